@@ -43,21 +43,21 @@ lint watched plain simulated: export GOGC := 400
 
 lint: modules
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
-	go vet ./...
-	go tool staticcheck ./...
+	go vet ./... ./.ci/mutate
+	go tool staticcheck ./... ./.ci/mutate
 
 # These run without the race detector, which would make them up to ten times slower. They
 # measure real kernels, compile CUDA, or have no goroutine, in their code or in their tests,
-# that shares memory with another; . and ./bot/demo run the program whose parts are watched where
+# that shares memory with another; ., ./bot/demo and ./bot/try run the program whose parts are watched where
 # they are tested, and ./bot/github/embedded is watched by every story that speaks to it.
 # ./gates is one of them, and shows the error rates that it simulated. ./bot/keeper and
 # ./bot/github/webhook run both ways: what is one long calculation, and the keeper's stories that
 # reach no statement which others do not reach, run here alone, and the other stories not again.
-PLAIN := ./runners/cpu ./bot/keeper ./runners/toolchain . ./runners/plan ./bot/github/webhook ./bot/actions ./bot/demo ./runners/measure ./runners/command \
+PLAIN := ./runners/cpu ./bot/keeper ./runners/toolchain . ./runners/plan ./bot/github/webhook ./bot/actions ./bot/demo ./bot/local/... ./bot/try ./runners/measure ./runners/command \
 	./bot/answer ./bot/change/... ./bot/command ./bot/fleet/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/browser ./bot/pages/chart \
 	./bot/planner ./bot/present ./bot/publish ./bot/queue ./bot/testimony ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/side ./runners/doctor ./runners/interleave \
-	./runners/scripted ./runners/tensor
+	./runners/scripted ./runners/tensor ./.ci/mutate
 
 # lint has vetted everything, and no debugger looks at these programs: without its
 # tables they are linked in two thirds of the time. A machine that does much else at the time
@@ -94,6 +94,11 @@ watched:
 plain:
 	KERNELGATE_WATCHED=yes go test $(LEAN) $(PLAIN)
 
+# All of the bot's stories while GitHub's replicas are behind; make test tells some of them so.
+.PHONY: lag-test
+lag-test:
+	KERNELGATE_LAG=yes go test -count=1 -timeout=30m ./bot/keeper
+
 simulated:
 	go test $(LEAN) -v ./gates | grep -vE '^ *(=== |--- PASS)'
 
@@ -114,6 +119,18 @@ fuzz:
 	  for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
 	    echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$package; \
 	  done; done
+
+# What an operator goes through, for real: units under systemd, every alert in Prometheus, a NATS server without disk space, a
+# truncated journal, a power cut. As root on Debian, five minutes; one line per result.
+.PHONY: operate-test
+operate-test:
+	@.ci/operate-test
+
+# Small faults in the code that decides, and which of them no test notices: file, line and fault of each, and the share that was
+# noticed. MUTATE takes flags, such as MUTATE='-seed 2 -packages gates,bot/publish'. It takes ten minutes on two cores.
+.PHONY: mutate
+mutate:
+	go run ./.ci/mutate $(MUTATE)
 
 # What a host with a GPU needs: the programs, and the script that uses them. The
 # host itself needs no Go.

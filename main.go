@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/kernelgate/kernelgate/bot/demo"
+	"github.com/kernelgate/kernelgate/bot/local"
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
@@ -28,6 +28,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda"
 	"github.com/kernelgate/kernelgate/runners/doctor"
 	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/terminal"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -49,6 +50,7 @@ type exit int
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = terminal.NewWriter(stdout), terminal.NewWriter(stderr)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := rootCommand(stdout, stderr)
@@ -85,13 +87,13 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 		Long: "kernelgate builds and measures a change to a kernel, judges the evidence against a\n" +
 			"policy, and says PASS or DEFER.\n\n" +
 			"Exit status: 0 PASS, 1 DEFER, 2 bad input, 3 ERROR (the runner's fault, or the setup's).",
-		Example:       "  kernelgate check    # the work tree against its merge base\n  kernelgate demo     # the whole story on this machine",
+		Example:       "  kernelgate check    # the work tree against the base branch\n  kernelgate demo     # the whole story on this machine",
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version(),
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.AddCommand(checkCommand(stdout, stderr), compareCommand(stdout), judgeCommand(stdout), replayCommand(stdout, stderr), demoCommand(stdout, stderr), policyCommand(stdout), historyCommand(stdout), openCommand(stdout, stderr), doctorCommand(stdout), serveCommand(stdout, stderr), setupCommand(stdout), runnerCommand(stdout, stderr), fleetCommand(stdout), gpuWorkerCommand())
+	root.AddCommand(checkCommand(stdout, stderr), compareCommand(stdout), judgeCommand(stdout), replayCommand(stdout, stderr), demoCommand(stdout, stderr), tryCommand(stdout, stderr), policyCommand(stdout), historyCommand(stdout), openCommand(stdout, stderr), doctorCommand(stdout), serveCommand(stdout, stderr), setupCommand(stdout), runnerCommand(stdout, stderr), fleetCommand(stdout), gpuWorkerCommand())
 	return root
 }
 
@@ -196,22 +198,16 @@ func measureHere(c *measure.Config) error {
 }
 
 // liveProgress can be taken away before something else is printed.
-func liveProgress(w io.Writer) demo.Live {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		width, _, err := term.GetSize(int(f.Fd()))
-		if err != nil {
-			width = 80
-		}
+func liveProgress(w io.Writer) local.Live {
+	if width, ok := terminal.Size(w); ok {
 		return &runners.Line{Out: w, Width: width}
 	}
 	return &runners.Plain{Out: w}
 }
 
 func terminalOptions(w io.Writer) report.TerminalOptions {
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
-			return report.TerminalOptions{Width: width, Colour: os.Getenv("NO_COLOR") == ""}
-		}
+	if width, ok := terminal.Size(w); ok {
+		return report.TerminalOptions{Width: width, Colour: os.Getenv("NO_COLOR") == ""}
 	}
 	return report.TerminalOptions{Width: 120}
 }

@@ -25,12 +25,12 @@ import (
 
 func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	opt := check.Options{Version: version(), Now: time.Now}
-	asJSON, onGitHub, gpu := false, false, ""
+	asJSON, onGitHub, dryRun, gpu := false, false, false, ""
 	var compilers map[string]string
 	one := check.One{Inputs: string(kernels.Normal)}
 	cmd := &cobra.Command{
 		Use:   "check [KERNEL...]",
-		Short: "Gate the work tree (or a commit) against its merge base on this machine",
+		Short: "Gate the work tree (or a commit) against the base branch on this machine",
 		Long: "Builds base and head of every kernel that the change touches, compares outputs, takes\n" +
 			"times, and judges the evidence by the base's policy (" + check.PolicyFile + ").\n" +
 			"Results are written to results/<UTC time>/.\n\n" +
@@ -46,7 +46,10 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opt.Kernels = args
 			if onGitHub {
-				return checkOnGitHub(cmd, opt, gpu, stdout, stderr)
+				return checkOnGitHub(cmd, opt, gpu, dryRun, stdout, stderr)
+			}
+			if dryRun {
+				return strict.Mistakef("--dry-run belongs to --github: nothing else writes to GitHub (leave it out, or add --github in a job of GitHub Actions)")
 			}
 			if !slices.Contains(measure.Runners(), opt.Runner) {
 				return strict.Mistakef("--runner: %q is not one of %s", opt.Runner, strings.Join(measure.Runners(), ", "))
@@ -124,6 +127,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	gpuFlag(cmd, &gpu)
 	f.IntVar(&opt.Rounds, "rounds", 0, "measure at most so many rounds")
 	f.StringVar(&one.Shape, "shape", "", "repeat a single case and show its bad elements: dims such as R=5,C=63, or the name of a shape")
+	f.StringVar(&opt.SecretShape, "secret-shape", "", "time this size as the secret shape in place of a drawn one, to repeat a run: dims such as R=5,C=63")
 	f.Uint64Var(&one.Seed, "seed", 0, "with --shape: what the case's inputs are drawn from")
 	f.StringVar(&one.Inputs, "inputs", one.Inputs, "with --shape: how they are drawn, one of "+strict.JoinWords(kernels.Distributions()))
 	_ = cmd.RegisterFlagCompletionFunc("inputs", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -144,6 +148,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.StringVar(&opt.Results, "results", "", "folder for results (default: results in the repository)")
 	f.BoolVar(&asJSON, "json", false, "print the verdict as JSON, a line a kernel")
 	f.BoolVar(&onGitHub, "github", false, "in a job of GitHub Actions: gate the pull request or merge group of the job's event, and write checks, a comment and the step summary")
+	f.BoolVar(&dryRun, "dry-run", false, "with --github: print the statuses or checks and the comment that would be written to GitHub, and write nothing there")
 	return cmd
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
+	"github.com/kernelgate/kernelgate/runners/results"
 )
 
 func compareCommand(stdout io.Writer) *cobra.Command {
@@ -62,7 +63,7 @@ func readRun(path string, policy *policies.Policy, policyFile string) (report.Re
 		return report.Result{Evidence: e, Verdict: gates.Judge(policy, policyFile, e)}, nil
 	}
 	beside := filepath.Join(filepath.Dir(path), "verdict.json")
-	data, err := os.ReadFile(beside)
+	data, err := results.Read(beside)
 	if err != nil {
 		return report.Result{}, strict.Mistakef("reading the verdict of %s: %w (--policy judges it anew)", path, err)
 	}

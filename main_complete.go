@@ -1,13 +1,14 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/results"
 )
 
 // What a shell offers behind `kernelgate completion bash|zsh|fish`: the kernels below the
@@ -56,7 +57,7 @@ func manifestsHere() []*kernels.Manifest {
 			if !kernels.IsManifest(filepath.ToSlash(file)) {
 				continue
 			}
-			text, err := os.ReadFile(file)
+			text, err := results.ReadAtMost(file, strict.MaxBytes)
 			if err != nil {
 				continue
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,10 +20,10 @@ import (
 
 // checkOnGitHub is kernelgate check --github: the change is the one that the
 // job's event tells of.
-func checkOnGitHub(cmd *cobra.Command, opt check.Options, gpu string, stdout, stderr io.Writer) error {
+func checkOnGitHub(cmd *cobra.Command, opt check.Options, gpu string, dryRun bool, stdout, stderr io.Writer) error {
 	for _, name := range []string{"base", "head", "policy", "baseline-variant", "variant", "label", "title", "runner", "static", "arch", "json"} {
 		if cmd.Flags().Changed(name) {
-			return strict.Mistakef("kernelgate: --%s: with --github the event and the base's policy say what is checked (leave it out; --dir, --gpu, --include, --rivals, --rounds and --results go with it)", name)
+			return strict.Mistakef("kernelgate: --%s: with --github the event and the base's policy say what is checked (leave it out; --dir, --dry-run, --gpu, --include, --rivals, --rounds and --results go with it)", name)
 		}
 	}
 	environment := map[string]string{}
@@ -42,16 +43,19 @@ func checkOnGitHub(cmd *cobra.Command, opt check.Options, gpu string, stdout, st
 	labels := gpus.Labels(opt.GPU.List())
 	labels = append(labels, strings.FieldsFunc(environment["KERNELGATE_LABELS"], func(r rune) bool { return r == ',' || r == ' ' })...)
 	slices.Sort(labels)
-	live := liveProgress(stderr)
+	live := liveProgress(actions.Defuse(stderr))
 	defer live.Clear()
 	out, err := actions.Run(cmd.Context(), actions.Config{
 		Getenv: func(name string) string { return environment[name] }, Dir: opt.Dir,
 		Kernels: opt.Kernels, Rounds: opt.Rounds, Labels: slices.Compact(labels),
-		Results: opt.Results, Version: version(), Stdout: stdout, Now: time.Now, Random: rand.Text,
+		Results: opt.Results, DryRun: dryRun, Version: version(), Stdout: stdout, Now: time.Now, Random: rand.Text,
 		Measure: opt.Measure, Progress: live,
 	})
+	if bad, ok := errors.AsType[strict.Mistake](err); ok {
+		return strict.Mistake{Err: actions.Inert{Err: bad.Err}}
+	}
 	if err != nil {
-		return err
+		return actions.Inert{Err: err}
 	}
 	return asExit(out.Exit)
 }

@@ -22,7 +22,7 @@ import (
 )
 
 func serveCommand(stdout, stderr io.Writer) *cobra.Command {
-	file, checkOnly := "", false
+	file, checkOnly, acceptLoss := "", false, false
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the bot: webhooks in, verdicts out, with a runner on this host",
@@ -31,7 +31,7 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 			"(github.app_id is KERNELGATE_GITHUB_APP_ID) and by a flag; flags go first, then the\n" +
 			"environment, then the file. Secrets are read from files, or from KERNELGATE_GITHUB_TOKEN,\n" +
 			"KERNELGATE_GITHUB_PRIVATE_KEY and KERNELGATE_GITHUB_WEBHOOK_SECRET.\n\n" +
-			"Exit status: 0 stopped by a signal, 2 mistake in the configuration, 3 anything else. A second signal ends it at once.",
+			"Exit status: 0 stopped by a signal, 2 mistake in the configuration or a journal that has lost events, 3 anything else. A second signal ends it at once.",
 		Example: "  kernelgate serve --config /etc/kernelgate/kernelgate.yaml\n  kernelgate serve --config kernelgate.yaml --check-config",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,12 +66,13 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 				log.Warn("the local runner could look into this process", "err", err)
 			}
 			secondSignalKills(cmd.Context())
-			return serve.Run(cmd.Context(), serve.Options{Config: config, Secrets: secrets, Version: version(), Stderr: stderr, Log: log})
+			return serve.Run(cmd.Context(), serve.Options{Config: config, Secrets: secrets, AcceptLoss: acceptLoss, Version: version(), Stderr: stderr, Log: log})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&file, "config", "", "configuration file (default: $"+serve.EnvConfig+", or "+serve.DefaultFile+" if it is there)")
 	f.BoolVar(&checkOnly, "check-config", false, "print what was understood, without secrets, and exit")
+	f.BoolVar(&acceptLoss, "accept-loss", false, "start although the journal has lost events that the ledger knows of; the old ledger is kept under another name")
 	for _, k := range serve.Keys() {
 		f.String(k.Flag, "", k.Doc)
 		if k.Bool {

@@ -11,12 +11,14 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts compare with")
 
 func TestMain(m *testing.M) {
+	natstest.Main()
 	testscript.Main(m, map[string]func(){"kernelgate": main})
 }
 

@@ -26,6 +26,7 @@ func ofTime(goals []goalOf) []goalOf {
 	var all []goalOf
 	for _, g := range goals {
 		g.goal = &policies.Goal{Shapes: g.goal.Shapes, P50: g.goal.P50, P90: g.goal.P90}
+		g.unasked = !g.goal.Timed()
 		all = append(all, g)
 	}
 	return all
@@ -65,7 +66,7 @@ func (c *comparison) timed(gate *policies.PerformanceGate, e *Evidence) GateResu
 		r = GateResult{Status: Failed, Reason: ReasonTooSlow, Text: "Too slow: " + c.times(Failed)}
 		for _, s := range c.shapes {
 			if s.status == Failed {
-				r.ToPass = append(r.ToPass, fmt.Sprintf("bring the time of %s within what is asked (%s)", s.shape.Name, s.goal))
+				r.ToPass = append(r.ToPass, fmt.Sprintf("bring the time of %s within what is asked (%s)", s.shape.Label(), s.goal))
 			}
 		}
 	case Open:
@@ -75,10 +76,13 @@ func (c *comparison) timed(gate *policies.PerformanceGate, e *Evidence) GateResu
 	return r
 }
 
-// tooGood finds times below what the device can do, and a bound that is met by what earlier launches left behind.
+// tooGood finds times below what the device can do, and a bound that is met only in a batch or by what earlier launches left behind.
 func (c *comparison) tooGood(gate *policies.PerformanceGate, outcome Status) string {
-	if why := c.belowFloor(gate); why != "" || outcome != Passed || !asksTime(gate) {
+	if why := c.belowFloor(gate); why != "" || !asksTime(gate) {
 		return why
+	}
+	if c.overclaimed != "" || outcome != Passed {
+		return c.overclaimed
 	}
 	for _, s := range c.shapes {
 		if p, why := s.keeps(c.few); p <= c.alpha {
@@ -95,18 +99,18 @@ func (c *comparison) times(status Status) string {
 		if s.status != status {
 			continue
 		}
-		if s.clueless {
-			parts = append(parts, s.shape.Name+" has too few clean samples")
+		if s.ratio == nil || s.clueless && status == Open {
+			parts = append(parts, s.shape.Label()+" has too few clean samples")
 			continue
 		}
-		text := fmt.Sprintf("%s %.4g\u00a0µs", s.shape.Name, stats.Describe(s.samples.candidate).P50)
+		text := fmt.Sprintf("%s %.4g\u00a0µs", s.shape.Label(), stats.Describe(s.samples.candidate).P50)
 		var asked []string
 		for _, t := range s.tests {
 			lower, upper := t.dist.Bounds(c.alpha)
 			asked = append(asked, fmt.Sprintf("%s %.4g\u00a0µs [%.4g, %.4g], asked %s", t.metric, t.dist.Estimate, lower, upper, t.asked))
 		}
 		if len(asked) > 0 {
-			text = s.shape.Name + " " + strings.Join(asked, " and ")
+			text = s.shape.Label() + " " + strings.Join(asked, " and ")
 		}
 		if p50 := stats.Describe(s.samples.candidate).P50; s.floor > 0 && p50 > 0 {
 			text += fmt.Sprintf(" (%s of the roofline)", percent(s.floor/p50))
@@ -119,7 +123,7 @@ func (c *comparison) times(status Status) string {
 // withoutBaseline takes out of rows what compares a kernel with itself.
 func withoutBaseline(rows []Comparison) []Comparison {
 	for i := range rows {
-		rows[i].Baseline, rows[i].Speedup, rows[i].LatencyReduction, rows[i].SoloShift, rows[i].Detectable = nil, Estimate{}, Estimate{}, nil, 0
+		rows[i].Baseline, rows[i].Speedup, rows[i].LatencyReduction, rows[i].SoloShift, rows[i].Alone, rows[i].Detectable = nil, Estimate{}, Estimate{}, nil, nil, 0
 	}
 	return rows
 }

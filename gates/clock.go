@@ -77,7 +77,7 @@ func (s *shapeComparison) coarseClock() string {
 	}
 	if step := steps[len(steps)/2]; step > coarse {
 		return fmt.Sprintf("the clock's step is %s of a sample on %s (at most %s can be judged); take more launches into a sample, or a finer clock",
-			percent(step), s.shape.Name, percent(coarse))
+			percent(step), s.shape.Label(), percent(coarse))
 	}
 	return ""
 }

@@ -13,9 +13,11 @@ import (
 type comparison struct {
 	rounds, look int
 	alpha        float64 // one-sided, of this look
+	number       int     // of the machine code
 	few          *stats.Draws
 	shapes       []*shapeComparison
 	fault        string // why the samples cannot be used
+	overclaimed  string // what batches claim and launches that ran alone do not show
 }
 
 // A shapeComparison is one look at one shape.
@@ -26,11 +28,16 @@ type shapeComparison struct {
 	control  *stats.Distribution
 	tests    []test
 	tails    []tail
+	kinds    []kindTest
 	status   Status
-	waits    string  // why the clock on the wall counts; empty where it does not
-	floor    float64 // microseconds that the device needs at least; 0 where unknown
-	apart    bool    // every side had a context and places of its own in every round
-	clueless bool    // the samples are too few to say anything
+	alone    *stats.Distribution // what launches that ran alone gained, see loneShare; nil where none did
+	waits    string              // why the clock on the wall counts; empty where it does not
+	floor    float64             // microseconds that the device needs at least; 0 where unknown
+	apart    bool                // every side had a context and places of its own in every round
+	clueless bool                // the samples are too few to say anything
+
+	kindFloor            float64 // the least ratio that each kind of input must have
+	unconfirmed, refuted string  // what launches that ran alone do not show, or show to be otherwise
 }
 
 // A test is one condition of a goal: the p-values of having met and of having
@@ -40,6 +47,7 @@ type test struct {
 	meet, miss    float64
 	threshold     float64 // in the unit of the distribution
 	dist          *stats.Distribution
+	agree, rounds int // how many of the rounds meet the goal, each by itself
 }
 
 // An inquiry is what all looks of a verdict have in common.
@@ -71,7 +79,7 @@ func newResamples(n int) *resamples {
 func (q inquiry) compare(l look) *comparison {
 	gate, e := q.gate, q.evidence
 	rounds := e.Performance.Rounds[:l.rounds]
-	c := &comparison{rounds: l.rounds, alpha: l.alpha, few: q.few}
+	c := &comparison{rounds: l.rounds, alpha: l.alpha, number: e.Performance.CodeNumber(), few: q.few}
 	for _, g := range q.goals {
 		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, q.view)}
 		s.apart = e.Device.Kind == "gpu" && s.samples.fresh
@@ -79,6 +87,7 @@ func (q inquiry) compare(l look) *comparison {
 			s.useWall(q.few, l.alpha)
 		}
 		s.control = draw(q.few, s.samples.control, 0.5)
+		s.alone = s.loneShare(q.few)
 		if s.test(q.few); q.many != q.few && s.close(l.alpha) {
 			s.test(q.many)
 		}
@@ -88,17 +97,23 @@ func (q inquiry) compare(l look) *comparison {
 	for _, role := range []Role{RoleTarget, RoleGuard} {
 		c.decide(role)
 		c.decideTails(role, gate)
+		c.decideKinds(role, gate)
 	}
+	c.confirm(gate, e)
+	c.findOverclaim(e)
 	return c
 }
 
-// test holds the samples against the goal.
+// test holds the samples against the goal. A condition that the samples cannot test leaves
+// the shape clueless: it is not met, whatever the other conditions show.
 func (s *shapeComparison) test(draws *stats.Draws) {
+	s.tests, s.clueless = nil, true
 	if s.ratio = draw(draws, s.samples.ratios, 0.5); s.ratio != nil {
 		s.ratio = s.ratio.With(s.offset())
-		s.tests = s.testsOf(draws, s.goal)
+		var ok bool
+		s.tests, ok = s.testsOf(draws, s.goal)
+		s.clueless = !ok
 	}
-	s.clueless = s.ratio == nil
 }
 
 // close tells whether a p-value lies so near to the error rate that the luck of few
@@ -132,16 +147,30 @@ func newDraws(resamples int) *stats.Draws {
 	return draws
 }
 
-func (s *shapeComparison) testsOf(draws *stats.Draws, goal *policies.Goal) []test {
-	var tests []test
+// testsOf is one test for each condition of the goal. It is not ok where the samples are too
+// few to test one of them.
+func (s *shapeComparison) testsOf(draws *stats.Draws, goal *policies.Goal) (tests []test, ok bool) {
+	ok = true
 	above := func(metric, asked string, threshold float64) {
-		tests = append(tests, test{metric, asked, s.ratio.PAbove(threshold), s.ratio.PBelow(threshold), threshold, s.ratio})
+		threshold = s.raise(threshold, s.samples.strata.medians)
+		agree := agreeing(s.samples.ratios, func(round stats.Summary) bool { return round.P50 >= threshold })
+		tests = append(tests, test{metric, asked, s.ratio.PAbove(threshold), s.ratio.PBelow(threshold), threshold, s.ratio, agree, len(s.samples.ratios.Rounds)})
 	}
 	below := func(metric, asked string, quantile, limit float64) {
-		if d := draw(draws, s.samples.absolute, quantile); d != nil {
-			d = d.With(s.offset())
-			tests = append(tests, test{metric, asked, d.PBelow(limit), d.PAbove(limit), limit, d})
+		sample := s.samples.latencies.Sample
+		if quantile == 0.5 { // of the time that is shown
+			sample = s.samples.latencies.level(len(s.samples.strata.kinds))
 		}
+		d := draw(draws, sample, quantile)
+		if d == nil {
+			ok = false
+			return
+		}
+		d = d.With(s.offset())
+		agree := agreeing(sample, func(round stats.Summary) bool {
+			return quantile == 0.5 && round.P50 <= limit || quantile == 0.9 && round.P90 <= limit
+		})
+		tests = append(tests, test{metric, asked, d.PBelow(limit), d.PAbove(limit), limit, d, agree, len(sample.Rounds)})
 	}
 	if b := goal.Speedup; b != nil {
 		above("speedup", b.String(), 1+float64(b.Value))
@@ -155,9 +184,11 @@ func (s *shapeComparison) testsOf(draws *stats.Draws, goal *policies.Goal) []tes
 	if b := goal.P90; b != nil {
 		below("p90", b.String(), 0.9, float64(b.Value))
 	}
-	return tests
+	return tests, ok
 }
 
+// decide gives every shape of a role its status. A shape is Open until every condition of its
+// goal is proven: a goal that no test was made for is not met.
 func (c *comparison) decide(role Role) {
 	var misses []float64
 	for _, s := range c.shapes {
@@ -173,34 +204,39 @@ func (c *comparison) decide(role Role) {
 		if s.role != role {
 			continue
 		}
-		s.status = Passed
-		if s.clueless {
-			s.status = Open
-		}
+		proven, failed := !s.clueless && (s.unasked || len(s.tests) > 0), false
 		for _, t := range s.tests {
-			switch {
-			case missed[at]:
-				s.status = Failed
-			case t.meet > c.alpha && s.status == Passed:
-				s.status = Open
-			}
+			proven = proven && c.proves(t)
+			failed = failed || missed[at]
 			at++
+		}
+		switch {
+		case failed:
+			s.status = Failed
+		case proven:
+			s.status = Passed
+		default:
+			s.status = Open
 		}
 	}
 }
 
-// outcome is Failed as soon as one shape has missed, Passed when all have met.
+// outcome is Failed as soon as one shape has missed, Passed when there are shapes and all of
+// them have met their goals.
 func (c *comparison) outcome() Status {
-	outcome := Passed
+	met := 0
 	for _, s := range c.shapes {
-		switch {
-		case s.status == Failed:
+		switch s.status {
+		case Failed:
 			return Failed
-		case s.status == Open:
-			outcome = Open
+		case Passed:
+			met++
 		}
 	}
-	return outcome
+	if met == 0 || met < len(c.shapes) {
+		return Open
+	}
+	return Passed
 }
 
 // floorMicros is the time that no kernel can beat: the work over the device's
@@ -225,7 +261,7 @@ func (c *comparison) result(gate *policies.PerformanceGate, e *Evidence) GateRes
 		}
 	}
 	outcome := c.outcome()
-	if outcome != Open {
+	if outcome != Open || c.overclaimed != "" {
 		if why := c.suspicion(gate, e, outcome); why != "" {
 			return suspicious(why)
 		}
@@ -233,29 +269,29 @@ func (c *comparison) result(gate *policies.PerformanceGate, e *Evidence) GateRes
 	r := GateResult{Status: Passed, Text: "Proven: " + c.describe(Passed)}
 	switch outcome {
 	case Failed:
-		r = c.missed()
+		r = c.missed(e)
 	case Open:
 		r = c.undecided(e.Performance)
 	}
 	for _, s := range c.shapes {
 		if s.samples.strata.differs() {
-			r.Details = append(r.Details, fmt.Sprintf("%s by inputs: %s", s.shape.Name, &s.samples.strata))
+			r.Details = append(r.Details, fmt.Sprintf("%s by inputs: %s", s.shape.Label(), &s.samples.strata))
 		}
-		for _, more := range []string{s.waits, s.slowTail(c.alpha)} {
+		for _, more := range append([]string{s.waits}, s.buts(c.alpha)...) {
 			if more != "" {
-				r.Details = append(r.Details, s.shape.Name+": "+strings.TrimPrefix(more, "but "))
+				r.Details = append(r.Details, s.shape.Label()+": "+strings.TrimPrefix(more, "but "))
 			}
 		}
 	}
 	return r
 }
 
-func (c *comparison) missed() GateResult {
+func (c *comparison) missed(e *Evidence) GateResult {
 	r := GateResult{Status: Failed}
 	for _, s := range c.shapes {
 		if s.status == Failed && s.role == RoleGuard {
 			r.Reason, r.Text = ReasonRegression, "Slower: "+c.describeRole(Failed, RoleGuard)
-			r.ToPass = append(r.ToPass, fmt.Sprintf("win back the time on %s (asked %s)", s.shape.Name, s.goal))
+			r.ToPass = append(r.ToPass, winBack(s.goalOf, e)...)
 		}
 	}
 	if r.Reason != "" {
@@ -266,8 +302,8 @@ func (c *comparison) missed() GateResult {
 		if s.status != Failed {
 			continue
 		}
-		if s.slowTail(c.alpha) != "" {
-			r.ToPass = append(r.ToPass, fmt.Sprintf("mend the slow launches on %s: what the median gains, they lose", s.shape.Name))
+		if advice := s.advice(c.alpha); advice != "" {
+			r.ToPass = append(r.ToPass, advice)
 			continue
 		}
 		for _, t := range s.tests {
@@ -276,10 +312,28 @@ func (c *comparison) missed() GateResult {
 			}
 			p50 := stats.Describe(s.samples.baseline).P50
 			r.ToPass = append(r.ToPass, fmt.Sprintf("bring the p50 of %s from %.5g µs to %.5g µs or less (%s %s over %.5g µs)",
-				s.shape.Name, stats.Describe(s.samples.candidate).P50, p50/t.threshold, t.metric, t.asked, p50))
+				s.shape.Label(), stats.Describe(s.samples.candidate).P50, p50/t.threshold, t.metric, t.asked, p50))
 		}
 	}
 	return r
+}
+
+// buts is what keeps a shape from passing although its median has met the goal.
+func (s *shapeComparison) buts(alpha float64) []string {
+	return []string{s.carried(), s.slowTail(alpha), s.slowKind(alpha), s.unconfirmed, s.refuted}
+}
+
+// advice says what to do about the first of them.
+func (s *shapeComparison) advice(alpha float64) string {
+	switch {
+	case s.slowTail(alpha) != "":
+		return fmt.Sprintf("fix the slow launches on %s: what the median gains, they lose", s.shape.Label())
+	case s.slowKind(alpha) != "":
+		return fmt.Sprintf("win back the time on %s on the kinds of input that lost it", s.shape.Label())
+	case s.unconfirmed+s.refuted != "":
+		return fmt.Sprintf("make a launch on %s faster when it runs alone: only that is a gain of the kernel", s.shape.Label())
+	}
+	return ""
 }
 
 func (c *comparison) undecided(p *Performance) GateResult {
@@ -289,29 +343,36 @@ func (c *comparison) undecided(p *Performance) GateResult {
 		why = ", when the time budget was spent"
 	}
 	r.Text = fmt.Sprintf("Not decided after %d rounds%s: %s", c.rounds, why, c.describe(Open))
+	if n := p.CodeNumber(); c.passesAsFirst(n) {
+		r.Text += ". " + laterCodeText(n)
+	}
 	for _, s := range c.shapes {
 		if s.status != Open {
 			continue
 		}
 		if s.clueless {
-			r.ToPass = append(r.ToPass, fmt.Sprintf("measure %s again: too few clean samples", s.shape.Name))
+			r.ToPass = append(r.ToPass, fmt.Sprintf("measure %s again: too few clean samples", s.shape.Label()))
 			continue
 		}
 		for _, t := range s.tests {
-			if t.meet <= c.alpha {
+			if c.proves(t) {
 				continue
 			}
-			detail := fmt.Sprintf("%s: with this noise, %d rounds can show a difference of %s from the goal", s.shape.Name, c.rounds, percent(t.dist.Detectable(c.alpha, power)))
+			if t.meet <= c.alpha {
+				r.ToPass = append(r.ToPass, fmt.Sprintf("comment /rebench: %d of %d rounds meet the goal on %s, and machine code %d needs more of them", t.agree, t.rounds, s.shape.Label(), c.number))
+				continue
+			}
+			detail := fmt.Sprintf("%s: with this noise, %d rounds can show a difference of %s from the goal", s.shape.Label(), c.rounds, percent(t.dist.Detectable(c.alpha, power)))
 			if n := t.dist.RoundsNeeded(t.threshold, c.alpha, power); n < 10_000 {
 				detail += fmt.Sprintf("; about %d rounds would decide", n)
-				r.ToPass = append(r.ToPass, fmt.Sprintf("comment /rebench rounds=%d, or gain more on %s", max(n-c.rounds, 1), s.shape.Name))
+				r.ToPass = append(r.ToPass, fmt.Sprintf("comment /rebench rounds=%d, or gain more on %s", max(n-c.rounds, 1), s.shape.Label()))
 			} else {
-				r.ToPass = append(r.ToPass, fmt.Sprintf("gain more on %s: it stands on the threshold, and no affordable number of rounds decides that", s.shape.Name))
+				r.ToPass = append(r.ToPass, fmt.Sprintf("gain more on %s: it stands on the threshold, and no affordable number of rounds decides that", s.shape.Label()))
 			}
 			r.Details = append(r.Details, detail)
 		}
-		if s.slowTail(c.alpha) != "" {
-			r.ToPass = append(r.ToPass, fmt.Sprintf("mend the slow launches on %s, or measure more rounds: comment /rebench", s.shape.Name))
+		if advice := s.advice(c.alpha); advice != "" {
+			r.ToPass = append(r.ToPass, advice+", or measure more rounds: comment /rebench")
 		}
 	}
 	return r
@@ -331,20 +392,20 @@ func (c *comparison) describeRole(status Status, role Role) string {
 		if s.status != status || s.role != role {
 			continue
 		}
-		if s.clueless {
-			parts = append(parts, s.shape.Name+" has too few clean samples")
+		if s.ratio == nil || s.clueless && status == Open {
+			parts = append(parts, s.shape.Label()+" has too few clean samples")
 			continue
 		}
 		asked := make([]string, len(s.tests))
 		for i, t := range s.tests {
 			asked[i] = t.metric + " " + t.asked
 		}
-		text := fmt.Sprintf("speedup %s on %s (asked %s)", estimate(speedupOf(s.ratio, c.alpha)), s.shape.Name, strings.Join(asked, " and "))
+		text := fmt.Sprintf("speedup %s on %s (asked %s)", estimate(speedupOf(s.ratio, c.alpha)), s.shape.Label(), strings.Join(asked, " and "))
 		kinds := ""
 		if status == Failed && s.samples.strata.differs() {
 			kinds = "by inputs " + s.samples.strata.String()
 		}
-		for _, more := range []string{kinds, s.waits, s.slowTail(c.alpha)} {
+		for _, more := range append([]string{kinds, s.waits}, s.buts(c.alpha)...) {
 			if more != "" {
 				text += ", " + more
 			}

@@ -26,10 +26,11 @@ func (j *judgement) correctness() GateResult {
 	parity, deterministic, varies := true, true, false
 	worst := Errors{}
 	for _, k := range c.Cases {
-		problem := k.Problem(gate)
-		j.addCase(k, problem)
-		if problem != "" {
-			wrong = append(wrong, wrongCase{Case: k, problem: problem, already: baselineProblem(gate, k)})
+		w := newWrongCase(gate, k)
+		w.existed = w.existed && j.evidence.Baseline != nil
+		j.addCase(k, w)
+		if w.problem != "" {
+			wrong = append(wrong, w)
 		}
 		if k.Errors != nil {
 			worst.MaxAbs = max(worst.MaxAbs, k.Errors.MaxAbs)
@@ -40,7 +41,7 @@ func (j *judgement) correctness() GateResult {
 		deterministic = deterministic && k.Deterministic != nil && *k.Deterministic
 	}
 	passed, total := len(c.Cases)-len(wrong), len(c.Cases)
-	if len(wrong) > 0 {
+	if decides(gate, wrong, total) {
 		r := j.wrong(wrong, total)
 		if varies {
 			return j.suspectRace(r)
@@ -61,6 +62,10 @@ func (j *judgement) correctness() GateResult {
 			Details: missing,
 		}
 	}
+	j.notePrecision(c.Cases)
+	if len(wrong) > 0 {
+		return j.wrongBefore(wrong, passed, total)
+	}
 	text := fmt.Sprintf("%d/%d cases, max |err| %.4g, norm error %.3g%%", passed, total, worst.MaxAbs, worst.Norm*100)
 	if deterministic {
 		text += ", deterministic"
@@ -68,7 +73,6 @@ func (j *judgement) correctness() GateResult {
 	if parity {
 		text += ", bit-identical to the baseline"
 	}
-	j.notePrecision(c.Cases)
 	return GateResult{Status: Passed, Text: text}
 }
 
@@ -110,56 +114,8 @@ func (e *Evidence) Wrong(gate *policies.CorrectnessGate) []int {
 // Problem is the first thing wrong with the case under a gate, the most telling first, or
 // nothing. Without a gate no element may be beyond the tolerance.
 func (k Case) Problem(gate *policies.CorrectnessGate) string {
-	if gate == nil {
-		gate = &policies.CorrectnessGate{Bad: &quantity.Bound[quantity.Percent]{Op: quantity.AtMost}}
-	}
-	switch {
-	case k.Failure != nil:
-		return k.Failure.Detail
-	case len(k.InputsChanged) > 0:
-		return fmt.Sprintf("the kernel wrote to its input %s", strings.Join(k.InputsChanged, ", "))
-	case k.OutOfBounds:
-		return "the kernel wrote outside its arguments"
-	case k.Errors == nil:
-		return "no output was compared"
-	}
-	e := k.Errors
-	switch {
-	case e.Unwritten > 0:
-		return fmt.Sprintf("%d of %d elements were never written", e.Unwritten, e.Elements)
-	case e.NaN > 0:
-		return fmt.Sprintf("%d of %d elements are NaN", e.NaN, e.Elements)
-	case e.Inf > 0:
-		return fmt.Sprintf("%d of %d elements are infinite", e.Inf, e.Elements)
-	}
-	if p := boundsProblem(gate.Bounds(), *e); p != "" {
-		return p
-	}
-	if gate.EndToEnd != nil && k.EndToEnd != nil {
-		if p := boundsProblem(*gate.EndToEnd, *k.EndToEnd); p != "" {
-			return "against the unquantised inputs: " + p
-		}
-	}
-	switch {
-	case gate.Determinism && k.Deterministic != nil && !*k.Deterministic:
-		return "two launches on the same input gave different bits"
-	case gate.BitParity && k.BitParity != nil && !*k.BitParity:
-		return "the output is not bit-identical to the baseline's"
-	}
-	return ""
-}
-
-func boundsProblem(b policies.ErrorBounds, e Errors) string {
-	share := float64(e.Bad) / float64(max(e.Elements, 1))
-	switch {
-	case b.Norm != nil && !b.Norm.Holds(e.Norm):
-		return fmt.Sprintf("norm error %.3g%% (asked %s)", e.Norm*100, b.Norm)
-	case b.MaxAbs != nil && !b.MaxAbs.Holds(e.MaxAbs):
-		return fmt.Sprintf("max |err| %.4g (asked %s)", e.MaxAbs, b.MaxAbs)
-	case b.MeanAbs != nil && !b.MeanAbs.Holds(e.MeanAbs):
-		return fmt.Sprintf("mean |err| %.4g (asked %s)", e.MeanAbs, b.MeanAbs)
-	case b.Bad != nil && !b.Bad.Holds(share):
-		return fmt.Sprintf("%d of %d elements (%.3g%%) are beyond the manifest's tolerance (asked %s)", e.Bad, e.Elements, share*100, b.Bad)
+	if all := k.misses(gate); len(all) > 0 {
+		return all[0].text
 	}
 	return ""
 }
@@ -193,6 +149,7 @@ func missingCases(gate *policies.CorrectnessGate, e *Evidence) []string {
 				switch {
 				case k == nil:
 					missing = append(missing, fmt.Sprintf("%s, seed %d, %s inputs", shape, seed, d))
+				case k.Failure != nil: // there is nothing to compare, and that is judged
 				case gate.Determinism && k.Deterministic == nil:
 					missing = append(missing, k.label()+": a second launch")
 				case gate.BitParity && k.BitParity == nil:
@@ -207,8 +164,9 @@ func missingCases(gate *policies.CorrectnessGate, e *Evidence) []string {
 	return missing
 }
 
-// addCase puts a case into the table, together with its like.
-func (j *judgement) addCase(k Case, problem string) {
+// addCase puts a case into the table, together with its like. A problem that the change
+// has caused is shown before one that existed.
+func (j *judgement) addCase(k Case, w wrongCase) {
 	i := slices.IndexFunc(j.cases, func(r CaseRow) bool {
 		return r.Shape == k.Shape && r.Dims == k.Dims && r.Distribution == k.Distribution && r.Secret == k.Secret
 	})
@@ -217,11 +175,16 @@ func (j *judgement) addCase(k Case, problem string) {
 		i = len(j.cases) - 1
 	}
 	row := &j.cases[i]
+	onlyExisting := row.Existing == row.Total-row.Passed
 	row.Total++
-	if problem == "" {
+	switch {
+	case w.problem == "":
 		row.Passed++
-	} else if row.Problem == "" {
-		row.Problem = fmt.Sprintf("seed %d: %s", k.Seed, problem)
+	case row.Problem == "" || onlyExisting && !w.existed:
+		row.Problem = fmt.Sprintf("seed %d: %s", k.Seed, w.problem)
+	}
+	if w.existed {
+		row.Existing++
 	}
 	row.Deterministic = both(row.Deterministic, k.Deterministic, row.Total == 1)
 	row.BitParity = both(row.BitParity, k.BitParity, row.Total == 1)
@@ -229,7 +192,7 @@ func (j *judgement) addCase(k Case, problem string) {
 		row.MaxAbs = max(row.MaxAbs, e.MaxAbs)
 		row.MeanAbs = max(row.MeanAbs, e.MeanAbs)
 		row.Norm = max(row.Norm, e.Norm)
-		row.BadShare = max(row.BadShare, float64(e.Bad)/float64(max(e.Elements, 1)))
+		row.BadShare = max(row.BadShare, e.badShare())
 	}
 	if e := k.EndToEnd; e != nil && (row.EndToEnd == nil || *row.EndToEnd < e.MaxAbs) {
 		row.EndToEnd = &e.MaxAbs

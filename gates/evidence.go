@@ -40,6 +40,7 @@ type Evidence struct {
 	Performance *Performance `json:"performance,omitempty"`
 	Profile     *Profile     `json:"profile,omitempty"`
 	Rivals      []Rival      `json:"rivals,omitempty"`
+	Best        []Best       `json:"best,omitempty"` // where the baseline stands relative to the kernel's best; the server's word
 
 	// Fault is what went wrong with the runner itself, or with what the base brings. It
 	// ends the run as ERROR, whatever else was seen.
@@ -54,7 +55,8 @@ type Provenance struct {
 	Repository string            `json:"repository,omitempty"`
 	Base       Commit            `json:"base"`
 	Head       Commit            `json:"head"`
-	Program    string            `json:"program"` // kernelgate's own version
+	Baseline   string            `json:"baseline,omitempty"` // the commit that the baseline is of, where that is not Base
+	Program    string            `json:"program"`            // kernelgate's own version
 	Tools      map[string]string `json:"tools,omitempty"`
 	Manifest   string            `json:"manifest,omitempty"` // hash of the base's kernel.yaml
 	// Implementation is the hash of the kernel.yaml that the candidate was built and
@@ -97,13 +99,18 @@ type Shape struct {
 	FLOPs float64 `json:"flops,omitempty"`
 	Bytes float64 `json:"bytes,omitempty"`
 	Peak  string  `json:"peak,omitempty"` // the number format whose peak bounds it
+	// Secret marks the one size that was drawn for the run and that the manifest does not
+	// name. It is timed under the guard and nothing else.
+	Secret bool `json:"secret,omitempty"`
 }
 
-// shapeNames lists the shapes in the manifest's order.
+// shapeNames lists the manifest's shapes in its order.
 func (e *Evidence) shapeNames() []string {
 	var names []string
 	for _, s := range e.Shapes {
-		names = append(names, s.Name)
+		if !s.Secret {
+			names = append(names, s.Name)
+		}
 	}
 	return names
 }
@@ -204,6 +211,10 @@ type Case struct {
 	EndToEnd        *Errors  `json:"end_to_end,omitempty"`       // against the reference on the inputs before quantisation
 	Baseline        *Errors  `json:"baseline,omitempty"`         // the baseline's own errors on the same input
 	BaselineFailure *Failure `json:"baseline_failure,omitempty"` // how the baseline failed on it, where it did
+	// BaselineEndToEnd is EndToEnd of the baseline.
+	BaselineEndToEnd *Errors `json:"baseline_end_to_end,omitempty"`
+	// BaselineDeterministic tells whether launches of the baseline agree bit for bit. It is known where the candidate's do not.
+	BaselineDeterministic *bool `json:"baseline_deterministic,omitempty"`
 
 	Deterministic *bool    `json:"deterministic,omitempty"`  // two launches agree bit for bit
 	StateKept     bool     `json:"state_kept,omitempty"`     // a launch that finds what earlier ones left behind gives other bits
@@ -275,7 +286,8 @@ type Finding struct {
 	OtherFile string      `json:"other_file,omitempty"` // a race's second access
 	OtherLine int         `json:"other_line,omitempty"`
 	Kernel    string      `json:"kernel,omitempty"` // the function
-	Shape     string      `json:"shape,omitempty"`  // the case, where the tool can tell
+	Shape     string      `json:"shape,omitempty"`  // of the first case, where the tool can tell
+	Cases     []int       `json:"cases,omitempty"`  // all of them, by their place in the list of cases, where the tool can tell
 	Count     int         `json:"count,omitempty"`
 	Before    bool        `json:"before,omitempty"` // in a verdict: the baseline has it as well
 }
@@ -291,14 +303,16 @@ type Performance struct {
 
 // A Round is what one set of fresh processes measured.
 type Round struct {
-	Attempt int       `json:"attempt"` // at this machine code; those that left no rounds are counted too
-	Started time.Time `json:"started"`
-	Seconds float64   `json:"seconds"`
-	Seed    uint64    `json:"seed"` // of the order and of the inputs
-	Series  []Series  `json:"series"`
-	Before  *Fitness  `json:"before,omitempty"`
-	After   *Fitness  `json:"after,omitempty"`
-	Failure *Failure  `json:"failure,omitempty"` // of the candidate; ends the measuring
+	Attempt int `json:"attempt"` // at this machine code; those that left no rounds are counted too
+	// CodeNumber says that this is the n-th distinct machine code of the change or of its author: see codeShare. Absent is 1.
+	CodeNumber int       `json:"code_number,omitempty"`
+	Started    time.Time `json:"started"`
+	Seconds    float64   `json:"seconds"`
+	Seed       uint64    `json:"seed"` // of the order and of the inputs
+	Series     []Series  `json:"series"`
+	Before     *Fitness  `json:"before,omitempty"`
+	After      *Fitness  `json:"after,omitempty"`
+	Failure    *Failure  `json:"failure,omitempty"` // of the candidate; ends the measuring
 }
 
 // Sides in a Series' sequence.
@@ -331,14 +345,37 @@ type Series struct {
 	Worst      *Errors `json:"worst,omitempty"`      // against the reference: the largest of each figure
 	Referenced int     `json:"referenced,omitempty"` // outputs behind Worst; 0 in older evidence, where they are all
 	Beside     *Errors `json:"beside,omitempty"`     // against the baseline's output on the same input, over all of them
+	// Outputs is both sides of the outputs behind Worst in which a side has an element beyond the tolerance.
+	Outputs []TimedOutput `json:"outputs,omitempty"`
 }
 
-// Singles is times of launches that stood alone, as a guard against a launch that
-// does the work of the others of its batch. On a GPU a few untimed ones came before,
-// which brought the code in; in older evidence none did.
+// A TimedOutput is what both sides made of one input while they were timed, against the
+// reference.
+type TimedOutput struct {
+	Distribution string `json:"distribution"`
+	Candidate    Errors `json:"candidate"`
+	Baseline     Errors `json:"baseline"`
+}
+
+// Singles is the times of launches that ran alone, in the order taken: the n-th of both
+// sides had the same inputs, of the n-th of the series' distributions, round and round.
+// A gain in a batch is believed as far as these launches show it.
 type Singles struct {
 	Baseline  []float64 `json:"baseline"`
 	Candidate []float64 `json:"candidate"`
+	// Isolated says that no code of a side could reach the inputs of its launch before
+	// every earlier launch of that side had finished. Evidence of older versions lacks it.
+	Isolated bool `json:"isolated,omitempty"`
+	// What the first launch of a process took, on a CPU: those that follow it find what it
+	// left in the process's memory.
+	FirstBaseline  []float64 `json:"first_baseline,omitempty"`
+	FirstCandidate []float64 `json:"first_candidate,omitempty"`
+	// On a CPU each time above is the median over the launches of one process but the
+	// first. These are the means over the same launches: a launch that does more than its
+	// share of the work shows in them. Launches is how many each process ran.
+	MeanBaseline  []float64 `json:"mean_baseline,omitempty"`
+	MeanCandidate []float64 `json:"mean_candidate,omitempty"`
+	Launches      int       `json:"launches,omitempty"`
 }
 
 // DrawSeed is the seed of one launch's inputs: in the phase "timed", of the draw-th

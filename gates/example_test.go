@@ -34,8 +34,8 @@ rules: [{name: default}]
 		fmt.Printf("%s. %s\n", v.Outcome, v.Summary)
 	}
 	// Output:
-	// PASS. Proven: speedup +84.4 % [+83.3 %, +85.4 %] on mission (asked speedup >= +5%)
-	// DEFER. Too slow: speedup +84.4 % [+83.3 %, +85.4 %] on mission (asked speedup >= +300%)
+	// PASS. Proven: speedup +84.4 % [+83.1 %, +85.6 %] on mission (asked speedup >= +5%)
+	// DEFER. Too slow: speedup +84.4 % [+83.1 %, +85.6 %] on mission (asked speedup >= +300%)
 }
 
 // A runner asks what to gather until the verdict can fall.

@@ -28,7 +28,7 @@ func (c *comparison) checkRunner(gate *policies.PerformanceGate) {
 			if off {
 				s := where[i]
 				c.fault = fmt.Sprintf("the A/A control on %s is %s instead of 0: two copies of the baseline differ by more than the allowed %s",
-					s.shape.Name, estimate(speedupOf(s.control, c.alpha)), gate.Control)
+					s.shape.Label(), estimate(speedupOf(s.control, c.alpha)), gate.Control)
 			}
 		}
 	}
@@ -38,7 +38,7 @@ func (c *comparison) checkRunner(gate *policies.PerformanceGate) {
 // to be close: where all is disturbed, none ever is.
 func (c *comparison) checkMarks() {
 	for _, s := range c.shapes {
-		if fault := s.samples.marks.fault(s.shape.Name); fault != "" {
+		if fault := s.samples.marks.fault(s.shape.Label()); fault != "" {
 			c.fault = fault
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies"
@@ -33,7 +34,7 @@ func judge(p *policies.Policy, file string, e *Evidence, r *resamples) *Verdict 
 	j.run()
 	v.Gates, v.Resources, v.Correctness, v.Comparisons = j.results, j.resources, j.cases, j.comparisons
 	v.Profile, v.Measuring, v.Findings = j.metrics, j.measuring, j.findings
-	v.Sanitizers = j.sanitizers
+	v.Sanitizers, v.Existing, v.Best = j.sanitizers, j.existing, j.best
 	v.Notes = append(v.Notes, j.notes...)
 	for _, b := range []*Build{e.Baseline, e.Candidate} {
 		if b != nil {
@@ -63,9 +64,11 @@ type judgement struct {
 	comparisons []Comparison
 	sanitizers  []SanitizerRow
 	metrics     []MetricRow
+	best        []AgainstBest
 	measuring   *Measuring
 	findings    []Diagnostic
 	notes       []string
+	existing    []string // findings that decide nothing, for the baseline has them as well
 }
 
 // run takes the evidence through the gates in order, up to the first required
@@ -98,7 +101,7 @@ func (j *judgement) run() {
 		step(GateSanitize, g.Sanitize.Enforcement, j.sanitize)
 	}
 	if g.Performance != nil {
-		step(GatePerformance, g.Performance.Enforcement, j.performance)
+		step(GatePerformance, g.Performance.Enforcement, func() GateResult { return j.holdToBest(j.performance()) })
 	}
 	if g.Profile != nil {
 		step(GateProfile, g.Profile.Enforcement, j.profile)
@@ -151,5 +154,8 @@ func (v *Verdict) conclude(e *Evidence) {
 	}
 	if i := slices.IndexFunc(v.Gates, func(r GateResult) bool { return r.Gate == GatePerformance && r.Status == Passed }); i >= 0 {
 		v.Summary = v.Gates[i].Text
+	}
+	if rest := v.Remaining(); rest != "" {
+		v.Summary = strings.TrimSuffix(v.Summary, ".") + rest
 	}
 }

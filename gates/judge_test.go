@@ -179,7 +179,7 @@ func TestVerdicts(t *testing.T) {
 		}, Error, ReasonSetup, "Baseline and candidate are both wrong in every case (2); first: mission, seed 0"},
 		{"wrong before", func(e *Evidence) {
 			e.Correctness.Cases[0].Errors.NaN, e.Correctness.Cases[0].BaselineFailure = 1, &Failure{"crash", "the kernel crashed"}
-		}, Defer, ReasonCorrectness, "(the baseline is wrong there too: the kernel crashed). They were wrong before this change"},
+		}, Defer, ReasonCorrectness, "(the baseline is wrong there too: the kernel crashed)"},
 		{"not deterministic", func(e *Evidence) { e.Correctness.Cases[0].Deterministic = some(false) }, Defer, ReasonCorrectness,
 			"two launches on the same input gave different bits"},
 		{"a case was left out", func(e *Evidence) { e.Correctness.Cases = e.Correctness.Cases[1:] }, Defer, ReasonInconclusive,

@@ -17,24 +17,27 @@ type look struct {
 }
 
 // schedule is every look at which this evidence may be judged, declared before
-// the first round. The first attempt at a machine code spends half of the policy's
-// error rate, the second a quarter, the third an eighth: however often somebody
-// asks for another, all looks together never spend more than the policy allows. The
-// first whose rounds are here spends its share over the policy's looks, a later one
-// in one look at its end.
+// the first round. A machine code has the part of the policy's error rate that
+// codeShare gives it. The first attempt at that code spends half of this part, the
+// second a quarter, the third an eighth: however often somebody asks for another, and
+// however many machine codes somebody tries, all looks together never spend more
+// than the policy allows. The first attempt whose rounds are here spends its share
+// over the policy's looks, a later one in one look at its end.
 func schedule(gate *policies.PerformanceGate, rounds []Round) ([]look, error) {
-	alpha := (1 - float64(gate.Confidence)) / 2
+	number := codeNumber(rounds)
+	alpha := codeShare((1-float64(gate.Confidence))/2, number)
 	begun := 1
 	if len(rounds) > 0 {
 		begun = max(begun, rounds[0].Attempt) // those before it left no rounds
 	}
-	shares, err := stats.Spend(shareOf(alpha, begun), gate.Looks)
+	planned := looksOf(gate, number)
+	shares, err := stats.Spend(shareOf(alpha, begun), planned)
 	if err != nil {
 		return nil, fmt.Errorf("planning the looks: %w", err)
 	}
 	var looks []look
 	for i, share := range shares {
-		looks = append(looks, look{gate.Looks[i], share})
+		looks = append(looks, look{planned[i], share})
 	}
 	first := 0
 	for first < len(rounds) && rounds[first].Attempt <= begun {

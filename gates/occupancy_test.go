@@ -32,3 +32,41 @@ func TestBlocksPerSM(t *testing.T) {
 		t.Error("an architecture outside the table has an occupancy")
 	}
 }
+
+// Every row of the table, at the limits of the CUDA programming guide: full blocks of shared memory, one byte more, and blocks of one warp.
+func TestOccupancyTable(t *testing.T) {
+	for arch, sm := range map[string]struct{ warps, blocks, kib int }{
+		"sm_75": {32, 16, 64}, "sm_80": {64, 32, 164}, "sm_86": {48, 16, 100}, "sm_87": {48, 16, 164}, "sm_89": {48, 24, 100}, "sm_90": {64, 32, 228},
+		"sm_100": {64, 32, 228}, "sm_103": {64, 32, 228}, "sm_110": {48, 24, 228}, "sm_120": {48, 24, 100}, "sm_121": {48, 24, 100},
+	} {
+		reserved, unit := 1<<10, 128
+		if arch == "sm_75" {
+			reserved, unit = 0, 256
+		}
+		half := sm.kib<<10/2 - reserved
+		for _, c := range []struct {
+			name            string
+			threads, shared int
+			blocks          int
+			limit           string
+		}{
+			{"one warp a block", 32, 0, sm.blocks, "blocks"},
+			{"one thread a block", 1, 0, sm.blocks, "blocks"},
+			{"all warps in one block", 32 * sm.warps, 0, 1, "warps"},
+			{"all warps in two blocks", 16 * sm.warps, 0, 2, "warps"},
+			{"half of the shared memory", 32, half, 2, "shared memory"},
+			{"a byte more than half", 32, half + 1, 1, "shared memory"},
+			{"all of it", 32, sm.kib<<10 - reserved, 1, "shared memory"},
+			{"a unit less than half", 32, half - unit + 1, 2, "shared memory"},
+		} {
+			if blocks, limit, ok := BlocksPerSM(arch, c.threads, 0, c.shared); !ok || blocks != c.blocks || limit != c.limit {
+				t.Errorf("%s, %s: %d by %s (%v), want %d by %s", arch, c.name, blocks, limit, ok, c.blocks, c.limit)
+			}
+		}
+		for _, threads := range []int{0, -1} {
+			if _, _, ok := BlocksPerSM(arch, threads, 32, 0); ok {
+				t.Errorf("%s: %d threads have an occupancy", arch, threads)
+			}
+		}
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 )
@@ -52,9 +51,6 @@ func place(file string, data []byte, err error) error {
 	}
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s: %s: is a JSON %s where %s is expected", position(file, data, kind.Offset), cmp.Or(kind.Field, "evidence"), kind.Value, describeKind(kind.Type.Kind().String()))
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: is cut off", position(file, data, int64(len(data))))
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if name, ok := strings.CutPrefix(text, "unknown field "); ok {
@@ -133,7 +129,7 @@ func (e *Evidence) problem() (field, problem string) {
 	if e.Kernel == "" {
 		return "kernel", "is empty"
 	}
-	shapes := map[string]bool{}
+	shapes, secret := map[string]bool{}, false
 	for i, s := range e.Shapes {
 		if s.Name == "" || shapes[s.Name] {
 			return fmt.Sprintf("shapes[%d].name", i), "is empty or named twice"
@@ -141,11 +137,19 @@ func (e *Evidence) problem() (field, problem string) {
 		if s.FLOPs < 0 || s.Bytes < 0 {
 			return fmt.Sprintf("shapes[%d]", i), "has negative work"
 		}
-		shapes[s.Name] = true
+		if s.Secret && (secret || s.Dims == "") {
+			return fmt.Sprintf("shapes[%d].secret", i), "marks a second secret shape, or one without dims"
+		}
+		shapes[s.Name], secret = true, secret || s.Secret
 	}
 	if c := e.Correctness; c != nil {
 		if s := c.Summary; s != nil && (s.Passed < 0 || s.Total < s.Passed) {
 			return "correctness.summary", fmt.Sprintf("%d of %d cases cannot have passed", s.Passed, s.Total)
+		}
+		for i, k := range c.Cases {
+			if f, problem := k.invalid(); problem != "" {
+				return fmt.Sprintf("correctness.cases[%d].%s", i, f), problem
+			}
 		}
 	}
 	if m := e.MachineCode; m != nil {
@@ -163,10 +167,32 @@ func (e *Evidence) problem() (field, problem string) {
 			return fmt.Sprintf("rivals[%d].%s", i, f), problem
 		}
 	}
+	for i, b := range e.Best {
+		if f, problem := b.problem(shapes); problem != "" {
+			return fmt.Sprintf("best[%d].%s", i, f), problem
+		}
+	}
 	if p := e.Performance; p != nil {
 		return p.problem(shapes)
 	}
 	return "", ""
+}
+
+// invalid is the first figure that no comparison gives.
+func (k Case) invalid() (field, problem string) {
+	for _, e := range []struct {
+		field  string
+		errors *Errors
+	}{{"errors", k.Errors}, {"end_to_end", k.EndToEnd}, {"baseline", k.Baseline}, {"baseline_end_to_end", k.BaselineEndToEnd}} {
+		if e.errors != nil && e.errors.negative() {
+			return e.field, "has a negative figure"
+		}
+	}
+	return "", ""
+}
+
+func (e Errors) negative() bool {
+	return min(e.Elements, e.Bad, e.NaN, e.Inf, e.Unwritten) < 0 || min(e.MaxAbs, e.MeanAbs, e.Norm) < 0
 }
 
 func (r Rival) problem(shapes map[string]bool) (field, problem string) {
@@ -207,6 +233,12 @@ func (p *Performance) problem(shapes map[string]bool) (field, problem string) {
 			return field + ".attempt", fmt.Sprintf("is %d after attempt %d", r.Attempt, attempt)
 		}
 		attempt = r.Attempt
+		if r.CodeNumber < 0 {
+			return field + ".code_number", fmt.Sprintf("is %d (the first machine code of a change is number 1)", r.CodeNumber)
+		}
+		if first := codeNumber(p.Rounds[:1]); codeNumber(p.Rounds[i:i+1]) != first {
+			return field + ".code_number", fmt.Sprintf("is %d, but the first round has %d (all rounds measure one machine code)", codeNumber(p.Rounds[i:i+1]), first)
+		}
 		for k, s := range r.Series {
 			field := fmt.Sprintf("%s.series[%d]", field, k)
 			if !shapes[s.Shape] {
@@ -240,7 +272,18 @@ func (s Series) problem() (field, problem string) {
 	if s.Single == nil {
 		s.Single = &Singles{}
 	}
-	for _, times := range [][]float64{s.Nanos, s.Wall, s.Solo, s.Kept, s.Single.Baseline, s.Single.Candidate} {
+	if n := len(s.Single.Baseline); n != len(s.Single.Candidate) {
+		return "single_ns", fmt.Sprintf("has %d launches of the baseline and %d of the candidate that ran alone", n, len(s.Single.Candidate))
+	}
+	if n := len(s.Single.FirstBaseline); n != len(s.Single.FirstCandidate) {
+		return "single_ns", fmt.Sprintf("has %d first launches of the baseline and %d of the candidate", n, len(s.Single.FirstCandidate))
+	}
+	if n := len(s.Single.MeanBaseline); n != len(s.Single.MeanCandidate) || n > 0 && n != len(s.Single.Baseline) {
+		return "single_ns", fmt.Sprintf("has %d and %d means of %d processes", n, len(s.Single.MeanCandidate), len(s.Single.Baseline))
+	} else if n > 0 && s.Single.Launches < 2 {
+		return "single_ns", fmt.Sprintf("has means of processes with %d launches", s.Single.Launches)
+	}
+	for _, times := range [][]float64{s.Nanos, s.Wall, s.Solo, s.Kept, s.Single.Baseline, s.Single.Candidate, s.Single.FirstBaseline, s.Single.FirstCandidate, s.Single.MeanBaseline, s.Single.MeanCandidate} {
 		for _, ns := range times {
 			if !(ns > 0) || math.IsInf(ns, 0) {
 				return "ns", fmt.Sprintf("has the time %v, which is not above 0", ns)
@@ -252,6 +295,14 @@ func (s Series) problem() (field, problem string) {
 	}
 	if s.Referenced < 0 {
 		return "referenced", fmt.Sprintf("is %d", s.Referenced)
+	}
+	if s.Worst != nil && s.Worst.negative() {
+		return "worst", "has a negative figure"
+	}
+	for i, o := range s.Outputs {
+		if o.Candidate.negative() || o.Baseline.negative() {
+			return fmt.Sprintf("outputs[%d]", i), "has a negative figure"
+		}
 	}
 	for _, i := range s.Spoiled {
 		if i < 0 || i >= samples {

@@ -46,6 +46,13 @@ func TestParseEvidenceRefuses(t *testing.T) {
 		{"fewer than no instructions", edit(`"kernel": "k",`, `"kernel": "k", "machine_code": {"changes": [{"kernel": "k", "candidate": {"tensor": -1}}]},`), "machine_code.changes[0].candidate: has a negative count"},
 		{"too much code", edit(`"kernel": "k",`, `"kernel": "k", "machine_code": {"changes": [{"kernel":"a"},{"kernel":"a"},{"kernel":"a"},{"kernel":"a"},{"kernel":"a"}]},`), "machine_code.changes: are 5 (at most 4)"},
 		{"fewer than no kernels more", edit(`"kernel": "k",`, `"kernel": "k", "machine_code": {"more": -1},`), "machine_code.more: is -1"},
+		{"the best of an unknown shape", edit(`"kernel": "k",`, `"kernel": "k", "best": [{"shape": "moon"}],`), `best[0].shape: "moon" is not among the shapes`},
+		{"the best of no commit", edit(`"kernel": "k",`, `"kernel": "k", "best": [{"shape": "mission", "commit": "main"}],`), `best[0].commit: "main" is not the id of a commit`},
+		{"a baseline without speed", edit(`"kernel": "k",`, `"kernel": "k", "best": [{"shape": "mission", "commit": "`+bestCommit+`", "baseline": 0}],`), "best[0].baseline: is 0, which is not above 0"},
+		{"fewer than no merges", edit(`"kernel": "k",`, `"kernel": "k", "best": [{"shape": "mission", "commit": "`+bestCommit+`", "baseline": 1, "unmeasured": -1}],`), "best[0].unmeasured: is -1"},
+		{"a loss that gains", edit(`"kernel": "k",`, `"kernel": "k", "best": [{"shape": "mission", "commit": "`+bestCommit+`", "baseline": 1, "lost": [{"commit": "`+bestCommit+`", "speedup": 1}]}],`), "best[0].lost[0]: is no commit with a speedup from -1 to 0"},
+		{"a machine code before the first", edit(`"attempt": 1`, `"attempt": 1, "code_number": -1`), "performance.rounds[0].code_number: is -1 (the first machine code of a change is number 1)"},
+		{"rounds of two machine codes", edit(`"attempt": 1`, `"attempt": 1, "code_number": 7`), "performance.rounds[1].code_number: is 1, but the first round has 7 (all rounds measure one machine code)"},
 		{"an attempt that goes back", edit(`"attempt": 1`, `"attempt": 0`), "performance.rounds[0].attempt: is 0 after attempt 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

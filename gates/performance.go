@@ -27,11 +27,14 @@ func (j *judgement) performance() GateResult {
 	case len(p.Summaries) > 0:
 		return j.performanceSummaries(gate, p.Summaries)
 	}
-	if r, bad := timedFailure(j.rule.Gates.Correctness, p.Rounds, j.evidence.tested()); bad {
+	if r, bad := j.timedFailure(p.Rounds); bad {
 		return j.suspectRace(r)
 	}
 	if len(unknown) > 0 {
 		return GateResult{Status: Missing, Text: "the manifest has no shape " + strings.Join(unknown, ", ")}
+	}
+	if len(goals) == 0 && (!j.alone() || asksTime(gate)) {
+		return GateResult{Status: Missing, Text: "the policy's goals select no shape of the manifest, so nothing is proven"}
 	}
 	if j.alone() {
 		goals = ofTime(goals)
@@ -78,10 +81,11 @@ func (q inquiry) take(done []look) *comparison {
 		if q.view == clean {
 			c.checkMarks()
 		}
-		if c.fault == "" && (c.outcome() != Open || last) {
+		decided := c.outcome() != Open || c.overclaimed != ""
+		if c.fault == "" && (decided || last) {
 			c.checkRunner(q.gate)
 		}
-		if c.fault != "" || c.outcome() != Open {
+		if c.fault != "" || decided {
 			break
 		}
 	}
@@ -128,7 +132,12 @@ func (j *judgement) sameCode(gate *policies.PerformanceGate) (GateResult, bool) 
 // timedFailure finds launches that failed or gave wrong output while they were
 // timed. A kernel that is right only when nobody times it is wrong.
 // Of a harness whose test command decides, nobody knows the outputs that were timed.
-func timedFailure(gate *policies.CorrectnessGate, rounds []Round, tested bool) (GateResult, bool) {
+// Nor does an output decide that the baseline gets wrong on the same input as badly.
+func (j *judgement) timedFailure(rounds []Round) (GateResult, bool) {
+	gate, tested := j.rule.Gates.Correctness, j.evidence.tested()
+	// The baseline of a new kernel is a copy of itself, which is always as wrong.
+	reports := j.evidence.Baseline != nil && (gate == nil || gate.Existing != policies.ExistingDefers)
+	var existing []string
 	fail := func(format string, args ...any) (GateResult, bool) {
 		return GateResult{
 			Status: Failed, Reason: ReasonCorrectness, Text: fmt.Sprintf(format, args...),
@@ -147,21 +156,30 @@ func timedFailure(gate *policies.CorrectnessGate, rounds []Round, tested bool) (
 				return GateResult{Status: Failed, Reason: ReasonRunner, Text: fmt.Sprintf("The outputs of the launches timed in round %d were not verified", i+1)}, true
 			}
 			if problem := (Case{Errors: s.Worst}).Problem(gate); problem != "" {
-				return fail("The output was wrong while it was timed, on %s in round %d: %s; the kernel had passed its cases before", s.Shape, i+1, problem)
+				if reports && s.asBefore(gate) {
+					existing = append(existing, s.Shape)
+					continue
+				}
+				return fail("The output was wrong while it was timed, on %s in round %d: %s; the kernel had passed its cases before", j.evidence.labelOf(s.Shape), i+1, problem)
 			}
 		}
+	}
+	if slices.Sort(existing); len(existing) > 0 {
+		j.existing = append(j.existing, "timed outputs on "+strings.Join(slices.Compact(existing), ", ")+" are wrong as before")
 	}
 	return GateResult{}, false
 }
 
 // A goalOf is what one shape must meet.
 type goalOf struct {
-	shape Shape
-	role  Role
-	goal  *policies.Goal
+	shape   Shape
+	role    Role
+	goal    *policies.Goal
+	unasked bool // the shape is timed for the reader only: its goal has no condition
 }
 
-// goalsOf gives every shape its role; a target is not guarded as well.
+// goalsOf gives every shape its role; a target is not guarded as well. The secret shape is
+// guarded whatever shapes the policy lists: nobody could name it.
 func goalsOf(gate *policies.PerformanceGate, e *Evidence) (goals []goalOf, unknown []string) {
 	names := e.shapeNames()
 	pick := func(g *policies.Goal) []string {
@@ -174,16 +192,19 @@ func goalsOf(gate *policies.PerformanceGate, e *Evidence) (goals []goalOf, unkno
 	targets, guards := pick(gate.Target), pick(gate.Guard)
 	for _, s := range e.Shapes {
 		switch {
-		case slices.Contains(targets, s.Name):
-			goals = append(goals, goalOf{s, RoleTarget, gate.Target})
-		case slices.Contains(guards, s.Name):
-			goals = append(goals, goalOf{s, RoleGuard, gate.Guard})
+		case !s.Secret && slices.Contains(targets, s.Name):
+			goals = append(goals, goalOf{shape: s, role: RoleTarget, goal: gate.Target})
+		case !s.Secret && slices.Contains(guards, s.Name):
+			goals = append(goals, goalOf{shape: s, role: RoleGuard, goal: gate.Guard})
+		case s.Secret && gate.TimesSecretShape():
+			goals = append(goals, goalOf{shape: s, role: RoleGuard, goal: gate.Guard.ForSecret(s.Name)})
 		}
 	}
 	return goals, unknown
 }
 
-// TimedShapes is the shapes that a rule wants timed, in the manifest's order.
+// TimedShapes is the shapes that a rule wants timed, in the manifest's order and the secret
+// one last.
 func TimedShapes(rule *policies.Rule, e *Evidence) []string {
 	var names []string
 	if rule.Gates.Performance != nil {
@@ -200,10 +221,13 @@ func TimedShapes(rule *policies.Rule, e *Evidence) []string {
 func (c *comparison) measuring(gate *policies.PerformanceGate, p *Performance, looks []look) *Measuring {
 	m := &Measuring{
 		Rounds: c.rounds, MaxRounds: looks[len(looks)-1].rounds, Look: c.look, Looks: len(looks), Attempts: 1,
-		Confidence: round(1 - 2*c.alpha), Policy: float64(gate.Confidence), Seconds: round(p.Seconds),
+		Confidence: confidenceAt(c.alpha), Policy: float64(gate.Confidence), Seconds: round(p.Seconds),
 	}
 	if c.rounds > 0 {
 		m.Attempts = max(1, p.Rounds[c.rounds-1].Attempt)
+	}
+	if n := p.CodeNumber(); n > 1 {
+		m.CodeNumber, m.ErrorRate = n, round(codeShare(1-float64(gate.Confidence), n))
 	}
 	for _, s := range c.shapes {
 		m.Pairs += s.samples.pairs

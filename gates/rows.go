@@ -14,8 +14,9 @@ func (c *comparison) rows() []Comparison {
 	var rows []Comparison
 	for _, s := range c.shapes {
 		base, cand := describe(s.samples.baseline), describe(s.samples.candidate)
+		base.P50, cand.P50 = round(s.samples.time(s.samples.besides)), round(s.samples.time(s.samples.latencies))
 		row := Comparison{
-			Shape: s.shape.Name, Dims: s.shape.Dims, Role: s.role, Goal: s.goal.String(), Status: s.status,
+			Shape: s.shape.Name, Dims: s.shape.Dims, Secret: s.shape.Secret, Role: s.role, Goal: s.goal.String(), Status: s.status,
 			Baseline: &base, Candidate: &cand,
 		}
 		if s.ratio != nil {
@@ -32,10 +33,53 @@ func (c *comparison) rows() []Comparison {
 		if solo := draw(c.few, s.samples.solo, 0.5); solo != nil {
 			row.SoloShift = new(speedupOf(solo, c.alpha))
 		}
+		if s.alone != nil {
+			row.Alone = new(loneSpeedup(s.alone, c.alpha))
+		}
+		row.Kinds = s.kindTimes(c.alpha)
 		s.rates(&row, cand.P50)
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// time is how long a launch takes on a shape: the geometric mean of the medians on each kind of input, as the speedup is that of
+// the kinds' speedups.
+func (s *samples) time(t timedSample) float64 {
+	sum, n := 0.0, 0
+	for _, median := range t.byKind(len(s.strata.kinds)) {
+		if median > 0 {
+			sum += math.Log(median)
+			n++
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return math.Exp(sum / float64(n))
+}
+
+// kindTimes is the times on each kind of input; none where the kinds gain the same.
+func (s *shapeComparison) kindTimes(alpha float64) []KindTime {
+	strata := &s.samples.strata
+	if len(strata.kinds) < 2 || !strata.differs() {
+		return nil
+	}
+	baseline, candidate := s.samples.besides.byKind(len(strata.kinds)), s.samples.latencies.byKind(len(strata.kinds))
+	var all []KindTime
+	for k, name := range strata.kinds {
+		if strata.medians[k] == 0 {
+			continue
+		}
+		t := KindTime{Kind: name, Baseline: round(baseline[k]), Candidate: round(candidate[k]), Speedup: Estimate{Value: round(strata.medians[k] - 1)}}
+		for _, tested := range s.kinds {
+			if tested.name == name {
+				t.Speedup = speedupOf(tested.dist, alpha)
+			}
+		}
+		all = append(all, t)
+	}
+	return all
 }
 
 // rates adds the achieved rates and, where the device's limits are known, their

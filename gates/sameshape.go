@@ -34,10 +34,10 @@ func (j *judgement) sameShapes(open, settled []goalOf) (GateResult, bool) {
 	var names []string
 	var asked *policies.Goal // of the first of them
 	for _, g := range settled {
-		row := Comparison{Shape: g.shape.Name, Dims: g.shape.Dims, Role: g.role, Goal: g.goal.String(), Status: Passed, Same: true}
+		row := Comparison{Shape: g.shape.Name, Dims: g.shape.Dims, Secret: g.shape.Secret, Role: g.role, Goal: g.goal.String(), Status: Passed, Same: true}
 		if gains(g.goal) {
 			row.Status = Failed
-			asked, names = cmp.Or(asked, g.goal), append(names, g.shape.Name)
+			asked, names = cmp.Or(asked, g.goal), append(names, g.shape.Label())
 		}
 		j.comparisons = append(j.comparisons, row)
 	}

@@ -2,6 +2,7 @@ package gates
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
@@ -13,18 +14,75 @@ type samples struct {
 	ratios    stats.Sample // baseline/candidate, a value a block
 	control   stats.Sample // baseline/control
 	solo      stats.Sample // baseline beside the candidate / baseline alone
-	latencies stats.Sample // of the candidate, in microseconds
-	absolute  stats.Sample // the same, by the clock that counts
-	besides   stats.Sample // the baseline's in the same rounds
+	latencies timedSample  // of the candidate, by the clock that counts
+	besides   timedSample  // the baseline's in the same rounds
 	clocks    clocks
 	marks     marks
-	strata    strata // of ratios
+	strata    strata         // of ratios
+	byKind    []stats.Sample // ratios of each kind of input; none where there is one kind
+	lone      lone
+	uneven    []stats.Sample // by kind of input, see addUneven
 
 	baseline, candidate []float64 // all samples in use, in microseconds, for the reader
 	pairs               int
 	cold                bool
 	fresh               bool      // every launch had inputs of its own, drawn by a judge that shares nothing with the sides
 	steps               []float64 // of the clock, as a share of the median, a value a round
+}
+
+// A timedSample is times in microseconds, each with its kind of input.
+type timedSample struct {
+	stats.Sample
+	kinds [][]int
+}
+
+func (t *timedSample) add(micros []float64, kinds []int) {
+	t.Rounds, t.kinds = append(t.Rounds, micros), append(t.kinds, kinds)
+}
+
+// byKind is the median time of each kind; 0 where it has no sample.
+func (t timedSample) byKind(kinds int) []float64 {
+	all := make([][]float64, kinds)
+	for r, round := range t.Rounds {
+		for i, micros := range round {
+			all[t.kinds[r][i]] = append(all[t.kinds[r][i]], micros)
+		}
+	}
+	medians := make([]float64, kinds)
+	for k := range all {
+		if len(all[k]) > 0 {
+			medians[k] = stats.Describe(all[k]).P50
+		}
+	}
+	return medians
+}
+
+// RoundTimes is the candidate's time in each round, by shape, in microseconds: the geometric mean of the round's medians on each
+// kind of input.
+func RoundTimes(e *Evidence) map[string][]float64 {
+	all := map[string][]float64{}
+	if e.Performance == nil {
+		return all
+	}
+	for _, r := range e.Performance.Rounds {
+		for _, series := range r.Series {
+			s := collect([]Round{{Series: []Series{series}}}, series.Shape, clean)
+			if micros := s.time(s.latencies); micros > 0 {
+				all[series.Shape] = append(all[series.Shape], micros)
+			}
+		}
+	}
+	return all
+}
+
+// level is the sample with every kind brought to the geometric mean of the kinds' medians.
+func (t timedSample) level(kinds int) stats.Sample {
+	var s stats.Sample
+	for _, round := range t.Rounds {
+		s.Rounds = append(s.Rounds, slices.Clone(round))
+	}
+	levelKinds(s, t.kinds, kinds)
+	return s
 }
 
 // A view says which samples are in use.
@@ -39,16 +97,45 @@ const (
 // sample gives no pair; nothing is dropped from the evidence itself.
 func collect(rounds []Round, shape string, v view) *samples {
 	s := &samples{cold: true, fresh: true}
+	batched := newKindTimes()
 	for _, r := range rounds {
 		for i := range r.Series {
 			if r.Series[i].Shape == shape {
-				s.add(&r.Series[i], v)
+				s.add(&r.Series[i], v, batched)
 			}
 		}
 	}
+	s.byKind, s.clocks.wallByKind = s.strata.split(s.ratios), s.strata.split(s.clocks.wall)
 	s.strata.medians = s.strata.level(s.ratios)
 	s.strata.level(s.clocks.wall)
+	s.lone.baseline, s.lone.candidate = batched.medians(len(s.strata.kinds))
 	return s
+}
+
+// kindTimes is the times of both sides' blocks by kind of input, in microseconds.
+type kindTimes struct{ baseline, candidate map[int][]float64 }
+
+func newKindTimes() kindTimes { return kindTimes{map[int][]float64{}, map[int][]float64{}} }
+
+func (t kindTimes) add(kind int, b, c side) {
+	t.baseline[kind] = append(t.baseline[kind], b.mean())
+	t.candidate[kind] = append(t.candidate[kind], c.mean())
+}
+
+// gain is what the candidate gains on a kind; not ok where nothing was timed on it.
+func (t kindTimes) gain(kind int) (micros float64, ok bool) {
+	if len(t.baseline[kind]) == 0 {
+		return 0, false
+	}
+	return stats.Describe(t.baseline[kind]).P50 - stats.Describe(t.candidate[kind]).P50, true
+}
+
+func (t kindTimes) medians(kinds int) (baseline, candidate []float64) {
+	for k := range kinds {
+		baseline = append(baseline, stats.Describe(t.baseline[k]).P50)
+		candidate = append(candidate, stats.Describe(t.candidate[k]).P50)
+	}
+	return baseline, candidate
 }
 
 // A side is one side's samples in a block.
@@ -64,7 +151,7 @@ func (s side) wallMean() float64 { return s.wall / float64(s.n) }
 func (s side) waiting() float64  { return s.wallMean() - s.mean() }
 func over(a, b side) float64     { return a.mean() / b.mean() }
 
-func (s *samples) add(series *Series, v view) {
+func (s *samples) add(series *Series, v view, batched kindTimes) {
 	spoiled := series.spoiled()
 	s.marks.add(series, spoiled)
 	if v == whole {
@@ -76,11 +163,13 @@ func (s *samples) add(series *Series, v view) {
 		return part
 	}
 	ratios, control, latencies, besides, alone := list(), list(), list(), list(), list()
-	var kinds []int
+	var kinds, ofLatencies, ofBesides []int
 	var walls clockRound
+	own := newKindTimes()
 	at, number := 0, -1
 	for block := range strings.FieldsSeq(series.Order) {
 		number++
+		kind := s.strata.kind(series, number)
 		var b, c, a side
 		for _, letter := range []byte(block) {
 			of := &b
@@ -101,18 +190,20 @@ func (s *samples) add(series *Series, v view) {
 					of.wall += series.Wall[at] / 1e3
 				}
 				if letter == SideBaseline {
-					besides = append(besides, micros)
+					besides, ofBesides = append(besides, micros), append(ofBesides, kind)
 				} else if letter == SideCandidate {
-					latencies = append(latencies, micros)
+					latencies, ofLatencies = append(latencies, micros), append(ofLatencies, kind)
 				}
 			}
 			at++
 		}
 		if b.ok() && c.ok() {
 			ratios = append(ratios, over(b, c))
-			kinds = append(kinds, s.strata.kind(series, number))
+			kinds = append(kinds, kind)
+			batched.add(kind, b, c)
+			own.add(kind, b, c)
 			if series.Wall != nil {
-				walls.add(b, c)
+				walls.add(kind, b, c)
 			}
 		}
 		if b.ok() && a.ok() {
@@ -132,11 +223,12 @@ func (s *samples) add(series *Series, v view) {
 	}
 	appendRound(&s.control, control)
 	if len(latencies) > 0 && len(besides) > 0 {
-		appendRound(&s.latencies, latencies)
-		appendRound(&s.absolute, latencies)
-		appendRound(&s.besides, besides)
+		s.latencies.add(latencies, ofLatencies)
+		s.besides.add(besides, ofBesides)
 	}
 	s.clocks.add(series, walls)
+	s.addUneven(series)
+	s.lone.add(series, own, func(i int) int { return s.strata.kind(series, i) })
 	if len(series.Solo) > 0 && len(alone) > 0 {
 		p50 := stats.Describe(series.Solo).P50 / 1e3
 		for i := range alone {

@@ -24,8 +24,8 @@ func (j *judgement) sanitize() GateResult {
 	for _, tool := range gate.Tools {
 		j.sanitizers = append(j.sanitizers, l.tool(string(tool)))
 	}
-	j.annotate(l.found)
-	if len(l.found)+l.hidden > 0 {
+	j.annotate(l.found, gate.Existing)
+	if l.decides() {
 		return l.faulty()
 	}
 	if l.broken != nil {
@@ -56,10 +56,19 @@ func (j *judgement) unlooked(why, remedy string) GateResult {
 // clean is a pass as far as the tools could look; what they could not is told.
 func (j *judgement) clean(l *search) GateResult {
 	text := fmt.Sprintf("%s found nothing in %s", strings.Join(l.ran, ", "), plural(len(j.evidence.Sanitize.Cases), "case"))
+	if len(l.found) > 0 {
+		text = fmt.Sprintf("%s found nothing new in %s; as before this change: %s (see below)",
+			strings.Join(l.ran, ", "), plural(len(j.evidence.Sanitize.Cases), "case"), plural(len(l.found), "finding"))
+		j.noteExisting(l.found)
+	}
 	if len(l.ran) == 0 {
 		text = "there is nothing for these tools to find in this kernel"
 	}
-	r := GateResult{Status: Passed, Text: text, Details: slices.Clone(j.evidence.Sanitize.Unseen)}
+	r := GateResult{Status: Passed, Text: text}
+	for _, f := range l.found {
+		r.Details = append(r.Details, f.String())
+	}
+	r.Details = append(r.Details, j.evidence.Sanitize.Unseen...)
 	if len(l.lacking) > 0 {
 		r.Text += "; not looked for: " + strings.Join(l.lacking, "; ")
 		if l.gate.MissingTool != policies.MissingInforms {
@@ -67,6 +76,18 @@ func (j *judgement) clean(l *search) GateResult {
 		}
 	}
 	return r
+}
+
+// noteExisting tells what is wrong with the baseline, so that somebody fixes it.
+func (j *judgement) noteExisting(found []Finding) {
+	j.existing = append(j.existing, plural(len(found), "sanitizer finding")+" as before")
+	more := ""
+	if len(found) > 1 {
+		more = fmt.Sprintf(", and %d more", len(found)-1)
+	}
+	first := found[0]
+	first.Before = false // the sentence says so
+	j.notes = append(j.notes, fmt.Sprintf("The baseline has a mistake that this change did not cause: %s%s. Fix it on the base branch.", first, more))
 }
 
 // plural is a count with its noun.
@@ -118,21 +139,36 @@ func (l *search) tool(name string) SanitizerRow {
 			continue
 		}
 		f.Tool = name
-		f.Before = slices.ContainsFunc(run.Baseline, func(b Finding) bool { return b.Kind == f.Kind && b.Text == f.Text })
-		row.Status, row.Findings = Failed, append(row.Findings, f)
+		row.Findings = append(row.Findings, f)
+	}
+	if l.evidence.Baseline != nil {
+		markExisting(row.Findings, run.Baseline)
+	}
+	if len(row.Findings) > 0 {
+		row.Status = Failed
+		if l.gate.Existing != policies.ExistingDefers && !slices.ContainsFunc(row.Findings, func(f Finding) bool { return !f.Before }) {
+			row.Status = Informs
+		}
 	}
 	l.found, l.hidden = append(l.found, row.Findings...), l.hidden+run.Hidden
 	if run.Hidden > 0 {
 		row.Status, row.Note = Failed, fmt.Sprintf("and %d more that are not listed", run.Hidden)
 	}
 	switch {
-	case run.Failure != nil && row.Status == Passed:
+	case run.Failure != nil && row.Status != Failed:
+		// What comes behind an existing finding was not looked at either.
 		row.Status, row.Note = Failed, run.Failure.Detail
 		l.broken = cmp.Or(l.broken, run)
-	case row.Status == Passed:
+	case row.Status != Failed:
 		l.ran = append(l.ran, name)
 	}
 	return row
+}
+
+// decides tells whether a finding decides the gate.
+func (l *search) decides() bool {
+	defers := l.gate.Existing == policies.ExistingDefers
+	return l.hidden > 0 || slices.ContainsFunc(l.found, func(f Finding) bool { return defers || !f.Before })
 }
 
 // faulty names the first finding in one line.
@@ -154,7 +190,7 @@ func (l *search) faulty() GateResult {
 	}
 	if before == len(l.found) && l.hidden == 0 {
 		r.Text += ". It was there before this change"
-		r.ToPass = []string{"mend it in this change or on the base branch first: the baseline has it as well"}
+		r.ToPass = []string{"fix it in this change or on the base branch first: the policy defers for what the baseline has as well (gates.sanitize.existing)"}
 	}
 	return r
 }
@@ -249,10 +285,14 @@ func thousands(n int) string {
 	return text
 }
 
-// annotate puts every finding onto its line; a race stands on both.
-func (j *judgement) annotate(found []Finding) {
+// annotate puts every finding onto its line; a race stands on both. One that existed and
+// decides nothing is a note.
+func (j *judgement) annotate(found []Finding, existing policies.Existing) {
 	for _, f := range found {
 		d := Diagnostic{File: f.File, Line: f.Line, Severity: cmp.Or(f.Severity, "error"), Message: f.String()}
+		if f.Before && existing != policies.ExistingDefers {
+			d.Severity = "note"
+		}
 		if f.File != "" {
 			j.findings = append(j.findings, d)
 		}
@@ -289,16 +329,30 @@ func (s *Sanitize) problem() (field, problem string) {
 			return at + ".hidden", "is negative"
 		}
 		for k, f := range run.Findings {
-			at := fmt.Sprintf("%s.findings[%d]", at, k)
-			switch {
-			case f.Kind == "" || f.Text == "":
-				return at, "has no kind or no text"
-			case f.Line < 0 || f.OtherLine < 0 || f.Count < 0:
-				return at, "has a negative line or count"
-			case f.Severity != "" && f.Severity != "error" && f.Severity != "warning" && f.Severity != "info":
-				return at + ".severity", fmt.Sprintf("is %q (error, warning and info are known)", f.Severity)
+			if problem := f.problem(len(s.Cases)); problem != "" {
+				return fmt.Sprintf("%s.findings[%d]", at, k), problem
+			}
+		}
+		for k, f := range run.Baseline {
+			if problem := f.problem(len(s.Cases)); problem != "" {
+				return fmt.Sprintf("%s.baseline[%d]", at, k), problem
 			}
 		}
 	}
 	return "", ""
+}
+
+// problem is what no tool says about a finding.
+func (f Finding) problem(cases int) string {
+	switch {
+	case f.Kind == "" || f.Text == "":
+		return "has no kind or no text"
+	case f.Line < 0 || f.OtherLine < 0 || f.Count < 0:
+		return "has a negative line or count"
+	case f.Severity != "" && f.Severity != "error" && f.Severity != "warning" && f.Severity != "info":
+		return fmt.Sprintf("has the severity %q (error, warning and info are known)", f.Severity)
+	case slices.ContainsFunc(f.Cases, func(i int) bool { return i < 0 || i >= cases }):
+		return fmt.Sprintf("names the cases %v of %d", f.Cases, cases)
+	}
+	return ""
 }

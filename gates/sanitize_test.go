@@ -209,7 +209,7 @@ func TestSanitizeEvidenceIsChecked(t *testing.T) {
 		{func(r *Sanitized) { r.Hidden = -1 }, "sanitize.tools[0].hidden: is negative"},
 		{func(r *Sanitized) { r.Findings = []Finding{{Kind: KindRace}} }, "sanitize.tools[0].findings[0]: has no kind or no text"},
 		{func(r *Sanitized) { r.Findings = []Finding{{Kind: KindRace, Text: "x", Count: -1}} }, "findings[0]: has a negative line or count"},
-		{func(r *Sanitized) { r.Findings = []Finding{{Kind: KindRace, Text: "x", Severity: "none"}} }, "severity: is \"none\""},
+		{func(r *Sanitized) { r.Findings = []Finding{{Kind: KindRace, Text: "x", Severity: "none"}} }, "findings[0]: has the severity \"none\""},
 	} {
 		e := sanitized()
 		c.change(&e.Sanitize.Tools[0])

@@ -34,31 +34,57 @@ func (s *strata) kind(series *Series, block int) int {
 	return len(s.kinds) - 1
 }
 
-// level brings ratios of all kinds to the geometric mean of the kinds' medians. It
-// returns the medians; with one kind it changes nothing.
-func (s *strata) level(sample stats.Sample) []float64 {
+// split is the ratios of each kind by itself.
+func (s *strata) split(sample stats.Sample) []stats.Sample {
 	if len(s.kinds) < 2 || len(sample.Rounds) != len(s.rounds) {
 		return nil
 	}
-	byKind := make([][]float64, len(s.kinds))
+	byKind := make([]stats.Sample, len(s.kinds))
 	for r, ratios := range sample.Rounds {
+		of := make([][]float64, len(s.kinds))
 		for i, ratio := range ratios {
 			k := s.rounds[r][i]
-			byKind[k] = append(byKind[k], ratio)
+			of[k] = append(of[k], ratio)
+		}
+		for k := range of {
+			appendRound(&byKind[k], of[k])
 		}
 	}
-	medians, mean, n := make([]float64, len(byKind)), 0.0, 0
+	return byKind
+}
+
+// level brings ratios of all kinds to the geometric mean of the kinds' medians. It
+// returns the medians; with one kind it changes nothing.
+func (s *strata) level(sample stats.Sample) []float64 {
+	if len(sample.Rounds) != len(s.rounds) {
+		return nil
+	}
+	return levelKinds(sample, s.rounds, len(s.kinds))
+}
+
+// levelKinds is level for a sample whose values are of the given kinds.
+func levelKinds(sample stats.Sample, kinds [][]int, n int) []float64 {
+	if n < 2 {
+		return nil
+	}
+	byKind := make([][]float64, n)
+	for r, ratios := range sample.Rounds {
+		for i, ratio := range ratios {
+			byKind[kinds[r][i]] = append(byKind[kinds[r][i]], ratio)
+		}
+	}
+	medians, mean, present := make([]float64, n), 0.0, 0
 	for k, ratios := range byKind {
 		if len(ratios) > 0 {
 			medians[k] = stats.Describe(ratios).P50
 			mean += math.Log(medians[k])
-			n++
+			present++
 		}
 	}
-	centre := math.Exp(mean / float64(n))
+	centre := math.Exp(mean / float64(present))
 	for r, ratios := range sample.Rounds {
 		for i := range ratios {
-			ratios[i] *= centre / medians[s.rounds[r][i]]
+			ratios[i] *= centre / medians[kinds[r][i]]
 		}
 	}
 	return medians

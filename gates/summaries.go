@@ -3,6 +3,7 @@ package gates
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
@@ -51,6 +52,12 @@ func (j *judgement) performanceSummaries(gate *policies.PerformanceGate, summari
 		}
 		j.comparisons = append(j.comparisons, row)
 	}
+	var missing []string
+	for _, g := range goals {
+		if g.role == RoleTarget && !slices.ContainsFunc(summaries, func(s Summary) bool { return s.Shape == g.shape.Name }) {
+			missing = append(missing, g.shape.Label())
+		}
+	}
 	j.notes = append(j.notes, "The times are summaries of an older report: point estimates without the noise between processes.")
 	switch {
 	case len(failed) > 0:
@@ -59,6 +66,8 @@ func (j *judgement) performanceSummaries(gate *policies.PerformanceGate, summari
 			word = "Slower: "
 		}
 		return GateResult{Status: Failed, Reason: reason, Text: word + strings.Join(failed, "; "), ToPass: []string{"gain more, then measure with kernelgate check"}}
+	case len(missing) > 0:
+		return GateResult{Status: Missing, Text: "the report has no figures for " + strings.Join(missing, ", ")}
 	case judged == 0:
 		return GateResult{Status: Missing, Text: "the report has no figures for the shapes that are asked"}
 	case len(open) > 0:

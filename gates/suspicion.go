@@ -2,6 +2,7 @@ package gates
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies"
@@ -11,13 +12,15 @@ import (
 // physical floor counts only against a pass: it flatters the candidate, so that one
 // which is still too slow is too slow all the more.
 func (c *comparison) suspicion(gate *policies.PerformanceGate, e *Evidence, outcome Status) string {
-	if why := c.belowFloor(gate); why != "" || outcome != Passed {
+	if why := c.belowFloor(gate); why != "" {
 		return why
+	}
+	if c.overclaimed != "" || outcome != Passed {
+		return c.overclaimed
 	}
 	checks := []func(*shapeComparison) (float64, string){
 		func(s *shapeComparison) (float64, string) { return s.disturbs(c.few, gate) },
-		func(s *shapeComparison) (float64, string) { return s.samples.marks.moreBeside(c.few, s.shape.Name) },
-		func(s *shapeComparison) (float64, string) { return s.aloneSlow(c.few) },
+		func(s *shapeComparison) (float64, string) { return s.samples.marks.moreBeside(c.few, s.shape.Label()) },
 		func(s *shapeComparison) (float64, string) { return s.keeps(c.few) },
 	}
 	if e.Mode == "cuda" {
@@ -39,6 +42,39 @@ func (c *comparison) suspicion(gate *policies.PerformanceGate, e *Evidence, outc
 	return ""
 }
 
+// findOverclaim finds a batch that claims more than its launches show alone, or whose launches
+// work for each other. What misses its goal all the same is too slow, whatever it claims.
+func (c *comparison) findOverclaim(e *Evidence) {
+	missed := func(s *shapeComparison) bool { return s.status == Failed && s.refuted == "" }
+	if !judgesLone(e) || slices.ContainsFunc(c.shapes, missed) {
+		return
+	}
+	checks := []func(*shapeComparison) (p []float64, why []string){
+		func(s *shapeComparison) ([]float64, []string) { return s.overclaims(c.few, e) },
+		func(s *shapeComparison) ([]float64, []string) { return s.preparesOnce(c.few) },
+		func(s *shapeComparison) (p []float64, why []string) {
+			for _, t := range s.unevenAlone(c.few, e) {
+				p, why = append(p, t.proven), append(why, t.text)
+			}
+			return p, why
+		},
+	}
+	for _, check := range checks {
+		var p []float64
+		var why []string
+		for _, s := range c.shapes {
+			more, text := check(s)
+			p, why = append(p, more...), append(why, text...)
+		}
+		for i, proven := range stats.Holm(p, c.alpha) {
+			if proven {
+				c.overclaimed = why[i]
+				return
+			}
+		}
+	}
+}
+
 func suspicious(why string) GateResult {
 	return GateResult{
 		Status: Failed, Reason: ReasonSuspicious, Text: "Too good to be true: " + why,
@@ -53,7 +89,7 @@ func (c *comparison) belowFloor(gate *policies.PerformanceGate) string {
 	}
 	for _, s := range c.shapes {
 		if p50 := stats.Describe(s.samples.candidate).P50; p50 > 0 && p50 < s.floor {
-			return fmt.Sprintf("%s takes %.4g µs, below the %.4g µs that the device needs at least for this work", s.shape.Name, p50, s.floor)
+			return fmt.Sprintf("%s takes %.4g µs, below the %.4g µs that the device needs at least for this work", s.shape.Label(), p50, s.floor)
 		}
 	}
 	return ""
@@ -67,17 +103,7 @@ func (s *shapeComparison) disturbs(draws *stats.Draws, gate *policies.Performanc
 	}
 	return solo.PAbove(1 + float64(gate.SoloShift)), fmt.Sprintf(
 		"the baseline is %s slower beside the candidate than alone on %s (at most %s): the candidate disturbs what it is measured against",
-		percent(solo.Estimate-1), s.shape.Name, gate.SoloShift)
-}
-
-// aloneSlow finds a launch that does the work of the others of its batch: honest
-// kernels pay about the same for standing alone.
-func (s *shapeComparison) aloneSlow(draws *stats.Draws) (float64, string) {
-	d := draw(draws, s.samples.clocks.single, 0.5)
-	if d == nil {
-		return 1, ""
-	}
-	return d.PAbove(1), fmt.Sprintf("on %s a launch that stands alone takes longer than one of a batch by more than the baseline's does: a launch does the work of others of its batch", s.shape.Name)
+		percent(solo.Estimate-1), s.shape.Label(), gate.SoloShift)
 }
 
 // keeps finds a candidate whose time depends on what an earlier launch left behind.
@@ -86,7 +112,17 @@ func (s *shapeComparison) keeps(draws *stats.Draws) (float64, string) {
 	if d == nil {
 		return 1, ""
 	}
-	return d.PAbove(1 + keptFaster), fmt.Sprintf("the candidate is %s faster on %s when its memory is not reset between launches: its time depends on state that it keeps", percent(d.Estimate-1), s.shape.Name)
+	return d.PAbove(1 + keptFaster), fmt.Sprintf("the candidate is %s faster on %s when its memory is not reset between launches: its time depends on state that it keeps", percent(d.Estimate-1), s.shape.Label())
+}
+
+// preparesOnce finds a candidate whose first launch in a process does work that later ones
+// are spared: a batch hides it.
+func (s *shapeComparison) preparesOnce(draws *stats.Draws) (p []float64, why []string) {
+	d := draw(draws, s.samples.clocks.first, 0.5)
+	if d == nil {
+		return nil, nil
+	}
+	return []float64{d.PAbove(1)}, []string{fmt.Sprintf("on %s the first launch of a process takes longer than those after it by more than the baseline's does: a launch does work that later ones are spared", s.shape.Label())}
 }
 
 // unseenGain finds a gain that the device's clock claims and the clock on the wall
@@ -103,5 +139,5 @@ func (s *shapeComparison) unseenGain(draws *stats.Draws) (float64, string) {
 		return 1, ""
 	}
 	return d.PBelow(1), fmt.Sprintf("the clock on the wall does not see the gain on %s: it shows %s of the baseline's time where the device's shows %s",
-		s.shape.Name, signed(d.Estimate-1+gain/2), signed(gain))
+		s.shape.Label(), signed(d.Estimate-1+gain/2), signed(gain))
 }

@@ -26,13 +26,7 @@ type tail struct {
 // asked of the median. A goal that asks for microseconds alone says nothing of the
 // baseline, and has none. It is not ok where the samples do not show them.
 func (s *shapeComparison) tailsOf(draws *stats.Draws, gate *policies.PerformanceGate) (tails []tail, ok bool) {
-	asked := 0.0
-	if b := s.goal.Speedup; b != nil {
-		asked = 1 + float64(b.Value)
-	}
-	if b := s.goal.LatencyReduction; b != nil {
-		asked = max(asked, 1/(1-float64(b.Value)))
-	}
+	asked := s.goal.Ratio()
 	if asked == 0 || gate.Tails == nil {
 		return nil, true
 	}
@@ -49,11 +43,11 @@ func (s *shapeComparison) tailsOf(draws *stats.Draws, gate *policies.Performance
 		tails = append(tails, t)
 	}
 	if allowed := gate.Tails.Mean; allowed != nil {
-		d, err := draws.MeanRatio(s.samples.besides, s.samples.latencies)
+		d, err := draws.MeanRatio(s.samples.besides.Sample, s.samples.latencies.Sample)
 		add("mean", float64(*allowed), d, err)
 	}
 	if allowed := gate.Tails.P90; allowed != nil {
-		d, err := draws.QuantileRatio(s.samples.besides, s.samples.latencies, 0.9)
+		d, err := draws.QuantileRatio(s.samples.besides.Sample, s.samples.latencies.Sample, 0.9)
 		add("p90", float64(*allowed), d, err)
 	}
 	return tails, ok

@@ -94,3 +94,75 @@ func anyEdit(t testing.TB, rng *rand.Rand, p *policies.Policy) *policies.Policy 
 	edited.Rules = []policies.Rule{rule}
 	return &edited
 }
+
+// gatheredFor is what a runner gathers for a policy about a kernel that takes one way for constant inputs and another for
+// all others: the policy says which inputs are timed and compared.
+func gatheredFor(p *policies.Policy, seed uint64, model noiseModel, ratio, constant float64) *Evidence {
+	gate := p.Rules[0].Gates.Correctness
+	kinds := gate.Distributions
+	m := machine{model: model, ratio: ratio, blocks: 8}
+	m.alter = func(_, block int, side rune, ns float64) float64 {
+		if side == SideCandidate && string(kinds[block%len(kinds)]) == "constant" {
+			return ns * ratio / constant
+		}
+		return ns
+	}
+	e := m.measured(newRand(34, seed), 20)
+	first := e.Correctness.Cases[0]
+	e.Correctness.Cases = nil
+	for _, d := range kinds {
+		for _, s := range gate.Seeds {
+			k := first
+			k.Distribution, k.Seed = string(d), uint64(s)
+			e.Correctness.Cases = append(e.Correctness.Cases, k)
+		}
+	}
+	for r := range e.Performance.Rounds {
+		for _, d := range kinds {
+			e.Performance.Rounds[r].Series[0].Distributions = append(e.Performance.Rounds[r].Series[0].Distributions, string(d))
+		}
+	}
+	return e
+}
+
+// A policy also says what is measured. Rules that only tighten let no kernel pass that was deferred, although it is measured
+// again by them.
+func TestTighteningPassesNothingMeasuredAgain(t *testing.T) {
+	models := noiseModels()
+	with := func(p *policies.Policy, kinds string) *policies.Policy {
+		edited, rule := *p, p.Rules[0]
+		right := *rule.Gates.Correctness
+		right.Distributions = parsePolicy(t, "version: 1\ngates: {correctness: {shapes: all, norm_error: \"<= 1%\", distributions: "+kinds+"}}\nrules: [{name: default}]\n").Rules[0].Gates.Correctness.Distributions
+		rule.Gates.Correctness = &right
+		edited.Rules = []policies.Rule{rule}
+		return &edited
+	}
+	lists := []string{"[normal]", "[normal]", "[normal, large]", "[normal, constant]", "[constant, normal]", "[normal, large, constant]"}
+	tightened, passed := 0, 0
+	for seed := range uint64(60) {
+		rng := newRand(33, seed)
+		old := with(anyPolicy(t, rng), lists[rng.IntN(len(lists))])
+		edited := with(anyEdit(t, rng, old), lists[rng.IntN(len(lists))])
+		list := policies.Compare(old, edited)
+		if len(list) == 0 {
+			continue
+		}
+		model, ratio, constant := models[rng.IntN(len(models))], 1+0.1*rng.Float64(), 1+2*rng.Float64()
+		if judgeQuickly(old, gatheredFor(old, seed, model, ratio, constant)).Outcome != Defer {
+			continue
+		}
+		after := judgeQuickly(edited, gatheredFor(edited, seed, model, ratio, constant))
+		switch {
+		case list.Loosens() && after.Outcome == Pass:
+			passed++
+		case !list.Loosens():
+			tightened++
+			if after.Outcome == Pass {
+				t.Errorf("run %d passes by what is called tightening:\n%v\n%s", seed, list, after.Summary)
+			}
+		}
+	}
+	if tightened < 3 || passed < 3 {
+		t.Errorf("%d tightened, and %d passed by loosening: that is no test", tightened, passed)
+	}
+}

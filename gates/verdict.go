@@ -2,6 +2,7 @@ package gates
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
@@ -63,6 +64,7 @@ type Verdict struct {
 	Correctness []CaseRow      `json:"correctness,omitempty"`
 	Sanitizers  []SanitizerRow `json:"sanitizers,omitempty"`
 	Comparisons []Comparison   `json:"comparisons,omitempty"`
+	Best        []AgainstBest  `json:"best,omitempty"` // of the shapes whose high-water mark is known
 	Profile     []MetricRow    `json:"profile,omitempty"`
 	Rivals      []Rival        `json:"rivals,omitempty"`       // for information
 	Builds      []Build        `json:"builds,omitempty"`       // baseline, candidate
@@ -70,7 +72,16 @@ type Verdict struct {
 	Measuring   *Measuring     `json:"measuring,omitempty"`
 	ToPass      []string       `json:"to_pass,omitempty"` // what would make it pass
 	Notes       []string       `json:"notes,omitempty"`
+	Existing    []string       `json:"existing,omitempty"` // findings that the baseline has as well, by gate, in a few words
 	Findings    []Diagnostic   `json:"findings,omitempty"` // for annotations on lines
+}
+
+// Remaining is the end of the summary of a pass that leaves something wrong, or nothing.
+func (v *Verdict) Remaining() string {
+	if v.Outcome != Pass || len(v.Existing) == 0 {
+		return ""
+	}
+	return ". Not everything is right: " + strings.Join(v.Existing, ", ") + "."
 }
 
 // A Status is how one gate, row or goal came out.
@@ -126,6 +137,7 @@ type CaseRow struct {
 	Secret        bool     `json:"secret,omitempty"`
 	Passed        int      `json:"passed"`
 	Total         int      `json:"total"`
+	Existing      int      `json:"existing,omitempty"` // of those that did not pass, cases that the baseline fails as badly
 	MaxAbs        float64  `json:"max_abs"`
 	MeanAbs       float64  `json:"mean_abs"`
 	Norm          float64  `json:"norm"`
@@ -149,23 +161,34 @@ type SanitizerRow struct {
 type Comparison struct {
 	Shape     string         `json:"shape"`
 	Dims      string         `json:"dims,omitempty"`
+	Secret    bool           `json:"secret,omitempty"` // the size was drawn for the run: see Shape
 	Role      Role           `json:"role"`
 	Goal      string         `json:"goal,omitempty"`
 	Status    Status         `json:"status"`
 	Same      bool           `json:"same,omitempty"`     // equal machine code serves it on both sides: nothing was measured
-	Baseline  *stats.Summary `json:"baseline,omitempty"` // microseconds
+	Baseline  *stats.Summary `json:"baseline,omitempty"` // microseconds; p50 is the geometric mean of the medians on each kind of input
 	Candidate *stats.Summary `json:"candidate,omitempty"`
+	Kinds     []KindTime     `json:"kinds,omitempty"` // by kind of input, where they gain differently
 
 	Speedup          Estimate  `json:"speedup"`
 	LatencyReduction Estimate  `json:"latency_reduction"`
 	Control          *Estimate `json:"control,omitempty"` // the A/A control as a speedup
 	SoloShift        *Estimate `json:"solo_shift,omitempty"`
+	Alone            *Estimate `json:"alone,omitempty"`         // the speedup by launches that ran alone, where samples are batches
 	Detectable       float64   `json:"detectable,omitempty"`    // smallest distance from the goal that this run could show
 	RoundsNeeded     int       `json:"rounds_needed,omitempty"` // to decide, should the estimate be the truth
 
 	TFLOPs   *float64 `json:"tflops,omitempty"`
 	GBs      *float64 `json:"gb_per_s,omitempty"`
 	Roofline *float64 `json:"roofline,omitempty"` // share of the device's limit
+}
+
+// A KindTime is the times on one kind of input, in microseconds.
+type KindTime struct {
+	Kind      string   `json:"kind"`
+	Baseline  float64  `json:"baseline"`
+	Candidate float64  `json:"candidate"`
+	Speedup   Estimate `json:"speedup"`
 }
 
 // An Estimate is a figure with the interval that decides.
@@ -182,7 +205,9 @@ type Measuring struct {
 	Look       int     `json:"look"` // the look that decided, from 1
 	Looks      int     `json:"looks"`
 	Attempts   int     `json:"attempts"`
-	Confidence float64 `json:"confidence"` // of the shown intervals; all looks together spend the policy's
+	CodeNumber int     `json:"code_number,omitempty"` // where this is not the first machine code of the change
+	ErrorRate  float64 `json:"error_rate,omitempty"`  // that a later machine code may spend, out of the policy's
+	Confidence float64 `json:"confidence"`            // of the shown intervals; all looks together spend the policy's
 	Policy     float64 `json:"policy_confidence"`
 	Pairs      int     `json:"pairs"`
 	Inputs     int     `json:"inputs,omitempty"` // kinds of input that were timed in turn, where there is more than one

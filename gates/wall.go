@@ -18,10 +18,13 @@ type clocks struct {
 	besides stats.Sample // the baseline's
 	gain    []float64    // what the candidate gained by the times that are judged, as a share
 	waits   []float64    // what the candidate waits beyond the baseline, in microseconds
+	kinds   [][]int      // the kinds of input of slow and besides
+
+	wallByKind []stats.Sample // of wall, each kind of input by itself
 
 	// By round:
-	single stats.Sample // 1 + how far a lone launch is beyond what is allowed, as a share of the candidate's time
-	kept   stats.Sample // the candidate's time / its time without the reset
+	kept  stats.Sample // the candidate's time / its time without the reset
+	first stats.Sample // 1 + how far the first launch of a process is beyond what is allowed, as a share of the candidate's time
 }
 
 const (
@@ -33,23 +36,23 @@ const (
 	// one may hide in what lies around a launch.
 	hostGain = 0.02
 
-	// A launch that stands alone may cost the candidate so much more, over its time in
-	// a batch, than it costs the baseline over its own.
-	singleShare, singleNanos = 0.25, 750.0
-
-	// On the CPU a launch that stands alone has the first steps of its process to
-	// itself, which a batch shares. They take about the same on both sides, but not
-	// nearly to the nanosecond: so much of what they cost the baseline may differ.
-	singleStart = 0.5
+	// The first launch of a process may cost the candidate so much more than later ones,
+	// beyond what it costs the baseline: a share of a launch, or half of what the first
+	// steps of its process cost the baseline, which differ a little from program to program.
+	firstShare, firstStart = 0.25, 0.5
 
 	// keptFaster is how much faster a candidate may be when its state is kept.
 	keptFaster = 0.10
 )
 
 // A clockRound is the blocks of one round.
-type clockRound struct{ wall, waiting, host, slow, besides, gain, waits []float64 }
+type clockRound struct {
+	wall, waiting, host, slow, besides, gain, waits []float64
+	kinds                                           []int
+}
 
-func (r *clockRound) add(b, c side) {
+func (r *clockRound) add(kind int, b, c side) {
+	r.kinds = append(r.kinds, kind)
 	base, gained := b.mean(), b.mean()-c.mean()
 	wait := c.waiting() - b.waiting()
 	r.wall = append(r.wall, b.wallMean()/c.wallMean())
@@ -66,34 +69,53 @@ func (k *clocks) add(series *Series, r clockRound) {
 	appendRound(&k.host, r.host)
 	appendRound(&k.slow, r.slow)
 	appendRound(&k.besides, r.besides)
+	if len(r.kinds) > 0 {
+		k.kinds = append(k.kinds, r.kinds)
+	}
 	k.gain, k.waits = append(k.gain, r.gain...), append(k.waits, r.waits...)
-	if series.Single == nil && series.Kept == nil {
+	k.addFirst(series.Single)
+	if len(series.Kept) == 0 {
 		return
 	}
-	batched := map[rune][]float64{}
+	var times []float64
 	at := 0
 	for _, letter := range series.Order {
-		if letter != ' ' {
-			batched[letter] = append(batched[letter], series.Nanos[at])
-			at++
+		if letter == ' ' {
+			continue
 		}
-	}
-	b, c := stats.Describe(batched[SideBaseline]).P50, stats.Describe(batched[SideCandidate]).P50
-	if b == 0 || c == 0 {
-		return
-	}
-	if s := series.Single; s != nil && len(s.Baseline) > 0 && len(s.Candidate) > 0 {
-		start := stats.Describe(s.Baseline).P50 - b
-		allowed := max(singleShare*c, singleNanos)
-		if !series.Cold { // no cache is flushed: a CPU
-			allowed = max(allowed, singleStart*start)
+		if letter == SideCandidate {
+			times = append(times, series.Nanos[at])
 		}
-		excess := (stats.Describe(s.Candidate).P50 - c) - start
-		appendRound(&k.single, []float64{1 + clip((excess-allowed)/c, -0.5, 1)})
+		at++
 	}
-	if len(series.Kept) > 0 {
+	if c := stats.Describe(times).P50; c > 0 {
 		appendRound(&k.kept, []float64{c / stats.Describe(series.Kept).P50})
 	}
+}
+
+// addFirst holds first launches against those that follow them in the same process.
+func (k *clocks) addFirst(s *Singles) {
+	if s == nil || len(s.FirstCandidate) == 0 {
+		return
+	}
+	c := stats.Describe(s.Candidate).P50
+	excess := stats.Describe(s.FirstCandidate).P50 - c - s.start()
+	appendRound(&k.first, []float64{1 + clip((excess-s.allowedFirst())/c, -0.5, 1)})
+}
+
+// start is what the first launch of a process costs the baseline beyond a later one; 0 where
+// first launches were not timed.
+func (s *Singles) start() float64 {
+	if len(s.FirstBaseline) == 0 {
+		return 0
+	}
+	return stats.Describe(s.FirstBaseline).P50 - stats.Describe(s.Baseline).P50
+}
+
+// allowedFirst is how much longer the first launch of a process may take the candidate,
+// beyond what it takes the baseline.
+func (s *Singles) allowedFirst() float64 {
+	return max(firstShare*stats.Describe(s.Candidate).P50, firstStart*s.start())
 }
 
 // useWall turns to the clock on the wall where the candidate is proven to wait: the
@@ -114,8 +136,8 @@ func (s *shapeComparison) useWall(draws *stats.Draws, alpha float64) {
 	if err != nil || d.PAbove(1+waitingAllowed/2) > alpha {
 		return
 	}
-	s.samples.ratios, s.samples.absolute = k.wall, k.slow
-	s.samples.latencies, s.samples.besides = k.slow, k.besides
+	s.samples.ratios, s.samples.byKind = k.wall, k.wallByKind
+	s.samples.latencies, s.samples.besides = timedSample{k.slow, k.kinds}, timedSample{k.besides, k.kinds}
 	s.waits = fmt.Sprintf("it waits %s a launch longer than the baseline, so that the clock on the wall counts", duration(stats.Describe(k.waits).Mean))
 }
 

@@ -111,56 +111,6 @@ func TestWallMustSeeTheGain(t *testing.T) {
 	}
 }
 
-func TestLaunchesThatStandAlone(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		extra   float64 // of the candidate's lone launch over the baseline's, in nanoseconds
-		noise   float64
-		outcome Outcome
-		reason  Reason
-	}{
-		{"as the baseline's", 0, 500, Pass, ""},
-		{"a little more", 0.2 * simulatedNanos, 500, Pass, ""},
-		{"the work of four", 3 * simulatedNanos, 500, Defer, ReasonSuspicious},
-		{"half as much again", 0.5 * simulatedNanos, 500, Defer, ReasonSuspicious},
-		{"the work of four, where one round is far off", 3 * simulatedNanos, -1, Defer, ReasonSuspicious},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			rng := newRand(6, 6)
-			e := quiet(1.2).measured(newRand(2, 2), 6)
-			for r := range e.Performance.Rounds {
-				s := &e.Performance.Rounds[r].Series[0]
-				s.Batch, s.Single = 8, &Singles{}
-				for range 7 {
-					extra := c.extra
-					if c.noise < 0 && r == 3 {
-						extra *= 1000
-					}
-					s.Single.Baseline = append(s.Single.Baseline, 1.03*simulatedNanos+max(c.noise, 0)*rng.ExpFloat64())
-					s.Single.Candidate = append(s.Single.Candidate, (1/1.2+0.03)*simulatedNanos+extra+max(c.noise, 0)*rng.ExpFloat64())
-				}
-			}
-			says := "Proven"
-			if c.outcome == Defer {
-				says = "a launch does the work of others of its batch"
-			}
-			expect(t, judged(t, gate10, e), c.outcome, c.reason, says)
-		})
-	}
-	t.Run("three quarters of a microsecond are nothing", func(t *testing.T) {
-		e := quiet(1.2).measured(newRand(2, 2), 6)
-		for r := range e.Performance.Rounds {
-			s := &e.Performance.Rounds[r].Series[0]
-			s.Batch = 32
-			for i := range s.Nanos {
-				s.Nanos[i] /= 100 // a kernel of 1 µs
-			}
-			s.Single = &Singles{Baseline: []float64{3000, 3010, 3020}, Candidate: []float64{3500, 3510, 3520}}
-		}
-		expect(t, judged(t, gate10, e), Pass, "", "Proven")
-	})
-}
-
 func TestKeptState(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -184,43 +134,6 @@ func TestKeptState(t *testing.T) {
 				}
 			}
 			expect(t, judged(t, gate10, e), c.outcome, c.reason, c.says)
-		})
-	}
-}
-
-// A process's first steps are in every launch that stands alone on a CPU, and differ
-// by some microseconds from one program to the next. What is far beyond them is
-// still seen.
-func TestLaunchesThatStandAloneOnACPU(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		first   float64 // steps of the candidate's process, in nanoseconds; the baseline's are 20,000
-		cold    bool
-		outcome Outcome
-	}{
-		{"a little more to load", 26_000, false, Pass},
-		{"the work of a whole batch", 60_000, false, Defer},
-		{"a GPU starts no process", 26_000, true, Defer},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			rng := newRand(8, 8)
-			e := quiet(1.2).measured(newRand(2, 2), 6)
-			for r := range e.Performance.Rounds {
-				s := &e.Performance.Rounds[r].Series[0]
-				s.Batch, s.Single, s.Cold = 8, &Singles{}, c.cold
-				for _, times := range [][]float64{s.Nanos, s.Solo} {
-					for i := range times {
-						times[i] *= 0.05 // 5 µs a launch
-					}
-				}
-				for range 7 {
-					s.Single.Baseline = append(s.Single.Baseline, 0.05*simulatedNanos+20_000+300*rng.ExpFloat64())
-					s.Single.Candidate = append(s.Single.Candidate, 0.05*simulatedNanos/1.2+c.first+300*rng.ExpFloat64())
-				}
-			}
-			if v := judged(t, gate10, e); v.Outcome != c.outcome {
-				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
-			}
 		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/expr-lang/expr/vm"
+
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
@@ -12,6 +14,11 @@ type checker struct {
 	m      *Manifest
 	n      *strict.Node
 	failed bool
+
+	work     int                    // what computing values has cost so far
+	depths   map[string]int         // how many structs deep an argument goes
+	ready    map[string]*vm.Program // compiled expressions by their text
+	reported map[string]bool        // places of values that cannot be computed
 }
 
 func (c *checker) errorf(at reporter, format string, args ...any) {
@@ -23,7 +30,8 @@ func (c *checker) errorf(at reporter, format string, args ...any) {
 // everything that they are computed from is right, so that one mistake is not
 // reported as ten.
 func (m *Manifest) ValidateStrict(n *strict.Node) {
-	c := &checker{m: m, n: n}
+	c := &checker{m: m, n: n, depths: map[string]int{}, ready: map[string]*vm.Program{}, reported: map[string]bool{}}
+	m.holdings = m.findHoldings()
 	c.checkNames()
 	c.checkMode()
 	c.checkThreads()

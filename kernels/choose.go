@@ -213,9 +213,13 @@ func (c *checker) checkChosen() {
 	if len(m.Choose) == 0 {
 		return
 	}
+	if !c.affordChoice(at) {
+		return
+	}
 	used := make([]bool, len(m.Choose))
+	trials := slices.Concat(m.trials(Choice, ""), m.edges())
 	for _, device := range m.devices() {
-		for _, t := range slices.Concat(m.trials(Choice, ""), m.edges()) {
+		for _, t := range trials {
 			i, err := m.entry(device, t.dims)
 			if f, ok := errors.AsType[*fault](err); ok {
 				node := at
@@ -244,6 +248,7 @@ func (c *checker) checkChosen() {
 // that is off by one is seen there and hardly anywhere else.
 func (m *Manifest) edges() []trial {
 	var trials []trial
+	sample := m.secretSample(Choice)
 	for _, part := range m.Parts(Choice, "") {
 		v, _ := m.Variant(part)
 		for _, name := range slices.Sorted(maps.Keys(v.Limits)) {
@@ -252,7 +257,7 @@ func (m *Manifest) edges() []trial {
 				if !m.Secret[name].Contains(value) {
 					continue
 				}
-				for _, dims := range m.secretSample(Choice) {
+				for _, dims := range sample {
 					dims = slices.Clone(dims)
 					dims[slices.IndexFunc(dims, func(d Dim) bool { return d.Name == name })].Value = value
 					trials = append(trials, trial{where: "a secret shape, " + dims.String(), dims: dims})

@@ -201,33 +201,19 @@ func (m *Manifest) members(a *Argument, depth int, left *int, each func(*Field))
 			return
 		}
 		each(f)
-		if inner, ok := m.argument(f.Struct); ok && f.Struct != "" && depth < maxNesting {
+		if f.Struct == "" || depth == maxNesting {
+			continue
+		}
+		if inner, ok := m.argument(f.Struct); ok {
 			m.members(inner, depth+1, left, each)
 		}
 	}
 }
 
-// pointsTo is the arrays that a struct points to, those within it as well.
-func (m *Manifest) pointsTo(name string) []string {
-	var names []string
-	if a, ok := m.argument(name); ok {
-		left := maxMembers
-		m.members(a, 0, &left, func(f *Field) { names = append(names, f.Pointer) })
-	}
-	return names
-}
-
-// Inside tells whether an array or a struct is passed by a struct's field, and not as a parameter of its own.
-func (m *Manifest) Inside(name string) bool {
-	return slices.ContainsFunc(m.Arguments, func(a Argument) bool {
-		return slices.ContainsFunc(a.Fields, func(f Field) bool { return f.Pointer == name && name != NoPointer || f.Struct == name && name != "" })
-	})
-}
-
 // checkFields sees to it that a struct's fields have names of their own and point to arrays.
 func (c *checker) checkFields(a *Argument, at *strict.Node) {
 	left := maxMembers
-	if c.m.members(a, 0, &left, func(*Field) {}); left < 0 && c.m.depth(a, map[string]int{}) <= maxNesting {
+	if c.m.members(a, 0, &left, func(*Field) {}); left < 0 && c.m.depth(a, c.depths) <= maxNesting {
 		c.errorf(at.Child("fields"), "has more than %d members with those of the structs in it (take some out)", maxMembers)
 	}
 	for i, f := range a.Fields {
@@ -261,7 +247,7 @@ func (c *checker) checkNested(a *Argument, name string, at *strict.Node) {
 		c.errorf(at, "%q is no argument (declare the struct among the arguments)", name)
 	case inner.Access != Struct:
 		c.errorf(at, "%s is no struct (name an argument with access: struct)", name)
-	case c.m.depth(inner, map[string]int{}) > maxNesting:
+	case c.m.depth(inner, c.depths) > maxNesting:
 		c.errorf(at, "%s holds structs more than %d deep, or itself (take one out)", a.Name, maxNesting)
 	}
 }
@@ -275,7 +261,10 @@ func (m *Manifest) depth(a *Argument, found map[string]int) int {
 	found[a.Name] = maxNesting + 1 // where it is asked for on the way, it holds itself
 	deepest := 0
 	for _, f := range a.Fields {
-		if inner, ok := m.argument(f.Struct); ok && f.Struct != "" {
+		if f.Struct == "" {
+			continue
+		}
+		if inner, ok := m.argument(f.Struct); ok {
 			deepest = max(deepest, m.depth(inner, found))
 		}
 	}

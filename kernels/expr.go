@@ -138,6 +138,8 @@ func (e *Expr) read(n *strict.Node, text string) {
 	case !arithmetic.MatchString(text):
 		n.Errorf("%q is not arithmetic (%s)", text, expressionPrompt)
 		return
+	case !n.Spend(len(text) / textPerValue):
+		return
 	}
 	tree, err := parser.ParseWithConfig(text, grammar())
 	if err != nil {

@@ -121,6 +121,21 @@ func (m *Manifest) Recipe(variant string) string {
 	return strings.ReplaceAll(strings.Join(parts, "; "), "\n", "; ")
 }
 
+// Dispatch is the text of everything that decides, apart from the machine code, what runs at
+// every problem size: the choice of a variant, the limits, and all expressions of launches.
+// Where the machine code itself depends on the size, it is also the text that the compiler
+// gets. Texts that differ may mean the same, and no finite number of sizes could show it.
+func (m *Manifest) Dispatch(variant string) string {
+	switch {
+	case variant == Choice:
+		return m.ofParts(m.choice(), m.Dispatch)
+	case m.Specializes():
+		return m.Recipe(variant)
+	}
+	v, _ := m.Variant(variant)
+	return strings.Join([]string{"arch: " + written(m.ArchOf(variant)), "limits: " + written(v.Limits), m.Call(variant)}, "\n")
+}
+
 // ofParts is what there is to say of a choice: of itself, and then of each variant that it
 // chooses from.
 func (m *Manifest) ofParts(itself string, say func(variant string) string) string {
@@ -142,10 +157,11 @@ func (m *Manifest) Launches(variant string) string {
 	if m.Mode != ModeCUDA {
 		fmt.Fprintf(&b, "entry %s\n", m.Entry) // steps have theirs
 	}
+	scratch := m.ScratchOf(variant)
 	for _, t := range m.trials(variant, "") {
 		steps, _ := m.stepsAt(v, m.Env(t.dims, t.toggles)) // they were tried when the manifest was read
 		fmt.Fprintf(&b, "%s %+v\n", t.dims, steps)
-		for _, a := range m.ScratchOf(variant) {
+		for _, a := range scratch {
 			shape, _ := m.ShapeOf(a, t.dims, t.toggles)
 			fmt.Fprintf(&b, "%s %s %s %v\n", t.dims, a.Name, a.DType, shape)
 		}

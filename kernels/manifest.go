@@ -48,7 +48,7 @@ type Manifest struct {
 	Arguments   []Argument       `yaml:"arguments" half:"problem" eg:"[{name: o, dtype: f16, access: out, shape: [S, D]}]" default:"(required for cuda and cpu)" bounds:"1 to 64 entries" doc:"The kernel function's parameters, in order."`
 	Shapes      Shapes           `yaml:"shapes" half:"problem" required:"true" eg:"{mission: {B: 1, H: 8, S: 512, D: 64}}" bounds:"(1 to 64 shapes of up to 16 dims)" doc:"Named problem sizes, all over the same dims. 0 is for a dim that is a switch."`
 	Limits      map[string]Range `yaml:"limits" half:"problem" eg:"{S: 1..4096, D: 64|128}" default:"(any value)" doc:"The values of each dim that the kernel supports."`
-	Secret      map[string]Range `yaml:"secret" half:"problem" eg:"{S: 1..160}" default:"(no secret shapes)" doc:"Where secret test shapes are drawn from, within the variant's limits: each of up to four values in turn, of more any. Other dims are those of its first shape."`
+	Secret      map[string]Range `yaml:"secret" half:"problem" eg:"{S: 1..160}" default:"(no secret shapes)" doc:"Where secret test shapes are drawn from, within the variant's limits: each of up to four values in turn, of more any. Other dims are those of its first shape. One size is also timed under the policy's guard. policy lint warns where a dim covers less than two thirds of its limits: by the number of values up to 16, beyond that by the span on a logarithmic scale."`
 	Reference   *Reference       `yaml:"reference" half:"problem" eg:"{source: reference.c, entry: sdpa_reference}" default:"(required for cuda and cpu)" doc:"The function that computes the expected output from real numbers."`
 	Tolerance   Tolerance        `yaml:"tolerance" half:"problem" eg:"{abs: 0.06}" default:"(required for cuda and cpu)" doc:"An element is bad when |err| > abs + rel·|want|."`
 	Threads     int              `yaml:"threads" half:"problem" eg:"2" default:"1" bounds:"1 to 64" doc:"cpu: how many threads the kernel may have. With more than one it is built with OpenMP, and timed by the clock on the wall."`
@@ -76,7 +76,8 @@ type Manifest struct {
 	NumStages      *Expr            `yaml:"num_stages" half:"implementation" eg:"2" default:"(3)" bounds:"1 to 16" doc:"compiler: triton: stages of its software pipelines."`
 	NumCTAs        *Expr            `yaml:"num_ctas" half:"implementation" eg:"2" default:"(1)" bounds:"1 to 8" doc:"compiler: triton: blocks of a cluster (sm_90 and later)."`
 
-	problem *Manifest // whose problem it is, while two files are joined
+	problem  *Manifest // whose problem it is, while two files are joined
+	holdings *holdings // of its structs
 }
 
 // Parse reads a manifest. The error is a strict.Problems that names every

@@ -223,6 +223,17 @@ func (r Range) drawRagged(rng *rand.Rand) int {
 	return r.draw(rng)
 }
 
+// drawWhole is a value that fills tiles: a multiple of 64 where the range has one, else of
+// 16, else any.
+func (r Range) drawWhole(rng *rand.Rand) int {
+	for _, m := range []int{64, 16} {
+		if whole := r.and(Range{spans: []span{{first: m, last: maxDim / m * m, step: m}}}); !whole.empty() {
+			return whole.draw(rng)
+		}
+	}
+	return r.draw(rng)
+}
+
 func drawFrom(spans []span, rng *rand.Rand) int {
 	total := 0
 	for _, s := range spans {

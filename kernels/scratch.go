@@ -49,21 +49,13 @@ func (s *Scratch) argument() *Argument {
 func (m *Manifest) ScratchOf(variant string) []*Argument {
 	v, _ := m.Variant(variant)
 	var used []*Argument
+	names := m.handed(m.stepsOf(v))
 	for i := range m.Scratch {
-		if uses(m, m.stepsOf(v), m.Scratch[i].Name) {
+		if names[m.Scratch[i].Name] {
 			used = append(used, m.Scratch[i].argument())
 		}
 	}
 	return used
-}
-
-// uses tells whether a kernel among the steps is passed a name, or a struct that points to it.
-func uses(m *Manifest, steps []Step, name string) bool {
-	return slices.ContainsFunc(steps, func(s Step) bool {
-		return slices.ContainsFunc(s.Args, func(passed string) bool {
-			return passed == name || slices.Contains(m.pointsTo(passed), name)
-		})
-	})
 }
 
 // passable finds what a kernel can be passed by its name.
@@ -101,6 +93,7 @@ func (c *checker) checkScratch() {
 		c.errorf(list, "has %d arrays (write at most %d)", len(m.Scratch), maxScratches)
 		return
 	}
+	used := mapped(m.Variants, func(v Variant) map[string]bool { return m.handed(m.stepsOf(v)) })
 	for i, s := range m.Scratch {
 		at := itemOf(list, i)
 		if s.Name == "" {
@@ -114,16 +107,16 @@ func (c *checker) checkScratch() {
 			c.errorf(at.Child("name"), "%q is the name of earlier scratch too (choose another)", s.Name)
 		case s.Name == m.Entry:
 			c.errorf(at.Child("name"), "%q is the kernel's entry too (choose another)", s.Name)
-		case c.n.Clean() && !slices.ContainsFunc(m.Variants, func(v Variant) bool { return uses(m, m.stepsOf(v), s.Name) }):
+		case c.n.Clean() && !slices.ContainsFunc(used, func(names map[string]bool) bool { return names[s.Name] }):
 			c.errorf(at.Child("name"), "no kernel is passed %s (name it in the args of a launch or a step, or delete it)", s.Name)
 		}
 	}
 }
 
 // scratchSize bounds what a launch uses.
-func (m *Manifest) scratchSize(variant string, t trial) error {
+func (m *Manifest) scratchSize(used []*Argument, t trial) error {
 	sum := int64(0)
-	for _, a := range m.ScratchOf(variant) {
+	for _, a := range used {
 		shape, err := m.ShapeOf(a, t.dims, t.toggles)
 		if err != nil {
 			return nil // told of the shape itself

@@ -34,6 +34,29 @@ func (m *Manifest) DrawSecret(variant string, rng *rand.Rand, n int) []Shape {
 	return shapes
 }
 
+// DrawSizes draws n sizes to time, as DrawSecret draws shapes. Each draw picks with equal
+// chance among ragged sizes, sizes in whole tiles and any size: a kernel that is slow on
+// one of these kinds only must not be able to count on another one being drawn.
+func (m *Manifest) DrawSizes(variant string, rng *rand.Rand, n int) []Dims {
+	sizes := make([]Dims, max(0, n))
+	choices := decks{}
+	for i := range sizes {
+		kind := rng.IntN(3)
+		sizes[i] = m.secretDims(variant, func(dim string, r Range) int {
+			switch values := r.few(fewValues); {
+			case values != nil:
+				return choices.deal(dim, values, rng)
+			case kind == 0:
+				return r.drawRagged(rng)
+			case kind == 1:
+				return r.drawWhole(rng)
+			}
+			return r.draw(rng)
+		})
+	}
+	return sizes
+}
+
 // decks are the values of each choice that have not come since all had.
 type decks map[string][]int
 

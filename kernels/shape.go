@@ -41,6 +41,36 @@ func (d Dims) Get(name string) (int, bool) {
 	return 0, false
 }
 
+// ParseDims reads R=5,C=63 in any order, with commas or blanks between the dims; like has
+// every dim.
+func ParseDims(text string, like Dims) (Dims, error) {
+	given := map[string]int{}
+	parts := strings.Fields(text)
+	if strings.Contains(text, ",") {
+		parts = strings.Split(text, ",")
+	}
+	for _, part := range parts {
+		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		n, err := strconv.ParseInt(value, 10, 32)
+		if _, known := like.Get(name); !ok || err != nil || n < 0 || !known {
+			return nil, fmt.Errorf("%q is not a dim of the kernel with a size", part)
+		}
+		if _, twice := given[name]; twice {
+			return nil, fmt.Errorf("%s is given twice", name)
+		}
+		given[name] = int(n)
+	}
+	dims := slices.Clone(like)
+	for i, d := range dims {
+		n, ok := given[d.Name]
+		if !ok {
+			return nil, fmt.Errorf("%s is missing", d.Name)
+		}
+		dims[i].Value = n
+	}
+	return dims, nil
+}
+
 // A Shape is a problem size with a name.
 type Shape struct {
 	Name string `json:"name"`

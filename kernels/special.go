@@ -42,6 +42,10 @@ func (s Special) Key() string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// Specializes tells whether the machine code depends on the problem size: the compiler makes
+// different code for different values of constants, and for different classes of arguments.
+func (m *Manifest) Specializes() bool { return m.Compiler == Triton }
+
 // tritonTypes are the names that Triton has for elements.
 var tritonTypes = map[DType]string{
 	E4M3: "fp8e4nv", E5M2: "fp8e5", F16: "fp16", BF16: "bf16", F32: "fp32", F64: "fp64", I8: "i8", U8: "u8", I16: "i16", U16: "u16",
@@ -57,7 +61,7 @@ const (
 // integers are the narrowest of i32 and i64 that hold them, with what is said of ones and of multiples of 16, and
 // floats are fp32. Other compilers know nothing.
 func (m *Manifest) Special(variant string, dims Dims, toggles map[string]int) (Special, error) {
-	if m.Compiler != Triton {
+	if !m.Specializes() {
 		return Special{}, nil
 	}
 	values := m.ToggleValues(variant)

@@ -106,11 +106,12 @@ func (m *Manifest) stepsOf(v Variant) []Step {
 	if len(steps) == 0 {
 		steps = []Step{{Start: l.Start}}
 	}
+	passed := m.passed()
 	for i := range steps {
 		if s := &steps[i]; s.kernel() {
 			s.Entry = cmp.Or(s.Entry, m.Entry)
 			if s.Args == nil {
-				s.Args = m.passed()
+				s.Args = passed
 			}
 		}
 	}
@@ -121,17 +122,6 @@ func (s *Step) kernel() bool { return s.Memset == "" && s.Copy == "" }
 
 // Kernel tells whether the step starts one.
 func (s StepAt) Kernel() bool { return s.Memset == "" && s.Copy == "" }
-
-// passed is the arguments that a kernel is passed which names none.
-func (m *Manifest) passed() []string {
-	names := []string{}
-	for _, a := range m.Arguments {
-		if !m.Inside(a.Name) {
-			names = append(names, a.Name)
-		}
-	}
-	return names
-}
 
 // A StepKernel is a kernel with the arguments that a step passes to it.
 type StepKernel struct {
@@ -269,8 +259,8 @@ func (c *checker) checkCopy(s Step, at *strict.Node) {
 }
 
 // copySizes sees to it that every copy of a launch finds as much as it takes.
-func (m *Manifest) copySizes(v Variant, t trial) error {
-	for _, s := range m.stepsOf(v) {
+func (m *Manifest) copySizes(l *Launch, t trial) error {
+	for _, s := range l.Steps {
 		if s.Copy == "" {
 			continue
 		}
@@ -298,24 +288,19 @@ var accessInWords = map[Access]string{In: "an input", InOut: "an input too", Sca
 
 // checkOutputs finds outputs that no step can write.
 func (c *checker) checkOutputs(l *Launch, starts []started, at *strict.Node) {
-	var named []string
-	for _, s := range starts {
-		if s.Args == nil {
-			return // all of them
-		}
-		for _, name := range s.Args {
-			named = append(append(named, name), c.m.pointsTo(name)...)
-		}
+	if slices.ContainsFunc(starts, func(s started) bool { return s.Args == nil }) {
+		return // all of them
 	}
+	named := c.m.handed(mapped(starts, func(s started) Step { return Step{Start: *s.Start} }))
 	for _, s := range l.Steps {
-		named = append(named, s.Memset, s.To)
+		named[s.Memset], named[s.To] = true, true
 	}
 	field := "args"
 	if len(l.Steps) > 0 {
 		field = "steps"
 	}
 	for _, a := range c.m.Arguments {
-		if (a.Access == Out || a.Access == InOut) && !slices.Contains(named, a.Name) {
+		if (a.Access == Out || a.Access == InOut) && !named[a.Name] {
 			c.errorf(at.Child(field), "nothing writes the output %s (name it in the args of the kernel that does)", a.Name)
 		}
 	}

@@ -23,6 +23,7 @@ gates:
   correctness: {shapes: [small, mission], seeds: [0, 1], distributions: [normal, large], secret_cases: 4, norm_error: "<= 1%", determinism: true, end_to_end: {max_abs_error: "<= 0.1"}}
   sanitize: {shapes: [small], tools: [memcheck, racecheck], secret_cases: 2, timeout: 5m}
   performance:
+    baseline: base
     target: {shapes: [mission], speedup: ">= +10%"}
     guard: {shapes: [small, long], speedup: ">= -2%"}
     tails: {mean: 3%}
@@ -62,12 +63,14 @@ var edits = []edit{
 	{`spill_stores: "<= 0B"`, `spill_stores: "<= 4B"`, "rules[*].gates.ptxas.spill_stores.max", "loosens", "tightens"},
 	{`blocks_per_sm: ">= 2"`, `blocks_per_sm: "> 2"`, "rules[*].gates.ptxas.blocks_per_sm", "tightens", "loosens"},
 	{"  ptxas: {reg", "  ptxas: {required: false, reg", "rules[*].gates.ptxas.required", "loosens", "tightens"},
-	{"shapes: [small, mission]", "shapes: [mission]", "rules[*].gates.correctness.shapes", "loosens", "tightens"},
-	{"seeds: [0, 1]", "seeds: [0, 1, 2]", "rules[*].gates.correctness.seeds", "tightens", "loosens"},
+	{"shapes: [small, mission]", "shapes: [mission]", "rules[*].gates.correctness.shapes", "loosens", "changes"},
+	{"seeds: [0, 1]", "seeds: [0, 1, 2]", "rules[*].gates.correctness.seeds", "changes", "loosens"},
 	{"distributions: [normal, large]", "distributions: [normal, zero]", "rules[*].gates.correctness.distributions", "changes", "changes"},
 	{"secret_cases: 4", "secret_cases: 0", "rules[*].gates.correctness.secret_cases", "loosens", "tightens"},
 	{`norm_error: "<= 1%"`, `norm_error: "<= 99%"`, "rules[*].gates.correctness.norm_error", "loosens", "tightens"},
 	{"determinism: true", "determinism: false", "rules[*].gates.correctness.determinism", "loosens", "tightens"},
+	{"determinism: true", "determinism: true, existing: defer", "rules[*].gates.correctness.existing", "tightens", "loosens"},
+	{"secret_cases: 2,", "secret_cases: 2, existing: defer,", "rules[*].gates.sanitize.existing", "tightens", "loosens"},
 	{`end_to_end: {max_abs_error: "<= 0.1"}`, "end_to_end: none", "rules[*].gates.correctness.end_to_end.max_abs_error", "loosens", "tightens"},
 	{"tools: [memcheck, racecheck]", "tools: [memcheck]", "rules[*].gates.sanitize.tools", "loosens", "tightens"},
 	{"secret_cases: 2,", "secret_cases: 2, missing_tool: inform,", "rules[*].gates.sanitize.missing_tool", "loosens", "tightens"},
@@ -76,6 +79,8 @@ var edits = []edit{
 	{"shapes: [mission], speedup", "shapes: [mission, wide], speedup", "rules[*].gates.performance.target.shapes", "changes", "loosens"},
 	{"shapes: [small, long]", "shapes: all", "rules[*].gates.performance.guard.shapes", "changes", "loosens"},
 	{`>= -2%"`, `>= -2%", p50: "<= 9us"`, "rules[*].gates.performance.guard.p50", "changes", "loosens"},
+	{`>= -2%"`, `>= -2%", below_best: "<= 8%"`, "rules[*].gates.performance.guard.below_best", "tightens", "loosens"},
+	{"baseline: base", "baseline: best", "rules[*].gates.performance.baseline", "changes", "changes"},
 	{"mean: 3%", "mean: 9%", "rules[*].gates.performance.tails.mean", "loosens", "tightens"},
 	{"confidence: 95%", "confidence: 80%", "rules[*].gates.performance.confidence", "loosens", "changes"},
 	{"pairs: 50", "pairs: 20", "rules[*].gates.performance.pairs", "loosens", "changes"},
@@ -83,7 +88,8 @@ var edits = []edit{
 	{"control: 2%", "control: 1%", "rules[*].gates.performance.control", "tightens", "loosens"},
 	{"budget: 5m", "budget: 9m", "rules[*].gates.performance.budget", "loosens", "tightens"},
 	{"budget: 5m", "budget: 5m\n    roofline: false", "rules[*].gates.performance.roofline", "loosens", "tightens"},
-	{"budget: 5m", "budget: 5m\n    baseline: ref:old", "rules[*].gates.performance.baseline", "changes", "changes"},
+	{"budget: 5m", "budget: 5m\n    secret_shape: false", "rules[*].gates.performance.secret_shape", "loosens", "changes"},
+	{"baseline: base", "baseline: ref:old", "rules[*].gates.performance.baseline", "changes", "changes"},
 	{`dram: "< 50%"`, `dram: "< 60%"`, "rules[*].gates.profile.all[dram]", "loosens", "tightens"},
 	{`{l2: "> 2"}`, `{l2: "> 2"}, {tex: "> 0"}`, "rules[*].gates.profile.any", "loosens", "tightens"},
 	{"labels: [tidy]", "labels: [tidy, perf]", "rules[tidy].when", "changes", "changes"},
@@ -121,7 +127,7 @@ loosens rules[default].gates.build.timeout: 5m → 10m
 loosens rules[default].gates.ptxas: registers <= 128, registers increase <=  → none
 loosens rules[default].gates.correctness: small, mission × seeds 0, 1 × normal, la → none
 loosens rules[default].gates.sanitize: memcheck, racecheck find nothing on smal → none
-loosens rules[default].gates.performance: against merge-base: speedup >= +10% on m → none
+loosens rules[default].gates.performance: against base: speedup >= +10% on mission → none
 loosens rules[default].gates.profile: on mission: dram < 50, and one of sm > 1 → none`
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s", got)

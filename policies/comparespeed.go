@@ -31,7 +31,19 @@ func comparePerformance(l *compare.List, path string, old, new *PerformanceGate)
 	compare.Less(l, path+".solo_shift", old.SoloShift, new.SoloShift)
 	compareTails(l, path+".tails", old.Tails, new.Tails)
 	compare.Less(l, path+".budget", old.Budget, new.Budget)
+	compareSecretShape(l, path+".secret_shape", old, new)
 	compare.Asked(l, path+".roofline", old.Roofline == nil || *old.Roofline, new.Roofline == nil || *new.Roofline)
+}
+
+// compareSecretShape notes whether a secret shape is timed. Dropping it loosens the policy;
+// adding it is one test more under the guard.
+func compareSecretShape(l *compare.List, path string, old, new *PerformanceGate) {
+	was, is := old.SecretShape == nil || *old.SecretShape, new.SecretShape == nil || *new.SecretShape
+	if was {
+		compare.Asked(l, path, was, is)
+		return
+	}
+	l.Unknown(path, was, is)
 }
 
 // fewer notes a figure of which less is milder, and more unknown.
@@ -53,6 +65,8 @@ func compareGoal(l *compare.List, path string, old, new *Goal, comes compare.Dir
 	compareBound(l, path+".latency_reduction", old.LatencyReduction, new.LatencyReduction, compare.Changes)
 	compareBound(l, path+".p50", old.P50, new.P50, compare.Changes)
 	compareBound(l, path+".p90", old.P90, new.P90, compare.Changes)
+	// It is judged after the looks and can only defer.
+	compareBound(l, path+".below_best", old.BelowBest, new.BelowBest, compare.Tightens)
 }
 
 func compareTails(l *compare.List, path string, old, new *Tails) {

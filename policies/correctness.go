@@ -1,6 +1,8 @@
 package policies
 
 import (
+	"cmp"
+
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -21,6 +23,7 @@ type CorrectnessGate struct {
 	Norm          *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%" default:"(required where the gate decides)" bounds:"(<= or <, below 100%)" doc:"‖got − want‖ / ‖want‖ over the whole output."`
 	BitParity     bool                              `yaml:"bit_parity" eg:"true" default:"false" doc:"The output equals the baseline's bit for bit."`
 	Determinism   bool                              `yaml:"determinism" eg:"true" default:"false" doc:"Two launches on the same input agree bit for bit."`
+	Existing      Existing                          `yaml:"existing" eg:"defer" default:"report" doc:"Cases that the baseline fails at least as badly: report them, or defer."`
 	EndToEnd      *ErrorBounds                      `yaml:"end_to_end" eg:"{max_abs_error: \"<= 0.06\"}" doc:"Against the reference on the inputs before quantisation (normal distribution)."`
 }
 
@@ -51,6 +54,7 @@ func (g *CorrectnessGate) fill(n *strict.Node) {
 	if !n.Has("distributions") {
 		g.Distributions = []kernels.Distribution{kernels.Normal}
 	}
+	g.Existing = cmp.Or(g.Existing, ExistingReports)
 	// The manifest's tolerance holds unless the policy says otherwise.
 	if !n.Has("bad_elements") {
 		g.Bad = &quantity.Bound[quantity.Percent]{Op: quantity.AtMost}

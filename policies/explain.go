@@ -135,6 +135,9 @@ func (g CorrectnessGate) String() string {
 	if g.BitParity {
 		bounds = append(bounds, "bit-identical to the baseline")
 	}
+	if g.Existing == ExistingDefers {
+		bounds = append(bounds, "also where the baseline fails the same case")
+	}
 	return text + ": " + orNothing(bounds, "no bound; the errors are shown")
 }
 
@@ -172,7 +175,11 @@ func (g PerformanceGate) String() string {
 		parts = append(parts, g.Target.String())
 	}
 	if g.Guard != nil {
-		parts = append(parts, "not lost: "+g.Guard.String())
+		lost := "not lost: " + g.Guard.String()
+		if g.TimesSecretShape() {
+			lost += " and on one size drawn for the run"
+		}
+		parts = append(parts, lost)
 	}
 	if tails := g.Tails.given(); tails != nil {
 		parts = append(parts, tails.String())

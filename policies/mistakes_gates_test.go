@@ -75,10 +75,18 @@ var performanceMistakes = []mistake{
 		`20:42: gates.performance.target.speedup: ">= -100%" can never fail: a speedup is always above -100% (write e.g. ">= -2%")`,
 		`20:73: gates.performance.target.latency_reduction: ">= +100%" can never be met: a reduction is always below 100% (write e.g. ">= 9%")`,
 		`20:89: gates.performance.target.p50: "<= 0us" can never be met: every kernel takes time (write e.g. "<= 5us")`}},
-	{"baseline: two commits", "baseline: merge-base", "baseline: ref:a..b", []string{
-		`19:15: gates.performance.baseline: "ref:a..b" is not a baseline (write merge-base, ref:main, tag:v1.2 or variant:stage1)`}},
-	{"baseline: an option", "baseline: merge-base", "baseline: ref:--all", []string{
-		`19:15: gates.performance.baseline: "ref:--all" is not a baseline (write merge-base, ref:main, tag:v1.2 or variant:stage1)`}},
+	{"below_best: a slow kernel", `speedup: ">= +10%"`, `speedup: ">= +10%", below_best: ">= 8%"`, []string{
+		`20:65: gates.performance.target.below_best: ">= +8%" asks for a slow kernel (write "<=")`}},
+	{"below_best: above the best", `speedup: ">= +10%"`, `speedup: ">= +10%", below_best: "<= -8%"`, []string{
+		`20:65: gates.performance.target.below_best: "<= -8%" can never be met: a kernel at its best is 0% below it (write e.g. "<= 8%")`}},
+	{"below_best: everything", `speedup: ">= +10%"`, `speedup: ">= +10%", below_best: "<= 100%"`, []string{
+		`20:65: gates.performance.target.below_best: "<= 100%" can never fail: every kernel is less than 100% below its best (write e.g. "<= 8%")`}},
+	{"below_best: alone", `speedup: ">= +10%"`, `below_best: "<= 8%"`, []string{
+		`20:13: gates.performance.target: names no metric (write e.g. speedup: ">= +10%")`}},
+	{"baseline: two commits", "baseline: base", "baseline: ref:a..b", []string{
+		`19:15: gates.performance.baseline: "ref:a..b" is not a baseline (write base, best, ref:main, tag:v1.2 or variant:stage1)`}},
+	{"baseline: an option", "baseline: base", "baseline: ref:--all", []string{
+		`19:15: gates.performance.baseline: "ref:--all" is not a baseline (write base, best, ref:main, tag:v1.2 or variant:stage1)`}},
 	{"confidence: too low", "confidence: 95%", "confidence: 50%", []string{"22:17: gates.performance.confidence: 50% is outside 80% to 99.9% (write e.g. 95%)"}},
 	{"confidence: zero is no default", "confidence: 95%", "confidence: 0%", []string{"22:17: gates.performance.confidence: 0% is outside 80% to 99.9% (write e.g. 95%)"}},
 	{"confidence: without its sign", "confidence: 95%", "confidence: 0.95", []string{`22:17: gates.performance.confidence: "0.95" is not a percentage (write e.g. 10%)`}},

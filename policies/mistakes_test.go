@@ -30,7 +30,7 @@ gates:
     norm_error: "<= 1%"
     end_to_end: {max_abs_error: "<= 0.12"}
   performance:
-    baseline: merge-base
+    baseline: base
     target: {shapes: [mission], speedup: ">= +10%"}
     guard: {shapes: all, speedup: ">= -2%"}
     confidence: 95%
@@ -257,7 +257,7 @@ rules:
 		`p.yaml:10:19: gates.ptxas.spill_stores: ">= 0B" is not an upper limit (write "<= 0B")`,
 		`p.yaml:12:13: gates.correctness.shapes: "every" is not a list of shapes (write all, first, or [mission, long])`,
 		`p.yaml:13:16: gates.correctness.seeds[1]: "one" is not a whole number (write e.g. 128)`,
-		`p.yaml:15:15: gates.performance.baseline: "main" is not a baseline (write merge-base, ref:main, tag:v1.2 or variant:stage1)`,
+		`p.yaml:15:15: gates.performance.baseline: "main" is not a baseline (write base, best, ref:main, tag:v1.2 or variant:stage1)`,
 		`p.yaml:16:23: gates.performance.target.speedup: "10%" has no comparison (write e.g. "<= 10%" or ">= 10%")`,
 		`p.yaml:17:13: gates.performance.rounds: is "6" (write a mapping with min, max)`,
 		`p.yaml:20:20: rules[0].when.labels: is "perf" (write a list: [a, b])`,

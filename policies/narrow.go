@@ -7,7 +7,8 @@ import (
 
 // Narrow makes every rule ask about these shapes and seeds in place of its own,
 // for a measurement that somebody asks for beside the gate. What is empty stays
-// as it is. On shapes that were named nothing must be gained: the guard asks.
+// as it is. On shapes that were named nothing must be gained: the guard asks, and
+// no secret shape is timed.
 func (p *Policy) Narrow(shapes []string, seeds []int64) {
 	for i := range p.Rules {
 		g := &p.Rules[i].Gates
@@ -27,6 +28,7 @@ func (p *Policy) Narrow(shapes []string, seeds []int64) {
 				named := *goal
 				named.Shapes = Shapes{Names: shapes}
 				own.Target, own.Guard = nil, &named
+				own.SecretShape = new(false)
 			}
 			g.Performance = &own
 		}

@@ -134,10 +134,10 @@ rules:
 		PTXAS: &policies.PTXASGate{},
 		Correctness: &policies.CorrectnessGate{
 			Shapes: all, Seeds: []int64{0, 1, 2}, Distributions: []kernels.Distribution{kernels.Normal},
-			Bad: bound[quantity.Percent]("<=", 0), Norm: bound[quantity.Percent]("<=", 0.01),
+			Bad: bound[quantity.Percent]("<=", 0), Norm: bound[quantity.Percent]("<=", 0.01), Existing: policies.ExistingReports,
 		},
 		Performance: &policies.PerformanceGate{
-			Baseline:   policies.Baseline{Kind: "merge-base"},
+			Baseline:   policies.Baseline{Kind: "base"},
 			Target:     &policies.Goal{Shapes: all, Speedup: bound[quantity.Percent](">=", 0.1)},
 			Guard:      &policies.Goal{Shapes: all, Speedup: bound[quantity.Percent](">=", -0.02)},
 			Confidence: 0.95, Rounds: policies.Rounds{Min: 6, Max: 20}, Pairs: 50, Looks: []int{6, 13, 20},
@@ -199,7 +199,7 @@ rules:
 }
 
 func TestBaselines(t *testing.T) {
-	for _, text := range []string{"merge-base", "ref:main", "ref:feature/x-1", "tag:v1.2", "variant:stage1"} {
+	for _, text := range []string{"base", "ref:main", "ref:feature/x-1", "tag:v1.2", "variant:stage1"} {
 		g := overlaid(t, "{performance: {baseline: '"+text+"'}}")
 		if got := g.Performance.Baseline.String(); got != text {
 			t.Errorf("%s shows as %s", text, got)

@@ -16,18 +16,19 @@ import (
 type PerformanceGate struct {
 	Enforcement
 	Deadline
-	Baseline   Baseline          `yaml:"baseline" eg:"tag:v1.2" default:"merge-base" doc:"What the candidate is measured against: the merge base, or the tip of a branch, a tag or another variant."`
-	Target     *Goal             `yaml:"target" eg:"{shapes: [mission], speedup: \">= +10%\"}" doc:"What must be gained; none for a change that need not be faster."`
-	Guard      *Goal             `yaml:"guard" eg:"{speedup: \">= -2%\"}" doc:"What must not be lost, on the shapes that are no target."`
-	Confidence quantity.Percent  `yaml:"confidence" eg:"99%" default:"95%" bounds:"80% to 99.9%" doc:"Of the intervals that decide, over all looks together."`
-	Rounds     Rounds            `yaml:"rounds" eg:"{min: 8, max: 12}" doc:"Fresh processes: how many at least and at most."`
-	Pairs      quantity.Count    `yaml:"pairs" eg:"20" default:"50" bounds:"4 to 100000" doc:"Pairs of baseline and candidate per round and shape."`
-	Looks      []int             `yaml:"looks" eg:"[6, 13, 20]" default:"(rounds.min, the middle, rounds.max)" bounds:"(ascending)" doc:"After how many rounds the verdict may fall; the last is rounds.max."`
-	Control    quantity.Percent  `yaml:"control" eg:"1%" default:"2%" bounds:"0.1% to 50%" doc:"How far the A/A control may be from 1."`
-	SoloShift  quantity.Percent  `yaml:"solo_shift" eg:"3%" default:"2%" bounds:"0.1% to 1000%" doc:"How much slower the baseline may be beside the candidate than alone."`
-	Tails      *Tails            `yaml:"tails" eg:"{mean: 5%, p90: none}" default:"{mean: 3%, p90: 3%}" doc:"How far the mean and the p90 may fall short of what the median is asked; none to let them be as slow as they like."`
-	Budget     quantity.Duration `yaml:"budget" eg:"10m" default:"5m" doc:"Measuring time for one run; what is undecided then is inconclusive."`
-	Roofline   *bool             `yaml:"roofline" eg:"false" default:"(true)" doc:"Defer a time below the physical floor as suspicious."`
+	Baseline    Baseline          `yaml:"baseline" eg:"tag:v1.2" default:"base" doc:"What the candidate is measured against: the base branch as it is now, the tip of another branch, a tag or another variant; or best, the fastest commit that was ever merged."`
+	Target      *Goal             `yaml:"target" eg:"{shapes: [mission], speedup: \">= +10%\"}" doc:"What must be gained; none for a change that need not be faster."`
+	Guard       *Goal             `yaml:"guard" eg:"{speedup: \">= -2%\"}" doc:"What must not be lost, on the shapes that are no target."`
+	Confidence  quantity.Percent  `yaml:"confidence" eg:"99%" default:"95%" bounds:"80% to 99.9%" doc:"Of the intervals that decide, over all looks together."`
+	Rounds      Rounds            `yaml:"rounds" eg:"{min: 8, max: 12}" doc:"Fresh processes: how many at least and at most."`
+	Pairs       quantity.Count    `yaml:"pairs" eg:"20" default:"50" bounds:"4 to 100000" doc:"Pairs of baseline and candidate per round and shape."`
+	Looks       []int             `yaml:"looks" eg:"[6, 13, 20]" default:"(rounds.min, the middle, rounds.max)" bounds:"(ascending)" doc:"After how many rounds the verdict may fall; the last is rounds.max."`
+	Control     quantity.Percent  `yaml:"control" eg:"1%" default:"2%" bounds:"0.1% to 50%" doc:"How far the A/A control may be from 1."`
+	SoloShift   quantity.Percent  `yaml:"solo_shift" eg:"3%" default:"2%" bounds:"0.1% to 1000%" doc:"How much slower the baseline may be beside the candidate than alone."`
+	Tails       *Tails            `yaml:"tails" eg:"{mean: 5%, p90: none}" default:"{mean: 3%, p90: 3%}" doc:"How far the mean and the p90 may fall short of what the median is asked; none to let them be as slow as they like."`
+	Budget      quantity.Duration `yaml:"budget" eg:"10m" default:"5m" doc:"Measuring time for one run; what is undecided then is inconclusive."`
+	SecretShape *bool             `yaml:"secret_shape" eg:"false" default:"(true)" doc:"Also hold the guard's speedup and latency reduction against one problem size that is drawn for the run from the manifest's secret ranges; without a guard there is none."`
+	Roofline    *bool             `yaml:"roofline" eg:"false" default:"(true)" doc:"Defer a time below the physical floor as suspicious."`
 }
 
 // Tails keeps a fast median from hiding slow launches: the speedup of the mean and of
@@ -46,27 +47,33 @@ type Rounds struct {
 
 // A Baseline is what the candidate is measured against.
 type Baseline struct {
-	Kind string // merge-base, ref, tag or variant
+	Kind string // base, best, ref, tag or variant
 	Name string
 }
 
-const mergeBase = "merge-base"
+const baseBranch = "base"
 
-var baselineText = regexp.MustCompile(`^(?:(merge-base)|(ref|tag|variant):([A-Za-z0-9][A-Za-z0-9._/-]*))$`)
+// Kinds of baselines that others ask for.
+const (
+	BaselineBest    = "best" // the kernel's high-water mark: the merged commit with the best cumulative speed
+	BaselineVariant = "variant"
+)
+
+var baselineText = regexp.MustCompile(`^(?:(base|best)|(ref|tag|variant):([A-Za-z0-9][A-Za-z0-9._/-]*))$`)
 
 func (b *Baseline) UnmarshalStrict(n *strict.Node) {
 	text, _ := n.Text()
 	m := baselineText.FindStringSubmatch(text)
 	// To git, two dots mean everything between two commits.
 	if m == nil || strings.Contains(text, "..") {
-		n.Errorf("%q is not a baseline (write merge-base, ref:main, tag:v1.2 or variant:stage1)", text)
+		n.Errorf("%q is not a baseline (write base, best, ref:main, tag:v1.2 or variant:stage1)", text)
 		return
 	}
 	*b = Baseline{Kind: m[1] + m[2], Name: m[3]}
 }
 
 func (b *Baseline) JSONSchema() map[string]any {
-	return map[string]any{"title": "merge-base, ref:NAME, tag:NAME or variant:NAME", "type": "string", "pattern": baselineText.String()}
+	return map[string]any{"title": "base, best, ref:NAME, tag:NAME or variant:NAME", "type": "string", "pattern": baselineText.String()}
 }
 
 func (b Baseline) String() string {
@@ -74,6 +81,13 @@ func (b Baseline) String() string {
 		return b.Kind
 	}
 	return b.Kind + ":" + b.Name
+}
+
+// TimesSecretShape tells whether one problem size drawn for the run is timed under the
+// guard. A guard that only bounds times in microseconds says nothing about a size that
+// nobody knows.
+func (g *PerformanceGate) TimesSecretShape() bool {
+	return g.Guard != nil && g.Guard.relative() && (g.SecretShape == nil || *g.SecretShape)
 }
 
 // Goals is those that there are.
@@ -111,7 +125,7 @@ func (g *PerformanceGate) fill(n *strict.Node) {
 			*share.v = share.to
 		}
 	}
-	g.Baseline.Kind = cmp.Or(g.Baseline.Kind, mergeBase)
+	g.Baseline.Kind = cmp.Or(g.Baseline.Kind, baseBranch)
 	if !n.Has("tails") {
 		g.Tails = &Tails{}
 	}

@@ -20,7 +20,7 @@ type Rule struct {
 type When struct {
 	Labels   []string `yaml:"labels" eg:"[perf]" doc:"The pull request bears one of these labels."`
 	Branches []string `yaml:"branches" eg:"[main, release/*]" doc:"The base branch matches one of these globs."`
-	Paths    []string `yaml:"paths" eg:"[kernels/**]" doc:"A changed file matches one of these globs; ** crosses folders."`
+	Paths    []string `yaml:"paths" eg:"[kernels/**]" doc:"A changed file that the kernel is made of matches one of these globs: its manifest, a file of its folder, or a source or header that its build reads. ** crosses folders."`
 	Kernels  []string `yaml:"kernels" eg:"[\"sdpa_*\"]" doc:"The kernel's name matches one of these globs."`
 	Title    Regexp   `yaml:"title" eg:"^perf:" doc:"The title matches this regular expression."`
 	Draft    *bool    `yaml:"draft" eg:"false" doc:"The pull request is (not) a draft."`

@@ -22,6 +22,7 @@ type SanitizeGate struct {
 	SecretCases   quantity.Count         `yaml:"secret_cases" eg:"2" default:"1" bounds:"0 to 20" doc:"Cases with shapes and seeds drawn anew for every run."`
 	Tools         []Sanitizer            `yaml:"tools" eg:"[memcheck, racecheck]" default:"[memcheck, racecheck, initcheck, synccheck]" doc:"memcheck: bad and misaligned accesses; racecheck: races; initcheck: reads of memory that nobody wrote; synccheck: divergent barriers."`
 	MissingTool   MissingTool            `yaml:"missing_tool" eg:"inform" default:"defer" doc:"Where the runner lacks a tool: defer, or inform and decide without it."`
+	Existing      Existing               `yaml:"existing" eg:"defer" default:"report" doc:"Findings that the baseline has as well: report them, or defer."`
 }
 
 // A Sanitizer is one tool, by the name of compute-sanitizer's.
@@ -65,6 +66,7 @@ func (g *SanitizeGate) fill(n *strict.Node) {
 		g.Tools = slices.Clone(sanitizers)
 	}
 	g.MissingTool = cmp.Or(g.MissingTool, MissingDefers)
+	g.Existing = cmp.Or(g.Existing, ExistingReports)
 	g.Timeout = cmp.Or(g.Timeout, quantity.Duration(5*time.Minute))
 }
 
@@ -108,6 +110,9 @@ func (g SanitizeGate) String() string {
 	}
 	if g.MissingTool == MissingInforms {
 		text += "; a tool that the runner lacks is told and left out"
+	}
+	if g.Existing == ExistingDefers {
+		text += "; findings that the baseline has as well defer too"
 	}
 	return text
 }

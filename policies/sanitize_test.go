@@ -23,16 +23,16 @@ func TestSanitizeDefaults(t *testing.T) {
 		Deadline: policies.Deadline{Timeout: quantity.Duration(5 * time.Minute)},
 		Shapes:   policies.Shapes{Names: []string{"small"}}, Distributions: []kernels.Distribution{"normal"}, SecretCases: 1,
 		Tools:       []policies.Sanitizer{"memcheck", "racecheck", "initcheck", "synccheck"},
-		MissingTool: policies.MissingDefers,
+		MissingTool: policies.MissingDefers, Existing: policies.ExistingReports,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	// What is written stays, and a rule lays its own over it.
-	text := strings.Replace(withSanitize("{shapes: [small], tools: [memcheck], secret_cases: 0, missing_tool: inform}"),
+	text := strings.Replace(withSanitize("{shapes: [small], tools: [memcheck], secret_cases: 0, missing_tool: inform, existing: defer}"),
 		"when: {labels: [perf]}\n", "when: {labels: [perf]}\n    gates: {sanitize: {tools: [racecheck], timeout: 1m}}\n", 1)
 	laid := parse(t, text).RuleFor(policies.Change{Labels: []string{"perf"}}).Gates.Sanitize
-	if laid.SecretCases != 0 || laid.MissingTool != policies.MissingInforms || laid.Shapes.String() != "small" ||
+	if laid.SecretCases != 0 || laid.MissingTool != policies.MissingInforms || laid.Existing != policies.ExistingDefers || laid.Shapes.String() != "small" ||
 		!cmp.Equal(laid.Tools, []policies.Sanitizer{policies.Racecheck}) || time.Duration(laid.Timeout) != time.Minute {
 		t.Errorf("laid over: %+v", laid)
 	}
@@ -51,6 +51,7 @@ func TestSanitizeMistakes(t *testing.T) {
 		{"{shapes: [small], distributions: [large, large]}", `18:54: gates.sanitize.distributions[1]: "large" is named twice (delete one)`},
 		{"{shapes: [small], secret_cases: 21}", "18:45: gates.sanitize.secret_cases: 21 is more than 20"},
 		{"{shapes: [small], missing_tool: ignore}", `18:45: gates.sanitize.missing_tool: "ignore" is not one of defer, inform`},
+		{"{shapes: [small], existing: ignore}", `18:41: gates.sanitize.existing: "ignore" is not one of report, defer`},
 		{"{shapes: [small], tool: memcheck}", "18:31: gates.sanitize.tool: unknown field (did you mean tools?)"},
 	} {
 		got := mistakes(t, "p.yaml", withSanitize(tt.gate))

@@ -141,7 +141,7 @@ func TestShippedPolicies(t *testing.T) {
 				} else if c.MaxAbs.String() != "<= 0.06" || c.MeanAbs.String() != "<= 0.02" || c.Norm == nil || c.EndToEnd.Bad.String() != "<= 1%" {
 					t.Errorf("%s: not the tolerance of the kernel: %v", rule.Name, c.Bounds())
 				}
-				if perf.Confidence != 0.95 || perf.Baseline.Kind != "merge-base" || perf.Guard == nil || perf.Guard.Speedup == nil {
+				if perf.Confidence != 0.95 || perf.Baseline.Kind != "base" || perf.Guard == nil || perf.Guard.Speedup == nil {
 					t.Errorf("%s: performance is %+v", rule.Name, perf)
 				}
 				if time.Duration(perf.Budget) >= time.Duration(perf.Timeout) {

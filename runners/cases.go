@@ -83,6 +83,18 @@ func SanitizeCases(job Job, gate *policies.SanitizeGate, rng *rand.Rand) []Case 
 	return slices.DeleteFunc(cases, func(c Case) bool { return c.Cover }) // large ones take a tool hours
 }
 
+// BaselineRepeats is how often the baseline is launched again on an input on which the
+// candidate is not deterministic. A race need not show in the first two launches.
+const BaselineRepeats = 5
+
+// GoesOn tells whether comparing goes on after the last of the cases. One in which the
+// candidate failed ends it, unless the baseline failed in the same way and an earlier
+// case has shown that the kernel works at all.
+func GoesOn(cases []gates.Case) bool {
+	last := cases[len(cases)-1]
+	return last.Failure == nil || last.FailsAsBefore() && slices.ContainsFunc(cases, func(k gates.Case) bool { return k.Errors != nil })
+}
+
 // Compare measures all outputs of a launch against the reference's; got holds
 // nil for arguments that are no output, want has the outputs alone. Several
 // outputs count as one: their largest errors, their summed counts.

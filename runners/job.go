@@ -37,11 +37,12 @@ type Job struct {
 	// machine.
 	Noise bool
 
-	Shapes  []string // none leaves them to the policy
-	Seeds   []int64  // none leaves them to the policy
-	Rounds  int      // of a further attempt; 0 is as many as the policy's last look asks
-	Profile bool     // profile once more, whether or not that was done before
-	Record  Record   // of what was measured before; nil where nobody remembers
+	Shapes  []string     // none leaves them to the policy
+	Secret  kernels.Dims // the size of the secret shape, to repeat a run; nil draws one
+	Seeds   []int64      // none leaves them to the policy
+	Rounds  int          // of a further attempt; 0 is as many as the policy's last look asks
+	Profile bool         // profile once more, whether or not that was done before
+	Record  Record       // of what was measured before; nil where nobody remembers
 
 	// Builds is a folder with what another host has compiled of it, see toolchain.Handover; "" compiles everything here. Builder is
 	// what that host is called.
@@ -66,13 +67,18 @@ func (j Job) RemovedEvidence() *gates.Evidence {
 // its manifest says.
 func (j Job) BrokenEvidence() *gates.Evidence {
 	e := j.evidence()
-	first := j.Broken[0]
-	b := &gates.Build{Variant: j.Candidate.Variant, Diagnostics: j.Broken, Error: fmt.Sprintf("%s:%d: %s", first.File, first.Line, first.Message)}
-	if more := len(j.Broken) - 1; more > 0 {
+	e.Candidate = j.brokenBuild(j.Broken)
+	return e
+}
+
+// brokenBuild is a build that was not begun for mistakes in the manifest.
+func (j Job) brokenBuild(mistakes []gates.Diagnostic) *gates.Build {
+	first := mistakes[0]
+	b := &gates.Build{Variant: j.Candidate.Variant, Diagnostics: mistakes, Error: fmt.Sprintf("%s:%d: %s", first.File, first.Line, first.Message)}
+	if more := len(mistakes) - 1; more > 0 {
 		b.Error += fmt.Sprintf(" (and %d more mistakes)", more)
 	}
-	e.Candidate = b
-	return e
+	return b
 }
 
 // UnreadyEvidence is all that there is to know of a kernel that cannot be built for what
@@ -98,28 +104,64 @@ func (j Job) evidence() *gates.Evidence {
 	}
 }
 
-// SameCode tells whether both sides are the same to whoever runs them: equal machine
-// code, started in the same way.
+// SameCode tells whether a merge runs the same as the baseline at every problem size: equal
+// machine code, and an equal Dispatch.
 func (j Job) SameCode(baseline, candidate *gates.Build) bool {
 	return baseline != nil && baseline.OK && candidate.OK && baseline.Code != "" &&
-		baseline.Code == candidate.Code && j.Equal()
+		baseline.Code == candidate.Code && j.sameDispatch()
 }
+
+// sameWhereCompiled tells whether the machine code is equal at the sizes that it was compiled for, and may differ at others.
+func (j Job) sameWhereCompiled(baseline, candidate *gates.Build) bool {
+	return baseline != nil && baseline.OK && candidate.OK && baseline.Code == candidate.Code && !j.Noise &&
+		j.Of(j.Candidate).Specializes() && !j.SameCode(baseline, candidate)
+}
+
+const sameWhereCompiledNote = "The machine code is the baseline's at every size that was compiled. The sources or the constants differ, so it may differ at other sizes, and the change counts as another kernel."
 
 // SameShapes is the shapes that equal machine code, started in the same way, serves on both sides, where one of them chooses by
 // problem size and not all is equal.
-func (j Job) SameShapes(baseline, candidate *gates.Build) []string {
+func (j Job) SameShapes(e *gates.Evidence) []string {
+	baseline, candidate := e.Baseline, e.Candidate
 	if baseline == nil || !baseline.OK || !candidate.OK || j.Baseline == nil || j.Noise || j.SameCode(baseline, candidate) || len(baseline.Parts)+len(candidate.Parts) == 0 {
 		return nil
 	}
 	was, is := j.Of(*j.Baseline), j.Of(j.Candidate)
 	var names []string
-	for _, s := range j.supported() {
-		b, c := baseline.Serving(s.Name), candidate.Serving(s.Name)
+	for _, s := range e.Shapes {
+		b, c := j.serving(*j.Baseline, baseline, s, e.Device), j.serving(j.Candidate, candidate, s, e.Device)
 		if b.Code != "" && b.Code == c.Code && b.Variant != kernels.Choice && c.Variant != kernels.Choice && was.Call(b.Variant) == is.Call(c.Variant) {
 			names = append(names, s.Name)
 		}
 	}
 	return names
+}
+
+// serving is the build of a side that a shape is given to. The builds list the shapes of the
+// manifest, and not the secret one.
+func (j Job) serving(side Side, b *gates.Build, s gates.Shape, device gates.Device) *gates.Build {
+	if !s.Secret {
+		return b.Serving(s.Name)
+	}
+	m := j.Of(side)
+	arch := ""
+	if m.Mode == kernels.ModeCUDA {
+		arch = device.Arch
+	}
+	dims, err := kernels.ParseDims(s.Dims, m.Shapes[0].Dims)
+	if err != nil {
+		return b
+	}
+	variant, err := m.Serving(side.Variant, arch, dims)
+	if err != nil {
+		return b
+	}
+	for i := range b.Parts {
+		if b.Parts[i].Variant == variant {
+			return &b.Parts[i].Build
+		}
+	}
+	return b
 }
 
 // A Role is a side's part in the comparison.
@@ -139,8 +181,22 @@ type Side struct {
 	// manifest. ManifestText is the kernel.yaml that the implementation stands in.
 	Manifest     *kernels.Manifest
 	ManifestText string
+	// Sources is the hash of Dir for kernels whose machine code depends on the problem size; "" where it was not computed.
+	Sources string
 	// Toolchains is the compilers that the policy pins for it; what is not pinned is the runner's own.
 	Toolchains policies.Toolchains
+	// Differs is what a checkout of this side has otherwise than Dir, of the folders that Dir is made of.
+	Differs []toolchain.Difference
+}
+
+// Tree is where a side's folder lies in its repository.
+func (j Job) Tree(s Side) *toolchain.Tree {
+	m := j.Of(s)
+	t := &toolchain.Tree{Shared: m.Elsewhere(), Differs: s.Differs}
+	if j.Key != "" {
+		t.Folder = kernels.FolderOf(j.Key)
+	}
+	return t
 }
 
 // ToolchainOf is the kind of pin that a kernel is built by; "" is none.
@@ -162,10 +218,26 @@ func (j Job) Of(s Side) *kernels.Manifest {
 	return j.Manifest
 }
 
-// Equal tells whether machine code that both sides built to is all that there is to them:
-// started otherwise, the same code is something else.
-func (j Job) Equal() bool {
-	return j.Baseline != nil && !j.Noise && j.Of(*j.Baseline).Call(j.Baseline.Variant) == j.Of(j.Candidate).Call(j.Candidate.Variant)
+// Dispatch is everything about a side that decides what runs at every problem size, apart
+// from the machine code that was compiled. Where a compiler specializes, the code is known
+// only for the sizes that it was compiled for, so the sources are part of it; known is false
+// where nobody hashed them.
+func (j Job) Dispatch(s Side) (text string, known bool) {
+	m := j.Of(s)
+	text = m.Dispatch(s.Variant)
+	if !m.Specializes() {
+		return text, true
+	}
+	return text + "\nsources: " + s.Sources, s.Sources != ""
+}
+
+func (j Job) sameDispatch() bool {
+	if j.Baseline == nil || j.Noise {
+		return false
+	}
+	was, knownThen := j.Dispatch(*j.Baseline)
+	is, known := j.Dispatch(j.Candidate)
+	return knownThen && known && was == is
 }
 
 // supported is the shapes that both sides can be run on.
@@ -187,22 +259,30 @@ func (j Job) ShapeNames() []string {
 // ShapesOnRecord is the same as evidence has them, with the work that each takes at
 // least.
 func (j Job) ShapesOnRecord() ([]gates.Shape, error) {
-	m := j.Manifest
 	var shapes []gates.Shape
 	for _, s := range j.supported() {
-		shape := gates.Shape{Name: s.Name, Dims: s.Dims.String()}
-		if m.Work != nil {
-			var errF, errB error
-			shape.FLOPs, errF = m.FLOPs(s.Dims)
-			shape.Bytes, errB = m.Bytes(s.Dims)
-			if err := errors.Join(errF, errB); err != nil {
-				return nil, fmt.Errorf("computing the work of %s: %w", s, err)
-			}
-			shape.Peak = string(m.Work.Peak)
+		shape, err := j.onRecord(s)
+		if err != nil {
+			return nil, err
 		}
 		shapes = append(shapes, shape)
 	}
 	return shapes, nil
+}
+
+func (j Job) onRecord(s kernels.Shape) (gates.Shape, error) {
+	m := j.Manifest
+	shape := gates.Shape{Name: s.Name, Dims: s.Dims.String()}
+	if m.Work != nil {
+		var errF, errB error
+		shape.FLOPs, errF = m.FLOPs(s.Dims)
+		shape.Bytes, errB = m.Bytes(s.Dims)
+		if err := errors.Join(errF, errB); err != nil {
+			return shape, fmt.Errorf("computing the work of %s: %w", s, err)
+		}
+		shape.Peak = string(m.Work.Peak)
+	}
+	return shape, nil
 }
 
 // A SetupError is what is wrong with what the base brings, so that nothing can be said

@@ -49,12 +49,22 @@ func (g *gatherer) recall(ctx context.Context) error {
 	return nil
 }
 
-// adopt makes the earlier evidence this run's own. Where it comes from, what is
+// named is the shapes of the manifest: each run draws its own secret one.
+func named(shapes []gates.Shape) []gates.Shape {
+	return slices.DeleteFunc(slices.Clone(shapes), func(s gates.Shape) bool { return s.Secret })
+}
+
+// adopt makes the earlier evidence this run's own. Rounds go on with the secret shape that
+// they began with: a new one would be a new chance. Where it comes from, what is
 // asked of it and how the sides were built is this run's.
 func (g *gatherer) adopt(was Earlier) {
 	now, e := *g.evidence, *was.Evidence
 	e.Provenance, e.Change, e.Device, e.Notes = now.Provenance, now.Change, now.Device, now.Notes
-	e.Baseline, e.Candidate, e.SameCode, e.SameShapes = now.Baseline, now.Candidate, now.SameCode, now.SameShapes
+	e.Baseline, e.Candidate, e.SameCode = now.Baseline, now.Candidate, now.SameCode
+	if !rounds(was.Evidence) {
+		e.Shapes = now.Shapes // no time was taken on the secret shape that it had, if any
+	}
+	e.SameShapes = g.job.SameShapes(&e)
 	if p := was.Evidence.Performance; p != nil {
 		own := *p
 		own.Rounds = slices.Clone(p.Rounds)
@@ -126,7 +136,7 @@ func belongs(now, was *gates.Evidence) error {
 		return differs("device", then.Device+" "+then.Arch, code.Device+" "+code.Arch)
 	case then != code:
 		return fmt.Errorf("%w: both sides build to other machine code than they did: the sources, the flags or the compiler have changed", errOtherEvidence)
-	case !slices.Equal(was.Shapes, now.Shapes):
+	case !slices.Equal(named(was.Shapes), named(now.Shapes)):
 		return fmt.Errorf("%w: the manifest's shapes or their work have changed", errOtherEvidence)
 	}
 	if then, is := was.Provenance.Manifest, now.Provenance.Manifest; then != "" && is != "" && then != is {

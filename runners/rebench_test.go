@@ -37,6 +37,8 @@ type memory struct {
 	attempts int
 	asked    []string
 	fail     string
+
+	codeNumber int
 }
 
 func (m *memory) Earlier(_ context.Context, c Code) (Earlier, error) {
@@ -47,13 +49,34 @@ func (m *memory) Earlier(_ context.Context, c Code) (Earlier, error) {
 	return m.earlier, nil
 }
 
-func (m *memory) Begin(context.Context, Code) (int, error) {
+func (m *memory) Begin(context.Context, Code) (Attempt, error) {
 	m.asked = append(m.asked, "begin")
 	if m.fail == "begin" {
-		return 0, errors.New("the bot is away")
+		return Attempt{}, errors.New("the bot is away")
 	}
 	m.attempts++
-	return m.attempts, nil
+	return Attempt{Number: m.attempts, CodeNumber: m.codeNumber}, nil
+}
+
+// The number of the machine code stands in every round, and a later one is measured in as
+// many rounds as it needs. The first is not written.
+func TestCodeNumberInRounds(t *testing.T) {
+	for n, want := range map[int]struct{ rounds, number int }{1: {6, 0}, 7: {11, 7}} {
+		now := scripted{compile: true, ratio: 2, job: job(t)}
+		now.job.Record = &memory{codeNumber: n}
+		e, err := Gather(t.Context(), now.job, &now, silent{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(e.Performance.Rounds); got != want.rounds {
+			t.Errorf("machine code %d is measured in %d rounds, want %d", n, got, want.rounds)
+		}
+		for _, r := range e.Performance.Rounds {
+			if r.CodeNumber != want.number {
+				t.Errorf("a round of machine code %d says %d", n, r.CodeNumber)
+			}
+		}
+	}
 }
 
 // What is known of the machine code stands, or is added to by an attempt of its

@@ -18,9 +18,17 @@ import (
 type Record interface {
 	// Earlier finds what is known of the code.
 	Earlier(ctx context.Context, c Code) (Earlier, error)
-	// Begin counts one more attempt and returns its number. Asked again by the same
-	// run it returns the same one.
-	Begin(ctx context.Context, c Code) (attempt int, err error)
+	// Begin counts one more attempt. Asked again by the same run it returns the same
+	// one.
+	Begin(ctx context.Context, c Code) (Attempt, error)
+}
+
+// An Attempt is how a measurement counts against the policy's error rate.
+type Attempt struct {
+	Number int // of the attempt at this machine code, from 1
+	// CodeNumber says that the code is the n-th distinct machine code of the change or of
+	// its author, from 1. It is the same for all attempts at the code.
+	CodeNumber int
 }
 
 // A Code is what a measurement is about: the machine code of both sides, what

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
@@ -26,9 +27,12 @@ type Backend interface {
 	Correctness(ctx context.Context, gate *policies.CorrectnessGate, p Progress) (*gates.Correctness, error)
 	// Sanitize runs the candidate under tools that watch every access.
 	Sanitize(ctx context.Context, gate *policies.SanitizeGate, p Progress) (*gates.Sanitize, error)
+	// Seed is the run's secret randomness: nobody knew it when the code was written. What is
+	// drawn from it is the same whenever it is drawn.
+	Seed() uint64
 	// Round measures the shapes once, in fresh processes, and reports each shape by
-	// its name.
-	Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p Progress) (gates.Round, error)
+	// its name. The manifest does not have all of them.
+	Round(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape, p Progress) (gates.Round, error)
 	// Profile counts the metrics that the gate names.
 	Profile(ctx context.Context, gate *policies.ProfileGate, p Progress) (*gates.Profile, error)
 }
@@ -56,7 +60,7 @@ func Gather(ctx context.Context, job Job, b Backend, progress Progress) (*gates.
 // Compile collects the evidence that compilers can give, and no more.
 func Compile(ctx context.Context, job Job, b Backend, progress Progress) (*gates.Evidence, error) {
 	g := newGatherer(job, b, progress)
-	if g.evidence.Fault != "" {
+	if g.evidence.Fault != "" || g.evidence.Candidate != nil {
 		return g.evidence, nil
 	}
 	return g.evidence, g.step(ctx, func() error { return g.build(ctx) })
@@ -67,8 +71,14 @@ func newGatherer(job Job, b Backend, progress Progress) *gatherer {
 	e := job.evidence()
 	e.Device, e.Provenance.Tools = b.Device(), b.Tools()
 	var err error
-	if e.Shapes, err = job.ShapesOnRecord(); err != nil {
+	if e.Shapes, err = job.ShapesToTime(b.Seed()); err != nil {
 		e.Fault = err.Error()
+	}
+	if large := job.tooLarge(memoryLimit()); len(large) > 0 {
+		e.Candidate = job.brokenBuild(large)
+	}
+	if job.LacksSecret() {
+		e.Notes = append(slices.Clip(e.Notes), noSecretNote)
 	}
 	return &gatherer{job: job, backend: b, evidence: e, progress: progress, rule: job.Rule()}
 }
@@ -99,7 +109,7 @@ type gatherer struct {
 	rule     *policies.Rule
 
 	cases   []gates.Case // of earlier runs, to be judged with this one's
-	attempt int          // at measuring; 0 before the first round
+	attempt Attempt      // at measuring; zero before the first round
 	before  int          // rounds of earlier attempts
 	spent   float64      // seconds that they took
 	twice   bool         // a new kernel is built as what it is timed beside, too
@@ -177,7 +187,10 @@ func (g *gatherer) build(ctx context.Context) error {
 	}
 	g.evidence.Candidate = c
 	g.evidence.SameCode = g.job.SameCode(g.evidence.Baseline, c)
-	g.evidence.SameShapes = g.job.SameShapes(g.evidence.Baseline, c)
+	g.evidence.SameShapes = g.job.SameShapes(g.evidence)
+	if g.job.sameWhereCompiled(g.evidence.Baseline, c) {
+		g.evidence.Notes = append(slices.Clip(g.evidence.Notes), sameWhereCompiledNote)
+	}
 	g.show(whole)
 	return nil
 }
@@ -249,7 +262,10 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 		g.evidence.Performance = &gates.Performance{}
 	}
 	p := g.evidence.Performance
-	names := gates.TimedShapes(g.rule, g.evidence)
+	shapes, err := g.job.TimedShapes(g.evidence)
+	if err != nil {
+		return err
+	}
 	if err := g.beside(within); err != nil {
 		return err
 	}
@@ -264,11 +280,14 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 		now := g.roundEvent(p, until)
 		g.progress.Report(now)
 		start := time.Now()
-		round, err := g.backend.Round(within, gate, names, withinRound{g.progress, now})
+		round, err := g.backend.Round(within, gate, shapes, withinRound{g.progress, now})
 		if err != nil {
 			return fmt.Errorf("measuring round %d: %w", len(p.Rounds)+1, err)
 		}
-		round.Attempt = g.attempt
+		round.Attempt = g.attempt.Number
+		if g.attempt.CodeNumber > 1 { // the first is not written
+			round.CodeNumber = g.attempt.CodeNumber
+		}
 		round.Started, round.Seconds = start.UTC(), time.Since(start).Seconds()
 		p.Seconds += round.Seconds
 		p.Rounds = append(p.Rounds, round)
@@ -299,9 +318,9 @@ func (g *gatherer) beside(ctx context.Context) error {
 func (g *gatherer) begin(ctx context.Context) (err error) {
 	code, ok := CodeOf(g.evidence)
 	switch {
-	case g.attempt > 0:
+	case g.attempt.Number > 0:
 	case g.job.Record == nil || !ok:
-		g.attempt = 1
+		g.attempt = Attempt{Number: 1, CodeNumber: 1}
 	default:
 		if g.attempt, err = g.job.Record.Begin(ctx, code); err != nil {
 			return fmt.Errorf("counting the attempt: %w", err)

@@ -104,6 +104,7 @@ func (s *scripted) ask(step string) error {
 }
 
 func (s *scripted) Device() gates.Device     { return gates.Device{Kind: "cpu", Name: "scripted"} }
+func (s *scripted) Seed() uint64             { return 1 }
 func (s *scripted) Tools() map[string]string { return nil }
 
 func (s *scripted) Build(_ context.Context, role Role, _ Side) (gates.Build, error) {
@@ -123,10 +124,10 @@ func (s *scripted) Correctness(_ context.Context, gate *policies.CorrectnessGate
 	return c, s.ask("correctness")
 }
 
-func (s *scripted) Round(ctx context.Context, _ *policies.PerformanceGate, shapes []string, _ Progress) (gates.Round, error) {
+func (s *scripted) Round(ctx context.Context, _ *policies.PerformanceGate, shapes []kernels.Shape, _ Progress) (gates.Round, error) {
 	var r gates.Round
-	for _, name := range shapes {
-		r.Series = append(r.Series, gates.Series{Shape: name, Batch: 1, Order: "bc bc", Nanos: []float64{1000 * s.ratio, 1000, 1001 * s.ratio, 1000}, Verified: 2, Worst: &gates.Errors{Elements: 10}})
+	for _, shape := range shapes {
+		r.Series = append(r.Series, gates.Series{Shape: shape.Name, Batch: 1, Order: "bc bc", Nanos: []float64{1000 * s.ratio, 1000, 1001 * s.ratio, 1000}, Verified: 2, Worst: &gates.Errors{Elements: 10}})
 	}
 	s.within = ctx
 	return r, s.ask("round")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/answer"
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -58,7 +59,32 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) 
 	if !answered.OK {
 		return s.nothing("the command was answered")
 	}
+	if s.mute(ctx) {
+		return s.tellMute("the command was not followed", "Write the command as a comment in the conversation.")
+	}
 	return s.gate(ctx)
+}
+
+// mute tells whether this job can write nothing because a review, or a remark on a line, of a
+// fork's pull request has started it. GitHub gives such a job a token that can only read, unless a
+// private repository is set to send forks write tokens.
+func (s *session) mute(ctx context.Context) bool {
+	if !s.state.Facts.Fork || !strings.HasPrefix(s.env.eventName, "pull_request_review") {
+		return false
+	}
+	_ = s.publish(ctx) // what is refused tells; all else is tried again
+	return !s.posts.MayCheck()
+}
+
+// tellMute ends a job that measures nothing, since nobody would see the verdict.
+func (s *session) tellMute(what, next string) (End, error) {
+	const why = "GitHub gives a job that a review of a fork's pull request starts a token that can only read"
+	s.lines.say("warning", fmt.Sprintf("%s: %s. %s", why, what, next))
+	text := fmt.Sprintf("# kernelgate: nothing was measured\n\n%s: %s.\n\n%s That starts a job that can write.\n", why, what, next)
+	if err := appendTo(s.env.summary, text); err != nil {
+		return End{}, err
+	}
+	return s.nothing(what)
 }
 
 // review gates a pull request that loosens the rules again where a code owner has approved
@@ -84,6 +110,9 @@ func (s *session) review(ctx context.Context, e webhook.Review) (End, error) {
 	}
 	if !slices.ContainsFunc(sets, func(set []string) bool { return answer.Owns(set, e.Author.Login) }) {
 		return s.nothing("the review is by nobody who owns the rules")
+	}
+	if s.mute(ctx) {
+		return s.tellMute("the review counts, but neither status nor comment can say so yet", "Comment `/rebench` in the conversation.")
 	}
 	return s.gate(ctx)
 }

@@ -133,8 +133,16 @@ func (s *session) said(ctx context.Context, pull *change.State, comments []clien
 		if err != nil {
 			return "", err
 		}
-		_, rules := asked.Command.(command.ApprovePolicy)
-		if role.Allows(has) && (!rules || answer.MayApproveRules(pull, c.Author, has)) {
+		if !role.Allows(has) {
+			continue
+		}
+		problem := ""
+		if _, rules := asked.Command.(command.ApprovePolicy); rules {
+			if problem, err = (answer.Decider{People: s.hub}).OwnRules(ctx, pull, c.Author, has); err != nil {
+				return "", err
+			}
+		}
+		if problem == "" {
 			return c.Author, nil
 		}
 	}

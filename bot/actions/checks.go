@@ -19,36 +19,86 @@ func (s *session) publish(ctx context.Context) error {
 }
 
 // lookBeside finds how other open pull requests with the same head stand, by the newest
-// check that was written for each.
+// check or status that was written for each.
 func (s *session) lookBeside(ctx context.Context) error {
 	s.beside = nil
 	checks := present.Checks(s.view()) // the required one first
 	if s.state.ID.Kind != change.Pull || len(checks) == 0 || !s.posts.MayCheck() {
 		return nil
 	}
-	head, seen := s.state.Facts.Head, map[int]bool{s.state.ID.Number: true}
-	there, err := s.hub.ListChecks(ctx, s.env.repo, head, checks[0].Name)
+	there, err := s.reports(ctx, s.state.Facts.Head, checks[0].Name)
 	if err != nil {
-		return s.posts.Unchecked(err)
+		return err
 	}
+	seen := map[int]bool{s.state.ID.Number: true}
 	for _, t := range there { // newest first
-		id, folder, err := present.ParseExternalID(t.ExternalID)
-		if err != nil || folder != "" || id.Kind != change.Pull || id.Repo != s.state.ID.Repo || seen[id.Number] {
+		if t.folder != "" || t.id.Kind != change.Pull || t.id.Repo != s.state.ID.Repo || seen[t.id.Number] {
 			continue
 		}
-		seen[id.Number] = true
-		if present.IsBeside(t.Title) {
+		seen[t.id.Number] = true
+		if present.IsBeside(t.title) {
 			continue // it tells of a third one, or of this one
 		}
-		its, err := s.pull(ctx, id.Number)
+		its, err := s.pull(ctx, t.id.Number)
 		if err != nil && !client.NotFound(err) {
 			return err
 		}
-		if err == nil && its.Open && its.Head == head {
-			s.beside = append(s.beside, present.BesideCheck(id, t.Name, t.Status, t.Conclusion, t.Title))
+		if err == nil && its.Open && its.Head == s.state.Facts.Head {
+			s.beside = append(s.beside, present.BesideCheck(t.id, t.name, t.status, t.conclusion, t.title))
 		}
 	}
 	return nil
+}
+
+// A reported verdict is a check or a status that a job wrote for a change, or for one of its
+// kernels.
+type reported struct {
+	id                              change.ID
+	folder                          string // of a kernel's own check; a status does not tell
+	rules                           string // digest of those that it was judged by
+	number                          int64  // of the check
+	name, status, conclusion, title string
+}
+
+// reports reads what jobs reported under a name on a commit, newest first. A token that may not
+// read gets nothing: whether it may write, the first write shows.
+func (s *session) reports(ctx context.Context, sha, name string) (all []reported, err error) {
+	if s.hub.UsesChecks() {
+		there, err := s.hub.ListChecks(ctx, s.env.repo, sha, name)
+		for _, t := range there {
+			if id, folder, err := present.ParseExternalID(t.ExternalID); err == nil {
+				_, rules, _ := s.env.pullOf(t.DetailsURL)
+				all = append(all, reported{id, folder, rules, t.ID, t.Name, t.Status, t.Conclusion, t.Title})
+			}
+		}
+		return all, unlessForbidden(err)
+	}
+	there, err := s.hub.ListStatuses(ctx, s.env.repo, sha, name)
+	for _, t := range there {
+		number, rules, ok := s.env.pullOf(t.TargetURL)
+		if !ok {
+			continue
+		}
+		r := reported{id: change.ID{Kind: change.Pull, Repo: s.state.ID.Repo, Number: number}, rules: rules, name: t.Context, status: "completed", title: t.Description}
+		switch t.State {
+		case "pending":
+			r.status = "in_progress"
+		case "error":
+			r.conclusion = "cancelled"
+		default:
+			r.conclusion = t.State
+		}
+		all = append(all, r)
+	}
+	return all, unlessForbidden(err)
+}
+
+// unlessForbidden lets every error through but a refusal for good.
+func unlessForbidden(err error) error {
+	if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusForbidden && e.RetryAt.IsZero() {
+		return nil
+	}
+	return err
 }
 
 // posted notes what was written, whatever became of the rest.
@@ -57,62 +107,49 @@ func (s *session) posted(p change.Published, err error) error {
 	return err
 }
 
+const endedEarly = "The job that measured this was ended before a verdict. A later one takes its place.\n"
+
 // clear counts the checks that earlier jobs made in place of this one, but for
 // those that waited for approval, and concludes what a job left unfinished when
-// it was killed. What this job makes comes after the newest of them.
+// it was killed. What this job makes comes after the newest of them. A status is not
+// counted: this job's own replaces it, and the marks tell of the attempts.
 func (s *session) clear(ctx context.Context, c present.Check, sha string) (int, error) {
-	if !s.posts.MayCheck() {
-		return 0, nil
-	}
-	there, err := s.hub.ListChecks(ctx, s.env.repo, sha, c.Name)
+	there, err := s.reports(ctx, sha, c.Name)
 	if err != nil {
-		return 0, s.posts.Unchecked(err)
+		return 0, err
+	}
+	if !s.hub.UsesChecks() {
+		return 0, s.endStatus(ctx, c, sha, there)
 	}
 	n := 0
 	for _, t := range there { // newest first
-		if t.ExternalID != c.ExternalID {
+		if id, folder, err := present.ParseExternalID(c.ExternalID); err != nil || t.id != id || t.folder != folder {
 			continue
 		}
 		key := change.CheckKey(c.Name, sha)
 		if _, ok := s.state.Checks[key]; !ok {
-			s.apply(change.Published{Checks: map[string]change.Posted{key: {ID: t.ID, Done: true}}})
+			s.apply(change.Published{Checks: map[string]change.Posted{key: {ID: t.number, Done: true}}})
 		}
-		if t.Conclusion != "action_required" {
+		if t.conclusion != "action_required" {
 			n++
 		}
-		if t.Status == "completed" || !s.posts.MayCheck() {
+		if t.status == "completed" {
 			continue
 		}
-		summary := "The job that measured this was ended before a verdict. A later one takes its place.\n"
-		if m, ok := readMark(t.Summary); ok {
-			summary += "\n" + m.String() // it was an attempt all the same
-		}
-		err := s.hub.UpdateCheck(ctx, s.env.repo, t.ID, client.Check{Name: c.Name, Status: "completed", Conclusion: "cancelled", Title: "Ended early", Summary: summary})
-		if err := s.posts.Unchecked(err); err != nil {
+		// The check of a different App stays as it is.
+		err := s.hub.UpdateCheck(ctx, s.env.repo, t.number, client.Check{Name: c.Name, Status: "completed", Conclusion: "cancelled", Title: "Ended early", Summary: endedEarly})
+		if err := unlessForbidden(err); err != nil {
 			return 0, err
 		}
 	}
 	return n, nil
 }
 
-// marked is the marks of a commit's checks of a name.
-func (s *session) marked(ctx context.Context, name, sha string) ([]mark, error) {
-	if !s.posts.MayCheck() {
-		return nil, nil
+// endStatus ends the status of an earlier head that a killed job left pending. That of the
+// head itself is replaced anyway.
+func (s *session) endStatus(ctx context.Context, c present.Check, sha string, there []reported) error {
+	if sha == c.HeadSHA || len(there) == 0 || there[0].id != s.state.ID || there[0].status == "completed" {
+		return nil
 	}
-	there, err := s.hub.ListChecks(ctx, s.env.repo, sha, name)
-	e, ok := errors.AsType[*client.Error](err)
-	if ok && (e.Status == http.StatusNotFound || e.Status == http.StatusUnprocessableEntity) {
-		return nil, nil // GitHub has no such commit any more
-	}
-	if err != nil {
-		return nil, s.posts.Unchecked(err)
-	}
-	var marks []mark
-	for _, t := range there {
-		if m, ok := readMark(t.Summary); ok {
-			marks = append(marks, m)
-		}
-	}
-	return marks, nil
+	return unlessForbidden(s.hub.SetStatus(ctx, s.env.repo, sha, client.Status{Context: c.Name, State: "error", Description: "Ended early", TargetURL: s.view().RunURL}))
 }

@@ -2,6 +2,9 @@ package actions
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -22,7 +25,17 @@ type environ struct {
 	runner               string
 	temp                 string
 	summary, output      string // files; empty outside of a job
+	report               string // reportStatus or reportChecks
 }
+
+// How a job reports verdicts. Commit statuses are the default. GitHub puts a check run that a
+// workflow creates into an arbitrary check suite of the commit, so it may appear among the jobs
+// of an unrelated workflow, and only the App that created it can update it. A status is in no
+// suite, the newest one of its name counts whoever wrote it, and its link leads to the job.
+const (
+	reportStatus = "status"
+	reportChecks = "checks"
+)
 
 // gated are the events that lead to a verdict. The second is the first with the
 // base branch's own workflow.
@@ -34,6 +47,7 @@ func readEnv(getenv func(string) string) (environ, error) {
 		token: strings.TrimSpace(cmp.Or(getenv("INPUT_TOKEN"), getenv("GITHUB_TOKEN"))), apiURL: getenv("GITHUB_API_URL"),
 		serverURL: strings.TrimRight(getenv("GITHUB_SERVER_URL"), "/"), runID: getenv("GITHUB_RUN_ID"), runner: cmp.Or(getenv("RUNNER_NAME"), "this runner"),
 		temp: cmp.Or(getenv("RUNNER_TEMP"), os.TempDir()), summary: getenv("GITHUB_STEP_SUMMARY"), output: getenv("GITHUB_OUTPUT"),
+		report: cmp.Or(strings.TrimSpace(getenv("KERNELGATE_REPORT")), reportStatus),
 	}
 	e.runAttempt, _ = strconv.Atoi(getenv("GITHUB_RUN_ATTEMPT")) // 0 where it does not say
 	switch {
@@ -41,26 +55,60 @@ func readEnv(getenv func(string) string) (environ, error) {
 		return e, strict.Mistakef("kernelgate: --github works in a job of GitHub Actions: GITHUB_EVENT_NAME, GITHUB_EVENT_PATH and GITHUB_REPOSITORY are not all set (elsewhere, leave --github out)")
 	case !slices.Contains(gated, e.eventName):
 		return e, strict.Mistakef("kernelgate: nothing is gated on the event %q (use on: pull_request, merge_group, issue_comment, pull_request_review and pull_request_review_comment)", e.eventName)
+	case e.report != reportStatus && e.report != reportChecks:
+		return e, strict.Mistakef("kernelgate: KERNELGATE_REPORT is %q: write %q for commit statuses (the default) or %q for check runs", e.report, reportStatus, reportChecks)
 	case e.token == "":
 		return e, strict.Mistakef("kernelgate: no token: add this to the workflow's step\n\n    env:\n      GITHUB_TOKEN: ${{ github.token }}")
 	}
 	return e, nil
 }
 
-func (e environ) event() (webhook.Event, error) {
+// event is what started the job. It is relabelled where it is about labels or the title of a
+// pull request, by which a policy chooses rules, and about nothing else.
+func (e environ) event() (event webhook.Event, relabelled bool, err error) {
 	body, err := os.ReadFile(e.eventPath)
 	if err != nil {
-		return nil, strict.Mistakef("kernelgate: reading the event: %w (GITHUB_EVENT_PATH names its file)", err)
+		return nil, false, strict.Mistakef("kernelgate: reading the event: %w (GITHUB_EVENT_PATH names its file)", err)
 	}
 	name := e.eventName
 	if name == "pull_request_target" {
 		name = "pull_request"
 	}
-	event, err := webhook.Decode(name, body)
+	event, err = webhook.Decode(name, body)
 	if err != nil {
-		return nil, strict.Mistakef("kernelgate: %w (GITHUB_EVENT_PATH does not hold the event that GITHUB_EVENT_NAME says)", err)
+		return nil, false, strict.Mistakef("kernelgate: %w (GITHUB_EVENT_PATH does not hold the event that GITHUB_EVENT_NAME says)", err)
 	}
-	return event, nil
+	var told struct {
+		Action  string
+		Changes struct{ Base json.RawMessage }
+	}
+	if name == "pull_request" && json.Unmarshal(body, &told) == nil {
+		relabelled = told.Action == "labeled" || told.Action == "unlabeled" || told.Action == "edited" && len(told.Changes.Base) == 0
+	}
+	return event, relabelled, nil
+}
+
+// runsURL begins the pages of all runs of workflows.
+func (e environ) runsURL() string { return e.serverURL + "/" + e.repo + "/actions/runs/" }
+
+// pullPage is the page of the job's run, as GitHub links to it from a pull request. A status has
+// no field for what it is about, so its link says which pull request it was written for, and by
+// which rules: those who may write statuses are trusted, and the authors of comments are not.
+func (e environ) pullPage(number int, rules string) string {
+	if e.runURL() == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s?pr=%d&rules=%s", e.runURL(), number, rules)
+}
+
+// pullOf is the pull request and the rules that pullPage was called with.
+func (e environ) pullOf(page string) (number int, rules string, ok bool) {
+	u, err := url.Parse(page)
+	if err != nil || !strings.HasPrefix(page, e.runsURL()) {
+		return 0, "", false
+	}
+	number, err = strconv.Atoi(u.Query().Get("pr"))
+	return number, u.Query().Get("rules"), err == nil && number > 0
 }
 
 // runURL is the page of the job's run.
@@ -68,5 +116,5 @@ func (e environ) runURL() string {
 	if e.serverURL == "" || e.runID == "" {
 		return ""
 	}
-	return e.serverURL + "/" + e.repo + "/actions/runs/" + e.runID
+	return e.runsURL() + e.runID
 }

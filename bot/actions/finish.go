@@ -22,7 +22,7 @@ func (s *session) finish(trouble error) (End, error) {
 	out.Results = s.results
 	// GitHub shows the first ten of a kind: what matters most comes first.
 	if title := checks[0].Title; out.Exit == exitPass {
-		fmt.Fprintf(s.Stdout, "kernelgate: %s\n", title)
+		s.lines.note("kernelgate: " + title)
 	} else {
 		s.lines.say("error", title)
 	}
@@ -108,7 +108,7 @@ func (s *session) summary(c present.Check) string {
 	return head
 }
 
-const permissions = "```yaml\npermissions:\n  contents: read\n  checks: write\n  pull-requests: write\n  issues: write\n```\n\n"
+const permissions = "```yaml\npermissions:\n  contents: read\n  checks: write\n  statuses: write\n  pull-requests: write\n  issues: write\n```\n\n"
 
 // unwritten says what GitHub did not take, and why.
 func (s *session) unwritten() string {
@@ -120,8 +120,8 @@ func (s *session) unwritten() string {
 		text += "- " + report.EscapeProse(err.Error()) + "\n"
 	}
 	if s.state.Facts.Fork {
-		return text + "\nA job for a fork's pull request has a token that can read alone, so that neither check nor comment could be written: " +
-			"the verdict is the job's own status. A comment `/ok-to-test` or `/rebench` by someone with write access starts a job that can write.\n\n"
+		return text + "\nGitHub gives a job for a fork's pull request a token that can only read, so neither verdict nor comment could be written. " +
+			"A comment `/ok-to-test` or `/rebench` by someone with write access starts a job that can write.\n\n"
 	}
 	return text + "\nAdd this to the workflow:\n\n" + permissions
 }

@@ -3,12 +3,16 @@ package actions
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/present"
@@ -39,8 +43,10 @@ func (s *session) gate(ctx context.Context) (End, error) {
 			s.abandon(ctx)
 			return End{}, fmt.Errorf("measuring %s: %w", run.Kernel, context.Cause(ctx))
 		}
-		if err != nil {
-			return End{}, err
+		if err != nil { // as on any runner: a check that stays in progress blocks the change for ever
+			if result, err = s.faulty(run, err); err != nil {
+				return End{}, err
+			}
 		}
 		s.apply(change.Finished{Job: run.Job, Token: 1, Result: result})
 		trouble = s.publish(ctx)
@@ -82,7 +88,7 @@ func (s *session) number(ctx context.Context) error {
 	return nil
 }
 
-// run takes one kernel to a verdict. Only the end of ctx, or of the disk, is an
+// run takes one kernel to a verdict. Only the end of ctx, or a fault of the disk, is an
 // error.
 func (s *session) run(ctx context.Context, run change.Run) (change.Result, error) {
 	dir := filepath.Join(s.scratch, run.Job)
@@ -108,6 +114,23 @@ func (s *session) run(ctx context.Context, run change.Run) (change.Result, error
 	s.verdicts[run.Job] = verdict
 	s.lines.print(report.Terminal(verdict, report.TerminalOptions{Width: 120}))
 	return result, s.write(run.Kernel, out, verdict)
+}
+
+// faulty is the verdict on a kernel that this machine could not measure, or whose evidence
+// it could not keep.
+func (s *session) faulty(run change.Run, fault error) (change.Result, error) {
+	policy, err := s.state.Plan.ReadPolicy()
+	if err != nil {
+		return change.Result{}, errors.Join(fault, err)
+	}
+	e := &gates.Evidence{
+		Schema: gates.EvidenceSchema, Kernel: run.ManifestName(),
+		Provenance: gates.Provenance{Repository: s.state.Facts.Repo, Base: gates.Commit{SHA: s.state.Plan.Base}, Head: gates.Commit{SHA: run.Head}},
+		Fault:      fault.Error() + " (free the disk of this runner or repair it, then run the job again)",
+	}
+	result, verdict := judge(policy, s.state.Plan.PolicyFile, e, run.Rules)
+	s.verdicts[run.Job] = verdict
+	return result, nil
 }
 
 // measure returns evidence in every case but the end of ctx: what goes wrong is
@@ -165,17 +188,32 @@ func (s *session) write(kernel string, out runners.Measured, v *gates.Verdict) e
 	if err := s.makeResults(); err != nil {
 		return err
 	}
-	dir := filepath.Join(s.results, folderName(kernel))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	name := folderName(kernel)
+	dir := filepath.Join(s.results, name)
+	err := os.Mkdir(dir, 0o755)
+	for n := 2; errors.Is(err, fs.ErrExist); n++ {
+		dir = filepath.Join(s.results, fmt.Sprintf("%s-%d", name, n))
+		err = os.Mkdir(dir, 0o755)
+	}
+	if err != nil {
 		return fmt.Errorf("making the results folder: %w", err)
 	}
 	return check.WriteResults(dir, out, v)
 }
 
-// folderName is a kernel's name as a folder. Where two kernels bear one name, it has the
-// path of the kernel in it.
+// folderName is a kernel's name as a folder. Where two kernels have one name, it has the
+// path of the kernel in it, which may hold what no artifact's name may: actions/upload-artifact
+// refuses all files of a job where one has a colon, a quote or a new line in its path. Names that
+// become the same get a number.
 func folderName(kernel string) string {
-	return strings.NewReplacer("/", "-", " ", "-").Replace(kernel)
+	const longest = 100 // file systems take 255 bytes
+	plain := func(r rune) rune {
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-()+", r)) {
+			return r
+		}
+		return '-'
+	}
+	return strings.Map(plain, kernel[:min(len(kernel), longest)])
 }
 
 // makeResults makes a folder that no earlier job has written to.

@@ -50,6 +50,24 @@ func TestRulesWait(t *testing.T) {
 	w.must(w.act("pull_request"), "DEFER", "rules", 1)
 }
 
+// Whoever pushed the head does not approve it, in a workflow either.
+func TestPushersDoNotApproveTheirPush(t *testing.T) {
+	w := newWorld(t, map[string]string{"CODEOWNERS": "/.github/ @mara\n"}, mayWrite)
+	w.maintainer()
+	pr := w.propose("easy", map[string]string{"README.md": "More.\n"}, embedded.PROptions{})
+	_, err := w.repo.PushCommit(embedded.Commit{Branch: "easy", Author: "mara", Files: map[string]string{".github/kernelgate.yaml": nothingAsked}, Message: "Ask nothing"})
+	w.no(err)
+	_, err = pr.Comment("mara", "/approve-policy "+pr.HeadSHA())
+	w.no(err)
+	w.must(w.act("issue_comment"), "", "", 0)
+	if all := pr.Comments(); !strings.Contains(all[len(all)-1].Body, "You pushed `"+pr.HeadSHA()+"`") {
+		t.Errorf("the last comment says %s", all[len(all)-1].Body)
+	}
+	w.no(pr.Review("mara", "APPROVE", ""))
+	w.must(w.act("pull_request"), "DEFER", "rules", 1)
+	w.check(pr.HeadSHA(), "kernelgate", "action_required")
+}
+
 // A manifest is a rule; what tightens it passes by itself, and a kernel that fails stays
 // failing.
 func TestRulesOfAManifest(t *testing.T) {
@@ -205,4 +223,36 @@ func TestApprovalEndsWithAnotherBase(t *testing.T) {
 	_, err = code.Comment("walt", "/ok-to-test "+code.HeadSHA())
 	w.no(err)
 	w.must(w.act("issue_comment"), "PASS", "", 0)
+}
+
+// GitHub itself sends a pull request to another base where its own was merged and deleted, and no
+// event tells of it. What was approved for the former base is approved no longer.
+func TestAutomaticBaseChangeEndsApprovals(t *testing.T) {
+	w := newWorld(t, map[string]string{"CODEOWNERS": "* @carl\n"}, mayWrite)
+	w.maintainer()
+	w.hub.CreateUser("carl")
+	w.no(w.repo.Grant("carl", embedded.Write))
+	for approved, approve := range map[string]func(pr *embedded.PR){
+		"by a comment": func(pr *embedded.PR) {
+			_, err := pr.Comment("mara", "/approve-policy "+pr.HeadSHA())
+			w.no(err)
+		},
+		"by a review": func(pr *embedded.PR) { w.no(pr.Review("carl", "APPROVE", "")) },
+	} {
+		branch := strings.ReplaceAll(approved, " ", "-")
+		parent := w.propose(branch, map[string]string{branch + ".md": "Words.\n"}, embedded.PROptions{})
+		_, err := w.repo.PushCommit(embedded.Commit{Branch: branch + "-child", From: parent.HeadSHA(), Files: map[string]string{".github/kernelgate.yaml": nothingAsked}, Message: "Ask nothing", Author: "walt"})
+		w.no(err)
+		child, err := w.repo.OpenPR(embedded.PROptions{Author: "walt", Title: "Ask nothing", Head: branch + "-child", Base: branch})
+		w.no(err)
+		w.later.Add(60)
+		approve(child)
+		w.must(w.act("pull_request"), "PASS", "no-kernel", 0)
+		w.later.Add(60)
+		w.no(parent.Merge("walt"))
+		w.no(w.repo.DeleteBranch(branch))
+		w.no(child.Label("walt", "stacked "+approved)) // any event leads to another look
+		w.must(w.act("pull_request"), "DEFER", "rules", 1)
+		w.check(child.HeadSHA(), "kernelgate", "action_required")
+	}
 }

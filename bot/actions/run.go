@@ -2,11 +2,11 @@
 // the repository's own: from the event that started the job to a verdict, with
 // the same checks and the same sticky comment as the bot's, and an exit status.
 //
-// It keeps no journal. Every run measures anew; what it knows of earlier
-// attempts at the same machine code is what the checks of the change's commits
-// tell of them, and each attempt is judged at half the error rate of the one before
-// it, so that neither asking again nor a push that changes no code rolls the dice
-// again. Policy and manifests are the base branch's, and code from a
+// It keeps no journal. Every run measures anew. Attempts are counted in checks on
+// the repository's first commit, which no push to a pull request moves. Each attempt at
+// a machine code is judged at half the error rate of the one before it, and each further
+// machine code of a change at a smaller one, so that neither asking again nor another
+// variant rolls the dice again. Policy and manifests are the base branch's, and code from a
 // fork is not run before somebody has approved that very commit.
 package actions
 
@@ -35,6 +35,7 @@ type Config struct {
 	Labels  []string // what this machine is, as policies name devices: cpu, gpu, l4
 
 	Results string // folder for results; "" is one in RUNNER_TEMP
+	DryRun  bool   // say what would be written to GitHub, and write nothing there
 	Version string
 	Stdout  io.Writer // gets reports and workflow commands
 	Now     func() time.Time
@@ -68,11 +69,17 @@ func Run(ctx context.Context, c Config) (End, error) {
 	if err != nil {
 		return End{}, err
 	}
-	event, err := env.event()
+	event, relabelled, err := env.event()
 	if err != nil {
 		return End{}, err
 	}
-	client, err := client.NewToken(env.token, client.Options{Checks: true, BaseURL: env.apiURL, GitURL: env.serverURL, Now: c.Now})
+	options := client.Options{Checks: true, Statuses: env.report == reportStatus, BaseURL: env.apiURL, GitURL: env.serverURL, Now: c.Now}
+	var dry *dryRun
+	if c.DryRun {
+		dry = newDryRun()
+		options.Transport = dry
+	}
+	client, err := client.NewToken(env.token, options)
 	if err != nil {
 		return End{}, strict.Mistakef("%w", err)
 	}
@@ -86,10 +93,14 @@ func Run(ctx context.Context, c Config) (End, error) {
 		return End{}, fmt.Errorf("opening the scratch folder: %w", err)
 	}
 	s := &session{
-		Config: c, env: env, hub: client, scratch: scratch, verdicts: map[string]*gates.Verdict{}, marks: map[string]string{},
-		lines: &workflow{out: c.Stdout, random: c.Random},
+		Config: c, env: env, relabelled: relabelled, hub: client, scratch: scratch, verdicts: map[string]*gates.Verdict{},
+		lines: &workflow{out: c.Stdout, random: c.Random, dry: c.DryRun},
 	}
 	withHistory := func(body string) string { return remember(body, slices.Concat(s.state.Past, s.state.Runs)) }
 	s.posts = &publish.Publisher{GitHub: client, Lenient: true, Extend: withHistory}
-	return s.handle(ctx, event)
+	end, err := s.handle(ctx, event)
+	if dry != nil {
+		s.lines.print(dry.String())
+	}
+	return end, err
 }

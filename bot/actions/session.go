@@ -1,7 +1,10 @@
 package actions
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -24,20 +27,20 @@ import (
 // A session is one job's way from its event to a verdict.
 type session struct {
 	Config
-	env     environ
-	hub     *client.GitHub
-	scratch string
-	posts   *publish.Publisher
-	lines   *workflow
+	env        environ
+	relabelled bool // the event is about labels or a title
+	hub        *client.GitHub
+	scratch    string
+	posts      *publish.Publisher
+	lines      *workflow
 
 	state    *change.State
 	beside   []present.Beside
 	seq      uint64
 	comments []client.Comment // of the pull request
-	commits  []string         // since it left its base, newest first
+	root     string           // the first commit of the base branch: attempts are counted in checks on it
 	verdicts map[string]*gates.Verdict
-	marks    map[string]string // by job
-	results  string            // where the first one was written
+	results  string // where the first one was written
 }
 
 func (s *session) handle(ctx context.Context, event webhook.Event) (End, error) {
@@ -56,7 +59,7 @@ func (s *session) handle(ctx context.Context, event webhook.Event) (End, error) 
 
 // nothing ends a job that has nothing to do.
 func (s *session) nothing(why string) (End, error) {
-	fmt.Fprintf(s.Stdout, "kernelgate: nothing to do: %s\n", why)
+	s.lines.note("kernelgate: nothing to do: " + why)
 	return End{}, setOutputs(s.env.output, End{})
 }
 
@@ -79,7 +82,40 @@ func (s *session) pullRequest(ctx context.Context, e webhook.PullRequest) (End, 
 	if err := s.look(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}, f); err != nil {
 		return End{}, err
 	}
+	if s.relabelled {
+		done, err := s.judged(ctx)
+		if err != nil {
+			return End{}, err
+		}
+		if done {
+			return s.nothing("labels and title choose the rules that this commit was judged by")
+		}
+	}
 	return s.gate(ctx)
+}
+
+// judged tells whether GitHub shows a verdict for this pull request by the rules that apply to it
+// now. Where that is in doubt, it is measured again.
+func (s *session) judged(ctx context.Context) (bool, error) {
+	if s.state.Current() == nil || len(s.state.Runs) == 0 {
+		return false, nil // there is nothing to measure, so nothing to save
+	}
+	there, err := s.reports(ctx, s.state.Facts.Head, present.Checks(s.view())[0].Name)
+	i := slices.IndexFunc(there, func(r reported) bool { return r.id == s.state.ID }) // the newest
+	if err != nil || i < 0 {
+		return false, err
+	}
+	last := there[i]
+	return (last.conclusion == "success" || last.conclusion == "failure") && last.rules == s.rules() && !present.IsBeside(last.title), nil
+}
+
+// rules is a digest of which kernel is judged by which rule.
+func (s *session) rules() string {
+	sum := sha256.New()
+	for _, r := range s.state.Runs {
+		fmt.Fprintf(sum, "%q %q\n", r.Folder, r.Rule)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
 // pull is what GitHub says of a pull request now.
@@ -201,7 +237,7 @@ func (s *session) plan(ctx context.Context, again bool) error {
 		return s.plan(ctx, false)
 	}
 	if err == nil && len(proposal.Problems) == 0 { // what was refused may not be here
-		s.commits, err = checkout.OpenBare(mirrorDir(store, s.env.repo)).Commits(ctx, proposal.Base, proposal.Head, maxCommits)
+		s.root, err = checkout.OpenBare(mirrorDir(store, s.env.repo)).Root(ctx, cmp.Or(s.state.Facts.BaseSHA, "refs/heads/"+s.state.Facts.Base))
 	}
 	if err != nil {
 		return fmt.Errorf("%w (the workflow must grant contents: read)", err)
@@ -236,8 +272,12 @@ func (s *session) view() present.View {
 	for _, r := range s.state.Runs {
 		labels = append(labels, r.Labels...)
 	}
+	page := s.env.runURL()
+	if s.state.ID.Kind == change.Pull {
+		page = s.env.pullPage(s.state.ID.Number, s.rules())
+	}
 	return present.View{
-		State: s.state, Beside: s.beside, Verdicts: s.verdicts, Marks: s.marks, Now: s.Now(), RunURL: s.env.runURL(),
+		State: s.state, Beside: s.beside, Verdicts: s.verdicts, Workflow: true, Now: s.Now(), RunURL: page,
 		Runners: []present.RunnerInfo{{Name: s.env.runner, Labels: labels, Busy: true}},
 	}
 }

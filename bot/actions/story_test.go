@@ -2,7 +2,6 @@ package actions_test
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,8 +23,8 @@ func TestPass(t *testing.T) {
 	w.must(j, "PASS", "", 0)
 	w.check(pr.HeadSHA(), "kernelgate", "success")
 	c := w.check(pr.HeadSHA(), "kernelgate / scale", "success")
-	if want := w.hub.URL() + "/olga/kernels/actions/runs/77"; c.DetailsURL != want || len(c.Actions) != 0 {
-		t.Errorf("the check leads to %s with %d buttons, want %s and none", c.DetailsURL, len(c.Actions), want)
+	if want := w.hub.URL() + "/olga/kernels/actions/runs/77?pr=1&"; !strings.HasPrefix(c.DetailsURL, want) || len(c.Actions) != 0 {
+		t.Errorf("the check leads to %s with %d buttons, want %s… and none", c.DetailsURL, len(c.Actions), want)
 	}
 	for _, name := range []string{"evidence.json", "verdict.json", "report.md", "build.log"} {
 		if _, err := os.Stat(filepath.Join(j.Results, "scale", name)); err != nil {
@@ -203,19 +202,12 @@ func TestPushOfTheSameMachineCode(t *testing.T) {
 	push(map[string]string{"README.md": "Good.\n"}, "")
 	w.act("pull_request")
 	w.counted("after one that was cancelled", all, 1, 2, 3, 5)
-	fifth := pr.HeadSHA()
 
 	push(map[string]string{"kernels/scale/scale.c": "// speed 1.3\n"}, "")
 	w.must(w.act("pull_request"), "PASS", "", 0)
 	w.counted("other code", all, 1, 2, 3, 5, 1)
 
-	// A commit that GitHub does not know is in nobody's way.
-	sticky := pr.Comments()[0]
-	history := fmt.Sprintf(`[{"k":"scale","h":%q,"n":1,"o":"PASS"},{"k":"scale","h":%q,"n":5,"o":"DEFER"}]`, strings.Repeat("ab", 20), fifth)
-	body, _, _ := strings.Cut(sticky.Body, "<!-- kernelgate:history:")
-	w.no(sticky.Edit("olga", body+"<!-- kernelgate:history:"+base64.StdEncoding.EncodeToString([]byte(history))+" -->"))
-
-	// A force-push throws the commits out of the pull request; the comment knows them.
+	// A force-push throws the commits out of the pull request.
 	push(map[string]string{"kernels/scale/scale.c": "// speed 1.1\n"}, w.repo.Head("main"))
 	w.act("pull_request")
 	w.counted("back by force", all, 1, 2, 3, 5, 1, 6)
@@ -225,14 +217,26 @@ func TestPushOfTheSameMachineCode(t *testing.T) {
 	w.holds(last.log, "this machine code was measured 6 times already")
 }
 
-// A job that is killed leaves a check in progress. The next one concludes it, and
-// keeps the count that is in it.
+// A job that is killed leaves a check in progress, and its attempt counts. The next job
+// concludes the check.
 func TestKilledJobCounts(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	all := w.attempts()
-	scripted := w.measure
+	killed := w.killed()
+	if c, _ := w.repo.Check(killed, "kernelgate / scale"); c.Status != "in_progress" {
+		t.Errorf("the killed job's check is %s:\n%s", c.Status, c.Summary)
+	}
+	w.documented()
+	w.counted("after a killed job", all, 2, 3)
+	w.check(killed, "kernelgate / scale", "cancelled")
+}
+
+// killed opens a pull request whose job is killed once its attempt is counted, and returns the head.
+func (w *world) killed() string {
+	w.Helper()
 	pr := w.propose("close", source("speed 1.1"), embedded.PROptions{})
-	killed := pr.HeadSHA()
+	scripted := w.measure
+	defer func() { w.measure = scripted }()
 	w.measure = func(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
 		job.Record = cancelling{job.Record, func() { panic("killed") }}
 		return scripted(ctx, job, dir, p)
@@ -241,17 +245,17 @@ func TestKilledJobCounts(t *testing.T) {
 		defer func() { _ = recover() }()
 		w.act("pull_request")
 	}()
-	if c, _ := w.repo.Check(killed, "kernelgate / scale"); c.Status != "in_progress" || !strings.Contains(c.Summary, "<!-- kernelgate:attempt:1:code-") {
-		t.Errorf("the killed job's check is %s:\n%s", c.Status, c.Summary)
-	}
-	w.measure = scripted
+	return pr.HeadSHA()
+}
+
+// documented pushes two commits that change documents to that pull request, with a job for each.
+func (w *world) documented() {
+	w.Helper()
 	for _, text := range []string{"Better.\n", "Best.\n"} {
 		_, err := w.repo.Push("close", map[string]string{"README.md": text}, "Documents")
 		w.no(err)
 		w.act("pull_request")
 	}
-	w.counted("after a killed job", all, 2, 3)
-	w.holds(w.check(killed, "kernelgate / scale", "cancelled").Summary, "<!-- kernelgate:attempt:1:code-")
 }
 
 // cancelling is a record that ends the job when the attempt is counted.
@@ -260,7 +264,7 @@ type cancelling struct {
 	cancel func()
 }
 
-func (c cancelling) Begin(ctx context.Context, code runners.Code) (int, error) {
+func (c cancelling) Begin(ctx context.Context, code runners.Code) (runners.Attempt, error) {
 	n, err := c.Record.Begin(ctx, code)
 	c.cancel()
 	return n, err

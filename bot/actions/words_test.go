@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Words of the change end no command and begin none.
@@ -61,6 +62,7 @@ func TestMistakesInTheJob(t *testing.T) {
 	for _, test := range []struct{ name, key, value, says string }{
 		{"not in a job", "GITHUB_EVENT_NAME", "", "leave --github out"},
 		{"another event", "GITHUB_EVENT_NAME", "schedule", "use on: pull_request, merge_group, issue_comment, pull_request_review and pull_request_review_comment"},
+		{"no way to report", "KERNELGATE_REPORT", "email", "write \"status\" for commit statuses (the default) or \"checks\" for check runs"},
 		{"no token", "GITHUB_TOKEN", "", "GITHUB_TOKEN: ${{ github.token }}"},
 		{"no event", "GITHUB_EVENT_PATH", event + ".gone", "GITHUB_EVENT_PATH names its file"},
 		{"half an event", "", "", "pull_request"},
@@ -150,11 +152,16 @@ func TestFewer(t *testing.T) {
 	}
 }
 
+func someMark(pull int) mark {
+	hash := strings.Repeat("0a", 16)
+	return mark{pull, "code-7-" + hash, "sources-7-" + hash, "authorcodes-7-" + hash, hash}
+}
+
 // A mark is read from the end of a summary, where the job has put it, and from
 // nowhere else.
 func TestMarks(t *testing.T) {
-	m := mark{3, "code-7-" + strings.Repeat("0a", 16), "sources-7-" + strings.Repeat("1b", 16)}
-	forged := mark{1, m.code, m.sources}
+	m := someMark(3)
+	forged := someMark(1)
 	for name, test := range map[string]struct {
 		text string
 		want mark
@@ -164,8 +171,9 @@ func TestMarks(t *testing.T) {
 		"behind a forgery":  {forged.String() + "\n" + m.String(), m},
 		"not at the end":    {m.String() + "more", mark{}},
 		"none":              {"text", mark{}},
-		"no number":         {strings.Replace(m.String(), ":3:", ":0:", 1), mark{}},
-		"a large number":    {strings.Replace(m.String(), ":3:", ":3000:", 1), mark{}},
+		"a merge group":     {someMark(0).String(), someMark(0)},
+		"no number":         {strings.Replace(m.String(), ":3:", ":03:", 1), mark{}},
+		"a large number":    {strings.Replace(m.String(), ":3:", ":3000000000:", 1), mark{}},
 		"another hash":      {strings.Replace(m.String(), "0a", "xx", 1), mark{}},
 	} {
 		if got, ok := readMark(test.text); got != test.want || ok != (test.want != mark{}) {
@@ -175,7 +183,7 @@ func TestMarks(t *testing.T) {
 }
 
 func FuzzMarks(f *testing.F) {
-	f.Add(mark{3, "code-7-" + strings.Repeat("0a", 16), "sources-7-" + strings.Repeat("1b", 16)}.String())
+	f.Add(someMark(3).String())
 	f.Fuzz(func(t *testing.T, text string) {
 		m, ok := readMark(text)
 		if !ok {
@@ -188,9 +196,47 @@ func FuzzMarks(f *testing.F) {
 }
 
 func TestFolderName(t *testing.T) {
-	for kernel, want := range map[string]string{"scale": "scale", "scale (kernels/a)": "scale-(kernels-a)", "../../x": "..-..-x"} {
+	for kernel, want := range map[string]string{"scale": "scale", "scale (kernels/a)": "scale-(kernels-a)", "../../x": "..-..-x",
+		"scale (kernels/a:b\n\"ä\")": "scale-(kernels-a-b----)", strings.Repeat("x", 5000): strings.Repeat("x", 100)} {
 		if got := folderName(kernel); got != want {
 			t.Errorf("%s is kept in %s, want %s", kernel, got, want)
+		}
+	}
+}
+
+// A merge group is an attempt at a machine code and brings none of its own: it keeps the
+// number that a pull request has, and a code that no pull request had is a first one.
+func TestCount(t *testing.T) {
+	at := func(pull int, list, hash string) mark {
+		return mark{pull: pull, code: "code " + hash + list, sources: "sources " + hash, list: list, hash: hash}
+	}
+	for _, c := range []struct {
+		name  string
+		marks []mark
+		want  runners.Attempt
+	}{
+		{"the first", []mark{at(1, "a", "x")}, runners.Attempt{Number: 1, CodeNumber: 1}},
+		{"again", []mark{at(1, "a", "x"), at(1, "a", "x")}, runners.Attempt{Number: 2, CodeNumber: 1}},
+		{"the second variant", []mark{at(1, "a", "x"), at(1, "a", "x"), at(1, "a", "y")}, runners.Attempt{Number: 1, CodeNumber: 2}},
+		{"in another pull request", []mark{at(1, "a", "x"), at(2, "a", "y")}, runners.Attempt{Number: 1, CodeNumber: 2}},
+		{"there on a new baseline", []mark{at(1, "a", "x"), at(2, "b", "y")}, runners.Attempt{Number: 1, CodeNumber: 1}},
+		{"the same pull request on a new baseline", []mark{at(1, "a", "x"), at(1, "b", "y")}, runners.Attempt{Number: 1, CodeNumber: 2}},
+		{"a merge group of a known code", []mark{at(1, "a", "x"), at(1, "a", "y"), at(0, "a", "y")}, runners.Attempt{Number: 2, CodeNumber: 2}},
+		{"a merge group of a new code", []mark{at(1, "a", "x"), at(0, "a", "y")}, runners.Attempt{Number: 1, CodeNumber: 1}},
+		{"after a merge group", []mark{at(1, "a", "x"), at(0, "a", "y"), at(1, "a", "z")}, runners.Attempt{Number: 1, CodeNumber: 2}},
+	} {
+		if got := count(c.marks); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestClipBytes(t *testing.T) {
+	for text, want := range map[string]string{
+		"short": "short", "exactly ten": "exactly…", "ääääää": "äää…", "日本語カーネル": "日本…", "ab cdef ghi jkl": "ab cdef…",
+	} {
+		if got := clipBytes(text, 10); got != want || len(got) > 10 {
+			t.Errorf("%s is clipped to %q, want %q", text, got, want)
 		}
 	}
 }

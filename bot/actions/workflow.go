@@ -14,6 +14,7 @@ import (
 type workflow struct {
 	out    io.Writer
 	random func() string
+	dry    bool // commands are shown, and not followed: GitHub would put them on the change
 }
 
 var (
@@ -26,14 +27,25 @@ var levels = map[string]string{"failure": "error", "warning": "warning", "notice
 
 // annotate puts a message on a line of a file.
 func (w *workflow) annotate(a client.Annotation) {
+	if w.dry {
+		w.note(fmt.Sprintf("%s: %s:%d: %s: %s", levels[a.Level], a.Path, a.StartLine, a.Title, a.Message))
+		return
+	}
 	fmt.Fprintf(w.out, "::%s file=%s,line=%d,endLine=%d,title=%s::%s\n", levels[a.Level], escapeProperty.Replace(a.Path),
 		a.StartLine, a.EndLine, escapeProperty.Replace(a.Title), escapeMessage.Replace(a.Message))
 }
 
 // say puts a message on the job.
 func (w *workflow) say(level, message string) {
+	if w.dry {
+		w.note(level + ": " + message)
+		return
+	}
 	fmt.Fprintf(w.out, "::%s title=kernelgate::%s\n", level, escapeMessage.Replace(message))
 }
+
+// note puts a line into the log that is no command.
+func (w *workflow) note(line string) { fmt.Fprintln(w.out, inert(line)) }
 
 // print shows text in which nothing is a command, whatever it looks like: a
 // report holds words of the change.

@@ -52,8 +52,8 @@ rules:
 var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
 var (
-	mayWrite = map[string]string{"checks": "write", "contents": "read", "issues": "write", "metadata": "read", "pull_requests": "write"}
-	mayRead  = map[string]string{"checks": "read", "contents": "read", "issues": "read", "metadata": "read", "pull_requests": "read"}
+	mayWrite = map[string]string{"checks": "write", "contents": "read", "issues": "write", "metadata": "read", "pull_requests": "write", "statuses": "write"}
+	mayRead  = map[string]string{"checks": "read", "contents": "read", "issues": "read", "metadata": "read", "pull_requests": "read", "statuses": "read"}
 )
 
 // A world is a GitHub with a repository of one kernel and people of all roles; its
@@ -66,6 +66,7 @@ type world struct {
 	token   string
 	dir     string
 	jobs    int
+	report  string            // how verdicts are reported, as the workflow says it
 	instead map[string]string // what events say otherwise
 	later   atomic.Int64      // by how much GitHub's clock is ahead of ours, in seconds
 	measure func(context.Context, runners.Job, string, runners.Progress) (runners.Measured, error)
@@ -81,9 +82,9 @@ type job struct {
 func newWorld(t *testing.T, files map[string]string, may map[string]string) *world {
 	t.Helper()
 	t.Parallel()
-	w := &world{T: t, dir: t.TempDir(), measure: measureScripted}
+	w := &world{T: t, dir: t.TempDir(), report: "checks", measure: measureScripted}
 	var err error
-	w.hub, err = embedded.New(embedded.Options{Dir: filepath.Join(w.dir, "hub"), Seed: 7, Clock: func() time.Time { return time.Now().Add(time.Duration(w.later.Load()) * time.Second) }})
+	w.hub, err = embedded.New(embedded.Options{Dir: filepath.Join(w.dir, "hub"), Seed: 7, RetargetPulls: true, Clock: func() time.Time { return time.Now().Add(time.Duration(w.later.Load()) * time.Second) }})
 	w.no(err)
 	w.Cleanup(func() { w.hub.Close() })
 	w.repo, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "kernels"})
@@ -156,22 +157,27 @@ func source(text string) map[string]string {
 // that a workflow's checkout makes, perhaps long ago.
 func (w *world) act(event string) job { return w.actIn(w.Context(), event, nil) }
 
+// newest is the newest event of a kind, as GitHub hands it to a workflow.
+func (w *world) newest(event string) []byte {
+	w.Helper()
+	w.no(w.hub.Quiet(w.Context()))
+	for _, d := range w.hook.Deliveries() { // newest first
+		if d.Event != event {
+			continue
+		}
+		payload := d.Payload
+		for was, is := range w.instead {
+			payload = bytes.ReplaceAll(payload, []byte(was), []byte(is))
+		}
+		return payload
+	}
+	w.Fatalf("nobody sent a %s", event)
+	return nil
+}
+
 func (w *world) actIn(ctx context.Context, event string, with func(*actions.Config)) job {
 	w.Helper()
-	w.no(w.hub.Quiet(ctx))
-	var payload []byte
-	for _, d := range w.hook.Deliveries() { // newest first
-		if d.Event == event {
-			payload = d.Payload
-			break
-		}
-	}
-	if payload == nil {
-		w.Fatalf("nobody sent a %s", event)
-	}
-	for was, is := range w.instead {
-		payload = bytes.ReplaceAll(payload, []byte(was), []byte(is))
-	}
+	payload := w.newest(event)
 	w.jobs++
 	at := func(name string) string { return filepath.Join(w.dir, strconv.Itoa(w.jobs)+"-"+name) }
 	w.no(os.WriteFile(at("event.json"), payload, 0o600))
@@ -183,7 +189,7 @@ func (w *world) actIn(ctx context.Context, event string, with func(*actions.Conf
 	}
 	env := map[string]string{
 		"GITHUB_EVENT_NAME": event, "GITHUB_EVENT_PATH": at("event.json"), "GITHUB_REPOSITORY": "olga/kernels", "GITHUB_TOKEN": w.token,
-		"GITHUB_API_URL": w.hub.URL(), "GITHUB_SERVER_URL": w.hub.URL(), "GITHUB_RUN_ID": "77", "RUNNER_NAME": "lab", "RUNNER_TEMP": w.dir,
+		"GITHUB_API_URL": w.hub.URL(), "GITHUB_SERVER_URL": w.hub.URL(), "GITHUB_RUN_ID": strconv.Itoa(76 + w.jobs), "KERNELGATE_REPORT": w.report, "RUNNER_NAME": "lab", "RUNNER_TEMP": w.dir,
 		"GITHUB_STEP_SUMMARY": at("summary.md"), "GITHUB_OUTPUT": at("output"),
 	}
 	var log strings.Builder

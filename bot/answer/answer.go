@@ -18,9 +18,12 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 )
 
-// People tells what somebody may do in a repository.
+// People tells what somebody may do in a repository, and what they did.
 type People interface {
 	Permission(ctx context.Context, repo, login string) (policies.Role, error)
+	// Pushers are the accounts that pushed a commit to the branch of a pull request; none
+	// where GitHub does not tell.
+	Pushers(ctx context.Context, repo string, pr int, sha string) ([]string, error)
 }
 
 // A Planner packs a kernel of a change once more and names the bundle.
@@ -83,6 +86,9 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 	if !command.Followed(asked.Name(), d.Planner == nil) {
 		return refused("`/%s` is not available on this server.", asked.Name())
 	}
+	if s.Facts.BaseGone && needsBase(asked) {
+		return refused("The base branch is gone, and with it the rules and the kernels that this is about. Choose another base branch, or push that one again; then say it again.")
+	}
 	switch asked := asked.(type) {
 	case command.ShowHelp:
 		return granted(change.Effect{}, "%s", d.help(commands))
@@ -93,13 +99,22 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 	case command.OKToTest:
 		return okToTest(s, c, asked)
 	case command.ApprovePolicy:
-		return d.approveRules(s, c, asked, has)
+		return d.approveRules(ctx, s, c, asked, has)
 	case command.Cancel:
 		return cancel(s)
 	case command.Rebench:
 		return d.rebench(ctx, s, policy, asked)
 	}
 	return refused("`/%s` is not available on this server.", asked.Name())
+}
+
+// needsBase tells whether a command is about what the base branch asks or has.
+func needsBase(c command.Command) bool {
+	switch c.(type) {
+	case command.Override, command.ApprovePolicy, command.Rebench:
+		return true
+	}
+	return false
 }
 
 // Policy is the base's; nil where it has none, or one with mistakes.

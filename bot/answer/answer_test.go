@@ -34,6 +34,20 @@ func (people) Permission(_ context.Context, _, login string) (policies.Role, err
 	return policies.Role(login), nil
 }
 
+// Pushers is somebody who has no other part in it, unless the repository is called o/pushed-by-somebody-else.
+func (people) Pushers(_ context.Context, repo string, _ int, _ string) ([]string, error) {
+	switch _, who, _ := strings.Cut(repo, "/pushed-by-"); who {
+	case "":
+		return []string{"somebody"}, nil
+	case "nobody":
+		return nil, nil
+	case "outage":
+		return nil, errors.New("GitHub is away")
+	default:
+		return []string{"somebody", who}, nil
+	}
+}
+
 // packer names a bundle after what was asked of it.
 type packer struct{}
 
@@ -66,6 +80,8 @@ func stateOf(bend func(*change.State)) *change.State {
 
 func fork(s *change.State) { s.Facts.Fork = true }
 
+func baseGone(s *change.State) { loosens(s); s.Facts.BaseGone = true }
+
 func never(s *change.State) {
 	s.Facts.Fork, s.Plan.Forks = true, string(policies.ForksNever)
 }
@@ -76,6 +92,10 @@ func loosens(s *change.State) {
 
 func ownRules(author string) func(*change.State) {
 	return func(s *change.State) { loosens(s); s.Facts.Author = author }
+}
+
+func pushedBy(login string) func(*change.State) {
+	return func(s *change.State) { loosens(s); s.Facts.Repo = "o/pushed-by-" + login }
 }
 
 func TestAnswers(t *testing.T) {
@@ -112,12 +132,19 @@ func TestAnswers(t *testing.T) {
 		{"approval of rules of another", "maintain", "/approve-policy " + other, loosens, "", false, "which is `" + head + "`", change.Effect{}},
 		{"approval of rules that nobody saw", "maintain", "/approve-policy " + head, loosens, other, false, "The head has moved", change.Effect{}},
 		{"approval of one's own rules", "maintain", "/approve-policy " + head, ownRules("Maintain"), "", false, "You are the author", change.Effect{}},
+		{"approval of rules that one has pushed", "maintain", "/approve-policy " + head, pushedBy("Maintain"), "", false, "You pushed `" + head + "`", change.Effect{}},
+		{"approval of rules that nobody knows the pusher of", "maintain", "/approve-policy " + head, pushedBy("nobody"), "", false, "GitHub does not tell who pushed `" + head + "`", change.Effect{}},
 		{"approval of an administrator's own rules", "admin", "/approve-policy " + head, ownRules("admin"), "", true, "may change the rules", change.Effect{
 			ApproveRules: &change.RulesApproved{SHA: head, By: "admin", At: "2026-01-02T03:04:05Z", Digest: "d"}}},
 		{"approval of rules without need", "maintain", "/approve-policy " + head, nil, "", false, "nothing to approve", change.Effect{}},
 		{"approval of stricter rules", "maintain", "/approve-policy " + head, func(s *change.State) { loosens(s); s.Plan.RuleChange.Loosens = false }, "", false, "only tightens", change.Effect{}},
 		{"approval of what is being read", "maintain", "/approve-policy " + head, func(s *change.State) { loosens(s); s.Plan.Key = "old" }, "", false, "still being read", change.Effect{}},
 		{"override where rules wait", "admin", "/override why not", loosens, "", true, "still waits for `/approve-policy`", change.Effect{Override: &change.Override{SHA: head, By: "admin", Reason: "why not", At: "2026-01-02T03:04:05Z"}}},
+
+		{"override without a base branch", "admin", "/override why not", baseGone, "", false, "The base branch is gone", change.Effect{}},
+		{"approval of rules without a base branch", "maintain", "/approve-policy " + head, baseGone, "", false, "The base branch is gone", change.Effect{}},
+		{"rebench without a base branch", "write", "/rebench", baseGone, "", false, "The base branch is gone", change.Effect{}},
+		{"explanation without a base branch", "write", "/explain", baseGone, "", true, "The base branch is gone", change.Effect{}},
 
 		{"rebench all", "write", "/rebench rounds=3", nil, "", true, "decided about `scale`: more rounds", change.Effect{
 			Rebench: []change.Again{{Folder: "kernels/scale", Bundle: "kernels/scale rounds=3 vs="}, {Folder: "kernels/other", Bundle: "kernels/other rounds=3 vs="}}}},

@@ -23,6 +23,8 @@ func (d Decider) rebench(ctx context.Context, s *change.State, policy *policies.
 	switch {
 	case s.Plan != nil && len(s.Plan.Problems) > 0:
 		return refused("The policy or a manifest on the base branch has mistakes: nothing can be measured before they are mended.")
+	case len(s.Runs) == 0 && d.Planner == nil && len(r.Kernels) == 0:
+		return granted(change.Effect{}, "There is nothing to measure: no kernel changed. Approvals are read again, and the verdict is written again.")
 	case len(s.Runs) == 0:
 		return refused("There is nothing to measure: no kernel changed.")
 	case s.Held():

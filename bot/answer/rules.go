@@ -2,6 +2,7 @@ package answer
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -13,9 +14,7 @@ import (
 )
 
 // approveRules lets the commit that is named, and no other, change the gate's own rules.
-// Nobody waves their own change through, but for an administrator, who could take the
-// gate away altogether.
-func (d Decider) approveRules(s *change.State, c change.Command, a command.ApprovePolicy, has policies.Role) (change.Answered, error) {
+func (d Decider) approveRules(ctx context.Context, s *change.State, c change.Command, a command.ApprovePolicy, has policies.Role) (change.Answered, error) {
 	plan := s.Current()
 	switch {
 	case plan == nil:
@@ -28,17 +27,35 @@ func (d Decider) approveRules(s *change.State, c change.Command, a command.Appro
 		return refused("`%s` is not the whole id of the head, which is `%s`. Look at that one, and comment `/approve-policy %[2]s`.", a.SHA, s.Facts.Head)
 	case c.Head != s.Facts.Head:
 		return moved(s)
-	case !MayApproveRules(s, c.By, has):
-		return refused("You are the author of this change: somebody else has to approve what it does to the rules.")
+	}
+	if problem, err := d.OwnRules(ctx, s, c.By, has); err != nil || problem != "" {
+		return change.Answered{Reply: problem}, err
 	}
 	given := change.RulesApproved{SHA: s.Facts.Head, By: c.By, At: d.Now().UTC().Format(time.RFC3339), Digest: plan.RuleChange.Digest}
 	return granted(change.Effect{ApproveRules: &given}, "%.12s may change the rules. A new push, or other rules on the base, need a new approval.", s.Facts.Head)
 }
 
-// MayApproveRules tells whether somebody is not the author of the change, or may do
-// anything in the repository.
-func MayApproveRules(s *change.State, login string, has policies.Role) bool {
-	return !strings.EqualFold(login, s.Facts.Author) || policies.Role("admin").Allows(has)
+// OwnRules says why somebody may not approve what a change does to the rules: it is their
+// own. They opened it or pushed its head, or nobody knows who pushed it. It is empty where
+// they may. Administrators may always, since they could remove the gate altogether.
+func (d Decider) OwnRules(ctx context.Context, s *change.State, login string, has policies.Role) (problem string, err error) {
+	const somebodyElse = "somebody else has to approve what it does to the rules."
+	if policies.Role("admin").Allows(has) {
+		return "", nil
+	}
+	if strings.EqualFold(login, s.Facts.Author) {
+		return "You are the author of this change: " + somebodyElse, nil
+	}
+	pushers, err := d.People.Pushers(ctx, s.Facts.Repo, s.ID.Number, s.Facts.Head)
+	switch {
+	case err != nil:
+		return "", err
+	case len(pushers) == 0:
+		return fmt.Sprintf("GitHub does not tell who pushed `%s`, so only an administrator can approve what it does to the rules. Ask one, or push the branch again.", s.Facts.Head), nil
+	case Owns(pushers, login):
+		return fmt.Sprintf("You pushed `%s`, the head of this change: %s", s.Facts.Head, somebodyElse), nil
+	}
+	return "", nil
 }
 
 // Reviews tells what people said of a pull request as a whole, and when it was last sent
@@ -59,7 +76,7 @@ const reviewersRole policies.Role = "write"
 // RulesByReview is the word of code owners that the head may change the rules: an
 // approving review of the head by an owner of each file that may loosen them. It is nil
 // where one is missing. A review that was dismissed, or that its author has replaced by
-// another, is none, nor is the author's own; and one from before the pull request went to
+// another, is none, nor is one by the author or by whoever pushed the head; and one from before the pull request went to
 // another branch, or before that branch got other rules, is about something else.
 func (d Decider) RulesByReview(ctx context.Context, s *change.State, all Reviews, owners Owners) (*change.RulesApproved, error) {
 	plan := s.Current()
@@ -127,14 +144,21 @@ func (d Decider) ofOwner(ctx context.Context, s *change.State, reviews []client.
 		if err != nil {
 			return nil, err
 		}
-		if reviewersRole.Allows(has) {
+		if !reviewersRole.Allows(has) {
+			continue
+		}
+		problem, err := d.OwnRules(ctx, s, r.Author, has)
+		if err != nil {
+			return nil, err
+		}
+		if problem == "" {
 			return &r, nil
 		}
 	}
 	return nil, nil
 }
 
-// Owns tells whether somebody is in a set of code owners.
+// Owns tells whether somebody is in a set of accounts.
 func Owns(set []string, login string) bool {
 	return slices.ContainsFunc(set, func(owner string) bool { return strings.EqualFold(owner, login) })
 }

@@ -1,10 +1,13 @@
 package change
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -23,17 +26,33 @@ import (
 //
 // Sources have accounts too, which count alone: they may build to other machine
 // code each time (__TIME__ does that), and that is no new chance either.
+//
+// A pull request's kernel has an account, and so has an author's work on one kernel
+// against one baseline. These list the distinct machine codes that were measured, in
+// order. The place of a code in these lists is its number, and the n-th code may spend
+// only a part of the error rate that shrinks with n: two hundred variants of a kernel
+// together have one chance, not two hundred.
 type Account struct {
 	Seq      uint64 // of the last event; 0 before the first
 	Attempts int    // the number of the last one
-	numbers  map[Claim]int
-	found    map[int]Found // the newest of each attempt
-	best     int           // the attempt with the newest evidence; -1 without any
+	// CodeNumber is the number that the machine code was given at its first attempt; 0
+	// before that. Its evidence has the same number in all rounds, so it never changes.
+	CodeNumber int
+	places     map[string]int // of the listed codes, from 1
+	numbers    map[Claim]int
+	found      map[gathered]Found // the newest of each
+}
+
+// gathered says what evidence is about. Machine code that is started in another way is
+// another kernel, so its evidence is kept apart, while the attempts count together.
+type gathered struct {
+	attempt  int
+	dispatch string
 }
 
 // NewAccount is one before its first event.
 func NewAccount() *Account {
-	return &Account{numbers: map[Claim]int{}, found: map[int]Found{}, best: -1}
+	return &Account{numbers: map[Claim]int{}, found: map[gathered]Found{}, places: map[string]int{}}
 }
 
 // A Matter is what evidence depends on beside the machine code. All of it is the
@@ -63,6 +82,28 @@ func (m Matter) OfSources(sources string, c runners.Code) string {
 	return fmt.Sprintf("sources-%d-%s", m.Repo, c.Hash(m.Folder, m.Asks, m.Policy, sources))
 }
 
+// Listed names a candidate's machine code in the lists of a pull request and of an author. The
+// same code that is launched in another way is another entry: it has attempts of its own. One that
+// is compared with another baseline is not: it is the base branch that has moved on.
+func (m Matter) Listed(c runners.Code) string {
+	c.Baseline = ""
+	return c.Hash(m.Asks)
+}
+
+// OfPull names the list of the machine codes that a pull request brought, whatever
+// baseline they were compared with and whoever pushed them.
+func (m Matter) OfPull(number int) string {
+	return fmt.Sprintf("pullcodes-%d-%s", m.Repo, runners.Code{}.Hash(m.Folder, strconv.Itoa(number)))
+}
+
+// OfAuthor names the list of the machine codes that an author's pull requests brought
+// against one baseline on one device. After a merge that changes the kernel, the baseline
+// is a different one, and the author has a new list.
+func (m Matter) OfAuthor(author string, c runners.Code) string {
+	c.Candidate, c.Compiler = "", ""
+	return fmt.Sprintf("authorcodes-%d-%s", m.Repo, c.Hash(m.Folder, strings.ToLower(author)))
+}
+
 // A Claim is one runner's hold of one job.
 type Claim struct {
 	Job   string `json:"job"`
@@ -72,8 +113,14 @@ type Claim struct {
 // Begun says that an attempt begins: its rounds may be seen from now on.
 type Begun struct {
 	Claim
-	Attempt int    `json:"attempt"`
-	Head    string `json:"head"`
+	Attempt    int    `json:"attempt"`
+	CodeNumber int    `json:"code_number,omitempty"` // of the machine code; absent in older events
+	Head       string `json:"head"`
+}
+
+// Listed says that a machine code is measured for the first time in this list.
+type Listed struct {
+	Code string `json:"code"` // see Matter.Listed
 }
 
 // Found says what evidence there is.
@@ -82,12 +129,15 @@ type Found struct {
 	Attempt  int    `json:"attempt"` // of the last round; 0 where nothing was timed
 	Head     string `json:"head"`    // what it was gathered for
 	Evidence string `json:"evidence"`
+	// Dispatch is that of the run; "" in events of older versions.
+	Dispatch string `json:"dispatch,omitempty"`
 }
 
 // Kinds of events.
 const (
-	BegunKind = "begun"
-	FoundKind = "found"
+	BegunKind  = "begun"
+	FoundKind  = "found"
+	ListedKind = "listed"
 )
 
 // Apply adds a stored event.
@@ -100,13 +150,23 @@ func (a *Account) Apply(seq uint64, kind string, data []byte) error {
 		}
 		a.numbers[b.Claim] = b.Attempt
 		a.Attempts = max(a.Attempts, b.Attempt)
+		if a.CodeNumber == 0 {
+			a.CodeNumber = max(1, b.CodeNumber)
+		}
 	case FoundKind:
 		var f Found
 		if err := json.Unmarshal(data, &f); err != nil {
 			return fmt.Errorf("reading stored evidence: %w", err)
 		}
-		a.found[f.Attempt] = f
-		a.best = max(a.best, f.Attempt)
+		a.found[gathered{f.Attempt, f.Dispatch}] = f
+	case ListedKind:
+		var l Listed
+		if err := json.Unmarshal(data, &l); err != nil {
+			return fmt.Errorf("reading a stored machine code: %w", err)
+		}
+		if _, ok := a.places[l.Code]; !ok {
+			a.places[l.Code] = len(a.places) + 1
+		}
 	default:
 		return fmt.Errorf("an event of the unknown kind %q (it was written by a newer kernelgate: install that one)", kind)
 	}
@@ -121,23 +181,32 @@ func (a *Account) Number(c Claim) (attempt int, ok bool) {
 }
 
 // Next is the attempt that a claim begins now: one more than any before it, and at
-// least the number that another account has given it. ok is false where it has
-// begun already.
-func (a *Account) Next(c Claim, least int, head string) (b Begun, ok bool) {
+// least the number that another account has given it. The machine code has the number
+// of its first attempt, or the given one if this is the first. ok is false where the
+// claim has begun already.
+func (a *Account) Next(c Claim, least, codeNumber int, head string) (b Begun, ok bool) {
 	if _, begun := a.numbers[c]; begun {
 		return Begun{}, false
 	}
-	return Begun{Claim: c, Attempt: max(least, a.Attempts+1), Head: head}, true
+	return Begun{Claim: c, Attempt: max(least, a.Attempts+1), CodeNumber: cmp.Or(a.CodeNumber, codeNumber), Head: head}, true
 }
 
-// Best is the evidence to go on with: that of the last attempt that left any.
-func (a *Account) Best() (Found, bool) {
-	f, ok := a.found[a.best]
-	return f, ok
+// Place is where in the list a machine code is, from 1; 0 if it is not listed.
+func (a *Account) Place(code string) int { return a.places[code] }
+
+// Best is the evidence to go on with for runs of a dispatch: that of the last attempt that
+// left any.
+func (a *Account) Best(dispatch string) (best Found, ok bool) {
+	for of, f := range a.found {
+		if of.dispatch == dispatch && (!ok || of.attempt > best.Attempt) {
+			best, ok = f, true
+		}
+	}
+	return best, ok
 }
 
-// Of is the evidence that an attempt left.
-func (a *Account) Of(attempt int) (Found, bool) {
-	f, ok := a.found[attempt]
+// Of is the evidence that an attempt left about runs of a dispatch.
+func (a *Account) Of(attempt int, dispatch string) (Found, bool) {
+	f, ok := a.found[gathered{attempt, dispatch}]
 	return f, ok
 }

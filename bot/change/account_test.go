@@ -43,7 +43,7 @@ func (s *store) begin(r *rand.Rand, c Claim, names ...string) (number int, ok bo
 		if r.IntN(10) == 0 {
 			return 0, false
 		}
-		if b, ok := s.read(name).Next(c, number, "head"); ok {
+		if b, ok := s.read(name).Next(c, number, 1, "head"); ok {
 			s.write(name, BegunKind, b)
 		}
 		number, _ = s.read(name).Number(c)
@@ -108,7 +108,7 @@ func TestAttemptsNeverOverspend(t *testing.T) {
 
 func TestEvidence(t *testing.T) {
 	s := &store{t, map[string][][2]string{}}
-	if _, ok := s.read("a").Best(); ok {
+	if _, ok := s.read("a").Best(""); ok {
 		t.Error("an account without events has evidence")
 	}
 	found := func(job string, attempt int) Found {
@@ -126,18 +126,46 @@ func TestEvidence(t *testing.T) {
 	} {
 		s.write("a", FoundKind, step.add)
 		a := s.read("a")
-		if best, ok := a.Best(); !ok || best.Evidence != step.best {
+		if best, ok := a.Best(""); !ok || best.Evidence != step.best {
 			t.Errorf("step %d: the best is %+v, want %s", i, best, step.best)
 		}
-		if of, ok := a.Of(step.add.Attempt); !ok || of != step.add {
+		if of, ok := a.Of(step.add.Attempt, ""); !ok || of != step.add {
 			t.Errorf("step %d: of attempt %d there is %+v", i, step.add.Attempt, of)
 		}
 		if a.Seq != uint64(i+1) || a.Attempts != 0 {
 			t.Errorf("step %d: sequence %d, %d attempts", i, a.Seq, a.Attempts)
 		}
 	}
-	if _, ok := s.read("a").Of(5); ok {
+	if _, ok := s.read("a").Of(5, ""); ok {
 		t.Error("an attempt that left nothing has evidence")
+	}
+}
+
+// Evidence about code that is started in one way is no evidence about the same code started
+// in another. The attempts at both count together.
+func TestEvidenceByDispatch(t *testing.T) {
+	s := &store{t, map[string][][2]string{}}
+	for i, dispatch := range []string{"N % 8 == 0", "N % 8 == 0 || N > 9", "N % 8 == 0"} {
+		claim := Claim{fmt.Sprint(i), 1}
+		begun, _ := s.read("a").Next(claim, 0, 1, "head")
+		if begun.Attempt != i+1 {
+			t.Errorf("run %d is attempt %d", i, begun.Attempt)
+		}
+		s.write("a", BegunKind, begun)
+		if best, ok := s.read("a").Best(dispatch); ok != (i == 2) || ok && best.Evidence != "e0" {
+			t.Errorf("run %d goes on with %+v", i, best)
+		}
+		s.write("a", FoundKind, Found{Claim: claim, Attempt: begun.Attempt, Evidence: fmt.Sprintf("e%d", i), Dispatch: dispatch})
+	}
+	a := s.read("a")
+	if best, _ := a.Best("N % 8 == 0"); best.Evidence != "e2" {
+		t.Errorf("the newest evidence of the first dispatch is %+v", best)
+	}
+	if _, ok := a.Of(2, "N % 8 == 0"); ok {
+		t.Error("an attempt at another dispatch has left evidence for this one")
+	}
+	if m := (Matter{7, "k", "a", "p"}); m.Listed(runners.Code{Candidate: "c"}) == (Matter{7, "k", "a2", "p"}).Listed(runners.Code{Candidate: "c"}) {
+		t.Error("code that is launched in another way has the place of the first in a list")
 	}
 }
 
@@ -168,7 +196,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestApplyRefuses(t *testing.T) {
-	for _, e := range [][2]string{{"exploded", "{}"}, {BegunKind, "{"}, {FoundKind, `{"attempt":"x"}`}} {
+	for _, e := range [][2]string{{"exploded", "{}"}, {BegunKind, "{"}, {FoundKind, `{"attempt":"x"}`}, {ListedKind, `{"code":7}`}} {
 		if err := NewAccount().Apply(1, e[0], []byte(e[1])); err == nil {
 			t.Errorf("%s %s was taken", e[0], e[1])
 		}
@@ -183,8 +211,94 @@ func FuzzApply(f *testing.F) {
 		if s.Apply(1, kind, data) != nil {
 			return
 		}
-		if b, ok := s.Next(Claim{"next", 1}, 0, ""); !ok || b.Attempt <= s.Attempts && s.Attempts < math.MaxInt {
+		if b, ok := s.Next(Claim{"next", 1}, 0, 1, ""); !ok || b.Attempt <= s.Attempts && s.Attempts < math.MaxInt {
 			t.Errorf("after %s the next attempt is %d of %d", data, b.Attempt, s.Attempts)
 		}
 	})
+}
+
+// Two bots list the machine codes of a pull request at once, and either may crash at any
+// step. A write succeeds only where the list is as it was read, as in the journal. Every
+// code has one place, no two have the same, and the parts of the error rate that the
+// numbers stand for never sum to more than all of it.
+func TestListedByTwoBots(t *testing.T) {
+	m := Matter{Repo: 1, Folder: "k", Asks: "a", Policy: "p"}
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		s := &store{t, map[string][][2]string{}}
+		name := m.OfPull(7)
+		type bot struct {
+			read *Account // nil before it has read the list
+			code string
+		}
+		bots := []*bot{{}, {}}
+		numbers := map[string]int{}
+		for range 400 {
+			b := bots[r.IntN(2)]
+			switch {
+			case b.read == nil || r.IntN(8) == 0: // or it crashes, and another job comes
+				b.code = fmt.Sprint(r.IntN(60))
+				b.read = s.read(name)
+				continue
+			case b.read.Place(b.code) == 0 && int(b.read.Seq) != len(s.events[name]):
+				b.read = s.read(name) // the journal refuses the write
+				continue
+			case b.read.Place(b.code) == 0:
+				s.write(name, ListedKind, Listed{Code: b.code})
+			}
+			place := s.read(name).Place(b.code)
+			if was, ok := numbers[b.code]; ok && was != place {
+				t.Fatalf("seed %d: machine code %s was number %d and is %d", seed, b.code, was, place)
+			}
+			numbers[b.code], b.read = place, nil
+		}
+		sum, seen := 0.0, map[int]bool{}
+		for code, n := range numbers {
+			if n < 1 || seen[n] {
+				t.Fatalf("seed %d: machine code %s is number %d, which is none or another's", seed, code, n)
+			}
+			seen[n] = true
+			sum += 1 / float64(n) / float64(n+1)
+		}
+		if sum > 1 {
+			t.Fatalf("seed %d: the codes spend %v of the error rate", seed, sum)
+		}
+	}
+}
+
+// The number of a machine code is that of its first attempt, whoever asks later. Attempts
+// of an older bot have none, which is the first.
+func TestCodeNumberStays(t *testing.T) {
+	s := &store{t, map[string][][2]string{}}
+	for i, c := range []struct{ asked, want int }{{5, 5}, {2, 5}, {9, 5}} {
+		b, _ := s.read("a").Next(Claim{fmt.Sprint(i), 1}, 0, c.asked, "head")
+		if b.CodeNumber != c.want {
+			t.Errorf("attempt %d is of machine code %d, want %d", i+1, b.CodeNumber, c.want)
+		}
+		s.write("a", BegunKind, b)
+	}
+	s.events["old"] = [][2]string{{BegunKind, `{"job":"j","token":1,"attempt":1,"head":"h"}`}}
+	if n := s.read("old").CodeNumber; n != 1 {
+		t.Errorf("an older bot's machine code is number %d", n)
+	}
+}
+
+// A list is of one pull request and kernel, or of one author, kernel, baseline and device.
+func TestListNames(t *testing.T) {
+	m, c := Matter{7, "k", "a", "p"}, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}
+	author := m.OfAuthor("Walt", c)
+	for what, same := range map[string]bool{
+		"another policy":       Matter{7, "k", "a2", "p2"}.OfPull(3) == m.OfPull(3) && Matter{7, "k", "a2", "p2"}.OfAuthor("walt", c) == author,
+		"another candidate":    m.OfAuthor("walt", runners.Code{Baseline: "b", Candidate: "c2", Compiler: "cc2", Device: "d", Arch: "x"}) == author,
+		"another pull request": m.OfPull(3) != m.OfPull(4),
+		"another kernel":       Matter{7, "k2", "a", "p"}.OfPull(3) != m.OfPull(3) && Matter{7, "k2", "a", "p"}.OfAuthor("walt", c) != author,
+		"another repository":   Matter{8, "k", "a", "p"}.OfPull(3) != m.OfPull(3) && Matter{8, "k", "a", "p"}.OfAuthor("walt", c) != author,
+		"another author":       m.OfAuthor("mona", c) != author,
+		"another baseline":     m.OfAuthor("walt", runners.Code{Baseline: "b2", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}) != author,
+		"another device":       m.OfAuthor("walt", runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d2", Arch: "x"}) != author,
+	} {
+		if !same {
+			t.Errorf("%s: the name of a list is not as expected", what)
+		}
+	}
 }

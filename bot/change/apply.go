@@ -5,10 +5,6 @@ import (
 	"time"
 )
 
-// maxPast bounds how many earlier attempts a state remembers; the ledger has them
-// all.
-const maxPast = 50
-
 // Apply adds an event to the state. Any event can follow any state: what does
 // not fit any more, such as the result of a job that was dropped, changes
 // nothing but the sequence.
@@ -31,8 +27,9 @@ func (s *State) Apply(seq uint64, at time.Time, e Event) {
 	case Planned:
 		s.planned(at, e.Plan)
 	case Asked:
-		if !s.Asked(e.ID) {
+		if !s.Asked(e) {
 			s.Commands = append(s.Commands, Command{Asked: e, When: at})
+			s.trimCommands()
 		}
 	case Answered:
 		s.answered(at, e)
@@ -118,14 +115,6 @@ func (s *State) abandon(at time.Time, runs []Run) {
 	}
 }
 
-// retire moves runs to the past.
-func (s *State) retire(runs ...Run) {
-	s.Past = append(s.Past, runs...)
-	if extra := len(s.Past) - maxPast; extra > 0 {
-		s.Past = slices.Delete(s.Past, 0, extra)
-	}
-}
-
 func (s *State) planned(at time.Time, p Plan) {
 	if p.Key != s.Facts.PlanKey() {
 		return // the facts have moved on while it was made
@@ -137,13 +126,16 @@ func (s *State) planned(at time.Time, p Plan) {
 		old := slices.IndexFunc(before, func(r Run) bool { return r.Folder == k.Folder })
 		if k.Kept && old >= 0 {
 			run := before[old]
-			run.Bundle, run.Labels, run.Build = k.Bundle, k.Labels, k.Build
+			// The answer of a job in the queue or at a runner is held against the bundle that it was handed out with.
+			if !run.Unfinished() || s.Held() {
+				run.Bundle, run.Labels, run.Build = k.Bundle, k.Labels, k.Build
+			}
 			s.Runs = append(s.Runs, run)
 			before = slices.Delete(slices.Clone(before), old, old+1)
 			continue
 		}
 		run := Run{
-			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Rules: k.Rules, Labels: k.Labels, Build: k.Build, Sources: k.Sources, Asks: k.Asks, Bundle: k.Bundle,
+			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Rules: k.Rules, Labels: k.Labels, Build: k.Build, Sources: k.Sources, Asks: k.Asks, Dispatch: k.Dispatch, Bundle: k.Bundle, Was: k.Was,
 			Attempt: 1, Job: s.jobID(k.Name, len(s.Runs), 1), Phase: Queued, Asked: at,
 		}
 		if k.Result != nil {
@@ -167,7 +159,7 @@ func (s *State) answered(at time.Time, e Answered) {
 	s.Commands[i].Answered, s.Commands[i].OK, s.Commands[i].Reply = true, e.OK, e.Reply
 	effect := e.Effect
 	if effect.Approve != "" && !slices.Contains(s.Approved, effect.Approve) {
-		s.Approved = append(s.Approved, effect.Approve)
+		s.Approved = newest(append(s.Approved, effect.Approve), maxApproved)
 	}
 	if o := effect.Override; o != nil && o.SHA == s.Facts.Head {
 		s.Override = o
@@ -186,6 +178,7 @@ func (s *State) answered(at time.Time, e Answered) {
 	for _, a := range effect.Extra {
 		s.extra(at, a)
 	}
+	s.trimExtra()
 }
 
 // again starts the next attempt at a kernel. Its earlier result stays in the
@@ -247,6 +240,7 @@ func (s *State) published(e Published) {
 		}
 		s.Checks[key] = posted
 	}
+	s.trimChecks()
 	if e.Comment != nil {
 		s.Comment = *e.Comment
 	}

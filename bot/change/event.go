@@ -26,13 +26,14 @@ type Facts struct {
 	Merged        bool      `json:"merged,omitempty"`
 	Fork          bool      `json:"fork,omitempty"`
 	Head          string    `json:"head"`
-	Base          string    `json:"base"`               // the branch that it goes to
-	BaseSHA       string    `json:"base_sha,omitempty"` // a group's, a push's and a sweep's: what it is compared with
-	Kernels       []string  `json:"kernels,omitempty"`  // a sweep's: patterns of their folders; none is all
-	Pulls         []int     `json:"pulls,omitempty"`    // a group's last pull request
-	Members       []Member  `json:"members,omitempty"`  // a group's pull requests, once they were found
-	Rules         string    `json:"rules,omitempty"`    // digest of the base's, once they changed under an open pull request
-	Ended         string    `json:"ended,omitempty"`    // why nobody can reach it any more: the repository was deleted, say
+	Base          string    `json:"base"`                // the branch that it goes to
+	BaseSHA       string    `json:"base_sha,omitempty"`  // a group's, a push's and a sweep's: what it is compared with
+	Kernels       []string  `json:"kernels,omitempty"`   // a sweep's: patterns of their folders; none is all
+	Pulls         []int     `json:"pulls,omitempty"`     // a group's last pull request
+	Members       []Member  `json:"members,omitempty"`   // a group's pull requests, once they were found
+	Rules         string    `json:"rules,omitempty"`     // digest of the base's, once they changed under an open pull request
+	BaseGone      bool      `json:"base_gone,omitempty"` // the branch Base does not exist: nothing can be planned
+	Ended         string    `json:"ended,omitempty"`     // why nobody can reach it any more: the repository was deleted, say
 	Updated       time.Time `json:"updated"`
 }
 
@@ -105,17 +106,30 @@ type Kernel struct {
 	Rule   string `json:"rule"`
 	// Rules is all that count, in a group whose pull requests get different ones.
 	Rules   []string `json:"rules,omitempty"`
+	Paths   []string `json:"paths,omitempty"` // changed files that are the kernel's
 	Labels  Labels   `json:"label"`           // of the runners that may measure it
 	Build   string   `json:"build,omitempty"` // label of runners that may compile it before that
 	Sources string   `json:"sources"`         // digest of what is built and measured
 	Asks    string   `json:"asks"`            // digest of what the base asks of it beside the policy
 	Bundle  string   `json:"bundle"`          // its blob
+	Was     string   `json:"was,omitempty"`   // the folder of the kernel that it was before, where the change renames it
+	// Dispatch is the digest of what decides, apart from the machine code, what a merge runs at
+	// every problem size. Evidence holds only where it is equal.
+	Dispatch string `json:"dispatch,omitempty"`
 	// Kept is an earlier run of the same sources under the same rule; it goes on as
 	// it is.
 	Kept bool `json:"kept,omitempty"`
 	// Result is there when no runner is needed: the kernel is gone, or evidence
 	// that is there already is judged by another rule.
 	Result *Result `json:"result,omitempty"`
+}
+
+// PathsIn is the changed files that a rule for paths is matched against. Plans of earlier versions have those of the change only.
+func (k Kernel) PathsIn(p *Plan) []string {
+	if k.Paths != nil {
+		return k.Paths
+	}
+	return p.Paths
 }
 
 // ManifestName is as in Run.
@@ -251,6 +265,19 @@ type Result struct {
 	Speedups map[string]float64 `json:"speedups,omitempty"`
 	// P50 is the candidate's median of each shape, in microseconds, for the history.
 	P50 map[string]float64 `json:"p50,omitempty"`
+	// What the kernel's high-water mark is derived from: the commit that the candidate was measured against, the
+	// device's architecture, and baseline/candidate by shape.
+	Against string           `json:"against,omitempty"`
+	Arch    string           `json:"arch,omitempty"`
+	Ratios  map[string]Ratio `json:"ratios,omitempty"`
+	// Unbuildable says that the baseline did not build.
+	Unbuildable bool `json:"unbuildable,omitempty"`
+}
+
+// A Ratio is the candidate's speed relative to the baseline's, at one problem size.
+type Ratio struct {
+	Value float64 `json:"value"`
+	Dims  string  `json:"dims"`
 }
 
 // Finished is a job's verdict.

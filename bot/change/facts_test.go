@@ -32,3 +32,21 @@ func TestPlanKey(t *testing.T) {
 		t.Error("no labels and no labels have different keys")
 	}
 }
+
+// Commands that were the first word of a change are about the head that GitHub tells of then. What is seen later changes no command.
+func TestCommandsBeforeTheFirstFacts(t *testing.T) {
+	t.Parallel()
+	s := New(ID{Kind: Pull, Repo: 7, Number: 1})
+	at := time.Unix(1e9, 0)
+	apply := func(e Event) { s.Apply(s.Seq+1, at, e) }
+	apply(Asked{ID: "early"})
+	apply(Asked{ID: "known", Head: "b"})
+	apply(Seen{Facts: Facts{Head: "a", Open: true}})
+	apply(Asked{ID: "late"})
+	apply(Seen{Facts: Facts{Head: "c", Open: true}})
+	for i, want := range []string{"a", "b", ""} {
+		if got := s.Commands[i].Head; got != want {
+			t.Errorf("%s is about %q, want %q", s.Commands[i].ID, got, want)
+		}
+	}
+}

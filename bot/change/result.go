@@ -44,6 +44,9 @@ func NewResult(v *gates.Verdict) Result {
 		Speedups: map[string]float64{}, P50: map[string]float64{},
 	}
 	for _, c := range v.Comparisons {
+		if c.Secret {
+			continue // another size in every run: its times have no history
+		}
 		if c.Candidate != nil {
 			r.P50[c.Shape] = c.Candidate.P50
 		}
@@ -52,4 +55,30 @@ func NewResult(v *gates.Verdict) Result {
 		}
 	}
 	return r
+}
+
+// Compare adds what the kernel's high-water mark is derived from. A verdict that finds the figures suspicious, or the
+// machine unfit, says nothing of the kernel's speed.
+func (r *Result) Compare(v *gates.Verdict, e *gates.Evidence, against string) {
+	if e.Baseline == nil || against == "" {
+		return
+	}
+	r.Against, r.Arch, r.Unbuildable = against, e.Device.Arch, !e.Baseline.OK
+	if v.Outcome == gates.Error || v.Reason == gates.ReasonSuspicious || v.Reason == gates.ReasonCorrectness {
+		return
+	}
+	for _, s := range e.Shapes {
+		ratio := Ratio{Value: 1, Dims: s.Dims}
+		switch c := v.ComparisonOf(s.Name); {
+		case c == nil && e.SameCode, c != nil && c.Same:
+		case c != nil && c.Baseline != nil && c.Baseline.N > 0 && c.Speedup.Value > -1 && c.Speedup != (gates.Estimate{}):
+			ratio.Value += c.Speedup.Value
+		default:
+			continue
+		}
+		if r.Ratios == nil {
+			r.Ratios = map[string]Ratio{}
+		}
+		r.Ratios[s.Name] = ratio
+	}
 }

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/policies/compare"
@@ -77,7 +78,11 @@ func (s *State) reviewed(a *RulesApproved) {
 // otherRules notes since when the branch asks what it asks: who has reviewed before that
 // has read another change of the rules, whichever head it was.
 func (s *State) otherRules(at time.Time, p *Plan) {
-	if s.Plan != nil && s.Plan.Rules != p.Rules {
+	asks := func(p *Plan) string { // without what kernels are built from, see planner.Rules
+		rules, _, _ := strings.Cut(p.Rules, "-")
+		return rules
+	}
+	if s.Plan != nil && asks(s.Plan) != asks(p) {
 		s.RulesSince = at
 	}
 }

@@ -23,18 +23,24 @@ type State struct {
 	Extra []Run     `json:"side,omitempty"` // for information
 	Past  []Run     `json:"past,omitempty"` // attempts before, oldest first
 
-	Approved      []string          `json:"approved,omitempty"`       // commits of a fork that may be run
-	Override      *Override         `json:"override,omitempty"`       // of the head alone
-	RulesApproved *RulesApproved    `json:"rules_approved,omitempty"` // the last word; see ApprovedRules
-	RulesSince    time.Time         `json:"rules_since,omitzero"`     // when the base's rules were last found to be others; see otherRules
-	Cancelled     string            `json:"cancelled,omitempty"`      // the head whose runs somebody ended
-	Commands      []Command         `json:"commands,omitempty"`
-	Dropping      []string          `json:"dropping,omitempty"` // jobs that nobody waits for
-	Checks        map[string]Posted `json:"checks,omitempty"`   // by name@sha
-	Comment       Posted            `json:"comment"`
-	Told          string            `json:"told,omitempty"`    // what pull requests with the same head know of this one
-	Dirty         bool              `json:"dirty,omitempty"`   // GitHub does not show everything yet
-	Doubted       bool              `json:"doubted,omitempty"` // nor need it show what was published: all of it is written again
+	Approved      []string       `json:"approved,omitempty"`       // commits of a fork that may be run
+	Override      *Override      `json:"override,omitempty"`       // of the head alone
+	RulesApproved *RulesApproved `json:"rules_approved,omitempty"` // the last word; see ApprovedRules
+	RulesSince    time.Time      `json:"rules_since,omitzero"`     // when the base's rules were last found to be others; see otherRules
+	Cancelled     string         `json:"cancelled,omitempty"`      // the head whose runs somebody ended
+	Commands      []Command      `json:"commands,omitempty"`
+	// CommandsBefore is how many commands there were before those that are kept, and
+	// CommandsUpTo the largest number among their comments, by kind. GitHub numbers comments
+	// upwards, so that no forgotten command is followed a second time.
+	CommandsBefore int          `json:"commands_before,omitempty"`
+	CommandsUpTo   map[On]int64 `json:"commands_up_to,omitempty"`
+
+	Dropping []string          `json:"dropping,omitempty"` // jobs that nobody waits for
+	Checks   map[string]Posted `json:"checks,omitempty"`   // by name@sha
+	Comment  Posted            `json:"comment"`
+	Told     string            `json:"told,omitempty"`    // what pull requests with the same head know of this one
+	Dirty    bool              `json:"dirty,omitempty"`   // GitHub does not show everything yet
+	Doubted  bool              `json:"doubted,omitempty"` // nor need it show what was published: all of it is written again
 }
 
 // A Phase is how far a run is.
@@ -59,6 +65,7 @@ type Run struct {
 	Sources string    `json:"sources,omitempty"`
 	Asks    string    `json:"asks,omitempty"`
 	Bundle  string    `json:"bundle,omitempty"`
+	Was     string    `json:"was,omitempty"` // as in Kernel
 	Job     string    `json:"job"`
 	Attempt int       `json:"attempt"`
 	Phase   Phase     `json:"phase"`
@@ -69,6 +76,8 @@ type Run struct {
 	Begun   time.Time `json:"begun"`
 	Ended   time.Time `json:"ended"`
 	Result  *Result   `json:"result,omitempty"`
+	// Dispatch is as in Kernel; "" in events of older versions.
+	Dispatch string `json:"dispatch,omitempty"`
 	// Compiled is what came of compiling it ahead; nil before that, and where nobody does.
 	Compiled *Compiled `json:"compiled,omitempty"`
 	// Extra is what somebody asked for beside the policy; nil for a run in line.
@@ -139,10 +148,10 @@ func (f Facts) Same(other Facts) bool {
 	return errA == nil && errB == nil && string(a) == string(b)
 }
 
-// NeedsPlan tells whether the facts have moved on from the plan. What is closed
-// needs none.
+// NeedsPlan tells whether the facts have moved on from the plan. A change that is closed
+// needs none, and one without a base branch can have none.
 func (s *State) NeedsPlan() bool {
-	return s.Facts.Open && (s.Plan == nil || s.Plan.Key != s.Facts.PlanKey())
+	return s.Facts.Open && !s.Facts.BaseGone && (s.Plan == nil || s.Plan.Key != s.Facts.PlanKey())
 }
 
 // Current is the plan, if it is one of the facts as they are.
@@ -161,7 +170,7 @@ func (s *State) Held() bool {
 
 // Wanted is the jobs that should be in the queue or at a runner.
 func (s *State) Wanted() []Run {
-	if s.Held() || s.Current() == nil || !s.Facts.Open {
+	if s.Held() || s.Current() == nil || !s.Facts.Open || s.Facts.BaseGone {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Concat(s.Runs, s.Extra), func(r Run) bool { return !r.Unfinished() })
@@ -172,9 +181,9 @@ func (s *State) Unanswered() []Command {
 	return slices.DeleteFunc(slices.Clone(s.Commands), func(c Command) bool { return c.Answered })
 }
 
-// Asked finds a command by its id.
-func (s *State) Asked(id string) bool {
-	return slices.ContainsFunc(s.Commands, func(c Command) bool { return c.ID == id })
+// Asked tells whether a command is known, or was before it was forgotten.
+func (s *State) Asked(a Asked) bool {
+	return a.Comment != 0 && a.Comment <= s.CommandsUpTo[a.On] || slices.ContainsFunc(s.Commands, func(c Command) bool { return c.ID == a.ID })
 }
 
 // Settled tells whether there is nothing to do but wait for GitHub, a person or
@@ -225,11 +234,17 @@ func (s *State) Meant(word string) []Run {
 // CheckKey is the name under which a check is remembered.
 func CheckKey(name, sha string) string { return name + "@" + sha }
 
+// splitCheckKey is the name and the commit of a check's key.
+func splitCheckKey(key string) (name, sha string) {
+	at := strings.LastIndex(key, "@")
+	return key[:max(at, 0)], key[at+1:]
+}
+
 // ChecksOf is what was posted for a commit.
 func (s *State) ChecksOf(sha string) []Posted {
 	var all []Posted
 	for key, posted := range s.Checks {
-		if strings.HasSuffix(key, CheckKey("", sha)) {
+		if _, of := splitCheckKey(key); of == sha {
 			all = append(all, posted)
 		}
 	}
@@ -241,6 +256,6 @@ func (s *State) Clone() *State {
 	c := *s
 	c.Runs, c.Extra, c.Past = slices.Clone(s.Runs), slices.Clone(s.Extra), slices.Clone(s.Past)
 	c.Approved, c.Commands, c.Dropping = slices.Clone(s.Approved), slices.Clone(s.Commands), slices.Clone(s.Dropping)
-	c.Checks = maps.Clone(s.Checks)
+	c.Checks, c.CommandsUpTo = maps.Clone(s.Checks), maps.Clone(s.CommandsUpTo)
 	return &c
 }

@@ -183,15 +183,20 @@ func TestKeptAndNotKeptKernels(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("a"), kernel("b"), kernel("c")).start("a").finish("b", gates.Pass).published()
 	jobs := []string{s.job("a"), s.job("b"), s.job("c")}
 	s.seen(facts(headOne, "perf")).tells("run a@1 #1 running", "run b@1 #1 done PASS", "run c@1 #1 queued", "needs plan")
-	moved := kept("a")
-	moved.Bundle = "bundle-new"
-	s.plan(kept("b"), moved, kernel("c"), kept("d")).tells(
+	repacked := func(name string) Kernel {
+		k := kept(name)
+		k.Bundle = "bundle-new"
+		return k
+	}
+	s.plan(repacked("b"), repacked("a"), kernel("c"), kept("d")).tells(
 		"run a@1 #1 running", "run b@1 #1 done PASS", "run c@1 #1 queued", "run d@1 #1 queued", "past c@1 #1 abandoned", "wanted 3", "dropping 1")
 	if s.job("a") != jobs[0] || s.job("b") != jobs[1] || s.job("c") == jobs[2] {
 		t.Errorf("jobs %v became %v", jobs, []string{s.job("a"), s.job("b"), s.job("c")})
 	}
-	if a, _ := s.ByFolder("kernels/a"); a.Bundle != "bundle-new" {
-		t.Errorf("a's bundle is %s", a.Bundle)
+	for folder, want := range map[string]string{"kernels/a": "bundle-a", "kernels/b": "bundle-new"} { // a is at a runner, which has its bundle
+		if r, _ := s.ByFolder(folder); r.Bundle != want {
+			t.Errorf("the bundle of %s is %s, want %s", folder, r.Bundle, want)
+		}
 	}
 	s.finish("a", gates.Defer).tells(
 		"run a@1 #1 done DEFER", "run b@1 #1 done PASS", "run c@1 #1 queued", "run d@1 #1 queued", "past c@1 #1 abandoned", "wanted 2", "dropping 1")
@@ -204,6 +209,12 @@ func TestForkIsHeld(t *testing.T) {
 		return f
 	}
 	s := begin(t).seen(fork(headOne)).plan(kernel("a")).published().tells("run a@1 #1 queued", "held", "settled")
+	repacked := kept("a")
+	repacked.Bundle = "bundle-new"
+	s.plan(repacked)
+	if r, _ := s.ByFolder("kernels/a"); r.Bundle != "bundle-new" {
+		t.Errorf("a job that nobody has got has the bundle %s", r.Bundle)
+	}
 	s.command("ok", Effect{Approve: headOne}).tells("run a@1 #1 queued", "wanted 1")
 	s.seen(fork(headTwo)).plan(kernel("a")).dropped().tells("past a@1 #1 abandoned", "run a@2 #1 queued", "held")
 	s.command("late", Effect{Approve: headOne}).tells("past a@1 #1 abandoned", "run a@2 #1 queued", "held")

@@ -17,39 +17,10 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/bot/local"
+	"github.com/kernelgate/kernelgate/bot/local/localtest"
 	"github.com/kernelgate/kernelgate/bot/pages/browser"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
-	"github.com/kernelgate/kernelgate/runners/check"
-)
-
-// A kernel that a CPU measures in a moment, with a policy that asks little.
-const (
-	smallKernel = `version: 1
-name: small
-mode: cpu
-arguments:
-  - {name: x, dtype: f32, access: in, shape: [N]}
-  - {name: y, dtype: f32, access: out, shape: [N]}
-  - {name: n, dtype: i32, access: scalar, value: N}
-reference: {source: reference.c, entry: reference}
-tolerance: {rel: 1e-6}
-shapes:
-  one: {N: 1000}
-  two: {N: 5000}
-source: small.c
-entry: small
-`
-	smallPolicy = `version: 1
-devices: [cpu]
-gates:
-  correctness: {shapes: all, seeds: [0], distributions: [normal], secret_cases: 0, norm_error: "<= 1%"}
-  performance: {target: {shapes: [two], speedup: ">= +10%"}, guard: {shapes: [one], speedup: ">= -20%"}, rounds: {min: 6, max: 6}, pairs: 4, timeout: 2m}
-rules:
-  - name: default
-`
-	smallReference = "void reference(const float *x, double *y, int n) { for (int i = 0; i < n; i++) y[i] = 2.0 * x[i]; }\n"
-	smallSlow      = "void small(const float *x, float *y, int n) { for (volatile int i = 0; i < n; i++) { y[i] = x[i]; y[i] = 2 * x[i]; } }\n"
-	smallFast      = "void small(const float *x, float *y, int n) { for (int i = 0; i < n; i++) y[i] = 2 * x[i]; }\n"
 )
 
 // hold stops a runner until the test lets it go on: whoever opens a pipe to read waits
@@ -81,19 +52,16 @@ func watched(t *testing.T) *world {
 	dir := t.TempDir()
 	opt := Options{
 		Version: "kernelgate test", Seed: 7, Now: time.Now, Getenv: os.Getenv, Out: io.Discard, Live: &tape{}, key: key, patience: 5 * time.Minute,
-		files: map[string]string{
-			check.PolicyFile: smallPolicy, "kernels/small/kernel.yaml": smallKernel, "kernels/small/reference.c": smallReference,
-			"kernels/small/small.c": smallSlow, readme: "A kernel.\n",
-		},
+		files: localtest.Small(),
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
-	w, err := newWorld(ctx, dir, opt, &teller{out: io.Discard, live: opt.Live, now: time.Now, begun: time.Now()})
+	w, err := newWorld(ctx, dir, opt, local.NewTeller(io.Discard, opt.Live, time.Now))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := w.close(); err != nil && !errors.Is(err, context.Canceled) {
+		if err := w.Close(); err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})
@@ -103,20 +71,20 @@ func watched(t *testing.T) *world {
 // begun waits for the run of a pull request, and returns its name.
 func (w *world) begun(t *testing.T, pr *embedded.PR) (job string) {
 	t.Helper()
-	err := w.wait(pr, "a run", w.patience, func() bool {
-		last, err := w.bot.Journal.Last(w.ctx, w.id(pr).String())
-		if err != nil || w.bot.Ledger.WaitFor(w.ctx, last.Seq) != nil {
+	err := w.Wait(pr, "a run", w.patience, func() bool {
+		last, err := w.Bot.Journal.Last(w.Ctx, w.ID(pr).String())
+		if err != nil || w.Bot.Ledger.WaitFor(w.Ctx, last.Seq) != nil {
 			return false
 		}
-		runs, err := w.bot.Ledger.Runs(w.ctx, ledger.RunFilter{Change: w.id(pr), Limit: 1})
+		runs, err := w.Bot.Ledger.Runs(w.Ctx, ledger.RunFilter{Change: w.ID(pr), Limit: 1})
 		if err == nil && len(runs) > 0 {
 			job = runs[0].Job
 		}
-		c, _ := w.repo.Check(pr.HeadSHA(), required)
+		c, _ := w.Check(pr)
 		return job != "" || c.Status == "completed"
 	})
 	if err != nil || job == "" {
-		t.Fatalf("no run: %v; %s", err, w.lastCheck(pr))
+		t.Fatalf("no run: %v; %s", err, w.LastCheck(pr))
 	}
 	return job
 }
@@ -128,24 +96,24 @@ func TestInBrowser(t *testing.T) {
 	b := browser.Open(t)
 	w := watched(t)
 	begin, goOn := hold(t, "begin"), hold(t, "go-on")
-	if _, err := w.repo.PushCommit(embedded.Commit{Branch: "fast", Files: map[string]string{"kernels/small/small.c": smallFast}, Message: "Faster", Author: writer}); err != nil {
+	if _, err := w.Repo.PushCommit(embedded.Commit{Branch: "fast", Files: map[string]string{localtest.SmallSource: localtest.SmallFast}, Message: "Faster", Author: writer}); err != nil {
 		t.Fatal(err)
 	}
-	pr, err := w.repo.OpenPR(embedded.PROptions{Title: "Faster", Head: "fast", Author: writer})
+	pr, err := w.Repo.OpenPR(embedded.PROptions{Title: "Faster", Head: "fast", Author: writer})
 	if err != nil {
 		t.Fatal(err)
 	}
 	job := w.begun(t, pr)
 	tab := b.Tab(browser.Look{Width: 320})
-	tab.Go(w.bot.URL() + "/runs/" + job)
+	tab.Go(w.Bot.URL() + "/runs/" + job)
 	browser.Eval[bool](tab, "window.stays = true")
 	tab.Until(`document.querySelector("[data-live]").innerText.includes("Runs on local")`)
-	b.Everything(w.bot.URL() + "/runs/" + job)
+	b.Everything(w.Bot.URL() + "/runs/" + job)
 	begin()
 	tab.Until(`document.querySelector("[data-live]").innerText.includes("the test holds it")`)
 	tab.Until(`document.querySelector("#log").innerText.includes("build: the test holds it")`)
 	goOn()
-	tab.Until(`!document.querySelector("[data-live]") && /PASS|DEFER|ERROR/.test(document.querySelector("h1").innerText)`)
+	tab.Until(`!document.querySelector("[data-live]") && /PASS/.test(document.querySelector("h1").innerText)`)
 	if !browser.Eval[bool](tab, "window.stays === true") {
 		t.Error("the page was loaded again")
 	}
@@ -169,7 +137,7 @@ func TestInBrowser(t *testing.T) {
 	}
 	for _, page := range pages {
 		// The hub has one template: its fullest pages stand for all.
-		if kind, ours := strings.CutPrefix(kindOf(page), strings.TrimPrefix(w.hub.URL(), "http://")); ours && !slices.Contains([]string{"/olga/kernels", "/olga/kernels/pull/N", "/olga/kernels/pull/N/files"}, kind) {
+		if kind, ours := strings.CutPrefix(kindOf(page), strings.TrimPrefix(w.Hub.URL(), "http://")); ours && !slices.Contains([]string{"/olga/kernels", "/olga/kernels/pull/N", "/olga/kernels/pull/N/files"}, kind) {
 			continue
 		}
 		if says := b.Everything(page); len(says) < 20 {
@@ -183,7 +151,7 @@ func TestInBrowser(t *testing.T) {
 func (w *world) crawl(t *testing.T) []string {
 	t.Helper()
 	seen, kinds := map[string]bool{}, map[string]string{}
-	todo := []string{w.bot.URL() + "/", w.hub.URL() + "/"}
+	todo := []string{w.Bot.URL() + "/", w.Hub.URL() + "/"}
 	for len(todo) > 0 {
 		page := todo[0]
 		todo = todo[1:]
@@ -210,7 +178,7 @@ func (w *world) crawl(t *testing.T) []string {
 		}
 		kinds[kindOf(page)] = page
 		for _, link := range linksOf(t, page, string(body)) {
-			if !strings.HasPrefix(link+"/", w.bot.URL()+"/") && !strings.HasPrefix(link+"/", w.hub.URL()+"/") {
+			if !strings.HasPrefix(link+"/", w.Bot.URL()+"/") && !strings.HasPrefix(link+"/", w.Hub.URL()+"/") {
 				t.Errorf("%s leads to %s, which is elsewhere", page, link)
 				continue
 			}

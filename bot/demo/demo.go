@@ -11,13 +11,11 @@ import (
 	"context"
 	"crypto/rsa"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/local"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Options say how to run the demo.
@@ -29,7 +27,7 @@ type Options struct {
 	Getenv  func(string) string
 
 	Out    io.Writer
-	Live   Live
+	Live   local.Live
 	Render func(*gates.Verdict) string
 
 	patience time.Duration     // for one verdict; five minutes unless given
@@ -37,43 +35,28 @@ type Options struct {
 	files    map[string]string // of the first commit, the story's unless given
 }
 
-// Live shows what the runner is at. It can be taken away before something else is
-// printed.
-type Live interface {
-	runners.Progress
-	Clear()
-}
-
 // Run tells the story and says whether every verdict was the expected one. It
 // leaves nothing behind but, where something went wrong, the scratch folder.
 func Run(ctx context.Context, opt Options) (right bool, err error) {
 	opt.patience = cmp.Or(opt.patience, 5*time.Minute)
-	dir, err := os.MkdirTemp("", "kernelgate-demo-")
-	if err != nil {
-		return false, fmt.Errorf("making a scratch folder: %w (set TMPDIR to a folder with space)", err)
-	}
-	t := &teller{out: opt.Out, live: opt.Live, now: opt.Now, begun: opt.Now()}
-	defer func() {
-		if ctx.Err() == nil && (err != nil || !right) {
-			t.say("\nThe bot's log, its data and the repositories are kept: %s\n", dir)
-			return
-		}
-		if gone := os.RemoveAll(dir); gone != nil {
-			err = errors.Join(err, fmt.Errorf("removing the scratch folder: %w (remove it yourself)", gone))
-		}
-	}()
-	t.say("A GitHub, the bot and its runner on this machine: no account, no GPU.\n\n")
+	t := local.NewTeller(opt.Out, opt.Live, opt.Now)
+	return local.InScratch(ctx, "kernelgate-demo-", t, func(dir string) (bool, error) { return tell(ctx, dir, opt, t) })
+}
+
+// tell tells the story in a folder.
+func tell(ctx context.Context, dir string, opt Options, t *local.Teller) (right bool, err error) {
+	t.Say("A GitHub, the bot and its runner on this machine: no account, no GPU.\n\n")
 	w, err := newWorld(ctx, dir, opt, t)
 	if err != nil {
 		return false, err
 	}
 	// What the bot does once it is told to stop cannot change the story.
 	defer func() {
-		if stopped := w.close(); stopped != nil && ctx.Err() == nil {
+		if stopped := w.Close(); stopped != nil && ctx.Err() == nil {
 			err = errors.Join(err, stopped)
 		}
 	}()
-	s := &story{world: w, teller: t, opt: opt}
+	s := &story{world: w, Teller: t, opt: opt}
 	if err := s.tell(); err != nil {
 		return false, err
 	}

@@ -76,8 +76,9 @@ func takeAll(t *testing.T, hub, bot string) {
 	paths := browser.Eval[map[string]string](tab, `Object.fromEntries([...document.querySelectorAll("a[href]")].map(a => [a.innerText.replace(/\s+/g, " ").trim(), a.getAttribute("href")]))`)
 	take("home", bot+"/", "", browser.Look{Width: 1000, Height: 645})
 	take("kernel", bot+paths["sdpa_cpu"], "", browser.Look{Width: 1000, Height: 1240})
-	run := browser.Eval[string](tab, `[...document.querySelectorAll("a[href^='/runs/']")].find(a => /too-slow/.test(a.innerText)).getAttribute("href")`)
+	run := browser.Eval[string](tab, `[...document.querySelectorAll("a[href^='/runs/']")].find(a => /too-slow/.test(a.textContent)).getAttribute("href")`)
 	take("run", bot+run, "", browser.Look{Width: 1000, Height: 1318})
+	take("compare", fmt.Sprintf("%s/compare?kernel=sdpa_cpu&a=main&b=%%23%d", bot, deferred), "", browser.Look{Width: 1000, Height: 760})
 }
 
 // smaller is a PNG of the 256 colours that are most of the picture: a page has few.

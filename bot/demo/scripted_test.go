@@ -3,52 +3,22 @@ package demo
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/bot/local/localtest"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
 // The bot starts its own program as the runner: here that is the test's.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "runner" {
-		if err := runner(os.Args[2:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
+	localtest.RunnerMain(measured)
 	os.Exit(m.Run())
-}
-
-// runner is a real runner in all but measuring.
-func runner(args []string) error {
-	f := flag.NewFlagSet("runner", flag.ContinueOnError)
-	server, file, name := f.String("server", "", ""), f.String("token-file", "", ""), f.String("name", "", "")
-	labels, state := f.String("labels", "", ""), f.String("state", "", "")
-	_, _ = f.String("log-level", "", ""), f.String("log-format", "", "")
-	if err := f.Parse(args); err != nil {
-		return err
-	}
-	token, err := os.ReadFile(*file)
-	if err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	return agent.Run(ctx, agent.Config{
-		Servers: []string{*server}, Token: string(token), Name: *name, Labels: strings.Split(*labels, ","), StateDir: *state, Measure: measured,
-	})
 }
 
 // script says of each stage what the hardware says.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/bot/local"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
@@ -33,7 +34,7 @@ const rebench = "/rebench rounds=2"
 // A story is told while it happens.
 type story struct {
 	*world
-	*teller
+	*local.Teller
 	opt    Options
 	lines  []string // the summary
 	wrong  int
@@ -82,7 +83,7 @@ func (s *story) stage(st stage) error {
 		return err
 	}
 	if len(files) > 1 {
-		s.note("it adds %s.c and makes it the default variant in kernel.yaml, of which tolerance, shapes and reference stay the base's", st.name)
+		s.Note("it adds %s.c and makes it the default variant in kernel.yaml, of which tolerance, shapes and reference stay the base's", st.name)
 	}
 	check, a, err := s.verdict(pr, st, 0)
 	if err != nil {
@@ -95,7 +96,7 @@ func (s *story) stage(st stage) error {
 	if err := pr.Merge(writer); err == nil {
 		return fmt.Errorf("#%d was deferred, and the protection let it through", pr.Number())
 	} else {
-		s.note("%s tries to merge it all the same; GitHub refuses: %s", writer, refusal(err))
+		s.Note("%s tries to merge it all the same; GitHub refuses: %s", writer, refusal(err))
 	}
 	if s.open == nil {
 		s.open = pr
@@ -111,15 +112,15 @@ func refusal(err error) string {
 }
 
 func (s *story) propose(branch, title string, files map[string]string) (*embedded.PR, error) {
-	if _, err := s.repo.PushCommit(embedded.Commit{Branch: branch, Files: files, Message: title, Author: writer}); err != nil {
+	if _, err := s.Repo.PushCommit(embedded.Commit{Branch: branch, Files: files, Message: title, Author: writer}); err != nil {
 		return nil, err
 	}
-	pr, err := s.repo.OpenPR(embedded.PROptions{Title: title, Head: branch, Author: writer})
+	pr, err := s.Repo.OpenPR(embedded.PROptions{Title: title, Head: branch, Author: writer})
 	if err != nil {
 		return nil, err
 	}
 	s.chapter("#%d %s (%s)", pr.Number(), title, branch)
-	s.note("%s opens %s", writer, pr.URL())
+	s.Note("%s opens %s", writer, pr.URL())
 	return pr, nil
 }
 
@@ -136,15 +137,15 @@ func (s *story) verdict(pr *embedded.PR, st stage, earlier int64) (embedded.Chec
 	if err := s.commented(pr, a); err != nil {
 		return check, a, err
 	}
-	s.note("the check %q concludes %s; attempt %d was measured in %.0f s by the runner %q", check.Name, check.Conclusion, a.Attempt, a.Ended.Sub(a.Begun).Seconds(), a.Runner)
+	s.Note("the check %q concludes %s; attempt %d was measured in %.0f s by the runner %q", check.Name, check.Conclusion, a.Attempt, a.Ended.Sub(a.Begun).Seconds(), a.Runner)
 	if earlier == 0 {
 		// There is no report.md: a bot's reports are comments.
-		s.say("\n%s\n", strings.Replace(s.opt.Render(a.verdict), "More in report.md:", "More on the pull request:", 1))
+		s.Say("\n%s\n", strings.Replace(s.opt.Render(a.verdict), "More in report.md:", "More on the pull request:", 1))
 	} else {
 		st.name = "again"
-		s.note("%s", report.OneLine(a.verdict))
+		s.Note("%s", report.OneLine(a.verdict))
 	}
-	s.note("the report is a comment on %s", pr.URL())
+	s.Note("the report is a comment on %s", pr.URL())
 	line, expected := summary(st, a.verdict)
 	if !expected {
 		s.wrong++
@@ -157,7 +158,7 @@ func (s *story) merge(pr *embedded.PR, then string) error {
 	if err := pr.Merge(writer); err != nil {
 		return fmt.Errorf("#%d has passed, and cannot be merged: %w", pr.Number(), err)
 	}
-	s.note("%s merges it%s", writer, then)
+	s.Note("%s merges it%s", writer, then)
 	return nil
 }
 
@@ -174,7 +175,7 @@ func (s *story) again(pr *embedded.PR, st stage, check embedded.Check, first don
 		return err
 	}
 	if a, b := first.verdict.Measuring, second.verdict.Measuring; a != nil && b != nil && a.Rounds == b.Rounds {
-		s.note("the %d rounds of the first attempt had decided: more rounds do not roll the dice again", a.Rounds)
+		s.Note("the %d rounds of the first attempt had decided: more rounds do not roll the dice again", a.Rounds)
 	}
 	return nil
 }
@@ -185,11 +186,11 @@ func (s *story) command(pr *embedded.PR, who, reaction, emoji string) error {
 	if err != nil {
 		return err
 	}
-	s.note("%s comments %s", who, rebench)
+	s.Note("%s comments %s", who, rebench)
 	if err := s.reacted(pr, c, "eyes"); err != nil {
 		return err
 	}
-	s.note("%s reacts 👀", s.app.Login())
+	s.Note("%s reacts 👀", s.App.Login())
 	reply, err := s.replied(pr, c)
 	if err != nil {
 		return err
@@ -197,7 +198,7 @@ func (s *story) command(pr *embedded.PR, who, reaction, emoji string) error {
 	if err := s.reacted(pr, c, reaction); err != nil {
 		return fmt.Errorf("%w; it replied: %s", err, reply)
 	}
-	s.note("%s reacts %s and replies: %s", s.app.Login(), emoji, report.Plain(reply))
+	s.Note("%s reacts %s and replies: %s", s.App.Login(), emoji, report.Plain(reply))
 	return nil
 }
 
@@ -212,7 +213,7 @@ func (s *story) docs() error {
 	if err != nil {
 		return err
 	}
-	s.note("the check %q concludes %s: %s", c.Name, c.Conclusion, c.Title)
+	s.Note("the check %q concludes %s: %s", c.Name, c.Conclusion, c.Title)
 	mark := "✓"
 	if c.Conclusion != "success" {
 		mark = "✗"

@@ -203,7 +203,6 @@ func TestFaults(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, id, bundle, says string }{
 		{"another digest", "swapped", "swapped", "damaged on its way, or is not the job's"},
-		{"no such bundle", "expired", "none", "not kept any more"},
 		{"no bundle at all", "junk", junk, "unpacking a bundle"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

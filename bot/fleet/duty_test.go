@@ -63,7 +63,7 @@ func TestDrain(t *testing.T) {
 	w.start()
 	w.enqueue("l4", "second")
 	asks := func(name string) (int, string) {
-		return w.post(name+"'s", "lease", protocol.LeaseRequest{Runner: name, Labels: []string{"l4"}})
+		return w.post(name+"'s", "lease", protocol.LeaseRequest{Protocol: protocol.Version, Runner: name, Labels: []string{"l4"}})
 	}
 	if status, answer = asks("ann"); status != http.StatusNoContent {
 		t.Errorf("a drained runner asked: %d %s", status, answer)
@@ -160,7 +160,7 @@ func TestQuarantine(t *testing.T) {
 	w.stop()
 	w.poll = 300 * time.Millisecond
 	w.start()
-	status, answer := w.post("ann's", "lease", protocol.LeaseRequest{Runner: "ann", Labels: []string{"l4"}})
+	status, answer := w.post("ann's", "lease", protocol.LeaseRequest{Protocol: protocol.Version, Runner: "ann", Labels: []string{"l4"}})
 	w.expect("ann asks", http.StatusNoContent, status, answer)
 	if _, state := w.listed("ann"); state != "quarantined" {
 		t.Errorf("ann is %s", state)

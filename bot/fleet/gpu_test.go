@@ -101,7 +101,7 @@ func TestGPUsOfAHost(t *testing.T) {
 	}
 
 	for _, gpu := range []string{"../1", "1/2", "-1", "1000"} {
-		status, text := w.as(gpu, "lease", protocol.LeaseRequest{Runner: "ann", Labels: []string{"l4"}})
+		status, text := w.as(gpu, "lease", protocol.LeaseRequest{Protocol: protocol.Version, Runner: "ann", Labels: []string{"l4"}})
 		w.expect("GPU "+gpu, http.StatusBadRequest, status, text)
 	}
 	if err := operator.Drain(w.ctx(), "ann/x", ""); err == nil || !strings.Contains(err.Error(), "404") {

@@ -68,7 +68,7 @@ func TestBrokenConnectionIsNoLoss(t *testing.T) {
 	w.expect("a beat", http.StatusOK, status, answer)
 	// Nobody else gets it, though the time has passed in which it was to be heard again.
 	w.server.Poll = 300 * time.Millisecond
-	status, answer = w.post("ann's", "lease", protocol.LeaseRequest{Runner: "ann", Labels: []string{"l4"}})
+	status, answer = w.post("ann's", "lease", protocol.LeaseRequest{Protocol: protocol.Version, Runner: "ann", Labels: []string{"l4"}})
 	w.expect("ann asks", http.StatusNoContent, status, answer)
 	status, answer = w.post("bob's", "jobs/job/result", resultOf(1))
 	w.expect("the result", http.StatusOK, status, answer)

@@ -18,8 +18,34 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, name string) err
 	if err != nil {
 		return err
 	}
-	return s.send(w, r, name, l, l.Bundle, "the job's bundle is not kept any more (rebench to make it anew)")
+	err = s.send(w, r, name, l, l.Bundle, "the job's bundle is not kept any more (rebench to make it anew)")
+	if statusOf(err) == http.StatusNotFound && s.Now().Sub(l.Queued()) < journal.KeepBundles {
+		return s.postpone(r.Context(), l, name)
+	}
+	return err
 }
+
+// mostPostponed is the longest pause before a job is handed out again whose bundle is missing.
+const mostPostponed = time.Hour
+
+// postpone takes a job back whose bundle is missing and should be there. That is the store's trouble and says nothing about the
+// change, so it must not become a verdict: the job is handed out again later, and the runner takes another meanwhile.
+func (s *Server) postpone(ctx context.Context, l *journal.Lease, name string) error {
+	pause := mostPostponed
+	if l.Token <= 10 {
+		pause = min(pause, s.LeaseFor<<(l.Token-1))
+	}
+	s.Log.Error("the bundle of a job is missing in the journal; the job is handed out again later", "job", l.ID, "token", l.Token, "digest", l.Bundle, "again_in", pause)
+	s.missing.Add(1)
+	if err := l.Release(ctx, pause); err != nil {
+		return err
+	}
+	s.note(name, idle(l.ID, l.Token))
+	return journal.ErrLeaseLost
+}
+
+// BundlesMissing counts how often the bundle of a live job was not in the journal.
+func (s *Server) BundlesMissing() uint64 { return s.missing.Load() }
 
 // send hands out what lies among the bundles under that digest, to the runner that has the lease.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, name string, l *journal.Lease, digest, gone string) error {
@@ -299,11 +325,11 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, name string) erro
 	if err != nil {
 		return err
 	}
-	n, err := s.Results.Begin(r.Context(), r.PathValue("id"), b.Token, b.Code)
+	a, err := s.Results.Begin(r.Context(), r.PathValue("id"), b.Token, b.Code)
 	if err != nil {
 		return err
 	}
-	return answerJSON(w, protocol.BeginAnswer{Attempt: n})
+	return answerJSON(w, protocol.BeginAnswer{Attempt: a.Number, CodeNumber: a.CodeNumber})
 }
 
 // built reads what a runner says that it has built, if the job is its own.

@@ -163,7 +163,7 @@ func TestStartThatFailsIsTriedAgain(t *testing.T) {
 	w := newWorld(t, 90*time.Millisecond) // a third of it passes
 	w.enqueue("l4", "job")
 	w.results.set(func(act) error { return errors.New("no journal") }, nil)
-	status, answer := w.post("ann's", "lease", protocol.LeaseRequest{Runner: "ann", Labels: []string{"l4"}})
+	status, answer := w.post("ann's", "lease", protocol.LeaseRequest{Protocol: protocol.Version, Runner: "ann", Labels: []string{"l4"}})
 	w.expect("lease", http.StatusServiceUnavailable, status, answer)
 	w.results.set(nil, nil)
 	w.lease("ann", "l4", "job", 2)
@@ -173,12 +173,12 @@ func TestNothingToDo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	w.server.Poll = time.Hour
-	status, answer := w.post("ann's", "lease", protocol.LeaseRequest{Runner: "ann", Labels: []string{"l4", "cpu"}, Wait: 0.001})
+	status, answer := w.post("ann's", "lease", protocol.LeaseRequest{Protocol: protocol.Version, Runner: "ann", Labels: []string{"l4", "cpu"}, Wait: 0.001})
 	w.expect("lease of who is in a hurry", http.StatusNoContent, status, answer)
 	w.server.Poll = time.Millisecond
-	status, answer = w.post("ann's", "lease", protocol.LeaseRequest{Runner: "ann", Labels: []string{"l4", "cpu"}})
+	status, answer = w.post("ann's", "lease", protocol.LeaseRequest{Protocol: protocol.Version, Runner: "ann", Labels: []string{"l4", "cpu"}})
 	w.expect("lease", http.StatusNoContent, status, answer)
-	status, answer = w.post("ann's", "lease", protocol.LeaseRequest{Runner: "ann"})
+	status, answer = w.post("ann's", "lease", protocol.LeaseRequest{Protocol: protocol.Version, Runner: "ann"})
 	w.expect("lease without labels", http.StatusBadRequest, status, answer)
 }
 

@@ -27,8 +27,8 @@ func TestRecordGoesThrough(t *testing.T) {
 		if err != nil || was.Evidence == nil || was.Evidence.Kernel != "twice" || was.Head != "abc" || !was.Again {
 			t.Errorf("earlier: %+v, %v", was, err)
 		}
-		if n, err := job.Record.Begin(ctx, code); n != 2 || err != nil {
-			t.Errorf("begin: %d, %v", n, err)
+		if a, err := job.Record.Begin(ctx, code); a != (runners.Attempt{Number: 2, CodeNumber: 7}) || err != nil {
+			t.Errorf("begin: %+v, %v", a, err)
 		}
 		return runners.Measured{Evidence: e}, nil
 	})

@@ -23,6 +23,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
@@ -44,9 +45,8 @@ type Results interface {
 	// Earlier is what is known of the machine code that the runner has built, for
 	// whatever commit that was.
 	Earlier(ctx context.Context, job string, token uint64, c runners.Code) (protocol.EarlierAnswer, error)
-	// Begin counts an attempt at the machine code, once for each lease, and returns
-	// its number.
-	Begin(ctx context.Context, job string, token uint64, c runners.Code) (int, error)
+	// Begin counts an attempt at the machine code, once for each lease.
+	Begin(ctx context.Context, job string, token uint64, c runners.Code) (runners.Attempt, error)
 	// Built writes down what a runner has compiled that measures nothing, and judges it where that is enough for a verdict. Otherwise,
 	// and always where it is open, the job goes on to runners that measure, and over is false. It is idempotent, and its errors are
 	// those of Finished.
@@ -100,6 +100,8 @@ type Server struct {
 	polls  map[string]*context.CancelFunc // of those who wait for a job
 	faults map[string][]string            // in a row: the kernels, by runner
 	health map[string]*protocol.Health    // as they said last
+
+	missing atomic.Uint64 // bundles of live jobs
 }
 
 // A RunnerState is what is known of a runner since the bot was started.

@@ -226,7 +226,7 @@ func (w *world) post(token, path string, message any, header ...string) (int, st
 // lease takes a job as a runner that never beats.
 func (w *world) lease(name, label string, wantJob string, wantToken uint64) {
 	w.t.Helper()
-	status, text := w.post(name+"'s", "lease", protocol.LeaseRequest{Runner: name, Labels: []string{label}})
+	status, text := w.post(name+"'s", "lease", protocol.LeaseRequest{Protocol: protocol.Version, Runner: name, Labels: []string{label}})
 	var l protocol.LeaseAnswer
 	if status != http.StatusOK || json.Unmarshal([]byte(text), &l) != nil || l.Job != wantJob || l.Token != wantToken {
 		w.t.Fatalf("asked for a job: %d %s; want %s with token %d", status, text, wantJob, wantToken)
@@ -368,14 +368,14 @@ func (r *recorder) Earlier(_ context.Context, _ string, _ uint64, c runners.Code
 	return r.known, nil
 }
 
-func (r *recorder) Begin(_ context.Context, job string, token uint64, c runners.Code) (int, error) {
+func (r *recorder) Begin(_ context.Context, job string, token uint64, c runners.Code) (runners.Attempt, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun = append(r.begun, fmt.Sprint(job, " ", token, " ", c.Candidate))
 	if len(r.begun) == 1 {
-		return 0, errors.New("the disk is full")
+		return runners.Attempt{}, errors.New("the disk is full")
 	}
-	return len(r.begun), nil
+	return runners.Attempt{Number: len(r.begun), CodeNumber: 7}, nil
 }
 
 func (r *recorder) Lost(_ context.Context, job string, token uint64, why string) error {

@@ -25,14 +25,18 @@ func (k *Keeper) Earlier(ctx context.Context, job string, token uint64, c runner
 	if err != nil {
 		return answer, err
 	}
-	found, ok := a.Best()
+	found, ok := a.Best(run.Dispatch)
 	if !ok {
 		return answer, nil
 	}
 	answer.Head = found.Head
-	answer.Evidence, err = k.Journal.Artifacts.Read(ctx, found.Evidence)
+	e, err := k.evidence(ctx, change.Result{Evidence: found.Evidence})
 	if errors.Is(err, journal.ErrNotFound) { // somebody has tidied up: the attempts are counted all the same
 		return protocol.EarlierAnswer{Again: answer.Again}, nil
+	}
+	if err == nil {
+		e.Best = nil // the server's own word, which a runner has no business with
+		answer.Evidence, err = json.Marshal(e)
 	}
 	return answer, err
 }
@@ -40,30 +44,61 @@ func (k *Keeper) Earlier(ctx context.Context, job string, token uint64, c runner
 // Begin counts an attempt at the machine code. It is the next one of the code's,
 // and of the sources' that it was built from: code that is other with every build
 // would otherwise be a first attempt each time.
-func (k *Keeper) Begin(ctx context.Context, job string, token uint64, c runners.Code) (int, error) {
+func (k *Keeper) Begin(ctx context.Context, job string, token uint64, c runners.Code) (runners.Attempt, error) {
 	s, run, err := k.atWork(ctx, job, token)
 	if err != nil {
-		return 0, err
+		return runners.Attempt{}, err
 	}
 	if byItself(s.ID, run) {
-		return 1, nil
+		return runners.Attempt{Number: 1, CodeNumber: 1}, nil
 	}
 	matter, claim := change.MatterOf(s.ID, s.Plan, run), change.Claim{Job: job, Token: token}
-	number := 0
+	codeNumber, err := k.list(ctx, s, matter, c)
+	if err != nil {
+		return runners.Attempt{}, err
+	}
+	var attempt runners.Attempt
 	for _, name := range []string{matter.OfSources(run.Sources, c), matter.OfCode(c)} {
 		a, err := k.note(ctx, name, func(now *change.Account) (string, any) {
-			begun, ok := now.Next(claim, number, run.Head)
+			begun, ok := now.Next(claim, attempt.Number, codeNumber, run.Head)
 			if !ok {
 				return "", nil
 			}
 			return change.BegunKind, begun
 		})
 		if err != nil {
+			return runners.Attempt{}, err
+		}
+		attempt.Number, _ = a.Number(claim)
+		attempt.CodeNumber = a.CodeNumber
+	}
+	k.Log.Info("attempt", "change", s.ID.String(), "job", job, "token", token, "attempt", attempt.Number, "code_number", attempt.CodeNumber)
+	return attempt, nil
+}
+
+// list notes that a change is measured with this machine code, and returns the code's
+// number: its place among the distinct codes of the pull request or, if that is
+// larger, among those of the author against the same baseline. Only pull requests
+// have lists: a merge group or a push measures what its pull requests brought, and gets
+// number 1 unless the code has a number already.
+func (k *Keeper) list(ctx context.Context, s *change.State, matter change.Matter, c runners.Code) (int, error) {
+	number := 1
+	if s.ID.Kind != change.Pull {
+		return number, nil
+	}
+	code := matter.Listed(c)
+	for _, name := range []string{matter.OfPull(s.ID.Number), matter.OfAuthor(s.Facts.Author, c)} {
+		a, err := k.note(ctx, name, func(now *change.Account) (string, any) {
+			if now.Place(code) > 0 {
+				return "", nil
+			}
+			return change.ListedKind, change.Listed{Code: code}
+		})
+		if err != nil {
 			return 0, err
 		}
-		number, _ = a.Number(claim)
+		number = max(number, a.Place(code))
 	}
-	k.Log.Info("attempt", "change", s.ID.String(), "job", job, "token", token, "attempt", number)
 	return number, nil
 }
 
@@ -134,6 +169,9 @@ func (k *Keeper) counted(ctx context.Context, s *change.State, run change.Run, t
 	if err != nil {
 		return 0, unavailable{err}
 	}
+	if got := e.Performance.CodeNumber(); a.CodeNumber > 0 && got != a.CodeNumber {
+		return 0, fmt.Errorf("the runner sent rounds of machine code %d of the change, and the server has counted it as number %d %s", got, a.CodeNumber, advice)
+	}
 	own, _ := a.Number(change.Claim{Job: run.Job, Token: token})
 	rounds, before := e.Performance.Rounds, len(e.Performance.Rounds)
 	for before > 0 && own > 0 && rounds[before-1].Attempt == own {
@@ -143,7 +181,7 @@ func (k *Keeper) counted(ctx context.Context, s *change.State, run change.Run, t
 		return 0, nil
 	}
 	last := rounds[before-1].Attempt
-	found, ok := a.Of(last)
+	found, ok := a.Of(last, run.Dispatch)
 	if !ok {
 		return 0, fmt.Errorf("the runner sent rounds of attempt %d, which the server has not counted %s", last, advice)
 	}
@@ -186,10 +224,10 @@ func (k *Keeper) remember(ctx context.Context, s *change.State, run change.Run, 
 	_, err = k.note(ctx, change.MatterOf(s.ID, s.Plan, run).OfCode(code), func(now *change.Account) (string, any) {
 		_, own := now.Number(claim)
 		own = own || result.Attempt == 0 && run.Attempt > 1 // other cases were drawn
-		if have, ok := now.Of(result.Attempt); ok && (have.Claim == claim || !own) {
+		if have, ok := now.Of(result.Attempt, run.Dispatch); ok && (have.Claim == claim || !own) {
 			return "", nil // it was written already, or is what stood
 		}
-		return change.FoundKind, change.Found{Claim: claim, Attempt: result.Attempt, Head: run.Head, Evidence: result.Evidence}
+		return change.FoundKind, change.Found{Claim: claim, Attempt: result.Attempt, Head: run.Head, Evidence: result.Evidence, Dispatch: run.Dispatch}
 	})
 	return err
 }
@@ -208,17 +246,17 @@ func (k *Keeper) carry(ctx context.Context, m change.Matter, old change.Run, e *
 		if now.Attempts > 0 {
 			return "", nil
 		}
-		return change.BegunKind, change.Begun{Claim: claim, Attempt: attempt, Head: old.Head}
+		return change.BegunKind, change.Begun{Claim: claim, Attempt: attempt, CodeNumber: e.Performance.CodeNumber(), Head: old.Head}
 	})
 	if err != nil {
 		return nil, err
 	}
 	if _, ours := a.Number(claim); ours {
 		_, err := k.note(ctx, m.OfCode(code), func(now *change.Account) (string, any) {
-			if _, ok := now.Best(); ok {
+			if _, ok := now.Best(old.Dispatch); ok {
 				return "", nil
 			}
-			return change.FoundKind, change.Found{Claim: claim, Attempt: attempt, Head: old.Head, Evidence: old.Result.Evidence}
+			return change.FoundKind, change.Found{Claim: claim, Attempt: attempt, Head: old.Head, Evidence: old.Result.Evidence, Dispatch: old.Dispatch}
 		})
 		if err != nil {
 			return nil, err
@@ -227,7 +265,7 @@ func (k *Keeper) carry(ctx context.Context, m change.Matter, old change.Run, e *
 	if a, err = k.account(ctx, m.OfCode(code)); err != nil {
 		return nil, err
 	}
-	best, ok := a.Best()
+	best, ok := a.Best(old.Dispatch)
 	switch {
 	case !ok:
 		return nil, nil

@@ -75,9 +75,9 @@ func TestForkWithTooMuch(t *testing.T) {
 	pr, err := w.repo.OpenPR(embedded.PROptions{Author: "eve", Title: "Bomb", Head: "bomb", HeadRepo: fork})
 	w.no(err)
 	c := w.concluded(bomb, "failure")
-	if c.Title != "The change is more than is read" || !strings.Contains(c.Summary+c.Text, "the folder has 33 files and 256 MiB") {
+	if c.Title != "The change is more than is read" || !strings.Contains(c.Summary+c.Text, "the folder has 33 files and 264 MiB") {
 		t.Errorf("the check says %q: %s", c.Title, c.Summary)
 	}
-	w.said(pr, "the folder has 33 files and 256 MiB")
+	w.said(pr, "the folder has 33 files and 264 MiB")
 	w.concluded(w.propose("mine", "// speed 1.5\n", embedded.PROptions{}).HeadSHA(), "success")
 }

@@ -35,7 +35,7 @@ func newPoster(b *testing.B) *poster {
 		sum := sha256.Sum256([]byte{byte(i), byte(i >> 8)})
 		text.WriteString(hex.EncodeToString(sum[:]))
 	}
-	p := &poster{url: "http://" + w.addr + "/webhook", body: []byte(`{"x":"` + text.String()[:20<<10] + `"}`)}
+	p := &poster{url: "http://" + w.addr + "/webhook", body: []byte(`{"action":"completed","x":"` + text.String()[:20<<10] + `"}`)}
 	p.signature = webhook.Sign([]byte(secret), p.body)
 	p.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	b.Cleanup(p.client.CloseIdleConnections)
@@ -48,7 +48,7 @@ func (p *poster) send() error {
 		return err
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("X-GitHub-Event", "star")
+	r.Header.Set("X-GitHub-Event", "check_suite")
 	r.Header.Set("X-GitHub-Delivery", fmt.Sprintf("00000000-0000-0000-0000-%012d", p.next.Add(1)))
 	r.Header.Set("X-Hub-Signature-256", p.signature)
 	answer, err := p.client.Do(r)

@@ -193,6 +193,7 @@ func (g gpu) Correctness(ctx context.Context, gate *policies.CorrectnessGate, _ 
 	for _, c := range measuring.Cases(g.job, gate, rand.New(rand.NewPCG(1, 2))) {
 		e := c.Evidence()
 		e.Errors = &gates.Errors{Elements: 100, MaxAbs: 1e-6, MeanAbs: 1e-7, Norm: 1e-6}
+		e.Baseline = &gates.Errors{Elements: 100, MaxAbs: 1e-6, MeanAbs: 1e-7, Norm: 1e-6}
 		out.Cases = append(out.Cases, e)
 	}
 	return out, nil

@@ -55,7 +55,7 @@ func (k *Keeper) Built(ctx context.Context, job string, token uint64, by fleet.R
 	if err == nil {
 		k.forget(job)
 		k.Log.Info("compiled", "change", s.ID.String(), "repo", s.Facts.Repo, "job", job, "runner", by.Name, "fault", compiled.Fault)
-		k.Judged(ctx, by.Name, s.Facts.Repo+" "+run.Kernel, compiled.Fault)
+		k.charge(ctx, by.Name, s, run, compiled.Fault)
 	}
 	k.wake(s.ID)
 	return false, err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
+	"github.com/kernelgate/kernelgate/runners/subprocess"
 )
 
 // childEnv makes the test binary a bot that runs until it is killed.
@@ -51,8 +52,7 @@ func (w *world) spawn(s setup) *victim {
 	v := &victim{cmd: exec.Command(os.Args[0]), log: &bytes.Buffer{}}
 	v.cmd.Env = append(os.Environ(), childEnv+"="+string(text))
 	v.cmd.Stderr = v.log
-	v.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	w.no(v.cmd.Start())
+	w.no(subprocess.Start(v.cmd, syscall.SIGKILL))
 	return v
 }
 

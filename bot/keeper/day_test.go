@@ -154,7 +154,7 @@ type record struct {
 	l   *journal.Lease
 }
 
-func (r record) Begin(ctx context.Context, c runners.Code) (int, error) {
+func (r record) Begin(ctx context.Context, c runners.Code) (runners.Attempt, error) {
 	return r.bot.Begin(ctx, r.l.ID, r.l.Token, c)
 }
 

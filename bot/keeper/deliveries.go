@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
+	"fmt"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -15,13 +15,46 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
-// Store puts a webhook into the journal; it is what a webhook.Handler stores by.
+// Store puts a webhook into the journal, unless nobody would read it; it is what a
+// webhook.Handler stores by.
 func (k *Keeper) Store(ctx context.Context, d webhook.Delivery) error {
+	if !webhook.Used(d.Event) { // the name comes from outside, and the journal holds internal events as well
+		return fmt.Errorf("storing delivery %s: there is no event %.64q of GitHub's here", d.ID, d.Event)
+	}
+	// One that cannot be read is stored: whoever reads it says so.
+	if event, err := webhook.Decode(d.Event, d.Body); err == nil && k.unused(event) {
+		return webhook.ErrNotUsed
+	}
 	fresh, err := k.Journal.Accept(ctx, journal.Delivery{ID: d.ID, Event: d.Event, Received: d.Received, Body: d.Body})
 	if fresh {
 		k.count(func(c *Counts) { c.Accepted++ })
 	}
 	return err
+}
+
+// unused tells whether nothing can follow from an event. An App that listens to check runs hears
+// of those of every other App, a busy repository has hundreds of them for each of ours, and few
+// comments are commands.
+func (k *Keeper) unused(event webhook.Event) bool {
+	switch e := event.(type) {
+	case webhook.Ignored:
+		return true
+	case webhook.CheckRun:
+		return !k.GitHub.Ours(e.AppID)
+	case webhook.CheckSuite:
+		return !k.GitHub.Ours(e.AppID)
+	case webhook.IssueComment:
+		return !commands(e.Remark)
+	case webhook.ReviewComment:
+		return !commands(e.Remark)
+	}
+	return false
+}
+
+// commands tells whether a person wrote a command.
+func commands(r webhook.Remark) bool {
+	_, ok := command.Parse(r.Body)
+	return ok && !r.Author.Bot
 }
 
 func (k *Keeper) deliveries(ctx context.Context) error {
@@ -141,7 +174,7 @@ func (k *Keeper) noteRemark(ctx context.Context, e webhook.Event) error {
 // tells which one it was.
 func (k *Keeper) ask(ctx context.Context, id change.ID, a change.Asked) error {
 	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
-		if now.Asked(a.ID) {
+		if now.Asked(a) {
 			return nil, nil
 		}
 		told := a
@@ -230,14 +263,16 @@ func (k *Keeper) noteGroup(ctx context.Context, e webhook.MergeGroup) error {
 	return err
 }
 
-// notePush has open pull requests held against the rules of the branch, and measures
-// what reached the default branch, for the history.
+// notePush has open pull requests held against the rules of the branch, which may be gone,
+// and measures what reached the default branch, for the history.
 func (k *Keeper) notePush(ctx context.Context, e webhook.Push) error {
-	if !k.meet(e.Repository) || strings.Trim(e.After, "0") == "" {
+	if !k.meet(e.Repository) {
 		return nil
 	}
-	k.looking.wake(place{repo: e.Repository.ID, name: k.nameOf(e.Repository.ID), branch: e.Branch})
-	if !e.Default() || strings.Trim(e.Before, "0") == "" {
+	at := place{repo: e.Repository.ID, name: k.nameOf(e.Repository.ID), branch: e.Branch}
+	k.markPushed(at, e)
+	k.looking.wake(at)
+	if !e.Default() || e.Made() || e.Deleted() {
 		return nil
 	}
 	id := change.ID{Kind: change.Push, Repo: e.Repository.ID, SHA: e.After}

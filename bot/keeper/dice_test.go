@@ -11,9 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// attempts is the rounds behind the newest verdict on a commit, a digit each: which
-// attempt at the machine code they were measured in.
-func (w *world) attempts(sha string) string {
+// evidence is what the newest verdict on a commit rests on.
+func (w *world) evidence(sha string) *gates.Evidence {
 	w.Helper()
 	rows, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{Folder: "kernels/scale", Limit: 100})
 	w.no(err)
@@ -27,16 +26,23 @@ func (w *world) attempts(sha string) string {
 		w.no(err)
 		e, err := gates.ParseEvidence("evidence", data)
 		w.no(err)
-		var b strings.Builder
-		if e.Performance != nil {
-			for _, round := range e.Performance.Rounds {
-				fmt.Fprint(&b, round.Attempt)
-			}
-		}
-		return b.String()
+		return e
 	}
 	w.Fatalf("nothing was found out about %s", sha)
-	return ""
+	return nil
+}
+
+// attempts is the rounds behind the newest verdict on a commit, a digit each: which
+// attempt at the machine code they were measured in.
+func (w *world) attempts(sha string) string {
+	w.Helper()
+	var b strings.Builder
+	if p := w.evidence(sha).Performance; p != nil {
+		for _, round := range p.Rounds {
+			fmt.Fprint(&b, round.Attempt)
+		}
+	}
+	return b.String()
 }
 
 // push adds a commit to a branch, and waits for the verdict.
@@ -97,7 +103,7 @@ func TestPushOfTheSameMachineCode(t *testing.T) {
 	w.said(pr, "attempt 2 on `runner`")
 	w.expect("documents again", w.attempts(w.push(pr, "close", "README.md", "Best.\n", "failure")), rounds+"222")
 	w.said(pr, "attempt 2 on `runner`")
-	w.expect("other code", w.attempts(w.push(pr, "close", sourceFile, "// speed 1.3\n", "success")), "111111")
+	w.expect("other code", w.attempts(w.push(pr, "close", sourceFile, "// speed 1.3\n", "success")), "11111111")
 	w.said(pr, "attempt 1 on `runner`")
 }
 
@@ -187,7 +193,7 @@ func TestCodeThatKeepsTheTime(t *testing.T) {
 	w.concluded(pr.HeadSHA(), "failure")
 	w.rebench(pr, "/rebench", "failure")
 	w.expect("a rebench", w.attempts(pr.HeadSHA()), "22222222")
-	w.expect("documents", w.attempts(w.push(pr, "clock", "README.md", "Better.\n", "failure")), "33333333")
+	w.expect("documents", w.attempts(w.push(pr, "clock", "README.md", "Better.\n", "failure")), "333333333")
 }
 
 // An extra is no attempt, and a policy that changes takes the
@@ -203,7 +209,7 @@ func TestAttemptsAcrossPolicies(t *testing.T) {
 		planned := w.running.bot.Counts().Planned
 		_, err := w.repo.Push("main", map[string]string{".github/kernelgate.yaml": text}, "Policy")
 		w.no(err)
-		w.until("the new rules", func() bool { return w.running.bot.Counts().Planned >= planned+2 })
+		w.poll("the new rules", func() bool { return w.running.bot.Counts().Planned >= planned+2 })
 		w.concluded(pr.HeadSHA(), "failure")
 	}
 	ask(policy + "# strict\n")

@@ -33,6 +33,7 @@ func TestForkWaitsForApproval(t *testing.T) {
 		t.Fatalf("the check became %s without approval", c.Conclusion)
 	}
 	w.reacted(pr, w.comment(pr, "walt", "/ok-to-test "+first[:10]), "confused")
+	w.settle()                                    // the reply stands before the next comment
 	w.said(pr, "comment `/ok-to-test "+first+"`") // to copy
 	if c, _ := w.repo.Check(first, "kernelgate"); c.Conclusion != "action_required" {
 		t.Fatalf("the check became %s by half an id", c.Conclusion)

@@ -1,6 +1,7 @@
 package keeper_test
 
 import (
+	stdcmp "cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -88,6 +89,9 @@ func (w *world) normal(text string) string {
 		if seen[sha] == "" {
 			seen[sha] = fmt.Sprintf("<commit %d>", len(seen)+1)
 		}
+	}
+	for i, sha := range w.known {
+		seen[sha] = stdcmp.Or(seen[sha], fmt.Sprintf("<known commit %d>", i+1))
 	}
 	for sha, name := range seen {
 		text = strings.ReplaceAll(text, sha, name)

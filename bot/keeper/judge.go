@@ -24,7 +24,7 @@ func (k *Keeper) known(ctx context.Context, s *change.State, p planner.Proposal,
 	if e := p.Evidence[kernel.Folder]; e != nil {
 		policy, err := p.ReadPolicy()
 		if err == nil {
-			kernel.Result, err = k.judge(ctx, p.PolicyFile, policy, e, kernel.Rules)
+			kernel.Result, err = k.judge(ctx, subjectOf(s, &p.Plan, kernel.Folder), policy, e, kernel.Rules)
 		}
 		return err
 	}
@@ -66,7 +66,7 @@ func (k *Keeper) known(ctx context.Context, s *change.State, p planner.Proposal,
 	if e.Fault != "" || gates.Next(policy, e).Gate != "" {
 		return nil // the other rule asks for more than was gathered
 	}
-	kernel.Result, err = k.judge(ctx, p.PolicyFile, policy, e, nil)
+	kernel.Result, err = k.judge(ctx, subjectOf(s, &p.Plan, kernel.Folder), policy, e, nil)
 	return err
 }
 
@@ -95,11 +95,15 @@ func (k *Keeper) merged(ctx context.Context, repo int64, kernel change.Kernel) (
 }
 
 // judge is the only place where the bot's verdicts come from.
-func (k *Keeper) judge(ctx context.Context, file string, policy *policies.Policy, e *gates.Evidence, rules []string) (*change.Result, error) {
-	v := change.Judge(policy, file, e, rules)
+func (k *Keeper) judge(ctx context.Context, of subject, policy *policies.Policy, e *gates.Evidence, rules []string) (*change.Result, error) {
+	if err := k.fillBest(ctx, of, policy, e); err != nil {
+		return nil, err
+	}
+	v := change.Judge(policy, of.policyFile, e, rules)
 	k.count(func(c *Counts) { c.Judged++ })
 	result := change.NewResult(v)
 	result.Attempt = lastAttempt(e)
+	result.Compare(v, e, of.against(policy, e))
 	var err error
 	if result.Evidence, err = k.keep(ctx, "evidence", e); err != nil {
 		return nil, err

@@ -83,17 +83,22 @@ type Keeper struct {
 	counts Counts
 	stale  map[change.ID]change.Facts // to be refreshed before anything else, with what a delivery said
 	unread map[change.ID]bool         // whose reviews are to be read
+	unsure map[change.ID]*doubt       // of which GitHub's answer and a delivery of the same second differ
+	pushed map[place]*push            // that git may not show yet
 	names  map[int64]string           // of the repositories that are watched, as they are called now
 	away   map[int64]string           // repositories that take no part at present; why nobody can reach one any more, "" where that may change
 	placed time.Time                  // when places in line were last looked at
 
-	progress    *lru.Cache[string, present.Progress] // by job
-	places      *lru.Cache[string, queue.Place]      // that people were told last, by job
-	heard       *lru.Cache[string, time.Time]        // when a head was first to be shown
-	shown       *lru.Cache[change.ID, time.Time]     // when something unfinished was last published
-	troubles    *lru.Cache[change.ID, int]           // failures to plan, in a row
-	redelivered *lru.Cache[string, int]              // how often, by delivery
-	outcomes    *lru.Cache[judged, string]           // of evidence that was judged again
+	putOffLogged time.Time // when the log was last told that some changes are shown later
+
+	redeliverer *redeliverer // the reconciliation's own
+
+	progress *lru.Cache[string, present.Progress] // by job
+	places   *lru.Cache[string, queue.Place]      // that people were told last, by job
+	heard    *lru.Cache[string, time.Time]        // when a head was first to be shown
+	shown    *lru.Cache[change.ID, time.Time]     // when something unfinished was last published
+	troubles *lru.Cache[change.ID, int]           // failures to plan, in a row
+	outcomes *lru.Cache[judged, string]           // of evidence that was judged again
 }
 
 // Counts is what the bot did since it started.
@@ -103,7 +108,8 @@ type Counts struct {
 	Planned, Judged  int64
 	Answered         int64
 	Published, Retry int64
-	Reconciled       time.Time // when everything was last looked at
+	Unseen           int64     // publications about what GitHub did not show yet
+	Reconciled       time.Time // when everything was last looked at, and GitHub answered
 }
 
 // Each piece of work has a deadline, the longest for those that fetch from git. The
@@ -143,15 +149,16 @@ func New(c Config) *Keeper {
 		c.Runners = func() []present.RunnerInfo { return nil }
 	}
 	k := &Keeper{
-		Config: c, names: map[int64]string{}, stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, away: map[int64]string{},
+		Config: c, names: map[int64]string{}, stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, unsure: map[change.ID]*doubt{}, pushed: map[place]*push{}, away: map[int64]string{},
 		progress: newLRU[string, present.Progress](remembered), places: newLRU[string, queue.Place](remembered), heard: newLRU[string, time.Time](remembered), shown: newLRU[change.ID, time.Time](remembered),
-		troubles: newLRU[change.ID, int](remembered), redelivered: newLRU[string, int](remembered),
+		troubles: newLRU[change.ID, int](remembered),
 		outcomes: newLRU[judged, string](remembered),
 	}
+	k.redeliverer = newRedeliverer(k)
 	k.states = newStates(c.Journal, c.Now, k.nameOf)
-	k.working = &workers[change.ID]{what: "work", do: k.work, leads: c.Journal.Leads, account: k.announce, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
-	k.showing = &workers[change.ID]{what: "show", do: k.show, leads: c.Journal.Leads, account: k.accountOf, within: showTime, slots: showSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
-	k.looking = &workers[place]{what: "look", do: k.look, leads: c.Journal.Leads, account: k.accountAt, within: lookTime, slots: lookSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.working = &workers[change.ID]{what: "work", do: k.work, leads: c.Journal.Leads, lane: k.announce, within: workTime, slots: workSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.showing = &workers[change.ID]{what: "show", do: k.show, leads: c.Journal.Leads, lane: k.laneOf, within: showTime, slots: showSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
+	k.looking = &workers[place]{what: "look", do: k.look, leads: c.Journal.Leads, lane: k.laneAt, within: lookTime, slots: lookSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	return k
 }
 
@@ -161,26 +168,31 @@ func (k *Keeper) wake(id change.ID) {
 	k.showing.wake(id)
 }
 
-// accountOf is whose limits count for a change.
-func (k *Keeper) accountOf(ctx context.Context, id change.ID) (string, error) {
+// laneOf is whose limits count for a change. A pull request from a fork is a stranger's until
+// somebody has approved its head.
+func (k *Keeper) laneOf(ctx context.Context, id change.ID) (lane, error) {
 	s, err := k.states.load(ctx, id)
 	if err != nil {
-		return "", err
+		return lane{}, err
 	}
-	return k.GitHub.Account(s.Facts.Repo), nil
+	return k.laneFor(s), nil
+}
+
+func (k *Keeper) laneFor(s *change.State) lane {
+	return lane{account: k.GitHub.Account(s.Facts.Repo), strangers: s.Held(), priority: k.priorityOf(s)}
 }
 
 // announce is whose limits count for work on a change. It is asked before there is a slot
 // for it: what the work will fetch, others may bring along.
-func (k *Keeper) announce(ctx context.Context, id change.ID) (string, error) {
+func (k *Keeper) announce(ctx context.Context, id change.ID) (lane, error) {
 	s, err := k.states.load(ctx, id)
 	if err != nil {
-		return "", err
+		return lane{}, err
 	}
 	if s.NeedsPlan() {
 		k.Planner.Soon(id, s.Facts)
 	}
-	return k.GitHub.Account(s.Facts.Repo), nil
+	return k.laneFor(s), nil
 }
 
 // Counts reads the counters.

@@ -83,6 +83,7 @@ func (k *Keeper) catchUp(ctx context.Context) error {
 func (k *Keeper) forgetAll() {
 	k.mu.Lock()
 	k.stale, k.unread, k.names, k.away = map[change.ID]change.Facts{}, map[change.ID]bool{}, map[int64]string{}, map[int64]string{}
+	k.unsure, k.pushed = map[change.ID]*doubt{}, map[place]*push{}
 	k.placed = time.Time{}
 	k.mu.Unlock()
 	k.progress.Purge()
@@ -90,7 +91,7 @@ func (k *Keeper) forgetAll() {
 	k.heard.Purge()
 	k.shown.Purge()
 	k.troubles.Purge()
-	k.redelivered.Purge()
+	k.redeliverer.forget()
 	k.states.forget()
 }
 

@@ -36,7 +36,7 @@ func (r rogue) call(method, path string, body []byte) (int, []byte) {
 func (r rogue) lease() (l protocol.LeaseAnswer) {
 	r.Helper()
 	r.until("a job", func() bool {
-		code, text := r.call("POST", "/runner/v1/lease", []byte(`{"runner":"runner","labels":["cpu"]}`))
+		code, text := r.call("POST", "/runner/v1/lease", []byte(`{"protocol":3,"runner":"runner","labels":["cpu"]}`))
 		return code == http.StatusOK && json.Unmarshal(text, &l) == nil
 	})
 	return l

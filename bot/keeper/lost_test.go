@@ -16,7 +16,7 @@ import (
 // one.
 func (w *world) asks() (l protocol.LeaseAnswer) {
 	w.Helper()
-	if w.tells("lease", protocol.LeaseRequest{Runner: "runner", Labels: []string{"cpu"}}, &l); l.Job != "" {
+	if w.tells("lease", protocol.LeaseRequest{Protocol: protocol.Version, Runner: "runner", Labels: []string{"cpu"}}, &l); l.Job != "" {
 		w.tells("jobs/"+l.Job+"/beat", protocol.Beat{Token: l.Token}, &protocol.BeatAnswer{})
 	}
 	return l

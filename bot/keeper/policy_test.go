@@ -87,6 +87,30 @@ func TestAuthorsDoNotApproveThemselves(t *testing.T) {
 	}
 }
 
+// Whoever pushed the head does not approve it either, by a command or as a code owner, although the pull request is
+// somebody else's.
+func TestPushersDoNotApproveTheirPush(t *testing.T) {
+	w := newWorld(t, worldOptions{retold: true})
+	_, err := w.repo.Push("main", map[string]string{"CODEOWNERS": "/.github/ @mara\n"}, "owners")
+	w.no(err)
+	pr := w.edit("easy", "README.md", "Kernels.\n", embedded.PROptions{Author: "walt"})
+	w.concluded(pr.HeadSHA(), "success")
+	push := func(who string) {
+		_, err := w.repo.PushCommit(embedded.Commit{Branch: "easy", Author: who, Files: map[string]string{".github/kernelgate.yaml": nothingAsked + "# " + who + "\n"}, Message: "Ask nothing"})
+		w.no(err)
+		w.concluded(pr.HeadSHA(), "action_required")
+	}
+	push("mara")
+	w.no(pr.Review("mara", "APPROVE", ""))
+	w.reacted(pr, w.comment(pr, "mara", "/approve-policy "+pr.HeadSHA()), "confused")
+	w.said(pr, "You pushed `"+pr.HeadSHA()+"`")
+	w.settle()
+	w.concluded(pr.HeadSHA(), "action_required")
+	push("walt")
+	w.reacted(pr, w.comment(pr, "mara", "/approve-policy "+pr.HeadSHA()), "rocket")
+	w.concluded(pr.HeadSHA(), "success")
+}
+
 // What only tightens passes by itself, and is told.
 func TestPolicyThatTightens(t *testing.T) {
 	w := newWorld(t, worldOptions{})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/answer"
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/bot/queue"
@@ -29,6 +30,9 @@ func (k *Keeper) publish(ctx context.Context, s *change.State, others []*change.
 		c.Published++
 		if failure != nil {
 			c.Retry++
+		}
+		if errors.Is(failure, publish.ErrUnseen) {
+			c.Unseen++
 		}
 	})
 	k.Trace.Tell(headOf(s), trace.Span{Name: "publish", From: from, To: k.Now(), Err: failure})
@@ -115,7 +119,20 @@ func (k *Keeper) publishProgress(ctx context.Context, s *change.State, others []
 		return err
 	}
 	p := publish.Publisher{GitHub: k.GitHub}
-	return p.Progress(ctx, view)
+	err = p.Progress(ctx, view)
+	if client.NotFound(err) {
+		return k.lostCheck(ctx, s, err)
+	}
+	return err
+}
+
+// lostCheck has everything about a change published again where GitHub does not know a check
+// that it had.
+func (k *Keeper) lostCheck(ctx context.Context, s *change.State, cause error) error {
+	k.Log.Warn("GitHub does not know a check that it had; everything about the change is published again", "change", s.ID.String(), "repo", s.Facts.Repo, "err", cause)
+	_, err := k.states.update(ctx, s.ID, func(*change.State) (change.Event, error) { return change.Doubted{}, nil })
+	k.showing.wake(s.ID)
+	return err
 }
 
 // answer decides on a command.

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/change/facts"
 	"github.com/kernelgate/kernelgate/bot/github/client"
-	"github.com/kernelgate/kernelgate/bot/planner"
-	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
 
 // A place is what a look is taken at: a repository or, of the rules alone, one of its
@@ -30,8 +29,8 @@ func (p place) String() string {
 	return p.name + "@" + p.branch
 }
 
-func (k *Keeper) accountAt(_ context.Context, p place) (string, error) {
-	return k.GitHub.Account(p.name), nil
+func (k *Keeper) laneAt(_ context.Context, p place) (lane, error) {
+	return lane{account: k.GitHub.Account(p.name)}, nil
 }
 
 // reconcileLoop looks at everything, now and every few minutes: what the bot
@@ -56,10 +55,10 @@ const (
 )
 
 func (k *Keeper) reconcile(ctx context.Context) {
-	// Deliveries that GitHub failed to bring are kept for three days.
-	const kept = 3 * 24 * time.Hour
+	var p pass
 	ids, err := k.Ledger.Unsettled(ctx)
 	if err != nil {
+		p.missed(err)
 		k.Log.Error("reading the ledger failed", "err", err)
 	}
 	for _, id := range ids {
@@ -67,17 +66,19 @@ func (k *Keeper) reconcile(ctx context.Context) {
 	}
 	var all sync.WaitGroup
 	if k.GitHub.UsesChecks() {
-		all.Go(func() { k.redeliver(ctx, k.Now().Add(-kept)) })
+		all.Go(func() { p.missed(k.redeliverer.pass(ctx)) })
 	}
 	atOnce := make(chan struct{}, listAtOnce)
-	for _, list := range k.lists(ctx) {
+	lists, err := k.lists(ctx)
+	p.missed(err)
+	for _, list := range lists {
 		all.Go(func() {
 			atOnce <- struct{}{}
 			defer func() { <-atOnce }()
-			ctx, cancel := context.WithTimeout(ctx, listTime)
+			listing, cancel := context.WithTimeout(ctx, listTime)
 			defer cancel()
-			repos, err := list(ctx)
-			if err != nil && ctx.Err() == nil {
+			repos, err := list(listing)
+			if p.listed(err); err != nil && ctx.Err() == nil {
 				k.Log.Warn("listing repositories failed; they are listed again soon", "err", err)
 			}
 			for _, r := range repos {
@@ -86,16 +87,42 @@ func (k *Keeper) reconcile(ctx context.Context) {
 		})
 	}
 	all.Wait()
-	k.count(func(c *Counts) { c.Reconciled = k.Now() })
+	if ctx.Err() == nil && p.complete(len(lists)) {
+		k.count(func(c *Counts) { c.Reconciled = k.Now() })
+	}
+}
+
+// A pass is one reconciliation: what was listed and what was missed.
+type pass struct {
+	lists, misses atomic.Int64
+}
+
+// missed notes a question that got no answer. A refusal is an answer: GitHub does not give
+// another one until people change something there.
+func (p *pass) missed(err error) {
+	if err != nil && !client.Final(err) {
+		p.misses.Add(1)
+	}
+}
+
+func (p *pass) listed(err error) {
+	if p.missed(err); err == nil {
+		p.lists.Add(1)
+	}
+}
+
+// complete tells whether everything was looked at. Where GitHub refuses every list, nothing was.
+func (p *pass) complete(lists int) bool {
+	return p.misses.Load() == 0 && (p.lists.Load() > 0 || lists == 0)
 }
 
 // lists is the questions that lead to all repositories to watch, one an installation. A
 // token cannot list what it was given for, so there they are named in the configuration.
-func (k *Keeper) lists(ctx context.Context) []func(context.Context) ([]client.Repository, error) {
+func (k *Keeper) lists(ctx context.Context) ([]func(context.Context) ([]client.Repository, error), error) {
 	var out []func(context.Context) ([]client.Repository, error)
-	ctx, cancel := context.WithTimeout(ctx, listTime)
+	listing, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	ids, err := k.GitHub.Installations(ctx)
+	ids, err := k.GitHub.Installations(listing)
 	if errors.Is(err, client.ErrNeedsApp) {
 		for _, name := range k.Repositories {
 			out = append(out, func(ctx context.Context) ([]client.Repository, error) {
@@ -107,7 +134,7 @@ func (k *Keeper) lists(ctx context.Context) []func(context.Context) ([]client.Re
 				return []client.Repository{r}, nil
 			})
 		}
-		return out
+		return out, nil
 	}
 	if err != nil && ctx.Err() == nil {
 		k.Log.Warn("listing the installations failed; they are listed again soon", "err", err)
@@ -115,7 +142,7 @@ func (k *Keeper) lists(ctx context.Context) []func(context.Context) ([]client.Re
 	for _, id := range ids {
 		out = append(out, func(ctx context.Context) ([]client.Repository, error) { return k.GitHub.Repositories(ctx, id) })
 	}
-	return out
+	return out, err
 }
 
 // found has a repository looked through, unless it takes no part.
@@ -184,7 +211,16 @@ func (k *Keeper) lookAtRules(ctx context.Context, p place) error {
 	if err != nil {
 		return err
 	}
-	return k.rulesOf(ctx, p.name, p.branch, pulls)
+	tip, asked, err := k.rulesOf(ctx, p.name, p.branch, pulls)
+	if err != nil {
+		return err
+	}
+	if !asked { // no pull request goes to it
+		k.forgetPush(p)
+	} else if due, old := k.fetched(p, tip); old {
+		return later(due)
+	}
+	return nil
 }
 
 func (k *Keeper) lookAtPulls(ctx context.Context, p place) error {
@@ -209,13 +245,13 @@ func (k *Keeper) lookAtPulls(ctx context.Context, p place) error {
 	bases := map[string]bool{}
 	for _, pull := range known {
 		if !open[pull.ID.Number] {
-			if _, err := k.refresh(ctx, pull.ID, p.name); err != nil {
+			if _, err := k.refresh(ctx, pull.ID, p.name); err != nil && !client.NotFound(err) {
 				return err
 			}
 			k.wake(pull.ID)
 		} else if pull.Base != "" && !bases[pull.Base] {
 			bases[pull.Base] = true
-			if err := k.rulesOf(ctx, p.name, pull.Base, known); err != nil {
+			if _, _, err := k.rulesOf(ctx, p.name, pull.Base, known); err != nil {
 				return err
 			}
 		}
@@ -236,7 +272,17 @@ func (k *Keeper) notePulls(ctx context.Context, p place, pulls []client.Pull) er
 		all.Go(func() {
 			defer func() { <-atOnce }()
 			id := change.ID{Kind: change.Pull, Repo: p.repo, Number: pull.Number}
-			s, news, err := k.noteFacts(ctx, id, facts.OfPull(p.name, "", pull))
+			f := facts.OfPull(p.name, "", pull)
+			known, err := k.states.load(ctx, id)
+			if err == nil && known.Seq > 0 && f.Updated.Equal(known.Facts.Updated) && differ(f, known.Facts) {
+				k.markStale(id, known.Facts) // the list may be older
+				k.wake(id)
+				return
+			}
+			if errs[i] = err; err != nil {
+				return
+			}
+			s, news, err := k.noteFacts(ctx, id, f)
 			if errs[i] = err; err != nil {
 				return
 			}
@@ -249,68 +295,4 @@ func (k *Keeper) notePulls(ctx context.Context, p place, pulls []client.Pull) er
 	}
 	all.Wait()
 	return cmp.Or(errs...)
-}
-
-// maxRedeliveries is how often one delivery is asked for: what the bot's own
-// address refuses each time will not come in for being asked again.
-const maxRedeliveries = 3
-
-// redeliver asks GitHub for what it could not deliver; it never does so by
-// itself.
-func (k *Keeper) redeliver(ctx context.Context, since time.Time) {
-	ctx, cancel := context.WithTimeout(ctx, listTime)
-	defer cancel()
-	failed, err := k.GitHub.FailedDeliveries(ctx, since)
-	if err != nil && ctx.Err() == nil {
-		k.Log.Warn("listing failed deliveries failed", "err", err)
-	}
-	for _, d := range failed {
-		asked, _ := k.redelivered.Get(d.GUID)
-		if asked == maxRedeliveries {
-			continue
-		}
-		k.redelivered.Add(d.GUID, asked+1)
-		if err := k.GitHub.Redeliver(ctx, d.ID); err != nil && ctx.Err() == nil {
-			k.Log.Warn("asking for a redelivery failed", "delivery", d.GUID, "err", err)
-		}
-	}
-}
-
-// rulesOf has the open pull requests to a branch planned again where what it asks of
-// kernels is not what they were planned with: a verdict that stands is one by the
-// rules that stand. What was measured is not measured again for that, unless the new
-// rules ask for more.
-func (k *Keeper) rulesOf(ctx context.Context, repo, branch string, pulls []ledger.PullRow) (err error) {
-	rules := ""
-	for _, p := range pulls {
-		if p.Base != branch {
-			continue
-		}
-		if rules == "" {
-			rules, err = k.Planner.Rules(ctx, repo, branch)
-			if errors.Is(err, planner.ErrMoved) {
-				return nil // GitHub tells where the pull requests go now
-			}
-			if err != nil {
-				return err
-			}
-		}
-		news := false
-		_, err := k.states.update(ctx, p.ID, func(now *change.State) (change.Event, error) {
-			// One that has no plan yet gets it by the rules that stand then.
-			f, planned := now.Facts, now.Plan
-			if news = planned != nil && planned.Rules != rules && f.Open && f.Base == branch && f.Rules != rules; !news {
-				return nil, nil
-			}
-			f.Rules = rules
-			return change.Seen{Facts: f}, nil
-		})
-		if err != nil {
-			return err
-		}
-		if news {
-			k.wake(p.ID)
-		}
-	}
-	return nil
 }

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/change/facts"
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/publish"
 )
 
 // Deliveries come late and out of order, and a second has room for several. So GitHub is
@@ -36,7 +38,10 @@ func (k *Keeper) freshen(ctx context.Context, s *change.State) error {
 	told := k.stale[s.ID]
 	delete(k.stale, s.ID) // first: a delivery that comes now asks again
 	k.mu.Unlock()
-	_, err := k.refresh(ctx, s.ID, s.Facts.Repo)
+	after, err := k.refresh(ctx, s.ID, s.Facts.Repo)
+	if err == nil {
+		k.compare(s.ID, told, after.Facts)
+	}
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -56,6 +61,9 @@ func (k *Keeper) introduce(ctx context.Context, s *change.State) error {
 	_, err := k.refresh(ctx, s.ID, s.Facts.Repo)
 	if !client.NotFound(err) {
 		return err
+	}
+	if k.Now().Sub(s.First) < lagTime {
+		return fmt.Errorf("%w: %w", publish.ErrUnseen, err)
 	}
 	_, err = k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
 		return change.Seen{Facts: change.Facts{Repo: now.Facts.Repo}}, nil
@@ -84,7 +92,8 @@ func (k *Keeper) noteFacts(ctx context.Context, id change.ID, f change.Facts) (*
 	news := false
 	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		f.DefaultBranch = cmp.Or(f.DefaultBranch, now.Facts.DefaultBranch)
-		f.Rules = now.Facts.Rules // GitHub does not tell them
+		f.Rules = now.Facts.Rules                                                               // GitHub does not tell them
+		f.BaseGone = now.Facts.BaseGone && now.Facts.Base == f.Base && now.Facts.Open && f.Open // nor that
 		older := f.Updated.Before(now.Facts.Updated)
 		unheard := now.Seq == 0 && !f.Open // closed before anybody told us of it
 		if news = !older && !unheard && (now.Seq == 0 || !f.Same(now.Facts)); !news {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
@@ -185,8 +186,15 @@ func TestLockedConversation(t *testing.T) {
 	w.concluded(pr.HeadSHA(), "success")
 }
 
-// deliver sends the bot a signed webhook, and waits until it was handled.
+// deliver sends the bot a signed webhook, and waits until all that follows is done.
 func (w *world) deliver(event, id string, payload any) {
+	w.Helper()
+	w.post(event, id, payload)
+	w.settle()
+}
+
+// post sends the bot a signed webhook.
+func (w *world) post(event, id string, payload any) {
 	w.Helper()
 	body, err := json.Marshal(payload)
 	w.no(err)
@@ -202,7 +210,26 @@ func (w *world) deliver(event, id string, payload any) {
 	if answer.StatusCode != http.StatusAccepted {
 		w.Fatalf("the delivery was answered with %d", answer.StatusCode)
 	}
+}
+
+// Bots tell each other of doubts through the journal. Nobody can do so from outside, whatever event a webhook claims to be.
+func TestInternalEventsFromOutside(t *testing.T) {
+	w := newWorld(t, worldOptions{retold: true})
+	pr := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
+	w.concluded(pr.HeadSHA(), "success")
 	w.settle()
+	id := change.ID{Kind: change.Pull, Repo: w.repo.ID(), Number: pr.Number()}
+	before, err := w.running.journal.Last(w.ctx, id.String())
+	w.no(err)
+	w.deliver("kernelgate_doubt", "00000000-0000-0000-0000-000000000001", []string{id.String()})
+	err = w.running.bot.Store(w.ctx, webhook.Delivery{ID: "2", Event: "kernelgate_doubt", Body: []byte(`["` + id.String() + `"]`)})
+	if err == nil || !strings.Contains(err.Error(), `there is no event "kernelgate_doubt"`) {
+		t.Errorf("storing it: %v", err)
+	}
+	w.settle()
+	if after, err := w.running.journal.Last(w.ctx, id.String()); err != nil || after.Seq != before.Seq {
+		t.Errorf("a webhook made the bot note %s: %v", after.Kind, err)
+	}
 }
 
 // Whoever asks another App to check again asks nothing of this one, with an App and with

@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
@@ -125,10 +126,21 @@ func (k *Keeper) finish(ctx context.Context, job string, token uint64, by string
 		if result.Outcome == gates.Error && result.Reason == gates.ReasonRunner {
 			fault = result.Line
 		}
-		k.Judged(ctx, by, s.Facts.Repo+" "+run.Kernel, fault)
+		k.charge(ctx, by, s, run, fault)
 	}
 	k.wake(s.ID)
 	return err
+}
+
+// charge reports a verdict to whoever watches over the runners. A fault is not the runner's where the
+// job's bundle has expired: no runner could have fetched it.
+func (k *Keeper) charge(ctx context.Context, runner string, s *change.State, run change.Run, fault string) {
+	if fault != "" {
+		if _, err := k.asked(ctx, run); errors.Is(err, errExpired) {
+			return
+		}
+	}
+	k.Judged(ctx, runner, s.Facts.Repo+" "+run.Kernel, fault)
 }
 
 // gather is where a verdict's evidence comes from.
@@ -153,24 +165,38 @@ func (k *Keeper) verdictOn(ctx context.Context, s *change.State, run change.Run,
 	if run.Extra != nil {
 		narrow(policy, *run.Extra, e)
 	}
-	return k.judge(ctx, s.Plan.PolicyFile, policy, e, run.Rules)
+	of := subjectOf(s, s.Plan, run.Folder)
+	of.extra = run.Extra != nil
+	return k.judge(ctx, of, policy, e, run.Rules)
 }
+
+// errExpired says that a job has waited so long for its result that its bundle is not kept any more.
+var errExpired = errors.New("the job waited so long that its bundle has expired, which is not the runner's fault (comment /rebench to pack it again)")
 
 // answers refuses evidence that is not what the job's bundle asked for.
 func (k *Keeper) answers(ctx context.Context, run change.Run, earlier int, e *gates.Evidence) error {
-	r, _, err := k.Journal.Bundles.Get(ctx, run.Bundle)
-	if errors.Is(err, journal.ErrNotFound) {
-		return errors.New("the job's bundle is not kept any more, so its answer cannot be held against it (comment /rebench to make it anew)")
-	}
+	job, err := k.asked(ctx, run)
 	if err != nil {
-		return unavailable{err}
+		return err
+	}
+	return testimony.Check(job, earlier, e)
+}
+
+// asked is the job as its bundle describes it.
+func (k *Keeper) asked(ctx context.Context, run change.Run) (runners.Job, error) {
+	r, _, err := k.Journal.Bundles.Get(ctx, run.Bundle)
+	if errors.Is(err, journal.ErrNotFound) && k.Now().Sub(run.Asked) >= journal.KeepBundles {
+		return runners.Job{}, errExpired
+	}
+	if err != nil { // one that is missing too early is the journal's trouble, and asked for again
+		return runners.Job{}, unavailable{err}
 	}
 	defer r.Close()
 	job, err := bundle.Peek(r)
 	if err != nil {
-		return unavailable{err}
+		return runners.Job{}, unavailable{err}
 	}
-	return testimony.Check(job, earlier, e)
+	return job, nil
 }
 
 // narrow makes the policy ask what an extra was asked for.

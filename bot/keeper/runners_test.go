@@ -19,6 +19,7 @@ import (
 	measuring "github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/scripted"
+	"github.com/kernelgate/kernelgate/runners/subprocess"
 )
 
 // runnerEnv makes the test binary a runner that works until it is killed.
@@ -105,10 +106,9 @@ func (b *bots) hire(h *hand) {
 	b.no(err)
 	h.cmd = exec.Command(os.Args[0])
 	h.cmd.Env, h.cmd.Stderr = append(os.Environ(), runnerEnv+"="+string(text)), h.log
-	h.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	words, err := h.cmd.StdoutPipe()
 	b.no(err)
-	b.no(h.cmd.Start())
+	b.no(subprocess.Start(h.cmd, syscall.SIGKILL))
 	h.is(func() { h.live = true })
 	cmd := h.cmd
 	go func() {

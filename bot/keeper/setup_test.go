@@ -42,6 +42,7 @@ type setup struct {
 	Absent            bool          // there is no runner
 	Forgetful         bool          // the runner asks nobody what was measured before, and has nothing counted
 	Patient           bool          // GitHub's own limits are kept to, in real time
+	Writes            int           // an hour, where Patient; GitHub's own limit unless given
 	Watchful          bool          // what the bot was not told of it finds in seconds
 	Everywhere        bool          // every repository is watched, not olga/kernels alone
 	NATS              string        // servers that the journal is on, with commas between them; embedded unless given
@@ -88,7 +89,7 @@ func (s setup) client(j *journal.Journal) (*client.GitHub, error) {
 		opt.Transport = refusing{s.refuse}
 	}
 	if s.Patient {
-		opt.ContentPerMinute, opt.ContentPerHour, opt.Sleep = 0, 0, nil
+		opt.ContentPerMinute, opt.ContentPerHour, opt.Sleep = 0, s.Writes, nil
 	}
 	if s.PAT != "" {
 		return client.NewToken(s.PAT, opt)
@@ -185,7 +186,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	b := keeper.New(keeper.Config{
 		Journal: j, Ledger: l, GitHub: client, Reconcile: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Judged: s.judged, Log: log,
 		Repositories: watched, Now: s.now, Sweeps: s.sweeps, SweepLook: 20 * time.Millisecond,
-		Planner: &planner.Planner{Mirrors: mirrors, Bundles: j.Bundles, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
+		Planner: &planner.Planner{Mirrors: mirrors, Bundles: j.Bundles, History: l, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
 		Runners: connected,
 	})
 	runners.Results = b

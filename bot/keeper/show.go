@@ -9,13 +9,14 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
 // show brings GitHub in step with what is known of a change. What somebody waits for is
-// published at once. What is still under way can be left out where writes are few, and
-// is told no more often than its progress would be.
+// published at once; what nobody has measured, when there is room. What is still under way
+// can be left out where writes are few, and is told no more often than its progress would be.
 func (k *Keeper) show(ctx context.Context, id change.ID) error {
 	for {
 		s, err := k.states.load(ctx, id)
@@ -37,21 +38,28 @@ func (k *Keeper) show(ctx context.Context, id change.ID) error {
 		if s.NeedsPlan() && !k.unseen(s) {
 			return nil
 		}
-		if due := k.heardOf(s).Add(k.ProgressEvery); s.NeedsPlan() && k.Now().Before(due) {
+		p := k.priorityOf(s)
+		if due := k.heardOf(s).Add(k.planPatience(p)); s.NeedsPlan() && k.Now().Before(due) {
 			return later(due) // most plans are there before that, and say more
 		}
-		urgent := s.Dirty && concluded(s)
+		ends := s.Dirty && concluded(s)
 		if !s.Dirty && !k.hasProgress(s) {
 			return nil
 		}
-		if !urgent {
-			if err := k.maySpare(ctx, s); err != nil {
-				return err
-			}
+		as := client.WithPriority(ctx, p)
+		if ends {
+			err = k.hasRoom(as, s)
+		} else {
+			err = k.maySpare(ctx, s)
 		}
-		err = k.publishAs(ctx, s, others, urgent)
+		if err == nil {
+			err = k.publishAs(as, s, others, ends)
+		}
 		if errors.Is(err, client.ErrAway) {
 			k.goneAway(id.Repo, s.Facts.Repo, err)
+			return nil
+		}
+		if errors.Is(err, publish.ErrUnseen) && k.isDeleted(ctx, s) {
 			return nil
 		}
 		if err != nil || !s.Dirty {
@@ -60,8 +68,21 @@ func (k *Keeper) show(ctx context.Context, id change.ID) error {
 	}
 }
 
-func (k *Keeper) publishAs(ctx context.Context, s *change.State, others []*change.State, urgent bool) error {
-	if !urgent {
+// isDeleted asks GitHub whether it does not show a change because the repository is gone, and
+// leaves the repository alone if so.
+func (k *Keeper) isDeleted(ctx context.Context, s *change.State) bool {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	_, err := k.GitHub.Repository(ctx, s.Facts.Repo)
+	if !client.NotFound(err) {
+		return false
+	}
+	k.goneAway(s.ID.Repo, s.Facts.Repo, err)
+	return true
+}
+
+func (k *Keeper) publishAs(ctx context.Context, s *change.State, others []*change.State, ends bool) error {
+	if !ends {
 		k.shown.Add(s.ID, k.Now())
 	}
 	if s.Dirty {
@@ -78,7 +99,19 @@ func (k *Keeper) maySpare(ctx context.Context, s *change.State) error {
 	if due := last.Add(k.ProgressEvery); told && !k.unseen(s) && k.Now().Before(due) {
 		return later(due)
 	}
-	return k.GitHub.Spared(ctx, s.Facts.Repo)
+	return k.GitHub.Spared(client.Spare(ctx), s.Facts.Repo)
+}
+
+// backlogPlanTime is how long the plans of old pull requests may take before their checks say
+// that they are still to be read: on the first day that would be a second write for each.
+const backlogPlanTime = 10 * time.Minute
+
+// planPatience is how long a plan is waited for before something is shown without it.
+func (k *Keeper) planPatience(p client.Priority) time.Duration {
+	if p == client.Backlog {
+		return max(k.ProgressEvery, backlogPlanTime)
+	}
+	return k.ProgressEvery
 }
 
 // heardOf is when the head was first to be shown.
@@ -101,9 +134,7 @@ func concluded(s *change.State) bool {
 	if s.NeedsPlan() {
 		return false
 	}
-	ended := func(r change.Run) bool { return !r.Unfinished() }
-	unread := func(c change.Command) bool { return c.Answered && c.Comment != 0 && c.Replied == 0 }
-	return len(s.Wanted()) == 0 || slices.ContainsFunc(s.Runs, ended) || slices.ContainsFunc(s.Extra, ended) || slices.ContainsFunc(s.Commands, unread)
+	return len(s.Wanted()) == 0 || slices.ContainsFunc(s.Runs, ended) || slices.ContainsFunc(s.Extra, ended) || slices.ContainsFunc(s.Commands, unreplied)
 }
 
 // Progress is told by a runner through package fleet. It is shown, and not

@@ -141,7 +141,8 @@ func (s *states) update(ctx context.Context, id change.ID, decide func(*change.S
 		if event == nil {
 			return s.copy(e.state), nil
 		}
-		seq, err := s.journal.Append(ctx, id.String(), e.state.Seq, change.KindOf(event), event)
+		at := s.now().UTC().Round(0)
+		seq, err := s.journal.AppendAt(ctx, at, id.String(), e.state.Seq, change.KindOf(event), event)
 		if errors.Is(err, journal.ErrConflict) {
 			e.state = nil
 			continue
@@ -150,7 +151,7 @@ func (s *states) update(ctx context.Context, id change.ID, decide func(*change.S
 			e.state = nil // it may have been written
 			return nil, fmt.Errorf("writing %s: %w", id, err)
 		}
-		e.state.Apply(seq, s.now().UTC(), event)
+		e.state.Apply(seq, at, event)
 		s.noteHead(id, event)
 		return s.copy(e.state), nil
 	}

@@ -39,6 +39,12 @@ func (k *Keeper) work(ctx context.Context, id change.ID) error {
 		if s.Dirty {
 			k.showing.remind(id)
 		}
+		if due, doubtful := k.lookAgain(id); doubtful {
+			if k.isStale(id) {
+				continue
+			}
+			return later(due)
+		}
 		return nil
 	}
 }
@@ -122,8 +128,15 @@ func (k *Keeper) plan(ctx context.Context, s *change.State) error {
 	if errors.Is(err, planner.ErrMoved) {
 		return k.moved(ctx, s, err)
 	}
+	if errors.Is(err, planner.ErrBaseGone) && s.ID.Kind == change.Pull {
+		return k.withoutBase(ctx, s, err)
+	}
 	if err != nil {
 		return errors.Join(err, k.troubled(ctx, s))
+	}
+	if n, _ := k.troubles.Get(s.ID); s.ID.Kind == change.Pull && proposal.Base == s.Facts.Head && n < lagFailures {
+		k.troubles.Add(s.ID, n+1)
+		return k.moved(ctx, s, errContained)
 	}
 	k.troubles.Remove(s.ID)
 	for i := range proposal.Kernels {
@@ -147,6 +160,10 @@ func (k *Keeper) plan(ctx context.Context, s *change.State) error {
 	return err
 }
 
+// errContained is about a pull request that GitHub will call merged in a moment. To compare it
+// with itself would put another verdict in place of the one that it was merged with.
+var errContained = errors.New("the base branch has all commits of the pull request already, and GitHub does not say that it is merged")
+
 // moved asks GitHub for the head once more. Where that is still the one which
 // cannot be fetched, GitHub's own parts disagree, and time will tell.
 func (k *Keeper) moved(ctx context.Context, s *change.State, cause error) error {
@@ -154,10 +171,13 @@ func (k *Keeper) moved(ctx context.Context, s *change.State, cause error) error 
 		return cause
 	}
 	after, err := k.refresh(ctx, s.ID, s.Facts.Repo)
+	if client.NotFound(err) {
+		return cause
+	}
 	if err != nil {
 		return err
 	}
-	if after.Facts.Head == s.Facts.Head {
+	if after.Facts.Head == s.Facts.Head && after.Facts.Open {
 		return cause
 	}
 	return nil
@@ -184,6 +204,9 @@ func (k *Keeper) troubled(ctx context.Context, s *change.State) error {
 			// The reason may name folders and hosts that are nobody's business here.
 			Summary: fmt.Sprintf("The bot tries again by itself. If this stays so, its operator finds the reason in its log, under `%s`.\n", s.ID),
 		})
+		if client.NotFound(err) {
+			return k.lostCheck(ctx, s, err)
+		}
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/publish"
 )
 
 // workers do one kind of work on many things: several at once, each thing by one
@@ -16,22 +18,24 @@ import (
 // after a pause that grows.
 //
 // Each account has slots of its own, and each piece of work a deadline: whoever waits,
-// for GitHub's limit or for a slow answer, holds up nobody else's.
+// for GitHub's limit or for a slow answer, holds up nobody else's. Strangers share a few
+// slots apart from the others: however much they send, the others' work does not wait. So
+// does what is less urgent, however much of it there is.
 type workers[K comparable] struct {
 	what    string // for the log
 	do      func(context.Context, K) error
-	account func(context.Context, K) (string, error) // asks nobody outside
-	leads   func() bool                              // whether this bot still does such work
-	within  time.Duration                            // of one piece of work
-	slots   int                                      // of one account
-	backoff time.Duration                            // the first pause
+	lane    func(context.Context, K) (lane, error) // asks nobody outside
+	leads   func() bool                            // whether this bot still does such work
+	within  time.Duration                          // of one piece of work
+	slots   int                                    // of one account
+	backoff time.Duration                          // the first pause
 	log     *slog.Logger
 	now     func() time.Time
 
 	mu     sync.Mutex
 	ctx    context.Context // nil until start
 	tasks  map[K]*task
-	shares map[string]*share // by account
+	shares map[lane]*share
 	all    sync.WaitGroup
 }
 
@@ -43,7 +47,15 @@ type task struct {
 	pause    *time.Timer
 }
 
-// A share is an account's slots; it is there while somebody holds or wants one.
+// A lane is whose slots a piece of work takes: an account's, or those that it has for strangers
+// or for what is less urgent.
+type lane struct {
+	account   string
+	strangers bool
+	priority  client.Priority
+}
+
+// A share is the slots of a lane; it is there while somebody holds or wants one.
 type share struct {
 	slots chan struct{}
 	users int
@@ -118,7 +130,7 @@ func (w *workers[K]) remind(key K) {
 // begin is called with the lock held.
 func (w *workers[K]) begin(key K) {
 	if w.tasks == nil {
-		w.tasks, w.shares = map[K]*task{}, map[string]*share{}
+		w.tasks, w.shares = map[K]*task{}, map[lane]*share{}
 	}
 	t := &task{}
 	w.tasks[key] = t
@@ -159,17 +171,27 @@ func (w *workers[K]) run(key K, t *task) {
 	}
 }
 
-// once works on a thing in a slot of its account.
+// strangerSlots is how many pieces of work for strangers an account does at once.
+const strangerSlots = 2
+
+// once works on a thing in a slot of its lane.
 func (w *workers[K]) once(key K) error {
-	name, err := w.accountOf(key)
+	in, err := w.laneOf(key)
 	if err != nil {
 		return err
 	}
+	slots := w.slots
+	if in.priority != client.Urgent {
+		slots = max(1, slots/4)
+	}
+	if in.strangers {
+		slots = min(slots, strangerSlots)
+	}
 	w.mu.Lock()
-	a := w.shares[name]
+	a := w.shares[in]
 	if a == nil {
-		a = &share{slots: make(chan struct{}, w.slots)}
-		w.shares[name] = a
+		a = &share{slots: make(chan struct{}, slots)}
+		w.shares[in] = a
 	}
 	a.users++
 	w.mu.Unlock()
@@ -177,7 +199,7 @@ func (w *workers[K]) once(key K) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if a.users--; a.users == 0 {
-			delete(w.shares, name)
+			delete(w.shares, in)
 		}
 	}()
 	select {
@@ -191,15 +213,16 @@ func (w *workers[K]) once(key K) error {
 	return w.do(ctx, key)
 }
 
-func (w *workers[K]) accountOf(key K) (string, error) {
+func (w *workers[K]) laneOf(key K) (lane, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, noteTime)
 	defer cancel()
-	return w.account(ctx, key)
+	return w.lane(ctx, key)
 }
 
 const (
 	longestPause = 2 * time.Minute
-	limitPause   = time.Hour // at most, for GitHub's limit or what GitHub refuses
+	lagFailures  = 12        // in a row, which take ten minutes: GitHub's replicas have caught up long before
+	limitPause   = time.Hour // at most, for GitHub's limit, what GitHub refuses, and changes that take too long to read
 )
 
 // rest is called with the lock held.
@@ -219,9 +242,14 @@ func (w *workers[K]) rest(key K, t *task, err error) {
 	case refusal != nil && !refusal.RetryAt.IsZero():
 		pause = min(max(pause, refusal.RetryAt.Sub(w.now())), limitPause)
 		w.log.Info("GitHub asks for patience", "work", w.what, "on", key, "again_in", pause.String(), "err", err)
+	case (errors.Is(err, publish.ErrUnseen) || client.NotFound(err)) && t.failures < lagFailures:
+		t.failures++
+		w.log.Warn("GitHub does not show a commit or a pull request yet; it is asked again", "work", w.what, "on", key, "failures", t.failures, "again_in", pause.String(), "err", err)
 	default:
 		t.failures++
-		if client.Final(err) { // it may be different once people have changed something there
+		// What GitHub refuses may be different once people have changed something there, and
+		// a slow disk needs no more work.
+		if client.Final(err) || errors.Is(err, planner.ErrSlow) {
 			pause = min(w.backoff<<min(t.failures+5, 20), limitPause)
 		}
 		w.log.Warn("work failed and is done again", "work", w.what, "on", key, "failures", t.failures, "again_in", pause.String(), "err", err)

@@ -12,7 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/queue"
 )
@@ -32,7 +34,10 @@ func in(t *testing.T, do func(context.Context, string, int) error, test func(*cr
 		c := &crew{did: map[string][]time.Duration{}, from: time.Now()}
 		c.workers = &workers[string]{
 			what: "test", within: time.Minute, slots: 2, backoff: time.Second, log: slog.New(slog.DiscardHandler), now: time.Now, leads: func() bool { return true },
-			account: func(_ context.Context, key string) (string, error) { return strings.Split(key, "/")[0], nil },
+			lane: func(_ context.Context, key string) (lane, error) {
+				name, _, _ := strings.Cut(key, "/")
+				return lane{account: name, strangers: strings.Contains(key, "fork")}, nil
+			},
 			do: func(ctx context.Context, key string) error {
 				c.mu.Lock()
 				c.did[key] = append(c.did[key], time.Since(c.from))
@@ -80,6 +85,48 @@ func TestAccountsDoNotWaitForEachOther(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Strangers hold up each other, and nobody else of the account.
+func TestStrangersHoldUpNobodyElse(t *testing.T) {
+	in(t, func(ctx context.Context, key string, _ int) error {
+		if strings.Contains(key, "fork") {
+			<-ctx.Done()
+		}
+		return ctx.Err()
+	}, func(c *crew) {
+		for i := range 50 {
+			c.wake(fmt.Sprint("a/fork", i))
+		}
+		synctest.Wait()
+		c.mu.Lock()
+		begun := len(c.did)
+		c.mu.Unlock()
+		if begun != strangerSlots {
+			t.Errorf("%d pull requests of strangers were worked on at once, want %d", begun, strangerSlots)
+		}
+		for i := range 10 {
+			c.wake(fmt.Sprint("a/own", i))
+			if got := c.at(fmt.Sprint("a/own", i)); got != "[0s]" {
+				t.Errorf("the account's own work %d was done at %s", i, got)
+			}
+		}
+	})
+}
+
+// A pull request from a fork is a stranger's until somebody has approved its head.
+func TestLanes(t *testing.T) {
+	token, err := client.NewToken("x", client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &Keeper{Config: Config{GitHub: token, Now: time.Now}}
+	own := &change.State{Facts: change.Facts{Head: "b"}}
+	fork := &change.State{Facts: change.Facts{Head: "b", Fork: true}, Approved: []string{"a"}}
+	approved := &change.State{Facts: change.Facts{Head: "a", Fork: true}, Approved: []string{"a"}}
+	if is, f, ok := k.laneFor(own), k.laneFor(fork), k.laneFor(approved); is.strangers || !f.strangers || ok != is {
+		t.Errorf("the lanes are %v, %v for a fork and %v for an approved one", is, f, ok)
+	}
 }
 
 func TestPauses(t *testing.T) {
@@ -168,15 +215,15 @@ func TestMemoryIsBounded(t *testing.T) {
 	k := New(Config{})
 	for i := range 3 * remembered {
 		k.progress.Add(fmt.Sprint(i), present.Progress{})
-		k.redelivered.Add(fmt.Sprint(i), 1)
+		k.redeliverer.asked.Add(fmt.Sprint(i), ask{})
 	}
-	if k.progress.Len() > remembered || k.redelivered.Len() > remembered {
-		t.Errorf("%d and %d are remembered", k.progress.Len(), k.redelivered.Len())
+	if k.progress.Len() > remembered || k.redeliverer.asked.Len() > remembered {
+		t.Errorf("%d and %d are remembered", k.progress.Len(), k.redeliverer.asked.Len())
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w := &workers[int]{within: time.Minute, slots: 1, backoff: time.Second, log: slog.New(slog.DiscardHandler), now: time.Now, leads: func() bool { return true },
-			account: func(_ context.Context, key int) (string, error) { return fmt.Sprint(key), nil },
-			do:      func(context.Context, int) error { return nil }}
+			lane: func(_ context.Context, key int) (lane, error) { return lane{account: fmt.Sprint(key)}, nil },
+			do:   func(context.Context, int) error { return nil }}
 		w.start(t.Context())
 		for i := range 1000 {
 			w.wake(i)
@@ -207,8 +254,8 @@ func TestWorkThatLosesTheLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leads, release := true, make(chan struct{})
 		w := &workers[string]{within: time.Minute, slots: 9, backoff: time.Hour, log: slog.New(slog.DiscardHandler), now: time.Now,
-			leads:   func() bool { return leads },
-			account: func(context.Context, string) (string, error) { return "", nil },
+			leads: func() bool { return leads },
+			lane:  func(context.Context, string) (lane, error) { return lane{}, nil },
 			do: func(_ context.Context, key string) error {
 				switch key {
 				case "done":
@@ -247,5 +294,16 @@ func TestWorkThatLosesTheLead(t *testing.T) {
 		}
 		cancel()
 		w.end()
+	})
+}
+
+// A change that takes too long to read is read again after pauses that grow to an hour.
+func TestSlowReadingRests(t *testing.T) {
+	in(t, func(context.Context, string, int) error { return fmt.Errorf("planning: %w", planner.ErrSlow) }, func(c *crew) {
+		c.wake("a/1")
+		time.Sleep(8 * time.Hour)
+		if got, want := c.at("a/1"), "[0s 1m4s 3m12s 7m28s 16m0s 33m4s 1h7m12s 2h7m12s 3h7m12s 4h7m12s 5h7m12s 6h7m12s 7h7m12s]"; got != want {
+			t.Errorf("it was read at %s, want %s", got, want)
+		}
 	})
 }

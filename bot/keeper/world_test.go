@@ -81,7 +81,8 @@ type world struct {
 	hold    chan struct{}
 	running *server
 	opt     worldOptions
-	groups  int // of merge queues, that were delivered
+	groups  int      // of merge queues, that were delivered
+	known   []string // commits that golden files may name by short ids alone
 }
 
 type worldOptions struct {
@@ -99,6 +100,7 @@ type worldOptions struct {
 	others   map[string]fleet.Credential // as in setup
 	forgets  bool                        // the runner is of a version that has no attempt counted
 	patient  bool                        // the bot keeps to GitHub's own limits, in real time
+	writes   int                         // as in setup
 	watchful bool                        // as in setup
 	refuse   func(*http.Request) *http.Response
 	now      func() time.Time                                                                             // everybody's clock
@@ -106,11 +108,28 @@ type worldOptions struct {
 	measure  func(context.Context, measuring.Job, string, measuring.Progress) (measuring.Measured, error) // as in setup
 	retold   bool                                                                                         // no statement of the keeper is reached that no other story reaches
 	apart    bool                                                                                         // no bot is started with the world
+	lag      bool                                                                                         // GitHub's replicas are behind; see everywhere
+	retarget bool                                                                                         // as in embedded.Options
 	two      bool                                                                                         // otto has a repository of the same kernel, in an installation of its own
 }
 
+// lagged is the test that tells some stories once more with lag. KERNELGATE_LAG=yes tells
+// all of them so: make lag-test.
+const lagged = "TestLagged"
+
+// everywhere is a lag of everything that has one. It is as long as several of the bot's first
+// pauses, and short beside its reconciliation.
+var everywhere = embedded.Lag{Commits: 400 * time.Millisecond, Pulls: 300 * time.Millisecond, Refs: 200 * time.Millisecond, Clock: time.Now}
+
+// met is how often bots met a lag.
+var met atomic.Int64
+
 func newWorld(t testing.TB, opt worldOptions) *world {
 	t.Helper()
+	if strings.HasPrefix(t.Name(), lagged+"/") {
+		opt.lag, opt.retold = true, true
+	}
+	opt.lag = opt.lag || os.Getenv("KERNELGATE_LAG") != ""
 	if opt.retold && watched {
 		t.Skip("the race detector sees in other stories all that this one does; make test runs it without")
 	}
@@ -126,7 +145,11 @@ func newWorld(t testing.TB, opt worldOptions) *world {
 	}
 	w.addr = w.freeAddress()
 	var err error
-	w.hub, err = embedded.New(embedded.Options{Dir: filepath.Join(w.dir, "hub"), Seed: 7, Limits: opt.limits, Clock: opt.now})
+	hub := embedded.Options{Dir: filepath.Join(w.dir, "hub"), Seed: 7, Limits: opt.limits, Clock: opt.now, RetargetPulls: opt.retarget}
+	if opt.lag {
+		hub.Lag = everywhere
+	}
+	w.hub, err = embedded.New(hub)
 	w.no(err)
 	w.Cleanup(func() { w.hub.Close() })
 	w.repo, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "kernels"})
@@ -173,6 +196,7 @@ func newWorld(t testing.TB, opt worldOptions) *world {
 		w.start()
 		w.Cleanup(func() {
 			if w.running != nil { // it could not be started again
+				met.Add(w.running.bot.Counts().Unseen)
 				w.no(w.running.stop())
 			}
 		})
@@ -265,7 +289,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, limits: w.opt.quota, sweeps: w.opt.sweeps, judged: w.opt.judged, others: w.opt.others, look: w.opt.look, measure: w.opt.measure}
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Writes: w.opt.writes, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, limits: w.opt.quota, sweeps: w.opt.sweeps, judged: w.opt.judged, others: w.opt.others, look: w.opt.look, measure: w.opt.measure}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", embedded.Write))

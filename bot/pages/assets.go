@@ -1,15 +1,14 @@
 package pages
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"mime"
 	"net/http"
 	"path"
 	"strings"
-	"time"
 )
 
 // An asset is a file that pages refer to. Its address changes with what it holds, so
@@ -21,7 +20,7 @@ type asset struct {
 
 func readAssets() (map[string]asset, error) {
 	all := map[string]asset{}
-	for _, name := range []string{"style.css", "live.js"} {
+	for _, name := range []string{"style.css", "live.js", "favicon.svg"} {
 		data, err := fs.ReadFile(files, path.Join("assets", name))
 		if err != nil {
 			return nil, fmt.Errorf("reading the pages: %w", err)
@@ -41,5 +40,6 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(a.path, r.URL.RawQuery) && r.URL.RawQuery != "" {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	http.ServeContent(w, r, r.PathValue("name"), time.Time{}, bytes.NewReader(a.data))
+	w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(r.PathValue("name"))))
+	send(w, r, http.StatusOK, a.data, false)
 }

@@ -9,10 +9,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
 
-// badge is a kernel's last verdict the size of a word. It stands in other pages, so
-// it brings its colours.
+// badge is the last verdict about a kernel on the default branch, the size of a word: what is only proposed turns no README red.
+// Of results without branches it is the last. It stands in other pages, so it brings its colours.
 func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
 	v := s.visit(r)
 	folder, ok := strings.CutSuffix(r.PathValue("kernel"), ".svg")
@@ -29,18 +30,26 @@ func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
 	if err == nil && len(runs) == 0 {
 		err = ErrNotFound
 	}
+	var main []ledger.RunRow
+	if err == nil {
+		main, err = s.Source.OnMain(r.Context(), id, folder, 1)
+	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
 	word, colour := "no verdict", "#57606a"
-	for _, run := range runs {
-		if run.Outcome == "" || run.Extra {
+	for _, run := range append(main, runs...) {
+		branches := run.Change.Kind != ""
+		if run.Outcome == "" || run.Extra || branches && len(main) == 0 {
 			continue
 		}
 		sign := outcomeOf(run.Outcome, run.Reason)
 		word = sign.Word
 		colour = map[string]string{"pass": "#1a7f37", "fail": "#b42318", "open": "#8a5a00", "error": "#57606a"}[sign.Class]
+		if shape := mainShape([]ledger.RunRow{run}); shape != "" {
+			word += " " + micros(run.P50[shape])
+		}
 		break
 	}
 	w.Header().Set("Content-Type", "image/svg+xml")

@@ -13,6 +13,7 @@ func shown(jobs map[string]string) []string {
 	return []string{
 		"/", "/runs/" + jobs["first"], "/runs/" + jobs["broken"], "/runs/" + jobs["running"], "/runs/" + jobs["queued"], "/changes/pr-1-7",
 		"/kernels/org/kernels/kernels/sdpa", "/compare", "/compare?a=" + jobs["stage1"] + "&b=" + jobs["stage2"], "/policy?change=pr-1-7",
+		"/kernels/org/kernels", "/search?q=1",
 	}
 }
 

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"regexp"
+	"net/http"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates/report"
@@ -16,42 +15,126 @@ import (
 
 // A ComparePage is two runs side by side.
 type ComparePage struct {
-	A      *Row                `json:"a,omitempty"`
-	B      *Row                `json:"b,omitempty"`
-	AskedA string              `json:"-"`
-	AskedB string              `json:"-"`
-	Only   string              `json:"only,omitempty"`
-	Shape  string              `json:"shape,omitempty"`
-	Kernel string              `json:"kernel,omitempty"` // of commits that have runs of several
-	Notes  []string            `json:"notes,omitempty"`
-	Rows   []report.Difference `json:"rows"`
-	Hidden int                 `json:"hidden,omitempty"` // by the filters
-	Chart  template.HTML       `json:"-"`
+	A       *Row                `json:"a,omitempty"`
+	B       *Row                `json:"b,omitempty"`
+	AskedA  string              `json:"-"`
+	AskedB  string              `json:"-"`
+	WrongA  string              `json:"-"` // why there is no run of that name
+	WrongB  string              `json:"-"`
+	Only    string              `json:"only,omitempty"`
+	Shape   string              `json:"shape,omitempty"`
+	Kernel  string              `json:"kernel,omitempty"` // of commits that have runs of several
+	Kernels []KernelName        `json:"-"`                // to choose from
+	Choices []Choice            `json:"-"`
+	Notes   []string            `json:"notes,omitempty"`
+	Rows    []report.Difference `json:"rows"`
+	Hidden  int                 `json:"hidden,omitempty"` // by the filters
+	Chart   template.HTML       `json:"-"`
+}
+
+// Times is the rows about times, Counted all others.
+func (p *ComparePage) Times() []report.Difference   { return p.of(true) }
+func (p *ComparePage) Counted() []report.Difference { return p.of(false) }
+
+func (p *ComparePage) of(times bool) []report.Difference {
+	var list []report.Difference
+	for _, d := range p.Rows {
+		if (d.Kind == "time") == times {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// status is that of an answer about something that is not there.
+func (p *ComparePage) status() (int, string) {
+	if p.WrongA == "" && p.WrongB == "" {
+		return http.StatusOK, ""
+	}
+	return http.StatusNotFound, strings.TrimSpace(p.WrongA + " " + p.WrongB)
 }
 
 func (s *Server) compare(ctx context.Context, v *visit) (any, error) {
 	q := v.URL.Query()
 	p := &ComparePage{Only: q.Get("only"), Shape: q.Get("shape"), Kernel: q.Get("kernel"), AskedA: q.Get("a"), AskedB: q.Get("b")}
-	if p.AskedA == "" || p.AskedB == "" {
+	var err error
+	if p.Kernels, err = s.kernelNames(ctx, v); err != nil {
+		return nil, err
+	}
+	kernel := kernelNamed(p.Kernels, p.Kernel)
+	rows, err := s.pickBoth(ctx, v, p, kernel)
+	if err != nil {
+		return nil, err
+	}
+	if kernel == nil {
+		for _, r := range rows {
+			if r != nil && kernel == nil {
+				kernel = kernelOf(p.Kernels, r)
+			}
+		}
+	}
+	if kernel != nil {
+		p.Kernel = kernel.Value // the form selects it, whatever it was called
+	}
+	if p.Choices, err = s.choices(ctx, p.Kernels, kernel); err != nil {
+		return nil, err
+	}
+	if rows[0] == nil || rows[1] == nil {
 		return p, nil
 	}
-	var rows [2]ledger.RunRow
+	s.differ(ctx, p, rows)
+	return p, nil
+}
+
+// pickBoth finds the two runs, and says in the form which of them is not there. A name that every kernel has, such as main, is of
+// the other run's kernel where none was chosen.
+func (s *Server) pickBoth(ctx context.Context, v *visit, p *ComparePage, kernel *KernelName) (rows [2]*ledger.RunRow, err error) {
+	asked, wrong := [2]string{p.AskedA, p.AskedB}, [2]*string{&p.WrongA, &p.WrongB}
+	if kernel == nil && len(p.Kernels) == 1 {
+		kernel = &p.Kernels[0]
+	}
+	for _, i := range []int{0, 1, 0} { // the first once more: the second may have told the kernel
+		if asked[i] == "" || rows[i] != nil {
+			continue
+		}
+		row, err := s.picked(ctx, v, asked[i], kernel)
+		*wrong[i] = ""
+		switch {
+		case errors.Is(err, errWhichKernel):
+			*wrong[i] = fmt.Sprintf("Every kernel has a run of “%s”: choose the kernel as well.", asked[i])
+		case errors.Is(err, ErrNotFound):
+			*wrong[i] = fmt.Sprintf("There is no run of “%s” that you may read. Choose one from the list, or write a commit, a pull request such as #7, or main.", asked[i])
+		case err != nil:
+			return rows, err
+		default:
+			rows[i] = &row
+			if kernel == nil {
+				kernel = kernelOf(p.Kernels, &row)
+			}
+		}
+	}
+	return rows, nil
+}
+
+func kernelOf(names []KernelName, row *ledger.RunRow) *KernelName {
+	for i, k := range names {
+		if k.repo == row.Change.Repo && k.Folder == row.Folder {
+			return &names[i]
+		}
+	}
+	return nil
+}
+
+// differ adds what differs between the two runs.
+func (s *Server) differ(ctx context.Context, p *ComparePage, rows [2]*ledger.RunRow) {
 	var measured [2]report.Result
-	for i, asked := range []string{p.AskedA, p.AskedB} {
-		kernel := p.Kernel
-		if i == 1 && kernel == "" {
-			kernel = rows[0].Folder
-		}
-		var err error
-		if rows[i], err = s.named(ctx, v, asked, kernel); err != nil {
-			return nil, err
-		}
-		drawn := s.drawn(ctx, rows[i])
+	for i, row := range rows {
+		drawn := s.drawn(ctx, *row)
 		measured[i] = report.Result{Verdict: drawn.Verdict, Evidence: drawn.Evidence}
 	}
-	a, b := rowOf(rows[0], rows[0].Repo), rowOf(rows[1], rows[1].Repo)
+	a, b := rowOf(*rows[0], rows[0].Repo), rowOf(*rows[1], rows[1].Repo)
 	p.A, p.B = &a, &b
-	p.Notes = caveats(a, b, s.digest(ctx, rows[0].Verdict), s.digest(ctx, rows[1].Verdict))
+	p.Notes = caveats(a, b, s.digest(ctx, a.Verdict), s.digest(ctx, b.Verdict))
 	for _, d := range report.Differences(measured[0], measured[1]) {
 		if p.Only == "significant" && !d.Significant() || p.Shape != "" && !strings.HasPrefix(d.Name, p.Shape) {
 			p.Hidden++
@@ -60,58 +143,14 @@ func (s *Server) compare(ctx context.Context, v *visit) (any, error) {
 		p.Rows = append(p.Rows, d)
 	}
 	var intervals []chart.Interval
-	for _, d := range p.Rows {
-		if d.Kind == "time" && d.Ratio != nil {
+	for _, d := range p.Times() {
+		if d.Ratio != nil {
 			intervals = append(intervals, chart.Interval{Label: d.Name, Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper, Class: d.Class, Text: signed(*d.Ratio)})
 		}
 	}
 	if intervals != nil {
-		p.Chart = picture(chart.Forest("Time of B against A, shape by shape: left is faster", intervals))
+		p.Chart = picture(chart.Forest("Speedup of B over A, shape by shape: right is faster", intervals))
 	}
-	return p, nil
-}
-
-// commitPattern is as much of a commit's id as git shows, or more.
-var commitPattern = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
-
-// named is the run of that name or, of a commit, the last that decided something: of a
-// kernel, where one is given and was measured.
-func (s *Server) named(ctx context.Context, v *visit, text, kernel string) (ledger.RunRow, error) {
-	text = strings.TrimSpace(text)
-	row, err := s.runOf(ctx, v, text)
-	if commit := strings.ToLower(text); errors.Is(err, ErrNotFound) && commitPattern.MatchString(commit) {
-		return s.ofCommit(ctx, v, commit, kernel)
-	}
-	return row, err
-}
-
-func (s *Server) ofCommit(ctx context.Context, v *visit, commit, kernel string) (ledger.RunRow, error) {
-	rows, err := s.Source.AtHead(ctx, commit, 200)
-	if err != nil {
-		return ledger.RunRow{}, err
-	}
-	repos, err := s.repos(ctx, v)
-	if err != nil {
-		return ledger.RunRow{}, err
-	}
-	var found *ledger.RunRow
-	for _, r := range rows {
-		name, mine := repos[r.Change.Repo]
-		if !mine || r.Phase != change.Done || r.Extra {
-			continue
-		}
-		r.Repo = name
-		if right := kernel == "" || r.Folder == kernel || r.Kernel == kernel; right {
-			return r, nil
-		}
-		if found == nil {
-			found = &r
-		}
-	}
-	if found == nil {
-		return ledger.RunRow{}, ErrNotFound
-	}
-	return *found, nil
 }
 
 // caveats is why the two may not be comparable.

@@ -45,13 +45,22 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// A gate whose evidence was there and that nobody judged is told from one that did not run.
+func TestGateThatWasNotJudged(t *testing.T) {
+	for seconds, want := range map[float64]string{0: "not run", 11.1: "not judged"} {
+		if got := stepSign(Step{GateResult: gates.GateResult{Gate: gates.GatePerformance, Status: gates.NotRun}, Seconds: seconds}); got.Word != want {
+			t.Errorf("with %v seconds of evidence: %q", seconds, got.Word)
+		}
+	}
+}
+
 func TestWords(t *testing.T) {
-	for v, want := range map[float64]string{0.1: "+10.0 %", -0.0251: "−2.5 %", 0: "0 %", 0.0001: "0 %"} {
+	for v, want := range map[float64]string{0.1: "+10.0 %", -0.0251: "−2.5 %", 0: "0 %", 0.00004: "0 %", 0.0001: "+0.01 %", 12.5: "+1250 %"} {
 		if got := signed(v); got != want {
 			t.Errorf("signed(%v) = %q", v, got)
 		}
 	}
-	for v, want := range map[float64]string{0: "–", 8.541: "8.541 µs", 23280: "23.28 ms", 2.5e6: "2.5 s", math.NaN(): "–"} {
+	for v, want := range map[float64]string{0: "–", 8.541: "8.54 µs", 0.1234: "0.123 µs", 23280: "23280.0 µs", 2.5e6: "2500000 µs", math.NaN(): "–"} {
 		if got := micros(v); got != want {
 			t.Errorf("micros(%v) = %q", v, got)
 		}

@@ -78,14 +78,18 @@ func (s *Server) digest(ctx context.Context, name string) *digest {
 	return d
 }
 
+// comparison is what was timed of a shape; nil where nothing was.
+func (d *digest) comparison(shape string) *gates.Comparison {
+	if d == nil {
+		return nil
+	}
+	return (&gates.Verdict{Comparisons: d.Comparisons}).ComparisonOf(shape)
+}
+
 // spread is the fastest sample of a shape and the 90th percentile.
 func (d *digest) spread(shape string) (low, high float64) {
-	if d != nil {
-		for _, c := range d.Comparisons {
-			if c.Shape == shape && c.Candidate != nil {
-				return c.Candidate.Min, c.Candidate.P90
-			}
-		}
+	if c := d.comparison(shape); c != nil && c.Candidate != nil {
+		return c.Candidate.Min, c.Candidate.P90
 	}
 	return 0, 0
 }

@@ -14,14 +14,16 @@ import (
 	"sync"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/highwater"
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/results"
 )
 
-// mostBytes is the largest file that is taken for evidence.
-const mostBytes = 256 << 20
+// maxVerdict is the largest verdict that is read: all of them are kept in memory.
+const maxVerdict = 16 << 20
 
 // A Folder is a Source without a bot: evidence and verdicts on disk, as kernelgate check has
 // written them. It reads the folder again whenever somebody looks, and writes nothing.
@@ -144,15 +146,12 @@ func (f *Folder) nameOf(path string) string {
 func stampOf(paths ...string) (string, error) {
 	text := ""
 	for i, path := range paths {
-		info, err := os.Stat(path)
+		info, err := os.Lstat(path) // what a link leads to is not read
 		if i > 0 && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return "", err
-		}
-		if info.Size() > mostBytes {
-			return "", fmt.Errorf("it has more than %d bytes", mostBytes)
 		}
 		text += fmt.Sprintf("%d.%d.", info.ModTime().UnixNano(), info.Size())
 	}
@@ -162,7 +161,7 @@ func stampOf(paths ...string) (string, error) {
 // parse reads evidence, with the verdict beside it or one by the policy that was
 // named.
 func (f *Folder) parse(path, name, stamp string) (*result, error) {
-	data, err := os.ReadFile(path)
+	data, err := results.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +179,7 @@ func (f *Folder) parse(path, name, stamp string) (*result, error) {
 		r.verdict, err = json.Marshal(v)
 	} else if filepath.Base(path) == "evidence.json" {
 		v = &gates.Verdict{}
-		if r.verdict, err = os.ReadFile(filepath.Join(filepath.Dir(path), "verdict.json")); err == nil {
+		if r.verdict, err = results.ReadAtMost(filepath.Join(filepath.Dir(path), "verdict.json"), maxVerdict); err == nil {
 			err = json.Unmarshal(r.verdict, v)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -258,6 +257,15 @@ func (f *Folder) Latest(_ context.Context, _ int64, folder string, limit int) ([
 	return rows[:min(len(rows), limit)], nil
 }
 
+// Runs is one page of results.
+func (f *Folder) Runs(_ context.Context, filter ledger.RunFilter) ([]ledger.RunRow, error) {
+	rows := f.all(func(r ledger.RunRow) bool { return filter.Folder == "" || r.Folder == filter.Folder })
+	if filter.Before > 0 {
+		rows = slices.DeleteFunc(rows, func(r ledger.RunRow) bool { return r.N >= filter.Before })
+	}
+	return rows[:min(len(rows), filter.Limit)], nil
+}
+
 // Run is one result.
 func (f *Folder) Run(_ context.Context, job string) (ledger.RunRow, error) {
 	rows := f.all(func(r ledger.RunRow) bool { return r.Job == job })
@@ -286,12 +294,20 @@ func (f *Folder) Blob(_ context.Context, name string) ([]byte, error) {
 	case what == "verdict":
 		return r.verdict, nil
 	}
-	return os.ReadFile(r.evidence)
+	return results.Read(r.evidence)
 }
 
 // A folder has no default branch, no changes, no commands and no runners.
 
+// Merges is none: a folder of results knows nothing of branches.
+func (f *Folder) Merges(context.Context, int64, string) (highwater.History, error) {
+	return highwater.History{}, nil
+}
+
 func (f *Folder) OnMain(context.Context, int64, string, int) ([]ledger.RunRow, error) {
+	return nil, nil
+}
+func (f *Folder) FindChanges(context.Context, int64, string, int) ([]ledger.ChangeRow, error) {
 	return nil, nil
 }
 func (f *Folder) Unfinished(context.Context) ([]ledger.RunRow, error)          { return nil, nil }

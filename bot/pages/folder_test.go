@@ -141,12 +141,55 @@ func TestVariantsOfAFolder(t *testing.T) {
 	if got := strings.Join(names, " "); got != "stage0 stage1 stage2 stage3a stage3b" {
 		t.Errorf("the variants are %s", got)
 	}
-	for _, want := range []string{"where it began", "1.00 ×", "105 registers", "Lesson:</strong> copies &lt;i&gt;were&lt;/i&gt; hidden", "stage3a</a> <span class=\"note\">over <code>stage2</code>"} {
+	for _, want := range []string{"where it began", "1.00×", "105 registers", "Lesson:</strong> copies &lt;i&gt;were&lt;/i&gt; hidden", "stage3a</a> <span class=\"note\">over <code>stage2</code>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
+	if _, found := siteOf(t, f)("/search?q=STAGE3A"); !strings.Contains(found, `<a href="/runs/stage3a">stage3a</a>`) || strings.Contains(found, "/runs/stage1") {
+		t.Errorf("a search for a result finds %s", found)
+	}
 	if strings.Contains(page, "it paid") {
 		t.Error("a variant that was taken is among those that were not")
+	}
+}
+
+// Evidence that was imported has no time, no commit and no host: the pages leave them out.
+func TestResultWithoutTime(t *testing.T) {
+	data, err := os.ReadFile(shippedEvidence + "stage1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := gates.ParseEvidence("stage1.json", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Provenance = gates.Provenance{}
+	dir := filepath.Join(t.TempDir(), "results")
+	for _, name := range []string{"one", "two"} {
+		data, err = json.Marshal(e)
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(dir, name), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name, "evidence.json"), data, 0o644)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name, "verdict.json"), []byte(`{"kernel": "sdpa_fp8", "outcome": "PASS", "device": {"name": "NVIDIA H200"}}`), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := pages.OpenFolder(dir, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := siteOf(t, f)
+	empty := regexp.MustCompile(`0001-01-01|\bat (on|<code></code>)|<dt>(by|measured)</dt><dd></dd>|· *</p>|never`)
+	for _, path := range []string{"/", "/runs/one", "/compare?a=one&b=two", "/kernels/results/results/sdpa_fp8"} {
+		if status, page := get(path); status != http.StatusOK || empty.MatchString(page) {
+			t.Errorf("%s answers %d and says %q", path, status, empty.FindString(page))
+		}
 	}
 }

@@ -40,6 +40,7 @@ type Guard struct {
 
 	once  sync.Once
 	known *lru.Cache[question, answer]
+	spent allowance
 }
 
 type question struct{ repo, login string }
@@ -49,8 +50,18 @@ type answer struct {
 	at  time.Time
 }
 
-// remembered is how long GitHub's word on somebody's right counts.
-const remembered = time.Minute
+// remembered is how long it counts that somebody can read a repository, and refused that somebody cannot.
+const (
+	remembered = time.Minute
+	refused    = 10 * time.Minute
+)
+
+func (a answer) counts(now time.Time) bool {
+	if a.may {
+		return now.Sub(a.at) < remembered
+	}
+	return now.Sub(a.at) < refused
+}
 
 // Viewer is who asks: by a cookie, or by a bearer token.
 func (g *Guard) Viewer(r *http.Request) Viewer {
@@ -78,16 +89,22 @@ func (g *Guard) isToken(text string) bool {
 	return g.Token != "" && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// canRead asks GitHub, not more often than once a minute. Where it does not answer,
-// nobody gets in.
+// canRead asks GitHub, not more often than once a minute, and within an allowance. Where it
+// does not answer, or cannot be asked, nobody gets in.
 func (g *Guard) canRead(ctx context.Context, repo, login string) bool {
 	if g.CanRead == nil || g.OAuth == nil {
 		return false
 	}
 	g.once.Do(func() { g.known, _ = lru.New[question, answer](10_000) }) // the size is a constant, and positive
 	q := question{strings.ToLower(repo), strings.ToLower(login)}
-	if a, ok := g.known.Get(q); ok && g.now().Sub(a.at) < remembered {
+	if a, ok := g.known.Get(q); ok && a.counts(g.now()) {
 		return a.may
+	}
+	if may, log := g.spent.take(q.login, g.now()); !may {
+		if log {
+			g.log().Warn("people on the pages have spent the questions to GitHub that there are for them: who is not known waits for the next hour", "repo", repo, "login", login)
+		}
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -95,6 +112,9 @@ func (g *Guard) canRead(ctx context.Context, repo, login string) bool {
 	if err != nil {
 		g.log().Warn("GitHub does not say who may read a repository: nobody gets in", "repo", repo, "login", login, "err", err)
 		return false
+	}
+	if may {
+		g.spent.reads(q.login, g.now())
 	}
 	g.known.Add(q, answer{may, g.now()})
 	return may

@@ -18,10 +18,12 @@ const (
 	homeRuns    = 15 // of each kernel
 	homeRecent  = 25
 	homeQueue   = 50
+	homeRepos   = 20
 )
 
 // A HomePage is what goes on.
 type HomePage struct {
+	Repos   []string    `json:"repositories,omitempty"`
 	Kernels []KernelRow `json:"kernels"`
 	More    bool        `json:"more_kernels,omitempty"`
 	Running []Live      `json:"running"`
@@ -31,7 +33,7 @@ type HomePage struct {
 	Runners []Runner    `json:"runners"`
 }
 
-// A KernelRow is a kernel on one device.
+// A KernelRow is a kernel on one device: how it stands on the default branch, and what is proposed.
 type KernelRow struct {
 	Repo   string        `json:"repository"`
 	Kernel string        `json:"kernel"`
@@ -40,11 +42,13 @@ type KernelRow struct {
 	Values []float64     `json:"p50_us,omitempty"`
 	Shapes []string      `json:"shapes,omitempty"` // that were timed lately
 	Line   template.HTML `json:"-"`
+	Main   *Row          `json:"main,omitempty"` // the last on the default branch that decided something
+	Open   []Row         `json:"open,omitempty"` // the last of each open pull request that was measured lately, newest first
 	Last   Row           `json:"last"`
 }
 
 // P50 is the newest time on the line, or 0. The last run may have none, or be of a
-// change that did not get in.
+// change that was not merged.
 func (r KernelRow) P50() float64 {
 	if len(r.Values) == 0 {
 		return 0
@@ -89,6 +93,9 @@ func (s *Server) addKernels(ctx context.Context, p *HomePage, repos map[int64]st
 		if err != nil {
 			return err
 		}
+		if len(kernels) > 0 && len(p.Repos) < homeRepos && !slices.Contains(p.Repos, repos[id]) {
+			p.Repos = append(p.Repos, repos[id])
+		}
 		for _, folder := range kernels {
 			if len(p.Kernels) >= homeKernels {
 				p.More = true
@@ -98,8 +105,12 @@ func (s *Server) addKernels(ctx context.Context, p *HomePage, repos map[int64]st
 			if err != nil {
 				return err
 			}
+			main, err := s.Source.OnMain(ctx, id, folder, homeRuns)
+			if err != nil {
+				return err
+			}
 			recent = append(recent, runs...)
-			p.Kernels = append(p.Kernels, kernelRows(runs, repos[id])...)
+			p.Kernels = append(p.Kernels, kernelRows(runs, main, repos[id])...)
 		}
 	}
 	slices.SortFunc(recent, func(a, b ledger.RunRow) int { return cmp.Compare(b.N, a.N) })
@@ -113,32 +124,38 @@ func (s *Server) addKernels(ctx context.Context, p *HomePage, repos map[int64]st
 
 // kernelRows is one row for each device that the kernel was measured on lately. The
 // line is of the default branch where that was measured, else of all attempts.
-func kernelRows(runs []ledger.RunRow, repo string) []KernelRow {
+func kernelRows(latest, main []ledger.RunRow, repo string) []KernelRow {
+	decided := slices.DeleteFunc(slices.Clone(latest), func(r ledger.RunRow) bool { return r.Phase != change.Done || r.Extra })
 	var devices []string
-	for _, r := range runs {
-		if r.Phase == change.Done && !slices.Contains(devices, r.Device) {
+	for _, r := range slices.Concat(decided, main) {
+		if !slices.Contains(devices, r.Device) {
 			devices = append(devices, r.Device)
 		}
 	}
 	var rows []KernelRow
 	for _, device := range devices {
-		its := slices.DeleteFunc(slices.Clone(runs), func(r ledger.RunRow) bool { return r.Device != device || r.Phase != change.Done || r.Extra })
-		if len(its) == 0 {
-			continue
+		elsewhere := func(r ledger.RunRow) bool { return r.Device != device }
+		its, merged := slices.DeleteFunc(slices.Clone(decided), elsewhere), slices.DeleteFunc(slices.Clone(main), elsewhere)
+		line := merged
+		if len(merged) == 0 {
+			line = its
 		}
-		row := KernelRow{Repo: repo, Kernel: its[0].Kernel, Device: device, Last: rowOf(its[0], repo)}
-		main := slices.DeleteFunc(slices.Clone(its), func(r ledger.RunRow) bool { return !r.Change.Kind.OnMain() })
-		if len(main) < 2 {
-			main = its
+		if len(its) == 0 {
+			its = merged
+		}
+		row := KernelRow{Repo: repo, Kernel: its[0].Kernel, Device: device, Last: rowOf(its[0], repo), Open: openPulls(its, repo)}
+		if len(merged) > 0 {
+			last := rowOf(merged[0], repo)
+			row.Main = &last
 		}
 		timed := map[string]bool{}
-		for _, r := range its {
+		for _, r := range slices.Concat(its, merged) {
 			for shape := range r.P50 {
 				timed[shape] = true
 			}
 		}
-		row.Shape, row.Shapes = mainShape(main), slices.Sorted(maps.Keys(timed))
-		for _, r := range slices.Backward(main) {
+		row.Shape, row.Shapes = mainShape(line), slices.Sorted(maps.Keys(timed))
+		for _, r := range slices.Backward(line) {
 			if v, ok := r.P50[row.Shape]; ok {
 				row.Values = append(row.Values, v)
 			}
@@ -149,6 +166,19 @@ func kernelRows(runs []ledger.RunRow, repo string) []KernelRow {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// openPulls is the last run of each open pull request.
+func openPulls(runs []ledger.RunRow, repo string) []Row {
+	var list []Row
+	seen := map[int]bool{}
+	for _, r := range runs {
+		if r.Change.Kind == change.Pull && r.Open && !seen[r.Change.Number] {
+			seen[r.Change.Number] = true
+			list = append(list, rowOf(r, repo))
+		}
+	}
+	return list
 }
 
 // mainShape is the one that must gain, or the first by name.

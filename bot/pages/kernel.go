@@ -31,20 +31,29 @@ type KernelPage struct {
 	Folder   string         `json:"folder"`
 	Branch   bool           `json:"default_branch"` // the history is of the default branch; else of every attempt
 	Shapes   []History      `json:"history"`
+	Trends   []Trend        `json:"-"`
+	Best     []BestState    `json:"best,omitempty"`
 	Variants []VariantTable `json:"by_device,omitempty"`
 	Rivals   *RivalTable    `json:"rivals,omitempty"`
 	Runs     []Row          `json:"runs"`
-	Lost     []Negative     `json:"negative_results,omitempty"`
+	Pages
+	Lost []Negative `json:"negative_results,omitempty"`
 }
 
 // A History is one shape's times, oldest first.
 type History struct {
-	Shape  string        `json:"shape"`
-	Device string        `json:"device"`
-	Points []Past        `json:"points"`
-	Marks  []chart.Mark  `json:"marks,omitempty"`
-	Factor float64       `json:"factor,omitempty"` // the first over the last
-	Chart  template.HTML `json:"-"`
+	Shape  string       `json:"shape"`
+	Device string       `json:"device"`
+	Points []Past       `json:"points"`
+	Marks  []chart.Mark `json:"marks,omitempty"`
+	Factor float64      `json:"factor,omitempty"` // of the default branch: the product of the speedups of all points, each within one run
+}
+
+// A Trend is a shape's times on all devices.
+type Trend struct {
+	Shape string
+	Lines []History
+	Chart template.HTML
 }
 
 // A Past is one commit's time.
@@ -57,6 +66,36 @@ type Past struct {
 	Outcome gates.Outcome `json:"outcome"`
 	Variant string        `json:"variant,omitempty"`
 	At      time.Time     `json:"at,omitzero"` // when it was measured
+	row     Row
+	place   int // among the runs of the page
+}
+
+// A BestState is the high-water mark of one shape: the merged commit with the best cumulative speed.
+type BestState struct {
+	Shape      string    `json:"shape"`
+	Device     string    `json:"device"`
+	Commit     string    `json:"commit"`
+	At         time.Time `json:"at,omitzero"`          // when it was measured
+	Speedup    float64   `json:"speedup"`              // of the default branch over it: 0 or less
+	Unmeasured int       `json:"unmeasured,omitempty"` // merges since then that were not measured on the device
+}
+
+// bestStates is the marks of a kernel, a line for each device and shape.
+func (s *Server) bestStates(ctx context.Context, repo int64, folder string) ([]BestState, error) {
+	history, err := s.Source.Merges(ctx, repo, folder)
+	if err != nil {
+		return nil, err
+	}
+	var list []BestState
+	for _, d := range history.Devices() {
+		for shape, p := range history.Marks(d) {
+			list = append(list, BestState{Shape: shape.Name, Device: d.Name, Commit: p.Commit, At: p.At, Speedup: p.Level - 1, Unmeasured: p.Unmeasured})
+		}
+	}
+	slices.SortFunc(list, func(a, b BestState) int {
+		return cmp.Or(cmp.Compare(a.Device, b.Device), cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Commit, b.Commit))
+	})
+	return list[:min(len(list), kernelShapes)], nil
 }
 
 func (s *Server) kernel(ctx context.Context, v *visit) (any, error) {
@@ -64,7 +103,12 @@ func (s *Server) kernel(ctx context.Context, v *visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.kernelPage(ctx, id, repo, v.PathValue("kernel"))
+	p, err := s.kernelPage(ctx, id, repo, v.PathValue("kernel"))
+	if err != nil {
+		return nil, err
+	}
+	p.Runs, p.Pages, err = s.pageOfRuns(ctx, v, ledger.RunFilter{RepoID: id, Folder: p.Folder, Limit: kernelRuns}, repo)
+	return p, err
 }
 
 func (s *Server) repoByName(ctx context.Context, v *visit, name string) (int64, string, error) {
@@ -93,9 +137,6 @@ func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) 
 		return nil, ErrNotFound
 	}
 	p := &KernelPage{Repo: repo, Kernel: latest[0].Kernel, Folder: folder, Branch: true}
-	for _, r := range latest {
-		p.Runs = append(p.Runs, rowOf(r, repo))
-	}
 	p.Lost = s.negatives(ctx, latest, repo)
 	main, err := s.Source.OnMain(ctx, id, folder, kernelPoints)
 	if err != nil {
@@ -105,64 +146,169 @@ func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) 
 		p.Branch = false
 		main = slices.DeleteFunc(slices.Clone(latest), func(r ledger.RunRow) bool { return r.Phase != change.Done || r.Extra })
 	}
+	if p.Best, err = s.bestStates(ctx, id, folder); err != nil {
+		return nil, err
+	}
 	p.Rivals = s.rivals(ctx, main)
 	p.Variants = s.variants(ctx, append(slices.Clone(latest), main...))
 	slices.Reverse(main)
-	p.Shapes = s.histories(ctx, main)
+	p.Shapes = s.histories(ctx, main, p.Branch)
+	p.Trends = s.trends(p.Shapes)
 	return p, nil
 }
 
-// histories is a line for each device and shape.
-func (s *Server) histories(ctx context.Context, runs []ledger.RunRow) []History {
+// histories is a line for each shape and device: the shapes that must gain first.
+func (s *Server) histories(ctx context.Context, runs []ledger.RunRow, branch bool) []History {
 	verdicts := make([]*digest, len(runs))
 	for i, r := range runs {
 		verdicts[i] = s.digest(ctx, r.Verdict)
 	}
-	names := map[[2]string]bool{}
+	names, targets := map[[2]string]bool{}, map[string]bool{}
 	for _, r := range runs {
 		for shape := range r.P50 {
-			names[[2]string{r.Device, shape}] = true
+			names[[2]string{shape, r.Device}] = true
+		}
+		for shape := range r.Speedups {
+			targets[shape] = true
 		}
 	}
-	keys := slices.SortedFunc(maps.Keys(names), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	keys := slices.SortedFunc(maps.Keys(names), func(a, b [2]string) int {
+		if targets[a[0]] != targets[b[0]] {
+			return map[bool]int{true: -1, false: 1}[targets[a[0]]]
+		}
+		return slices.Compare(a[:], b[:])
+	})
 	var list []History
 	for _, key := range keys[:min(len(keys), kernelShapes)] {
-		h := History{Device: key[0], Shape: key[1]}
-		var points []chart.Point
+		h := History{Shape: key[0], Device: key[1]}
 		var before *digest
 		for i, r := range runs {
 			p50, ok := r.P50[h.Shape]
 			if !ok || r.Device != h.Device {
 				continue
 			}
-			past := Past{Job: r.Job, Head: r.Head, P50: p50, Outcome: r.Outcome, At: r.Ended}
-			point := chart.Point{Value: p50, Class: outcomeOf(r.Outcome, r.Reason).Class, Hint: report.Short(r.Head) + ": " + micros(p50), Link: "/runs/" + r.Job}
-			if d := verdicts[i]; d != nil && d.Provenance.Head.Variant != "" {
+			past := Past{Job: r.Job, Head: r.Head, P50: p50, Outcome: r.Outcome, At: r.Ended, row: rowOf(r, r.Repo), place: i}
+			if d := verdicts[i]; d != nil {
 				past.Variant = d.Provenance.Head.Variant
-				point.Hint += ", variant " + past.Variant
 			}
-			if past.Min, past.P90 = verdicts[i].spread(h.Shape); past.Min > 0 && past.P90 >= past.Min {
-				point.Lower, point.Upper = &past.Min, &past.P90
-			}
+			past.Min, past.P90 = verdicts[i].spread(h.Shape)
 			if text := moved(before, verdicts[i]); text != "" {
-				h.Marks = append(h.Marks, chart.Mark{Before: len(points), Text: text, Class: "environment"})
+				h.Marks = append(h.Marks, chart.Mark{Before: len(h.Points), Text: text, Class: "environment"})
 			}
 			if verdicts[i] != nil {
 				before = verdicts[i]
 			}
-			h.Points, points = append(h.Points, past), append(points, point)
+			h.Points = append(h.Points, past)
 		}
 		for _, at := range steps(h.Points) {
 			text := fmt.Sprintf("%s: %s → %s", cmp.Or(h.Points[at].Variant, report.Short(h.Points[at].Head)), micros(h.Points[at-1].P50), micros(h.Points[at].P50))
 			h.Marks = append(h.Marks, chart.Mark{Before: at, Text: text, Class: "step"})
 		}
-		if n := len(h.Points); n > 1 && h.Points[n-1].P50 > 0 {
-			h.Factor = h.Points[0].P50 / h.Points[n-1].P50
+		if branch {
+			h.Factor = gained(h, verdicts)
 		}
-		h.Chart = picture(chart.Line(h.Shape+" on "+h.Device, "µs per launch", points, h.Marks))
 		list = append(list, h)
 	}
 	return list
+}
+
+// gained is the product of a shape's speedups on the default branch, each within one run, as the factor of a variant is. Times of
+// different runs are not divided: their hosts and clocks differ. A kernel begins without a baseline; a later run without one breaks
+// the chain, and there is no factor.
+func gained(h History, verdicts []*digest) float64 {
+	factor := 1.0
+	for i, p := range h.Points {
+		switch c := verdicts[p.place].comparison(h.Shape); {
+		case c != nil && c.Baseline != nil:
+			factor *= 1 + c.Speedup.Value
+		case i > 0:
+			return 0
+		}
+	}
+	return factor
+}
+
+// trends is a picture for each shape, with a line for each device.
+func (s *Server) trends(histories []History) []Trend {
+	var devices []string
+	var list []Trend
+	for _, h := range histories {
+		if !slices.Contains(devices, h.Device) {
+			devices = append(devices, h.Device)
+		}
+		if n := len(list); n == 0 || list[n-1].Shape != h.Shape {
+			list = append(list, Trend{Shape: h.Shape})
+		}
+		t := &list[len(list)-1]
+		t.Lines = append(t.Lines, h)
+	}
+	for i := range list {
+		t := &list[i]
+		places := placesOf(t.Lines)
+		var series []chart.Series
+		var marks []chart.Mark
+		for _, h := range t.Lines {
+			line := chart.Series{Name: deviceName(h.Device), Class: deviceClass(slices.Index(devices, h.Device))}
+			for _, p := range h.Points {
+				point := s.pointOf(p)
+				point.At, _ = slices.BinarySearch(places, p.place)
+				line.Points = append(line.Points, point)
+			}
+			for _, m := range h.Marks {
+				m.Before, _ = slices.BinarySearch(places, h.Points[min(m.Before, len(h.Points)-1)].place)
+				marks = append(marks, m)
+			}
+			series = append(series, line)
+		}
+		t.Chart = picture(chart.Trend(t.Shape, "µs per launch", len(places), series, marks))
+	}
+	return list
+}
+
+// placesOf is the runs that timed a shape, in their order.
+func placesOf(lines []History) []int {
+	var places []int
+	for _, h := range lines {
+		for _, p := range h.Points {
+			places = append(places, p.place)
+		}
+	}
+	slices.Sort(places)
+	return slices.Compact(places)
+}
+
+// deviceClass is the class of a device's line; the style sheet has as many colours.
+func deviceClass(n int) string { return []string{"first", "second", "third", "fourth"}[n%4] }
+
+// pointOf is a run as a point, with the card that is shown next to it.
+func (s *Server) pointOf(p Past) chart.Point {
+	hint := cmp.Or(report.Short(p.Head), p.Job) + ": " + micros(p.P50)
+	card := []string{micros(p.P50) + " · " + outcomeOf(p.Outcome, p.row.Reason).Word}
+	if p.Variant != "" {
+		hint += ", variant " + p.Variant
+		card = append(card, "variant "+p.Variant)
+	}
+	if p.Head != "" {
+		card = append(card, "commit "+report.Short(p.Head))
+	}
+	change := p.row.Title
+	if n := p.row.Pull(); n > 0 {
+		change = strings.TrimSpace(fmt.Sprintf("#%d %s", n, change))
+	}
+	if change != "" {
+		card = append(card, change)
+	}
+	if p.row.Author != "" {
+		card = append(card, "by "+p.row.Author)
+	}
+	if !p.At.IsZero() {
+		card = append(card, p.At.UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	point := chart.Point{Value: p.P50, Class: outcomeOf(p.Outcome, p.row.Reason).Class, Hint: hint, Link: "/runs/" + p.Job, At: p.place, Card: strings.Join(card, "\n")}
+	if p.Min > 0 && p.P90 >= p.Min {
+		point.Lower, point.Upper = &p.Min, &p.P90
+	}
+	return point
 }
 
 // steps is the points where the times moved for good: the larger part of what is

@@ -19,7 +19,9 @@ func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 		{"/api/v1", "What goes on: kernels, runs, queue and runners", HomePage{}, nil},
 		{"/api/v1/runs/{job}", "One run", RunPage{}, []string{"job"}},
 		{"/api/v1/changes/{change}", "One pull request, merge group or push", ChangePage{}, []string{"change"}},
-		{"/api/v1/kernels/{owner}/{repo}/{kernel}", "A kernel's history", KernelPage{}, []string{"owner", "repo", "kernel"}},
+		{"/api/v1/kernels/{owner}/{repo}", "A repository's kernels and runs", RepositoryPage{}, []string{"owner", "repo", "?before"}},
+		{"/api/v1/search", "Kernels, changes and commits by a text", SearchPage{}, []string{"?q"}},
+		{"/api/v1/kernels/{owner}/{repo}/{kernel}", "A kernel's history", KernelPage{}, []string{"owner", "repo", "kernel", "?before"}},
 		{"/api/v1/compare", "Two runs or commits side by side", ComparePage{}, []string{"?a", "?b", "?kernel", "?only", "?shape"}},
 		{"/api/v1/policy", "Which rule applies to a change", PolicyPage{}, []string{"?change", "?kernel"}},
 	} {
@@ -46,7 +48,7 @@ func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 		}
 		paths[grafanaPath+path] = map[string]any{method: map[string]any{"summary": summary, "responses": map[string]any{"200": map[string]any{"description": "as Grafana's JSON data source asks for it"}}}}
 	}
-	writeJSON(w, http.StatusOK, map[string]any{
+	writeJSON(w, r, http.StatusOK, map[string]any{
 		"openapi": "3.1.0", "info": map[string]any{"title": "kernelgate", "version": "1"}, "paths": paths,
 		"components": map[string]any{"schemas": schemas, "securitySchemes": map[string]any{"token": map[string]any{"type": "http", "scheme": "bearer"}}},
 	})

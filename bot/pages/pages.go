@@ -27,6 +27,7 @@ type Server struct {
 	Source  Source
 	Access  Access
 	Version string
+	Web     string // GitHub's address, such as https://github.com; "" leaves out what leads there
 	URL     string // where readers find it, for what leaves the pages; "" leaves links relative
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -56,6 +57,14 @@ type page func(ctx context.Context, v *visit) (any, error)
 type visit struct {
 	*http.Request
 	Viewer
+}
+
+// query is what somebody searches for, which stays in the field.
+func (v *visit) query() string {
+	if v.URL.Path != "/search" {
+		return ""
+	}
+	return v.URL.Query().Get("q")
 }
 
 // Handler serves every page.
@@ -100,6 +109,8 @@ func (s *Server) Routes() []Route {
 		{"/{$}", "home", s.home},
 		{"/runs/{job}", "run", s.run},
 		{"/changes/{change}", "change", s.change},
+		{"/kernels/{owner}/{repo}", "repository", s.repository},
+		{"/search", "search", s.search},
 		{"/kernels/{owner}/{repo}/{kernel...}", "kernel", s.kernel},
 		{"/compare", "compare", s.compare},
 		{"/policy", "policy", s.policy},
@@ -131,8 +142,17 @@ func (s *Server) html(name string, p page) http.HandlerFunc {
 			s.fail(w, r, err)
 			return
 		}
-		s.write(w, http.StatusOK, name, v, model)
+		status, _ := statusFor(model)
+		s.write(w, status, name, v, model)
 	}
+}
+
+// statusFor is the status of an answer: a page can be there and say that what was asked for is not.
+func statusFor(model any) (status int, why string) {
+	if m, ok := model.(interface{ status() (int, string) }); ok {
+		return m.status()
+	}
+	return http.StatusOK, ""
 }
 
 func (s *Server) json(p page) http.HandlerFunc {
@@ -147,17 +167,20 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, model any, err e
 		s.fail(w, r, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, model)
+	status, why := statusFor(model)
+	if why != "" {
+		model = map[string]string{"error": why}
+	}
+	writeJSON(w, r, status, model)
 }
 
-func writeJSON(w http.ResponseWriter, status int, model any) {
+func writeJSON(w http.ResponseWriter, r *http.Request, status int, model any) {
 	text, err := json.Marshal(model)
 	if err != nil {
 		text, status = []byte(`{"error": "this cannot be shown as JSON"}`), http.StatusInternalServerError
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // a client that has gone needs no answer
+	send(w, r, status, append(text, '\n'), false)
 }
 
 // A frame is a page with what stands around it.
@@ -167,16 +190,19 @@ type frame struct {
 	Member  bool   // has a session
 	Sign    string // where to log in; "" where nobody can
 	Here    string
+	Query   string // of a search
 	Version string
 	Style   string
 	Script  string
+	Icon    string
+	Preview *preview
 }
 
 func (s *Server) write(w http.ResponseWriter, status int, name string, v *visit, model any) {
 	var text bytes.Buffer
 	err := s.templates.ExecuteTemplate(&text, name, frame{
-		Page: model, Login: v.Login, Member: v.Member, Sign: s.Access.SignIn(), Here: v.URL.RequestURI(), Version: s.Version,
-		Style: s.assets["style.css"].path, Script: s.assets["live.js"].path,
+		Page: model, Login: v.Login, Member: v.Member, Sign: s.Access.SignIn(), Here: v.URL.RequestURI(), Query: v.query(), Version: s.Version,
+		Style: s.assets["style.css"].path, Script: s.assets["live.js"].path, Icon: s.assets["favicon.svg"].path, Preview: s.previewOf(model),
 	})
 	if err != nil {
 		s.Log.Error("a page cannot be written", "page", name, "url", v.URL.Path, "err", err)
@@ -184,8 +210,18 @@ func (s *Server) write(w http.ResponseWriter, status int, name string, v *visit,
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(text.Bytes()) // a browser that has gone needs no page
+	send(w, v.Request, status, text.Bytes(), bearsProof(model))
+}
+
+// bearsProof tells whether a page has buttons, with the proof of a session in them.
+func bearsProof(model any) bool {
+	switch p := model.(type) {
+	case *RunPage:
+		return p.Buttons != nil
+	case *ChangePage:
+		return p.Buttons != nil
+	}
+	return false
 }
 
 // page lets an Access write its own.
@@ -207,7 +243,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	}
 	if strings.HasPrefix(r.URL.Path, "/api/") {
-		writeJSON(w, status, map[string]string{"error": model.Text})
+		writeJSON(w, r, status, map[string]string{"error": model.Text})
 		return
 	}
 	s.write(w, status, "sorry", s.visit(r), model)

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"html"
+	"math"
 	"net/http"
 	"net/url"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,6 +23,7 @@ import (
 var (
 	linkPattern   = regexp.MustCompile(`(?:href|src|action|data-live)="([^"]*)"`)
 	scriptPattern = regexp.MustCompile(`<script[^>]*>`)
+	regionPattern = regexp.MustCompile(`role="region" aria-label="([^"]*)"`)
 	inlinePattern = regexp.MustCompile(`(?i)<[a-z](?:[^>"]|"[^"]*")*\s(?:style|on[a-z]+)=|<style|="javascript:`)
 )
 
@@ -52,6 +55,9 @@ func crawl(w *world, root string, header ...string) map[string]string {
 		for _, m := range linkPattern.FindAllStringSubmatch(body, -1) {
 			target, err := url.Parse(html.UnescapeString(m[1]))
 			w.no(err)
+			if strings.HasPrefix(target.String(), "https://github.example/") {
+				continue // see TestLinksToGitHub
+			}
 			if target.Host != "" || target.Scheme != "" {
 				w.Errorf("%s leads to %s, which is elsewhere", path, m[1])
 				continue
@@ -63,6 +69,13 @@ func crawl(w *world, root string, header ...string) map[string]string {
 		}
 		if scripts := scriptPattern.FindAllString(body, -1); len(scripts) != 1 || !strings.Contains(scripts[0], `src="/assets/`) {
 			w.Errorf("%s has the scripts %q", path, scripts)
+		}
+		labels := map[string]bool{}
+		for _, m := range regionPattern.FindAllStringSubmatch(body, -1) {
+			if labels[m[1]] {
+				w.Errorf("%s has two tables with the label %q", path, m[1])
+			}
+			labels[m[1]] = true
 		}
 		if found := inlinePattern.FindString(body); found != "" {
 			w.Errorf("%s has %q, which the policy forbids", path, found)
@@ -94,7 +107,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 		"/runs/" + jobs["running"]:          {"data-live=", "performance", "about 30 s left", `class="chart funnel"`, "12:00:00  build: compiling the baseline\n12:00:01  correctness: comparing", "12:00:05  performance: measuring, round 4 of 20"},
 		"/runs/" + jobs["queued"]:           {"Number 1 in the queue", "begins in about 40 s"},
 		"/changes/pr-1-7":                   {"FP8 everywhere", "let 0000", "it is late", "rule <a"},
-		"/kernels/org/kernels/kernels/sdpa": {`class="chart line"`, `class="band"`, "× as fast as at first", "What did not work"},
+		"/kernels/org/kernels/kernels/sdpa": {`class="chart line"`, `class="range first"`, "6.70× as fast as before the first", "<td class=\"figure\">6.70×", "What did not work"},
 		"/policy?change=pr-1-7&kernel=sdpa": {"Rule <strong>default</strong>", "refactoring does not: it is for labels refactoring", "<th scope=\"row\">correctness<td class=\"text\">all shapes", "defers"},
 	} {
 		for _, want := range wants {
@@ -186,7 +199,7 @@ func TestHostileTextStaysText(t *testing.T) {
 		_, seen[path] = w.get(site + path)
 	}
 	_, seen["/runs/none"] = w.get(site + "/runs/" + url.PathEscape(hostile))
-	if _, body := w.get(site + "/runs/" + job); !strings.Contains(body, "Machine code</h2>") || !strings.Contains(body, `baseline<td class="figure">41`) || !strings.Contains(body, "<pre>-A") {
+	if _, body := w.get(site + "/runs/" + job); !strings.Contains(body, "Machine code</h2>") || !strings.Contains(body, `baseline<td class="figure">41`) || !strings.Contains(body, `<tr class="gone"><td>A`) {
 		t.Error("the run's page does not show its machine code")
 	}
 	showed := 0
@@ -222,7 +235,7 @@ func TestJSON(t *testing.T) {
 	for path, want := range map[string]struct{ schema, field string }{
 		"": {"pages.HomePage", "kernels"}, "/runs/" + jobs["first"]: {"pages.RunPage", "verdict"}, "/changes/pr-1-7": {"pages.ChangePage", "commits"},
 		"/kernels/org/kernels/kernels/sdpa": {"pages.KernelPage", "history"}, "/compare?a=" + jobs["stage1"] + "&b=" + jobs["stage2"]: {"pages.ComparePage", "rows"},
-		"/policy?change=pr-1-7": {"pages.PolicyPage", "kernels"},
+		"/policy?change=pr-1-7": {"pages.PolicyPage", "kernels"}, "/kernels/org/kernels": {"pages.RepositoryPage", "runs"}, "/search?q=sdpa": {"pages.SearchPage", "kernels"},
 	} {
 		answer, text := w.get(site + "/api/v1" + path)
 		var model map[string]any
@@ -238,7 +251,7 @@ func TestJSON(t *testing.T) {
 			}
 		}
 	}
-	if len(api.Paths) != 6+4 { // pages, and Grafana's
+	if len(api.Paths) != 8+4 { // pages, and Grafana's
 		t.Errorf("%d paths are described", len(api.Paths))
 	}
 	if answer, text := w.get(site + "/api/v1/runs/none"); answer.StatusCode != http.StatusNotFound || !strings.Contains(text, `"error"`) {
@@ -251,8 +264,14 @@ func TestBadgeAndFeed(t *testing.T) {
 	story(w)
 	site := w.site(pages.Everybody{}).URL
 	answer, text := w.get(site + "/badge/org/kernels/kernels/sdpa.svg")
-	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "image/svg+xml" || !strings.Contains(text, "sdpa: DEFER") || xml.Unmarshal([]byte(text), new(any)) != nil {
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "image/svg+xml" || !strings.Contains(text, "sdpa: PASS 8.49 µs") || xml.Unmarshal([]byte(text), new(any)) != nil {
 		t.Errorf("%s %s", answer.Status, text)
+	}
+	// What is only proposed turns no badge red, and no badge green either.
+	w.finishAs(w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 40}, "org/kernels", "New", "new"), recordOf(t, "stage1"))
+	w.settle()
+	if _, text := w.get(site + "/badge/org/kernels/kernels/new.svg"); !strings.Contains(text, "new: no verdict") {
+		t.Errorf("the badge of a kernel that is not on main: %s", text)
 	}
 	for _, path := range []string{"/badge/org/kernels/kernels/sdpa", "/badge/org/other/kernels/sdpa.svg", "/badge/org/kernels/none.svg"} {
 		if answer, _ := w.get(site + path); answer.StatusCode != http.StatusNotFound {
@@ -276,7 +295,7 @@ func TestBadgeAndFeed(t *testing.T) {
 			t.Errorf("the feed leads to %s", e.Link.Href)
 		}
 	}
-	if !slices.Contains(titles, "DEFER sdpa of org/kernels: FP8 everywhere") || len(titles) != 5 {
+	if !slices.Contains(titles, "DEFER sdpa of org/kernels: FP8 everywhere") || len(titles) != 6 {
 		t.Errorf("%q", titles)
 	}
 }
@@ -317,6 +336,9 @@ func TestWhatStands(t *testing.T) {
 	_, text := w.get(site + "/api/v1")
 	w.no(json.Unmarshal([]byte(text), &home))
 	row := home.Kernels[0]
+	if row.Main == nil || row.Main.Outcome != gates.Pass || row.Main.Head != strings.Repeat("3", 40) || len(row.Open) != 2 || row.Open[0].Change != "pr-1-30" || row.Open[1].Change != "pr-1-7" {
+		t.Fatalf("main: %+v, open: %+v", row.Main, row.Open)
+	}
 	if row.Last.Job != last || len(row.Last.P50) != 0 || row.P50() != row.Values[len(row.Values)-1] || row.P50() <= 0 {
 		t.Fatalf("%+v", row)
 	}
@@ -333,6 +355,30 @@ func TestWhatStands(t *testing.T) {
 	}
 	if want := []string{"pr-1-30", "pr-1-7"}; !slices.Equal(lost, want) || kernel.Lost[0].Job != last {
 		t.Errorf("what did not work: %q, not %q", lost, want)
+	}
+}
+
+// The kernel's page and the API name the best merged state of each shape, and where the default branch stands.
+func TestBestMergedState(t *testing.T) {
+	w := newWorld(t)
+	for i, speed := range []float64{1.25, 0.8} {
+		s := w.open(change.ID{Kind: change.Push, Repo: 1, SHA: strings.Repeat(strconv.Itoa(i+1), 40)}, "org/kernels", "", "sdpa")
+		r := recordOf(t, "stage1")
+		r.result.Against, r.result.Arch = strings.Repeat(strconv.Itoa(i), 40), "sm_90"
+		r.result.Ratios = map[string]change.Ratio{"mission": {Value: speed, Dims: "S=512"}}
+		w.finishAs(s, r)
+	}
+	w.settle()
+	site := w.site(pages.Everybody{}).URL
+	_, body := w.get(site + "/kernels/org/kernels/kernels/sdpa")
+	if want := "11111</code></a>; the default branch is at −20.0 %"; !strings.Contains(body, want) {
+		t.Errorf("the page does not say %q", want)
+	}
+	var kernel pages.KernelPage
+	_, text := w.get(site + "/api/v1/kernels/org/kernels/kernels/sdpa")
+	w.no(json.Unmarshal([]byte(text), &kernel))
+	if len(kernel.Best) != 1 || kernel.Best[0].Commit != strings.Repeat("1", 40) || math.Abs(kernel.Best[0].Speedup+0.2) > 1e-9 || kernel.Best[0].At.IsZero() {
+		t.Errorf("the API says %+v", kernel.Best)
 	}
 }
 
@@ -353,7 +399,7 @@ func TestRivals(t *testing.T) {
 	w.settle()
 	site := w.site(pages.Everybody{}).URL
 	_, body := w.get(site + "/kernels/org/kernels/kernels/sdpa")
-	for _, want := range []string{"theirs", "(2.00 ×)", "broken &lt;b&gt;", "no &lt;i&gt;such", "variant stage2", `<a href="/runs/push-1-1111`} {
+	for _, want := range []string{"theirs", "(2.00×)", "broken &lt;b&gt;", "no &lt;i&gt;such", "variant stage2", `<a href="/runs/push-1-1111`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page does not say %q", want)
 		}

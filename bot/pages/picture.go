@@ -21,8 +21,10 @@ func picture(svg string) template.HTML { return template.HTML(svg) }
 type ShapeCharts struct {
 	Name    string
 	Dims    string
+	Secret  bool // the size was drawn for the run
 	Role    gates.Role
-	Open    bool // shown unfolded
+	Failed  bool
+	Open    bool // shown unfolded: what failed
 	Spoiled int
 	Strip   template.HTML
 	ECDF    template.HTML
@@ -50,16 +52,67 @@ func shapes(e *gates.Evidence, v *gates.Verdict) []ShapeCharts {
 			groups = []chart.Group{groups[0], groups[2]}
 		}
 		c := ShapeCharts{
-			Name: shape.Name, Dims: shape.Dims, Role: roleOf(v, shape.Name), Spoiled: spoiled,
-			Strip: picture(chart.Strip(shape.Name+": every sample", "µs per launch", groups)),
-			ECDF:  picture(chart.ECDF(shape.Name+": share of samples up to a time", "µs per launch", []chart.Group{groups[0], groups[len(groups)-1]})),
-			Order: picture(chart.Order(shape.Name+": samples in the order they were taken", "µs per launch", sequence)),
+			Name: shape.Name, Dims: shape.Dims, Secret: shape.Secret, Role: roleOf(v, shape.Name), Spoiled: spoiled,
+			Strip: picture(chart.Strip(shape.Label()+": every sample", "µs per launch", groups)),
+			ECDF:  picture(chart.ECDF(shape.Label()+": share of samples up to a time", "µs per launch", []chart.Group{groups[0], groups[len(groups)-1]})),
+			Order: picture(chart.Order(shape.Label()+": samples in the order they were taken", "µs per launch", sequence)),
 		}
-		c.Open = c.Role == gates.RoleTarget
+		if row := v.ComparisonOf(shape.Name); row != nil {
+			c.Failed = row.Status == gates.Failed || row.Status == gates.Open
+		}
+		c.Open = c.Failed
 		list = append(list, c)
 	}
-	if !slices.ContainsFunc(list, func(c ShapeCharts) bool { return c.Open }) && len(list) > 0 {
-		list[0].Open = true
+	slices.SortStableFunc(list, func(a, b ShapeCharts) int { return rank(a.Failed, a.Role) - rank(b.Failed, b.Role) })
+	return list
+}
+
+// rank is where a shape stands in a list: what failed first, then what must gain.
+func rank(failed bool, role gates.Role) int {
+	switch {
+	case failed:
+		return 0
+	case role == gates.RoleTarget:
+		return 1
+	}
+	return 2
+}
+
+func failingFirst(rows []gates.Comparison) []gates.Comparison {
+	rows = slices.Clone(rows)
+	at := func(c gates.Comparison) int {
+		return rank(c.Status == gates.Failed || c.Status == gates.Open, c.Role)
+	}
+	slices.SortStableFunc(rows, func(a, b gates.Comparison) int { return at(a) - at(b) })
+	return rows
+}
+
+// A KindCharts is how a shape's kinds of input differ.
+type KindCharts struct {
+	gates.Comparison
+	Chart template.HTML
+	Open  bool // shown unfolded
+}
+
+// kinds is the shapes whose kinds of input gain differently.
+func kinds(rows []gates.Comparison) []KindCharts {
+	var list []KindCharts
+	for _, c := range rows {
+		if len(c.Kinds) == 0 {
+			continue
+		}
+		var intervals []chart.Interval
+		for _, k := range c.Kinds {
+			class := "none"
+			switch s := k.Speedup; {
+			case s.Lower != nil && *s.Lower > 0:
+				class = "pass"
+			case s.Upper != nil && *s.Upper < 0:
+				class = "fail"
+			}
+			intervals = append(intervals, chart.Interval{Label: k.Kind, Value: k.Speedup.Value, Lower: k.Speedup.Lower, Upper: k.Speedup.Upper, Class: class, Text: speedup(k.Speedup.Value)})
+		}
+		list = append(list, KindCharts{c, picture(chart.Forest(c.Label()+": speedup on each kind of input", intervals)), c.Status == gates.Failed || c.Status == gates.Open})
 	}
 	return list
 }
@@ -113,19 +166,18 @@ func samplesOf(rounds []gates.Round, shape string) ([]chart.Group, chart.Sequenc
 }
 
 // forest shows each shape's interval against its goal.
-func forest(v *gates.Verdict) template.HTML {
+func forest(comparisons []gates.Comparison) template.HTML {
 	var rows []chart.Interval
-	for _, c := range v.Comparisons {
+	for _, c := range comparisons {
 		if c.Baseline == nil {
 			continue // of a new kernel there is a time, and no speedup
 		}
 		row := chart.Interval{
-			Label: c.Shape, Value: c.Speedup.Value, Lower: c.Speedup.Lower, Upper: c.Speedup.Upper, Goal: goalOf(c), Class: rowSign(c).Class,
-			Text: signed(c.Speedup.Value),
+			Label: c.Label(), Value: c.Speedup.Value, Lower: c.Speedup.Lower, Upper: c.Speedup.Upper, Goal: goalOf(c), Class: rowSign(c).Class,
+			Text: speedup(c.Speedup.Value),
 		}
 		if c.Goal != "" {
-			goal, _, _ := strings.Cut(c.Goal, " on ")
-			row.Text += " (" + goal + ")"
+			row.Text += " (" + asked(c.Goal) + ")"
 		}
 		rows = append(rows, row)
 	}
@@ -161,6 +213,9 @@ func goalOf(c gates.Comparison) *float64 {
 func bars(v *gates.Verdict) template.HTML {
 	var rows []chart.Bar
 	for _, r := range v.Resources {
+		if none := func(x *float64) bool { return x == nil || *x == 0 }; none(r.Baseline) && none(r.Candidate) && r.Status != gates.Failed {
+			continue
+		}
 		text := figure(r.Baseline, r.Unit) + " → " + figure(r.Candidate, r.Unit)
 		if r.Limit != "" {
 			text += " (" + r.Limit + ")"
@@ -302,10 +357,10 @@ func roofline(e *gates.Evidence, v *gates.Verdict) template.HTML {
 			ceilings = append(ceilings, chart.Ceiling{Name: s.Peak, FLOPs: peak})
 		}
 		if c.Baseline != nil && c.Baseline.P50 > 0 {
-			spots = append(spots, chart.Spot{Name: c.Shape + ", baseline", Intensity: s.FLOPs / s.Bytes, FLOPs: s.FLOPs / c.Baseline.P50 * 1e6, Class: "baseline"})
+			spots = append(spots, chart.Spot{Name: c.Label() + ", baseline", Intensity: s.FLOPs / s.Bytes, FLOPs: s.FLOPs / c.Baseline.P50 * 1e6, Class: "baseline"})
 		}
 		if c.Candidate != nil && c.Candidate.P50 > 0 {
-			spots = append(spots, chart.Spot{Name: c.Shape + ", candidate", Intensity: s.FLOPs / s.Bytes, FLOPs: s.FLOPs / c.Candidate.P50 * 1e6, Class: "candidate"})
+			spots = append(spots, chart.Spot{Name: c.Label() + ", candidate", Intensity: s.FLOPs / s.Bytes, FLOPs: s.FLOPs / c.Candidate.P50 * 1e6, Class: "candidate"})
 		}
 	}
 	if len(spots) == 0 {

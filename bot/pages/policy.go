@@ -70,7 +70,7 @@ func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
 		p.None = "The base's policy has mistakes, so nothing can be judged by it."
 		return p, nil
 	}
-	asked := policies.Change{Branch: p.Asked.Branch, Title: p.Asked.Title, Draft: p.Asked.Draft, Paths: plan.Paths}
+	asked := policies.Change{Branch: p.Asked.Branch, Title: p.Asked.Title, Draft: p.Asked.Draft}
 	for _, label := range strings.Split(p.Asked.Labels, ",") {
 		if label = strings.TrimSpace(label); label != "" {
 			asked.Labels = append(asked.Labels, label)
@@ -80,7 +80,7 @@ func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
 		if p.Asked.Kernel != "" && k.Name != p.Asked.Kernel {
 			continue
 		}
-		asked.Kernel = k.ManifestName()
+		asked.Kernel, asked.Paths = k.ManifestName(), k.PathsIn(plan)
 		rule := rules.RuleFor(asked)
 		p.Kernels = append(p.Kernels, RuleOfOne{Kernel: k.Name, Rule: rule.Name, Passed: rules.PassedOver(asked), Why: "it is for " + rule.When.String(), Asks: rule.Asked()})
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -54,15 +55,21 @@ type RunPage struct {
 	Occupied []Occupancy     `json:"occupancy,omitempty"`
 	Files    map[string]bool `json:"files,omitempty"`
 
-	Funnel   template.HTML   `json:"-"`
-	Steps    []Step          `json:"steps,omitempty"`
-	Shapes   []ShapeCharts   `json:"-"`
-	Forest   template.HTML   `json:"-"`
-	Grid     template.HTML   `json:"-"`
-	Bars     template.HTML   `json:"-"`
-	Roof     template.HTML   `json:"-"`
-	Fitness  []FitnessRow    `json:"fitness,omitempty"`
-	Evidence *gates.Evidence `json:"-"` // has an address of its own
+	Heading  []Piece            `json:"-"`
+	Times    []gates.Comparison `json:"-"` // those that failed first
+	Kinds    []KindCharts       `json:"-"`
+	Wrong    []gates.CaseRow    `json:"-"` // correctness: what failed, and what passed
+	Right    []gates.CaseRow    `json:"-"`
+	Code     []CodeView         `json:"-"`
+	Funnel   template.HTML      `json:"-"`
+	Steps    []Step             `json:"steps,omitempty"`
+	Shapes   []ShapeCharts      `json:"-"`
+	Forest   template.HTML      `json:"-"`
+	Grid     template.HTML      `json:"-"`
+	Bars     template.HTML      `json:"-"`
+	Roof     template.HTML      `json:"-"`
+	Fitness  []FitnessRow       `json:"fitness,omitempty"`
+	Evidence *gates.Evidence    `json:"-"` // has an address of its own
 }
 
 // A Step is one gate with the time that it took.
@@ -183,7 +190,18 @@ func (p *RunPage) draw() {
 		for _, g := range v.Gates {
 			p.Steps = append(p.Steps, Step{GateResult: g, Seconds: p.seconds(g.Gate)})
 		}
-		p.Forest, p.Bars = forest(v), bars(v)
+		p.Heading = pieces(report.Headline(v), string(v.Outcome))
+		p.Times = failingFirst(v.Comparisons)
+		p.Kinds = kinds(p.Times)
+		for _, c := range v.Correctness {
+			if c.Passed < c.Total || c.Problem != "" {
+				p.Wrong = append(p.Wrong, c)
+			} else {
+				p.Right = append(p.Right, c)
+			}
+		}
+		p.Code = codeViews(v)
+		p.Forest, p.Bars = forest(p.Times), bars(v)
 		p.Occupied = occupancy(v)
 	}
 	if e := p.Evidence; e != nil {
@@ -191,6 +209,37 @@ func (p *RunPage) draw() {
 		p.Shapes = shapes(e, p.Verdict)
 		p.Fitness = fitness(e)
 	}
+}
+
+// Summary is the verdict's sentence, unless the heading or a gate says the same.
+func (p *RunPage) Summary() string {
+	if p.headed(p.Verdict.Summary) || slices.ContainsFunc(p.Steps, func(s Step) bool { return alike(s.Text, p.Verdict.Summary) }) {
+		return ""
+	}
+	return p.Verdict.Summary
+}
+
+// Told tells whether the page says what a gate says elsewhere: in the heading, or in the table of times.
+func (p *RunPage) Told(s Step) bool {
+	return p.headed(s.Text) || s.Gate == gates.GatePerformance && s.Status != gates.NotRun && len(p.Times) > 0
+}
+
+// headed tells whether the heading begins, after the kernel's name, as a sentence does.
+func (p *RunPage) headed(sentence string) bool {
+	for _, piece := range p.Heading {
+		if alike(strings.TrimLeft(strings.TrimPrefix(piece.Text, p.Verdict.Kernel), ": "), sentence) {
+			return true
+		}
+	}
+	return false
+}
+
+// alike tells whether two sentences begin the same, however the first letter and signs such as ≥ are written.
+func alike(a, b string) bool {
+	const enough = 30
+	first := func(s string) string { return strings.ToLower(strings.TrimSuffix(s, ".")) }
+	a, b = first(a), first(b)
+	return a == b || len(a) >= enough && len(b) >= enough && a[:enough] == b[:enough]
 }
 
 // seconds is how long a gate's evidence took to gather.
@@ -267,6 +316,6 @@ func (s *Server) download(what string) http.HandlerFunc {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", what+".json"))
-		_, _ = w.Write(data) // a client that has gone needs no file
+		send(w, r, http.StatusOK, data, false)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/highwater"
 	"github.com/kernelgate/kernelgate/bot/queue"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/runners"
@@ -17,6 +18,12 @@ type Source interface {
 	Kernels(ctx context.Context, repo int64) ([]string, error) // by folder
 	Latest(ctx context.Context, repo int64, folder string, limit int) ([]ledger.RunRow, error)
 	OnMain(ctx context.Context, repo int64, folder string, limit int) ([]ledger.RunRow, error)
+	// Merges is what a kernel's high-water mark is derived from.
+	Merges(ctx context.Context, repo int64, folder string) (highwater.History, error)
+	// Runs is one page of a list of runs, newest first.
+	Runs(ctx context.Context, f ledger.RunFilter) ([]ledger.RunRow, error)
+	// FindChanges is the changes of a repository with that number or text, newest first.
+	FindChanges(ctx context.Context, repo int64, text string, limit int) ([]ledger.ChangeRow, error)
 	Run(ctx context.Context, job string) (ledger.RunRow, error)
 	// AtHead is the last runs of commits whose id begins so, of whatever repository.
 	AtHead(ctx context.Context, prefix string, limit int) ([]ledger.RunRow, error)

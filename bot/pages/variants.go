@@ -96,7 +96,7 @@ func (s *Server) variants(ctx context.Context, runs []ledger.RunRow) []VariantTa
 			continue
 		}
 		for _, c := range step.Verdict.Comparisons {
-			if !slices.Contains(t.Shapes, c.Shape) {
+			if !c.Secret && !slices.Contains(t.Shapes, c.Shape) {
 				t.Shapes = append(t.Shapes, c.Shape)
 			}
 		}
@@ -124,7 +124,7 @@ func rowOfStep(s report.Step, began bool) VariantRow {
 		if began {
 			side = c.Baseline
 		}
-		if side != nil {
+		if side != nil && !c.Secret {
 			row.P50[c.Shape] = side.P50
 		}
 	}

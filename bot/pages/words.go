@@ -23,28 +23,39 @@ func (s *Server) functions() template.FuncMap {
 		"seconds": secondsWords,
 		"about":   about,
 		"signed":  signed,
+		"speedup": speedup,
+		"asked":   asked,
 		"fine":    fine,
 		"faults":  faults,
 		"micros":  micros,
+		"time": func(v *float64) string {
+			if v == nil {
+				return "–"
+			}
+			return micros(*v)
+		},
 		"figure":  figure,
 		"percent": func(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" },
 		"short":   report.Short,
 		"brief":   brief,
 		"status":  statusOf,
-		"gate":    gateSign,
+		"gate":    stepSign,
 		"row":     rowSign,
-		"plain":   func(text string) string { return strings.ReplaceAll(text, "`", "") }, // of Markdown
+		"advice":  adviceOf,
 		"device":  deviceName,
 		"outcome": outcomeOf,
 		"kernel":  kernelPath,
-		"runs":    listOf,
+		"repo":    func(repo string) string { return "/kernels/" + repo },
+		"repoAt":  s.repoAt, "pullAt": s.pullAt, "commitAt": s.commitAt, "folderAt": s.folderAt, "sourceAt": s.sourceAt,
+		"runs": listOf,
 		"use": func(u Use) string {
 			return figure(&u.Value, u.Unit) + " " + strings.Replace(u.Name, "per SM", "an SM", 1)
 		},
-		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"when": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-		"inc":  func(n int) int { return n + 1 },
-		"join": strings.Join,
+		"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"when":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+		"inc":    func(n int) int { return n + 1 },
+		"lastOf": func(rows []VariantRow) int { return len(rows) - 1 },
+		"join":   strings.Join,
 		"deref": func(v *float64) float64 {
 			if v == nil {
 				return math.NaN()
@@ -57,11 +68,30 @@ func (s *Server) functions() template.FuncMap {
 // A list is runs with what is not said around them already.
 type list struct {
 	Rows           []Row
-	Kernel, Change bool // columns
+	Label          string // tells it from other tables of the page to those who hear it read
+	Kernel, Change bool   // columns
 }
 
-func listOf(rows []Row, columns ...string) list {
-	return list{rows, slices.Contains(columns, "kernel"), slices.Contains(columns, "change")}
+func listOf(rows []Row, label string, columns ...string) list {
+	return list{rows, label, slices.Contains(columns, "kernel"), slices.Contains(columns, "change")}
+}
+
+// A Piece of a sentence is text, or a name.
+type Piece struct {
+	Text string
+	Name bool
+}
+
+// pieces parts a sentence at the backticks around names, without the word that it begins with.
+func pieces(sentence, word string) []Piece {
+	sentence = strings.TrimLeft(strings.TrimPrefix(sentence, word), " ·")
+	var list []Piece
+	for i, text := range strings.Split(sentence, "`") {
+		if text != "" {
+			list = append(list, Piece{text, i%2 == 1})
+		}
+	}
+	return list
 }
 
 // A sign is a status in a mark, a word and a class, so that nobody needs colours to
@@ -91,6 +121,15 @@ func gateSign(g gates.GateResult) sign {
 		return sign{"◷", "not yet", "open"}
 	}
 	return statusOf(g.Status)
+}
+
+// stepSign is the same of a gate with its evidence. Evidence that was gathered before an earlier gate failed is there, and nobody
+// judged it: "not run" next to a duration would contradict itself.
+func stepSign(s Step) sign {
+	if s.Status == gates.NotRun && s.Seconds > 0 {
+		return sign{"–", "not judged", "none"}
+	}
+	return gateSign(s.GateResult)
 }
 
 // rowSign is the same of a shape: short of its goal is not slower than before.
@@ -186,16 +225,53 @@ func bytesWords(n float64) string {
 	return ""
 }
 
-// signed writes a share with its sign.
+// signed writes a share with its sign, with the digits that comments have.
 func signed(v float64) string {
-	text := strconv.FormatFloat(math.Abs(v)*100, 'f', 1, 64) + " %"
+	size, decimals := math.Abs(v)*100, 1
 	switch {
-	case text == "0.0 %" || math.IsNaN(v):
+	case size >= 1000:
+		decimals = 0
+	case size < 1:
+		decimals = 2
+	}
+	text := strconv.FormatFloat(size, 'f', decimals, 64)
+	switch {
+	case math.IsNaN(v) || strings.Trim(text, "0.") == "":
 		return "0 %"
 	case v < 0:
-		return "−" + text
+		return "−" + text + " %"
 	}
-	return "+" + text
+	return "+" + text + " %"
+}
+
+// speedup writes a gain as comments do: a large one is a factor.
+func speedup(v float64) string {
+	switch {
+	case math.IsNaN(v) || v < 2:
+		return signed(v)
+	case v >= 99:
+		return strconv.FormatFloat(1+v, 'f', 0, 64) + "×"
+	}
+	return strconv.FormatFloat(1+v, 'f', 1, 64) + "×"
+}
+
+// advice is what would make a verdict pass, with the command that it ends with.
+type advice struct{ Words, Command string }
+
+func adviceOf(text string) advice {
+	text = strings.ReplaceAll(text, "`", "") // of Markdown
+	if words, command, ok := strings.Cut(text, ": kernelgate "); ok {
+		return advice{words, "kernelgate " + command}
+	}
+	return advice{Words: text}
+}
+
+// asked writes what a policy asks of a shape in the signs of the figures next to it.
+func asked(goal string) string {
+	goal, _, _ = strings.Cut(goal, " on ")
+	goal = strings.TrimPrefix(goal, "speedup ")
+	goal = strings.NewReplacer(">=", "≥", "<=", "≤", " -", " −", "%", " %").Replace(goal)
+	return strings.Join(strings.Fields(goal), " ")
 }
 
 // fine is the same of small ones.
@@ -218,17 +294,22 @@ func faults(g *protocol.GPU) string {
 	return strings.Join(said, ", ")
 }
 
-// micros writes a time with four digits that count.
+// micros writes a time with the unit and the digits that comments have.
 func micros(v float64) string {
+	decimals := 2
 	switch {
 	case v <= 0 || math.IsNaN(v) || math.IsInf(v, 0):
 		return "–"
-	case v >= 1e6:
-		return strconv.FormatFloat(v/1e6, 'g', 4, 64) + " s"
+	case v >= 1e7 || v < 1e-6:
+		return strconv.FormatFloat(v, 'g', 4, 64) + " µs"
+	case v >= 1e5:
+		decimals = 0
 	case v >= 1e4:
-		return strconv.FormatFloat(v/1e3, 'g', 4, 64) + " ms"
+		decimals = 1
+	case v < 1:
+		decimals = 2 - int(math.Floor(math.Log10(v)))
 	}
-	return strconv.FormatFloat(v, 'g', 4, 64) + " µs"
+	return strconv.FormatFloat(v, 'f', decimals, 64) + " µs"
 }
 
 // figure writes what a compiler or a profiler counted.

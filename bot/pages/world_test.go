@@ -300,7 +300,7 @@ func recorded(t testing.TB, name string) (*gates.Evidence, *gates.Verdict) {
 func (w *world) site(access pages.Access) *httptest.Server {
 	w.Helper()
 	done := make(chan struct{})
-	s := &pages.Server{Source: w, Access: access, Version: "kernelgate test", URL: "https://gate.example/", Now: func() time.Time { return epoch.Add(time.Hour) }, Done: done, Act: w.actor}
+	s := &pages.Server{Source: w, Access: access, Version: "kernelgate test", URL: "https://gate.example/", Web: "https://github.example", Now: func() time.Time { return epoch.Add(time.Hour) }, Done: done, Act: w.actor}
 	h, err := s.Handler()
 	w.no(err)
 	server := httptest.NewServer(h)

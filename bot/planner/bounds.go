@@ -17,24 +17,29 @@ import (
 )
 
 // A change is read before anybody has approved it, so whoever opens one decides what
-// is read. checkout bounds how much that is; here is how long it may take, and what
-// the author is told. What was refused once is refused until the next push: it is a
-// problem of the change, and not tried again.
+// is read. checkout bounds how much that is, and the author is told what was refused: it is
+// a problem of the change, and is not tried again before the next push.
+//
+// The time that reading takes is bounded as well, so that nothing hangs. But it depends on
+// the machine and its disk at least as much as on the change, whose size is bounded already.
+// So a change that was not read in time is not refused: it is read again later.
 
 // maxKernels bounds how many bundles one change leads to.
 const maxKernels = 100
 
-// errTooLong is the cause of a look that was ended.
-var errTooLong = errors.New("reading the change took too long")
+// ErrSlow says that reading a change took too long and was ended. The caller tries again
+// after a pause.
+var ErrSlow = errors.New("reading the change took too long")
 
 // within gives a look at a change its time.
 func (p *Planner) within(ctx context.Context, look func(context.Context) error) error {
 	limit := cmp.Or(p.Timeout, 2*time.Minute)
-	within, cancel := context.WithTimeoutCause(ctx, limit, errTooLong)
+	within, cancel := context.WithTimeoutCause(ctx, limit, ErrSlow)
 	defer cancel()
 	err := look(within)
-	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(within), errTooLong) {
-		return checkout.Refused{Why: fmt.Sprintf("reading the change took longer than %v and was ended (push again to have it read once more, or make it smaller)", limit)}
+	if ctx.Err() == nil && errors.Is(context.Cause(within), ErrSlow) {
+		// Whatever the look found, even a mistake of the change, may come from being ended.
+		return fmt.Errorf("%w: more than %v (is the disk slow or the machine busy?); it ended with: %v", ErrSlow, limit, err)
 	}
 	return err
 }
@@ -62,8 +67,10 @@ func (s *survey) versus(ctx context.Context, name string, approved []string) (st
 		return name, nil
 	}
 	rev, err := s.repo.Resolve(ctx, name)
-	if err != nil {
+	if _, unknown := errors.AsType[checkout.UnknownCommit](err); unknown {
 		return "", strict.Mistake{Err: err}
+	} else if err != nil {
+		return "", err
 	}
 	if slices.Contains(approved, rev) {
 		return rev, nil
@@ -84,8 +91,10 @@ func (s *survey) ownBaselines(ctx context.Context, policy *policies.Policy) erro
 			continue
 		}
 		rev, err := s.repo.Resolve(ctx, gate.Baseline.Name)
-		if err != nil {
+		if _, unknown := errors.AsType[checkout.UnknownCommit](err); unknown {
 			continue // told where a kernel is compared with it
+		} else if err != nil {
+			return err // a baseline that was not looked at must not be measured
 		}
 		ours, err := s.repo.Reached(ctx, rev)
 		if err != nil {

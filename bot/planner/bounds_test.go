@@ -75,7 +75,7 @@ func TestBombs(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ at, tree, file, message string }{
 		"a billion files":           {"zz", nested, "", "the change touches more than 50000 files"},
-		"one file under many names": {"kernels", w.kernelWith(names...), folder + "/z0031.h", "up to here the folder has"},
+		"one file under many names": {"kernels", w.kernelWith(names...), folder + "/z0032.h", "up to here the folder has"},
 		"many kernels":              {"more", w.git(kernels, "mktree"), "", "the change touches 101 kernels (at most 100"},
 	} {
 		p := w.plan(w.forged(c.at, c.tree))
@@ -88,21 +88,57 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// A look that takes too long is ended, and says so; one that is cancelled is not
-// the change's fault.
+// A look that takes too long is ended. The machine is at fault, not the change: the planner
+// returns an error, and reads the change the next time.
 func TestDeadline(t *testing.T) {
 	w := newWorld(t, usual())
-	w.planner.Timeout = time.Nanosecond
 	id, facts := w.propose(tree{folder + "/scale.c": "// head\n"})
-	p := w.plan(id, facts)
-	if len(p.Problems) != 1 || !strings.Contains(p.Problems[0].Message, "took longer than 1ns") || len(p.Kernels) > 0 {
-		t.Errorf("the problems are %+v", p.Problems)
+	w.planner.Timeout = time.Nanosecond
+	p, err := w.planner.Plan(t.Context(), id, facts)
+	if !errors.Is(err, planner.ErrSlow) || !strings.Contains(err.Error(), "more than 1ns") || len(p.Problems) > 0 || p.Refused {
+		t.Errorf("in no time: %+v, %v", p.Problems, err)
+	}
+	if _, err := w.planner.Rerun(t.Context(), id, facts, planner.Rerun{Folder: folder}); !errors.Is(err, planner.ErrSlow) {
+		t.Errorf("again in no time: %v", err)
 	}
 	w.planner.Timeout = 0
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if p, err := w.planner.Plan(ctx, id, facts); err == nil || len(p.Problems) > 0 {
+	if p, err := w.planner.Plan(ctx, id, facts); err == nil || errors.Is(err, planner.ErrSlow) || len(p.Problems) > 0 {
 		t.Errorf("cancelled: %+v, %v", p.Problems, err)
+	}
+	if p := w.plan(id, facts); len(p.Problems) > 0 || len(p.Kernels) != 1 {
+		t.Errorf("with time: %+v, %d kernels", p.Problems, len(p.Kernels))
+	}
+}
+
+// watched is a context that counts how often somebody looks at its deadline.
+type watched struct {
+	context.Context
+	looks *int
+}
+
+func (w watched) Err() error {
+	*w.looks++
+	return w.Context.Err()
+}
+
+// The deadline is looked at before each of many manifests, not only where git is asked.
+func TestDeadlineAmongManifests(t *testing.T) {
+	w := newWorld(t, usual())
+	looks := func() (n int) {
+		if _, _, err := w.planner.Rules(watched{t.Context(), &n}, w.repo.FullName(), "main"); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	one, more := looks(), tree{}
+	for i := range 10 {
+		more[fmt.Sprintf("kernels/k%d/kernel.yaml", i)] = usual()[folder+"/kernel.yaml"]
+	}
+	w.push("main", more)
+	if eleven := looks(); eleven < one+10 {
+		t.Errorf("the deadline was looked at %d times for one manifest and %d times for eleven", one, eleven)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/folderhash"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
@@ -129,9 +130,8 @@ func (p *Planner) pack(ctx context.Context, job runners.Job) (string, error) {
 	return digest, nil
 }
 
-// sources is the digest of what is built and measured, whatever rule it is
-// judged by. What others merged into the kernel since the change left its base is
-// no part of it, for it is neither side's; unless the reference may include it.
+// sources is the digest of what is built and measured, whatever rule it is judged by: what
+// a merge has, and what the base branch has now.
 func sources(job runners.Job) (string, error) {
 	h := sha256.New()
 	alone, err := referenceAlone(job)
@@ -144,11 +144,11 @@ func sources(job runners.Job) (string, error) {
 		fmt.Fprintf(h, "%q %q\n", job.Baseline.Variant, job.Of(*job.Baseline).Recipe(job.Baseline.Variant))
 		dirs = append(dirs, job.Baseline.Dir)
 	}
-	if err := hashPins(h, job); err != nil {
+	if err := errors.Join(hashPins(h, job), json.NewEncoder(h).Encode(job.Candidate.Differs)); err != nil {
 		return "", err
 	}
 	for i, dir := range dirs {
-		if err := hashFolder(h, dir, func(rel string) bool { return i > 0 || !alone || !job.Manifest.IsSource(rel) }); err != nil {
+		if err := folderhash.Write(h, dir, func(rel string) bool { return i > 0 || !alone || !job.Manifest.IsSource(rel) }); err != nil {
 			return "", fmt.Errorf("reading the sources of %s: %w", job.Manifest.Name, err)
 		}
 	}
@@ -169,7 +169,9 @@ func hashPins(h io.Writer, job runners.Job) error {
 
 // asks is the digest of what evidence about the same machine code depends on beside the
 // policy: manifest, reference and harness of the base, and how each side is launched. It
-// goes by what a launch comes to: writing it otherwise is no new chance.
+// goes by what a launch comes to at some sizes. Attempts at the same code that agree there
+// count together, so that writing an expression in another way is no new chance; whether
+// evidence of one holds for another is for dispatch to say.
 func asks(job runners.Job) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q\n", job.ManifestText, job.Of(job.Candidate).Launches(job.Candidate.Variant))
@@ -178,7 +180,7 @@ func asks(job runners.Job) (string, error) {
 	}
 	alone, err := referenceAlone(job)
 	if err == nil {
-		err = hashFolder(h, job.Trusted, func(rel string) bool {
+		err = folderhash.Write(h, job.Trusted, func(rel string) bool {
 			switch m := job.Manifest; {
 			case m.Mode == kernels.ModeCommand:
 				return !m.IsSource(rel)
@@ -194,23 +196,23 @@ func asks(job runners.Job) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// hashFolder adds the files that are wanted, with their names.
-func hashFolder(h io.Writer, dir string, wanted func(rel string) bool) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+// dispatch is the digest of what decides, apart from the machine code, what each side runs at
+// every problem size. It goes by the text: two expressions may agree wherever somebody tries
+// them, and differ elsewhere.
+func dispatch(job runners.Job) (string, error) {
+	sides := []runners.Side{job.Candidate}
+	if job.Baseline != nil {
+		sides = append(sides, *job.Baseline)
+	}
+	h := sha256.New()
+	for _, side := range sides {
+		text, known := job.Dispatch(side)
+		if !known {
+			return "", fmt.Errorf("the sources of %s were not hashed", job.Manifest.Name)
 		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil || !wanted(filepath.ToSlash(rel)) {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(h, "%q %x\n", rel, sha256.Sum256(data))
-		return nil
-	})
+		fmt.Fprintf(h, "%q\n", text)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // beside is the files beside it that a reference reads, or asks for: it gets no folders

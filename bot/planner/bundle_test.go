@@ -55,7 +55,7 @@ func TestSources(t *testing.T) {
 		same       bool
 	}{
 		"another rule and policy": {base.with(tree{policyFile: policy + "# other\n"}), head, []string{"refactoring"}, true},
-		"what the head may not":   {base, head.with(tree{folder + "/reference.c": "// a lie\n", "README.md": "More.\n"}), nil, true},
+		"what the head may not":   {base, head.with(tree{folder + "/reference.c": "// a lie\n", "README.md": "More.\n"}), nil, false}, // a build that asks for it is refused
 		"another head":            {base, tree{folder + "/scale.c": "// other\n"}, nil, false},
 		"one source more":         {base, head.with(tree{folder + "/more.h": "// more\n"}), nil, false},
 		"another baseline":        {base.with(tree{folder + "/scale.c": "// other\n"}), head, nil, false},
@@ -76,12 +76,14 @@ func TestSourcesWhenTheBaseMoves(t *testing.T) {
 	for name, c := range map[string]struct {
 		reference string
 		tip       tree
-		same      bool
+		built     bool // the same is built
+		asked     bool // the same is asked
 	}{
-		"another source":            {"// truth\n", tree{folder + "/scale.c": "// tip\n"}, true},
-		"another header":            {"#include <math.h>\n", tree{folder + "/shared.h": "// 2\n"}, true},
-		"a header of the reference": {"  # include \"shared.h\"\n", tree{folder + "/shared.h": "// 2\n"}, false},
-		"another reference":         {"// truth\n", tree{folder + "/reference.c": "// better truth\n"}, false},
+		"notes":                     {"// truth\n", tree{"README.md": "// tip\n"}, true, true},
+		"another source":            {"// truth\n", tree{folder + "/scale.c": "// tip\n"}, false, true},
+		"another header":            {"#include <math.h>\n", tree{folder + "/shared.h": "// 2\n"}, false, true},
+		"a header of the reference": {"  # include \"shared.h\"\n", tree{folder + "/shared.h": "// 2\n"}, false, false},
+		"another reference":         {"// truth\n", tree{folder + "/reference.c": "// better truth\n"}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, usual().with(tree{folder + "/reference.c": c.reference, folder + "/shared.h": "// 1\n"}))
@@ -90,11 +92,11 @@ func TestSourcesWhenTheBaseMoves(t *testing.T) {
 			w.push("main", c.tip)
 			after := w.plan(id, facts)
 			w.job(after)
-			if same := before.Kernels[0].Sources == after.Kernels[0].Sources; same != c.same {
-				t.Errorf("the digests are equal: %v, want %v", same, c.same)
+			if same := before.Kernels[0].Sources == after.Kernels[0].Sources; same != c.built {
+				t.Errorf("the digests are equal: %v, want %v", same, c.built)
 			}
-			if same := before.Kernels[0].Asks == after.Kernels[0].Asks; same != c.same {
-				t.Errorf("what is asked is the same: %v, want %v", same, c.same)
+			if same := before.Kernels[0].Asks == after.Kernels[0].Asks; same != c.asked {
+				t.Errorf("what is asked is the same: %v, want %v", same, c.asked)
 			}
 		})
 	}

@@ -105,7 +105,7 @@ func (s *survey) job(ctx context.Context, p *plan.Plan, key string) (job runners
 		if !touches(c) {
 			continue
 		}
-		c.Kernel = job.Manifest.Name
+		c.Kernel, c.Paths = job.Manifest.Name, p.PathsOf(key, c.Paths)
 		rule := job.Policy.RuleFor(c)
 		if slices.Contains(rules, rule.Name) {
 			continue

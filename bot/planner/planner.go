@@ -42,7 +42,8 @@ type Bundles interface {
 type Planner struct {
 	Mirrors Mirrors
 	Bundles Bundles
-	Scratch string // folder; "" is the system's
+	History History // nil where nobody remembers merges
+	Scratch string  // folder; "" is the system's
 	Version string
 	Now     func() time.Time
 	Timeout time.Duration // of reading one change, once it is fetched; 2 minutes unless given
@@ -50,9 +51,11 @@ type Planner struct {
 	known known
 }
 
-// ErrMoved says that a head or a branch is not what it was a moment ago: ask GitHub
-// again.
+// ErrMoved says that a head is not what it was a moment ago: ask GitHub again.
 var ErrMoved = errors.New("it has moved on")
+
+// ErrBaseGone says that the branch that a change goes to does not exist.
+var ErrBaseGone = errors.New("the branch is gone")
 
 // DefaultCheck is the required check's name where no policy names another.
 const DefaultCheck = "kernelgate"
@@ -105,7 +108,7 @@ const maxPaths = 500
 // A survey is one look at one change.
 type survey struct {
 	planner *Planner
-	kind    change.Kind
+	id      change.ID
 	facts   change.Facts
 	repo    *checkout.Repo
 	base    string // where the head left the base branch
@@ -130,7 +133,7 @@ func refsOf(id change.ID, f change.Facts) []string {
 
 // survey is of a change that is still to be fetched, or was refused.
 func (p *Planner) survey(id change.ID, f change.Facts) *survey {
-	return &survey{planner: p, kind: id.Kind, facts: f, out: Proposal{
+	return &survey{planner: p, id: id, facts: f, out: Proposal{
 		Plan:     change.Plan{Key: f.PlanKey(), Head: f.Head, Check: DefaultCheck, PolicyFile: plan.PolicyFile},
 		Evidence: map[string]*gates.Evidence{},
 	}}
@@ -139,19 +142,34 @@ func (p *Planner) survey(id change.ID, f change.Facts) *survey {
 // settle finds the commits that the change is made of.
 func (s *survey) settle(ctx context.Context) (err error) {
 	f := s.facts
-	if s.kind == change.Sweep {
+	if s.id.Kind == change.Sweep {
 		return s.settleSweep(ctx)
 	}
 	if s.trusted, err = s.repo.Resolve(ctx, cmp.Or(f.BaseSHA, "refs/heads/"+f.Base)); err != nil {
+		if f.BaseSHA == "" {
+			err = goneIfUnknown(err)
+		}
 		return fmt.Errorf("the base branch %s: %w", f.Base, err)
 	}
 	if s.base, err = s.repo.MergeBase(ctx, s.trusted, f.Head); err != nil {
-		if _, gone := s.repo.Resolve(ctx, f.Head); gone != nil {
+		_, missing := s.repo.Resolve(ctx, f.Head)
+		if _, gone := errors.AsType[checkout.UnknownCommit](missing); gone {
 			err = fmt.Errorf("%.12s: %w", f.Head, ErrMoved)
 		}
 		return err
 	}
+	if s.id.Kind == change.Push {
+		s.trusted = s.base // a forced push is compared with what the branch kept
+	}
 	return s.begin()
+}
+
+// goneIfUnknown is the error of looking for a branch: ErrBaseGone where there is none.
+func goneIfUnknown(err error) error {
+	if _, unknown := errors.AsType[checkout.UnknownCommit](err); unknown {
+		return fmt.Errorf("%w: %w", ErrBaseGone, err)
+	}
+	return err
 }
 
 // begin makes room for what is read.
@@ -179,7 +197,7 @@ func (s *survey) plan(ctx context.Context) (err error) {
 		return err
 	}
 	options := s.options(policyAt)
-	if s.kind == change.Sweep {
+	if s.id.Kind == change.Sweep {
 		if options.Kernels, err = s.swept(ctx); err != nil || len(options.Kernels) == 0 {
 			return err
 		}
@@ -200,9 +218,10 @@ func (s *survey) plan(ctx context.Context) (err error) {
 	if policyAt == "" {
 		return nil // nobody asks anything of any kernel
 	}
-	if len(keys) > maxKernels && s.kind != change.Sweep {
+	if len(keys) > maxKernels && s.id.Kind != change.Sweep {
 		return checkout.Refused{Why: fmt.Sprintf("the change touches %d kernels (at most %d are measured for one; make several changes of it)", len(keys), maxKernels)}
 	}
+	var gone, added []runners.Job
 	for _, key := range keys {
 		job, rules, err := s.job(ctx, p, key)
 		if s.problem(kernels.FileOf(key), err) {
@@ -219,7 +238,13 @@ func (s *survey) plan(ctx context.Context) (err error) {
 			return err
 		}
 		s.out.Kernels = append(s.out.Kernels, k)
+		if job.Removed {
+			gone = append(gone, job)
+		} else if job.Baseline == nil {
+			added = append(added, job)
+		}
 	}
+	s.renames(gone, added)
 	return nil
 }
 
@@ -295,12 +320,15 @@ func (s *survey) options(policyAt string) plan.Options {
 	if policyAt != s.trusted {
 		o.PolicyAt = policyAt
 	}
+	if s.planner.History != nil {
+		o.Faster = s.faster
+	}
 	return o
 }
 
 // kernel packs a job.
 func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) (change.Kernel, error) {
-	k := change.Kernel{Name: s.name(job), Folder: job.Key, Rule: job.Rule().Name, Rules: rules, Labels: labels(job), Build: builders(job)}
+	k := change.Kernel{Name: s.name(job), Folder: job.Key, Rule: job.Rule().Name, Rules: rules, Paths: job.Change.Paths[:min(len(job.Change.Paths), maxPaths)], Labels: labels(job), Build: builders(job)}
 	if job.Removed {
 		s.out.Evidence[k.Folder] = job.RemovedEvidence()
 		return k, nil
@@ -318,6 +346,9 @@ func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) (c
 		return k, err
 	}
 	if k.Asks, err = asks(job); err != nil {
+		return k, err
+	}
+	if k.Dispatch, err = dispatch(job); err != nil {
 		return k, err
 	}
 	k.Bundle, err = s.planner.pack(ctx, job)

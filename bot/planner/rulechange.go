@@ -33,7 +33,7 @@ const wholeFile = "(the file)"
 // are there, since a branch without a policy asks nothing, and a kernel that is new
 // loosens nothing.
 func (s *survey) ruleChange(ctx context.Context, changed []string) error {
-	if s.out.NoPolicy || s.kind.OnMain() {
+	if s.out.NoPolicy || s.id.Kind.OnMain() {
 		return nil
 	}
 	var found []change.RuleDifference
@@ -156,7 +156,7 @@ func (s *survey) comparedWith() []string {
 	}
 	var names []string
 	for _, r := range policy.Rules {
-		if gate := r.Gates.Performance; gate != nil && gate.Baseline.Kind == "variant" && !slices.Contains(names, gate.Baseline.Name) {
+		if gate := r.Gates.Performance; gate != nil && gate.Baseline.Kind == policies.BaselineVariant && !slices.Contains(names, gate.Baseline.Name) {
 			names = append(names, gate.Baseline.Name)
 		}
 	}

@@ -15,19 +15,21 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// Rules is a digest of what a branch asks of kernels: its policy, manifests,
-// references and harnesses, not their sources. While it stays, so does what is asked of
-// a pull request to that branch. A branch that is gone is ErrMoved.
-func (p *Planner) Rules(ctx context.Context, repo, branch string) (string, error) {
+// Rules is a digest of what a branch asks of kernels (its policy, manifests, references
+// and harnesses) and, behind a dash, of the folders that kernels are built from. While it
+// stays, so does what is asked of a pull request to that branch, and what it is compared
+// with. It returns the branch's commit as well. A branch that is gone is ErrBaseGone.
+func (p *Planner) Rules(ctx context.Context, repo, branch string) (rules, tip string, err error) {
 	mirror, err := p.Mirrors.Fetch(ctx, repo)
 	if err != nil {
-		return "", fmt.Errorf("reading the rules of %s: %w", repo, err)
+		return "", "", fmt.Errorf("reading the rules of %s: %w", repo, err)
 	}
-	tip, err := mirror.Resolve(ctx, "refs/heads/"+branch)
+	tip, err = mirror.Resolve(ctx, "refs/heads/"+branch)
 	if err != nil {
-		return "", fmt.Errorf("reading the rules of %s on %s (%w): %w", repo, branch, err, ErrMoved)
+		return "", "", fmt.Errorf("reading the rules of %s on %s: %w", repo, branch, goneIfUnknown(err))
 	}
-	return p.known.rulesAt(ctx, mirror, tip)
+	rules, err = p.known.rulesAt(ctx, mirror, tip)
+	return rules, tip, err
 }
 
 func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error) {
@@ -44,9 +46,16 @@ func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error)
 		return "", fmt.Errorf("reading the rules: %w", err)
 	}
 	files, folders := append([]string{plan.PolicyFile}, manifests...), map[string]string{} // by the reference there
+	built := []string{".gitattributes"}
 	for i, key := range keys {
+		if err := ctx.Err(); err != nil {
+			return "", fmt.Errorf("reading the rules: %w", err) // each of many manifests takes its time
+		}
 		folder := kernels.FolderOf(key)
 		m, err := kernels.Parse(manifests[i], texts[manifests[i]])
+		if built = append(built, folder); err == nil {
+			built = append(built, m.Elsewhere()...)
+		}
 		switch {
 		case err != nil: // or a link, which is no manifest: told where a change touches the kernel
 		case m.Mode == kernels.ModeCommand:
@@ -68,13 +77,17 @@ func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error)
 			files = append(files, folders[name]) // any of its files may be part of it
 		}
 	}
-	slices.Sort(files)
-	objects, err := repo.Objects(ctx, rev, slices.Compact(files)...)
-	if err != nil {
-		return "", fmt.Errorf("reading the rules at %.12s: %w", rev, err)
+	digests := make([]string, 2)
+	for i, names := range [][]string{files, built} {
+		slices.Sort(names)
+		objects, err := repo.Objects(ctx, rev, slices.Compact(names)...)
+		if err != nil {
+			return "", fmt.Errorf("reading the rules at %.12s: %w", rev, err)
+		}
+		sum := sha256.Sum256([]byte(objects))
+		digests[i] = hex.EncodeToString(sum[:8])
 	}
-	sum := sha256.Sum256([]byte(objects))
-	return hex.EncodeToString(sum[:8]), nil
+	return strings.Join(digests, "-"), nil
 }
 
 // harnessOf is the files of a kernel that measure it and that a change cannot bring.

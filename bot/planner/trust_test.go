@@ -10,10 +10,9 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// The rules are those of the base branch as it is now, and the baseline is where the
-// head left it: an old base brings no milder rules, and a change is not blamed for what
-// others have done since.
-func TestRulesOfTheTipAndSourcesOfTheMergeBase(t *testing.T) {
+// Rules and baseline are those of the base branch as it is now: an old base brings no milder rules, and no slower kernel to be
+// compared with.
+func TestRulesAndBaselineOfTheTip(t *testing.T) {
 	w := newWorld(t, usual())
 	left := w.repo.Head("main")
 	id, facts := w.propose(tree{folder + "/scale.c": "// head\n"})
@@ -38,7 +37,7 @@ func TestRulesOfTheTipAndSourcesOfTheMergeBase(t *testing.T) {
 		return tree{"kernel.yaml": tipManifest, "reference.c": "// better truth\n", "scale.c": source}
 	}
 	got := map[string]tree{"trusted": w.files(job.Trusted), "baseline": w.files(job.Baseline.Dir), "candidate": w.files(job.Candidate.Dir)}
-	want := map[string]tree{"trusted": side("// tip\n"), "baseline": side("// base\n"), "candidate": side("// head\n")}
+	want := map[string]tree{"trusted": side("// tip\n"), "baseline": side("// tip\n"), "candidate": side("// head\n")}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("the sides: %s", d)
 	}

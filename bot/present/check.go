@@ -15,6 +15,7 @@ type Check struct {
 	client.Check
 	Digest string
 	Mark   string `json:"-"` // what must be told even while it is unfinished
+	State  string `json:"-"` // as a commit status: pending, success, failure or error
 }
 
 const (
@@ -33,28 +34,17 @@ const (
 	maxOutput     = 65_535
 	maxComment    = 65_536
 	runnerTitle   = "Runner: "
-	notFromForks  = "Code from forks is not run here"
 	noPolicyTitle = "No policy on the base branch yet"
 )
 
 // CommitStatus is the check as a commit status, for repositories where no App
-// can write check runs. A required status blocks until it is a success, so that
-// what waits for a person is pending, and what nobody works at is an error.
+// can write check runs.
 func (c Check) CommitStatus() (state, description string) {
 	description = report.Clip(c.Title, titleRunes)
-	switch {
-	case c.Status != completed && c.Mark == "":
-		return "pending", "In line or being measured: the verdict comes here" // nobody tells a status how far it is
-	case c.Status != completed:
-		return "pending", description
-	case c.Conclusion == success:
-		return "success", description
-	case c.Conclusion == actionRequired && c.Title != notFromForks:
-		return "pending", description
-	case c.Conclusion == cancelled, strings.HasPrefix(c.Title, runnerTitle):
-		return "error", description
+	if c.Status != completed && c.Mark == "" {
+		description = "In line or being measured: the verdict comes here" // nobody tells a status how far it is
 	}
-	return "failure", description
+	return c.State, description
 }
 
 // externalID names what a check stands for, so that an event about it finds its

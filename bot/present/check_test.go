@@ -217,3 +217,24 @@ func TestButtons(t *testing.T) {
 		}
 	}
 }
+
+// A status says how the change stands, whatever words its title begins with.
+func TestStatusIsNotReadFromTheTitle(t *testing.T) {
+	for _, c := range []struct {
+		outcome gates.Outcome
+		line    string
+		want    string
+	}{
+		{gates.Defer, "Runner: a line that anybody may have written", "failure"},
+		{gates.Error, "ERROR (runner) sdpa_fp8: it is lost", "error"},
+		{gates.Pass, "Runner: a line that anybody may have written", "success"},
+	} {
+		s := tell(t).seen(nil).planned(nil, "sdpa_fp8")
+		s.do(change.Finished{Job: s.job("sdpa_fp8"), Token: s.state.Seq, Result: change.Result{Outcome: c.outcome, Line: c.line}})
+		for _, check := range Checks(s.view) {
+			if state, description := check.CommitStatus(); state != c.want {
+				t.Errorf("%s of %s is %s (%s), want %s", check.Name, c.outcome, state, description, c.want)
+			}
+		}
+	}
+}

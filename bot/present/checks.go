@@ -38,7 +38,7 @@ func (v View) checks() []Check {
 			all = append(all, v.aggregate())
 		}
 		for _, r := range s.Runs {
-			if c := v.kernelCheck(r); c.Status == completed || v.Marks != nil || v.posted(c.Name) {
+			if c := v.kernelCheck(r); c.Status == completed || v.Workflow || v.posted(c.Name) {
 				all = append(all, c) // while it is measured for the first time, the required check tells of it
 			}
 		}
@@ -56,7 +56,7 @@ func (v View) aggregate() Check {
 	c := Check{Check: client.Check{
 		Name: v.checkName(), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, ""), DetailsURL: v.RunURL,
 		Status: at.status, Conclusion: at.conclusion, Title: at.title,
-	}}
+	}, State: at.state()}
 	for _, r := range s.Runs {
 		if c.StartedAt.IsZero() || r.Asked.Before(c.StartedAt) {
 			c.StartedAt = r.Asked
@@ -84,14 +84,14 @@ func (v View) kernelCheck(r change.Run) Check {
 	c := Check{Check: client.Check{
 		Name: v.checkName() + " / " + report.Clip(report.Plain(r.Kernel), nameRunes), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, r.Folder),
 		DetailsURL: cmp.Or(v.Pages[r.Job].URL, v.RunURL), Status: at.status, Conclusion: at.conclusion, Title: at.title, StartedAt: r.Begun,
-	}, Mark: v.Marks[r.Job]}
+	}, State: at.state()}
 	if at.status == completed {
 		c.CompletedAt = r.Ended
 	}
 	var annotated string
 	c.Annotations, annotated = v.annotations(r)
 	c.Text = joined(annotated, v.tried([]change.Run{r}), v.attempts(r))
-	c.Summary = joined(at.whole(), at.lead, v.again(r), v.reportOf(r, report.Whole, maxOutput-outsideReport), v.about(r), c.Mark)
+	c.Summary = joined(at.whole(), at.lead, v.again(r), v.reportOf(r, report.Whole, maxOutput-outsideReport), v.about(r))
 	c.Actions = v.actions(c)
 	return c
 }
@@ -127,7 +127,7 @@ func (v View) leftBehind(wanted []Check) []Check {
 		}
 		c := Check{Check: client.Check{
 			Name: key[:at], HeadSHA: key[at+1:], ExternalID: externalID(s.ID, ""), DetailsURL: v.RunURL, Status: completed, Conclusion: cancelled,
-		}}
+		}, State: "error"}
 		switch {
 		case c.HeadSHA != s.Facts.Head:
 			c.Title = "Superseded by " + report.Short(s.Facts.Head)

@@ -56,7 +56,7 @@ func (v View) commented() bool {
 		return false
 	case s.Comment.ID != 0 || v.override() != nil:
 		return true
-	case v.Measuring() && v.Marks == nil: // a workflow that is killed leaves its memory in the comment
+	case v.Measuring() && !v.Workflow: // a workflow that is killed leaves its memory in the comment
 		return false
 	case len(s.Runs) > 0 || len(s.Past) > 0:
 		return true

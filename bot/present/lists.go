@@ -210,7 +210,7 @@ func (v View) audit() string {
 	if rows == nil {
 		return ""
 	}
-	return details(fmt.Sprintf("Commands (%d)", len(all)), table([]string{"when", "who", "asked", "became"}, rows, 8000, "commands"))
+	return details(fmt.Sprintf("Commands (%d)", v.State.CommandsBefore+len(all)), table([]string{"when", "who", "asked", "became"}, rows, 8000, "commands"))
 }
 
 // again says what measuring once more has changed, or that it has changed nothing.

@@ -73,6 +73,8 @@ func cut(text string, limit int) string {
 func Explain(s *change.State, policy *policies.Policy) string {
 	p := s.Current()
 	switch {
+	case s.Facts.BaseGone:
+		return "The base branch is gone: see the check."
 	case p == nil:
 		return "The change is still being read. Ask again in a moment."
 	case p.Refused:
@@ -88,7 +90,7 @@ func Explain(s *change.State, policy *policies.Policy) string {
 	var text []string
 	for _, k := range p.Kernels {
 		text = append(text, policy.Explain(p.PolicyFile, policies.Change{
-			Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft, Kernel: k.ManifestName(), Paths: p.Paths,
+			Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft, Kernel: k.ManifestName(), Paths: k.PathsIn(p),
 		}))
 	}
 	return "```text\n" + strings.ReplaceAll(strings.Join(text, "\n"), "```", "'''") + "\n```"

@@ -42,22 +42,23 @@ func (v View) withRules(own standing) standing {
 
 // add says more where no kernel has a word to say.
 func (at *standing) add(more string) {
-	if at.title == nothingChanged {
+	if at.untouched {
 		at.title = report.Clip(report.Plain(at.title+more), titleRunes)
 		at.heading = at.title
 	}
 }
-
-// nothingChanged is the title where no kernel is touched.
-const nothingChanged = "No kernel changed"
 
 func (v View) howToApprove(role policies.Role) string {
 	text := "This change may loosen the gate's own rules, and what they ask is no author's to decide. "
 	if v.State.ID.Kind != change.Pull {
 		return text + "It waits until each of its pull requests is approved."
 	}
-	return text + fmt.Sprintf("Read the list; then someone with %s access, and not its author unless they are an administrator, comments %s, or a code owner of what it loosens approves this commit in a review. A new push, or other rules on the base, need a new approval.",
-		report.EscapeCode(string(role)), report.EscapeCode("/approve-policy "+v.State.Facts.Head))
+	more := ""
+	if v.Workflow && v.State.Facts.Fork {
+		more = " GitHub lets no workflow write on account of a review on a fork's pull request: after the review, comment " + report.EscapeCode("/rebench") + " here."
+	}
+	return text + fmt.Sprintf("Read the list; then someone with %s access, who is an administrator or has neither opened this change nor pushed its head, comments %s, or a code owner of what it loosens approves this commit in a review.%s A new push, or other rules on the base, need a new approval.",
+		report.EscapeCode(string(role)), report.EscapeCode("/approve-policy "+v.State.Facts.Head), more)
 }
 
 // ruleList is what the change does to the rules: what may loosen them in sight, and what

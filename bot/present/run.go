@@ -50,6 +50,7 @@ func (v View) done(r change.Run) standing {
 		return newStanding(sign, completed, success, "(for information) "+title, "The base branch has no policy: this blocks nothing.")
 	}
 	at := newStanding(sign, completed, conclusion, title, "")
+	at.faulty = outcome(r) == gates.Error
 	if verdict := v.known(r); verdict != nil {
 		at.heading = report.Headline(verdict) // the rows below have the figures
 	}

@@ -19,6 +19,9 @@ type standing struct {
 	heading            string // plain; the title where nothing else is said
 	lead               string // Markdown, in paragraphs; may be empty
 	status, conclusion string
+	faulty             bool // the runner could not judge it
+	refused            bool // nobody can let it pass but by an override
+	untouched          bool // it changes no kernel
 }
 
 func newStanding(sign, status, conclusion, title, lead string) standing {
@@ -26,7 +29,23 @@ func newStanding(sign, status, conclusion, title, lead string) standing {
 		lead += "\n"
 	}
 	title = report.Clip(report.Plain(title), titleRunes)
-	return standing{sign, title, title, lead, status, conclusion}
+	return standing{sign: sign, title: title, heading: title, lead: lead, status: status, conclusion: conclusion}
+}
+
+// state is that of a commit status. A required status blocks until it is a success, so that
+// what waits for a person is pending, and what nobody works at is an error.
+func (at standing) state() string {
+	switch {
+	case at.status != completed:
+		return "pending"
+	case at.conclusion == success:
+		return "success"
+	case at.conclusion == actionRequired && !at.refused:
+		return "pending"
+	case at.conclusion == cancelled, at.faulty:
+		return "error"
+	}
+	return "failure"
 }
 
 // whole is what a check's title was too short for.
@@ -52,7 +71,25 @@ func (v View) overall() standing { return v.worst(v.own()) }
 
 // own is how the change stands by itself: by its kernels, and by what it does to the rules
 // themselves, which no override covers.
-func (v View) own() standing { return v.withRules(v.ofKernels()) }
+func (v View) own() standing {
+	if v.State.Facts.Open && v.State.Facts.BaseGone {
+		return v.baseGone()
+	}
+	return v.withRules(v.ofKernels())
+}
+
+// baseGone is a pull request to a branch that does not exist. No override lets it pass: what
+// it would be merged into is not known.
+func (v View) baseGone() standing {
+	base := report.Clip(report.Plain(v.State.Facts.Base), nameRunes)
+	code := report.EscapeCode(base)
+	lead := fmt.Sprintf("There is no branch %s in this repository. Its policy and its kernels decide how this change is judged, so there is no verdict now.\n\n"+
+		"Choose another base branch (*Edit* next to the title), or push %s again. The bot notices either.", code, code)
+	if len(v.State.Runs) > 0 {
+		lead += " Below is what was measured while the branch was there."
+	}
+	return newStanding(signDefer, completed, actionRequired, "The base branch "+base+" is gone", lead)
+}
 
 // ofKernels is what the gates lead to, unless somebody has overridden them.
 func (v View) ofKernels() standing {
@@ -83,7 +120,9 @@ func (v View) judged() standing {
 	case plan.NoPolicy:
 		return v.noPolicy(plan)
 	case len(s.Runs) == 0:
-		return newStanding(signPass, completed, success, nothingChanged, "No file of a kernel is touched: there is nothing to measure.")
+		at := newStanding(signPass, completed, success, "No kernel changed", "No file of a kernel is touched: there is nothing to measure.")
+		at.untouched = true
+		return at
 	}
 	return v.together()
 }
@@ -148,9 +187,11 @@ func (v View) waits() bool {
 func (v View) held() standing {
 	plan := v.plan()
 	if plan.NeverForks() {
-		return newStanding(signDefer, completed, actionRequired, notFromForks,
+		at := newStanding(signDefer, completed, actionRequired, "Code from forks is not run here",
 			"This commit comes from a fork, and the policy says that such code is never run. Push the branch to this repository itself, or ask a maintainer to "+
 				"`/override` with the reason.")
+		at.refused = true
+		return at
 	}
 	role := plan.Commands().OKToTest
 	return newStanding(signDefer, completed, actionRequired, fmt.Sprintf("A fork's commit: waits for /ok-to-test by someone with %s access", role),
@@ -207,7 +248,9 @@ func (v View) together() standing {
 		}
 		return newStanding(sign, completed, failure, title, "")
 	case len(faulty) > 0:
-		return newStanding(signError, completed, failure, fmt.Sprintf("%s%s could not be judged (%s)", runnerTitle, of(faulty), reasons(faulty)), "")
+		at := newStanding(signError, completed, failure, fmt.Sprintf("%s%s could not be judged (%s)", runnerTitle, of(faulty), reasons(faulty)), "")
+		at.faulty = true
+		return at
 	case len(abandoned) > 0:
 		return v.stopped()
 	}

@@ -25,7 +25,7 @@ type View struct {
 	Progress map[string]Progress       // live, by job
 	Places   map[string]queue.Place    // in line, by job
 	Tried    map[string][]change.Tried // by folder: what other pull requests tried in vain
-	Marks    map[string]string         // by job: a hidden last line of the kernel's check, which is then there from the start
+	Workflow bool                      // a workflow's job publishes this: it may be killed, so kernels' checks and the comment are there from the start
 	Beside   []Beside                  // other open pull requests with the same head
 	Runners  []RunnerInfo              // that are connected
 	Now      time.Time

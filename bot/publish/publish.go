@@ -7,13 +7,20 @@ package publish
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/present"
 )
+
+// ErrUnseen means that GitHub answers as if the commit or the pull request did not exist,
+// though people wait for a word on it. After a push, GitHub's replicas do so for seconds
+// and sometimes for minutes. What was not written is not noted: publish again later.
+var ErrUnseen = errors.New("GitHub does not show the commit or the pull request yet")
 
 // A Publisher writes to GitHub what it does not show yet.
 type Publisher struct {
@@ -23,6 +30,8 @@ type Publisher struct {
 	Lenient bool
 	// Extend adds to the sticky comment; nil adds nothing.
 	Extend func(body string) string
+	// Sleep waits between attempts where Lenient; nil is a timer.
+	Sleep func(context.Context, time.Duration) error
 
 	// Denied is what GitHub did not allow. It is not tried again, and a conversation that
 	// is locked is no reason to keep a verdict back.
@@ -34,21 +43,16 @@ type Publisher struct {
 // comment, then replies. What was written is told even when something after it fails.
 func (p *Publisher) Publish(ctx context.Context, v present.View) (change.Published, error) {
 	w := p.writer(v)
-	failure := errors.Join(w.checks(ctx, ""), w.comment(ctx), w.replies(ctx))
+	failure := errors.Join(w.patiently(ctx, w.checks), w.patiently(ctx, w.comment), w.patiently(ctx, w.replies))
 	w.out.Complete = failure == nil
 	return w.out, failure
-}
-
-// Check writes the checks of one name alone.
-func (p *Publisher) Check(ctx context.Context, v present.View, name string) (change.Published, error) {
-	w := p.writer(v)
-	return w.out, w.checks(ctx, name)
 }
 
 // Replies answers the commands that were decided on.
 func (p *Publisher) Replies(ctx context.Context, v present.View) (change.Published, error) {
 	w := p.writer(v)
-	return w.out, w.replies(ctx)
+	failure := w.patiently(ctx, w.replies)
+	return w.out, failure
 }
 
 // Progress updates the text of running checks. It is not noted anywhere: the next text
@@ -101,7 +105,8 @@ func (p *Publisher) unsaid(err error) error {
 	return nil
 }
 
-// Unchecked is the same of checks, where Lenient.
+// Unchecked is the same of checks and statuses, where Lenient. It is for refused creations only:
+// GitHub refuses an update of a check that a different App has created, whatever this one may do.
 func (p *Publisher) Unchecked(err error) error {
 	if !p.Lenient || !status(err, http.StatusForbidden) {
 		return err
@@ -127,13 +132,12 @@ type writer struct {
 	asked bool
 }
 
-// checks writes those of a name, or all.
-func (w *writer) checks(ctx context.Context, name string) error {
+func (w *writer) checks(ctx context.Context) error {
 	var failure error
 	for _, c := range present.Checks(w.view) {
 		key := change.CheckKey(c.Name, c.HeadSHA)
-		have := w.state.Checks[key]
-		if w.noChecks || name != "" && name != c.Name {
+		have := w.have(key)
+		if _, written := w.out.Checks[key]; written || w.noChecks {
 			continue
 		}
 		overtaken, listed, err := w.overtaken(ctx, have, c)
@@ -151,15 +155,67 @@ func (w *writer) checks(ctx context.Context, name string) error {
 			as = client.Spare(ctx)
 		}
 		id, err := w.check(as, have, c, overtaken, listed)
-		if gone(err) {
-			id, err = max(have.ID, 1), nil // the commit or the repository is gone: there is nobody to tell
+		switch {
+		case gone(err) && w.awaited(c):
+			err = fmt.Errorf("%w: %w", ErrUnseen, err)
+		case gone(err):
+			id, err = have.ID, nil // nobody waits for it: what GitHub had of it is the last word
 		}
-		if err == nil {
+		if err == nil && id != 0 {
 			w.out.Checks[key] = change.Posted{ID: id, Digest: c.Digest, Done: c.Status == "completed"}
 		}
 		failure = errors.Join(failure, w.Unchecked(err))
 	}
 	return failure
+}
+
+// awaited tells whether people wait for a check: it is one on the head of an open change.
+func (w *writer) awaited(c present.Check) bool {
+	return w.state.Facts.Open && c.HeadSHA == w.state.Facts.Head
+}
+
+// have is what was posted under a key. A check that is noted as number 1 is none: it was
+// a commit status, or an earlier version of this program noted a check that GitHub had refused.
+func (w *writer) have(key string) change.Posted {
+	have := w.state.Checks[key]
+	if have.ID == 1 && w.GitHub.UsesChecks() {
+		return change.Posted{}
+	}
+	return have
+}
+
+// The pauses of a workflow that waits for GitHub to show a commit double up to the longest;
+// together they are two minutes.
+const (
+	firstPause   = time.Second
+	longestPause = 64 * time.Second
+)
+
+// patiently repeats a part of a publication in a workflow, which has no second time, while
+// GitHub does not show what it is about.
+func (w *writer) patiently(ctx context.Context, write func(context.Context) error) error {
+	err := write(ctx)
+	for pause := firstPause; w.Lenient && errors.Is(err, ErrUnseen) && pause <= longestPause; pause *= 2 {
+		if w.sleep(ctx, pause) != nil {
+			break
+		}
+		err = write(ctx)
+	}
+	return err
+}
+
+func (p *Publisher) sleep(ctx context.Context, d time.Duration) error {
+	if p.Sleep != nil {
+		return p.Sleep(ctx, d)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // overtaken tells whether another pull request with the same head may have spoken after
@@ -194,10 +250,15 @@ func (w *writer) check(ctx context.Context, have change.Posted, c present.Check,
 	}
 	// A concluded check stays as it is: what is measured again gets a new one.
 	if have.ID != 0 && !anew && (!have.Done || c.Status == "completed") {
+		update := wanted
 		if have.Done {
-			wanted.Annotations = nil // GitHub would add them to those that are there
+			update.Annotations = nil // GitHub would add them to those that are there
 		}
-		return have.ID, w.GitHub.UpdateCheck(ctx, repo, have.ID, wanted)
+		id, err := w.update(ctx, have.ID, update, c.Check)
+		if !client.NotFound(err) || !w.awaited(c) {
+			return id, err
+		}
+		// GitHub has no check of this number, and the commit needs one.
 	}
 	there := inPlaceOf(have, wanted, listed)
 	if !anew {
@@ -218,12 +279,25 @@ func (w *writer) check(ctx context.Context, have change.Posted, c present.Check,
 		}
 	}
 	wanted.AnnotationsSent = min(there.Annotations, len(wanted.Annotations))
-	return there.ID, w.GitHub.UpdateCheck(ctx, repo, there.ID, wanted)
+	return w.update(ctx, there.ID, wanted, c.Check)
+}
+
+// update changes a check, or creates a whole one where GitHub refuses that: only the App
+// that created a check can change it.
+func (w *writer) update(ctx context.Context, id int64, changed, whole client.Check) (int64, error) {
+	err := w.GitHub.UpdateCheck(ctx, w.state.Facts.Repo, id, changed)
+	if !status(err, http.StatusForbidden) {
+		return id, err
+	}
+	return w.GitHub.CreateCheck(ctx, w.state.Facts.Repo, whole)
 }
 
 // newest is the check that was made in place of this one, after the one that is known.
 func (w *writer) newest(ctx context.Context, have change.Posted, c client.Check) (client.ExistingCheck, error) {
 	all, err := w.GitHub.ListChecks(ctx, w.state.Facts.Repo, c.HeadSHA, c.Name)
+	if w.Lenient && status(err, http.StatusForbidden) {
+		err = nil // whether checks may be written, their creation shows
+	}
 	return inPlaceOf(have, c, all), err
 }
 
@@ -236,9 +310,8 @@ func inPlaceOf(have change.Posted, c client.Check, all []client.ExistingCheck) c
 	return client.ExistingCheck{}
 }
 
-// gone tells whether GitHub says that the thing spoken of does not exist: saying
-// it again would not help. For a commit that is gone it says 422, as for a mistake
-// of the bot's, and that must not be taken lightly.
+// gone tells whether GitHub says that the thing spoken of does not exist. For a commit
+// it says 422, as for a mistake of the bot's, which must not be taken for that.
 func gone(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
 	return status(err, http.StatusNotFound) || status(err, http.StatusGone) ||

@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,19 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	w := newWorldWithoutPlan(t)
+	f := w.state.Facts
+	w.apply(change.Planned{Plan: change.Plan{Key: f.PlanKey(), Head: f.Head, Check: "kernelgate", Kernels: []change.Kernel{
+		{Name: "scale", Folder: "kernels/scale", Sources: "s", Result: &change.Result{Outcome: gates.Pass, Line: "PASS scale: faster"}},
+	}}})
+	w.apply(change.Asked{ID: "comment-1", Comment: w.asked.ID, By: "olga", Request: command.Read("/explain"), Head: f.Head})
+	w.apply(change.Answered{ID: "comment-1", OK: true, Reply: "So it is."})
+	return w
+}
+
+// newWorldWithoutPlan is one whose pull request was seen and not planned.
+func newWorldWithoutPlan(t *testing.T) *world {
+	t.Helper()
 	t.Parallel()
 	w := &world{T: t}
 	var err error
@@ -55,13 +69,7 @@ func newWorld(t *testing.T) *world {
 	w.asked, err = w.pr.Comment("olga", "/explain")
 	w.no(err)
 	w.state = change.New(change.ID{Kind: change.Pull, Repo: 7, Number: w.pr.Number()})
-	f := change.Facts{Repo: "olga/kernels", Head: w.pr.HeadSHA(), Base: "main", Open: true}
-	w.apply(change.Seen{Facts: f})
-	w.apply(change.Planned{Plan: change.Plan{Key: f.PlanKey(), Head: f.Head, Check: "kernelgate", Kernels: []change.Kernel{
-		{Name: "scale", Folder: "kernels/scale", Sources: "s", Result: &change.Result{Outcome: gates.Pass, Line: "PASS scale: faster"}},
-	}}})
-	w.apply(change.Asked{ID: "comment-1", Comment: w.asked.ID, By: "olga", Request: command.Read("/explain"), Head: f.Head})
-	w.apply(change.Answered{ID: "comment-1", OK: true, Reply: "So it is."})
+	w.apply(change.Seen{Facts: change.Facts{Repo: "olga/kernels", Head: w.pr.HeadSHA(), Base: "main", Open: true}})
 	return w
 }
 
@@ -187,12 +195,18 @@ func TestDoubted(t *testing.T) {
 	}
 }
 
-// A lister counts how often checks are listed.
-type lister struct{ times atomic.Int64 }
+// A lister counts how often checks and comments are listed, and every write.
+type lister struct{ times, comments, writes atomic.Int64 }
 
 func (l *lister) RoundTrip(rq *http.Request) (*http.Response, error) {
 	if rq.Method == http.MethodGet && strings.HasSuffix(rq.URL.Path, "/check-runs") {
 		l.times.Add(1)
+	}
+	if rq.Method == http.MethodGet && strings.HasSuffix(rq.URL.Path, "/comments") {
+		l.comments.Add(1)
+	}
+	if rq.Method != http.MethodGet {
+		l.writes.Add(1)
 	}
 	return http.DefaultTransport.RoundTrip(rq)
 }
@@ -226,6 +240,18 @@ func TestLostAnswers(t *testing.T) {
 	}})
 	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
 	w.shows("with every answer lost", 3)
+	var ids []int64
+	for _, c := range w.pr.Comments() {
+		ids = append(ids, c.ID)
+	}
+	if !slices.Contains(ids, w.state.Comment.ID) || !slices.Contains(ids, w.state.Commands[0].Replied) {
+		t.Errorf("noted the comment %d and the reply %d, want two of %v", w.state.Comment.ID, w.state.Commands[0].Replied, ids)
+	}
+	for _, c := range w.repo.Checks(w.pr.HeadSHA()) {
+		if got := w.state.Checks[change.CheckKey(c.Name, w.pr.HeadSHA())].ID; got != c.ID {
+			t.Errorf("%s is noted as %d, want %d", c.Name, got, c.ID)
+		}
+	}
 }
 
 // What the token may not do is tried once where there is another way to tell the verdict;
@@ -235,10 +261,17 @@ func TestDenied(t *testing.T) {
 	h := w.token("reader", map[string]string{"checks": "read", "contents": "read", "issues": "read", "metadata": "read", "pull_requests": "read"})
 	lenient := &publish.Publisher{GitHub: h, Lenient: true}
 	for range 2 {
-		w.no(w.publish(lenient, true))
+		out, err := lenient.Publish(t.Context(), present.View{State: w.state})
+		if err != nil || len(out.Checks) > 0 || out.Comment != nil || len(out.Replies) > 0 {
+			t.Errorf("nothing may be written, and %+v is noted (%v)", out, err)
+		}
+		w.apply(out)
 	}
 	if len(lenient.Denied) != 2 || lenient.MayCheck() {
 		t.Errorf("denied: %v, want one for checks and one for comments", lenient.Denied)
+	}
+	if out, err := (&publish.Publisher{GitHub: h}).Replies(t.Context(), present.View{State: w.state}); err != nil || len(out.Replies) > 0 {
+		t.Errorf("no reply may be written, and %v is noted (%v)", out.Replies, err)
 	}
 	if err := w.publish(&publish.Publisher{GitHub: h}, true); err == nil || w.state.Commands[0].Replied != 0 {
 		t.Errorf("without checks there is no verdict, and this is %v", err)

@@ -3,6 +3,7 @@ package publish
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -28,11 +29,23 @@ func (w *writer) comment(ctx context.Context) error {
 	if err == nil {
 		err = w.single(ctx, present.Marker(w.state.ID), id)
 	}
-	if err == nil || gone(err) {
+	switch {
+	case err == nil:
 		w.out.Comment = &change.Posted{ID: id, Digest: digest}
 		return nil
+	case gone(err):
+		return w.unheard(err)
 	}
 	return w.unsaid(err)
+}
+
+// unheard is the error of a word on a pull request that GitHub does not show. There is none
+// where nobody waits for the word, or where GitHub says that the conversation was deleted.
+func (w *writer) unheard(err error) error {
+	if !w.state.Facts.Open || status(err, http.StatusGone) {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrUnseen, err)
 }
 
 // put writes a comment in place of the one that is known or that begins with the marker,
@@ -113,12 +126,16 @@ func (w *writer) replies(ctx context.Context) error {
 		if c.Replied > 0 && !w.noSpeech {
 			failure = errors.Join(failure, w.unsaid(w.single(ctx, present.ReplyMarker(c.ID), c.Replied)))
 		}
-		if !c.Answered || c.Replied != 0 || c.Comment == 0 || w.noSpeech {
+		if !c.Answered || c.Replied != 0 || c.Comment == 0 || w.noSpeech || w.out.Replies[c.ID] != 0 {
 			continue
 		}
 		id, err := w.reply(ctx, c)
 		if gone(err) {
-			id, err = -1, nil
+			if err = w.unheard(err); err != nil {
+				failure = errors.Join(failure, err)
+				continue
+			}
+			id = -1 // there is nobody to tell
 		}
 		if err == nil && id != 0 {
 			w.out.Replies[c.ID] = id

@@ -176,7 +176,6 @@ func (q *Queue) clone(now time.Time) *Queue {
 			copied.free = now.Add(forever) // its lease is extended
 		}
 		c.jobs = append(c.jobs, &copied)
-		c.byID[i.ID] = &copied
 	}
 	for t, s := range q.shares {
 		c.shares[t] = s.clone()

@@ -81,6 +81,9 @@ func (c *checker) checkAddresses() {
 	}
 	c.web("url", c.URL, "https://kernelgate.example.com")
 	c.web("advertise", c.Advertise, "http://10.0.0.3:8080")
+	for _, address := range c.Monitors {
+		c.web("nats_monitors", address, "http://n1:8222")
+	}
 	c.web("github.api_url", c.GitHub.APIURL, "https://github.example.com/api/v3")
 	c.web("github.git_url", c.GitHub.GitURL, "https://github.example.com")
 }
@@ -158,7 +161,7 @@ func (c *checker) checkNATS() {
 		c.at("nats_replicas", "%d copies cannot be kept (write 0 to 5; 3 survive the loss of one server)", c.Replicas)
 	}
 	if len(c.NATS) == 0 {
-		for path, set := range map[string]bool{"nats_credentials_file": c.NATSCreds != "", "nats_ca_file": c.NATSRoots != "", "nats_replicas": c.Replicas > 1} {
+		for path, set := range map[string]bool{"nats_credentials_file": c.NATSCreds != "", "nats_ca_file": c.NATSRoots != "", "nats_monitors": len(c.Monitors) > 0, "nats_replicas": c.Replicas > 1} {
 			if set {
 				c.at(path, "is of no use to the embedded server (delete it, or name a server: nats)")
 			}

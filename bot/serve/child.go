@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/subprocess"
 )
 
 // A child is the local runner: a process that gets a socket, a token and a folder,
@@ -31,6 +32,7 @@ type child struct {
 	stderr        io.Writer
 	log           *slog.Logger
 	getenv        func(string) string
+	more          []string // of the environment
 }
 
 func (c *child) home() string      { return filepath.Join(c.dir, "home") }
@@ -96,9 +98,7 @@ func (c *child) once(ctx context.Context) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: c.as}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = childGrace
-	release := dieTogether(cmd)
-	defer release()
-	if err := cmd.Start(); err != nil {
+	if err := subprocess.Start(cmd, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("starting %s: %w", c.program[0], err)
 	}
 	c.log.Info("the local runner is started", "pid", cmd.Process.Pid, "labels", c.labels)
@@ -119,5 +119,5 @@ func (c *child) environment() []string {
 			env = append(env, name+"="+value)
 		}
 	}
-	return env
+	return append(env, c.more...)
 }

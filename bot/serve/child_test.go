@@ -29,7 +29,7 @@ func TestLocalRunner(t *testing.T) {
 	w := newWorld(t)
 	o := w.options()
 	o.Runner.Local, o.Runner.Labels = true, []string{"cpu"}
-	o.Program = []string{os.Args[0], asRunner}
+	o.Program, o.RunnerEnv = []string{os.Args[0], asRunner}, []string{"WITH=this too"}
 	told := make(chan string, 10)
 	chat := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body) // what did not come is not what was sent
@@ -57,6 +57,9 @@ func TestLocalRunner(t *testing.T) {
 	env, fds, _ := strings.Cut(string(facts), "\n--\n")
 	if strings.Contains(env, "KERNELGATE_") || strings.Contains(env, "must stay here") {
 		t.Errorf("the runner's environment has the bot's secrets:\n%s", env)
+	}
+	if !strings.Contains(env, "WITH=this too") {
+		t.Errorf("the runner's environment lacks what was added:\n%s", env)
 	}
 	// The Go runtime opens some of its own before main.
 	for fd := range strings.Lines(fds) {

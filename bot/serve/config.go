@@ -20,6 +20,7 @@ type Config struct {
 	NATS      Words             `yaml:"nats" eg:"[nats://n1:4222, nats://n2:4222, nats://n3:4222]" default:"(one is embedded)" doc:"URL of an external NATS server, or of several servers of one cluster."`
 	NATSCreds string            `yaml:"nats_credentials_file" eg:"/etc/kernelgate/nats.creds" doc:"Credentials file for the external NATS server."`
 	NATSRoots string            `yaml:"nats_ca_file" eg:"/etc/kernelgate/nats-ca.pem" default:"(the system's)" doc:"Certificates of who vouches for the NATS servers, for URLs with tls://."`
+	Monitors  Words             `yaml:"nats_monitors" eg:"[http://n1:8222, http://n2:8222, http://n3:8222]" default:"(not watched)" doc:"Where the NATS servers say how full they are (their http_port), one for each server. /metrics shows it, and the shipped alerts watch it."`
 	Replicas  int               `yaml:"nats_replicas" eg:"3" default:"0" bounds:"0 to 5" doc:"How many servers of the cluster keep a copy of everything; 0 leaves what is there, and makes one copy of what is new. It is raised at a start, and never lowered."`
 	Runner    LocalRunner       `yaml:"runner" eg:"{local: false}" doc:"The runner that serve starts itself."`
 	Runners   []RemoteRunner    `yaml:"runners" eg:"[{name: gpu1, labels: [l4], token_file: /etc/kernelgate/gpu1.token}]" doc:"Runners on other hosts."`

@@ -57,7 +57,7 @@ func TestRunnerIsPassedOn(t *testing.T) {
 	leads(first)
 	second, _ := begin(func(*serve.Options) {})
 	ask := func(token, passed string) (int, string) {
-		rq, err := http.NewRequestWithContext(w.ctx, http.MethodPost, second.URL()+"/runner/v1/lease", strings.NewReader(`{"runner": "gpu1", "labels": ["cpu"], "wait_seconds": 0.1}`))
+		rq, err := http.NewRequestWithContext(w.ctx, http.MethodPost, second.URL()+"/runner/v1/lease", strings.NewReader(`{"protocol": 3, "runner": "gpu1", "labels": ["cpu"], "wait_seconds": 0.1}`))
 		w.no(err)
 		rq.Header.Set("Authorization", "Bearer "+token)
 		if passed != "" {
@@ -114,7 +114,7 @@ func TestTwoServers(t *testing.T) {
 		}
 	}
 	ask := func(s *serve.Server) (int, string) {
-		rq, err := http.NewRequestWithContext(w.ctx, http.MethodPost, s.URL()+"/runner/v1/lease", strings.NewReader(`{"runner": "gpu1", "labels": ["cpu"]}`))
+		rq, err := http.NewRequestWithContext(w.ctx, http.MethodPost, s.URL()+"/runner/v1/lease", strings.NewReader(`{"protocol": 3, "runner": "gpu1", "labels": ["cpu"]}`))
 		w.no(err)
 		rq.Header.Set("Authorization", "Bearer token")
 		return w.do(rq)

@@ -181,6 +181,34 @@ runners: [{name: gpu1, labels: [l4], token_file: github_pat_hidden}]
 	}
 }
 
+// Two with one token would be taken for each other: --check-config says so.
+func TestTokensDiffer(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	one, two := strings.Repeat("1", 32), strings.Repeat("2", 32)
+	c := serve.Config{Runners: []serve.RemoteRunner{{Name: "gpu1", TokenFile: write("gpu1", one)}, {Name: "gpu2", TokenFile: write("gpu2", two)}}, Operator: write("operator", one+two)}
+	read := func() error {
+		_, err := c.ReadSecrets(func(string) string { return "" }, func(string) {})
+		return err
+	}
+	if err := read(); err != nil {
+		t.Error(err)
+	}
+	write("gpu2", one+"\n")
+	write("operator", one)
+	err := read()
+	var bad strict.Mistake
+	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "runners[1].token_file: is the same token as that of runners[0].token_file") || !strings.Contains(err.Error(), "operator_token_file: is the same") || strings.Contains(err.Error(), one) {
+		t.Errorf("one token for three: %v", err)
+	}
+}
+
 func TestSecrets(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {

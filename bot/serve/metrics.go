@@ -138,6 +138,7 @@ func (o observer) collectBot(send sender, leads bool) {
 	send.counter("commands_answered_total", "Commands on pull requests that were answered.", float64(c.Answered), nil)
 	send.counter("publications_total", "Checks and comments that were brought up to date.", float64(c.Published), nil)
 	send.counter("publication_retries_total", "Publications that failed and are made again.", float64(c.Retry), nil)
+	send.counter("publications_unseen_total", "Publications that failed because GitHub did not show the commit or the pull request yet.", float64(c.Unseen), nil)
 	if !leads {
 		return // when it last looked at everything is no news of one that stands by
 	}
@@ -233,6 +234,15 @@ func (o observer) collectHealth(ctx context.Context, send sender) {
 			}
 		}
 	}
+	send.gauge("journal_writable", "1 if the journal takes writes.", truth(o.Journal.Writable(ctx) == nil), nil)
+	for _, sp := range o.Journal.Space(ctx) {
+		server := labels{"server": sp.Server}
+		send.gauge("journal_server_answers", "1 if the NATS server says how full it is.", truth(sp.Err == nil), server)
+		if sp.Err == nil {
+			send.gauge("journal_used_bytes", "What the NATS server keeps on its disk.", float64(sp.Used), server)
+			send.gauge("journal_limit_bytes", "How much it may keep; beyond that it takes no writes.", float64(sp.Limit), server)
+		}
+	}
 	if free, size, err := room(o.opt.Data); err == nil {
 		send.gauge("data_free_bytes", "Room on the disk of the data folder.", free, nil)
 		send.gauge("data_size_bytes", "Size of that disk.", size, nil)
@@ -252,6 +262,7 @@ func (o observer) collectRunners(send sender) {
 		send.gauge("runner_busy", "1 if the runner has a job.", truth(r.Job != ""), runner)
 		send.gauge("runner_on_duty", "0 if the runner is drained or in quarantine.", truth(r.Duty.Takes()), runner)
 	}
+	send.counter("bundles_missing_total", "How often the bundle of a live job was not in the journal; the job is handed out again.", float64(o.Runners.BundlesMissing()), nil)
 	for k, n := range count {
 		send.gauge("runners", "Runners by label and state; one of several labels counts in each.", float64(n), labels{"label": k.label, "state": k.state})
 	}

@@ -154,7 +154,11 @@ func (s *Server) pageAt(repo, path string) string {
 
 // pages serves what the stores hold.
 func (s *Server) pages(done <-chan struct{}) (http.Handler, error) {
-	site := &pages.Server{Source: stores{s, s.Ledger}, Access: s.access, Version: s.opt.Version, URL: s.opt.Config.URL, Log: s.log, Now: s.opt.Now, Done: done, Act: actor{s.Bot}}
+	_, web, err := client.Addresses(s.opt.GitHub.APIURL, s.opt.GitHub.GitURL)
+	if err != nil {
+		return nil, err
+	}
+	site := &pages.Server{Source: stores{s, s.Ledger}, Access: s.access, Web: web, Version: s.opt.Version, URL: s.opt.Config.URL, Log: s.log, Now: s.opt.Now, Done: done, Act: actor{s.Bot}}
 	return site.Handler()
 }
 

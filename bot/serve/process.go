@@ -2,20 +2,9 @@ package serve
 
 import (
 	"fmt"
-	"os/exec"
-	"runtime"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-// dieTogether has the kernel end the child when the bot is killed. It does so when
-// the thread ends that started it, so the caller keeps that until release.
-func dieTogether(cmd *exec.Cmd) (release func()) {
-	runtime.LockOSThread()
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
-	return runtime.UnlockOSThread
-}
 
 // Conceal keeps processes of the same user, the local runner above all, from
 // reading the memory and the environment of this one.

@@ -70,6 +70,8 @@ func (s *Server) unready(ctx context.Context) []string {
 	var missing []string
 	if _, err := s.Journal.Last(ctx, "ready"); err != nil && !errors.Is(err, journal.ErrNotFound) {
 		missing = append(missing, "the journal does not answer")
+	} else if err := s.Journal.Writable(ctx); err != nil {
+		missing = append(missing, "the journal takes no writes: is its disk full?")
 	}
 	caught, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()

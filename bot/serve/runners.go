@@ -63,7 +63,7 @@ func (s *Server) newChild(labels []string, token string) (*child, error) {
 	c := &child{
 		program: s.opt.Program, dir: dir, server: s.runnerURL(), name: s.opt.Runner.Name, labels: labels, gpus: s.opt.Runner.GPUs, includes: s.opt.Runner.Includes, toolchains: s.opt.Runner.Toolchains, builds: s.opt.Runner.Builds,
 		level: s.opt.Config.Log.Level, format: s.opt.Config.Log.Format,
-		stderr: s.opt.Stderr, log: s.log, getenv: os.Getenv,
+		stderr: s.opt.Stderr, log: s.log, getenv: os.Getenv, more: s.opt.RunnerEnv,
 	}
 	if len(c.program) == 0 {
 		self, err := os.Executable()

@@ -61,13 +61,13 @@ func (c Config) ReadSecrets(getenv func(string) string, warn func(text string)) 
 	}
 	s.Runners = map[string]string{}
 	for i, runner := range c.Runners {
-		s.Runners[runner.Name] = string(r.file(fmt.Sprintf("runners[%d].token_file", i), runner.TokenFile, minSecret))
+		s.Runners[runner.Name] = r.token(fmt.Sprintf("runners[%d].token_file", i), runner.TokenFile)
 	}
 	if c.Operator != "" {
-		s.Operator = string(r.file("operator_token_file", c.Operator, minSecret))
+		s.Operator = r.token("operator_token_file", c.Operator)
 	}
 	if file := c.Pages.TokenFile; file != "" {
-		s.Pages = string(r.file("pages.token_file", file, minSecret))
+		s.Pages = r.token("pages.token_file", file)
 	}
 	if file := c.Pages.ClientSecretFile; file != "" {
 		s.ClientSecret = string(r.file("pages.client_secret_file", file, 0))
@@ -87,6 +87,20 @@ func (c Config) ReadSecrets(getenv func(string) string, warn func(text string)) 
 type secretReader struct {
 	warn     func(string)
 	problems problems
+	tokens   map[string]string // where each was read first
+}
+
+// token reads a secret that proves who its bearer is, and so belongs to one alone.
+func (r *secretReader) token(key, name string) string {
+	token := string(r.file(key, name, minSecret))
+	if other, ok := r.tokens[token]; ok && token != "" {
+		r.problems.add("%s: is the same token as that of %s, and nobody could tell the two apart (make one for each with: openssl rand -hex 32)", key, other)
+	}
+	if r.tokens == nil {
+		r.tokens = map[string]string{}
+	}
+	r.tokens[token] = key
+	return token
 }
 
 // file reads a secret without the line's end that an editor puts behind it.

@@ -28,6 +28,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/bot/trace"
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/gpus"
 )
 
@@ -37,12 +38,18 @@ type Options struct {
 	Config
 	Secrets Secrets
 
+	// AcceptLoss starts although the journal lacks events that the ledger has.
+	AcceptLoss bool
+
 	Version string
 	Program []string  // command of this program, to start the local runner with; this executable unless given
 	Stderr  io.Writer // the local runner's; os.Stderr unless given
 	Log     *slog.Logger
 	Now     func() time.Time
+	// RunnerEnv is added to the environment of the local runner, which gets little of the bot's: NAME=value each.
+	RunnerEnv []string
 
+	MaxStore   int64         // as in journal.Options
 	LeaseFor   time.Duration // as in journal.Options
 	LeadFor    time.Duration // as in journal.Options
 	TraceEvery time.Duration // as in trace.Options
@@ -156,8 +163,17 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err := s.clearScratch(); err != nil {
 		return err
 	}
-	s.Ledger, err = ledger.Open(ctx, filepath.Join(c.Data, ledgerFile), ledger.Options{Log: s.log, Now: s.opt.Now})
-	return err
+	file := filepath.Join(c.Data, ledgerFile)
+	if s.Ledger, err = ledger.Open(ctx, file, ledger.Options{AcceptLoss: s.opt.AcceptLoss, Log: s.log, Now: s.opt.Now}); err != nil {
+		return err
+	}
+	if err := s.Ledger.Verify(ctx, s.Journal); errors.Is(err, ledger.ErrLost) {
+		// Not to be tried again by whatever restarts the bot: what it would do meanwhile cannot be taken back.
+		return strict.Mistakef("%s: %w (restore the journal from a backup; to go on without what is lost, start once with --accept-loss, which keeps the old ledger under another name)", file, err)
+	} else if err != nil {
+		return fmt.Errorf("holding the ledger against the journal: %w", err)
+	}
+	return nil
 }
 
 const ledgerFile = "ledger.db"
@@ -199,13 +215,13 @@ func (s *Server) prepareData() error {
 }
 
 func journalOptions(o Options, log *slog.Logger) journal.Options {
-	j := journal.Options{LeaseFor: o.LeaseFor, LeadFor: o.LeadFor, Limits: limits(o.Config), Log: log, Now: o.Now}
+	j := journal.Options{MaxStore: o.MaxStore, LeaseFor: o.LeaseFor, LeadFor: o.LeadFor, Limits: limits(o.Config), Log: log, Now: o.Now}
 	if len(o.NATS) == 0 {
 		j.Dir = filepath.Join(o.Data, "journal")
 		return j
 	}
 	j.URL, j.NATS, j.Replicas = strings.Join(o.NATS, ","), natsOptions(o.Config), o.Replicas
-	j.Address = o.Advertise
+	j.Address, j.Monitors = o.Advertise, o.Monitors
 	j.Name, _ = os.Hostname() // without one the log says less
 	return j
 }
@@ -248,7 +264,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 		Journal: s.Journal, Ledger: s.Ledger, GitHub: s.Client,
 		Planner: &planner.Planner{
 			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client},
-			Bundles: s.Journal.Bundles, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
+			Bundles: s.Journal.Bundles, History: s.Ledger, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
 		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile),
 		Sweeps:  sweeps(c),

@@ -35,6 +35,8 @@ func TestWebhookLeadsToACheck(t *testing.T) {
 			t.Errorf("%s %s was answered %d", d.Event, d.Action, d.StatusCode)
 		}
 	}
+	// A publication is counted once GitHub's answer is here, which is after GitHub shows it.
+	w.no(w.hub.WaitFor(w.ctx, func() bool { return w.figures(s)["kernelgate_publications_total"] > 0 }))
 	figures := w.figures(s)
 	for _, name := range []string{"kernelgate_deliveries_accepted_total", "kernelgate_deliveries_handled_total", "kernelgate_publications_total", "kernelgate_changes", "kernelgate_ready"} {
 		if figures[name] < 1 {
@@ -291,7 +293,7 @@ func TestMetricNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"kernelgate_deliveries_dead", "kernelgate_deliveries_failed_total", "kernelgate_publication_retries_total", "kernelgate_ledger_lag_events", "kernelgate_ledger_seq",
+		"kernelgate_deliveries_dead", "kernelgate_deliveries_failed_total", "kernelgate_publication_retries_total", "kernelgate_publications_unseen_total", "kernelgate_ledger_lag_events", "kernelgate_ledger_seq",
 		"kernelgate_hub_retries_total", "kernelgate_hub_cache_hits_total", "kernelgate_hub_cache_bytes", "process_resident_memory_bytes", "go_goroutines",
 		`kernelgate_hub_requests_total{class="read",outcome="ok"}`,
 	} {

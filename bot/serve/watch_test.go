@@ -2,8 +2,12 @@ package serve_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -61,9 +65,9 @@ func (w *world) served(s *serve.Server) series {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
 	w.no(err)
-	all := series{}
+	all := series{"up": {"instance", "job", "namespace"}}
 	for name, family := range families {
-		labels := []string{"instance", "job"} // by Prometheus itself
+		labels := []string{"instance", "job", "namespace"} // by Prometheus itself, and by Kubernetes
 		for _, m := range family.GetMetric() {
 			for _, l := range m.GetLabel() {
 				labels = append(labels, l.GetName())
@@ -91,6 +95,11 @@ func TestWatching(t *testing.T) {
 	o.Config.Runners = []serve.RemoteRunner{{Name: "cpu1", Labels: []string{"cpu"}}}
 	o.Secrets.Runners = map[string]string{"cpu1": "a token of sixteen or more"}
 	o.NATS, o.Replicas = w.awaitCluster(nats), nats.Len()
+	monitor := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(rw, `{"storage": 8, "config": {"max_storage": 10}}`)
+	}))
+	defer monitor.Close()
+	o.Monitors = serve.Words{monitor.URL}
 	s, _ := w.start(o)
 	w.no(s.Ready(w.ctx))
 	w.runScripted(s, "cpu1", o.Secrets.Runners["cpu1"])
@@ -192,6 +201,15 @@ func askedFor(t *testing.T) map[string]string {
 		seen[p.ID] = true
 		for _, target := range p.Targets {
 			asked[p.Title+": "+target.Expr] = target.Expr
+		}
+	}
+	// One Prometheus may watch several installations: the one must not hide the other's trouble.
+	aggregates := regexp.MustCompile(`\b(sum|max|min|avg|count)\b( by \(job, namespace\b)?`)
+	for where, expr := range asked {
+		for _, m := range aggregates.FindAllStringSubmatch(expr, -1) {
+			if m[2] == "" {
+				t.Errorf("%s: %q adds up several installations", where, expr)
+			}
 		}
 	}
 	if len(asked) < 30 {

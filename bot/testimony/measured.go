@@ -49,7 +49,10 @@ func (c checker) correctness() error {
 		if k.Secret {
 			secret[fmt.Sprintf("%s %d %s", k.Dims, k.Seed, k.Distribution)] = true
 		}
-		for _, e := range []*gates.Errors{k.Errors, k.EndToEnd, k.Baseline} {
+		if err := c.baseline(field, k, found.Cases[:i]); err != nil {
+			return err
+		}
+		for _, e := range []*gates.Errors{k.Errors, k.EndToEnd, k.Baseline, k.BaselineEndToEnd} {
 			if e != nil && m.Mode != kernels.ModeCommand && !sound(*e) {
 				return fmt.Errorf("%s: %d elements with %d bad, %d NaN, %d infinite and %d unwritten ones, or a negative error, cannot be", field, e.Elements, e.Bad, e.NaN, e.Inf, e.Unwritten)
 			}
@@ -140,6 +143,9 @@ func (c checker) sanitize() error {
 		}
 	}
 	for i, run := range found.Tools {
+		if len(run.Baseline) > 0 && (c.job.Baseline == nil || len(run.Findings) == 0) {
+			return fmt.Errorf("sanitize.tools[%d].baseline: nobody looks at a baseline that is not there, or beside a candidate without findings", i)
+		}
 		oneThread := c.job.Manifest.Mode == kernels.ModeCPU && (run.Tool == string(policies.Racecheck) || run.Tool == string(policies.Synccheck))
 		if run.NotApplicable != "" && !oneThread {
 			return fmt.Errorf("sanitize.tools[%d].not_applicable: %s has something to look for in every %s kernel", i, run.Tool, c.job.Manifest.Mode)
@@ -190,7 +196,7 @@ func (c checker) performance(earlier int) error {
 			return fmt.Errorf("performance.rounds[%d].failure: it was measured on after a failure", earlier+i)
 		}
 	}
-	planned := gate.Looks[len(gate.Looks)-1]
+	planned := gates.MostRounds(gate, found.CodeNumber())
 	if earlier > 0 && c.job.Rounds > 0 {
 		planned = c.job.Rounds
 	}
@@ -227,8 +233,14 @@ func (c checker) round(field string, r gates.Round) error {
 				return fmt.Errorf("%s.series[%d].order: it has no sample of side %c", field, i, side)
 			}
 		}
+		if lone := s.Single; c.evidence.Mode != string(kernels.ModeCommand) && s.Batch > 1 && (lone == nil || !lone.Isolated || len(lone.Candidate) < 2*max(len(s.Distributions), 1)) {
+			return fmt.Errorf("%s.series[%d].single_ns: a series of batches needs two launches that ran alone for each kind of input", field, i)
+		}
 		if s.Worst != nil && (s.Worst.Bad < 0 || s.Worst.NaN < 0 || s.Worst.Inf < 0 || s.Worst.Unwritten < 0) {
 			return fmt.Errorf("%s.series[%d].worst: it has negative counts", field, i)
+		}
+		if err := timedOutputs(fmt.Sprintf("%s.series[%d]", field, i), s); err != nil {
+			return err
 		}
 	}
 	want := gates.TimedShapes(c.rule, c.evidence)

@@ -26,7 +26,7 @@ func Check(job runners.Job, earlier int, e *gates.Evidence) error {
 	}
 	job.Policy.Narrow(job.Shapes, job.Seeds)
 	c := checker{job: job, rule: job.Rule(), evidence: e}
-	for _, check := range []func() error{c.origin, c.facts, c.device, c.shapes, c.builds, c.correctness, c.sanitize, func() error { return c.performance(earlier) }, c.rest, c.whole} {
+	for _, check := range []func() error{c.origin, c.facts, c.device, func() error { return c.shapes(earlier) }, c.builds, c.correctness, c.sanitize, func() error { return c.performance(earlier) }, c.rest, c.whole} {
 		if err := check(); err != nil {
 			return fmt.Errorf("the runner's evidence is no answer to its job: %w (is it of another version than the server, or not to be trusted?)", err)
 		}
@@ -62,6 +62,8 @@ func (c checker) origin() error {
 		return errors.New("correctness.summary: it has a summary in place of cases")
 	case e.Performance != nil && len(e.Performance.Summaries) > 0:
 		return errors.New("performance.summaries: it has summaries in place of rounds")
+	case len(e.Best) > 0:
+		return errors.New("best: a runner does not know what was merged")
 	case e.Removed:
 		return errors.New("removed: the kernel that was sent is there")
 	}
@@ -108,14 +110,51 @@ func (c checker) device() error {
 }
 
 // shapes are the manifest's, with their work: a shape that is not there is not asked
-// about, and the work bounds what is believed of a time.
-func (c checker) shapes() error {
+// about, and the work bounds what is believed of a time. The secret one comes last.
+func (c checker) shapes(earlier int) error {
 	want, err := c.job.ShapesOnRecord()
 	if err != nil {
 		return err
 	}
-	if !slices.Equal(c.evidence.Shapes, want) {
-		return differs("shapes", c.evidence.Shapes, want)
+	named := c.evidence.Shapes
+	if n := len(named); n > 0 && named[n-1].Secret {
+		named = named[:n-1]
+	}
+	if !slices.Equal(named, want) {
+		return differs("shapes", named, want)
+	}
+	return c.secretShape(c.evidence.Shapes[len(named):], earlier)
+}
+
+// secretShape holds the shape that the runner has drawn against the manifest. Which size it
+// is is the runner's word; that it has one, and within which ranges, is not. Rounds that
+// were measured earlier go on with what they had, or did not have.
+func (c checker) secretShape(drawn []gates.Shape, earlier int) error {
+	field := fmt.Sprintf("shapes[%d]", len(c.evidence.Shapes)-1)
+	switch {
+	case len(drawn) == 0 && earlier == 0 && c.job.MustTimeSecretShape():
+		return errors.New("shapes: there is no secret shape, and the rule wants one timed")
+	case len(drawn) == 0:
+		return nil
+	case earlier == 0 && !c.job.TimesSecretShape():
+		return fmt.Errorf("%s: nobody asked for a secret shape", field)
+	}
+	if err := c.problem(field, drawn[0].Name, drawn[0].Dims, true); err != nil {
+		return err
+	}
+	dims, err := kernels.ParseDims(drawn[0].Dims, c.job.Manifest.Shapes[0].Dims)
+	if err == nil {
+		err = c.job.TakesSecret(dims)
+	}
+	if err != nil {
+		return fmt.Errorf("%s.dims: %w", field, err)
+	}
+	want, err := c.job.SecretOnRecord(dims)
+	if err != nil {
+		return err
+	}
+	if drawn[0] != want {
+		return differs(field, drawn[0], want)
 	}
 	return nil
 }
@@ -165,7 +204,7 @@ func (c checker) builds() error {
 	if e.SameCode != equal {
 		return fmt.Errorf("same_code: it is %v, and by the hashes and the launches of both sides it is %v", e.SameCode, equal)
 	}
-	if served := job.SameShapes(e.Baseline, e.Candidate); !slices.Equal(e.SameShapes, served) {
+	if served := job.SameShapes(e); !slices.Equal(e.SameShapes, served) {
 		return fmt.Errorf("same_shapes: they are %q, and by the hashes and the launches of both sides they are %q", e.SameShapes, served)
 	}
 	return nil

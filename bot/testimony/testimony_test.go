@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -180,7 +181,10 @@ func TestLies(t *testing.T) {
 		"a draft":                    {"change", func(e *gates.Evidence) { e.Change.Draft = true }},
 		"another kernel":             {"kernel", func(e *gates.Evidence) { e.Kernel = "other" }},
 		"another mode":               {"mode", func(e *gates.Evidence) { e.Mode = "command" }},
-		"an older report":            {"imported", func(e *gates.Evidence) { e.Imported = "x" }},
+		"its own word on the best": {"best", func(e *gates.Evidence) {
+			e.Best = []gates.Best{{Shape: "mission", Commit: strings.Repeat("c", 40), Baseline: 1}}
+		}},
+		"an older report": {"imported", func(e *gates.Evidence) { e.Imported = "x" }},
 		"summaries of times": {"performance.summaries", func(e *gates.Evidence) {
 			e.Performance = &gates.Performance{Summaries: []gates.Summary{{Shape: "mission", Baseline: gates.Figures{P50: 2}, Candidate: gates.Figures{P50: 1}}}}
 		}},
@@ -223,14 +227,60 @@ func TestLies(t *testing.T) {
 		"a secret of another kernel":  {"correctness.cases[2].dims", func(e *gates.Evidence) { e.Correctness.Cases[2].Dims = "M=5" }},
 		"a secret with more":          {"correctness.cases[2].dims", func(e *gates.Evidence) { e.Correctness.Cases[2].Dims = "N=5 M=1" }},
 		"the same secret twice":       {"correctness.cases", func(e *gates.Evidence) { e.Correctness.Cases[3] = e.Correctness.Cases[2] }},
-		"errors of nothing":           {"correctness.cases[0]", func(e *gates.Evidence) { e.Correctness.Cases[0].Errors = &gates.Errors{} }},
-		"less than no error":          {"correctness.cases[0]", func(e *gates.Evidence) { e.Correctness.Cases[0].Errors.Norm = -yes }},
-		"a tool with nothing to do":   {"sanitize.tools[0].not_applicable", func(e *gates.Evidence) { e.Sanitize.Tools[0].NotApplicable = "it is fine" }},
-		"another sanitized case":      {"sanitize.cases[0].dims", func(e *gates.Evidence) { e.Sanitize.Cases[0].Dims = "N=1" }},
-		"a slow shape left out":       {"performance.rounds[0].series", func(e *gates.Evidence) { round(e).Series = round(e).Series[1:] }},
-		"a shape twice":               {"performance.rounds[0].series", func(e *gates.Evidence) { round(e).Series = append(round(e).Series, round(e).Series[0]) }},
+		"a baseline that was not run": {"correctness.cases[0].baseline", func(e *gates.Evidence) { e.Correctness.Cases[0].Baseline = nil }},
+		"a baseline of another size":  {"correctness.cases[0].baseline", func(e *gates.Evidence) { e.Correctness.Cases[0].Baseline.Elements = 7 }},
+		"equal bits, other errors": {"correctness.cases[0].baseline", func(e *gates.Evidence) {
+			e.Correctness.Cases[0].BitParity, e.Correctness.Cases[0].Baseline.Bad = new(true), 90
+		}},
+		"a baseline of nothing": {"correctness.cases[1]", func(e *gates.Evidence) { e.Correctness.Cases[1].Baseline.Bad = 101 }},
+		"a baseline that varies, unasked": {"correctness.cases[0].baseline_deterministic", func(e *gates.Evidence) {
+			e.Correctness.Cases[0].BaselineDeterministic = new(false)
+		}},
+		"unquantised inputs of the baseline alone": {"correctness.cases[0].baseline_end_to_end", func(e *gates.Evidence) {
+			e.Correctness.Cases[0].BaselineEndToEnd = &gates.Errors{Elements: 100}
+		}},
+		"findings of the baseline alone": {"sanitize.tools[0].baseline", func(e *gates.Evidence) {
+			e.Sanitize.Tools[0].Baseline = []gates.Finding{{Kind: gates.KindRace, Text: "a race"}}
+		}},
+		"more timed outputs than were checked": {"performance.rounds[0].series[0].outputs", func(e *gates.Evidence) {
+			round(e).Series[0].Outputs = []gates.TimedOutput{{Candidate: gates.Errors{Elements: 1, Bad: 1}, Baseline: gates.Errors{Elements: 1, Bad: 1}}}
+		}},
+		"timed outputs without a mistake": {"performance.rounds[0].series[0].outputs[0]", func(e *gates.Evidence) {
+			round(e).Series[0].Referenced = 1
+			round(e).Series[0].Outputs = []gates.TimedOutput{{Candidate: gates.Errors{Elements: 1}, Baseline: gates.Errors{Elements: 1}}}
+		}},
+		"a timed output beyond the worst": {"performance.rounds[0].series[0].outputs[0]: it is worse", func(e *gates.Evidence) {
+			round(e).Series[0].Referenced = 1
+			round(e).Series[0].Outputs = []gates.TimedOutput{{Candidate: gates.Errors{Elements: 100, Bad: 99}, Baseline: gates.Errors{Elements: 100, Bad: 99}}}
+		}},
+		"errors of nothing":                 {"correctness.cases[0]", func(e *gates.Evidence) { e.Correctness.Cases[0].Errors = &gates.Errors{} }},
+		"less than no error":                {"correctness.cases[0]", func(e *gates.Evidence) { e.Correctness.Cases[0].Errors.Norm = -yes }},
+		"a tool with nothing to do":         {"sanitize.tools[0].not_applicable", func(e *gates.Evidence) { e.Sanitize.Tools[0].NotApplicable = "it is fine" }},
+		"another sanitized case":            {"sanitize.cases[0].dims", func(e *gates.Evidence) { e.Sanitize.Cases[0].Dims = "N=1" }},
+		"a slow shape left out":             {"performance.rounds[0].series", func(e *gates.Evidence) { round(e).Series = round(e).Series[1:] }},
+		"a shape twice":                     {"performance.rounds[0].series", func(e *gates.Evidence) { round(e).Series = append(round(e).Series, round(e).Series[0]) }},
+		"no secret shape":                   {"shapes: there is no secret shape", func(e *gates.Evidence) { e.Shapes = e.Shapes[:2] }},
+		"a secret shape that is not marked": {"shapes", func(e *gates.Evidence) { e.Shapes[2].Secret = false }},
+		"two secret shapes": {"shapes", func(e *gates.Evidence) {
+			e.Shapes = append(e.Shapes, gates.Shape{Name: "other", Dims: "N=7", Secret: true})
+		}},
+		"a secret shape beyond its range":    {"shapes[2].dims", func(e *gates.Evidence) { e.Shapes[2].Dims = "N=501" }},
+		"a secret shape of another kernel":   {"shapes[2].dims", func(e *gates.Evidence) { e.Shapes[2].Dims = "M=5" }},
+		"a secret shape that has a name":     {"shapes[2].dims: N=10 is the size of the shape small", func(e *gates.Evidence) { e.Shapes[2].Dims = "N=10" }},
+		"a secret shape with a shape's name": {"shapes[2]", func(e *gates.Evidence) { e.Shapes[2].Name = "small" }},
+		"a secret shape with more work":      {"shapes[2]", func(e *gates.Evidence) { e.Shapes[2].FLOPs = 1e9 }},
+		"the secret shape not timed": {"performance.rounds[0].series", func(e *gates.Evidence) {
+			round(e).Series = slices.DeleteFunc(round(e).Series, func(s gates.Series) bool { return s.Shape == "secret" })
+		}},
 		"no control": {"performance.rounds[0].series[0].order", func(e *gates.Evidence) {
 			round(e).Series[0].Order = strings.ReplaceAll(round(e).Series[0].Order, "a", "b")
+		}},
+		"no launch ran alone": {"performance.rounds[0].series[0].single_ns", func(e *gates.Evidence) { round(e).Series[0].Batch = 8 }},
+		"launches that others may have served": {"performance.rounds[0].series[0].single_ns", func(e *gates.Evidence) {
+			round(e).Series[0].Batch, round(e).Series[0].Single = 8, &gates.Singles{Baseline: []float64{2, 2}, Candidate: []float64{1, 1}}
+		}},
+		"one launch that ran alone": {"performance.rounds[0].series[0].single_ns", func(e *gates.Evidence) {
+			round(e).Series[0].Batch, round(e).Series[0].Single = 8, &gates.Singles{Baseline: []float64{2}, Candidate: []float64{1}, Isolated: true}
 		}},
 		"more rounds than asked": {"performance.rounds", func(e *gates.Evidence) {
 			for range 9 {
@@ -274,6 +324,36 @@ func TestRoundsOfARebench(t *testing.T) {
 		if err := testimony.Check(job, earlier, own(n)); (err == nil) != fine {
 			t.Errorf("%d rounds of 3: %v", n, err)
 		}
+	}
+}
+
+// Rounds that were measured before there were secret shapes go on without one; where nobody
+// asks for one there is none.
+func TestSecretShapeOfEarlierRounds(t *testing.T) {
+	job := asked(t, "0.1")
+	e := honest(t, job)
+	earlier := len(e.Performance.Rounds)
+	without := told(t, e, func(e *gates.Evidence) {
+		e.Shapes = e.Shapes[:2]
+		for i := range e.Performance.Rounds {
+			r := &e.Performance.Rounds[i]
+			r.Series = slices.DeleteFunc(r.Series, func(s gates.Series) bool { return s.Shape == "secret" })
+		}
+	})
+	if err := testimony.Check(job, earlier, without); err != nil {
+		t.Error(err)
+	}
+	if err := testimony.Check(job, 0, without); err == nil || !strings.Contains(err.Error(), "there is no secret shape") {
+		t.Errorf("in a run of its own: %v", err)
+	}
+	for i := range job.Policy.Rules {
+		job.Policy.Rules[i].Gates.Performance.SecretShape = new(false)
+	}
+	if err := testimony.Check(job, 0, without); err != nil {
+		t.Error(err)
+	}
+	if err := testimony.Check(job, 0, e); err == nil || !strings.Contains(err.Error(), "nobody asked for a secret shape") {
+		t.Errorf("where nobody asks for one: %v", err)
 	}
 }
 
@@ -366,6 +446,29 @@ func mutate(v any, path string, try func(path string)) {
 			}
 			v[i] = was
 			mutate(was, at(fmt.Sprint(i)), try)
+		}
+	}
+}
+
+// A new kernel has no baseline, so that nothing of it can have been there before.
+func TestNoBaseline(t *testing.T) {
+	job := asked(t, "1.5")
+	e := honest(t, job)
+	job.Baseline, e.Baseline = nil, nil
+	for name, lie := range map[string]func(*gates.Case){
+		"errors":      func(k *gates.Case) { k.Baseline = &gates.Errors{Elements: 100} },
+		"failure":     func(k *gates.Case) { k.BaselineFailure = &gates.Failure{Kind: gates.FailureCrash, Detail: "x"} },
+		"determinism": func(k *gates.Case) { k.BaselineDeterministic = new(false) },
+	} {
+		err := testimony.Check(job, 0, told(t, e, func(e *gates.Evidence) {
+			for i := range e.Correctness.Cases {
+				e.Correctness.Cases[i].Baseline = nil
+			}
+			e.Shapes = slices.DeleteFunc(e.Shapes, func(s gates.Shape) bool { return s.Secret })
+			lie(&e.Correctness.Cases[0])
+		}))
+		if err == nil || !strings.Contains(err.Error(), "correctness.cases[0].baseline: there is no baseline") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -71,10 +71,8 @@ func (d Difference) asSpeedup() gates.Comparison {
 	if d.Ratio == nil || d.Lower == nil || d.Upper == nil || d.A == nil || d.B == nil {
 		return c
 	}
-	speedup := func(ratio float64) float64 { return 1/(1+ratio) - 1 }
-	lower, upper := speedup(*d.Upper), speedup(*d.Lower)
 	c.Baseline, c.Candidate = &stats.Summary{P50: *d.A}, &stats.Summary{P50: *d.B}
-	c.Speedup = gates.Estimate{Value: speedup(*d.Ratio), Lower: &lower, Upper: &upper}
+	c.Speedup = gates.Estimate{Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper}
 	return c
 }
 

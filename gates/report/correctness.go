@@ -117,6 +117,9 @@ func casesWords(rows []gates.CaseRow, determinism, parity *bool) string {
 	if parity == nil && slices.ContainsFunc(rows, func(r gates.CaseRow) bool { return r.BitParity != nil }) {
 		said = append(said, "“Bit-identical” is to the baseline's output.")
 	}
+	if slices.ContainsFunc(rows, func(r gates.CaseRow) bool { return r.Existing > 0 }) {
+		said = append(said, "“As before”: the baseline fails on the same inputs at least as badly.")
+	}
 	if slices.ContainsFunc(rows, func(r gates.CaseRow) bool { return r.EndToEnd != nil }) {
 		said = append(said, "“vs unquantised” is max |err| against the reference on the inputs before quantisation.")
 	}
@@ -147,8 +150,10 @@ func passedOf(r gates.CaseRow) line {
 	switch {
 	case r.Total <= 0:
 		s = signNone
-	case r.Passed < r.Total:
+	case r.Passed+r.Existing < r.Total:
 		s = signFail
+	case r.Existing > 0:
+		s = signInform
 	}
 	return line{mark(s), text(fmt.Sprintf("%c%d/%d", nbsp, r.Passed, r.Total))}
 }
@@ -169,6 +174,13 @@ func caseNotes(r gates.CaseRow) line {
 	}
 	if r.Problem != "" {
 		add(prose(r.Problem)...)
+	}
+	switch {
+	case r.Existing <= 0:
+	case r.Existing == r.Total-r.Passed:
+		add(bold("as before"))
+	default:
+		add(bold(fmt.Sprintf("%d of them as before", r.Existing)))
 	}
 	if r.Deterministic != nil {
 		if *r.Deterministic {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -18,7 +19,7 @@ func figures(v *gates.Verdict) []block {
 		if c.Candidate != nil {
 			times = append(times, timesRow(c.Shape, "candidate", c.Candidate))
 		}
-		row := []line{shapes.cell(c.Shape, c.Dims), cell(orDash(c.Role)), cell(dash), rate(c.TFLOPs), rate(c.GBs), cell(dash), control(c.Control), control(c.SoloShift), cell(detectable(c.Detectable))}
+		row := []line{shapes.cell(c.Shape, c.Dims), cell(orDash(c.Role)), cell(dash), rate(c.TFLOPs), rate(c.GBs), cell(dash), control(c.Control), control(c.SoloShift), control(c.Alone), cell(detectable(c.Detectable))}
 		if measured(c) {
 			row[2] = cell(percent(-c.LatencyReduction.Value, goalFigures(c.Goal).shares...))
 		}
@@ -52,8 +53,9 @@ func figures(v *gates.Verdict) []block {
 			{title: "of roofline", right: true, optional: true},
 			{title: "A/A control", optional: true, wrap: true},
 			{title: "beside/alone", optional: true, wrap: true},
+			{title: "lone launches", optional: true, wrap: true},
 			{title: "detectable", optional: true, wrap: true, spare: 1},
-		}, rates), paragraph{legend(rates)})
+		}, rates), paragraph{legend(v, rates)})
 	}
 	return blocks
 }
@@ -95,11 +97,14 @@ func control(e *gates.Estimate) line {
 }
 
 // legend explains the columns whose names alone do not.
-func legend(rates [][]line) line {
+func legend(v *gates.Verdict, rates [][]line) line {
 	said := func(column int) bool {
 		return slices.ContainsFunc(rates, func(row []line) bool { return !row[column].blank() })
 	}
 	s := "A target must gain, a guard must not lose."
+	if i := slices.IndexFunc(v.Comparisons, func(c gates.Comparison) bool { return c.Secret }); i >= 0 {
+		s += fmt.Sprintf(" %s is a size drawn for this run, so that no kernel can be fast on the named ones only.", Plain(v.Comparisons[i].Label()))
+	}
 	if said(3) || said(4) || said(5) {
 		s += " Rates are the candidate's, at p50."
 	}
@@ -110,6 +115,9 @@ func legend(rates [][]line) line {
 		s += " Beside/alone: how much slower the baseline is beside the candidate than alone."
 	}
 	if said(8) {
+		s += " Lone launches: the speedup of launches that ran alone, which must confirm what batches of launches show."
+	}
+	if said(9) {
 		s += " Detectable: the smallest difference from the goal that this run could show."
 	}
 	return cell(s)

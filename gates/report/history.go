@@ -130,7 +130,7 @@ func historyTable(steps []Step) block {
 	var shapes []string
 	for _, s := range steps {
 		for _, c := range s.Verdict.Comparisons {
-			if !slices.Contains(shapes, c.Shape) {
+			if !c.Secret && !slices.Contains(shapes, c.Shape) {
 				shapes = append(shapes, c.Shape)
 			}
 		}

@@ -206,6 +206,12 @@ func confidence(x float64) string {
 	}
 }
 
+// smallShare is an error rate: two digits, however small it is.
+func smallShare(x float64) string {
+	s, _ := strconv.ParseFloat(strconv.FormatFloat(100*x, 'g', 2, 64), 64)
+	return strconv.FormatFloat(s, 'f', -1, 64) + string(nbsp) + "%"
+}
+
 // duration is a span that nobody needs to the millisecond.
 func duration(seconds float64) string {
 	switch {

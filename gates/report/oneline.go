@@ -16,10 +16,10 @@ func OneLine(v *gates.Verdict) string {
 	}
 	if about := deciding(v); about != "" {
 		s += ": " + about
-	} else if summary := plainText(prose(v.Summary)); summary != "" {
+	} else if summary := summary(v); summary != "" {
 		s += ": " + summary
 	}
-	return Clip(s, oneLineRunes)
+	return Clip(s, oneLineRunes-runes(existing(v))) + existing(v)
 }
 
 // deciding is the figure on which the verdict hangs, where it hangs on one.
@@ -31,7 +31,7 @@ func deciding(v *gates.Verdict) string {
 	goal := goalFigures(c.Goal)
 	s := plainText(estimate(c.Speedup, goal.shares))
 	if c.Shape != "" {
-		s += " on " + Plain(c.Shape)
+		s += " on " + Plain(c.Label())
 	}
 	if v.Outcome != gates.Pass && c.Goal != "" {
 		s += ", goal " + Plain(goalWords(c.Goal))

@@ -9,6 +9,7 @@ import (
 
 const (
 	headlineRunes = 300
+	existingRunes = 80
 	stepsShown    = 4
 	stepRunes     = 300
 	notesShown    = 3
@@ -43,8 +44,24 @@ func Headline(v *gates.Verdict) string {
 	if why := why(v); why != "" {
 		s += ": " + why
 	}
-	return Clip(s, headlineRunes)
+	return Clip(s, headlineRunes-runes(existing(v))) + existing(v)
 }
+
+// existing is what a pass leaves wrong, for the same line: it must not read as if all were
+// right. It is never cut off.
+func existing(v *gates.Verdict) string {
+	if v.Outcome != gates.Pass || len(v.Existing) == 0 {
+		return ""
+	}
+	return "; " + Clip(Plain(strings.Join(v.Existing, ", ")), existingRunes)
+}
+
+// summary is the verdict's, without what existing says.
+func summary(v *gates.Verdict) string {
+	return plainText(prose(strings.TrimSuffix(v.Summary, v.Remaining())))
+}
+
+func runes(s string) int { return len([]rune(s)) }
 
 func why(v *gates.Verdict) string {
 	missed, open := shapesThat(v, gates.Failed), shapesThat(v, gates.Open)
@@ -76,7 +93,7 @@ func why(v *gates.Verdict) string {
 	case v.Reason == gates.ReasonProfile:
 		return "the profile is not what the policy asks"
 	}
-	s := plainText(prose(v.Summary))
+	s := summary(v)
 	if rest, ok := strings.CutPrefix(s, "The "); ok {
 		return "the " + rest
 	}
@@ -90,14 +107,14 @@ func passed(v *gates.Verdict) string {
 	for _, c := range v.Comparisons {
 		switch {
 		case c.Same && c.Status == gates.Passed:
-			held = append(held, c.Shape)
+			held = append(held, c.Label())
 		case c.Status != gates.Passed || !measured(c):
 			return ""
 		case c.Role == gates.RoleTarget:
 			gained = append(gained, c.Shape)
 			faster = faster && c.Speedup.Lower != nil && *c.Speedup.Lower > 0
 		default:
-			held = append(held, c.Shape)
+			held = append(held, c.Label())
 		}
 	}
 	switch {
@@ -115,7 +132,7 @@ func shapesThat(v *gates.Verdict, s gates.Status) string {
 	var names []string
 	for _, c := range v.Comparisons {
 		if c.Status == s {
-			names = append(names, c.Shape)
+			names = append(names, c.Label())
 		}
 	}
 	return listed(names)

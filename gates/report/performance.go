@@ -32,7 +32,7 @@ func performanceGist(v *gates.Verdict) string {
 	// Where kinds of input differ, the p50 of all can say the opposite of the speedup.
 	if c := decidingShape(v); c != nil && (c.Candidate.P50 < c.Baseline.P50) == (c.Speedup.Value > 0) {
 		goal := goalFigures(c.Goal)
-		parts = append(parts, fmt.Sprintf("%s %s → %s%cµs", Clip(Plain(c.Shape), shapeRunes), micros(c.Baseline.P50), micros(c.Candidate.P50, goal.micros...), nbsp))
+		parts = append(parts, fmt.Sprintf("%s %s → %s%cµs", Clip(Plain(c.Label()), shapeRunes), micros(c.Baseline.P50), micros(c.Candidate.P50, goal.micros...), nbsp))
 	}
 	if m := v.Measuring; m != nil && m.Rounds > 0 {
 		s := plural(m.Rounds, "round")
@@ -124,6 +124,9 @@ func measuring(v *gates.Verdict) line {
 	}
 	if m.Attempts > 1 {
 		fmt.Fprintf(&b, " Attempt %d at this machine code: those before it count, whatever became of them.", m.Attempts)
+	}
+	if m.CodeNumber > 1 && proper(m.Policy) {
+		fmt.Fprintf(&b, " This is machine code %d of this change or its author: it is judged at an error rate of %s, out of the policy's %s.", m.CodeNumber, smallShare(m.ErrorRate), smallShare(1-m.Policy))
 	}
 	switch {
 	case m.Spoiled == 1:

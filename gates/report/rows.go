@@ -78,7 +78,7 @@ func speedRow(c gates.Comparison, bar string) line {
 	if bar != "" {
 		l = append(l, inline{style: code, text: bar}, text(" "))
 	}
-	l = append(l, bold(Clip(orDash(clean(c.Shape)), shapeRunes)), text(" "))
+	l = append(l, bold(Clip(orDash(clean(c.Label())), shapeRunes)), text(" "))
 	goal := goalFigures(c.Goal)
 	switch {
 	case measured(c):
@@ -92,6 +92,9 @@ func speedRow(c gates.Comparison, bar string) line {
 	}
 	if asked := askedWords(c.Goal); asked != "" {
 		l = append(l, text(" ┆"+string(nbsp)+"goal"+string(nbsp)+asked))
+	}
+	if c.Secret {
+		l = append(l, text(" ┆ drawn for this run"))
 	}
 	return l
 }

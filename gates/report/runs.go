@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
 // A Result is what a measurement left to compare with another.
@@ -28,7 +26,7 @@ type Difference struct {
 	A     *float64 `json:"a"`
 	B     *float64 `json:"b"`
 	Unit  string   `json:"unit,omitempty"`
-	Ratio *float64 `json:"ratio,omitempty"` // B over A, less 1
+	Ratio *float64 `json:"ratio,omitempty"` // of times the speedup, A over B less 1: positive is faster; else B over A less 1
 	Lower *float64 `json:"lower,omitempty"` // of the ratio, 95 %
 	Upper *float64 `json:"upper,omitempty"`
 	P     *float64 `json:"p,omitempty"` // of seeing this without a difference; nil where nothing varies, or too little is known
@@ -47,7 +45,7 @@ func Differences(a, b Result) []Difference {
 	for _, m := range []Result{a, b} {
 		if m.Verdict != nil {
 			for _, c := range m.Verdict.Comparisons {
-				if !slices.Contains(shapes, c.Shape) {
+				if !c.Secret && !slices.Contains(shapes, c.Shape) { // the secret one is another size in every run
 					shapes = append(shapes, c.Shape)
 				}
 			}
@@ -69,34 +67,20 @@ func Differences(a, b Result) []Difference {
 	return list
 }
 
-// times is the candidate's median of each round, by shape: a round is the unit of
-// evidence, since samples within one have much in common.
+// times is the candidate's time in each round, by shape: a round is the unit of evidence, since samples within one have much in
+// common.
 func (r Result) times() map[string][]float64 {
-	all := map[string][]float64{}
-	if r.Evidence == nil || r.Evidence.Performance == nil {
-		return all
+	if r.Evidence == nil {
+		return nil
 	}
-	for _, round := range r.Evidence.Performance.Rounds {
-		for _, series := range round.Series {
-			var values []float64
-			for i, letter := range strings.ReplaceAll(series.Order, " ", "") {
-				if letter == gates.SideCandidate && i < len(series.Nanos) && !slices.Contains(series.Spoiled, i) {
-					values = append(values, series.Nanos[i]/1e3)
-				}
-			}
-			if len(values) > 0 {
-				all[series.Shape] = append(all[series.Shape], stats.Describe(values).P50)
-			}
-		}
-	}
-	return all
+	return gates.RoundTimes(r.Evidence)
 }
 
 // weigh compares logarithms of times by Welch's test, which does not ask that both
 // runs were equally noisy.
 func (d *Difference) weigh(a, b []float64) {
-	if d.A != nil && d.B != nil && *d.A > 0 {
-		d.Ratio = new(*d.B / *d.A - 1)
+	if d.A != nil && d.B != nil && *d.B > 0 {
+		d.Ratio = new(*d.A / *d.B - 1)
 	}
 	if len(a) < 2 || len(b) < 2 {
 		return
@@ -110,10 +94,10 @@ func (d *Difference) weigh(a, b []float64) {
 	}
 	freedom := variance * variance / (va*va/(na*na*(na-1)) + vb*vb/(nb*nb*(nb-1)))
 	t := distuv.StudentsT{Sigma: 1, Nu: max(1, min(freedom, 1000))}
-	size := (mb - ma) / math.Sqrt(variance)
+	size := (ma - mb) / math.Sqrt(variance)
 	p := 2 * t.CDF(-math.Abs(size))
 	half := t.Quantile(0.975) * math.Sqrt(variance)
-	ratio, lower, upper := math.Exp(mb-ma)-1, math.Exp(mb-ma-half)-1, math.Exp(mb-ma+half)-1
+	ratio, lower, upper := math.Exp(ma-mb)-1, math.Exp(ma-mb-half)-1, math.Exp(ma-mb+half)-1
 	d.Ratio, d.Lower, d.Upper, d.P = &ratio, &lower, &upper, &p
 	if p < 0.05 {
 		d.Class = map[bool]string{true: "pass", false: "fail"}[mb < ma]

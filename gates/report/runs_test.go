@@ -85,7 +85,7 @@ func TestWeigh(t *testing.T) {
 		a, b := 20.0, tt.b
 		d := Difference{Kind: "time", Class: "none", A: &a, B: &b}
 		d.weigh(rounds(r, 6, a, 0.01), rounds(r, 6, b, 0.01))
-		if d.Class != tt.want || math.Abs(*d.Ratio-(b/a-1)) > 0.03 || *d.P > 1e-3 {
+		if d.Class != tt.want || math.Abs(*d.Ratio-(a/b-1)) > 0.03 || *d.P > 1e-3 {
 			t.Errorf("20 against %v: %+v", tt.b, d)
 		}
 	}
@@ -93,6 +93,42 @@ func TestWeigh(t *testing.T) {
 		d := Difference{Class: "none"}
 		if d.weigh(few, few); d.P != nil || d.Significant() {
 			t.Errorf("%s: %+v", name, d)
+		}
+	}
+}
+
+// The times of two runs are compared kind of input by kind of input, as a verdict compares its sides: what one run says of two
+// variants, and what two runs say, have the same sign.
+func TestDifferencesAgreeWithVerdicts(t *testing.T) {
+	read := func(name string) Result {
+		t.Helper()
+		file := "../../kernels/sdpa_fp8/evidence/" + name + ".json"
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := gates.ParseEvidence(file, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := policies.Shipped("h200")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := policies.Parse("h200.yaml", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Result{Verdict: gates.Judge(p, "h200.yaml", e), Evidence: e}
+	}
+	before, after := read("stage6_fp8"), read("stage6_split")
+	for _, d := range Differences(before, after) {
+		c := after.Verdict.ComparisonOf(d.Name)
+		if d.Kind != "time" || c == nil {
+			continue
+		}
+		if math.Abs(*d.Ratio-c.Speedup.Value) > 0.02 {
+			t.Errorf("%s: the verdict says %+.3f, two runs say %+.3f", d.Name, c.Speedup.Value, *d.Ratio)
 		}
 	}
 }

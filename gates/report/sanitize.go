@@ -26,7 +26,7 @@ func sanitizers(v *gates.Verdict) []block {
 				left++
 				continue
 			}
-			rows = append(rows, []line{tool, result(s.Status), prose(orDash(Clip(f.Text, diagnosticRunes))), placeOf(f), countOf(f), cell(orDash(s.With))})
+			rows = append(rows, []line{tool, resultOf(s, f), prose(orDash(Clip(f.Text, diagnosticRunes))), placeOf(f), countOf(f), cell(orDash(s.With))})
 		}
 	}
 	blocks := []block{newTable([]column{
@@ -41,6 +41,14 @@ func sanitizers(v *gates.Verdict) []block {
 		blocks = append(blocks, paragraph{cell(fmt.Sprintf("%d more findings are in evidence.json.", left))})
 	}
 	return blocks
+}
+
+// resultOf tells what the change has caused from what the baseline has as well.
+func resultOf(s gates.SanitizerRow, f gates.Finding) line {
+	if f.Before {
+		return line{mark(signInform), text(string(nbsp) + "as before")}
+	}
+	return result(s.Status)
 }
 
 // placeOf is a finding's line, and a race's second one.

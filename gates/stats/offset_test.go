@@ -171,3 +171,47 @@ func TestRoundsAloneAreNarrower(t *testing.T) {
 		t.Errorf("the standard error is %.3f of the one that draws values too", rounds/both)
 	}
 }
+
+// An offset without a scale or without degrees of freedom is none, and a distribution has one at most.
+func TestNoOffset(t *testing.T) {
+	draws, err := stats.NewDraws(1000, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := draws.Quantile(stats.Sample{Rounds: [][]float64{{1.1}, {1.2}, {1.3}, {1.25}}}, 0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, none := range []stats.Offset{{}, {Scale: 0.1}, {Dof: 3}, {Scale: -0.1, Dof: 3}, {Scale: math.NaN(), Dof: 3}} {
+		if d.With(none) != d {
+			t.Errorf("%+v widens", none)
+		}
+	}
+	wide := d.With(stats.Offset{Scale: 0.1, Dof: 3})
+	if !(wide.StdErr > d.StdErr) || wide.With(stats.Offset{Scale: 0.5, Dof: 3}) != wide {
+		t.Errorf("%g becomes %g", d.StdErr, wide.StdErr)
+	}
+}
+
+// Without any noise a threshold is proven on either side of the estimate, and at the estimate neither p-value is lost.
+func TestWithoutAnyNoise(t *testing.T) {
+	draws, err := stats.NewDraws(1000, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := draws.Quantile(stats.Sample{Rounds: [][]float64{{1.25}, {1.25}, {1.25}}}, 0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for threshold, want := range map[float64][2]float64{1.2: {0, 1}, 1.3: {1, 0}} {
+		if above, below := d.PAbove(threshold), d.PBelow(threshold); above != want[0] || below != want[1] {
+			t.Errorf("%g: %g and %g", threshold, above, below)
+		}
+	}
+	if above, below := d.PAbove(1.25), d.PBelow(1.25); !(above >= 0 && above <= 1) || !(below >= 0 && below <= 1) {
+		t.Errorf("at the estimate: %g and %g", above, below)
+	}
+	if lower, upper := d.Bounds(0.025); lower != 1.25 || upper != 1.25 {
+		t.Errorf("from %g to %g", lower, upper)
+	}
+}

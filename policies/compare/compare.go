@@ -131,6 +131,15 @@ func Set[T comparable](l *List, path string, old, new []T) {
 	l.Way(path, text(old), text(new), holds(new, old), holds(old, new))
 }
 
+// Fewer notes a list of which fewer entries are milder, and of anything else, another order as well, nobody can say.
+func Fewer[T comparable](l *List, path string, old, new []T) {
+	if holds(old, new) && !holds(new, old) {
+		l.Add(path, text(old), text(new), Loosens)
+		return
+	}
+	l.Unknown(path, old, new)
+}
+
 func holds[T comparable](all, some []T) bool {
 	return !slices.ContainsFunc(some, func(one T) bool { return !slices.Contains(all, one) })
 }

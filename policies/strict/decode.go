@@ -57,6 +57,15 @@ func (d *decoder) spend(n *Node, values int) bool {
 	return d.nodes+values <= maxNodes || d.refuse(n, &d.full, "holds more than %d values, aliases unfolded (shorten the file)", maxNodes)
 }
 
+// Spend counts a value that is costly to read as several, and tells whether the file may unfold to so many more.
+func (n *Node) Spend(values int) bool {
+	if !n.dec.spend(n, values) {
+		return false
+	}
+	n.dec.nodes += values
+	return true
+}
+
 // shallow is the same for nesting: an alias may stand inside of what it names.
 func (d *decoder) shallow(n *Node, depth int) bool {
 	return depth < maxDepth || d.refuse(n, &d.deep, "is nested more than %d levels deep (write it flatter)", maxDepth)
@@ -65,8 +74,8 @@ func (d *decoder) shallow(n *Node, depth int) bool {
 func (d *decoder) refuse(n *Node, told *bool, format string, most int) bool {
 	d.mistakes++
 	if !*told {
-		*told = true
 		n.Errorf(format, most)
+		*told = true
 	}
 	return false
 }

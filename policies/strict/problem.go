@@ -71,6 +71,9 @@ const (
 // reads past the first hundred.
 func (d *decoder) report(p Problem) {
 	d.mistakes++
+	if d.full {
+		return // what was not read looks like a mistake of its own
+	}
 	p.File, p.Message = d.file, shorten(p.Message, maxMessage)
 	if len(d.problems) <= maxProblems && !d.reported[p] {
 		d.reported[p] = true

@@ -30,7 +30,7 @@ func (r record) Earlier(ctx context.Context, c runners.Code) (was runners.Earlie
 	return was, err
 }
 
-func (r record) Begin(ctx context.Context, c runners.Code) (attempt int, err error) {
+func (r record) Begin(ctx context.Context, c runners.Code) (attempt runners.Attempt, err error) {
 	err = r.ask(ctx, "counting an attempt", func() error {
 		attempt, err = r.agent.client.begin(ctx, r.lease, c)
 		return err
@@ -65,15 +65,15 @@ func (c *client) earlier(ctx context.Context, l protocol.LeaseAnswer, code runne
 }
 
 // begin counts an attempt.
-func (c *client) begin(ctx context.Context, l protocol.LeaseAnswer, code runners.Code) (int, error) {
+func (c *client) begin(ctx context.Context, l protocol.LeaseAnswer, code runners.Code) (runners.Attempt, error) {
 	var answer protocol.BeginAnswer
 	if err := c.postLarge(ctx, "jobs/"+l.Job+"/begin", protocol.Built{Token: l.Token, Code: code}, &answer); err != nil {
-		return 0, err
+		return runners.Attempt{}, err
 	}
-	if answer.Attempt < 1 {
-		return 0, statusError{http.StatusUnprocessableEntity, fmt.Sprintf("the attempt has the number %d (run both in the same version)", answer.Attempt)}
+	if answer.Attempt < 1 || answer.CodeNumber < 1 {
+		return runners.Attempt{}, statusError{http.StatusUnprocessableEntity, fmt.Sprintf("the attempt has the number %d and the machine code the number %d (run both in the same version)", answer.Attempt, answer.CodeNumber)}
 	}
-	return answer.Attempt, nil
+	return runners.Attempt{Number: answer.Attempt, CodeNumber: answer.CodeNumber}, nil
 }
 
 // postLarge is post for an answer that may hold evidence.

@@ -28,6 +28,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // schema names the version of the format.
@@ -80,8 +81,12 @@ type side struct {
 	Folder   string `json:"folder"`
 	Variant  string `json:"variant"`
 	Manifest string `json:"manifest,omitempty"` // the file of its own implementation; none is the base's
+	// Sources is as in runners.Side.
+	Sources string `json:"sources,omitempty"`
 	// Toolchains is the compilers that are pinned for it.
 	Toolchains policies.Toolchains `json:"toolchains,omitzero"`
+	// Differs is what a checkout has otherwise than the folder.
+	Differs []toolchain.Difference `json:"differs,omitempty"`
 }
 
 // contents is the folders that a bundle of this description has, and its manifests beside the base's.

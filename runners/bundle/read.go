@@ -191,9 +191,9 @@ func (u *unpacker) job(dir string) (runners.Job, error) {
 	}
 	at := func(s side) runners.Side {
 		if dir == "" {
-			return runners.Side{Variant: s.Variant, Toolchains: s.Toolchains}
+			return runners.Side{Variant: s.Variant, Sources: s.Sources, Toolchains: s.Toolchains, Differs: s.Differs}
 		}
-		return runners.Side{Dir: filepath.Join(dir, s.Folder), Variant: s.Variant, Toolchains: s.Toolchains}
+		return runners.Side{Dir: filepath.Join(dir, s.Folder), Variant: s.Variant, Sources: s.Sources, Toolchains: s.Toolchains, Differs: s.Differs}
 	}
 	j := runners.Job{
 		Key: d.Key, ManifestText: string(manifest), PolicyFile: d.PolicyFile, PolicyText: string(u.texts[policyFile]),

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -251,7 +252,7 @@ func TestPeek(t *testing.T) {
 	if want.Baseline != nil {
 		want.Baseline.Dir = ""
 	}
-	if a, b := fmt.Sprintf("%+v", got.Provenance), fmt.Sprintf("%+v", want.Provenance); a != b || got.ManifestText != want.ManifestText || got.PolicyText != want.PolicyText || got.Candidate != want.Candidate {
+	if a, b := fmt.Sprintf("%+v", got.Provenance), fmt.Sprintf("%+v", want.Provenance); a != b || got.ManifestText != want.ManifestText || got.PolicyText != want.PolicyText || !reflect.DeepEqual(got.Candidate, want.Candidate) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if _, err := Peek(bytes.NewReader(data[:len(data)/2])); err == nil {

@@ -104,7 +104,7 @@ func collect(j runners.Job) (map[string]entry, error) {
 func describe(j runners.Job) (d description, folders, manifests map[string]string) {
 	folders, manifests = map[string]string{baseFolder: j.Trusted}, map[string]string{}
 	place := func(s runners.Side, own string) side {
-		out := side{Folder: own, Variant: s.Variant, Toolchains: s.Toolchains}
+		out := side{Folder: own, Variant: s.Variant, Sources: s.Sources, Toolchains: s.Toolchains, Differs: s.Differs}
 		if s.Manifest != nil {
 			out.Manifest = own + ".yaml"
 			manifests[out.Manifest] = s.ManifestText

@@ -33,6 +33,8 @@ type Options struct {
 	Head    string   // commit to check; "" is the work tree
 	Kernels []string // names or folders; none means those that the change touches
 	Policy  string   // a file, or the name of a shipped policy; "" takes the base's
+	// Received says that the policy's name comes from somebody else: its file must be in the repository.
+	Received bool
 
 	// Variants compare two ways to build the same state instead of two states.
 	Variant, BaselineVariant string
@@ -41,9 +43,12 @@ type Options struct {
 
 	measure.Config // how to measure
 
-	Change  policies.Change // labels, title, draft; paths and branch are found
-	Results string          // folder for results; "" is results in the repository
-	Rounds  int             // at most so many rounds; 0 leaves it to the policy
+	Change policies.Change // labels, title, draft; paths and branch are found
+	// SecretShape is the size of the secret shape, such as R=5,C=63, to repeat a run; "" draws one.
+	SecretShape string
+
+	Results string // folder for results; "" is results in the repository
+	Rounds  int    // at most so many rounds; 0 leaves it to the policy
 	Version string
 	Now     func() time.Time
 }
@@ -90,6 +95,7 @@ type checker struct {
 	opt     Options
 	repo    *checkout.Repo
 	plan    *plan.Plan
+	tip     string // of the base branch; "" where nothing is compared with one
 	started time.Time
 	scratch string
 }
@@ -118,9 +124,13 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 		c.close()
 		return nil, fmt.Errorf("opening the scratch folder: %w", err)
 	}
+	policyRoot := ""
+	if opt.Received {
+		policyRoot = repo.Dir()
+	}
 	host, _ := os.Hostname() // for the record alone
 	c.plan, err = plan.New(ctx, plan.Options{
-		Repo: repo, Base: base, Head: opt.Head, Scratch: c.scratch, Kernels: opt.Kernels, Change: c.opt.Change, Policy: opt.Policy,
+		Repo: repo, Base: base, Trusted: c.tip, Head: opt.Head, Scratch: c.scratch, Kernels: opt.Kernels, Change: c.opt.Change, Policy: opt.Policy, PolicyRoot: policyRoot,
 		Variant: opt.Variant, BaselineVariant: opt.BaselineVariant, Static: opt.Static, Rounds: opt.Rounds, Before: opt.Before, After: opt.After,
 		Host: host, Version: opt.Version, Started: c.started,
 	})
@@ -148,6 +158,10 @@ func (c *checker) base(ctx context.Context) (string, error) {
 	if c.opt.Change.Branch == "" {
 		c.opt.Change.Branch = strings.TrimPrefix(base, "origin/")
 	}
+	var err error
+	if c.tip, err = c.repo.Resolve(ctx, base); err != nil {
+		return "", err
+	}
 	return c.repo.MergeBase(ctx, base, c.opt.Head)
 }
 
@@ -155,6 +169,9 @@ func (c *checker) base(ctx context.Context) (string, error) {
 func (c *checker) run(ctx context.Context, folder string, progress runners.Progress) (Result, error) {
 	job, err := c.plan.Job(ctx, folder)
 	if err != nil {
+		return Result{}, err
+	}
+	if job.Secret, err = secretSize(job, c.opt.SecretShape); err != nil {
 		return Result{}, err
 	}
 	result := Result{Kernel: job.Manifest.Name}

@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/runners/results"
 )
 
 // History judges the evidence that is stored beside a kernel and tells, as
@@ -42,7 +43,7 @@ func History(folder, policyName string) (string, error) {
 // Lessons reads the lessons of a manifest's variants. Evidence alone has a history
 // too, so that a manifest need not be there.
 func Lessons(file string) (map[string]string, error) {
-	text, err := os.ReadFile(file)
+	text, err := results.ReadAtMost(file, strict.MaxBytes)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -76,7 +77,7 @@ func ReadPolicy(name string) (*policies.Policy, string, error) {
 
 // ReadEvidence reads stored evidence.
 func ReadEvidence(file string) (*gates.Evidence, error) {
-	data, err := os.ReadFile(file)
+	data, err := results.Read(file)
 	if err != nil {
 		return nil, strict.Mistakef("reading evidence: %w", err)
 	}

@@ -16,19 +16,20 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/runners/results"
 )
 
 // Lint reads policies and manifests, told apart by what is in them, and says what each is.
 // Beside a mistake in one file it finds what the files do not have of each other: sources
 // that a manifest names, and shapes that a policy asks for. Every mistake in every file is
-// in the error. Of a folder it reads the policy and the manifests in it.
+// in the error; a warning is printed and is no mistake. Of a folder it reads the policy and the manifests in it.
 func Lint(out io.Writer, names []string) error {
 	files, err := filesOf(names)
 	problems := []error{err}
 	var manifests []*kernels.Manifest
 	var read []policyText
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		text, err := results.ReadAtMost(file, strict.MaxBytes)
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -39,6 +40,10 @@ func Lint(out io.Writer, names []string) error {
 				continue
 			}
 			manifests = append(manifests, m)
+			for _, w := range m.Warnings() {
+				line, column := strict.PlaceOf(text, w.Field...)
+				fmt.Fprintf(out, "%s:%d:%d: warning: %s: %s\n", file, line, column, strings.Join(w.Field, "."), w.Text)
+			}
 			fmt.Fprintf(out, "%s: ok: kernel %s, %s, shapes %s, variants %s\n", file, m.Name, m.Mode, strings.Join(m.ShapeNames(), " "), strings.Join(m.Named(), " "))
 			continue
 		}

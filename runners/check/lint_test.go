@@ -50,6 +50,11 @@ func TestLintAcross(t *testing.T) {
 	if want := "scale.yaml: ok: kernel scale, cpu, shapes small, variants default\nrules.yaml: ok: policy with the rules default\n"; err != nil || out != want {
 		t.Errorf("%v\n%s", err, out)
 	}
+	// A warning is no mistake.
+	out, err = lint(strings.Replace(lintManifest, "source: scale", "limits: {N: 1..1000000}\nsecret: {N: 1..3000}\nsource: scale", 1), lintPolicy)
+	if want := "scale.yaml:9:13: warning: secret.N: covers 57% of limits.N 1..1000000, and 67% is wanted: "; err != nil || !strings.HasPrefix(out, want) || !strings.Contains(out, "scale.yaml: ok:") {
+		t.Errorf("%v\n%s", err, out)
+	}
 	if _, err := lint(strings.Replace(lintManifest, "source: scale.c", "source: far.c\nroot: csrc", 1), lintPolicy); err != nil {
 		t.Errorf("with its source elsewhere: %v", err)
 	}

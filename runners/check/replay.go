@@ -2,8 +2,8 @@ package check
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +72,7 @@ func (o One) on(job runners.Job) (runners.Case, error) {
 	if s, ok := m.Shape(o.Shape); ok {
 		k.Shape = s
 	} else {
-		dims, err := parseDims(o.Shape, m.Shapes[0].Dims)
+		dims, err := kernels.ParseDims(o.Shape, m.Shapes[0].Dims)
 		if err != nil {
 			return k, strict.Mistakef("--shape: %w (write e.g. %s, or one of %s)", err, strings.ReplaceAll(m.Shapes[0].Dims.String(), " ", ","), strings.Join(m.ShapeNames(), ", "))
 		}
@@ -91,30 +91,27 @@ func (o One) on(job runners.Job) (runners.Case, error) {
 	return k, nil
 }
 
-// parseDims reads R=5,C=63 in any order; like has every dim.
-func parseDims(text string, like kernels.Dims) (kernels.Dims, error) {
-	given := map[string]int{}
-	for _, part := range strings.Split(text, ",") {
-		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
-		n, err := strconv.ParseInt(value, 10, 32)
-		if _, known := like.Get(name); !ok || err != nil || n < 0 || !known {
-			return nil, fmt.Errorf("%q is not a dim of the kernel with a size", part)
-		}
-		if _, twice := given[name]; twice {
-			return nil, fmt.Errorf("%s is given twice", name)
-		}
-		given[name] = int(n)
+// secretSize reads the size that is timed as the secret shape in place of a drawn one.
+func secretSize(job runners.Job, text string) (kernels.Dims, error) {
+	if text == "" {
+		return nil, nil
 	}
-	dims := slices.Clone(like)
-	for i, d := range dims {
-		n, ok := given[d.Name]
-		if !ok {
-			return nil, fmt.Errorf("%s is missing", d.Name)
-		}
-		dims[i].Value = n
+	if !job.TimesSecretShape() {
+		return nil, strict.Mistakef("--secret-shape: no secret shape of %s is timed: that takes a baseline, a cpu or cuda kernel, and a policy with a guard on the speedup and without secret_shape: false", job.Manifest.Name)
+	}
+	like := job.Manifest.Shapes[0].Dims
+	dims, err := kernels.ParseDims(text, like)
+	if err == nil {
+		err = job.TakesSecret(dims)
+	}
+	if err != nil {
+		return nil, strict.Mistakef("--secret-shape: %w (write it like %s, with a size that no shape of the manifest has)", err, strings.ReplaceAll(like.String(), " ", ","))
 	}
 	return dims, nil
 }
+
+// commitName is a commit as evidence names it.
+var commitName = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
 // Again is how to repeat a case of a stored run: what the run compared, and its case.
 func Again(target string) (Options, One, error) {
@@ -138,6 +135,11 @@ func Again(target string) (Options, One, error) {
 		return Options{}, One{}, strict.Mistakef("%s has %d cases, and no #%d", path, cases, n)
 	}
 	k := e.Correctness.Cases[n-1]
+	for _, commit := range []string{e.Provenance.Base.SHA, e.Provenance.Head.SHA} {
+		if commit != "" && !commitName.MatchString(commit) {
+			return Options{}, One{}, strict.Mistakef("%s: provenance: %q is no commit", path, commit)
+		}
+	}
 	return optionsOf(e), One{Shape: strings.ReplaceAll(k.Dims, " ", ","), Seed: k.Seed, Inputs: k.Distribution}, nil
 }
 
@@ -145,7 +147,7 @@ func Again(target string) (Options, One, error) {
 // taken.
 func optionsOf(e *gates.Evidence) Options {
 	at := e.Provenance
-	opt := Options{Kernels: []string{e.Kernel}, Change: e.Change}
+	opt := Options{Kernels: []string{e.Kernel}, Change: e.Change, Received: true}
 	if at.Head.Variant != "" && at.Base.Variant != "" {
 		opt.Variant, opt.BaselineVariant = at.Head.Variant, at.Base.Variant
 	} else {

@@ -15,14 +15,14 @@ func FuzzParseDims(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		dims, err := parseDims(text, like)
+		dims, err := kernels.ParseDims(text, like)
 		if err != nil {
 			if len(err.Error()) == 0 || strings.Contains(err.Error(), "\n") && !strings.Contains(text, "\n") {
 				t.Errorf("%q: %v", text, err)
 			}
 			return
 		}
-		again, err := parseDims(strings.ReplaceAll(dims.String(), " ", ","), like)
+		again, err := kernels.ParseDims(strings.ReplaceAll(dims.String(), " ", ","), like)
 		if err != nil || again.String() != dims.String() || len(dims) != 2 || dims[0].Value < 0 || dims[1].Value < 0 {
 			t.Errorf("%q is %s, and then %s, %v", text, dims, again, err)
 		}

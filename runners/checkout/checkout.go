@@ -78,6 +78,14 @@ func (r *Repo) DefaultBase(ctx context.Context) (string, error) {
 	return "", errors.New("no base branch was found (name one with --base, e.g. --base main)")
 }
 
+// UnknownCommit says that a repository has no commit of that name. Every other error of [Repo.Resolve] is a fault of git or of the
+// machine, and says nothing about the name.
+type UnknownCommit struct{ Name string }
+
+func (u UnknownCommit) Error() string {
+	return fmt.Sprintf("%q is not a commit of this repository (fetch it, or name another)", u.Name)
+}
+
 // Resolve is the full hash of a revision.
 func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
 	if id, err := r.commitNamed(ctx, rev); id != "" || err != nil {
@@ -85,7 +93,13 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
 	}
 	out, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 	if err != nil {
-		return "", fmt.Errorf("%q is not a commit of this repository (fetch it, or name another)", rev)
+		if cause := ctx.Err(); cause != nil {
+			return "", fmt.Errorf("looking for the commit %q: %w", rev, cause)
+		}
+		if exit, ended := errors.AsType[*exec.ExitError](err); ended && !exit.Exited() {
+			return "", fmt.Errorf("looking for the commit %q: %w", rev, err) // a signal ended git
+		}
+		return "", UnknownCommit{rev}
 	}
 	return strings.TrimSpace(out), nil
 }
@@ -118,13 +132,17 @@ func (r *Repo) MergeBase(ctx context.Context, base, head string) (string, error)
 	return strings.TrimSpace(out), nil
 }
 
-// Commits is what the head has and the base has not, newest first, at most so many.
-func (r *Repo) Commits(ctx context.Context, base, head string, limit int) ([]string, error) {
-	out, err := r.git(ctx, "rev-list", "--max-count="+strconv.Itoa(limit), head, "--not", base, "--")
+// Root is the first commit of a branch: the end of the line of first parents.
+func (r *Repo) Root(ctx context.Context, rev string) (string, error) {
+	tip, err := r.Resolve(ctx, rev)
 	if err != nil {
-		return nil, fmt.Errorf("listing the commits since %.12s: %w", base, err)
+		return "", err
 	}
-	return strings.Fields(out), nil
+	out, err := r.git(ctx, "rev-list", "--first-parent", "--max-parents=0", tip, "--")
+	if err != nil {
+		return "", fmt.Errorf("finding the first commit of %s: %w", rev, err)
+	}
+	return strings.TrimSpace(out), nil
 }
 
 // Subjects is the first lines of the commits that stand one behind the other between the

@@ -86,28 +86,23 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-func TestCommits(t *testing.T) {
+// All branches that left main have the first commit of main.
+func TestRoot(t *testing.T) {
 	r := repository(t)
-	topic, err := r.Resolve(t.Context(), "topic")
+	root, err := r.Root(t.Context(), "main")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		base, head string
-		limit      int
-		want       []string
-	}{
-		{"main", "topic", 5, []string{topic}},
-		{"topic", "main", 5, nil},
-		{"main", "topic", 0, nil},
-	} {
-		got, err := r.Commits(t.Context(), c.base, c.head, c.limit)
-		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s..%s, at most %d: %q, %v; want %q", c.base, c.head, c.limit, got, err, c.want)
+	for _, rev := range []string{"topic", root} {
+		if got, err := r.Root(t.Context(), rev); got != root || err != nil {
+			t.Errorf("the first commit of %s is %q, %v; want %q", rev, got, err, root)
 		}
 	}
-	if _, err := r.Commits(t.Context(), "main", "nowhere", 5); err == nil {
-		t.Error("a head that is not there has commits")
+	if base, err := r.MergeBase(t.Context(), root, "topic"); base != root || err != nil {
+		t.Errorf("topic does not stand on %s: %q, %v", root, base, err)
+	}
+	if _, err := r.Root(t.Context(), "nowhere"); err == nil {
+		t.Error("a branch that is not there has a first commit")
 	}
 }
 

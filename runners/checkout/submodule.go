@@ -80,23 +80,38 @@ func (r *Repo) submoduleWorkTree(ctx context.Context, folder string) (*Submodule
 // ExportSubmodule is Export of a folder in a submodule, as it is checked out beside the
 // other files, or from where WithSubmodules says. What is not there is NotHere.
 func (r *Repo) ExportSubmodule(ctx context.Context, s Submodule, to string) error {
-	if r.limits != nil {
-		return r.exportFetched(ctx, s, to)
-	}
-	top, err := filepath.EvalSymlinks(r.dir)
+	sub, err := r.Within(ctx, s)
 	if err != nil {
 		return err
 	}
+	sub.written = r.written
+	err = sub.Export(ctx, s.Commit, s.Below, to, func(string) bool { return true })
+	r.written = sub.written
+	return err
+}
+
+// Within is the repository of a submodule, which has the submodule's commit.
+func (r *Repo) Within(ctx context.Context, s Submodule) (*Repo, error) {
+	if r.limits != nil {
+		if r.modules == nil {
+			return nil, NotHere{s, "submodules are not fetched here (keep the headers in the repository, or name them as a set that the runner has: include: [<name>])"}
+		}
+		return r.modules(ctx, s)
+	}
+	top, err := filepath.EvalSymlinks(r.dir)
+	if err != nil {
+		return nil, err
+	}
 	sub := &Repo{dir: filepath.Join(top, filepath.FromSlash(s.Path))}
 	if own, err := sub.git(ctx, "rev-parse", "--show-toplevel"); err != nil || strings.TrimSpace(own) != sub.dir {
-		return NotHere{s, fmt.Sprintf("it is not checked out (run: git submodule update --init %s)", s.Path)}
+		return nil, NotHere{s, fmt.Sprintf("it is not checked out (run: git submodule update --init %s)", s.Path)}
 	}
 	if s.Commit != workTree {
 		if _, err := sub.Resolve(ctx, s.Commit); err != nil {
-			return NotHere{s, fmt.Sprintf("it does not have the commit %.12s (run: git -C %s fetch origin %s)", s.Commit, s.Path, s.Commit)}
+			return nil, NotHere{s, fmt.Sprintf("it does not have the commit %.12s (run: git -C %s fetch origin %s)", s.Commit, s.Path, s.Commit)}
 		}
 	}
-	return sub.Export(ctx, s.Commit, s.Below, to, func(string) bool { return true })
+	return sub, nil
 }
 
 // WithSubmodules is a bare repository whose submodules are looked for: where one comes from is nothing that a commit may
@@ -105,21 +120,6 @@ func (r *Repo) WithSubmodules(find func(context.Context, Submodule) (*Repo, erro
 	with := *r
 	with.modules = find
 	return &with
-}
-
-// exportFetched writes a submodule's files, within the limits of the repository that it is in.
-func (r *Repo) exportFetched(ctx context.Context, s Submodule, to string) error {
-	if r.modules == nil {
-		return NotHere{s, "submodules are not fetched here (keep the headers in the repository, or name them as a set that the runner has: include: [<name>])"}
-	}
-	sub, err := r.modules(ctx, s)
-	if err != nil {
-		return err
-	}
-	sub.written = r.written
-	err = sub.Export(ctx, s.Commit, s.Below, to, func(string) bool { return true })
-	r.written = sub.written
-	return err
 }
 
 // SubmoduleURL is the address that a revision gives a submodule; "" where it gives none. Git reads its own file: no other does

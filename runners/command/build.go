@@ -7,8 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/folderhash"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -144,41 +143,13 @@ func copyTree(from, to string) error {
 	return nil
 }
 
-// hashTree is one hash over every file of a folder: names, executable bits and
-// contents. Links are hashed as links, never followed.
+// hashTree is one hash over every file of a folder, and over what is not in it.
 func hashTree(dir string, salt ...string) (string, error) {
 	sum := sha256.New()
 	for _, s := range salt {
 		fmt.Fprintf(sum, "%q\n", s)
 	}
-	tree := os.DirFS(dir)
-	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		switch d.Type() {
-		case 0:
-			fmt.Fprintf(sum, "file %q %o %d\n", name, info.Mode().Perm()&0o111, info.Size())
-			f, err := tree.Open(name)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			_, err = io.Copy(sum, f)
-			return err
-		case fs.ModeSymlink:
-			target, err := fs.ReadLink(tree, name)
-			fmt.Fprintf(sum, "link %q %q\n", name, target)
-			return err
-		}
-		fmt.Fprintf(sum, "%v %q\n", d.Type(), name)
-		return nil
-	})
-	if err != nil {
+	if err := folderhash.Write(sum, dir, nil); err != nil {
 		return "", fmt.Errorf("hashing what was built in %s: %w", dir, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

@@ -18,17 +18,9 @@ var roles = map[rune]runners.Role{
 
 // Round measures the shapes once: one mirrored block of fresh processes, each
 // of which times all shapes on the round's inputs.
-func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, names []string, _ runners.Progress) (gates.Round, error) {
+func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape, _ runners.Progress) (gates.Round, error) {
 	round := gates.Round{Before: runners.Load(), Seed: w.rng.Uint64() >> 16}
 	rng := rand.New(rand.NewPCG(round.Seed, 1))
-	var shapes []kernels.Shape
-	for _, name := range names {
-		shape, ok := w.job.Manifest.Shape(name)
-		if !ok {
-			return round, fmt.Errorf("%s has no shape %s (name one of kernel.yaml's in the policy)", w.job.Manifest.Name, name)
-		}
-		shapes = append(shapes, shape)
-	}
 	block := runners.Blocks(rng, 1)[0]
 	series := make([]gates.Series, len(shapes))
 	for i, s := range shapes {

@@ -78,6 +78,9 @@ func NewWorker(_ context.Context, job runners.Job, config Config) (*Worker, erro
 	}, nil
 }
 
+// Seed is what everything secret of the run is drawn from.
+func (w *Worker) Seed() uint64 { return w.config.Seed }
+
 // Tools is the commands that took part.
 func (w *Worker) Tools() map[string]string {
 	c := w.job.Manifest.Command

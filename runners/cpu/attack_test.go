@@ -1,8 +1,7 @@
 package cpu
 
 import (
-	"os"
-	"path/filepath"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // work is the arena's honest computation, some microseconds of it.
@@ -42,6 +41,8 @@ func TestRefusedCalls(t *testing.T) {
 		{"file in shared memory", "#include <fcntl.h>\n", "open(\"/dev/shm/memo\", O_CREAT | O_RDWR, 0600);", "the kernel called openat"},
 		{"proc", "", "fopen(\"/proc/self/maps\", \"r\");", "the kernel called openat"},
 		{"maps the memory again", "#include <sys/mman.h>\n", "mmap(0, 4096, 3, MAP_SHARED, 3, 0);", "the kernel called mmap (of a file, or of code)"},
+		{"huge pages for later processes", "#include <sys/mman.h>\n", "madvise((void *)(((uintptr_t)x + (2 << 20)) & -(2l << 20)), 2 << 20, 25);", "the kernel called madvise (to change pages for later processes)"},
+		{"other pages for later processes", "#include <sys/mman.h>\n", "madvise((void *)(((uintptr_t)y + 4096) & ~4095ul), 4096, MADV_REMOVE);", "the kernel called madvise"},
 		{"ptrace", "#include <sys/ptrace.h>\n", "ptrace(PTRACE_TRACEME, 0, 0, 0);", "the kernel called ptrace"},
 		{"reads its neighbours", "#include <sys/uio.h>\n", "char b; struct iovec l = {&b, 1}, r = {(void *)x, 1}; process_vm_readv(2, &l, 1, &r, 1, 0);", "the kernel called process_vm_readv"},
 		{"priority", "#include <sys/resource.h>\n", "setpriority(PRIO_PROCESS, 0, -20);", "the kernel called setpriority"},
@@ -106,6 +107,7 @@ func TestAllowedCalls(t *testing.T) {
 	for name, before := range map[string]string{
 		"allocates": "char *p = malloc(40 << 20); memset(p, 1, 40 << 20); p = realloc(p, 80 << 20); p[1 << 20] = 2; free(p);",
 		"maps":      "char *p = mmap(0, 1 << 20, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); p[4096] = 1; munmap(p, 1 << 20);",
+		"advises":   "char *p = mmap(0, 8 << 20, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); if (madvise(p, 8 << 20, MADV_HUGEPAGE) || madvise(p, 8 << 20, MADV_DONTNEED) || madvise(p, 8 << 20, MADV_FREE)) abort();",
 		"sorts":     "float *p = malloc(400000); memset(p, 0, 400000); qsort(p, 100000, 4, compare); free(p);",
 		"prints":    "printf(\"%f\\n\", x[0]); fflush(stdout); fprintf(stderr, \"%f\\n\", x[0]);",
 		"clocks":    "struct timespec t; clock_gettime(CLOCK_REALTIME, &t); time(0);",
@@ -146,11 +148,7 @@ func TestFasterOnlyOnPaper(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(filepath.Join("testdata", "attacks", c.name+".c"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, v := a.gate(t, c.name, "#define _GNU_SOURCE\n"+work+string(text))
+			_, v := a.gate(t, c.name, "#define _GNU_SOURCE\n"+work+attackSource(t, c.name+".c"))
 			if v.Outcome != gates.Defer || !slices.Contains(c.reason, v.Reason) {
 				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 			}
@@ -159,10 +157,10 @@ func TestFasterOnlyOnPaper(t *testing.T) {
 }
 
 // A kernel whose first launch does what the others of a batch are spared looks fast
-// in a batch. Launches that stand alone show it.
+// in a batch. The first launch of a process shows it.
 func TestOneLaunchForAll(t *testing.T) {
 	a := newArena(t, andFaster)
-	e, _ := a.gate(t, "one-for-all", work+`
+	e, v := a.decide(t, "one-for-all", work+`
 void scale(const float *x, float *y, int32_t N)
 {
     static int prepared;
@@ -173,24 +171,11 @@ void scale(const float *x, float *y, int32_t N)
         y[i] = 2 * x[i];
 }
 `)
-	var batch [2][]float64
-	var alone gates.Singles
-	for _, r := range e.Performance.Rounds {
-		s := r.Series[0]
-		for at, side := range strings.ReplaceAll(s.Order, " ", "") {
-			if k := strings.IndexRune("bc", side); k >= 0 {
-				batch[k] = append(batch[k], s.Nanos[at])
-			}
-		}
-		if s.Batch < 6 {
-			t.Fatalf("a batch of %d shows nothing", s.Batch)
-		}
-		alone.Baseline, alone.Candidate = append(alone.Baseline, s.Single.Baseline...), append(alone.Candidate, s.Single.Candidate...)
+	if v.Outcome != gates.Defer || v.Reason != gates.ReasonSuspicious || !strings.Contains(v.Summary, "does work that later ones are spared") && !strings.Contains(v.Summary, "the others are spared") {
+		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
-	p50 := func(v []float64) float64 { return stats.Describe(v).P50 }
-	beside, single := p50(batch[0])/p50(batch[1]), p50(alone.Baseline)/p50(alone.Candidate)
-	if beside < 1.3 || single > 0.7*beside {
-		t.Errorf("%.2f times as fast in a batch, %.2f times alone", beside, single)
+	if s := e.Performance.Rounds[0].Series[0]; s.Batch < 6 {
+		t.Errorf("a batch of %d shows nothing", s.Batch)
 	}
 }
 
@@ -200,7 +185,7 @@ func TestGoodKernelAfterwards(t *testing.T) {
 	for _, bad := range []string{"fork(); for (;;) ;", "abort();", "usleep(1);"} {
 		a.gate(t, "bad"+bad[:4], work+"void scale(const float *x, float *y, int32_t N) { "+bad+" }")
 	}
-	e, v := a.gate(t, "good", work+"void scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }")
+	e, v := a.decide(t, "good", work+"void scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }")
 	if v.Outcome != gates.Pass {
 		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
@@ -209,6 +194,35 @@ func TestGoodKernelAfterwards(t *testing.T) {
 			if len(s.Wall) != len(s.Nanos) || s.Worst.Bad != 0 || s.Beside.Bad != 0 || s.Referenced == 0 {
 				t.Errorf("a good kernel's series is not clean: %+v", s)
 			}
+			if lone := s.Single; lone == nil || lone.Launches != min(s.Batch, maxLone) || len(lone.MeanBaseline) != len(lone.Baseline) || len(lone.MeanCandidate) != len(lone.Candidate) {
+				t.Errorf("lone launches of batches of %d: %+v", s.Batch, lone)
+			}
 		}
+	}
+}
+
+// A kernel finds the same name, arguments and environment whichever side it is: here one that is wrong where any of them names a side.
+func TestSidesHaveOneName(t *testing.T) {
+	a := newArena(t, correctOnly)
+	source := "#define _GNU_SOURCE\n#include <errno.h>\n" + work + `
+extern char **environ;
+static int told(void)
+{
+    if (strcmp(program_invocation_name, "/kernel")) return 1;
+    for (char **e = environ; *e; e++)
+        if (strstr(*e, "baseline") || strstr(*e, "candidate")) return 1;
+    for (const char *p = environ[0]; p < environ[0] + 4096 && *(const volatile char *)p != '/'; p++) // the file's name lies behind the environment
+        if (!strncmp(p, "candidate", 9) || !strncmp(p, "baseline", 8)) return 1;
+    return 0;
+}
+void scale(const float *x, float *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = told() ? 0 : 2 * x[i]; }
+`
+	sample, err := tensor.NewProblem(a.manifest, a.manifest.Shapes[0], nil, "zero", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.baseline = a.compile(t, "baseline-again", stub(a.manifest.CPrototype(a.manifest.Entry), a.manifest.Entry, sample.Args, 1), source)
+	if _, v := a.gate(t, "candidate", source); v.Outcome != gates.Pass || !strings.Contains(fmt.Sprint(v.Gates), "bit-identical to the baseline") {
+		t.Errorf("%s (%s): %s %+v", v.Outcome, v.Reason, v.Summary, v.Gates)
 	}
 }

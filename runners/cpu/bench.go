@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
@@ -38,8 +37,12 @@ func (b *bench) Draw(dist kernels.Distribution, seeds []uint64) error {
 
 // Time implements [interleave.Bench].
 func (b *bench) Time(side rune, launches int) (interleave.Times, error) {
+	return b.time(side, (*child).launchOn, launches)
+}
+
+func (b *bench) time(side rune, launch func(*child, [][]byte) (interleave.Times, *gates.Failure, error), launches int) (interleave.Times, error) {
 	c := b.child(side)
-	t, failure, err := c.launchOn(b.images[:launches])
+	t, failure, err := launch(c, b.images[:launches])
 	switch {
 	case err != nil:
 		return t, err
@@ -53,9 +56,21 @@ func (b *bench) Time(side rune, launches int) (interleave.Times, error) {
 	return t, nil
 }
 
-// Last implements [interleave.Bench]: a sample is a process of its own, in which the account of
-// processor time begins with its first launch.
-func (b *bench) Last(int, int) (interleave.Bench, int, error) { return b, 1, nil }
+// maxLone is how many launches of a process are shown their inputs one by one for one time.
+const maxLone = 32
+
+// A lone bench times launches that are shown their inputs one by one.
+type lone struct{ *bench }
+
+// Lone implements [interleave.Bench]. Waking a process costs more than a short kernel, so
+// that one launch says little; the time is the median of as many as fit.
+func (b *bench) Lone(batch, _ int) (interleave.Bench, int, error) {
+	return lone{b}, min(batch, maxLone), nil
+}
+
+func (l lone) Time(side rune, launches int) (interleave.Times, error) {
+	return l.time(side, (*child).launchEach, launches)
+}
 
 // TimeKept implements [interleave.Bench]: every sample has a process of its own, so
 // no state outlives one. What a launch leaves to the others of its batch shows
@@ -81,7 +96,7 @@ func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 func (b *bench) compare(candidate, baseline, image []byte) (interleave.Difference, error) {
 	var d interleave.Difference
 	if inputs, outside := b.layout.changed(candidate, image, b.args); len(inputs) > 0 {
-		return d, &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureInputs, Detail: "the kernel wrote to its input " + strings.Join(inputs, ", ")}}
+		return d, &interleave.Failed{Failure: gates.InputsWritten(inputs)}
 	} else if outside {
 		return d, outOfBounds()
 	}
@@ -107,38 +122,42 @@ func (b *bench) compare(candidate, baseline, image []byte) (interleave.Differenc
 }
 
 func outOfBounds() error {
-	return &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureOutOfBounds, Detail: "the kernel wrote outside its arguments"}}
+	return &interleave.Failed{Failure: gates.WrittenOutside()}
 }
 
 // Keep implements [interleave.Bench].
 func (b *bench) Keep(launch int) (interleave.Kept, error) {
-	slot := b.slot(b.child(gates.SideCandidate).memory, launch)
-	return &kept{bench: b, dist: b.dist, seed: b.seeds[launch], output: b.layout.Outputs(slot)}, nil
+	outputs := func(side rune) [][]byte { return b.layout.Outputs(b.slot(b.child(side).memory, launch)) }
+	return &kept{bench: b, dist: b.dist, seed: b.seeds[launch], candidate: outputs(gates.SideCandidate), baseline: outputs(gates.SideBaseline)}, nil
 }
 
 // A kept output waits for the reference. Its input is drawn again from the seed.
 type kept struct {
-	bench  *bench
-	dist   kernels.Distribution
-	seed   uint64
-	output [][]byte
+	bench               *bench
+	dist                kernels.Distribution
+	seed                uint64
+	candidate, baseline [][]byte
 }
 
 // Check implements [interleave.Kept].
-func (k *kept) Check() (*gates.Errors, error) {
+func (k *kept) Check() (candidate, baseline *gates.Errors, err error) {
 	p, err := k.bench.problem(k.dist, k.seed)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	want, err := expected(k.bench.reference, p.ReferenceArgs(false))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return runners.Compare(k.bench.manifest, p.Args, k.output, want)
+	if candidate, err = runners.Compare(k.bench.manifest, p.Args, k.candidate, want); err != nil {
+		return nil, nil, err
+	}
+	baseline, err = runners.Compare(k.bench.manifest, p.Args, k.baseline, want)
+	return candidate, baseline, err
 }
 
 // Drop implements [interleave.Kept].
-func (k *kept) Drop() { k.output = nil }
+func (k *kept) Drop() { k.candidate, k.baseline = nil, nil }
 
 // referenceSize is what the reference needs of memory for a shape.
 func referenceSize(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (int, error) {

@@ -39,14 +39,28 @@ func only(number uintptr, index int, mask, value uint64) sandbox.Call {
 
 const descriptor = 0xFFFFFFFF // all bits of one
 
+// advices is what a kernel may advise about its memory. Each of them ends with the process.
+// Others change the pages of the shared memory for all processes that follow: MADV_COLLAPSE
+// makes huge pages of them, of which the baseline has none, and MADV_REMOVE has them
+// allocated again elsewhere.
+var advices = []uint64{
+	unix.MADV_NORMAL, unix.MADV_RANDOM, unix.MADV_SEQUENTIAL, unix.MADV_WILLNEED, unix.MADV_DONTNEED, unix.MADV_FREE,
+	unix.MADV_HUGEPAGE, unix.MADV_NOHUGEPAGE, unix.MADV_POPULATE_READ, unix.MADV_POPULATE_WRITE, unix.MADV_DONTDUMP,
+	unix.MADV_GUARD_INSTALL, unix.MADV_GUARD_REMOVE, // of the stacks of threads
+}
+
 // computing is what the C library needs for memory, mathematics and abort.
 func computing() []sandbox.Call {
-	return append(plain(
-		unix.SYS_BRK, unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_MADVISE, unix.SYS_EXIT_GROUP, unix.SYS_EXIT,
+	calls := plain(
+		unix.SYS_BRK, unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_EXIT_GROUP, unix.SYS_EXIT,
 		unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN,
 		unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_FSTAT, fstatat,
 		unix.SYS_SYSINFO, // qsort asks how much memory there is
-	),
+	)
+	for _, advice := range advices {
+		calls = append(calls, only(unix.SYS_MADVISE, 2, 0xFFFFFFFF, advice))
+	}
+	return append(calls,
 		only(unix.SYS_TGKILL, 2, 0xFFFFFFFF, uint64(unix.SIGABRT)),
 		only(unix.SYS_FUTEX, 1, 0x7F, 1), // wake; to wait is to sleep
 		// What a kernel prints nobody reads. The library asks first whether a terminal does.
@@ -132,7 +146,8 @@ var callNames = map[uint32]string{
 	unix.SYS_FTRUNCATE: "ftruncate", unix.SYS_DUP: "dup", unix.SYS_DUP3: "dup3", unix.SYS_PIPE2: "pipe2", unix.SYS_SOCKET: "socket",
 	unix.SYS_SOCKETPAIR: "socketpair", unix.SYS_MEMFD_CREATE: "memfd_create", unix.SYS_MEMFD_SECRET: "memfd_secret",
 	unix.SYS_SHMGET: "shmget", unix.SYS_SHMAT: "shmat", unix.SYS_USERFAULTFD: "userfaultfd", unix.SYS_IO_URING_SETUP: "io_uring_setup",
-	unix.SYS_MMAP: "mmap (of a file, or of code)", unix.SYS_MPROTECT: "mprotect (to make code)", unix.SYS_MLOCK: "mlock",
+	unix.SYS_MADVISE: "madvise (to change pages for later processes)",
+	unix.SYS_MMAP:    "mmap (of a file, or of code)", unix.SYS_MPROTECT: "mprotect (to make code)", unix.SYS_MLOCK: "mlock",
 	unix.SYS_SCHED_SETSCHEDULER: "sched_setscheduler", unix.SYS_SCHED_SETATTR: "sched_setattr", unix.SYS_SETPRIORITY: "setpriority",
 	unix.SYS_SCHED_SETAFFINITY: "sched_setaffinity", unix.SYS_SCHED_GETAFFINITY: "sched_getaffinity", unix.SYS_PRLIMIT64: "prlimit64",
 	unix.SYS_SETRLIMIT: "setrlimit", unix.SYS_GETRLIMIT: "getrlimit", unix.SYS_PRCTL: "prctl", unix.SYS_SECCOMP: "seccomp",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -59,6 +60,9 @@ const (
 	threadSpace = 160 << 20
 )
 
+// programName is what every kernel's program is called in its sandbox.
+const programName = "/kernel"
+
 // startChild starts the executable in the sandbox over memory of the given size.
 // It is allowed two processes, the launcher and the kernel's, and what threads a kernel declares twice: those that OpenMP keeps,
 // and as many of its own.
@@ -77,10 +81,11 @@ func startChild(ctx context.Context, exe string, size, threads int, timeout time
 	defer commands.Close()
 	defer replies.Close()
 	p, err := sandbox.Start(ctx, sandbox.Spec{
-		Args: []string{exe},
+		// Both sides have the same name: a kernel cannot tell which of them it is.
+		Args: []string{programName}, Places: []sandbox.Place{{Host: exe, Inside: programName}},
 		// A function's first call would look it up, in every process anew.
 		Env:        []string{"LD_BIND_NOW=1", fmt.Sprintf("OMP_NUM_THREADS=%d", threads), "OMP_DYNAMIC=false"},
-		Read:       append(sandbox.SystemPaths(), exe),
+		Read:       sandbox.SystemPaths(),
 		ExtraFiles: []*os.File{m.file, commands, replies},
 		Calls:      launcherCalls(threads),
 		Limits: sandbox.Limits{
@@ -161,46 +166,165 @@ func (c *child) launchOn(images [][]byte) (interleave.Times, *gates.Failure, err
 	return c.launch(len(images[0]), len(images))
 }
 
-// launch has the waiting process run the kernel once on each slot of the batch, and
-// ends it. The time is what the processor spent on the side from the moment at
-// which both its processes were stopped with the inputs in place, to the moment at
-// which they are again; of a kernel that declares threads, what passed between the two. A Failure is how the kernel went wrong.
-func (c *child) launch(stride, count int) (interleave.Times, *gates.Failure, error) {
-	var times interleave.Times
+// launchEach has one process run the kernel on the images one after the other, and
+// returns the median time of the launches but the first, which brings the code in. An image
+// is put into the memory when the launch before it has answered and what that one wrote was
+// copied: a launch whose output is not there by then is wrong, and what its process does
+// later is charged to the next one. So no launch can do another's work. The processor time
+// of a kernel with one thread shows whatever it does while the image is copied. One with
+// threads is timed by the wall, so it is stopped meanwhile: a thread that watches the memory
+// would begin before the clock.
+func (c *child) launchEach(images [][]byte) (t interleave.Times, failure *gates.Failure, err error) {
 	if failure, err := c.ready(); err != nil || failure != nil {
-		return times, failure, err
+		return t, failure, err
 	}
-	pid := c.waiting
-	c.waiting = 0
-	exit, err := unix.PidfdOpen(pid, 0)
+	c.memory.load(nil)
+	r, err := c.take()
 	if err != nil {
-		return times, nil, fmt.Errorf("watching a kernel's process: %w", err)
+		return t, nil, err
 	}
-	defer unix.Close(exit)
-	defer unix.PidfdSendSignal(exit, unix.SIGKILL, nil, 0) // it fails only when the process is dead
-	var message [24]byte                                   // of the first slot, which is where the memory begins, the stride and the count
-	binary.NativeEndian.PutUint64(message[8:], uint64(stride))
-	binary.NativeEndian.PutUint64(message[16:], uint64(count))
+	defer r.end()
+	defer c.watchdog()()
+	before, known := c.spent(r.pid)
+	var took, walls []time.Duration
+	copies := make([][]byte, len(images))
+	for i, image := range images {
+		stopped := i == 0
+		if !stopped && c.threads > 1 {
+			if err := halt(r.pid); errors.Is(err, errDead) {
+				failure, err := c.wrong(r.pid, 0)
+				return t, failure, err
+			} else if err != nil {
+				return t, nil, err
+			}
+			stopped = true
+		}
+		slot := c.memory.reveal(image)
+		start := time.Now()
+		if err := c.send(slot, len(image), 1); err != nil {
+			return t, nil, err
+		}
+		if stopped {
+			if err := r.resume(); err != nil {
+				failure, err := c.failure()
+				return t, failure, err
+			}
+		}
+		answer, err := c.await(r.exit)
+		if err != nil {
+			return t, nil, err
+		}
+		if answer != saysDone {
+			failure, err := c.wrong(r.pid, answer)
+			return t, failure, err
+		}
+		copies[i] = slices.Clone(c.memory.data[slot:c.memory.used])
+		wall := time.Since(start)
+		launch := wall
+		if after, ok := c.spent(r.pid); known && ok {
+			launch, before = after-before, after
+		}
+		if c.threads > 1 {
+			launch = threaded(wall, launch, c.threads).Device
+		}
+		took, walls = append(took, max(launch, 1)), append(walls, wall)
+	}
+	if err := halt(r.pid); err != nil && !errors.Is(err, errDead) {
+		return t, nil, err
+	}
+	c.drain()
+	c.memory.load(copies)
+	later := took[1:]
+	return interleave.Times{Device: median(later), Wall: median(walls[1:]), First: took[0], Mean: mean(later)}, nil, nil
+}
+
+func mean(times []time.Duration) time.Duration {
+	var sum time.Duration
+	for _, t := range times {
+		sum += t
+	}
+	return sum / time.Duration(len(times))
+}
+
+// median is the middle of some times.
+func median(times []time.Duration) time.Duration {
+	slices.Sort(times)
+	return times[len(times)/2]
+}
+
+// launch has the waiting process run the kernel once on each slot of the batch, and
+// ends it. A Failure is how the kernel went wrong.
+func (c *child) launch(stride, count int) (interleave.Times, *gates.Failure, error) {
+	if failure, err := c.ready(); err != nil || failure != nil {
+		return interleave.Times{}, failure, err
+	}
+	r, err := c.take()
+	if err != nil {
+		return interleave.Times{}, nil, err
+	}
+	defer r.end()
+	return c.execute(r, 0, stride, count)
+}
+
+// A running process was waiting for its command. It is killed at its end.
+type running struct{ pid, exit int }
+
+// take is the process that waits; another one is started after it.
+func (c *child) take() (running, error) {
+	r := running{pid: c.waiting}
+	c.waiting = 0
+	var err error
+	if r.exit, err = unix.PidfdOpen(r.pid, 0); err != nil {
+		return r, fmt.Errorf("watching a kernel's process: %w", err)
+	}
+	return r, nil
+}
+
+func (r running) resume() error { return unix.PidfdSendSignal(r.exit, unix.SIGCONT, nil, 0) }
+
+// send commands the process: launch on count slots, so far apart, from an offset on.
+func (c *child) send(first, stride, count int) error {
+	var message [24]byte
+	for i, word := range []int{first, stride, count} {
+		binary.NativeEndian.PutUint64(message[8*i:], uint64(word))
+	}
 	if _, err := unix.Write(c.command, message[:]); err != nil {
-		return times, nil, fmt.Errorf("commanding a kernel's process: %w", err)
+		return fmt.Errorf("commanding a kernel's process: %w", err)
+	}
+	return nil
+}
+
+func (r running) end() {
+	_ = unix.PidfdSendSignal(r.exit, unix.SIGKILL, nil, 0) // it fails only when the process is dead
+	unix.Close(r.exit)
+}
+
+// execute has a stopped process run the kernel on count slots from an offset on, and stops
+// it again. The time is what the processor spent on the side from the moment at
+// which both its processes were stopped with the inputs in place, to the moment at
+// which they are again; of a kernel that declares threads, what passed between the two.
+func (c *child) execute(r running, first, stride, count int) (interleave.Times, *gates.Failure, error) {
+	var times interleave.Times
+	if err := c.send(first, stride, count); err != nil {
+		return times, nil, err
 	}
 	defer c.watchdog()()
-	before, known := c.spent(pid)
+	before, known := c.spent(r.pid)
 	start := time.Now()
-	if err := unix.PidfdSendSignal(exit, unix.SIGCONT, nil, 0); err != nil {
+	if err := r.resume(); err != nil {
 		failure, err := c.failure()
 		return times, failure, err
 	}
-	answer, err := c.await(exit)
+	answer, err := c.await(r.exit)
 	times.Wall = time.Since(start)
 	if err != nil {
 		return times, nil, err
 	}
-	if err := halt(pid); err != nil && !errors.Is(err, errDead) {
+	if err := halt(r.pid); err != nil && !errors.Is(err, errDead) {
 		return times, nil, err
 	}
 	halted := time.Since(start)
-	after, still := c.spent(pid)
+	after, still := c.spent(r.pid)
 	times.Device = times.Wall
 	if known && still && after > before {
 		times.Device = after - before
@@ -212,7 +336,7 @@ func (c *child) launch(stride, count int) (interleave.Times, *gates.Failure, err
 		c.drain()
 		return times, nil, nil
 	}
-	failure, err := c.wrong(pid, answer)
+	failure, err := c.wrong(r.pid, answer)
 	return times, failure, err
 }
 

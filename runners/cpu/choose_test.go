@@ -97,7 +97,7 @@ func TestChoose(t *testing.T) {
 	if sides[true] == 0 || sides[false] == 0 {
 		t.Errorf("secret cases on both sides of the bound: %v", sides)
 	}
-	round, err := w.Round(t.Context(), &policies.PerformanceGate{Pairs: 2}, []string{"small", "mission"}, silent{})
+	round, err := w.Round(t.Context(), &policies.PerformanceGate{Pairs: 2}, w.job.Manifest.Shapes[:2], silent{})
 	if err != nil || round.Failure != nil || len(round.Series) != 2 {
 		t.Fatalf("timing both: %v, %+v", err, round)
 	}
@@ -188,10 +188,11 @@ func TestChooseTimesWhatChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := &gates.Evidence{SameCode: job.SameCode(&before, &after), SameShapes: job.SameShapes(&before, &after)}
+		e := &gates.Evidence{Baseline: &before, Candidate: &after, SameCode: job.SameCode(&before, &after)}
 		if e.Shapes, err = job.ShapesOnRecord(); err != nil {
 			t.Fatal(err)
 		}
+		e.SameShapes = job.SameShapes(e)
 		if timed := gates.TimedShapes(job.Rule(), e); !slices.Equal(e.SameShapes, c.same) || !slices.Equal(timed, c.timed) || e.SameCode != (c.same == nil) {
 			t.Errorf("%s: %q are the same and %q are timed; the same as a whole: %v", name, e.SameShapes, timed, e.SameCode)
 		}

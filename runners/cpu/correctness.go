@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
@@ -18,7 +16,7 @@ import (
 )
 
 // Correctness runs every case of the gate and as many secret ones as it asks.
-// A case in which the kernel dies is the last one.
+// A case in which the kernel dies is the last one, unless the baseline dies too.
 func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := w.job.Manifest
 	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance)}
@@ -27,8 +25,17 @@ func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate
 	if err != nil {
 		return nil, err
 	}
-	defer desk.close()
+	defer func() { desk.close() }()
 	for i, c := range cases {
+		if desk.worn {
+			next, err := w.openDesk(ctx, cases[i:])
+			if err != nil {
+				return nil, err
+			}
+			next.late = desk.late
+			desk.close()
+			desk = next
+		}
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("stopped after %d of %d cases: %w", i, len(cases), err)
 		}
@@ -38,7 +45,7 @@ func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate
 			return nil, fmt.Errorf("case %s: %w", c.Name(), err)
 		}
 		result.Cases = append(result.Cases, evidence)
-		if evidence.Failure != nil {
+		if !runners.GoesOn(result.Cases) {
 			break
 		}
 	}
@@ -81,6 +88,8 @@ type desk struct {
 	candidates, baselines          map[string]*child
 	toggles                        map[string]int
 	look                           *runners.Look // of the case, where somebody wants to see it
+	worn                           bool          // a process has died: the next case needs new ones
+	late                           bool          // the baseline took too long once, and is not asked again
 }
 
 func (w *Worker) openDesk(ctx context.Context, cases []runners.Case) (*desk, error) {
@@ -144,7 +153,9 @@ func (d *desk) serve(dims kernels.Dims) error {
 		if exe, err = base.serving(dims); err != nil {
 			return err
 		}
-		d.baseline = d.baselines[exe.path]
+		if !d.late {
+			d.baseline = d.baselines[exe.path]
+		}
 	}
 	return nil
 }
@@ -177,8 +188,9 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 		failure, err = d.again(in, c, &evidence, first)
 	}
 	if err == nil && failure != nil {
-		evidence.Failure = failure
-		return evidence, d.beside(&evidence, p, in, nil, want)
+		evidence.Failure, d.worn = failure, true
+		_, err := d.beside(&evidence, p, in, nil, want)
+		return evidence, err
 	}
 	if err != nil {
 		return evidence, err
@@ -186,16 +198,18 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	if evidence.Errors, err = d.compare(p.Args, first, want); err != nil {
 		return evidence, err
 	}
-	if c.EndToEnd(d.worker.job.Manifest) {
-		original, err := expected(d.reference, p.ReferenceArgs(true))
-		if err != nil {
-			return evidence, err
-		}
-		if evidence.EndToEnd, err = d.compare(p.Args, first, original); err != nil {
-			return evidence, err
-		}
+	baseline, err := d.beside(&evidence, p, in, first, want)
+	if err != nil || !c.EndToEnd(d.worker.job.Manifest) {
+		return evidence, err
 	}
-	return evidence, d.beside(&evidence, p, in, first, want)
+	original, err := expected(d.reference, p.ReferenceArgs(true))
+	if err != nil {
+		return evidence, err
+	}
+	if evidence.EndToEnd, err = d.compare(p.Args, first, original); err == nil && baseline != nil {
+		evidence.BaselineEndToEnd, err = d.compare(p.Args, baseline, original)
+	}
+	return evidence, err
 }
 
 // fresh is what the candidate makes of a case in a process of its own.
@@ -245,31 +259,29 @@ func (d *desk) last(in *drawer, dist kernels.Distribution, seeds []uint64, evide
 	return in.layout.Outputs(in.slot(m, len(seeds)-1)), nil, nil
 }
 
-// beside adds what the baseline makes of the same input, by the same rules: what it
-// does wrong, the change has not brought. One that dies is not asked again. Without
-// the candidate's output there is nothing to compare it with.
-func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candidate [][]byte, want [][]float64) error {
+// beside adds what the baseline makes of the same input, by the same rules, and returns
+// its outputs: what it does wrong, the change has not caused. Without the candidate's
+// output there is nothing to compare it with.
+func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candidate [][]byte, want [][]float64) ([][]byte, error) {
 	if d.baseline == nil {
-		return nil
+		return nil, nil
 	}
 	failure, err := d.baseline.run(in.layout, p.Args)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if failure != nil {
-		evidence.BaselineFailure = failure
-		d.baseline.close()
-		maps.DeleteFunc(d.baselines, func(_ string, c *child) bool { return c == d.baseline })
-		d.baseline = nil
-		return nil
+		evidence.BaselineFailure, d.worn = failure, true
+		d.late = d.late || failure.Kind == gates.FailureTimeout
+		return nil, nil
 	}
 	slot := in.slot(d.baseline.memory, 0)
 	image := make([]byte, in.layout.Size)
 	in.layout.image(image, 0, p.Args)
 	if inputs, outside := in.layout.changed(slot, image, in.args); outside || d.baseline.memory.beyond() {
-		evidence.BaselineFailure = &gates.Failure{Kind: gates.FailureOutOfBounds, Detail: "the kernel wrote outside its arguments"}
+		evidence.BaselineFailure = new(gates.WrittenOutside())
 	} else if len(inputs) > 0 {
-		evidence.BaselineFailure = &gates.Failure{Kind: gates.FailureInputs, Detail: "the kernel wrote to its input " + strings.Join(inputs, ", ")}
+		evidence.BaselineFailure = new(gates.InputsWritten(inputs))
 	}
 	out := in.layout.Outputs(slot)
 	d.show(out, func(o *runners.LookedOutput, bytes []byte) { o.Baseline = bytes })
@@ -277,8 +289,32 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candi
 		parity := slices.EqualFunc(out, candidate, bytes.Equal)
 		evidence.BitParity = &parity
 	}
-	evidence.Baseline, err = d.compare(p.Args, out, want)
-	return err
+	if evidence.Baseline, err = d.compare(p.Args, out, want); err != nil {
+		return nil, err
+	}
+	if evidence.Deterministic != nil && !*evidence.Deterministic {
+		return out, d.repeat(evidence, p, in, out)
+	}
+	return out, nil
+}
+
+// repeat finds out whether the baseline is deterministic on the case: a launch that gives
+// other bits settles that it is not.
+func (d *desk) repeat(evidence *gates.Case, p *tensor.Problem, in *drawer, first [][]byte) error {
+	same := true
+	for n := 0; n < runners.BaselineRepeats && same; n++ {
+		failure, err := d.baseline.run(in.layout, p.Args)
+		if err != nil {
+			return err
+		}
+		if failure != nil { // which is no word on its bits
+			d.worn = true
+			return nil
+		}
+		same = slices.EqualFunc(first, in.layout.Outputs(in.slot(d.baseline.memory, 0)), bytes.Equal)
+	}
+	evidence.BaselineDeterministic = &same
+	return nil
 }
 
 func (d *desk) compare(args []tensor.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {

@@ -41,7 +41,8 @@ gates:
   performance:
     target: {shapes: [mission], speedup: ">= +10%"}
     guard: {shapes: all, speedup: ">= -50%"}
-    rounds: {min: 6, max: 15}
+    rounds: {min: 6, max: 40}
+    looks: [6, 9, 12, 20, 40]
     pairs: 6
     control: 40%
     solo_shift: 100%
@@ -195,11 +196,11 @@ func TestEvidenceIsComplete(t *testing.T) {
 		t.Errorf("%d cases, want 2 shapes × 2 seeds + 2 secret ones", len(e.Correctness.Cases))
 	}
 	for i, r := range e.Performance.Rounds {
-		if len(r.Series) != 2 || r.Before == nil || r.After == nil || r.Attempt != 1 {
+		if len(r.Series) != 3 || r.Before == nil || r.After == nil || r.Attempt != 1 {
 			t.Fatalf("round %d is not whole: %+v", i, r)
 		}
 		for _, s := range r.Series {
-			if len(s.Nanos) != 6*6 || len(s.Solo) == 0 || s.Verified != 6*2*s.Batch+len(s.Single.Candidate) {
+			if len(s.Nanos) != 6*6 || len(s.Solo) == 0 || s.Verified != 6*2*s.Batch+len(s.Single.Candidate)*min(s.Batch, maxLone) {
 				t.Errorf("round %d on %s: %d samples, %d solo, %d verified outputs of batches of %d", i, s.Shape, len(s.Nanos), len(s.Solo), s.Verified, s.Batch)
 			}
 			for block := range strings.FieldsSeq(s.Order) {

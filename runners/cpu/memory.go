@@ -85,6 +85,13 @@ func (m *memory) load(images [][]byte) {
 	m.used = at
 }
 
+// reveal puts one more image behind those that are there, and returns where it begins.
+func (m *memory) reveal(image []byte) (first int) {
+	first = m.used
+	m.used += copy(m.data[first:], image)
+	return first
+}
+
 // beyond tells whether a kernel wrote behind the last slot.
 func (m *memory) beyond() bool {
 	zeros := make([]byte, 64<<10)

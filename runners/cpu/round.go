@@ -23,7 +23,7 @@ const (
 // Round measures the shapes once in fresh programs: the baseline alone, then
 // baseline, candidate and a second copy of the baseline side by side, as package
 // interleave has it.
-func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p runners.Progress) (gates.Round, error) {
+func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape, p runners.Progress) (gates.Round, error) {
 	round := gates.Round{Before: runners.Load(), Seed: w.rng.Uint64() >> 16}
 	t := &table{
 		worker: w, ctx: ctx, rng: rand.New(rand.NewPCG(round.Seed, 1)), children: map[seat]*child{},
@@ -120,7 +120,7 @@ func (t *table) seat(side rune, role runners.Role) error {
 }
 
 // prepare lays the table for every shape, in random order.
-func (t *table) prepare(names []string) error {
+func (t *table) prepare(shapes []kernels.Shape) error {
 	w := t.worker
 	m, toggles := w.job.Of(w.job.Candidate), w.sides[runners.Candidate].toggles
 	ref, err := w.reference(t.ctx)
@@ -128,11 +128,11 @@ func (t *table) prepare(names []string) error {
 		return err
 	}
 	refSize := 0
-	for _, i := range t.rng.Perm(len(names)) {
-		shape, _ := m.Shape(names[i])
+	for _, i := range t.rng.Perm(len(shapes)) {
+		shape := shapes[i]
 		batch, err := w.batch(t.ctx, shape)
 		if err != nil {
-			return fmt.Errorf("finding a batch size for %s: %w", names[i], err)
+			return fmt.Errorf("finding a batch size for %s: %w", shape.Name, err)
 		}
 		d, err := newDrawer(m, shape, toggles)
 		if err != nil {
@@ -144,7 +144,7 @@ func (t *table) prepare(names []string) error {
 		}
 		refSize = max(refSize, size)
 		t.memory = max(t.memory, d.layout.Size*batch)
-		series := &gates.Series{Shape: names[i], Batch: batch, Seed: t.rng.Uint64() >> 16, Distributions: w.distributions()}
+		series := &gates.Series{Shape: shape.Name, Batch: batch, Seed: t.rng.Uint64() >> 16, Distributions: w.distributions()}
 		b := &bench{drawer: d, ctx: t.ctx, children: t.children, programs: map[rune]string{}}
 		t.benches = append(t.benches, b)
 		t.settings = append(t.settings, setting{series, interleave.New(b, series, t.plan, t.rng)})

@@ -58,12 +58,7 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 	run := gates.Sanitized{With: filepath.Base(w.cc.Path) + " " + s.Flag()}
 	err := w.look(ctx, tool, s, runners.Candidate, cases, &run)
 	if err == nil && len(run.Findings) > 0 && w.job.Baseline != nil {
-		// What the baseline has as well, the change has not brought.
-		var before gates.Sanitized
-		if err := w.look(ctx, tool, s, runners.Baseline, cases, &before); err != nil {
-			return inspect.Late(ctx, run, err)
-		}
-		run.Baseline = before.Findings
+		return w.besideBaseline(ctx, tool, s.GoingOn(), cases, run)
 	}
 	if err != nil || run.Failure == nil || len(run.Findings) > 0 {
 		return inspect.Late(ctx, run, err)
@@ -83,12 +78,28 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 	return run, nil
 }
 
+// besideBaseline looks at both sides again with a sanitizer that goes on after a finding:
+// one that the baseline has as well must not hide what comes behind it.
+func (w *Worker) besideBaseline(ctx context.Context, tool policies.Sanitizer, s inspect.C, cases []runners.Case, run gates.Sanitized) (gates.Sanitized, error) {
+	all, before := gates.Sanitized{}, gates.Sanitized{}
+	if err := w.look(ctx, tool, s, runners.Candidate, cases, &all); err != nil {
+		return inspect.Late(ctx, run, err)
+	}
+	run.Findings, run.Hidden = inspect.Joined(all.Findings, run.Findings), max(all.Hidden, run.Hidden)
+	run.Failure = all.Failure // it did not come to its end, so nobody knows what else there is
+	if err := w.look(ctx, tool, s, runners.Baseline, cases, &before); err != nil {
+		return inspect.Late(ctx, run, err)
+	}
+	run.Baseline = before.Findings
+	return run, nil
+}
+
 // look builds a side with the sanitizer and runs it on the cases.
 func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s inspect.C, role runners.Role, cases []runners.Case, run *gates.Sanitized) error {
 	var all inspect.Report
 	whole, built := w.sideOf(role), map[string]string{}
 	files := inspect.FilesOf(whole.Dir)
-	for _, c := range cases {
+	for n, c := range cases {
 		side, err := w.servingSide(whole, c.Shape.Dims)
 		if err != nil {
 			return err
@@ -106,10 +117,10 @@ func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s inspect.C,
 			return err
 		}
 		for i := range report.Findings {
-			report.Findings[i].Shape = c.Shape.Name
+			report.Findings[i].Shape, report.Findings[i].Cases = c.Shape.Name, []int{n}
 		}
 		all.Add(report)
-		if run.Failure == nil && !report.Found() {
+		if run.Failure == nil && (s.GoesOn() || !report.Found()) {
 			run.Failure = failure
 		}
 	}
@@ -219,8 +230,8 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 	return exe, nil, nil
 }
 
-// runSanitized calls the kernel once on one case, in a process of its own: a
-// sanitizer ends it at the first finding.
+// runSanitized calls the kernel once on one case, in a process of its own: unless it goes
+// on, a sanitizer ends it at the first finding.
 func (w *Worker) runSanitized(ctx context.Context, exe string, s inspect.C, side runners.Side, c runners.Case, files inspect.Files) (inspect.Report, *gates.Failure, error) {
 	m := w.job.Of(side)
 	p, err := tensor.NewProblem(m, c.Shape, m.ToggleValues(side.Variant), c.Distribution, c.Seed)
@@ -247,6 +258,8 @@ func (w *Worker) runSanitized(ctx context.Context, exe string, s inspect.C, side
 	returned := memory.data[16*n] == sanitizedDone
 	switch {
 	case r.OK() && returned && !report.Found():
+		return report, nil, nil
+	case s.GoesOn() && returned && report.Found() && (r.OK() || r.ExitCode == inspect.FoundExit) && !r.OutputTruncated:
 		return report, nil, nil
 	case r.TimedOut:
 		return report, &gates.Failure{Kind: gates.FailureTimeout, Detail: fmt.Sprintf("the kernel did not return within %v under %s on %s", sanitizedTime(w.config.LaunchTimeout), s.Flag(), c.Shape.Name)}, nil
@@ -285,7 +298,7 @@ func (w *Worker) call(ctx context.Context, exe string, s inspect.C, m *memory) (
 		Args: []string{exe}, Env: append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", fmt.Sprintf("OMP_NUM_THREADS=%d", w.job.Manifest.Threads)}, s.Env()...),
 		Read:   append(sandbox.SystemPaths(), exe),
 		Stdout: &out, Stderr: &out,
-		Limits: sandbox.Limits{Wall: sanitizedTime(w.config.LaunchTimeout), Memory: 4 << 30, Overcommit: true, Processes: 16, Output: 1 << 20},
+		Limits: sandbox.Limits{Wall: sanitizedTime(w.config.LaunchTimeout), Memory: 4 << 30, Overcommit: true, Processes: 16, Output: 4 << 20},
 	}
 	if m != nil {
 		spec.ExtraFiles = []*os.File{m.file}

@@ -272,3 +272,49 @@ int main(void) { pthread_t id; pthread_create(&id, 0, spin, 0); syscall(SYS_exit
 		t.Errorf("stopping what is gone says: %v", err)
 	}
 }
+
+// A kernel with threads is timed by the wall, which starts when the inputs of a lone launch
+// are in place. A thread that watched them arrive would begin before the clock, so nothing
+// of the kernel runs meanwhile. This one aborts when it sees half of an image.
+func TestNothingRunsWhileInputsArrive(t *testing.T) {
+	m, p := languages(t)
+	m.Shapes[1].Dims[0].Value = 100_000
+	w := newTestWorker(t, m, p, baseline, include+attackSource(t, "slots.h")+`
+void scale(const float *x, float *y, int32_t N)
+{
+    size_t size = slot_size(N);
+    for (uint64_t command[3];;) {
+        for (int i = 0; i < N; i++)
+            y[i] = 2 * x[i];
+        write(5, "k", 1);
+        x += size / 4, y += size / 4;
+        volatile uint64_t *first = (volatile uint64_t *)((char *)x - 512), *last = (volatile uint64_t *)((char *)x - 512 + size - 8);
+        while (*first == 0)
+            ;
+        if (*last == 0)
+            abort();
+        read(4, command, sizeof command);
+    }
+}
+`, time.Minute)
+	if b, err := w.Build(t.Context(), runners.Candidate, w.job.Candidate); err != nil || !b.OK {
+		t.Fatal(b.Error, err)
+	}
+	d, err := newDrawer(m, m.Shapes[1], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.draw(kernels.Normal, make([]uint64, 16)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := startChild(t.Context(), w.sides[runners.Candidate].path, 17*d.layout.Size, 2, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	for range 4 {
+		if _, failure, err := c.launchEach(d.images[:16]); failure != nil || err != nil {
+			t.Fatal(failure, err)
+		}
+	}
+}

@@ -78,9 +78,9 @@ func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, er
 	if err != nil {
 		return nil, err
 	}
-	config.LaunchTimeout = cmp.Or(config.LaunchTimeout, 10*time.Second)
+	config.LaunchTimeout, config.Seed = cmp.Or(config.LaunchTimeout, 10*time.Second), runners.Seed(config.Seed)
 	return &Worker{
-		job: job, cc: cc, compiler: cc, config: config, rng: rand.New(rand.NewPCG(runners.Seed(config.Seed), 0)),
+		job: job, cc: cc, compiler: cc, config: config, rng: rand.New(rand.NewPCG(config.Seed, 0)),
 		sides: map[runners.Role]*executable{}, batches: map[string]int{},
 	}, nil
 }
@@ -101,6 +101,9 @@ func isCXX(job runners.Job) bool {
 	}
 	return false
 }
+
+// Seed is what everything secret of the run is drawn from.
+func (w *Worker) Seed() uint64 { return w.config.Seed }
 
 // Tools is the programs that took part.
 func (w *Worker) Tools() map[string]string { return map[string]string{"cc": w.cc.Version} }
@@ -123,7 +126,7 @@ func (w *Worker) buildVariant(ctx context.Context, name string, side runners.Sid
 		Variant: side.Variant, Source: variant.Source, Toggles: toggles, Flags: flags,
 		Compiler: w.cc.Version, Arch: w.Device().Arch,
 	}
-	object, err := w.compile(ctx, name, side.Dir, m.SourceFile(variant), m.Entry, append(m.IncludeFlags(), append(flags, openMP(m)...)...))
+	object, err := w.compileTwice(ctx, name, side, m.SourceFile(variant), append(m.IncludeFlags(), append(flags, openMP(m)...)...))
 	var refusal *toolchain.CompileError
 	if errors.As(err, &refusal) {
 		b.Error, b.Diagnostics = refusal.Summary, refusal.Diagnostics
@@ -160,7 +163,8 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 		return w.ref, nil
 	}
 	m := w.job.Manifest
-	object, err := w.compile(ctx, "reference", w.job.Trusted, m.Reference.Source, m.Reference.Entry, []string{"-O2"})
+	trusted := toolchain.Compile{Dir: w.job.Trusted, Source: m.Reference.Source, Tree: w.job.Tree(runners.Side{Manifest: m}), In: toolchain.Here}
+	object, err := w.compile(ctx, "reference", "object", trusted, m.Reference.Entry, []string{"-O2"})
 	if err != nil {
 		return nil, setupFault(err, "the reference %s of the base does not compile: %w", m.Reference.Source, err)
 	}
@@ -197,10 +201,30 @@ type object struct {
 
 const compileTimeout = 2 * time.Minute
 
+// compileTwice compiles a side here and in other surroundings: both must give the same machine code.
+func (w *Worker) compileTwice(ctx context.Context, name string, side runners.Side, source string, flags []string) (object, error) {
+	m := w.job.Of(side)
+	call := toolchain.Compile{Dir: side.Dir, Source: source, Tree: w.job.Tree(side), In: toolchain.Here}
+	first, err := w.compile(ctx, name, "object", call, m.Entry, flags)
+	if err != nil {
+		return first, err
+	}
+	call.In = toolchain.There
+	second, err := w.compile(ctx, name, "object-again", call, m.Entry, flags)
+	if err == nil && second.info.Code != first.info.Code {
+		err = toolchain.ErrSurroundings(source)
+	}
+	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+		refusal.Diagnostics = first.diagnostics
+		fmt.Fprintf(&w.log, "%s\n", refusal.Summary)
+	}
+	return first, err
+}
+
 // compile makes an object of a source. What the compiler leaves in its folder is the source's doing, so that nothing but what
 // is read here gets any further.
-func (w *Worker) compile(ctx context.Context, name, dir, source, entry string, flags []string) (object, error) {
-	out, err := w.folder(name, "object")
+func (w *Worker) compile(ctx context.Context, name, part string, call toolchain.Compile, entry string, flags []string) (object, error) {
+	out, err := w.folder(name, part)
 	if err != nil {
 		return object{}, err
 	}
@@ -208,9 +232,12 @@ func (w *Worker) compile(ctx context.Context, name, dir, source, entry string, f
 	args := append([]string{"-Wall"}, compileOnly(flags)...)
 	// Behind the flags of the manifest, which can unsay the others. The language is ours to tell: by its name alone a
 	// source could be an assembler's, or an order to the linker.
-	args = append(args, "-fstack-usage", "-fno-ident", "-ffunction-sections", "-fno-common", "-x", language(source), "-c", source, "-o", file)
-	log, err := w.compiler.Run(ctx, toolchain.Compile{Dir: dir, Args: args, Out: out, Timeout: compileTimeout})
-	fmt.Fprintf(&w.log, "# %s\n%s %s\n%s\n", name, filepath.Base(w.cc.Path), strings.Join(args, " "), log)
+	args = append(args, "-fstack-usage", "-fno-ident", "-ffunction-sections", "-fno-common", "-Werror=date-time", "-x", language(call.Source), "-c", "-o", file)
+	call.Args, call.Out, call.Timeout = args, out, compileTimeout
+	log, err := w.compiler.Run(ctx, call)
+	if call.In.Root == toolchain.Here.Root {
+		fmt.Fprintf(&w.log, "# %s\n%s %s %s\n%s\n", name, filepath.Base(w.cc.Path), strings.Join(args, " "), call.Source, log)
+	}
 	if err != nil {
 		return object{}, err
 	}
@@ -219,7 +246,7 @@ func (w *Worker) compile(ctx context.Context, name, dir, source, entry string, f
 		o.frames, err = toolchain.Frames(filepath.Join(out, "kernel.su"))
 	}
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
-		refusal.Summary, refusal.Diagnostics = source+": "+refusal.Summary, o.diagnostics
+		refusal.Summary, refusal.Diagnostics = call.Source+": "+refusal.Summary, o.diagnostics
 		fmt.Fprintf(&w.log, "%s\n", refusal.Summary)
 	}
 	return o, err

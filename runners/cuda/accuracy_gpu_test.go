@@ -79,6 +79,10 @@ var kinds = []struct {
 	{"1 % more work, −0.5 %", 20, 1, work * 101 / 100, []string{`guard: {shapes: [mission], speedup: ">= -0.5%"}`}, func(v []*gates.Verdict) bool {
 		return v[0].Outcome == gates.Defer && v[0].Reason == gates.ReasonRegression
 	}},
+	{"equal, ±2 %, confirmed by lone launches", 60, 3, work, []string{`guard: {shapes: [mission], speedup: ">= -2%"}`, `target: {shapes: [mission], speedup: ">= +2%"}`}, neither},
+	{"3 % more work, −2 %, confirmed by lone launches", 20, 1, work * 103 / 100, []string{`guard: {shapes: [mission], speedup: ">= -2%"}`}, func(v []*gates.Verdict) bool {
+		return v[0].Outcome == gates.Defer && v[0].Reason == gates.ReasonRegression
+	}},
 }
 
 // neither slower nor faster by the rule.

@@ -41,24 +41,26 @@ type Config struct {
 
 // A Backend measures one job on one GPU.
 type Backend struct {
-	job       runners.Job
-	config    Config
-	cuda      *toolchain.CUDA
-	installed toolchain.Installed
-	cudas     map[policies.Toolchain]*toolchain.CUDA   // those that are pinned, once they are needed
-	tritons   map[policies.Toolchain]*toolchain.Triton // the zero pin is the host's own
-	device    gates.Device
-	rng       *rand.Rand
-	sides     map[runners.Role]*sides.Built
-	kinds     map[runners.Role]*codes
-	made      map[madeCode]*codes
-	compiling map[string]*compilation
-	micros    map[string]float64 // a launch's time by shape, roughly
-	whole     context.Context    // what is begun ahead of its gate ends with it
-	tools     *tools             // sanitizers at work
-	next      *next              // a round's worker that is ready before it is needed
-	xids      xidSource          // nil where nobody tells
-	log       strings.Builder
+	job        runners.Job
+	config     Config
+	cuda       *toolchain.CUDA
+	installed  toolchain.Installed
+	cudas      map[policies.Toolchain]*toolchain.CUDA   // those that are pinned, once they are needed
+	tritons    map[policies.Toolchain]*toolchain.Triton // the zero pin is the host's own
+	device     gates.Device
+	seed       uint64 // that everything secret is drawn from
+	rng        *rand.Rand
+	sides      map[runners.Role]*sides.Built
+	kinds      map[runners.Role]*codes
+	made       map[madeCode]*codes
+	compiling  map[string]*compilation
+	micros     map[string]float64 // a launch's time by shape, roughly
+	calibrated []kernels.Shape    // the shapes of micros
+	whole      context.Context    // what is begun ahead of its gate ends with it
+	tools      *tools             // sanitizers at work
+	next       *next              // a round's worker that is ready before it is needed
+	xids       xidSource          // nil where nobody tells
+	log        strings.Builder
 }
 
 // New finds the GPU and the compiler. What the backend begins before its gate comes
@@ -100,9 +102,13 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 		xids: xids, whole: ctx,
 	}
 	b.config.LaunchTimeout = cmp.Or(b.config.LaunchTimeout, 10*time.Second)
-	b.rng = rand.New(rand.NewPCG(runners.Seed(b.config.Seed), 0))
+	b.seed = runners.Seed(b.config.Seed)
+	b.rng = rand.New(rand.NewPCG(b.seed, 0))
 	return b, nil
 }
+
+// Seed is what everything secret of the run is drawn from.
+func (b *Backend) Seed() uint64 { return b.seed }
 
 // Device is the GPU.
 func (b *Backend) Device() gates.Device { return b.device }
@@ -220,16 +226,25 @@ func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGat
 	if gate := b.job.Rule().Gates.Sanitize; gate != nil {
 		b.tools, _ = b.beginTools(b.whole, gate)
 	}
-	return result, b.cases(ctx, cases, func(c gates.Case) {
+	var timed []kernels.Shape
+	if b.sides[runners.Baseline] != nil {
+		timed = b.timed()
+	}
+	each := func(c gates.Case) {
 		result.Cases = append(result.Cases, c)
 		report()
-	})
+	}
+	failure, err := b.cases(ctx, cases, timed, each)
+	if failure != nil {
+		each(b.uncovered(cases, timed, failure))
+	}
+	return result, err
 }
 
 // Look runs one case and keeps what both sides made of it. Both are built.
 func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.Look, error) {
 	cases := []worker.Case{{Case: c, Look: true}}
-	if failure, err := b.cover(ctx, cases); err != nil {
+	if failure, err := b.cover(ctx, cases, nil); err != nil {
 		return nil, err
 	} else if failure != nil {
 		l := &runners.Look{Case: c.Evidence()}
@@ -257,35 +272,39 @@ func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.Look, erro
 }
 
 // cases compares outputs, and finds out on the way how long launches take on the
-// shapes that are timed.
-func (b *Backend) cases(ctx context.Context, cases []worker.Case, each func(gates.Case)) error {
-	if failure, err := b.cover(ctx, cases); err != nil {
-		return err
-	} else if failure != nil {
-		failed := b.uncovered(cases)
-		failed.Failure = failure
-		each(failed)
-		return nil
+// shapes that are timed. The failure is that of a candidate that has no code for one of the
+// sizes.
+func (b *Backend) cases(ctx context.Context, cases []worker.Case, timed []kernels.Shape, each func(gates.Case)) (*gates.Failure, error) {
+	if failure, err := b.cover(ctx, cases, timed); err != nil || failure != nil {
+		return failure, err
 	}
 	request, err := b.request(ctx, worker.TaskCases)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request.Cases = cases
-	if b.sides[runners.Baseline] != nil {
-		for _, name := range b.timed() {
-			shape, _ := b.job.Manifest.Shape(name)
-			request.Plans = append(request.Plans, worker.Plan{Shape: shape})
-		}
+	for _, shape := range timed {
+		request.Plans = append(request.Plans, worker.Plan{Shape: shape})
 	}
-	return b.start(ctx, request, func(r worker.Reply) {
-		if r.Case != nil {
-			each(*r.Case)
+	// A case that kills the candidate ends the worker's task; where the baseline fails in
+	// the same way, a new worker does the rest of them.
+	var done []gates.Case
+	for {
+		before := len(done)
+		err := b.start(ctx, request, func(r worker.Reply) {
+			if r.Case != nil {
+				done = append(done, *r.Case)
+				each(*r.Case)
+			}
+			if r.Micros != nil {
+				b.micros, b.calibrated = r.Micros, timed
+			}
+		})
+		if err != nil || len(done) == before || done[len(done)-1].Failure == nil || !runners.GoesOn(done) {
+			return nil, err
 		}
-		if r.Micros != nil {
-			b.micros = r.Micros
-		}
-	})
+		request.Cases = cases[len(done):]
+	}
 }
 
 func (b *Backend) request(ctx context.Context, task string) (r worker.Request, err error) {

@@ -90,6 +90,7 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 	}
 	plain := nvcc{nvccOf, toolchain.NVCCBuild{
 		Dir: side.Dir, Source: m.SourceFile(variant), Entries: m.Entries(side.Variant), Arch: arch, Flags: m.CompilerFlags(side.Variant), Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
+		Tree: *b.job.Tree(side),
 	}}
 	switch m.Compiler {
 	case kernels.Triton:
@@ -97,7 +98,7 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 		if err != nil {
 			return nil, err
 		}
-		return triton{by, toolchain.TritonBuild{Dir: side.Dir, Source: m.SourceFile(variant), Entry: m.Entry, Arch: arch}}, nil
+		return triton{by, toolchain.TritonBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Entry: m.Entry, Arch: arch}}, nil
 	case kernels.PTX:
 		return ptxas{plain}, nil
 	case kernels.Program:
@@ -105,7 +106,7 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 		if err != nil {
 			return nil, runners.SetupErrorf("%s is compiled by a command: %w", m.Name, err)
 		}
-		return program{by, toolchain.CommandBuild{Dir: side.Dir, Source: m.SourceFile(variant), Args: m.Build, Entry: m.Entry, Arch: arch, Toggles: m.ToggleValues(side.Variant)}, nvccOf}, nil
+		return program{by, toolchain.CommandBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Args: m.Build, Entry: m.Entry, Arch: arch, Toggles: m.ToggleValues(side.Variant)}, nvccOf}, nil
 	}
 	return plain, nil
 }
@@ -205,7 +206,7 @@ func (b *Backend) ahead(ctx context.Context) {
 // the plain architecture always works.
 func (b *Backend) referenceBuild() compiler {
 	r := b.job.Manifest.Reference
-	return nvcc{b.cuda, toolchain.NVCCBuild{Dir: b.job.Trusted, Source: r.Source, Entries: []string{r.Entry}, Arch: b.device.Arch}}
+	return nvcc{b.cuda, toolchain.NVCCBuild{Dir: b.job.Trusted, Source: r.Source, Entries: []string{r.Entry}, Arch: b.device.Arch, Trusted: true}}
 }
 
 func (b *Backend) reference(ctx context.Context) (*sides.Built, error) {
@@ -234,7 +235,7 @@ func (b *Backend) oracleBuild() (compiler, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	build := nvcc{b.cuda, toolchain.NVCCBuild{Dir: dir, Source: source, Entries: []string{oracle.Entry}, Arch: b.device.Arch, Flags: oracle.Flags()}}
+	build := nvcc{b.cuda, toolchain.NVCCBuild{Dir: dir, Source: source, Entries: []string{oracle.Entry}, Arch: b.device.Arch, Flags: oracle.Flags(), Trusted: true}}
 	if b.compiling["oracle"] != nil {
 		return build, nil // it is being read
 	}

@@ -2,12 +2,12 @@
 # Everything that kernelgate claims of a GPU, in one script for a host with one (nvcc, ncu, git, and for rivals and spread
 # python3 with torch, triton and cupy; no Go). Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats inputs steps public triton builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs steps public triton builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats inputs steps public triton builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread}
+steps=${*:-doctor selftest reference cheats lone inputs steps public triton builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -98,6 +98,8 @@ for step in $steps; do
     ;;
   reference) (cd kernels/sdpa_fp8 && ../../bin/gpu/sdpa_fp8.test -test.v -test.run ReferenceOnGPU) | grep -vE '^ *===' || failed=1 ;;
   cheats) (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "KernelsOnGPU|AttacksOnGPU|NextOnGPU|TensorMapOnGPU" -test.timeout 500s) | grep -E '^ *--- ' || failed=1 ;;
+  # Launches of a batch that share work, and an honest kernel beside them.
+  lone) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/lone ../../bin/gpu/cuda.test -test.v -test.run "(SharedWork|UnearnedGains)OnGPU/(${ONLY:-.*})" -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   inputs) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/inputs ../../bin/gpu/cuda.test -test.v -test.run GatherOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   triton) (cd runners/cuda && KERNELGATE_GPU_LONG=$results KERNELGATE_GPU_EVIDENCE=$results/triton ../../bin/gpu/cuda.test -test.v -test.run "(TritonOnGPU|TritonToolsOnGPU|CompilersOnGPU)/(${ONLY:-.*})" -test.timeout 900s) | grep -vE '^ *===' || failed=1 ;;
   steps) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/steps ../../bin/gpu/cuda.test -test.v -test.run StepsOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
@@ -107,7 +109,7 @@ for step in $steps; do
   builds) (cd bot/keeper && KERNELGATE_GPU_PROGRAM=$gate ../../bin/gpu/keeper.test -test.v -test.run BuildsMeasuredOnGPU -test.timeout 500s) 2>&1 | tee "$results/builds.txt" | grep -vE '^ *===' || failed=1 ;;
   sanitize)
     # Kernels with one mistake each, then every variant of the attention kernel.
-    (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run SanitizersOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1
+    (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "SanitizersOnGPU|ExistingOnGPU" -test.timeout 500s) | grep -vE '^ *===' || failed=1
     untimed sanitize stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma}
     ;;
   stages)

@@ -132,10 +132,13 @@ func (b *Backend) built(role runners.Role, k *codes, m *kernels.Manifest) (*side
 
 // cover has the code compiled that launches of these sizes need and that was not known to be needed: a secret shape may be of a kind
 // of its own. The failure is the candidate's, whose source compiles for other sizes and not for these.
-func (b *Backend) cover(ctx context.Context, cases []worker.Case) (*gates.Failure, error) {
+func (b *Backend) cover(ctx context.Context, cases []worker.Case, timed []kernels.Shape) (*gates.Failure, error) {
 	var sizes []kernels.Dims
 	for _, c := range cases {
 		sizes = append(sizes, c.Shape.Dims)
+	}
+	for _, s := range timed {
+		sizes = append(sizes, s.Dims)
 	}
 	for _, role := range []runners.Role{runners.Baseline, runners.Candidate} {
 		k := b.kinds[role]
@@ -171,12 +174,20 @@ func (b *Backend) cover(ctx context.Context, cases []worker.Case) (*gates.Failur
 	return nil, nil
 }
 
-// uncovered is the first of the cases that the candidate has no code for.
-func (b *Backend) uncovered(cases []worker.Case) gates.Case {
+// uncovered is the first case that the candidate has no code for, with how that failed. A
+// secret shape that is timed is no case: it becomes one.
+func (b *Backend) uncovered(cases []worker.Case, timed []kernels.Shape, failure *gates.Failure) gates.Case {
 	k := b.kinds[runners.Candidate]
-	i := max(0, slices.IndexFunc(cases, func(c worker.Case) bool {
+	all := slices.Clone(cases)
+	for _, s := range timed {
+		_, named := b.job.Manifest.Shape(s.Name)
+		all = append(all, worker.Case{Case: runners.Case{Shape: s, Distribution: kernels.Normal, Secret: !named}})
+	}
+	i := max(0, slices.IndexFunc(all, func(c worker.Case) bool {
 		_, err := k.at(b.job.Of(k.side), c.Shape.Dims)
 		return err != nil
 	}))
-	return cases[i].Evidence()
+	failed := all[i].Evidence()
+	failed.Failure = failure
+	return failed
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
+	"github.com/kernelgate/kernelgate/runners/subprocess"
 )
 
 // quietTime is how long a worker may say nothing beyond one launch's timeout. It
@@ -77,12 +78,12 @@ func (b *Backend) spawn(ctx context.Context) (*process, error) {
 	p.cmd.ExtraFiles = []*os.File{theirs}
 	p.cmd.Env = b.workerEnv()
 	// A worker in a group of its own is killed whole.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.Cancel = func() error { return syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
 	p.cmd.WaitDelay = 5 * time.Second
 	p.wait = sync.OnceValue(p.cmd.Wait)
 	if p.commands, err = p.cmd.StdinPipe(); err == nil {
-		err = p.cmd.Start()
+		err = subprocess.Start(p.cmd, syscall.SIGKILL)
 	}
 	if err != nil {
 		p.cancel(nil)

@@ -20,10 +20,14 @@ const (
 )
 
 // Round measures the shapes in fresh processes.
-func (b *Backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, progress runners.Progress) (gates.Round, error) {
-	if b.micros == nil { // correctness was not asked for, or compared by another process
-		if err := b.cases(ctx, nil, nil); err != nil {
+func (b *Backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape, progress runners.Progress) (gates.Round, error) {
+	if b.micros == nil || !holds(b.calibrated, shapes) { // correctness was not asked for, or compared by another process
+		failure, err := b.cases(ctx, nil, shapes, nil)
+		if err != nil {
 			return gates.Round{}, fmt.Errorf("preparing to measure: %w", err)
+		}
+		if failure != nil {
+			return gates.Round{Failure: failure}, nil
 		}
 	}
 	if b.tools != nil { // nobody asked for what they found, and nothing runs beside a round
@@ -60,7 +64,7 @@ func (b *Backend) Round(ctx context.Context, gate *policies.PerformanceGate, sha
 // Whether the round comes is not known; without it the worker ends with the gate.
 type next struct {
 	process *process
-	shapes  []string // that it was asked to measure; nil is not asked yet
+	shapes  []kernels.Shape // that it was asked to measure; nil is not asked yet
 }
 
 // idle starts the next round's process while this one is measured. It does not run
@@ -74,12 +78,23 @@ func (b *Backend) idle(ctx context.Context) *next {
 }
 
 // timed lists the shapes that the rule wants timed.
-func (b *Backend) timed() []string {
-	shapes, err := b.job.ShapesOnRecord()
+func (b *Backend) timed() []kernels.Shape {
+	record, err := b.job.ShapesToTime(b.seed)
 	if err != nil {
 		return nil
 	}
-	return gates.TimedShapes(b.job.Rule(), &gates.Evidence{Shapes: shapes})
+	shapes, err := b.job.TimedShapes(&gates.Evidence{Shapes: record})
+	if err != nil {
+		return nil // the round itself will tell
+	}
+	return shapes
+}
+
+// holds tells whether all of some shapes are among those that are there, with their sizes.
+func holds(there, some []kernels.Shape) bool {
+	return !slices.ContainsFunc(some, func(s kernels.Shape) bool {
+		return !slices.ContainsFunc(there, func(t kernels.Shape) bool { return t.String() == s.String() })
+	})
 }
 
 // firstRound has the first round's contexts made while nothing is timed yet.
@@ -95,7 +110,7 @@ func (b *Backend) firstRound() {
 
 // open has the next round's contexts made while this one's outputs are compared; the
 // worker holds until its round comes.
-func (b *Backend) open(ctx context.Context, gate *policies.PerformanceGate, shapes []string) {
+func (b *Backend) open(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape) {
 	request, err := b.roundRequest(ctx, gate, shapes)
 	if err == nil && b.next != nil && b.next.process.ask(request) == nil {
 		b.next.shapes = shapes
@@ -103,10 +118,10 @@ func (b *Backend) open(ctx context.Context, gate *policies.PerformanceGate, shap
 }
 
 // waiting is a worker for a round: the one that is there already, or a new one.
-func (b *Backend) waiting(ctx context.Context, gate *policies.PerformanceGate, shapes []string) (*process, error) {
+func (b *Backend) waiting(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape) (*process, error) {
 	n := b.next
 	b.next = nil
-	if n != nil && n.process.ctx.Err() == nil && slices.Equal(n.shapes, shapes) {
+	if n != nil && n.process.ctx.Err() == nil && len(n.shapes) == len(shapes) && holds(n.shapes, shapes) {
 		return n.process, nil
 	}
 	if n != nil {
@@ -127,7 +142,7 @@ func (b *Backend) waiting(ctx context.Context, gate *policies.PerformanceGate, s
 	return p, nil
 }
 
-func (b *Backend) roundRequest(ctx context.Context, gate *policies.PerformanceGate, shapes []string) (worker.Request, error) {
+func (b *Backend) roundRequest(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape) (worker.Request, error) {
 	request, err := b.request(ctx, worker.TaskRound)
 	if err != nil {
 		return request, err
@@ -136,9 +151,8 @@ func (b *Backend) roundRequest(ctx context.Context, gate *policies.PerformanceGa
 	for _, d := range b.job.Rule().Gates.Correctness.Distributions {
 		request.Distributions = append(request.Distributions, kernels.Distribution(d))
 	}
-	for _, name := range shapes {
-		shape, _ := b.job.Manifest.Shape(name)
-		request.Plans = append(request.Plans, worker.Plan{Shape: shape, Batch: batch(b.micros[name])})
+	for _, shape := range shapes {
+		request.Plans = append(request.Plans, worker.Plan{Shape: shape, Batch: batch(b.micros[shape.Name])})
 	}
 	return request, nil
 }

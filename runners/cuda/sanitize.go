@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/inspect"
 )
@@ -59,14 +60,7 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p r
 			run, err = b.troubled(ctx, program, tool, request, run, o.report.Trouble)
 		}
 		if err == nil && len(run.Findings) > 0 && b.job.Baseline != nil && b.sides[runners.Baseline] != nil {
-			// What the baseline has as well, the change has not brought.
-			request := request
-			request.Candidate = b.sides[runners.Baseline]
-			before, err := b.sanitizeTask(ctx, program, tool, request, inspect.FilesOf(b.job.Baseline.Dir))
-			if _, err := inspect.Late(ctx, run, err); err != nil {
-				return nil, err
-			}
-			run.Baseline = before.Findings
+			run, err = b.besideBaseline(ctx, program, tool, request, run)
 		}
 		if err != nil {
 			return nil, err
@@ -107,7 +101,7 @@ func (b *Backend) beginTools(ctx context.Context, gate *policies.SanitizeGate) (
 		t.cases = append(t.cases, c.Input())
 		cases = append(cases, worker.Case{Case: c})
 	}
-	if t.failure, err = b.cover(ctx, cases); err != nil {
+	if t.failure, err = b.cover(ctx, cases, nil); err != nil {
 		return nil, err
 	}
 	ctx, t.stop = context.WithCancel(ctx)
@@ -134,6 +128,35 @@ func (b *Backend) beginTools(ctx context.Context, gate *policies.SanitizeGate) (
 		close(t.done)
 	}()
 	return t, nil
+}
+
+// besideBaseline looks at both sides again, case by case: a mistake ends the launch and
+// the tool's process, so that one which the baseline has as well would hide the cases
+// behind it.
+func (b *Backend) besideBaseline(ctx context.Context, program inspect.Compute, tool policies.Sanitizer, request worker.Request, run gates.Sanitized) (gates.Sanitized, error) {
+	var is, was inspect.Report
+	cases := request.Cases
+	for n := range cases {
+		request.Cases = cases[n : n+1]
+		for _, look := range []struct {
+			built *side.Built
+			dir   string
+			found *inspect.Report
+		}{{b.sides[runners.Candidate], b.job.Candidate.Dir, &is}, {b.sides[runners.Baseline], b.job.Baseline.Dir, &was}} {
+			request.Candidate = look.built
+			report, err := b.sanitizeTask(ctx, program, tool, request, inspect.FilesOf(look.dir))
+			if err != nil {
+				return inspect.Late(ctx, run, err)
+			}
+			for i := range report.Findings {
+				report.Findings[i].Shape, report.Findings[i].Cases = cases[n].Shape.Name, []int{n}
+			}
+			look.found.Add(report)
+		}
+	}
+	run.Findings, run.Hidden = inspect.Joined(is.Findings, run.Findings), max(is.Hidden, run.Hidden)
+	run.Baseline = was.Findings
+	return run, nil
 }
 
 // troubled tells a tool that does not work from a kernel that cannot be looked at.

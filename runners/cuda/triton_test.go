@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
+	"github.com/kernelgate/kernelgate/runners/folderhash"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
@@ -84,7 +85,11 @@ func (tr tritonTrial) open(t *testing.T) (*Backend, runners.Job) {
 				t.Fatal(err)
 			}
 		}
-		return runners.Side{Dir: dir, Variant: variant}
+		sources, err := folderhash.Sum(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return runners.Side{Dir: dir, Variant: variant, Sources: sources}
 	}
 	base := side("base", source, tr.baseline)
 	if tr.edit != nil {
@@ -126,13 +131,13 @@ func TestTritonCover(t *testing.T) {
 			if n := len(b.kinds[runners.Candidate].cubins); n != 1 {
 				t.Fatalf("%d kinds are compiled before anything is drawn, want 1", n)
 			}
-			failure, err := b.cover(t.Context(), drawn)
+			failure, err := b.cover(t.Context(), nil, []kernels.Shape{drawn[1].Shape}) // timed, and no case
 			if err != nil {
 				t.Fatal(err)
 			}
 			if edit != nil {
-				if failure == nil || failure.Kind != gates.FailureBuild || !strings.Contains(failure.Detail, "no such row") || b.uncovered(drawn).Shape != "secret1" {
-					t.Errorf("it failed with %+v at %+v", failure, b.uncovered(drawn))
+				if failure == nil || failure.Kind != gates.FailureBuild || !strings.Contains(failure.Detail, "no such row") || b.uncovered(nil, []kernels.Shape{drawn[1].Shape}, failure).Shape != "secret1" || b.uncovered(drawn, nil, failure).Shape != "secret1" {
+					t.Errorf("it failed with %+v at %+v", failure, b.uncovered(drawn, nil, failure))
 				}
 				return
 			}
@@ -176,11 +181,23 @@ func TestTritonStatic(t *testing.T) {
 			t.Errorf("one warp %+v, eight %+v of %s:\n%s", c.Baseline, c.Candidate, c.Kernel, c.Diff)
 		}
 	})
-	t.Run("a comment", func(t *testing.T) {
+	t.Run("the same text", func(t *testing.T) {
+		e, _, _ := tritonTrial{kernel: "softmax", policy: policy, baseline: "wide", candidate: "wide", arch: "sm_90"}.gather(t)
+		if !e.SameCode || e.MachineCode != nil || len(e.Notes) > 0 {
+			t.Errorf("the same sources are another kernel: %q", e.Notes)
+		}
+	})
+	// No size that is compiled before anything is drawn has rows of this width.
+	t.Run("wrong at other sizes", func(t *testing.T) {
 		e, _, _ := tritonTrial{kernel: "softmax", policy: policy, baseline: "wide", candidate: "wide", arch: "sm_90",
-			edit: func(s string) string { return "# A comment.\n" + s }}.gather(t)
-		if !e.SameCode || e.MachineCode != nil {
-			t.Error("a comment is told as another kernel")
+			edit: func(s string) string {
+				return strings.Replace(s, "    tl.store(", "    if BLOCK == 512:\n        v = v + 1.0\n    tl.store(", 1)
+			}}.gather(t)
+		if e.Candidate.Code != e.Baseline.Code {
+			t.Fatal("the attack shows in the code that is compiled")
+		}
+		if e.SameCode || !strings.Contains(strings.Join(e.Notes, " "), "it may differ at other sizes") {
+			t.Errorf("a kernel that is wrong at other sizes is the same: %v, %q", e.SameCode, e.Notes)
 		}
 	})
 	t.Run("a mistake", func(t *testing.T) {

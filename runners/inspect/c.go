@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -168,7 +169,29 @@ func (p *cParser) undefined(file, line, message string) {
 type C struct {
 	checks string // as -fsanitize takes them
 	flags  []string
+	goesOn bool // after a finding, so that it sees all of them
 }
+
+const (
+	stops  = "-fno-sanitize-recover=all"
+	goesOn = "-fsanitize-recover=all"
+)
+
+// GoingOn is the sanitizer that reports every finding and every access behind it, where
+// it otherwise ends the process at the first.
+func (c C) GoingOn() C {
+	c.goesOn, c.flags = true, slices.Clone(c.flags)
+	if i := slices.Index(c.flags, stops); i >= 0 {
+		c.flags[i] = goesOn
+	}
+	return c
+}
+
+// GoesOn tells whether a process that the sanitizer watches comes to its end with findings.
+func (c C) GoesOn() bool { return c.goesOn }
+
+// FoundExit is the exit status of a process in which a sanitizer found something.
+const FoundExit = 86
 
 // ForC is the compiler's part in a tool's name; the version is the first line of
 // the compiler's --version. gcc has nothing for initcheck, and synccheck has
@@ -177,11 +200,11 @@ func ForC(tool policies.Sanitizer, version string) (C, bool) {
 	clang := strings.Contains(version, "clang")
 	switch tool {
 	case policies.Memcheck:
-		return C{checks: "address,undefined", flags: []string{"-fno-sanitize-recover=all"}}, true
+		return C{checks: "address,undefined", flags: []string{stops}}, true
 	case policies.Racecheck:
 		return C{checks: "thread"}, true
 	case policies.Initcheck:
-		return C{checks: "memory", flags: []string{"-fsanitize-memory-track-origins", "-fno-sanitize-recover=all"}}, clang
+		return C{checks: "memory", flags: []string{"-fsanitize-memory-track-origins", stops}}, clang
 	}
 	return C{}, false
 }
@@ -205,11 +228,14 @@ func (c C) Flags() []string {
 // which a sandbox has not. Everything ends the process with a status of its own, and
 // wide red zones see an access far beyond an array too.
 func (c C) Env() []string {
-	const all = "exitcode=86:color=never:print_summary=0:handle_abort=1:symbolize=1:log_path=stderr"
+	all := fmt.Sprintf("exitcode=%d:color=never:print_summary=0:handle_abort=1:symbolize=1:log_path=stderr:halt_on_error=1", FoundExit)
+	if c.goesOn {
+		all = strings.Replace(all, "halt_on_error=1", "halt_on_error=0:suppress_equal_pcs=0", 1)
+	}
 	return []string{
-		"ASAN_OPTIONS=" + all + ":detect_leaks=0:halt_on_error=1:redzone=2048:max_redzone=2048:detect_stack_use_after_return=1:strict_string_checks=1",
-		"UBSAN_OPTIONS=" + all + ":halt_on_error=1:print_stacktrace=0",
-		"TSAN_OPTIONS=" + all + ":halt_on_error=1",
-		"MSAN_OPTIONS=" + all + ":halt_on_error=1",
+		"ASAN_OPTIONS=" + all + ":detect_leaks=0:redzone=2048:max_redzone=2048:detect_stack_use_after_return=1:strict_string_checks=1",
+		"UBSAN_OPTIONS=" + all + ":print_stacktrace=0",
+		"TSAN_OPTIONS=" + all,
+		"MSAN_OPTIONS=" + all,
 	}
 }

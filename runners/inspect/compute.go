@@ -230,6 +230,9 @@ func (p *computeParser) settle() {
 		p.report.add(gates.Finding{Kind: gates.KindOther, Text: "faults that the tool counted and did not describe", Count: p.total})
 	case len(p.report.Findings) == 1:
 		p.report.Findings[0].Count = max(printed, p.total)
+	default:
+		// Nobody can tell which of the findings were not printed, or whether there are others.
+		p.report.Hidden += max(p.total-printed, 0)
 	}
 }
 

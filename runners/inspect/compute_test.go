@@ -3,6 +3,7 @@ package inspect
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -269,18 +270,32 @@ func checkReport(t *testing.T, r Report) {
 	if r.Errors > 0 && !r.Found() {
 		t.Fatal("errors were counted and none was found")
 	}
-	seen := map[gates.Finding]bool{}
-	for _, f := range r.Findings {
+	for i, f := range r.Findings {
 		if f.Kind == "" || f.Text == "" || f.Count < 1 || f.Line < 0 || f.OtherLine < 0 {
 			t.Fatalf("%+v", f)
 		}
 		if filepath.IsAbs(f.File) || strings.Contains(f.File, "..") {
 			t.Fatalf("a file outside the kernel's folder: %+v", f)
 		}
-		f.Count = 0
-		if seen[f] {
+		if slices.ContainsFunc(r.Findings[:i], func(g gates.Finding) bool { return sameFinding(f, g) }) {
 			t.Fatalf("twice: %+v", f)
 		}
-		seen[f] = true
+	}
+}
+
+// What the tool counts and does not print may be in any line, so that of several findings
+// the rest is hidden.
+func TestUnprintedErrors(t *testing.T) {
+	record := func(line string) string {
+		return "========= Invalid __global__ read of size 4 bytes\n=========     at scale+0xc0 in k.cu:" + line + "\n=========     by thread (1,0,0) in block (0,0,0)\n========= \n"
+	}
+	files := Files{dir: "/k", base: map[string]string{"k.cu": "k.cu"}}
+	one := parseCompute(record("5")+"========= ERROR SUMMARY: 600 errors\n", files)
+	if len(one.Findings) != 1 || one.Findings[0].Count != 600 || one.Hidden != 0 {
+		t.Errorf("one line: %+v", one)
+	}
+	two := parseCompute(record("5")+record("6")+"========= ERROR SUMMARY: 600 errors\n", files)
+	if len(two.Findings) != 2 || two.Hidden != 598 {
+		t.Errorf("two lines: %+v", two)
 	}
 }

@@ -34,18 +34,26 @@ func (r *Report) add(f gates.Finding) {
 	f.Count = max(f.Count, 1)
 	f.Text, f.Kernel = bounded(f.Text), bounded(f.Kernel)
 	f.File, f.OtherFile = bounded(f.File), bounded(f.OtherFile)
-	i := slices.IndexFunc(r.Findings, func(g gates.Finding) bool {
-		g.Count, g.Shape = f.Count, f.Shape
-		return g == f
-	})
+	i := slices.IndexFunc(r.Findings, func(g gates.Finding) bool { return sameFinding(f, g) })
 	switch {
 	case i >= 0:
 		r.Findings[i].Count += f.Count
+		for _, c := range f.Cases {
+			if !slices.Contains(r.Findings[i].Cases, c) {
+				r.Findings[i].Cases = append(r.Findings[i].Cases, c)
+			}
+		}
 	case len(r.Findings) < maxFindings:
 		r.Findings = append(r.Findings, f)
 	default:
 		r.Hidden++
 	}
+}
+
+// sameFinding tells whether two findings are one, seen twice.
+func sameFinding(f, g gates.Finding) bool {
+	return f.Kind == g.Kind && f.Text == g.Text && f.Severity == g.Severity && f.Kernel == g.Kernel &&
+		f.File == g.File && f.Line == g.Line && f.OtherFile == g.OtherFile && f.OtherLine == g.OtherLine
 }
 
 // Add takes over the findings of another run of the same tool.
@@ -55,6 +63,18 @@ func (r *Report) Add(other Report) {
 	}
 	r.Hidden += other.Hidden
 	r.Errors += other.Errors
+}
+
+// Joined is the findings of two runs on the same cases, each once; those of the first
+// count.
+func Joined(first, second []gates.Finding) []gates.Finding {
+	all := slices.Clone(first)
+	for _, f := range second {
+		if !slices.ContainsFunc(first, func(g gates.Finding) bool { return sameFinding(f, g) }) {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 func bounded(s string) string {

@@ -27,13 +27,16 @@ type fake struct {
 	ran     map[rune]bool // on the last draw
 	order   string        // of all sides that ran on a whole batch, draw by draw
 	timed   int           // draws of whole batches that were compared, so far
-	alone   int           // outputs of other launches that were
-	places  map[int]bool  // where a launch stood alone
+	alone   int           // outputs of lone launches, and of those that warmed up for them, that were
+	lone    map[rune]int  // launches of a side that ran alone
+	warm    map[int]bool  // how many launches warmed up for one
 	live    int           // outputs kept and not dropped
 	bad     []string      // rules that were broken
 }
 
-func newFake() *fake { return &fake{seeds: map[uint64]int{}, places: map[int]bool{}, wrongDraw: -1} }
+func newFake() *fake {
+	return &fake{seeds: map[uint64]int{}, lone: map[rune]int{}, warm: map[int]bool{}, wrongDraw: -1}
+}
 
 func (f *fake) broken(format string, args ...any) {
 	f.bad = append(f.bad, fmt.Sprintf(format, args...))
@@ -67,29 +70,30 @@ func (f *fake) Time(side rune, launches int) (Times, error) {
 	}
 	f.ran[side] = true
 	f.order += string(side)
-	return Times{time.Duration(launches) * time.Microsecond, time.Duration(launches) * 2 * time.Microsecond}, f.step()
+	return Times{Device: time.Duration(launches) * time.Microsecond, Wall: time.Duration(launches) * 2 * time.Microsecond}, f.step()
 }
 
-// A fakeLast is the fake after some launches.
-type fakeLast struct{ *fake }
+// A fakeLone is the fake for launches that run alone.
+type fakeLone struct{ *fake }
 
-func (f *fake) Last(n, before int) (Bench, int, error) {
-	if f.places[n] || before < 1 {
-		f.broken("place %d again, or none before it: %d", n, before)
+func (f *fake) Lone(batch, warm int) (Bench, int, error) {
+	if warm < 1 || warm >= batch {
+		f.broken("%d launches warm up", warm)
 	}
-	f.places[n] = true
-	return fakeLast{f}, before + 1, nil
+	f.warm[warm] = true
+	return fakeLone{f}, warm + 1, nil
 }
 
-func (f fakeLast) Time(side rune, launches int) (Times, error) {
+func (f fakeLone) Time(side rune, launches int) (Times, error) {
 	if launches != len(f.current) {
 		f.broken("the last of %d launches, and %d were drawn", launches, len(f.current))
 	}
+	f.lone[side]++
 	_, err := f.fake.Time(side, launches)
 	return Times{Device: 3 * time.Microsecond}, err
 }
 
-func (f fakeLast) Compare(launches int) ([]Difference, error) {
+func (f fakeLone) Compare(launches int) ([]Difference, error) {
 	f.alone += launches
 	all := f.differences(launches)
 	if f.leaves {
@@ -98,7 +102,7 @@ func (f fakeLast) Compare(launches int) ([]Difference, error) {
 	return all, f.step()
 }
 
-func (f fakeLast) Keep(launch int) (Kept, error) {
+func (f fakeLone) Keep(launch int) (Kept, error) {
 	k, err := f.fake.Keep(launch)
 	if err == nil {
 		k.(*fakeKept).wrong = f.leaves && launch == len(f.current)-1
@@ -153,7 +157,7 @@ type fakeKept struct {
 	wrong, dropped bool
 }
 
-func (k *fakeKept) Check() (*gates.Errors, error) {
+func (k *fakeKept) Check() (candidate, baseline *gates.Errors, err error) {
 	e := &gates.Errors{Elements: 8}
 	if k.wrong {
 		e.Bad = 8
@@ -161,7 +165,7 @@ func (k *fakeKept) Check() (*gates.Errors, error) {
 	if k.dropped {
 		k.bench.broken("an output was checked after it was dropped")
 	}
-	return e, k.bench.step()
+	return e, &gates.Errors{Elements: 8}, k.bench.step()
 }
 
 func (k *fakeKept) Drop() {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,11 +26,12 @@ type Bench interface {
 	Draw(dist kernels.Distribution, seeds []uint64) error
 	// Time runs one side once on each of the first so many inputs of the last draw.
 	Time(side rune, launches int) (Times, error)
-	// Last is a bench for one launch that comes after so many others, in a place
-	// that no launch has been in: the n-th of those. Its draws are of that many
-	// launches, and its Time counts the last of them alone. A bench that cannot
-	// tell a launch from those before it has none before it.
-	Last(n, before int) (b Bench, launches int, err error)
+	// Lone is a bench for launches that run alone, beside batches of so many. A draw of it
+	// holds as many launches as it says, and its Time is that of one of them; the first of
+	// them, about as many as warm says, only warm the code up. No code of the side can reach
+	// the inputs of a launch that counts before all launches of the side before it have
+	// finished with their outputs in place.
+	Lone(batch, warm int) (b Bench, launches int, err error)
 	// TimeKept is Time for the candidate with whatever state its earlier launches
 	// left; ok is false where it keeps none.
 	TimeKept(launches int) (t Times, ok bool, err error)
@@ -37,7 +39,7 @@ type Bench interface {
 	// baseline wrote, launch by launch, and everything else that the candidate
 	// could have written against what Draw left there.
 	Compare(launches int) ([]Difference, error)
-	// Keep puts the candidate's output of one launch of the last draw aside.
+	// Keep puts both sides' outputs of one launch of the last draw aside.
 	Keep(launch int) (Kept, error)
 	// Throttled tells whether something holds the device back right now.
 	Throttled() bool
@@ -47,6 +49,9 @@ type Bench interface {
 type Times struct {
 	Device time.Duration // by the clock that is judged
 	Wall   time.Duration // by the judge's own
+	// Of a lone bench whose launches run in one process: what the first launch took, and the
+	// mean of the others. Device is their median.
+	First, Mean time.Duration
 }
 
 // A Difference is how far the candidate's output of one launch is from the
@@ -56,9 +61,10 @@ type Difference struct {
 	Errors gates.Errors
 }
 
-// A Kept is an output that waits for its comparison with the reference.
+// A Kept is both sides' outputs on one input that wait for their comparison with the
+// reference.
 type Kept interface {
-	Check() (*gates.Errors, error)
+	Check() (candidate, baseline *gates.Errors, err error)
 	Drop()
 }
 
@@ -173,7 +179,7 @@ func (r *Timing) Measure() (err error) {
 		return err
 	}
 	r.witness = newWitness(r)
-	if err := r.singles(); err != nil {
+	if err := r.lone(); err != nil {
 		return err
 	}
 	blocks := runners.Blocks(r.rng, r.plan.Pairs)
@@ -220,46 +226,62 @@ func (r *Timing) block(k int, block string) error {
 	return nil
 }
 
-// Singles is how many launches of a side stand alone, beside samples of so many.
-func (p Plan) Singles(batch int) int {
+// LoneLaunches is how many launches of a side run alone in a series whose samples are
+// batches: half as many as there are pairs, and two of every kind of input at least.
+func (p Plan) LoneLaunches(batch, kinds int) int {
 	if batch == 1 {
 		return 0
 	}
-	return max(p.Pairs/4, 4)
+	return max(p.Pairs/2, 2*kinds)
 }
 
-// maxBefore is how many launches may come before one that stands alone.
-const maxBefore = 8
+// maxWarm is how many launches may warm the code up for one that runs alone.
+const maxWarm = 8
 
-// singles times launches that stand alone, turn and turn about, where a sample is
-// a batch: one that does the work of others shows here, and so does one that
-// leaves its own to the next, for none comes. Nobody knows how many come before,
-// nor the place. Those before have the code brought in, which a whole batch brings
-// in once: standing alone costs a large kernel no more than a small one.
-func (r *Timing) singles() error {
-	count := r.plan.Singles(r.series.Batch)
+// lone times launches that run alone, where a sample is a batch. Launches of a batch
+// can share work: the inputs of all of them are in the side's memory at once. The inputs
+// of a lone launch are not there before every earlier launch of the side has finished, so
+// nobody can have done its work for it, and none follows that could finish it. Where the
+// candidate gains less alone than in a batch, it gains nothing.
+//
+// How many launches warm up varies, so that no launch can tell that it is the timed one.
+func (r *Timing) lone() error {
+	kinds := len(r.series.Distributions)
+	count := r.plan.LoneLaunches(r.series.Batch, kinds)
 	if count == 0 {
 		return nil
 	}
-	s := &gates.Singles{}
+	s := &gates.Singles{Isolated: true}
 	for n := range count {
-		b, launches, err := r.bench.Last(n, 1+r.rng.IntN(min(r.series.Batch-1, maxBefore)))
+		b, launches, err := r.bench.Lone(r.series.Batch, 1+r.rng.IntN(min(r.series.Batch-1, maxWarm)))
 		if err != nil {
 			return err
 		}
-		dist := r.distribution(r.draws["single"])
+		dist := r.distribution(n)
 		if err := r.drawOn(b, "single", dist, launches); err != nil {
 			return err
 		}
-		for _, side := range []struct {
-			letter rune
-			times  *[]float64
-		}{{gates.SideBaseline, &s.Baseline}, {gates.SideCandidate, &s.Candidate}} {
-			t, err := b.Time(side.letter, launches)
+		order := []rune{gates.SideBaseline, gates.SideCandidate}
+		if r.rng.IntN(2) == 1 {
+			slices.Reverse(order)
+		}
+		for _, side := range order {
+			t, err := b.Time(side, launches)
 			if err != nil {
 				return err
 			}
-			*side.times = append(*side.times, perLaunch(t.Device, 1))
+			times, first, mean := &s.Baseline, &s.FirstBaseline, &s.MeanBaseline
+			if side == gates.SideCandidate {
+				times, first, mean = &s.Candidate, &s.FirstCandidate, &s.MeanCandidate
+			}
+			*times = append(*times, perLaunch(t.Device, 1))
+			if t.First > 0 {
+				*first = append(*first, perLaunch(t.First, 1))
+			}
+			if t.Mean > 0 {
+				*mean = append(*mean, perLaunch(t.Mean, 1))
+				s.Launches = launches
+			}
 		}
 		if err := r.witness.see(b, dist, launches); err != nil {
 			return err

@@ -17,7 +17,7 @@ type witness struct {
 	timing   *Timing
 	chosen   map[int]bool // launches, counted over the series
 	seen     int
-	kept     []Kept
+	kept     []chosen
 	farthest map[extreme]*outlier
 }
 
@@ -35,9 +35,15 @@ type outlier struct {
 	kept     Kept
 }
 
+// A chosen output is one that the reference is asked about.
+type chosen struct {
+	Kept
+	dist kernels.Distribution
+}
+
 func newWitness(r *Timing) *witness {
 	w := &witness{timing: r, chosen: map[int]bool{}, farthest: map[extreme]*outlier{}}
-	launches := 2*r.plan.Pairs*r.series.Batch + r.plan.Singles(r.series.Batch) // as many as there are at least
+	launches := 2*r.plan.Pairs*r.series.Batch + r.plan.LoneLaunches(r.series.Batch, len(r.series.Distributions)) // as many as there are at least
 	for range min(r.plan.References, launches) {
 		w.chosen[r.rng.IntN(launches)] = true
 	}
@@ -73,7 +79,7 @@ func (w *witness) see(b Bench, dist kernels.Distribution, launches int) error {
 			if err != nil {
 				return err
 			}
-			w.kept = append(w.kept, k)
+			w.kept = append(w.kept, chosen{k, dist})
 		}
 		runners.Worse(w.timing.series.Beside, &d.Errors)
 	}
@@ -114,23 +120,28 @@ func (w *witness) seeFarthest(b Bench, at extreme, measure func(Difference) floa
 	return nil
 }
 
-// check asks the reference.
+// check asks the reference. Where an element is beyond the tolerance, both sides' figures
+// are recorded: the baseline may be as wrong on the same input.
 func (w *witness) check() error {
+	s := w.timing.series
 	for _, k := range w.all() {
-		e, err := k.Check()
+		e, baseline, err := k.Check()
 		if err != nil {
 			return err
 		}
-		runners.Worse(w.timing.series.Worst, e)
-		w.timing.series.Referenced++
+		runners.Worse(s.Worst, e)
+		s.Referenced++
+		if e.Bad > 0 || baseline.Bad > 0 {
+			s.Outputs = append(s.Outputs, gates.TimedOutput{Distribution: string(k.dist), Candidate: *e, Baseline: *baseline})
+		}
 	}
 	return nil
 }
 
-func (w *witness) all() []Kept {
+func (w *witness) all() []chosen {
 	all := w.kept
-	for _, o := range w.farthest {
-		all = append(all, o.kept)
+	for at, o := range w.farthest {
+		all = append(all, chosen{o.kept, at.dist})
 	}
 	return all
 }

@@ -87,7 +87,9 @@ func (m memory) Earlier(_ context.Context, c runners.Code) (runners.Earlier, err
 	return runners.Earlier{Evidence: m.e, Again: true}, nil
 }
 
-func (m memory) Begin(context.Context, runners.Code) (int, error) { return 2, nil }
+func (m memory) Begin(context.Context, runners.Code) (runners.Attempt, error) {
+	return runners.Attempt{Number: 2, CodeNumber: 1}, nil
+}
 
 // A second process with nothing but the stored evidence adds an attempt where
 // both sides build to the same machine code, whatever their sources say.

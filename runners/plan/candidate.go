@@ -27,18 +27,22 @@ func (p *Plan) candidate(ctx context.Context, job *runners.Job, before *runners.
 	if before == nil {
 		return nil // a new kernel: the manifest is the head's already
 	}
-	text, err := p.own(ctx, p.opt.Head, job)
+	text, err := p.own(ctx, p.opt.Head, job.Key, job)
 	if err != nil || text == nil {
 		return err
 	}
-	was, err := p.own(ctx, p.opt.Base, job)
+	was, err := p.own(ctx, p.opt.Base, job.Key, job)
 	if err != nil {
 		return err
 	}
 	if bytes.Equal(was, text) {
-		return p.adopt(ctx, job, p.opt.Head, &job.Candidate) // it is the base branch that has moved on
+		return nil // it is the base branch that has moved on, and a merge has its manifest
 	}
 	file := kernels.FileOf(job.Key)
+	if was != nil {
+		job.Broken = []gates.Diagnostic{{File: file, Line: 1, Severity: "error", Message: "the base branch has changed the manifest since this branch left it, and so does the change (update the branch)"}}
+		return nil
+	}
 	own, err := kernels.Parse(file, text)
 	if err != nil {
 		return broken(job, err)
@@ -52,13 +56,7 @@ func (p *Plan) candidate(ctx context.Context, job *runners.Job, before *runners.
 	if more := takesMore(job.Of(*before), m); len(more) > 0 {
 		job.Notes = append(job.Notes, fmt.Sprintf("The head's default variant takes shapes that the base's does not: %s. There is nothing to compare them with, and they are not judged.", strings.Join(more, ", ")))
 	}
-	found := job.Manifest
-	if was != nil {
-		if found, err = kernels.Parse(file, was); err != nil {
-			return nil // nobody could read it then: the base's rules are what there is
-		}
-	}
-	tell(job, kernels.Compare(found, own))
+	tell(job, kernels.Compare(job.Manifest, own))
 	return nil
 }
 
@@ -160,7 +158,7 @@ func askedFor(p *policies.Policy, known []string) (shapes []string, secret bool)
 	for _, r := range p.Rules {
 		g := r.Gates
 		SeeShapes(g, func(_ string, s policies.Shapes) { shapes = append(shapes, s.Pick(known)...) })
-		secret = secret || g.Correctness != nil && g.Correctness.SecretCases > 0 || g.Sanitize != nil && g.Sanitize.SecretCases > 0
+		secret = secret || g.Correctness != nil && g.Correctness.SecretCases > 0 || g.Sanitize != nil && g.Sanitize.SecretCases > 0 || g.Performance != nil && g.Performance.TimesSecretShape()
 	}
 	return shapes, secret
 }

@@ -18,12 +18,14 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/folderhash"
 )
 
 // Job lays out one kernel's files below the scratch folder and says what a run
 // needs to know of them.
 func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	job := runners.Job{Change: p.opt.Change, Key: key, Removed: slices.Contains(p.removed, key)}
+	job.Change.Paths = p.PathsOf(key, job.Change.Paths)
 	file := kernels.FileOf(key)
 	text, rev, isNew, err := p.manifest(ctx, file)
 	if err != nil {
@@ -49,10 +51,26 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	if err == nil {
 		err = p.pin(ctx, &job)
 	}
+	if err == nil && !job.Removed && len(job.Broken) == 0 && job.Unready == "" {
+		err = hashSources(&job)
+	}
 	if err != nil {
 		return job, err
 	}
 	return job, p.provenance(ctx, &job)
+}
+
+// hashSources notes what each side is compiled from, where its machine code depends on the problem size.
+func hashSources(job *runners.Job) (err error) {
+	for _, side := range []*runners.Side{job.Baseline, &job.Candidate} {
+		if side == nil || !job.Of(*side).Specializes() {
+			continue
+		}
+		if side.Sources, err = folderhash.Sum(side.Dir); err != nil {
+			return fmt.Errorf("hashing the sources of %s: %w", job.Manifest.Name, err)
+		}
+	}
+	return nil
 }
 
 // manifest finds the one that holds, and where it comes from.
@@ -93,10 +111,10 @@ func (p *Plan) provenance(ctx context.Context, job *runners.Job) error {
 	at.Repository = cmp.Or(p.opt.Repository, filepath.Base(p.opt.Repo.Dir()))
 	var err error
 	if at.Base, err = p.opt.Repo.Describe(ctx, p.opt.Base); err != nil {
-		return strict.Mistake{Err: err}
+		return err
 	}
 	if at.Head, err = p.opt.Repo.Describe(ctx, p.opt.Head); err != nil {
-		return strict.Mistake{Err: err}
+		return err
 	}
 	for _, v := range job.Of(job.Candidate).Variants {
 		if v.Name == job.Candidate.Variant {
@@ -127,6 +145,26 @@ func (p *Plan) provenance(ctx context.Context, job *runners.Job) error {
 	for _, l := range job.Change.Labels {
 		words = append(words, "--label", l)
 	}
-	at.Command = strings.Join(append(words, path.Base(job.Key)), " ")
+	at.Command = commandLine(append(words, kernelWord(job.Key)))
 	return nil
+}
+
+// kernelWord names a kernel to kernelgate check by its folder. Where that looks like a flag, it is
+// named by its path.
+func kernelWord(key string) string {
+	if base := path.Base(key); !strings.HasPrefix(base, "-") {
+		return base
+	}
+	if strings.HasPrefix(key, "-") {
+		return "./" + key
+	}
+	return key
+}
+
+// commandLine is what people copy into a shell: labels and folders may be called anything.
+func commandLine(words []string) string {
+	for i, w := range words {
+		words[i] = strict.ShellWord(w)
+	}
+	return strings.Join(words, " ")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
@@ -213,40 +214,56 @@ func TestHostileRoot(t *testing.T) {
 	}
 }
 
-// What the sources read and the change edits is what is built, or the change is told: an
-// edit that is left aside would be merged unjudged.
-func TestWithheld(t *testing.T) {
+// What a merge has otherwise than the folder that is built is told: whoever builds refuses a source that asks for it.
+func TestDiffers(t *testing.T) {
 	r := newTree(t)
 	files := map[string]string{".github/kernelgate.yaml": policy, "k/kernel.yaml": manifest, "k/reference.c": "// truth\n", "k/scale.c": "#include \"table.inc\"\n#include \"detail/deep.h\"\n", "k/table.inc": "// t\n", "k/detail/deep.h": "// d\n", "k/detail/free.h": "// f\n", "k/old.c": "// old\n", "k/notes.md": "x\n"}
 	base := r.commit(files)
 	narrow := edited(t, manifest, "source: scale.c", "source: scale.c\nsources: [scale.c]")
+	told := func(job runners.Job) string {
+		var all []string
+		for _, d := range job.Candidate.Differs {
+			all = append(all, d.Path)
+		}
+		return strings.Join(all, " ")
+	}
 	for name, c := range map[string]struct {
 		edit map[string]string
 		want string
 	}{
-		"a table":               {map[string]string{"k/table.inc": "// worse\n"}, "k/table.inc"},
-		"a header below":        {map[string]string{"k/detail/deep.h": "// worse\n"}, "k/detail/deep.h"},
-		"one that is gone":      {map[string]string{"k/table.inc": ""}, "k/table.inc"},
-		"one that is not its":   {map[string]string{"k/detail/free.h": "// worse\n", "k/notes.md": "y\n"}, ""},
-		"notes beside a riddle": {map[string]string{"k/notes.md": "y\n", "k/scale.c": "#define H \"table.inc\"\n#include H\n"}, ""},
-		"a riddle":              {map[string]string{"k/table.inc": "// worse\n", "k/scale.c": "#define H \"table.inc\"\n#include H\n"}, "k/table.inc"},
-		"a source":              {map[string]string{"k/scale.c": "// better\n"}, ""},
+		"a table":            {map[string]string{"k/table.inc": "// worse\n"}, "k/table.inc"},
+		"a header below":     {map[string]string{"k/detail/deep.h": "// worse\n"}, "k/detail/deep.h"},
+		"one that is gone":   {map[string]string{"k/table.inc": ""}, "k/table.inc"},
+		"two":                {map[string]string{"k/detail/free.h": "// worse\n", "k/notes.md": "y\n"}, "k/detail/free.h k/notes.md"},
+		"a source":           {map[string]string{"k/scale.c": "// better\n"}, ""},
+		"the manifest":       {map[string]string{"k/kernel.yaml": narrow}, "k/kernel.yaml"},
+		"another manifest":   {map[string]string{"k/v2.kernel.yaml": manifest}, "k/v2.kernel.yaml"},
+		"the reference":      {map[string]string{"k/reference.c": "// lie\n"}, "k/reference.c"},
+		"a new source":       {map[string]string{"k/new.c": "// new\n"}, ""},
+		"what git converts":  {map[string]string{".gitattributes": "*.c ident\n", "k/scale.c": "// $Id$\n"}, "k/scale.c"},
+		"nothing to convert": {map[string]string{".gitattributes": "*.c ident\n* text=auto eol=lf\n", "k/scale.c": "// plain\n"}, ""},
 	} {
-		job, err := r.job(plan.Options{Base: base, Head: r.commit(c.edit)})
+		job, err := r.job(plan.Options{Base: base, Head: r.commit(c.edit), Kernels: []string{"k/kernel.yaml"}})
 		switch {
 		case err != nil:
 			t.Fatal(err)
-		case c.want == "" && len(job.Broken) > 0:
-			t.Errorf("%s: %v", name, job.Broken)
-		case c.want != "" && (len(job.Broken) != 1 || !strings.Contains(job.Broken[0].Message, c.want+" is read by scale.c and edited by the change")):
-			t.Errorf("%s: %v, want %s", name, job.Broken, c.want)
+		case told(job) != c.want:
+			t.Errorf("%s: %v, want %s", name, job.Candidate.Differs, c.want)
 		}
 		r.git("checkout", "--quiet", base)
 	}
 	// A file that was there, and no source, does not become one by the change that edits it.
 	base = r.commit(map[string]string{"k/kernel.yaml": narrow})
 	job, err := r.job(plan.Options{Base: base, Head: r.commit(map[string]string{"k/kernel.yaml": edited(t, manifest, "source: scale.c", "source: old.c"), "k/old.c": "// worse\n"})})
-	if err != nil || len(job.Broken) != 1 || !strings.Contains(job.Broken[0].Message, "k/old.c is read by old.c") {
-		t.Errorf("%v %v", err, job.Broken)
+	if err != nil || told(job) != "k/kernel.yaml k/old.c" {
+		t.Errorf("%v %v", err, job.Candidate.Differs)
+	}
+	// A link is in no build, whether or not the change made it.
+	if err := os.Symlink("../.github/kernelgate.yaml", filepath.Join(r.dir, "k", "link.h")); err != nil {
+		t.Fatal(err)
+	}
+	linked := r.commit(nil)
+	if job, err = r.job(plan.Options{Base: linked, Head: r.commit(map[string]string{"k/scale.c": "// other\n"})}); err != nil || told(job) != "k/link.h" || len(job.Baseline.Differs) != 1 {
+		t.Errorf("%v %v", err, job.Candidate.Differs)
 	}
 }

@@ -53,6 +53,9 @@ func (p *Plan) called(ctx context.Context, all []string) (map[string]string, err
 	}
 	names := map[string]string{}
 	for key, text := range texts {
+		if err := ctx.Err(); err != nil {
+			return nil, err // each of many manifests takes its time
+		}
 		if m, err := kernels.Parse(kernels.FileOf(key), text); err == nil {
 			names[key] = m.Name
 		}

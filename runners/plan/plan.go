@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
@@ -35,6 +36,8 @@ type Options struct {
 	Kernels []string        // by name, folder or manifest; none means those that the change touches
 	Change  policies.Change // its Paths are found
 	Policy  string          // a file, or the name of a shipped policy; "" takes the trusted revision's
+	// PolicyRoot is the folder that the policy's file must be in, where somebody else has named it; "" allows any file.
+	PolicyRoot string
 	// PolicyAt takes the policy of another revision, for information, such as a
 	// head that brings the first one.
 	PolicyAt string
@@ -43,6 +46,10 @@ type Options struct {
 	Variant, BaselineVariant string
 	// Versus compares with another revision than Base, or with the head itself.
 	Versus string
+
+	// Faster is the merged states of a job's kernel that are faster than the merge base, fastest first, for a policy that
+	// compares with the best. It is nil where the history of merges is not known.
+	Faster func(context.Context, runners.Job) ([]Faster, error)
 
 	// Before and After take the place of the compilers that the policy pins, to compare what two of them make of the same state.
 	Before, After policies.Toolchains
@@ -63,11 +70,13 @@ const Self = "self"
 type Plan struct {
 	opt     Options
 	changed []string
+	edited  map[string]bool // the same, to look up
 	removed []string        // kernels of the base that the head does not have
 	shared  map[string]bool // kernels whose folder is not theirs alone
 	moved   map[string]bool // kernels whose compiler is another
 	pins    *pins
 	reads   map[string]map[string]bool // files that a kernel's build may read beside those of a folder of its own, at the base or at the head
+	homes   map[string][]string        // folders that a kernel's files are in by the base's manifest, or by the head's where it is new
 }
 
 // New looks at what the change touches.
@@ -79,7 +88,10 @@ func New(ctx context.Context, opt Options) (*Plan, error) {
 	}
 	var err error
 	p.changed, err = opt.Repo.Changed(ctx, opt.Base, opt.Head)
-	p.opt.Change.Paths = p.changed
+	p.opt.Change.Paths, p.edited = p.changed, make(map[string]bool, len(p.changed))
+	for _, name := range p.changed {
+		p.edited[name] = true
+	}
 	return p, err
 }
 
@@ -111,6 +123,9 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if len(p.opt.Kernels) > 0 {
+		if err := p.read(ctx, all); err != nil {
+			return nil, err
+		}
 		return p.named(ctx, all, p.opt.Kernels)
 	}
 	if p.opt.Variant != "" {
@@ -139,6 +154,24 @@ func (p *Plan) Touches(key string, files []string) bool {
 	return slices.ContainsFunc(files, func(f string) bool {
 		return f == manifest || f == PolicyFile && p.moved[key] || !p.shared[key] && strings.HasPrefix(f, folder+"/") || p.reads[key][f]
 	})
+}
+
+// PathsOf is the files of a change that are the kernel's: a rule for paths is matched against these. It leaves out what the
+// kernel reads in folders that only the head's manifest names: whoever writes that manifest must not choose the rule by it.
+func (p *Plan) PathsOf(key string, files []string) []string {
+	if files == nil {
+		return nil
+	}
+	own := []string{}
+	for _, f := range files {
+		home := !p.reads[key][f] || slices.ContainsFunc(p.homes[key], func(folder string) bool {
+			return f == folder || strings.HasPrefix(f, folder+"/") || strings.HasPrefix(folder, f+"/")
+		})
+		if home && p.Touches(key, []string{f}) {
+			own = append(own, f)
+		}
+	}
+	return own
 }
 
 // withNewer adds the kernels that the base branch has put under the gate since the head

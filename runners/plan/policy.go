@@ -6,14 +6,18 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/results"
 )
 
 // policy finds what the kernel is judged by: the file that was named, the
@@ -35,7 +39,7 @@ func (p *Plan) policy(ctx context.Context, job *runners.Job) error {
 
 func (p *Plan) policyText(ctx context.Context, job *runners.Job) (string, []byte, error) {
 	if p.opt.Policy != "" {
-		return PolicyNamed(p.opt.Policy)
+		return p.namedPolicy()
 	}
 	text, err := p.opt.Repo.Read(ctx, cmp.Or(p.opt.PolicyAt, p.opt.Trusted), PolicyFile)
 	if err == nil {
@@ -53,6 +57,14 @@ func (p *Plan) policyText(ctx context.Context, job *runners.Job) (string, []byte
 	return name + ".yaml", text, err
 }
 
+// namedPolicy reads the policy that the options name.
+func (p *Plan) namedPolicy() (string, []byte, error) {
+	if p.opt.PolicyRoot != "" {
+		return policyWithin(p.opt.PolicyRoot, p.opt.Policy)
+	}
+	return PolicyNamed(p.opt.Policy)
+}
+
 // PolicyNamed reads a policy by the name that a user gives it: a file's, or a
 // shipped one's. The first result is the file name for messages.
 func PolicyNamed(name string) (string, []byte, error) {
@@ -64,9 +76,41 @@ func PolicyNamed(name string) (string, []byte, error) {
 		text, err := policies.Shipped(name)
 		return name + ".yaml", text, err
 	}
-	text, err := os.ReadFile(name)
+	f, err := os.Open(name)
 	if err != nil {
 		return "", nil, strict.Mistakef("reading the policy: %w (name a file, or one of %s)", err, shipped)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, strict.MaxBytes+1)) // Parse refuses what is longer
+	if err != nil {
+		return "", nil, strict.Mistakef("reading the policy: %w", err)
+	}
+	return name, text, nil
+}
+
+// policyWithin reads a policy that somebody else has named: a shipped one, or a YAML file of the folder. Whoever sends
+// evidence must not have any other file of this host read, and its text quoted in messages.
+func policyWithin(folder, name string) (string, []byte, error) {
+	if slices.Contains(policies.ShippedNames(), name) {
+		return PolicyNamed(name)
+	}
+	ext := filepath.Ext(name)
+	if !filepath.IsLocal(name) || ext != ".yaml" && ext != ".yml" {
+		return "", nil, strict.Mistakef("the evidence was judged by the policy %q, which is no YAML file of this repository and none of %s (run kernelgate check with --policy FILE, --shape, --seed and --inputs)", name, strings.Join(policies.ShippedNames(), ", "))
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return "", nil, fmt.Errorf("opening the repository: %w", err)
+	}
+	defer root.Close()
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", nil, strict.Mistakef("reading the policy that the evidence names: %w", err)
+	}
+	defer f.Close()
+	text, err := results.All(f, name, strict.MaxBytes)
+	if err != nil {
+		return "", nil, strict.Mistakef("reading the policy that the evidence names: %w", err)
 	}
 	return name, text, nil
 }

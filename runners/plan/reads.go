@@ -18,7 +18,7 @@ var elsewhere = regexp.MustCompile(`include|root|\\`)
 // and at the head. There is no compiler here to ask: texts are searched for what they
 // include, and whatever is not plain to see counts as including everything.
 func (p *Plan) read(ctx context.Context, keys []string) error {
-	p.shared, p.reads = sharing(keys), map[string]map[string]bool{}
+	p.shared, p.reads, p.homes = sharing(keys), map[string]map[string]bool{}, map[string][]string{}
 	if len(p.changed) == 0 {
 		return nil
 	}
@@ -28,7 +28,14 @@ func (p *Plan) read(ctx context.Context, keys []string) error {
 			return err
 		}
 		for _, key := range keys {
+			if err := ctx.Err(); err != nil {
+				return err // each of many manifests takes its time
+			}
 			text := manifests[key]
+			first := text != nil && p.homes[key] == nil
+			if first {
+				p.homes[key] = []string{kernels.FolderOf(key)}
+			}
 			if !p.shared[key] && !elsewhere.Match(text) {
 				continue
 			}
@@ -36,6 +43,9 @@ func (p *Plan) read(ctx context.Context, keys []string) error {
 			if err != nil || m.Mode == kernels.ModeCommand {
 				delete(p.shared, key) // a harness may read anything; a wrong manifest is told where the change touches it
 				continue
+			}
+			if first {
+				p.homes[key] = append(p.homes[key], m.Elsewhere()...)
 			}
 			if err := p.note(ctx, rev, key, m); err != nil {
 				return err
@@ -115,8 +125,7 @@ func (p *Plan) readBy(ctx context.Context, rev, key string, m *kernels.Manifest)
 	if m.Reference != nil {
 		s.reach(path.Join(folder, m.Reference.Source))
 	}
-	read, _, err := s.run(ctx)
-	return read, err
+	return s.run(ctx)
 }
 
 // scan begins one of a kernel's files at a revision.
@@ -197,21 +206,21 @@ func (s *scan) reachAll(folder string) {
 	}
 }
 
-// run is all that is reached; everything where that is not plain to see.
-func (s *scan) run(ctx context.Context) (read []string, plain bool, err error) {
+// run lists the files that are reached, or every file where the includes cannot all be followed.
+func (s *scan) run(ctx context.Context) ([]string, error) {
 	if s.unclear {
-		return slices.Sorted(maps.Keys(s.there)), false, nil
+		return slices.Sorted(maps.Keys(s.there)), nil
 	}
 	for len(s.next) > 0 {
 		texts, err := s.plan.texts(ctx, s.rev, s.next)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		s.next = nil
 		for from, text := range texts {
 			names, plain := Included(text, s.mode)
 			if !plain {
-				return slices.Sorted(maps.Keys(s.there)), false, nil
+				return slices.Sorted(maps.Keys(s.there)), nil
 			}
 			for _, i := range names {
 				for _, dir := range append([]string{path.Dir(from)}, s.include...) {
@@ -220,7 +229,7 @@ func (s *scan) run(ctx context.Context) (read []string, plain bool, err error) {
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(s.reached)), true, nil
+	return slices.Sorted(maps.Keys(s.reached)), nil
 }
 
 var (

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
 // sides lays out the folders to compile: the trusted files with the base's
@@ -41,13 +44,13 @@ func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bo
 	if err := p.candidate(ctx, job, baseline); err != nil || len(job.Broken) > 0 {
 		return err
 	}
-	if err := p.layOut(ctx, job, rev, p.opt.Head, job.Candidate); err != nil {
+	if err := p.layOut(ctx, job, rev); err != nil {
 		return err
 	}
 	if job.Broken = absent(job); len(job.Broken) > 0 {
 		return nil
 	}
-	if job.Broken, err = p.withheld(ctx, job); err != nil || len(job.Broken) > 0 {
+	if job.Candidate.Differs, err = p.differs(ctx, job, p.opt.Head, job.Candidate); err != nil {
 		return err
 	}
 	switch {
@@ -60,6 +63,10 @@ func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bo
 		return nil
 	case isNew:
 		baseline = &runners.Side{Dir: job.Trusted, Variant: job.Manifest.DefaultVariant}
+	case baseline.Dir == job.Trusted:
+		if baseline.Differs, err = p.differs(ctx, job, rev, *baseline); err != nil {
+			return err
+		}
 	}
 	job.Baseline = baseline
 	return p.otherBaseline(ctx, job, dir("baseline"))
@@ -67,33 +74,50 @@ func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bo
 
 func everything(string) bool { return true }
 
-// layOut writes a side's folder. A side's own globs say which files it brings, but none of
-// them replaces a file of the trusted revision that is no source there.
-func (p *Plan) layOut(ctx context.Context, job *runners.Job, rev, sources string, s runners.Side) error {
+// layOut writes the candidate's folder as a merge would have it: the trusted revision's files
+// with what the change edits in their place. Its own globs say which files it brings, but
+// none of them replaces a file of the trusted revision that is no source there.
+func (p *Plan) layOut(ctx context.Context, job *runners.Job, rev string) error {
+	s := job.Candidate
 	m, folder := job.Of(s), kernels.FolderOf(job.Key)
-	if m.Root != "" {
-		return p.elsewhere(ctx, sources, m, s.Dir)
-	}
-	err := p.opt.Repo.Export(ctx, rev, folder, s.Dir, func(rel string) bool { return !job.Manifest.IsSource(rel) || !m.IsSource(rel) })
-	if err != nil {
-		return err
-	}
-	err = p.opt.Repo.Export(ctx, sources, folder, s.Dir, func(rel string) bool {
-		if !m.IsSource(rel) || job.Manifest.IsSource(rel) {
-			return m.IsSource(rel)
+	edits := p.edits(rev)
+	brings := func(rel string) bool {
+		if !edits(path.Join(folder, rel)) || !m.IsSource(rel) {
+			return false
+		}
+		if job.Manifest.IsSource(rel) {
+			return true
 		}
 		_, err := os.Lstat(filepath.Join(job.Trusted, filepath.FromSlash(rel)))
 		return errors.Is(err, fs.ErrNotExist)
-	})
-	if err != nil {
+	}
+	if m.Root == "" {
+		err := p.opt.Repo.Export(ctx, rev, folder, s.Dir, func(rel string) bool { return !brings(rel) })
+		if err == nil {
+			err = p.opt.Repo.Export(ctx, p.opt.Head, folder, s.Dir, brings)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := p.elsewhere(ctx, rev, m, s.Dir, func(name string) bool { return !edits(name) }); err != nil {
 		return err
 	}
-	return p.elsewhere(ctx, sources, m, s.Dir)
+	return p.elsewhere(ctx, p.opt.Head, m, s.Dir, edits)
+}
+
+// edits tells which files of a merge are the head's: those that the change edits. Where there
+// is no trusted revision beside the head's, all are.
+func (p *Plan) edits(rev string) func(name string) bool {
+	if rev == p.opt.Head {
+		return everything
+	}
+	return func(name string) bool { return p.edited[name] }
 }
 
 // elsewhere lays the other folders of the repository that a side needs into its own, as
-// they are at its revision.
-func (p *Plan) elsewhere(ctx context.Context, rev string, m *kernels.Manifest, dir string) error {
+// they are at a revision: those files that keep agrees to, by their paths from the top.
+func (p *Plan) elsewhere(ctx context.Context, rev string, m *kernels.Manifest, dir string, keep func(name string) bool) error {
 	for _, folder := range m.Elsewhere() {
 		to := filepath.Join(dir, kernels.RepositoryFolder, filepath.FromSlash(folder))
 		if err := os.MkdirAll(dir, 0o755); err != nil { // it may hold nothing else
@@ -101,9 +125,11 @@ func (p *Plan) elsewhere(ctx context.Context, rev string, m *kernels.Manifest, d
 		}
 		within, err := p.opt.Repo.Submodule(ctx, rev, folder)
 		if err == nil && within != nil {
-			err = p.opt.Repo.ExportSubmodule(ctx, *within, to)
+			if keep(within.Path) {
+				err = p.opt.Repo.ExportSubmodule(ctx, *within, to)
+			}
 		} else if err == nil {
-			err = p.opt.Repo.Export(ctx, rev, folder, to, everything)
+			err = p.opt.Repo.Export(ctx, rev, folder, to, func(rel string) bool { return keep(path.Join(folder, rel)) })
 		}
 		if err != nil {
 			return err
@@ -112,24 +138,38 @@ func (p *Plan) elsewhere(ctx context.Context, rev string, m *kernels.Manifest, d
 	return nil
 }
 
-// before is the kernel as the head found it: of the trusted revision, or of the base
-// where that is older.
+// before is the kernel without the change: of the trusted revision, which a merge changes. Where
+// that is the head itself, two states of one branch are compared, and it is the base's.
 func (p *Plan) before(ctx context.Context, job *runners.Job, rev, dir string) (*runners.Side, error) {
 	s := &runners.Side{Dir: job.Trusted, Variant: job.Manifest.DefaultVariant}
-	if rev == p.opt.Base {
-		return s, p.elsewhere(ctx, rev, job.Manifest, s.Dir)
+	if rev != p.opt.Head || rev == p.opt.Base {
+		if rev != p.opt.Base {
+			job.Provenance.Baseline = rev
+		}
+		return s, p.elsewhere(ctx, rev, job.Manifest, s.Dir, everything)
 	}
 	s.Dir = dir
-	if err := p.adopt(ctx, job, p.opt.Base, s); err != nil {
+	if err := p.adopt(ctx, job, p.opt.Base, job.Key, s); err != nil {
 		return nil, err
 	}
-	return s, p.layOut(ctx, job, rev, p.opt.Base, *s)
+	m, folder := job.Of(*s), kernels.FolderOf(job.Key)
+	if m.Root == "" {
+		source := func(rel string) bool { return job.Manifest.IsSource(rel) && m.IsSource(rel) }
+		err := p.opt.Repo.Export(ctx, rev, folder, s.Dir, func(rel string) bool { return !source(rel) })
+		if err == nil {
+			err = p.opt.Repo.Export(ctx, p.opt.Base, folder, s.Dir, source)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s, p.elsewhere(ctx, p.opt.Base, m, s.Dir, everything)
 }
 
 // adopt gives a side the implementation of a revision. One that does not fit what is asked
 // now is as good as none: the side is built as the trusted manifest says.
-func (p *Plan) adopt(ctx context.Context, job *runners.Job, rev string, s *runners.Side) error {
-	text, err := p.own(ctx, rev, job)
+func (p *Plan) adopt(ctx context.Context, job *runners.Job, rev, key string, s *runners.Side) error {
+	text, err := p.own(ctx, rev, key, job)
 	if err != nil || text == nil {
 		return err
 	}
@@ -143,8 +183,8 @@ func (p *Plan) adopt(ctx context.Context, job *runners.Job, rev string, s *runne
 }
 
 // own is a revision's manifest; nil where it has none, or the trusted one.
-func (p *Plan) own(ctx context.Context, rev string, job *runners.Job) ([]byte, error) {
-	text, err := p.opt.Repo.Read(ctx, rev, kernels.FileOf(job.Key))
+func (p *Plan) own(ctx context.Context, rev, key string, job *runners.Job) ([]byte, error) {
+	text, err := p.opt.Repo.Read(ctx, rev, kernels.FileOf(key))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && string(text) == job.ManifestText {
 		return nil, nil
 	}
@@ -160,50 +200,57 @@ func (p *Plan) variants(ctx context.Context, job *runners.Job) error {
 	}
 	job.Baseline = &runners.Side{Dir: job.Trusted, Variant: p.opt.BaselineVariant}
 	job.Candidate = runners.Side{Dir: job.Trusted, Variant: p.opt.Variant}
-	return p.elsewhere(ctx, p.opt.Base, job.Manifest, job.Trusted)
+	return p.elsewhere(ctx, p.opt.Base, job.Manifest, job.Trusted, everything)
 }
 
 // otherBaseline honours somebody, or a policy, who compares with something else
-// than the merge base.
+// than the base branch.
 func (p *Plan) otherBaseline(ctx context.Context, job *runners.Job, dir string) error {
 	if p.opt.Versus != "" {
 		rev, err := p.opt.Repo.Resolve(ctx, p.opt.Versus)
-		if err != nil {
+		if _, unknown := errors.AsType[checkout.UnknownCommit](err); unknown {
 			return strict.Mistake{Err: err}
+		} else if err != nil {
+			return err
 		}
 		job.Notes = append(job.Notes, fmt.Sprintf("The baseline is %s (%.12s), as was asked.", p.opt.Versus, rev))
-		return p.baselineAt(ctx, job, rev, dir)
+		return p.baselineAt(ctx, job, rev, job.Key, dir)
 	}
 	gate := job.Rule().Gates.Performance
 	if gate == nil {
 		return nil
 	}
 	switch gate.Baseline.Kind {
-	case "variant":
+	case policies.BaselineBest:
+		return p.best(ctx, job, dir)
+	case policies.BaselineVariant:
 		if err := job.Of(*job.Baseline).Try(gate.Baseline.Name); err != nil {
 			return strict.Mistakef("the policy's baseline: %w", err)
 		}
 		job.Baseline.Variant = gate.Baseline.Name
 	case "ref", "tag":
 		rev, err := p.opt.Repo.Resolve(ctx, gate.Baseline.Name)
-		if err != nil {
+		if _, unknown := errors.AsType[checkout.UnknownCommit](err); unknown {
 			return strict.Mistakef("the policy's baseline: %w", err)
+		} else if err != nil {
+			return err
 		}
 		job.Notes = append(job.Notes, fmt.Sprintf("The baseline is %s (%.12s), as the policy says.", gate.Baseline, rev))
-		return p.baselineAt(ctx, job, rev, dir)
+		return p.baselineAt(ctx, job, rev, job.Key, dir)
 	}
 	return nil
 }
 
 // baselineAt takes the baseline from another revision as a whole, into a folder that
-// nothing else was put into.
-func (p *Plan) baselineAt(ctx context.Context, job *runners.Job, rev, dir string) error {
+// nothing else was put into. The kernel may have had another key then.
+func (p *Plan) baselineAt(ctx context.Context, job *runners.Job, rev, key, dir string) error {
 	job.Baseline = &runners.Side{Dir: dir + "-asked", Variant: job.Manifest.DefaultVariant}
-	if err := p.adopt(ctx, job, rev, job.Baseline); err != nil {
+	job.Provenance.Baseline = rev
+	if err := p.adopt(ctx, job, rev, key, job.Baseline); err != nil {
 		return err
 	}
-	if err := p.opt.Repo.Export(ctx, rev, kernels.FolderOf(job.Key), job.Baseline.Dir, everything); err != nil {
+	if err := p.opt.Repo.Export(ctx, rev, kernels.FolderOf(key), job.Baseline.Dir, everything); err != nil {
 		return err
 	}
-	return p.elsewhere(ctx, rev, job.Of(*job.Baseline), job.Baseline.Dir)
+	return p.elsewhere(ctx, rev, job.Of(*job.Baseline), job.Baseline.Dir, everything)
 }

@@ -70,7 +70,7 @@ func (p *Plan) pinned(ctx context.Context, rev string) (*policies.Toolchains, er
 	file, text := PolicyFile, []byte(nil)
 	var err error
 	if p.opt.Policy != "" {
-		file, text, err = PolicyNamed(p.opt.Policy)
+		file, text, err = p.namedPolicy()
 	} else {
 		text, err = p.opt.Repo.Read(ctx, rev, PolicyFile)
 	}
@@ -106,6 +106,9 @@ func (p *Plan) recompiled(ctx context.Context, keys []string) error {
 		return err
 	}
 	for key, text := range manifests {
+		if err := ctx.Err(); err != nil {
+			return err // each of many manifests takes its time
+		}
 		m, err := kernels.Parse(kernels.FileOf(key), text)
 		p.moved[key] = err == nil && slices.Contains(kinds, runners.ToolchainOf(m))
 	}

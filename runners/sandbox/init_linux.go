@@ -47,7 +47,7 @@ func runInit() int {
 }
 
 func (c *config) supervise(started func()) (*exitReport, error) {
-	if err := isolate(); err != nil {
+	if err := isolate(c.Host); err != nil {
 		return nil, err
 	}
 	l, err := startLaunch(c)
@@ -80,6 +80,9 @@ func (c *config) supervise(started func()) (*exitReport, error) {
 		return nil, err
 	}
 	exit := &exitReport{Status: status, OutOfMemory: w.outOfMemory, Refused: w.refused()}
+	if l.lookups != nil {
+		exit.Lookups, exit.LookupsCut = l.lookups.paths()
+	}
 	if status.Signaled() && status.Signal() == unix.SIGXFSZ {
 		exit.Refused = append(exit.Refused, fmt.Sprintf("a file would have grown over the %s limit", sizeText(c.Limits.FileSize)))
 	}
@@ -101,6 +104,9 @@ type launch struct {
 	pid     int
 	socket  *os.File
 	replies *gob.Decoder
+
+	listeners *os.File // comes with the descriptor that tells of lookups; nil where nobody asks for them
+	lookups   *lookups
 }
 
 // startLaunch starts the launch part while the host's root is still here, since its binary may need libraries
@@ -124,6 +130,15 @@ func startLaunch(c *config) (*launch, error) {
 		extra[i] = os.NewFile(uintptr(3+i), "extra file")
 	}
 	cmd.ExtraFiles = append(extra, far)
+	l := &launch{socket: near, replies: gob.NewDecoder(near)}
+	if c.Watch {
+		listeners, far, err := socketpair()
+		if err != nil {
+			return nil, err
+		}
+		l.listeners = listeners
+		cmd.ExtraFiles = append(cmd.ExtraFiles, far)
+	}
 	err = cmd.Start()
 	// If process 1 held the far ends of pipes too, their readers would not see the end.
 	for _, f := range cmd.ExtraFiles {
@@ -132,7 +147,8 @@ func startLaunch(c *config) (*launch, error) {
 	if err != nil {
 		return nil, kernelError{fmt.Errorf("make the program's user namespace: %w", err)}
 	}
-	return &launch{pid: cmd.Process.Pid, socket: near, replies: gob.NewDecoder(near)}, nil
+	l.pid = cmd.Process.Pid
+	return l, nil
 }
 
 // awaitReady waits until the launch part has loaded what it needs from the host.
@@ -148,6 +164,15 @@ func (l *launch) becomeProgram(c *config) error {
 	defer l.socket.Close()
 	if err := gob.NewEncoder(l.socket).Encode(c); err != nil {
 		return fmt.Errorf("tell the launch part what to run: %w", err)
+	}
+	if l.listeners != nil {
+		var err error
+		if l.lookups, err = receiveListener(l.listeners); err != nil {
+			return err
+		}
+		if l.lookups != nil {
+			go l.lookups.run()
+		}
 	}
 	var r report
 	switch err := l.replies.Decode(&r); {

@@ -71,6 +71,9 @@ func (c *config) becomeProgram() error {
 		return fmt.Errorf("close the caller's files: %w", err)
 	}
 	end, err := c.lastSteps(filter, path)
+	if err == nil && c.Watch {
+		err = end.watchLookups(3 + c.Files + 1)
+	}
 	if err != nil {
 		return err
 	}
@@ -93,6 +96,7 @@ func (c *config) filter() (filter, error) {
 type ending struct {
 	names      []string // of the steps, for the error
 	limits     []rlimit
+	watch      *watchStep // nil where nobody asks for lookups
 	filter     unix.SockFprog
 	file       *byte
 	argv, envv **byte
@@ -124,6 +128,15 @@ func (c *config) lastSteps(f filter, path string) (*ending, error) {
 	return e, nil
 }
 
+// watchLookups has the kernel tell process 1 of lookups, by the socket behind the launch part's own.
+func (e *ending) watchLookups(socket int) error {
+	f, err := watchFilter()
+	if err == nil {
+		e.watch = newWatchStep(f, socket)
+	}
+	return err
+}
+
 // take comes back with the step that failed, or, where there is nothing to run, with no error. It has no place at which the
 // runtime could take the thread away from it: it calls nothing that can grow the stack, and startLaunch has
 // switched off preemption by signals.
@@ -135,6 +148,11 @@ func (e *ending) take() (step int, errno syscall.Errno) {
 		pair := [2]uint64{l.most, l.most} // soft and hard
 		if _, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, uintptr(l.resource), uintptr(unsafe.Pointer(&pair)), 0, 0, 0); errno != 0 {
 			return i, errno
+		}
+	}
+	if e.watch != nil {
+		if errno := e.watch.take(); errno != 0 {
+			return len(e.limits), errno
 		}
 	}
 	// Without the flag, older kernels slow the program down against attacks on itself, which would show in measurements.

@@ -35,6 +35,7 @@ func (k mountKind) String() string { return [...]string{"read", "write", "device
 
 type mountAt struct {
 	Path string
+	From string // where the host has it; "" is at the same path
 	Kind mountKind
 	Dir  bool
 }
@@ -50,6 +51,11 @@ func plan(s Spec) (layout, error) {
 			if err := l.add(kind, p); err != nil {
 				return layout{}, fmt.Errorf("%s path %s: %w", kind, p, err)
 			}
+		}
+	}
+	for _, p := range s.Places {
+		if err := l.place(p); err != nil {
+			return layout{}, fmt.Errorf("%s at %s: %w", p.Host, p.Inside, err)
 		}
 	}
 	// A parent comes before what lies below it. Of two mounts at one path the more permissive is wanted.
@@ -84,6 +90,37 @@ func (l *layout) add(kind mountKind, path string) error {
 		return errors.New("not a device")
 	}
 	l.Mounts = append(l.Mounts, mountAt{Path: real, Kind: kind, Dir: info.IsDir()})
+	return nil
+}
+
+// place shows a path of the host at another. Below /tmp that is possible only where it covers a part of a Read path.
+func (l *layout) place(p Place) error {
+	if !filepath.IsAbs(p.Inside) || filepath.Clean(p.Inside) != p.Inside || !filepath.IsAbs(p.Host) {
+		return errors.New("not absolute, or not clean")
+	}
+	covers := slices.ContainsFunc(l.Mounts, func(m mountAt) bool {
+		return m.Kind == readOnly && m.From == "" && p.Inside != m.Path && Within(p.Inside, m.Path)
+	})
+	for _, own := range []string{"/tmp", "/proc", "/dev", "/"} {
+		if p.Inside == own || own != "/" && Within(p.Inside, own) && !covers {
+			return fmt.Errorf("the sandbox has a %s of its own", own)
+		}
+	}
+	real, err := filepath.EvalSymlinks(p.Host)
+	if err != nil {
+		return err
+	}
+	info, err := os.Lstat(real)
+	if err != nil {
+		return err
+	}
+	kind := readOnly
+	if p.Write {
+		if kind = scratch; !info.IsDir() {
+			return errors.New("not a directory")
+		}
+	}
+	l.Mounts = append(l.Mounts, mountAt{Path: p.Inside, From: real, Kind: kind, Dir: info.IsDir()})
 	return nil
 }
 

@@ -26,8 +26,8 @@ type newRoot struct {
 
 // isolate cuts the ties of the new namespaces to the host's, and shows their own processes in /proc: none of the
 // kernel's settings, and not process 1 to the program.
-func isolate() error {
-	if err := unix.Sethostname([]byte("sandbox")); err != nil {
+func isolate(host string) error {
+	if err := unix.Sethostname([]byte(host)); err != nil {
 		return kernelError{fmt.Errorf("set the host name: %w", err)}
 	}
 	// The one is the program's own. It counts for everything below this user namespace.
@@ -83,7 +83,7 @@ func takeSources(mounts []mountAt) ([]source, error) {
 	for i, m := range mounts {
 		var err error
 		if m.Kind == scratch {
-			sources[i].dir, err = os.OpenRoot(m.Path)
+			sources[i].dir, err = os.OpenRoot(cmp.Or(m.From, m.Path))
 		} else {
 			sources[i].tree, err = cloneMount(m)
 		}
@@ -95,7 +95,7 @@ func takeSources(mounts []mountAt) ([]source, error) {
 }
 
 func cloneMount(m mountAt) (fd int, err error) {
-	fd, err = unix.OpenTree(unix.AT_FDCWD, m.Path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	fd, err = unix.OpenTree(unix.AT_FDCWD, cmp.Or(m.From, m.Path), unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
 	if err != nil {
 		return -1, err
 	}

@@ -33,11 +33,19 @@ type Spec struct {
 	Dir  string   // the working directory inside; /tmp when empty
 	Env  []string // the whole environment
 
-	Read  []string // files and directories seen read-only, at the same path; sockets in them can not be connected to
-	Write []string // existing directories; changed in a private copy, which is brought back when the program ends by itself
+	Read []string // files and directories seen read-only, at the same path; sockets in them can not be connected to
+	// Places are files and directories seen at another path than the host's. Where one lies within another, the outer
+	// one has a directory there.
+	Places []Place
+	Write  []string // existing directories; changed in a private copy, which is brought back when the program ends by itself
 	// Devices may be read, written and controlled, such as /dev/nvidia0. With any, the program may also make Unix
 	// sockets, so that a socket in a Read path can be connected to, and write below /proc: drivers need both.
 	Devices []string
+
+	Host string // the host name inside; "sandbox" when empty
+
+	// Watch lists in Result.Lookups which paths the program asked for. It costs some microseconds for each.
+	Watch bool
 
 	// ExtraFiles are inherited as descriptors 3, 4, …; nothing else is. A memfd among them should be sealed against
 	// growing, and against writing if it is meant to be read only: how it was opened does not hold the program.
@@ -52,6 +60,12 @@ type Spec struct {
 	Stdout, Stderr io.Writer // nil discards; when both are the same writer, it is never written to at once
 
 	Limits Limits
+}
+
+// A Place is a path of the host, and the path at which the program finds it.
+type Place struct {
+	Host, Inside string
+	Write        bool // an existing directory, treated as those of Spec.Write are
 }
 
 // Limits bound the program. A zero field means the default named beside it.
@@ -101,6 +115,11 @@ type Result struct {
 	OutputTruncated bool
 	OutOfMemory     bool     // the watch found more than Limits.Memory resident
 	Refused         []string // each limit that was hit and each output left behind, for a reader
+
+	// Lookups is each path that the program asked for, whether or not it was there: absolute, clean, in order. Symbolic
+	// links are not followed. LookupsCut tells that there were more than are listed.
+	Lookups    []string
+	LookupsCut bool
 }
 
 // OK reports whether the program ended with exit code 0 and within every limit that kills.

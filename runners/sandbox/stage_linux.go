@@ -60,6 +60,8 @@ type config struct {
 	Limits    Limits
 	IDs       identity
 	Calls     []Call
+	Host      string
+	Watch     bool
 }
 
 // report is what an inner part says. Error means that nothing was started. Otherwise the launch part
@@ -79,6 +81,8 @@ type exitReport struct {
 	Status      syscall.WaitStatus
 	OutOfMemory bool
 	Refused     []string
+	Lookups     []string
+	LookupsCut  bool
 }
 
 // socketpair returns two connected files, closed on exec. The near one can be closed under a blocked read.

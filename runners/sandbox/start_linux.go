@@ -62,7 +62,8 @@ func start(ctx context.Context, s Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c := config{Args: s.Args, Env: s.Env, Dir: cmp.Or(s.Dir, "/tmp"), Files: len(s.ExtraFiles), Calls: s.Calls, Limits: s.Limits.withDefaults()}
+	c := config{Args: s.Args, Env: s.Env, Dir: cmp.Or(s.Dir, "/tmp"), Files: len(s.ExtraFiles), Calls: s.Calls, Limits: s.Limits.withDefaults(),
+		Host: cmp.Or(s.Host, "sandbox"), Watch: s.Watch}
 	var err error
 	if c.Layout, err = plan(s); err != nil {
 		return nil, err
@@ -161,6 +162,7 @@ func (p *Process) follow(replies *gob.Decoder) {
 		p.result.ExitCode, p.result.Signal = exitOf(e.Status)
 		p.result.OutOfMemory = e.OutOfMemory
 		p.result.Refused = append(p.result.Refused, e.Refused...)
+		p.result.Lookups, p.result.LookupsCut = e.Lookups, e.LookupsCut
 		if exit := new(exec.ExitError); waitErr != nil && !errors.As(waitErr, &exit) {
 			p.err = fmt.Errorf("pass on the program's output: %w", waitErr)
 		}

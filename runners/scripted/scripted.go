@@ -106,6 +106,10 @@ func (b backend) speed(side runners.Side) float64 {
 func (b backend) Device() gates.Device {
 	return gates.Device{Kind: "cpu", Name: "scripted", Arch: "none", Units: 1}
 }
+
+// Seed is always the same: scripts have no secrets.
+func (b backend) Seed() uint64 { return 1 }
+
 func (b backend) Tools() map[string]string { return map[string]string{"cc": "scripted 1"} }
 
 func (b backend) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
@@ -131,11 +135,17 @@ func (b backend) Build(ctx context.Context, role runners.Role, side runners.Side
 
 func (b backend) Correctness(_ context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	out := &gates.Correctness{Tolerance: gates.Tolerance(b.job.Manifest.Tolerance)}
+	figures := func(wrong bool) *gates.Errors {
+		if wrong {
+			return &gates.Errors{Elements: 100, MaxAbs: 3, MeanAbs: 1, Norm: 0.8, Bad: 90}
+		}
+		return &gates.Errors{Elements: 100, MaxAbs: 1e-6, MeanAbs: 1e-7, Norm: 1e-6}
+	}
 	for _, c := range runners.Cases(b.job, gate, b.rng) {
 		e := c.Evidence()
-		e.Errors = &gates.Errors{Elements: 100, MaxAbs: 1e-6, MeanAbs: 1e-7, Norm: 1e-6}
-		if b.wrong() {
-			e.Errors = &gates.Errors{Elements: 100, MaxAbs: 3, MeanAbs: 1, Norm: 0.8, Bad: 90}
+		e.Errors = figures(b.wrong())
+		if b.job.Baseline != nil {
+			e.Baseline = figures(strings.Contains(b.script(*b.job.Baseline), "WRONG"))
 		}
 		if gate.EndToEnd != nil {
 			e.EndToEnd = e.Errors
@@ -161,7 +171,7 @@ func (b backend) wrong() bool {
 	return strings.Contains(script, "WRONG")
 }
 
-func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []string, p runners.Progress) (gates.Round, error) {
+func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape, p runners.Progress) (gates.Round, error) {
 	p.Report(runners.Event{Gate: gates.GatePerformance, Text: "mission"})
 	if strings.Contains(b.script(b.job.Candidate), "HOLD") {
 		select {
@@ -191,11 +201,11 @@ func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shap
 	if b.Nanos > 0 {
 		nanos = b.Nanos / before
 	}
-	for _, name := range shapes {
+	for _, shape := range shapes {
 		pairs := int(gate.Pairs)
 		gain := noise.Ratios(b.rng, after/before, 1, pairs).Rounds[0]
 		control := noise.Ratios(b.rng, 1, 1, pairs).Rounds[0]
-		s := gates.Series{Shape: name, Batch: 1, Verified: pairs, Worst: &gates.Errors{Elements: 100, Norm: 1e-6}}
+		s := gates.Series{Shape: shape.Name, Batch: 1, Verified: pairs, Worst: &gates.Errors{Elements: 100, Norm: 1e-6}}
 		for i := range pairs {
 			s.Order = strings.TrimSpace(s.Order + " bca")
 			s.Nanos = append(s.Nanos, nanos, nanos/gain[i], nanos/control[i])

@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
-	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -18,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/runners/folderhash"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -233,7 +232,7 @@ func (c *Cache) Keep(key string, files map[string][]byte) error {
 }
 
 // cacheVersion changes when entries get another form, or are made in another way than args tells.
-const cacheVersion = 2
+const cacheVersion = 5
 
 // cacheKey names everything that the output of a build depends on: the tools, the call, and all of the folder, since
 // any file in it can be included.
@@ -247,58 +246,14 @@ func (c *CUDA) cacheKey(b NVCCBuild) (string, error) {
 		Memory                 int64
 		Source, Markers, Arch  string
 		Args                   []string
-	}{cacheVersion, c.Version, c.HostVersion, c.Digest, c.Cuobjdump != "", c.memory(), b.Source, b.markers, b.Arch, c.args(b)})
+		Tree                   Tree
+		Trusted                bool
+	}{cacheVersion, c.Version, c.HostVersion, c.Digest, c.Cuobjdump != "", c.memory(), b.Source, b.markers, b.Arch, c.args(b, Here), b.Tree, b.Trusted})
 	if err != nil {
 		return "", fmt.Errorf("naming the build of %s: %w", b.Source, err)
 	}
-	if err := hashFolder(h, b.Dir); err != nil {
+	if err := folderhash.Write(h, b.Dir, nil); err != nil {
 		return "", fmt.Errorf("reading the sources of %s: %w", b.Source, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// hashFolder takes names and contents of files, and where links point to. What a link points to counts only where it lies
-// in the folder itself: of the rest the compiler sees nothing but the system.
-func hashFolder(h hash.Hash, dir string) error {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return err
-	}
-	return filepath.WalkDir(real, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(real, path)
-		if err != nil {
-			return err
-		}
-		switch d.Type() {
-		case 0:
-			sum, err := hashFile(path)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(h, "file %q %x\n", name, sum)
-		case fs.ModeSymlink:
-			target, err := os.Readlink(path)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(h, "link %q %q\n", name, target)
-		}
-		return nil
-	})
-}
-
-func hashFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return nil, err
-	}
-	return h.Sum(nil), nil
 }

@@ -144,6 +144,15 @@ func TestCacheKey(t *testing.T) {
 		"the text":      func(*call) func() { return write("k.cu", "K") },
 		"an include":    func(*call) func() { return write("sub/n.h", "m") },
 		"a new file":    func(*call) func() { return write("sub/m.h", "") },
+		"an executable bit": func(*call) func() {
+			chmod := func(mode os.FileMode) {
+				if err := os.Chmod(filepath.Join(dir, "k.cu"), mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			chmod(0o755)
+			return func() { chmod(0o644) }
+		},
 		"another link": func(*call) func() {
 			link := filepath.Join(dir, "link.h")
 			if err := os.Remove(link); err != nil {

@@ -2,12 +2,16 @@ package toolchain
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -61,6 +65,12 @@ type Compile struct {
 	Args    []string
 	Out     string // existing folder that the compiler may write to
 	Timeout time.Duration
+
+	// Tree is where Dir lies in its repository. With it, the sources are where a checkout has them, in In, and files that
+	// a checkout has and Dir has not are refused. Source, a file in Dir, is the last argument then.
+	Tree   *Tree
+	In     Surroundings
+	Source string
 }
 
 // A CompileError is a compiler's refusal: evidence about the source, not a
@@ -83,21 +93,69 @@ func (c CC) Run(ctx context.Context, call Compile) (log string, err error) {
 	var out bytes.Buffer
 	spec := sandbox.Spec{
 		Args: append([]string{c.Path}, call.Args...), Dir: call.Dir, Env: compilerEnv,
-		Read:  append(sandbox.SystemPaths(), call.Dir, c.Path),
+		Read:  append(sandbox.SystemPaths(), c.Path),
 		Write: []string{call.Out}, Stdout: &out, Stderr: &out,
 		Limits: sandbox.Limits{Wall: call.Timeout, Memory: 4 << 30, Disk: 512 << 20, Processes: 64, Output: 1 << 20},
 	}
+	if call.Tree != nil {
+		spec.Args = append([]string{c.Path}, append(call.In.flags(call.Args, call.Dir, call.Tree), call.In.source(call.Source, call.Dir, call.Tree))...)
+		call.In.enter(&spec, call.Dir, call.Tree)
+	} else {
+		spec.Read = append(spec.Read, call.Dir)
+	}
 	r, err := sandbox.Run(ctx, spec)
+	log = out.String()
+	if call.Tree != nil {
+		log = call.In.names(log, call.Tree)
+	}
 	if err != nil {
-		return out.String(), fmt.Errorf("running %s: %w", filepath.Base(c.Path), err)
+		return log, fmt.Errorf("running %s: %w", filepath.Base(c.Path), err)
 	}
-	if r.OK() {
-		return out.String(), nil
+	if !r.OK() {
+		failure := &CompileError{Log: log, Diagnostics: ParseDiagnostics(log)}
+		failure.Summary = failure.summary(r)
+		return log, failure
 	}
-	failure := &CompileError{Log: out.String(), Diagnostics: ParseDiagnostics(out.String())}
-	failure.Summary = failure.summary(r)
-	return out.String(), failure
+	if call.Tree == nil {
+		return log, nil
+	}
+	a := call.In.asked(r, call.Dir, call.Tree)
+	a.open = append(spec.Read, call.Out)
+	if a.include, err = systemIncludes(ctx, c.Path, call.Args); err != nil {
+		return log, err
+	}
+	return log, a.compileError(call.Source, log)
 }
+
+var searched = regexp.MustCompile(`(?s)#include <\.\.\.> search starts here:\n(.*?)End of search list`)
+
+// systemIncludes is the folders in which a compiler finds the system's headers, in the language that its arguments name.
+func systemIncludes(ctx context.Context, compiler string, args []string) ([]string, error) {
+	language := "c"
+	if i := slices.Index(args, "-x"); i >= 0 && i+1 < len(args) {
+		language = args[i+1]
+	}
+	known := compiler + " " + language
+	if dirs, ok := includesOf.Load(known); ok {
+		return dirs.([]string), nil
+	}
+	cmd := exec.CommandContext(ctx, compiler, "-E", "-v", "-x", language, "/dev/null")
+	cmd.Env = compilerEnv
+	said, err := cmd.CombinedOutput()
+	list := searched.FindSubmatch(said)
+	if err != nil || list == nil {
+		return nil, fmt.Errorf("asking %s where the system's headers are: %w (is it a compiler?)", compiler, cmp.Or(err, errors.New("it names no folders")))
+	}
+	dirs := []string{}
+	for line := range strings.Lines(string(list[1])) {
+		dirs = append(dirs, filepath.Clean(strings.TrimSpace(line)))
+	}
+	includesOf.Store(known, dirs)
+	return dirs, nil
+}
+
+// includesOf remembers what compilers said.
+var includesOf sync.Map
 
 func (e *CompileError) summary(r sandbox.Result) string {
 	if len(r.Refused) > 0 {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -51,6 +52,7 @@ func FindCommand(ctx context.Context, getenv func(string) string, cuda *CUDA) (*
 // command.
 type CommandBuild struct {
 	Dir     string   // the kernel's folder, seen read-only
+	Tree    Tree     // where Dir lies in its repository
 	Args    []string // the program and its arguments
 	Source  string   // a file in Dir, for people
 	Entry   string   // the kernel's symbol, where the program names none
@@ -85,23 +87,50 @@ func (c *Command) Build(ctx context.Context, b CommandBuild) (*Cubin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making room for the cubin of %s: %w", b.Source, err)
 	}
-	cubin, err := c.build(ctx, b, out)
+	cubin, err := c.buildTwice(ctx, b, out)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(out))
 	}
 	return cubin, nil
 }
 
-func (c *Command) build(ctx context.Context, b CommandBuild, out string) (*Cubin, error) {
-	var log bytes.Buffer
-	r, err := sandbox.Run(ctx, sandbox.Spec{
-		Args: b.Args, Dir: b.Dir, Env: c.env(b, out), Stdout: &log, Stderr: &log, Read: append(slices.Clone(c.read), b.Dir), Write: []string{out},
+// buildTwice runs the program here and, at the same time, in other surroundings.
+func (c *Command) buildTwice(ctx context.Context, b CommandBuild, out string) (*Cubin, error) {
+	again, err := os.MkdirTemp(b.Scratch, "again-")
+	if err != nil {
+		return nil, fmt.Errorf("making room for the cubin of %s: %w", b.Source, err)
+	}
+	defer os.RemoveAll(again)
+	build := func(ctx context.Context, in Surroundings) (*Cubin, error) {
+		if in.Root == Here.Root {
+			return c.build(ctx, b, out, in)
+		}
+		return c.build(ctx, b, again, in)
+	}
+	cubin, there, err := twice(ctx, build, func(*Cubin) bool { return false }) // a refusal is an error here
+	if err != nil {
+		return nil, err
+	}
+	if there.Code != cubin.Code || !reflect.DeepEqual(there.Start, cubin.Start) {
+		return nil, cubin.refuse("%s", ErrSurroundings(b.Source).Summary)
+	}
+	return cubin, nil
+}
+
+func (c *Command) build(ctx context.Context, b CommandBuild, out string, in Surroundings) (*Cubin, error) {
+	var text bytes.Buffer
+	spec := sandbox.Spec{
+		Args: b.Args, Env: c.env(b, in.work+"/out"), Stdout: &text, Stderr: &text, Read: slices.Clone(c.read),
+		Places: []sandbox.Place{{Host: out, Inside: in.work + "/out", Write: true}},
 		Limits: sandbox.Limits{Wall: cmp.Or(b.Timeout, buildTimeout), Memory: c.memory, Disk: 1 << 30, Processes: 256, Output: 1 << 20},
-	})
+	}
+	in.enter(&spec, b.Dir, &b.Tree)
+	r, err := sandbox.Run(ctx, spec)
 	if err != nil {
 		return nil, fmt.Errorf("running the build %s: %w", shown(strings.Join(b.Args, " ")), err)
 	}
-	cubin := &Cubin{Log: log.String(), Diagnostics: diagnosticsIn(log.String(), b.Dir), Path: filepath.Join(out, commandCubin)}
+	log := in.names(text.String(), &b.Tree)
+	cubin := &Cubin{Log: log, Diagnostics: diagnosticsIn(log, b.Dir), Path: filepath.Join(out, commandCubin)}
 	if !r.OK() {
 		summary, _ := refusal(c.memory, r, cubin.Log, cubin.Diagnostics)
 		return nil, cubin.refuse("the build %s: %s", shown(strings.Join(b.Args, " ")), summary)
@@ -109,11 +138,14 @@ func (c *Command) build(ctx context.Context, b CommandBuild, out string) (*Cubin
 	if cubin.Image, err = readOutput(cubin.Path, maxImage); err != nil {
 		return nil, withLog(err, cubin)
 	}
-	text, err := readOutput(filepath.Join(out, commandLaunch), maxSaid)
+	launch, err := readOutput(filepath.Join(out, commandLaunch), maxSaid)
 	if err != nil {
 		return nil, withLog(err, cubin)
 	}
-	if err := cubin.readCommand(b, text); err != nil {
+	if refusal, ok := errors.AsType[*CompileError](in.asked(r, b.Dir, &b.Tree).compileError(b.Source, log)); ok {
+		return nil, cubin.refuse("%s", refusal.Summary)
+	}
+	if err := cubin.readCommand(b, launch); err != nil {
 		return nil, err
 	}
 	return cubin, os.WriteFile(cubin.Path, cubin.Image, 0o644)
@@ -128,7 +160,7 @@ func withLog(err error, c *Cubin) error {
 
 // env is all the environment that the program gets.
 func (c *Command) env(b CommandBuild, out string) []string {
-	env := []string{"PATH=" + strings.Join(append(slices.Clone(c.path), "/usr/local/bin", "/usr/bin", "/bin"), ":"), "LC_ALL=C", "TMPDIR=/tmp", "HOME=/tmp", "OUT=" + out, "ARCH=" + b.Arch}
+	env := []string{"PATH=" + strings.Join(append(slices.Clone(c.path), "/usr/local/bin", "/usr/bin", "/bin"), ":"), "LC_ALL=C", "TMPDIR=/tmp", "OUT=" + out, "ARCH=" + b.Arch}
 	for name, value := range b.Toggles {
 		env = append(env, fmt.Sprintf("TOGGLE_%s=%d", name, value))
 	}

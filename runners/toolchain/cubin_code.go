@@ -19,12 +19,12 @@ import (
 // A section of an unknown kind is taken in, so that a doubt makes two cubins differ, never agree. From sm_100 on -lineinfo
 // itself makes a difference, since the driver is told of it. Left out, each for its reason:
 //
-//   - .debug_*, .nv_debug_* and their relocations, unless they are allocated: lines, the PTX and frames for debuggers and
-//     profilers. They change with a comment in the source.
+//   - debugSections and their relocations, unless they are allocated: lines, the PTX and frames for debuggers and profilers. They
+//     change with a comment in the source.
 //   - .note.nv.tkinfo, unless it is allocated: the names, versions and command lines of the tools. What else they made shows.
 //   - the version of the toolkit, in the header of older cubins and in one attribute: what it made shows. Else no two compilers
 //     could be found to make the same. A number that is no version is taken in.
-//   - tables of strings and symbols as such: a symbol is taken in by what it stands for, where it is defined and where it is
+//   - the tables of strings and symbols as such (noiseSections has their names): a symbol is taken in by what it stands for, where it is defined and where it is
 //     used, and not by its number. The names of variables and device functions are the source's affair; those of entries and
 //     of what the driver supplies are taken in.
 //   - symbols of sections and of files: the former are as many as there are sections, debugging ones included.
@@ -48,7 +48,7 @@ func (f *cubinFile) machineCode() (string, error) {
 	c := codeHash{f, map[uint64]string{}}
 	var sums []string
 	for i, s := range f.sections {
-		if i == 0 || s.isNoise() || s.isRelocation() && (len(s.data) == 0 || f.section(int(s.info)).isNoise()) {
+		if i == 0 || s.isNoise() || f.isNoiseRelocation(s) {
 			continue
 		}
 		h := sha256.New()
@@ -133,18 +133,6 @@ func (c codeHash) symbolLines() []string {
 	}
 	slices.Sort(lines)
 	return lines
-}
-
-func (s elfSection) isNoise() bool {
-	if s.flags&(sectionAllocated|sectionRuns) != 0 {
-		return false
-	}
-	switch s.kind {
-	case sectionSymbols, sectionMercurySymbols, sectionStrings:
-		return true
-	}
-	name := strings.TrimPrefix(s.name, ".nv.merc")
-	return strings.HasPrefix(name, ".debug_") || strings.HasPrefix(name, ".nv_debug_") || name == ".note.nv.tkinfo"
 }
 
 func (s elfSection) isRelocation() bool {

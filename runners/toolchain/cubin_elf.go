@@ -133,7 +133,7 @@ var errHostCode = errors.New("it carries code for the host, which no kernel may 
 func (f *cubinFile) checkSections() error {
 	seen := map[string]bool{}
 	for i, s := range f.sections {
-		if i == 0 || s.isNoise() {
+		if i == 0 {
 			continue
 		}
 		name := stableName(s.name)
@@ -141,6 +141,9 @@ func (f *cubinFile) checkSections() error {
 			return malformed("two sections are called %s", text(s.name))
 		}
 		seen[name] = true
+		if s.isNoise() {
+			continue
+		}
 		if s.begins(".nv.host") || bytes.HasPrefix(s.data, []byte("\x7fELF")) {
 			return fmt.Errorf("section %s of the cubin: %w", text(s.name), errHostCode)
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/runners/folderhash"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -100,7 +101,7 @@ const (
 func (d *Disassembler) disassemble(ctx context.Context, path string) (map[string]listing, error) {
 	key := ""
 	if d.Cache != nil {
-		sum, err := hashFile(path)
+		sum, err := folderhash.File(path)
 		if err != nil {
 			return nil, fmt.Errorf("reading machine code: %w", err)
 		}

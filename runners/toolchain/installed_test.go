@@ -3,6 +3,7 @@ package toolchain
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,11 +74,10 @@ func TestPinnedTriton(t *testing.T) {
 		}
 	}
 	write("__pycache__/x.pyc", "other")
-	write("profiler/p.py", "other")
 	if _, err := pinned("3.6.0", digest); err != nil {
 		t.Errorf("after Python has run: %v", err)
 	}
-	for _, file := range []string{"_C/libtriton.so", "compiler/compiler.py", "backends/nvidia/bin/ptxas"} {
+	for _, file := range []string{"_C/libtriton.so", "compiler/compiler.py", "backends/nvidia/bin/ptxas", "profiler/p.py"} {
 		was, err := os.ReadFile(filepath.Join(first, "triton", file))
 		if err != nil {
 			t.Fatal(err)
@@ -94,6 +94,50 @@ func TestPinnedTriton(t *testing.T) {
 	write("compiler/more.py", "x")
 	if _, err := pinned("3.6.0", digest); err == nil {
 		t.Error("a file more passes for the pinned Triton")
+	}
+}
+
+// The digest of a toolkit has everything that a build of device code can read, also through links, and nothing that differs with
+// what else is installed.
+func TestDigestOfCUDA(t *testing.T) {
+	files := map[string]string{
+		"bin/nvcc": "1", "bin/nvcc.profile": "1", "bin/ptxas": "1", "bin/nvlink": "1", "bin/crt/link.stub": "1", "nvvm/bin/cicc": "1", "nvvm/libdevice/libdevice.10.bc": "1", "nvvm/lib64/libnvvm.so": "1",
+		"include/crt/host_defines.h": "1", "include/cuda_fp16.hpp": "1", "include/cccl/cub/cub.cuh": "1", "targets/x86_64-linux/include/cuda_fp8.h": "1", "lib/libnvvm.so.4": "1", "lib/libm.so.6": "1",
+	}
+	other := []string{"bin/nsys", "lib64/libcublas.so.13", "lib/cmake/x.cmake", "doc/readme"}
+	for _, name := range other {
+		files[name] = "1"
+	}
+	home := folder(t, files)
+	linked := folder(t, map[string]string{"cooperative_groups.h": "1", "sub/more.h": "1"})
+	for link, target := range map[string]string{"include/linked": linked, "include/loop": "."} {
+		if err := os.Symlink(target, filepath.Join(home, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	digest := func() string {
+		t.Helper()
+		d, err := digestOf(&CUDA{Home: home}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	first := digest()
+	files["include/linked/sub/more.h"] = "1"
+	for name := range files {
+		if err := os.WriteFile(filepath.Join(home, name), []byte("2"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if same := digest() == first; same != slices.Contains(other, name) {
+			t.Errorf("%s: the digest is the same: %v", name, same)
+		}
+		if err := os.WriteFile(filepath.Join(home, name), []byte("1"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if digest() != first {
+		t.Error("the toolkit as it was has another digest")
 	}
 }
 

@@ -24,6 +24,8 @@ type NVCCBuild struct {
 	Flags   []string
 	Defines []string // flags too: -DNAME=VALUE
 	Include []string // flags of the host's preprocessor, which reads the sources of both: -idirafterFOLDER, within Dir
+	Tree    Tree     // where Dir lies in its repository
+	Trusted bool     // the sources are the judge's or the base's reference: nothing is asked of them but that they compile
 	Scratch string   // existing folder; the cubin comes into a new one below it
 	Timeout time.Duration
 
@@ -167,7 +169,7 @@ func (c *CUDA) compiler(b NVCCBuild) string {
 }
 
 // args are the compiler's, but for the source and the output. -lineinfo lets a profiler name lines; it changes no instruction.
-func (c *CUDA) args(b NVCCBuild) []string {
+func (c *CUDA) args(b NVCCBuild, in Surroundings) []string {
 	if b.isPTX() {
 		return append([]string{"--gpu-name", b.Arch, "-v", "--warn-on-spills", "-lineinfo"}, b.Flags...)
 	}
@@ -175,13 +177,13 @@ func (c *CUDA) args(b NVCCBuild) []string {
 		"-cubin", "-gencode", fmt.Sprintf("arch=compute_%s,code=%s", strings.TrimPrefix(b.Arch, "sm_"), b.Arch),
 		"-Xptxas", "-v,--warn-on-spills", "-lineinfo", "-ccbin", c.HostCompiler,
 	}
-	for _, flag := range b.Include {
+	for _, flag := range append(in.flags(b.Include, b.Dir, &b.Tree), "-Werror=date-time") {
 		args = append(args, "-Xcompiler="+flag)
 	}
 	args = append(append(args, b.Flags...), b.Defines...)
 	switch {
 	case b.markers != "":
-		args = append(args, "-include", b.Source)
+		args = append(args, "-include", in.source(b.Source, b.Dir, &b.Tree))
 	case b.isHeader():
 		args = append(args, "-x", "cu")
 	}

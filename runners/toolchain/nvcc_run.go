@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/kernelgate/kernelgate/runners/sandbox"
@@ -26,9 +28,57 @@ type nvccOutput struct {
 // maxImage is many times what a kernel needs. The runner reads an image as a whole, and takes several times its size doing so.
 const maxImage = 32 << 20
 
-// compile runs nvcc, and cuobjdump over what it made.
+// compile runs nvcc here and, at the same time, in other surroundings, and cuobjdump over what it made.
 func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutput, error) {
-	source := b.Source
+	if b.Trusted || b.isPTX() { // PTX is read by ptxas alone, which knows no other files
+		return c.compileHere(ctx, b, path)
+	}
+	again, err := os.MkdirTemp(b.Scratch, "again-")
+	if err != nil {
+		return nvccOutput{}, fmt.Errorf("making room for nvcc: %w", err)
+	}
+	defer os.RemoveAll(again)
+	build := func(ctx context.Context, in Surroundings) (nvccOutput, error) {
+		if in.Root == Here.Root {
+			return c.compileHere(ctx, b, path)
+		}
+		return c.compileIn(ctx, b, filepath.Join(again, "kernel.cubin"), in)
+	}
+	here, there, err := twice(ctx, build, func(o nvccOutput) bool { return o.Refusal != "" })
+	if err != nil || here.Refusal != "" {
+		return here, err
+	}
+	return here.sameAs(there, b.Source), nil
+}
+
+// sameAs refuses a build that is another in other surroundings.
+func (o nvccOutput) sameAs(there nvccOutput, source string) nvccOutput {
+	if there.Refusal != "" {
+		return nvccOutput{Log: there.Log, Refusal: there.Refusal, Final: there.Final}
+	}
+	here, err1 := machineCode(o.Image)
+	other, err2 := machineCode(there.Image)
+	if err1 != nil || err2 != nil { // told when it is read
+		return o
+	}
+	if here != other {
+		return nvccOutput{Log: o.Log, Refusal: ErrSurroundings(source).Summary, Final: true}
+	}
+	return o
+}
+
+// compileHere compiles what is measured.
+func (c *CUDA) compileHere(ctx context.Context, b NVCCBuild, path string) (nvccOutput, error) {
+	o, err := c.compileIn(ctx, b, path, Here)
+	if err == nil && o.Refusal == "" && c.Cuobjdump != "" {
+		o.Usage, err = c.dump(ctx, path)
+	}
+	return o, err
+}
+
+// compileIn runs nvcc in surroundings.
+func (c *CUDA) compileIn(ctx context.Context, b NVCCBuild, path string, in Surroundings) (nvccOutput, error) {
+	source := in.source(b.Source, b.Dir, &b.Tree)
 	if b.markers != "" {
 		source = filepath.Join(filepath.Dir(path), markerFileName)
 		if err := os.WriteFile(source, []byte(b.markers), 0o644); err != nil {
@@ -36,8 +86,8 @@ func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutpu
 		}
 	}
 	r, log, err := c.run(ctx, tool{
-		args: append(append([]string{c.compiler(b)}, c.args(b)...), "-o", path, source),
-		dir:  b.Dir, read: b.Dir, write: []string{filepath.Dir(path)}, timeout: b.Timeout,
+		args: append(append([]string{c.compiler(b)}, c.args(b, in)...), "-o", path, source),
+		dir:  b.Dir, tree: &b.Tree, in: in, write: []string{filepath.Dir(path)}, timeout: b.Timeout,
 	})
 	if err != nil {
 		return nvccOutput{}, err
@@ -54,6 +104,12 @@ func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutpu
 		}
 		return o, err
 	}
+	if !b.Trusted {
+		refusal, err := c.lookups(ctx, b, r, in, filepath.Dir(path))
+		if err != nil || refusal != "" {
+			return nvccOutput{Log: log, Refusal: refusal, Final: true}, err
+		}
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return o, fmt.Errorf("nvcc said nothing was wrong and left no cubin: %w%s", err, also(r.Refused))
@@ -65,11 +121,49 @@ func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutpu
 	if o.Image, err = os.ReadFile(path); err != nil {
 		return o, fmt.Errorf("reading the cubin: %w", err)
 	}
-	if c.Cuobjdump != "" {
-		o.Usage, err = c.dump(ctx, path)
-	}
-	return o, err
+	return o, nil
 }
+
+// lookups is why a build is refused for what it asked for; "" where it is not.
+func (c *CUDA) lookups(ctx context.Context, b NVCCBuild, r sandbox.Result, in Surroundings, out string) (string, error) {
+	a := in.asked(r, b.Dir, &b.Tree)
+	a.open = append(c.readable(), out, c.NVCC)
+	if !b.isPTX() {
+		dirs, err := systemIncludes(ctx, c.HostCompiler, []string{"-x", "c++"})
+		if err != nil {
+			return "", err
+		}
+		a.include = append([]string{filepath.Join(c.Home, "include"), filepath.Join(c.Home, "targets", "x86_64-linux", "include")}, dirs...)
+	}
+	a.usual = func() (map[string]bool, error) { return c.usualLookups(ctx, b) }
+	err := a.compileError(b.Source, "")
+	if refusal, ok := errors.AsType[*CompileError](err); ok {
+		return refusal.Summary, nil
+	}
+	return "", err
+}
+
+// usualLookups is what nvcc asks for when it compiles an empty kernel.
+func (c *CUDA) usualLookups(ctx context.Context, b NVCCBuild) (map[string]bool, error) {
+	if known, ok := usualOf.Load(c.NVCC); ok {
+		return known.(map[string]bool), nil
+	}
+	_, r, _, err := c.empty(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	usual := map[string]bool{}
+	for _, name := range r.Lookups {
+		usual[name] = true
+	}
+	if r.OK() {
+		usualOf.Store(c.NVCC, usual)
+	}
+	return usual, nil
+}
+
+// usualOf remembers that, by the compiler.
+var usualOf sync.Map
 
 func (c *CUDA) dump(ctx context.Context, path string) (string, error) {
 	r, out, err := c.run(ctx, tool{args: []string{c.Cuobjdump, "--dump-resource-usage", path}, read: path})
@@ -82,9 +176,26 @@ func (c *CUDA) dump(ctx context.Context, path string) (string, error) {
 // probe asks whether nvcc compiles anything at all this way, to something that can be read. Only if it does, a refusal that
 // names no line of the source is the source's fault. The log alone cannot tell: the source may print to it what it likes.
 func (c *CUDA) probe(ctx context.Context, b NVCCBuild) error {
+	image, r, log, err := c.empty(ctx, b)
+	if err != nil {
+		return err
+	}
+	if !r.OK() {
+		summary, _ := refusal(c.memory(), r, log, diagnosticsIn(log, ""))
+		return fmt.Errorf("nvcc %s with %s refuses even an empty kernel for %s (%s): check the flags %q and the host compiler",
+			c.Version, c.HostVersion, b.Arch, summary, append(slices.Clone(b.Flags), b.Defines...))
+	}
+	if _, err := machineCode(image); err != nil {
+		return fmt.Errorf("nvcc %s makes an empty kernel for %s that cannot be read: %w; use a CUDA release that kernelgate knows", c.Version, b.Arch, err)
+	}
+	return nil
+}
+
+// empty compiles an empty kernel as b is compiled.
+func (c *CUDA) empty(ctx context.Context, b NVCCBuild) (image []byte, r sandbox.Result, log string, err error) {
 	dir, err := os.MkdirTemp(b.Scratch, "probe-")
 	if err != nil {
-		return fmt.Errorf("making room for a trial of nvcc: %w", err)
+		return nil, r, "", fmt.Errorf("making room for a trial of nvcc: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	b.markers = ""
@@ -94,33 +205,23 @@ func (c *CUDA) probe(ctx context.Context, b NVCCBuild) error {
 		empty, text = "empty.ptx", ".version 8.0\n.target "+b.Arch+"\n.address_size 64\n.visible .entry empty() { ret; }\n"
 	}
 	if err := os.WriteFile(filepath.Join(dir, empty), []byte(text), 0o644); err != nil {
-		return fmt.Errorf("writing the source for a trial of nvcc: %w", err)
+		return nil, r, "", fmt.Errorf("writing the source for a trial of nvcc: %w", err)
 	}
-	r, log, err := c.run(ctx, tool{
-		args: append(append([]string{c.compiler(b)}, c.args(b)...), "-o", path, empty), dir: dir, read: dir, write: []string{dir},
+	r, log, err = c.run(ctx, tool{
+		args: append(append([]string{c.compiler(b)}, c.args(b, Here)...), "-o", path, empty), dir: dir, tree: &Tree{}, in: Here, write: []string{dir},
 	})
-	if err != nil {
-		return err
+	if err == nil && r.OK() {
+		image, err = os.ReadFile(path)
 	}
-	if !r.OK() {
-		summary, _ := refusal(c.memory(), r, log, diagnosticsIn(log, dir))
-		return fmt.Errorf("nvcc %s with %s refuses even an empty kernel for %s (%s): check the flags %q and the host compiler",
-			c.Version, c.HostVersion, b.Arch, summary, append(slices.Clone(b.Flags), b.Defines...))
-	}
-	image, err := os.ReadFile(path)
-	if err == nil {
-		_, err = machineCode(image)
-	}
-	if err != nil {
-		return fmt.Errorf("nvcc %s makes an empty kernel for %s that cannot be read: %w; use a CUDA release that kernelgate knows", c.Version, b.Arch, err)
-	}
-	return nil
+	return image, r, log, err
 }
 
 // A tool is one call of a program of the toolkit.
 type tool struct {
 	args    []string
-	dir     string // to work in
+	dir     string // of the sources
+	tree    *Tree  // where it lies in its repository; nil where there are no sources
+	in      Surroundings
 	read    string
 	write   []string
 	timeout time.Duration
@@ -129,17 +230,26 @@ type tool struct {
 // run calls the tool in the sandbox.
 func (c *CUDA) run(ctx context.Context, t tool) (sandbox.Result, string, error) {
 	var out bytes.Buffer
-	r, err := sandbox.Run(ctx, sandbox.Spec{
-		Args: t.args, Dir: t.dir, Env: compilerEnv, Stdout: &out, Stderr: &out,
-		Read: append(c.readable(), t.read, t.args[0]), Write: t.write,
+	spec := sandbox.Spec{
+		Args: t.args, Env: compilerEnv, Stdout: &out, Stderr: &out,
+		Read: append(c.readable(), t.args[0]), Write: t.write,
 		Limits: sandbox.Limits{
 			Wall: cmp.Or(t.timeout, buildTimeout), Memory: c.memory(), Disk: 1 << 30, Processes: 256, Output: 1 << 20,
 		},
-	})
-	if err != nil {
-		return r, out.String(), fmt.Errorf("running %s: %w", filepath.Base(t.args[0]), err)
 	}
-	return r, out.String(), nil
+	if t.read != "" {
+		spec.Read = append(spec.Read, t.read)
+	}
+	names := func(log string) string { return log }
+	if t.tree != nil {
+		t.in.enter(&spec, t.dir, t.tree)
+		names = func(log string) string { return t.in.names(log, t.tree) }
+	}
+	r, err := sandbox.Run(ctx, spec)
+	if err != nil {
+		return r, names(out.String()), fmt.Errorf("running %s: %w", filepath.Base(t.args[0]), err)
+	}
+	return r, names(out.String()), nil
 }
 
 // readable is what the toolkit's programs may see beside the sources.

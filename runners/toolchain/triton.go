@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/folderhash"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -28,6 +29,7 @@ type TritonBuild struct {
 	Entry   string // the function
 	Arch    string // such as sm_90
 	Kinds   []kernels.Special
+	Tree    Tree   // where Dir lies in its repository
 	Scratch string // existing folder; the cubins come into a new one below it
 	Timeout time.Duration
 }
@@ -165,9 +167,10 @@ func (t *Triton) buildKey(b TritonBuild, kind kernels.Special, at func(library o
 		Memory              int64
 		Source, Entry, Arch string
 		Kind                string
-	}{cacheVersion, t.String(), t.PythonVersion, t.Digest, library.Size(), at(library), sha256.Sum256(tritonScript), t.memory(), b.Source, b.Entry, b.Arch, kind.Key()})
+		Tree                Tree
+	}{cacheVersion, t.String(), t.PythonVersion, t.Digest, library.Size(), at(library), sha256.Sum256(tritonScript), t.memory(), b.Source, b.Entry, b.Arch, kind.Key(), b.Tree})
 	if err == nil {
-		err = hashFolder(h, b.Dir)
+		err = folderhash.Write(h, b.Dir, nil)
 	}
 	if err != nil {
 		return "", fmt.Errorf("naming the build of %s: %w", b.Source, err)
@@ -180,13 +183,14 @@ func (t *Triton) readable() []string { return append(sandbox.SystemPaths(), t.re
 
 func (t *Triton) memory() int64 { return cmp.Or(t.Memory, buildMemory) }
 
-// tritonEnv is all the environment that Triton gets. Its own cache is in memory, and gone with the process.
-var tritonEnv = append([]string{"HOME=/tmp", "TRITON_CACHE_DIR=/tmp/triton", "OMP_NUM_THREADS=1"}, compilerEnv...)
+// tritonEnv is what Triton gets of an environment beside that of its surroundings. Its cache, below HOME, is in memory, and gone
+// with the process.
+var tritonEnv = append([]string{"OMP_NUM_THREADS=1"}, compilerEnv...)
 
 // run calls a program of Python or Triton in the sandbox.
 func (t *Triton) run(ctx context.Context, s sandbox.Spec, timeout time.Duration) (sandbox.Result, string, error) {
 	var out bytes.Buffer
-	s.Env, s.Stdout, s.Stderr = tritonEnv, &out, &out
+	s.Env, s.Stdout, s.Stderr = append(tritonEnv, s.Env...), &out, &out
 	s.Read = append(s.Read, t.readable()...)
 	s.Limits = sandbox.Limits{Wall: cmp.Or(timeout, buildTimeout), Memory: t.memory(), Disk: 1 << 30, Processes: 256, Output: 1 << 20}
 	r, err := sandbox.Run(ctx, s)

@@ -222,3 +222,20 @@ func firstCubin(f *testing.F) string {
 	}
 	return filepath.Base(all[0])
 }
+
+// A program can see whether its own file is executable, so chmod +x alone makes another build: it must not get the first one from
+// the cache.
+func TestTritonCacheKeySeesTheExecutableBit(t *testing.T) {
+	c := Triton{Version: "3.9.0", PythonVersion: "3.11.7", Folder: folder(t, map[string]string{"_C/libtriton.so": ""})}
+	b := TritonBuild{Dir: folder(t, map[string]string{"k.py": "FACTOR = 3 if os.access(__file__, os.X_OK) else 2\n"}), Source: "k.py", Entry: "k", Arch: "sm_90"}
+	before, err := c.cacheKey(b, kernels.Special{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(b.Dir, "k.py"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := c.cacheKey(b, kernels.Special{}); err != nil || after == before {
+		t.Errorf("both builds have one key (%v)", err)
+	}
+}

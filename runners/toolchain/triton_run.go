@@ -29,14 +29,30 @@ const maxPTX = 16 << 20
 // maxSaid is the bytes of what the script says of a launch.
 const maxSaid = 256 << 10
 
-// compile has the script compile all kinds, and reads what it left: for each an image, and what is said of it.
+// compile has all kinds compiled here and, at the same time, in other surroundings.
 func (t *Triton) compile(ctx context.Context, b TritonBuild) ([]nvccOutput, error) {
+	build := func(ctx context.Context, in Surroundings) ([]nvccOutput, error) { return t.compileIn(ctx, b, in) }
+	kinds, there, err := twice(ctx, build, func(kinds []nvccOutput) bool { return kinds[0].Refusal != "" })
+	if err != nil || kinds[0].Refusal != "" {
+		return kinds, err
+	}
+	for i := range kinds {
+		if kinds[i] = kinds[i].sameAs(there[i], b.Source); kinds[i].Refusal == "" && kinds[i].Usage != there[i].Usage {
+			kinds[i] = nvccOutput{Log: kinds[i].Log, Refusal: ErrSurroundings(b.Source).Summary, Final: true}
+		}
+	}
+	return kinds, nil
+}
+
+// compileIn has the script compile all kinds, and reads what it left: for each an image, and what is said of it. A refusal is one of
+// all kinds.
+func (t *Triton) compileIn(ctx context.Context, b TritonBuild, in Surroundings) ([]nvccOutput, error) {
 	work, err := os.MkdirTemp(b.Scratch, "triton-")
 	if err != nil {
 		return nil, fmt.Errorf("making room for Triton: %w", err)
 	}
 	defer os.RemoveAll(work)
-	r, log, err := t.script(ctx, b, work)
+	r, log, err := t.script(ctx, b, work, in)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +72,9 @@ func (t *Triton) compile(ctx context.Context, b TritonBuild) ([]nvccOutput, erro
 			}
 		}
 		return refuse(final, "%s%s", summary, advice(summary))
+	}
+	if err, ok := errors.AsType[*CompileError](in.asked(r, b.Dir, &b.Tree).compileError(b.Source, log)); ok {
+		return refuse(true, "%s", err.Summary)
 	}
 	for i := range made {
 		made[i], err = t.collect(ctx, b, filepath.Join(work, "out", strconv.Itoa(i)))
@@ -78,26 +97,33 @@ func advice(summary string) string {
 }
 
 // script runs our script on the kernel's source.
-func (t *Triton) script(ctx context.Context, b TritonBuild, work string) (sandbox.Result, string, error) {
-	in, out := filepath.Join(work, "in"), filepath.Join(work, "out")
+func (t *Triton) script(ctx context.Context, b TritonBuild, work string, s Surroundings) (sandbox.Result, string, error) {
+	in, out, empty := filepath.Join(work, "in"), filepath.Join(work, "out"), filepath.Join(work, "empty")
 	request, err := json.Marshal(struct {
 		Path   []string          `json:"path"`
 		Source string            `json:"source"`
 		Entry  string            `json:"entry"`
 		Arch   int               `json:"arch"`
 		Kinds  []kernels.Special `json:"kinds"`
-	}{append([]string{}, t.path...), b.Source, b.Entry, capability(b.Arch), b.Kinds})
+	}{append([]string{}, t.path...), s.source(b.Source, b.Dir, &b.Tree), b.Entry, capability(b.Arch), b.Kinds})
 	if err == nil {
-		err = errors.Join(os.Mkdir(in, 0o755), os.Mkdir(out, 0o755), os.WriteFile(filepath.Join(in, "request.json"), request, 0o644),
+		err = errors.Join(os.Mkdir(in, 0o755), os.Mkdir(out, 0o755), os.Mkdir(empty, 0o755), os.WriteFile(filepath.Join(in, "request.json"), request, 0o644),
 			os.WriteFile(filepath.Join(in, "triton_compile.py"), tritonScript, 0o644))
 	}
 	if err != nil {
 		return sandbox.Result{}, "", fmt.Errorf("writing what Triton is asked for: %w", err)
 	}
-	return t.run(ctx, sandbox.Spec{
-		Args: []string{t.Python, "-I", "-B", filepath.Join(in, "triton_compile.py"), filepath.Join(in, "request.json"), out},
-		Dir:  b.Dir, Read: []string{b.Dir, in}, Write: []string{out},
-	}, b.Timeout)
+	hidden, err := t.withoutPycache(empty)
+	if err != nil {
+		return sandbox.Result{}, "", err
+	}
+	spec := sandbox.Spec{
+		Args:   slices.Concat([]string{t.Python}, s.python, []string{s.work + "/in/triton_compile.py", s.work + "/in/request.json", s.work + "/out"}),
+		Places: append(hidden, sandbox.Place{Host: in, Inside: s.work + "/in"}, sandbox.Place{Host: out, Inside: s.work + "/out", Write: true}),
+	}
+	s.enter(&spec, b.Dir, &b.Tree)
+	r, log, err := t.run(ctx, spec, b.Timeout)
+	return r, s.names(log, &b.Tree), err
 }
 
 // capability is the number of an architecture: 90 for sm_90a.
@@ -187,8 +213,8 @@ func (t *Triton) probe(ctx context.Context, b TritonBuild) error {
 		return fmt.Errorf("writing the source for a trial of Triton: %w", err)
 	}
 	r, log, err := t.script(ctx, TritonBuild{
-		Dir: dir, Source: "empty.py", Entry: "empty", Arch: b.Arch, Kinds: []kernels.Special{{Constants: map[string]float64{}, Warps: 4, Stages: 3, CTAs: 1, Arguments: []kernels.SpecialArgument{}}},
-	}, work)
+		Dir: dir, Tree: Tree{}, Source: "empty.py", Entry: "empty", Arch: b.Arch, Kinds: []kernels.Special{{Constants: map[string]float64{}, Warps: 4, Stages: 3, CTAs: 1, Arguments: []kernels.SpecialArgument{}}},
+	}, work, Here)
 	if err == nil && !r.OK() {
 		err = fmt.Errorf("%s with Python %s compiles not even an empty kernel for %s (%s): try it by hand, or install another Triton", t, t.PythonVersion, b.Arch, lastLine(log))
 	}

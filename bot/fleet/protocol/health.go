@@ -11,10 +11,13 @@ import (
 //
 //	1  the runners before there were numbers
 //	2  a runner tells its Health, and is told to test itself
-const Version = 2
+//	3  a runner writes the number of the machine code into its rounds
+const Version = 3
 
-// Oldest is the protocol that a bot still serves.
-const Oldest = 1
+// Oldest is the protocol that a bot still serves. A runner before 3 would end the
+// measuring of a later machine code as early as that of the first, and the bot would
+// refuse what it sends.
+const Oldest = 3
 
 // GPUHeader says which of its host's GPUs a runner's request is about, by number. A runner of one GPU leaves it out; to the
 // bot, a runner of several is one for each: gpu1/0, gpu1/1.

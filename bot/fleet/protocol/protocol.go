@@ -115,9 +115,11 @@ type EarlierAnswer struct {
 	Again    bool            `json:"again,omitempty"`
 }
 
-// A BeginAnswer numbers an attempt.
+// A BeginAnswer numbers an attempt, and the machine code that it measures: see
+// runners.Attempt. The runner writes both numbers into every round.
 type BeginAnswer struct {
-	Attempt int `json:"attempt"`
+	Attempt    int `json:"attempt"`
+	CodeNumber int `json:"code_number"`
 }
 
 // A Result ends a job or, where it is open, the first stage of it.

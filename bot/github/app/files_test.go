@@ -95,12 +95,3 @@ func TestAllOrNothing(t *testing.T) {
 		})
 	}
 }
-
-func TestQuote(t *testing.T) {
-	t.Parallel()
-	for path, want := range map[string]string{"/etc/kernelgate/a.yaml": "/etc/kernelgate/a.yaml", "/a b/it's": `'/a b/it'\''s'`} {
-		if got := quote(path); got != want {
-			t.Errorf("%s is written %s, want %s", path, got, want)
-		}
-	}
-}

@@ -3,10 +3,10 @@ package app
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // greeting says what to do with a browser.
@@ -56,18 +56,8 @@ type step struct {
 
 func (j *job) next(made app) []step {
 	return []step{
-		{What: "Start the bot", How: "kernelgate serve --config " + quote(filepath.Join(j.dir, configFile)), Command: true},
+		{What: "Start the bot", How: "kernelgate serve --config " + strict.ShellWord(filepath.Join(j.dir, configFile)), Command: true},
 		{What: "Install the App on the repositories that it shall guard", How: made.HTMLURL + "/installations/new", Link: true},
 		{What: "Make the check required, once a pull request has it", How: "Settings → Branches (or Rules) → Require status checks → kernelgate"},
 	}
-}
-
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
-
-// quote makes one word of a path for a shell.
-func quote(path string) string {
-	if plainWord.MatchString(path) {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

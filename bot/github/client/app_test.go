@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -72,49 +71,41 @@ func TestFailedDeliveries(t *testing.T) {
 	_, err = w.pr.Comment("alice", "too early")
 	w.no(err)
 	quiet()
-	w.clock.Advance(time.Hour)
-	since := w.clock.Now()
 	for range 120 { // more than a page
 		_, err = w.pr.Comment("alice", "missed")
 		w.no(err)
 	}
 	quiet()
-	failed, err := w.bot.FailedDeliveries(w.ctx, since)
-	w.no(err)
-	if len(failed) != 120 || failed[0].ID > failed[119].ID {
-		t.Fatalf("%d deliveries failed, want 120, oldest first", len(failed))
-	}
-
-	// The second attempt fails like the first, the third succeeds.
-	w.no(w.bot.Redeliver(w.ctx, failed[0].ID))
-	quiet()
-	again, err := w.bot.FailedDeliveries(w.ctx, since)
-	w.no(err)
-	if len(again) != 120 || again[119].GUID != failed[0].GUID || again[119].ID == failed[0].ID {
-		t.Fatalf("%d deliveries after one more failure, want 120 with the newest attempt", len(again))
-	}
-	code.Store(http.StatusAccepted)
-	w.no(w.bot.Redeliver(w.ctx, again[119].ID))
-	quiet()
-	last, err := w.bot.FailedDeliveries(w.ctx, since)
-	w.no(err)
-	if len(last) != 119 {
-		t.Errorf("%d deliveries after one success, want 119", len(last))
-	}
-	for _, d := range last {
-		if d.GUID == failed[0].GUID {
-			t.Error("a webhook that was delivered in the end is listed as failed")
+	list := func() (all []client.Delivery) {
+		w.Helper()
+		for cursor := ""; ; {
+			some, next, err := w.bot.FailedDeliveries(w.ctx, cursor)
+			w.no(err)
+			if all = append(all, some...); next == "" {
+				return all
+			}
+			cursor = next
 		}
 	}
-
-	// One that was delivered and then sent once more in vain was delivered.
-	code.Store(http.StatusInternalServerError)
-	w.no(w.bot.Redeliver(w.ctx, again[119].ID))
+	failed := list()
+	if len(failed) != 121 || failed[0].ID < failed[120].ID || w.wire.count("GET /app/hook/deliveries") != 2 {
+		t.Fatalf("%d deliveries failed in %d pages, want 121 in 2, newest first", len(failed), w.wire.count("GET /app/hook/deliveries"))
+	}
+	if d := failed[0]; d.Event != "issue_comment" || d.Action != "created" || d.StatusCode != 500 || !d.At.Equal(w.clock.Now()) {
+		t.Errorf("the newest is %+v", d)
+	}
+	// The second attempt fails like the first and is listed too, the third succeeds.
+	w.no(w.bot.Redeliver(w.ctx, failed[0].ID))
 	quiet()
-	last, err = w.bot.FailedDeliveries(w.ctx, since)
-	w.no(err)
-	if len(last) != 119 {
-		t.Errorf("%d deliveries after a needless failure, want 119", len(last))
+	again := list()
+	if len(again) != 122 || again[0].GUID != failed[0].GUID || again[0].ID == failed[0].ID {
+		t.Fatalf("%d deliveries after one more failure, want 122 with the newest attempt first", len(again))
+	}
+	code.Store(http.StatusAccepted)
+	w.no(w.bot.Redeliver(w.ctx, again[0].ID))
+	quiet()
+	if n := len(list()); n != 122 {
+		t.Errorf("%d deliveries failed after one success, want 122", n)
 	}
 	w.refusal(w.bot.Redeliver(w.ctx, 1<<40), 404)
 }
@@ -124,7 +115,7 @@ func TestWhatATokenCannotDo(t *testing.T) {
 	w := newWorld(t, client.Options{}, embedded.Limits{})
 	h := w.newToken(w.hub.CreateToken("alice"), client.Options{})
 	_, list := h.Installations(w.ctx)
-	_, failed := h.FailedDeliveries(w.ctx, w.clock.Now())
+	_, _, failed := h.FailedDeliveries(w.ctx, "")
 	for _, err := range []error{list, failed, h.Redeliver(w.ctx, 1)} {
 		if !errors.Is(err, client.ErrNeedsApp) {
 			t.Errorf("got %v", err)

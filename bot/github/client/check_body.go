@@ -15,9 +15,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// GitHub's limits of a check run. Texts are counted in characters.
+// GitHub's limits of a check run. Long texts are counted in bytes, short ones in characters.
 const (
-	MaxCheckText       = 65535
+	MaxCheckText       = 65535 // bytes
 	maxActionLabel     = 20
 	maxActionID        = 20
 	maxActionText      = 40
@@ -76,6 +76,8 @@ func (c Check) validate(create bool) error {
 		return fmt.Errorf("%q is not a conclusion; use one of %s", c.Conclusion, strings.Join(checkConclusions, ", "))
 	case !completed && c.Conclusion != "":
 		return fmt.Errorf("the conclusion %s needs the status completed", c.Conclusion)
+	case !completed && !c.CompletedAt.IsZero():
+		return errors.New("a time of completion needs the status completed")
 	case c.Title == "" && (c.Summary != "" || c.Text != "" || len(c.Annotations) > 0), c.Title != "" && c.Summary == "":
 		return errors.New("a check run's output needs both title and summary")
 	case c.AnnotationsSent < 0 || c.AnnotationsSent > len(c.Annotations):
@@ -88,7 +90,7 @@ func (c Check) validate(create bool) error {
 			return err
 		}
 	}
-	if err := cmp.Or(within("the summary", c.Summary, 0, MaxCheckText), within("the text", c.Text, 0, MaxCheckText), webAddress(c.DetailsURL)); err != nil {
+	if err := cmp.Or(withinBytes("the summary", c.Summary, MaxCheckText), withinBytes("the text", c.Text, MaxCheckText), webAddress(c.DetailsURL)); err != nil {
 		return err
 	}
 	for _, a := range c.Actions {
@@ -113,14 +115,23 @@ func (a Annotation) validate() error {
 		return fmt.Errorf("lines %d to %d are no range", a.StartLine, a.EndLine)
 	case (a.StartColumn != 0 || a.EndColumn != 0) && a.StartLine != a.EndLine:
 		return errors.New("columns are for annotations of one line")
+	case a.StartColumn < 0 || a.EndColumn < 0 || a.EndColumn != 0 && a.EndColumn < a.StartColumn:
+		return fmt.Errorf("columns %d to %d are no range", a.StartColumn, a.EndColumn)
 	case !slices.Contains(annotationLevels, a.Level):
 		return fmt.Errorf("%q is not a level; use one of %s", a.Level, strings.Join(annotationLevels, ", "))
 	case a.Message == "":
 		return errors.New("the message is empty")
-	case len(a.Message) > maxAnnotationBytes || len(a.Full) > maxAnnotationBytes:
-		return fmt.Errorf("the message has %d bytes and its details %d; GitHub takes %d", len(a.Message), len(a.Full), maxAnnotationBytes)
 	}
-	return within("the title", a.Title, 0, maxAnnotationTitle)
+	return cmp.Or(withinBytes("the message", a.Message, maxAnnotationBytes), withinBytes("the message's details", a.Full, maxAnnotationBytes),
+		within("the title", a.Title, 0, maxAnnotationTitle))
+}
+
+// withinBytes is for texts that GitHub counts in bytes: one of 30,000 characters may be too long.
+func withinBytes(what, text string, most int) error {
+	if len(text) > most {
+		return fmt.Errorf("%s has %d bytes, GitHub takes %d; shorten it", what, len(text), most)
+	}
+	return nil
 }
 
 // within counts characters as GitHub does.

@@ -50,9 +50,11 @@ type Action struct{ Label, Description, Identifier string }
 type ExistingCheck struct {
 	ID                 int64
 	Name               string
+	App                string // slug of the App that created it, and that alone can update it
 	ExternalID         string
 	Status, Conclusion string
 	Title, Summary     string
+	DetailsURL         string
 	Annotations        int
 }
 
@@ -127,8 +129,9 @@ func (h *GitHub) updateCheck(ctx context.Context, repo string, id int64, bodies 
 	return nil
 }
 
-// ListChecks are the check runs of a name on a commit, newest first. An App sees
-// its own alone.
+// ListChecks are the check runs of a name on a commit, newest first. An App gets only its
+// own. A workflow does not know its App before it has written something: until then it
+// gets those of all Apps, and GitHub answers 403 to an update of somebody else's.
 func (h *GitHub) ListChecks(ctx context.Context, repo, sha, name string) ([]ExistingCheck, error) {
 	o := op{name: "list the check runs of " + sha, permission: "Checks: read"}
 	if err := validSHA(sha); err != nil {
@@ -149,9 +152,14 @@ func (h *GitHub) ListChecks(ctx context.Context, repo, sha, name string) ([]Exis
 			}
 			return list.CheckRuns, answer, nil
 		})
+		me := h.knownLogin()
 		for _, r := range runs {
-			out = append(out, ExistingCheck{ID: r.GetID(), Name: r.GetName(), ExternalID: r.GetExternalID(), Status: r.GetStatus(), Conclusion: r.GetConclusion(),
-				Title: r.GetOutput().GetTitle(), Summary: r.GetOutput().GetSummary(), Annotations: r.GetOutput().GetAnnotationsCount()})
+			app := r.GetApp().GetSlug()
+			if h.app == nil && me != "" && app != "" && !strings.EqualFold(app+"[bot]", me) {
+				continue
+			}
+			out = append(out, ExistingCheck{ID: r.GetID(), Name: r.GetName(), App: app, ExternalID: r.GetExternalID(), Status: r.GetStatus(), Conclusion: r.GetConclusion(),
+				Title: r.GetOutput().GetTitle(), Summary: r.GetOutput().GetSummary(), DetailsURL: r.GetDetailsURL(), Annotations: r.GetOutput().GetAnnotationsCount()})
 		}
 		return err
 	})
@@ -208,8 +216,9 @@ func (h *GitHub) SetStatus(ctx context.Context, repo, sha string, s Status) erro
 	}
 	return h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
 		text := cut(s.Description, maxStatusText)
-		_, _, err := gh.Repositories.CreateStatus(ctx, owner, name, sha, &github.RepoStatus{Context: &s.Context, State: &s.State,
+		set, _, err := gh.Repositories.CreateStatus(ctx, owner, name, sha, &github.RepoStatus{Context: &s.Context, State: &s.State,
 			Description: orNil(text), TargetURL: orNil(s.TargetURL)})
+		h.learn(set.GetCreator().GetLogin())
 		return err
 	})
 }

@@ -137,7 +137,7 @@ func TestListChecksSeesItsOwnAlone(t *testing.T) {
 func TestChecksThatGitHubWouldRefuse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})
-	long := strings.Repeat("ä", client.MaxCheckText+1)
+	long := strings.Repeat("ä", client.MaxCheckText/2+2) // fewer characters than bytes
 	button := client.Action{Label: "a", Description: "b", Identifier: "c"}
 	mark := annotations(1)[0]
 	tests := map[string]func(*client.Check){
@@ -147,12 +147,15 @@ func TestChecksThatGitHubWouldRefuse(t *testing.T) {
 		"no conclusion":       func(c *client.Check) { c.Conclusion = "" },
 		"a wrong conclusion":  func(c *client.Check) { c.Conclusion = "pass" },
 		"concluded too early": func(c *client.Check) { c.Status = "queued" },
-		"no title":            func(c *client.Check) { c.Title = "" },
-		"no summary":          func(c *client.Check) { c.Summary = "" },
-		"a long summary":      func(c *client.Check) { c.Summary = long },
-		"a long text":         func(c *client.Check) { c.Text = long },
-		"a link to nowhere":   func(c *client.Check) { c.DetailsURL = "javascript:alert(1)" },
-		"four buttons":        func(c *client.Check) { c.Actions = []client.Action{button, button, button, button} },
+		"completed too early": func(c *client.Check) {
+			c.Status, c.Conclusion, c.CompletedAt = "in_progress", "", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		},
+		"no title":          func(c *client.Check) { c.Title = "" },
+		"no summary":        func(c *client.Check) { c.Summary = "" },
+		"a long summary":    func(c *client.Check) { c.Summary = long },
+		"a long text":       func(c *client.Check) { c.Text = long },
+		"a link to nowhere": func(c *client.Check) { c.DetailsURL = "javascript:alert(1)" },
+		"four buttons":      func(c *client.Check) { c.Actions = []client.Action{button, button, button, button} },
 		"a long label": func(c *client.Check) {
 			c.Actions = []client.Action{{Label: strings.Repeat("a", 21), Description: "b", Identifier: "c"}}
 		},
@@ -186,7 +189,7 @@ func TestChecksThatGitHubWouldRefuse(t *testing.T) {
 	if n := w.wire.count("POST /repos"); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
-	fits := client.Check{Name: "kernelgate", HeadSHA: w.pr.HeadSHA(), Status: "completed", Conclusion: "success", Title: "t", Summary: strings.Repeat("ä", client.MaxCheckText)}
+	fits := client.Check{Name: "kernelgate", HeadSHA: w.pr.HeadSHA(), Status: "completed", Conclusion: "success", Title: "t", Summary: strings.Repeat("ä", client.MaxCheckText/2)}
 	_, err := w.bot.CreateCheck(w.ctx, repo, fits)
 	w.no(err)
 }

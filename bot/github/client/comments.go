@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,8 +21,16 @@ type Comment struct {
 	CreatedAt, UpdatedAt time.Time
 }
 
-// MaxCommentText is the length of a comment in characters.
+// MaxCommentText is the length of a comment in bytes.
 const MaxCommentText = 65536
+
+// commentBody refuses what GitHub refuses as a comment.
+func commentBody(body string) error {
+	if strings.TrimSpace(body) == "" {
+		return errors.New("the comment is empty")
+	}
+	return withinBytes("the comment", body, MaxCommentText)
+}
 
 const (
 	pullsRead  = "Pull requests: read"
@@ -61,7 +70,7 @@ func (h *GitHub) ListComments(ctx context.Context, repo string, pr int) ([]Comme
 // CreateComment writes a comment and returns its id.
 func (h *GitHub) CreateComment(ctx context.Context, repo string, pr int, body string) (int64, error) {
 	o := op{name: fmt.Sprintf("comment on #%d", pr), permission: pullsWrite}
-	if err := within("the comment", body, 1, MaxCommentText); err != nil {
+	if err := commentBody(body); err != nil {
 		return 0, &Error{Op: o.name, Repo: repo, Err: err}
 	}
 	var id int64
@@ -90,7 +99,7 @@ func (h *GitHub) DeleteComment(ctx context.Context, repo string, id int64) error
 // EditComment replaces a comment's text.
 func (h *GitHub) EditComment(ctx context.Context, repo string, id int64, body string) error {
 	o := op{name: fmt.Sprintf("edit comment %d", id), permission: pullsWrite, repeatable: true}
-	if err := within("the comment", body, 1, MaxCommentText); err != nil {
+	if err := commentBody(body); err != nil {
 		return &Error{Op: o.name, Repo: repo, Err: err}
 	}
 	return h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/google/go-github/v60/github"
@@ -12,49 +13,47 @@ import (
 
 // A Delivery is one try of GitHub's to deliver a webhook.
 type Delivery struct {
-	ID   int64
-	GUID string // X-GitHub-Delivery, the same in every try
+	ID            int64
+	GUID          string // X-GitHub-Delivery, the same in every try
+	Event, Action string
+	At            time.Time // by GitHub's clock
+	StatusCode    int       // of the bot's answer, or GitHub's own for none
 }
 
-// FailedDeliveries are the App's webhooks since a time that no try has
-// delivered, each by its newest try, oldest first.
-func (h *GitHub) FailedDeliveries(ctx context.Context, since time.Time) ([]Delivery, error) {
-	o := op{name: "list the App's webhook deliveries"}
+// FailedDeliveries is one page of the App's webhooks that failed, newest first, and the cursor
+// of the next page, which is empty after the last. Each try is listed, also one whose webhook
+// was delivered later.
+func (h *GitHub) FailedDeliveries(ctx context.Context, cursor string) (failed []Delivery, next string, err error) {
+	o := op{name: "list the App's failed webhook deliveries"}
 	if h.app == nil {
-		return nil, &Error{Op: o.name, Err: ErrNeedsApp}
+		return nil, "", &Error{Op: o.name, Err: ErrNeedsApp}
 	}
-	var failed []Delivery
-	seen, delivered := map[string]bool{}, map[string]bool{}
-	err := h.alone(ctx, o, h.solo, func(ctx context.Context, c *github.Client) error {
-		for at := (&github.ListCursorOptions{PerPage: perPage}); ; {
-			some, answer, err := c.Apps.ListHookDeliveries(ctx, at)
-			if err != nil {
-				return err
-			}
-			for _, d := range some { // newest first
-				if d.GetDeliveredAt().Before(since) {
-					return nil
-				}
-				guid := d.GetGUID()
-				if code := d.GetStatusCode(); code >= 200 && code < 400 {
-					delivered[guid] = true
-				} else if !seen[guid] {
-					failed = append(failed, Delivery{ID: d.GetID(), GUID: guid})
-				}
-				seen[guid] = true
-			}
-			if answer.Cursor == "" || answer.Cursor == at.Cursor {
-				return nil
-			}
-			at.Cursor = answer.Cursor
+	// go-github does not know the filter. An Enterprise server that does not know it either lists all.
+	query := url.Values{"per_page": {strconv.Itoa(perPage)}, "status": {"failure"}}
+	if cursor != "" {
+		query.Set("cursor", cursor)
+	}
+	err = h.alone(ctx, o, h.solo, func(ctx context.Context, c *github.Client) error {
+		rq, err := c.NewRequest("GET", "app/hook/deliveries?"+query.Encode(), nil)
+		if err != nil {
+			return err
 		}
+		var page []*github.HookDelivery
+		answer, err := c.Do(ctx, rq, &page)
+		if err != nil {
+			return err
+		}
+		for _, d := range page {
+			if code := d.GetStatusCode(); code < 200 || code >= 400 {
+				failed = append(failed, Delivery{ID: d.GetID(), GUID: d.GetGUID(), Event: d.GetEvent(), Action: d.GetAction(), At: d.GetDeliveredAt().Time, StatusCode: code})
+			}
+		}
+		if next = answer.Cursor; next == cursor {
+			next = ""
+		}
+		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	failed = slices.DeleteFunc(failed, func(d Delivery) bool { return delivered[d.GUID] })
-	slices.Reverse(failed)
-	return failed, nil
+	return failed, next, err
 }
 
 // Redeliver asks GitHub to send a webhook again.

@@ -20,7 +20,7 @@ var (
 	// allows. Nothing was done; Error.RetryAt says when to come back.
 	ErrLimited = errors.New("a rate limit asks for more patience than there is time")
 
-	// ErrSpared means that a write marked with Spare was left out. Nothing was done;
+	// ErrSpared means that a write that is not urgent found no room. Nothing was done;
 	// Error.RetryAt says when there may be room.
 	ErrSpared = errors.New("the writes that GitHub allows are kept for verdicts")
 

@@ -55,11 +55,11 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"a token without write access": {stranger.SetStatus(w.ctx, repo, sha, client.Status{Context: "c", State: "success"}), 403,
 			`set the status of ` + sha + ` in alice/kernels: GitHub answered 403: Resource not accessible by personal access token; give the token the scope "repo" or the permission "Commit statuses: read and write", and its owner write access`},
 		"no such commit": {only(w.bot.CreateCheck(w.ctx, repo, client.Check{Name: "k", HeadSHA: nowhere})), 422,
-			`create a check run in alice/kernels: GitHub answered 422: Validation Failed (head_sha invalid No commit found for SHA: ` + nowhere + `)`},
+			`create a check run in alice/kernels: GitHub answered 422: No commit found for SHA: ` + nowhere},
 		"not a repository": {only(w.bot.Pull(w.ctx, "kernels", 1)), 0,
 			`read #1: "kernels" is not a repository; write it as owner/name`},
 		"too long": {only(w.bot.CreateComment(w.ctx, repo, 1, strings.Repeat("x", 65537))), 0,
-			`comment on #1 in alice/kernels: the comment has 65537 characters, GitHub takes 65536; shorten it`},
+			`comment on #1 in alice/kernels: the comment has 65537 bytes, GitHub takes 65536; shorten it`},
 	}
 	for name, tt := range tests {
 		e, ok := errors.AsType[*client.Error](tt.err)

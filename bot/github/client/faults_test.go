@@ -98,7 +98,7 @@ func (w *world) storm(y *tally, id string) {
 	if err2 == nil {
 		must("conclude", w.bot.UpdateCheck(w.ctx, repo, check, client.Check{Status: "completed", Conclusion: "success", Title: "PASS", Summary: "s"}))
 	}
-	must("status", w.bot.SetStatus(w.ctx, repo, sha, client.Status{Context: "c", State: "success"}))
+	must("status", w.newToken(w.hub.CreateToken("alice"), client.Options{}).SetStatus(w.ctx, repo, sha, client.Status{Context: "c", State: "success"}))
 	_, err = w.bot.ListComments(w.ctx, repo, n)
 	must("comments", err)
 	_, err = w.bot.ListChecks(w.ctx, repo, sha, "kernelgate")

@@ -83,14 +83,12 @@ func open(opt Options) (*GitHub, error) {
 
 // UsesChecks says whether verdicts go into check runs. Only an App can make
 // them, and Actions is one; with a personal token they go into statuses.
-func (h *GitHub) UsesChecks() bool { return h.app != nil || h.opt.Checks }
+func (h *GitHub) UsesChecks() bool { return !h.opt.Statuses && (h.app != nil || h.opt.Checks) }
 
 // Me is the login under which the client writes. It is empty with the token of a
 // workflow that has written nothing yet: GitHub tells it with what was written.
 func (h *GitHub) Me(ctx context.Context) (string, error) {
-	h.mu.Lock()
-	me := h.me
-	h.mu.Unlock()
+	me := h.knownLogin()
 	if me != "" {
 		return me, nil
 	}
@@ -105,6 +103,13 @@ func (h *GitHub) Me(ctx context.Context) (string, error) {
 	}
 	h.learn(me)
 	return me, nil
+}
+
+// knownLogin is the login under which the client writes, as far as it is known by now.
+func (h *GitHub) knownLogin() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.me
 }
 
 // learn notes the author of something that this client has written.

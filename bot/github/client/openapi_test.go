@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
@@ -86,6 +85,13 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		{"SetStatus", func() error {
 			return personal.SetStatus(w.ctx, repo, sha, client.Status{Context: "c", State: "success", Description: "d", TargetURL: "https://example.com"})
 		}},
+		{"ListStatuses", func() error {
+			all, err := personal.ListStatuses(w.ctx, repo, sha, "c")
+			if err == nil && len(all) != 1 {
+				t.Errorf("%d statuses, want 1", len(all))
+			}
+			return err
+		}},
 		{"CreateComment", func() (err error) { comment, err = h.CreateComment(w.ctx, repo, n, "x"); return err }},
 		{"EditComment", func() error { return h.EditComment(w.ctx, repo, comment, "y") }},
 		{"DeleteComment", func() error { return h.DeleteComment(w.ctx, repo, comment) }},
@@ -96,10 +102,17 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		{"Pull", func() error { _, err := h.Pull(w.ctx, repo, n); return err }},
 		{"OpenPulls", func() error { _, err := h.OpenPulls(w.ctx, repo); return err }},
 		{"Reviews", func() error { _, err := h.Reviews(w.ctx, repo, n); return err }},
+		{"Pushers", func() error {
+			by, err := h.Pushers(w.ctx, repo, n, sha)
+			if err == nil && len(by) != 1 {
+				t.Errorf("%s was pushed by %q", sha, by)
+			}
+			return err
+		}},
 		{"Retargeted", func() error { _, err := h.Retargeted(w.ctx, repo, n); return err }},
 		{"GitCredential", func() error { _, _, err := h.GitCredential(w.ctx, repo); return err }},
 		{"FailedDeliveries", func() error {
-			failed, err := h.FailedDeliveries(w.ctx, w.clock.Now().Add(-time.Hour))
+			failed, _, err := h.FailedDeliveries(w.ctx, "")
 			if err == nil && len(failed) == 0 {
 				t.Error("no delivery has failed")
 			}

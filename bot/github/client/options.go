@@ -19,6 +19,7 @@ type Options struct {
 	MayWrite  func(context.Context) error
 	UserAgent string
 	Checks    bool // the token is the one of GitHub Actions, which may create check runs
+	Statuses  bool // verdicts go into commit statuses, even where check runs could be created
 	Log       *slog.Logger
 
 	Timeout          time.Duration // of one try, 30 s unless given

@@ -3,6 +3,9 @@ package client
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
 	"time"
 
 	"github.com/google/go-github/v60/github"
@@ -98,8 +101,51 @@ func (h *GitHub) Reviews(ctx context.Context, repo string, pr int) ([]Review, er
 	return out, err
 }
 
-// Retargeted is when somebody last sent a pull request to another branch; zero if nobody
-// has.
+// Pushers are the accounts that pushed a commit to the branch of a pull request, by GitHub's
+// record of the branch. There are none where GitHub does not tell: the fork is gone or
+// private, or the server has no such record.
+func (h *GitHub) Pushers(ctx context.Context, repo string, pr int, sha string) ([]string, error) {
+	var logins []string
+	o := op{name: fmt.Sprintf("list who pushed the branch of #%d", pr), permission: "Contents: read"}
+	err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
+		p, _, err := gh.PullRequests.Get(ctx, owner, name, pr)
+		if err != nil {
+			return err
+		}
+		at := p.GetHead()
+		if at.GetRepo() == nil {
+			return nil
+		}
+		rq, err := gh.NewRequest(http.MethodGet, fmt.Sprintf("repos/%s/activity?per_page=%d&ref=%s", at.GetRepo().GetFullName(), perPage, url.QueryEscape("refs/heads/"+at.GetRef())), nil)
+		if err != nil {
+			return err
+		}
+		var moves []struct { // newest first
+			After string       `json:"after"`
+			Actor *github.User `json:"actor"`
+		}
+		if _, err := gh.Do(ctx, rq, &moves); err != nil {
+			return err
+		}
+		for _, m := range moves {
+			if login := m.Actor.GetLogin(); m.After == sha && login != "" && !slices.Contains(logins, login) {
+				logins = append(logins, login)
+			}
+		}
+		return nil
+	})
+	if Final(err) {
+		return nil, nil
+	}
+	return logins, err
+}
+
+// baseChanges are the events by which a pull request gets a different base branch. The second
+// is GitHub's own: the base branch was merged and deleted, and GitHub retargets what was
+// based on it.
+var baseChanges = []string{"base_ref_changed", "automatic_base_change_succeeded"}
+
+// Retargeted is when the base branch of a pull request last changed; zero if it never did.
 func (h *GitHub) Retargeted(ctx context.Context, repo string, pr int) (time.Time, error) {
 	var last time.Time
 	o := op{name: fmt.Sprintf("list the events of #%d", pr), permission: pullsRead}
@@ -108,7 +154,7 @@ func (h *GitHub) Retargeted(ctx context.Context, repo string, pr int) (time.Time
 			return gh.Issues.ListIssueEvents(ctx, owner, name, pr, &at)
 		})
 		for _, e := range all {
-			if at := e.GetCreatedAt().Time; e.GetEvent() == "base_ref_changed" && at.After(last) {
+			if at := e.GetCreatedAt().Time; slices.Contains(baseChanges, e.GetEvent()) && at.After(last) {
 				last = at
 			}
 		}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -13,9 +12,8 @@ import (
 // size within a minute, and one small enough to be safe makes a reply wait long
 // before there is a need.
 //
-// A spare write never waits. It is let through while spare writes take no more than a
-// third of what the others leave, and refused otherwise: the fuller the hour, the fewer
-// there are, and a verdict finds room at any time.
+// Only an urgent write waits here. Every other write is refused where it finds no room, so that
+// it holds up nobody: see Priority.
 type throttle struct {
 	*env
 	next    http.RoundTripper
@@ -23,39 +21,21 @@ type throttle struct {
 	windows []*window
 }
 
-// contentWindows are GitHub's two limits, and one between them that spreads spare writes
-// over the hour.
+// contentWindows are GitHub's two limits, and one between them that spreads over the hour what
+// can wait.
 func contentWindows(opt Options) []*window {
 	return []*window{{span: time.Minute, most: opt.ContentPerMinute}, {span: time.Hour, most: opt.ContentPerHour},
-		{span: 10 * time.Minute, most: opt.ContentPerHour / 6, spareOnly: true}}
-}
-
-type spareKey struct{}
-
-// Spare marks what is written in a context as something that can be left out, such as
-// how far a measurement is. Where there is little room for writes it is: the error is
-// ErrSpared then, and nothing was sent.
-func Spare(ctx context.Context) context.Context { return context.WithValue(ctx, spareKey{}, true) }
-
-func isSpare(ctx context.Context) bool { return ctx.Value(spareKey{}) != nil }
-
-// Spared is an error that is ErrSpared where a spare write in the repository would be
-// left out: it saves whoever prepares one the trouble.
-func (h *GitHub) Spared(ctx context.Context, repo string) error {
-	c, err := h.clientOf(ctx, repo)
-	if err == nil {
-		err = c.throttle.spared()
-	}
-	return h.explain(op{name: "write what can be left out"}, repo, nil, err)
+		{span: 10 * time.Minute, most: opt.ContentPerHour / 6, spreads: true}}
 }
 
 func (t *throttle) RoundTrip(rq *http.Request) (*http.Response, error) {
 	for writes(rq) {
-		d := t.take(isSpare(rq.Context()))
+		p := priorityOf(rq.Context())
+		d := t.take(p)
 		if d == 0 {
 			break
 		}
-		if isSpare(rq.Context()) {
+		if p != Urgent {
 			return nil, &notSent{&limitedError{until: t.opt.Now().Add(d), spared: true}}
 		}
 		if err := t.pause(rq.Context(), Throttle, d); err != nil {
@@ -66,33 +46,36 @@ func (t *throttle) RoundTrip(rq *http.Request) (*http.Response, error) {
 }
 
 // take counts a write, or says how long it must wait.
-func (t *throttle) take(spare bool) time.Duration {
+func (t *throttle) take(p Priority) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.opt.Now()
-	d := t.wait(now, spare)
+	d := t.wait(now, p)
 	if d == 0 {
 		for _, w := range t.windows {
-			w.sent = append(w.sent, write{now, spare})
+			w.sent = append(w.sent, write{now, p})
 		}
 	}
 	return d
 }
 
-func (t *throttle) wait(now time.Time, spare bool) time.Duration {
+func (t *throttle) wait(now time.Time, p Priority) time.Duration {
 	var d time.Duration
 	for _, w := range t.windows {
-		d = max(d, w.full(now, spare))
+		d = max(d, w.full(now, p))
 	}
 	return d
 }
 
-// spared is the error that a spare write would get now.
-func (t *throttle) spared() error {
+// spared is the error that a write would get now.
+func (t *throttle) spared(p Priority) error {
+	if p == Urgent {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.opt.Now()
-	if d := t.wait(now, true); d > 0 {
+	if d := t.wait(now, p); d > 0 {
 		return &limitedError{until: now.Add(d), spared: true}
 	}
 	return nil
@@ -101,31 +84,38 @@ func (t *throttle) spared() error {
 // A window holds what was sent within the span, oldest first. A negative most is no
 // limit.
 type window struct {
-	span      time.Duration
-	most      int
-	spareOnly bool // other writes pass, and are counted
-	sent      []write
+	span    time.Duration
+	most    int
+	spreads bool // urgent and routine writes pass, and are counted
+	sent    []write
 }
 
 type write struct {
-	at    time.Time
-	spare bool
+	at       time.Time
+	priority Priority
 }
 
 // full is the time until there is room.
-func (w *window) full(now time.Time, spare bool) time.Duration {
+func (w *window) full(now time.Time, p Priority) time.Duration {
 	for len(w.sent) > 0 && !w.sent[0].at.Add(w.span).After(now) {
 		w.sent = w.sent[1:]
 	}
-	switch {
-	case w.most < 0:
-		return 0
+	most := w.most
+	switch p {
 	case spare:
+		if most < 0 {
+			return 0
+		}
 		return w.fullForSpare(now)
-	case w.spareOnly || len(w.sent) < w.most:
+	case Backlog:
+		most = max(1, w.most*2/3)
+	case Routine:
+		most = max(1, w.most*5/6)
+	}
+	if w.most < 0 || w.spreads && p != Backlog || len(w.sent) < most {
 		return 0
 	}
-	return w.sent[len(w.sent)-w.most].at.Add(w.span).Sub(now)
+	return w.sent[len(w.sent)-most].at.Add(w.span).Sub(now)
 }
 
 // fullForSpare says when to ask again: where others have filled the window, the answer
@@ -133,7 +123,7 @@ func (w *window) full(now time.Time, spare bool) time.Duration {
 func (w *window) fullForSpare(now time.Time) time.Duration {
 	spares := 0
 	for _, s := range w.sent {
-		if s.spare {
+		if s.priority == spare {
 			spares++
 		}
 	}
@@ -164,8 +154,8 @@ func (t *turn) RoundTrip(rq *http.Request) (*http.Response, error) {
 	if !writes(rq) {
 		return t.next.RoundTrip(rq)
 	}
-	if isSpare(rq.Context()) { // not to wait behind one that waits for room
-		if err := t.throttle.spared(); err != nil {
+	if p := priorityOf(rq.Context()); p != Urgent { // not to wait behind one that waits for room
+		if err := t.throttle.spared(p); err != nil {
 			return nil, &notSent{err}
 		}
 	}

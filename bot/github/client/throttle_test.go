@@ -72,7 +72,7 @@ func TestThrottleLetsReadsPass(t *testing.T) {
 func TestThrottleWithoutLimit(t *testing.T) {
 	t.Parallel()
 	w := &window{span: time.Minute, most: -1, sent: make([]write, 100)}
-	if d := w.full(time.Time{}, false); d != 0 {
+	if d := w.full(time.Time{}, Urgent); d != 0 {
 		t.Errorf("waits %v", d)
 	}
 }
@@ -180,11 +180,47 @@ func TestSpareWritesLeaveRoomForOthers(t *testing.T) {
 func TestSpareWriteDoesNotQueue(t *testing.T) {
 	t.Parallel()
 	b := newBench()
-	th := &throttle{env: b.env, next: &script{}, windows: []*window{{span: time.Minute, most: 3, sent: []write{{b.Now(), false}}}}}
+	th := &throttle{env: b.env, next: &script{}, windows: []*window{{span: time.Minute, most: 3, sent: []write{{b.Now(), Urgent}}}}}
 	turns := newTurn(th, th)
 	turns.held <- struct{}{} // somebody waits for room
 	rq, _ := request(t, Spare(t.Context()), "PATCH", op{})
 	if _, err := turns.RoundTrip(rq); !errors.Is(err, ErrSpared) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What is not urgent is refused where it would take the room of what is.
+func TestPrioritiesLeaveRoom(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		priority Priority
+		want     int // of 60 writes a minute, 120 an hour and so 20 in ten minutes
+	}{"routine": {Routine, 50}, "backlog": {Backlog, 13}} {
+		b := newBench()
+		b.opt.ContentPerMinute, b.opt.ContentPerHour = 60, 120
+		th := &throttle{env: b.env, next: &script{}, windows: contentWindows(b.opt)}
+		passed, refused := 0, error(nil)
+		for refused == nil {
+			rq, _ := request(t, WithPriority(t.Context(), c.priority), "POST", op{})
+			if _, refused = th.RoundTrip(rq); refused == nil {
+				passed++
+			}
+		}
+		if passed != c.want || !errors.Is(refused, ErrSpared) || th.spared(c.priority) == nil {
+			t.Errorf("%s: %d writes passed, want %d: %v", name, passed, c.want, refused)
+		}
+		for range 60 - passed {
+			rq, _ := request(t, t.Context(), "POST", op{})
+			if _, err := th.RoundTrip(rq); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if waits := b.stats.read().Waits; len(waits) > 0 {
+			t.Errorf("%s: urgent writes waited: %v", name, waits)
+		}
+	}
+	tiny := &window{span: time.Hour, most: 1, sent: []write{{time.Time{}, Urgent}}}
+	if d := tiny.full(time.Time{}.Add(time.Minute), Backlog); d != 59*time.Minute {
+		t.Errorf("with one write an hour the next is in %v", d)
 	}
 }

@@ -103,7 +103,7 @@ func newWorld(t *testing.T, opt client.Options, limits embedded.Limits) *world {
 	t.Cleanup(pool.CloseIdleConnections)
 	w.wire = &recorder{seen: map[string]int{}, next: pool}
 	var err error
-	w.hub, err = embedded.New(embedded.Options{Dir: t.TempDir(), Clock: w.clock.Now, Seed: 7, Limits: limits})
+	w.hub, err = embedded.New(embedded.Options{Dir: t.TempDir(), Clock: w.clock.Now, Seed: 7, Limits: limits, RetargetPulls: true})
 	w.no(err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)

@@ -59,6 +59,14 @@ func invalid(resource, field, code, message string) *apiError {
 		Fields: []fieldError{{Resource: resource, Field: field, Code: code, Message: message}}}
 }
 
+// oneOf refuses a word of the query that GitHub does not know.
+func (rq *request) oneOf(resource, name string, words ...string) error {
+	if word := rq.query(name); word != "" && !slices.Contains(words, word) {
+		return invalid(resource, name, "invalid", word+" is not included in the list")
+	}
+	return nil
+}
+
 // asAPIError makes any error presentable; one that GitHub has no words for is the
 // hub's own fault.
 func asAPIError(err error) *apiError {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-github/v60/github"
+
+	"github.com/kernelgate/kernelgate/bot/install"
 )
 
 // AppOptions describe a GitHub App to be registered.
@@ -23,8 +25,8 @@ type AppOptions struct {
 	Description string            // none unless given
 	Site        string            // the App's home page; the hub unless given
 	Key         *rsa.PrivateKey   // made unless given
-	Permissions map[string]string // such as "checks": "write"; what a gatekeeper needs unless given
-	Events      []string          // what a gatekeeper needs unless given
+	Permissions map[string]string // such as "checks": "write"; those of kernelgate's own manifest unless given
+	Events      []string          // as Permissions
 	HookURL     string            // none until SetHook unless given
 	HookSecret  string
 }
@@ -53,13 +55,16 @@ func (s *Server) CreateApp(opt AppOptions) (*App, error) {
 		}
 		opt.Key = key
 	}
+	// An App that tests may do more with than operators may is one that hides what they lack.
+	var shipped manifest
+	if err := json.Unmarshal(install.Manifest(), &shipped); err != nil {
+		return nil, fmt.Errorf("create app %s: read kernelgate's manifest: %w", opt.Slug, err)
+	}
 	if opt.Permissions == nil {
-		opt.Permissions = map[string]string{"checks": "write", "contents": "read", "issues": "write",
-			"merge_queues": "read", "metadata": "read", "pull_requests": "write", "statuses": "write"}
+		opt.Permissions = shipped.Permissions
 	}
 	if opt.Events == nil {
-		opt.Events = []string{"check_run", "check_suite", "issue_comment", "merge_group", "pull_request",
-			"pull_request_review", "pull_request_review_comment", "push", "repository"}
+		opt.Events = shipped.Events
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -158,11 +158,37 @@ type checkSuite struct {
 	created, updated time.Time
 }
 
-// suite finds an App's suite for a commit, or makes it.
+// suite finds an App's suite for a commit, or makes it. Of several, which only the App has
+// that runs workflows, GitHub takes any.
 func (r *Repo) suite(app *App, sha string) *checkSuite {
-	if s := find(r.suites, func(s *checkSuite) bool { return s.app == app && s.headSHA == sha }); s != nil {
-		return s
+	all := slices.DeleteFunc(slices.Clone(r.suites), func(s *checkSuite) bool { return s.app != app || s.headSHA != sha })
+	switch len(all) {
+	case 0:
+		return r.newSuite(app, sha)
+	case 1:
+		return all[0]
 	}
+	return all[r.s.rand.IntN(len(all))]
+}
+
+// StartWorkflow is a workflow's run at a commit, with one job: a suite for itself, as each
+// run has one. A check that the workflow's token creates is adopted by any of the App's
+// suites for the commit, which need not be that of its own run, and shows and is run again
+// with that one.
+func (r *Repo) StartWorkflow(app *App, sha, job string) Check {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	run := &checkRun{Check: Check{ID: r.s.id(), Name: job, Status: "in_progress", StartedAt: r.s.now()}, suite: r.newSuite(app, sha)}
+	r.runs = append(r.runs, run)
+	run.emit(app.bot, "created", nil, nil)
+	r.s.touch()
+	return run.snapshot()
+}
+
+// Suite is the number of the check's suite.
+func (c Check) Suite() int64 { return c.run.suite.id }
+
+func (r *Repo) newSuite(app *App, sha string) *checkSuite {
 	s := &checkSuite{id: r.s.id(), repo: r, app: app, headSHA: sha, before: zeroSHA, created: r.s.now(), updated: r.s.now()}
 	for branch, head := range r.heads {
 		if head == sha && (s.branch == "" || branch < s.branch) {

@@ -91,7 +91,7 @@ func TestCheckRunValidation(t *testing.T) {
 		"unknown conclusion": {func(o *github.CreateCheckRunOptions) { o.Conclusion = github.String("passed") }, "conclusion"},
 		"completed, no word": {func(o *github.CreateCheckRunOptions) { o.Status = github.String("completed") }, "conclusion"},
 		"unknown status":     {func(o *github.CreateCheckRunOptions) { o.Status = github.String("running") }, "status"},
-		"unknown commit":     {func(o *github.CreateCheckRunOptions) { o.HeadSHA = strings.Repeat("1", 40) }, "head_sha"},
+		"unknown commit":     {func(o *github.CreateCheckRunOptions) { o.HeadSHA = strings.Repeat("1", 40) }, ""},
 		"no name":            {func(o *github.CreateCheckRunOptions) { o.Name = "" }, "name"},
 		"51 annotations": {func(o *github.CreateCheckRunOptions) {
 			o.Output = output(func(o *github.CheckRunOutput) { o.Annotations = annotations(51) })
@@ -121,7 +121,14 @@ func TestCheckRunValidation(t *testing.T) {
 			opt := github.CreateCheckRunOptions{Name: "kernelgate", HeadSHA: sha}
 			tt.change(&opt)
 			_, _, err := c.Checks.CreateCheckRun(w.ctx, "alice", "kernels", opt)
-			if refusal := w.in(t).wantStatus(err, 422); len(refusal.Errors) != 1 || refusal.Errors[0].Field != tt.field {
+			refusal := w.in(t).wantStatus(err, 422)
+			if tt.field == "" {
+				if want := "No commit found for SHA: " + opt.HeadSHA; refusal.Message != want || len(refusal.Errors) > 0 {
+					t.Errorf("refused for %q, want %q", refusal.Message, want)
+				}
+				return
+			}
+			if len(refusal.Errors) != 1 || refusal.Errors[0].Field != tt.field {
 				t.Errorf("refused for %+v, want field %s", refusal.Errors, tt.field)
 			}
 		})

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-github/v60/github"
 )
 
+// maxCommentBody is in bytes. GitHub's message says characters; whoever counts bytes is safe with
+// either.
 const maxCommentBody = 65536
 
 type comment struct {
@@ -79,10 +81,10 @@ func (pr *PR) comments() []*comment {
 }
 
 func checkCommentBody(body string) error {
-	switch n := utf8.RuneCountInString(body); {
-	case n == 0:
-		return invalid("IssueComment", "body", "missing_field", "body is missing")
-	case n > maxCommentBody:
+	switch {
+	case strings.TrimSpace(body) == "":
+		return invalid("IssueComment", "body", "missing_field", "Body can't be blank")
+	case len(body) > maxCommentBody:
 		return invalid("IssueComment", "data", "unprocessable", fmt.Sprintf("Body is too long (maximum is %d characters)", maxCommentBody))
 	}
 	return nil

@@ -81,3 +81,21 @@ func (c Commit) stream(parent, login string, unix int64) string {
 func quotePath(path string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
 }
+
+// DeleteBranch removes a branch, as its owner. Pull requests from it are closed; see
+// Options.RetargetPulls for those that go to it.
+func (r *Repo) DeleteBranch(branch string) error {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	err := r.writable()
+	if _, there := r.heads[branch]; err == nil && (!there || branch == r.branch) {
+		err = invalid("Reference", "ref", "custom", "Reference does not exist, or is the default branch")
+	}
+	if err == nil {
+		_, err = r.git.run("update-ref", "-d", "refs/heads/"+branch)
+	}
+	if err != nil {
+		return fmt.Errorf("delete %s of %s: %w", branch, r.fullName(), err)
+	}
+	return r.reconcile(r.owner)
+}

@@ -204,12 +204,15 @@ func listDeliveries(rq *request, app *App) error {
 	if rq.query("cursor") != "" && err != nil {
 		return invalid("Delivery", "cursor", "invalid", "")
 	}
+	status := rq.query("status")
+	if err := rq.oneOf("Delivery", "status", "success", "failure"); err != nil {
+		return err
+	}
 	out := []map[string]any{}
 	for _, d := range slices.Backward(h.deliveries) {
-		failed := d.StatusCode < 200 || d.StatusCode >= 400
 		switch {
 		case d.StatusCode == 0, h.expired(d), cursor != 0 && d.ID > cursor,
-			rq.query("status") == "failure" && !failed, rq.query("status") == "success" && failed:
+			status == "failure" && (d.StatusCode < 400 || d.StatusCode > 599), status == "success" && (d.StatusCode < 200 || d.StatusCode > 399):
 			continue
 		case len(out) == rq.perPage():
 			next := rq.URL.Query()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,40 +89,14 @@ func (g gitDir) resolve(ref string) (string, bool) {
 	return "", false
 }
 
-// heads are the branches, read as git keeps them: one file each, over those that it has packed into one. To ask
-// git takes a hundred times longer, and it is asked after every push.
+// heads are the branches.
 func (g gitDir) heads() (map[string]string, error) {
+	refs, err := g.refs("refs/heads/")
 	heads := map[string]string{}
-	top := filepath.Join(g.path, "refs", "heads")
-	err := filepath.WalkDir(top, func(file string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile, or packed
-			return nil
-		}
-		if err != nil || d.IsDir() || strings.HasSuffix(file, ".lock") {
-			return err
-		}
-		sha, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		heads[filepath.ToSlash(file[len(top)+1:])] = strings.TrimSpace(string(sha))
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the branches of %s: %w", g.path, err)
+	for name, sha := range refs {
+		heads[strings.TrimPrefix(name, "refs/heads/")] = sha
 	}
-	packed, err := os.ReadFile(filepath.Join(g.path, "packed-refs"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read the branches of %s: %w", g.path, err)
-	}
-	for line := range strings.Lines(string(packed)) {
-		sha, ref, _ := strings.Cut(strings.TrimSpace(line), " ")
-		name, ok := strings.CutPrefix(ref, "refs/heads/")
-		if _, newer := heads[name]; ok && !newer {
-			heads[name] = sha
-		}
-	}
-	return heads, nil
+	return heads, err
 }
 
 // identity stands as the author and committer of what the hub commits.

@@ -40,12 +40,22 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Message, err.Status)
 		return
 	}
-	w.Header().Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
-	if advertise {
-		repo.advertise(w, r, service)
+	from, failed := repo.git, error(nil)
+	if service == "git-upload-pack" {
+		s.mu.Lock()
+		from, failed = repo.replica()
+		s.mu.Unlock()
+	}
+	if failed != nil {
+		http.Error(w, failed.Error(), http.StatusInternalServerError)
 		return
 	}
-	repo.serveRPC(w, r, service, who)
+	w.Header().Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
+	if advertise {
+		from.advertise(w, r, service)
+		return
+	}
+	repo.serveRPC(w, r, from, service, who)
 }
 
 // admitGit answers a stranger 401 and whoever may not know of the repository 404.
@@ -81,8 +91,8 @@ func (s *Server) admitGit(r *http.Request, owner, name string, push bool) (*Repo
 	return repo, a.user, nil
 }
 
-func (r *Repo) advertise(w http.ResponseWriter, rq *http.Request, service string) {
-	cmd := r.git.command(strings.TrimPrefix(service, "git-"), "--stateless-rpc", "--advertise-refs", ".")
+func (g gitDir) advertise(w http.ResponseWriter, rq *http.Request, service string) {
+	cmd := g.command(strings.TrimPrefix(service, "git-"), "--stateless-rpc", "--advertise-refs", ".")
 	protocol := rq.Header.Get("Git-Protocol")
 	cmd.Env = append(cmd.Env, "GIT_PROTOCOL="+protocol)
 	out, err := cmd.Output()
@@ -98,7 +108,7 @@ func (r *Repo) advertise(w http.ResponseWriter, rq *http.Request, service string
 	_, _ = w.Write(out) // whoever hung up wants no answer
 }
 
-func (r *Repo) serveRPC(w http.ResponseWriter, rq *http.Request, service string, who *account) {
+func (r *Repo) serveRPC(w http.ResponseWriter, rq *http.Request, from gitDir, service string, who *account) {
 	body := io.Reader(rq.Body)
 	if rq.Header.Get("Content-Encoding") == "gzip" {
 		unzipped, err := gzip.NewReader(rq.Body)
@@ -108,7 +118,7 @@ func (r *Repo) serveRPC(w http.ResponseWriter, rq *http.Request, service string,
 		}
 		body = unzipped
 	}
-	cmd := r.git.command(strings.TrimPrefix(service, "git-"), "--stateless-rpc", ".")
+	cmd := from.command(strings.TrimPrefix(service, "git-"), "--stateless-rpc", ".")
 	cmd.Env = append(cmd.Env, "GIT_PROTOCOL="+rq.Header.Get("Git-Protocol"))
 	cmd.Stdin = body
 	w.Header().Set("Content-Type", "application/x-"+service+"-result")

@@ -83,11 +83,11 @@ func TestStickyCommentAndReactions(t *testing.T) {
 	}
 	_, _, err = c.Reactions.CreateIssueCommentReaction(w.ctx, "alice", "kernels", comment.GetID(), "applause")
 	w.wantStatus(err, 422)
-	_, _, err = c.Issues.CreateComment(w.ctx, "alice", "kernels", 1, &github.IssueComment{Body: github.String(strings.Repeat("é", 65537))})
+	_, _, err = c.Issues.CreateComment(w.ctx, "alice", "kernels", 1, &github.IssueComment{Body: github.String(strings.Repeat("é", 32769))})
 	if refusal := w.wantStatus(err, 422); !strings.Contains(refusal.Errors[0].Message, "65536") {
 		t.Errorf("too long: %v", refusal.Errors)
 	}
-	_, _, err = c.Issues.CreateComment(w.ctx, "alice", "kernels", 1, &github.IssueComment{Body: github.String(strings.Repeat("é", 65536))})
+	_, _, err = c.Issues.CreateComment(w.ctx, "alice", "kernels", 1, &github.IssueComment{Body: github.String(strings.Repeat("é", 32768))})
 	w.no(err)
 	got := pr.Comments()
 	if len(got) != 2 || got[0].Body != "PASS" || got[0].Author != "kernelgate[bot]" {

@@ -180,7 +180,7 @@ func (pr *PR) view(tab string) *view {
 	case "":
 		v.Pull = &viewPull{State: pr.word(), Author: row{URL: pr.author.page(), Text: pr.author.login},
 			Head: row{URL: r.html("/commit/%s", pr.headSHA), Text: pr.headSHA[:12]}, Base: row{URL: r.html("/tree/%s", pr.baseRef), Text: pr.baseRef}, Comments: pr.conversation()}
-		v.Boxes = r.viewChecks(pr.headSHA)
+		v.Boxes = append(r.viewChecks(pr.headSHA), pr.viewMerge()...)
 	case "checks":
 		v.Boxes = r.viewChecks(pr.headSHA)
 	case "commits":
@@ -191,6 +191,23 @@ func (pr *PR) view(tab string) *view {
 		return nil
 	}
 	return v
+}
+
+// viewMerge says whether the owner could merge an open pull request now, as the box at the end of
+// GitHub's page does.
+func (pr *PR) viewMerge() []box {
+	if pr.state != "open" {
+		return nil
+	}
+	says := row{State: "success", Text: "This pull request can be merged", Note: "It has no conflicts with " + pr.baseRef + "."}
+	if err := pr.mayMerge(pr.repo.owner); err != nil {
+		says = row{State: "failure", Text: "Merging is blocked", Note: asAPIError(err).Message}
+		missing := pr.repo.unmet(pr.baseRef, pr.headSHA)
+		if len(missing) > 0 && !slices.ContainsFunc(missing, func(m unmet) bool { return m.state == "failing" }) {
+			says.State = "pending"
+		}
+	}
+	return []box{{Title: "Merging", Rows: []row{says}}}
 }
 
 func (pr *PR) conversation() []viewComment {

@@ -104,9 +104,19 @@ func refusal(missing []unmet) *apiError {
 	return &apiError{Status: 405, Doc: doc, Message: fmt.Sprintf("Required status check %q is %s.", missing[0].name, missing[0].state)}
 }
 
-// merge merges, or refuses in GitHub's order: who wants it, the state of the pull
-// request, its protection, its conflicts.
-func (pr *PR) merge(who *account) error {
+// MergeRefusal is why GitHub would not let a user merge now, empty where it would.
+func (pr *PR) MergeRefusal(user string) string {
+	pr.repo.s.mu.Lock()
+	defer pr.repo.s.mu.Unlock()
+	if err := pr.mayMerge(pr.repo.s.user(user)); err != nil {
+		return asAPIError(err).Message
+	}
+	return ""
+}
+
+// mayMerge refuses in GitHub's order: who wants it, the state of the pull request, its
+// protection, its conflicts.
+func (pr *PR) mayMerge(who *account) error {
 	r := pr.repo
 	p := r.protection[pr.baseRef]
 	switch {
@@ -122,10 +132,22 @@ func (pr *PR) merge(who *account) error {
 	if missing := r.unmet(pr.baseRef, pr.headSHA); len(missing) > 0 {
 		return refusal(missing)
 	}
-	base := r.heads[pr.baseRef]
-	if p != nil && p.Strict && !r.git.isAncestor(base, pr.headSHA) {
+	if p != nil && p.Strict && !r.git.isAncestor(r.heads[pr.baseRef], pr.headSHA) {
 		return &apiError{Status: 405, Message: "Head branch is out of date. Review and try the merge again."}
 	}
+	if !pr.mergeable {
+		return &apiError{Status: 405, Message: "Pull Request is not mergeable"}
+	}
+	return nil
+}
+
+// merge merges where it may.
+func (pr *PR) merge(who *account) error {
+	if err := pr.mayMerge(who); err != nil {
+		return err
+	}
+	r := pr.repo
+	base := r.heads[pr.baseRef]
 	sha, ok, err := r.git.merge(base, pr.headSHA, pr.mergeMessage(), identity(who.login, r.s.now()))
 	if err != nil {
 		return err

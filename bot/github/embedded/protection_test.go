@@ -49,7 +49,7 @@ func TestProtectionHoldsAMergeUp(t *testing.T) {
 				case "other":
 					w.check(c, pr.HeadSHA(), "other", r.value)
 				case "status":
-					_, _, err := c.Repositories.CreateStatus(w.ctx, "alice", "kernels", pr.HeadSHA(), &github.RepoStatus{State: &r.value, Context: github.String("kernelgate")})
+					_, _, err := w.client(w.hub.CreateToken("alice")).Repositories.CreateStatus(w.ctx, "alice", "kernels", pr.HeadSHA(), &github.RepoStatus{State: &r.value, Context: github.String("kernelgate")})
 					w.no(err)
 				}
 			}

@@ -41,6 +41,7 @@ type PR struct {
 	mergeable          bool
 	moves              []move // to other base branches
 	size               pullSize
+	forms              []pullForm // oldest first, where there is a lag
 }
 
 // pullSize sums the pull request up.
@@ -96,7 +97,7 @@ func (r *Repo) open(who *account, opt PROptions) (*PR, error) {
 	for _, l := range pr.labels {
 		pr.emit(who, "labeled", map[string]any{"label": l.render()})
 	}
-	return pr, nil
+	return pr, r.noteRefs()
 }
 
 // fetchHead brings the head's commits into the base repository, under the ref
@@ -104,6 +105,7 @@ func (r *Repo) open(who *account, opt PROptions) (*PR, error) {
 func (pr *PR) fetchHead() error {
 	ref := fmt.Sprintf("refs/pull/%d/head", pr.number)
 	g := pr.repo.git
+	pr.repo.arrived(pr.headSHA)
 	if pr.headRepo != pr.repo {
 		_, err := g.run("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", pr.headRepo.git.path, "+refs/heads/"+pr.headRef+":"+ref)
 		return err
@@ -116,6 +118,10 @@ func (pr *PR) fetchHead() error {
 // it does on GitHub.
 func (pr *PR) test() error {
 	r := pr.repo
+	if r.heads[pr.baseRef] == "" { // it is deleted
+		pr.mergeable = false
+		return nil
+	}
 	pr.baseSHA = r.heads[pr.baseRef]
 	files, err := pr.files()
 	if err != nil {
@@ -164,6 +170,7 @@ func (pr *PR) merged(who *account, sha string) {
 }
 
 func (pr *PR) emit(who *account, action string, more map[string]any) {
+	pr.remember(action == "opened")
 	pr.repo.emit(who, "pull_request", action, nil, with(map[string]any{"number": pr.number, "pull_request": pr.render()}, more))
 }
 

@@ -9,15 +9,30 @@ import (
 )
 
 func (rq *request) pull() (*PR, error) {
-	return there(rq.repo.pull(int(rq.pathInt("number"))))
+	pr := rq.repo.pull(int(rq.pathInt("number")))
+	if pr == nil || pr.shown() == nil {
+		return nil, errNotFound()
+	}
+	return pr, nil
 }
 
 func listPulls(rq *request) error {
+	if err := cmp.Or(rq.oneOf("PullRequest", "state", "open", "closed", "all"), rq.oneOf("PullRequest", "sort", "created", "updated", "popularity", "long-running"),
+		rq.oneOf("PullRequest", "direction", "asc", "desc")); err != nil {
+		return err
+	}
 	state := cmp.Or(rq.query("state"), "open")
 	pulls := slices.DeleteFunc(slices.Clone(rq.repo.pulls), func(pr *PR) bool {
-		head := rq.query("head")
-		return state != "all" && pr.state != state ||
-			rq.query("base") != "" && rq.query("base") != pr.baseRef ||
+		head, is, base := rq.query("head"), pr.state, pr.baseRef
+		if len(pr.forms) > 0 {
+			p := pr.shown()
+			if p == nil {
+				return true
+			}
+			is, base = p.GetState(), p.GetBase().GetRef()
+		}
+		return state != "all" && is != state ||
+			rq.query("base") != "" && rq.query("base") != base ||
 			head != "" && head != pr.headRepo.owner.login+":"+pr.headRef
 	})
 	newest := func(a, b *PR) int { return b.number - a.number }
@@ -33,7 +48,8 @@ func listPulls(rq *request) error {
 
 // renderListed leaves out what GitHub works out for single pull requests only.
 func (pr *PR) renderListed() *github.PullRequest {
-	p := pr.render()
+	listed := *pr.shown()
+	p := &listed
 	p.Mergeable, p.Rebaseable, p.MergeableState, p.Merged, p.MergedBy, p.Comments, p.ReviewComments = nil, nil, nil, nil, nil, nil, nil
 	p.MaintainerCanModify = nil
 	p.Commits, p.ChangedFiles, p.Additions, p.Deletions = nil, nil, nil, nil
@@ -41,7 +57,7 @@ func (pr *PR) renderListed() *github.PullRequest {
 }
 
 func getPull(rq *request, pr *PR) error {
-	return rq.ok(pr.render())
+	return rq.ok(pr.shown())
 }
 
 // fork is where the head left the base. Once merged, the base contains the head,
@@ -78,15 +94,20 @@ func (pr *PR) renderIssue() *github.Issue {
 
 // A move is one of a pull request to another base branch.
 type move struct {
-	id  int64
-	who *account
-	at  time.Time
+	id        int64
+	who       *account
+	at        time.Time
+	automatic bool // GitHub moved it, since its base branch was deleted
 }
 
 // listEvents tells of moves alone.
 func listEvents(rq *request, pr *PR) error {
 	return rq.ok(each(page(rq, pr.moves), func(m move) map[string]any {
-		return with(github.IssueEvent{ID: &m.id, URL: ptr(pr.repo.api("/issues/events/%d", m.id)), Event: ptr("base_ref_changed"), Actor: m.who.render(rq.s.url), CreatedAt: when(m.at)},
-			map[string]any{"node_id": nodeID("BaseRefChangedEvent", m.id), "commit_id": nil, "commit_url": nil, "performed_via_github_app": nil})
+		event, kind := "base_ref_changed", "BaseRefChangedEvent"
+		if m.automatic {
+			event, kind = "automatic_base_change_succeeded", "AutomaticBaseChangeSucceededEvent"
+		}
+		return with(github.IssueEvent{ID: &m.id, URL: ptr(pr.repo.api("/issues/events/%d", m.id)), Event: &event, Actor: m.who.render(rq.s.url), CreatedAt: when(m.at)},
+			map[string]any{"node_id": nodeID(kind, m.id), "commit_id": nil, "commit_url": nil, "performed_via_github_app": nil})
 	}))
 }

@@ -136,7 +136,7 @@ func (pr *PR) Reopen(user string) error {
 			return err
 		}
 		pr.emit(who, "reopened", nil)
-		return nil
+		return pr.repo.noteRefs()
 	})
 }
 
@@ -167,7 +167,7 @@ func (pr *PR) Edit(user, title, body, base string) error {
 		if *changes != (github.EditChange{}) {
 			pr.emit(who, "edited", map[string]any{"changes": changes})
 		}
-		return nil
+		return pr.repo.noteRefs()
 	})
 }
 

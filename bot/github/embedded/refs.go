@@ -36,15 +36,18 @@ func (r *Repo) reconcile(who *account) error {
 		}
 	}
 	r.s.touch()
-	return nil
+	return r.noteRefs()
 }
 
 // moved carries out what follows from a branch's move: events, suites, the pull
 // requests from it and those onto it.
 func (r *Repo) moved(who *account, branch, before, after string) error {
 	r.pushed = r.s.now()
+	forced := before != "" && after != "" && !r.git.isAncestor(before, after)
+	r.activities = append(r.activities, activity{who: who, branch: branch, before: before, after: after, forced: forced, at: r.pushed})
 	r.emitPush(who, branch, before, after)
 	if after != "" {
+		r.arrived(after)
 		r.requestSuites(branch, before, after)
 	}
 	if strings.HasPrefix(branch, queuePrefix) {
@@ -65,7 +68,7 @@ func (r *Repo) moved(who *account, branch, before, after string) error {
 		}
 	}
 	if after == "" {
-		return nil
+		return r.retarget(who, branch)
 	}
 	for _, pr := range r.pulls {
 		if pr.state != "open" || pr.baseRef != branch {
@@ -80,6 +83,35 @@ func (r *Repo) moved(who *account, branch, before, after string) error {
 		}
 	}
 	return r.outdate(branch, after)
+}
+
+// retarget has the pull requests to a deleted branch follow the branch's own pull request, or
+// closes them.
+func (r *Repo) retarget(who *account, gone string) error {
+	if !r.s.opt.RetargetPulls {
+		return nil
+	}
+	to := ""
+	for _, pr := range r.pulls { // the newest counts
+		if !pr.mergedAt.IsZero() && pr.headRepo == r && pr.headRef == gone && r.heads[pr.baseRef] != "" {
+			to = pr.baseRef
+		}
+	}
+	for _, pr := range r.pulls {
+		switch {
+		case pr.state != "open" || pr.baseRef != gone:
+		case to == "":
+			pr.close(who)
+		default:
+			pr.baseRef, pr.updated = to, r.s.now()
+			pr.moves = append(pr.moves, move{id: r.s.id(), who: who, at: r.s.now(), automatic: true})
+			if err := pr.test(); err != nil {
+				return err
+			}
+			pr.remember(false)
+		}
+	}
+	return nil
 }
 
 // emitPush tells of a push with the commits that are new on the branch.

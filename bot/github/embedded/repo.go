@@ -35,7 +35,10 @@ type Repo struct {
 	pushed   time.Time
 
 	roles      map[*account]Role
-	heads      map[string]string // branches as the hub last saw them
+	heads      map[string]string    // branches as the hub last saw them
+	arrivals   map[string]time.Time // of commits, where there is a lag
+	refsPast   []*refsAt            // oldest first, where there is a lag
+	activities []activity           // oldest first
 	labels     []*label
 	pulls      []*PR
 	comments   []*comment
@@ -134,6 +137,9 @@ func (r *Repo) CloneURL() string { return r.s.url + "/" + r.fullName() + ".git" 
 // Dir is the bare repository on disk.
 func (r *Repo) Dir() string { return r.git.path }
 
+// DefaultBranch is the one that pull requests go to unless they say otherwise.
+func (r *Repo) DefaultBranch() string { return r.branch }
+
 // Head is the SHA of a branch's tip, empty if there is no such branch.
 func (r *Repo) Head(branch string) string {
 	r.s.mu.Lock()
@@ -188,7 +194,7 @@ func getRepo(rq *request) error { return rq.ok(rq.renderRepo(rq.repo)) }
 
 func getPermission(rq *request) error {
 	u := rq.s.users[rq.PathValue("login")]
-	if u == nil {
+	if u == nil || u.kind == "Bot" {
 		return &apiError{Status: 404, Message: rq.PathValue("login") + " is not a user"}
 	}
 	role := rq.repo.role(u)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -54,13 +55,18 @@ func there[T any](found *T) (*T, error) {
 func (rq *request) reply(status int, v any) error { rq.status, rq.answer = status, v; return nil }
 func (rq *request) ok(v any) error                { return rq.reply(http.StatusOK, v) }
 
-// read decodes the body; what GitHub cannot parse is a 400.
+// read decodes the body. What is no JSON is a 400, and JSON of another type than the field
+// has, such as "yesterday" for a date, a 422.
 func (rq *request) read(into any) error {
 	if len(rq.body) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(rq.body, into); err != nil {
+	err := json.Unmarshal(rq.body, into)
+	if _, broken := errors.AsType[*json.SyntaxError](err); broken {
 		return &apiError{Status: 400, Message: "Problems parsing JSON"}
+	}
+	if err != nil {
+		return &apiError{Status: 422, Message: "Invalid request.\n\n" + err.Error()}
 	}
 	return nil
 }
@@ -125,7 +131,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, api http.Handl
 	w.Header().Set("X-GitHub-Request-Id", requestID)
 	w.Header().Set("X-GitHub-Media-Type", "github.v3; format=json")
 	w.Header().Set("X-GitHub-Api-Version-Selected", "2022-11-28")
-	if fault.before(w) {
+	if fault.before(w) || !s.listsInTime(r) {
 		return
 	}
 

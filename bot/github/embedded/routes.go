@@ -52,6 +52,7 @@ func (s *Server) routes() http.Handler {
 	see, talk := reads(Read, "issues", "pull_requests"), writes(Read, "issues", "pull_requests")
 	check := need{role: Write, level: "write", perms: []string{"checks"}, app: true}
 	repo("GET", "", reads(Read, "metadata"), getRepo)
+	repo("GET", "/activity", reads(Read, "contents"), listActivity)
 	repo("GET", "/collaborators/{login}/permission", reads(Write, "metadata"), getPermission)
 	repo("GET", "/pulls", pulls, listPulls)
 	repo("GET", "/pulls/{number}", pulls, on((*request).pull, getPull))
@@ -67,6 +68,7 @@ func (s *Server) routes() http.Handler {
 	repo("PATCH", "/check-runs/{id}", check, on((*request).checkRun, patchCheckRun))
 	repo("GET", "/commits/{ref}/check-runs", reads(Read, "checks"), on((*request).commit, listRunsForRef))
 	repo("POST", "/statuses/{ref}", writes(Write, "statuses"), on((*request).commit, postStatus))
+	repo("GET", "/commits/{ref}/statuses", reads(Read, "statuses"), on((*request).commit, listStatuses))
 	return mux
 }
 
@@ -74,9 +76,9 @@ func (s *Server) routes() http.Handler {
 func (rq *request) commit() (sha string, err error) {
 	sha, ok := rq.repo.git.resolve(rq.PathValue("ref"))
 	if !ok {
-		return "", &apiError{Status: 422, Message: "No commit found for SHA: " + rq.PathValue("ref")}
+		return "", noCommit(rq.PathValue("ref"))
 	}
-	return sha, nil
+	return sha, rq.repo.replicated(sha)
 }
 
 // on is a handler of what the path names, which must be there.

@@ -30,6 +30,14 @@ type Options struct {
 	Seed   uint64           // tokens, delivery ids and what SetFaults and SetDelivery draw
 	Limits Limits           // GitHub's own unless given
 
+	Lag Lag // none unless given
+
+	// RetargetPulls has a deleted branch's pull requests follow it, as GitHub does: those that
+	// go to a branch whose own pull request was merged go to that one's base, of which no
+	// webhook tells, and others are closed. Without it they stay as they are, as they do at GitHub
+	// until it has come that far.
+	RetargetPulls bool
+
 	HookTimeout time.Duration // how long a webhook's receiver may take, 10 s unless given
 }
 
@@ -56,6 +64,8 @@ type Server struct {
 	meters  map[string]*meter
 	running int
 	faults  Faults
+	lag     Lag
+	slow    time.Duration // as SetSlowDeliveryLists says
 	seen    map[string]uint64
 	unruly  Unruly
 	queues  map[string]*outbox
@@ -87,7 +97,7 @@ func New(opt Options) (*Server, error) {
 		rand:    rand.New(rand.NewPCG(opt.Seed, 0x6b67)),
 		lastID:  1000,
 		users:   map[string]*account{}, tokens: map[string]*token{}, offers: map[string]*offer{}, meters: map[string]*meter{},
-		seen: map[string]uint64{}, queues: map[string]*outbox{},
+		lag: opt.Lag, seen: map[string]uint64{}, queues: map[string]*outbox{},
 	}
 	s.begun = s.now()
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 30 * time.Second}
@@ -109,8 +119,10 @@ func (s *Server) Close() error {
 }
 
 // WaitFor returns once cond holds. It asks again after each change of the hub's
-// state; cond may use any reader.
+// state, and now and then, for a condition that is about something else as well.
 func (s *Server) WaitFor(ctx context.Context, cond func() bool) error {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
 	for {
 		s.mu.Lock()
 		changed := s.changed
@@ -120,6 +132,7 @@ func (s *Server) WaitFor(ctx context.Context, cond func() bool) error {
 		}
 		select {
 		case <-changed:
+		case <-tick.C:
 		case <-ctx.Done():
 			return fmt.Errorf("wait for the hub: %w", context.Cause(ctx))
 		}

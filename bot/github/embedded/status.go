@@ -48,19 +48,44 @@ func (st *status) render(r *Repo) *github.RepoStatus {
 		Creator: st.creator.render(r.s.url), CreatedAt: when(st.created), UpdatedAt: when(st.created)}
 }
 
+// maxStatuses is how many statuses of one context a commit can have.
+const maxStatuses = 1000
+
+// validate refuses what GitHub refuses in a status.
+func (s Status) validate() error {
+	if !slices.Contains([]string{"error", "failure", "pending", "success"}, s.State) {
+		return invalid("Status", "state", "invalid", "State is not included in the list")
+	}
+	if s.TargetURL != "" && !isWebAddress(s.TargetURL) {
+		return invalid("Status", "target_url", "invalid", "target_url must use http(s) scheme")
+	}
+	return cmp.Or(checkLength("Status", "description", s.Description, 0, 140), checkLength("Status", "context", s.Context, 1, 255))
+}
+
+// listStatuses are all statuses of a commit, newest first.
+func listStatuses(rq *request, sha string) error {
+	var all []*status
+	for _, st := range slices.Backward(rq.repo.statuses) {
+		if st.sha == sha {
+			all = append(all, st)
+		}
+	}
+	return rq.ok(each(page(rq, all), func(st *status) *github.RepoStatus { return st.render(rq.repo) }))
+}
+
 func postStatus(rq *request, sha string) error {
 	var in Status
 	if err := rq.read(&in); err != nil {
 		return err
 	}
 	r := rq.repo
-	if !slices.Contains([]string{"error", "failure", "pending", "success"}, in.State) {
-		return invalid("Status", "state", "invalid", "State is not included in the list")
-	}
-	if err := checkLength("Status", "description", in.Description, 0, 140); err != nil {
+	in.Context, in.Creator = cmp.Or(in.Context, "default"), rq.actor.user.login
+	if err := in.validate(); err != nil {
 		return err
 	}
-	in.Context, in.Creator = cmp.Or(in.Context, "default"), rq.actor.user.login
+	if n := count(r.statuses, func(st *status) bool { return st.sha == sha && st.Context == in.Context }); n >= maxStatuses {
+		return invalid("Status", "", "custom", "This SHA and context has reached the maximum number of statuses.")
+	}
 	st := &status{Status: in, id: rq.s.id(), sha: sha, creator: rq.actor.user, created: rq.s.now()}
 	if inst := rq.actor.inst(); inst != nil {
 		st.app = inst.app

@@ -25,6 +25,18 @@ var used = map[string][]string{
 	"ping":                        nil,
 }
 
+// Used tells whether kernelgate uses an event of GitHub's.
+func Used(event string) bool {
+	_, ok := used[event]
+	return ok
+}
+
+// UsedAction tells whether kernelgate uses an action of an event.
+func UsedAction(event, action string) bool {
+	actions, ok := used[event]
+	return ok && (actions == nil || slices.Contains(actions, action))
+}
+
 // Decode reads the body of a delivery. Events and actions that are not used are
 // Ignored, whatever their bodies hold. Otherwise the commit ids, numbers and
 // names in the result have been checked; an error names the field.
@@ -181,11 +193,8 @@ func (p *payload) checkSuite() Event {
 func (p *payload) push() Event {
 	ref := required[string](p, "ref")
 	branch, ok := strings.CutPrefix(ref, "refs/heads/")
-	switch {
-	case p.err == nil && !ok:
+	if p.err == nil && !ok {
 		return Ignored{"the push is not to a branch"}
-	case optional[bool](p, "deleted"):
-		return Ignored{"the push deletes a branch"}
 	}
 	return Push{
 		Origin: p.inRepository(), Branch: p.name("ref", branch),

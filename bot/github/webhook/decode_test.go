@@ -72,7 +72,7 @@ var payloads = map[string]webhook.Event{
 	"check_suite.rerequested-fork": webhook.CheckSuite{Origin: origin, AppID: 42, HeadSHA: a},
 	"push.forced":                  webhook.Push{Origin: origin, Branch: "main", Before: b, After: a},
 	"push.tag":                     webhook.Ignored{Reason: "the push is not to a branch"},
-	"push.deleted":                 webhook.Ignored{Reason: "the push deletes a branch"},
+	"push.deleted":                 webhook.Push{Origin: origin, Branch: "x", Before: b, After: strings.Repeat("0", 40)},
 	"installation_repositories.added": webhook.InstallationRepositories{
 		Origin: webhook.Origin{Installation: 99, Sender: ann},
 		Added:  []webhook.Repository{{ID: 7, FullName: "acme/kernels"}},

@@ -123,13 +123,20 @@ type CheckSuite struct {
 	PullRequests []int // empty for forks: find those by HeadSHA
 }
 
-// A Push moved or made a branch.
+// A Push moved, made or deleted a branch. Where there was no commit, or is none any more, its
+// id has zeros only.
 type Push struct {
 	Origin
 	Branch string
 	Before string
 	After  string
 }
+
+// Made tells whether there was no branch before.
+func (p Push) Made() bool { return strings.Trim(p.Before, "0") == "" }
+
+// Deleted tells whether there is no branch any more.
+func (p Push) Deleted() bool { return strings.Trim(p.After, "0") == "" }
 
 // Default tells whether the repository's main branch was pushed to.
 func (p Push) Default() bool { return p.Branch == p.Repository.DefaultBranch }

@@ -8,7 +8,8 @@
 //
 // GitHub signs the body alone. The event's name and the delivery's id come from
 // headers that nothing proves: they may sort and de-duplicate deliveries, never
-// grant anything.
+// grant anything. So only the events that kernelgate uses are stored. An event of
+// any other name, such as one that bots send each other, is not.
 package webhook
 
 import (
@@ -49,13 +50,17 @@ type Handler struct {
 	Secrets [][]byte
 	// MaxBytes bounds a body; 0 is 25 MiB.
 	MaxBytes int64
-	// Store keeps a delivery for good, or fails. It may see one more than once.
+	// Store keeps a delivery for good, or fails. It may see one more than once. ErrNotUsed says
+	// that nobody would read the delivery: GitHub is told that it arrived.
 	Store func(context.Context, Delivery) error
 	// Now is time.Now if nil.
 	Now func() time.Time
 	// Log never gets a secret, a signature or a body; nil discards.
 	Log *slog.Logger
 }
+
+// ErrNotUsed is a delivery that need not be stored, such as the word of another App's check run.
+var ErrNotUsed = errors.New("nobody uses the delivery")
 
 // retryAfter is in seconds. GitHub does not heed it; proxies and people do.
 const retryAfter = "30"
@@ -88,7 +93,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, "pong")
 		return
 	}
-	if err := h.Store(r.Context(), d); err != nil {
+	if !Used(d.Event) {
+		// A hook may send everything, and GitHub need not send this again.
+		log.DebugContext(r.Context(), "webhook left out: its event is not used")
+		answer(w, http.StatusAccepted, "not used")
+		return
+	}
+	err = h.Store(r.Context(), d)
+	if errors.Is(err, ErrNotUsed) {
+		log.DebugContext(r.Context(), "webhook left out: nobody would read it")
+		answer(w, http.StatusAccepted, "not used")
+		return
+	}
+	if err != nil {
 		log.ErrorContext(r.Context(), "webhook not stored: redeliver it from the hook's page once the store works", "error", err)
 		w.Header().Set("Retry-After", retryAfter)
 		http.Error(w, "not stored; redeliver later", http.StatusServiceUnavailable)

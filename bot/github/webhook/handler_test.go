@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -189,6 +190,19 @@ func TestHandler(t *testing.T) {
 	}
 }
 
+// GitHub need not send again what nobody would read.
+func TestStoreMayLeaveOut(t *testing.T) {
+	s := start(t, func(h *webhook.Handler) {
+		h.Store = func(context.Context, webhook.Delivery) error {
+			return fmt.Errorf("another App's: %w", webhook.ErrNotUsed)
+		}
+	})
+	defer s.Close()
+	if resp, answer := s.send(t, post(t, s.URL, body)); resp.StatusCode != 202 || answer != "not used\n" {
+		t.Errorf("answered %d %q", resp.StatusCode, answer)
+	}
+}
+
 // GitHub hears that a delivery was accepted when it is stored and not before.
 func TestAnswerWaitsForStore(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -246,7 +260,8 @@ func TestStoreHearsOfHangUp(t *testing.T) {
 	}
 }
 
-// GitHub's own payloads come through unchanged, whatever they are about.
+// GitHub's own payloads come through unchanged, if anybody reads them. Others are left out, and GitHub is told that all is
+// well.
 func TestHandlerTakesExamples(t *testing.T) {
 	list := readExamples(t, sources(t)["api.github.com"])
 	s := start(t, nil)
@@ -262,12 +277,33 @@ func TestHandlerTakesExamples(t *testing.T) {
 			}
 			continue
 		}
+		if !webhook.Used(event.Name) {
+			if resp.StatusCode != 202 || len(s.stored) != sent {
+				t.Errorf("%s, which nobody reads: %d %s", event.Name, resp.StatusCode, answer)
+			}
+			continue
+		}
 		sent++
 		if resp.StatusCode != 202 || len(s.stored) != sent {
 			t.Fatalf("%s: %d %s", event.Name, resp.StatusCode, answer)
 		}
 		if last := s.stored[sent-1]; last.Event != event.Name || !bytes.Equal(last.Body, body) {
 			t.Errorf("%s came as %s with %d bytes of %d", event.Name, last.Event, len(last.Body), len(body))
+		}
+	}
+	if sent < 10 {
+		t.Errorf("only %d events were stored", sent)
+	}
+}
+
+// The event's name is not signed. Only the names that GitHub sends and kernelgate uses are stored.
+func TestHandlerStoresKnownEvents(t *testing.T) {
+	for event, stored := range map[string]bool{"pull_request": true, "push": true, "kernelgate_doubt": false, "star": false, "anything": false} {
+		s := start(t, nil)
+		r := post(t, s.URL, body)
+		r.Header.Set("X-GitHub-Event", event)
+		if resp, answer := s.send(t, r); resp.StatusCode != 202 || (len(s.stored) == 1) != stored {
+			t.Errorf("%s: %d %s, %d stored", event, resp.StatusCode, answer, len(s.stored))
 		}
 	}
 }

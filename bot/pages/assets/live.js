@@ -38,3 +38,41 @@ async function verdict() {
     location.reload();
   }
 }
+
+// A point of a history has a card: what was measured there, of which change, by whom. It shows for the pointer and for the keyboard.
+let card = null;
+function hideCard() {
+  card?.remove();
+  card = null;
+}
+function showCard(e) {
+  const point = e.target.closest?.("a[data-card]");
+  if (!point) { hideCard(); return; }
+  hideCard();
+  point.querySelector("title")?.remove(); // the browser would show it over the card
+  card = document.createElement("div");
+  card.className = "card";
+  card.setAttribute("role", "tooltip");
+  for (const [i, line] of point.dataset.card.split("\n").entries()) {
+    const row = document.createElement(i ? "div" : "strong");
+    row.textContent = line;
+    card.append(row);
+  }
+  document.body.append(card);
+  const at = point.getBoundingClientRect(), size = card.getBoundingClientRect();
+  const left = Math.max(8, Math.min(at.left + at.width / 2 - size.width / 2, document.documentElement.clientWidth - size.width - 8));
+  const above = at.top - size.height - 8;
+  card.style.left = `${left + scrollX}px`;
+  card.style.top = `${(above > 0 ? above : at.bottom + 8) + scrollY}px`;
+}
+document.addEventListener("pointerover", showCard);
+document.addEventListener("focusin", showCard);
+document.addEventListener("focusout", hideCard);
+document.addEventListener("keydown", (e) => {
+  if (e.key === "Escape") hideCard();
+  const search = document.querySelector("input[type=search]");
+  if (e.key === "/" && search && !/^(input|select|textarea)$/i.test(e.target.tagName)) {
+    e.preventDefault();
+    search.focus();
+  }
+});

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -142,6 +143,13 @@ func (t *Tab) Press(keys string) {
 	t.no(chromedp.Do(t.ctx, chromedp.KeyEvent(keys)))
 }
 
+// Point moves the pointer over an element.
+func (t *Tab) Point(selector string) {
+	t.Helper()
+	at := Eval[[]float64](t, fmt.Sprintf("(() => { const e = document.querySelector(%q); e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]; })()", selector))
+	t.no(chromedp.Do(t.ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[1])))
+}
+
 // Follow types keys that lead to another page, and waits for that.
 func (t *Tab) Follow(keys string) {
 	t.Helper()
@@ -151,8 +159,9 @@ func (t *Tab) Follow(keys string) {
 
 // Keys that tests press.
 const (
-	KeyTab   = kb.Tab
-	KeyEnter = kb.Enter
+	KeyTab    = kb.Tab
+	KeyEnter  = kb.Enter
+	KeyEscape = kb.Escape
 )
 
 // Picture is a PNG of what the tab shows, or of one element.

@@ -80,7 +80,7 @@ func (a axis) bottom(c *canvas, top, y float64, unit string, write func(float64)
 	taken := math.Inf(-1)
 	for _, v := range ticks {
 		label := clip(write(v), room)
-		half := float64(len([]rune(label))) * charWide / 2
+		half := textWide(label) / 2
 		if a.at(v)-half < taken {
 			continue
 		}

@@ -21,7 +21,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // A Group is values of one kind, such as the samples of one side.
@@ -38,6 +37,26 @@ const (
 	charWide = 6.3 // of the style sheet's 11 units, on average
 	lineHigh = 16
 )
+
+// textWide is how wide a text is at 11 units. Signs and digits are wider than letters in the fonts that systems have.
+func textWide(text string) float64 {
+	wide := 0.0
+	for _, r := range text {
+		switch {
+		case strings.ContainsRune(" .,:;'|ijl", r):
+			wide += 3.8
+		case strings.ContainsRune("%mwMW", r):
+			wide += 10.6
+		case strings.ContainsRune("+−<>=≥≤→×~", r):
+			wide += 9.3
+		case r >= '0' && r <= '9' || r >= 'A' && r <= 'Z':
+			wide += 7.2
+		default:
+			wide += 6.6
+		}
+	}
+	return wide
+}
 
 // A canvas is a picture on its way.
 type canvas struct {
@@ -105,7 +124,7 @@ func (c *canvas) hinted(element, hint string) {
 // end.
 func (c *canvas) text(class, anchor string, x, y float64, text string, room float64) {
 	text = clip(text, room)
-	half := float64(utf8.RuneCountInString(text)) * charWide / 2
+	half := textWide(text) / 2
 	switch anchor { // near an edge a label moves inwards
 	case "middle":
 		x = inside(x, half, max(half, c.w-half))
@@ -170,12 +189,23 @@ func finite(values []float64) []float64 {
 
 // clip cuts a text to the room that it has.
 func clip(text string, room float64) string {
-	most := max(1, int(room/charWide))
-	if utf8.RuneCountInString(text) <= most {
+	if textWide(text) <= room {
 		return text
 	}
 	runes := []rune(text)
-	return string(runes[:most-1]) + "…"
+	for len(runes) > 0 && textWide(string(runes)+"…") > room {
+		runes = runes[:len(runes)-1]
+	}
+	return string(runes) + "…"
+}
+
+// escapeLines is escape for a text of several lines.
+func escapeLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = escape(line)
+	}
+	return strings.Join(lines, "&#10;")
 }
 
 // escape makes a text safe in XML, and drops what XML cannot hold.

@@ -37,6 +37,16 @@ func sides() []Group {
 	}
 }
 
+// placed is points at their places in a trend, with cards.
+func placed(points []Point, scale float64) []Point {
+	var list []Point
+	for i, p := range points {
+		p.At, p.Card, p.Value, p.Lower, p.Upper = i, "commit\n"+p.Hint, p.Value*scale, pointer(*p.Lower*scale), pointer(*p.Upper*scale)
+		list = append(list, p)
+	}
+	return list
+}
+
 // pictures are one of each kind.
 func pictures() map[string]string {
 	history := make([]Point, 12)
@@ -74,7 +84,7 @@ func pictures() map[string]string {
 			{Label: "long", Value: -0.02, Lower: pointer(-0.03), Upper: pointer(0.001), Goal: pointer(-0.02), Class: "open", Text: "−2 %"},
 			{Label: "old", Value: 0.05, Class: "info"},
 		}),
-		"line":  Line("mission on main", "µs", history, []Mark{{Before: 7, Text: "driver 575 → 580", Class: "environment"}}),
+		"trend": Trend("mission on main", "µs", 12, []Series{{"H200", "first", placed(history, 0.2)}, {"L4", "second", placed(history[3:9], 1)}}, []Mark{{Before: 7, Text: "driver 575 → 580", Class: "environment"}}),
 		"order": Order("mission: samples in order", "µs", order),
 		"spark": Spark("mission", samples(5, 20, 1)[:12]),
 		"bars": Bars("Resources", []Bar{
@@ -259,7 +269,7 @@ func TestStrangeData(t *testing.T) {
 			rows[i] = Interval{r.text(), r.value(), r.pointer(), r.pointer(), r.pointer(), r.text(), r.text()}
 		}
 		for i := range points {
-			points[i] = Point{r.value(), r.pointer(), r.pointer(), r.text(), r.text(), "/" + r.text()}
+			points[i] = Point{r.value(), r.pointer(), r.pointer(), r.text(), r.text(), "/" + r.text(), r.IntN(60) - 9, r.text() + "\n" + r.text()}
 		}
 		for i := range bars {
 			bars[i] = Bar{r.text(), r.pointer(), r.pointer(), r.text(), r.text()}
@@ -289,7 +299,7 @@ func TestStrangeData(t *testing.T) {
 		}
 		for name, svg := range map[string]string{
 			"strip": Strip(r.text(), r.text(), groups), "ecdf": ECDF(r.text(), r.text(), groups), "forest": Forest(r.text(), rows),
-			"line": Line(r.text(), r.text(), points, []Mark{{-1, "", ""}, {3, r.text(), r.text()}, {1 << 50, "", ""}}), "spark": Spark(r.text(), r.values()),
+			"trend": Trend(r.text(), r.text(), r.IntN(40)-1, []Series{{r.text(), r.text(), points}, {r.text(), r.text(), points[len(points)/2:]}}, []Mark{{-1, "", ""}, {3, r.text(), r.text()}, {1 << 50, "", ""}}), "spark": Spark(r.text(), r.values()),
 			"order": Order(r.text(), r.text(), sequence), "bars": Bars(r.text(), bars), "grid": Grid(r.text(), columns, grid),
 			"funnel":   Funnel(r.text(), rounds, r.pointer()),
 			"roofline": Roofline(r.text(), r.value(), []Ceiling{{r.text(), r.value()}, {r.text(), r.value()}}, spots),
@@ -340,6 +350,23 @@ func TestWords(t *testing.T) {
 	for v, want := range map[float64]string{0: "0 %", 0.1: "+10 %", -0.02: "−2 %", 0.1234: "+12.34 %"} {
 		if got := percent(v); got != want {
 			t.Errorf("percent(%v) = %q, want %q", v, got, want)
+		}
+	}
+}
+
+// What a row is for is never cut off: its figures, and the goal.
+func TestFiguresAreWhole(t *testing.T) {
+	const figures = "49.1 KiB → 48.1 KiB (≤ 64 KiB of each block)"
+	if svg := Bars("Resources", []Bar{{Label: "dynamic shared memory of the kernel", Before: pointer(1), After: pointer(2), Text: figures}}); !strings.Contains(svg, ">"+figures+"</text>") {
+		t.Errorf("the figures are cut off in %s", svg)
+	}
+	for _, goal := range []float64{-0.2, 0.1, 0.3} {
+		svg := Funnel("mission", []Narrowing{{1, 0.1, 0, 0.2}, {2, 0.1, 0.05, 0.15}}, &goal)
+		m := regexp.MustCompile(`y="([0-9.]+)">goal ([^<]*)<`).FindStringSubmatch(svg)
+		if m == nil || m[2] != percent(goal) {
+			t.Errorf("the goal is cut off in %s", svg)
+		} else if y, err := strconv.ParseFloat(m[1], 64); err != nil || y < 10 {
+			t.Errorf("the goal is written at %s, above the picture", m[1])
 		}
 	}
 }

@@ -43,7 +43,7 @@ func Forest(title string, rows []Interval) string {
 		top := 4 + high*float64(i)
 		room := (width - 24) / 2.0
 		c.text("label", "start", 6, top+12, r.Label, room)
-		c.text("figure", "end", width-6, top+12, r.Text, width-24-min(room, float64(len([]rune(r.Label)))*charWide))
+		c.text("figure", "end", width-6, top+12, r.Text, width-24-min(room, textWide(r.Label)))
 		y := top + 25
 		if r.Goal != nil && !math.IsNaN(*r.Goal) {
 			at := a.at(*r.Goal)

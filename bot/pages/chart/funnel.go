@@ -46,7 +46,11 @@ func Funnel(title string, rounds []Narrowing, goal *float64) string {
 	curve.draw("curve value")
 	if goal != nil && !math.IsNaN(*goal) {
 		c.line("goal", left, a.at(*goal), width-6, a.at(*goal))
-		c.text("unit", "end", width-8, a.at(*goal)-4, "goal "+percent(*goal), 120)
+		y := a.at(*goal) - 4
+		if y < lineHigh { // there is no room above the line
+			y = a.at(*goal) + 12
+		}
+		c.text("unit", "end", width-8, y, "goal "+percent(*goal), 120)
 	}
 	c.dot("dot candidate", place.at(float64(last.Round)), a.at(last.Value), 3.5, description)
 	c.text("unit", "start", left, bottom+14, fmt.Sprint("round ", kept[0].Round), 80)

@@ -13,6 +13,8 @@ type Point struct {
 	Class string
 	Hint  string // shown when somebody points at it
 	Link  string // where a click leads; relative to this server
+	At    int    // its place in a trend
+	Card  string // lines that a card shows next to it
 }
 
 // A Mark is a vertical line before the point of that index.
@@ -20,87 +22,6 @@ type Mark struct {
 	Before int
 	Text   string
 	Class  string
-}
-
-// Line shows values in their order, with the band that each lies in and marks where
-// something else changed.
-func Line(title, unit string, points []Point, marks []Mark) string {
-	var all []float64
-	for _, p := range points {
-		all = append(all, p.Value)
-		all = append(all, deref(p.Lower, p.Upper)...)
-	}
-	const left, top, bottom = 48, 10, 150
-	a, ok := newAxis(all, bottom, top)
-	if !ok {
-		return nothing("line", title)
-	}
-	place := axis{low: -0.5, high: float64(len(points)) - 0.5, from: left, to: width - 6}
-	c := begin("line", title, fmt.Sprintf("%d values, the last %s %s.", len(points), plain(points[len(points)-1].Value), unit), width, bottom+20)
-	a.left(c, left, width-6, plain)
-	c.line("axis", left, bottom, width-6, bottom)
-	for _, m := range marks {
-		if m.Before < 0 || m.Before > len(points) {
-			continue
-		}
-		at := place.at(float64(m.Before) - 0.5)
-		c.line("mark "+m.Class, at, top, at, bottom)
-		c.dot("mark-head "+m.Class, at, top, 4, m.Text)
-	}
-	c.band(points, place, a)
-	curve, pen := trail{canvas: c}, "M"
-	for i, p := range points {
-		if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) {
-			pen = "M"
-			continue
-		}
-		curve.to(pen, place.at(float64(i)), a.at(p.Value))
-		pen = "L"
-	}
-	curve.draw("curve value")
-	for i, p := range points {
-		if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) {
-			continue
-		}
-		if p.Link != "" {
-			fmt.Fprintf(c, `<a href="%s" aria-label="%s">`, escape(p.Link), escape(p.Hint))
-		}
-		c.dot("dot "+p.Class, place.at(float64(i)), a.at(p.Value), 3.5, p.Hint)
-		if p.Link != "" {
-			c.WriteString("</a>")
-		}
-	}
-	c.text("unit", "start", left, bottom+15, "oldest", 80)
-	c.text("unit", "end", width-6, bottom+15, "newest · "+unit, 200)
-	return c.end()
-}
-
-// band is the area between the bounds, for every stretch of points that have them.
-func (c *canvas) band(points []Point, place, a axis) {
-	has := func(p Point) bool {
-		return p.Lower != nil && p.Upper != nil && len(finite(deref(p.Lower, p.Upper))) == 2
-	}
-	for i := 0; i < len(points); i++ {
-		if !has(points[i]) {
-			continue
-		}
-		end := i
-		for end+1 < len(points) && has(points[end+1]) {
-			end++
-		}
-		area := trail{canvas: c}
-		pen := "M"
-		for k := i; k <= end; k++ {
-			area.to(pen, place.at(float64(k)), a.at(*points[k].Upper))
-			pen = "L"
-		}
-		for k := end; k >= i; k-- {
-			area.to("L", place.at(float64(k)), a.at(*points[k].Lower))
-		}
-		area.d.WriteString("Z")
-		area.draw("band")
-		i = end
-	}
 }
 
 // A Sequence is the values of several groups in the order in which they were taken,

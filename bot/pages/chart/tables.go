@@ -24,8 +24,10 @@ func Bars(title string, rows []Bar) string {
 	c := begin("bars", title, "", width, float64(4+high*len(rows)))
 	for i, r := range rows {
 		top := 4 + high*float64(i)
-		c.text("label", "start", 2, top+11, r.Label, 170)
-		c.text("figure "+r.Class, "end", width-2, top+11, r.Text, 170)
+		// The figures are what the row is for: a label gives way to them.
+		figures := min(textWide(r.Text), width-4)
+		c.text("label", "start", 2, top+11, r.Label, max(10*charWide, width-4-figures-charWide))
+		c.text("figure "+r.Class, "end", width-2, top+11, r.Text, width-4)
 		most := 0.0
 		for _, v := range finite(deref(r.Before, r.After)) {
 			most = max(most, math.Abs(v))
@@ -73,7 +75,7 @@ func Grid(title string, columns []string, rows []GridRow) string {
 	c := begin("grid-map", title, fmt.Sprintf("%d rows, %d columns, %d fields failed.", len(rows), len(columns), bad), width, float64(top+high*len(rows)+4))
 	end := left + wide*float64(len(columns))
 	c.text("tick", "start", left, 12, columns[0], end-left)
-	if last := columns[len(columns)-1]; len(columns) > 1 && float64(len(columns[0])+len(last)+1)*charWide < end-left {
+	if last := columns[len(columns)-1]; len(columns) > 1 && textWide(columns[0]+" "+last) < end-left {
 		c.text("tick", "end", end, 12, last, end-left)
 	}
 	for i, r := range rows {

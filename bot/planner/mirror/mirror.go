@@ -127,17 +127,43 @@ func (s *Store) fetch(ctx context.Context, repo string, refs []string) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	dir := s.dir(repo)
-	if err := s.prepare(ctx, dir); err != nil {
-		return fmt.Errorf("mirroring %s: %w", repo, err)
-	}
 	user, token, err := s.Origin.GitCredential(ctx, repo)
 	if err != nil {
 		return fmt.Errorf("mirroring %s: %w", repo, err)
 	}
-	if err := s.bring(ctx, dir, repo, header(user, token), refs); err != nil {
-		return fmt.Errorf("fetching %s: %w", repo, err)
+	for again := false; ; again = true {
+		if err := s.prepare(ctx, dir); err != nil {
+			return fmt.Errorf("mirroring %s: %w", repo, err)
+		}
+		err := s.bring(ctx, dir, repo, header(user, token), refs)
+		if err == nil {
+			return nil
+		}
+		if again || ctx.Err() != nil || !damaged(err) {
+			return fmt.Errorf("fetching %s: %w", repo, err)
+		}
+		// Everything in it comes from GitHub.
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("mirroring %s: removing a damaged mirror: %w", repo, err)
+		}
 	}
-	return nil
+}
+
+// damaged tells whether git could not use the mirror itself, as after a power cut. What the other side says does not count.
+func damaged(err error) bool {
+	for line := range strings.Lines(err.Error()) {
+		if strings.HasPrefix(line, "remote:") {
+			continue
+		}
+		for _, words := range []string{
+			"not a git repository", "bad object", "does not point to a valid object", "is corrupt", "object file", "bad config", "broken ref", "unable to read sha1", "unable to read tree",
+		} {
+			if strings.Contains(line, words) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // bring fetches all at once or, where that is much, the repository's own branches as
@@ -165,9 +191,10 @@ func (s *Store) bring(ctx context.Context, dir, repo string, env, refs []string)
 // ownRefs is a repository's branches and tags.
 var ownRefs = []string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}
 
-// get fetches into a mirror. No file of it becomes larger than most; 0 sets no limit.
+// get fetches into a mirror. No file of it becomes larger than most; 0 sets no limit. Branches
+// that are gone are removed first: git cannot store feature/x while it has feature.
 func (s *Store) get(ctx context.Context, dir, repo string, most int64, env []string, specs ...string) error {
-	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-auto-maintenance", "--no-write-fetch-head", s.Origin.CloneURL(repo)}, specs...)
+	args := append([]string{"fetch", "--quiet", "--prune", "--no-tags", "--no-auto-maintenance", "--no-write-fetch-head", s.Origin.CloneURL(repo)}, specs...)
 	err := git(ctx, dir, most, env, args...)
 	if err != nil {
 		err = errors.Join(err, sweep(dir))
@@ -222,6 +249,7 @@ func git(ctx context.Context, dir string, most int64, env []string, args ...stri
 	safe := []string{
 		"-C", dir, "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never", "-c", "protocol.https.allow=always", "-c", "protocol.http.allow=always",
 		"-c", "http.followRedirects=false", "-c", "gc.auto=0", "-c", "credential.helper=",
+		"-c", "core.fsync=objects,reference", // a ref whose file is empty after a power cut would stop the repository
 	}
 	cmd := exec.CommandContext(ctx, "git", append(safe, args...)...)
 	if most > 0 { // in the shell's blocks of 512 bytes

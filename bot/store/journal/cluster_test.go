@@ -23,6 +23,12 @@ type cluster struct{ *natstest.Servers }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
+	return &cluster{natstest.New(t, clusterPorts(t))}
+}
+
+// clusterPorts are two for each of three servers.
+func clusterPorts(t *testing.T) []string {
+	t.Helper()
 	var held []net.Listener
 	var ports []string
 	for range 2 * 3 {
@@ -37,7 +43,7 @@ func newCluster(t *testing.T) *cluster {
 	for _, l := range held {
 		l.Close()
 	}
-	return &cluster{natstest.New(t, ports)}
+	return ports
 }
 
 // open waits until the cluster has a leader.

@@ -77,6 +77,18 @@ func (j *Journal) Accept(ctx context.Context, d Delivery) (bool, error) {
 	return j.revive(ctx, d, dead)
 }
 
+// Accepted tells whether a delivery is on disk, processed or not.
+func (j *Journal) Accepted(ctx context.Context, event, id string) (bool, error) {
+	if err := errors.Join(checkToken("delivery id", id), checkToken("event", event)); err != nil {
+		return false, fmt.Errorf("look for a delivery: %w", err)
+	}
+	seq, err := j.lastOf(ctx, j.deliveries, "deliveries."+event+"."+id)
+	if err != nil {
+		return false, fmt.Errorf("look for delivery %s: %w", id, err)
+	}
+	return seq > 0, nil
+}
+
 // news is where bots tell each other that there are deliveries. Nothing is stored under it, and what is lost there is found
 // by looking.
 const news = "deliveries.news"

@@ -63,6 +63,20 @@ func TestDeliveryComesBackAsItCame(t *testing.T) {
 	}
 }
 
+func TestAccepted(t *testing.T) {
+	t.Parallel()
+	j := open(t, Options{})
+	accept(t, j, Delivery{ID: "a-1", Event: "push"})
+	for id, want := range map[string]bool{"a-1": true, "a-2": false} {
+		if got, err := j.Accepted(testContext(t), "push", id); err != nil || got != want {
+			t.Errorf("%s is accepted: %v, %v", id, got, err)
+		}
+	}
+	if _, err := j.Accepted(testContext(t), "push", "*"); err == nil {
+		t.Error("a pattern was taken for a delivery")
+	}
+}
+
 func TestAcceptRefusesNamesThatAreSubjects(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{})

@@ -14,7 +14,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-const headerKind = "Kernelgate-Kind"
+const (
+	headerKind = "Kernelgate-Kind"
+	headerAt   = "Kernelgate-At" // when it happened by the writer's clock; events of older versions have none
+)
 
 // followAhead is how many events Follow reads at once.
 const followAhead = 256
@@ -32,6 +35,12 @@ type Event struct {
 // writer knows, 0 for none; when the run has moved on the server refuses with ErrConflict, and the writer must read again
 // before it decides anything. A write whose answer was lost, and is repeated, is refused the same way.
 func (j *Journal) Append(ctx context.Context, run string, expect uint64, kind string, payload any) (uint64, error) {
+	return j.AppendAt(ctx, j.opt.Now(), run, expect, kind, payload)
+}
+
+// AppendAt is Append for a writer that applies the event itself: at is stored with the event, so that the writer and every
+// later reader apply it with the same time, whatever the server's clock says.
+func (j *Journal) AppendAt(ctx context.Context, at time.Time, run string, expect uint64, kind string, payload any) (uint64, error) {
 	if err := errors.Join(checkToken("run", run), checkToken("kind", kind)); err != nil {
 		return 0, fmt.Errorf("append event: %w", err)
 	}
@@ -42,6 +51,7 @@ func (j *Journal) Append(ctx context.Context, run string, expect uint64, kind st
 	msg := nats.NewMsg("events." + run)
 	msg.Data = data
 	msg.Header.Set(headerKind, kind)
+	msg.Header.Set(headerAt, at.UTC().Format(time.RFC3339Nano))
 	epoch, err := j.fence()
 	if err != nil {
 		return 0, fmt.Errorf("append %s to run %s: %w", kind, run, err)
@@ -79,7 +89,15 @@ func (j *Journal) Last(ctx context.Context, run string) (Event, error) {
 		return Event{}, fmt.Errorf("last event of run %s: %w", run, err)
 	}
 	j.saw(epochOf(msg.Header))
-	return Event{Seq: msg.Sequence, Run: run, Kind: msg.Header.Get(headerKind), At: msg.Time, Data: msg.Data}, nil
+	return Event{Seq: msg.Sequence, Run: run, Kind: msg.Header.Get(headerKind), At: timeOf(msg.Header, msg.Time), Data: msg.Data}, nil
+}
+
+// timeOf is when an event happened: the writer's time or, for events that have none, the time at which the server stored it.
+func timeOf(h nats.Header, stored time.Time) time.Time {
+	if at, err := time.Parse(time.RFC3339Nano, h.Get(headerAt)); err == nil {
+		return at
+	}
+	return stored
 }
 
 // Replay hands every event after the sequence `after` to apply, up to the newest, and returns the sequence of the last one
@@ -202,7 +220,7 @@ func (j *Journal) replayAll(ctx context.Context, after uint64, apply func(Event)
 func (j *Journal) applyAll(list []stored, after uint64, apply func(Event) error) (uint64, error) {
 	for _, m := range list {
 		j.saw(epochOf(m.header))
-		e := Event{Seq: m.seq, At: m.at, Data: m.data, Run: strings.TrimPrefix(m.subject, "events."), Kind: m.header.Get(headerKind)}
+		e := Event{Seq: m.seq, At: timeOf(m.header, m.at), Data: m.data, Run: strings.TrimPrefix(m.subject, "events."), Kind: m.header.Get(headerKind)}
 		if err := apply(e); err != nil {
 			return after, fmt.Errorf("apply event %d (%s of run %s): %w", e.Seq, e.Kind, e.Run, err)
 		}

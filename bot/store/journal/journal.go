@@ -7,8 +7,9 @@
 // In NATS JetStream. By default the server runs inside this process, reached through a pipe, with no port open and with
 // SyncAlways: a write is answered after fsync. Options.URL names an external server or cluster instead; the code is the
 // same, but the promise is then that server's: set sync_interval: always there. Options.Replicas says on how many servers of
-// a cluster everything is kept; opening never takes copies away. What decides is read from the server that leads, since a
-// follower may not know yet what was just written; what is read in pages comes from any of them and is then as new as it is.
+// a cluster everything is kept; opening never takes copies away. What decides is read from the server that leads, blobs
+// included, since a follower may not know yet what was just written, and never will while its disk is full; what is read in
+// pages comes from any of them and is then as new as it is, and read on later.
 //
 //	DELIVERIES  webhooks as they came                deliveries.<event>.<id>   kept for 30 days
 //	JOBS        work for runners, gone when done     jobs.<most wanted label>.<id>
@@ -60,8 +61,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -75,8 +79,11 @@ import (
 type Options struct {
 	Dir      string // where the embedded server keeps its files
 	URL      string // an external server instead, or several of a cluster with commas between them; Dir is then unused
+	MaxStore int64  // how many bytes the embedded server may keep; 0 is what its disk has room for, less a twentieth
 	Replicas int    // how many servers of the cluster keep a copy, 1 to 5; 0 leaves what is there, and 1 copy of what is new
 
+	// Monitors are the addresses at which the external servers say how full they are (http_port in their configuration).
+	Monitors []string
 	// NATS holds connection options for URL: credentials, certificates.
 	NATS []nats.Option
 
@@ -93,6 +100,8 @@ type Options struct {
 	// How long the server may take to answer; 5 s. A delivery is sent again after half of that: with its batch before it,
 	// Accept has an answer of its own well before GitHub hangs up after ten seconds.
 	answerIn time.Duration
+	// How long a cluster that has just been started may take to answer and to find its leaders; a minute.
+	ledIn time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -102,6 +111,7 @@ func (o Options) withDefaults() Options {
 	o.LeaseFor = cmp.Or(o.LeaseFor, 30*time.Second)
 	o.LeadFor = cmp.Or(o.LeadFor, 4*time.Second)
 	o.answerIn = cmp.Or(o.answerIn, 5*time.Second)
+	o.ledIn = cmp.Or(o.ledIn, time.Minute)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -133,6 +143,11 @@ type Journal struct {
 	appended bell // events
 	queue    *line
 	lead     lead
+	written  struct {
+		mu  sync.Mutex
+		at  time.Time // of the last attempt to write
+		err error
+	}
 
 	closing  sync.Once
 	closeErr error
@@ -155,7 +170,7 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 	if o.Dir != "" {
 		err = j.embed()
 	} else {
-		err = j.connect()
+		err = j.connect(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -184,7 +199,13 @@ func (j *Journal) embed() (err error) {
 	if err := mendBlocks(j.opt.Dir); err != nil {
 		return err
 	}
-	if j.srv, err = startServer(j.opt.Dir, true, j.opt.Log); err != nil {
+	limit := j.opt.MaxStore
+	if limit == 0 {
+		if limit, err = storeLimit(j.opt.Dir); err != nil {
+			return err
+		}
+	}
+	if j.srv, err = startServer(j.opt.Dir, true, limit, j.opt.Log); err != nil {
 		return err
 	}
 	if j.nc, err = nats.Connect("", nats.InProcessServer(j.srv), nats.Name("kernelgate"), nats.SyncQueueLen(answersAhead)); err != nil {
@@ -198,13 +219,27 @@ const (
 	reconnectWait = 100 * time.Millisecond
 )
 
-func (j *Journal) connect() (err error) {
+// connect waits for a server as long as for one that leads: after a power cut bots and servers start together.
+func (j *Journal) connect(ctx context.Context) (err error) {
 	opts := append([]nats.Option{nats.Name("kernelgate"), nats.SyncQueueLen(answersAhead), nats.MaxReconnects(-1),
 		// A server that falls silent is left within seconds, not after the client's six minutes.
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(2), nats.ReconnectWait(reconnectWait), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			j.opt.Log.Warn("the connection to NATS", "error", err)
 		})}, j.opt.NATS...)
-	if j.nc, err = nats.Connect(j.opt.URL, opts...); err != nil {
+	for begun, told := time.Now(), false; ; told = true {
+		j.nc, err = nats.Connect(j.opt.URL, opts...)
+		if err == nil || !unreachable(err) || time.Since(begun) > j.opt.ledIn || ctx.Err() != nil {
+			break
+		}
+		if !told {
+			j.opt.Log.Warn("no NATS server answers yet; they are tried again", "url", j.opt.URL, "error", err)
+		}
+		select {
+		case <-time.After(reconnectWait):
+		case <-ctx.Done():
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("open journal: connect to NATS at %s: %w; check the address and the credentials, or leave the URL out to use the embedded server", j.opt.URL, err)
 	}
 	if j.nc.MaxPayload() < maxPayload {
@@ -212,6 +247,14 @@ func (j *Journal) connect() (err error) {
 			"url", j.opt.URL, "max_payload", j.nc.MaxPayload())
 	}
 	return nil
+}
+
+// unreachable tells whether nobody answered. Who answers and refuses does so again.
+func unreachable(err error) bool {
+	var dns *net.DNSError
+	var network net.Error
+	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, io.EOF) ||
+		errors.As(err, &dns) || errors.As(err, &network)
 }
 
 // Close finishes commits under way, closes the connection and stops the embedded server.

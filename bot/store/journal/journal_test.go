@@ -233,7 +233,7 @@ func TestBlobMayBeSlow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, _, err := (&Blobs{name: "artifacts", store: store}).Get(t.Context(), "a")
+	r, _, err := (&Blobs{name: "artifacts", store: store, j: j}).Get(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,10 +38,37 @@ const (
 func (j *Journal) page(ctx context.Context, stream, subject string, from uint64, most int) (list []stored, more bool, err error) {
 	for try := 1; ; try++ {
 		p, err := j.pageOnce(ctx, stream, subject, from, most)
+		if err == nil && subject == "" && j.external() {
+			err = j.holes(ctx, stream, from, p.list)
+		}
 		if err == nil || ctx.Err() != nil || try == pageTries {
 			return p.list, p.more, err
 		}
 	}
+}
+
+// holes is errGap where the server that leads has a message which a page lacks in its middle. Any server of a cluster may answer
+// for a page. One that is behind, as after its disk was full, is asked again later and costs time; what it left out in the
+// middle would never be asked for.
+func (j *Journal) holes(ctx context.Context, stream string, from uint64, list []stored) error {
+	s := map[string]jetstream.Stream{"EVENTS": j.events, "DELIVERIES": j.deliveries}[stream]
+	if s == nil {
+		return nil // jobs are deleted when they are done
+	}
+	next := max(from, 1)
+	for _, m := range list {
+		if m.seq > next {
+			has, err := j.askLeader(ctx, s, map[string]any{"seq": next, "next_by_subj": s.CachedInfo().Config.Subjects[0]})
+			if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+				return err
+			}
+			if err == nil && has.Sequence < m.seq {
+				return errGap
+			}
+		}
+		next = m.seq + 1
+	}
+	return nil
 }
 
 // A page is some messages, and whether there are more.
@@ -50,7 +77,7 @@ type page struct {
 	more bool
 }
 
-// errGap says that the connection was lost in the middle of an answer.
+// errGap says that the connection was lost in the middle of an answer, or that the server that gave it lacks something.
 var errGap = errors.New("a part of the answer is missing")
 
 func (j *Journal) pageOnce(ctx context.Context, stream, subject string, from uint64, most int) (page, error) {

@@ -19,16 +19,18 @@ import (
 const maxPayload = 32 << 20
 
 // startServer starts a JetStream server over dir that no other process can reach.
-func startServer(dir string, syncAlways bool, log *slog.Logger) (*server.Server, error) {
+func startServer(dir string, syncAlways bool, limit int64, log *slog.Logger) (*server.Server, error) {
 	srv, err := server.NewServer(&server.Options{
 		ServerName: "kernelgate",
 		DontListen: true,
 		JetStream:  true,
 		StoreDir:   dir,
-		SyncAlways: syncAlways,
-		MaxPayload: maxPayload,
-		MaxPending: 8 * maxPayload,
-		NoSigs:     true,
+		// 0 would be the server's own idea.
+		JetStreamMaxStore: limit,
+		SyncAlways:        syncAlways,
+		MaxPayload:        maxPayload,
+		MaxPending:        8 * maxPayload,
+		NoSigs:            true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", dir, err)

@@ -34,7 +34,7 @@ var (
 const (
 	keepDeliveries = 30 * 24 * time.Hour // GitHub redelivers for 3 days
 	keepLeases     = 30 * 24 * time.Hour
-	keepBundles    = 7 * 24 * time.Hour
+	KeepBundles    = 7 * 24 * time.Hour
 )
 
 // declare creates the streams, or brings those of an older version up to date.
@@ -42,12 +42,13 @@ func (j *Journal) declare(ctx context.Context) error {
 	if j.external() {
 		// Whoever has JetStream answers this, with a leader or without.
 		ask, cancel := context.WithTimeout(ctx, j.opt.answerIn)
-		_, err := j.js.AccountInfo(ask)
+		_, err := askUntilLed(ask, func(ctx context.Context) (*jetstream.AccountInfo, error) { return j.js.AccountInfo(ctx) })
 		cancel()
 		if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 			return j.declareError("streams", err)
 		}
 	}
+	defer j.takeSetup(ctx)()
 	if err := j.nothingLost(ctx); err != nil {
 		return err
 	}
@@ -103,22 +104,22 @@ func (j *Journal) declare(ctx context.Context) error {
 		into **Blobs
 		name string
 		ttl  time.Duration
-	}{{&j.Bundles, "BUNDLES", keepBundles}, {&j.Artifacts, "ARTIFACTS", 0}} {
-		replicas, err := j.replicas(ctx, objects+b.name)
-		if err != nil {
-			return j.declareError("object store "+b.name, err)
-		}
-		var store jetstream.ObjectStore
-		err = j.again(ctx, func(ctx context.Context) (err error) {
-			store, err = j.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-				Bucket: b.name, TTL: b.ttl, Storage: jetstream.FileStorage, Replicas: replicas,
-			})
-			return err
+	}{{&j.Bundles, "BUNDLES", KeepBundles}, {&j.Artifacts, "ARTIFACTS", 0}} {
+		// The client's own way to make an object store lets every server of a cluster answer, also one that is behind: it would
+		// say that a blob is gone which was just put.
+		stream, err := j.ensure(ctx, jetstream.StreamConfig{
+			Name: objects + b.name, Subjects: []string{"$O." + b.name + ".C.>", "$O." + b.name + ".M.>"}, Storage: jetstream.FileStorage, MaxAge: b.ttl,
+			MaxBytes: -1, Discard: jetstream.DiscardNew, AllowRollup: true, AllowDirect: !j.external(),
 		})
 		if err != nil {
 			return j.declareError("object store "+b.name, err)
 		}
-		*b.into = &Blobs{name: strings.ToLower(b.name), store: store}
+		var store jetstream.ObjectStore
+		err = j.again(ctx, func(ctx context.Context) (err error) { store, err = j.js.ObjectStore(ctx, b.name); return err })
+		if err != nil {
+			return j.declareError("object store "+b.name, err)
+		}
+		*b.into = &Blobs{name: strings.ToLower(b.name), store: store, j: j, stream: stream}
 	}
 	return nil
 }
@@ -146,46 +147,35 @@ func (j *Journal) nothingLost(ctx context.Context) error {
 
 func (j *Journal) external() bool { return j.opt.URL != "" }
 
-// ensure creates a stream, or brings it up to date with as many copies as it has.
+// ensure creates a stream, or brings it up to date, with as many copies as were asked for and never fewer than there are.
 func (j *Journal) ensure(ctx context.Context, cfg jetstream.StreamConfig) (s jetstream.Stream, err error) {
-	if cfg.Replicas, err = j.replicas(ctx, cfg.Name); err != nil {
-		return nil, err
-	}
 	err = j.again(ctx, func(ctx context.Context) error {
+		cfg.Replicas = max(j.opt.Replicas, 1)
+		there, err := j.js.Stream(ctx, cfg.Name)
+		if err == nil {
+			is := there.CachedInfo().Config
+			if cfg.Replicas = max(cfg.Replicas, is.Replicas); upToDate(is, cfg) {
+				s = there
+				return nil
+			}
+		} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return err
+		}
 		s, err = j.js.CreateOrUpdateStream(ctx, cfg)
 		return err
 	})
 	return s, err
 }
 
-// replicas is how many copies of a stream there are to be: what was asked for, and never fewer than there are.
-func (j *Journal) replicas(ctx context.Context, stream string) (int, error) {
-	there := 1
-	err := j.again(ctx, func(ctx context.Context) error {
-		s, err := j.js.Stream(ctx, stream)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			return nil
-		}
-		if err == nil {
-			there = s.CachedInfo().Config.Replicas
-		}
-		return err
-	})
-	return max(j.opt.Replicas, there), err
-}
-
 // objects is what the client puts before the name of an object store's stream.
 const objects = "OBJ_"
-
-// ledIn is how long a cluster that has just been started may take to find its leaders.
-const ledIn = time.Minute
 
 // again does something until it has an answer: a cluster without a leader gives none, or says that it is not available.
 func (j *Journal) again(ctx context.Context, do func(context.Context) error) error {
 	if !j.external() {
 		return do(ctx)
 	}
-	whole, cancel := context.WithTimeout(ctx, ledIn)
+	whole, cancel := context.WithTimeout(ctx, j.opt.ledIn)
 	defer cancel()
 	for {
 		err := untilLed(whole, func() error {

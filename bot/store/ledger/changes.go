@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -96,6 +98,32 @@ func (l *Ledger) Change(ctx context.Context, id change.ID) (*change.State, error
 		return nil, l.failed(store, "a change", err)
 	}
 	return s, nil
+}
+
+// A ChangeRow is a change in a list.
+type ChangeRow struct {
+	ID           change.ID
+	Title        string
+	Author       string
+	Head         string
+	Open, Merged bool
+}
+
+// lookedThrough is how many of a repository's last changes are looked through for a text.
+const lookedThrough = 2000
+
+// FindChanges is the changes of a repository with that number, or with that text in their title or the author's name, newest first.
+func (l *Ledger) FindChanges(ctx context.Context, repoID int64, text string, limit int) ([]ChangeRow, error) {
+	const query = `SELECT id, title, author, head, open, merged FROM changes WHERE id = ?1
+		UNION ALL SELECT id, title, author, head, open, merged FROM (
+			SELECT id, title, author, head, open, merged FROM changes WHERE repo_id = ?2 ORDER BY seq DESC LIMIT ?5)
+		WHERE id <> ?1 AND (title LIKE ?3 ESCAPE '\' OR author LIKE ?3 ESCAPE '\') LIMIT ?4`
+	number, _ := strconv.Atoi(strings.TrimPrefix(text, "#")) // 0 of a text is no pull request
+	like := "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(text) + "%"
+	args := []any{change.ID{Kind: change.Pull, Repo: repoID, Number: number}.String(), repoID, like, pageSize(limit), lookedThrough}
+	return all(ctx, l, "changes about "+text, query, args, func(rows *sql.Rows) (c ChangeRow, err error) {
+		return c, rows.Scan(scanID{&c.ID}, &c.Title, &c.Author, &c.Head, &c.Open, &c.Merged)
+	})
 }
 
 // A PullRow is an open pull request.

@@ -37,7 +37,7 @@ func (l *Ledger) Follow(ctx context.Context, j Journal) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if rebuilds < maxRebuilds && damaged(err) {
+		if rebuilds < maxRebuilds && (damaged(err) || l.lossy && errors.Is(err, ErrLost)) {
 			l.store.Load().close()
 			var s *store
 			if s, err = l.startOver(ctx, err); err == nil {
@@ -82,11 +82,19 @@ func (l *Ledger) follow(ctx context.Context, j Journal) error {
 	return l.live(ctx, j, seq)
 }
 
-// resume is the sequence to go on from. A ledger that is not of this journal, as
-// when the journal was wiped, is emptied.
+// Verify tells whether the ledger can follow this journal. It is ErrLost where the journal lacks the event that the ledger had
+// last: it was truncated, restored from an older backup, or wiped. Options.AcceptLoss lets that pass.
+func (l *Ledger) Verify(ctx context.Context, j Journal) error {
+	_, err := l.resume(ctx, j)
+	if l.lossy && errors.Is(err, ErrLost) {
+		return nil
+	}
+	return err
+}
+
+// resume is the sequence to go on from.
 func (l *Ledger) resume(ctx context.Context, j Journal) (uint64, error) {
-	s := l.store.Load()
-	seq, print, err := s.progress(ctx)
+	seq, print, err := l.store.Load().progress(ctx)
 	if err != nil || seq == 0 {
 		return 0, err
 	}
@@ -98,11 +106,12 @@ func (l *Ledger) resume(ctx context.Context, j Journal) (uint64, error) {
 	switch {
 	case first == nil && err != nil:
 		return 0, err
-	case first != nil && first.Seq == seq && printOf(*first) == print:
-		return seq, nil
+	case first == nil:
+		return 0, fmt.Errorf("%w: the ledger has events up to %d, and the journal ends before", ErrLost, seq)
+	case first.Seq != seq || printOf(*first) != print:
+		return 0, fmt.Errorf("%w: event %d is another one in the journal", ErrLost, seq)
 	}
-	l.log.Warn("the journal is not the one that the ledger was made from; the ledger is rebuilt", "file", l.file, "seq", seq)
-	return 0, s.empty(ctx)
+	return seq, nil
 }
 
 // printOf tells an event from any other with its sequence.

@@ -22,12 +22,16 @@ var (
 	errNotFound = errors.New("not in the ledger")
 	// errClosed says that the ledger was closed.
 	errClosed = errors.New("the ledger is closed")
+	// ErrLost says that the journal has lost events which the ledger was made from, or is another journal.
+	ErrLost = errors.New("the journal lacks events that the ledger has")
 )
 
 // Options may all be left out.
 type Options struct {
-	Log *slog.Logger
-	Now func() time.Time
+	// AcceptLoss has a ledger rebuilt whose journal lacks events that it has. The old file is kept under another name.
+	AcceptLoss bool
+	Log        *slog.Logger
+	Now        func() time.Time
 }
 
 // cached is how many states are kept in memory. A change's events come close
@@ -50,6 +54,7 @@ type Ledger struct {
 	file      string
 	log       *slog.Logger
 	now       func() time.Time
+	lossy     bool                  // as Options.AcceptLoss
 	store     atomic.Pointer[store] // replaced when the file turns out to be damaged
 	following sync.Mutex
 	broken    chan struct{} // a reader met damage
@@ -61,7 +66,7 @@ type Ledger struct {
 // used as one is put out of the way first: Follow brings the rows back.
 func Open(ctx context.Context, file string, o Options) (*Ledger, error) {
 	l := &Ledger{
-		file: file, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), now: o.Now,
+		file: file, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), now: o.Now, lossy: o.AcceptLoss,
 		broken: make(chan struct{}, 1), cache: newCache(cached), progress: progress{changed: make(chan struct{})},
 	}
 	if l.now == nil {
@@ -83,13 +88,19 @@ func Open(ctx context.Context, file string, o Options) (*Ledger, error) {
 
 // startOver puts a file that is of no use out of the way and makes a new one.
 func (l *Ledger) startOver(ctx context.Context, why error) (*store, error) {
-	if errors.Is(why, errOtherVersion) {
+	if errors.Is(why, ErrLost) {
+		aside, err := setAside(l.file, ".lost-"+l.now().UTC().Format("20060102T150405Z"))
+		if err != nil {
+			return nil, errors.Join(why, err)
+		}
+		l.log.Warn("the ledger is rebuilt from a journal that has lost events; the old file has what they led to", "file", l.file, "error", why, "moved_to", aside)
+	} else if errors.Is(why, errOtherVersion) {
 		l.log.Info("the ledger is of another version and is rebuilt from the journal", "file", l.file)
 		if err := removeAll(l.file); err != nil {
 			return nil, err
 		}
 	} else {
-		aside, err := setAside(l.file)
+		aside, err := setAside(l.file, ".bad")
 		if err != nil {
 			return nil, errors.Join(why, err)
 		}

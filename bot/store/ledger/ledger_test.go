@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -203,20 +204,44 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// A journal that lacks what the ledger has is refused. Whoever accepts the loss gets a ledger of what is left, and keeps the old one.
 func TestOtherJournal(t *testing.T) {
 	one, two := newWorld(4).run(120), newWorld(5).run(120)
 	for name, events := range map[string][]journal.Event{
-		"wiped": nil, "wiped and begun again": two.events[:40], "grown past": two.events,
+		"wiped": nil, "truncated": one.events[:79], "wiped and begun again": two.events[:40], "grown past": two.events,
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "ledger.db")
 			l, _ := openLedger(t, file)
 			catchUp(t, l, newMemory(one.events[:80]...))
+			was := dump(t, l)
+			for range 2 { // a restart changes nothing
+				l.Close()
+				l, _ = openLedger(t, file)
+				for what, err := range map[string]error{"Verify": l.Verify(t.Context(), newMemory(events...)), "Follow": l.Follow(t.Context(), newMemory(events...))} {
+					if !errors.Is(err, ErrLost) {
+						t.Errorf("%s: %v", what, err)
+					}
+				}
+				same(t, was, dump(t, l))
+			}
 			l.Close()
-			l, log := openLedger(t, file)
+			l, err := Open(t.Context(), file, Options{AcceptLoss: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			if err := l.Verify(t.Context(), newMemory(events...)); err != nil {
+				t.Error(err)
+			}
 			catchUp(t, l, newMemory(events...))
 			same(t, built(t, events), dump(t, l))
-			log.says(t, "the journal is not the one")
+			kept, err := filepath.Glob(file + ".lost-*Z")
+			if err != nil || len(kept) != 1 {
+				t.Fatalf("kept: %v, %v", kept, err)
+			}
+			old, _ := openLedger(t, kept[0])
+			same(t, was, dump(t, old))
 		})
 	}
 }

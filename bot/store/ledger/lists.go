@@ -98,24 +98,16 @@ func (l *Ledger) TriedBefore(ctx context.Context, repoID int64, folder string, e
 	})
 }
 
-// lookedThrough is how many runs of a kernel are looked through for those of the default
-// branch.
-const lookedThrough = 2000
-
-// OnMain is the kernel's last runs on the default branch that decided something, newest
-// first, among its last runs.
+// OnMain is the kernel's last runs on the default branch that decided something, newest first.
 func (l *Ledger) OnMain(ctx context.Context, repoID int64, folder string, limit int) ([]RunRow, error) {
-	return l.listRuns(ctx, "the history of "+folder, `SELECT n FROM (
-		SELECT n, change, side, outcome FROM runs WHERE repo_id = ? AND folder = ? ORDER BY n DESC LIMIT ?)
-		WHERE (change LIKE 'push-%' OR change LIKE 'sweep-%') AND side = 0 AND outcome IN ('PASS', 'DEFER') ORDER BY n DESC LIMIT ?`,
-		repoID, folder, lookedThrough, pageSize(limit))
+	return l.listRuns(ctx, "the history of "+folder, "SELECT n FROM runs WHERE repo_id = ? AND folder = ? AND main ORDER BY n DESC LIMIT ?", repoID, folder, pageSize(limit))
 }
 
 // listRuns reads the runs that a query names by number, newest first. The order of the
 // joins is given: SQLite would rather go through all runs in the order that is asked for.
 func (l *Ledger) listRuns(ctx context.Context, what, numbers string, args ...any) ([]RunRow, error) {
 	query := `SELECT r.n, r.job, r.change, c.repo, c.title, r.kernel, r.folder, r.attempt, r.head, r.rule, r.phase, r.outcome, r.reason, r.line,
-		r.device, r.runner, r.asked, r.begun, r.ended, r.evidence, r.verdict, r.side
+		r.device, r.runner, r.asked, r.begun, r.ended, r.evidence, r.verdict, r.side, c.open, c.author
 		FROM (` + numbers + `) which CROSS JOIN runs r ON r.n = which.n CROSS JOIN changes c ON c.id = r.change ORDER BY which.n DESC`
 	runs, err := all(ctx, l, what, query, args, scanRun)
 	if err != nil {

@@ -241,6 +241,18 @@ func TestChanges(t *testing.T) {
 	if len(pulls) != 1 || pulls[0].ID != pull(1) || pulls[0].Base != "main" {
 		t.Errorf("open pull requests: %+v", pulls)
 	}
+	for text, want := range map[string][]change.ID{"#2": {pull(2)}, "2": {pull(2)}, "3": nil, "": {pull(2), pull(1), pushed("2")}, "%": nil} {
+		var ids []change.ID
+		for _, c := range must[[]ChangeRow](t)(l.FindChanges(t.Context(), 1, text, 10)) {
+			ids = append(ids, c.ID)
+			if c.ID == pull(2) && (c.Open || c.Merged || c.Head != sha("2")) {
+				t.Errorf("found %+v", c)
+			}
+		}
+		slices.SortFunc(ids, func(a, b change.ID) int { return strings.Compare(a.String(), b.String()) })
+		slices.SortFunc(want, func(a, b change.ID) int { return strings.Compare(a.String(), b.String()) })
+		equal(t, "found by "+text, want, ids)
+	}
 	equal(t, "repositories", []RepoName{{1, "o/r"}, {2, "new/name"}}, must[[]RepoName](t)(l.RepoNames(t.Context())))
 	if _, err := l.Change(t.Context(), pull(99)); !errors.Is(err, errNotFound) {
 		t.Errorf("a change that is not there: %v", err)

@@ -42,9 +42,11 @@ type RunRow struct {
 	Job      string             `json:"job"`
 	Change   change.ID          `json:"-"`
 	Repo     string             `json:"repository"`
-	Kernel   string             `json:"kernel"`          // as it is shown
-	Folder   string             `json:"folder"`          // which kernel it is
-	Title    string             `json:"title,omitempty"` // of the change
+	Kernel   string             `json:"kernel"`           // as it is shown
+	Folder   string             `json:"folder"`           // which kernel it is
+	Title    string             `json:"title,omitempty"`  // of the change
+	Author   string             `json:"author,omitempty"` // of the change
+	Open     bool               `json:"open,omitempty"`   // the change is a pull request or a merge group that is
 	Attempt  int                `json:"attempt"`
 	Head     string             `json:"head"`
 	Rule     string             `json:"rule,omitempty"`
@@ -85,7 +87,7 @@ func (l *Ledger) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 func scanRun(rows *sql.Rows) (r RunRow, err error) {
 	return r, rows.Scan(&r.N, &r.Job, scanID{&r.Change}, &r.Repo, &r.Title, &r.Kernel, &r.Folder, &r.Attempt, &r.Head, &r.Rule, &r.Phase,
 		&r.Outcome, &r.Reason, &r.Line, &r.Device, &r.Runner, scanTime{&r.Asked}, scanTime{&r.Begun}, scanTime{&r.Ended},
-		&r.Evidence, &r.Verdict, &r.Extra)
+		&r.Evidence, &r.Verdict, &r.Extra, &r.Open, &r.Author)
 }
 
 // addShapes gives runs their figures.

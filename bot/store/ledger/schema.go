@@ -28,6 +28,7 @@ CREATE TABLE changes (
 	number  INTEGER NOT NULL,
 	head    TEXT    NOT NULL,
 	base    TEXT    NOT NULL,
+	before  TEXT    NOT NULL, -- of a push: the commit that it is compared with
 	author  TEXT    NOT NULL,
 	title   TEXT    NOT NULL,
 	open    INTEGER NOT NULL,
@@ -41,6 +42,7 @@ CREATE TABLE changes (
 ) WITHOUT ROWID;
 CREATE INDEX changes_unsettled ON changes (seq) WHERE NOT settled;
 CREATE INDEX changes_open ON changes (repo_id, number) WHERE open;
+CREATE INDEX changes_pushes ON changes (repo_id, head, before) WHERE kind = 'push';
 CREATE INDEX changes_repo ON changes (repo_id, seq, kind, open, settled, repo, updated);
 
 CREATE TABLE heads (
@@ -71,10 +73,17 @@ CREATE TABLE runs (
 	ended    INTEGER NOT NULL,
 	evidence TEXT    NOT NULL, -- blob
 	verdict  TEXT    NOT NULL, -- blob
-	side     INTEGER NOT NULL
+	side     INTEGER NOT NULL,
+	was      TEXT    NOT NULL, -- the folder before the change renamed the kernel
+	against  TEXT    NOT NULL, -- the commit that it was measured against
+	arch     TEXT    NOT NULL,
+	unbuildable INTEGER NOT NULL, -- the baseline did not build
+	main     INTEGER NOT NULL  -- decided something about the default branch
 );
 CREATE INDEX runs_change ON runs (change, folder);
 CREATE INDEX runs_kernel ON runs (repo_id, folder);
+CREATE INDEX runs_repo ON runs (repo_id);
+CREATE INDEX runs_main ON runs (repo_id, folder) WHERE main;
 CREATE INDEX runs_outcome ON runs (phase, outcome);
 CREATE INDEX runs_head ON runs (head);
 
@@ -83,6 +92,8 @@ CREATE TABLE shapes (
 	shape   TEXT    NOT NULL,
 	p50     REAL, -- microseconds
 	speedup REAL,
+	ratio   REAL, -- baseline/candidate
+	dims    TEXT    NOT NULL,
 	PRIMARY KEY (run, shape)
 ) WITHOUT ROWID;
 

@@ -145,27 +145,6 @@ func (s *store) progress(ctx context.Context) (seq uint64, print string, err err
 	return seq, print, nil
 }
 
-// empty takes all rows out.
-func (s *store) empty(ctx context.Context) error {
-	tx, err := s.write.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("emptying the ledger: %w", err)
-	}
-	defer tx.Rollback()
-	for _, table := range tables {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table); err != nil {
-			return fmt.Errorf("emptying the ledger: %w", err)
-		}
-	}
-	if _, err := tx.ExecContext(ctx, "UPDATE progress SET seq = 0, print = ''"); err != nil {
-		return fmt.Errorf("emptying the ledger: %w", err)
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("emptying the ledger: %w", err)
-	}
-	return nil
-}
-
 // damaged tells whether the file itself is the trouble, which a new one cures.
 func damaged(err error) bool {
 	if errors.Is(err, errBroken) || errors.Is(err, errNonsense) {
@@ -189,11 +168,11 @@ func busy(err error) bool {
 }
 
 // setAside moves the file away, to where it is named.
-func setAside(file string) (string, error) {
-	aside := file + ".bad"
+func setAside(file, suffix string) (string, error) {
+	aside := file + suffix
 	for _, end := range []string{"", "-wal"} {
 		if err := os.Rename(file+end, aside+end); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("moving the damaged ledger away: %w", err)
+			return "", fmt.Errorf("moving the old ledger away: %w", err)
 		}
 	}
 	return aside, removeAll(file)

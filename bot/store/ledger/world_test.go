@@ -126,6 +126,7 @@ func (w *world) result() change.Result {
 		Verdict: fmt.Sprint("verdict-", n), Evidence: fmt.Sprint("evidence-", n), Device: "NVIDIA L4",
 		Speedups: map[string]float64{"small": w.r.Float64(), "large": w.r.Float64()},
 		P50:      map[string]float64{"small": 10 + w.r.Float64(), "large": 1000 + w.r.Float64(), "odd": 55},
+		Against:  w.sha(), Arch: "sm_89", Unbuildable: n%7 == 0, Ratios: map[string]change.Ratio{"small": {Value: 0.5 + w.r.Float64(), Dims: "N=1"}, "wide": {Value: 1, Dims: "N=2"}},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates"
 )
 
 // flush writes the batch, and begins the next one.
@@ -57,8 +58,8 @@ func prepared(ctx context.Context, tx *sql.Tx, query string, f func(*sql.Stmt) e
 
 func (b *batch) writeChanges(ctx context.Context, tx *sql.Tx) error {
 	const query = `INSERT OR REPLACE INTO changes
-		(id, kind, repo_id, repo, number, head, base, author, title, open, draft, merged, settled, seq, first, updated, state)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		(id, kind, repo_id, repo, number, head, base, before, author, title, open, draft, merged, settled, seq, first, updated, state)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	return prepared(ctx, tx, query, func(stmt *sql.Stmt) error {
 		for _, id := range b.states.keys {
 			s := b.states.values[id]
@@ -67,13 +68,24 @@ func (b *batch) writeChanges(ctx context.Context, tx *sql.Tx) error {
 				return fmt.Errorf("change %s: %w", id, err)
 			}
 			f := s.Facts
-			if _, err := stmt.ExecContext(ctx, id.String(), id.Kind, id.Repo, f.Repo, id.Number, f.Head, f.Base, f.Author, f.Title,
+			if _, err := stmt.ExecContext(ctx, id.String(), id.Kind, id.Repo, f.Repo, id.Number, f.Head, f.Base, before(s.State), f.Author, f.Title,
 				f.Open, f.Draft, f.Merged, s.Settled(), s.Seq, nanos(s.First), nanos(s.at), string(text)); err != nil {
 				return fmt.Errorf("change %s: %w", id, err)
 			}
 		}
 		return nil
 	})
+}
+
+// before is the commit that a push is compared with: the plan's base, since a forced push leaves the old tip behind.
+func before(s *change.State) string {
+	switch {
+	case s.ID.Kind != change.Push:
+		return ""
+	case s.Plan != nil && s.Plan.Base != "":
+		return s.Plan.Base
+	}
+	return s.Facts.BaseSHA
 }
 
 func (b *batch) writeHeads(ctx context.Context, tx *sql.Tx) error {
@@ -95,12 +107,13 @@ func (b *batch) writeRuns(ctx context.Context, tx *sql.Tx) error {
 		return nil
 	}
 	const query = `INSERT INTO runs
-		(job, change, repo_id, kernel, folder, attempt, head, rule, phase, outcome, reason, line, device, runner, asked, begun, ended, evidence, verdict, side)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		(job, change, repo_id, kernel, folder, attempt, head, rule, phase, outcome, reason, line, device, runner, asked, begun, ended, evidence, verdict, side, was, against, arch, unbuildable, main)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (job) DO UPDATE SET
 		phase = excluded.phase, outcome = excluded.outcome, reason = excluded.reason, line = excluded.line, rule = excluded.rule,
 		device = excluded.device, runner = excluded.runner, begun = excluded.begun, ended = excluded.ended,
-		evidence = excluded.evidence, verdict = excluded.verdict
+		evidence = excluded.evidence, verdict = excluded.verdict,
+		against = excluded.against, arch = excluded.arch, unbuildable = excluded.unbuildable, main = excluded.main
 		RETURNING n`
 	return prepared(ctx, tx, query, func(stmt *sql.Stmt) error {
 		for _, job := range b.runs.keys {
@@ -109,10 +122,11 @@ func (b *batch) writeRuns(ctx context.Context, tx *sql.Tx) error {
 			if r.Result != nil {
 				result = *r.Result
 			}
+			main := r.change.Kind.OnMain() && !r.extra && (result.Outcome == gates.Pass || result.Outcome == gates.Defer)
 			var n int64
 			if err := stmt.QueryRowContext(ctx, r.Job, r.change.String(), r.change.Repo, r.Kernel, r.Folder, r.Attempt, r.Head, r.Rule, r.Phase,
 				result.Outcome, result.Reason, result.Line, result.Device, r.Runner, nanos(r.Asked), nanos(r.Begun), nanos(r.Ended),
-				result.Evidence, result.Verdict, r.extra).Scan(&n); err != nil {
+				result.Evidence, result.Verdict, r.extra, r.Was, result.Against, result.Arch, result.Unbuildable, main).Scan(&n); err != nil {
 				return fmt.Errorf("run %s: %w", r.Job, err)
 			}
 			if r.shapes {
@@ -126,27 +140,23 @@ func (b *batch) writeRuns(ctx context.Context, tx *sql.Tx) error {
 }
 
 func writeShapes(ctx context.Context, tx *sql.Tx, n int64, result change.Result) error {
-	names := slices.Compact(slices.Sorted(seqOf(result.P50, result.Speedups)))
-	for _, name := range names {
-		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO shapes (run, shape, p50, speedup) VALUES (?, ?, ?, ?)",
-			n, name, optional(result.P50, name), optional(result.Speedups, name)); err != nil {
+	names := map[string]bool{}
+	ratios := map[string]float64{}
+	for name, r := range result.Ratios {
+		ratios[name] = r.Value
+	}
+	for _, figures := range []map[string]float64{result.P50, result.Speedups, ratios} {
+		for name := range figures {
+			names[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO shapes (run, shape, p50, speedup, ratio, dims) VALUES (?, ?, ?, ?, ?, ?)",
+			n, name, optional(result.P50, name), optional(result.Speedups, name), optional(ratios, name), result.Ratios[name].Dims); err != nil {
 			return fmt.Errorf("shape %s: %w", name, err)
 		}
 	}
 	return nil
-}
-
-// seqOf yields the keys of several maps.
-func seqOf(all ...map[string]float64) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for _, m := range all {
-			for name := range maps.Keys(m) {
-				if !yield(name) {
-					return
-				}
-			}
-		}
-	}
 }
 
 func optional(m map[string]float64, name string) sql.NullFloat64 {

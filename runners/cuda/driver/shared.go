@@ -71,10 +71,22 @@ func (c *Context) Import(f *os.File, size int64) (Shared, error) {
 // Map puts the memory into this context's address space for reading and writing,
 // near the hint where that is free; 0 leaves the place to the driver.
 func (c *Context) Map(s Shared, hint DevicePtr) (Buffer, error) {
-	var at DevicePtr
-	if code := c.d.sym.cuMemAddressReserve.call(uintptr(unsafe.Pointer(&at)), uintptr(s.size), 0, uintptr(hint), 0); code != success {
-		return Buffer{}, c.d.newError(code, fmt.Sprintf("reserving addresses for %d bytes", s.size))
+	at, err := c.Reserve(s.size, hint)
+	if err != nil {
+		return Buffer{}, err
 	}
+	return c.MapAt(s, at)
+}
+
+// Reserve takes addresses that nothing is mapped at, near the hint where that is free.
+// A kernel that touches them faults until MapAt has put memory there.
+func (c *Context) Reserve(size int64, hint DevicePtr) (at DevicePtr, err error) {
+	code := c.d.sym.cuMemAddressReserve.call(uintptr(unsafe.Pointer(&at)), uintptr(size), 0, uintptr(hint), 0)
+	return at, c.d.check(code, fmt.Sprintf("reserving addresses for %d bytes", size))
+}
+
+// MapAt is Map at addresses that Reserve took.
+func (c *Context) MapAt(s Shared, at DevicePtr) (Buffer, error) {
 	if code := c.d.sym.cuMemMap.call(uintptr(at), uintptr(s.size), 0, uintptr(s.handle), 0); code != success {
 		return Buffer{}, c.d.newError(code, fmt.Sprintf("mapping %d bytes of shared memory", s.size))
 	}
@@ -84,3 +96,11 @@ func (c *Context) Map(s Shared, hint DevicePtr) (Buffer, error) {
 	}
 	return Buffer{at, s.size}, nil
 }
+
+// Unmap takes memory out of the address space. Its addresses stay reserved.
+func (c *Context) Unmap(b Buffer) error {
+	return c.d.check(c.d.sym.cuMemUnmap.call(uintptr(b.Ptr), uintptr(b.Size)), fmt.Sprintf("unmapping %d bytes of shared memory", b.Size))
+}
+
+// Size is how many bytes there are.
+func (s Shared) Size() int64 { return s.size }

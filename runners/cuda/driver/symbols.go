@@ -42,7 +42,7 @@ type symbols struct {
 	cuMemsetD8Async, cuMemsetD32Async                              proc
 	cuMemGetAllocationGranularity                                  proc // CUDA 10.2, as all of these
 	cuMemCreate, cuMemExportToShareableHandle, cuMemImportFromShareableHandle, cuMemAddressReserve, cuMemMap,
-	cuMemSetAccess, cuModuleLoadDataEx, cuModuleUnload, cuModuleGetFunction proc
+	cuMemSetAccess, cuMemUnmap, cuModuleLoadDataEx, cuModuleUnload, cuModuleGetFunction proc
 	cuModuleGetGlobal                                                proc `c:"cuModuleGetGlobal_v2"`
 	cuFuncSetAttribute                                               proc
 	cuFuncLoad                                                       proc `optional:"true"` // CUDA 12.4
@@ -53,6 +53,8 @@ type symbols struct {
 	cuStreamCreate                                                   proc
 	cuStreamDestroy                                                  proc `c:"cuStreamDestroy_v2"`
 	cuStreamSynchronize, cuStreamQuery, cuEventCreate                proc
+	cuMemAllocHost                                                   proc `c:"cuMemAllocHost_v2"`
+	cuStreamWaitValue32                                              proc `c:"cuStreamWaitValue32_v2" optional:"true"` // CUDA 11.7
 	cuEventDestroy                                                   proc `c:"cuEventDestroy_v2"`
 	cuEventRecord                                                    proc
 	cuEventElapsedTime                                               proc `c:"cuEventElapsedTime_v2 cuEventElapsedTime"` // _v2: CUDA 12.8

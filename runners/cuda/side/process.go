@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/subprocess"
 )
 
 // A Process is a side's process as its judge sees it. Its errors are [*Failure]
@@ -42,8 +43,7 @@ func Start(who string, program, env []string, setup Setup) (*Process, error) {
 	cmd.ExtraFiles = []*os.File{theirs} // descriptor Socket
 	cmd.Env = env
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	if err := subprocess.Start(cmd, syscall.SIGKILL); err != nil {
 		unix.Close(pair[0])
 		return nil, fmt.Errorf("starting the %s's process: %w", who, err)
 	}
@@ -143,6 +143,20 @@ func (p *Process) NewRooms(c *driver.Context, set, count, size int) ([]driver.Bu
 	return all, nil
 }
 
+// NewLoneRoom makes the room of a set that launches run alone in: the side has it mapped
+// only while one does.
+func (p *Process) NewLoneRoom(c *driver.Context, set, size int) (driver.Buffer, error) {
+	made, files, err := newRooms(c, 1, size)
+	if err != nil {
+		return driver.Buffer{}, err
+	}
+	defer files[0].Close()
+	if err := p.tell(request{Rooms: &rooms{Set: set, Size: made[0].Size, Count: 1, Lone: true}}, files...); err != nil {
+		return driver.Buffer{}, err
+	}
+	return made[0], p.settle(maxOwed)
+}
+
 func newRooms(c *driver.Context, count, size int) (made []driver.Buffer, files []*os.File, err error) {
 	for range count {
 		shared, err := c.NewShared(int64(size))
@@ -181,9 +195,10 @@ func (p *Process) Run(problem, first, count int, cold bool) (time.Duration, erro
 	return time.Duration(a.Nanos), err
 }
 
-// RunLast launches in the first so many rooms and then in another, from a cold cache, and returns the time of that one launch.
-func (p *Process) RunLast(problem, before, room int) (time.Duration, error) {
-	a, err := p.ask(request{Run: &run{Problem: problem, Before: before, First: room, Count: 1, Flush: true}})
+// RunAlone launches in the first so many rooms from a cold cache, and then once in the
+// lone room, which the side cannot reach before. It returns the time of that launch.
+func (p *Process) RunAlone(problem, warm int) (time.Duration, error) {
+	a, err := p.ask(request{Run: &run{Problem: problem, Count: warm, Lone: true}})
 	return time.Duration(a.Nanos), err
 }
 

@@ -44,6 +44,7 @@ type rooms struct {
 	Set   int   `json:"set"`
 	Size  int64 `json:"size"`
 	Count int   `json:"count"`
+	Lone  bool  `json:"lone,omitempty"` // one room, which is mapped only while a launch runs alone in it
 }
 
 // A Problem is a shape, and how its launches find their arguments in the rooms of
@@ -69,10 +70,12 @@ type run struct {
 	Problem int `json:"problem"`
 	First   int `json:"first"`
 	Count   int `json:"count"`
-	Before  int `json:"before,omitempty"` // launches in the first rooms that come before them, and are not timed
 	// Flush empties the caches first. What does it keeps the GPU busy until the
 	// launches are queued, so that no time between two calls of the host is measured.
 	Flush bool `json:"flush"`
+	// Lone times one more launch, in the lone room of the problem's set, after the others
+	// have finished.
+	Lone bool `json:"lone,omitempty"`
 }
 
 // An answer is the side's packet for each of the judge's.

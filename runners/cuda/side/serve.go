@@ -27,7 +27,7 @@ func Serve(socket int) error {
 	if first.Setup == nil {
 		return errors.New("a side is set up before anything else")
 	}
-	s := &server{setup: *first.Setup, read: make(chan struct{}), sets: map[int][]driver.Buffer{}, problems: map[int]*prepared{}}
+	s := &server{setup: *first.Setup, read: make(chan struct{}), sets: map[int][]driver.Buffer{}, lone: map[int]loneRoom{}, problems: map[int]*prepared{}}
 	go func() { // while the context is made
 		defer close(s.read)
 		s.manifest, s.unread = Built{Manifest: s.setup.Own}.Joined(s.setup.Manifest)
@@ -56,6 +56,8 @@ type server struct {
 	scratch  driver.Buffer // what flushes the L2
 	kernel   *Kernel
 	sets     map[int][]driver.Buffer
+	lone     map[int]loneRoom // by set
+	gate     *driver.Gate     // nil where the driver has none
 	problems map[int]*prepared
 }
 
@@ -64,6 +66,8 @@ type prepared struct {
 	launches []func() error
 	batch    func() error
 	size     int
+	lone     func(room driver.DevicePtr) (func() error, error) // a launch that runs alone, in a room that was just mapped
+	loneRoom loneRoom
 }
 
 // open makes the context. It is not released: after a fault or an endless kernel
@@ -103,6 +107,9 @@ func (s *server) open(then func() error) error {
 				return err
 			}
 			if s.scratch, err = c.Alloc(max(2*int64(p.L2Bytes), 64<<20)); err != nil {
+				return err
+			}
+			if s.gate, err = c.NewGate(); err != nil {
 				return err
 			}
 		}
@@ -147,6 +154,10 @@ func (s *server) do(r request, files []*os.File) (a answer, err error) {
 		return a, s.prepare(*r.Problem)
 	case r.Ready != nil:
 		return a, s.ready(*r.Ready)
+	case r.Run != nil && r.Run.Lone:
+		took, err := s.runAlone(*r.Run)
+		a.Nanos = took.Nanoseconds()
+		return a, err
 	case r.Run != nil:
 		took, err := s.run(*r.Run)
 		a.Nanos = took.Nanoseconds()
@@ -171,17 +182,28 @@ func (s *server) rooms(r rooms, files []*os.File) error {
 		if err != nil {
 			return err
 		}
-		var random [8]byte
-		rand.Read(random[:])
-		// Within the addresses that a process has, in steps of the largest page.
-		hint := driver.DevicePtr(0x1000<<32|binary.NativeEndian.Uint64(random[:])%(0x4000<<32)) &^ (2<<20 - 1)
-		room, err := s.ctx.Map(shared, hint)
+		at, err := s.ctx.Reserve(r.Size, randomAddress())
+		if err != nil {
+			return err
+		}
+		if r.Lone {
+			s.lone[r.Set] = loneRoom{shared, at}
+			continue
+		}
+		room, err := s.ctx.MapAt(shared, at)
 		if err != nil {
 			return err
 		}
 		s.sets[r.Set] = append(s.sets[r.Set], room)
 	}
 	return nil
+}
+
+// randomAddress lies within the addresses that a process has, in steps of the largest page.
+func randomAddress() driver.DevicePtr {
+	var random [8]byte
+	rand.Read(random[:])
+	return driver.DevicePtr(0x1000<<32|binary.NativeEndian.Uint64(random[:])%(0x4000<<32)) &^ (2<<20 - 1)
 }
 
 func (s *server) prepare(p Problem) error {
@@ -213,6 +235,16 @@ func (s *server) prepare(p Problem) error {
 		ready.launches = append(ready.launches, launch)
 	}
 	s.problems[p.ID] = ready
+	if room, ok := s.lone[p.Set]; ok && !p.Share {
+		ready.loneRoom = room
+		ready.lone = func(at driver.DevicePtr) (func() error, error) {
+			return s.kernel.Prepare(p.Batch, p.Dims, args, offsets, at)
+		}
+		// What its code needs is loaded now; the launch itself is made when its room is there.
+		if _, err := ready.lone(s.sets[p.Set][0].Ptr); err != nil {
+			return err
+		}
+	}
 	if p.Batch > 1 {
 		if ready.batch, err = s.graph(ready.launches[:p.Batch]...); err != nil {
 			return err
@@ -273,16 +305,23 @@ func (s *server) run(r run) (time.Duration, error) {
 		launch = p.batch
 	}
 	if r.Flush {
-		if err := s.ctx.ResetPersistingL2(); err != nil {
-			return 0, err
-		}
-		if err := s.stream.Fill32(s.scratch, uint32(r.Count)); err != nil {
+		if err := s.flush(); err != nil {
 			return 0, err
 		}
 	}
-	if err := all(p.launches[:r.Before]); err != nil {
-		return 0, err
+	return s.between(launch)
+}
+
+// flush queues emptying the caches.
+func (s *server) flush() error {
+	if err := s.ctx.ResetPersistingL2(); err != nil {
+		return err
 	}
+	return s.stream.Fill32(s.scratch, 1)
+}
+
+// between is the time from an event before launches to one behind them.
+func (s *server) between(launch func() error) (time.Duration, error) {
 	if err := s.from.Record(s.stream); err != nil {
 		return 0, err
 	}
@@ -291,6 +330,9 @@ func (s *server) run(r run) (time.Duration, error) {
 	}
 	if err := s.to.Record(s.stream); err != nil {
 		return 0, err
+	}
+	if s.gate != nil {
+		s.gate.Open()
 	}
 	if err := s.kernel.Wait(); err != nil {
 		return 0, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
@@ -14,7 +15,7 @@ import (
 )
 
 // cases runs the candidate twice or, where it keeps state, three times and the
-// baseline once on every case. A case in which the candidate fails is the last
+// baseline once on every case, or until it varies where the candidate does. A case in which the candidate fails is the last
 // one: its context is gone.
 func (s *session) cases() error {
 	d, err := s.openDesk()
@@ -46,6 +47,7 @@ const (
 	second        // the same again
 	kept          // the candidate's with what the others left behind
 	candidateRooms
+	baselineRooms = 2 // the baseline's first launch, and those that repeat it
 )
 
 // A desk has the sides of a comparison, with memory for its largest case.
@@ -94,7 +96,7 @@ func (s *session) openDesk() (*desk, error) {
 		return nil, err
 	}
 	if d.base != nil {
-		if err := open(gates.SideBaseline, d.base, *s.request.Baseline, 1); err != nil {
+		if err := open(gates.SideBaseline, d.base, *s.request.Baseline, baselineRooms); err != nil {
 			return nil, err
 		}
 	}
@@ -229,6 +231,11 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 	if err := d.beside(&evidence, p, sheet, reference); err != nil {
 		return evidence, err
 	}
+	if evidence.Baseline != nil && !same {
+		if err := d.repeat(&evidence, func() (bool, error) { return equal(candidateRooms+first, candidateRooms+second) }); err != nil {
+			return evidence, err
+		}
+	}
 	if evidence.Baseline != nil {
 		parity, err := equal(first, candidateRooms)
 		if err != nil {
@@ -247,6 +254,11 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 		}
 		if evidence.EndToEnd, err = reference.Compare(room(first), d.manifest.Tolerance); err != nil {
 			return evidence, err
+		}
+		if evidence.Baseline != nil {
+			if evidence.BaselineEndToEnd, err = reference.Compare(room(candidateRooms), d.manifest.Tolerance); err != nil {
+				return evidence, err
+			}
 		}
 	}
 	if err := reference.Free(); err != nil {
@@ -270,8 +282,43 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, sheet *oracle.She
 	if err != nil {
 		return err
 	}
-	evidence.Baseline, err = reference.Compare(oracle.TargetOf(p.Args, sheet.Layout, d.places.Slice(candidateRooms, 1)), d.manifest.Tolerance)
+	own := d.places.Slice(candidateRooms, 1)
+	touched, err := sheet.Touched(own)
+	if err != nil {
+		return err
+	}
+	outside, err := d.tails[gates.SideBaseline].Touched(1)
+	if err != nil {
+		return err
+	}
+	if touched[0].Outside || outside[0] {
+		evidence.BaselineFailure = new(gates.WrittenOutside())
+	} else if touched[0].Input != "" {
+		evidence.BaselineFailure = new(gates.InputsWritten([]string{touched[0].Input}))
+	}
+	evidence.Baseline, err = reference.Compare(oracle.TargetOf(p.Args, sheet.Layout, own), d.manifest.Tolerance)
 	return err
+}
+
+// repeat finds out whether the baseline is deterministic on a case on which the candidate
+// is not: a launch that gives other bits settles that it is not.
+func (d *desk) repeat(evidence *gates.Case, equal func() (bool, error)) error {
+	same := true
+	for n := 0; n < runners.BaselineRepeats && same; n++ {
+		err := d.launch(d.base, second, true)
+		if _, ok := errors.AsType[*side.Failure](err); ok { // which is no word on its bits
+			d.base = nil
+			return nil
+		}
+		if err == nil {
+			same, err = equal()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	evidence.BaselineDeterministic = &same
+	return nil
 }
 
 // without asks the baseline about a case that the candidate did not survive.

@@ -115,9 +115,9 @@ type bench struct {
 
 	sheet *oracle.Sheet
 	places
-	reserve   map[rune][]driver.Buffer // rooms that no launch has been in: see Last
+	alone     map[rune]driver.Buffer // a side's room for launches that run alone: see Lone
 	reference *oracle.Reference
-	lone      *oracle.Sheet // one launch, drawn again for the reference
+	again     *oracle.Sheet // one launch, drawn again for the reference
 	drawn     []uint64
 	dist      kernels.Distribution
 	spare     *[]*output
@@ -128,7 +128,7 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{session: s, id: id, problem: p, reserve: map[rune][]driver.Buffer{}, spare: new([]*output)}
+	b := &bench{session: s, id: id, problem: p, alone: map[rune]driver.Buffer{}, spare: new([]*output)}
 	b.series = &gates.Series{Shape: plan.Shape.Name, Batch: plan.Batch, Cold: true, Seed: s.rng.Uint64() >> 16}
 	for _, d := range s.request.Distributions {
 		b.series.Distributions = append(b.series.Distributions, string(d))
@@ -138,7 +138,7 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	if b.sheet, err = s.oracle.NewSheet(p, plan.Batch); err != nil {
 		return nil, err
 	}
-	if b.lone, err = s.oracle.NewSheet(p, 1); err != nil {
+	if b.again, err = s.oracle.NewSheet(p, 1); err != nil {
 		return nil, err
 	}
 	if b.reference, err = s.oracle.NewReference(p); err != nil {
@@ -150,11 +150,15 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 		if err != nil {
 			return nil, err
 		}
-		made, err := s.newRooms(letter, process, id, plan.Batch+min(protocol.Singles(plan.Batch), plan.Batch), b.sheet.Layout.Size+size, plan.Shape)
-		if err != nil {
+		bytes := b.sheet.Layout.Size + size
+		if rooms[letter], err = s.newRooms(letter, process, id, plan.Batch, bytes, plan.Shape); err != nil {
 			return nil, err
 		}
-		rooms[letter], b.reserve[letter] = made[:plan.Batch], made[plan.Batch:]
+		if plan.Batch > 1 && letter != gates.SideControl {
+			if b.alone[letter], err = process.NewLoneRoom(s.ctx, id, bytes); err != nil {
+				return nil, fmt.Errorf("making the room of side %c for launches that run alone: %w", letter, err)
+			}
+		}
 		if tails[letter], err = s.newTail(letter, plan.Shape, b.sheet.Layout.Size, rooms[letter]); err != nil {
 			return nil, err
 		}
@@ -201,34 +205,30 @@ func (b *bench) Draw(dist kernels.Distribution, seeds []uint64) error {
 	return b.stream.Synchronize()
 }
 
-// A last is a bench whose last launch is in a room of the reserve.
-type last struct {
-	*bench
-	room int
-}
+// A lone bench times the last launch of a draw, in the room that its side cannot reach before.
+type lone struct{ *bench }
 
-// Last implements [interleave.Bench]. Few launches, of large arguments, have few rooms in reserve, and meet again in them.
-func (b *bench) Last(n, before int) (interleave.Bench, int, error) {
-	n %= len(b.reserve[gates.SideBaseline])
+// Lone implements [interleave.Bench].
+func (b *bench) Lone(_, warm int) (interleave.Bench, int, error) {
 	rooms, tails := map[rune][]driver.Buffer{}, map[rune]tail{}
 	var err error
-	for letter := range b.rooms {
-		rooms[letter] = append(slices.Clone(b.rooms[letter][:before]), b.reserve[letter][n])
+	for letter, own := range b.alone {
+		rooms[letter] = append(slices.Clone(b.rooms[letter][:warm]), own)
 		if tails[letter], err = b.tails[letter].in(rooms[letter], b.sheet.Layout.Size); err != nil {
 			return nil, 0, err
 		}
 	}
 	l := *b
 	l.places, err = b.newPlaces(rooms, tails)
-	return &last{&l, b.series.Batch + n}, before + 1, err
+	return lone{&l}, warm + 1, err
 }
 
-func (l *last) Time(letter rune, launches int) (t interleave.Times, err error) {
+func (l lone) Time(letter rune, launches int) (t interleave.Times, err error) {
 	p := l.sides[letter]
 	if err := p.Ready(l.id, true); err != nil {
 		return t, blame(p, err)
 	}
-	t.Device, err = p.RunLast(l.id, launches-1, l.room)
+	t.Device, err = p.RunAlone(l.id, launches-1)
 	return t, blame(p, err)
 }
 
@@ -279,9 +279,9 @@ func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 	for i := range all {
 		switch {
 		case touched[i].Input != "":
-			return nil, &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureInputs, Detail: "the kernel wrote to its input " + touched[i].Input}}
+			return nil, &interleave.Failed{Failure: gates.InputsWritten([]string{touched[i].Input})}
 		case touched[i].Outside || beside[i]:
-			return nil, &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureOutOfBounds, Detail: "the kernel wrote outside its arguments"}}
+			return nil, &interleave.Failed{Failure: gates.WrittenOutside()}
 		}
 		all[i] = interleave.Difference{Same: same[i], Errors: *errors[i]}
 	}
@@ -290,11 +290,11 @@ func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 
 func (b *bench) Throttled() bool { return b.throttled() }
 
-// An output is a copy of one of the candidate's rooms, with what its inputs were
-// drawn from.
+// An output is a copy of a room of the candidate's and of the baseline's, with what their
+// inputs were drawn from.
 type output struct {
 	bench  *bench
-	memory driver.Buffer
+	memory []driver.Buffer // the candidate's, the baseline's
 	places oracle.Places
 	seed   uint64
 	dist   kernels.Distribution
@@ -306,8 +306,15 @@ func (b *bench) Keep(launch int) (interleave.Kept, error) {
 		return nil, err
 	}
 	o.seed, o.dist = b.drawn[launch], b.dist
-	return o, b.stream.CopyDevice(o.memory, b.rooms[gates.SideCandidate][launch].Slice(0, o.memory.Size))
+	for i, side := range keptSides {
+		if err := b.stream.CopyDevice(o.memory[i], b.rooms[side][launch].Slice(0, o.memory[i].Size)); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
 }
+
+var keptSides = []rune{gates.SideCandidate, gates.SideBaseline}
 
 func (b *bench) spareOutput() (*output, error) {
 	if n := len(*b.spare); n > 0 {
@@ -317,24 +324,36 @@ func (b *bench) spareOutput() (*output, error) {
 		return o, nil
 	}
 	o := &output{bench: b}
-	var err error
-	if o.memory, err = b.ctx.Alloc(int64(b.sheet.Layout.Size)); err != nil {
-		return nil, err
+	var at []driver.DevicePtr
+	for range keptSides {
+		m, err := b.ctx.Alloc(int64(b.sheet.Layout.Size))
+		if err != nil {
+			return nil, err
+		}
+		o.memory, at = append(o.memory, m), append(at, m.Ptr)
 	}
-	o.places, err = b.oracle.NewPlaces([]driver.DevicePtr{o.memory.Ptr})
+	var err error
+	o.places, err = b.oracle.NewPlaces(at)
 	return o, err
 }
 
 // Check draws the inputs once more and asks the reference.
-func (o *output) Check() (*gates.Errors, error) {
+func (o *output) Check() (candidate, baseline *gates.Errors, err error) {
 	b := o.bench
-	if err := b.lone.Draw(o.dist, []uint64{o.seed}); err != nil {
-		return nil, err
+	if err := b.again.Draw(o.dist, []uint64{o.seed}); err != nil {
+		return nil, nil, err
 	}
-	if err := b.expect(b.reference, b.lone, b.problem.Shape.Dims, false); err != nil {
-		return nil, err
+	if err := b.expect(b.reference, b.again, b.problem.Shape.Dims, false); err != nil {
+		return nil, nil, err
 	}
-	return b.reference.Compare(oracle.TargetOf(b.problem.Args, b.sheet.Layout, o.places), b.manifest.Tolerance)
+	compare := func(i int) (*gates.Errors, error) {
+		return b.reference.Compare(oracle.TargetOf(b.problem.Args, b.sheet.Layout, o.places.Slice(i, 1)), b.manifest.Tolerance)
+	}
+	if candidate, err = compare(0); err != nil {
+		return nil, nil, err
+	}
+	baseline, err = compare(1)
+	return candidate, baseline, err
 }
 
 // Drop makes room for another output.

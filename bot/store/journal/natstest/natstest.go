@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/kernelgate/kernelgate/runners/subprocess"
 )
 
 // env makes the program a server: its number, its folder, and the ports of all.
@@ -69,7 +71,13 @@ type Servers struct {
 // New starts a server for every two ports: its clients' and its cluster's.
 func New(t testing.TB, ports []string) *Servers {
 	t.Helper()
-	s := &Servers{t: t, dir: t.TempDir(), ports: ports, all: make([]*exec.Cmd, len(ports)/2)}
+	return NewIn(t, ports, t.TempDir())
+}
+
+// NewIn starts them with their files in dir/0, dir/1 and so on.
+func NewIn(t testing.TB, ports []string, dir string) *Servers {
+	t.Helper()
+	s := &Servers{t: t, dir: dir, ports: ports, all: make([]*exec.Cmd, len(ports)/2)}
 	var urls []string
 	for i := range s.all {
 		urls = append(urls, "nats://"+s.Addr(i))
@@ -95,11 +103,10 @@ func (s *Servers) Start(i int) {
 	s.t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d|%s|%s", env, i, filepath.Join(s.dir, strconv.Itoa(i)), strings.Join(s.ports, ",")))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if _, err := cmd.StdinPipe(); err != nil { // it ends with the parent
 		s.t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := subprocess.Start(cmd, syscall.SIGKILL); err != nil {
 		s.t.Fatal(err)
 	}
 	s.all[i] = cmd

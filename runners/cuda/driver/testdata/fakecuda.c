@@ -187,6 +187,12 @@ CUresult cuMemSetAccess(CUdeviceptr p, size_t n, const CUmemAccessDesc *d, size_
 		return 1;
 	return mprotect((void *)(uintptr_t)p, n, PROT_READ | PROT_WRITE) ? 1 : 0;
 }
+CUresult cuMemUnmap(CUdeviceptr p, size_t n)
+{
+	MAY_FAIL;
+	return mmap((void *)(uintptr_t)p, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED;
+}
+CUresult cuMemAllocHost_v2(void **p, size_t n) { MAY_FAIL; *p = calloc(1, n); return *p ? 0 : 2; }
 
 /* Handles are small blocks whose first word says what they are. */
 struct stream { int kind; struct graph *capture; int flags, broken; };
@@ -206,6 +212,13 @@ CUresult cuMemsetD32Async(CUdeviceptr d, unsigned int v, size_t n, CUstream s)
 	for (size_t i = 0; i < n; i++)
 		((uint32_t *)(uintptr_t)d)[i] = v;
 	return 0;
+}
+/* The fake runs everything at once, so that all it can tell is whether the gate was closed. */
+CUresult cuStreamWaitValue32_v2(CUstream s, CUdeviceptr at, uint32_t v, unsigned int flags)
+{
+	ON_STREAM(s);
+	MAY_FAIL;
+	return *(uint32_t *)(uintptr_t)at == 0 && v == 1 && flags == 1 ? 0 : 1;
 }
 
 /* --- kernels --- */

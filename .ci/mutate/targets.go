@@ -1,0 +1,34 @@
+package main
+
+// A target is a package whose mutants are tried.
+type target struct {
+	pkg   string   // below the module
+	files []string // only these; empty for all
+	users []string // packages that import it, whose tests are run where its own notice nothing
+}
+
+// targets are the packages that decide: a fault in one of them passes a kernel that should not pass, or the reverse. The users are
+// those whose tests finish in seconds; the long tests of the bot, which would notice more, are left out.
+var targets = []target{
+	{pkg: "gates", users: []string{"gates/report", "bot/testimony", "runners"}},
+	{pkg: "gates/stats", users: []string{"gates"}},
+	{pkg: "policies", files: []string{"compare.go", "comparegates.go", "comparespeed.go"}, users: []string{"runners/plan", "bot/planner"}},
+	{pkg: "policies/compare", users: []string{"policies", "kernels", "runners/plan"}},
+	{pkg: "kernels", files: []string{"join.go"}, users: []string{"runners/plan"}},
+	{pkg: "runners/interleave"},
+	{pkg: "runners/plan", users: []string{"bot/planner"}},
+	{pkg: "bot/answer"},
+	{pkg: "bot/change", users: []string{"bot/answer", "bot/publish", "bot/present"}},
+	{pkg: "bot/publish"},
+	{pkg: "bot/queue"},
+	{pkg: "bot/testimony"},
+}
+
+// longTests are not run: simulations that take seconds and are about error rates, not about single statements. -test.short leaves
+// out others.
+var longTests = map[string][]string{
+	"gates":       {"TestErrorRatesOfAllNoise"},
+	"kernels":     {"TestReference"},
+	"bot/present": {"FuzzRendered"},
+	"bot/queue":   {"TestDayOfAFleet"},
+}

@@ -1,0 +1,26 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// InScratch has something done in a new folder, and removes it afterwards. Where that went
+// wrong, and was not interrupted, it keeps the folder and says where it is.
+func InScratch(ctx context.Context, prefix string, t *Teller, do func(dir string) (right bool, err error)) (right bool, err error) {
+	dir, err := os.MkdirTemp("", prefix)
+	if err != nil {
+		return false, fmt.Errorf("making a scratch folder: %w (set TMPDIR to a folder with space)", err)
+	}
+	right, err = do(dir)
+	if ctx.Err() == nil && (err != nil || !right) {
+		t.Say("\nThe bot's log, its data and the repositories are kept: %s\n", dir)
+		return right, err
+	}
+	if gone := os.RemoveAll(dir); gone != nil {
+		err = errors.Join(err, fmt.Errorf("removing the scratch folder: %w (remove it yourself)", gone))
+	}
+	return right, err
+}

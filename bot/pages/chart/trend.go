@@ -1,0 +1,128 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Series is one line of a trend.
+type Series struct {
+	Name   string
+	Class  string
+	Points []Point // in their order
+}
+
+// Trend shows several series in one order of places, of which every point names its own, on one logarithmic axis: halving a time
+// looks the same wherever it happens, and devices of different speed can share the picture.
+func Trend(title, unit string, places int, series []Series, marks []Mark) string {
+	var all []float64
+	count := 0
+	for _, s := range series {
+		for _, p := range s.Points {
+			count++
+			for _, v := range append(deref(p.Lower, p.Upper), p.Value) {
+				if v > 0 {
+					all = append(all, math.Log10(v))
+				}
+			}
+		}
+	}
+	const left, bottom = 52, 160
+	top := 10.0
+	if len(series) > 1 {
+		top = 26
+	}
+	logs, ok := newAxis(all, bottom, top)
+	if !ok || places < 1 {
+		return nothing("line", title)
+	}
+	a := logAxis{logs}
+	place := axis{low: -0.5, high: float64(places) - 0.5, from: left, to: width - 6}
+	c := begin("line", title, fmt.Sprintf("%d values of %d series, in %s.", count, len(series), unit), width, bottom+20)
+	for _, v := range a.ticks() {
+		c.line("grid", left, a.at(v), width-6, a.at(v))
+		c.text("tick", "end", left-4, a.at(v)+4, plain(v), left-4)
+	}
+	c.line("axis", left, bottom, width-6, bottom)
+	for _, m := range marks {
+		if m.Before >= 0 && m.Before <= places {
+			at := place.at(float64(m.Before) - 0.5)
+			c.line("mark "+m.Class, at, top, at, bottom)
+			c.dot("mark-head "+m.Class, at, top, 4, m.Text)
+		}
+	}
+	if len(series) > 1 {
+		var groups []Group
+		for _, s := range series {
+			groups = append(groups, Group{Name: s.Name, Class: s.Class})
+		}
+		c.legend(left, groups)
+	}
+	for _, s := range series {
+		c.series(s, place, a)
+	}
+	c.text("unit", "start", left, bottom+15, "oldest", 80)
+	c.text("unit", "end", width-6, bottom+15, "newest · "+unit+", log scale", 240)
+	return c.end()
+}
+
+// series draws a line with its band and its points, which lead somewhere.
+func (c *canvas) series(s Series, place axis, a logAxis) {
+	for _, p := range s.Points {
+		if p.Lower != nil && p.Upper != nil && *p.Lower > 0 && *p.Upper >= *p.Lower {
+			x := place.at(float64(p.At))
+			c.line("range "+s.Class, x, a.at(*p.Lower), x, a.at(*p.Upper))
+		}
+	}
+	curve, pen := trail{canvas: c}, "M"
+	for _, p := range s.Points {
+		if !(p.Value > 0) || math.IsInf(p.Value, 0) {
+			pen = "M"
+			continue
+		}
+		curve.to(pen, place.at(float64(p.At)), a.at(p.Value))
+		pen = "L"
+	}
+	curve.draw("curve " + s.Class)
+	for _, p := range s.Points {
+		if !(p.Value > 0) || math.IsInf(p.Value, 0) {
+			continue
+		}
+		if p.Link != "" {
+			fmt.Fprintf(c, `<a href="%s" aria-label="%s" data-card="%s">`, escape(p.Link), escape(p.Hint), escapeLines(p.Card))
+		}
+		c.dot("dot "+p.Class, place.at(float64(p.At)), a.at(p.Value), 4, p.Hint)
+		if p.Link != "" {
+			c.WriteString("</a>")
+		}
+	}
+}
+
+// A logAxis is an axis of logarithms to the base of ten.
+type logAxis struct{ axis }
+
+func (a logAxis) at(v float64) float64 { return a.axis.at(math.Log10(v)) }
+
+// ticks are round values: by 1, 2 and 5 over decades, evenly over less.
+func (a logAxis) ticks() []float64 {
+	low, high := math.Pow(10, a.low), math.Pow(10, a.high)
+	if high/low < 5 || math.IsInf(high, 0) || low == 0 {
+		return axis{low: low, high: high}.ticks(4)
+	}
+	steps := []float64{1, 2, 5}
+	switch {
+	case high/low > 200:
+		steps = []float64{1}
+	case high/low < 12:
+		steps = []float64{1, 1.5, 2, 3, 5, 7}
+	}
+	var list []float64
+	for power := math.Floor(a.low); power <= a.high && len(list) < 12; power++ {
+		for _, step := range steps {
+			if v := step * math.Pow(10, power); v >= low && v <= high {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
+}

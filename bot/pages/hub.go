@@ -1,0 +1,86 @@
+package pages
+
+import (
+	"cmp"
+	"net/url"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/kernels"
+)
+
+// A place is something at GitHub. Where pages know no GitHub, or the thing is not there, it is a text without an address.
+type place struct{ Text, URL string }
+
+// manifestSuffix ends the name of a kernel that shares its folder with others: such a kernel is named by its manifest.
+const manifestSuffix = "." + kernels.FileName
+
+var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+
+// at is an address below a repository's at GitHub, or "".
+func (s *Server) at(repo string, parts ...string) string {
+	if s.Web == "" || strings.Count(repo, "/") != 1 {
+		return ""
+	}
+	return strings.TrimSuffix(s.Web, "/") + (&url.URL{Path: "/" + repo + "/" + strings.Join(parts, "/")}).EscapedPath()
+}
+
+func (s *Server) repoAt(repo string) place { return place{repo, strings.TrimSuffix(s.at(repo), "/")} }
+
+func (s *Server) pullAt(repo string, number int) place {
+	return place{"#" + strconv.Itoa(number), s.at(repo, "pull", strconv.Itoa(number))}
+}
+
+func (s *Server) commitAt(repo, sha string) place {
+	if !fullCommit.MatchString(sha) {
+		return place{Text: report.Short(sha)}
+	}
+	return place{report.Short(sha), s.at(repo, "commit", sha)}
+}
+
+// folderAt is a kernel's folder in a commit, or on the default branch where none is given.
+func (s *Server) folderAt(repo, sha, folder string) place {
+	if sha == "" {
+		sha = "HEAD"
+	} else if !fullCommit.MatchString(sha) {
+		return place{Text: folder}
+	}
+	if strings.HasSuffix(folder, manifestSuffix) {
+		return place{folder, s.at(repo, "blob", sha, folder)}
+	}
+	return place{folder, s.at(repo, "tree", sha, folder)}
+}
+
+// fileAt is a line of a file that a kernel's build names. A path that leads out of the repository has no address.
+func (s *Server) fileAt(repo, sha, folder, file string, line int) place {
+	p := place{Text: file}
+	if line > 0 {
+		p.Text += ":" + strconv.Itoa(line)
+	}
+	if strings.HasSuffix(folder, manifestSuffix) {
+		folder = path.Dir(folder)
+	}
+	whole := path.Join(folder, file)
+	if !fullCommit.MatchString(sha) || file == "" || path.IsAbs(file) || strings.HasPrefix(whole, "../") {
+		return p
+	}
+	if p.URL = s.at(repo, "blob", sha, whole); p.URL != "" && line > 0 {
+		p.URL += "#L" + strconv.Itoa(line)
+	}
+	return p
+}
+
+// sourceAt is a line of a file that one of a run's builds names; below 0 the candidate's.
+func (s *Server) sourceAt(p *RunPage, build int, file string, line int) place {
+	if p.Verdict == nil || p.Change == "" {
+		return s.fileAt("", "", "", file, line)
+	}
+	sha, from := p.Head, p.Verdict.Provenance
+	if build >= 0 && build < len(p.Verdict.Builds)-1 {
+		sha = cmp.Or(from.Baseline, from.Base.SHA)
+	}
+	return s.fileAt(p.Repo, sha, p.Folder, file, line)
+}

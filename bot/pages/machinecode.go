@@ -1,0 +1,111 @@
+package pages
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// A CodeView is how one kernel's machine code changed, side by side.
+type CodeView struct {
+	gates.CodeChange
+	Number int // tells kernels of one name apart
+	First  []CodeHunk
+	Rest   []CodeHunk // shown on demand
+	Lines  int        // of the rest
+}
+
+// A CodeHunk is instructions of one place in the source.
+type CodeHunk struct {
+	File string
+	Line int
+	Rows []CodeRow
+}
+
+// A CodeRow is an instruction of the baseline and the one that took its place.
+type CodeRow struct{ Before, After, Class string }
+
+// codeShown is how many rows of a kernel are shown at first.
+const codeShown = 40
+
+func codeViews(v *gates.Verdict) []CodeView {
+	if v.MachineCode == nil {
+		return nil
+	}
+	var list []CodeView
+	for i, c := range v.MachineCode.Changes {
+		view := CodeView{CodeChange: c, Number: i + 1}
+		room := codeShown
+		for _, h := range hunks(c.Diff) {
+			shown := min(room, len(h.Rows))
+			if room -= shown; shown > 0 {
+				view.First = append(view.First, CodeHunk{h.File, h.Line, h.Rows[:shown]})
+			}
+			if rest := h.Rows[shown:]; len(rest) > 0 {
+				view.Rest = append(view.Rest, CodeHunk{h.File, h.Line, rest})
+				view.Lines += len(rest)
+			}
+		}
+		list = append(list, view)
+	}
+	return list
+}
+
+// hunks reads a diff as diff -u writes it, and sets what was removed next to what was added in its place.
+func hunks(diff string) []CodeHunk {
+	var list []CodeHunk
+	var gone, added []string
+	flush := func() {
+		if len(list) == 0 && len(gone)+len(added) > 0 {
+			list = append(list, CodeHunk{})
+		}
+		for i := range max(len(gone), len(added)) {
+			h := &list[len(list)-1]
+			switch {
+			case i >= len(gone):
+				h.Rows = append(h.Rows, CodeRow{"", added[i], "added"})
+			case i >= len(added):
+				h.Rows = append(h.Rows, CodeRow{gone[i], "", "gone"})
+			default:
+				h.Rows = append(h.Rows, CodeRow{gone[i], added[i], "gone added"})
+			}
+		}
+		gone, added = nil, nil
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(diff, "\n"), "\n") {
+		switch {
+		case strings.HasPrefix(line, "@@"):
+			flush()
+			list = append(list, hunkAt(line))
+		case strings.HasPrefix(line, "-"):
+			if len(added) > 0 { // what was added here stands before it
+				flush()
+			}
+			gone = append(gone, line[1:])
+		case strings.HasPrefix(line, "+"):
+			added = append(added, line[1:])
+		case line != "":
+			flush()
+			if len(list) == 0 {
+				list = append(list, CodeHunk{})
+			}
+			same := strings.TrimPrefix(line, " ")
+			list[len(list)-1].Rows = append(list[len(list)-1].Rows, CodeRow{same, same, "same"})
+		}
+	}
+	flush()
+	return list
+}
+
+// hunkAt reads the place in the source from a hunk's heading: "@@ -6,311 +6,344 @@ scale.cu:5".
+func hunkAt(heading string) CodeHunk {
+	_, place, _ := strings.Cut(strings.TrimPrefix(heading, "@@"), "@@")
+	place = strings.TrimSpace(place)
+	if at := strings.LastIndex(place, ":"); at >= 0 {
+		if line, err := strconv.Atoi(place[at+1:]); err == nil {
+			return CodeHunk{File: place[:at], Line: line}
+		}
+	}
+	return CodeHunk{File: place}
+}

@@ -1,0 +1,137 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// spare is the part of its disk that the embedded server leaves free, as a divisor.
+const spare = 20
+
+// storeLimit is how many bytes the embedded server may keep: what it has, and what its disk has room for, less a twentieth of
+// the disk. The server's own limit is three quarters of the room that is free when it starts, whatever it has already.
+func storeLimit(dir string) (int64, error) {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		return 0, fmt.Errorf("open journal %s: ask how full its disk is: %w", dir, err)
+	}
+	used := int64(0)
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			used += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("open journal %s: ask how much it holds: %w", dir, err)
+	}
+	block := int64(disk.Bsize)
+	// A disk without room is to be found out by writing to it, and not by a server that does not start.
+	return used + max(int64(disk.Bavail)*block-int64(disk.Blocks)*block/spare, block), nil
+}
+
+// Space is how much a NATS server keeps, and how much it may.
+type Space struct {
+	Server      string // host and port of its monitor; "embedded"
+	Used, Limit uint64 // bytes
+	Err         error  // why nothing is known
+}
+
+// Space is how full the journal is: the embedded server, or those whose monitors Options.Monitors names.
+func (j *Journal) Space(ctx context.Context) []Space {
+	if j.srv != nil {
+		is, err := j.srv.Jsz(nil)
+		if err != nil {
+			return []Space{{Server: "embedded", Err: err}}
+		}
+		return []Space{{Server: "embedded", Used: is.Store, Limit: uint64(is.Config.MaxStore)}}
+	}
+	answers := make(chan Space)
+	for _, address := range j.opt.Monitors {
+		go func() { answers <- askMonitor(ctx, address) }()
+	}
+	var all []Space
+	for range j.opt.Monitors {
+		all = append(all, <-answers)
+	}
+	return all
+}
+
+func askMonitor(ctx context.Context, address string) Space {
+	ctx, cancel := context.WithTimeout(ctx, healthWithin/2)
+	defer cancel()
+	s := Space{Server: address}
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		s.Server = u.Host
+	}
+	var is server.JSInfo
+	s.Err = func() error {
+		rq, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/jsz", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(rq)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("the monitor answers %s", resp.Status)
+		}
+		if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&is); err != nil {
+			return err
+		}
+		if is.Disabled { // as after its disk was full
+			return errors.New("JetStream is off")
+		}
+		return nil
+	}()
+	if s.Err == nil {
+		s.Used, s.Limit = is.Store, uint64(is.Config.MaxStore)
+	}
+	return s
+}
+
+// Whether the journal takes writes is tried at most so often, however often it is asked.
+const (
+	writeEvery  = 5 * time.Second
+	writeAgain  = time.Second // after one that failed
+	writeWithin = 2 * time.Second
+)
+
+// writeKey is of a record that says nothing. Ids of deliveries have no dot.
+const writeKey = "write.test"
+
+// Writable is nil if the journal takes writes. One that is full still answers.
+func (j *Journal) Writable(ctx context.Context) error {
+	w := &j.written
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if since := time.Since(w.at); since >= writeEvery || w.err != nil && since >= writeAgain {
+		ctx, cancel := context.WithTimeout(ctx, writeWithin)
+		defer cancel()
+		if j.external() {
+			w.err = putRecord(ctx, j.state, writeKey, struct{}{}) // it waits for a new leader
+		} else {
+			_, w.err = j.state.kv.Put(ctx, writeKey, []byte("{}"))
+		}
+		w.at = time.Now()
+	}
+	return w.err
+}

@@ -1,0 +1,236 @@
+package gates
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/quantity"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A guard bounds what one change may lose. Many changes that each stay within it may lose much more
+// together, and a revert of them would look like a gain. So evidence may say where the baseline stands
+// relative to the kernel's high-water mark: the merged commit with the best cumulative speed on this
+// device. The product of that position and of the change's own speedup is the cumulative loss.
+//
+// The position is a product of point estimates and counts as exact; only the change's own interval is used.
+// A high-water mark is the maximum of estimates, and therefore a little too high: where several commits are
+// equally fast, by about the noise of one run.
+
+// A Best is the high-water mark of one shape. The server that judges knows it from the history of the
+// base branch; a runner does not, and its word on it is refused.
+type Best struct {
+	Shape  string    `json:"shape"`
+	Commit string    `json:"commit"`
+	Time   time.Time `json:"time,omitzero"`     // when it was judged
+	Result Outcome   `json:"outcome,omitempty"` // its verdict; none where it was never judged as a candidate
+	// Baseline is the speed of this run's baseline relative to the mark: 0.9 is 10 % below it.
+	Baseline float64 `json:"baseline"`
+	// Lost is the merges from the mark to the baseline that made the kernel slower, in their order; the
+	// largest losses, where there are many.
+	Lost []Loss `json:"lost,omitempty"`
+	// Unmeasured counts the merges from the mark to the baseline that were not measured on this device.
+	// Their speedup counts as 0.
+	Unmeasured int `json:"unmeasured,omitempty"`
+}
+
+// A Loss is one merge that made a kernel slower.
+type Loss struct {
+	Commit  string  `json:"commit"`
+	Speedup float64 `json:"speedup"` // negative
+}
+
+// MaxLosses is how many losses evidence names for one shape.
+const MaxLosses = 20
+
+// An AgainstBest is one shape of the candidate against its high-water mark.
+type AgainstBest struct {
+	Shape      string    `json:"shape"`
+	Commit     string    `json:"commit"`
+	Time       time.Time `json:"time,omitzero"`
+	Result     Outcome   `json:"outcome,omitempty"`
+	Speedup    Estimate  `json:"speedup"`  // of the candidate over the mark
+	Baseline   float64   `json:"baseline"` // the baseline's speedup over the mark
+	Lost       []Loss    `json:"lost,omitempty"`
+	Unmeasured int       `json:"unmeasured,omitempty"`
+}
+
+// problem is what the judge cannot use.
+func (b Best) problem(shapes map[string]bool) (field, problem string) {
+	switch {
+	case !shapes[b.Shape]:
+		return "shape", fmt.Sprintf("%q is not among the shapes", b.Shape)
+	case !strict.IsCommit(b.Commit):
+		return "commit", fmt.Sprintf("%q is not the id of a commit", b.Commit)
+	case !(b.Baseline > 0) || math.IsInf(b.Baseline, 0):
+		return "baseline", fmt.Sprintf("is %v, which is not above 0", b.Baseline)
+	case b.Unmeasured < 0:
+		return "unmeasured", fmt.Sprintf("is %d", b.Unmeasured)
+	case len(b.Lost) > MaxLosses:
+		return "lost", fmt.Sprintf("has %d merges (at most %d)", len(b.Lost), MaxLosses)
+	}
+	for i, l := range b.Lost {
+		if !strict.IsCommit(l.Commit) || !(l.Speedup > -1 && l.Speedup < 0) {
+			return fmt.Sprintf("lost[%d]", i), "is no commit with a speedup from -1 to 0"
+		}
+	}
+	return "", ""
+}
+
+// leastShown is the smallest difference from the mark that a note tells. Products of estimates
+// are not more exact than this.
+const leastShown = 0.01
+
+// holdToBest compares the candidate with the high-water mark of each shape. It adds notes, and defers
+// what is proven to be below the mark by more than the policy allows. It never lets anything pass.
+func (j *judgement) holdToBest(r GateResult) GateResult {
+	gate := j.rule.Gates.Performance
+	goals, _ := goalsOf(gate, j.evidence)
+	var failed []AgainstBest
+	var unknown []string
+	for _, g := range goals {
+		own, timed := j.ownSpeedup(g.shape.Name)
+		if !timed {
+			continue
+		}
+		i := slices.IndexFunc(j.evidence.Best, func(b Best) bool { return b.Shape == g.shape.Name })
+		if i < 0 {
+			if g.goal.BelowBest != nil {
+				unknown = append(unknown, g.shape.Name)
+			}
+			continue
+		}
+		row := j.evidence.Best[i].against(own)
+		j.best = append(j.best, row)
+		if note := row.note(own, allowance(g.goal, gate.Guard)); note != "" {
+			j.notes = append(j.notes, note)
+		}
+		if g.goal.BelowBest != nil && row.provenBelow(*g.goal.BelowBest, own) {
+			failed = append(failed, row)
+		}
+	}
+	if len(unknown) > 0 {
+		j.notes = append(j.notes, fmt.Sprintf("below_best asks nothing of %s: no merged state of the kernel was measured there on this device yet.", strings.Join(unknown, ", ")))
+	}
+	if len(failed) == 0 || r.Status != Passed && r.Status != Open {
+		return r
+	}
+	return j.belowBest(failed, goals)
+}
+
+// ownSpeedup is the candidate's speedup over the baseline; equal machine code is as fast.
+func (j *judgement) ownSpeedup(shape string) (Estimate, bool) {
+	equal := Estimate{Lower: new(0.0), Upper: new(0.0)}
+	for _, c := range j.comparisons {
+		if c.Shape == shape {
+			if c.Same {
+				return equal, true
+			}
+			return c.Speedup, c.Baseline != nil && c.Baseline.N > 0 && c.Speedup != Estimate{}
+		}
+	}
+	return equal, j.evidence.SameCode
+}
+
+func (b Best) against(own Estimate) AgainstBest {
+	over := func(speedup float64) float64 { return round(b.Baseline*(1+speedup) - 1) }
+	row := AgainstBest{
+		Shape: b.Shape, Commit: b.Commit, Time: b.Time, Result: b.Result, Lost: b.Lost, Unmeasured: b.Unmeasured,
+		Baseline: round(b.Baseline - 1), Speedup: Estimate{Value: over(own.Value)},
+	}
+	if own.Lower != nil && own.Upper != nil {
+		row.Speedup.Lower, row.Speedup.Upper = new(over(*own.Lower)), new(over(*own.Upper))
+	}
+	return row
+}
+
+// provenBelow tells whether the whole interval is further below the mark than the bound allows. A change
+// that is proven to be no slower than its baseline is not blamed for what others lost.
+func (a AgainstBest) provenBelow(bound quantity.Bound[quantity.Percent], own Estimate) bool {
+	if a.Speedup.Upper == nil || *own.Lower >= 0 {
+		return false
+	}
+	return !bound.Holds(-*a.Speedup.Upper)
+}
+
+// allowance is the loss that a shape's goal lets one change make.
+func allowance(goals ...*policies.Goal) float64 {
+	for _, g := range goals {
+		switch {
+		case g == nil:
+		case g.Speedup != nil && g.Speedup.Value < 0:
+			return -float64(g.Speedup.Value)
+		case g.LatencyReduction != nil && g.LatencyReduction.Value < 0:
+			return 1 - 1/(1-float64(g.LatencyReduction.Value))
+		}
+	}
+	return 0
+}
+
+// note is what people should know of the mark: a cumulative loss beyond what the goal allows one change, and
+// that a gain wins back what was there before.
+func (a AgainstBest) note(own Estimate, allowed float64) string {
+	text := ""
+	switch {
+	case own.Value >= leastShown && a.Baseline <= -leastShown:
+		text = fmt.Sprintf("%s: %s against its baseline, %s against its best (%s).", a.Shape, signed(own.Value), signed(a.Speedup.Value), a.mark())
+	case a.Speedup.Value < -max(allowed, leastShown):
+		text = fmt.Sprintf("%s: %s slower than its best (%s), after this change.", a.Shape, percent(a.Speedup.Value), a.mark())
+	default:
+		return ""
+	}
+	switch n := a.Unmeasured; {
+	case n == 1:
+		text += " One merge since then was not measured on this device, and counts as no change."
+	case n > 1:
+		text += fmt.Sprintf(" %d merges since then were not measured on this device, and count as no change.", n)
+	}
+	return text
+}
+
+// mark names the best commit, with its verdict.
+func (a AgainstBest) mark() string {
+	switch {
+	case a.Time.IsZero():
+		return shortCommit(a.Commit)
+	case a.Result == "":
+		return fmt.Sprintf("%s, measured as a baseline on %s", shortCommit(a.Commit), a.Time.UTC().Format(time.DateOnly))
+	}
+	return fmt.Sprintf("%s, %s of %s", shortCommit(a.Commit), a.Result, a.Time.UTC().Format(time.DateOnly))
+}
+
+func shortCommit(sha string) string { return fmt.Sprintf("`%.7s`", sha) }
+
+// belowBest defers a change for the sum of what was lost, and names who lost it.
+func (j *judgement) belowBest(failed []AgainstBest, goals []goalOf) GateResult {
+	r := GateResult{Status: Failed, Reason: ReasonRegression}
+	var parts []string
+	for _, a := range failed {
+		i := slices.IndexFunc(goals, func(g goalOf) bool { return g.shape.Name == a.Shape })
+		asked := goals[i].goal.BelowBest
+		parts = append(parts, fmt.Sprintf("%s on %s over %s (asked below its best %s)", estimate(a.Speedup), a.Shape, a.mark(), asked))
+		if len(a.Lost) > 0 {
+			var lost []string
+			for _, l := range a.Lost {
+				lost = append(lost, fmt.Sprintf("%s %s", shortCommit(l.Commit), signed(l.Speedup)))
+			}
+			r.Details = append(r.Details, fmt.Sprintf("%s was lost by %s", a.Shape, strings.Join(lost, ", ")))
+		}
+		r.ToPass = append(r.ToPass, fmt.Sprintf("win back the time on %s, or change nothing that makes it slower: its best is %s", a.Shape, shortCommit(a.Commit)))
+		for k := range j.comparisons {
+			if j.comparisons[k].Shape == a.Shape {
+				j.comparisons[k].Status = Failed
+			}
+		}
+	}
+	r.Text = "Slower than its best: speedup " + strings.Join(parts, "; ")
+	if len(r.Details) > 0 {
+		r.Text += "; " + r.Details[0]
+	}
+	r.ToPass = append(r.ToPass, "or, should the loss be wanted, have the policy's below_best raised")
+	return r
+}

@@ -1,0 +1,146 @@
+package gates
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A kernel can gain on one kind of input and lose on the others. Every kind counts the
+// same in the speedup of a shape, which is the geometric mean of the kinds' medians; but a
+// kind that is answered at once would then pay for all others. So there are two more rules.
+// No kind may lose what the guard does not allow. And of what one kind gains, at most
+// kindShare times what the target asks counts.
+
+// kindShare is how much of a target's gain one kind may contribute. Three of five kinds
+// alone cannot reach a target: they come to 3 × 1.5 / 5 of it.
+const kindShare = 1.5
+
+// kindLoss is what a kind of a target may lose where the policy has no guard that says it.
+const kindLoss = 0.02
+
+// A kindTest holds one kind of input against the guard. As with the tails, nobody claims
+// that no kind lost anything, so a kind defers only where the loss is proven; an estimate
+// beyond the limit leaves the shape open.
+type kindTest struct {
+	name string
+	dist *stats.Distribution
+	miss float64 // p-value of having missed
+}
+
+// kindLimit is the least speedup, as a ratio, that each kind of a shape must have.
+func (s *shapeComparison) kindLimit(gate *policies.PerformanceGate) float64 {
+	if s.role == RoleGuard {
+		return s.goal.Ratio()
+	}
+	limit := 1 - kindLoss
+	if gate.Guard != nil && gate.Guard.Ratio() > 0 {
+		limit = gate.Guard.Ratio()
+	}
+	return min(limit, s.goal.Ratio())
+}
+
+// decideKinds looks at the kinds of the shapes of a role whose goals are met, or open yet: a
+// loss that is proven of one kind needs no more rounds.
+func (c *comparison) decideKinds(role Role, gate *policies.PerformanceGate) {
+	var misses []float64
+	var of []*shapeComparison
+	for _, s := range c.shapes {
+		limit := 0.0
+		if s.role == role && s.status != Failed {
+			limit = s.kindLimit(gate)
+		}
+		if limit == 0 || len(s.samples.byKind) < 2 {
+			continue
+		}
+		s.kindFloor = limit
+		for k, sample := range s.samples.byKind {
+			d := draw(c.few, sample, 0.5)
+			if d == nil { // too few clean rounds to know what this kind lost
+				s.status, s.clueless = Open, true
+				continue
+			}
+			t := kindTest{name: s.samples.strata.kinds[k], dist: d.With(s.offset()), miss: 1}
+			if d.Estimate < limit {
+				s.status = Open
+				t.miss = t.dist.PBelow(limit)
+			}
+			s.kinds = append(s.kinds, t)
+			of, misses = append(of, s), append(misses, t.miss)
+		}
+	}
+	for i, missed := range stats.Holm(misses, c.alpha) {
+		if missed {
+			of[i].status = Failed
+		}
+	}
+}
+
+// slowKind names the kind of input that keeps the shape from passing.
+func (s *shapeComparison) slowKind(alpha float64) string {
+	for _, t := range s.kinds {
+		if t.dist.Estimate < s.kindFloor {
+			return fmt.Sprintf("but on %s inputs it is %s (each kind of input must reach %s)", t.name, estimate(speedupOf(t.dist, alpha)), signed(s.kindFloor-1))
+		}
+	}
+	return ""
+}
+
+// carried names the kinds whose gain counts only in part.
+func (s *shapeComparison) carried() string {
+	if s.ratio == nil || s.ratio.Estimate < s.goal.Ratio() || s.ratio.Estimate >= s.raise(s.goal.Ratio(), s.samples.strata.medians) {
+		return "" // it reaches the target or not, whatever counts
+	}
+	limit := math.Pow(s.goal.Ratio(), kindShare)
+	var names []string
+	for k, m := range s.samples.strata.medians {
+		if m > limit {
+			names = append(names, s.samples.strata.kinds[k])
+		}
+	}
+	return fmt.Sprintf("of which a kind of input counts at most %s (%s gain more)", signed(limit-1), strings.Join(names, " and "))
+}
+
+// raise is the ratio that the geometric mean of the kinds must reach for a target to be
+// met, given the kinds' medians: should all of them fall by the same factor, the mean of
+// what counts of each is the target just there. Where no kind gains more than its share
+// that is the target itself. A guard asks for no gain, and stays.
+func (s *shapeComparison) raise(asked float64, medians []float64) float64 {
+	if s.role != RoleTarget || asked <= 1 {
+		return asked
+	}
+	var logs []float64
+	centre := 0.0
+	for _, m := range medians {
+		if m > 0 {
+			logs = append(logs, math.Log(m))
+			centre += math.Log(m)
+		}
+	}
+	if len(logs) < 2 {
+		return asked
+	}
+	n := float64(len(logs))
+	centre /= n
+	goal, limit := math.Log(asked), kindShare*math.Log(asked)
+	counts := func(by float64) float64 {
+		sum := 0.0
+		for _, l := range logs {
+			sum += min(l+by, limit)
+		}
+		return sum / n
+	}
+	low, high := goal-slices.Max(logs), goal-slices.Min(logs) // where the best reaches the goal, and where all do
+	for range 60 {
+		if mid := (low + high) / 2; counts(mid) < goal {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return math.Exp(centre + high)
+}

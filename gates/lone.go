@@ -1,0 +1,315 @@
+package gates
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/quantity"
+)
+
+// Short kernels are timed in batches, and the launches of a batch can share work: one of
+// them computes what the others will be asked, and those return at once. A launch that
+// runs alone cannot: its inputs did not exist while an earlier launch ran, and no other
+// follows. So a gain in a batch counts as far as launches that run alone show it.
+//
+// Running alone costs a launch about two microseconds more, on both sides alike. What is
+// compared is therefore the difference between baseline and candidate in microseconds,
+// kind of input by kind of input: in a batch and alone it is the same, up to what a
+// larger grid or a cluster pays more for starting alone.
+
+// A loneAllowance is how much of a difference need not show alone, in microseconds and as
+// shares of times.
+type loneAllowance struct {
+	micros float64 // at most so much
+	share  float64 // and at most this share of the baseline's time; 0: no such bound
+	start  float64 // what starting alone may cost a new kernel, of which no baseline tells
+}
+
+// Honest kernels on an H200 lacked at most 0.2 µs alone, those whose launches share work 8
+// to 20 µs. On a CPU waking the process is part of a launch that runs alone.
+func loneAllowanceOf(mode string) loneAllowance {
+	if mode == "cpu" {
+		return loneAllowance{micros: 1, start: 50}
+	}
+	return loneAllowance{micros: 0.5, share: 0.05, start: 5}
+}
+
+const (
+	// loneOfGoal is the share of the gain that a target asks which may be lacking alone.
+	loneOfGoal = 0.5
+
+	// loneGain and loneTime are the shares of the gain in a batch and of the candidate's
+	// time of which the larger, beyond the allowance, may be lacking alone before the
+	// figures as a whole are too good to be true. On a CPU a kernel that is bound by memory
+	// gains less on inputs that were written a moment ago.
+	loneGain, loneTime = 0.25, 0.05
+
+	// loneReach is how many times the control's offset a kind of input may count above the
+	// limit. Without it a control that is far off would leave every gain undecided, however
+	// large. Three of five kinds alone then come to three times the offset, which proves
+	// nothing at the error rates of a policy.
+	loneReach = 5
+
+	// loneNew is the share of its time in a batch that running alone may cost a new
+	// kernel, where that is more than the allowance's start.
+	loneNew = 0.25
+)
+
+// lacking is how many microseconds of the difference need not show alone, where a ratio of
+// baseline to candidate is asked.
+func (a loneAllowance) lacking(base, asked float64) float64 {
+	most := a.micros
+	if a.share > 0 {
+		most = min(most, a.share*base)
+	}
+	if asked > 1 {
+		most = min(most, loneOfGoal*(base-base/asked))
+	}
+	return most
+}
+
+// A lonePair is two launches that ran alone on the same inputs, and what launches of the
+// same round gained in a batch on that kind of input, in microseconds.
+type lonePair struct {
+	kind                int
+	baseline, candidate float64
+	batch               float64
+
+	meanBaseline, meanCandidate float64 // over the launches of which the two are medians; 0 where unknown
+}
+
+// gain is what the candidate gains alone.
+func (p lonePair) gain() float64 { return p.baseline - p.candidate }
+
+// lone is the launches of one shape that ran alone, by round, and the times of a batch
+// that they are held against.
+type lone struct {
+	batches int // rounds whose samples are batches
+	rounds  [][]lonePair
+	// Medians of a launch in a batch, by kind of input.
+	baseline, candidate []float64
+}
+
+func (l *lone) add(series *Series, batched kindTimes, kindOf func(int) int) {
+	if series.Batch > 1 {
+		l.batches++
+	}
+	if series.Single == nil {
+		return
+	}
+	var pairs []lonePair
+	for i := range min(len(series.Single.Baseline), len(series.Single.Candidate)) {
+		kind := kindOf(i)
+		if gain, ok := batched.gain(kind); ok {
+			p := lonePair{kind: kind, baseline: series.Single.Baseline[i] / 1e3, candidate: series.Single.Candidate[i] / 1e3, batch: gain}
+			if i < len(series.Single.MeanCandidate) {
+				p.meanBaseline, p.meanCandidate = series.Single.MeanBaseline[i]/1e3, series.Single.MeanCandidate[i]/1e3
+			}
+			pairs = append(pairs, p)
+		}
+	}
+	if len(pairs) > 0 {
+		l.rounds = append(l.rounds, pairs)
+	}
+}
+
+// sample is a value for each pair, and the kinds that they are of.
+func (l *lone) sample(value func(p lonePair, base float64) float64) (s stats.Sample, kinds [][]int) {
+	for _, pairs := range l.rounds {
+		var values []float64
+		var of []int
+		for _, p := range pairs {
+			values, of = append(values, value(p, l.baseline[p.kind])), append(of, p.kind)
+		}
+		s.Rounds, kinds = append(s.Rounds, values), append(kinds, of)
+	}
+	return s, kinds
+}
+
+// shares is what each pair gains as a share of the baseline's time in a batch, with what may
+// be lacking, as 1 plus the share: a share is as noisy where the candidate is very fast as
+// where it is not, which a ratio is not. Values are clipped, so that what is far beyond the
+// limits does not look like noise.
+func (l *lone) shares(lacking func(base float64) float64, low, high float64) (s stats.Sample, kinds [][]int) {
+	return l.sample(func(p lonePair, base float64) float64 { return clip(1+(p.gain()+lacking(base))/base, low, high) })
+}
+
+// shareOfRatio is the gain as a share that a ratio of baseline to candidate means, and
+// ratioOfShare the reverse.
+func shareOfRatio(ratio float64) float64 { return 2 - 1/ratio }
+func ratioOfShare(share float64) float64 { return 1 / (2 - min(share, 1.95)) }
+
+// judgesLone is false where a harness or an older report took samples of its own.
+func judgesLone(e *Evidence) bool { return e.Mode != "command" && e.Imported == "" }
+
+// confirm holds the shapes that have not missed their goals against the launches that ran alone.
+// What those do not confirm yet is open, and what they refute was not met.
+func (c *comparison) confirm(gate *policies.PerformanceGate, e *Evidence) {
+	if !judgesLone(e) {
+		return
+	}
+	var misses, meanMisses []float64
+	var of []*shapeComparison
+	for _, s := range c.shapes {
+		l := &s.samples.lone
+		if s.status == Failed || len(l.rounds) == 0 { // evidence of versions that had no such launches keeps its verdict
+			continue
+		}
+		t, ok := s.loneTest(c.few, e)
+		mean := s.meanAlone(c.few, gate, e)
+		switch {
+		case s.status == Open: // what is not decided in a batch can be refuted all the same
+		case !ok || len(l.rounds) < l.batches:
+			s.status, s.unconfirmed = Open, "but too few launches ran alone to confirm it"
+		case t.meet > c.alpha:
+			s.status = Open
+			s.unconfirmed = fmt.Sprintf("but launches that ran alone do not confirm it yet: %s", s.loneFigures(c.alpha))
+		case mean.lacks:
+			s.status, s.unconfirmed = Open, "but "+s.meanFigures()
+		default:
+			for _, t := range s.unevenAlone(c.few, e) {
+				if t.exceeds {
+					s.status, s.unconfirmed = Open, "but "+t.text
+				}
+			}
+		}
+		if ok {
+			of, misses = append(of, s), append(misses, t.miss)
+			meanMisses = append(meanMisses, mean.miss)
+		}
+	}
+	for i, missed := range stats.Holm(meanMisses, c.alpha) {
+		if missed {
+			of[i].refute("but " + of[i].meanFigures())
+		}
+	}
+	for i, missed := range stats.Holm(misses, c.alpha) {
+		if missed {
+			of[i].refute("but launches that ran alone show otherwise: " + of[i].loneFigures(c.alpha))
+		}
+	}
+}
+
+// refute fails a shape by its launches that ran alone.
+func (s *shapeComparison) refute(why string) {
+	s.status, s.unconfirmed, s.refuted = Failed, "", why
+}
+
+// loneTest is the goal of a shape, tested on the launches that ran alone; not ok where
+// they are too few to say anything. The gain of a target must be proven. A guard claims
+// none, so it is held against the estimate, as tails are.
+func (s *shapeComparison) loneTest(draws *stats.Draws, e *Evidence) (t test, ok bool) {
+	l, allowed := &s.samples.lone, loneAllowanceOf(e.Mode)
+	t = test{meet: 0, miss: 1}
+	add := func(meet, miss float64, met bool) {
+		if s.role == RoleGuard && met {
+			meet = 0
+		}
+		t.meet, t.miss = max(t.meet, meet), min(t.miss, miss)
+	}
+	alone := e.Baseline == nil
+	if asked := s.goal.Ratio(); asked > 0 && !alone {
+		limit, most := max(shareOfRatio(asked), 0.1), 1.5 // a guard may allow more than half of the speed to be lost
+		if asked > 1 {
+			most = shareOfRatio(math.Pow(asked, kindShare)) // of one kind of input no more counts
+			most = max(most, limit*(1+loneReach*s.offset().Scale))
+		}
+		sample, kinds := l.shares(func(base float64) float64 { return allowed.lacking(base, asked) }, limit/2, most)
+		levelKinds(sample, kinds, len(s.samples.strata.kinds))
+		d := draw(draws, sample, 0.5)
+		if d == nil {
+			return t, false
+		}
+		d = d.With(s.offset())
+		add(d.PAbove(limit), d.PBelow(limit), d.Estimate >= limit)
+	}
+	for _, b := range []*quantity.Bound[quantity.Micros]{s.goal.P50, s.goal.P90} {
+		if b == nil {
+			continue
+		}
+		sample, _ := l.sample(func(p lonePair, base float64) float64 {
+			if alone {
+				return max(p.candidate-allowed.start, p.candidate/20)
+			}
+			return max(base-p.gain()-allowed.lacking(base, 0), base/20)
+		})
+		d := draw(draws, sample, 0.5)
+		if d == nil {
+			return t, false
+		}
+		limit := float64(b.Value)
+		add(d.PBelow(limit), d.PAbove(limit), d.Estimate <= limit)
+	}
+	return t, true
+}
+
+// loneFigures says what a launch gains in a batch and alone.
+func (s *shapeComparison) loneFigures(alpha float64) string {
+	l := &s.samples.lone
+	var batch, alone []float64
+	for _, pairs := range l.rounds {
+		for _, p := range pairs {
+			batch, alone = append(batch, l.baseline[p.kind]-l.candidate[p.kind]), append(alone, p.gain())
+		}
+	}
+	text := fmt.Sprintf("a launch gains %.3g µs in a batch and %.3g µs alone", stats.Describe(batch).P50, stats.Describe(alone).P50)
+	if s.alone != nil {
+		text += fmt.Sprintf(" (speedup %s)", estimate(loneSpeedup(s.alone, alpha)))
+	}
+	return text
+}
+
+// loneShare is what launches gained that ran alone, as [lone.shares] has it, for the reader;
+// nil where there are none.
+func (s *shapeComparison) loneShare(draws *stats.Draws) *stats.Distribution {
+	sample, kinds := s.samples.lone.shares(func(float64) float64 { return 0 }, 0.05, 1.95)
+	levelKinds(sample, kinds, len(s.samples.strata.kinds))
+	return draw(draws, sample, 0.5)
+}
+
+// loneSpeedup is that as a speedup.
+func loneSpeedup(d *stats.Distribution, alpha float64) Estimate {
+	lower, upper := d.Bounds(alpha)
+	return Estimate{Value: round(ratioOfShare(d.Estimate) - 1), Lower: rounded(ratioOfShare(lower) - 1), Upper: rounded(ratioOfShare(upper) - 1)}
+}
+
+// overclaims finds a kind of input on which a batch claims far more than launches show
+// alone: p-values of it, with the words for each.
+func (s *shapeComparison) overclaims(draws *stats.Draws, e *Evidence) (p []float64, why []string) {
+	l, allowed := &s.samples.lone, loneAllowanceOf(e.Mode)
+	for k, cand := range l.candidate {
+		gain := l.baseline[k] - cand
+		most := allowed.micros + max(loneGain*gain, loneTime*cand)
+		beyond := func(p lonePair) float64 { return p.batch - p.gain() - most }
+		text := fmt.Sprintf("on %s a batch gains %.3g µs a launch, and launches that ran alone gain less by more than %.2g µs: launches of a batch share work",
+			s.inputsOf(k), gain, most)
+		if e.Baseline == nil { // copies of the kernel itself are in the baseline's place
+			beyond = func(p lonePair) float64 { return p.candidate - cand - max(allowed.start, loneNew*cand) }
+			text = fmt.Sprintf("on %s a launch of a batch takes %.3g µs, and one that runs alone far longer: launches of a batch share work", s.inputsOf(k), cand)
+		}
+		var sample stats.Sample
+		for _, pairs := range l.rounds {
+			var values []float64
+			for _, p := range pairs {
+				if p.kind == k {
+					values = append(values, 1+clip(beyond(p)/cand, -0.5, 1))
+				}
+			}
+			appendRound(&sample, values)
+		}
+		if d := draw(draws, sample, 0.5); d != nil {
+			p, why = append(p, d.PAbove(1)), append(why, text)
+		}
+	}
+	return p, why
+}
+
+// inputsOf names a shape with one of its kinds of input.
+func (s *shapeComparison) inputsOf(kind int) string {
+	if name := s.samples.strata.kinds[kind]; name != "" {
+		return fmt.Sprintf("%s with %s inputs", s.shape.Label(), name)
+	}
+	return s.shape.Label()
+}

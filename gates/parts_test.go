@@ -1,0 +1,240 @@
+package gates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/quantity"
+)
+
+// A case that the change has broken is told before those that were wrong already.
+func TestOrderOfWrongCases(t *testing.T) {
+	named := func(shape string, existed bool, already string) wrongCase {
+		return wrongCase{Case: Case{Input: Input{Shape: shape, Dims: "S=1", Distribution: "normal"}}, problem: "wrong", already: already, existed: existed}
+	}
+	old, worse, own := named("old", true, "wrong"), named("worse", false, "wrong"), named("own", false, "")
+	for _, c := range []struct {
+		cases []wrongCase
+		total int
+		want  []string // shapes in their order
+		says  string
+	}{
+		{[]wrongCase{old, worse, own}, 5, []string{"own", "worse", "old"}, ". 1 of them were wrong before this change"},
+		{[]wrongCase{old, own, old}, 5, []string{"own", "old", "old"}, ". 2 of them were wrong before this change"},
+		{[]wrongCase{own}, 5, []string{"own"}, "in 1 of 5 cases; first: own, seed 0, normal inputs: wrong"},
+		{[]wrongCase{old}, 5, []string{"old"}, ". They were wrong before this change"},
+		{[]wrongCase{old, worse}, 2, []string{"worse", "old"}, "both wrong in every case (2)"},
+	} {
+		r := (&judgement{evidence: &Evidence{Kernel: "k"}}).wrong(slices.Clone(c.cases), c.total)
+		var got []string
+		for _, d := range r.Details {
+			shape, _, _ := strings.Cut(d, ",")
+			got = append(got, shape)
+		}
+		if !slices.Equal(got, c.want) || !strings.Contains(r.Text, c.says) {
+			t.Errorf("%v: %s", got, r.Text)
+		}
+		if setup := strings.Contains(c.says, "every case"); (r.Reason == ReasonSetup) != setup {
+			t.Errorf("%s: the reason is %s", c.says, r.Reason)
+		}
+	}
+}
+
+// Figures without samples are held against every bound of a goal, and the worst of the answers counts.
+func TestSummariesAgainstGoals(t *testing.T) {
+	percent := func(by float64) *quantity.Bound[quantity.Percent] {
+		return &quantity.Bound[quantity.Percent]{Op: quantity.AtLeast, Value: quantity.Percent(by)}
+	}
+	micros := func(most float64) *quantity.Bound[quantity.Micros] {
+		return &quantity.Bound[quantity.Micros]{Op: quantity.AtMost, Value: quantity.Micros(most)}
+	}
+	// A speedup from 0.25 to 1 is a reduction from 0.2 to 0.5.
+	interval := Estimate{Value: 0.5, Lower: new(0.25), Upper: new(1.0)}
+	for _, c := range []struct {
+		name    string
+		goal    policies.Goal
+		speedup Estimate
+		want    Status
+	}{
+		{"no bound", policies.Goal{}, interval, Passed},
+		{"a speedup that is reached", policies.Goal{Speedup: percent(0.25)}, interval, Passed},
+		{"one that may be reached", policies.Goal{Speedup: percent(0.26)}, interval, Open},
+		{"one at the upper end", policies.Goal{Speedup: percent(1)}, interval, Open},
+		{"one that is not", policies.Goal{Speedup: percent(1.01)}, interval, Failed},
+		{"without an interval", policies.Goal{Speedup: percent(0.5)}, Estimate{Value: 0.5}, Passed},
+		{"without an interval, not reached", policies.Goal{Speedup: percent(0.51)}, Estimate{Value: 0.5}, Failed},
+		{"a reduction that is reached", policies.Goal{LatencyReduction: percent(0.19)}, interval, Passed},
+		{"one that may be", policies.Goal{LatencyReduction: percent(0.21)}, interval, Open},
+		{"one near the upper end", policies.Goal{LatencyReduction: percent(0.49)}, interval, Open},
+		{"a reduction that is not", policies.Goal{LatencyReduction: percent(0.51)}, interval, Failed},
+		{"a p50 that is kept", policies.Goal{P50: micros(80)}, interval, Passed},
+		{"a p50 that is not", policies.Goal{P50: micros(79)}, interval, Failed},
+		{"a p90 that is kept", policies.Goal{P90: micros(90)}, interval, Passed},
+		{"a p90 that is not", policies.Goal{P90: micros(89)}, interval, Failed},
+		{"open and then kept", policies.Goal{Speedup: percent(0.26), P50: micros(80)}, interval, Open},
+		{"open and then not kept", policies.Goal{Speedup: percent(0.26), P50: micros(79)}, interval, Failed},
+		{"failed and then open", policies.Goal{Speedup: percent(2), LatencyReduction: percent(0.21)}, interval, Failed},
+	} {
+		if got := (Summary{Candidate: Figures{P50: 80, P90: new(90.0)}}).against(&c.goal, c.speedup); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+	if got := (Summary{Candidate: Figures{P50: 80}}).against(&policies.Goal{P90: micros(90)}, interval); got != Open {
+		t.Errorf("a p90 that the report lacks: %s", got)
+	}
+	for _, f := range []Figures{{P50: 80, N: 1, Std: new(1.0)}, {P50: 80, N: 100}} {
+		if _, ok := f.logError(); ok {
+			t.Errorf("%+v has an error", f)
+		}
+	}
+	if got, ok := (Figures{P50: 80, N: 2, Std: new(8.0)}).logError(); !ok || !near(got, 1.2533141373155003*0.1/1.4142135623730951) {
+		t.Errorf("%g, %v", got, ok)
+	}
+}
+
+// What a batch claims and launches do not show is told of a new kernel whatever its outcome.
+func TestTooGoodANewKernel(t *testing.T) {
+	p50 := within(100, 0)
+	for _, c := range []struct {
+		name    string
+		goal    policies.Goal
+		claims  string
+		outcome Status
+		floor   float64
+		want    string
+	}{
+		{"nothing", p50, "", Passed, 0, ""},
+		{"a claim, and passed", p50, "claims", Passed, 0, "claims"},
+		{"a claim, and open", p50, "claims", Open, 0, "claims"},
+		{"a claim, and no time asked", faster(0.1), "claims", Passed, 0, ""},
+		{"below the floor", faster(0.1), "", Passed, 60, "below the 60 µs"},
+	} {
+		s := &shapeComparison{samples: &samples{candidate: []float64{50}}, floor: c.floor}
+		got := (&comparison{alpha: 0.025, few: newDraws(fewResamples), overclaimed: c.claims, shapes: []*shapeComparison{s}}).tooGood(&policies.PerformanceGate{Target: &c.goal}, c.outcome)
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A new kernel whose time is met only by what earlier launches left behind is found, and one that gains nothing by that is not.
+func TestNewKernelThatKeepsState(t *testing.T) {
+	goal := within(100, 0)
+	for kept, want := range map[float64]bool{1: false, 1.5: true} {
+		s := &shapeComparison{samples: &samples{candidate: []float64{50}}}
+		for range 6 {
+			appendRound(&s.samples.clocks.kept, []float64{kept})
+		}
+		got := (&comparison{alpha: 0.025, few: newDraws(fewResamples), shapes: []*shapeComparison{s}}).tooGood(&policies.PerformanceGate{Target: &goal}, Passed)
+		if (got != "") != want {
+			t.Errorf("%g times as fast with its state: %q", kept, got)
+		}
+	}
+}
+
+// A rule may go by the kernel's name.
+func TestRuleOfAKernel(t *testing.T) {
+	p := parsePolicy(t, "version: 1\ngates: {}\nrules:\n  - {name: special, when: {kernels: [fast_*]}}\n  - {name: default}\n")
+	for kernel, want := range map[string]string{"fast_scale": "special", "scale": "default"} {
+		e := evidence("mission")
+		e.Kernel = kernel
+		v := Judge(p, "test.yaml", e)
+		if v.Rule != want {
+			t.Errorf("%s is judged by %s", kernel, v.Rule)
+		}
+		if len(v.Builds) != 2 || v.Builds[0].Variant != "a" || v.Builds[1].Variant != "b" {
+			t.Errorf("the builds are %+v", v.Builds)
+		}
+	}
+}
+
+// The first launch of a process may take a quarter longer than a later one beyond what it costs the baseline, or half of that cost.
+func TestFirstLaunches(t *testing.T) {
+	launches := func(first, later float64) (a, b []float64) { return []float64{first, first}, []float64{later, later} }
+	for _, c := range []struct {
+		name                                             string
+		baseFirst, base, candidateFirst, candidate, want float64
+	}{
+		{"as the baseline", 300, 200, 200, 100, 1 - 0.5},
+		{"a quarter of a launch more", 200, 200, 125, 100, 1},
+		{"more than that", 200, 200, 165, 100, 1.4},
+		{"half of the start more", 1000, 200, 1300, 100, 1},
+		{"far more", 200, 200, 900, 100, 2},
+		{"far less", 200, 200, 10, 100, 0.5},
+	} {
+		s := &Singles{}
+		s.FirstBaseline, s.Baseline = launches(c.baseFirst, c.base)
+		s.FirstCandidate, s.Candidate = launches(c.candidateFirst, c.candidate)
+		var k clocks
+		k.addFirst(s)
+		if len(k.first.Rounds) != 1 || !near(k.first.Rounds[0][0], c.want) {
+			t.Errorf("%s: %v, want %g", c.name, k.first.Rounds, c.want)
+		}
+	}
+	var k clocks
+	k.addFirst(nil)
+	k.addFirst(&Singles{Baseline: []float64{1}, Candidate: []float64{1}})
+	if len(k.first.Rounds) != 0 {
+		t.Errorf("without first launches: %v", k.first.Rounds)
+	}
+	for share, proven := range map[float64]bool{0.9: false, 1.1: true} {
+		s := &shapeComparison{samples: &samples{}}
+		for range 6 {
+			appendRound(&s.samples.clocks.first, []float64{share})
+		}
+		if p, _ := s.preparesOnce(newDraws(fewResamples)); len(p) != 1 || (p[0] < 0.01) != proven {
+			t.Errorf("%g: p is %g", share, p)
+		}
+	}
+}
+
+// The round in the middle tells the clock's step.
+func TestMiddleStepOfTheClock(t *testing.T) {
+	for _, c := range []struct {
+		steps []float64
+		want  bool
+	}{
+		{nil, false}, {[]float64{0.006}, true}, {[]float64{0.005}, false}, {[]float64{0.006, 0, 0}, false}, {[]float64{0.006, 0, 0.006, 0, 0.006, 0}, true}, {[]float64{0.006, 0, 0, 0, 0.006, 0}, false},
+	} {
+		s := &shapeComparison{samples: &samples{steps: c.steps}}
+		if got := s.coarseClock(); (got != "") != c.want {
+			t.Errorf("%v: %q", c.steps, got)
+		}
+	}
+}
+
+// Compilers refuse both sides for one reason where the first error is the same, wherever it has moved to.
+func TestSameRefusal(t *testing.T) {
+	refused := func(text, file string, list ...string) *Build {
+		b := &Build{Error: text}
+		for _, message := range list {
+			b.Diagnostics = append(b.Diagnostics, Diagnostic{Severity: "warning", Message: "unused"}, Diagnostic{Severity: "error", File: file, Line: 3, Message: message})
+		}
+		return b
+	}
+	for _, c := range []struct {
+		name string
+		b, c *Build
+		want bool
+	}{
+		{"no baseline", nil, refused("x", ""), false},
+		{"the baseline builds", &Build{OK: true, Error: "x"}, refused("x", ""), false},
+		{"the candidate builds", refused("x", ""), &Build{OK: true, Error: "x"}, false},
+		{"the same text", refused("x", ""), refused("x", ""), true},
+		{"another text", refused("x", ""), refused("y", ""), false},
+		{"the same error", refused("x", "a/k.cu", "no such type"), refused("y", "b/k.cu", "no such type"), true},
+		{"the same error of another file", refused("x", "k.cu", "no such type"), refused("x", "l.cu", "no such type"), false},
+		{"another error", refused("x", "k.cu", "no such type"), refused("x", "k.cu", "no such name"), false},
+		{"an error and a text", refused("x", "k.cu", "no such type"), refused("x", ""), true},
+	} {
+		if got := sameRefusal(c.b, c.c); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	if got := fmt.Sprint(texts(refused("", "k.cu", "no such type").Diagnostics)); got != "[warning: unused k.cu:3: error: no such type]" {
+		t.Error(got)
+	}
+}

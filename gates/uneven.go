@@ -1,0 +1,137 @@
+package gates
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// On a CPU a lone time is the median over the launches of one process, and the gain alone
+// is a median over processes, because waking a process costs more than a short kernel now
+// and then. A median does not see what a minority of the launches does. So a kernel can let
+// a few launches work for the others, or be slow in a third of the processes that run
+// lone launches, while its batches hide both. The means over the same launches show it.
+
+const (
+	// unevenBaseline is how many times the baseline's own unevenness the candidate's may be
+	// larger: interrupts and cold caches hit both sides.
+	unevenBaseline = 1.0
+
+	// unevenMost bounds, in times of the baseline, how much one process can lose: a single
+	// process that was disturbed for long must not look like noise that hides all others.
+	unevenMost = 4.0
+
+	// aboveZero is added to gains that can be negative, since the bootstrap takes logarithms.
+	aboveZero = 2 * unevenMost
+)
+
+// addUneven compares the time that the launches of a process took beyond their median with
+// the same of the baseline, kind of input by kind of input: as 1 plus how far it is beyond
+// what is allowed, as a share of a launch. The total counts, not the mean: a table that one
+// launch makes for all others costs the same however many others there are.
+func (s *samples) addUneven(series *Series) {
+	single := series.Single
+	if single == nil || len(single.MeanCandidate) == 0 {
+		return
+	}
+	beyond := func(i int, medians, means, firsts []float64) float64 {
+		total := float64(single.Launches-1) * (means[i] - medians[i])
+		if i < len(firsts) {
+			total += firsts[i] - medians[i]
+		}
+		return total
+	}
+	baseline, more := map[int][]float64{}, map[int][]float64{}
+	for i := range single.MeanCandidate {
+		kind := s.strata.kind(series, i)
+		b := beyond(i, single.Baseline, single.MeanBaseline, single.FirstBaseline)
+		c := beyond(i, single.Candidate, single.MeanCandidate, single.FirstCandidate)
+		// A slow baseline whose later launches happened to be slower is no standard for a fast candidate.
+		baseline[kind], more[kind] = append(baseline[kind], b), append(more[kind], c-max(b, 0))
+	}
+	launch := stats.Describe(single.Candidate).P50
+	for kind := range more {
+		for len(s.uneven) <= kind {
+			s.uneven = append(s.uneven, stats.Sample{})
+		}
+		allowed := max(single.allowedFirst(), unevenBaseline*stats.Describe(baseline[kind]).P50)
+		excess := stats.Describe(more[kind]).P50 - allowed
+		appendRound(&s.uneven[kind], []float64{1 + clip(excess/launch, -0.5, 1)})
+	}
+}
+
+// An unevenTest is whether launches of a process take longer than the others by more than
+// those of the baseline do, on one kind of input.
+type unevenTest struct {
+	exceeds bool    // the estimate is beyond what is allowed: the shape does not pass
+	proven  float64 // p-value of it
+	text    string
+}
+
+// unevenAlone tests every kind of input. The baseline of a new kernel is a copy of itself,
+// which is as uneven, so that nothing can be tested.
+func (s *shapeComparison) unevenAlone(draws *stats.Draws, e *Evidence) []unevenTest {
+	var tests []unevenTest
+	for kind, sample := range s.samples.uneven {
+		if d := draw(draws, sample, 0.5); d != nil && e.Baseline != nil {
+			tests = append(tests, unevenTest{
+				exceeds: d.Estimate > 1, proven: d.PAbove(1),
+				text: fmt.Sprintf("on %s some launches of a process take longer than the others by more than the baseline's do: a few launches do work that the others are spared", s.inputsOf(kind)),
+			})
+		}
+	}
+	return tests
+}
+
+// A meanTest holds the mean gain of lone launches against the goal. As with the tails of a
+// batch, nobody claims that the mean is no worse, so a shape is refuted only where that is
+// proven, and does not pass while the estimate lies below the limit.
+type meanTest struct {
+	lacks bool    // the estimate is below the limit
+	miss  float64 // p-value of having missed
+}
+
+// meanAlone is that test. The limit is what the policy allows the mean of a batch. It passes
+// where the policy guards no mean, or there is nothing to test.
+func (s *shapeComparison) meanAlone(draws *stats.Draws, gate *policies.PerformanceGate, e *Evidence) meanTest {
+	fine := meanTest{miss: 1}
+	asked := s.goal.Ratio()
+	if asked == 0 || e.Baseline == nil || gate.Tails == nil || gate.Tails.Mean == nil {
+		return fine
+	}
+	limit := shareOfRatio(asked * (1 - float64(*gate.Tails.Mean)))
+	l, allowed := &s.samples.lone, loneAllowanceOf(e.Mode)
+	var gains, limits stats.Sample
+	for _, pairs := range l.rounds {
+		var values []float64
+		for _, p := range pairs {
+			if p.meanCandidate > 0 {
+				base := l.baseline[p.kind]
+				gain := p.meanBaseline - p.meanCandidate + allowed.lacking(base, asked)
+				values = append(values, aboveZero+clip(1+gain/base, -unevenMost, 2))
+			}
+		}
+		appendRound(&gains, values)
+		appendRound(&limits, slices.Repeat([]float64{aboveZero + limit}, len(values)))
+	}
+	d, err := draws.MeanRatio(gains, limits)
+	if err != nil || d.Estimate >= 1 {
+		return fine
+	}
+	return meanTest{lacks: true, miss: d.PBelow(1)}
+}
+
+// meanFigures says what a launch gains alone by the median and on average.
+func (s *shapeComparison) meanFigures() string {
+	var median, mean []float64
+	for _, pairs := range s.samples.lone.rounds {
+		for _, p := range pairs {
+			if p.meanCandidate > 0 {
+				median, mean = append(median, p.gain()), append(mean, p.meanBaseline-p.meanCandidate)
+			}
+		}
+	}
+	return fmt.Sprintf("of launches that ran alone the median gains %.3g µs, and the mean %.3g µs: slow launches count as well", stats.Describe(median).P50, stats.Describe(mean).Mean)
+}

@@ -1,0 +1,122 @@
+package gates
+
+import (
+	"math"
+	"testing"
+)
+
+// withMeans adds the means over the launches of each process to evidence of [withLone], as
+// a CPU runner of 32 launches a process gathers them. cost is what the launches of the n-th
+// process of the candidate took in total beyond their median, in nanoseconds.
+func withMeans(e *Evidence, noise float64, cost func(process int) float64) {
+	rng := newRand(8, 8)
+	e.Mode = "cpu"
+	process := 0
+	for r := range e.Performance.Rounds {
+		for i := range e.Performance.Rounds[r].Series {
+			s := e.Performance.Rounds[r].Series[i].Single
+			s.Launches = 32
+			for n := range s.Baseline {
+				s.MeanBaseline = append(s.MeanBaseline, s.Baseline[n]+noise*rng.ExpFloat64()/31)
+				s.MeanCandidate = append(s.MeanCandidate, s.Candidate[n]+(noise*rng.ExpFloat64()+cost(process))/31)
+				process++
+			}
+		}
+	}
+}
+
+// Launches of 100 µs gain 16.7 µs by their median. What a few of them do for the others, or
+// lose, shows in the mean.
+func TestUnevenLaunches(t *testing.T) {
+	always := func(nanos float64) func(int) float64 { return func(int) float64 { return nanos } }
+	every := func(n int, nanos float64) func(int) float64 {
+		return func(process int) float64 {
+			if process%n == 0 {
+				return nanos
+			}
+			return 0
+		}
+	}
+	const launch = simulatedNanos
+	for _, c := range []struct {
+		name        string
+		noise, cost float64
+		every       int
+		outcome     Outcome
+		reason      Reason
+		says        string
+	}{
+		{"no launch takes longer", 5_000, 0, 1, Pass, "", "Proven"},
+		{"noise of both sides", 200_000, 0, 1, Pass, "", "Proven"},
+		{"a tenth of a launch", 5_000, 0.1 * launch, 1, Pass, "", "Proven"},
+		{"a table of two launches", 5_000, 2 * launch, 1, Defer, ReasonSuspicious, "a few launches do work that the others are spared"},
+		{"a third of the launches takes three times as long", 5_000, 10 * 2 * launch, 1, Defer, ReasonSuspicious, "a few launches do work that the others are spared"},
+		{"one process that was disturbed", 5_000, 31 * 100 * launch, 60, Pass, "", "Proven"},
+		{"a table of two launches, in noise that hides it", 150_000, 2 * launch, 1, Defer, ReasonInconclusive, "a few launches do work that the others are spared"},
+		{"every fifth process is four times slower", 5_000, 31 * 3 * launch, 5, Defer, ReasonTooSlow, "slow launches count as well"},
+		{"every twentieth process is five times slower", 5_000, 31 * 4 * launch, 20, Defer, ReasonInconclusive, "slow launches count as well"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := quiet(1.2).measured(newRand(2, 2), 6)
+			withLone(e, 2500, 200, simulatedNanos*(1-1/1.2))
+			cost := always(c.cost)
+			if c.every > 1 {
+				cost = every(c.every, c.cost)
+			}
+			withMeans(e, c.noise, cost)
+			expect(t, judged(t, gate10, e), c.outcome, c.reason, c.says)
+		})
+	}
+}
+
+// A table for one kind of input alone is found, in whatever launch it is made.
+func TestUnevenLaunchesByKind(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		r := newRand(9, 1)
+		jitter := func() float64 { return math.Exp(0.003 * r.NormFloat64()) }
+		e := quiet(1).measured(newRand(1, 1), 6)
+		for i := range e.Performance.Rounds {
+			e.Performance.Rounds[i].Series = []Series{inKinds([]float64{1.25, 1.25, 1.25}, 21, jitter)}
+		}
+		withLone(e, 2500, 200, 20_000)
+		large := func(process int) float64 {
+			if process%10%3 == 2 {
+				return 2 * simulatedNanos
+			}
+			return 0
+		}
+		if !first {
+			withMeans(e, 5_000, large)
+		} else {
+			withMeans(e, 5_000, func(int) float64 { return 0 })
+			for i := range e.Performance.Rounds {
+				s := e.Performance.Rounds[i].Series[0].Single
+				for n := range s.Baseline {
+					s.FirstBaseline = append(s.FirstBaseline, s.Baseline[n]+10_000)
+					s.FirstCandidate = append(s.FirstCandidate, s.Candidate[n]+10_000+large(n))
+				}
+			}
+		}
+		expect(t, judged(t, gate10, e), Defer, ReasonSuspicious, "on mission with large inputs some launches of a process take longer")
+	}
+}
+
+// Of two launches of a long kernel either can be the slower one. A slow baseline of which it is the later one makes no fast candidate
+// uneven.
+func TestUnevenBaselineIsNoStandard(t *testing.T) {
+	s := &samples{}
+	for range 6 {
+		s.addUneven(&Series{Single: &Singles{
+			Baseline: []float64{2_000_000, 1_900_000}, MeanBaseline: []float64{2_000_000, 1_900_000}, FirstBaseline: []float64{1_700_000, 1_700_000},
+			Candidate: []float64{540_000, 550_000}, MeanCandidate: []float64{540_000, 550_000}, FirstCandidate: []float64{560_000, 545_000}, Launches: 2,
+		}})
+	}
+	for _, round := range s.uneven[0].Rounds {
+		if round[0] >= 1 {
+			t.Errorf("the candidate is uneven: %g", round[0])
+		}
+	}
+	if len(s.uneven[0].Rounds) != 6 {
+		t.Errorf("%+v", s.uneven)
+	}
+}

@@ -1,0 +1,21 @@
+package strict_test
+
+import (
+	"os/exec"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A shell gets back what was quoted, as one word, and runs none of it.
+func TestShellWord(t *testing.T) {
+	for _, text := range []string{"plain-word_1.0", "", "two words", "x; touch /tmp/gone", "$(id)", "`id`", "a'b\"c", "new\nline", "#c", "*", "~", "!x", "\\"} {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf '[%s]' "+strict.ShellWord(text)).Output()
+		if err != nil || string(out) != "["+text+"]" {
+			t.Errorf("%q comes back as %q, %v", text, out, err)
+		}
+	}
+	if got := strict.ShellWord("kernels/scale"); got != "kernels/scale" {
+		t.Errorf("a plain path is quoted: %s", got)
+	}
+}

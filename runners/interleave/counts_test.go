@@ -1,0 +1,145 @@
+package interleave
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+)
+
+// A dry bench fails to draw inputs at one of the draws.
+type dry struct {
+	*fake
+	failAt, drawn int
+}
+
+func (d *dry) Draw(dist kernels.Distribution, seeds []uint64) error {
+	if d.drawn++; d.drawn == d.failAt {
+		return errFault
+	}
+	return d.fake.Draw(dist, seeds)
+}
+
+func (d *dry) Lone(batch, warm int) (Bench, int, error) {
+	b, launches, err := d.fake.Lone(batch, warm)
+	return &dryLone{b, d}, launches, err
+}
+
+type dryLone struct {
+	Bench
+	of *dry
+}
+
+func (d *dryLone) Draw(dist kernels.Distribution, seeds []uint64) error {
+	return d.of.Draw(dist, seeds)
+}
+
+// Whichever draw or warm-up fails, the fault is returned, whole blocks stay, and no output is kept.
+func TestFaultOfAnyDraw(t *testing.T) {
+	run := func(failAt int) (*dry, *gates.Series, error) {
+		d := &dry{fake: newFake(), failAt: failAt}
+		d.state = true
+		s := &gates.Series{Shape: "mission", Batch: 2, Seed: 7, Distributions: []string{"normal"}}
+		r := New(d, s, Plan{Pairs: 4, Warm: 2, References: 1}, rand.New(rand.NewPCG(1, 2)))
+		if err := r.Alone(); err != nil {
+			return d, s, err
+		}
+		if err := r.Measure(); err != nil {
+			return d, s, err
+		}
+		return d, s, r.Check()
+	}
+	whole, _, err := run(0)
+	if err != nil || whole.drawn == 0 {
+		t.Fatal(whole.drawn, err)
+	}
+	for at := 1; at <= whole.drawn; at++ {
+		d, s, err := run(at)
+		if !errors.Is(err, errFault) || d.drawn != at {
+			t.Fatalf("draw %d of %d: %v after %d draws", at, whole.drawn, err, d.drawn)
+		}
+		if d.live != 0 || len(d.bad) > 0 || len(s.Nanos)%6 != 0 || len(s.Nanos) != len(s.Wall) {
+			t.Fatalf("draw %d: %d outputs are kept, %v, %d samples", at, d.live, d.bad, len(s.Nanos))
+		}
+	}
+}
+
+// Warm-up launches can fail as well.
+func TestFaultWhileWarmingUp(t *testing.T) {
+	for at := 1; at <= 3; at++ {
+		f := newFake()
+		f.failAt, f.fail = at, errFault
+		s := &gates.Series{Shape: "mission", Batch: 1, Seed: 7, Distributions: []string{"normal"}}
+		if err := New(f, s, Plan{Pairs: 4, Warm: 1}, rand.New(rand.NewPCG(1, 2))).Measure(); !errors.Is(err, errFault) || len(s.Nanos) != 0 {
+			t.Errorf("launch %d: %v, %d samples", at, err, len(s.Nanos))
+		}
+	}
+}
+
+// A quarter of the pairs, and at least four, run solo and keep their state; half of them, and
+// two for each kind of input, run alone where samples are batches.
+func TestCounts(t *testing.T) {
+	for _, c := range []struct{ pairs, batch, extra, singles int }{
+		{1, 1, 4, 0}, {1, 2, 4, 2}, {16, 2, 4, 8}, {20, 2, 5, 10}, {20, 1, 5, 0}, {40, 3, 10, 20},
+	} {
+		f := newFake()
+		f.state = true
+		s := &gates.Series{Shape: "mission", Batch: c.batch, Seed: 7, Distributions: []string{"normal"}}
+		r := New(f, s, Plan{Pairs: c.pairs}, rand.New(rand.NewPCG(1, 2)))
+		if err := r.Alone(); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Measure(); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Solo) != c.extra || len(s.Kept) != c.extra || f.lone[gates.SideCandidate] != c.singles || (Plan{Pairs: c.pairs}).LoneLaunches(c.batch, 1) != c.singles {
+			t.Errorf("%d pairs of batches of %d: %d solo, %d kept, %d alone", c.pairs, c.batch, len(s.Solo), len(s.Kept), f.lone[gates.SideCandidate])
+		}
+		if s.Solo[0] != 1000 || s.Kept[0] != 1000 {
+			t.Errorf("times per launch: %v solo, %v kept", s.Solo[0], s.Kept[0])
+		}
+		if err := r.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// One to eight launches warm up for one that runs alone, and fewer than a batch has.
+func TestLaunchesBefore(t *testing.T) {
+	for batch, most := range map[int]int{2: 1, 3: 2, 9: 8, 32: 8} {
+		b := newFake()
+		s := &gates.Series{Shape: "mission", Batch: batch, Seed: 7, Distributions: []string{"normal"}}
+		if err := New(b, s, Plan{Pairs: 400}, rand.New(rand.NewPCG(1, 2))).Measure(); err != nil {
+			t.Fatal(err)
+		}
+		for n := 1; n <= most; n++ {
+			if !b.warm[n] {
+				t.Errorf("a batch of %d: never %d before", batch, n)
+			}
+		}
+		if len(b.warm) != most {
+			t.Errorf("a batch of %d: %v before", batch, b.warm)
+		}
+	}
+}
+
+// The output with the largest distance of its distribution is checked, each by both measures, and the references that were chosen.
+func TestReferences(t *testing.T) {
+	for _, references := range []int{0, 3, 1000} {
+		f := newFake()
+		s := &gates.Series{Shape: "mission", Batch: 1, Seed: 7, Distributions: []string{"normal", "uniform"}}
+		r := New(f, s, Plan{Pairs: 4, References: references}, rand.New(rand.NewPCG(1, 2)))
+		if err := r.Measure(); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Check(); err != nil {
+			t.Fatal(err)
+		}
+		least, most := 2, 2+min(references, 8) // chosen ones may be the same
+		if s.Referenced < least || s.Referenced > most || references > 0 && s.Referenced == least || references == 1000 && s.Referenced < 2+3 {
+			t.Errorf("%d references: %d outputs were compared", references, s.Referenced)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/compare"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/checkout"
+)
+
+// A Faster is a merged state of a kernel that is faster than the one that a change found.
+type Faster struct {
+	Commit string
+	Key    string // of the kernel then, see kernels.KeyOf
+	On     string // the device that this was measured on
+	// Unbuildable says that it did not build as a baseline before.
+	Unbuildable bool
+}
+
+// maxFaster bounds how many states are looked at: each costs a question to git.
+const maxFaster = 10
+
+// best makes the fastest state of the kernel that was ever merged the baseline. Where none is known, or none can be measured
+// any more, the base branch stays: a change must not wait for what nobody can bring back.
+func (p *Plan) best(ctx context.Context, job *runners.Job, dir string) error {
+	note := func(format string, args ...any) {
+		job.Notes = append(job.Notes, fmt.Sprintf(format, args...))
+	}
+	if p.opt.Faster == nil {
+		note("The policy compares with the kernel's best. The history of merges is not known here, so the baseline is the base branch.")
+		return nil
+	}
+	all, err := p.opt.Faster(ctx, *job)
+	if err != nil {
+		return err
+	}
+	var left []string
+	for _, f := range all[:min(len(all), maxFaster)] {
+		rev, why, err := p.usable(ctx, job, f)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			left = append(left, fmt.Sprintf("%.12s (%s)", f.Commit, why))
+			continue
+		}
+		note("The baseline is the kernel's best, %.12s, as the policy says. It was found on %s.", rev, f.On)
+		p.tellLeft(job, left)
+		return p.baselineAt(ctx, job, rev, f.Key, dir)
+	}
+	if len(all) == 0 {
+		note("The policy compares with the kernel's best. No merged state is known to be faster than the base branch, which is the baseline.")
+	} else {
+		note("The policy compares with the kernel's best. No faster state can be measured, so the baseline is the base branch.")
+	}
+	p.tellLeft(job, left)
+	return nil
+}
+
+// tellLeft names the faster states that could not be the baseline.
+func (p *Plan) tellLeft(job *runners.Job, left []string) {
+	if len(left) > 0 {
+		job.Notes = append(job.Notes, "Faster states of the kernel that cannot be the baseline: "+strings.Join(left, ", ")+".")
+	}
+}
+
+// usable tells whether a state may and can be measured today; why is what speaks against it. A fault of git is an error: it must not
+// make the baseline a slower one.
+func (p *Plan) usable(ctx context.Context, job *runners.Job, f Faster) (rev, why string, err error) {
+	if f.Unbuildable {
+		return "", "it did not build", nil
+	}
+	rev, err = p.opt.Repo.Resolve(ctx, f.Commit)
+	if _, unknown := errors.AsType[checkout.UnknownCommit](err); unknown {
+		return "", "the repository does not have it any more", nil
+	} else if err != nil {
+		return "", "", err
+	}
+	ours, err := p.opt.Repo.Reached(ctx, rev)
+	if err != nil {
+		return "", "", err
+	}
+	if !ours {
+		return "", "no branch and no tag leads to it any more", nil
+	}
+	text, err := p.opt.Repo.Read(ctx, rev, kernels.FileOf(f.Key))
+	if _, refused := errors.AsType[checkout.Refused](err); refused || errors.Is(err, fs.ErrNotExist) {
+		return "", "it has no manifest in " + kernels.FolderOf(f.Key), nil
+	} else if err != nil {
+		return "", "", err
+	}
+	then, err := kernels.Parse(kernels.FileOf(job.Key), text)
+	if err == nil {
+		_, err = kernels.Join(kernels.FileOf(job.Key), []byte(job.ManifestText), text)
+	}
+	if err != nil {
+		return "", "its manifest does not fit what is asked now", nil
+	}
+	called := func(d compare.Difference) bool { return d.Path == "mode" || strings.HasPrefix(d.Path, "arguments") }
+	if slices.ContainsFunc(kernels.Compare(then, job.Manifest), called) {
+		return "", "it takes other arguments than today", nil
+	}
+	return rev, "", nil
+}

@@ -1,0 +1,191 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// A side's folder is put together: trusted files, and the sources that the change may bring.
+// A checkout of the merged change can have other files: ones that a change edits and may not
+// bring, links, files that git converts, and what the base branch got since. Whoever builds
+// is told of each, and refuses a source that reads it or asks whether it is there.
+
+// maxDiffers bounds the list.
+const maxDiffers = 20_000
+
+// Why a checkout has a file otherwise than a build.
+const (
+	notBrought = "the change edits it, and may not bring it to the build, since it is no source in the base: it would be merged unjudged (name it in sources there first, or put the edit into a new file)"
+	isLink     = "it is a link, which no build is given (put a file in its place)"
+	isModule   = "it is a submodule, which no build is given (name its folder under include)"
+	isStale    = "the base branch has changed it since this branch left it (update the branch)"
+	isManifest = "it is a manifest, which no build is given (a source must not depend on it)"
+	converted  = "its attribute %s in .gitattributes gives it other bytes in every checkout (take the attribute off it)"
+)
+
+// differs finds the files that a checkout has otherwise than a side's folder, which was put
+// together of the trusted revision and of the sources at another. What the change did not
+// edit is in a merge as the trusted revision has it.
+func (p *Plan) differs(ctx context.Context, job *runners.Job, sources string, s runners.Side) ([]toolchain.Difference, error) {
+	m := job.Of(s)
+	if m.Mode == kernels.ModeCommand {
+		return nil, nil // a harness may read anything
+	}
+	own := kernels.FolderOf(job.Key)
+	folders := map[string]string{own: s.Dir}
+	for _, folder := range m.Elsewhere() {
+		folders[folder] = filepath.Join(s.Dir, kernels.RepositoryFolder, filepath.FromSlash(folder))
+	}
+	var edited map[string]bool
+	if sources == p.opt.Head {
+		edited = p.edited
+	}
+	var all []toolchain.Difference
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		within, err := p.mergedSubmodule(ctx, folder, sources, edited)
+		if err != nil {
+			return nil, err
+		}
+		var found []toolchain.Difference
+		if within != nil {
+			found, err = p.differsWithin(ctx, *within, folders[folder])
+		} else {
+			found, err = p.differsIn(ctx, folder, folders[folder], sources, edited)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	if len(all) > maxDiffers {
+		return nil, fmt.Errorf("the folder %s has more than %d files that no build is given: keep what is no source out of it", own, maxDiffers)
+	}
+	return all, nil
+}
+
+// mergedSubmodule is the submodule that a folder lies in once the change is merged: at the commit that
+// the change gives it, or at the trusted revision's.
+func (p *Plan) mergedSubmodule(ctx context.Context, folder, sources string, edited map[string]bool) (*checkout.Submodule, error) {
+	within, err := p.opt.Repo.Submodule(ctx, sources, folder)
+	if err != nil || len(edited) == 0 || within != nil && edited[within.Path] {
+		return within, err
+	}
+	return p.opt.Repo.Submodule(ctx, p.opt.Trusted, folder)
+}
+
+// differsWithin finds what a checkout of a submodule has otherwise than the folder that a build was given of it: links,
+// submodules of its own, and files that its own attributes convert.
+func (p *Plan) differsWithin(ctx context.Context, s checkout.Submodule, dir string) ([]toolchain.Difference, error) {
+	repo, err := p.opt.Repo.Within(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := repo.Entries(ctx, s.Commit, s.Below)
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Sorted(maps.Keys(entries))
+	attributes, err := repo.Attributes(ctx, names, func(string) string { return s.Commit })
+	if err != nil {
+		return nil, err
+	}
+	var all []toolchain.Difference
+	for _, name := range names {
+		add := func(why string) {
+			all = append(all, toolchain.Difference{Path: path.Join(s.Path, name), Why: why})
+		}
+		switch entries[name].Kind {
+		case checkout.SymbolicLink:
+			add(isLink)
+		case checkout.SubmoduleEntry:
+			add(isModule)
+		default:
+			content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(name, s.Below+"/"))))
+			if err != nil {
+				return nil, err
+			}
+			if attribute := attributes.Converts(name, content); attribute != "" {
+				add(fmt.Sprintf(converted, attribute))
+			}
+		}
+	}
+	return all, nil
+}
+
+// differsIn does so for one folder, which a build has on the disk.
+func (p *Plan) differsIn(ctx context.Context, folder, dir, sources string, edited map[string]bool) ([]toolchain.Difference, error) {
+	repo := p.opt.Repo
+	brought, err := repo.Entries(ctx, sources, folder)
+	if err != nil {
+		return nil, err
+	}
+	trusted, base := brought, brought
+	if len(edited) > 0 && p.opt.Trusted != sources {
+		if trusted, err = repo.Entries(ctx, p.opt.Trusted, folder); err != nil {
+			return nil, err
+		}
+		if base = trusted; p.opt.Base != p.opt.Trusted {
+			if base, err = repo.Entries(ctx, p.opt.Base, folder); err != nil {
+				return nil, err
+			}
+		}
+	}
+	names := maps.Clone(trusted)
+	maps.Copy(names, brought)
+	attributes, err := repo.Attributes(ctx, slices.Sorted(maps.Keys(names)), func(file string) string {
+		if len(edited) == 0 || edited[file] {
+			return sources
+		}
+		return p.opt.Trusted
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all []toolchain.Difference
+	add := func(name, why string) { all = append(all, toolchain.Difference{Path: name, Why: why}) }
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		merged, there := trusted[name]
+		why := isStale
+		if edited[name] {
+			merged, there = brought[name]
+			if why = notBrought; trusted[name] != base[name] {
+				add(name, isStale)
+				continue
+			}
+		}
+		content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(name, folder+"/"))))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		has := err == nil
+		switch {
+		case there && merged.Kind == checkout.SymbolicLink:
+			add(name, isLink)
+		case there && merged.Kind == checkout.SubmoduleEntry:
+			add(name, isModule)
+		case there != has || there && merged.Object != checkout.BlobOf(content, len(merged.Object)):
+			if kernels.IsManifest(name) {
+				why = isManifest
+			}
+			add(name, why)
+		case has:
+			if attribute := attributes.Converts(name, content); attribute != "" {
+				add(name, fmt.Sprintf(converted, attribute))
+			}
+		}
+	}
+	return all, nil
+}

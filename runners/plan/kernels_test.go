@@ -1,0 +1,101 @@
+package plan_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners/plan"
+)
+
+// A kernel that the head and the base branch have both added is one kernel, and one that the head removes is removed though the base
+// branch still has it.
+func TestKernelsOfThreeRevisions(t *testing.T) {
+	r := newTree(t)
+	base := r.commit(with(map[string]string{"gone/kernel.yaml": manifest, "gone/scale.c": "// g\n", "gone/reference.c": "// g\n"}))
+	added := map[string]string{"new/kernel.yaml": manifest, "new/scale.c": "// n\n", "new/reference.c": "// n\n"}
+	tip := r.commit(added)
+	r.git("checkout", "--quiet", base)
+	head := r.commit(map[string]string{"new/kernel.yaml": edited(t, manifest, "name: scale", "name: renamed"), "new/scale.c": "// h\n", "new/reference.c": "// h\n", "gone/kernel.yaml": "", "gone/scale.c": "", "gone/reference.c": ""})
+	p := r.plan(plan.Options{Base: base, Head: head, Trusted: tip})
+	keys, err := p.Kernels(t.Context())
+	if err != nil || strings.Join(keys, " ") != "new gone" {
+		t.Fatalf("%v, %v", keys, err)
+	}
+	for key, removed := range map[string]bool{"gone": true, "new": false} {
+		if job, err := p.Job(t.Context(), key); err != nil || job.Removed != removed {
+			t.Errorf("%s: removed %v, %v", key, job.Removed, err)
+		}
+	}
+	// The head's manifest names a kernel, whatever the base branch calls it.
+	keys, err = r.plan(plan.Options{Base: base, Head: head, Trusted: tip, Kernels: []string{"renamed"}}).Kernels(t.Context())
+	if err != nil || strings.Join(keys, " ") != "new" {
+		t.Errorf("%v, %v", keys, err)
+	}
+	// One that only the base branch has is known by what it is called there.
+	r.git("checkout", "--quiet", base)
+	other := r.commit(map[string]string{"k/scale.c": "// other\n"})
+	keys, err = r.plan(plan.Options{Base: base, Head: other, Trusted: tip, Kernels: []string{"new", "k"}}).Kernels(t.Context())
+	if err != nil || strings.Join(keys, " ") != "new k" {
+		t.Errorf("%v, %v", keys, err)
+	}
+}
+
+// Every gate that names a shape which the kernel does not have is told with its field.
+func TestUnknownShapes(t *testing.T) {
+	for field, gate := range map[string]string{
+		"correctness.shapes":        "correctness",
+		"sanitize.shapes":           "sanitize: {shapes: [two]}",
+		"performance.target.shapes": `performance: {target: {shapes: [two], speedup: ">= +10%"}}`,
+		"performance.guard.shapes":  `performance: {guard: {shapes: [two], speedup: ">= -2%"}}`,
+		"profile.shapes":            `profile: {shapes: [two], all: [{sm__throughput: ">= 50%"}]}`,
+	} {
+		r := newTree(t)
+		asks := edited(t, policy, "rules:", "  "+gate+"\nrules:")
+		if strings.HasPrefix(gate, "correctness") {
+			asks = edited(t, policy, "shapes: all", "shapes: [two]")
+		}
+		base := r.commit(with(map[string]string{".github/kernelgate.yaml": asks}))
+		_, err := r.plan(plan.Options{Base: base, Head: base}).Job(t.Context(), "k")
+		wantMistake(t, err, "gates."+field+`: scale has no shape "two" (it has one)`)
+	}
+}
+
+// In a folder of several kernels, any file may be one of a harness or of a kernel whose manifest nobody can read.
+func TestSharedFolderOfAHarness(t *testing.T) {
+	harness := edited(t, manifest, "name: scale", "name: harness", "mode: cpu\nentry: scale\nsource: scale.c", "mode: command\ncommand: [run]\nsources: [scale.c]", "reference: {source: reference.c, entry: reference}\n", "")
+	for name, text := range map[string]string{"a harness": harness, "a mistake": "]\n"} {
+		r := newTree(t)
+		base := r.commit(with(map[string]string{"k/other.kernel.yaml": text, "k/notes.md": "x\n"}))
+		keys, err := r.plan(plan.Options{Base: base, Head: r.commit(map[string]string{"k/notes.md": "y\n"})}).Kernels(t.Context())
+		if err != nil || strings.Join(keys, " ") != "k/other.kernel.yaml" {
+			t.Errorf("%s: %v, %v", name, keys, err)
+		}
+	}
+}
+
+// Headers may include each other.
+func TestIncludesInACircle(t *testing.T) {
+	r := newTree(t)
+	files := including("#include <a.h>\n")
+	files["common/a.h"], files["common/c.h"] = "#include \"c.h\"\n", "#include \"a.h\"\n#include \"missing.h\"\n"
+	base := r.commit(files)
+	keys, err := r.plan(plan.Options{Base: base, Head: r.commit(map[string]string{"common/c.h": "// c\n"})}).Kernels(t.Context())
+	if err != nil || strings.Join(keys, " ") != "k" {
+		t.Errorf("%v, %v", keys, err)
+	}
+}
+
+// The same files as a change of another kind are judged by another rule.
+func TestPlanAsAnotherKind(t *testing.T) {
+	r := newTree(t)
+	base := r.commit(first)
+	p := r.plan(plan.Options{Base: base, Head: r.commit(map[string]string{"k/scale.c": "// head\n"})})
+	for name, of := range map[string]*plan.Plan{"default": p, "docs": p.As(policies.Change{Labels: []string{"docs"}})} {
+		job, err := of.Job(t.Context(), "k")
+		if err != nil || job.Rule().Name != name || !slices.Equal(of.Changed(), []string{"k/scale.c"}) {
+			t.Errorf("%s: rule %s of %v, %v", name, job.Rule().Name, of.Changed(), err)
+		}
+	}
+}

@@ -1,0 +1,14 @@
+package sandbox
+
+import "golang.org/x/sys/unix"
+
+// pathCalls are the calls that tell a program whether a path is there, or what is.
+var pathCalls = map[uintptr]pathCall{
+	unix.SYS_OPEN: {-1, 0}, unix.SYS_STAT: {-1, 0}, unix.SYS_LSTAT: {-1, 0}, unix.SYS_ACCESS: {-1, 0}, unix.SYS_READLINK: {-1, 0},
+	unix.SYS_OPENAT: {0, 1}, unix.SYS_OPENAT2: {0, 1}, unix.SYS_NEWFSTATAT: {0, 1}, unix.SYS_STATX: {0, 1},
+	unix.SYS_FACCESSAT: {0, 1}, unix.SYS_FACCESSAT2: {0, 1}, unix.SYS_READLINKAT: {0, 1},
+	unix.SYS_SYMLINK: {-1, 0}, unix.SYS_SYMLINKAT: {1, 0}, unix.SYS_LINK: {-1, 0}, unix.SYS_LINKAT: {0, 1},
+	unix.SYS_CHDIR: {-1, 0}, unix.SYS_STATFS: {-1, 0}, unix.SYS_EXECVE: {-1, 0}, unix.SYS_EXECVEAT: {0, 1},
+	unix.SYS_GETXATTR: {-1, 0}, unix.SYS_LGETXATTR: {-1, 0}, unix.SYS_LISTXATTR: {-1, 0}, unix.SYS_LLISTXATTR: {-1, 0},
+	unix.SYS_UTIMENSAT: {0, 1}, unix.SYS_UTIMES: {-1, 0}, unix.SYS_UTIME: {-1, 0}, unix.SYS_INOTIFY_ADD_WATCH: {-1, 1},
+}

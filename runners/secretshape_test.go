@@ -1,0 +1,297 @@
+package runners
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+const guarded = `version: 1
+gates:
+  correctness: {shapes: all, norm_error: "<= 1%"}
+  performance: {target: {shapes: [two], speedup: ">= +10%"}, guard: {shapes: [one], speedup: ">= -2%"}, rounds: {min: 6, max: 12}, pairs: 5, budget: 1h}
+rules:
+  - name: default
+`
+
+// guardedJob is a job whose policy guards the first shape.
+func guardedJob(t *testing.T, manifest string) Job {
+	t.Helper()
+	j := job(t)
+	var err error
+	if j.Manifest, err = kernels.Parse("kernel.yaml", []byte(manifest)); err != nil {
+		t.Fatal(err)
+	}
+	if j.Policy, err = policies.Parse("policy.yaml", []byte(guarded)); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// randomManifest is a kernel over up to three dims with any ranges that the parser takes.
+func randomManifest(rng *rand.Rand) string {
+	names := []string{"A", "B", "C"}[:1+rng.IntN(3)]
+	var shapes, limits, secret []string
+	dims := func(value func() int) string {
+		var all []string
+		for _, n := range names {
+			all = append(all, fmt.Sprintf("%s: %d", n, value()))
+		}
+		return "{" + strings.Join(all, ", ") + "}"
+	}
+	for _, n := range names {
+		limits = append(limits, n+": 1..400")
+		from := 1 + rng.IntN(200)
+		switch rng.IntN(4) {
+		case 0:
+			secret = append(secret, fmt.Sprintf("%s: %d|%d", n, from, from+rng.IntN(100)))
+		case 1:
+			secret = append(secret, fmt.Sprintf("%s: %d..%d step %d", n, from, from+rng.IntN(200), 1+rng.IntN(70)))
+		case 2:
+			secret = append(secret, fmt.Sprintf("%s: %d..%d", n, from, from+rng.IntN(200)))
+		}
+	}
+	for _, name := range []string{"one", "two", "secret"}[:2+rng.IntN(2)] {
+		shapes = append(shapes, "  "+name+": "+dims(func() int { return 1 + rng.IntN(300) }))
+	}
+	product := strings.Join(names, ", ")
+	text := fmt.Sprintf(`version: 1
+name: k
+mode: cpu
+entry: f
+source: f.c
+arguments:
+  - {name: x, dtype: f32, access: in, shape: [%s]}
+  - {name: y, dtype: f32, access: out, shape: [%s]}
+reference: {source: r.c, entry: r}
+tolerance: {abs: 0.1}
+shapes:
+%s
+limits: {%s}
+`, product, product, strings.Join(shapes, "\n"), strings.Join(limits, ", "))
+	if len(secret) > 0 {
+		text += "secret: {" + strings.Join(secret, ", ") + "}\n"
+	}
+	if rng.IntN(2) == 0 {
+		text += fmt.Sprintf("work: {flops: %s, bytes: 8*%s, peak: fp32}\n", strings.Join(names, "*"), strings.Join(names, "*"))
+	}
+	return text
+}
+
+// Whatever the manifest, the drawn size lies within its ranges, has no name, takes no more
+// than the timed shapes where that is possible, and follows from the seed.
+func TestSecretShapeOfAnyManifest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	drawn := 0
+	for range 300 {
+		text := randomManifest(rng)
+		j := guardedJob(t, text)
+		m := j.Manifest
+		seed := rng.Uint64()
+		s, ok := j.SecretShape(seed)
+		if again, _ := j.SecretShape(seed); again.String() != s.String() {
+			t.Fatalf("the same seed draws %s and %s from\n%s", s, again, text)
+		}
+		if j.MustTimeSecretShape() && !ok {
+			t.Fatalf("there is no secret shape of\n%s", text)
+		}
+		if !ok {
+			continue
+		}
+		drawn++
+		if _, taken := m.Shape(s.Name); taken {
+			t.Errorf("%s has the name of a shape of\n%s", s, text)
+		}
+		if err := j.TakesSecret(s.Dims); err != nil {
+			t.Errorf("%v, in\n%s", err, text)
+		}
+		for _, d := range s.Dims {
+			first, _ := m.Shapes[0].Dims.Get(d.Name)
+			if r, many := m.Secret[d.Name]; many && !r.Contains(d.Value) || !many && d.Value != first {
+				t.Errorf("%s is beyond the secret ranges of\n%s", s, text)
+			}
+		}
+		most := 0.0
+		for _, w := range j.timedWork() {
+			most = max(most, w.amount)
+		}
+		if w, err := j.workOf(s.Dims); err != nil || w.amount > most {
+			for _, other := range j.secretSizes(rand.New(rand.NewPCG(seed, secretStream))) {
+				if other.amount <= most {
+					t.Errorf("%s takes %v (%v), the timed shapes at most %v, and %s was drawn, in\n%s", s, w.amount, err, most, other.dims, text)
+				}
+			}
+		}
+	}
+	if drawn < 100 {
+		t.Errorf("%d of 300 manifests have a secret shape", drawn)
+	}
+}
+
+// A kernel that is slow on one kind of size only must not get away with it: odd sizes, whole
+// tiles and others are all drawn, and so are small and large ones.
+func TestSecretShapeIsOfEveryKind(t *testing.T) {
+	j := guardedJob(t, strings.NewReplacer("N: 10}", "N: 100}", "N: 20}", "N: 4096}", "1..100", "1..9000", "1..50", "1..9000").Replace(manifest))
+	kinds := map[string]int{}
+	for seed := range uint64(400) {
+		s, ok := j.SecretShape(seed)
+		n, _ := s.Dims.Get("N")
+		if !ok || n < 25 || n > 4096 {
+			t.Fatalf("seed %d draws %v", seed, s)
+		}
+		switch {
+		case n%64 == 0:
+			kinds["whole tiles"]++
+		case n%2 != 0:
+			kinds["odd"]++
+		default:
+			kinds["even"]++
+		}
+		if n < 2000 {
+			kinds["small"]++
+		} else {
+			kinds["large"]++
+		}
+	}
+	for kind, least := range map[string]int{"whole tiles": 90, "odd": 150, "even": 40, "small": 100, "large": 100} {
+		if kinds[kind] < least {
+			t.Errorf("%s: %d of 400 draws, want %d", kind, kinds[kind], least)
+		}
+	}
+}
+
+// The first size of preferred work is taken, else the largest that costs no more than what is
+// timed anyway, else the smallest.
+func TestSecretShapeByWork(t *testing.T) {
+	for secret, want := range map[string]string{
+		"N: 3..15":   "N=3 N=4 N=5 N=6 N=7 N=8 N=9 N=11 N=12 N=13 N=14 N=15", // N=10 has a name
+		"N: 1..2":    "N=2",                                                  // 1 and 2 are less than a quarter of 10
+		"N: 60..100": "below N=70",                                           // all are above 20
+		"N: 10|20":   "none",
+		"N: 20|21":   "N=21", // above, and nothing else has no name
+	} {
+		j := guardedJob(t, strings.Replace(manifest, "N: 1..50", secret, 1))
+		for seed := range uint64(30) {
+			s, ok := j.SecretShape(seed)
+			n, _ := s.Dims.Get("N")
+			switch fine := slices.Contains(strings.Fields(want), s.Dims.String()); {
+			case want == "none" && (ok || j.MustTimeSecretShape()):
+				t.Errorf("%s: %s is drawn", secret, s)
+			case want == "below N=70" && n >= 70:
+				t.Errorf("%s: %s is drawn, which is not the smallest of %d", secret, s, secretDraws)
+			case want != "none" && want != "below N=70" && !fine:
+				t.Errorf("%s: %s is drawn, want one of %s", secret, s, want)
+			}
+		}
+	}
+}
+
+// Where nothing could be found, or nobody asks, no secret shape is timed; that the manifest
+// lacks the ranges is worth a note.
+func TestNoSecretShape(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(*Job)
+		note bool
+	}{
+		"no secret":      {func(j *Job) { j.Manifest.Secret = nil }, true},
+		"switched off":   {func(j *Job) { j.Policy.Rules[0].Gates.Performance.SecretShape = new(false) }, false},
+		"no guard":       {func(j *Job) { j.Policy.Rules[0].Gates.Performance.Guard = nil }, false},
+		"no gate":        {func(j *Job) { j.Policy.Rules[0].Gates.Performance = nil }, false},
+		"a new kernel":   {func(j *Job) { j.Baseline = nil }, false},
+		"a harness":      {func(j *Job) { j.Manifest.Mode = kernels.ModeCommand }, false},
+		"noise":          {func(j *Job) { j.Noise = true }, false},
+		"shapes by name": {func(j *Job) { j.Shapes = []string{"one"} }, false},
+		"nothing is timed": {func(j *Job) {
+			p := j.Policy.Rules[0].Gates.Performance
+			p.Target, p.Guard.Shapes.Names = nil, []string{"none"}
+		}, false},
+	} {
+		j := guardedJob(t, manifest)
+		c.edit(&j)
+		e := newGatherer(j, &scripted{job: j}, silent{}).evidence
+		if noted := slices.Contains(e.Notes, noSecretNote); len(e.Shapes) != 2 || noted != c.note {
+			t.Errorf("%s: %d shapes, notes %q", name, len(e.Shapes), e.Notes)
+		}
+	}
+	e := newGatherer(guardedJob(t, manifest), &scripted{}, silent{}).evidence
+	if len(e.Shapes) != 3 || !e.Shapes[2].Secret || e.Shapes[2].Name != "secret" || e.Notes != nil {
+		t.Errorf("%+v, notes %q", e.Shapes, e.Notes)
+	}
+}
+
+// The ranges are the base's: a change that narrows them is drawn for from the base's all the
+// same.
+func TestSecretRangesAreTheBases(t *testing.T) {
+	j := guardedJob(t, manifest)
+	narrow := strings.Replace(manifest, "secret: {N: 1..50}", "secret: {N: 11..12}", 1)
+	own, err := kernels.Join("kernel.yaml", []byte(manifest), []byte(narrow))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Candidate.Manifest, j.Candidate.ManifestText = own, narrow
+	for seed := range uint64(50) {
+		base := guardedJob(t, manifest)
+		want, _ := base.SecretShape(seed)
+		if s, ok := j.SecretShape(seed); !ok || s.String() != want.String() {
+			t.Fatalf("%s is drawn, and %s from the base", s, want)
+		}
+	}
+}
+
+// Every round has the secret shape, and a run that goes on keeps the one that it began with.
+func TestSecretShapeIsKept(t *testing.T) {
+	gather := func(seed uint64, record Record) *gates.Evidence {
+		j := guardedJob(t, manifest)
+		j.Record, j.Rounds = record, 2
+		e, err := Gather(t.Context(), j, &seeded{scripted{job: j, compile: true, ratio: 2}, seed}, silent{})
+		if err != nil || e.Fault != "" {
+			t.Fatal(err, e.Fault)
+		}
+		for i, r := range e.Performance.Rounds {
+			if len(r.Series) != 3 {
+				t.Fatalf("round %d has %d shapes", i+1, len(r.Series))
+			}
+		}
+		return e
+	}
+	first := gather(1, nil)
+	if other := gather(2, nil); other.Shapes[2] == first.Shapes[2] {
+		t.Fatalf("another seed draws %s too", other.Shapes[2].Dims)
+	}
+	on := gather(2, &memory{earlier: Earlier{Evidence: first, Again: true}, attempts: 1})
+	if on.Shapes[2] != first.Shapes[2] || attempts(on) != "11111122" {
+		t.Errorf("after %s it goes on with %s, attempts %s", first.Shapes[2].Dims, on.Shapes[2].Dims, attempts(on))
+	}
+}
+
+// Evidence of before there were secret shapes is gone on with as it is.
+func TestEarlierEvidenceWithoutSecretShape(t *testing.T) {
+	j := guardedJob(t, manifest)
+	j.Policy.Rules[0].Gates.Performance.SecretShape = new(false)
+	b := &scripted{job: j, compile: true, ratio: 2}
+	old, err := Gather(t.Context(), j, b, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j = guardedJob(t, manifest)
+	j.Record, j.Rounds = &memory{earlier: Earlier{Evidence: old, Again: true}, attempts: 1}, 2
+	b.job = j
+	e, err := Gather(t.Context(), j, b, silent{})
+	if err != nil || e.Fault != "" || len(e.Shapes) != 2 || len(e.Performance.Rounds) != 8 {
+		t.Errorf("%v %s: %d shapes", err, e.Fault, len(e.Shapes))
+	}
+}
+
+// seeded is a scripted backend with a seed of its own.
+type seeded struct {
+	scripted
+	seed uint64
+}
+
+func (s *seeded) Seed() uint64 { return s.seed }

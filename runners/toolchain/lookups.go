@@ -1,0 +1,207 @@
+package toolchain
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+// A source may read, and may ask for, only files that the build is given, under the same
+// names and with the same bytes as a checkout has them. The sandbox tells which paths the
+// compiler asked for, so that no way to write an include is overlooked.
+
+// An asked is what a build asked for, and what it may ask for.
+type asked struct {
+	lookups []string
+	cut     bool
+	in      Surroundings
+	dir     string // of the sources, on the host
+	tree    *Tree
+	open    []string // paths of the host that the tools may read; nil where the source is a program, which may look around
+	include []string // folders in which the system's own headers lie
+	// usual is what the tools ask for whatever they compile. It is asked for where something else is amiss.
+	usual func() (map[string]bool, error)
+}
+
+// ownPaths are the sandbox's own, and what libraries ask for by themselves.
+var ownPaths = []string{"/tmp", "/proc", "/dev", "/sys", setsRoot, "/etc/ld.so.preload", "/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/malloc.conf", "/usr"}
+
+// compileError refuses a build for what it asked for; nil where it asked for nothing amiss.
+func (a asked) compileError(source, log string) error {
+	name, why, err := a.refusal()
+	if err != nil || why == "" {
+		return err
+	}
+	d := gates.Diagnostic{File: source, Line: a.lineOf(source, path.Base(name)), Severity: "error", Message: why}
+	summary := fmt.Sprintf("%s: %s", source, why)
+	if d.Line > 0 {
+		summary = fmt.Sprintf("%s:%d: %s", source, d.Line, why)
+	}
+	return &CompileError{Summary: summary, Log: log + summary + "\n", Diagnostics: append(ParseDiagnostics(log), d)}
+}
+
+// lineOf is the first line of a source that has a word in it; 0 where none has.
+func (a asked) lineOf(source, word string) int {
+	content, err := readOutput(filepath.Join(a.dir, filepath.FromSlash(source)), maxSource)
+	before, _, found := strings.Cut(string(content), word)
+	if err != nil || !found {
+		return 0
+	}
+	return 1 + strings.Count(before, "\n")
+}
+
+// refusal is the first path that a build may not ask for, and why.
+func (a asked) refusal() (name, why string, err error) {
+	if a.cut {
+		return "", "the build asks for more files than are followed (keep generated files out of it)", nil
+	}
+	var outside []string
+	for _, asked := range a.lookups {
+		rel, inside := strings.CutPrefix(asked, a.in.Root+"/")
+		found := ""
+		switch {
+		case inside:
+			found = a.ofRepository(rel)
+		case a.isOpen(asked):
+			found = a.shadowed(asked)
+		case a.open != nil && !a.besideSystem(asked):
+			outside = append(outside, asked)
+		}
+		// The longest says most: a compiler tries a name in several folders, and first as a precompiled header.
+		if found != "" && (name == "" || len(asked) > len(name) && path.Ext(asked) != ".gch") {
+			name, why = asked, found
+		}
+	}
+	if why != "" || len(outside) == 0 {
+		return name, why, nil
+	}
+	usual := map[string]bool{}
+	if a.usual != nil {
+		if usual, err = a.usual(); err != nil {
+			return "", "", err
+		}
+	}
+	for _, name := range outside {
+		if !usual[name] {
+			return name, fmt.Sprintf("it asks for %s, which no build is shown: what is merged could be another kernel where there is such a file (include files of the repository alone)", text(name)), nil
+		}
+	}
+	return "", "", nil
+}
+
+// besideSystem tells of a path that a compiler tries next to the system's headers for a name such as ../x.h: what it asked
+// for beside the source was judged already.
+func (a asked) besideSystem(name string) bool {
+	for _, dir := range a.include {
+		rel, err := filepath.Rel(dir, name)
+		if err != nil || !strings.HasPrefix(rel, "../") {
+			continue
+		}
+		for _, folder := range append([]string{a.tree.folder()}, a.tree.Shared...) {
+			beside := path.Join(a.in.Root, folder, rel)
+			if slices.ContainsFunc(a.lookups, func(l string) bool { return sandbox.Within(l, beside) && strings.HasPrefix(l, a.in.Root+"/") }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ofRepository judges a path within the repository.
+func (a asked) ofRepository(rel string) string {
+	folder := a.tree.folder()
+	for _, own := range []string{kernels.RepositoryFolder, kernels.SetsFolder} {
+		if sandbox.Within("/"+rel, "/"+path.Join(folder, own)) {
+			return fmt.Sprintf("it asks for %s, which is the judge's own folder and in no checkout (include headers by their names)", text(rel))
+		}
+	}
+	for _, d := range a.tree.Differs {
+		if sandbox.Within("/"+rel, "/"+d.Path) { // a link may lead to a folder, and a submodule is one
+			return fmt.Sprintf("it asks for %s: %s", text(rel), d.Why)
+		}
+	}
+	for _, f := range append([]string{folder}, a.tree.Shared...) {
+		switch {
+		case sandbox.Within("/"+rel, "/"+f) && a.open == nil:
+			return a.listed(rel)
+		case sandbox.Within("/"+rel, "/"+f) || sandbox.Within("/"+f, "/"+rel):
+			return ""
+		}
+	}
+	return fmt.Sprintf("it asks for %s, which lies outside of the kernel's folder and is not brought to the build: what is merged could be another kernel (name its folder under include in the manifest)", text(rel))
+}
+
+// importable are the endings of what Python imports.
+var importable = []string{".py", ".pyc", ".so", ".pth"}
+
+// listed judges a folder that a Python program asked for. To import a module, Python lists the folders that it may be in, and asks
+// for no name that is not there: a module that a merge has and the build has not would be imported unseen. It counts where a source
+// has its name as a word.
+func (a asked) listed(rel string) string {
+	for _, d := range a.tree.Differs {
+		below, inside := strings.CutPrefix(d.Path, rel+"/")
+		module, _, _ := strings.Cut(below, "/")
+		module, _, _ = strings.Cut(module, ".")
+		if inside && slices.Contains(importable, path.Ext(d.Path)) && a.mentions(module) {
+			return fmt.Sprintf("it looks for modules in %s, where %s is another: %s", text(rel), text(d.Path), d.Why)
+		}
+	}
+	return ""
+}
+
+// mentions tells whether a Python source has a word in it.
+func (a asked) mentions(word string) bool {
+	pattern, err := regexp.Compile(`\b` + regexp.QuoteMeta(word) + `\b`)
+	if err != nil {
+		return true
+	}
+	found := false
+	err = filepath.WalkDir(a.dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || found || !d.Type().IsRegular() || path.Ext(file) != ".py" {
+			return err
+		}
+		content, err := readOutput(file, maxSource)
+		found = err != nil || pattern.Match(content)
+		return nil
+	})
+	return found || err != nil
+}
+
+// isOpen tells whether the tools may read a path, or one below it.
+func (a asked) isOpen(name string) bool {
+	if sandbox.Within(a.in.Root, name) {
+		return true
+	}
+	return slices.ContainsFunc(slices.Concat(ownPaths, a.open), func(open string) bool {
+		return sandbox.Within(name, open) || sandbox.Within(open, name)
+	})
+}
+
+// shadowed refuses a header of the system that an include folder of the repository has too: the build takes the
+// system's, and whoever names the folder by -I gets the other.
+func (a asked) shadowed(name string) string {
+	for _, dir := range a.include {
+		rel, ok := strings.CutPrefix(name, dir+"/")
+		if !ok {
+			continue
+		}
+		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		for _, folder := range a.tree.Shared {
+			if _, err := os.Stat(filepath.Join(a.dir, kernels.RepositoryFolder, filepath.FromSlash(folder), filepath.FromSlash(rel))); err == nil {
+				return fmt.Sprintf("it includes <%s> of the system, and %s/%[1]s has the same name: which of them is taken depends on the compiler's flags (give the file of the repository another name)", text(rel), folder)
+			}
+		}
+	}
+	return ""
+}

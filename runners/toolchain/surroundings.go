@@ -1,0 +1,195 @@
+package toolchain
+
+import (
+	"context"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+// What is measured must be what a checkout of the merged change compiles to. So a build
+// finds its files where a checkout has them, under a path that is the same for both sides
+// of a comparison. It is made twice, in surroundings that differ, and both builds must have
+// the same machine code. And it may ask for no file that a checkout has and the build is
+// not given, see lookups.go.
+
+// A Tree says where in its repository a folder of sources lies.
+type Tree struct {
+	Folder string   // of the kernel, from the repository's top, e.g. kernels/softmax
+	Shared []string // other folders of the repository, which the folder has in kernels.RepositoryFolder
+	// Differs is the files of all these folders that a checkout has and the build is not given, or has with other bytes.
+	Differs []Difference
+}
+
+// A Difference is a file that is not in a build as it is in a checkout.
+type Difference struct {
+	Path string `json:"path"` // from the repository's top
+	Why  string `json:"why"`
+}
+
+// Surroundings are where a build finds itself.
+type Surroundings struct {
+	Root string   // where the repository lies
+	work string   // where a program that compiles finds what is asked of it, and leaves what it made; it names no side
+	host string   // the host's name
+	env  []string // variables that no compiler needs
+	// python is the flags of the interpreter, none of which lets it read what is not the build's.
+	python []string
+	// whole has the source named by its whole path.
+	whole bool
+}
+
+// setsRoot is where the include sets of the runner lie, in all surroundings.
+const setsRoot = "/sets"
+
+// backendsInTree has Triton take its own backends only, which the digest of a pin has, and not those that files next to the
+// package name. It is not set There: a source that looks for it has other code there.
+const backendsInTree = "TRITON_BACKENDS_IN_TREE=1"
+
+var (
+	// Here is where the build takes place that is measured.
+	Here = Surroundings{Root: "/repository", work: "/build", host: "sandbox", env: []string{"HOME=/tmp", backendsInTree}, python: []string{"-I", "-B"}}
+	// There is where it takes place once more.
+	There = Surroundings{
+		Root: "/srv/another/place/for/checkouts", work: "/opt/jobs/job", host: "another-host", whole: true, python: []string{"-E", "-s"},
+		env: []string{"HOME=/tmp/home", "USER=another", "PWD=/", "CI=true", "SOURCE_DATE_EPOCH=2000000000"},
+	}
+)
+
+// folder is the kernel's, from the repository's top.
+func (t *Tree) folder() string {
+	if t.Folder == "" {
+		return "kernel"
+	}
+	return t.Folder
+}
+
+// dir is the kernel's folder, as a build sees it.
+func (s Surroundings) dir(t *Tree) string { return path.Join(s.Root, t.folder()) }
+
+// places shows a folder of sources as a checkout has it.
+func (s Surroundings) places(dir string, t *Tree) []sandbox.Place {
+	places := []sandbox.Place{{Host: dir, Inside: s.dir(t)}}
+	for _, folder := range t.Shared {
+		host := filepath.Join(dir, kernels.RepositoryFolder, filepath.FromSlash(folder))
+		if isFolder(host) && t.reachable(dir, folder) {
+			places = append(places, sandbox.Place{Host: host, Inside: path.Join(s.Root, folder)})
+		}
+	}
+	if sets := filepath.Join(dir, kernels.SetsFolder); isFolder(sets) {
+		places = append(places, sandbox.Place{Host: sets, Inside: setsRoot})
+	}
+	return places
+}
+
+// enter has a program work in these surroundings, and its lookups told.
+func (s Surroundings) enter(spec *sandbox.Spec, dir string, t *Tree) {
+	spec.Dir, spec.Host, spec.Watch = s.dir(t), s.host, true
+	spec.Places = append(spec.Places, s.places(dir, t)...)
+	given := func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.ContainsFunc(spec.Env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	}
+	spec.Env = append(slices.Clone(spec.Env), slices.DeleteFunc(slices.Clone(s.env), given)...)
+}
+
+// reachable tells whether a shared folder can be shown at its own path: where it lies within another folder that is
+// shown, or that within it, the outer one must have a folder in its place.
+func (t *Tree) reachable(dir, folder string) bool {
+	inside := func(inner, outer, host string) bool {
+		rel, ok := strings.CutPrefix(inner, outer+"/")
+		return !ok || isFolder(filepath.Join(host, filepath.FromSlash(rel)))
+	}
+	at := func(shared string) string {
+		return filepath.Join(dir, kernels.RepositoryFolder, filepath.FromSlash(shared))
+	}
+	if folder == t.folder() || !inside(folder, t.folder(), dir) || !inside(t.folder(), folder, at(folder)) {
+		return false
+	}
+	return !slices.ContainsFunc(t.Shared, func(other string) bool { return !inside(folder, other, at(other)) })
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// flags names include folders by where they lie in a checkout.
+func (s Surroundings) flags(flags []string, dir string, t *Tree) []string {
+	const after = "-idirafter"
+	shown := s.places(dir, t)
+	var all []string
+	for _, flag := range flags {
+		if name, ok := strings.CutPrefix(flag, after+kernels.SetsFolder+"/"); ok {
+			flag = after + path.Join(setsRoot, name)
+		}
+		if name, ok := strings.CutPrefix(flag, after+kernels.RepositoryFolder+"/"); ok {
+			if at := path.Join(s.Root, name); slices.ContainsFunc(shown, func(p sandbox.Place) bool { return p.Inside == at }) {
+				flag = after + at
+			}
+		}
+		all = append(all, flag)
+	}
+	return all
+}
+
+// source is how the compiler is told of a source.
+func (s Surroundings) source(name, dir string, t *Tree) string {
+	if rel, ok := strings.CutPrefix(name, kernels.RepositoryFolder+"/"); ok {
+		for _, p := range s.places(dir, t) {
+			if at := path.Join(s.Root, rel); p.Inside != s.dir(t) && sandbox.Within(at, p.Inside) {
+				return at
+			}
+		}
+	}
+	if s.whole {
+		return path.Join(s.dir(t), name)
+	}
+	return name
+}
+
+// names has a log name files as a side's folder does.
+func (s Surroundings) names(log string, t *Tree) string {
+	return strings.NewReplacer(
+		s.dir(t)+"/", "",
+		s.Root+"/", kernels.RepositoryFolder+"/",
+		setsRoot+"/", kernels.SetsFolder+"/",
+	).Replace(log)
+}
+
+// asked is what a program that worked in these surroundings asked for.
+func (s Surroundings) asked(r sandbox.Result, dir string, t *Tree) asked {
+	return asked{lookups: r.Lookups, cut: r.LookupsCut, in: s, dir: dir, tree: t}
+}
+
+// twice builds Here and There at the same time. Where the build Here fails or is refused, the other one is stopped and not waited
+// for longer than it takes to end: it writes to a folder that the caller removes.
+func twice[T any](ctx context.Context, build func(context.Context, Surroundings) (T, error), refused func(T) bool) (here, there T, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		there, err = build(ctx, There)
+		done <- err
+	}()
+	if here, err = build(ctx, Here); err != nil || refused(here) {
+		cancel()
+		<-done
+		return here, there, err
+	}
+	return here, there, <-done
+}
+
+// ErrSurroundings refuses a source whose machine code depends on its surroundings.
+func ErrSurroundings(source string) *CompileError {
+	return &CompileError{Summary: source + ": " + differs}
+}
+
+const differs = "the machine code depends on where it is compiled: the same source gave other code in a folder of another name, on a host of another name, " +
+	"at another date. What is merged could be another kernel (take out what asks for such things: __FILE__, assert without -DNDEBUG, __DATE__, the environment)"
