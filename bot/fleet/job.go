@@ -84,17 +84,26 @@ func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error
 		return err
 	}
 	var answer protocol.BeatAnswer
+	inFlight := false
 	s.note(name, func(state *RunnerState) {
 		s.at(l)(state)
 		if state.Job != l.ID {
 			return
 		}
+		inFlight, state.broken = state.broken, false
 		if b.Progress != nil {
 			state.Progress = b.Progress
 		}
 		state.Said = goOn(state.Said, b.From, b.Said)
 		answer.Said = len(state.Said)
 	})
+	// A runner sends one heartbeat at a time. The first that arrives after its connection broke may have been sent before; the
+	// second proves that the runner is alive.
+	if inFlight {
+		if err := l.Doubt(r.Context(), beatsMissed*s.Heartbeat); err != nil {
+			return err
+		}
+	}
 	if b.Progress != nil {
 		s.Results.Progress(l.ID, *b.Progress)
 	}
@@ -107,8 +116,8 @@ func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error
 // beatsMissed is how many beats a runner may be late whose connection broke.
 const beatsMissed = 3
 
-// hold waits for the runner's process to end: then its connection does. A beat that comes all the same, since the network
-// broke and not the runner, makes it good.
+// hold waits for the runner's process to end, which ends its connection. If only the network broke, the runner keeps the job by
+// its next heartbeats.
 func (s *Server) hold(w http.ResponseWriter, r *http.Request, name string) error {
 	l, err := s.held(r, name)
 	if err != nil {
@@ -123,6 +132,7 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, name string) error
 		return nil
 	case <-r.Context().Done():
 	}
+	s.note(name, func(state *RunnerState) { state.broken = state.lease == lease{l.ID, l.Token} })
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), finishing)
 	defer cancel()
 	err = l.Doubt(ctx, beatsMissed*s.Heartbeat)

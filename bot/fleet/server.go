@@ -113,6 +113,7 @@ type RunnerState struct {
 	lease
 	artifacts map[string]bool // put for this job; at most protocol.MaxArtifacts
 	over      lease           // the last one that ended: a beat may arrive after the result that it set out before
+	broken    bool            // the connection that holds the job broke, and no heartbeat has arrived since
 }
 
 // A lease is one runner's hold on one job.
