@@ -78,21 +78,26 @@ RACE := -race $(LEAN) -p=3 -parallel=4 -gcflags=all=-d=checkptr=0 -gcflags=githu
 # Packages are tested in the order of this list: those that take longest are first, so that
 # nothing waits for them at the end. A watched program need not wait a second at its end for others' races.
 # Half of the time is spent waiting, so all of it runs at once; and so do the downloads, beside the compiler.
+# A package that fails while the machine is busy is tested once more, alone (.ci/retest).
 test:
 	@$(MAKE) --no-print-directory -j8 setup lint
-	@$(IN_MEMORY) $(MAKE) --no-print-directory -j3 watched plain simulated
+	@rm -rf bin/test && mkdir -p bin/test
+	@$(IN_MEMORY) $(MAKE) --no-print-directory -j3 -k watched plain simulated || $(IN_MEMORY) .ci/retest bin/test
 
 # Tests make many small files and have them written through: in memory that takes a third of the kernel's time. Whoever may
 # mount (root, as in most CIs) and has 8 GiB to spare gets a folder for temporary files that is there for these processes alone.
 IN_MEMORY = $(shell awk '/^MemAvailable:/ && $$2 > 8e6 {print "yes"}' /proc/meminfo 2>/dev/null | grep -q yes && \
 	unshare --mount mount -t tmpfs tests /mnt 2>/dev/null && echo unshare --mount .ci/in-memory)
 
+WATCHED = ./bot/keeper ./runners/cuda ./bot/store/journal ./bot/serve ./bot/pages ./bot/github/client ./bot/github/webhook \
+	$$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
+
 .PHONY: watched plain simulated
 watched:
-	GORACE=atexit_sleep_ms=50 go test $(RACE) ./bot/keeper ./runners/cuda ./bot/store/journal ./bot/serve ./bot/pages ./bot/github/client ./bot/github/webhook $$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
+	GORACE=atexit_sleep_ms=50 go test $(RACE) $(or $(ONLY),$(WATCHED)) | tee -i bin/test/watched
 
 plain:
-	KERNELGATE_WATCHED=yes go test $(LEAN) $(PLAIN)
+	KERNELGATE_WATCHED=yes go test $(LEAN) $(or $(ONLY),$(PLAIN)) | tee -i bin/test/plain
 
 # All of the bot's stories while GitHub's replicas are behind; make test tells some of them so.
 .PHONY: lag-test
@@ -100,7 +105,7 @@ lag-test:
 	KERNELGATE_LAG=yes go test -count=1 -timeout=30m ./bot/keeper
 
 simulated:
-	go test $(LEAN) -v ./gates | grep -vE '^ *(=== |--- PASS)'
+	go test $(LEAN) -v $(or $(ONLY),./gates) | grep -vE '^ *(=== |--- PASS)' | tee -i bin/test/simulated
 
 # The README's pictures: the demo, measured on this machine, in a headless Chromium.
 .PHONY: screenshots
