@@ -11,8 +11,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
-// idleAtMost is how long a runner may have nothing to do while there is work for it.
-const idleAtMost = 10 * time.Second
+// idleAtMost is how long a runner may be idle while work waits for it. An election in NATS takes up to 9 s, and an election among
+// the bots may follow; 200 faults on a busy machine once took 10.6 s.
+const idleAtMost = 15 * time.Second
 
 // A watch sees how long runners have nothing to do while there is work for them. That is: the runner's process runs and is not
 // stopped, it is not measuring, and the bot that leads has a job of its label that no runner has. Fetching a bundle and
