@@ -54,9 +54,9 @@ lint: modules
 # ./bot/github/webhook run both ways: what is one long calculation, and the keeper's stories that
 # reach no statement which others do not reach, run here alone, and the other stories not again.
 PLAIN := ./runners/cpu ./bot/keeper ./runners/toolchain . ./runners/plan ./bot/github/webhook ./bot/actions ./bot/demo ./bot/local/... ./bot/try ./runners/measure ./runners/command \
-	./bot/answer ./bot/change/... ./bot/command ./bot/fleet/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/browser ./bot/pages/chart \
+	./bot/answer ./bot/change/... ./bot/command ./runners/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/browser ./bot/pages/chart \
 	./bot/planner ./bot/present ./bot/publish ./bot/queue ./bot/testimony ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
-	./runners ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/side ./runners/doctor ./runners/interleave \
+	./runners ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/sdpatest ./runners/cuda/side ./runners/doctor ./runners/interleave \
 	./runners/scripted ./runners/tensor ./.ci/mutate
 
 # lint has vetted everything, and no debugger looks at these programs: without its
@@ -144,6 +144,6 @@ gpu:
 	@mkdir -p bin/gpu
 	@CGO_ENABLED=0 go build -ldflags="-s -w $(COMMIT)" -o bin/gpu/kernelgate .
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/cuda.test ./runners/cuda
-	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/sdpa_fp8.test ./kernels/sdpa_fp8
+	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/sdpa_fp8.test ./runners/cuda/sdpatest
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/keeper.test ./bot/keeper
 	@cat runners/cuda/gpu.sh

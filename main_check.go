@@ -15,8 +15,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
 	"github.com/kernelgate/kernelgate/runners/measure"
@@ -27,7 +27,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	opt := check.Options{Version: version(), Now: time.Now}
 	asJSON, onGitHub, dryRun, gpu := false, false, false, ""
 	var compilers map[string]string
-	one := check.One{Inputs: string(kernels.Normal)}
+	one := check.One{Inputs: string(distribution.Normal)}
 	cmd := &cobra.Command{
 		Use:   "check [KERNEL...]",
 		Short: "Gate the work tree (or a commit) against the base branch on this machine",
@@ -129,10 +129,10 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.StringVar(&one.Shape, "shape", "", "repeat a single case and show its bad elements: dims such as R=5,C=63, or the name of a shape")
 	f.StringVar(&opt.SecretShape, "secret-shape", "", "time this size as the secret shape in place of a drawn one, to repeat a run: dims such as R=5,C=63")
 	f.Uint64Var(&one.Seed, "seed", 0, "with --shape: what the case's inputs are drawn from")
-	f.StringVar(&one.Inputs, "inputs", one.Inputs, "with --shape: how they are drawn, one of "+strict.JoinWords(kernels.Distributions()))
+	f.StringVar(&one.Inputs, "inputs", one.Inputs, "with --shape: how they are drawn, one of "+strict.JoinWords(distribution.All()))
 	_ = cmd.RegisterFlagCompletionFunc("inputs", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var words []string
-		for _, d := range kernels.Distributions() {
+		for _, d := range distribution.All() {
 			words = append(words, string(d))
 		}
 		return words, cobra.ShellCompDirectiveNoFileComp

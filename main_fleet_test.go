@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/fleet"
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 func TestFleetCommand(t *testing.T) {

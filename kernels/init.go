@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
@@ -36,16 +37,16 @@ const (
 
 // orders is what an argument may ask for beside the distributions; the reference of the manifest says what each is
 // for. New ones go to the end: device code knows them by their place behind the distributions.
-var orders = []Distribution{Distribution(Any), Distribution(Offsets), Distribution(Permutation), Distribution(Sorted), Distribution(Mask), Distribution(Causal)}
+var orders = []distribution.Kind{distribution.Kind(Any), distribution.Kind(Offsets), distribution.Kind(Permutation), distribution.Kind(Sorted), distribution.Kind(Mask), distribution.Kind(Causal)}
 
 // draws is every word that an init may be.
 func draws() []Draw {
-	return append([]Draw{ByPolicy}, mapped(Drawings(), func(d Distribution) Draw { return Draw(d) })...)
+	return append([]Draw{ByPolicy}, mapped(Drawings(), func(d distribution.Kind) Draw { return Draw(d) })...)
 }
 
 // Drawings lists all that arrays are filled with, in the order that device code knows them by.
-func Drawings() []Distribution {
-	return append(Distributions(), orders...)
+func Drawings() []distribution.Kind {
+	return append(distribution.All(), orders...)
 }
 
 func (d *Draw) UnmarshalStrict(n *strict.Node) { strict.Word(n, d, draws()) }
@@ -103,7 +104,7 @@ func (i *Init) UnmarshalStrict(n *strict.Node) {
 	if i.Draw == "" {
 		i.Draw = ByPolicy
 		if i.Range != nil {
-			i.Draw = Draw(Uniform)
+			i.Draw = Draw(distribution.Uniform)
 		}
 	}
 	if i.Each == EachArray {
@@ -136,7 +137,7 @@ func (i *Init) validate(at *strict.Node, d DType, axes int, quantized bool) {
 	ofDraw("share", i.Share != nil, i.Draw == Mask, "mask")
 	ofDraw("whole_rows", i.WholeRows, i.Draw == Mask, "mask")
 	ofDraw("each", i.Each != "", i.ordered(), "sorted")
-	ofDraw("scale", i.Scale != nil, i.plain() && !(i.Draw == Draw(Uniform) && i.Range != nil), "distribution")
+	ofDraw("scale", i.Scale != nil, i.plain() && !(i.Draw == Draw(distribution.Uniform) && i.Range != nil), "distribution")
 	ofDraw("range", i.Range != nil, i.plain() || i.Draw == Permutation || i.Draw == Sorted, "uniform")
 	whole := !d.Float() && !quantized
 	switch {
@@ -170,7 +171,7 @@ func checkIndex(at *strict.Node, d DType) {
 
 // A Filling is an init in numbers.
 type Filling struct {
-	Draw        Distribution // "" where the policy decides
+	Draw        distribution.Kind // "" where the policy decides
 	Bounded     bool
 	Least, Most float64 // of the values, where they are bounded
 	Scale       float64
@@ -183,19 +184,19 @@ type Filling struct {
 
 // Exact tells whether the values are what they are, and not a distribution's to be made integers of.
 func (f Filling) Exact() bool {
-	return f.Draw == Uniform && f.Bounded || slices.Contains(orders, f.Draw)
+	return f.Draw == distribution.Uniform && f.Bounded || slices.Contains(orders, f.Draw)
 }
 
 // fill computes an init for an array of a format and of a shape. Quantised arrays are drawn as f32.
 func (i *Init) fill(d DType, shape []int, env Env) (Filling, error) {
-	f := Filling{Draw: Distribution(i.Draw), Scale: 1, Share: 0.25, WholeRows: i.WholeRows, Rows: i.Each == EachRow}
+	f := Filling{Draw: distribution.Kind(i.Draw), Scale: 1, Share: 0.25, WholeRows: i.WholeRows, Rows: i.Each == EachRow}
 	var err error
 	limits, whole := wholeRanges[d]
 	switch {
 	case i.Draw == ByPolicy:
 		f.Draw = ""
 	case i.Draw == Any:
-		f.Draw, f.Bounded, f.Least, f.Most = Uniform, true, float64(limits[0]), float64(limits[1])
+		f.Draw, f.Bounded, f.Least, f.Most = distribution.Uniform, true, float64(limits[0]), float64(limits[1])
 	}
 	if i.Range != nil {
 		if f.Least, f.Most, err = i.Range.as(d, env); err != nil {

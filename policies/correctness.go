@@ -3,7 +3,7 @@ package policies
 import (
 	"cmp"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -15,7 +15,7 @@ type CorrectnessGate struct {
 	Deadline
 	Shapes        Shapes                            `yaml:"shapes" eg:"[small, mission]" default:"all" doc:"Shapes of the manifest: all, first (the one that it names first), or a list."`
 	Seeds         []int64                           `yaml:"seeds" eg:"[0, 1, 2]" default:"[0, 1, 2]" bounds:"1 to 100 entries" doc:"What inputs are drawn from: every shape with every seed and distribution."`
-	Distributions []kernels.Distribution            `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"How inputs are drawn."`
+	Distributions []distribution.Kind               `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"How inputs are drawn."`
 	SecretCases   quantity.Count                    `yaml:"secret_cases" eg:"6" default:"0" bounds:"0 to 1000" doc:"Cases with shapes and seeds drawn anew for every run."`
 	MaxAbs        *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
 	MeanAbs       *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02" bounds:"(<= or <)" doc:"Mean |got − want| over the output."`
@@ -52,7 +52,7 @@ func (g *CorrectnessGate) fill(n *strict.Node) {
 		g.Seeds = []int64{0, 1, 2}
 	}
 	if !n.Has("distributions") {
-		g.Distributions = []kernels.Distribution{kernels.Normal}
+		g.Distributions = []distribution.Kind{distribution.Normal}
 	}
 	g.Existing = cmp.Or(g.Existing, ExistingReports)
 	// The manifest's tolerance holds unless the policy says otherwise.
@@ -102,7 +102,7 @@ func (g *CorrectnessGate) checkInputs(n *strict.Node) {
 		seen[*seed] = true
 	})
 	if len(g.Distributions) == 0 {
-		distributed.Errorf("is empty (write e.g. [%s])", strict.JoinWords(kernels.Distributions()[:3]))
+		distributed.Errorf("is empty (write e.g. [%s])", strict.JoinWords(distribution.All()[:3]))
 	}
 	once(distributed, g.Distributions)
 	if g.SecretCases > maxSecret {

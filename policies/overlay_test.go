@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
@@ -133,7 +133,7 @@ rules:
 		Build: policies.BuildGate{Deadline: policies.Deadline{Timeout: quantity.Duration(10 * time.Minute)}},
 		PTXAS: &policies.PTXASGate{},
 		Correctness: &policies.CorrectnessGate{
-			Shapes: all, Seeds: []int64{0, 1, 2}, Distributions: []kernels.Distribution{kernels.Normal},
+			Shapes: all, Seeds: []int64{0, 1, 2}, Distributions: []distribution.Kind{distribution.Normal},
 			Bad: bound[quantity.Percent]("<=", 0), Norm: bound[quantity.Percent]("<=", 0.01), Existing: policies.ExistingReports,
 		},
 		Performance: &policies.PerformanceGate{

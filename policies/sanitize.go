@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -17,12 +17,12 @@ import (
 type SanitizeGate struct {
 	Enforcement
 	Deadline
-	Shapes        Shapes                 `yaml:"shapes" eg:"[small]" default:"(required)" doc:"Small shapes of the manifest: under a sanitizer a kernel runs 10 to 1000 times as long."`
-	Distributions []kernels.Distribution `yaml:"distributions" eg:"[normal, large]" default:"[normal]" doc:"How inputs are drawn."`
-	SecretCases   quantity.Count         `yaml:"secret_cases" eg:"2" default:"1" bounds:"0 to 20" doc:"Cases with shapes and seeds drawn anew for every run."`
-	Tools         []Sanitizer            `yaml:"tools" eg:"[memcheck, racecheck]" default:"[memcheck, racecheck, initcheck, synccheck]" doc:"memcheck: bad and misaligned accesses; racecheck: races; initcheck: reads of memory that nobody wrote; synccheck: divergent barriers."`
-	MissingTool   MissingTool            `yaml:"missing_tool" eg:"inform" default:"defer" doc:"Where the runner lacks a tool: defer, or inform and decide without it."`
-	Existing      Existing               `yaml:"existing" eg:"defer" default:"report" doc:"Findings that the baseline has as well: report them, or defer."`
+	Shapes        Shapes              `yaml:"shapes" eg:"[small]" default:"(required)" doc:"Small shapes of the manifest: under a sanitizer a kernel runs 10 to 1000 times as long."`
+	Distributions []distribution.Kind `yaml:"distributions" eg:"[normal, large]" default:"[normal]" doc:"How inputs are drawn."`
+	SecretCases   quantity.Count      `yaml:"secret_cases" eg:"2" default:"1" bounds:"0 to 20" doc:"Cases with shapes and seeds drawn anew for every run."`
+	Tools         []Sanitizer         `yaml:"tools" eg:"[memcheck, racecheck]" default:"[memcheck, racecheck, initcheck, synccheck]" doc:"memcheck: bad and misaligned accesses; racecheck: races; initcheck: reads of memory that nobody wrote; synccheck: divergent barriers."`
+	MissingTool   MissingTool         `yaml:"missing_tool" eg:"inform" default:"defer" doc:"Where the runner lacks a tool: defer, or inform and decide without it."`
+	Existing      Existing            `yaml:"existing" eg:"defer" default:"report" doc:"Findings that the baseline has as well: report them, or defer."`
 }
 
 // A Sanitizer is one tool, by the name of compute-sanitizer's.
@@ -57,7 +57,7 @@ const maxSanitized = 20 // secret cases: each is run under every tool
 
 func (g *SanitizeGate) fill(n *strict.Node) {
 	if !n.Has("distributions") {
-		g.Distributions = []kernels.Distribution{kernels.Normal}
+		g.Distributions = []distribution.Kind{distribution.Normal}
 	}
 	if !n.Has("secret_cases") {
 		g.SecretCases = 1

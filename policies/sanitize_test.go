@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
@@ -21,7 +21,7 @@ func TestSanitizeDefaults(t *testing.T) {
 	got := parse(t, withSanitize("{shapes: [small]}")).RuleFor(policies.Change{}).Gates.Sanitize
 	want := &policies.SanitizeGate{
 		Deadline: policies.Deadline{Timeout: quantity.Duration(5 * time.Minute)},
-		Shapes:   policies.Shapes{Names: []string{"small"}}, Distributions: []kernels.Distribution{"normal"}, SecretCases: 1,
+		Shapes:   policies.Shapes{Names: []string{"small"}}, Distributions: []distribution.Kind{"normal"}, SecretCases: 1,
 		Tools:       []policies.Sanitizer{"memcheck", "racecheck", "initcheck", "synccheck"},
 		MissingTool: policies.MissingDefers, Existing: policies.ExistingReports,
 	}

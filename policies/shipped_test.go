@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
@@ -135,7 +135,7 @@ func TestShippedPolicies(t *testing.T) {
 					t.Errorf("%s: elements beyond the manifest's tolerance are allowed: %s", rule.Name, c.Bad)
 				}
 				if anyKernel {
-					if c.MaxAbs != nil || c.MeanAbs != nil || c.EndToEnd != nil || !c.Shapes.All || !perf.Guard.Shapes.All || !slices.Contains(c.Distributions, kernels.Peaks) {
+					if c.MaxAbs != nil || c.MeanAbs != nil || c.EndToEnd != nil || !c.Shapes.All || !perf.Guard.Shapes.All || !slices.Contains(c.Distributions, distribution.Peaks) {
 						t.Errorf("%s: correctness is %+v", rule.Name, c)
 					}
 				} else if c.MaxAbs.String() != "<= 0.06" || c.MeanAbs.String() != "<= 0.02" || c.Norm == nil || c.EndToEnd.Bad.String() != "<= 1%" {

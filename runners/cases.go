@@ -8,6 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -15,7 +16,7 @@ import (
 type Case struct {
 	Shape        kernels.Shape
 	Seed         uint64
-	Distribution kernels.Distribution
+	Distribution distribution.Kind
 	Secret       bool
 	Cover        bool // the policy does not name its shape: a variant of a choice serves no other
 }
@@ -30,7 +31,7 @@ func (c Case) Name() string {
 // of the shapes that the bound was made for, and of normal inputs.
 func (c Case) EndToEnd(m *kernels.Manifest) bool {
 	quantized := slices.ContainsFunc(m.Arguments, func(a kernels.Argument) bool { return a.ScaleOf != "" })
-	return quantized && c.Distribution == kernels.Normal && !c.Secret && !c.Cover
+	return quantized && c.Distribution == distribution.Normal && !c.Secret && !c.Cover
 }
 
 // Evidence is the case before anything was run.
@@ -57,7 +58,7 @@ func Cases(job Job, gate *policies.CorrectnessGate, rng *rand.Rand) []Case {
 			shape, _ := job.Manifest.Shape(name)
 			for _, d := range gate.Distributions {
 				for _, seed := range gate.Seeds {
-					cases = append(cases, Case{Shape: shape, Seed: uint64(seed), Distribution: kernels.Distribution(d), Cover: cover})
+					cases = append(cases, Case{Shape: shape, Seed: uint64(seed), Distribution: distribution.Kind(d), Cover: cover})
 				}
 			}
 		}
@@ -69,7 +70,7 @@ func Cases(job Job, gate *policies.CorrectnessGate, rng *rand.Rand) []Case {
 	add(slices.DeleteFunc(cover, func(name string) bool { return len(job.Shapes) > 0 || !slices.Contains(known, name) }), true)
 	for i, shape := range job.Of(job.Candidate).DrawSecret(job.Candidate.Variant, rng, int(gate.SecretCases)) {
 		d := gate.Distributions[i%len(gate.Distributions)]
-		cases = append(cases, Case{Shape: shape, Seed: rng.Uint64() >> 16, Distribution: kernels.Distribution(d), Secret: true})
+		cases = append(cases, Case{Shape: shape, Seed: rng.Uint64() >> 16, Distribution: distribution.Kind(d), Secret: true})
 	}
 	return cases
 }

@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // A Build is what a runner brings that compiles and measures nothing.

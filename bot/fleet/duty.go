@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // A Duty is whether a runner gets jobs. The journal has what led to it for good, as events of the runner: its history.

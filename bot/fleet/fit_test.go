@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // A runner whose self-test failed, or that finds its GPU faulty, gets no job and is told to test itself; the self-test that it

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // A host with several GPUs has one token and one name, and is a runner for each GPU: gpu1/0, gpu1/1. Each has its own leases,

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // lease waits for a job that the runner may take.

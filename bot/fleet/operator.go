@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // OperatorPrefix is where operators reach the fleet: whoever has the operator's token.

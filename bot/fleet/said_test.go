@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 func lines(from, to int) (said []runners.Said) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // asks takes a job as a runner does, says once that it has it, and is never heard of again. It reports the lease, if there was

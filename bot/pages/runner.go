@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // A Runner is who measures, and what it does at the moment.

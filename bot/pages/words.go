@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // functions are what the templates may call. None of them makes markup of a text.

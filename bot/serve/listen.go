@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/fleet"
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 

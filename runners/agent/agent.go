@@ -17,8 +17,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // Config says whose runner this is and how it measures.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // When a runner looks at its host, and tests itself.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // A host is what a runner looks at and tests, with a clock of its own.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // A store keeps finished results on disk until they are delivered.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -65,9 +66,9 @@ func Replay(ctx context.Context, opt Options, one One, progress runners.Progress
 // on is the case for a kernel that is there.
 func (o One) on(job runners.Job) (runners.Case, error) {
 	m := job.Manifest
-	k := runners.Case{Seed: o.Seed, Distribution: kernels.Distribution(o.Inputs)}
-	if !slices.Contains(kernels.Distributions(), k.Distribution) {
-		return k, strict.Mistakef("--inputs: %q is not one of %s", o.Inputs, strict.JoinWords(kernels.Distributions()))
+	k := runners.Case{Seed: o.Seed, Distribution: distribution.Kind(o.Inputs)}
+	if !slices.Contains(distribution.All(), k.Distribution) {
+		return k, strict.Mistakef("--inputs: %q is not one of %s", o.Inputs, strict.JoinWords(distribution.All()))
 	}
 	if s, ok := m.Shape(o.Shape); ok {
 		k.Shape = s

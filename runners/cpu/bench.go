@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/interleave"
 	"github.com/kernelgate/kernelgate/runners/tensor"
@@ -25,7 +26,7 @@ func (b *bench) child(side rune) *child { return b.children[seat{side, b.program
 
 // Draw implements [interleave.Bench]. The sides get the inputs when it is their turn,
 // and until then nothing of them runs.
-func (b *bench) Draw(dist kernels.Distribution, seeds []uint64) error {
+func (b *bench) Draw(dist distribution.Kind, seeds []uint64) error {
 	if err := b.ctx.Err(); err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (b *bench) Keep(launch int) (interleave.Kept, error) {
 // A kept output waits for the reference. Its input is drawn again from the seed.
 type kept struct {
 	bench               *bench
-	dist                kernels.Distribution
+	dist                distribution.Kind
 	seed                uint64
 	candidate, baseline [][]byte
 }
@@ -161,7 +162,7 @@ func (k *kept) Drop() { k.candidate, k.baseline = nil, nil }
 
 // referenceSize is what the reference needs of memory for a shape.
 func referenceSize(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (int, error) {
-	p, err := tensor.NewProblem(m, shape, toggles, kernels.Zero, 0)
+	p, err := tensor.NewProblem(m, shape, toggles, distribution.Zero, 0)
 	if err != nil {
 		return 0, err
 	}

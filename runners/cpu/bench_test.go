@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 // What a sample costs beside the kernel: a process, and its inputs.
@@ -20,7 +21,7 @@ func BenchmarkSample(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer c.close()
-	if err := d.draw(kernels.Normal, make([]uint64, 64)); err != nil {
+	if err := d.draw(distribution.Normal, make([]uint64, 64)); err != nil {
 		b.Fatal(err)
 	}
 	for _, launches := range []int{0, 1, 64} {
@@ -57,7 +58,7 @@ func BenchmarkDraw(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if err := d.draw(kernels.Normal, []uint64{1, 2, 3, 4}); err != nil {
+		if err := d.draw(distribution.Normal, []uint64{1, 2, 3, 4}); err != nil {
 			b.Fatal(err)
 		}
 	}

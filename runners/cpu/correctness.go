@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -239,7 +240,7 @@ func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][
 
 // last launches the candidate on inputs one after the other, in one process, and
 // returns its outputs of the last.
-func (d *desk) last(in *drawer, dist kernels.Distribution, seeds []uint64, evidence *gates.Case) ([][]byte, *gates.Failure, error) {
+func (d *desk) last(in *drawer, dist distribution.Kind, seeds []uint64, evidence *gates.Case) ([][]byte, *gates.Failure, error) {
 	if err := in.draw(dist, seeds); err != nil {
 		return nil, nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/inspect"
 	"github.com/kernelgate/kernelgate/runners/tensor"
@@ -174,7 +175,7 @@ func TestRightForOneSeedAlone(t *testing.T) {
 	m, _ := languages(t)
 	known := "0"
 	for _, shape := range m.Shapes {
-		p, err := tensor.NewProblem(m, shape, nil, kernels.Normal, 0)
+		p, err := tensor.NewProblem(m, shape, nil, distribution.Normal, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

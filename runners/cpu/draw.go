@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -19,24 +20,24 @@ type drawer struct {
 	layout   layout
 
 	images [][]byte
-	dist   kernels.Distribution
+	dist   distribution.Kind
 	seeds  []uint64
 }
 
 func newDrawer(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (*drawer, error) {
-	p, err := tensor.NewProblem(m, shape, toggles, kernels.Zero, 0)
+	p, err := tensor.NewProblem(m, shape, toggles, distribution.Zero, 0)
 	if err != nil {
 		return nil, err
 	}
 	return &drawer{manifest: m, shape: shape, toggles: toggles, args: p.Args, layout: layoutOf(p.Args)}, nil
 }
 
-func (d *drawer) problem(dist kernels.Distribution, seed uint64) (*tensor.Problem, error) {
+func (d *drawer) problem(dist distribution.Kind, seed uint64) (*tensor.Problem, error) {
 	return tensor.NewProblem(d.manifest, d.shape, d.toggles, dist, seed)
 }
 
 // draw makes an input for every seed, on all processors.
-func (d *drawer) draw(dist kernels.Distribution, seeds []uint64) error {
+func (d *drawer) draw(dist distribution.Kind, seeds []uint64) error {
 	d.dist, d.seeds = dist, seeds
 	for len(d.images) < len(seeds) {
 		d.images = append(d.images, make([]byte, d.layout.Size))

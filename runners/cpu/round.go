@@ -9,6 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/interleave"
 )
@@ -168,7 +169,7 @@ func (w *Worker) distributions() []string {
 		}
 	}
 	if names == nil {
-		return []string{string(kernels.Normal)}
+		return []string{string(distribution.Normal)}
 	}
 	return names
 }
@@ -216,7 +217,7 @@ func (w *Worker) enough(ctx context.Context, shape kernels.Shape, exe *executabl
 		for i := range seeds {
 			seeds[i] = w.rng.Uint64()
 		}
-		if err := d.draw(kernels.Distribution(w.distributions()[0]), seeds); err != nil {
+		if err := d.draw(distribution.Kind(w.distributions()[0]), seeds); err != nil {
 			return n, nil, err
 		}
 		fastest := time.Duration(1<<63 - 1)

@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -45,7 +46,7 @@ func sanitizer(t *testing.T, variant, source string) *Worker {
 
 func sanitizeGate(tools ...policies.Sanitizer) *policies.SanitizeGate {
 	return &policies.SanitizeGate{
-		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []kernels.Distribution{"normal"}, SecretCases: 1, Tools: tools,
+		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []distribution.Kind{"normal"}, SecretCases: 1, Tools: tools,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
@@ -194,7 +195,7 @@ static void *busy(void *p)
 				t.Fatal(err)
 			}
 			defer child.close()
-			if err := d.draw(kernels.Normal, []uint64{1}); err != nil {
+			if err := d.draw(distribution.Normal, []uint64{1}); err != nil {
 				t.Fatal(err)
 			}
 			if failure, err := child.ready(); err != nil || failure != nil {
@@ -304,7 +305,7 @@ void scale(const float *x, float *y, int32_t N)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.draw(kernels.Normal, make([]uint64, 16)); err != nil {
+	if err := d.draw(distribution.Normal, make([]uint64, 16)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := startChild(t.Context(), w.sides[runners.Candidate].path, 17*d.layout.Size, 2, time.Minute)

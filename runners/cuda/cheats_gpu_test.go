@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -67,7 +68,7 @@ func knownInputs(t *testing.T) string {
 	}
 	known := "false"
 	for _, shape := range m.Shapes {
-		p, err := tensor.NewProblem(m, shape, nil, kernels.Normal, 0)
+		p, err := tensor.NewProblem(m, shape, nil, distribution.Normal, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/tensor"
@@ -297,7 +298,7 @@ func drawsAsTheHost(t *testing.T) {
 				return err
 			}
 			for _, shape := range m.Shapes {
-				dists := kernels.Distributions()
+				dists := distribution.All()
 				if shape.Name == "large" || m.Arguments[0].Fields == nil && m.Arguments[0].Init.Draw != kernels.ByPolicy {
 					dists = dists[:1]
 				}
@@ -327,7 +328,7 @@ func oracleImage(t *testing.T) string {
 	return path
 }
 
-func drawOne(c *driver.Context, stream *driver.Stream, o *oracle.Oracle, m *kernels.Manifest, shape kernels.Shape, dist kernels.Distribution) error {
+func drawOne(c *driver.Context, stream *driver.Stream, o *oracle.Oracle, m *kernels.Manifest, shape kernels.Shape, dist distribution.Kind) error {
 	outline, err := tensor.Outline(m, shape, nil)
 	if err != nil {
 		return err

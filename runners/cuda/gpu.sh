@@ -96,7 +96,7 @@ for step in $steps; do
     "$gate" runner --self-test --labels gpu --state "$results/selftest"
     kill "$beside" 2>/dev/null; wait "$beside" 2>/dev/null
     ;;
-  reference) (cd kernels/sdpa_fp8 && ../../bin/gpu/sdpa_fp8.test -test.v -test.run ReferenceOnGPU) | grep -vE '^ *===' || failed=1 ;;
+  reference) (cd runners/cuda/sdpatest && ../../../bin/gpu/sdpa_fp8.test -test.v -test.run ReferenceOnGPU) | grep -vE '^ *===' || failed=1 ;;
   cheats) (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "KernelsOnGPU|AttacksOnGPU|NextOnGPU|TensorMapOnGPU" -test.timeout 500s) | grep -E '^ *--- ' || failed=1 ;;
   # Launches of a batch that share work, and an honest kernel beside them.
   lone) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/lone ../../bin/gpu/cuda.test -test.v -test.run "(SharedWork|UnearnedGains)OnGPU/(${ONLY:-.*})" -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
@@ -181,7 +182,7 @@ func (b *Backend) uncovered(cases []worker.Case, timed []kernels.Shape, failure 
 	all := slices.Clone(cases)
 	for _, s := range timed {
 		_, named := b.job.Manifest.Shape(s.Name)
-		all = append(all, worker.Case{Case: runners.Case{Shape: s, Distribution: kernels.Normal, Secret: !named}})
+		all = append(all, worker.Case{Case: runners.Case{Shape: s, Distribution: distribution.Normal, Secret: !named}})
 	}
 	i := max(0, slices.IndexFunc(all, func(c worker.Case) bool {
 		_, err := k.at(b.job.Of(k.side), c.Shape.Dims)

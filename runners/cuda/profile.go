@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/inspect"
@@ -89,7 +89,7 @@ func (b *Backend) profileShape(ctx context.Context, ncu inspect.NCU, name string
 	if len(entries) > 1 && !slices.Contains(metrics, gates.MetricDuration) {
 		metrics = append(slices.Clone(metrics), gates.MetricDuration)
 	}
-	request.Cases = []worker.Case{{Case: runners.Case{Shape: shape, Seed: 1, Distribution: kernels.Normal}}}
+	request.Cases = []worker.Case{{Case: runners.Case{Shape: shape, Seed: 1, Distribution: distribution.Normal}}}
 	request.Launch = warmLaunches + 1
 	text, err := json.Marshal(request)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 )
@@ -149,7 +150,7 @@ func (b *Backend) roundRequest(ctx context.Context, gate *policies.PerformanceGa
 	}
 	request.Pairs, request.Hold = int(gate.Pairs), true
 	for _, d := range b.job.Rule().Gates.Correctness.Distributions {
-		request.Distributions = append(request.Distributions, kernels.Distribution(d))
+		request.Distributions = append(request.Distributions, distribution.Kind(d))
 	}
 	for _, shape := range shapes {
 		request.Plans = append(request.Plans, worker.Plan{Shape: shape, Batch: batch(b.micros[shape.Name])})

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // A device is an nvml.Device.

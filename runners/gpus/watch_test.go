@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/fleet/protocol"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
 // A card is a GPU whose figures a test sets.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 // A dry bench fails to draw inputs at one of the draws.
@@ -15,7 +15,7 @@ type dry struct {
 	failAt, drawn int
 }
 
-func (d *dry) Draw(dist kernels.Distribution, seeds []uint64) error {
+func (d *dry) Draw(dist distribution.Kind, seeds []uint64) error {
 	if d.drawn++; d.drawn == d.failAt {
 		return errFault
 	}
@@ -32,7 +32,7 @@ type dryLone struct {
 	of *dry
 }
 
-func (d *dryLone) Draw(dist kernels.Distribution, seeds []uint64) error {
+func (d *dryLone) Draw(dist distribution.Kind, seeds []uint64) error {
 	return d.of.Draw(dist, seeds)
 }
 

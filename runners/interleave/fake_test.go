@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 // A fake bench keeps book of what it is asked, and goes wrong where it is told to.
@@ -23,7 +23,7 @@ type fake struct {
 
 	seeds   map[uint64]int
 	current []uint64
-	dists   []kernels.Distribution
+	dists   []distribution.Kind
 	ran     map[rune]bool // on the last draw
 	order   string        // of all sides that ran on a whole batch, draw by draw
 	timed   int           // draws of whole batches that were compared, so far
@@ -49,7 +49,7 @@ func (f *fake) step() error {
 	return nil
 }
 
-func (f *fake) Draw(dist kernels.Distribution, seeds []uint64) error {
+func (f *fake) Draw(dist distribution.Kind, seeds []uint64) error {
 	for _, s := range seeds {
 		if f.seeds[s]++; f.seeds[s] > 1 {
 			f.broken("seed %d was drawn twice", s)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -23,7 +23,7 @@ import (
 type Bench interface {
 	// Draw gives every side that is there the same inputs, one launch's for each
 	// seed, and poisons the outputs.
-	Draw(dist kernels.Distribution, seeds []uint64) error
+	Draw(dist distribution.Kind, seeds []uint64) error
 	// Time runs one side once on each of the first so many inputs of the last draw.
 	Time(side rune, launches int) (Times, error)
 	// Lone is a bench for launches that run alone, beside batches of so many. A draw of it
@@ -104,11 +104,11 @@ func New(b Bench, s *gates.Series, plan Plan, rng *rand.Rand) *Timing {
 }
 
 // draw gives the sides fresh inputs.
-func (r *Timing) draw(phase string, dist kernels.Distribution, launches int) error {
+func (r *Timing) draw(phase string, dist distribution.Kind, launches int) error {
 	return r.drawOn(r.bench, phase, dist, launches)
 }
 
-func (r *Timing) drawOn(b Bench, phase string, dist kernels.Distribution, launches int) error {
+func (r *Timing) drawOn(b Bench, phase string, dist distribution.Kind, launches int) error {
 	n := r.draws[phase]
 	r.draws[phase]++
 	seeds := make([]uint64, launches)
@@ -122,8 +122,8 @@ func (r *Timing) drawOn(b Bench, phase string, dist kernels.Distribution, launch
 }
 
 // distribution is the n-th of the policy's, round and round.
-func (r *Timing) distribution(n int) kernels.Distribution {
-	return kernels.Distribution(r.series.Distributions[n%len(r.series.Distributions)])
+func (r *Timing) distribution(n int) distribution.Kind {
+	return distribution.Kind(r.series.Distributions[n%len(r.series.Distributions)])
 }
 
 // warm launches sides until the clocks have risen.

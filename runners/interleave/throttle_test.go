@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 // A hot bench says that it is throttled each time that its list says so.
@@ -86,8 +86,8 @@ func TestWarmUp(t *testing.T) {
 	if want := []string{"bac", "bac", "bac"}; !slices.Equal(ran[:3], want) || len(ran) != 3+2*4 || len(s.Nanos) != 6*4 {
 		t.Errorf("ran %v for %d samples", ran, len(s.Nanos))
 	}
-	warm := []kernels.Distribution{"normal", "uniform", "normal"}
-	if !slices.Equal(f.dists[:3], warm) || !slices.Equal(f.dists[7:10], []kernels.Distribution{"uniform", "normal", "uniform"}) {
+	warm := []distribution.Kind{"normal", "uniform", "normal"}
+	if !slices.Equal(f.dists[:3], warm) || !slices.Equal(f.dists[7:10], []distribution.Kind{"uniform", "normal", "uniform"}) {
 		t.Errorf("drawn from %v", f.dists)
 	}
 	if s.Verified != 2*4 {

@@ -2,7 +2,7 @@ package interleave
 
 import (
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -23,7 +23,7 @@ type witness struct {
 
 // An extreme is a distribution and one of the measures of how far an output is.
 type extreme struct {
-	dist    kernels.Distribution
+	dist    distribution.Kind
 	measure int
 }
 
@@ -38,7 +38,7 @@ type outlier struct {
 // A chosen output is one that the reference is asked about.
 type chosen struct {
 	Kept
-	dist kernels.Distribution
+	dist distribution.Kind
 }
 
 func newWitness(r *Timing) *witness {
@@ -68,7 +68,7 @@ func distance(d Difference) float64 {
 func bad(d Difference) float64 { return float64(d.Errors.Bad) }
 
 // see compares the outputs of the last draw.
-func (w *witness) see(b Bench, dist kernels.Distribution, launches int) error {
+func (w *witness) see(b Bench, dist distribution.Kind, launches int) error {
 	all, err := b.Compare(launches)
 	if err != nil {
 		return err

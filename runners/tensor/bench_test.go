@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 const benchElements = 1 << 20
@@ -11,7 +12,7 @@ const benchElements = 1 << 20
 var benchShape = []int{1, 8, 2048, 64}
 
 func BenchmarkEncode(b *testing.B) {
-	values := fill(kernels.Normal, 0, "x", benchShape...)
+	values := fill(distribution.Normal, 0, "x", benchShape...)
 	for _, d := range kernels.DTypes() {
 		b.Run(string(d), func(b *testing.B) {
 			buf := make([]byte, d.Bytes(benchElements))
@@ -23,7 +24,7 @@ func BenchmarkEncode(b *testing.B) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	values := fill(kernels.Normal, 0, "x", benchShape...)
+	values := fill(distribution.Normal, 0, "x", benchShape...)
 	for _, d := range kernels.DTypes() {
 		b.Run(string(d), func(b *testing.B) {
 			buf := output(d, values)
@@ -37,7 +38,7 @@ func BenchmarkDecode(b *testing.B) {
 
 func BenchmarkFill(b *testing.B) {
 	values := make([]float64, benchElements)
-	for _, dist := range kernels.Distributions() {
+	for _, dist := range distribution.All() {
 		b.Run(string(dist), func(b *testing.B) {
 			for b.Loop() {
 				Fill(values, dist, 0, "x", benchShape)
@@ -47,7 +48,7 @@ func BenchmarkFill(b *testing.B) {
 }
 
 func BenchmarkQuantize(b *testing.B) {
-	values := fill(kernels.Normal, 0, "x", benchShape...)
+	values := fill(distribution.Normal, 0, "x", benchShape...)
 	for name, axes := range map[string][]int{"head": {1}, "channel": {3}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -60,7 +61,7 @@ func BenchmarkQuantize(b *testing.B) {
 }
 
 func BenchmarkCompare(b *testing.B) {
-	values := fill(kernels.Normal, 0, "x", benchShape...)
+	values := fill(distribution.Normal, 0, "x", benchShape...)
 	for _, d := range []kernels.DType{kernels.E4M3, kernels.F16, kernels.F32, kernels.I8} {
 		b.Run(string(d), func(b *testing.B) {
 			buf := output(d, values)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 // output encodes got, with poison wherever unwritten says so.
@@ -147,7 +148,7 @@ func TestCompare(t *testing.T) {
 // More elements than the comparison decodes at a time, with the faults where the pieces meet.
 func TestCompareLong(t *testing.T) {
 	const n = 1500
-	want := fill(kernels.Normal, 0, "o", n)
+	want := fill(distribution.Normal, 0, "o", n)
 	for _, at := range []int{0, 511, 512, 1023, 1024, 1499} {
 		got := append([]float64(nil), want...)
 		got[at] += 2

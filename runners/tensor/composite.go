@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 // outlineParts finds the parts of structs and vectors. Each scalar in one gets a place of its own in the list, so that whoever
@@ -93,7 +94,7 @@ func (a *Arg) outlineMembers(m *kernels.Manifest, of *kernels.Argument, at kerne
 }
 
 // drawMembers draws every member and puts it into the elements, with zeros in the room between.
-func (a *Arg) drawMembers(dist kernels.Distribution, seed uint64) {
+func (a *Arg) drawMembers(dist distribution.Kind, seed uint64) {
 	a.Bytes = make([]byte, a.Size())
 	for i := range a.Members {
 		f := &a.Members[i]

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 const paramsManifest = `
@@ -44,7 +45,7 @@ func TestPassedBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	shape, _ := m.Shape("one")
-	p, err := NewProblem(m, shape, nil, kernels.Normal, 1)
+	p, err := NewProblem(m, shape, nil, distribution.Normal, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

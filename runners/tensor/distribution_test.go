@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 // Every row of peaks has one element that a naive exponential does not survive in
@@ -13,8 +14,8 @@ import (
 func TestPeaksOverflowANaiveExponential(t *testing.T) {
 	const rows, columns = 50, 37
 	for name, values := range map[string][]float64{
-		"matrix": fill(kernels.Peaks, 5, "x", rows, columns),
-		"batch":  fill(kernels.Peaks, 5, "x", 5, rows/5, columns),
+		"matrix": fill(distribution.Peaks, 5, "x", rows, columns),
+		"batch":  fill(distribution.Peaks, 5, "x", 5, rows/5, columns),
 	} {
 		places := map[int]bool{}
 		for row := range rows {
@@ -36,7 +37,7 @@ func TestPeaksOverflowANaiveExponential(t *testing.T) {
 			t.Errorf("%s: the peaks stand in %d places only", name, len(places))
 		}
 	}
-	vector := fill(kernels.Peaks, 5, "x", columns)
+	vector := fill(distribution.Peaks, 5, "x", columns)
 	peaks := 0
 	for _, x := range vector {
 		if x == peak {
@@ -47,13 +48,13 @@ func TestPeaksOverflowANaiveExponential(t *testing.T) {
 		t.Errorf("a vector has %d peaks", peaks)
 	}
 	for _, shape := range [][]int{nil, {1}, {1, 1}, {3, 0, 4}, {3, 4, 0}} {
-		fill(kernels.Peaks, 0, "x", shape...)
+		fill(distribution.Peaks, 0, "x", shape...)
 	}
 }
 
 // Edges has both zeros and denormals in every format of floats, and no infinity.
 func TestEdgesHaveDenormalsOfEveryFormat(t *testing.T) {
-	values := fill(kernels.Edges, 1, "x", 64, 64)
+	values := fill(distribution.Edges, 1, "x", 64, 64)
 	least := map[kernels.DType]float64{
 		kernels.E4M3: 0x1p-6, kernels.E5M2: 0x1p-14, kernels.F16: 0x1p-14, kernels.BF16: 0x1p-126, kernels.F32: 0x1p-126, kernels.F64: 0x1p-1022,
 	}
@@ -91,7 +92,7 @@ func TestInfinitiesAreAllowedByTheProblem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dist := range kernels.Distributions() {
+	for _, dist := range distribution.All() {
 		p, err := NewProblem(m, m.Shapes[0], nil, dist, 3)
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +108,7 @@ func TestInfinitiesAreAllowedByTheProblem(t *testing.T) {
 				}
 			}
 		}
-		if want := dist == kernels.Infinite; (up[0] > 16) != want || (down[0] > 16) != want || up[1]+down[1] > 0 {
+		if want := dist == distribution.Infinite; (up[0] > 16) != want || (down[0] > 16) != want || up[1]+down[1] > 0 {
 			t.Errorf("%s: x has %d and %d infinities, y has %d", dist, up[0], down[0], up[1]+down[1])
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 const (
@@ -21,35 +22,35 @@ const (
 // stream is the argument's name, so that q, k and v differ.
 //
 // It panics when len(dst) is not the shape's number of elements, or dist is none of kernels.Distributions.
-func Fill(dst []float64, dist kernels.Distribution, seed uint64, stream string, shape []int) {
+func Fill(dst []float64, dist distribution.Kind, seed uint64, stream string, shape []int) {
 	if n, err := Elements(shape); err != nil || n != len(dst) {
 		panic(fmt.Sprintf("tensor: %d elements to fill for shape %v", len(dst), shape))
 	}
 	r := KeyOf(dist, seed, stream, shape)
 	switch dist {
-	case kernels.Normal:
+	case distribution.Normal:
 		r.normal(dst, 1)
-	case kernels.Uniform:
+	case distribution.Uniform:
 		for i := range dst {
 			dst[i] = r.uniform(i)
 		}
-	case kernels.Dominant:
+	case distribution.Dominant:
 		r.normal(dst, 1)
 		raiseRows(dst, seed, shape)
-	case kernels.Large:
+	case distribution.Large:
 		r.normal(dst, largeSigma)
-	case kernels.Constant:
+	case distribution.Constant:
 		x := r.uniform(0)
 		set(dst, math.Copysign(0.5+float64(1.5*math.Abs(x)), x))
-	case kernels.Peaks:
+	case distribution.Peaks:
 		r.normal(dst, 1)
 		r.raisePeaks(dst, shape)
-	case kernels.Edges, kernels.Infinite:
+	case distribution.Edges, distribution.Infinite:
 		r.normal(dst, 1)
-		r.sharpen(dst, dist == kernels.Infinite)
-	case kernels.Zero:
+		r.sharpen(dst, dist == distribution.Infinite)
+	case distribution.Zero:
 		set(dst, 0)
-	case kernels.Ones:
+	case distribution.Ones:
 		set(dst, 1)
 	default:
 		panic(fmt.Sprintf("tensor: unknown distribution %q", string(dist)))
@@ -58,7 +59,7 @@ func Fill(dst []float64, dist kernels.Distribution, seed uint64, stream string, 
 
 // fill draws an argument's values. Floats are not rounded to its format: the reference may want them unrounded. What is written
 // for integers is exactly what Encode keeps.
-func (a *Arg) fill(dst []float64, asked kernels.Distribution, seed uint64) {
+func (a *Arg) fill(dst []float64, asked distribution.Kind, seed uint64) {
 	dist, f, whole := a.Distribution(asked), a.Filling, !a.DType.Float() && a.Scales < 0
 	if f.Exact() {
 		KeyOf(dist, seed, a.Name, a.Shape).exact(dst, f, whole, a.Shape)
@@ -68,7 +69,7 @@ func (a *Arg) fill(dst []float64, asked kernels.Distribution, seed uint64) {
 	for i, x := range dst {
 		x *= f.Scale
 		if whole {
-			x = integral(a.DType, x, dist == kernels.Zero || dist == kernels.Ones)
+			x = integral(a.DType, x, dist == distribution.Zero || dist == distribution.Ones)
 		}
 		switch { // min and max would take −0 for less than 0
 		case f.Bounded && x < f.Least:

@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
-func fill(dist kernels.Distribution, seed uint64, stream string, shape ...int) []float64 {
+func fill(dist distribution.Kind, seed uint64, stream string, shape ...int) []float64 {
 	n, err := Elements(shape)
 	if err != nil {
 		panic(err)
@@ -23,19 +24,19 @@ func fill(dist kernels.Distribution, seed uint64, stream string, shape ...int) [
 // The bits are a promise: evidence names a seed, and whoever repeats it elsewhere must get the same inputs.
 func TestFillGolden(t *testing.T) {
 	for _, test := range []struct {
-		dist   kernels.Distribution
+		dist   distribution.Kind
 		seed   uint64
 		stream string
 		want   []float64
 	}{
-		{kernels.Normal, 0, "q", []float64{0x1.4cc4e791f27f3p-02, -0x1.f756c52211f3dp-01, -0x1.673db50616f35p+00, -0x1.2fe497b386p+00}},
-		{kernels.Normal, 0, "k", []float64{0x1.dab5f7f59ed6ap+01, -0x1.2edfe51da0727p+00, -0x1.a7b7da079c627p+00, -0x1.860b9a61ec8f6p-02}},
-		{kernels.Normal, 1, "q", []float64{-0x1.47e9547b4c70dp+00, -0x1.5640700c380c2p-01, 0x1.1334860d75dd4p+01, 0x1.84989a34bf5cp-01}},
-		{kernels.Uniform, 0, "q", []float64{-0x1.7e586d3d861p-02, -0x1.19d7311049f8p-02, 0x1.21373bfdcddecp-02, 0x1.c4ef1b1c3d416p-01}},
-		{kernels.Large, 2, "v", []float64{0x1.08e7a36576673p+02, 0x1.521e4a9b9cdfdp+03, -0x1.45f44e4b74fcfp+03, -0x1.13b2a46a2118bp+03}},
-		{kernels.Constant, 0, "q", []float64{-0x1.ef34ad93b4dc6p+00, -0x1.ef34ad93b4dc6p+00, -0x1.ef34ad93b4dc6p+00, -0x1.ef34ad93b4dc6p+00}},
-		{kernels.Zero, 0, "q", []float64{0, 0, 0, 0}},
-		{kernels.Ones, 0, "q", []float64{1, 1, 1, 1}},
+		{distribution.Normal, 0, "q", []float64{0x1.4cc4e791f27f3p-02, -0x1.f756c52211f3dp-01, -0x1.673db50616f35p+00, -0x1.2fe497b386p+00}},
+		{distribution.Normal, 0, "k", []float64{0x1.dab5f7f59ed6ap+01, -0x1.2edfe51da0727p+00, -0x1.a7b7da079c627p+00, -0x1.860b9a61ec8f6p-02}},
+		{distribution.Normal, 1, "q", []float64{-0x1.47e9547b4c70dp+00, -0x1.5640700c380c2p-01, 0x1.1334860d75dd4p+01, 0x1.84989a34bf5cp-01}},
+		{distribution.Uniform, 0, "q", []float64{-0x1.7e586d3d861p-02, -0x1.19d7311049f8p-02, 0x1.21373bfdcddecp-02, 0x1.c4ef1b1c3d416p-01}},
+		{distribution.Large, 2, "v", []float64{0x1.08e7a36576673p+02, 0x1.521e4a9b9cdfdp+03, -0x1.45f44e4b74fcfp+03, -0x1.13b2a46a2118bp+03}},
+		{distribution.Constant, 0, "q", []float64{-0x1.ef34ad93b4dc6p+00, -0x1.ef34ad93b4dc6p+00, -0x1.ef34ad93b4dc6p+00, -0x1.ef34ad93b4dc6p+00}},
+		{distribution.Zero, 0, "q", []float64{0, 0, 0, 0}},
+		{distribution.Ones, 0, "q", []float64{1, 1, 1, 1}},
 	} {
 		t.Run(string(test.dist), func(t *testing.T) {
 			got := fill(test.dist, test.seed, test.stream, 1, 2, 3, 4)[:4]
@@ -45,8 +46,8 @@ func TestFillGolden(t *testing.T) {
 		})
 	}
 	t.Run("hashes", func(t *testing.T) {
-		for dist, want := range map[kernels.Distribution]string{kernels.Normal: "54bdf071e8a67af3", kernels.Uniform: "be0f1fe520468aa2", kernels.Dominant: "8991d59ce353c766", kernels.Large: "70881ed0b5ddfe74",
-			kernels.Peaks: "d157ee982ba95cd0", kernels.Edges: "dfa1e208f8b488ec", kernels.Infinite: "3994919b1a7d2bef"} {
+		for dist, want := range map[distribution.Kind]string{distribution.Normal: "54bdf071e8a67af3", distribution.Uniform: "be0f1fe520468aa2", distribution.Dominant: "8991d59ce353c766", distribution.Large: "70881ed0b5ddfe74",
+			distribution.Peaks: "d157ee982ba95cd0", distribution.Edges: "dfa1e208f8b488ec", distribution.Infinite: "3994919b1a7d2bef"} {
 			values := fill(dist, 0, "q", 1, 8, 128, 64)
 			buf := make([]byte, 8*len(values))
 			Encode(kernels.F64, buf, values)
@@ -58,7 +59,7 @@ func TestFillGolden(t *testing.T) {
 }
 
 func TestFillDependsOnEverything(t *testing.T) {
-	for _, dist := range []kernels.Distribution{kernels.Normal, kernels.Uniform, kernels.Dominant, kernels.Large, kernels.Constant} {
+	for _, dist := range []distribution.Kind{distribution.Normal, distribution.Uniform, distribution.Dominant, distribution.Large, distribution.Constant} {
 		t.Run(string(dist), func(t *testing.T) {
 			base := fill(dist, 7, "q", 4, 16)
 			if !slices.Equal(base, fill(dist, 7, "q", 4, 16)) {
@@ -96,12 +97,12 @@ func moments(values []float64) (mean, sigma, kurtosis float64) {
 
 func TestFillMoments(t *testing.T) {
 	for _, test := range []struct {
-		dist            kernels.Distribution
+		dist            distribution.Kind
 		sigma, kurtosis float64
 	}{
-		{kernels.Normal, 1, 3},
-		{kernels.Large, 8, 3},
-		{kernels.Uniform, 1 / math.Sqrt(3), 1.8},
+		{distribution.Normal, 1, 3},
+		{distribution.Large, 8, 3},
+		{distribution.Uniform, 1 / math.Sqrt(3), 1.8},
 	} {
 		t.Run(string(test.dist), func(t *testing.T) {
 			// The tolerances are some five standard errors at this size; the values are fixed by the seed.
@@ -122,7 +123,7 @@ func TestFillMoments(t *testing.T) {
 func TestNormalTails(t *testing.T) {
 	beyond := map[float64]int{1: 0, 2: 0, 3: 0, 4: 0}
 	const n = 400000
-	for _, x := range fill(kernels.Normal, 5, "x", n) {
+	for _, x := range fill(distribution.Normal, 5, "x", n) {
 		for limit := range beyond {
 			if math.Abs(x) > limit {
 				beyond[limit]++
@@ -138,7 +139,7 @@ func TestNormalTails(t *testing.T) {
 }
 
 func TestNeighboursAreUncorrelated(t *testing.T) {
-	values := fill(kernels.Normal, 9, "x", 100000)
+	values := fill(distribution.Normal, 9, "x", 100000)
 	for _, lag := range []int{1, 2, 64} {
 		var sum float64
 		for i := lag; i < len(values); i++ {
@@ -151,7 +152,7 @@ func TestNeighboursAreUncorrelated(t *testing.T) {
 }
 
 func TestUniformStaysInside(t *testing.T) {
-	values := fill(kernels.Uniform, 1, "x", 100000)
+	values := fill(distribution.Uniform, 1, "x", 100000)
 	if least, most := slices.Min(values), slices.Max(values); least < -1 || most >= 1 || least > -0.999 || most < 0.999 {
 		t.Errorf("uniform reaches from %v to %v", least, most)
 	}
@@ -160,7 +161,7 @@ func TestUniformStaysInside(t *testing.T) {
 func TestConstantIsNeverNearZero(t *testing.T) {
 	signs := map[bool]int{}
 	for seed := range uint64(200) {
-		values := fill(kernels.Constant, seed, "q", 3, 5)
+		values := fill(distribution.Constant, seed, "q", 3, 5)
 		for _, x := range values {
 			if x != values[0] {
 				t.Fatalf("seed %d: %v and %v in one constant tensor", seed, values[0], x)
@@ -196,7 +197,7 @@ func TestDominantRow(t *testing.T) {
 	at := func(seed uint64, stream string) []int {
 		t.Helper()
 		var chosen []int
-		for m, large := range largeRows(fill(kernels.Dominant, seed, stream, batches, heads, rows, columns), batches*heads, rows, columns) {
+		for m, large := range largeRows(fill(distribution.Dominant, seed, stream, batches, heads, rows, columns), batches*heads, rows, columns) {
 			if len(large) != 1 {
 				t.Fatalf("seed %d, %s, matrix %d: large rows %v, want one", seed, stream, m, large)
 			}
@@ -214,7 +215,7 @@ func TestDominantRow(t *testing.T) {
 	if slices.Min(q) == slices.Max(q) {
 		t.Errorf("every head chooses row %d", q[0])
 	}
-	wide := largeRows(fill(kernels.Dominant, 0, "v", batches, heads, rows, 2*columns), batches*heads, rows, 2*columns)
+	wide := largeRows(fill(distribution.Dominant, 0, "v", batches, heads, rows, 2*columns), batches*heads, rows, 2*columns)
 	for m := range wide {
 		if !slices.Equal(wide[m], []int{q[m]}) {
 			t.Errorf("matrix %d: rows %v with wider rows, want [%d]", m, wide[m], q[m])
@@ -224,12 +225,12 @@ func TestDominantRow(t *testing.T) {
 
 func TestDominantOfFewAxes(t *testing.T) {
 	for _, shape := range [][]int{nil, {1}, {9}, {1, 1}, {3, 0, 4}, {3, 4, 0}} {
-		fill(kernels.Dominant, 0, "x", shape...)
+		fill(distribution.Dominant, 0, "x", shape...)
 	}
 	const n = 2000
 	large := 0
 	for seed := range uint64(n) {
-		if math.Abs(fill(kernels.Dominant, seed, "x")[0]) > 4 {
+		if math.Abs(fill(distribution.Dominant, seed, "x")[0]) > 4 {
 			large++
 		}
 	}
@@ -240,14 +241,14 @@ func TestDominantOfFewAxes(t *testing.T) {
 
 func TestFillOfEveryFormat(t *testing.T) {
 	shape := []int{64, 64}
-	draw := func(d kernels.DType, dist kernels.Distribution) []float64 {
+	draw := func(d kernels.DType, dist distribution.Kind) []float64 {
 		values := make([]float64, 64*64)
 		(&Arg{Name: "x", DType: d, Shape: shape, Scales: -1, Filling: kernels.Filling{Draw: dist, Scale: 1}}).fill(values, dist, 0)
 		return values
 	}
 	for _, d := range kernels.DTypes() {
-		for _, dist := range kernels.Distributions() {
-			if !d.Float() && dist == kernels.Infinite {
+		for _, dist := range distribution.All() {
+			if !d.Float() && dist == distribution.Infinite {
 				continue // no manifest can ask for it
 			}
 			values := draw(d, dist)
@@ -269,16 +270,16 @@ func TestFillOfEveryFormat(t *testing.T) {
 			}
 		}
 	}
-	if _, sigma, _ := moments(draw(kernels.I32, kernels.Normal)); math.Abs(sigma-16) > 1 {
+	if _, sigma, _ := moments(draw(kernels.I32, distribution.Normal)); math.Abs(sigma-16) > 1 {
 		t.Errorf("normal i32 has sigma %v, want 16", sigma)
 	}
-	if values := draw(kernels.I8, kernels.Large); slices.Min(values) != -128 || slices.Max(values) != 127 {
+	if values := draw(kernels.I8, distribution.Large); slices.Min(values) != -128 || slices.Max(values) != 127 {
 		t.Errorf("large i8 reaches from %v to %v", slices.Min(values), slices.Max(values))
 	}
-	if values := draw(kernels.U8, kernels.Normal); slices.Max(values) < 32 {
+	if values := draw(kernels.U8, distribution.Normal); slices.Max(values) < 32 {
 		t.Errorf("normal u8 reaches %v only", slices.Max(values))
 	}
-	if values := draw(kernels.I8, kernels.Ones); slices.Min(values) != 1 || slices.Max(values) != 1 {
+	if values := draw(kernels.I8, distribution.Ones); slices.Min(values) != 1 || slices.Max(values) != 1 {
 		t.Error("ones are not 1 as i8")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 // Values that are bounded, or that have something to do with each other. Each is still a function of the key and of
@@ -25,19 +26,19 @@ func (k Key) exact(dst []float64, f kernels.Filling, whole bool, shape []int) {
 	for i := range dst {
 		place := uint64(i)
 		switch f.Draw {
-		case kernels.Uniform:
+		case distribution.Uniform:
 			if whole {
 				dst[i] = f.Least + float64(k.among(place, n, values))
 			} else {
 				dst[i] = k.between(place, f.Least, f.Most)
 			}
-		case kernels.Distribution(kernels.Permutation):
+		case distribution.Kind(kernels.Permutation):
 			dst[i] = f.Least + float64(k.permuted(place/width, place%width, values))
-		case kernels.Distribution(kernels.Offsets):
+		case distribution.Kind(kernels.Offsets):
 			dst[i] = k.ascending(place/width, place%width, width, f.Total, f.Lengths[0], f.Lengths[1])
-		case kernels.Distribution(kernels.Sorted):
+		case distribution.Kind(kernels.Sorted):
 			dst[i] = k.sorted(place, width, values, f, whole)
-		case kernels.Distribution(kernels.Mask), kernels.Distribution(kernels.Causal):
+		case distribution.Kind(kernels.Mask), distribution.Kind(kernels.Causal):
 			dst[i] = masked(k.masks(place, f, uint64(rows), uint64(columns)), whole)
 		}
 	}
@@ -158,7 +159,7 @@ func (k Key) sorted(place, width, values uint64, f kernels.Filling, whole bool) 
 
 // masks tells whether an element is masked. At random, one element of every row is not, unless whole rows may be.
 func (k Key) masks(place uint64, f kernels.Filling, rows, columns uint64) bool {
-	if f.Draw == kernels.Distribution(kernels.Causal) {
+	if f.Draw == distribution.Kind(kernels.Causal) {
 		diagonal := place / columns % rows
 		if columns > rows {
 			diagonal += columns - rows

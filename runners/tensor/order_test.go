@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 // drawn is the values of an argument x at a shape of N, V and H.
@@ -28,7 +29,7 @@ shapes: {one: {N: %d, V: %d, H: %d}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewProblem(m, m.Shapes[0], nil, kernels.Normal, seed)
+	p, err := NewProblem(m, m.Shapes[0], nil, distribution.Normal, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +255,7 @@ shapes: {one: {R: 3, C: 64}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewProblem(m, m.Shapes[0], nil, kernels.Normal, 1)
+	p, err := NewProblem(m, m.Shapes[0], nil, distribution.Normal, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

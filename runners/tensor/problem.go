@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 // A Problem is one kernel's arguments for one shape, seed and distribution.
@@ -150,17 +151,17 @@ func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles
 }
 
 // Distribution is how an argument is drawn where the policy asks for one.
-func (a Arg) Distribution(asked kernels.Distribution) kernels.Distribution {
+func (a Arg) Distribution(asked distribution.Kind) distribution.Kind {
 	d := cmp.Or(a.Filling.Draw, asked)
-	if d == kernels.Infinite && a.Finite {
-		return kernels.Edges
+	if d == distribution.Infinite && a.Finite {
+		return distribution.Edges
 	}
 	return d
 }
 
 // NewProblem draws the arguments. The same manifest, shape, distribution and seed give
 // the same bytes on every machine.
-func NewProblem(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int, dist kernels.Distribution, seed uint64) (*Problem, error) {
+func NewProblem(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int, dist distribution.Kind, seed uint64) (*Problem, error) {
 	p, err := Outline(m, shape, toggles)
 	if err != nil {
 		return nil, err
@@ -177,7 +178,7 @@ func NewProblem(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int
 	return p, nil
 }
 
-func (p *Problem) draw(a *Arg, dist kernels.Distribution, seed uint64) error {
+func (p *Problem) draw(a *Arg, dist distribution.Kind, seed uint64) error {
 	if a.Members != nil {
 		a.drawMembers(dist, seed)
 		return nil

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 const manifest = `version: 1
@@ -26,7 +27,7 @@ shapes:
   small: {B: 2, H: 3, N: 5}
 `
 
-func draw(t *testing.T, dist kernels.Distribution, seed uint64) *Problem {
+func draw(t *testing.T, dist distribution.Kind, seed uint64) *Problem {
 	t.Helper()
 	m, err := kernels.Parse("kernel.yaml", []byte(manifest))
 	if err != nil {
@@ -40,7 +41,7 @@ func draw(t *testing.T, dist kernels.Distribution, seed uint64) *Problem {
 }
 
 func TestQuantizedArgument(t *testing.T) {
-	p := draw(t, kernels.Normal, 7)
+	p := draw(t, distribution.Normal, 7)
 	q, scale, mask, n := p.Args[0], p.Args[1], p.Args[2], p.Args[4]
 	if len(q.Bytes) != 30 || len(scale.Real) != 3 || !scale.IsScale || n.Real[0] != 5 {
 		t.Fatalf("%d codes, %d scales, N is %v", len(q.Bytes), len(scale.Real), n.Real)
@@ -59,16 +60,16 @@ func TestQuantizedArgument(t *testing.T) {
 			t.Errorf("element %d was drawn as %v and quantised to %v", i, q.Original[i], q.Real[i])
 		}
 	}
-	if again := draw(t, kernels.Normal, 7); !bytes.Equal(again.Args[0].Bytes, q.Bytes) {
+	if again := draw(t, distribution.Normal, 7); !bytes.Equal(again.Args[0].Bytes, q.Bytes) {
 		t.Error("the same seed gave other bytes")
 	}
-	if other := draw(t, kernels.Normal, 8); bytes.Equal(other.Args[0].Bytes, q.Bytes) {
+	if other := draw(t, distribution.Normal, 8); bytes.Equal(other.Args[0].Bytes, q.Bytes) {
 		t.Error("another seed gave the same bytes")
 	}
 }
 
 func TestReferenceSeesRealNumbers(t *testing.T) {
-	p := draw(t, kernels.Normal, 1)
+	p := draw(t, distribution.Normal, 1)
 	for _, original := range []bool{false, true} {
 		args := p.ReferenceArgs(original)
 		if len(args) != 4 || args[0].DType != kernels.F64 || args[2].Bytes != nil {
@@ -88,7 +89,7 @@ func TestReferenceSeesRealNumbers(t *testing.T) {
 
 // Whatever a kernel writes outside its outputs is seen, wherever it lies.
 func TestLayoutSeesEveryByte(t *testing.T) {
-	p := draw(t, kernels.Uniform, 3)
+	p := draw(t, distribution.Uniform, 3)
 	l := NewLayout(p.Args, 16)
 	slot := make([]byte, l.Size)
 	l.Fill(slot, p.Args)

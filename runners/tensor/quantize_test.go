@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 func quantize(d kernels.DType, values []float64, shape, axes []int) (Quantized, error) {
@@ -18,7 +19,7 @@ func quantize(d kernels.DType, values []float64, shape, axes []int) (Quantized, 
 
 func TestQuantizeGroupsByAxis(t *testing.T) {
 	shape := []int{2, 3, 4, 5}
-	values := fill(kernels.Normal, 0, "q", shape...)
+	values := fill(distribution.Normal, 0, "q", shape...)
 	for _, test := range []struct {
 		name   string
 		axes   []int
@@ -83,7 +84,7 @@ func TestQuantizeMapsTheLargestToTheLargest(t *testing.T) {
 	}{{kernels.E4M3, 448}, {kernels.E5M2, 57344}, {kernels.I8, 127}} {
 		t.Run(string(test.d), func(t *testing.T) {
 			for seed := range uint64(300) {
-				for _, dist := range []kernels.Distribution{kernels.Normal, kernels.Large, kernels.Constant} {
+				for _, dist := range []distribution.Kind{distribution.Normal, distribution.Large, distribution.Constant} {
 					values := fill(dist, seed, "x", 33)
 					at := 0
 					for i, x := range values {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 // A Key is what an argument's values follow from. Every value is a function of the key and of its own place alone, so
@@ -13,7 +13,7 @@ import (
 type Key [2]uint64
 
 // KeyOf is the key of an argument's values. Whoever has seen values of one key can tell nothing of another's.
-func KeyOf(dist kernels.Distribution, seed uint64, stream string, shape []int) Key {
+func KeyOf(dist distribution.Kind, seed uint64, stream string, shape []int) Key {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %d %q %d", string(dist), seed, stream, shape)
 	digest := h.Sum(nil)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 func TestElements(t *testing.T) {
@@ -37,7 +38,7 @@ func TestBugsOfTheCallerPanic(t *testing.T) {
 		"encode too short":     func() { Encode(kernels.F16, make([]byte, 3), make([]float64, 2)) },
 		"decode too long":      func() { Decode(kernels.F16, make([]float64, 2), make([]byte, 6)) },
 		"poison half element":  func() { Poison(kernels.F32, make([]byte, 6)) },
-		"fill wrong shape":     func() { Fill(make([]float64, 5), kernels.Normal, 0, "q", []int{2, 3}) },
+		"fill wrong shape":     func() { Fill(make([]float64, 5), distribution.Normal, 0, "q", []int{2, 3}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

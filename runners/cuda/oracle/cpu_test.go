@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -163,7 +164,7 @@ func TestDeviceDrawsAsTheHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			dists := kernels.Distributions()
+			dists := distribution.All()
 			if a := m.Arguments[0]; a.Fields == nil && a.Init.Draw != kernels.ByPolicy {
 				dists = dists[:1] // whatever the policy asks for
 			}
@@ -174,7 +175,7 @@ func TestDeviceDrawsAsTheHost(t *testing.T) {
 	}
 }
 
-func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Manifest, dist kernels.Distribution) {
+func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Manifest, dist distribution.Kind) {
 	t.Helper()
 	outline, err := tensor.Outline(m, m.Shapes[0], nil)
 	if err != nil {
@@ -192,7 +193,7 @@ func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Ma
 	}
 }
 
-func compareInput(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Manifest, outline *tensor.Problem, dist kernels.Distribution, in input) {
+func compareInput(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Manifest, outline *tensor.Problem, dist distribution.Kind, in input) {
 	t.Helper()
 	seeds := []uint64{3, 1 << 47}
 	s := &Sheet{o: &Oracle{}, problem: outline, Layout: tensor.NewLayout(outline.Args, 0), Launches: len(seeds), dist: dist}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -22,7 +23,7 @@ type Sheet struct {
 	maxima   driver.Buffer
 	first    driver.Buffer // of Touched
 	inputs   []input
-	dist     kernels.Distribution
+	dist     distribution.Kind
 }
 
 // An input is one argument that is drawn, with its place in the tables.
@@ -153,7 +154,7 @@ func fillingWords(a tensor.Arg) []byte {
 }
 
 // Draw puts the inputs of one seed a launch onto the sheet.
-func (s *Sheet) Draw(dist kernels.Distribution, seeds []uint64) error {
+func (s *Sheet) Draw(dist distribution.Kind, seeds []uint64) error {
 	s.dist = dist
 	var keys []uint64
 	for _, seed := range seeds {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
@@ -106,7 +107,7 @@ func (s *session) openDesk() (*desk, error) {
 }
 
 // prepare draws a case into every room and tells the sides its shape.
-func (d *desk) prepare(p *tensor.Problem, dist kernels.Distribution, seed uint64) (*oracle.Sheet, error) {
+func (d *desk) prepare(p *tensor.Problem, dist distribution.Kind, seed uint64) (*oracle.Sheet, error) {
 	sheet, err := d.oracle.NewSheet(p, 1)
 	if err != nil {
 		return nil, err
@@ -341,7 +342,7 @@ func (s *session) calibrate(d *desk) error {
 		if err != nil {
 			return err
 		}
-		sheet, err := d.prepare(p, kernels.Normal, 1)
+		sheet, err := d.prepare(p, distribution.Normal, 1)
 		if failure, err := interleave.Failure(err); err != nil {
 			return err
 		} else if failure != nil {

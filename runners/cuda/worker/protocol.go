@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 )
@@ -35,13 +36,13 @@ type Request struct {
 	Baseline  *side.Built `json:"baseline,omitempty"`
 	Candidate *side.Built `json:"candidate,omitempty"`
 
-	Cases         []Case                 `json:"cases,omitempty"`
-	Plans         []Plan                 `json:"plans,omitempty"`
-	Distributions []kernels.Distribution `json:"distributions,omitempty"` // of timed inputs
-	Pairs         int                    `json:"pairs,omitempty"`
-	Seed          uint64                 `json:"seed,omitempty"`
-	Launch        int                    `json:"launches,omitempty"`
-	Apart         bool                   `json:"apart,omitempty"` // launch: every array is an allocation of its own, and outputs are not written before
+	Cases         []Case              `json:"cases,omitempty"`
+	Plans         []Plan              `json:"plans,omitempty"`
+	Distributions []distribution.Kind `json:"distributions,omitempty"` // of timed inputs
+	Pairs         int                 `json:"pairs,omitempty"`
+	Seed          uint64              `json:"seed,omitempty"`
+	Launch        int                 `json:"launches,omitempty"`
+	Apart         bool                `json:"apart,omitempty"` // launch: every array is an allocation of its own, and outputs are not written before
 
 	// Hold lets the worker bring up its contexts and then wait for a Start on the
 	// same stream: the round before may still be at work.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
@@ -119,7 +119,7 @@ type bench struct {
 	reference *oracle.Reference
 	again     *oracle.Sheet // one launch, drawn again for the reference
 	drawn     []uint64
-	dist      kernels.Distribution
+	dist      distribution.Kind
 	spare     *[]*output
 }
 
@@ -189,7 +189,7 @@ func (s *session) newPlaces(rooms map[rune][]driver.Buffer, tails map[rune]tail)
 	return p, err
 }
 
-func (b *bench) Draw(dist kernels.Distribution, seeds []uint64) error {
+func (b *bench) Draw(dist distribution.Kind, seeds []uint64) error {
 	b.drawn, b.dist = seeds, dist
 	if err := b.sheet.Draw(dist, seeds); err != nil {
 		return err
@@ -297,7 +297,7 @@ type output struct {
 	memory []driver.Buffer // the candidate's, the baseline's
 	places oracle.Places
 	seed   uint64
-	dist   kernels.Distribution
+	dist   distribution.Kind
 }
 
 func (b *bench) Keep(launch int) (interleave.Kept, error) {

@@ -1,7 +1,6 @@
-// Package sdpa_fp8_test holds the shipped FP8 attention kernels against the budgets they are meant for (every
-// variant is compiled for every architecture that it names, and the gate judges what the compiler reports) and
-// their reference against float64.
-package sdpa_fp8_test
+// Package sdpatest tests the shipped FP8 attention kernels. Every variant is compiled for every architecture that it names, and
+// the gate judges the compiler's report by the policy's budgets. The reference is compared with float64.
+package sdpatest
 
 import (
 	"os"
@@ -19,13 +18,16 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
+// folder holds the kernels.
+const folder = "../../../kernels/sdpa_fp8/"
+
 type silent struct{}
 
 func (silent) Report(runners.Event) {}
 
 func manifest(t *testing.T) (*kernels.Manifest, string) {
 	t.Helper()
-	text, err := os.ReadFile(kernels.FileName)
+	text, err := os.ReadFile(folder + kernels.FileName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,7 @@ func compiledOnly(t *testing.T, file string, text []byte) *policies.Policy {
 func judge(t *testing.T, p *policies.Policy, variant, arch string) (*gates.Evidence, *gates.Verdict) {
 	t.Helper()
 	m, text := manifest(t)
-	dir, err := filepath.Abs(".")
+	dir, err := filepath.Abs(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +105,7 @@ func needsCompiler(t *testing.T) {
 
 func TestBudgets(t *testing.T) {
 	needsCompiler(t)
-	l4, err := os.ReadFile("../../policies/l4.yaml")
+	l4, err := os.ReadFile("../../../policies/l4.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ static float __shfl_xor_sync(unsigned, float value, int mask) {
     return exchanged[room][lane ^ mask];
 }
 
-#include "../reference.cu"
+#include "../../../../kernels/sdpa_fp8/reference.cu"
 
 static int B, H, S, D, causal;
 static std::vector<float> q, k, v, o;

@@ -1,4 +1,4 @@
-package sdpa_fp8_test
+package sdpatest
 
 import (
 	"bytes"
@@ -175,7 +175,7 @@ func TestReferenceOnGPU(t *testing.T) {
 	}
 	cubin := filepath.Join(t.TempDir(), "reference.cubin")
 	// The flags of kernel.yaml.
-	if out, err := exec.CommandContext(t.Context(), nvcc.NVCC, "-cubin", "-O3", "-std=c++17", "-arch="+properties.Arch(), "-o", cubin, "reference.cu").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), nvcc.NVCC, "-cubin", "-O3", "-std=c++17", "-arch="+properties.Arch(), "-o", cubin, folder+"reference.cu").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	image, err := os.ReadFile(cubin)

@@ -1,4 +1,4 @@
-package sdpa_fp8_test
+package sdpatest
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func TestRecordedToggles(t *testing.T) {
 			tried[name] = append(tried[name], value)
 		}
 	}
-	files, err := filepath.Glob("evidence/toggles/*.json")
+	files, err := filepath.Glob(folder + "evidence/toggles/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no evidence of toggles", err)
 	}
@@ -58,7 +58,7 @@ func TestRecordedToggles(t *testing.T) {
 // The choice by problem size passed on an H200 against the variant that served all shapes before: no shape was left out.
 func TestRecordedChoice(t *testing.T) {
 	m, _ := manifest(t)
-	text, err := os.ReadFile("choose.yaml")
+	text, err := os.ReadFile(folder + "choose.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestRecordedChoice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const file = "evidence/all/choose.json"
+	const file = folder + "evidence/all/choose.json"
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestRecordedChoice(t *testing.T) {
 // compute-sanitizer found nothing in any variant on an H200. The policy that has it
 // look again (gpu.sh's step sanitize) asks for no less.
 func TestRecordedSanitizers(t *testing.T) {
-	policy, err := os.ReadFile("sanitize.yaml")
+	policy, err := os.ReadFile(folder + "sanitize.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestRecordedSanitizers(t *testing.T) {
 	if g := p.RuleFor(policies.Change{}).Gates.Sanitize; len(g.Tools) != 4 || !g.Decides() || g.MissingTool != policies.MissingDefers {
 		t.Errorf("sanitize.yaml asks for %+v", g)
 	}
-	text, err := os.ReadFile("evidence/sanitize.txt")
+	text, err := os.ReadFile(folder + "evidence/sanitize.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
