@@ -105,7 +105,7 @@ lag-test: ## run the bot's stories while GitHub's replicas lag
 simulated: ## simulate the error rates of the gate (part of test)
 	go test $(LEAN) -v ./gates | grep -vE '^ *(=== |--- PASS)'
 
-# The README's pictures: the demo, measured on this machine, in a headless Chromium.
+# The documents' pictures: the demo, measured on this machine, in a headless Chromium.
 .PHONY: screenshots
 screenshots: setup ## take the pictures of the documents from the demo
 	go test -count=1 -timeout=30m ./bot/demo -run '^TestScreenshots$$' -screenshots $(CURDIR)/.github
