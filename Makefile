@@ -1,5 +1,5 @@
 # kernelgate: `make demo` shows it, `make test` proves it.
-.PHONY: demo test bench lint setup build fuzz
+.PHONY: help demo test bench lint setup build fuzz
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -ec
 
@@ -12,9 +12,12 @@ export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 # What --version tells where Go has not found the checkout's commit out.
 COMMIT = -X main.commit=$(shell git rev-parse --short=12 HEAD 2>/dev/null)$(shell test -z "$$(git status --porcelain --untracked-files=no 2>/dev/null)" || echo +dirty)
 
-build:
+build: ## build the program into bin/
 	@mkdir -p bin
 	@go build -ldflags="$(COMMIT)" -o $(BIN) .
+
+help: ## list the targets
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)$$/make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | sort | awk -F'|' '{printf "%-20s%s\n", $$1, $$2}'
 
 # Everything that the tests need beside Go and a C compiler: Go modules, the CUDA
 # 13 compiler, Triton and CuTe DSL from PyPI, GitHub's example payloads and API description, a headless
@@ -25,9 +28,9 @@ FETCH := runners/toolchain/fetch-cuda.sh runners/toolchain/fetch-triton.sh runne
 	bot/github/webhook/testdata/fetch-examples.sh bot/github/embedded/testdata/fetch-openapi.sh runners/command/testdata/fetch-googlebenchmark.sh
 
 .PHONY: modules $(FETCH)
-setup: modules $(FETCH)
+setup: modules $(FETCH) ## fetch the compilers, the browser and the API descriptions that tests use
 
-modules:
+modules: ## fetch the Go modules
 	@go mod download
 
 $(FETCH):
@@ -35,13 +38,13 @@ $(FETCH):
 
 # The bot at work on this machine: no account, no GPU. At a terminal it stays until
 # Ctrl-C, so that one can look around.
-demo: build
+demo: build ## show the bot at work on this machine: no account, no GPU
 	@if [ -t 1 ]; then $(BIN) demo; else $(BIN) demo --once; fi
 
 # Compilers and tests make much garbage and keep little of it: it is collected seldom.
 lint watched plain simulated: export GOGC := 400
 
-lint: modules
+lint: modules ## run gofmt, vet and staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
 	go vet ./... ./.ci/mutate
 	go tool staticcheck ./... ./.ci/mutate
@@ -79,7 +82,7 @@ RACE := -race $(LEAN) -p=3 -parallel=4 -gcflags=all=-d=checkptr=0 -gcflags=githu
 # nothing waits for them at the end. A watched program need not wait a second at its end for others' races.
 # Half of the time is spent waiting, so all of it runs at once; and so do the downloads, beside the compiler.
 # A package that fails while the machine is busy is tested once more, alone (.ci/retest).
-test:
+test: ## run everything: lint and all tests
 	@$(MAKE) --no-print-directory -j8 setup lint
 	@rm -rf bin/test && mkdir -p bin/test
 	@$(IN_MEMORY) $(MAKE) --no-print-directory -j3 -k watched plain simulated || $(IN_MEMORY) .ci/retest bin/test
@@ -93,33 +96,33 @@ WATCHED = ./bot/keeper ./runners/cuda ./bot/store/journal ./bot/serve ./bot/page
 	$$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
 
 .PHONY: watched plain simulated
-watched:
+watched: ## run the tests with the race detector (part of test)
 	GORACE=atexit_sleep_ms=50 go test $(RACE) $(or $(ONLY),$(WATCHED)) | tee -i bin/test/watched
 
-plain:
+plain: ## run the tests that need no race detector (part of test)
 	KERNELGATE_WATCHED=yes go test $(LEAN) $(or $(ONLY),$(PLAIN)) | tee -i bin/test/plain
 
 # All of the bot's stories while GitHub's replicas are behind; make test tells some of them so.
 .PHONY: lag-test
-lag-test:
+lag-test: ## run the bot's stories while GitHub's replicas lag
 	KERNELGATE_LAG=yes go test -count=1 -timeout=30m ./bot/keeper
 
-simulated:
+simulated: ## simulate the error rates of the gate (part of test)
 	go test $(LEAN) -v $(or $(ONLY),./gates) | grep -vE '^ *(=== |--- PASS)' | tee -i bin/test/simulated
 
-# The README's pictures: the demo, measured on this machine, in a headless Chromium.
+# The documents' pictures: the demo, measured on this machine, in a headless Chromium.
 .PHONY: screenshots
-screenshots: setup
+screenshots: setup ## take the pictures of the documents from the demo
 	go test -count=1 -timeout=30m ./bot/demo -run '^TestScreenshots$$' -screenshots $(CURDIR)/.github
 
 # Speeds and sizes, as ratios within one run.
-bench:
+bench: ## measure error rates, speeds and sizes
 	go test -v -run TestErrorRatesOfAllNoise ./gates -simulate 400 | grep -vE '^ *(=== |--- PASS)'
 	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/checkout ./runners/tensor ./runners/sandbox ./bot/github/webhook ./bot/store/journal ./bot/store/ledger ./bot/pages ./bot/serve ./bot/keeper
 
 # Every parser against random input, a minute each.
 FUZZTIME ?= 60s
-fuzz:
+fuzz: ## try every parser with random input, FUZZTIME each
 	@set -e; for package in $$(go list ./...); do \
 	  for target in $$(go test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
 	    echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$package; \
@@ -128,19 +131,19 @@ fuzz:
 # What an operator goes through, for real: units under systemd, every alert in Prometheus, a NATS server without disk space, a
 # truncated journal, a power cut. As root on Debian, five minutes; one line per result.
 .PHONY: operate-test
-operate-test:
+operate-test: ## try operation for real: systemd, alerts, full disks (root, Debian)
 	@.ci/operate-test
 
 # Small faults in the code that decides, and which of them no test notices: file, line and fault of each, and the share that was
 # noticed. MUTATE takes flags, such as MUTATE='-seed 2 -packages gates,bot/publish'. It takes ten minutes on two cores.
 .PHONY: mutate
-mutate:
+mutate: ## find small faults that no test notices
 	go run ./.ci/mutate $(MUTATE)
 
 # What a host with a GPU needs: the programs, and the script that uses them. The
 # host itself needs no Go.
 .PHONY: gpu
-gpu:
+gpu: ## build the programs for a host with a GPU, and print the script
 	@mkdir -p bin/gpu
 	@CGO_ENABLED=0 go build -ldflags="-s -w $(COMMIT)" -o bin/gpu/kernelgate .
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/cuda.test ./runners/cuda

@@ -133,7 +133,7 @@ func freePort(t testing.TB) string {
 	return port
 }
 
-// The bot and a runner start from the shipped units, under a real systemd and as the README says, on a host that lacks the group
+// The bot and a runner start from the shipped units, under a real systemd and as docs/operate/install.md says, on a host that lacks the group
 // render. The runner passes its self-test, for which it needs its sandbox, and measures the kernel of a pull request.
 func TestUnits(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {

@@ -32,7 +32,7 @@ func perSide(draw func() float64) map[rune]float64 {
 	return map[rune]float64{SideBaseline: draw(), SideCandidate: draw(), SideControl: draw()}
 }
 
-// noiseModels are the kinds of noise whose error rates the table in the README shows; those
+// noiseModels are the kinds of noise whose error rates the table in docs/statistics.md shows; those
 // that rest on recorded evidence are made from it.
 func noiseModels() []noiseModel {
 	normal := func(rng *rand.Rand, sd float64) float64 { return sd * rng.NormFloat64() }

@@ -68,13 +68,13 @@ func TestRecordedControls(t *testing.T) {
 	if max(low, blindLow, smallLow) > 0.08 {
 		t.Errorf("p is below 5 %% in %.3f of the controls, in %.3f with no control to see, in %.3f of those on small; want at most 0.08", low, blindLow, smallLow)
 	}
-	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	page, err := os.ReadFile(filepath.Join("..", "docs", "statistics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	claim := fmt.Sprintf("Over the %d A/A controls recorded on an H200 the 95 %% interval holds the truth in %.0f %%; without\n  that part it would be %.0f %%.", len(controls), 100*covered, 100*plain)
-	if !strings.Contains(string(readme), claim) {
-		t.Errorf("the README does not say: %s", claim)
+	claim := fmt.Sprintf("Over the %d A/A controls recorded on an H200 the 95 %% interval holds the truth in %.0f %%; without that part it would be %.0f %%.", len(controls), 100*covered, 100*plain)
+	if !strings.Contains(strings.Join(strings.Fields(string(page)), " "), claim) {
+		t.Errorf("docs/statistics.md does not say: %s", claim)
 	}
 	if plain > 0.9 {
 		t.Errorf("without the offset %.3f are covered: it is not in these records", plain)

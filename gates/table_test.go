@@ -73,7 +73,7 @@ func simulateRates(p *policies.Policy, model noiseModel, runs int) rates {
 	return r
 }
 
-// markdown is the table as the README shows it.
+// markdown is the table as docs/statistics.md shows it.
 func markdown(table []rates) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| noise | false PASS at +10 %% | PASS at +12 %% | rounds |\n| --- | --: | --: | --: |\n")
@@ -133,8 +133,8 @@ func TestErrorRatesOfAllNoise(t *testing.T) {
 	}
 }
 
-// The README shows the table that was recorded last, as it was.
-func TestReadmeHasTheTable(t *testing.T) {
+// docs/statistics.md shows the table that was recorded last, as it was.
+func TestPageHasTheTable(t *testing.T) {
 	table, err := os.ReadFile(recordedTable)
 	if err != nil {
 		t.Fatal(err)
@@ -142,12 +142,12 @@ func TestReadmeHasTheTable(t *testing.T) {
 	if n := strings.Count(string(table), "\n| "); n != 1+1+len(simulatedModels(t)) {
 		t.Errorf("the recorded table has %d lines for %d kinds of noise; record it with -simulate 1000 -record", n, len(simulatedModels(t)))
 	}
-	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	page, err := os.ReadFile(filepath.Join("..", "docs", "statistics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(readme), string(table)) {
-		t.Errorf("the README does not show %s:\n%s", recordedTable, table)
+	if !strings.Contains(string(page), string(table)) {
+		t.Errorf("docs/statistics.md does not show %s:\n%s", recordedTable, table)
 	}
 }
 

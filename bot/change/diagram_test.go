@@ -20,7 +20,7 @@ var drawn = regexp.MustCompile(`(?m)^  (\S+) --> (\S+) : ([a-z, ]+)$`)
 // drawings reads the diagrams of states, in their order.
 func drawings(t *testing.T) (change, run arrows) {
 	t.Helper()
-	text, err := os.ReadFile("../install/architecture.md")
+	text, err := os.ReadFile("../../docs/reliability.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func condition(s *State) string {
 	return "decided"
 }
 
-// The diagrams of the architecture page have the arrows that there are, and no
+// The diagrams of the page on reliability have the arrows that there are, and no
 // others. What GitHub says of a change may lead from anywhere to anywhere: of those
 // arrows the page has the usual ones.
 func TestDiagrams(t *testing.T) {

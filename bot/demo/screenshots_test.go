@@ -20,9 +20,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages/browser"
 )
 
-var screenshots = flag.String("screenshots", "", "write the README's pictures into this folder (make screenshots)")
+var screenshots = flag.String("screenshots", "", "write the documents' pictures into this folder (make screenshots)")
 
-// TestScreenshots takes the README's pictures of the demo, measured for real. It is no
+// TestScreenshots takes the documents' pictures of the demo, measured for real. It is no
 // test: it runs where it is told a folder.
 func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {

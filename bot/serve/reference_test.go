@@ -18,6 +18,6 @@ func TestReference(t *testing.T) {
 		},
 		Parse: func(text []byte) (any, error) { return load(t, string(text), nil, nil) },
 	}
-	language.InStep(t, "../install/configuration.md", *update)
+	language.InStep(t, "../../docs/operate/configuration.md", *update)
 	language.Check(t)
 }

@@ -284,12 +284,12 @@ func TestMetricNames(t *testing.T) {
 	s, _ := w.start(w.options())
 	w.no(s.Ready(w.ctx))
 	figures := w.figures(s)
-	readme, err := os.ReadFile("../install/README.md")
+	page, err := os.ReadFile("../../docs/operate/monitor.md")
 	w.no(err)
 	for key := range figures {
 		name, _, _ := strings.Cut(key, "{")
-		if strings.HasPrefix(name, "kernelgate_") && !strings.Contains(string(readme), "`"+name) {
-			t.Errorf("the README does not say what %s means", name)
+		if strings.HasPrefix(name, "kernelgate_") && !strings.Contains(string(page), "`"+name) {
+			t.Errorf("docs/operate/monitor.md does not say what %s means", name)
 		}
 	}
 	for _, name := range []string{
