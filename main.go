@@ -124,7 +124,11 @@ func doctorCommand(stdout io.Writer) *cobra.Command {
 				host.Includes, host.Toolchains.Paths = config.Runner.Includes, config.Runner.Toolchains
 			}
 			findings := doctor.Run(cmd.Context(), host)
-			fmt.Fprint(stdout, doctor.Text(findings))
+			form := doctor.Form{Width: 80, Colour: coloured(stdout)}
+			if width, ok := terminal.Size(stdout); ok {
+				form.Width = width
+			}
+			fmt.Fprint(stdout, doctor.Text(findings, form))
 			return asExit(doctor.Exit(findings))
 		},
 	}
@@ -149,7 +153,11 @@ func demoCommand(stdout, stderr io.Writer) *cobra.Command {
 			live := liveProgress(cmd.Context(), stderr)
 			defer live.Clear()
 			opt.Live = live
-			opt.Render = func(v *gates.Verdict) string { return report.Terminal(v, terminalOptions(stdout)) }
+			opt.Render = func(v *gates.Verdict) string {
+				form := terminalOptions(stdout)
+				form.More = "on the pull request"
+				return report.Terminal(v, form)
+			}
 			right, err := demo.Run(cmd.Context(), opt)
 			if err != nil {
 				return err

@@ -165,3 +165,22 @@ func TestCheckWithoutStyles(t *testing.T) {
 		t.Errorf("a pipe gets %q, %v", piped, err)
 	}
 }
+
+// Commands that print tables align them for a terminal and write no Markdown there.
+func TestTablesOnTerminal(t *testing.T) {
+	history := onTerminal(t, ".", 80, nil, "history", "kernels/sdpa_fp8", "--policy", "h200")
+	compare := onTerminal(t, "kernels/sdpa_fp8/evidence", 80, nil, "compare", "stage5.json", "stage6_fp8.json", "--policy", "h200")
+	for name, text := range map[string]string{"history": history, "compare": compare} {
+		if !strings.Contains(text, "\x1b[32m✓\x1b[39m") || strings.ContainsAny(text, "|`") {
+			t.Errorf("%s shows\n%s", name, text)
+		}
+		for line := range strings.SplitSeq(text, "\r\n") {
+			if n := ansi.StringWidth(line); n > 80 {
+				t.Errorf("%s has a line of %d columns: %s", name, n, line)
+			}
+		}
+	}
+	if plain := onTerminal(t, ".", 80, []string{"NO_COLOR=1"}, "history", "kernels/sdpa_fp8", "--policy", "h200"); plain != ansi.Strip(history) {
+		t.Errorf("NO_COLOR shows\n%s", plain)
+	}
+}

@@ -158,6 +158,11 @@ func amount(x float64, unit string) string {
 	return s + string(nbsp) + clean(unit)
 }
 
+// Amount is the same with plain spaces, for pages.
+func Amount(x float64, unit string) string {
+	return strings.ReplaceAll(amount(x, unit), string(nbsp), " ")
+}
+
 func amountOf(x *float64, unit string) string {
 	if x == nil {
 		return dash
