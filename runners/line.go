@@ -164,7 +164,7 @@ func (l *Line) finished() (names, counted string) {
 		default:
 			mark = l.coloured(mark, "33")
 		}
-		all = append(all, mark+" "+visible(string(g.Gate)))
+		all = append(all, mark+" "+visible(g.Gate.Title(l.standing.Kind)))
 	}
 	if len(all) > 0 {
 		counted = fmt.Sprintf("%s %d/%d gates", l.coloured("✓", "32"), passed, len(all))

@@ -37,8 +37,8 @@ func done(names ...gates.Gate) []gates.GateResult {
 func TestLine(t *testing.T) {
 	var b strings.Builder
 	l, clock := newLine(&b, 80, false)
-	built, right := &Standing{"scale", nil}, &Standing{"scale", done("build", "ptxas")}
-	timed := &Standing{"scale", done("build", "ptxas", "correctness")}
+	built, right := &Standing{"scale", "gpu", nil}, &Standing{"scale", "gpu", done("build", "ptxas")}
+	timed := &Standing{"scale", "gpu", done("build", "ptxas", "correctness")}
 	l.Report(Event{Gate: "build", Text: "compiling the candidate", Standing: built})
 	clock.after(3)
 	l.Tick()
@@ -81,7 +81,7 @@ func TestLine(t *testing.T) {
 func TestLineFits(t *testing.T) {
 	all := []gates.Gate{"build", "ptxas", "correctness", "sanitize"}
 	e := Event{Gate: "performance", Text: "measuring mission", Done: 3, Total: 6, Unit: "rounds", Detail: "mission +16.1 % [+14.0 %, +18.0 %] so far", Left: 9,
-		Standing: &Standing{"sdpa_fp8", done(all...)}}
+		Standing: &Standing{"sdpa_fp8", "gpu", done(all...)}}
 	for width, want := range map[int]string{
 		160: "sdpa_fp8 ✓ build ✓ ptxas ✓ correctness ✓ sanitize ▓▓▓▓░░░░ round 4/6 · measuring mission · mission +16.1 % [+14.0 %, +18.0 %] so far · 9 s left",
 		130: "sdpa_fp8 ✓ build ✓ ptxas ✓ correctness ✓ sanitize ▓▓▓▓░░░░ round 4/6 · mission +16.1 % [+14.0 %, +18.0 %] so far · 9 s left",
@@ -102,7 +102,7 @@ func TestLineFits(t *testing.T) {
 		}
 	}
 	hostile := e
-	hostile.Text, hostile.Standing = "a\nb\rc\x1b[2J漢字", &Standing{"k\n\x1b]0;t\x07", done(all...)}
+	hostile.Text, hostile.Standing = "a\nb\rc\x1b[2J漢字", &Standing{"k\n\x1b]0;t\x07", "gpu", done(all...)}
 	for _, e := range append(events, e, hostile) {
 		for width := range 170 {
 			var b strings.Builder
@@ -116,10 +116,20 @@ func TestLineFits(t *testing.T) {
 	}
 }
 
+// ptxas is no word of a CPU's.
+func TestLineOnCPU(t *testing.T) {
+	var b strings.Builder
+	l, _ := newLine(&b, 80, false)
+	l.Report(Event{Gate: "performance", Total: 6, Unit: "rounds", Standing: &Standing{"scale", "cpu", done("build", "ptxas")}})
+	if got, want := frames(b.String())[0], "scale ✓ build ✓ resources ░░░░░░░░ round 1/6"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestLineColours(t *testing.T) {
 	var b strings.Builder
 	l, _ := newLine(&b, 80, true)
-	standing := &Standing{"scale", append(done("build"), gates.GateResult{Gate: "ptxas", Status: gates.Failed}, gates.GateResult{Gate: "sanitize", Status: gates.Informs})}
+	standing := &Standing{"scale", "gpu", append(done("build"), gates.GateResult{Gate: "ptxas", Status: gates.Failed}, gates.GateResult{Gate: "sanitize", Status: gates.Informs})}
 	l.Report(Event{Gate: "performance", Total: 6, Unit: "rounds", Standing: standing})
 	want := "scale \x1b[32m✓\x1b[39m build \x1b[31m✗\x1b[39m ptxas \x1b[33m!\x1b[39m sanitize ░░░░░░░░ round 1/6"
 	if got := frames(b.String())[0]; got != want {

@@ -33,6 +33,7 @@ type Event struct {
 // A Standing is a kernel on its way through the gates.
 type Standing struct {
 	Kernel string
+	Kind   string             // of the device
 	Gates  []gates.GateResult // those that are finished
 }
 

@@ -80,7 +80,7 @@ func newGatherer(job Job, b Backend, progress Progress) *gatherer {
 	if job.LacksSecret() {
 		e.Notes = append(slices.Clip(e.Notes), noSecretNote)
 	}
-	shown := &withStanding{to: progress, now: &Standing{Kernel: job.Manifest.Name}}
+	shown := &withStanding{to: progress, now: &Standing{Kernel: job.Manifest.Name, Kind: e.Device.Kind}}
 	return &gatherer{job: job, backend: b, evidence: e, progress: shown, rule: job.Rule()}
 }
 
@@ -94,7 +94,7 @@ func (g *gatherer) run(ctx context.Context) error {
 		}
 		if need.Gate != last {
 			last = need.Gate
-			g.progress.now = &Standing{Kernel: g.job.Manifest.Name, Gates: gates.Standing(g.job.Policy, g.evidence)}
+			g.progress.now = &Standing{Kernel: g.job.Manifest.Name, Kind: g.evidence.Device.Kind, Gates: gates.Standing(g.job.Policy, g.evidence)}
 		}
 		err := g.step(ctx, func() error { return g.gather(ctx, need) })
 		if err == nil && need.Gate == gates.GateBuild && g.job.Record != nil && g.evidence.Fault == "" {
