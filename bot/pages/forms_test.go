@@ -128,7 +128,7 @@ func TestFormsAgree(t *testing.T) {
 		}
 	})
 	for form, least := range map[string]int{
-		"the verdict": 1000, "report.md": 1000, "check in a terminal": 1000, "judge": 1000, "the comment": 1000, "a check run": 1000, "the run's page": 1000,
+		"the verdict": 1000, "report.md": 1000, "check in a terminal": 1000, "judge in a terminal": 500, "all details in a terminal": 1000, "the comment": 1000, "a check run": 1000, "the run's page": 1000,
 		"the picture of the intervals": 500, "the API": 1000, "the badge": 50, "HISTORY.md": 200, "history in a terminal": 200, "the kernel's page": 200,
 		"compare in a terminal": 200, "the compare page": 200, "the API of compare": 200,
 	} {
@@ -182,7 +182,8 @@ func holdFolder(t *testing.T, count *tally, pieces []piece) {
 		for _, width := range []int{80, 120} {
 			hold("check in a terminal", r.terminal(report.Terminal(p.verdict, report.TerminalOptions{Width: width})))
 		}
-		hold("judge", r.terminal(report.Terminal(p.verdict, report.TerminalOptions{Details: true, More: "with --format markdown"})), allFigures...)
+		hold("judge in a terminal", r.terminal(report.Terminal(p.verdict, report.TerminalOptions{Width: 120, More: "with --format markdown"})))
+		hold("all details in a terminal", r.terminal(report.Terminal(p.verdict, report.TerminalOptions{Details: true})), allFigures...)
 		view := viewOf(t, p)
 		hold("the comment", r.markdown(present.Comment(view)), allFigures...)
 		for _, c := range present.Checks(view) {
