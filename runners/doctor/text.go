@@ -50,8 +50,8 @@ func Text(findings []Finding, form Form) string {
 	return b.String()
 }
 
-// hanging writes text behind a lead and breaks it between words. A word that is longer than the line stays whole, for it is a
-// path or a digest that somebody copies. The mark is one column wide, whatever its colour.
+// hanging writes text behind a lead and breaks it between words. A word that is too long for its column stays whole, for it is
+// a path or a digest that somebody copies. The mark is one column wide, whatever its colour.
 func hanging(b *strings.Builder, mark, lead, text string, indent, width int) {
 	b.WriteString(mark + lead)
 	used := utf8.RuneCountInString(lead)
@@ -63,8 +63,10 @@ func hanging(b *strings.Builder, mark, lead, text string, indent, width int) {
 		switch {
 		case i == 0:
 		case used+1+n > width:
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			used = indent
+			if used = indent; used+n > width { // a digest does not fit next to the names
+				used = min(indent, 4)
+			}
+			b.WriteString("\n" + strings.Repeat(" ", used))
 		default:
 			b.WriteByte(' ')
 			used++
