@@ -124,7 +124,11 @@ func doctorCommand(stdout io.Writer) *cobra.Command {
 				host.Includes, host.Toolchains.Paths = config.Runner.Includes, config.Runner.Toolchains
 			}
 			findings := doctor.Run(cmd.Context(), host)
-			fmt.Fprint(stdout, doctor.Text(findings))
+			form := doctor.Form{Width: 80, Colour: coloured(stdout)}
+			if width, ok := terminal.Size(stdout); ok {
+				form.Width = width
+			}
+			fmt.Fprint(stdout, doctor.Text(findings, form))
 			return asExit(doctor.Exit(findings))
 		},
 	}
@@ -146,10 +150,14 @@ func demoCommand(stdout, stderr io.Writer) *cobra.Command {
 		Example: "  kernelgate demo\n  kernelgate demo --once",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			live := liveProgress(stderr)
+			live := liveProgress(cmd.Context(), stderr)
 			defer live.Clear()
 			opt.Live = live
-			opt.Render = func(v *gates.Verdict) string { return report.Terminal(v, terminalOptions(stdout)) }
+			opt.Render = func(v *gates.Verdict) string {
+				form := terminalOptions(stdout)
+				form.More = "on the pull request"
+				return report.Terminal(v, form)
+			}
 			right, err := demo.Run(cmd.Context(), opt)
 			if err != nil {
 				return err
@@ -197,17 +205,39 @@ func measureHere(c *measure.Config) error {
 	return nil
 }
 
-// liveProgress can be taken away before something else is printed.
-func liveProgress(w io.Writer) local.Live {
-	if width, ok := terminal.Size(w); ok {
-		return &runners.Line{Out: w, Width: width}
+// liveProgress can be taken away before something else is printed. On a terminal it goes on with the time until ctx ends.
+func liveProgress(ctx context.Context, w io.Writer) local.Live {
+	if _, ok := terminal.Size(w); !ok || os.Getenv("TERM") == "dumb" {
+		return &runners.Plain{Out: w}
 	}
-	return &runners.Plain{Out: w}
+	line := &runners.Line{Out: w, Colour: coloured(w), Now: time.Now, Width: func() int {
+		width, _ := terminal.Size(w)
+		return width
+	}}
+	go func() {
+		ticks := time.NewTicker(time.Second)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticks.C:
+				line.Tick()
+			}
+		}
+	}()
+	return line
+}
+
+// coloured tells whether colours are welcome on a writer.
+func coloured(w io.Writer) bool {
+	_, ok := terminal.Size(w)
+	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 func terminalOptions(w io.Writer) report.TerminalOptions {
 	if width, ok := terminal.Size(w); ok {
-		return report.TerminalOptions{Width: width, Colour: os.Getenv("NO_COLOR") == ""}
+		return report.TerminalOptions{Width: width, Colour: coloured(w)}
 	}
 	return report.TerminalOptions{Width: 120}
 }

@@ -71,7 +71,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			status := exitPass
 			checked, leftOut := 0, 0
 			var verdicts []*gates.Verdict
-			live := liveProgress(stderr)
+			live := liveProgress(cmd.Context(), stderr)
 			err := check.Run(cmd.Context(), opt, live, func(r check.Result) error {
 				live.Clear()
 				if r.LeftOut != "" {

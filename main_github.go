@@ -43,7 +43,7 @@ func checkOnGitHub(cmd *cobra.Command, opt check.Options, gpu string, dryRun boo
 	labels := gpus.Labels(opt.GPU.List())
 	labels = append(labels, strings.FieldsFunc(environment["KERNELGATE_LABELS"], func(r rune) bool { return r == ',' || r == ' ' })...)
 	slices.Sort(labels)
-	live := liveProgress(actions.Defuse(stderr))
+	live := liveProgress(cmd.Context(), actions.Defuse(stderr))
 	defer live.Clear()
 	out, err := actions.Run(cmd.Context(), actions.Config{
 		Getenv: func(name string) string { return environment[name] }, Dir: opt.Dir,

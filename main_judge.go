@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
+	"github.com/kernelgate/kernelgate/runners/terminal"
 )
 
 func judgeCommand(stdout io.Writer) *cobra.Command {
@@ -34,7 +35,9 @@ func judgeCommand(stdout io.Writer) *cobra.Command {
 			v := gates.Judge(policy, file, evidence)
 			switch format {
 			case "terminal":
-				fmt.Fprint(stdout, report.Terminal(v, terminalOptions(stdout)))
+				opt := terminalOptions(stdout)
+				opt.More = "with --format markdown"
+				fmt.Fprint(stdout, report.Terminal(v, opt))
 			case "markdown":
 				fmt.Fprint(stdout, report.Markdown(v, report.Options{}))
 			case "json":
@@ -62,20 +65,36 @@ func policyFlag(cmd *cobra.Command, to *string, more string) {
 }
 
 func historyCommand(stdout io.Writer) *cobra.Command {
-	policyName := ""
+	policyName, format := "", ""
 	cmd := &cobra.Command{
-		Use:     "history KERNEL",
-		Short:   "The performance history of a kernel, from the evidence stored beside it",
-		Long:    "Judges every KERNEL/evidence/*.json by the policy and prints, as Markdown, what each variant\ngained over the one before it, and what did not work, with the lesson that KERNEL/kernel.yaml names.",
-		Example: "  kernelgate history kernels/sdpa_fp8 --policy h200 > kernels/sdpa_fp8/HISTORY.md",
+		Use:   "history KERNEL",
+		Short: "The performance history of a kernel, from the evidence stored beside it",
+		Long: "Judges every KERNEL/evidence/*.json by the policy and prints what each variant gained over the\n" +
+			"one before it, and what did not work, with the lesson that KERNEL/kernel.yaml names. A terminal\n" +
+			"gets aligned columns; a file or a pipe gets Markdown.",
+		Example: "  kernelgate history kernels/sdpa_fp8 --policy h200\n  kernelgate history kernels/sdpa_fp8 --policy h200 > kernels/sdpa_fp8/HISTORY.md",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := check.History(args[0], policyName)
+			if _, ok := terminal.Size(stdout); format == "" && !ok {
+				format = "markdown"
+			}
+			var text string
+			var err error
+			switch format {
+			case "", "terminal":
+				text, err = check.TerminalHistory(args[0], policyName, terminalOptions(stdout))
+			case "markdown":
+				text, err = check.History(args[0], policyName)
+			default:
+				return strict.Mistakef("--format: %q is not one of terminal, markdown", format)
+			}
 			fmt.Fprint(stdout, text)
 			return err
 		},
 	}
 	policyFlag(cmd, &policyName, " (required)")
+	cmd.Flags().StringVar(&format, "format", "", "terminal or markdown (default: terminal on a terminal, markdown elsewhere)")
+	complete(cmd, "format", func() []string { return []string{"terminal", "markdown"} })
 	return cmd
 }
 

@@ -46,7 +46,7 @@ func replayCommand(stdout, stderr io.Writer) *cobra.Command {
 
 // repeat shows one case.
 func repeat(cmd *cobra.Command, opt check.Options, one check.One, stdout, stderr io.Writer) error {
-	live := liveProgress(stderr)
+	live := liveProgress(cmd.Context(), stderr)
 	text, right, err := check.Replay(cmd.Context(), opt, one, live)
 	live.Clear()
 	if err != nil {

@@ -39,7 +39,7 @@ func tryCommand(stdout, stderr io.Writer) *cobra.Command {
 				return strict.Mistakef("--include: %w", err)
 			}
 			opt.Includes, opt.Devices = includes, gpus.LabelsHere(os.Getenv, "all")
-			live := liveProgress(stderr)
+			live := liveProgress(cmd.Context(), stderr)
 			defer live.Clear()
 			opt.Live = live
 			passed, err := try.Run(cmd.Context(), opt)

@@ -17,7 +17,13 @@ func (c *comparison) rows() []Comparison {
 		base.P50, cand.P50 = round(s.samples.time(s.samples.besides)), round(s.samples.time(s.samples.latencies))
 		row := Comparison{
 			Shape: s.shape.Name, Dims: s.shape.Dims, Secret: s.shape.Secret, Role: s.role, Goal: s.goal.String(), Status: s.status,
-			Baseline: &base, Candidate: &cand,
+		}
+		// A shape that was never timed has no times: zeros would read as some.
+		if base.P50 > 0 {
+			row.Baseline = &base
+		}
+		if cand.P50 > 0 {
+			row.Candidate = &cand
 		}
 		if s.ratio != nil {
 			row.Speedup = speedupOf(s.ratio, c.alpha)

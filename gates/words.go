@@ -12,6 +12,15 @@ const (
 	GateProfile     Gate = "profile"
 )
 
+// Title is what people call the gate on a kind of device. A policy calls the budgets of resources ptxas, after the tool
+// that reports them on a GPU; a CPU has no such tool.
+func (g Gate) Title(kind string) string {
+	if g == GatePTXAS && kind == "cpu" {
+		return "resources"
+	}
+	return string(g)
+}
+
 // A Role is what a policy's goals make of a shape.
 type Role string
 

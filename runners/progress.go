@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -26,6 +25,16 @@ type Event struct {
 	Left   Seconds    `json:"left_seconds,omitempty"`
 
 	SoFar *gates.SoFar `json:"so_far,omitempty"` // the interval, in figures
+
+	// Standing is what the run has behind it, for a terminal on the same machine; nil where the reporter does not know.
+	Standing *Standing `json:"-"`
+}
+
+// A Standing is a kernel on its way through the gates.
+type Standing struct {
+	Kernel string
+	Kind   string             // of the device
+	Gates  []gates.GateResult // those that are finished
 }
 
 // Seconds is a time to come; 0 where it is not known.
@@ -50,6 +59,17 @@ func (e Event) String() string {
 	return strings.Join(parts, ", ")
 }
 
+// withStanding adds the run's standing to every event of it.
+type withStanding struct {
+	to  Progress
+	now *Standing
+}
+
+func (w *withStanding) Report(e Event) {
+	e.Standing = w.now
+	w.to.Report(e)
+}
+
 // withinRound adds what a backend says during a round, the shape at hand, to what
 // is known of the round.
 type withinRound struct {
@@ -61,28 +81,6 @@ func (w withinRound) Report(e Event) {
 	now := w.now
 	now.Text += " " + e.Text
 	w.to.Report(now)
-}
-
-// A Line repaints one line of a terminal.
-type Line struct {
-	Out   io.Writer
-	Width int
-	drawn bool
-}
-
-// Report paints the event over the last one.
-func (l *Line) Report(e Event) {
-	text := ansi.Truncate("… "+e.String(), l.Width-1, "…")
-	fmt.Fprintf(l.Out, "\r\x1b[2K%s", text)
-	l.drawn = true
-}
-
-// Clear takes the line away, so that something else can be printed.
-func (l *Line) Clear() {
-	if l.drawn {
-		fmt.Fprint(l.Out, "\r\x1b[2K")
-		l.drawn = false
-	}
 }
 
 // Plain prints a line where something new begins, and where rounds go on; it

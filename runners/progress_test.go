@@ -29,23 +29,3 @@ performance: measuring, round 4 of 6, mission +16.1 % [+14.0 %, +18.0 %] so far,
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 }
-
-func TestLineStaysOnOneLine(t *testing.T) {
-	var b strings.Builder
-	l := &Line{Out: &b, Width: 40}
-	for _, e := range events {
-		l.Report(e)
-	}
-	l.Clear()
-	if strings.Contains(b.String(), "\n") {
-		t.Errorf("the live line broke: %q", b.String())
-	}
-	for _, frame := range strings.Split(b.String(), "\r\x1b[2K")[1:] {
-		if n := len([]rune(frame)); n >= 40 {
-			t.Errorf("%d columns of 40 were painted: %q", n, frame)
-		}
-	}
-	if !strings.HasSuffix(b.String(), "\r\x1b[2K") {
-		t.Error("Clear left the line behind")
-	}
-}

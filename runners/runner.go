@@ -80,15 +80,21 @@ func newGatherer(job Job, b Backend, progress Progress) *gatherer {
 	if job.LacksSecret() {
 		e.Notes = append(slices.Clip(e.Notes), noSecretNote)
 	}
-	return &gatherer{job: job, backend: b, evidence: e, progress: progress, rule: job.Rule()}
+	shown := &withStanding{to: progress, now: &Standing{Kernel: job.Manifest.Name, Kind: e.Device.Kind}}
+	return &gatherer{job: job, backend: b, evidence: e, progress: shown, rule: job.Rule()}
 }
 
 // run takes the steps that the gates ask for, until they ask for no more.
 func (g *gatherer) run(ctx context.Context) error {
+	var last gates.Gate
 	for {
 		need := gates.Next(g.job.Policy, g.evidence)
 		if need.Gate == "" {
 			return nil
+		}
+		if need.Gate != last {
+			last = need.Gate
+			g.progress.now = &Standing{Kernel: g.job.Manifest.Name, Kind: g.evidence.Device.Kind, Gates: gates.Standing(g.job.Policy, g.evidence)}
 		}
 		err := g.step(ctx, func() error { return g.gather(ctx, need) })
 		if err == nil && need.Gate == gates.GateBuild && g.job.Record != nil && g.evidence.Fault == "" {
@@ -105,7 +111,7 @@ type gatherer struct {
 	job      Job
 	backend  Backend
 	evidence *gates.Evidence
-	progress Progress
+	progress *withStanding
 	rule     *policies.Rule
 
 	cases   []gates.Case // of earlier runs, to be judged with this one's

@@ -32,7 +32,7 @@ func TestComments(t *testing.T) {
 		{"beside the policy", "walt", "/rebench vs=self", "", []string{"eyes", "confused"}, "leave out everything but kernels and `rounds`"},
 		{"not a fork", "walt", "/ok-to-test 0123456", "", []string{"eyes", "confused"}, "not from a fork"},
 		{"help", "rita", "/help", "", []string{"eyes", "rocket"}, "Other commands need the bot"},
-		{"explain", "rita", "/explain", "", []string{"eyes", "rocket"}, "rule default"},
+		{"explain", "rita", "/explain", "", []string{"eyes", "rocket"}, "Rule `default`"},
 		{"chat", "walt", "Shall we /rebench this?", "", nil, ""},
 		{"quoted", "walt", "> /rebench", "", nil, ""},
 		{"another's command", "walt", "/retest", "", nil, ""},

@@ -140,7 +140,7 @@ func (s *story) verdict(pr *embedded.PR, st stage, earlier int64) (embedded.Chec
 	s.Note("the check %q concludes %s; attempt %d was measured in %.0f s by the runner %q", check.Name, check.Conclusion, a.Attempt, a.Ended.Sub(a.Begun).Seconds(), a.Runner)
 	if earlier == 0 {
 		// There is no report.md: a bot's reports are comments.
-		s.Say("\n%s\n", strings.Replace(s.opt.Render(a.verdict), "More in report.md:", "More on the pull request:", 1))
+		s.Say("\n%s\n", s.opt.Render(a.verdict))
 	} else {
 		st.name = "again"
 		s.Note("%s", report.OneLine(a.verdict))

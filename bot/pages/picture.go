@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
 )
 
 // picture marks what package chart wrote as safe: it escapes every text itself.
@@ -218,7 +219,7 @@ func bars(v *gates.Verdict) template.HTML {
 		}
 		text := figure(r.Baseline, r.Unit) + " → " + figure(r.Candidate, r.Unit)
 		if r.Limit != "" {
-			text += " (" + r.Limit + ")"
+			text += " (" + report.Condition(r.Limit) + ")"
 		}
 		rows = append(rows, chart.Bar{Label: r.Name, Before: r.Baseline, After: r.Candidate, Text: text, Class: statusOf(r.Status).Class})
 	}

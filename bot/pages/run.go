@@ -75,6 +75,7 @@ type RunPage struct {
 // A Step is one gate with the time that it took.
 type Step struct {
 	gates.GateResult
+	Title   string  `json:"-"` // what the page calls it
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
@@ -188,7 +189,7 @@ func (s *Server) blob(ctx context.Context, name string, read func([]byte) error)
 func (p *RunPage) draw() {
 	if v := p.Verdict; v != nil {
 		for _, g := range v.Gates {
-			p.Steps = append(p.Steps, Step{GateResult: g, Seconds: p.seconds(g.Gate)})
+			p.Steps = append(p.Steps, Step{GateResult: g, Title: g.Gate.Title(v.Device.Kind), Seconds: p.seconds(g.Gate)})
 		}
 		p.Heading = pieces(report.Headline(v), string(v.Outcome))
 		p.Times = failingFirst(v.Comparisons)

@@ -28,6 +28,7 @@ func (s *Server) functions() template.FuncMap {
 		"fine":    fine,
 		"faults":  faults,
 		"micros":  micros,
+		"factor":  report.Factor,
 		"time": func(v *float64) string {
 			if v == nil {
 				return "–"
@@ -312,15 +313,10 @@ func micros(v float64) string {
 	return strconv.FormatFloat(v, 'f', decimals, 64) + " µs"
 }
 
-// figure writes what a compiler or a profiler counted.
+// figure writes what a compiler or a profiler counted, with the digits that comments have.
 func figure(v *float64, unit string) string {
-	switch {
-	case v == nil:
+	if v == nil {
 		return "–"
-	case unit == "B":
-		return bytesWords(*v)
-	case unit == "":
-		return strconv.FormatFloat(*v, 'g', 4, 64)
 	}
-	return strconv.FormatFloat(*v, 'g', 4, 64) + " " + unit
+	return report.Amount(*v, unit)
 }

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -34,5 +35,23 @@ func TestDeviceName(t *testing.T) {
 		if got := deviceName(name); got != want {
 			t.Errorf("%q is %q, not %q", name, got, want)
 		}
+	}
+}
+
+// A CPU's gate of resources is not called after a tool of CUDA's.
+func TestGateTitles(t *testing.T) {
+	for kind, want := range map[string]string{"cpu": "resources", "gpu": "ptxas"} {
+		p := RunPage{Verdict: &gates.Verdict{Device: gates.Device{Kind: kind}, Gates: []gates.GateResult{{Gate: gates.GatePTXAS}}}}
+		if p.draw(); p.Steps[0].Title != want {
+			t.Errorf("on a %s the gate is called %s, want %s", kind, p.Steps[0].Title, want)
+		}
+	}
+}
+
+// A limit stands in the units of the figures before it.
+func TestBarsSpaceUnits(t *testing.T) {
+	v := &gates.Verdict{Resources: []gates.ResourceRow{{Name: "shared memory", Unit: "B", Baseline: new(83984.0), Candidate: new(49152.0), Limit: "≤ 227KiB"}}}
+	if drawn := string(bars(v)); !strings.Contains(drawn, "82.02 KiB → 48 KiB (≤ 227 KiB)") {
+		t.Errorf("the bars show %s", drawn)
 	}
 }

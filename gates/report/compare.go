@@ -51,7 +51,7 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 	if len(counted) > 0 {
 		w.b.WriteString("\n")
 		for _, d := range counted {
-			say(fmt.Sprintf("  · %s: %s → %s", clean(d.Name), d.figure(d.A), d.figure(d.B)))
+			say(fmt.Sprintf("  · %s: %s → %s", clean(d.Name), amountOf(d.A, d.Unit), amountOf(d.B, d.Unit)))
 		}
 	}
 	if same > 0 {
@@ -87,32 +87,24 @@ func (d Difference) sign() sign {
 }
 
 func (d Difference) text(c gates.Comparison) string {
-	text := fmt.Sprintf("%s %s → %s", d.Name, d.figure(d.A), d.figure(d.B))
+	unit := string(nbsp) + d.Unit
 	switch {
+	case d.A == nil && d.B == nil:
+		return d.Name + " was not timed"
 	case d.A == nil:
-		return text + ": not timed in A"
+		return fmt.Sprintf("%s %s in B, not timed in A", d.Name, micros(*d.B)+unit)
 	case d.B == nil:
-		return text + ": not timed in B"
+		return fmt.Sprintf("%s %s in A, not timed in B", d.Name, micros(*d.A)+unit)
 	}
+	text := fmt.Sprintf("%s %s → %s", d.Name, micros(*d.A), micros(*d.B)+unit)
 	if c.Speedup.Lower == nil || d.P == nil {
 		return text + ": not enough rounds to tell"
 	}
-	chance := fmt.Sprintf("p = %.2g", *d.P)
+	chance := fmt.Sprintf("p%c=%c%.2g", nbsp, nbsp, *d.P)
 	if *d.P < 0.001 {
-		chance = "p < 0.001"
+		chance = fmt.Sprintf("p%c<%c0.001", nbsp, nbsp)
 	}
-	return fmt.Sprintf("%s, %s [%s, %s], %s", text, percent(c.Speedup.Value), percent(*c.Speedup.Lower), percent(*c.Speedup.Upper), chance)
-}
-
-// figure is one run's, with its unit.
-func (d Difference) figure(x *float64) string {
-	switch {
-	case x == nil:
-		return dash
-	case d.Kind == "time":
-		return micros(*x) + string(nbsp) + d.Unit
-	}
-	return strings.TrimSpace(significant(*x, 6) + " " + d.Unit)
+	return fmt.Sprintf("%s, %s %s, %s", text, gain(c.Speedup.Value), gainInterval(c.Speedup), chance)
 }
 
 // title is a run in one line.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -16,20 +15,33 @@ import (
 // try it again; lessons, by variant, say why it did not. A work tree is nobody's to
 // look up, and left out.
 func History(kernel string, verdicts []*gates.Verdict, lessons map[string]string) string {
+	return markdown(history(kernel, verdicts, lessons, historyTable))
+}
+
+// TerminalHistory is the same for a terminal.
+func TerminalHistory(kernel string, verdicts []*gates.Verdict, lessons map[string]string, opt TerminalOptions) string {
+	w := terminalWriter{TerminalOptions: opt}
+	for _, bl := range history(kernel, verdicts, lessons, terminalHistoryTable) {
+		w.block(bl)
+	}
+	return strings.Trim(w.b.String(), "\n") + "\n"
+}
+
+func history(kernel string, verdicts []*gates.Verdict, lessons map[string]string, table func([]Step) block) []block {
 	blocks := []block{heading{1, line{text("History of "), mono(kernel)}}}
 	steps := Steps(verdicts)
 	if len(steps) == 0 {
-		return markdown(append(blocks, paragraph{cell("There is no evidence that compares variants or commits yet.")}))
+		return append(blocks, paragraph{cell("There is no evidence that compares variants or commits yet.")})
 	}
 	for _, device := range devicesOf(steps) {
 		of := slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return s.Verdict.Device.Name != device })
-		blocks = append(blocks, heading{2, line{text(device)}}, historyTable(of))
+		blocks = append(blocks, heading{2, line{text(device)}}, table(of))
 		if failed := negatives(of, lessons); len(failed) > 0 {
 			blocks = append(blocks, heading{3, cell("What did not work")}, bullets{failed})
 		}
 	}
-	return markdown(append(blocks, paragraph{cell(
-		"Times are p50 in µs. A speedup is the median of paired ratios within one run, with the interval that decided; the factor is the product of the speedups since the first variant on the shape that must gain.")}))
+	return append(blocks, paragraph{cell(
+		"Times are in µs: the geometric mean of the medians on each kind of input. A speedup is the median of paired ratios within one run, with the interval that decided; the factor is the product of the speedups since the first variant on the shape that must gain.")})
 }
 
 // A Step is one variant or commit against the one before it.
@@ -124,83 +136,6 @@ func devicesOf(steps []Step) []string {
 		}
 	}
 	return names
-}
-
-func historyTable(steps []Step) block {
-	var shapes []string
-	for _, s := range steps {
-		for _, c := range s.Verdict.Comparisons {
-			if !c.Secret && !slices.Contains(shapes, c.Shape) {
-				shapes = append(shapes, c.Shape)
-			}
-		}
-	}
-	columns := []column{{title: "variant"}, {title: "against"}}
-	for _, shape := range shapes {
-		columns = append(columns, column{title: shape, right: true})
-	}
-	columns = append(columns, column{title: "┆ goal", optional: true}, column{title: "speedup"}, column{title: "factor", right: true}, column{title: "registers", right: true},
-		column{title: "shared memory", right: true}, column{title: "verdict"})
-	targets := make([]gates.Comparison, len(steps))
-	for i, s := range steps {
-		if s.Target != nil {
-			targets[i] = *s.Target
-		}
-	}
-	drawn := bars(targets)
-	var rows [][]line
-	for i, s := range steps {
-		if s.First {
-			rows = append(rows, s.row(shapes, true, ""))
-		}
-		rows = append(rows, s.row(shapes, false, drawn[i]))
-	}
-	return newTable(columns, rows)
-}
-
-// row is one variant's line: of the step's candidate, or of the baseline that
-// everything began with.
-func (s Step) row(shapes []string, asBaseline bool, bar string) []line {
-	name, against, speedup, factor := s.After, codeCell(s.Before), cell("–"), s.Factor
-	verdict := verdictCell(s.Verdict)
-	if s.Target != nil {
-		speedup = cell(plainText(estimate(s.Target.Speedup, nil)))
-	}
-	if asBaseline {
-		name, against, speedup, factor, verdict = s.Before, cell("–"), cell("–"), 1, cell("where it began")
-	}
-	row := []line{codeCell(name), against}
-	for _, shape := range shapes {
-		time := "–"
-		for _, c := range s.Verdict.Comparisons {
-			if side := c.Candidate; c.Shape == shape {
-				if asBaseline {
-					side = c.Baseline
-				}
-				if side != nil {
-					time = micros(side.P50)
-				}
-			}
-		}
-		row = append(row, cell(time))
-	}
-	resource := func(name string) line {
-		for _, r := range s.Verdict.Resources {
-			// Of a choice, those of the variant that stands first.
-			if of, _, _ := strings.Cut(r.Name, " of "); of == name {
-				if asBaseline {
-					return cell(amountOf(r.Baseline, r.Unit))
-				}
-				return cell(amountOf(r.Candidate, r.Unit))
-			}
-		}
-		return cell("–")
-	}
-	picture := cell(dash)
-	if bar != "" {
-		picture = line{{style: code, text: bar}}
-	}
-	return append(row, picture, speedup, cell(fmt.Sprintf("%.2f×", factor)), resource("registers"), resource("shared memory"), verdict)
 }
 
 // negatives are the steps that were not taken, with what was found and learnt.

@@ -158,6 +158,16 @@ func amount(x float64, unit string) string {
 	return s + string(nbsp) + clean(unit)
 }
 
+// Condition is a policy's condition as the figures next to it are written, with plain spaces: "≤ 48KiB" is "≤ 48 KiB".
+func Condition(s string) string {
+	return strings.ReplaceAll(conditionWords(s), string(nbsp), " ")
+}
+
+// Amount is the same with plain spaces, for pages.
+func Amount(x float64, unit string) string {
+	return strings.ReplaceAll(amount(x, unit), string(nbsp), " ")
+}
+
 func amountOf(x *float64, unit string) string {
 	if x == nil {
 		return dash

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -12,6 +13,8 @@ type TerminalOptions struct {
 	Width   int  // columns of the terminal; none or less is no limit
 	Colour  bool // colours on marks, and bold headings
 	Details bool // also what a pull request shows folded
+	// More says where the reader finds what is left out; "" is report.md, which a check writes next to its evidence.
+	More string
 }
 
 // Terminal is the verdict as aligned text. No line but those of a listing is
@@ -25,7 +28,7 @@ func Terminal(v *gates.Verdict, opt TerminalOptions) string {
 	}
 	said := strings.Trim(w.b.String(), "\n") + "\n"
 	if len(w.folded) > 0 {
-		more := wrap("More in report.md: "+strings.Join(slices.Compact(w.folded), "; ")+".", w.Width)
+		more := wrap("More "+cmp.Or(w.More, "in report.md")+": "+strings.Join(slices.Compact(w.folded), "; ")+".", w.Width)
 		said += "\n" + strings.Join(more, "\n") + "\n"
 	}
 	return said

@@ -17,6 +17,17 @@ import (
 // History judges the evidence that is stored beside a kernel and tells, as
 // Markdown, what each variant gained.
 func History(folder, policyName string) (string, error) {
+	return history(folder, policyName, report.History)
+}
+
+// TerminalHistory is the same for a terminal.
+func TerminalHistory(folder, policyName string, opt report.TerminalOptions) (string, error) {
+	return history(folder, policyName, func(kernel string, verdicts []*gates.Verdict, lessons map[string]string) string {
+		return report.TerminalHistory(kernel, verdicts, lessons, opt)
+	})
+}
+
+func history(folder, policyName string, form func(string, []*gates.Verdict, map[string]string) string) (string, error) {
 	policy, file, err := ReadPolicy(policyName)
 	if err != nil {
 		return "", err
@@ -37,7 +48,7 @@ func History(folder, policyName string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return report.History(filepath.Base(folder), verdicts, lessons), nil
+	return form(filepath.Base(folder), verdicts, lessons), nil
 }
 
 // Lessons reads the lessons of a manifest's variants. Evidence alone has a history

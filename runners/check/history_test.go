@@ -3,11 +3,16 @@ package check
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
@@ -33,6 +38,34 @@ func TestHistoryIsInStep(t *testing.T) {
 	deferred, lessons := strings.Count(got, " over `"), strings.Count(got, "Lesson: ")
 	if deferred == 0 || lessons != deferred {
 		t.Errorf("%d of %d variants that did not pay have a lesson", lessons, deferred)
+	}
+}
+
+// A terminal gets columns that fit it, and none of Markdown's signs.
+func TestTerminalHistory(t *testing.T) {
+	for _, width := range []int{80, 120} {
+		got, err := TerminalHistory(filepath.Join("..", "..", "kernels", "sdpa_fp8"), "h200", report.TerminalOptions{Width: width})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join("testdata", fmt.Sprintf("history-%d.txt", width))
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got); diff != "" {
+			t.Errorf("%d columns are not %s (-update writes it):\n%s", width, file, diff)
+		}
+		for line := range strings.SplitSeq(got, "\n") {
+			if n := utf8.RuneCountInString(line); n > width || strings.ContainsAny(line, "|`") {
+				t.Errorf("%d columns in %q", n, line)
+			}
+		}
 	}
 }
 

@@ -146,7 +146,7 @@ func TestGolden(t *testing.T) {
 			}
 			complete(t, findings)
 
-			got, file := Text(findings), filepath.Join("testdata", tt.name+".golden")
+			got, file := Text(findings, Form{Width: 80}), filepath.Join("testdata", tt.name+".golden")
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -168,7 +168,7 @@ func complete(t *testing.T, findings []Finding) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, f := range findings {
-		if f.Name == "" || seen[f.Name] || f.Detail == "" || marks[f.Status] == "" || (f.Status != OK) != (f.Remedy != "") {
+		if f.Name == "" || seen[f.Name] || f.Detail == "" || marks[f.Status].glyph == "" || (f.Status != OK) != (f.Remedy != "") {
 			t.Errorf("incomplete: %+v", f)
 		}
 		seen[f.Name] = true

@@ -37,7 +37,7 @@ type Health struct {
 }
 
 func noGPUFinding(devices []string, err error) Finding {
-	f := Finding{Name: "NVIDIA GPU"}
+	f := Finding{Name: gpuName}
 	if len(devices) == 0 {
 		f.Status, f.Detail = Warn, "none on this host; the CPU runner needs none"
 		f.Remedy = "to gate CUDA kernels, use a host with an NVIDIA GPU and its driver"
@@ -62,7 +62,7 @@ func gpuFindings(g GPU, h Host) []Finding {
 	if g.Count > 1 {
 		parts = append(parts, fmt.Sprintf("the first of %d", g.Count))
 	}
-	findings := []Finding{{Name: "NVIDIA GPU", Status: OK, Detail: strings.Join(parts, ", ")}}
+	findings := []Finding{{Name: gpuName, Status: OK, Detail: strings.Join(parts, ", ")}}
 	if g.KernelTimeout {
 		findings = append(findings, Finding{Name: "display watchdog", Status: Warn, Detail: "a display ends kernels that run for seconds",
 			Remedy: "measure on a GPU without a display"})

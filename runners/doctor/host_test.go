@@ -29,7 +29,7 @@ func TestDefaultHost(t *testing.T) {
 			t.Errorf("no finding about %s", name)
 		}
 	}
-	t.Logf("this machine:\n%s", Text(findings))
+	t.Logf("this machine:\n%s", Text(findings, Form{Width: 80}))
 }
 
 func TestDevices(t *testing.T) {

@@ -93,7 +93,7 @@ func size(n uint64) string {
 
 func cudaFinding(ctx context.Context, h Host, lack Status) Finding {
 	version, err := h.CUDA(ctx)
-	f := toolFinding("CUDA compiler", version, err, lack, "install the CUDA toolkit and set CUDA_HOME, or run make setup in kernelgate's source, which fetches the compiler from PyPI")
+	f := toolFinding(cudaName, version, err, lack, "install the CUDA toolkit and set CUDA_HOME, or run make setup in kernelgate's source, which fetches the compiler from PyPI")
 	if errors.Is(err, toolchain.ErrNoCUDA) && err.Error() == toolchain.ErrNoCUDA.Error() {
 		f.Detail = "not found"
 	}
@@ -102,7 +102,7 @@ func cudaFinding(ctx context.Context, h Host, lack Status) Finding {
 
 // tritonFinding is never amiss: few kernels need it.
 func tritonFinding(version string, err error) Finding {
-	f := toolFinding("Triton", version, err, Warn, "pip install triton for python3, or set KERNELGATE_PYTHON to a Python that has it; until then kernels with compiler: triton are not built")
+	f := toolFinding(tritonName, version, err, Warn, "pip install triton for python3, or set KERNELGATE_PYTHON to a Python that has it; until then kernels with compiler: triton are not built")
 	if errors.Is(err, toolchain.ErrNoTriton) { // whose words are the remedy
 		f.Detail = "not found" + strings.TrimPrefix(f.Detail, toolchain.ErrNoTriton.Error())
 	}

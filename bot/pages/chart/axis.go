@@ -125,5 +125,8 @@ func percent(v float64) string {
 	if v < 0 {
 		sign = "" // plain writes the minus
 	}
-	return sign + plain(math.Round(v*1e4)/1e2) + " %"
+	if v = 100 * v; math.Abs(v) < 100 { // plain rounds the others, and would round them a second time
+		v = math.Round(v*100) / 100
+	}
+	return sign + plain(v) + " %"
 }

@@ -370,3 +370,12 @@ func TestFiguresAreWhole(t *testing.T) {
 		}
 	}
 }
+
+// A share is rounded once: 496.046 % is no 496.1 %.
+func TestPercentRoundsOnce(t *testing.T) {
+	for v, want := range map[float64]string{4.96046: "+496 %", 1.00649: "+100.6 %", 0.446123: "+44.61 %", -0.029: "−2.9 %", 0.00001: "+0 %", 0: "0 %"} {
+		if got := percent(v); got != want {
+			t.Errorf("%v is %s, want %s", v, got, want)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package pages_test
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A kindOfFigure is one of the five figures of a shape.
+type kindOfFigure string
+
+const (
+	before  kindOfFigure = "the time before"
+	after   kindOfFigure = "the time after"
+	speedup kindOfFigure = "the speedup"
+	lower   kindOfFigure = "the lower bound"
+	upper   kindOfFigure = "the upper bound"
+)
+
+var allFigures = []kindOfFigure{before, after, speedup, lower, upper}
+
+// A mention is a figure of a shape that a form shows.
+type mention struct {
+	shape string
+	kind  kindOfFigure
+	text  string
+}
+
+// figureText reads figures in every notation that a form may use: 4.84 µs, +45.3 %, 6.4×, 1.2e7.
+var figureText = regexp.MustCompile(`^([+-]?)(\d+(?:\.(\d+))?)(?:e(-?\d+))?(?: ?(%|×|µs))?$`)
+
+// read is a figure's value and half of its last digit; ok is false where the text is none.
+func (s mention) read() (value, half float64, ok bool) {
+	m := figureText.FindStringSubmatch(strings.TrimSpace(strings.ReplaceAll(s.text, "−", "-")))
+	if m == nil {
+		return 0, 0, false
+	}
+	value, _ = strconv.ParseFloat(m[2], 64)
+	half = 0.5 * math.Pow(10, -float64(len(m[3])))
+	if m[2] == "0" && m[5] == "%" {
+		half = 0.005 // two digits of it were rounded off
+	}
+	if exponent, err := strconv.Atoi(m[4]); err == nil {
+		value, half = value*math.Pow(10, float64(exponent)), half*math.Pow(10, float64(exponent))
+	}
+	if m[1] == "-" {
+		value = -value
+	}
+	switch m[5] {
+	case "%":
+		value, half = value/100, half/100
+	case "×":
+		value--
+	}
+	return value, half * (1 + 1e-6), true
+}
+
+// A grid is a table of any form: its head, and rows of as many cells.
+type grid struct {
+	head []string
+	rows [][]string
+}
+
+// roleOf is what a column shows by its title. Titles may name a unit.
+func roleOf(title string) string {
+	title = strings.ToLower(strings.TrimSpace(title))
+	title, _, _ = strings.Cut(title, " (")
+	switch {
+	case title == "shape" || title == "side" || title == "p50":
+		return title
+	case title == "baseline" || title == "a":
+		return "before"
+	case title == "candidate" || title == "b" || title == "candidate p50":
+		return "after"
+	case title == "speedup" || title == "speedup of b" || title == "speedup [interval]":
+		return "speedup"
+	case title == "interval" || title == "95 % interval":
+		return "interval"
+	}
+	return ""
+}
+
+var intervalText = regexp.MustCompile(`\[([^,\]]+), ([^\]]+)\]`)
+
+// figures are those of a table with a row a shape. Tables of other things have none.
+func (g grid) figures(names []string) []mention {
+	roles := map[string]int{}
+	for i, title := range g.head {
+		if role := roleOf(title); role != "" {
+			roles[role] = i
+		}
+	}
+	if _, ok := roles["shape"]; !ok {
+		return nil
+	}
+	var list []mention
+	for _, row := range g.rows {
+		if len(row) != len(g.head) {
+			continue
+		}
+		name := nameIn(row[roles["shape"]], names)
+		if name == "" {
+			continue
+		}
+		cell := func(role string) string {
+			if i, ok := roles[role]; ok {
+				return strings.TrimSpace(row[i])
+			}
+			return ""
+		}
+		add := func(kind kindOfFigure, text string) {
+			if text != "" && text != "–" {
+				list = append(list, mention{name, kind, text})
+			}
+		}
+		add(before, cell("before"))
+		add(after, cell("after"))
+		switch cell("side") {
+		case "baseline":
+			add(before, cell("p50"))
+		case "candidate":
+			add(after, cell("p50"))
+		}
+		value, _, _ := strings.Cut(cell("speedup"), "[")
+		add(speedup, strings.TrimSpace(value))
+		for _, bounds := range intervalText.FindAllStringSubmatch(cell("speedup")+cell("interval"), 1) {
+			add(lower, bounds[1])
+			add(upper, bounds[2])
+		}
+	}
+	return list
+}
+
+// nameIn is the shape that a cell begins with.
+func nameIn(cell string, names []string) string {
+	cell = strings.TrimSpace(cell)
+	for _, name := range names {
+		if cell == name || strings.HasPrefix(cell, name+" ") {
+			return name
+		}
+	}
+	return ""
+}
+
+// history are the figures of a table with a row a variant and a column a shape: the times of one row, and the speedup on the target.
+func (g grid) history(variant, target string, kind kindOfFigure, names []string) []mention {
+	column := func(title string) int {
+		return slices.IndexFunc(g.head, func(h string) bool { return strings.TrimSpace(h) == title })
+	}
+	if column("variant") < 0 {
+		return nil
+	}
+	var list []mention
+	for _, row := range g.rows {
+		if len(row) != len(g.head) || nameIn(row[column("variant")], []string{variant}) == "" {
+			continue
+		}
+		for _, name := range names {
+			if i := column(name); i >= 0 && strings.TrimSpace(row[i]) != "–" && strings.TrimSpace(row[i]) != "" {
+				list = append(list, mention{name, kind, strings.TrimSpace(row[i])})
+			}
+		}
+		if kind != after || target == "" {
+			continue
+		}
+		of := grid{head: []string{"shape", "speedup"}, rows: [][]string{{target, row[column("speedup")]}}}
+		if i := column("interval"); i >= 0 {
+			of.rows[0][1] += " " + row[i]
+		}
+		list = append(list, of.figures([]string{target})...)
+	}
+	return list
+}
+
+const (
+	gainPattern = `([+−-]?\d+(?:\.\d+)?(?: ?%)|\d+(?:\.\d+)?×)`
+	timePattern = `(\d+(?:\.\d+)?(?:e\d+)?)`
+)
+
+// A pattern is one way to write figures of a shape into a line; the shape is its group "name".
+type pattern struct {
+	starts []string // the words that it can begin with, which are found faster than by an expression
+	text   *regexp.Regexp
+	kinds  []kindOfFigure // of the other groups, in their order
+}
+
+// longest is more than any match has bytes.
+const longest = 200
+
+// patterns find figures of these shapes in running text, and in lines such as "✓ mission +44.6 % [+43.2 %, +46.0 %]".
+func patterns(names []string) []pattern {
+	var quoted []string
+	for _, name := range names {
+		quoted = append(quoted, regexp.QuoteMeta(name))
+	}
+	name, interval := `(?P<name>`+strings.Join(quoted, "|")+`)`, ` \[`+gainPattern+`, `+gainPattern+`\]`
+	of := func(starts []string, text string, kinds ...kindOfFigure) pattern {
+		return pattern{starts, regexp.MustCompile(`^` + text), kinds}
+	}
+	return []pattern{
+		of(names, name+` `+gainPattern+interval, speedup, lower, upper),
+		of(names, name+` ([+−-]\d+(?:\.\d+)?(?: ?%))(?:$|\s)`, speedup), // summaries have no interval
+		of(names, name+` `+gainPattern+` between `+gainPattern+` and `+gainPattern, speedup, lower, upper),
+		of([]string{"speedup"}, `speedup `+gainPattern+`(?:`+interval+`)? on `+name+`(?:$|[\s;.])`, speedup, lower, upper),
+		of(names, name+`:? `+timePattern+` → `+timePattern+` µs(?:[ ,(]+`+gainPattern+`(?:`+interval+`)?)?`, allFigures...),
+	}
+}
+
+// sentences finds figures by patterns. A match begins a word.
+func sentences(text string, all []pattern) []mention {
+	var list []mention
+	for _, p := range all {
+		at := p.text.SubexpIndex("name")
+		for _, start := range p.starts {
+			for from := 0; ; from += len(start) {
+				next := strings.Index(text[from:], start)
+				if next < 0 {
+					break
+				}
+				if from += next; from > 0 && !strings.ContainsRune(" (*", rune(text[from-1])) {
+					continue
+				}
+				m := p.text.FindStringSubmatch(strings.ToValidUTF8(text[from:min(len(text), from+longest)], ""))
+				if m == nil {
+					continue
+				}
+				for i, found := range slices.Delete(slices.Clone(m), at, at+1)[1:] {
+					if found != "" {
+						list = append(list, mention{m[at], p.kinds[i], found})
+					}
+				}
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,258 @@
+package pages_test
+
+import (
+	"maps"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+)
+
+// A truth is the figures of a verdict's shapes.
+type truth map[string]map[kindOfFigure]float64
+
+func truthOf(v *gates.Verdict) truth {
+	all := truth{}
+	for _, c := range v.Comparisons {
+		figures := map[kindOfFigure]float64{}
+		if c.Baseline != nil {
+			figures[before] = c.Baseline.P50
+		}
+		if c.Candidate != nil {
+			figures[after] = c.Candidate.P50
+		}
+		if c.Baseline != nil && c.Candidate != nil {
+			figures[speedup] = c.Speedup.Value
+			if c.Speedup.Lower != nil && c.Speedup.Upper != nil {
+				figures[lower], figures[upper] = *c.Speedup.Lower, *c.Speedup.Upper
+			}
+		}
+		if len(figures) > 0 {
+			all[c.Shape] = figures
+		}
+	}
+	return all
+}
+
+func (all truth) names() []string { return slices.Sorted(maps.Keys(all)) }
+
+// A tally counts what was compared, so that a form whose figures nobody finds any more is noticed.
+type tally struct {
+	mu     sync.Mutex
+	byForm map[string]int
+}
+
+// hold compares every figure that a form shows, and asks for those that it must show of each shape.
+func (count *tally) hold(t *testing.T, form string, p piece, all truth, list []mention, must ...kindOfFigure) {
+	t.Helper()
+	seen := map[mention]bool{}
+	for _, s := range list {
+		want, known := all[s.shape][s.kind]
+		got, half, ok := s.read()
+		switch {
+		case !ok || !known:
+			t.Errorf("%s: %s shows %q for %s on %s", p.name, form, s.text, s.kind, s.shape)
+		case math.Abs(got-want) > half+1e-9*math.Abs(want):
+			t.Errorf("%s: %s shows %q for %s on %s, the verdict has %v", p.name, form, s.text, s.kind, s.shape, want)
+		}
+		seen[mention{s.shape, s.kind, ""}] = true
+	}
+	count.mu.Lock()
+	count.byForm[form] += len(list)
+	count.mu.Unlock()
+	for _, name := range all.names() {
+		for _, kind := range must {
+			if _, known := all[name][kind]; known && !seen[mention{name, kind, ""}] {
+				t.Errorf("%s: %s does not show %s on %s", p.name, form, kind, name)
+			}
+		}
+	}
+}
+
+// A reader finds the figures of some shapes in any form.
+type reader struct {
+	names    []string
+	patterns []pattern
+}
+
+func readerOf(all truth) reader {
+	names := all.names()
+	return reader{names, patterns(names)}
+}
+
+func (r reader) tables(all []grid) []mention {
+	var list []mention
+	for _, g := range all {
+		list = append(list, g.figures(r.names)...)
+	}
+	return list
+}
+
+func (r reader) text(text string) []mention { return sentences(oneLine(text), r.patterns) }
+
+func (r reader) markdown(text string) []mention {
+	return append(r.tables(markdownTables(text)), r.text(markdownText(text))...)
+}
+
+func (r reader) terminal(text string) []mention {
+	return append(r.tables(terminalTables(text)), r.text(strings.ReplaceAll(text, "\u00a0", " "))...)
+}
+
+func (r reader) page(text string) []mention {
+	return append(r.tables(htmlTables(text)), r.text(htmlText(text))...)
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// Every form of every verdict on all committed evidence shows the same five figures of a shape: the time before and after, the
+// speedup, and its bounds.
+func TestFormsAgree(t *testing.T) {
+	count, verdicts := &tally{byForm: map[string]int{}}, 0
+	t.Run("of", func(t *testing.T) { // ends with the last of its folders
+		for folder, pieces := range committed(t) {
+			verdicts += len(pieces)
+			t.Run(folder, func(t *testing.T) {
+				t.Parallel()
+				holdFolder(t, count, pieces)
+			})
+		}
+	})
+	for form, least := range map[string]int{
+		"the verdict": 1000, "report.md": 1000, "check in a terminal": 1000, "judge in a terminal": 500, "all details in a terminal": 1000, "the comment": 1000, "a check run": 1000, "the run's page": 1000,
+		"the picture of the intervals": 500, "the API": 1000, "the badge": 50, "HISTORY.md": 200, "history in a terminal": 200, "the kernel's page": 200,
+		"compare in a terminal": 200, "the compare page": 200, "the API of compare": 200,
+	} {
+		if count.byForm[form] < least {
+			t.Errorf("%s: only %d figures were found, want %d: its parser has lost sight of them", form, count.byForm[form], least)
+		}
+	}
+	if verdicts < 100 {
+		t.Errorf("only %d pieces of evidence were found", verdicts)
+	}
+	t.Logf("%d verdicts, figures compared: %v", verdicts, count.byForm)
+}
+
+// holdFolder compares the evidence of one folder, with its own site.
+func holdFolder(t *testing.T, count *tally, pieces []piece) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "all")
+	for _, p := range pieces {
+		writePiece(t, dir, p)
+	}
+	f, err := pages.OpenFolder(dir, nil, nil)
+	if err != nil || f.Count() != len(pieces) {
+		t.Fatalf("%d of %d results are read: %v", f.Count(), len(pieces), err)
+	}
+	site, err := (&pages.Server{Source: f, Access: pages.Everybody{}}).Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(path string) (int, string) {
+		answer := httptest.NewRecorder()
+		site.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		return answer.Code, answer.Body.String()
+	}
+	page := func(path string) string {
+		t.Helper()
+		status, body := get(path)
+		if status != http.StatusOK {
+			t.Fatalf("%s answers %d: %.300s", path, status, body)
+		}
+		return body
+	}
+	for i, p := range pieces {
+		all := truthOf(p.verdict)
+		r := readerOf(all)
+		hold := func(form string, list []mention, must ...kindOfFigure) {
+			t.Helper()
+			count.hold(t, form, p, all, list, must...)
+		}
+		hold("the verdict", inJSON(t, marshalled(t, p.verdict), r.names), allFigures...)
+		hold("report.md", r.markdown(report.Markdown(p.verdict, report.Options{})), allFigures...)
+		for _, width := range []int{80, 120} {
+			hold("check in a terminal", r.terminal(report.Terminal(p.verdict, report.TerminalOptions{Width: width})))
+		}
+		hold("judge in a terminal", r.terminal(report.Terminal(p.verdict, report.TerminalOptions{Width: 120, More: "with --format markdown"})))
+		hold("all details in a terminal", r.terminal(report.Terminal(p.verdict, report.TerminalOptions{Details: true})), allFigures...)
+		view := viewOf(t, p)
+		hold("the comment", r.markdown(present.Comment(view)), allFigures...)
+		for _, c := range present.Checks(view) {
+			hold("a check run", r.markdown(c.Title+"\n\n"+c.Summary+"\n\n"+c.Text))
+		}
+		hold("the run's page", r.page(page("/runs/"+p.name)), allFigures...)
+		if status, picture := get("/runs/" + p.name + "/intervals.svg"); status == http.StatusOK { // there is none without intervals
+			hold("the picture of the intervals", r.text(htmlText(picture)))
+		}
+		hold("the API", inJSON(t, page("/api/v1/runs/"+p.name), r.names), allFigures...)
+		hold("the badge", inBadge(t, page("/badge/results/all/"+p.name+".svg"), p.verdict))
+		holdHistory(t, count, p, all, page("/kernels/results/all/"+p.name))
+		if i > 0 {
+			holdComparison(t, count, pieces[i-1], p, page)
+		}
+	}
+}
+
+// holdComparison compares two verdicts' candidates in every form of a comparison. Its truth is the difference that is computed once.
+func holdComparison(t *testing.T, count *tally, a, b piece, page func(string) string) {
+	t.Helper()
+	left, right := report.Result{Verdict: a.verdict, Evidence: a.evidence}, report.Result{Verdict: b.verdict, Evidence: b.evidence}
+	all := truth{}
+	for _, d := range report.Differences(left, right) {
+		if d.Kind != "time" || d.A == nil || d.B == nil {
+			continue
+		}
+		all[d.Name] = map[kindOfFigure]float64{before: *d.A, after: *d.B}
+		if *d.A != a.verdict.ComparisonOf(d.Name).Candidate.P50 || *d.B != b.verdict.ComparisonOf(d.Name).Candidate.P50 {
+			t.Errorf("%s and %s: the times on %s are not the verdicts'", a.name, b.name, d.Name)
+		}
+		for kind, value := range map[kindOfFigure]*float64{speedup: d.Ratio, lower: d.Lower, upper: d.Upper} {
+			if value != nil {
+				all[d.Name][kind] = *value
+			}
+		}
+	}
+	r := readerOf(all)
+	count.hold(t, "compare in a terminal", b, all, r.terminal(report.CompareRuns(left, right, report.TerminalOptions{Width: 80})), before, after)
+	query := "/compare?" + url.Values{"a": {a.name}, "b": {b.name}}.Encode()
+	count.hold(t, "the compare page", b, all, r.page(page(query)), allFigures...)
+	count.hold(t, "the API of compare", b, all, inJSON(t, page("/api/v1"+query), r.names), allFigures...)
+}
+
+// holdHistory compares the histories that this one step makes.
+func holdHistory(t *testing.T, count *tally, p piece, all truth, kernelPage string) {
+	t.Helper()
+	steps := report.Steps([]*gates.Verdict{p.verdict})
+	if len(steps) == 0 {
+		return
+	}
+	target := ""
+	if steps[0].Target != nil && len(all[steps[0].Target.Shape]) == len(allFigures) {
+		target = steps[0].Target.Shape
+	}
+	names := slices.DeleteFunc(all.names(), func(name string) bool { return p.verdict.ComparisonOf(name).Secret })
+	for form, tables := range map[string][]grid{
+		"HISTORY.md":            markdownTables(report.History(p.name, []*gates.Verdict{p.verdict}, nil)),
+		"history in a terminal": terminalTables(report.TerminalHistory(p.name, []*gates.Verdict{p.verdict}, nil, report.TerminalOptions{})),
+		"the kernel's page":     htmlTables(kernelPage),
+	} {
+		var list []mention
+		for _, g := range tables {
+			list = append(list, g.history(steps[0].Before, target, before, names)...)
+			list = append(list, g.history(steps[0].After, target, after, names)...)
+		}
+		count.hold(t, form, p, all, list)
+		if target != "" && len(list) < 2*len(names)+3 {
+			t.Errorf("%s: %s shows only %v", p.name, form, list)
+		}
+	}
+}

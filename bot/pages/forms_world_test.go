@@ -1,0 +1,128 @@
+package pages_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// timesOnly asks for nothing but times, on every shape: so the figures of evidence that another policy turns down are compared too. No
+// policy can leave correctness out; the test does.
+const timesOnly = `version: 1
+gates:
+  correctness: {shapes: all, norm_error: "<= 1%"}
+  performance: {target: {shapes: all, speedup: ">= +10%"}, rounds: {min: 6, max: 40}, pairs: 6}
+rules:
+  - name: default
+`
+
+// A piece of evidence and one verdict on it, under a kernel's name that no other has.
+type piece struct {
+	name     string
+	evidence *gates.Evidence
+	verdict  *gates.Verdict
+}
+
+// committed judges all evidence of the repository, by folder, by the shipped policy; where that comes to no times, by one that asks for nothing else.
+func committed(t *testing.T) map[string][]piece {
+	t.Helper()
+	shipped, err := policies.Shipped("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	strict, times := parsed(t, "h200.yaml", string(shipped)), parsed(t, "times.yaml", timesOnly)
+	times.Rules[0].Gates.Correctness = nil
+	all := map[string][]piece{}
+	err = filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "results" || strings.HasPrefix(d.Name(), ".") && d.Name() != ".."):
+			return fs.SkipDir
+		case filepath.Ext(path) != ".json":
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(data[:min(len(data), 200)]), gates.EvidenceSchema) {
+			return err
+		}
+		e, err := gates.ParseEvidence(path, data)
+		if err != nil {
+			return err
+		}
+		v := gates.Judge(strict, "h200.yaml", e)
+		if len(truthOf(v)) == 0 && e.Performance != nil {
+			v = gates.Judge(times, "times.yaml", e)
+		}
+		name := strings.NewReplacer("../../", "", "/", "-", ".json", "").Replace(path)
+		e.Kernel, v.Kernel = name, name
+		all[filepath.Dir(path)] = append(all[filepath.Dir(path)], piece{name, e, v})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func parsed(t *testing.T, file, text string) *policies.Policy {
+	t.Helper()
+	p, err := policies.Parse(file, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// writePiece lays evidence and verdict out as check does.
+func writePiece(t *testing.T, dir string, p piece) {
+	t.Helper()
+	folder := filepath.Join(dir, p.name)
+	err := os.MkdirAll(folder, 0o755)
+	for name, value := range map[string]any{"evidence.json": p.evidence, "verdict.json": p.verdict} {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, name), []byte(marshalled(t, value)), 0o644)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func marshalled(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// viewOf is a pull request whose one kernel got the verdict.
+func viewOf(t *testing.T, p piece) present.View {
+	t.Helper()
+	head, at := strings.Repeat("a1", 20), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := change.New(change.ID{Kind: change.Pull, Repo: 7, Number: 12})
+	do := func(e change.Event) { s.Apply(s.Seq+1, at, e) }
+	do(change.Seen{Facts: change.Facts{Repo: "example/attention", DefaultBranch: "main", Title: "Faster", Author: "ada", Open: true, Head: head, Base: "main"}})
+	do(change.Planned{Plan: change.Plan{
+		Key: s.Facts.PlanKey(), Head: head, Base: strings.Repeat("c3", 20), Check: "kernelgate", PolicyFile: ".github/kernelgate.yaml", Forks: "after-approval",
+		Kernels: []change.Kernel{{Name: p.name, Folder: "kernels/" + p.name, Rule: "default", Labels: change.Labels{"h200"}, Sources: "s", Bundle: "b"}},
+	}})
+	run, ok := s.ByFolder("kernels/" + p.name)
+	if !ok {
+		t.Fatalf("no run of %s", p.name)
+	}
+	do(change.Started{Job: run.Job, Token: s.Seq, Runner: "h200-1"})
+	do(change.Finished{Job: run.Job, Token: s.Seq, Runner: "h200-1", Result: change.NewResult(p.verdict)})
+	return present.View{State: s, Verdicts: map[string]*gates.Verdict{run.Job: p.verdict}, Now: at}
+}

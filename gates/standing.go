@@ -1,0 +1,22 @@
+package gates
+
+import (
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// Standing is the result of every gate whose evidence is gathered, in the order of the gates. A runner shows it while
+// it gathers the rest; it is the judge's own answer, so that progress never shows a gate as passed that the verdict
+// then calls failed.
+func Standing(p *policies.Policy, e *Evidence) []GateResult {
+	if e.Candidate == nil {
+		return nil
+	}
+	j := &judgement{rule: ruleFor(p, e), evidence: e, resamples: newResamples(stats.DefaultResamples)}
+	j.run()
+	return slices.DeleteFunc(j.results, func(r GateResult) bool {
+		return !j.has(r.Gate) || r.Status == NotRun || r.Status == Missing
+	})
+}

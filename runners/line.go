@@ -1,0 +1,206 @@
+package runners
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// A Line shows a run on one line of a terminal, which it repaints: the finished gates, a bar of the gate at hand, and
+// the time left.
+//
+//	scale ✓ build ✓ correctness ▓▓▓▓▓░░░ round 4/6 · 9 s left
+//
+// Where the line does not fit, the least important parts are left out.
+type Line struct {
+	Out    io.Writer
+	Width  func() int // columns of the terminal, asked for every repaint: people resize windows
+	Colour bool
+	Now    func() time.Time
+
+	mu       sync.Mutex
+	drawn    bool
+	latest   Event
+	standing Standing  // of the last event that had one
+	began    time.Time // when the gate at hand began
+	left     time.Duration
+	leftAt   time.Time // when left was said
+}
+
+// Report paints the event over the last one.
+func (l *Line) Report(e Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.Now()
+	if e.Standing != nil {
+		l.standing = *e.Standing
+	}
+	if e.Gate != l.latest.Gate || !l.drawn || e.Total == 0 && e.Text != l.latest.Text {
+		l.began, l.left = now, 0
+	}
+	// A backend repeats the round's time left for every shape: the first to say it started the countdown.
+	if left := e.Left.Duration(); left > 0 && (e.Done != l.latest.Done || e.Total != l.latest.Total || l.left == 0) {
+		l.left, l.leftAt = left, now
+	}
+	l.latest, l.drawn = e, true
+	l.paint(now)
+}
+
+// Tick repaints the line as time goes by; a line that is cleared stays away.
+func (l *Line) Tick() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.drawn {
+		l.paint(l.Now())
+	}
+}
+
+// Clear takes the line away, so that something else can be printed.
+func (l *Line) Clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.drawn {
+		fmt.Fprint(l.Out, repaint)
+		l.drawn = false
+	}
+}
+
+// repaint begins every frame, in one Write with it: terminal.Writer passes it on nowhere else.
+const repaint = "\r\x1b[2K"
+
+func (l *Line) paint(now time.Time) {
+	width := max(l.Width()-1, 1) // a full line would make some terminals wrap
+	p := l.parts(now)
+	text := p.text
+	for _, leaveOut := range []func(){
+		func() { p.text = "" },
+		func() { p.text, p.detail = text, "" },
+		func() { p.text = "" },
+		func() { p.kernel = "" },
+		func() { p.gates = p.counted },
+		func() { p.gates = "" },
+	} {
+		if ansi.StringWidth(p.String()) <= width {
+			break
+		}
+		leaveOut()
+	}
+	fmt.Fprint(l.Out, repaint+ansi.Truncate(p.String(), width, "…"))
+}
+
+// parts are the pieces of a line.
+type parts struct {
+	kernel  string
+	gates   string // the finished ones: ✓ build ✓ correctness
+	counted string // the same, shorter: ✓ 2 gates
+	now     string // the gate at hand: a bar and its unit, or its name
+	text    string // what it does in particular
+	detail  string // the interval so far
+	left    string
+}
+
+func (p parts) String() string {
+	var said []string
+	for _, s := range []string{p.kernel, p.gates, p.now} {
+		if s != "" {
+			said = append(said, s)
+		}
+	}
+	line := strings.Join(said, " ")
+	for _, s := range []string{p.text, p.detail, p.left} {
+		if s != "" {
+			line += " · " + s
+		}
+	}
+	return line
+}
+
+func (l *Line) parts(now time.Time) parts {
+	e := l.latest
+	p := parts{kernel: visible(l.standing.Kernel), now: visible(string(e.Gate)), text: visible(e.Text), detail: visible(e.Detail)}
+	p.gates, p.counted = l.finished()
+	elapsed, left := now.Sub(l.began), l.left-now.Sub(l.leftAt)
+	if e.Total > 0 {
+		unit := strings.TrimSuffix(visible(e.Unit), "s")
+		if unit != "round" && unit != "case" && unit+"s" != p.now { // rounds and cases belong to one gate each
+			unit = strings.TrimSpace(p.now + " " + unit)
+		}
+		p.now = fmt.Sprintf("%s %s %d/%d", bar(e.Done, e.Total), unit, min(e.Done+1, e.Total), e.Total)
+		if l.left == 0 && e.Done > 0 {
+			left = elapsed * time.Duration(e.Total-e.Done) / time.Duration(e.Done)
+		}
+	}
+	switch {
+	case left >= time.Second:
+		p.left = span(left) + " left"
+	case e.Total == 0 && elapsed >= 2*time.Second:
+		p.left = span(elapsed)
+	}
+	return p
+}
+
+// finished names the gates that the run has behind it, and counts them.
+func (l *Line) finished() (names, counted string) {
+	var all []string
+	passed := 0
+	for _, g := range l.standing.Gates {
+		if g.Gate == l.latest.Gate {
+			continue // it goes on
+		}
+		mark := "!" // it does not decide: a required gate that fails ends the run
+		switch g.Status {
+		case gates.Passed:
+			mark = l.coloured("✓", "32")
+			passed++
+		case gates.Failed:
+			mark = l.coloured("✗", "31")
+		default:
+			mark = l.coloured(mark, "33")
+		}
+		all = append(all, mark+" "+visible(g.Gate.Title(l.standing.Kind)))
+	}
+	if len(all) > 0 {
+		counted = fmt.Sprintf("%s %d/%d gates", l.coloured("✓", "32"), passed, len(all))
+	}
+	return strings.Join(all, " "), counted
+}
+
+func (l *Line) coloured(s, colour string) string {
+	if !l.Colour {
+		return s
+	}
+	return "\x1b[" + colour + "m" + s + "\x1b[39m"
+}
+
+// barCells is the width of a bar.
+const barCells = 8
+
+func bar(done, total int) string {
+	full := min(max(barCells*done/total, 0), barCells)
+	return strings.Repeat("▓", full) + strings.Repeat("░", barCells-full)
+}
+
+// span is a time that nobody needs to the millisecond.
+func span(d time.Duration) string {
+	if d < 2*time.Minute {
+		return fmt.Sprintf("%d s", int(d.Round(time.Second).Seconds()))
+	}
+	return fmt.Sprintf("%d min", int(d.Round(time.Minute).Minutes()))
+}
+
+// visible is text without what would break or repaint the line.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
