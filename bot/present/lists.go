@@ -21,17 +21,10 @@ const (
 // first, and the bar of the shape that decided.
 func (v View) kernelRows() string {
 	runs := v.inOrder()
-	verdicts := make([]*gates.Verdict, len(runs))
-	for i, r := range runs {
-		if r.Phase == change.Done {
-			verdicts[i] = v.Verdicts[r.Job]
-		}
-	}
-	bars := report.KernelBars(verdicts)
 	rows := make([]string, len(runs))
 	for i, r := range runs {
 		at := v.ofRun(r)
-		parts := []string{"-", at.sign, bars[i], kernelCode(r), report.Escape(report.Clip(v.kernelWords(r, at), 160))}
+		parts := []string{"-", at.sign, kernelCode(r), report.Escape(report.Clip(v.kernelWords(r, at), 160))}
 		rows[i] = strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 	}
 	if len(rows) == 0 {

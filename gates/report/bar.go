@@ -115,22 +115,3 @@ func speedupGoal(goal string) (float64, bool) {
 	}
 	return asked, ok && finite(asked)
 }
-
-// KernelBars is a bar for each verdict's deciding shape, in code, for a list of kernels;
-// "" where none decided.
-func KernelBars(verdicts []*gates.Verdict) []string {
-	rows := make([]gates.Comparison, len(verdicts))
-	for i, v := range verdicts {
-		if v == nil || !speedDecides(v) {
-			continue
-		}
-		if c := decidingShape(v); c != nil {
-			rows[i] = *c
-		}
-	}
-	out := bars(rows)
-	for i, bar := range out {
-		out[i] = escapeCode(bar, false)
-	}
-	return out
-}
