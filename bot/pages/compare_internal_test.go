@@ -65,7 +65,7 @@ func TestWords(t *testing.T) {
 			t.Errorf("micros(%v) = %q", v, got)
 		}
 	}
-	if got := kernelPath("a/b", "x (k/x)?#%"); got != "/kernels/a/b/x%20%28k/x%29%3F%23%25" {
+	if got := KernelPath("a/b", "x (k/x)?#%"); got != "/kernels/a/b/x%20%28k/x%29%3F%23%25" {
 		t.Error(got)
 	}
 }

@@ -44,7 +44,7 @@ func (s *Server) functions() template.FuncMap {
 		"advice":  adviceOf,
 		"device":  deviceName,
 		"outcome": outcomeOf,
-		"kernel":  kernelPath,
+		"kernel":  KernelPath,
 		"repo":    func(repo string) string { return "/kernels/" + repo },
 		"repoAt":  s.repoAt, "pullAt": s.pullAt, "commitAt": s.commitAt, "folderAt": s.folderAt, "sourceAt": s.sourceAt,
 		"runs": listOf,
@@ -162,8 +162,8 @@ func outcomeOf(o gates.Outcome, r gates.Reason) sign {
 	return sign{"…", "no verdict", "none"}
 }
 
-// kernelPath is the address of a kernel's page.
-func kernelPath(repo, folder string) string {
+// KernelPath is the address of a kernel's page.
+func KernelPath(repo, folder string) string {
 	return "/kernels/" + repo + "/" + (&url.URL{Path: folder}).EscapedPath()
 }
 

@@ -147,9 +147,9 @@ func (s *story) commanded(id, by, text string, ok bool, effect change.Effect) *s
 
 // shown gives every run a page, to everybody or not.
 func (s *story) shown(public bool) *story {
-	s.view.Pages = map[string]Page{}
+	s.view.Pages, s.view.Web = map[string]Page{}, "https://github.com"
 	for _, r := range s.view.State.Runs {
-		p := Page{URL: "https://gate.example/runs/" + r.Job}
+		p := Page{URL: "https://gate.example/runs/" + r.Job, History: "https://gate.example/kernels/example/attention/" + r.Folder}
 		if public {
 			p.Picture = p.URL + "/intervals.svg"
 		}

@@ -12,7 +12,7 @@ func build(v *gates.Verdict, to Links) document {
 	var d document
 	see := func(name string, keep int, blocks []block) {
 		if len(blocks) > 0 {
-			d.sections = append(d.sections, section{name: name, keep: keep, blocks: blocks})
+			d.sections = append(d.sections, section{name: name, keep: keep, brief: keep >= 80, blocks: blocks})
 		}
 	}
 	fold := func(name, more string, keep int, blocks []block) {
@@ -32,6 +32,7 @@ func build(v *gates.Verdict, to Links) document {
 	}
 	see("what would make it pass", 85, toPass(v))
 	see("the rule", 50, whereFrom(v, to))
+	fold("more steps", "more steps", 58, moreSteps(v))
 	if len(v.Notes) > 0 {
 		fold("notes", "", 60, append([]block{heading{4, cell("Notes")}}, notes(v)...))
 		d.sections[len(d.sections)-1].asked = true

@@ -20,6 +20,7 @@ type section struct {
 	name   string // how the reader is told that it was left out
 	more   string // how a terminal names it; "" where it does not
 	keep   int    // the least is left out first
+	brief  bool   // of a kernel beside others, too
 	folded bool   // below what stands in sight
 	asked  bool   // folded, but for whoever sits at the terminal
 	blocks []block

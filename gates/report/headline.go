@@ -106,14 +106,14 @@ func lowered(s string) string {
 
 // passed is what a pass proves; "" where no speed proves it.
 func passed(v *gates.Verdict) string {
-	var targets, guards []gates.Comparison
+	var targets, guards, alone []gates.Comparison
 	for _, c := range v.Comparisons {
 		switch {
 		case c.Same && c.Status == gates.Passed:
 		case c.Status != gates.Passed || c.Candidate == nil:
 			return ""
 		case c.Baseline == nil:
-			return fmt.Sprintf(" is new: %s takes %s", quoted(c.Label()), Micros(c.Candidate.P50, goalFigures(c.Goal).micros...))
+			alone = append(alone, c)
 		case !finite(c.Speedup.Value):
 			return ""
 		case c.Role == gates.RoleTarget:
@@ -127,6 +127,9 @@ func passed(v *gates.Verdict) string {
 		copied = " (copied, not measured)"
 	}
 	switch {
+	case len(alone) > 0:
+		c := slices.MaxFunc(alone, func(a, b gates.Comparison) int { return urgency(a) - urgency(b) })
+		return fmt.Sprintf(" is new: %s takes %s", quoted(c.Label()), Micros(c.Candidate.P50, goalFigures(c.Goal).micros...))
 	case len(targets) > 0:
 		c := targets[0]
 		said := fmt.Sprintf(" is as fast as asked on %s: %s (%s)", quoted(c.Label()), beforeAfter(c), against(c))
@@ -197,8 +200,8 @@ func slower(v *gates.Verdict) string {
 	case kind != nil && c.KindLimit != nil:
 		said = fmt.Sprintf(" is slower on %s with %s inputs: %s → %s (%s, limit %s)", quoted(c.Label()), Plain(kind.Kind),
 			micros(kind.Baseline), Micros(kind.Candidate), Speedup(kind.Speedup.Value, *c.KindLimit), limit(*c.KindLimit))
-	default:
-		return "" // a tail, or launches that ran alone: the summary says it
+	default: // a tail, or launches that ran alone
+		return detailed(v, c)
 	}
 	var others []string
 	for j, other := range v.Comparisons {
@@ -210,6 +213,18 @@ func slower(v *gates.Verdict) string {
 		said += "; also on " + listed(others)
 	}
 	return said
+}
+
+// detailed is what the performance gate says about a shape whose speedup is as asked.
+func detailed(v *gates.Verdict, c gates.Comparison) string {
+	for _, g := range v.Gates {
+		for _, d := range g.Details {
+			if why, ok := strings.CutPrefix(d, c.Label()+": "); ok && g.Gate == gates.GatePerformance {
+				return fmt.Sprintf(" on %s: %s", quoted(c.Label()), plainText(prose(why)))
+			}
+		}
+	}
+	return ""
 }
 
 // worstKind is the kind of input that gains least, or nil.

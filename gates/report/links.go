@@ -61,10 +61,17 @@ func whereFrom(v *gates.Verdict, to Links) []block {
 
 func codeLink(l Link) inline { return inline{style: code, text: Plain(l.Text), url: l.URL} }
 
-// linked sets an address to words that are Markdown already. Parentheses and spaces would end the address.
+// Markdown is the link as code. Its text may be anybody's, its address is ours.
+func (l Link) Markdown() string { return markdownLine(line{codeLink(l)}) }
+
+// linked sets an address to words that are Markdown already. A bracket would end the words, unless it is in code;
+// parentheses and spaces would end the address.
 func linked(words, url string) string {
 	if url == "" {
 		return words
+	}
+	if !strings.HasPrefix(words, "`") {
+		words = strings.ReplaceAll(words, "]", "\\]")
 	}
 	return "[" + words + "](" + strings.NewReplacer("(", "%28", ")", "%29", " ", "%20", "<", "%3C", ">", "%3E", "\n", "").Replace(url) + ")"
 }

@@ -22,8 +22,23 @@ type Part int
 const (
 	Whole  Part = iota
 	Above       // what stands in sight, with the title
+	Brief       // of that what a kernel beside others says: its title, its tables and what would make it pass
 	Folded      // what is folded below it, without the fold
+	Flat        // everything, without the fold
 )
+
+// has tells whether a section belongs to the part.
+func (p Part) has(s section) bool {
+	switch p {
+	case Above:
+		return !s.folded
+	case Brief:
+		return s.brief
+	case Folded:
+		return s.folded
+	}
+	return true
+}
 
 // Markdown is the verdict for a comment, a check run, a step summary or a file.
 // Text from the verdict is shown and never acts: it cannot break a table, ping
@@ -31,9 +46,7 @@ const (
 // sections are left out, and a line at the end says so.
 func Markdown(v *gates.Verdict, opt Options) string {
 	d := build(v, opt.Links)
-	if opt.Part != Whole {
-		d.sections = slices.DeleteFunc(d.sections, func(s section) bool { return s.folded == (opt.Part == Above) })
-	}
+	d.sections = slices.DeleteFunc(d.sections, func(s section) bool { return !opt.Part.has(s) })
 	return shorten(d, opt.MaxBytes, opt.Part == Whole)
 }
 

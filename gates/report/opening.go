@@ -91,7 +91,10 @@ func toPass(v *gates.Verdict) []block {
 	case len(words) == 1:
 		blocks = append(blocks, paragraph{append(line{bold(name + ":"), text(" ")}, prose(Clip(orDash(words[0]), stepRunes))...)})
 	default:
-		blocks = append(append(blocks, paragraph{line{bold(name)}}), some(words, stepsShown, "steps")...)
+		blocks = append(blocks, paragraph{line{bold(name)}}, bullets{proseLines(words[:min(len(words), stepsShown)])})
+		if more := len(words) - stepsShown; more > 0 {
+			blocks = append(blocks, paragraph{cell(fmt.Sprintf("%s more below.", plural(more, "step")))})
+		}
 	}
 	for i := 0; i < len(commands); i += 2 {
 		if commands[i] != "" {
@@ -100,6 +103,23 @@ func toPass(v *gates.Verdict) []block {
 		blocks = append(blocks, listing{commands[i+1]})
 	}
 	return blocks
+}
+
+// moreSteps is those for which there is no room in sight.
+func moreSteps(v *gates.Verdict) []block {
+	if v.Outcome == gates.Pass {
+		return nil
+	}
+	var words []string
+	for _, step := range v.ToPass {
+		if _, _, command := Command(step); !command {
+			words = append(words, step)
+		}
+	}
+	if len(words) <= stepsShown {
+		return nil
+	}
+	return []block{heading{4, cell("More steps")}, bullets{proseLines(words[stepsShown:])}}
 }
 
 // capital is a sentence that stands by itself.

@@ -39,7 +39,7 @@ func TestShortenDropsTheLeastFirst(t *testing.T) {
 		{len(full), []string{"#### ✅ build", "Provenance"}, []string{"Shortened"}},
 		{len(full) - 1, []string{"Provenance", "Shortened: see `report.md` in the run's results for build."}, []string{"#### ✅ build"}},
 		{len(full) - 1200, []string{"#### ✅ correctness", "Shortened"}, []string{"Provenance and"}},
-		{1000, []string{"✅ PASS", "**mission** | 1391.62", "rule `default`", "Shortened"}, []string{"####"}},
+		{1000, []string{"✅ PASS", "**mission** | 1391.62", "✅\u00a0build · ", "Shortened"}, []string{"#### ✅", "rule `default`"}},
 		{100, []string{"### ✅ PASS · `sdpa_fp8` is 1.16× faster on `mission`: 1391.62 → 1199.10\u00a0µs\n"}, []string{"**mission**"}},
 		{9, []string{"PASS"}, []string{"faster"}},
 	} {
