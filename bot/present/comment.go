@@ -242,9 +242,10 @@ func (c *composition) join() string {
 		parts = append(parts, f.details())
 	}
 	parts = append(parts, c.past, c.audit)
-	below := ""
-	if text := joined(parts...); text != "" {
-		below = details(c.foldTitle(), text)
+	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
+	below := joined(parts...)
+	if len(parts) > 1 || c.open && len(reports) > 0 { // else it is a fold already
+		below = details(c.foldTitle(), below)
 	}
 	left := ""
 	if len(c.left) > 0 {

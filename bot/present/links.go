@@ -53,13 +53,16 @@ func (v View) linksOf(r change.Run) report.Links {
 
 // compared says which commits this is about, unless a report in sight does.
 func (v View) compared() string {
-	s := v.State
-	if r := v.alone(); r != nil && v.known(*r) != nil {
-		text := fmt.Sprintf("Attempt %d", r.Count())
+	s, attempt := v.State, ""
+	if r := v.alone(); r != nil {
+		attempt = fmt.Sprintf("attempt %d", r.Count())
 		if r.Runner != "" {
-			text += " on " + report.EscapeCode(report.Clip(r.Runner, 60))
+			attempt += " on " + report.EscapeCode(report.Clip(r.Runner, 60))
 		}
-		return text + "."
+		if v.known(*r) != nil {
+			return "This is " + attempt + "."
+		}
+		attempt = ", " + attempt
 	}
 	text := "Commit " + v.commit(s.Facts.Head).Markdown()
 	if p := v.plan(); p != nil && p.Base != "" {
@@ -68,7 +71,7 @@ func (v View) compared() string {
 			text += " of " + report.EscapeCode(s.Facts.Base)
 		}
 	}
-	return text + "."
+	return text + attempt + "."
 }
 
 // foot is what it was about, and how to ask for more.
