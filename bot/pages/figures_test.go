@@ -24,7 +24,7 @@ var (
 // shownFigure reads a figure of a page back, with half of its last digit.
 func shownFigure(t *testing.T, text string) (value, half float64) {
 	t.Helper()
-	number := strings.NewReplacer("−", "-", "+", "", " µs", "", " %", "", "×", "").Replace(text)
+	number := strings.NewReplacer("−", "-", "+", "", "\u00a0µs", "", "\u00a0%", "", "×", "").Replace(text)
 	value, err := strconv.ParseFloat(number, 64)
 	if err != nil {
 		t.Fatalf("%q is no figure", text)
