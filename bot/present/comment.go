@@ -91,7 +91,7 @@ type folded struct {
 func (v View) compose() *composition {
 	s, at := v.State, v.overall()
 	c := &composition{
-		always: joined(Marker(s.ID)+"\n### "+at.sign+" "+report.EscapeProse(at.heading)+"\n", at.lead, v.inSight()),
+		always: joined(Marker(s.ID)+"\n### "+at.sign+" "+report.EscapeProse(at.heading)+"\n", v.body(at)),
 		open:   v.alone() != nil,
 		tried:  v.tried(s.Runs), extra: v.extraTable(), past: v.past(), audit: v.audit(), foot: v.foot(),
 	}
@@ -124,6 +124,17 @@ func (v View) alone() *change.Run {
 		return &runs[0]
 	}
 	return nil
+}
+
+// body is what stands below the heading. The table comes first where the heading is the
+// verdict that it belongs to; else what the heading says is explained before it.
+func (v View) body(at standing) string {
+	if r := v.alone(); r != nil {
+		if verdict := v.known(*r); verdict != nil && at.heading == report.Headline(verdict) {
+			return joined(v.inSight(), at.lead)
+		}
+	}
+	return joined(at.lead, v.inSight())
 }
 
 // inSight is what everybody sees of the kernels' verdicts: of one kernel its table and what

@@ -115,5 +115,5 @@ func fromTo(from, to *float64, unit string) string {
 	if was, of, ok := strings.Cut(before, string(nbsp)); ok && strings.HasSuffix(after, string(nbsp)+of) {
 		before = was
 	}
-	return before + " → " + after
+	return before + string(nbsp) + "→" + string(nbsp) + after
 }
