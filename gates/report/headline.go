@@ -40,8 +40,10 @@ func Headline(v *gates.Verdict) string {
 	said := finding(v)
 	switch kernel := quoted(v.Kernel); {
 	case kernel == "" && said == "":
+	case kernel == "" && strings.HasPrefix(said, ": "):
+		s += " · " + strings.TrimPrefix(said, ": ")
 	case kernel == "":
-		s += " · " + strings.TrimSpace(strings.TrimPrefix(said, ":"))
+		s += " · the kernel" + said
 	default:
 		s += " · " + kernel + said
 	}
@@ -98,7 +100,7 @@ func finding(v *gates.Verdict) string {
 // lowered is a sentence that goes on after a colon.
 func lowered(s string) string {
 	first, _, _ := strings.Cut(s, " ")
-	if slices.Contains([]string{"The", "Too", "Over", "Slower", "Not", "No", "Nothing", "Timed,", "Proven:"}, first) {
+	if slices.Contains([]string{"The", "Too", "Over", "Slower", "Slower:", "Not", "No", "Nothing", "Timed,", "Proven:"}, first) {
 		return strings.ToLower(s[:1]) + s[1:]
 	}
 	return s
@@ -185,7 +187,13 @@ func slower(v *gates.Verdict) string {
 	decides := func(c gates.Comparison) bool {
 		return failed(c) && (c.Role == gates.RoleTarget) == (v.Reason == gates.ReasonTooSlow)
 	}
-	i := slices.IndexFunc(v.Comparisons, decides)
+	i := slices.IndexFunc(v.Comparisons, func(c gates.Comparison) bool {
+		goal, asked := speedupGoal(c.Goal)
+		return decides(c) && asked && c.Speedup.Value < goal
+	})
+	if i < 0 {
+		i = slices.IndexFunc(v.Comparisons, decides)
+	}
 	if i < 0 {
 		return ""
 	}
@@ -220,6 +228,9 @@ func detailed(v *gates.Verdict, c gates.Comparison) string {
 	for _, g := range v.Gates {
 		for _, d := range g.Details {
 			if why, ok := strings.CutPrefix(d, c.Label()+": "); ok && g.Gate == gates.GatePerformance {
+				if strings.HasPrefix(why, "of which ") {
+					return fmt.Sprintf(" gains %s on %s, %s", Speedup(c.Speedup.Value), quoted(c.Label()), plainText(prose(why)))
+				}
 				return fmt.Sprintf(" on %s: %s", quoted(c.Label()), plainText(prose(why)))
 			}
 		}
