@@ -43,12 +43,23 @@ func (v View) linksOf(r change.Run) report.Links {
 		l.MachineCode = page.URL + CodeAnchor
 	}
 	if p := v.plan(); p != nil {
-		l.Baseline = v.commit(p.Base)
+		l.Baseline = v.commit(v.baseline(r, p))
 		if p.PolicyFile != "" && v.State.Facts.Base != "" {
 			l.Rule = v.at("blob", v.State.Facts.Base, p.PolicyFile)
 		}
 	}
 	return l
+}
+
+// baseline is the commit that a run was compared with: the merge base, unless the policy names another. A new kernel has none.
+func (v View) baseline(r change.Run, p *change.Plan) string {
+	switch verdict := v.known(r); {
+	case verdict != nil && len(verdict.Builds) == 1:
+		return ""
+	case verdict != nil && fullCommit.MatchString(verdict.Provenance.Base.SHA):
+		return verdict.Provenance.Base.SHA
+	}
+	return p.Base
 }
 
 // compared says which commits this is about, unless a report in sight does.

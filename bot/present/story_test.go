@@ -135,6 +135,9 @@ func (s *story) finished(kernel string, v *gates.Verdict) *story {
 func (s *story) finishedJob(job, kernel string, v *gates.Verdict) *story {
 	named := *v
 	named.Kernel = kernel
+	if named.Provenance.Base.SHA != "" {
+		named.Provenance.Base.SHA = base
+	}
 	s.view.Verdicts[job] = &named
 	return s.do(change.Finished{Job: job, Token: s.state.Seq, Runner: "h200-1", Result: change.Result{
 		Outcome: v.Outcome, Reason: v.Reason, Line: report.OneLine(&named), Rule: v.Rule, Verdict: "blob", Device: v.Device.Name}})
