@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// barCells is as wide as a bar can be beside its mark on a phone.
+// barCells is how wide a bar is.
 const barCells = 18
 
 // bars draws the interval of every comparison against its goal, all in one scale and
