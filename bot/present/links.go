@@ -54,10 +54,10 @@ func (v View) linksOf(r change.Run) report.Links {
 // baseline is the commit that a run was compared with: the merge base, unless the policy names another. A new kernel has none.
 func (v View) baseline(r change.Run, p *change.Plan) string {
 	switch verdict := v.known(r); {
-	case r.Result != nil && fullCommit.MatchString(r.Result.Against):
-		return r.Result.Against
 	case verdict != nil && len(verdict.Builds) == 1:
 		return ""
+	case verdict != nil && fullCommit.MatchString(verdict.Provenance.Baseline):
+		return verdict.Provenance.Baseline
 	case verdict != nil && fullCommit.MatchString(verdict.Provenance.Base.SHA):
 		return verdict.Provenance.Base.SHA
 	}

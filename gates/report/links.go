@@ -32,14 +32,14 @@ func whereFrom(v *gates.Verdict, to Links) []block {
 		}
 	}
 	if to.Baseline.Text == "" && to.Candidate.Text == "" {
-		to.Baseline.Text, to.Candidate.Text = Short(v.Provenance.Base.SHA), Short(v.Provenance.Head.SHA)
+		to.Baseline.Text, to.Candidate.Text = Short(cmp.Or(v.Provenance.Baseline, v.Provenance.Base.SHA)), Short(v.Provenance.Head.SHA)
 	}
 	if before, after := to.Baseline, to.Candidate; before.Text != "" && after.Text != "" && before.Text != after.Text {
 		parts = append(parts, line{codeLink(before), text(" → "), codeLink(after)})
 	} else if after.Text != "" {
 		parts = append(parts, line{codeLink(after)})
 	}
-	if rule := cmp.Or(Plain(v.Rule)); rule != "" {
+	if rule := Plain(v.Rule); rule != "" {
 		l := line{text("rule "), codeLink(Link{rule, to.Rule})}
 		if v.Policy != "" && to.Rule == "" {
 			l = append(l, text(" of "), mono(v.Policy))
