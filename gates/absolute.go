@@ -103,7 +103,7 @@ func (c *comparison) times(status Status) string {
 			parts = append(parts, s.shape.Label()+" has too few clean samples")
 			continue
 		}
-		text := fmt.Sprintf("%s %.4g\u00a0µs", s.shape.Label(), stats.Describe(s.samples.candidate).P50)
+		text := fmt.Sprintf("%s %.4g\u00a0µs", s.shape.Label(), s.samples.time(s.samples.latencies))
 		var asked []string
 		for _, t := range s.tests {
 			lower, upper := t.dist.Bounds(c.alpha)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
 // What the compiler refused is shown at its lines.
@@ -30,7 +32,11 @@ func TestAdvice(t *testing.T) {
 	}{
 		{shapeComparison{}, ""},
 		{shapeComparison{tails: slowTail, kinds: slowKind, kindFloor: 0.9, refuted: "x"}, "fix the slow launches on mission"},
-		{shapeComparison{kinds: slowKind, kindFloor: 0.9, refuted: "x"}, "win back the time on mission on the kinds of input that lost it"},
+		{shapeComparison{kinds: slowKind, kindFloor: 0.9, refuted: "x", samples: &samples{}}, "win back the time on mission on the kinds of input that lost it"},
+		{shapeComparison{kinds: slowKind, kindFloor: 0.98, samples: &samples{
+			strata:  strata{kinds: []string{"normal", "large"}},
+			besides: timedSample{stats.Sample{Rounds: [][]float64{{70, 34.68}}}, [][]int{{0, 1}}},
+		}}, "bring `mission` to ≤\u00a035.38\u00a0µs on large inputs"},
 		{shapeComparison{refuted: "x"}, "when it runs alone"},
 		{shapeComparison{unconfirmed: "x"}, "when it runs alone"},
 	} {

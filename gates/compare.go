@@ -291,7 +291,7 @@ func (c *comparison) missed(e *Evidence) GateResult {
 	for _, s := range c.shapes {
 		if s.status == Failed && s.role == RoleGuard {
 			r.Reason, r.Text = ReasonRegression, "Slower: "+c.describeRole(Failed, RoleGuard)
-			r.ToPass = append(r.ToPass, winBack(s.goalOf, e)...)
+			r.ToPass = append(r.ToPass, s.winBack(e)...)
 		}
 	}
 	if r.Reason != "" {
@@ -306,16 +306,21 @@ func (c *comparison) missed(e *Evidence) GateResult {
 			r.ToPass = append(r.ToPass, advice)
 			continue
 		}
-		for _, t := range s.tests {
-			if t.dist != s.ratio {
-				continue
-			}
-			p50 := stats.Describe(s.samples.baseline).P50
-			r.ToPass = append(r.ToPass, fmt.Sprintf("bring the p50 of %s from %.5g µs to %.5g µs or less (%s %s over %.5g µs)",
-				s.shape.Label(), stats.Describe(s.samples.candidate).P50, p50/t.threshold, t.metric, t.asked, p50))
+		if step := s.bring(); step != "" {
+			r.ToPass = append(r.ToPass, step)
 		}
 	}
 	return r
+}
+
+// bring is the time that a shape must come down to, or "" where its speedup is not what failed.
+func (s *shapeComparison) bring() string {
+	for _, t := range s.tests {
+		if most := s.samples.time(s.samples.besides) / t.threshold; t.dist == s.ratio && t.dist.Estimate < t.threshold && most > 0 {
+			return fmt.Sprintf("bring `%s` to ≤\u00a0%s\u00a0µs", s.shape.Label(), atMost(most))
+		}
+	}
+	return ""
 }
 
 // buts is what keeps a shape from passing although its median has met the goal.
@@ -329,7 +334,7 @@ func (s *shapeComparison) advice(alpha float64) string {
 	case s.slowTail(alpha) != "":
 		return fmt.Sprintf("fix the slow launches on %s: what the median gains, they lose", s.shape.Label())
 	case s.slowKind(alpha) != "":
-		return fmt.Sprintf("win back the time on %s on the kinds of input that lost it", s.shape.Label())
+		return s.bringKinds()
 	case s.unconfirmed+s.refuted != "":
 		return fmt.Sprintf("make a launch on %s faster when it runs alone: only that is a gain of the kernel", s.shape.Label())
 	}

@@ -90,6 +90,27 @@ func (s *shapeComparison) slowKind(alpha float64) string {
 	return ""
 }
 
+// belowKindFloor tells whether a kind of input is a reason why the shape does not pass.
+func (s *shapeComparison) belowKindFloor() bool {
+	return slices.ContainsFunc(s.kinds, func(t kindTest) bool { return t.dist.Estimate < s.kindFloor })
+}
+
+// bringKinds is the times that the kinds of input which lost too much must come down to.
+func (s *shapeComparison) bringKinds() string {
+	var steps []string
+	for k, micros := range s.samples.besides.byKind(len(s.samples.strata.kinds)) {
+		for _, t := range s.kinds {
+			if t.name == s.samples.strata.kinds[k] && t.dist.Estimate < s.kindFloor && micros > 0 {
+				steps = append(steps, fmt.Sprintf("to ≤\u00a0%s\u00a0µs on %s inputs", atMost(micros/s.kindFloor), t.name))
+			}
+		}
+	}
+	if steps == nil {
+		return fmt.Sprintf("win back the time on %s on the kinds of input that lost it", s.shape.Label())
+	}
+	return fmt.Sprintf("bring `%s` %s", s.shape.Label(), strings.Join(steps, ", "))
+}
+
 // carried names the kinds whose gain counts only in part.
 func (s *shapeComparison) carried() string {
 	if s.ratio == nil || s.ratio.Estimate < s.goal.Ratio() || s.ratio.Estimate >= s.raise(s.goal.Ratio(), s.samples.strata.medians) {

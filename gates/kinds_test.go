@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -53,7 +54,23 @@ func TestOneKindPaysForTheOthers(t *testing.T) {
 		{"ordinary inputs lose what a special one gains", []float64{0.93, 0.93, 0.93, 0.93, 1.8}, guard, Defer, ReasonRegression, "(each kind of input must reach −5.0\u00a0%)"},
 		{"one kind of a guard loses", []float64{1.1, 1.1, 1.1, 1.1, 0.9}, guard, Defer, ReasonRegression, "but on constant inputs it is −1"},
 	} {
-		t.Run(c.name, func(t *testing.T) { expect(t, judged(t, c.gate, ofKinds(c.ratios, 1)), c.outcome, c.reason, c.says) })
+		t.Run(c.name, func(t *testing.T) {
+			v := judged(t, c.gate, ofKinds(c.ratios, 1))
+			expect(t, v, c.outcome, c.reason, c.says)
+			row, slow := v.Comparisons[0], strings.Contains(c.says, " inputs it is ") || strings.Contains(c.says, "each kind of input")
+			if (row.KindLimit != nil) != slow || slow && len(row.Kinds) != len(c.ratios) {
+				t.Errorf("the limit of a kind is %v, and there are times on %d kinds", row.KindLimit, len(row.Kinds))
+			}
+		})
+	}
+}
+
+// A bound is never rounded up: a time that reads like it is within it.
+func TestBoundInWords(t *testing.T) {
+	for micros, want := range map[float64]string{35.3978: "35.39", 100: "100.00", 0.51239: "0.512", 0.0051239: "0.00512", 19023.37: "19023.3"} {
+		if got := atMost(micros); got != want {
+			t.Errorf("%v is at most %s, and not %s", micros, got, want)
+		}
 	}
 }
 

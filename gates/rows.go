@@ -43,6 +43,9 @@ func (c *comparison) rows() []Comparison {
 			row.Alone = new(loneSpeedup(s.alone, c.alpha))
 		}
 		row.Kinds = s.kindTimes(c.alpha)
+		if s.belowKindFloor() {
+			row.KindLimit = rounded(s.kindFloor - 1)
+		}
 		s.rates(&row, cand.P50)
 		rows = append(rows, row)
 	}
@@ -65,10 +68,10 @@ func (s *samples) time(t timedSample) float64 {
 	return math.Exp(sum / float64(n))
 }
 
-// kindTimes is the times on each kind of input; none where the kinds gain the same.
+// kindTimes is the times on each kind of input; none where the kinds gain the same and none of them is why the shape does not pass.
 func (s *shapeComparison) kindTimes(alpha float64) []KindTime {
 	strata := &s.samples.strata
-	if len(strata.kinds) < 2 || !strata.differs() {
+	if len(strata.kinds) < 2 || !strata.differs() && !s.belowKindFloor() {
 		return nil
 	}
 	baseline, candidate := s.samples.besides.byKind(len(strata.kinds)), s.samples.latencies.byKind(len(strata.kinds))
@@ -170,6 +173,19 @@ func decimals(share float64) int {
 		return 1
 	}
 	return 0
+}
+
+// atMost writes a time in microseconds as a bound: a time that reads the same is within it, so that it is rounded down.
+func atMost(micros float64) string {
+	decimals := 2
+	switch {
+	case micros >= 1e4:
+		decimals = 1
+	case micros < 1:
+		decimals = min(2-int(math.Floor(math.Log10(micros))), 9)
+	}
+	unit := math.Pow(10, float64(decimals))
+	return strconv.FormatFloat(math.Floor(micros*unit)/unit, 'f', decimals, 64)
 }
 
 // estimate writes a figure with its interval.

@@ -173,7 +173,7 @@ func (l *search) decides() bool {
 
 // faulty names the first finding in one line.
 func (l *search) faulty() GateResult {
-	r := GateResult{Status: Failed, Reason: ReasonCorrectness, ToPass: []string{"mend what the sanitizers found; every finding stands on its line"}}
+	r := GateResult{Status: Failed, Reason: ReasonCorrectness, ToPass: []string{"fix what the sanitizers found; every finding stands on its line"}}
 	before := 0
 	slices.SortStableFunc(l.found, func(a, b Finding) int { return boolOrder(a.Before) - boolOrder(b.Before) })
 	for _, f := range l.found {

@@ -34,8 +34,15 @@ func (e *Evidence) labelOf(name string) string {
 
 // winBack says what to do about the time that a shape has lost. The author has never seen
 // the size of a secret shape, so a second step is the command that times that size again.
-func winBack(g goalOf, e *Evidence) []string {
-	text := fmt.Sprintf("win back the time on %s (asked %s)", g.shape.Label(), g.goal)
+func (s *shapeComparison) winBack(e *Evidence) []string {
+	g := s.goalOf
+	text := s.bring()
+	if text == "" && s.belowKindFloor() {
+		text = s.bringKinds()
+	}
+	if text == "" {
+		text = fmt.Sprintf("win back the time on %s (asked %s)", g.shape.Label(), g.goal)
+	}
 	if !g.shape.Secret {
 		return []string{text}
 	}

@@ -168,7 +168,8 @@ type Comparison struct {
 	Same      bool           `json:"same,omitempty"`     // equal machine code serves it on both sides: nothing was measured
 	Baseline  *stats.Summary `json:"baseline,omitempty"` // microseconds; p50 is the geometric mean of the medians on each kind of input
 	Candidate *stats.Summary `json:"candidate,omitempty"`
-	Kinds     []KindTime     `json:"kinds,omitempty"` // by kind of input, where they gain differently
+	Kinds     []KindTime     `json:"kinds,omitempty"`      // by kind of input, where they gain differently or one of them is the reason
+	KindLimit *float64       `json:"kind_limit,omitempty"` // the speedup that each kind must reach, where one of them does not
 
 	Speedup          Estimate  `json:"speedup"`
 	LatencyReduction Estimate  `json:"latency_reduction"`

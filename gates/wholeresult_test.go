@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies"
 )
 
@@ -40,7 +41,11 @@ func oneOf(t *testing.T, name string, role Role, status Status) *shapeComparison
 	d := always(t, 1.25)
 	return &shapeComparison{
 		goalOf: goalOf{shape: Shape{Name: name}, role: role, goal: &goal}, status: status, ratio: d, tests: []test{{metric: "speedup", asked: ">= +50%", threshold: 1.5, dist: d, meet: 1}},
-		samples: &samples{baseline: []float64{100}, candidate: []float64{80}},
+		samples: &samples{
+			strata:    strata{kinds: []string{"normal"}},
+			besides:   timedSample{stats.Sample{Rounds: [][]float64{{100}}}, [][]int{{0}}},
+			latencies: timedSample{stats.Sample{Rounds: [][]float64{{80}}}, [][]int{{0}}},
+		},
 	}
 }
 
@@ -64,8 +69,8 @@ func TestOrderOfReasons(t *testing.T) {
 		{"a claim, and open", []*shapeComparison{open}, "", "claims", Failed, ReasonSuspicious, "claims", "", ""},
 		{"a claim, and missed", []*shapeComparison{missed}, "", "claims", Failed, ReasonSuspicious, "claims", "", ""},
 		{"met", []*shapeComparison{met}, "", "", Passed, "", "Proven: speedup +25.0", "", ""},
-		{"missed", []*shapeComparison{met, missed}, "", "", Failed, ReasonTooSlow, "Too slow: speedup +25.0", "bring the p50 of missed from 80 µs to 66.667 µs or less (speedup >= +50% over 100 µs)", "met"},
-		{"lost", []*shapeComparison{missed, lost}, "", "", Failed, ReasonRegression, "Slower: ", "win back the time on lost", "missed"},
+		{"missed", []*shapeComparison{met, missed}, "", "", Failed, ReasonTooSlow, "Too slow: speedup +25.0", "bring `missed` to ≤\u00a066.66\u00a0µs", "met"},
+		{"lost", []*shapeComparison{missed, lost}, "", "", Failed, ReasonRegression, "Slower: ", "bring `lost` to ≤\u00a066.66\u00a0µs", "missed"},
 		{"open", []*shapeComparison{met, open}, "", "", Open, ReasonInconclusive, "Not decided after 6 rounds: speedup +25.0", "on open", "met"},
 	} {
 		cmp := &comparison{rounds: 6, alpha: 0.025, few: newDraws(fewResamples), shapes: c.shapes, fault: c.fault, overclaimed: c.claims}

@@ -98,12 +98,13 @@ func (s *session) summary(c present.Check) string {
 			verdicts = append(verdicts, v)
 		}
 	}
-	part := report.Whole
-	if len(s.state.Runs) == 1 {
-		part = report.Folded // the check's text has the rest
-	}
 	for _, v := range verdicts {
-		head += report.Markdown(v, report.Options{Part: part, MaxBytes: max(1, (maxSummary-len(head))/len(verdicts))}) + "\n"
+		limit := max(1, (maxSummary-len(head))/len(verdicts))
+		if len(s.state.Runs) == 1 { // the check's text has the rest
+			head += report.Fold(report.FoldTitle, report.Markdown(v, report.Options{Part: report.Folded, MaxBytes: limit})) + "\n"
+			continue
+		}
+		head += report.Markdown(v, report.Options{MaxBytes: limit}) + "\n"
 	}
 	return head
 }

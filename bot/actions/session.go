@@ -277,7 +277,7 @@ func (s *session) view() present.View {
 		page = s.env.pullPage(s.state.ID.Number, s.rules())
 	}
 	return present.View{
-		State: s.state, Beside: s.beside, Verdicts: s.verdicts, Workflow: true, Now: s.Now(), RunURL: page,
+		State: s.state, Beside: s.beside, Verdicts: s.verdicts, Workflow: true, Now: s.Now(), RunURL: page, Web: s.env.serverURL,
 		Runners: []present.RunnerInfo{{Name: s.env.runner, Labels: labels, Busy: true}},
 	}
 }

@@ -52,7 +52,7 @@ func TestProblemIsTheBases(t *testing.T) {
 	lax := strings.Replace(strings.Replace(manifest, "abs: 0.1", "abs: 99", 1), "entry: scale\n", "entry: scale\nflags: [-O3]\n", 1)
 	pr := w.bring("lax", map[string]string{"kernels/scale/kernel.yaml": lax, "kernels/scale/scale.c": "// WRONG speed 9\n"})
 	w.said(pr, "tolerance.abs: 0.1 → 99")
-	w.said(pr, "DEFER scale: the output is wrong")
+	w.said(pr, "DEFER · `scale`: the output is wrong")
 	w.settle()
 	if err := pr.Merge("olga"); err == nil {
 		t.Error("a wrong kernel was merged by its own tolerance")

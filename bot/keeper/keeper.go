@@ -61,8 +61,9 @@ type Config struct {
 	// Judged is told of every verdict on what a runner brought: whose kernel it was, and why the runner is at fault, "" if it
 	// is not.
 	Judged  func(ctx context.Context, runner, kernel, fault string)
-	Page    func(repo string, id change.ID) string // that tells more of a change; "" where there is none
-	RunPage func(repo, job string) present.Page    // the same of a run
+	Page    func(repo string, id change.ID) string      // that tells more of a change; "" where there is none
+	RunPage func(repo, folder, job string) present.Page // the same of a run of the kernel in a folder
+	Web     string                                      // GitHub's address, for links; may be empty
 
 	Trace *trace.Tracer // nil where nobody is told how long each step took
 
@@ -140,7 +141,7 @@ func New(c Config) *Keeper {
 		c.Page = func(string, change.ID) string { return "" }
 	}
 	if c.RunPage == nil {
-		c.RunPage = func(string, string) present.Page { return present.Page{} }
+		c.RunPage = func(string, string, string) present.Page { return present.Page{} }
 	}
 	if c.Judged == nil {
 		c.Judged = func(context.Context, string, string, string) {}

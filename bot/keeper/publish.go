@@ -73,10 +73,10 @@ func (k *Keeper) view(ctx context.Context, s *change.State, others []*change.Sta
 func (k *Keeper) ownView(ctx context.Context, s *change.State) (present.View, error) {
 	v := present.View{
 		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]present.Progress{}, Tried: map[string][]change.Tried{},
-		Places: map[string]queue.Place{}, Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(), RunURL: k.Page(s.Facts.Repo, s.ID), Pages: map[string]present.Page{},
+		Places: map[string]queue.Place{}, Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(), RunURL: k.Page(s.Facts.Repo, s.ID), Web: k.Web, Pages: map[string]present.Page{},
 	}
 	for _, run := range slices.Concat(s.Runs, s.Extra) {
-		if page := k.RunPage(s.Facts.Repo, run.Job); page.URL != "" {
+		if page := k.RunPage(s.Facts.Repo, run.Folder, run.Job); page.URL != "" {
 			v.Pages[run.Job] = page
 		}
 		if p, ok := k.progress.Get(run.Job); ok {

@@ -23,7 +23,7 @@ func TestIntervalsAlone(t *testing.T) {
 	if policy := answer.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script") {
 		t.Errorf("the policy is %q", policy)
 	}
-	for _, want := range []string{"mission", "prefers-color-scheme: dark", `class="goal"`, "+21.2 %"} {
+	for _, want := range []string{"mission", "prefers-color-scheme: dark", `class="goal"`, "+21.2\u00a0%"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("the picture has no %q", want)
 		}

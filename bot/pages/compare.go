@@ -145,7 +145,7 @@ func (s *Server) differ(ctx context.Context, p *ComparePage, rows [2]*ledger.Run
 	var intervals []chart.Interval
 	for _, d := range p.Times() {
 		if d.Ratio != nil {
-			intervals = append(intervals, chart.Interval{Label: d.Name, Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper, Class: d.Class, Text: signed(*d.Ratio)})
+			intervals = append(intervals, chart.Interval{Label: d.Name, Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper, Class: d.Class, Text: report.Percent(*d.Ratio)})
 		}
 	}
 	if intervals != nil {

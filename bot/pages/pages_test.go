@@ -100,7 +100,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 		"/": {"FP8 everywhere", "gpu1", "Number 1 in the queue</strong>, begins in about 40 s, takes about 4 min then", "3 of 20 rounds", "measuring mission",
 			"mission +16.0\u00a0% [+13.3\u00a0%, +18.7\u00a0%] so far", "about 30 s left", `class="chart funnel"`, `class="chart spark"`, `data-live="/live"`,
 			"NVIDIA Hopper, driver 580.1 · SM 1755 of 1980 MHz, memory 3201 MHz · 61 °C · 312 W", "slowed down", "Slowed down: power cap", "memory errors that could not be repaired: 2", "Xid",
-			"✓ no difference</span> +0.04 % <span class=\"note\">[−0.08 %, +0.16 %]</span>, 7.03 µs", "usually 7.02 µs", "two copies of one kernel differ by 4 %", "in quarantine", "not connected"},
+			"✓ no difference</span> +0.04 % <span class=\"note\">[−0.08 %, +0.16 %]</span>, 7.03\u00a0µs", "usually 7.02\u00a0µs", "two copies of one kernel differ by 4 %", "in quarantine", "not connected"},
 		"/runs/" + jobs["first"]: {"PASS", "+21.2", "NVIDIA H200", "nvcc 13.0.88", `class="chart strip"`, `class="chart ecdf"`, `class="chart forest"`, `class="chart order"`,
 			`class="chart grid-map"`, `class="chart bars"`, `class="chart roofline"`, "blocks per SM, limited by", "kernelgate check --baseline-variant", "racecheck", "/rebench", "it is late"},
 		"/runs/" + jobs["broken"]:           {"DEFER", "correctness", `class="cell fail"`},
@@ -264,7 +264,7 @@ func TestBadgeAndFeed(t *testing.T) {
 	story(w)
 	site := w.site(pages.Everybody{}).URL
 	answer, text := w.get(site + "/badge/org/kernels/kernels/sdpa.svg")
-	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "image/svg+xml" || !strings.Contains(text, "sdpa: PASS 8.49 µs") || xml.Unmarshal([]byte(text), new(any)) != nil {
+	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "image/svg+xml" || !strings.Contains(text, "sdpa: PASS 8.49\u00a0µs") || xml.Unmarshal([]byte(text), new(any)) != nil {
 		t.Errorf("%s %s", answer.Status, text)
 	}
 	// What is only proposed turns no badge red, and no badge green either.
@@ -343,7 +343,7 @@ func TestWhatStands(t *testing.T) {
 		t.Fatalf("%+v", row)
 	}
 	_, body := w.get(site + "/")
-	if want := regexp.MustCompile(`<td class="figure">[0-9.]+ [µm]s <span class="note">` + row.Shape); !want.MatchString(body) {
+	if want := regexp.MustCompile(`<td class="figure">[0-9.]+\x{a0}[µm]s <span class="note">` + row.Shape); !want.MatchString(body) {
 		t.Errorf("no time of %s in\n%s", row.Shape, body)
 	}
 	var kernel pages.KernelPage
@@ -371,7 +371,7 @@ func TestBestMergedState(t *testing.T) {
 	w.settle()
 	site := w.site(pages.Everybody{}).URL
 	_, body := w.get(site + "/kernels/org/kernels/kernels/sdpa")
-	if want := "11111</code></a>; the default branch is at −20.0 %"; !strings.Contains(body, want) {
+	if want := "11111</code></a>; the default branch is at −20.0\u00a0%"; !strings.Contains(body, want) {
 		t.Errorf("the page does not say %q", want)
 	}
 	var kernel pages.KernelPage

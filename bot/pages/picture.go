@@ -111,7 +111,7 @@ func kinds(rows []gates.Comparison) []KindCharts {
 			case s.Upper != nil && *s.Upper < 0:
 				class = "fail"
 			}
-			intervals = append(intervals, chart.Interval{Label: k.Kind, Value: k.Speedup.Value, Lower: k.Speedup.Lower, Upper: k.Speedup.Upper, Class: class, Text: speedup(k.Speedup.Value)})
+			intervals = append(intervals, chart.Interval{Label: k.Kind, Value: k.Speedup.Value, Lower: k.Speedup.Lower, Upper: k.Speedup.Upper, Class: class, Text: report.Speedup(k.Speedup.Value)})
 		}
 		list = append(list, KindCharts{c, picture(chart.Forest(c.Label()+": speedup on each kind of input", intervals)), c.Status == gates.Failed || c.Status == gates.Open})
 	}
@@ -175,7 +175,7 @@ func forest(comparisons []gates.Comparison) template.HTML {
 		}
 		row := chart.Interval{
 			Label: c.Label(), Value: c.Speedup.Value, Lower: c.Speedup.Lower, Upper: c.Speedup.Upper, Goal: goalOf(c), Class: rowSign(c).Class,
-			Text: speedup(c.Speedup.Value),
+			Text: report.Speedup(c.Speedup.Value),
 		}
 		if c.Goal != "" {
 			row.Text += " (" + asked(c.Goal) + ")"

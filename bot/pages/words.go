@@ -22,8 +22,9 @@ func (s *Server) functions() template.FuncMap {
 		"bytes":   bytesWords,
 		"seconds": secondsWords,
 		"about":   about,
-		"signed":  signed,
-		"speedup": speedup,
+		"signed":  report.Percent,
+		"speedup": func(v float64) string { return report.Speedup(v) },
+		"bound":   func(bound *float64, of float64) string { return report.SpeedupBound(*bound, of) },
 		"asked":   asked,
 		"fine":    fine,
 		"faults":  faults,
@@ -45,7 +46,7 @@ func (s *Server) functions() template.FuncMap {
 		"advice":  adviceOf,
 		"device":  deviceName,
 		"outcome": outcomeOf,
-		"kernel":  kernelPath,
+		"kernel":  KernelPath,
 		"repo":    func(repo string) string { return "/kernels/" + repo },
 		"repoAt":  s.repoAt, "pullAt": s.pullAt, "commitAt": s.commitAt, "folderAt": s.folderAt, "sourceAt": s.sourceAt,
 		"runs": listOf,
@@ -163,8 +164,8 @@ func outcomeOf(o gates.Outcome, r gates.Reason) sign {
 	return sign{"…", "no verdict", "none"}
 }
 
-// kernelPath is the address of a kernel's page.
-func kernelPath(repo, folder string) string {
+// KernelPath is the address of a kernel's page.
+func KernelPath(repo, folder string) string {
 	return "/kernels/" + repo + "/" + (&url.URL{Path: folder}).EscapedPath()
 }
 
@@ -226,36 +227,6 @@ func bytesWords(n float64) string {
 	return ""
 }
 
-// signed writes a share with its sign, with the digits that comments have.
-func signed(v float64) string {
-	size, decimals := math.Abs(v)*100, 1
-	switch {
-	case size >= 1000:
-		decimals = 0
-	case size < 1:
-		decimals = 2
-	}
-	text := strconv.FormatFloat(size, 'f', decimals, 64)
-	switch {
-	case math.IsNaN(v) || strings.Trim(text, "0.") == "":
-		return "0 %"
-	case v < 0:
-		return "−" + text + " %"
-	}
-	return "+" + text + " %"
-}
-
-// speedup writes a gain as comments do: a large one is a factor.
-func speedup(v float64) string {
-	switch {
-	case math.IsNaN(v) || v < 2:
-		return signed(v)
-	case v >= 99:
-		return strconv.FormatFloat(1+v, 'f', 0, 64) + "×"
-	}
-	return strconv.FormatFloat(1+v, 'f', 1, 64) + "×"
-}
-
 // advice is what would make a verdict pass, with the command that it ends with.
 type advice struct{ Words, Command string }
 
@@ -278,7 +249,7 @@ func asked(goal string) string {
 // fine is the same of small ones.
 func fine(v float64) string {
 	if math.Abs(v) >= 0.1 || math.IsNaN(v) {
-		return signed(v)
+		return report.Percent(v)
 	}
 	return strings.Replace(fmt.Sprintf("%+.2f %%", 100*v), "-", "−", 1)
 }
@@ -295,23 +266,8 @@ func faults(g *protocol.GPU) string {
 	return strings.Join(said, ", ")
 }
 
-// micros writes a time with the unit and the digits that comments have.
-func micros(v float64) string {
-	decimals := 2
-	switch {
-	case v <= 0 || math.IsNaN(v) || math.IsInf(v, 0):
-		return "–"
-	case v >= 1e7 || v < 1e-6:
-		return strconv.FormatFloat(v, 'g', 4, 64) + " µs"
-	case v >= 1e5:
-		decimals = 0
-	case v >= 1e4:
-		decimals = 1
-	case v < 1:
-		decimals = 2 - int(math.Floor(math.Log10(v)))
-	}
-	return strconv.FormatFloat(v, 'f', decimals, 64) + " µs"
-}
+// micros is a time with its unit.
+func micros(v float64) string { return report.Micros(v) }
 
 // figure writes what a compiler or a profiler counted, with the digits that comments have.
 func figure(v *float64, unit string) string {

@@ -113,4 +113,4 @@ func (v View) worst(own standing) standing {
 	return at
 }
 
-func clause(title string) string { return report.Escape(strings.TrimSuffix(title, ".")) }
+func clause(title string) string { return report.EscapeProse(strings.TrimSuffix(title, ".")) }

@@ -65,7 +65,7 @@ func (v View) aggregate() Check {
 			c.CompletedAt = r.Ended
 		}
 	}
-	c.Summary = joined(at.whole(), at.lead, v.inSight(), v.foot())
+	c.Summary = joined(at.whole(), v.body(at), v.foot())
 	p := v.plan()
 	if p == nil {
 		c.Mark = "unplanned"
@@ -91,7 +91,7 @@ func (v View) kernelCheck(r change.Run) Check {
 	var annotated string
 	c.Annotations, annotated = v.annotations(r)
 	c.Text = joined(annotated, v.tried([]change.Run{r}), v.attempts(r))
-	c.Summary = joined(at.whole(), at.lead, v.again(r), v.reportOf(r, report.Whole, maxOutput-outsideReport), v.about(r))
+	c.Summary = joined(at.whole(), at.lead, v.reportOf(r, report.Whole, maxOutput-outsideReport), v.again(r), v.about(r))
 	c.Actions = v.actions(c)
 	return c
 }

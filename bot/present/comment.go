@@ -64,12 +64,13 @@ func (v View) commented() bool {
 	return plan != nil && (len(plan.Problems) > 0 || len(plan.Kernels) > 0 || plan.RuleChange != nil)
 }
 
-// A composition is a comment in its parts, the most important first. Each part
-// that always stays is bounded, so that together they fit.
+// A composition is a comment in its parts, the most important first: what stands in sight,
+// one fold with everything else, and the foot. Each part that always stays is bounded, so
+// that together they fit.
 type composition struct {
 	always  string // in sight
 	reports []*folded
-	open    bool // the one report stands by itself: its gates are folds of their own
+	open    bool // the one report needs no fold of its own
 	tried   string
 	extra   string
 	extras  []*folded
@@ -79,7 +80,7 @@ type composition struct {
 	left    []string // what was left out
 }
 
-// A folded report is of one run.
+// A folded report is one run's.
 type folded struct {
 	title string // HTML
 	pass  bool
@@ -90,7 +91,7 @@ type folded struct {
 func (v View) compose() *composition {
 	s, at := v.State, v.overall()
 	c := &composition{
-		always: joined(Marker(s.ID)+"\n### "+at.sign+" "+report.Escape(at.heading)+"\n", at.lead, v.inSight()),
+		always: joined(Marker(s.ID)+"\n### "+at.sign+" "+report.EscapeProse(at.heading)+"\n", v.body(at)),
 		open:   v.alone() != nil,
 		tried:  v.tried(s.Runs), extra: v.extraTable(), past: v.past(), audit: v.audit(), foot: v.foot(),
 	}
@@ -100,18 +101,18 @@ func (v View) compose() *composition {
 	}
 	for _, r := range done {
 		if c.open {
-			c.reports = v.fold(c.reports, r, "", func(limit int) string { return v.reportOf(r, report.Folded, limit) })
+			c.reports = v.fold(c.reports, r, "", func(limit int) string { return joined(v.picture(r), v.reportOf(r, report.Folded, limit)) })
 			continue
 		}
 		c.reports = v.fold(c.reports, r, v.done(r).sign+" "+report.EscapeSummary(report.Clip(r.Kernel, nameRunes)),
 			func(limit int) string {
-				return joined(v.done(r).whole(), v.about(r), v.again(r), v.reportBelow(r, limit))
+				return joined(v.about(r), v.again(r), v.reportOf(r, report.Flat, limit))
 			})
 	}
 	for _, r := range s.Extra {
 		if r.Phase == change.Done {
 			c.extras = v.fold(c.extras, r, signInform+" "+report.EscapeSummary(report.Clip("For information — "+r.Kernel+": "+extraOf(r), 200)),
-				func(limit int) string { return v.reportOf(r, report.Whole, limit) })
+				func(limit int) string { return v.reportOf(r, report.Flat, limit) })
 		}
 	}
 	return c
@@ -125,26 +126,37 @@ func (v View) alone() *change.Run {
 	return nil
 }
 
-// inSight is what the kernels' verdicts are in sight of everybody: of one kernel a row for
-// each shape, of several a row for each, and what would make them pass.
+// body is what stands below the heading. The table comes first where the heading is the
+// verdict that it belongs to; else what the heading says is explained before it.
+func (v View) body(at standing) string {
+	if r := v.alone(); r != nil {
+		if verdict := v.known(*r); verdict != nil && at.heading == report.Headline(verdict) {
+			return joined(v.inSight(), at.lead)
+		}
+	}
+	return joined(at.lead, v.inSight())
+}
+
+// inSight is what everybody sees of the kernels' verdicts: of one kernel its table and what
+// would make it pass, of several a table for each.
 func (v View) inSight() string {
 	r := v.alone()
 	switch {
 	case r == nil && len(v.State.Runs) < 2 && !v.forInformation():
 		return "" // the heading says it
 	case r == nil:
-		return joined(v.kernelRows(), v.compilers(), v.toPass())
+		return v.kernelTables()
 	}
 	named := ""
 	if verdict := v.known(*r); verdict == nil {
-		named = v.kernelRows()
+		named = v.kernelRows(v.State.Runs)
 	} else if v.forInformation() { // the heading is about something else
-		named = v.done(*r).sign + " **" + report.Escape(report.Headline(verdict)) + "**\n"
+		named = v.done(*r).sign + " **" + report.EscapeProse(report.Headline(verdict)) + "**\n"
 	}
-	return joined(named, v.again(*r), v.reportOf(*r, report.Above, maxInSight), v.picture(*r))
+	return joined(named, v.reportOf(*r, report.Above, maxInSight), v.again(*r))
 }
 
-// maxInSight is far more than a verdict has to say above its folds.
+// maxInSight is far more than a verdict has to say above its fold.
 const maxInSight = 8000
 
 // maxReports is more than a comment has room for.
@@ -236,78 +248,39 @@ func (c *composition) join() string {
 	if len(reports) > manyReports {
 		reports = []string{details(fmt.Sprintf("Reports of %d kernels", len(reports)), joined(reports...))}
 	}
-	parts := append([]string{c.always}, reports...)
-	parts = append(parts, c.tried, c.extra)
+	parts := append(reports, c.tried, c.extra)
 	for _, f := range c.extras {
 		parts = append(parts, f.details())
 	}
 	parts = append(parts, c.past, c.audit)
-	if len(c.left) > 0 {
-		parts = append(parts, "Left out, since a comment holds no more: "+strings.Join(c.left, ", ")+".\n")
+	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
+	below := joined(parts...)
+	if len(parts) > 1 || c.open && len(reports) > 0 { // else it is a fold already
+		below = details(c.foldTitle(), below)
 	}
-	return joined(append(parts, c.foot)...)
+	left := ""
+	if len(c.left) > 0 {
+		left = "Left out, since a comment holds no more: " + strings.Join(c.left, ", ") + ".\n"
+	}
+	return joined(c.always, below, left, c.foot)
+}
+
+// foldTitle names what is in the one fold.
+func (c *composition) foldTitle() string {
+	title := "Details"
+	var names []string
+	for _, part := range []struct {
+		there bool
+		name  string
+	}{
+		{len(c.reports) > 0, strings.TrimPrefix(report.FoldTitle, title+": ")}, {c.tried != "", "what was tried before"},
+		{c.extra != "" || len(c.extras) > 0, "measurements for information"}, {c.past != "", "earlier attempts"}, {c.audit != "", "commands"},
+	} {
+		if part.there {
+			names = append(names, part.name)
+		}
+	}
+	return title + ": " + strings.Join(names, ", ")
 }
 
 func (f *folded) details() string { return details(f.title, f.now) }
-
-// compared says which commits this is about.
-func (v View) compared() string {
-	s := v.State
-	text := "Commit " + report.EscapeCode(report.Short(s.Facts.Head))
-	if p := v.plan(); p != nil && p.Base != "" {
-		text += fmt.Sprintf(" against %s", report.EscapeCode(report.Short(p.Base)))
-		if s.Facts.Base != "" {
-			text += " of " + report.EscapeCode(s.Facts.Base)
-		}
-	}
-	if r := v.alone(); r != nil {
-		text += fmt.Sprintf(", attempt %d", r.Count())
-		if r.Runner != "" {
-			text += " on " + report.EscapeCode(report.Clip(r.Runner, 60))
-		}
-	}
-	return text + "."
-}
-
-// foot is what it was about, and how to ask for more.
-func (v View) foot() string {
-	return strings.TrimSpace(strings.TrimSpace(v.compared()+" "+v.links())+" "+v.howToAsk()) + "\n"
-}
-
-// linksShown is how many kernels' pages a comment names.
-const linksShown = 10
-
-// links leads to the pages of the runs.
-func (v View) links() string {
-	var list []string
-	for _, r := range v.inOrder() {
-		page := v.Pages[r.Job].URL
-		if page == "" || r.Phase != change.Done {
-			continue
-		}
-		if v.alone() != nil {
-			return fmt.Sprintf("[Every sample and picture](%s).", page)
-		}
-		if len(list) < linksShown {
-			list = append(list, fmt.Sprintf("[%s](%s)", report.Escape(report.Clip(r.Kernel, nameRunes)), page))
-		}
-	}
-	if list == nil {
-		return ""
-	}
-	return "Every sample and picture: " + strings.Join(list, ", ") + "."
-}
-
-// picture is the intervals on one scale, which bars of text do not have.
-func (v View) picture(r change.Run) string {
-	verdict, page := v.known(r), v.Pages[r.Job]
-	if verdict == nil || page.Picture == "" {
-		return ""
-	}
-	for _, c := range verdict.Comparisons {
-		if c.Baseline != nil {
-			return fmt.Sprintf("[![Each shape's speedup with its interval and its goal, on one scale](%s)](%s)\n", page.Picture, page.URL)
-		}
-	}
-	return ""
-}

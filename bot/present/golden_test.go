@@ -3,6 +3,7 @@ package present
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,7 +77,7 @@ func TestGolden(t *testing.T) {
 	noBuild := judge(t, "stage1", unbuilt)
 	fault := judge(t, "stage1", func(e *gates.Evidence) { e.Fault = "the GPU fell off the bus (Xid 79)" })
 
-	for name, s := range map[string]*story{
+	stories := map[string]*story{
 		"reading":     tell(t).seen(nil),
 		"no-kernel":   tell(t).seen(nil).planned(nil),
 		"no-kernel-2": tell(t).seen(nil).planned(nil, "sdpa_fp8").started("sdpa_fp8").push(sha2).planned(nil),
@@ -115,7 +116,9 @@ func TestGolden(t *testing.T) {
 		"beside":         beside(t, pass, broken),
 		"pages":          tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", slow).shown(true),
 		"pages-several":  tell(t).seen(nil).planned(nil, "sdpa_fp8", "gemm_fp8").finished("sdpa_fp8", slow).finished("gemm_fp8", pass).shown(false),
-	} {
+	}
+	maps.Copy(stories, kindsOfVerdict(t))
+	for name, s := range stories {
 		t.Run(name, func(t *testing.T) {
 			golden(t, name+".txt", dump(Checks(s.view)))
 			if text := Comment(s.view); text != "" {

@@ -13,26 +13,50 @@ import (
 
 // Room in sight: what is left of it is folded.
 const (
+	tableRoom  = 4000
 	kernelRoom = 1000
 	stepRoom   = 700
 )
 
-// kernelRows has a row for each kernel of the change, with what somebody has to act on
-// first, and the bar of the shape that decided.
-func (v View) kernelRows() string {
+// kernelTables is a table for each kernel, with what somebody has to act on first, as far as
+// there is room, and a row for each of the others.
+func (v View) kernelTables() string {
 	runs := v.inOrder()
-	verdicts := make([]*gates.Verdict, len(runs))
-	for i, r := range runs {
-		if r.Phase == change.Done {
-			verdicts[i] = v.Verdicts[r.Job]
-		}
+	if table := v.compilers(); table != "" {
+		return joined(v.kernelRows(runs), table, v.toPass())
 	}
-	bars := report.KernelBars(verdicts)
+	var parts []string
+	var rest []change.Run
+	room, deferred := tableRoom, false
+	for _, r := range runs {
+		verdict := v.known(r)
+		if r.Phase != change.Done || verdict == nil {
+			rest = append(rest, r)
+			continue
+		}
+		text := "#### " + v.done(r).sign + " " + report.EscapeProse(report.Headline(verdict)) + "\n\n" + v.reportOf(r, report.Brief, maxInSight)
+		if len(text) > room {
+			rest = append(rest, r)
+			continue
+		}
+		room -= len(text)
+		parts, deferred = append(parts, text), deferred || outcome(r) == gates.Defer
+	}
+	if len(rest) == len(runs) {
+		return joined(v.kernelRows(rest), v.toPass())
+	}
+	if deferred {
+		parts = append(parts, report.Meaning+"\n")
+	}
+	return joined(append(parts, v.kernelRows(rest))...)
+}
+
+// kernelRows has a row for each kernel.
+func (v View) kernelRows(runs []change.Run) string {
 	rows := make([]string, len(runs))
 	for i, r := range runs {
 		at := v.ofRun(r)
-		parts := []string{"-", at.sign, bars[i], kernelCode(r), report.Escape(report.Clip(v.kernelWords(r, at), 160))}
-		rows[i] = strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
+		rows[i] = strings.Join([]string{"-", at.sign, kernelCode(r), report.Escape(report.Clip(v.kernelWords(r, at), 160))}, " ")
 	}
 	if len(rows) == 0 {
 		return ""
@@ -226,7 +250,7 @@ func (v View) again(r change.Run) string {
 		case word(before) != word(r):
 			return fmt.Sprintf("Measured again: it was %s before.\n", report.Escape(word(before)))
 		case v.finding(before) == v.finding(r):
-			return "Measured again: **nothing changed**. What the rounds before have decided, more rounds do not decide anew; a change that builds to other machine code does.\n"
+			return "Measured again: **nothing changed**. The earlier rounds already decided this; more rounds cannot change it. A change that builds to different machine code can.\n"
 		}
 		return fmt.Sprintf("Measured again: **the verdict is the same**. Before, it was %s.\n", report.Escape(v.finding(before)))
 	}

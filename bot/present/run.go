@@ -52,7 +52,7 @@ func (v View) done(r change.Run) standing {
 	at := newStanding(sign, completed, conclusion, title, "")
 	at.faulty = outcome(r) == gates.Error
 	if verdict := v.known(r); verdict != nil {
-		at.heading = report.Headline(verdict) // the rows below have the figures
+		at.heading = report.Headline(verdict)
 	}
 	return at
 }
@@ -125,7 +125,7 @@ func closedTitle(s *change.State) string {
 	return "The pull request was closed"
 }
 
-// about is where a kernel's verdict comes from, beside what its report says of that.
+// about is where a kernel's verdict comes from, in addition to what its report says.
 func (v View) about(r change.Run) string {
 	parts := []string{fmt.Sprintf("Attempt %d", r.Count())}
 	if len(r.Labels) > 0 {
@@ -163,24 +163,11 @@ func measuredOn(r change.Run) string {
 
 // reportOf is a part of a run's verdict without its title, which stands above it already.
 func (v View) reportOf(r change.Run, part report.Part, limit int) string {
-	return untitled(v.Verdicts[r.Job], part, limit)
-}
-
-// reportBelow is the report of one of several kernels: their steps stand above, together.
-func (v View) reportBelow(r change.Run, limit int) string {
 	verdict := v.Verdicts[r.Job]
-	if verdict != nil {
-		bare := *verdict
-		bare.ToPass, verdict = nil, &bare
-	}
-	return untitled(verdict, report.Whole, limit)
-}
-
-func untitled(verdict *gates.Verdict, part report.Part, limit int) string {
 	if verdict == nil {
 		return ""
 	}
-	text := report.Markdown(verdict, report.Options{MaxBytes: limit, Part: part})
+	text := report.Markdown(verdict, report.Options{MaxBytes: limit, Part: part, Links: v.linksOf(r)})
 	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "### ") {
 		text = strings.TrimLeft(rest, "\n")
 	}

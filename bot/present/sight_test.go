@@ -45,19 +45,35 @@ func sight(t testing.TB, md string) string {
 	return b.String()
 }
 
-// checkSight wants a comment that is read in ten seconds, on a phone too: short, and
-// without tables, which a narrow page would cut off.
+// checkSight wants a comment that is read in half a minute: short, without pictures made of
+// letters, and with one fold for everything that is not in sight.
 func checkSight(t testing.TB, md string) {
 	t.Helper()
 	seen, limit := sight(t, md), 3000
 	if strings.Contains(seen, "### ✅ PASS") {
 		limit = 2000
 	}
+	if strings.Contains(seen, "\n#### ") { // several kernels
+		limit = 5500
+	}
 	if len(seen) >= limit {
 		t.Errorf("%d bytes are in sight, and at most %d should be:\n%s", len(seen), limit, seen)
 	}
-	if strings.Contains(seen, "\n|") {
-		t.Errorf("a table is in sight:\n%s", seen)
+	if strings.ContainsAny(md, "┆├●▓░") {
+		t.Errorf("a bar is drawn with letters:\n%s", md)
+	}
+	if n := strings.Count(seen, "<summary>Details: "); n > 1 || n == 1 && strings.Index(seen, "<summary>Details: ") < strings.LastIndex(seen, "\n| ") {
+		t.Errorf("the details are not one fold below all tables:\n%s", seen)
+	}
+}
+
+// checkTable wants the comparison table of a measured kernel within the first lines.
+func checkTable(t testing.TB, md string) {
+	t.Helper()
+	const lines = 25
+	at := slices.IndexFunc(strings.Split(md, "\n"), func(l string) bool { return strings.HasPrefix(l, "| shape | ") })
+	if timed := regexp.MustCompile(`(?m)^#+ [^\n]*(PASS|DEFER) · [^\n]*µs`).MatchString(md); timed && (at < 0 || at >= lines) {
+		t.Errorf("the table of times is not within the first %d lines:\n%s", lines, md)
 	}
 }
 
@@ -78,7 +94,7 @@ func TestCommentsAreShort(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, md := range commentText.FindAllString(string(text), -1) {
-				t.Run(filepath.Base(file), func(t *testing.T) { checkSight(t, strings.TrimRight(md, "# ")) })
+				t.Run(filepath.Base(file), func(t *testing.T) { checkSight(t, strings.TrimRight(md, "# ")); checkTable(t, md) })
 				passed += strings.Count(md, "### ✅ PASS")
 				deferred += strings.Count(md, " DEFER")
 			}
@@ -133,7 +149,8 @@ var page = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRen
 
 var (
 	tag  = regexp.MustCompile(`</?([A-Za-z!][A-Za-z0-9!-]*)`)
-	ours = strings.Fields("details summary b code pre p br h3 ul li strong table thead tbody tr th td")
+	href = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
+	ours = strings.Fields("details summary b code pre p br h3 h4 ul li strong table thead tbody tr th td a")
 )
 
 // checkRendered renders Markdown as a page and wants no tag there but ours, each closed:
@@ -143,6 +160,11 @@ func checkRendered(t testing.TB, md string) {
 	var b bytes.Buffer
 	if err := page.Convert([]byte(hidden.ReplaceAllString(md, "")), &b); err != nil {
 		t.Fatal(err)
+	}
+	for _, m := range href.FindAllStringSubmatch(b.String(), -1) {
+		if !strings.HasPrefix(m[1], "https://github.com/example/attention/") && !strings.HasPrefix(m[1], "https://gate.example/") {
+			t.Fatalf("a link to %s comes from somebody else:\n%s", m[1], b.String())
+		}
 	}
 	var open []string
 	for _, m := range tag.FindAllStringSubmatch(b.String(), -1) {
@@ -192,10 +214,11 @@ func FuzzRendered(f *testing.F) {
 			return &v
 		}
 		name := "k" + text
-		one := tell(t).seen(nil).planned(nil, name).finished(name, taint(bad))
+		bend := func(p *change.Plan) { p.PolicyFile, p.Base = text, text }
+		one := tell(t).seen(func(f *change.Facts) { f.Base = text }).planned(bend, name).finished(name, taint(bad))
 		one.commanded("c", text, "/override "+text, true, change.Effect{Override: &change.Override{SHA: sha1, By: text, Reason: text}})
 		two := tell(t).seen(nil).planned(nil, name, "other").finished(name, taint(slow)).finished("other", taint(bad))
-		for _, s := range []*story{one, two} {
+		for _, s := range []*story{one.shown(false), two.shown(false)} {
 			checkRendered(t, Comment(s.view))
 			for _, c := range s.view.checks() {
 				checkRendered(t, c.Summary)

@@ -53,7 +53,7 @@ func (at standing) whole() string {
 	if !strings.HasSuffix(at.title, "…") || len(at.heading) <= len(at.title) {
 		return ""
 	}
-	return at.sign + " **" + report.Escape(at.heading) + "**\n"
+	return at.sign + " **" + report.EscapeProse(at.heading) + "**\n"
 }
 
 const (

@@ -135,6 +135,9 @@ func (s *story) finished(kernel string, v *gates.Verdict) *story {
 func (s *story) finishedJob(job, kernel string, v *gates.Verdict) *story {
 	named := *v
 	named.Kernel = kernel
+	if named.Provenance.Base.SHA != "" {
+		named.Provenance.Base.SHA = base
+	}
 	s.view.Verdicts[job] = &named
 	return s.do(change.Finished{Job: job, Token: s.state.Seq, Runner: "h200-1", Result: change.Result{
 		Outcome: v.Outcome, Reason: v.Reason, Line: report.OneLine(&named), Rule: v.Rule, Verdict: "blob", Device: v.Device.Name}})
@@ -147,9 +150,9 @@ func (s *story) commanded(id, by, text string, ok bool, effect change.Effect) *s
 
 // shown gives every run a page, to everybody or not.
 func (s *story) shown(public bool) *story {
-	s.view.Pages = map[string]Page{}
+	s.view.Pages, s.view.Web = map[string]Page{}, "https://github.com"
 	for _, r := range s.view.State.Runs {
-		p := Page{URL: "https://gate.example/runs/" + r.Job}
+		p := Page{URL: "https://gate.example/runs/" + r.Job, History: "https://gate.example/kernels/example/attention/" + r.Folder}
 		if public {
 			p.Picture = p.URL + "/intervals.svg"
 		}

@@ -29,6 +29,7 @@ type View struct {
 	Beside   []Beside                  // other open pull requests with the same head
 	Runners  []RunnerInfo              // that are connected
 	Now      time.Time
+	Web      string          // GitHub's address, such as https://github.com; may be empty
 	RunURL   string          // a page that tells more of the runs; may be empty
 	Pages    map[string]Page // of each run, by job; those that nobody could look at are not here
 	Buttons  bool            // somebody hears of them
@@ -37,6 +38,7 @@ type View struct {
 // A Page is where a run can be looked at.
 type Page struct {
 	URL     string
+	History string // the page of its kernel
 	Picture string // of its intervals, where everybody may see it
 }
 

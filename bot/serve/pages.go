@@ -136,9 +136,9 @@ func (s *Server) pageOf(repo string, id change.ID) string {
 // pageOfRun is the same of a run.
 func (s *Server) pageOfRun(repo, job string) string { return s.pageAt(repo, "/runs/"+job) }
 
-// runPage is the same with a picture, which GitHub fetches as nobody, and by https alone.
-func (s *Server) runPage(repo, job string) present.Page {
-	p := present.Page{URL: s.pageOfRun(repo, job)}
+// runPage is the same with the kernel's page, and with a picture, which GitHub fetches as nobody, and by https only.
+func (s *Server) runPage(repo, folder, job string) present.Page {
+	p := present.Page{URL: s.pageOfRun(repo, job), History: s.pageAt(repo, pages.KernelPath(repo, folder))}
 	if strings.HasPrefix(p.URL, "https://") && s.access.IsPublic(repo) {
 		p.Picture = p.URL + "/intervals.svg"
 	}

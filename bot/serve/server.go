@@ -260,6 +260,7 @@ func (s *Server) openClient() (*client.GitHub, error) {
 // assemble puts the bot together.
 func (s *Server) assemble(tokens map[string]fleet.Credential) {
 	c := s.opt.Config
+	_, web, _ := client.Addresses(c.GitHub.APIURL, c.GitHub.GitURL) // one that cannot be read was refused before
 	s.Bot = keeper.New(keeper.Config{
 		Journal: s.Journal, Ledger: s.Ledger, GitHub: s.Client,
 		Planner: &planner.Planner{
@@ -268,7 +269,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 		},
 		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile),
 		Sweeps:  sweeps(c),
-		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, Trace: s.trace, Log: s.log, Now: s.opt.Now,
+		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, Web: web, Trace: s.trace, Log: s.log, Now: s.opt.Now,
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})
 	s.Runners = &fleet.Server{

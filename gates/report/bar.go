@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// barCells is as wide as a bar can be beside its mark on a phone.
+// barCells is how wide a bar is.
 const barCells = 18
 
 // bars draws the interval of every comparison against its goal, all in one scale and
@@ -114,23 +114,4 @@ func speedupGoal(goal string) (float64, bool) {
 		}
 	}
 	return asked, ok && finite(asked)
-}
-
-// KernelBars is a bar for each verdict's deciding shape, in code, for a list of kernels;
-// "" where none decided.
-func KernelBars(verdicts []*gates.Verdict) []string {
-	rows := make([]gates.Comparison, len(verdicts))
-	for i, v := range verdicts {
-		if v == nil || !speedDecides(v) {
-			continue
-		}
-		if c := decidingShape(v); c != nil {
-			rows[i] = *c
-		}
-	}
-	out := bars(rows)
-	for i, bar := range out {
-		out[i] = escapeCode(bar, false)
-	}
-	return out
 }

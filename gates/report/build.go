@@ -1,27 +1,42 @@
 package report
 
 import (
-	"slices"
+	"fmt"
 
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// build puts the verdict into words, once for all forms: the verdict and why, a row
-// for each shape, what would make it pass. Everything else is folded, a fold for each
-// gate with its finding in one line. Nothing is said twice.
-func build(v *gates.Verdict) document {
+// build puts the verdict into words, once for all forms: the verdict with its number, the comparison table, the resources before
+// and after, the gates in one line, what would make it pass, and where to find more. Everything else is folded.
+func build(v *gates.Verdict, to Links) document {
 	var d document
-	add := func(name string, keep int, blocks []block) {
+	see := func(name string, keep int, blocks []block) {
 		if len(blocks) > 0 {
-			d.sections = append(d.sections, section{name, keep, blocks})
+			d.sections = append(d.sections, section{name: name, keep: keep, brief: keep >= 80, blocks: blocks})
 		}
 	}
-	add("title", 100, []block{heading{3, line{mark(signOfVerdict(v.Outcome, v.Reason)), text(" " + Headline(v))}}})
-	add("the shapes", 90, shapes(v))
-	add("what stopped the build", 88, stoppedBuild(v))
-	add("what would make it pass", 85, toPass(v))
-	add("notes", 60, notes(v))
-	add("the rule", 50, judgedBy(v))
+	fold := func(name, more string, keep int, blocks []block) {
+		if len(blocks) > 0 {
+			d.sections = append(d.sections, section{name: name, more: more, keep: keep, folded: true, blocks: blocks})
+		}
+	}
+	see("title", 100, []block{heading{3, append(line{mark(signOfVerdict(v.Outcome, v.Reason)), text(" ")}, prose(Headline(v))...)}})
+	see("the shapes", 90, speeds(v))
+	see("where the figures come from", 89, imported(v))
+	see("the resources in sight", 55, resourceLine(v))
+	see("the gates", 56, gateLine(v))
+	see("what stopped the build", 88, stoppedBuild(v))
+	see("why", 86, whyNot(v))
+	if v.Outcome == gates.Defer {
+		see("what DEFER means", 57, []block{paragraph{cell(Meaning)}})
+	}
+	see("what would make it pass", 85, toPass(v))
+	see("the rule", 50, whereFrom(v, to))
+	fold("more steps", "more steps", 58, moreSteps(v))
+	if len(v.Notes) > 0 {
+		fold("notes", "", 60, append([]block{heading{4, cell("Notes")}}, notes(v)...))
+		d.sections[len(d.sections)-1].asked = true
+	}
 	for i, g := range v.Gates {
 		keep := 45 - i
 		switch {
@@ -32,35 +47,34 @@ func build(v *gates.Verdict) document {
 		case g.Gate == gates.GateBuild:
 			keep = 20
 		}
-		add(orDash(g.Gate), keep, gateFold(v, g))
+		fold(orDash(g.Gate.Title(v.Device.Kind)), "all figures", keep, gateDetails(v, g))
 	}
-	add("the machine code", 15, machineCode(v))
-	add("gates that were not run", 46, notRun(v))
-	add("rivals", 30, rivals(v))
-	add("provenance", 25, provenance(v))
+	fold("the machine code", "the machine code", 15, machineCode(v))
+	fold("gates that were not run", "", 46, notRun(v))
+	if len(v.Rivals) > 0 {
+		fold("rivals", "", 30, rivals(v))
+		d.sections[len(d.sections)-1].asked = true
+	}
+	fold("provenance", "provenance and how to reproduce", 25, provenance(v))
 	return d
 }
 
-func shapes(v *gates.Verdict) []block {
-	var blocks []block
-	if shown, _ := speedRows(v); len(shown) > 0 {
-		blocks = append(blocks, stanza{shown})
-	}
-	for _, g := range v.Gates {
-		if why, _ := detailsOf(v, g); len(why) > 0 {
-			blocks = append(blocks, bullets{proseLines(why)})
+// sight is what stands in sight, and folded is the rest.
+func (d document) sight() (above, folded []section) {
+	for _, s := range d.sections {
+		if s.folded {
+			folded = append(folded, s)
+		} else {
+			above = append(above, s)
 		}
 	}
-	if v.Imported != "" {
-		blocks = append(blocks, paragraph{imported(v)})
-	}
-	return blocks
+	return above, folded
 }
 
-// above tells whether any of a section stands in sight.
-func (s section) above() bool {
-	return slices.ContainsFunc(s.blocks, func(bl block) bool {
-		_, folded := bl.(details)
-		return !folded
-	})
+// FoldTitle is what a fold with everything that does not stand in sight is called.
+const FoldTitle = "Details: all figures, how they were measured, how to reproduce"
+
+// Fold hides Markdown below a title of which nothing acts.
+func Fold(title, markdown string) string {
+	return fmt.Sprintf("<details><summary>%s</summary>\n\n%s\n</details>\n", EscapeSummary(title), markdown)
 }

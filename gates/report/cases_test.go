@@ -218,7 +218,7 @@ func wrong() *gates.Verdict {
 func tooSlow() *gates.Verdict {
 	v := deferred("performance", gates.Failed, gates.ReasonTooSlow,
 		"Too slow: speedup +0.16\u00a0% [−0.18\u00a0%, +0.50\u00a0%] on mission (asked speedup >= +10%)",
-		"bring the p50 of mission from 656.38 µs to 597.65 µs or less (speedup >= +10% over 657.41 µs)")
+		"bring `mission` to ≤\u00a0597.64\u00a0µs")
 	v.Comparisons = []gates.Comparison{
 		timed("small", "B=1 H=1 S=32 D=64", "guard", goalGuard, gates.Passed, 0.512, 0.5117, 0.0041),
 		timed("mission", "B=1 H=8 S=512 D=64", "target", goalTarget, gates.Failed, 657.41, 656.38, 0.0034),
@@ -229,7 +229,7 @@ func tooSlow() *gates.Verdict {
 func regressed() *gates.Verdict {
 	v := deferred("performance", gates.Failed, gates.ReasonRegression,
 		"Slower: speedup −6.3\u00a0% [−6.7\u00a0%, −5.9\u00a0%] on long (asked speedup >= -2%)",
-		"win back the time on long (asked speedup >= -2% on all)")
+		"bring `long` to ≤\u00a019023.3\u00a0µs")
 	v.Comparisons[2] = timed("long", "B=1 H=8 S=2048 D=64", "guard", goalGuard, gates.Failed, 18642.9, 19896.1, 0.0039)
 	return v
 }
@@ -238,7 +238,7 @@ func regressed() *gates.Verdict {
 func regressedOnSecret() *gates.Verdict {
 	v := deferred("performance", gates.Failed, gates.ReasonRegression,
 		"Slower: speedup −89.8\u00a0% [−90.2\u00a0%, −89.4\u00a0%] on secret (B=2 H=3 S=157 D=64) (asked speedup >= -2%)",
-		"win back the time on secret (B=2 H=3 S=157 D=64) (asked speedup >= -2% on secret): the size was drawn for this run, so the kernel must be as fast on sizes that the manifest does not name",
+		"bring `secret (B=2 H=3 S=157 D=64)` to ≤\u00a0214.69\u00a0µs: the size was drawn for this run, so the kernel must be as fast on sizes that the manifest does not name",
 		"time this size again with: kernelgate check --base 4f1d0b6a9c3e --head a97c52e0d1b8 sdpa_fp8 --secret-shape B=2,H=3,S=157,D=64")
 	secret := timed("secret", "B=2 H=3 S=157 D=64", "guard", goalGuard, gates.Failed, 210.4, 2063.1, 0.0039)
 	secret.Secret = true

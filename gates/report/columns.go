@@ -140,15 +140,19 @@ func (g *grid) rowLines(row []string, widths []int) []string {
 // table.
 func (g *grid) stacked(width int) []string {
 	label := 0
-	for _, c := range g.columns[1:] {
-		label = max(label, lipgloss.Width(c.title))
+	for _, c := range g.columns {
+		if c.figure || c.title != g.columns[0].title {
+			label = max(label, lipgloss.Width(c.title))
+		}
 	}
 	label = min(label, max(width/3, 8))
 	var out []string
 	for _, row := range g.rows {
-		out = append(out, wrap(row[0], width)...)
+		if !g.columns[0].figure {
+			out = append(out, wrap(row[0], width)...)
+		}
 		for i, c := range g.columns {
-			if i == 0 || row[i] == "" || row[i] == dash {
+			if i == 0 && !c.figure || row[i] == "" || row[i] == dash {
 				continue
 			}
 			names := wrap(c.title, label)

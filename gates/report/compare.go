@@ -104,7 +104,7 @@ func (d Difference) text(c gates.Comparison) string {
 	if *d.P < 0.001 {
 		chance = fmt.Sprintf("p%c<%c0.001", nbsp, nbsp)
 	}
-	return fmt.Sprintf("%s, %s %s, %s", text, gain(c.Speedup.Value), gainInterval(c.Speedup), chance)
+	return fmt.Sprintf("%s, %s %s, %s", text, Speedup(c.Speedup.Value), gainInterval(c.Speedup), chance)
 }
 
 // title is a run in one line.

@@ -18,7 +18,11 @@ type document struct {
 // A section is what stays or goes together when space is short.
 type section struct {
 	name   string // how the reader is told that it was left out
+	more   string // how a terminal names it; "" where it does not
 	keep   int    // the least is left out first
+	brief  bool   // of a kernel beside others, too
+	folded bool   // below what stands in sight
+	asked  bool   // folded, but for whoever sits at the terminal
 	blocks []block
 }
 
@@ -37,7 +41,6 @@ type (
 	details   struct {              // folded, where the form can fold
 		summary line
 		blocks  []block
-		asked   bool // for by whoever sits at the terminal
 	}
 	table struct {
 		columns []column
@@ -60,6 +63,7 @@ type column struct {
 	wrap     bool // may be broken over lines where width is short
 	spare    int  // may be left out where width is short, the greatest first; 0 never
 	optional bool // left out where every cell is blank
+	figure   bool // no name of its row, even where it stands first
 }
 
 // newTable leaves out optional columns in which nothing is said.
@@ -98,6 +102,7 @@ const (
 type inline struct {
 	style style
 	text  string
+	url   string // where it leads to, in a form that has links
 	sign  sign
 }
 

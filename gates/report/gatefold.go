@@ -7,11 +7,11 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// gistRunes is as much of a gate's finding as its fold shows.
+// gistRunes is as much of a gate's finding as its heading shows.
 const gistRunes = 200
 
-// gateFold is a gate's finding in one line, and folded behind it what it was found in.
-func gateFold(v *gates.Verdict, g gates.GateResult) []block {
+// gateDetails is a gate's finding as a heading, and below it what it was found in.
+func gateDetails(v *gates.Verdict, g gates.GateResult) []block {
 	if g.Status == gates.NotRun {
 		return nil
 	}
@@ -37,18 +37,14 @@ func gateFold(v *gates.Verdict, g gates.GateResult) []block {
 	case gates.GateProfile:
 		inner = append(inner, profile(v, g)...)
 	}
-	summary := line{mark(signOfGate(g)), text(" "), bold(orDash(g.Gate)), text(": " + gist(v, g))}
-	if !g.Required {
-		summary = append(summary, text(" (for information)"))
-	}
-	switch {
-	case inner != nil:
-	case told(v, g):
+	if inner == nil && told(v, g) {
 		return nil
-	default:
-		return []block{paragraph{summary}}
 	}
-	return []block{details{summary: summary, blocks: inner}}
+	head := line{mark(signOfGate(g)), text(" " + orDash(g.Gate.Title(v.Device.Kind)) + ": " + gist(v, g))}
+	if !g.Required {
+		head = append(head, text(" (for information)"))
+	}
+	return append([]block{heading{4, head}}, inner...)
 }
 
 // detailsOf is a gate's details: those of shapes that are not as asked, which say why,
@@ -58,6 +54,9 @@ func detailsOf(v *gates.Verdict, g gates.GateResult) (why, rest []string) {
 		return nil, nil
 	}
 	for _, d := range g.Details {
+		if byKind(v, d) {
+			continue
+		}
 		missed := g.Gate == gates.GatePerformance && speedDecides(v) && slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool {
 			return c.Status != gates.Passed && strings.HasPrefix(d, c.Shape)
 		})
@@ -70,6 +69,13 @@ func detailsOf(v *gates.Verdict, g gates.GateResult) (why, rest []string) {
 	return why, rest
 }
 
+// byKind tells whether a detail says what a table by kind of input shows.
+func byKind(v *gates.Verdict, detail string) bool {
+	return slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool {
+		return len(c.Kinds) > 0 && (strings.HasPrefix(detail, c.Label()+" by inputs: ") || c.KindLimit != nil && strings.HasPrefix(detail, c.Label()+": on ") && strings.Contains(detail, " inputs it is "))
+	})
+}
+
 // detailsShown is as many of a gate's details as stand in sight.
 const detailsShown = 3
 
@@ -78,8 +84,8 @@ func told(v *gates.Verdict, g gates.GateResult) bool {
 	return g.Required && g.Status != gates.Passed && g.Text == v.Summary
 }
 
-// gist is what a fold tells before it is opened. What the top of the report says
-// already is not repeated.
+// gist is what a gate found in one line. What the top of the report says already is
+// not repeated.
 func gist(v *gates.Verdict, g gates.GateResult) string {
 	switch {
 	case g.Gate == gates.GatePerformance && len(v.Comparisons) > 0:
@@ -102,7 +108,7 @@ func notRun(v *gates.Verdict) []block {
 		if !slices.Contains(reasons, why) {
 			reasons = append(reasons, why)
 		}
-		names[why] = append(names[why], orDash(g.Gate))
+		names[why] = append(names[why], orDash(g.Gate.Title(v.Device.Kind)))
 	}
 	var lines []line
 	for _, why := range reasons {

@@ -105,7 +105,7 @@ func (s Step) row(shapes []string, first bool, bar string) historyRow {
 	if first {
 		r.name, r.against, r.factor = codeCell(s.Before), cell(dash), Factor(1)
 	} else if s.Target != nil {
-		r.speedup, r.interval = gain(s.Target.Speedup.Value), gainInterval(s.Target.Speedup)
+		r.speedup, r.interval = Speedup(s.Target.Speedup.Value), gainInterval(s.Target.Speedup)
 	}
 	if bar != "" {
 		r.bar = line{{style: code, text: bar}}

@@ -7,21 +7,19 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// machineCode is what the code of both sides is made of, where it differs: a line in sight, the instructions by what they do, and the
-// diff of the disassembly, folded.
+// machineCode is what the code of both sides is made of, where it differs: the instructions by what they do, and the diff of the
+// disassembly, folded.
 func machineCode(v *gates.Verdict) []block {
 	m := v.MachineCode
 	if m == nil {
 		return nil
 	}
-	summary := func(said string) line {
-		return line{mark(signNone), text(" "), bold("machine code"), text(": " + said)}
-	}
+	head := func(said string) line { return line{text("machine code: " + said)} }
 	if len(m.Changes) == 0 {
 		if m.Skipped == "" {
 			return nil
 		}
-		return []block{paragraph{append(summary("it differs, and is not shown: "), prose(Clip(m.Skipped, gistRunes))...)}}
+		return []block{heading{4, append(head("it differs, and is not shown: "), prose(Clip(m.Skipped, gistRunes))...)}}
 	}
 	var inner []block
 	for _, c := range m.Changes {
@@ -33,7 +31,7 @@ func machineCode(v *gates.Verdict) []block {
 	if m.Tool != "" {
 		inner = append(inner, paragraph{cell("As " + m.Tool + " shows it, without addresses.")})
 	}
-	return []block{details{summary: summary(codeGist(m)), blocks: inner}}
+	return append([]block{heading{4, head(codeGist(m))}}, inner...)
 }
 
 // codeGist is the first kernel's instructions in one line: all of them, and the kinds whose number changed.

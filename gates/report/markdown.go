@@ -13,28 +13,41 @@ type Options struct {
 	// 65,536 characters for a comment and 65,535 for a check run.
 	MaxBytes int
 	Part     Part
+	Links    Links
 }
 
-// A Part of the Markdown form. Both parts together are the whole, but for the title,
-// which is above.
+// A Part of the Markdown form.
 type Part int
 
 const (
 	Whole  Part = iota
-	Above       // what stands in sight
-	Folded      // what is folded below it
+	Above       // what stands in sight, with the title
+	Brief       // of that what a kernel beside others says: its title, its tables and what would make it pass
+	Folded      // what is folded below it, without the fold
+	Flat        // everything, without the fold
 )
+
+// has tells whether a section belongs to the part.
+func (p Part) has(s section) bool {
+	switch p {
+	case Above:
+		return !s.folded
+	case Brief:
+		return s.brief
+	case Folded:
+		return s.folded
+	}
+	return true
+}
 
 // Markdown is the verdict for a comment, a check run, a step summary or a file.
 // Text from the verdict is shown and never acts: it cannot break a table, ping
 // anybody or close a hidden comment. Where space is short the least important
 // sections are left out, and a line at the end says so.
 func Markdown(v *gates.Verdict, opt Options) string {
-	d := build(v)
-	if opt.Part != Whole {
-		d.sections = slices.DeleteFunc(d.sections, func(s section) bool { return s.above() != (opt.Part == Above) })
-	}
-	return shorten(d, opt.MaxBytes)
+	d := build(v, opt.Links)
+	d.sections = slices.DeleteFunc(d.sections, func(s section) bool { return !opt.Part.has(s) })
+	return shorten(d, opt.MaxBytes, opt.Part == Whole)
 }
 
 // markdown ends with a single newline.
@@ -117,14 +130,14 @@ func markdownLine(l line) string {
 	for _, in := range l {
 		switch in.style {
 		case plain:
-			b.WriteString(escape(in.text))
+			b.WriteString(linked(escape(in.text), in.url))
 		case strong:
 			if in.text != "" {
 				b.WriteString("**" + escape(in.text) + "**")
 			}
 		case code:
 			// Two runs of backticks side by side would be one.
-			b.WriteString(escapeCode(in.text, strings.HasSuffix(b.String(), "`")))
+			b.WriteString(linked(escapeCode(in.text, strings.HasSuffix(b.String(), "`")), in.url))
 		case symbol:
 			b.WriteString(signs[in.sign].emoji)
 		}

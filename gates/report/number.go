@@ -59,6 +59,51 @@ func micros(x float64, goals ...float64) string {
 	return rounded(x, decimals, goals)
 }
 
+// Micros is a time with its unit: "57.63 µs".
+func Micros(x float64, goals ...float64) string {
+	if s := micros(x, goals...); s != dash {
+		return s + string(nbsp) + "µs"
+	}
+	return dash
+}
+
+// Percent is a share of change with its sign: 0.161 is "+16.1 %".
+func Percent(x float64) string { return percent(x) }
+
+// factorsFrom is the speedup from which on a factor reads better than a share.
+const factorsFrom = 2
+
+// Speedup is a gain: 0.161 is "+16.1 %", and a large one is a factor: 5.4 is "6.4×". Goals are gains that it must not be
+// rounded onto.
+func Speedup(x float64, goals ...float64) string { return SpeedupBound(x, x, goals...) }
+
+// SpeedupBound is a bound of a gain, written as the gain itself is: one of "3.0×" has no bound of "+199.0 %".
+func SpeedupBound(bound, value float64, goals ...float64) string {
+	if value < factorsFrom || !finite(value) || !finite(bound) {
+		return percent(bound, goals...)
+	}
+	var factors []float64
+	for _, g := range goals {
+		factors = append(factors, 1+g)
+	}
+	return factor(1+bound, factors...)
+}
+
+// factor is how many times as fast something is: "1.25×", "6.4×", "120×".
+func factor(ratio float64, goals ...float64) string {
+	switch {
+	case !finite(ratio):
+		return dash
+	case math.Abs(ratio) >= 1e6:
+		return significant(ratio, 3) + "×"
+	case ratio >= 100:
+		return rounded(ratio, 0, goals) + "×"
+	case ratio >= 1+factorsFrom:
+		return rounded(ratio, 1, goals) + "×"
+	}
+	return strings.Replace(rounded(ratio, 2, goals), "-", minus, 1) + "×"
+}
+
 // percent is a share of change with its sign: 0.161 is "+16.1 %". Goals are
 // shares that it must not be rounded onto.
 func percent(x float64, goals ...float64) string {

@@ -29,7 +29,7 @@ func deciding(v *gates.Verdict) string {
 		return ""
 	}
 	goal := goalFigures(c.Goal)
-	s := plainText(estimate(c.Speedup, goal.shares))
+	s := plainText(gain(c.Speedup, goal.shares))
 	if c.Shape != "" {
 		s += " on " + Plain(c.Label())
 	}

@@ -17,31 +17,38 @@ func measured(c gates.Comparison) bool { return c.Baseline != nil && c.Candidate
 // performance is everything that was timed, for those who doubt.
 func performance(v *gates.Verdict) []block {
 	var blocks []block
-	if _, hidden := speedRows(v); len(hidden) > 0 {
-		blocks = append(blocks, stanza{hidden})
-	}
+	blocks = append(blocks, hiddenSpeeds(v)...)
 	if l := measuring(v); l != nil {
 		blocks = append(blocks, paragraph{l})
 	}
 	return append(blocks, figures(v)...)
 }
 
-// performanceGist is the time that the verdict hangs on, and how much measuring there was.
+// performanceGist is how much measuring there was: what it showed stands in sight.
 func performanceGist(v *gates.Verdict) string {
-	var parts []string
-	// Where kinds of input differ, the p50 of all can say the opposite of the speedup.
-	if c := decidingShape(v); c != nil && (c.Candidate.P50 < c.Baseline.P50) == (c.Speedup.Value > 0) {
-		goal := goalFigures(c.Goal)
-		parts = append(parts, fmt.Sprintf("%s %s → %s%cµs", Clip(Plain(c.Label()), shapeRunes), micros(c.Baseline.P50), micros(c.Candidate.P50, goal.micros...), nbsp))
-	}
 	if m := v.Measuring; m != nil && m.Rounds > 0 {
 		s := plural(m.Rounds, "round")
 		if d := duration(m.Seconds); d != dash {
 			s += " in " + d
 		}
-		parts = append(parts, s)
+		return s + ", all figures"
 	}
-	return strings.Join(append(parts, "all figures"), ", ")
+	return "all figures"
+}
+
+// gain is a speedup with its interval: "+16.1 % [+15.8 %, +16.4 %]", "6.4× [6.3×, 6.5×]". Without an interval it is the value alone.
+func gain(e gates.Estimate, goals []float64) line {
+	l := line{bold(Speedup(e.Value, goals...))}
+	if e.Lower == nil && e.Upper == nil {
+		return l
+	}
+	bound := func(x *float64) string {
+		if x == nil {
+			return dash
+		}
+		return SpeedupBound(*x, e.Value, goals...)
+	}
+	return append(l, text(" ["+bound(e.Lower)+","+string(nbsp)+bound(e.Upper)+"]"))
 }
 
 // estimate is "+16.1 % [+15.8 %, +16.4 %]"; without an interval it is the value

@@ -19,15 +19,15 @@ func provenance(v *gates.Verdict) []block {
 	if rows := commitRows(v); rows != nil {
 		inner = append(inner, sidesTable(rows))
 	}
-	summary := "Provenance"
+	head := "Provenance"
 	if command := v.Provenance.Command; strings.TrimSpace(command) != "" {
-		summary += " and how to reproduce"
+		head += " and how to reproduce"
 		inner = append(inner, paragraph{cell("To reproduce:")}, listing{command})
 	}
 	if inner == nil {
 		return nil
 	}
-	return []block{details{summary: cell(summary), blocks: inner}}
+	return append([]block{heading{4, cell(head)}}, inner...)
 }
 
 // runRows is what both sides share.

@@ -59,7 +59,7 @@ func rivals(v *gates.Verdict) []block {
 	if len(failures) > 0 {
 		blocks = append(blocks, bullets{failures})
 	}
-	return []block{details{summary: cell("Rivals (for information)"), blocks: blocks, asked: true}}
+	return append([]block{heading{4, cell("Rivals (for information)")}}, blocks...)
 }
 
 // fold is how many times as long as b is a.

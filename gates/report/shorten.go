@@ -7,14 +7,10 @@ import (
 )
 
 // shorten leaves out whole sections, the least important first, until the text
-// fits.
-func shorten(d document, limit int) string {
+// fits. What is folded stands in one fold, where there is one around it.
+func shorten(d document, limit int, fold bool) string {
 	kept := slices.Clone(d.sections)
-	written := make([]string, len(kept))
-	for i, s := range kept {
-		written[i] = markdown(s.blocks)
-	}
-	s := strings.Join(written, "\n")
+	s := written(kept, nil, fold)
 	if limit <= 0 || len(s) <= limit {
 		return s
 	}
@@ -28,9 +24,7 @@ func shorten(d document, limit int) string {
 		}
 		left = append(left, kept[least].name)
 		kept = slices.Delete(kept, least, least+1)
-		written = slices.Delete(written, least, least+1)
-		s := strings.Join(written, "\n") + "\n" + markdown([]block{leftOut(left)})
-		if len(s) <= limit {
+		if s := written(kept, left, fold); len(s) <= limit {
 			return s
 		}
 	}
@@ -41,6 +35,27 @@ func shorten(d document, limit int) string {
 		return shortest(title, limit)
 	}
 	return ""
+}
+
+// written is sections as Markdown, and what was left out of them.
+func written(sections []section, left []string, fold bool) string {
+	above, folded := document{sections}.sight()
+	var parts []string
+	for _, s := range above {
+		parts = append(parts, markdown(s.blocks))
+	}
+	var below []string
+	for _, s := range folded {
+		below = append(below, markdown(s.blocks))
+	}
+	if fold && below != nil {
+		below = []string{Fold(FoldTitle, strings.Join(below, "\n"))}
+	}
+	parts = append(parts, below...)
+	if left != nil {
+		parts = append(parts, markdown([]block{leftOut(left)}))
+	}
+	return strings.Join(parts, "\n")
 }
 
 func leftOut(names []string) paragraph {

@@ -36,12 +36,12 @@ func TestShortenDropsTheLeastFirst(t *testing.T) {
 		limit      int
 		has, lacks []string
 	}{
-		{len(full), []string{"<b>build</b>", "Provenance"}, []string{"Shortened"}},
-		{len(full) - 1, []string{"Provenance", "Shortened: see `report.md` in the run's results for build."}, []string{"<b>build</b>"}},
-		{len(full) - 1200, []string{"<b>correctness</b>", "Shortened"}, []string{"Provenance and"}},
-		{1000, []string{"✅ PASS", "**mission** +16.1", "Rule `default`", "Shortened"}, []string{"<details>"}},
-		{60, []string{"### ✅ PASS sdpa_fp8: proven faster on mission\n"}, []string{"**mission**"}},
-		{9, []string{"PASS"}, []string{"proven"}},
+		{len(full), []string{"#### ✅ build", "Provenance"}, []string{"Shortened"}},
+		{len(full) - 1, []string{"Provenance", "Shortened: see `report.md` in the run's results for build."}, []string{"#### ✅ build"}},
+		{len(full) - 1200, []string{"#### ✅ correctness", "Shortened"}, []string{"Provenance and"}},
+		{1000, []string{"✅ PASS", "**mission** | 1391.62", "✅\u00a0build · ", "Shortened"}, []string{"#### ✅", "rule `default`"}},
+		{100, []string{"### ✅ PASS · `sdpa_fp8` is 1.16× faster on `mission`: 1391.62 → 1199.10\u00a0µs\n"}, []string{"**mission**"}},
+		{9, []string{"PASS"}, []string{"faster"}},
 	} {
 		got := Markdown(v, Options{MaxBytes: c.limit})
 		for _, s := range c.has {

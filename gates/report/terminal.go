@@ -21,14 +21,20 @@ type TerminalOptions struct {
 // longer than the width, provided that it is 40 or more.
 func Terminal(v *gates.Verdict, opt TerminalOptions) string {
 	w := terminalWriter{TerminalOptions: opt}
-	for _, s := range build(v).sections {
+	for _, s := range build(v, Links{}).sections {
+		if s.folded && !s.asked && !opt.Details {
+			if s.more != "" {
+				w.folded = append(w.folded, s.more)
+			}
+			continue
+		}
 		for _, bl := range s.blocks {
 			w.block(bl)
 		}
 	}
 	said := strings.Trim(w.b.String(), "\n") + "\n"
 	if len(w.folded) > 0 {
-		more := wrap("More "+cmp.Or(w.More, "in report.md")+": "+strings.Join(slices.Compact(w.folded), "; ")+".", w.Width)
+		more := wrap("More "+cmp.Or(w.More, "in report.md")+": "+strings.Join(slices.Compact(w.folded), ", ")+".", w.Width)
 		said += "\n" + strings.Join(more, "\n") + "\n"
 	}
 	return said
@@ -73,26 +79,17 @@ func (w *terminalWriter) block(bl block) {
 	}
 }
 
-// fold shows of what is folded the line that says how it came out.
 func (w *terminalWriter) fold(d details) {
-	said := len(d.summary) > 0 && d.summary[0].style == symbol
-	switch {
-	case w.Details || d.asked:
-		if !w.Details {
-			w.b.WriteByte('\n')
-		}
-		for _, s := range wrap(w.line(d.summary), w.Width) {
-			w.b.WriteString(w.bold(s) + "\n")
-		}
-		w.b.WriteByte('\n')
-		for _, inner := range d.blocks {
-			w.block(inner)
-		}
-	case said:
-		w.hanging(w.line(d.summary), "", "  ")
-		w.folded = append(w.folded, "all figures")
-	default:
+	if !w.Details {
 		w.folded = append(w.folded, strings.ToLower(plainText(d.summary)))
+		return
+	}
+	for _, s := range wrap(w.line(d.summary), w.Width) {
+		w.b.WriteString(w.bold(s) + "\n")
+	}
+	w.b.WriteByte('\n')
+	for _, inner := range d.blocks {
+		w.block(inner)
 	}
 }
 

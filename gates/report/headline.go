@@ -1,0 +1,339 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+const (
+	headlineRunes = 300
+	existingRunes = 80
+)
+
+func word(v *gates.Verdict) string {
+	if word := Plain(string(v.Outcome)); word != "" {
+		return word
+	}
+	return "NO VERDICT"
+}
+
+// wordAndReason is such as DEFER (too-slow).
+func wordAndReason(v *gates.Verdict) string {
+	if reason := Plain(string(v.Reason)); reason != "" && v.Outcome != gates.Pass {
+		return word(v) + " (" + reason + ")"
+	}
+	return word(v)
+}
+
+func verdictCell(v *gates.Verdict) line {
+	return line{mark(signOfVerdict(v.Outcome, v.Reason)), text(" " + wordAndReason(v))}
+}
+
+// Headline is the verdict with the number that it hangs on, in one line in which backticks set names apart:
+// "PASS · `sdpa_fp8` is 1.25× faster on `mission`: 57.63 → 46.11 µs".
+func Headline(v *gates.Verdict) string {
+	s := word(v)
+	said := finding(v)
+	switch kernel := quoted(v.Kernel); {
+	case kernel == "" && said == "":
+	case kernel == "" && strings.HasPrefix(said, ": "):
+		s += " · " + strings.TrimPrefix(said, ": ")
+	case kernel == "":
+		s += " · the kernel" + said
+	default:
+		s += " · " + kernel + said
+	}
+	return Clip(s, headlineRunes-runes(existing(v))) + existing(v)
+}
+
+// quoted is a name between backticks, which it may not have itself.
+func quoted(name string) string {
+	name = Clip(Plain(strings.ReplaceAll(name, "`", "'")), shapeRunes)
+	if name == "" {
+		return ""
+	}
+	return "`" + name + "`"
+}
+
+// existing is what a pass leaves wrong, for the same line: it must not read as if all were
+// right. It is never cut off.
+func existing(v *gates.Verdict) string {
+	if v.Outcome != gates.Pass || len(v.Existing) == 0 {
+		return ""
+	}
+	return "; " + Clip(Plain(strings.Join(v.Existing, ", ")), existingRunes)
+}
+
+// summary is the verdict's, without what existing says.
+func summary(v *gates.Verdict) string {
+	return plainText(prose(strings.TrimSuffix(v.Summary, v.Remaining())))
+}
+
+func runes(s string) int { return len([]rune(s)) }
+
+// finding continues a sentence that begins with the kernel's name.
+func finding(v *gates.Verdict) string {
+	said := ""
+	switch v.Outcome {
+	case gates.Pass:
+		said = passed(v)
+	case gates.Defer:
+		said = missed(v)
+	}
+	if said != "" {
+		return said
+	}
+	s := summary(v)
+	if rest, ok := strings.CutPrefix(s, "The candidate does not build"); ok {
+		return " does not build" + rest
+	}
+	if s == "" {
+		return ""
+	}
+	return ": " + lowered(s)
+}
+
+// lowered is a sentence that goes on after a colon.
+func lowered(s string) string {
+	first, _, _ := strings.Cut(s, " ")
+	if slices.Contains([]string{"The", "Too", "Over", "Slower", "Slower:", "Not", "No", "Nothing", "Timed,", "Proven:"}, first) {
+		return strings.ToLower(s[:1]) + s[1:]
+	}
+	return s
+}
+
+// passed is what a pass proves; "" where no speed proves it.
+func passed(v *gates.Verdict) string {
+	var targets, guards, alone []gates.Comparison
+	for _, c := range v.Comparisons {
+		switch {
+		case c.Same && c.Status == gates.Passed:
+		case c.Status != gates.Passed || c.Candidate == nil:
+			return ""
+		case c.Baseline == nil:
+			alone = append(alone, c)
+		case !finite(c.Speedup.Value):
+			return ""
+		case c.Role == gates.RoleTarget:
+			targets = append(targets, c)
+		default:
+			guards = append(guards, c)
+		}
+	}
+	copied := ""
+	if v.Imported != "" {
+		copied = " (copied, not measured)"
+	}
+	switch {
+	case len(alone) > 0:
+		c := slices.MaxFunc(alone, func(a, b gates.Comparison) int { return urgency(a) - urgency(b) })
+		return fmt.Sprintf(" is new: %s takes %s", quoted(c.Label()), Micros(c.Candidate.P50, goalFigures(c.Goal).micros...))
+	case len(targets) > 0:
+		c := targets[0]
+		said := fmt.Sprintf(" is as fast as asked on %s: %s (%s)", quoted(c.Label()), beforeAfter(c), against(c))
+		if lower := c.Speedup.Lower; lower == nil && c.Speedup.Value > 0 || lower != nil && *lower > 0 {
+			said = fmt.Sprintf(" is %s faster on %s: %s", faster(c.Speedup.Value), quoted(c.Label()), beforeAfter(c))
+		}
+		if more := len(targets) - 1; more > 0 {
+			said += fmt.Sprintf(" (and on %s)", plural(more, "more target"))
+		}
+		return said + copied
+	case len(guards) == 1:
+		return fmt.Sprintf(" is not slower on %s: %s (%s)", quoted(guards[0].Label()), beforeAfter(guards[0]), against(guards[0])) + copied
+	case len(guards) > 1:
+		c := slices.MinFunc(guards, func(a, b gates.Comparison) int {
+			if a.Speedup.Value < b.Speedup.Value {
+				return -1
+			}
+			return 1
+		})
+		return fmt.Sprintf(" is not slower on %d shapes; the least gain is on %s: %s (%s)", len(guards), quoted(c.Label()), beforeAfter(c), against(c)) + copied
+	}
+	return ""
+}
+
+// faster is a gain as a factor, or as a share where a factor would read like none.
+func faster(x float64) string {
+	if x < 0.01 {
+		return share(x)
+	}
+	return factor(1 + x)
+}
+
+// missed is what keeps a deferred kernel from passing, where it is a figure.
+func missed(v *gates.Verdict) string {
+	switch v.Reason {
+	case gates.ReasonTooSlow, gates.ReasonRegression:
+		return slower(v)
+	case gates.ReasonInconclusive:
+		return undecided(v)
+	case gates.ReasonResources:
+		return exceeded(v)
+	case gates.ReasonProfile:
+		return ": the profile is not what the policy asks"
+	}
+	return ""
+}
+
+// slower names the shape that lost or gained too little, or the kind of input.
+func slower(v *gates.Verdict) string {
+	failed := func(c gates.Comparison) bool {
+		return c.Status == gates.Failed && measured(c) && finite(c.Speedup.Value)
+	}
+	decides := func(c gates.Comparison) bool {
+		return failed(c) && (c.Role == gates.RoleTarget) == (v.Reason == gates.ReasonTooSlow)
+	}
+	i := slices.IndexFunc(v.Comparisons, func(c gates.Comparison) bool {
+		goal, asked := speedupGoal(c.Goal)
+		return decides(c) && asked && c.Speedup.Value < goal
+	})
+	if i < 0 {
+		i = slices.IndexFunc(v.Comparisons, decides)
+	}
+	if i < 0 {
+		return ""
+	}
+	c := v.Comparisons[i]
+	goal, asked := speedupGoal(c.Goal)
+	said := ""
+	switch kind := worstKind(c); {
+	case asked && c.Speedup.Value < goal && v.Reason == gates.ReasonTooSlow:
+		said = fmt.Sprintf(" is too slow on %s: %s (%s)", quoted(c.Label()), beforeAfter(c), against(c))
+	case asked && c.Speedup.Value < goal:
+		said = fmt.Sprintf(" is slower on %s: %s (%s)", quoted(c.Label()), beforeAfter(c), against(c))
+	case kind != nil && c.KindLimit != nil:
+		said = fmt.Sprintf(" is slower on %s with %s inputs: %s → %s (%s, limit %s)", quoted(c.Label()), Plain(kind.Kind),
+			micros(kind.Baseline), Micros(kind.Candidate), Speedup(kind.Speedup.Value, *c.KindLimit), limit(*c.KindLimit))
+	default: // a tail, or launches that ran alone
+		return detailed(v, c)
+	}
+	var others []string
+	for j, other := range v.Comparisons {
+		if j != i && failed(other) {
+			others = append(others, quoted(other.Label()))
+		}
+	}
+	if len(others) > 0 {
+		said += "; also on " + listed(others)
+	}
+	return said
+}
+
+// detailed is what the performance gate says about a shape whose speedup is as asked.
+func detailed(v *gates.Verdict, c gates.Comparison) string {
+	for _, g := range v.Gates {
+		for _, d := range g.Details {
+			if why, ok := strings.CutPrefix(d, c.Label()+": "); ok && g.Gate == gates.GatePerformance {
+				if strings.HasPrefix(why, "of which ") {
+					return fmt.Sprintf(" gains %s on %s, %s", Speedup(c.Speedup.Value), quoted(c.Label()), plainText(prose(why)))
+				}
+				return fmt.Sprintf(" on %s: %s", quoted(c.Label()), plainText(prose(why)))
+			}
+		}
+	}
+	return ""
+}
+
+// worstKind is the kind of input that gains least, or nil.
+func worstKind(c gates.Comparison) *gates.KindTime {
+	var worst *gates.KindTime
+	for i, k := range c.Kinds {
+		if finite(k.Speedup.Value) && (worst == nil || k.Speedup.Value < worst.Speedup.Value) {
+			worst = &c.Kinds[i]
+		}
+	}
+	return worst
+}
+
+func undecided(v *gates.Verdict) string {
+	for _, c := range v.Comparisons {
+		if c.Status != gates.Open || !measured(c) || !finite(c.Speedup.Value) {
+			continue
+		}
+		after := ""
+		if m := v.Measuring; m != nil && m.Rounds > 0 {
+			after = " after " + plural(m.Rounds, "round")
+		}
+		said := fmt.Sprintf(" is not decided on %s%s: %s", quoted(c.Label()), after, plainText(gain(c.Speedup, goalFigures(c.Goal).shares)))
+		if asked := askedBound(c); asked != "" {
+			said += ", " + asked
+		}
+		return said
+	}
+	return ""
+}
+
+// exceeded names the first resource of which there is too much.
+func exceeded(v *gates.Verdict) string {
+	var said string
+	more := 0
+	for _, r := range v.Resources {
+		switch {
+		case r.Status != gates.Failed:
+		case said == "":
+			said = fmt.Sprintf(" is over budget: %s %s", Plain(r.Name), amountOf(r.Candidate, r.Unit))
+			if r.Limit != "" {
+				said += ", limit " + conditionWords(r.Limit)
+			}
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		said += fmt.Sprintf("; and %d more", more)
+	}
+	return said
+}
+
+// beforeAfter is a shape's time before and after: "57.63 → 46.11 µs".
+func beforeAfter(c gates.Comparison) string {
+	return micros(c.Baseline.P50) + " → " + Micros(c.Candidate.P50, goalFigures(c.Goal).micros...)
+}
+
+// against is a shape's speedup with what is asked of it: "−2.9 %, limit −2 %".
+func against(c gates.Comparison) string {
+	said := Speedup(c.Speedup.Value, goalFigures(c.Goal).shares...)
+	if asked := askedBound(c); asked != "" {
+		said += ", " + asked
+	}
+	return said
+}
+
+// askedBound is what is asked of a shape's speed, by what it is to its role: "goal +10 %", "limit −2 %".
+func askedBound(c gates.Comparison) string {
+	asked := askedWords(c.Goal)
+	if asked == "" {
+		return ""
+	}
+	name := "limit "
+	if c.Role == gates.RoleTarget {
+		name = "goal "
+	}
+	return name + strings.TrimPrefix(asked, "≥"+string(nbsp))
+}
+
+// limit is a bound as policies write it: −2 %, and not −2.0 %.
+func limit(x float64) string {
+	s := strings.TrimSuffix(percent(x), string(nbsp)+"%")
+	if math.Abs(100*x-math.Round(100*x)) < 1e-9 {
+		s = strings.TrimSuffix(strings.TrimSuffix(s, ".00"), ".0")
+	}
+	return s + string(nbsp) + "%"
+}
+
+// listed names the first few.
+func listed(names []string) string {
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n == 1:
+		return names[0]
+	case n <= 3:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+	return fmt.Sprintf("%s, %s and %d more", names[0], names[1], len(names)-2)
+}
