@@ -318,8 +318,34 @@ func (r *Repo) Objects(ctx context.Context, rev string, names ...string) (string
 	return r.git(ctx, append([]string{"ls-tree", "-z", "--full-tree", rev, "--"}, names...)...)
 }
 
-// Kernels lists the kernels by their keys, see kernels.KeyOf. One whose manifest lies at
-// the very top is none: its folder would be the whole repository.
+// TopManifests lists the manifests in the repository's top folder. They are no kernels: the folder of such a kernel would be
+// the whole repository. Whoever plans a change refuses them, so that nobody takes them for gated ones.
+func (r *Repo) TopManifests(ctx context.Context, rev string) ([]string, error) {
+	var found []string
+	if rev == workTree {
+		files, err := r.filesWorkTree(ctx, "")
+		return slices.DeleteFunc(files, func(f string) bool { return !kernels.IsManifest(f) || path.Dir(f) != "." }), err
+	}
+	err := r.walking(ctx, func(w *walk) error {
+		top, err := w.top(rev)
+		if err != nil {
+			return err
+		}
+		list, err := w.list(top, "")
+		for _, n := range list {
+			if n.regular() && kernels.IsManifest(n.name) {
+				found = append(found, n.name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for manifests in the top folder: %w", err)
+	}
+	return found, nil
+}
+
+// Kernels lists the kernels by their keys, see kernels.KeyOf, without those of TopManifests.
 func (r *Repo) Kernels(ctx context.Context, rev string) ([]string, error) {
 	var manifests []string
 	var err error
