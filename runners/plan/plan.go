@@ -150,8 +150,11 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 }
 
 // refuseTop refuses a head with a manifest in the repository's top folder: nothing would gate its kernel. A base that has one
-// is not refused, so that a change can move it.
+// is not refused, so that a change can move it, nor is somebody who names what to check.
 func (p *Plan) refuseTop(ctx context.Context) error {
+	if len(p.opt.Kernels) > 0 || p.opt.Variant != "" || p.byHand() {
+		return nil
+	}
 	found, err := p.opt.Repo.TopManifests(ctx, p.opt.Head)
 	if err != nil || len(found) == 0 {
 		return err
