@@ -188,6 +188,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 		return build, nil, nil
 	}
 	build.OK, build.EntryLine, build.Cached = true, cubins[0].Kernels[0].Line, true
+	build.Autotune = cubins[0].Autotune
 	for _, cubin := range cubins {
 		build.Cached = build.Cached && cubin.Cached
 		build.Diagnostics = append(build.Diagnostics, cubin.Diagnostics...)
