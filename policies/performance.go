@@ -102,7 +102,7 @@ const (
 
 	defaultRounds    = MinRounds
 	defaultMaxRounds = 20
-	maxRounds        = 1000
+	MaxRounds        = 1000
 )
 
 // ValidateStrict drops the looks of a layer underneath where this one changes
@@ -232,8 +232,8 @@ func (r Rounds) check(n *strict.Node) bool {
 		n.Child("min").Errorf("%s rounds cannot show the noise between processes (write at least %d)", r.Min, MinRounds)
 	case r.Max < r.Min:
 		n.Child("max").Errorf("%s is less than rounds.min %s (write at least %s)", r.Max, r.Min, r.Min)
-	case r.Max > maxRounds:
-		n.Child("max").Errorf("%s rounds are too many (write at most %d)", r.Max, maxRounds)
+	case r.Max > MaxRounds:
+		n.Child("max").Errorf("%s rounds are too many (write at most %d)", r.Max, MaxRounds)
 	default:
 		return true
 	}
