@@ -174,7 +174,7 @@ func (j *judgement) timedFailure(rounds []Round) (GateResult, bool) {
 			if s.Verified == 0 {
 				return GateResult{Status: Failed, Reason: ReasonRunner, Text: fmt.Sprintf("The outputs of the launches timed in round %d were not verified", i+1)}, true
 			}
-			if problem := (Case{Errors: s.Worst}).Problem(gate); problem != "" {
+			if problem := (Case{Errors: j.evidence.Correctness.held(s.Worst)}).Problem(gate); problem != "" {
 				if reports && s.asBefore(gate) {
 					existing = append(existing, s.Shape)
 					continue

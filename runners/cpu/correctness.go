@@ -234,6 +234,7 @@ func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][
 	if err != nil || failure != nil || !slices.EqualFunc(first, once, bytes.Equal) {
 		return failure, err
 	}
+	*evidence.Deterministic = true // fresh processes agree: it is what was kept, and no race
 	return &gates.Failure{Kind: gates.FailureState, Detail: "the output depends on what the kernel kept of an earlier launch: in a fresh process it has other bits than after another input"}, nil
 }
 
