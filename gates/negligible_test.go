@@ -40,3 +40,17 @@ func TestNormOfNothing(t *testing.T) {
 		})
 	}
 }
+
+// A harness of the repository has no resource usage: a policy that only shows the figures does not ask for them.
+func TestResourcesThatNobodyLimits(t *testing.T) {
+	for limits, want := range map[string]Status{"{}": Passed, "{registers: \"<= 64\"}": Missing} {
+		e := passing()
+		e.Candidate.Resources = nil
+		v := Judge(parsePolicy(t, "version: 1\ngates:\n  ptxas: "+limits+"\nrules: [{name: default}]\n"), "test.yaml", e)
+		for _, r := range v.Gates {
+			if r.Gate == GatePTXAS && r.Status != want {
+				t.Errorf("%s: %s, %s", limits, r.Status, r.Text)
+			}
+		}
+	}
+}

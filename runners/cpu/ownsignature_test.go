@@ -81,3 +81,38 @@ shapes: {one: {N: 64}}
 		})
 	}
 }
+
+// A kernel that keeps state gives the same bits in every fresh process. Nobody is sent to look for a race.
+func TestKeptStateIsNoRace(t *testing.T) {
+	const text = `version: 1
+name: f
+mode: cpu
+entry: f
+source: f.c
+arguments:
+  - {name: x, dtype: f32, access: in, shape: [N]}
+  - {name: y, dtype: f32, access: out, shape: [N]}
+  - {name: n, dtype: i32, access: scalar, value: N}
+reference: {source: r.c, entry: r}
+tolerance: {abs: 1e-6}
+shapes: {one: {N: 64}}
+`
+	m, err := kernels.Parse("kernel.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("p.yaml", []byte("version: 1\ngates:\n  correctness: {seeds: [0], norm_error: \"<= 90%\", determinism: true}\nrules: [{name: default}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		right = "void f(const float *x, float *y, int n) { for (int i = 0; i < n; i++) y[i] = 2 * x[i]; }\n"
+		keeps = "void f(const float *x, float *y, int n) { static float kept; for (int i = 0; i < n; i++) y[i] = 2 * x[i]; y[0] += kept; kept = 1; }\n"
+		ref   = "void r(const double *x, double *y, int n) { for (int i = 0; i < n; i++) y[i] = 2 * x[i]; }\n"
+	)
+	e := gatherFiles(t, m, p, map[string]string{"base/f.c": right, "base/r.c": ref, "head/f.c": keeps})
+	v := gates.Judge(p, "p.yaml", e)
+	if advice := strings.Join(v.ToPass, "; "); v.Outcome != gates.Defer || !strings.Contains(v.Summary, "what the kernel kept of an earlier launch") || strings.Contains(advice, "race") || strings.Contains(advice, "look for") {
+		t.Errorf("%s: %s (to pass: %s)", v.Outcome, v.Summary, advice)
+	}
+}
