@@ -123,7 +123,6 @@ type Build struct {
 	Toggles     map[string]int `json:"toggles,omitempty"`
 	Flags       []string       `json:"flags,omitempty"`
 	Arch        string         `json:"arch,omitempty"`
-	Autotune    []string       `json:"autotune,omitempty"` // configurations of @triton.autotune, which are not tried: the manifest says what is built
 	Compiler    string         `json:"compiler,omitempty"`
 	Digest      string         `json:"compiler_digest,omitempty"` // of the compiler, where the policy pins it
 	OK          bool           `json:"ok"`

@@ -4,31 +4,48 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/kernelgate/kernelgate/gates"
 )
+
+// A tuner is a backend whose compiler has a tuner of its own.
+type tuner interface {
+	Autotune(Role) []string
+}
+
+// noteTuning says what becomes of the configurations, where both sides are built.
+func (g *gatherer) noteTuning() {
+	b, c := g.evidence.Baseline, g.evidence.Candidate
+	t, ok := g.backend.(tuner)
+	if !ok || !c.OK || b != nil && !b.OK {
+		return
+	}
+	candidate := t.Autotune(Candidate)
+	baseline := candidate
+	if b != nil {
+		baseline = t.Autotune(Baseline)
+	}
+	if note := tuningNote(baseline, candidate); note != "" {
+		g.evidence.Notes = append(slices.Clip(g.evidence.Notes), note)
+	}
+}
 
 // tuningNote says what becomes of the configurations of @triton.autotune. The manifest says which one is built, so that a change of
 // the configurations alone changes nothing that is measured here, and much for whoever calls the kernel through the decorator.
-func tuningNote(baseline, candidate *gates.Build) string {
-	if !candidate.OK || len(candidate.Autotune) == 0 && (baseline == nil || len(baseline.Autotune) == 0) {
-		return ""
-	}
+func tuningNote(baseline, candidate []string) string {
 	const advice = "None of them is tried: the manifest's constants, num_warps and num_stages say what is built and measured."
-	if baseline == nil || !baseline.OK || slices.Equal(baseline.Autotune, candidate.Autotune) {
-		if len(candidate.Autotune) == 0 {
+	if slices.Equal(baseline, candidate) {
+		if len(candidate) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("@triton.autotune lists %s. %s", counted(candidate.Autotune), advice)
+		return fmt.Sprintf("@triton.autotune lists %s. %s", counted(candidate), advice)
 	}
 	var gone, added []string
-	for _, c := range baseline.Autotune {
-		if !slices.Contains(candidate.Autotune, c) {
+	for _, c := range baseline {
+		if !slices.Contains(candidate, c) {
 			gone = append(gone, "- "+c)
 		}
 	}
-	for _, c := range candidate.Autotune {
-		if !slices.Contains(baseline.Autotune, c) {
+	for _, c := range candidate {
+		if !slices.Contains(baseline, c) {
 			added = append(added, "+ "+c)
 		}
 	}
@@ -40,7 +57,7 @@ func tuningNote(baseline, candidate *gates.Build) string {
 		edits = append(edits[:maxTuningEdits], fmt.Sprintf("and %d more", more))
 	}
 	return fmt.Sprintf("The change edits the configurations of @triton.autotune, from %s to %s: %s. %s Edit these too, to have the change measured.",
-		counted(baseline.Autotune), counted(candidate.Autotune), strings.Join(edits, "; "), advice)
+		counted(baseline), counted(candidate), strings.Join(edits, "; "), advice)
 }
 
 // maxTuningEdits is how many of them a note lists.

@@ -220,9 +220,7 @@ func (g *gatherer) build(ctx context.Context) error {
 	if g.job.sameWhereCompiled(g.evidence.Baseline, c) {
 		g.evidence.Notes = append(slices.Clip(g.evidence.Notes), sameWhereCompiledNote)
 	}
-	if note := tuningNote(g.evidence.Baseline, c); note != "" {
-		g.evidence.Notes = append(slices.Clip(g.evidence.Notes), note)
-	}
+	g.noteTuning()
 	g.show(whole)
 	return nil
 }

@@ -214,8 +214,8 @@ func TestTritonStatic(t *testing.T) {
 		trial := tritonTrial{kernel: "softmax", policy: policy, baseline: "wide", candidate: "wide", arch: "sm_90", before: tuned("4"), edit: func(s string) string { return strings.Replace(s, "num_warps=4", "num_warps=8", 1) }}
 		e, _, _ := trial.gather(t)
 		const want = "The change edits the configurations of @triton.autotune, from 2 configurations to 2 configurations: - num_warps=4, num_stages=3, num_ctas=1; + num_warps=8, num_stages=3, num_ctas=1. None of them is tried: "
-		if e.SameCode || e.Candidate.Code != e.Baseline.Code || len(e.Candidate.Autotune) != 2 || !strings.Contains(strings.Join(e.Notes, "\n"), want) {
-			t.Errorf("same %v, %q, notes %q", e.SameCode, e.Candidate.Autotune, e.Notes)
+		if e.SameCode || e.Candidate.Code != e.Baseline.Code || !strings.Contains(strings.Join(e.Notes, "\n"), want) {
+			t.Errorf("same %v, notes %q", e.SameCode, e.Notes)
 		}
 		trial.edit = nil
 		if e, _, _ := trial.gather(t); !e.SameCode || !strings.Contains(strings.Join(e.Notes, "\n"), "@triton.autotune lists 2 configurations. None of them is tried") {

@@ -35,12 +35,10 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 		job.Notes = append(job.Notes, "The kernel is new: it is judged by its own manifest, and there is nothing to compare its speed with: it is timed by itself.")
 	}
 	if job.Manifest, err = kernels.Parse(file, text); err != nil {
-		repaired, m := p.repaired(ctx, file, isNew)
-		if m == nil {
-			return job, strict.Mistake{Err: err}
+		if !isNew && p.repairs(ctx, file) {
+			err = fmt.Errorf("%w\nThe change repairs this, and the base's manifest holds until it is merged: nothing can judge the change before that (merge it by /override, or past the gate)", err)
 		}
-		job.Manifest, text, rev, isNew = m, repaired, p.opt.Head, true
-		job.Notes = append(job.Notes, fmt.Sprintf("The base's manifest has a mistake, and nothing can be compared with it. The change repairs it, and the kernel is judged by the change's own manifest, as a new one is. The mistake: %v.", err))
+		return job, strict.Mistake{Err: err}
 	}
 	job.ManifestText = string(text)
 	if err := p.policy(ctx, &job); err != nil {
@@ -65,21 +63,17 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	return job, p.provenance(ctx, &job)
 }
 
-// repaired is the head's manifest where the change edits one of the base that has a mistake; nil where it has mistakes too.
-// Without it nobody could repair a manifest by a change that is judged. A bot asks for an approval of the edit.
-func (p *Plan) repaired(ctx context.Context, file string, isNew bool) ([]byte, *kernels.Manifest) {
-	if isNew || !p.edited[file] {
-		return nil, nil
+// repairs tells whether the change makes a valid manifest of one of the base that has mistakes.
+func (p *Plan) repairs(ctx context.Context, file string) bool {
+	if !p.edited[file] {
+		return false
 	}
 	text, err := p.opt.Repo.Read(ctx, p.opt.Head, file)
 	if err != nil {
-		return nil, nil // it is removed
+		return false // it is removed
 	}
-	m, err := kernels.Parse(file, text)
-	if err != nil {
-		return nil, nil
-	}
-	return text, m
+	_, err = kernels.Parse(file, text)
+	return err == nil
 }
 
 // hashSources notes what each side is compiled from, where its machine code depends on the problem size.
