@@ -99,10 +99,11 @@ const (
 	// MinRounds is the fewest rounds that may decide. Intervals over five rounds or
 	// fewer rest on a spread that is itself a draw of luck.
 	MinRounds = 6
+	// MaxRounds is the most that a run may measure.
+	MaxRounds = 1000
 
 	defaultRounds    = MinRounds
 	defaultMaxRounds = 20
-	MaxRounds        = 1000
 )
 
 // ValidateStrict drops the looks of a layer underneath where this one changes
