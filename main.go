@@ -13,10 +13,12 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kernelgate/kernelgate/bot/demo"
 	"github.com/kernelgate/kernelgate/bot/local"
@@ -72,12 +74,31 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, bad.Error())
 		return exitInput
 	case !started: // cobra did not like the words of the call
-		fmt.Fprintf(stderr, "kernelgate: %v (see kernelgate --help)\n", err)
+		fmt.Fprintf(stderr, "kernelgate: %v (%ssee kernelgate --help)\n", err, meantFlag(root, args, err))
 		return exitInput
 	default:
 		fmt.Fprintln(stderr, "kernelgate:", err)
 		return exitError
 	}
+}
+
+// meantFlag is the flag of the command that an unknown one most likely means, for the beginning of an advice.
+func meantFlag(root *cobra.Command, args []string, err error) string {
+	_, name, ok := strings.Cut(err.Error(), "unknown flag: --")
+	if !ok {
+		return ""
+	}
+	cmd, _, _ := root.Find(args)
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	if meant := strict.Meant(name, known); meant != "" {
+		return "did you mean --" + meant + "? "
+	}
+	return ""
 }
 
 func rootCommand(stdout, stderr io.Writer) *cobra.Command {

@@ -105,6 +105,9 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			if checked == 0 {
 				fmt.Fprintln(stdout, "PASS: no kernel changed.")
+				if next := check.Next(cmd.Context(), opt); next != "" {
+					fmt.Fprintln(stdout, next)
+				}
 			}
 			return asExit(status)
 		},
@@ -125,7 +128,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	includeFlag(cmd, &opt.Includes)
 	f.StringToStringVar(&compilers, "toolchain", nil, "compare two compilers on the same sources, over every kernel that they build: new=triton@3.9.0 or new=/usr/local/cuda-12.9, and old=… in place of the policy's or this host's own")
 	gpuFlag(cmd, &gpu)
-	f.IntVar(&opt.Rounds, "rounds", 0, "measure at most so many rounds")
+	f.IntVar(&opt.Rounds, "rounds", 0, "measure at most so many rounds, fewer than the policy's or more")
 	f.StringVar(&one.Shape, "shape", "", "repeat a single case and show its bad elements: dims such as R=5,C=63, or the name of a shape")
 	f.StringVar(&opt.SecretShape, "secret-shape", "", "time this size as the secret shape in place of a drawn one, to repeat a run: dims such as R=5,C=63")
 	f.Uint64Var(&one.Seed, "seed", 0, "with --shape: what the case's inputs are drawn from")

@@ -112,12 +112,16 @@ func policyCommand(stdout io.Writer) *cobra.Command {
 	})
 	var change policies.Change
 	explain := &cobra.Command{
-		Use:     "explain FILE",
-		Short:   "Say which rule applies to a change, and what it asks",
-		Example: "  kernelgate policy explain l4 --label tensor-cores",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			policy, file, err := check.ReadPolicy(args[0])
+		Use:     "explain [FILE]",
+		Short:   "Say which rule applies to a change, and what it asks; without FILE, of this repository's policy",
+		Example: "  kernelgate policy explain\n  kernelgate policy explain l4 --label tensor-cores",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := check.PolicyHere(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			policy, file, err := check.ReadPolicy(name)
 			if err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ func (j *judgement) correctness() GateResult {
 	var wrong []wrongCase
 	parity, deterministic, varies := true, true, false
 	worst := Errors{}
-	for _, k := range c.Cases {
+	for _, k := range c.judged() {
 		w := newWrongCase(gate, k)
 		w.existed = w.existed && j.evidence.Baseline != nil
 		j.addCase(k, w)
@@ -103,7 +103,7 @@ func (e *Evidence) Wrong(gate *policies.CorrectnessGate) []int {
 	if e.Correctness == nil || gate == nil {
 		return nil
 	}
-	for i, k := range e.Correctness.Cases {
+	for i, k := range e.Correctness.judged() {
 		if k.Problem(gate) != "" {
 			numbers = append(numbers, i+1)
 		}

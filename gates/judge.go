@@ -23,15 +23,28 @@ func Judge(p *policies.Policy, file string, e *Evidence) *Verdict {
 	return judge(p, file, e, newResamples(stats.DefaultResamples))
 }
 
+// JudgeHere is Judge for somebody at a terminal, who measures again with a flag and not by a comment on a pull request.
+func JudgeHere(p *policies.Policy, file string, e *Evidence) *Verdict {
+	return judgeAs(&judgement{rule: ruleFor(p, e), evidence: e, resamples: newResamples(stats.DefaultResamples), here: true}, p, file)
+}
+
 func judge(p *policies.Policy, file string, e *Evidence, r *resamples) *Verdict {
-	rule := ruleFor(p, e)
-	j := &judgement{rule: rule, evidence: e, resamples: r}
+	return judgeAs(&judgement{rule: ruleFor(p, e), evidence: e, resamples: r}, p, file)
+}
+
+func judgeAs(j *judgement, p *policies.Policy, file string) *Verdict {
+	e, rule := j.evidence, j.rule
 	v := &Verdict{
 		Schema: VerdictSchema, Kernel: e.Kernel, Rule: rule.Name, Policy: file, Imported: e.Imported,
 		Provenance: e.Provenance, Device: e.Device, Notes: slices.Clone(e.Notes), Rivals: e.Rivals, MachineCode: e.MachineCode,
 	}
 	j.tellChosen()
 	j.run()
+	if j.here && e.Performance != nil {
+		for _, r := range j.results {
+			atTerminal(r.ToPass, len(e.Performance.Rounds))
+		}
+	}
 	v.Gates, v.Resources, v.Correctness, v.Comparisons = j.results, j.resources, j.cases, j.comparisons
 	v.Profile, v.Measuring, v.Findings = j.metrics, j.measuring, j.findings
 	v.Sanitizers, v.Existing, v.Best = j.sanitizers, j.existing, j.best
@@ -57,6 +70,7 @@ type judgement struct {
 	rule      *policies.Rule
 	evidence  *Evidence
 	resamples *resamples
+	here      bool // the advice is for somebody at a terminal
 
 	results     []GateResult
 	resources   []ResourceRow

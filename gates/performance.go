@@ -109,6 +109,25 @@ func (j *judgement) withMarked(passed GateResult, q inquiry, done []look) GateRe
 	}
 }
 
+// sameCodeAdvice is what to do about a change that gains nothing. Where there is no change yet, it is what to do next.
+func (j *judgement) sameCodeAdvice() string {
+	base, head := j.evidence.Provenance.Base, j.evidence.Provenance.Head
+	if base.SHA != "" && base.SHA == head.SHA && base.Variant == head.Variant && !head.Dirty {
+		return fmt.Sprintf("this is the base itself, and there is no change to judge yet: change the kernel on a branch, or look at one case of it: kernelgate check %s --shape %s", j.evidence.Kernel, firstShape(j.evidence))
+	}
+	return "change what the compiler emits: it saw through this change"
+}
+
+// firstShape is what a case is shown of.
+func firstShape(e *Evidence) string {
+	for _, s := range e.Shapes {
+		if !s.Secret {
+			return s.Name
+		}
+	}
+	return "NAME"
+}
+
 // sameCode decides without measuring what cannot differ.
 func (j *judgement) sameCode(gate *policies.PerformanceGate) (GateResult, bool) {
 	if !j.evidence.SameCode {
@@ -122,7 +141,7 @@ func (j *judgement) sameCode(gate *policies.PerformanceGate) (GateResult, bool) 
 			return GateResult{
 				Status: Failed, Reason: ReasonTooSlow,
 				Text:   fmt.Sprintf("Too slow: the machine code is the same as the baseline's, so nothing was gained (asked %s)", goal),
-				ToPass: []string{"change what the compiler emits: it saw through this change"},
+				ToPass: []string{j.sameCodeAdvice()},
 			}, true
 		}
 	}
@@ -155,7 +174,7 @@ func (j *judgement) timedFailure(rounds []Round) (GateResult, bool) {
 			if s.Verified == 0 {
 				return GateResult{Status: Failed, Reason: ReasonRunner, Text: fmt.Sprintf("The outputs of the launches timed in round %d were not verified", i+1)}, true
 			}
-			if problem := (Case{Errors: s.Worst}).Problem(gate); problem != "" {
+			if problem := (Case{Errors: j.evidence.Correctness.held(s.Worst)}).Problem(gate); problem != "" {
 				if reports && s.asBefore(gate) {
 					existing = append(existing, s.Shape)
 					continue

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 )
 
@@ -304,16 +305,20 @@ func (j *judgement) annotate(found []Finding, existing policies.Existing) {
 }
 
 // suspectRace adds to a result what to do where a kernel is right at one time and
-// wrong at another: a race is the usual cause, and the sanitizers name its line.
+// wrong at another: on a GPU a race is the usual cause, on a CPU memory that nobody has written, and the sanitizers name its line.
 func (j *judgement) suspectRace(r GateResult) GateResult {
+	cause := "look for a race"
+	if j.evidence.Mode == string(kernels.ModeCPU) {
+		cause = "look for memory that is read before it is written, or that several threads use at once"
+	}
 	switch gate := j.rule.Gates.Sanitize; {
 	case r.Reason != ReasonCorrectness:
 	case gate == nil:
-		r.ToPass = append(r.ToPass, "look for a race: write sanitize: {shapes: [SMALL]} below gates in the policy, with the name of a small shape, and run kernelgate check")
+		r.ToPass = append(r.ToPass, cause+": write sanitize: {shapes: [SMALL]} below gates in the policy, with the name of a small shape, and run kernelgate check")
 	case j.evidence.Sanitize == nil:
-		r.ToPass = append(r.ToPass, "look for a race: run kernelgate check --policy with a copy of the policy that has determinism: false, so that the sanitize gate comes to speak")
+		r.ToPass = append(r.ToPass, cause+": run kernelgate check --policy with a copy of the policy that has determinism: false, so that the sanitize gate comes to speak")
 	default:
-		r.ToPass = append(r.ToPass, fmt.Sprintf("look for a race: the sanitizers found nothing on %s; name more shapes in gates.sanitize.shapes and run kernelgate check", gate.Shapes))
+		r.ToPass = append(r.ToPass, fmt.Sprintf("%s: the sanitizers found nothing on %s; name more shapes in gates.sanitize.shapes and run kernelgate check", cause, gate.Shapes))
 	}
 	return r
 }

@@ -39,7 +39,15 @@ var (
 	quantizedDTypes = []DType{E4M3, E5M2, I8, Int4, E2M1}
 )
 
-func (d *DType) UnmarshalStrict(n *strict.Node) { strict.Word(n, d, DTypes()) }
+// formatNames are what other tools call the formats.
+var formatNames = map[string]string{
+	"fp32": "f32", "float32": "f32", "float": "f32", "single": "f32", "tf32": "f32", "fp16": "f16", "float16": "f16", "half": "f16", "bfloat16": "bf16", "fp64": "f64", "float64": "f64", "double": "f64",
+	"fp8": "e4m3 or e5m2", "f8": "e4m3 or e5m2", "float8": "e4m3 or e5m2", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "fp8e4m3": "e4m3", "fp8e5m2": "e5m2", "fp8_e4m3": "e4m3", "fp8_e5m2": "e5m2", "fp4": "e2m1", "nvfp4": "e2m1",
+	"int": "i32", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "long": "i64", "short": "i16", "uint": "u32", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
+	"byte": "u8", "char": "i8", "i4": "int4", "boolean": "bool", "size_t": "u64", "int32_t": "i32", "int64_t": "i64", "uint8_t": "u8",
+}
+
+func (d *DType) UnmarshalStrict(n *strict.Node) { strict.WordCalled(n, d, DTypes(), formatNames) }
 func (d *DType) JSONSchema() map[string]any     { return strict.WordSchema(DTypes()) }
 
 var sizes = map[DType]int{E4M3: 1, E5M2: 1, I8: 1, U8: 1, F16: 2, BF16: 2, F32: 4, I32: 4, F64: 8, I64: 8, I16: 2, U16: 2, U32: 4, U64: 8, Bool: 1}

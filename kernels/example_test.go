@@ -19,7 +19,7 @@ arguments:
   - {name: y, dtype: f16, access: out, shape: [R, C]}
   - {name: columns, dtype: i32, access: scalar, value: C}
 launch: {grid: ["ceildiv(R, ROWS)"], block: [128], shared_memory: 4*ROWS}
-reference: {source: reference.c, entry: softmax_reference}
+reference: {source: reference.cu, entry: softmax_reference, launch: {grid: [1], block: [32]}}
 tolerance: {abs: 0.001}
 shapes: {small: {R: 7, C: 64}, wide: {R: 512, C: 4096}}
 secret: {R: 1..100, C: 64|128}

@@ -35,7 +35,7 @@ const (
 
 var modes = []Mode{ModeCUDA, ModeCPU, ModeCommand}
 
-func (m *Mode) UnmarshalStrict(n *strict.Node) { strict.Word(n, m, modes) }
+func (m *Mode) UnmarshalStrict(n *strict.Node) { strict.WordCalled(n, m, modes, map[string]string{"gpu": "cuda", "nvidia": "cuda", "triton": "cuda", "host": "cpu", "c": "cpu"}) }
 func (m *Mode) JSONSchema() map[string]any     { return strict.WordSchema(modes) }
 
 // A Manifest describes one kernel. Parse has checked every expression in it

@@ -90,8 +90,8 @@ var deviceMistakes = []mistake{
 	{"reference launch missing", goodDevice, "  launch: {grid: [S], block: [D], shared_memory: 4*D}\n", "", []string{
 		`kernel.yaml:11:3: reference.launch: is required for a reference on the device (write e.g. launch: {grid: ["ceildiv(S, 4)"], block: [128]})`,
 	}},
-	{"reference launch on the host", goodDevice, "source: reference.cu", "source: reference.c", []string{
-		"kernel.yaml:13:11: reference.launch: is not read: reference.c is called on the host (delete it, or name a .cu file)",
+	{"reference in C for the device", goodDevice, "source: reference.cu", "source: reference.c", []string{
+		`kernel.yaml:11:11: reference.source: "reference.c" is no CUDA file: the reference of a cuda kernel runs on the GPU (write a __global__ function in a .cu file, and its launch)`,
 	}},
 	{"reference launch in cpu mode", goodCPU, "entry: sdpa_reference}", "entry: sdpa_reference, launch: {grid: [S], block: [1]}}", []string{
 		"kernel.yaml:12:65: reference.launch: is not read in cpu mode (delete it)",

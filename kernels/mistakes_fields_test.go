@@ -12,7 +12,7 @@ var fieldMistakes = []mistake{
 		`kernel.yaml:2:7: name: "a/b" is not a name (write letters, digits, '.', '_' and '-')`,
 	}},
 	{"mode", goodCPU, "mode: cpu", "mode: gpu", []string{
-		`kernel.yaml:3:7: mode: "gpu" is not one of cuda, cpu, command`,
+		`kernel.yaml:3:7: mode: "gpu" is not one of cuda, cpu, command (did you mean cuda?)`,
 	}},
 	{"unknown field", goodCPU, "tolerance:", "tolerence:", []string{
 		"kernel.yaml:1:1: tolerance: is required in cpu mode (write e.g. tolerance: {abs: 0.06})",
@@ -72,7 +72,7 @@ var fieldMistakes = []mistake{
 		`kernel.yaml:22:39: variants.stage1.flags[0]: "-DTILE=64" defines the toggle TILE (set it under the variant's toggles)`,
 	}},
 	{"dtype", goodCPU, "dtype: e4m3", "dtype: f8", []string{
-		`kernel.yaml:8:22: arguments[0].dtype: "f8" is not one of e4m3, e5m2, f16, bf16, f32, f64, i8, u8, i32, i64, i16, u16, u32, u64, bool, int4, e2m1`,
+		`kernel.yaml:8:22: arguments[0].dtype: "f8" is not one of e4m3, e5m2, f16, bf16, f32, f64, i8, u8, i32, i64, i16, u16, u32, u64, bool, int4, e2m1 (did you mean e4m3 or e5m2?)`,
 	}},
 	{"argument name", goodCPU, "name: o,", "name: 1o,", []string{
 		`kernel.yaml:10:12: arguments[2].name: "1o" is not a C identifier (write letters, digits and _)`,

@@ -20,7 +20,7 @@ launch:
     - {entry: split, grid: [SPLITS, S], block: [128], args: [q, state, n, partial, done]}
     - {memset: done, value: 1}
     - {entry: "ns::combine<64>", grid: ["roundup(S, 2)"], block: [64], shared_memory: 4*D, args: [p, partial, done]}
-reference: {source: reference.c, entry: decode_reference}
+reference: {source: reference.cu, entry: decode_reference, launch: {grid: [1], block: [32]}}
 tolerance: {abs: 0.06}
 shapes:
   small: {S: 32, D: 64}

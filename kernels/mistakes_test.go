@@ -42,7 +42,7 @@ launch:
   grid: ["ceildiv(S, TILE)"]
   block: [128]
   shared_memory: 4*TILE*D
-reference: {source: reference.c, entry: sdpa_reference}
+reference: {source: reference.cu, entry: sdpa_reference, launch: {grid: [1], block: [32]}}
 tolerance: {abs: 0.06}
 shapes:
   small: {S: 32, D: 64}

@@ -35,6 +35,23 @@ func (m *Manifest) CPrototype(name string) string {
 	return strings.Join(types, "") + declaration(name, params)
 }
 
+// CallSignature is what the kernel function is called with, in order; nil where a struct or a vector is among it, whose type the
+// source may call anything.
+func (m *Manifest) CallSignature() []CParameter {
+	params := []CParameter{}
+	for i := range m.Arguments {
+		a := &m.Arguments[i]
+		if m.Inside(a.Name) {
+			continue
+		}
+		if _, composite := a.Composite(m); composite {
+			return nil
+		}
+		params = append(params, CParameter{a.Name, fmt.Sprintf("arguments[%d]", i), strings.TrimSuffix(strings.TrimSuffix(parameter(cTypes[a.DType], *a), a.Name), " ")})
+	}
+	return params
+}
+
 // cStruct is the type of a struct or a vector in the declaration.
 func (a *Argument) cStruct() string { return "struct kernelgate_" + a.Name }
 
@@ -54,7 +71,39 @@ func (m *Manifest) ReferencePrototype(name string) string {
 	return declaration(name, params)
 }
 
-// A CParameter is one that a reference in C is called with.
+// DeviceReferencePrototype is the declaration of a reference on the device, as ReferenceParameters are passed.
+func (m *Manifest) DeviceReferencePrototype() string {
+	if m.Reference == nil {
+		return ""
+	}
+	name := m.Reference.Entry
+	if e, err := ParseEntry(name); err == nil {
+		name = e.Base()
+	}
+	var params []string
+	for i := range m.Arguments {
+		a := &m.Arguments[i]
+		switch {
+		case a.ScaleOf != "" || !a.inReference():
+		case a.Access == Scalar:
+			params = append(params, cTypes[a.DType]+" "+a.Name)
+		case a.Structs():
+			for _, f := range a.Fields {
+				params = append(params, "const float *"+a.Name+"_"+f.Name)
+			}
+		case a.Access == In:
+			params = append(params, "const float *"+a.Name)
+		default:
+			params = append(params, "float *"+a.Name)
+		}
+	}
+	for _, dim := range m.Reference.Dims {
+		params = append(params, "long long "+dim)
+	}
+	return "__global__ " + declaration(name, params)
+}
+
+// A CParameter is one that a function in C is called with.
 type CParameter struct {
 	Name  string
 	Field string // of the manifest that it comes from

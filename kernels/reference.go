@@ -15,7 +15,7 @@ import (
 // arrays are const float* where the kernel reads and float* where it writes,
 // scalars are the kernel's. Both get the dims that they ask for.
 type Reference struct {
-	Source string           `yaml:"source" required:"true" eg:"reference.c" doc:"C in float64, or in cuda mode also a .cu file in float32."`
+	Source string           `yaml:"source" required:"true" eg:"reference.c" doc:"In cpu mode a C file, which computes in float64. In cuda mode a .cu file, which computes in float32."`
 	Entry  string           `yaml:"entry" required:"true" eg:"sdpa_reference" doc:"The function, or the kernel of a .cu file, by its name in the source."`
 	Dims   []string         `yaml:"dims" eg:"[S, D]" default:"(none)" doc:"The dims that it is passed behind the arguments, in this order, each an int64_t (long long in a .cu file)."`
 	Launch *ReferenceLaunch `yaml:"launch" eg:"{grid: [\"ceildiv(B*H*S, 4)\"], block: [128]}" default:"(required for a .cu file)" doc:"Of a .cu file: grid, block and dynamic shared memory."`
@@ -82,8 +82,8 @@ func (c *checker) checkReference() {
 		c.errorf(n.Child("launch"), "is not read in cpu mode (delete it)")
 	case m.Mode == ModeCUDA && device && !launched:
 		c.errorf(n.Child("launch"), "is required for a reference on the device (write e.g. launch: {grid: [\"ceildiv(S, 4)\"], block: [128]})")
-	case m.Mode == ModeCUDA && !device && launched:
-		c.errorf(n.Child("launch"), "is not read: %s is called on the host (delete it, or name a .cu file)", m.Reference.Source)
+	case m.Mode == ModeCUDA && !device:
+		c.errorf(n.Child("source"), "%q is no CUDA file: the reference of a cuda kernel runs on the GPU (write a __global__ function in a .cu file, and its launch)", m.Reference.Source)
 	}
 }
 

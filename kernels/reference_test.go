@@ -20,7 +20,7 @@ func TestReference(t *testing.T) {
 		cuda    = "version: 1, name: a, mode: cuda, entry: f, tolerance: {abs: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}, arch: [sm_90]"
 		q       = "{name: q, dtype: f32, access: in, shape: [B, H, S, D]}"
 		o       = "{name: o, dtype: f32, access: out, shape: [B, H, S, D]}"
-		steps   = ", source: a.cu, arguments: [" + q + ", " + o + "], reference: {source: r.c, entry: r}, scratch: [{name: partial, dtype: f32, shape: [B, S]}]"
+		steps   = ", source: a.cu, arguments: [" + q + ", " + o + "], reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}, scratch: [{name: partial, dtype: f32, shape: [B, S]}]"
 	)
 	language := stricttest.Language{
 		Of: Manifest{},
@@ -32,7 +32,7 @@ func TestReference(t *testing.T) {
 			"{" + cpu + ", source: a.c, arguments: [{name: x, dtype: i8, access: in, shape: [B, H, S, D], quantize: {scale: q_scale}}, {name: q_scale, dtype: f32, access: in, shape: [H]}, " + o + "]}",
 			"{" + cuda + ", source: a.cu, arguments: [{name: o, dtype: f16, access: out, shape: [B, H, S, D], tensor_map: {box: [1, 1, 64, D]}}], launch: {grid: [8], block: [1]}," +
 				"  reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
-			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [1], block: [1]}, variants: {a: {source: a.cu}}, reference: {source: r.c, entry: r}}",
+			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [1], block: [1]}, variants: {a: {source: a.cu}}, reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
 			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [1], block: [1]}, source: a.cu, reference: {source: r.cu, entry: r}}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, dtype: u32, access: scalar, vector: [B, H]}, " + o + "]}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, dtype: f32, value: S}]}, " + q + ", " + o + "]}",
@@ -41,7 +41,7 @@ func TestReference(t *testing.T) {
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, pointer: q}]}, " + q + ", " + o + "]}",
 			"{" + cuda + steps + ", toggles: {SPLITS: {values: [8], default: 8, layer: micro}}, launch: {steps: [{grid: [8], block: [1]}, {entry: g, grid: [1], block: [1], args: [q, partial]}]}}",
 			"{" + cuda + steps + ", launch: {steps: [{memset: o}, {grid: [1], block: [1], args: [o, partial]}]}}",
-			"{" + cuda + ", source: a.cu, arguments: [" + q + ", " + o + "], reference: {source: r.c, entry: r}, scratch: [{name: partial, dtype: f32, shape: [B, H, S, D]}]" +
+			"{" + cuda + ", source: a.cu, arguments: [" + q + ", " + o + "], reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}, scratch: [{name: partial, dtype: f32, shape: [B, H, S, D]}]" +
 				", launch: {steps: [{copy: q, to: o}, {grid: [1], block: [1], args: [q, partial]}]}}",
 			"{" + cuda + steps + ", launch: {grid: [1], block: [1], args: [o, partial]}}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, struct: inner}]}, {name: inner, access: struct, fields: [{name: a, dtype: f32, value: S}]}, " + q + ", " + o + "]}",
@@ -53,9 +53,9 @@ func TestReference(t *testing.T) {
 			"{" + initial + ", source: a.c, arguments: [{name: x, dtype: f32, access: in, shape: [S], init: {draw: sorted}}, " + o + "]}",
 			"{version: 1, name: a, mode: cpu, entry: f, reference: {source: reference.c, entry: r}, tolerance: {abs: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}, two: {B: 1, H: 8, S: 2048, D: 64}}," +
 				"  arguments: [" + o + "], variants: {stage1: {source: a.c}, stage2: {source: b.c}}, choose: [{when: S > 64, variant: stage2}, {variant: stage1}]}",
-			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, compiler: triton, reference: {source: r.c, entry: r}}",
-			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, reference: {source: r.c, entry: r}}",
-			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, compiler: command, build: [a], reference: {source: r.c, entry: r}}",
+			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, compiler: triton, reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
+			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
+			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, compiler: command, build: [a], reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
 			"{version: 1, name: a, mode: command, command: {build: [a], bench: [b]}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}}",
 		},
 		Parse: func(text []byte) (any, error) { return Parse(FileName, text) },

@@ -14,7 +14,7 @@ arguments:
   - {name: x, dtype: bf16, access: in, shape: [S, D], tensor_map: {box: [TILE, 64], swizzle: 128, promotion: 256, fill: nan}}
   - {name: y, dtype: bf16, access: out, shape: [S, D], tensor_map: {box: [1, D]}}
 launch: {grid: [S], block: [128]}
-reference: {source: reference.c, entry: reference}
+reference: {source: reference.cu, entry: reference, launch: {grid: [1], block: [32]}}
 tolerance: {abs: 0.06}
 shapes:
   small: {S: 32, D: 64}

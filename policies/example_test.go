@@ -44,7 +44,7 @@ rules: [{name: default}]
 	fmt.Println(err)
 	// Output:
 	// kernelgate.yaml:3:17: gates.correctness.norm_eror: unknown field (did you mean norm_error?)
-	// kernelgate.yaml:4:29: gates.performance.confidence: "99" is not a percentage (write e.g. 10%)
+	// kernelgate.yaml:4:29: gates.performance.confidence: "99" is not a percentage (write 99%)
 	// kernelgate.yaml:4:51: gates.performance.target.speedup: "+10%" has no comparison (write e.g. "<= 10%" or ">= 10%")
 }
 

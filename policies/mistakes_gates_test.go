@@ -89,7 +89,7 @@ var performanceMistakes = []mistake{
 		`19:15: gates.performance.baseline: "ref:--all" is not a baseline (write base, best, ref:main, tag:v1.2 or variant:stage1)`}},
 	{"confidence: too low", "confidence: 95%", "confidence: 50%", []string{"22:17: gates.performance.confidence: 50% is outside 80% to 99.9% (write e.g. 95%)"}},
 	{"confidence: zero is no default", "confidence: 95%", "confidence: 0%", []string{"22:17: gates.performance.confidence: 0% is outside 80% to 99.9% (write e.g. 95%)"}},
-	{"confidence: without its sign", "confidence: 95%", "confidence: 0.95", []string{`22:17: gates.performance.confidence: "0.95" is not a percentage (write e.g. 10%)`}},
+	{"confidence: without its sign", "confidence: 95%", "confidence: 0.95", []string{`22:17: gates.performance.confidence: "0.95" is not a percentage (write 95% or 0.95%)`}},
 	{"control: zero is no default", "control: 2%", "control: 0%", []string{"26:14: gates.performance.control: 0% is outside 0.1% to 50% (write e.g. 2%)"}},
 	{"solo shift: negative", "control: 2%", "solo_shift: -1%", []string{"26:17: gates.performance.solo_shift: -1% is outside 0.1% to 1000% (write e.g. 2%)"}},
 	{"pairs: zero is no default", "pairs: 50", "pairs: 0", []string{"25:12: gates.performance.pairs: 0 is outside 4 to 100000 (write e.g. 50)"}},

@@ -2,7 +2,10 @@ package policies
 
 import (
 	"cmp"
+	"math"
 	"slices"
+
+	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
 // Narrow makes every rule ask about these shapes and seeds in place of its own,
@@ -49,4 +52,21 @@ func (p *Policy) AtMost(rounds int) (cut bool) {
 		cut = true
 	}
 	return cut
+}
+
+// AtLeast lets every rule measure so many rounds, where it has fewer, in as much more time, and tells whether it raised any. The
+// looks keep their places, and the last round is one more.
+func (p *Policy) AtLeast(rounds int) (raised bool) {
+	for i := range p.Rules {
+		gate := p.Rules[i].Gates.Performance
+		if gate == nil || rounds <= int(gate.Rounds.Max) {
+			continue
+		}
+		more := quantity.Duration(math.Ceil(float64(rounds) / max(1, float64(gate.Rounds.Max))))
+		gate.Budget, gate.Timeout = gate.Budget*more, gate.Timeout*more
+		gate.Rounds.Max = quantity.Count(rounds)
+		gate.Looks = append(slices.Clone(gate.Looks), rounds)
+		raised = true
+	}
+	return raised
 }

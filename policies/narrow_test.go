@@ -56,3 +56,24 @@ func TestAtMost(t *testing.T) {
 		}
 	}
 }
+
+// More rounds than the policy's take more time, and one look more at their end.
+func TestAtLeast(t *testing.T) {
+	text, err := policies.Shipped("l4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policies.Parse("l4.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := *p.RuleFor(policies.Change{}).Gates.Performance
+	if p.AtLeast(15) {
+		t.Error("fewer rounds are raised")
+	}
+	raised := p.AtLeast(49)
+	is := p.RuleFor(policies.Change{}).Gates.Performance
+	if !raised || is.Rounds.Max != 49 || !slices.Equal(is.Looks, []int{6, 12, 20, 49}) || is.Budget != 3*was.Budget || is.Timeout != 3*was.Timeout {
+		t.Errorf("raised %v to %+v, looks %v, %v and %v", raised, is.Rounds, is.Looks, is.Budget, is.Timeout)
+	}
+}

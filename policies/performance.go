@@ -99,10 +99,11 @@ const (
 	// MinRounds is the fewest rounds that may decide. Intervals over five rounds or
 	// fewer rest on a spread that is itself a draw of luck.
 	MinRounds = 6
+	// MaxRounds is the most that a run may measure.
+	MaxRounds = 1000
 
 	defaultRounds    = MinRounds
 	defaultMaxRounds = 20
-	maxRounds        = 1000
 )
 
 // ValidateStrict drops the looks of a layer underneath where this one changes
@@ -232,8 +233,8 @@ func (r Rounds) check(n *strict.Node) bool {
 		n.Child("min").Errorf("%s rounds cannot show the noise between processes (write at least %d)", r.Min, MinRounds)
 	case r.Max < r.Min:
 		n.Child("max").Errorf("%s is less than rounds.min %s (write at least %s)", r.Max, r.Min, r.Min)
-	case r.Max > maxRounds:
-		n.Child("max").Errorf("%s rounds are too many (write at most %d)", r.Max, maxRounds)
+	case r.Max > MaxRounds:
+		n.Child("max").Errorf("%s rounds are too many (write at most %d)", r.Max, MaxRounds)
 	default:
 		return true
 	}

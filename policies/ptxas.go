@@ -22,6 +22,12 @@ type PTXASGate struct {
 	BlocksPerSM   *quantity.Bound[quantity.Count] `yaml:"blocks_per_sm" eg:">= 2" bounds:"(>= or >)" doc:"Occupancy, from the architecture's tables."`
 }
 
+// Limits tells whether the gate limits anything, or only shows the figures.
+func (g *PTXASGate) Limits() bool {
+	shown := PTXASGate{Enforcement: g.Enforcement}
+	return *g != shown
+}
+
 // A Budget is a limit, and how much the candidate may add to the baseline.
 type Budget[T quantity.Count | quantity.Bytes] struct {
 	Max      *T                 `yaml:"max" eg:"128" doc:"The most that the candidate may have."`

@@ -291,10 +291,20 @@ func (j Job) onRecord(s kernels.Shape) (gates.Shape, error) {
 type SetupError struct {
 	At  []gates.Diagnostic // the lines, where they are known
 	Err error
+	New bool // the kernel is new, so that the change brings it, and not the base
 }
 
 func (e *SetupError) Error() string { return e.Err.Error() }
 func (e *SetupError) Unwrap() error { return e.Err }
+
+// ReferenceErrorf is a mistake in the reference, which the format continues the sentence about. The base brings the reference,
+// so that it is a setup error; a new kernel brings its own, and the mistake is the change's.
+func (j Job) ReferenceErrorf(format string, args ...any) error {
+	format = "the reference " + strings.ReplaceAll(j.Manifest.Reference.Source, "%", "%%") + map[bool]string{false: " of the base"}[j.Baseline == nil] + " " + format
+	err := SetupErrorf(format, args...).(*SetupError)
+	err.New = j.Baseline == nil
+	return err
+}
 
 // SetupErrorf is a setup error. What a compiler says of it is kept, line by line.
 func SetupErrorf(format string, args ...any) error {

@@ -132,7 +132,7 @@ func (g *gatherer) step(ctx context.Context, do func() error) error {
 		g.evidence.Fault = err.Error()
 	}
 	if setup, ok := errors.AsType[*SetupError](err); ok {
-		g.evidence.Setup, g.evidence.FaultAt = true, setup.At
+		blame(g.evidence, setup)
 	}
 	return nil
 }
@@ -197,6 +197,7 @@ func (g *gatherer) build(ctx context.Context) error {
 	if g.job.sameWhereCompiled(g.evidence.Baseline, c) {
 		g.evidence.Notes = append(slices.Clip(g.evidence.Notes), sameWhereCompiledNote)
 	}
+	g.noteTuning()
 	g.show(whole)
 	return nil
 }

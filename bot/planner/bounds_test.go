@@ -209,3 +209,12 @@ func TestOwnPolicysBaseline(t *testing.T) {
 		}
 	}
 }
+
+// A pull request that leaves a manifest in the repository's top folder does not pass: nothing would gate that kernel.
+func TestManifestInTheTopFolder(t *testing.T) {
+	w := newWorld(t, usual())
+	p := w.plan(w.propose(tree{"kernel.yaml": manifest, "scale.c": "// head\n", "reference.c": "// truth\n"}))
+	if len(p.Problems) != 1 || p.Problems[0].File != "kernel.yaml" || !strings.Contains(p.Problems[0].Message, "gates no kernel") {
+		t.Errorf("the problems are %+v", p.Problems)
+	}
+}

@@ -80,7 +80,7 @@ template <int Threads, bool Weighted> __global__ void rms_norm(Params p)
 template __global__ void rms_norm<128, true>(Params);
 } }
 `
-	normReference = "extern \"C\" __global__ void reference(const double *x, const double *w, double *y, long R, long C) {}\n"
+	normReference = "extern \"C\" __global__ void reference(const float *x, const float *w, float *y) {}\n"
 	normPolicy    = `version: 1
 devices: [l4]
 gates: {ptxas: {shared_memory: {max: 16KiB}}}

@@ -69,7 +69,7 @@ func (b *Bound[T]) UnmarshalStrict(n *strict.Node) {
 	}
 	f, ok := u.read(m[2])
 	if !ok {
-		n.Errorf("%q: %q is not %s (write e.g. \"%s %s\")", text, m[2], u.miss(m[2]), m[1], u.example)
+		n.Errorf("%q: %q is not %s (write %s)", text, m[2], u.miss(m[2]), u.bound(m[1], m[2]))
 		return
 	}
 	b.Op, b.Value = Op(m[1]), T(f)

@@ -71,7 +71,7 @@ func TestBadBounds(t *testing.T) {
 		{new(counts), "<= 5 ", `"<= 5 ": "5 " is not a number (write e.g. "<= 128")`},
 		{new(sizes), "<= 48 KIB", `"<= 48 KIB": "48 KIB" is not a size (write e.g. "<= 48KiB")`},
 		{new(sizes), "48KiB", `"48KiB" has no comparison (write e.g. "<= 48KiB" or ">= 48KiB")`},
-		{new(percents), ">= 10", `">= 10": "10" is not a percentage (write e.g. ">= 10%")`},
+		{new(percents), ">= 10", `">= 10": "10" is not a percentage (write ">= 10%")`},
 		{new(percents), "+10%", `"+10%" has no comparison (write e.g. "<= 10%" or ">= 10%")`},
 		{new(micros), "<= 5", `"<= 5": "5" is not a latency (write e.g. "<= 5us")`},
 		{new(numbers), "<= tiny", `"<= tiny": "tiny" is not a number (write e.g. "<= 0.06")`},

@@ -36,7 +36,7 @@ func read[T ~int64 | ~float64](n *strict.Node, into *T) {
 	}
 	f, ok := u.read(text)
 	if !ok {
-		n.Errorf("%q is not %s (write e.g. %s)", text, u.miss(text), u.example)
+		n.Errorf("%q is not %s (write %s)", text, u.miss(text), u.remedy(text))
 		return
 	}
 	*into = T(f)

@@ -55,6 +55,35 @@ func unitOf(v any) unit {
 	panic(fmt.Sprintf("quantity: no unit for %T", v))
 }
 
+// remedy is what to write in place of a text: the text with the sign that it lacks, or an example.
+func (u unit) remedy(text string) string {
+	if u.pattern == percentPattern && figurePattern.MatchString(text) {
+		f, err := strconv.ParseFloat(text, 64)
+		switch {
+		case err != nil:
+		case f != 0 && -1 < f && f < 1:
+			return shifted(f, 2) + "% or " + text + "%"
+		default:
+			return text + "%"
+		}
+	}
+	return "e.g. " + u.example
+}
+
+// bound is a condition to write in place of one whose figure is a mistake.
+func (u unit) bound(relation, text string) string {
+	remedy, example := strings.CutPrefix(u.remedy(text), "e.g. ")
+	first, second, two := strings.Cut(remedy, " or ")
+	quoted := fmt.Sprintf("\"%s %s\"", relation, first)
+	switch {
+	case example:
+		return "e.g. " + quoted
+	case two:
+		return fmt.Sprintf("%s or \"%s %s\"", quoted, relation, second)
+	}
+	return quoted
+}
+
 // title is what references and editors call a value.
 func (u unit) title() string {
 	if u.pattern == countPattern {

@@ -3,8 +3,10 @@ package strict
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -20,7 +22,14 @@ func (d *decoder) parse(data []byte) *yaml.Node {
 	documents, err := documentsOf(data)
 	if err != nil {
 		file.yaml.Line = mistakenLine(data)
-		file.Errorf("is not valid YAML: %s", syntaxMessage(err, file.yaml.Line > 0))
+		message := syntaxMessage(err, file.yaml.Line > 0)
+		if file.yaml.Line > 0 {
+			line := strings.Split(string(data), "\n")[file.yaml.Line-1]
+			why := causeOf(message, strings.TrimSuffix(line, "\r"))
+			file.yaml.Column = why.column
+			message += fmt.Sprintf(" (%s)", why.remedy)
+		}
+		file.Errorf("is not valid YAML: %s", message)
 		return nil
 	}
 	if len(documents) > 1 {

@@ -7,7 +7,10 @@ import (
 )
 
 // Word reads one word out of a fixed set.
-func Word[T ~string](n *Node, into *T, words []T) {
+func Word[T ~string](n *Node, into *T, words []T) { WordCalled(n, into, words, nil) }
+
+// WordCalled does so for words that other tools call by other names, which the message translates.
+func WordCalled[T ~string](n *Node, into *T, words []T, elsewhere map[string]string) {
 	text, ok := n.Text()
 	if ok && slices.Contains(words, T(text)) {
 		*into = T(text)
@@ -17,8 +20,30 @@ func Word[T ~string](n *Node, into *T, words []T) {
 	if ok && !n.Null() {
 		said = fmt.Sprintf("%q ", text)
 	}
-	n.Errorf("%sis not one of %s", said, JoinWords(words))
+	n.Errorf("%sis not one of %s%s", said, JoinWords(words), meant(text, words, elsewhere))
 }
+
+// meant is the word that somebody most likely meant, for the end of a message.
+func meant[T ~string](text string, words []T, elsewhere map[string]string) string {
+	word, lower := elsewhere[strings.ToLower(text)], strings.ToLower(text)
+	if i := slices.Index(words, T(lower)); word == "" && i >= 0 {
+		word = lower
+	}
+	if word == "" && len(text) > 3 { // a short word is one letter from many
+		known := make([]string, len(words))
+		for i, w := range words {
+			known[i] = string(w)
+		}
+		word = closest(lower, known)
+	}
+	if word == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %s?)", word)
+}
+
+// Meant is the known name that a misspelt one most likely means; "" where none is close.
+func Meant(got string, known []string) string { return closest(got, known) }
 
 // WordSchema says the same to an editor.
 func WordSchema[T ~string](words []T) map[string]any { return map[string]any{"enum": words} }

@@ -107,6 +107,9 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 	if opt.Rounds != 0 && opt.Rounds < policies.MinRounds {
 		return nil, strict.Mistakef("--rounds %d is too few to prove anything (write %d or more)", opt.Rounds, policies.MinRounds)
 	}
+	if opt.Rounds > policies.MaxRounds {
+		return nil, strict.Mistakef("--rounds %d is too many (write %d or fewer)", opt.Rounds, policies.MaxRounds)
+	}
 	repo, err := checkout.Open(ctx, cmp.Or(opt.Dir, "."))
 	if err != nil {
 		return nil, strict.Mistake{Err: err}
@@ -186,7 +189,7 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 	} else if result.Measured, err = c.measure(ctx, job, filepath.Join(filepath.Dir(job.Trusted), "build"), progress); err != nil {
 		return Result{}, err
 	}
-	result.Verdict = gates.Judge(job.Policy, job.PolicyFile, result.Evidence)
+	result.Verdict = gates.JudgeHere(job.Policy, job.PolicyFile, result.Evidence)
 	result.Wrong = result.Evidence.Wrong(job.Rule().Gates.Correctness)
 	return result, nil
 }

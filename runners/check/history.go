@@ -1,15 +1,18 @@
 package check
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
 	"github.com/kernelgate/kernelgate/runners/results"
 )
@@ -70,6 +73,28 @@ func Lessons(file string) (map[string]string, error) {
 		lessons[v.Name] = v.Lesson
 	}
 	return lessons, nil
+}
+
+// PolicyHere is the policy that the arguments of a command name and, where they name none, the file of the repository that the
+// current folder is in.
+func PolicyHere(ctx context.Context, args []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	repo, err := checkout.Open(ctx, ".")
+	if err != nil {
+		return "", strict.Mistakef("no policy was named, and there is no repository to take one from: %w", err)
+	}
+	file := filepath.Join(repo.Dir(), filepath.FromSlash(PolicyFile))
+	if _, err := os.Stat(file); err != nil {
+		return "", strict.Mistakef("the repository has no %s (write one, or name a policy: a file, or one of %s)", PolicyFile, strings.Join(policies.ShippedNames(), ", "))
+	}
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, file); err == nil {
+			file = rel
+		}
+	}
+	return file, nil
 }
 
 // ReadPolicy reads a policy by the name that a user gives it: a file's, or a

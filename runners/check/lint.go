@@ -119,6 +119,9 @@ func lintManifest(file string, text []byte) (*kernels.Manifest, error) {
 		return nil, err
 	}
 	var mistakes []error
+	if _, err := os.Stat(filepath.Join(filepath.Dir(file), ".git")); err == nil && kernels.IsManifest(filepath.ToSlash(file)) {
+		mistakes = append(mistakes, fmt.Errorf("%s:1:1: %s", file, plan.TopManifest))
+	}
 	look := func(in, name string, path ...string) {
 		if name == "" || in == "" {
 			return

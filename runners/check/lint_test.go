@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,5 +69,27 @@ func TestLintAcross(t *testing.T) {
 		if _, err := lint(c.manifest, c.policy); err == nil || strings.ReplaceAll(err.Error(), dir+"/", "") != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
+	}
+}
+
+// A manifest in the repository's top folder gates nothing, and lint says so.
+func TestLintTopFolder(t *testing.T) {
+	dir := t.TempDir()
+	for _, folder := range []string{".git", "k"} {
+		if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"kernel.yaml", "k/kernel.yaml", "scale.c", "k/scale.c", "reference.c", "k/reference.c"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(lintManifest), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := check.Lint(io.Discard, []string{filepath.Join(dir, "k")}); err != nil {
+		t.Errorf("in a folder: %v", err)
+	}
+	err := check.Lint(io.Discard, []string{dir})
+	if want := "kernel.yaml:1:1: a manifest in the repository's top folder gates no kernel"; err == nil || !strings.HasPrefix(err.Error(), dir+"/"+want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

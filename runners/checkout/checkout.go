@@ -11,14 +11,12 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
 )
 
 // A Repo is a git repository, with or without a work tree.
@@ -316,33 +314,6 @@ func (r *Repo) readWorkTree(name string) (data []byte, executable bool, err erro
 // the same text means the same contents. What the revision does not have is left out.
 func (r *Repo) Objects(ctx context.Context, rev string, names ...string) (string, error) {
 	return r.git(ctx, append([]string{"ls-tree", "-z", "--full-tree", rev, "--"}, names...)...)
-}
-
-// Kernels lists the kernels by their keys, see kernels.KeyOf. One whose manifest lies at
-// the very top is none: its folder would be the whole repository.
-func (r *Repo) Kernels(ctx context.Context, rev string) ([]string, error) {
-	var manifests []string
-	var err error
-	if rev == workTree {
-		manifests, err = r.filesWorkTree(ctx, "")
-		manifests = slices.DeleteFunc(manifests, func(f string) bool { return !kernels.IsManifest(f) || path.Dir(f) == "." })
-	} else {
-		err = r.walking(ctx, func(w *walk) error {
-			top, err := w.top(rev)
-			if err == nil {
-				manifests, err = w.manifests(top, "", map[string][]string{})
-			}
-			return err
-		})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("looking for kernels: %w", err)
-	}
-	keys := make([]string, len(manifests))
-	for i, file := range manifests {
-		keys[i] = kernels.KeyOf(file)
-	}
-	return keys, nil
 }
 
 // Reached tells whether a branch or a tag leads to a commit. Refs of pull requests do

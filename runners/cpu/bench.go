@@ -16,6 +16,7 @@ import (
 // A bench is the sides of a round on one shape.
 type bench struct {
 	*drawer
+	job       runners.Job
 	ctx       context.Context
 	children  map[seat]*child // of the round, whatever the shape
 	programs  map[rune]string // the sides' for this shape
@@ -146,7 +147,7 @@ func (k *kept) Check() (candidate, baseline *gates.Errors, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	want, err := expected(k.bench.reference, p.ReferenceArgs(false))
+	want, err := expected(k.bench.job, k.bench.reference, p.ReferenceArgs(false))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -176,7 +176,7 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	if err != nil {
 		return evidence, err
 	}
-	want, err := expected(d.reference, p.ReferenceArgs(false))
+	want, err := expected(d.worker.job, d.reference, p.ReferenceArgs(false))
 	if err != nil {
 		return evidence, err
 	}
@@ -203,7 +203,7 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	if err != nil || !c.EndToEnd(d.worker.job.Manifest) {
 		return evidence, err
 	}
-	original, err := expected(d.reference, p.ReferenceArgs(true))
+	original, err := expected(d.worker.job, d.reference, p.ReferenceArgs(true))
 	if err != nil {
 		return evidence, err
 	}
@@ -235,6 +235,7 @@ func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][
 	if err != nil || failure != nil || !slices.EqualFunc(first, once, bytes.Equal) {
 		return failure, err
 	}
+	*evidence.Deterministic = true // fresh processes agree: it is what was kept, and no race
 	return &gates.Failure{Kind: gates.FailureState, Detail: "the output depends on what the kernel kept of an earlier launch: in a fresh process it has other bits than after another input"}, nil
 }
 
@@ -332,14 +333,14 @@ func (c *child) run(l layout, args []tensor.Arg) (*gates.Failure, error) {
 
 // expected asks the reference for every output, by position among its own
 // arguments' outputs.
-func expected(reference *child, args []tensor.Arg) ([][]float64, error) {
+func expected(job runners.Job, reference *child, args []tensor.Arg) ([][]float64, error) {
 	l := layoutOf(args)
 	failure, err := reference.run(l, args)
 	if err != nil {
 		return nil, err
 	}
 	if failure != nil {
-		return nil, runners.SetupErrorf("the base's reference failed: %s", failure.Detail)
+		return nil, job.ReferenceErrorf("failed: %s", failure.Detail)
 	}
 	var want [][]float64
 	for _, out := range l.Outputs(reference.memory.data[:l.Size]) {

@@ -146,7 +146,7 @@ func (t *table) prepare(shapes []kernels.Shape) error {
 		refSize = max(refSize, size)
 		t.memory = max(t.memory, d.layout.Size*batch)
 		series := &gates.Series{Shape: shape.Name, Batch: batch, Seed: t.rng.Uint64() >> 16, Distributions: w.distributions()}
-		b := &bench{drawer: d, ctx: t.ctx, children: t.children, programs: map[rune]string{}}
+		b := &bench{drawer: d, job: w.job, ctx: t.ctx, children: t.children, programs: map[rune]string{}}
 		t.benches = append(t.benches, b)
 		t.settings = append(t.settings, setting{series, interleave.New(b, series, t.plan, t.rng)})
 	}

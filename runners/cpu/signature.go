@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -35,47 +34,72 @@ func asDeclared(p kernels.CParameter) string { return p.Type }
 // withoutConst is what many write: it changes nothing of the call.
 func withoutConst(p kernels.CParameter) string { return strings.TrimPrefix(p.Type, "const ") }
 
-// checkSignature sees to it that the base's reference takes what it is called with.
-func (w *Worker) checkSignature(ctx context.Context) error {
+// A typeQuery asks which type the function of a source has.
+type typeQuery struct {
+	name   string // of what is built, for the folder
+	dir    string // that the source is compiled in
+	source string
+	entry  kernels.Entry
+	flags  []string
+}
+
+// checkReference sees to it that the reference takes what it is called with.
+func (w *Worker) checkReference(ctx context.Context) error {
 	m := w.job.Manifest
 	entry, err := kernels.ParseEntry(m.Reference.Entry)
 	if err != nil {
 		return err
 	}
+	q := typeQuery{name: "reference", dir: w.job.Trusted, source: m.Reference.Source, entry: entry}
 	params := m.ReferenceSignature()
-	refusal, err := w.tryType(ctx, entry, params, asDeclared)
+	refusal, err := w.tryType(ctx, q, params, asDeclared)
 	if err != nil || refusal == nil {
 		return err
 	}
-	if lenient, err := w.tryType(ctx, entry, params, withoutConst); err != nil || lenient == nil {
+	if lenient, err := w.tryType(ctx, q, params, withoutConst); err != nil || lenient == nil {
 		return err
 	}
-	return runners.SetupErrorf("the reference %s of the base does not take what the manifest passes: %s; declare it as %s", m.Reference.Source, mismatch(params, refusal), m.ReferencePrototype(entry.Base()))
+	return w.job.ReferenceErrorf("does not take what the manifest passes: %s; declare it as %s", mismatch(params, refusal), m.ReferencePrototype(entry.Base()))
 }
 
-// tryType compiles a pointer to the reference of a type; the refusal is nil where it has that type.
-func (w *Worker) tryType(ctx context.Context, entry kernels.Entry, params []kernels.CParameter, changes func(kernels.CParameter) string) (*toolchain.CompileError, error) {
-	m := w.job.Manifest
-	out, err := w.folder("reference", "signature")
+// tryType compiles a pointer to the function of a type; the refusal is nil where it has that type, or where the compiler refuses
+// something else.
+func (w *Worker) tryType(ctx context.Context, q typeQuery, params []kernels.CParameter, changes func(kernels.CParameter) string) (*toolchain.CompileError, error) {
+	out, err := w.folder(q.name, "signature")
 	if err != nil {
 		return nil, err
 	}
 	before, behind := signatureOf(params, changes)
-	address, name := entry.Base(), language(m.Reference.Source)
+	address, name := q.entry.Base(), language(q.source)
 	if name == "c++" {
-		address = entry.Address()
+		address = q.entry.Address()
 	}
 	file := filepath.Join(out, "signature.c")
 	source := fmt.Sprintf("#include <stdbool.h>\n#include <stdint.h>\nextern %skernelgate_signature%s;\n%skernelgate_signature%s = %s;\n", before, behind, before, behind, address)
 	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
-		return nil, fmt.Errorf("writing the source that asks for the reference's type: %w", err)
+		return nil, fmt.Errorf("writing the source that asks for the type of %s: %w", q.entry.Base(), err)
 	}
-	args := []string{"-fsyntax-only", "-Werror=incompatible-pointer-types", "-include", m.Reference.Source, "-x", name, file}
-	_, err = w.compiler.Run(ctx, toolchain.Compile{Dir: w.job.Trusted, Args: args, Out: out, Timeout: compileTimeout})
+	args := append(slices.Clone(q.flags), "-fsyntax-only", "-Werror=incompatible-pointer-types", "-include", q.source, "-x", name, file)
+	_, err = w.compiler.Run(ctx, toolchain.Compile{Dir: q.dir, Args: args, Out: out, Timeout: compileTimeout})
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+		refusal.Log = linesOf(refusal.Log, file)
+		if refusal.Log == "" {
+			return nil, nil // it is not the type that is refused
+		}
 		return refusal, nil
 	}
 	return nil, err
+}
+
+// linesOf is the errors of a compiler's log that are about a file.
+func linesOf(log, file string) string {
+	var own []string
+	for line := range strings.Lines(log) {
+		if strings.HasPrefix(line, file+":") && strings.Contains(line, "error: ") {
+			own = append(own, line)
+		}
+	}
+	return strings.Join(own, "")
 }
 
 // has is the type that a compiler says the reference has, as gcc and clang put it.

@@ -136,6 +136,12 @@ func (w *Worker) buildVariant(ctx context.Context, name string, side runners.Sid
 	if err != nil {
 		return b, nil, err
 	}
+	if strings.HasPrefix(name, string(runners.Candidate)) { // a baseline was merged, mistake or not
+		if b.Error, err = w.checkKernel(ctx, name, side, variant); err != nil || b.Error != "" {
+			b.Diagnostics, b.Seconds = object.diagnostics, time.Since(start).Seconds()
+			return b, nil, err
+		}
+	}
 	b.Code = object.info.Code
 	b.Resources = object.resources()
 	b.Diagnostics = object.diagnostics
@@ -154,42 +160,6 @@ func (w *Worker) buildVariant(ctx context.Context, name string, side runners.Sid
 	}
 	b.OK, b.Seconds = true, time.Since(start).Seconds()
 	return b, &executable{path: exe, symbol: object.info.Entry, variant: side.Variant, manifest: m, toggles: toggles, threads: m.Threads}, nil
-}
-
-// reference builds the base's reference once. That it compiles is the base's
-// duty, so a refusal is a fault here.
-func (w *Worker) reference(ctx context.Context) (*executable, error) {
-	if w.ref != nil {
-		return w.ref, nil
-	}
-	m := w.job.Manifest
-	trusted := toolchain.Compile{Dir: w.job.Trusted, Source: m.Reference.Source, Tree: w.job.Tree(runners.Side{Manifest: m}), In: toolchain.Here}
-	object, err := w.compile(ctx, "reference", "object", trusted, m.Reference.Entry, []string{"-O2"})
-	if err != nil {
-		return nil, setupFault(err, "the reference %s of the base does not compile: %w", m.Reference.Source, err)
-	}
-	if err := w.checkSignature(ctx); err != nil {
-		return nil, err
-	}
-	sample, err := tensor.NewProblem(m, m.Shapes[0], m.ToggleValues(m.DefaultVariant), "zero", 0)
-	if err != nil {
-		return nil, err
-	}
-	exe, err := w.link(ctx, "reference", object.info, stub(m.ReferencePrototype(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.ReferenceArgs(false), 1))
-	if err != nil {
-		return nil, setupFault(err, "the reference %s of the base does not link: %w", m.Reference.Source, err)
-	}
-	w.ref = &executable{path: exe, threads: 1}
-	return w.ref, nil
-}
-
-// setupFault blames the base for what a compiler says of it, and nobody else for
-// anything else.
-func setupFault(err error, format string, args ...any) error {
-	if _, ok := errors.AsType[*toolchain.CompileError](err); ok {
-		return runners.SetupErrorf(format, args...)
-	}
-	return fmt.Errorf(format, args...)
 }
 
 // An object is one compiled source.

@@ -54,14 +54,18 @@ type Backend struct {
 	kinds      map[runners.Role]*codes
 	made       map[madeCode]*codes
 	compiling  map[string]*compilation
-	micros     map[string]float64 // a launch's time by shape, roughly
-	calibrated []kernels.Shape    // the shapes of micros
-	whole      context.Context    // what is begun ahead of its gate ends with it
-	tools      *tools             // sanitizers at work
-	next       *next              // a round's worker that is ready before it is needed
-	xids       xidSource          // nil where nobody tells
+	micros     map[string]float64        // a launch's time by shape, roughly
+	calibrated []kernels.Shape           // the shapes of micros
+	whole      context.Context           // what is begun ahead of its gate ends with it
+	tools      *tools                    // sanitizers at work
+	next       *next                     // a round's worker that is ready before it is needed
+	xids       xidSource                 // nil where nobody tells
+	tuning     map[runners.Role][]string // what Triton's tuner would try
 	log        strings.Builder
 }
+
+// Autotune is the configurations that Triton's own tuner would try for a side, which is built.
+func (b *Backend) Autotune(role runners.Role) []string { return b.tuning[role] }
 
 // New finds the GPU and the compiler. What the backend begins before its gate comes
 // ends with ctx, which is the whole run's.
@@ -98,7 +102,7 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 		return nil, missing
 	}
 	b := &Backend{
-		job: job, config: config, cuda: compiler, installed: installed, cudas: map[policies.Toolchain]*toolchain.CUDA{}, tritons: map[policies.Toolchain]*toolchain.Triton{}, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{},
+		job: job, config: config, cuda: compiler, installed: installed, cudas: map[policies.Toolchain]*toolchain.CUDA{}, tritons: map[policies.Toolchain]*toolchain.Triton{}, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{}, tuning: map[runners.Role][]string{},
 		xids: xids, whole: ctx,
 	}
 	b.config.LaunchTimeout = cmp.Or(b.config.LaunchTimeout, 10*time.Second)
@@ -188,6 +192,9 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 		return build, nil, nil
 	}
 	build.OK, build.EntryLine, build.Cached = true, cubins[0].Kernels[0].Line, true
+	if b.sideOf(role).Variant != kernels.Choice {
+		b.tuning[role] = cubins[0].Autotune
+	}
 	for _, cubin := range cubins {
 		build.Cached = build.Cached && cubin.Cached
 		build.Diagnostics = append(build.Diagnostics, cubin.Diagnostics...)

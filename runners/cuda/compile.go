@@ -211,21 +211,30 @@ func (b *Backend) referenceBuild() compiler {
 
 func (b *Backend) reference(ctx context.Context) (*sides.Built, error) {
 	m := b.job.Manifest
-	if !m.ReferenceOnDevice() {
-		return nil, runners.SetupErrorf("the reference %s of %s is not CUDA: the cuda runner computes it on the GPU (write it as a .cu file)", m.Reference.Source, m.Name)
-	}
 	cubins, err := b.compile(ctx, "reference", b.referenceBuild(), nil)
 	if err != nil {
 		if _, ok := errors.AsType[*toolchain.CompileError](err); ok {
-			return nil, runners.SetupErrorf("the reference %s of the base does not compile: %w", m.Reference.Source, err)
+			return nil, b.job.ReferenceErrorf("does not compile: %w", err)
 		}
-		return nil, fmt.Errorf("compiling the reference %s of the base: %w", m.Reference.Source, err)
+		return nil, fmt.Errorf("compiling the reference %s: %w", m.Reference.Source, err)
 	}
 	cubin := cubins[0]
 	if differs := compareParameters(cubin.Kernels[0], m.ReferenceParameters()); differs != nil {
-		return nil, fmt.Errorf("the reference %s of the base: %s", m.Reference.Source, differs.summary)
+		return nil, b.job.ReferenceErrorf("does not take what the manifest passes: %s; declare it as %s", differs.what, m.DeviceReferencePrototype())
+	}
+	if wrong := compareTypes(cubin.Kernels[0], m.ReferenceParameters()); wrong != "" {
+		return nil, b.job.ReferenceErrorf("does not take what the manifest passes: %s; declare it as %s", wrong, m.DeviceReferencePrototype())
 	}
 	return &sides.Built{Image: cubin.Path, Symbols: map[string]string{m.Reference.Entry: cubin.Kernels[0].Symbol}}, nil
+}
+
+// CheckReference builds the reference, and holds its parameters against the manifest. A run that compares outputs does so too.
+func (b *Backend) CheckReference(ctx context.Context) error {
+	if b.job.Manifest.Reference == nil {
+		return nil
+	}
+	_, err := b.reference(ctx)
+	return err
 }
 
 // oracleBuild is the judge's own device code, which comes with this program.

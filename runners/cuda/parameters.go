@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -13,7 +14,8 @@ import (
 // A mismatch is a kernel whose parameter table is not what would be passed to it.
 type mismatch struct {
 	summary string
-	line    int // of the kernel in its source
+	what    string // without the advice
+	line    int    // of the kernel in its source
 	rows    []mismatchRow
 }
 
@@ -46,9 +48,43 @@ func compareParameters(k toolchain.Kernel, want []kernels.Parameter) *mismatch {
 	if wrong == 0 {
 		return nil
 	}
-	m.summary = fmt.Sprintf("the kernel %s takes %s and the manifest passes %d: %s; compare the manifest's arguments with the kernel's declaration",
-		k.Name, counted(len(k.Params), "parameter"), len(want), m.summary)
+	m.what = fmt.Sprintf("the kernel %s takes %s and the manifest passes %d: %s", k.Name, counted(len(k.Params), "parameter"), len(want), m.summary)
+	m.summary = m.what + "; compare the manifest's arguments with the kernel's declaration"
 	return m
+}
+
+// otherFormats are what a reference may take for the float that it is passed a pointer to. Other types of that size, such as
+// float4 or void, may be meant.
+var otherFormats = []string{"double", "__half", "__nv_bfloat16"}
+
+// wholeNumbers and realNumbers are the types that a mangled name has for scalars.
+var (
+	wholeNumbers = []string{"int", "unsigned int", "long", "unsigned long", "long long", "unsigned long long", "short", "unsigned short", "signed char", "unsigned char", "char", "bool"}
+	realNumbers  = []string{"float", "double"}
+)
+
+// compareTypes finds the first parameter of a reference that has another type than it is passed, where the name in the machine
+// code says so for certain. A template, and a function that is extern "C", do not say.
+func compareTypes(k toolchain.Kernel, want []kernels.Parameter) string {
+	_, list, ok := strings.Cut(k.Name, "(")
+	if !strings.HasPrefix(k.Symbol, "_Z") || strings.Contains(k.Name, "<") || !ok {
+		return ""
+	}
+	types := strings.Split(strings.TrimSuffix(list, ")"), ", ")
+	if len(types) != len(want) || strings.Contains(list, "(") {
+		return ""
+	}
+	for i, p := range want {
+		t, format := types[i], kernels.DType(strings.TrimPrefix(p.Type, "dim, "))
+		pointee := strings.TrimSuffix(strings.TrimSuffix(t, "*"), " const")
+		_, pointer := strings.CutPrefix(p.Type, "pointer to ")
+		wrong := pointer && (slices.Contains(otherFormats, pointee) || !strings.HasSuffix(t, "*")) ||
+			!pointer && (strings.HasSuffix(t, "*") || format.Float() && slices.Contains(wholeNumbers, t) || !format.Float() && slices.Contains(realNumbers, t))
+		if wrong {
+			return fmt.Sprintf("its parameter %d is %s, and %s is passed as %s", i, t, p.Name, p.Type)
+		}
+	}
+	return ""
 }
 
 // parametersOf is what a kernel is launched with whose compiler says how: the manifest's arguments and pointers to the scratch

@@ -35,6 +35,7 @@ type tritonTrial struct {
 	policy              string
 	baseline, candidate string                     // variants
 	edit                func(source string) string // of the candidate
+	before              func(source string) string // of both
 	arch                string                     // without a GPU
 	manifest            func(text string) string
 }
@@ -66,6 +67,9 @@ func (tr tritonTrial) open(t *testing.T) (*Backend, runners.Job) {
 		text = tr.manifest(text)
 	}
 	source := readText(t, "..", "toolchain", "testdata", "triton", tr.kernel+".py")
+	if tr.before != nil {
+		source = tr.before(source)
+	}
 	m, err := kernels.Parse("kernel.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -198,6 +202,24 @@ func TestTritonStatic(t *testing.T) {
 		}
 		if e.SameCode || !strings.Contains(strings.Join(e.Notes, " "), "it may differ at other sizes") {
 			t.Errorf("a kernel that is wrong at other sizes is the same: %v, %q", e.SameCode, e.Notes)
+		}
+	})
+	// The tuner's configurations are not built, and a change of them alone is told and counts as another kernel.
+	t.Run("other configurations", func(t *testing.T) {
+		tuned := func(warps string) func(string) string {
+			return func(s string) string {
+				return strings.Replace(s, "@triton.jit", "@triton.autotune(configs=[triton.Config({}, num_warps="+warps+"), triton.Config({}, num_warps=2, num_stages=2)], key=[\"cols\"])\n@triton.jit", 1)
+			}
+		}
+		trial := tritonTrial{kernel: "softmax", policy: policy, baseline: "wide", candidate: "wide", arch: "sm_90", before: tuned("4"), edit: func(s string) string { return strings.Replace(s, "num_warps=4", "num_warps=8", 1) }}
+		e, _, _ := trial.gather(t)
+		const want = "The change edits the configurations of @triton.autotune, from 2 configurations to 2 configurations: - num_warps=4, num_stages=3, num_ctas=1; + num_warps=8, num_stages=3, num_ctas=1. None of them is tried: "
+		if e.SameCode || e.Candidate.Code != e.Baseline.Code || !strings.Contains(strings.Join(e.Notes, "\n"), want) {
+			t.Errorf("same %v, notes %q", e.SameCode, e.Notes)
+		}
+		trial.edit = nil
+		if e, _, _ := trial.gather(t); !e.SameCode || !strings.Contains(strings.Join(e.Notes, "\n"), "@triton.autotune lists 2 configurations. None of them is tried") {
+			t.Errorf("same %v, notes %q", e.SameCode, e.Notes)
 		}
 	})
 	t.Run("a mistake", func(t *testing.T) {

@@ -57,6 +57,7 @@ launch: {grid: ["N/128"], block: [128]}
 	write("head/.repository/csrc/fill.cu", "#include <lib/value.h>\nextern \"C\" __global__ void fill(float *y) { y[blockIdx.x * blockDim.x + threadIdx.x] = VALUE; }\n")
 	write("lib/include/lib/value.h", "#define VALUE 1.5f\n")
 	write("lib/VERSION", "7.1\n")
+	write("head/reference.cu", "extern \"C\" __global__ void reference(float *y) { y[threadIdx.x] = 1.5f; }\n")
 	cache := t.TempDir()
 	measured := func(name string, sets IncludeSets) runners.Measured {
 		t.Helper()

@@ -89,10 +89,15 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 	if out.Evidence, err = runners.Gather(ctx, job, worker, p); err != nil {
 		return runners.Measured{}, err
 	}
-	maps.Copy(out.Evidence.Provenance.Tools, sets)
 	if handed != nil && handed.Taken() > 0 {
 		out.Evidence.Notes = append(slices.Clip(out.Evidence.Notes), "Compiled on "+job.Builder+".")
 	}
+	if c.Static {
+		if err := runners.CheckReference(ctx, job, out.Evidence, worker, p); err != nil {
+			return runners.Measured{}, err
+		}
+	}
+	maps.Copy(out.Evidence.Provenance.Tools, sets)
 	if c.Rivals {
 		if out.Evidence.Rivals, err = rivals(ctx, job, out.Evidence, c.command(scratch), p); err != nil {
 			return runners.Measured{}, err

@@ -35,6 +35,9 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 		job.Notes = append(job.Notes, "The kernel is new: it is judged by its own manifest, and there is nothing to compare its speed with: it is timed by itself.")
 	}
 	if job.Manifest, err = kernels.Parse(file, text); err != nil {
+		if !isNew && p.repairs(ctx, file) {
+			err = fmt.Errorf("%w\nThe change repairs this, and the base's manifest holds until it is merged: nothing can judge the change before that (merge it by /override, or past the gate)", err)
+		}
 		return job, strict.Mistake{Err: err}
 	}
 	job.ManifestText = string(text)
@@ -58,6 +61,19 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 		return job, err
 	}
 	return job, p.provenance(ctx, &job)
+}
+
+// repairs tells whether the change makes a valid manifest of one of the base that has mistakes.
+func (p *Plan) repairs(ctx context.Context, file string) bool {
+	if !p.edited[file] {
+		return false
+	}
+	text, err := p.opt.Repo.Read(ctx, p.opt.Head, file)
+	if err != nil {
+		return false // it is removed
+	}
+	_, err = kernels.Parse(file, text)
+	return err == nil
 }
 
 // hashSources notes what each side is compiled from, where its machine code depends on the problem size.

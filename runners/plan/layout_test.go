@@ -137,6 +137,16 @@ func TestNames(t *testing.T) {
 	if _, err := r.plan(plan.Options{Base: base, Head: base, Kernels: []string{"nobody"}}).Kernels(t.Context()); !errors.As(err, &bad) || !strings.Contains(err.Error(), "there are k, k/norm.kernel.yaml, k/twice.kernel.yaml") {
 		t.Errorf("a kernel that is not there: %v", err)
 	}
+	for name, want := range map[string]string{"doubleit": "did you mean double_it? There are k,", "nrom": "did you mean norm?"} {
+		if _, err := r.plan(plan.Options{Base: base, Head: base, Kernels: []string{name}}).Kernels(t.Context()); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	mistaken := r.commit(map[string]string{"m/kernel.yaml": edited(t, manifest, "name: scale", "name: rope", "mode: cpu", "mode: gpu")})
+	if _, err := r.plan(plan.Options{Base: mistaken, Head: mistaken, Kernels: []string{"rope"}}).Kernels(t.Context()); !errors.As(err, &bad) || !strings.Contains(err.Error(), "no name can be read from m/kernel.yaml, which has a mistake: see kernelgate policy lint m/kernel.yaml") {
+		t.Errorf("a kernel whose manifest has a mistake: %v", err)
+	}
+	r.commit(map[string]string{"m/kernel.yaml": ""})
 	other := r.commit(map[string]string{"k/more.kernel.yaml": edited(t, manifest, "name: scale", "name: norm")})
 	if _, err := r.plan(plan.Options{Base: other, Head: other, Kernels: []string{"norm"}}).Kernels(t.Context()); !errors.As(err, &bad) || !strings.Contains(err.Error(), `"norm" is several kernels (write one of k/more.kernel.yaml, k/norm.kernel.yaml)`) {
 		t.Errorf("two kernels of one name: %v", err)

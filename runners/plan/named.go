@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"path"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
 // named picks kernels by their folders or manifests, by the last parts of those, or by
@@ -35,13 +38,44 @@ func (p *Plan) named(ctx context.Context, all, names []string) ([]string, error)
 		})
 		switch {
 		case len(fit) == 0:
-			return nil, strict.Mistakef("no kernel named %q (there are %s)", name, strings.Join(all, ", "))
+			return nil, p.unknown(ctx, name, all, called)
 		case len(fit) > 1:
 			return nil, strict.Mistakef("%q is several kernels (write one of %s)", name, strings.Join(fit, ", "))
 		}
 		picked = append(picked, fit[0])
 	}
 	return picked, nil
+}
+
+// unknown says why no kernel has a name: what is near it, what gates nothing, and which manifests cannot be read.
+func (p *Plan) unknown(ctx context.Context, name string, all []string, called map[string]string) error {
+	if name == "." || kernels.IsManifest(name) && path.Dir(name) == "." {
+		if found, err := p.opt.Repo.TopManifests(ctx, p.opt.Head); err != nil || len(found) > 0 {
+			return cmp.Or(err, error(strict.Mistake{Err: checkout.Refused{File: strings.Join(found, ", "), Why: TopManifest}}))
+		}
+	}
+	if len(all) == 0 {
+		return strict.Mistakef("no kernel named %q: the repository has no manifest (write kernels/%s/kernel.yaml)", name, path.Base(name))
+	}
+	var near []string
+	for key, kernel := range called {
+		near = append(near, key, kernel)
+	}
+	slices.Sort(near)
+	advice := fmt.Sprintf("there are %s", strings.Join(all, ", "))
+	if meant := strict.Meant(name, slices.Compact(near)); meant != "" {
+		advice = fmt.Sprintf("did you mean %s? There are %s", meant, strings.Join(all, ", "))
+	}
+	var mistaken []string
+	for _, key := range all {
+		if called[key] == "" {
+			mistaken = append(mistaken, kernels.FileOf(key))
+		}
+	}
+	if len(mistaken) > 0 {
+		advice += fmt.Sprintf("; no name can be read from %s, which has a mistake: see kernelgate policy lint %s", strings.Join(mistaken, ", "), strict.ShellWord(mistaken[0]))
+	}
+	return strict.Mistakef("no kernel named %q (%s)", name, advice)
 }
 
 // called is the names in the manifests, by key. A mistaken one has none: it is told where

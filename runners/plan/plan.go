@@ -108,6 +108,9 @@ func (p *Plan) As(c policies.Change) *Plan {
 
 // Kernels is the kernels to check, by their keys.
 func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
+	if err := p.refuseTop(ctx); err != nil {
+		return nil, err
+	}
 	all, err := p.opt.Repo.Kernels(ctx, p.opt.Head)
 	if err != nil {
 		return nil, err
@@ -145,6 +148,22 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	}
 	return slices.DeleteFunc(all, func(key string) bool { return !p.Touches(key, p.changed) && !(p.byHand() && p.moved[key]) }), nil
 }
+
+// refuseTop refuses a head with a manifest in the repository's top folder: nothing would gate its kernel. A base that has one
+// is not refused, so that a change can move it, nor is somebody who names what to check.
+func (p *Plan) refuseTop(ctx context.Context) error {
+	if len(p.opt.Kernels) > 0 || p.opt.Variant != "" || p.byHand() {
+		return nil
+	}
+	found, err := p.opt.Repo.TopManifests(ctx, p.opt.Head)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return strict.Mistake{Err: checkout.Refused{File: found[0], Why: TopManifest}}
+}
+
+// TopManifest says what is wrong with a manifest in the repository's top folder.
+const TopManifest = "a manifest in the repository's top folder gates no kernel, since its folder would be the whole repository (move it with its source and reference to a folder, e.g. kernels/scale/kernel.yaml; root: csrc names the sources' folder where they stay)"
 
 // Touches tells whether a change of these files is one of the kernel: of its manifest, of
 // what its build and its reference may read or, where it has its folder for itself, of

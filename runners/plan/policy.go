@@ -30,7 +30,7 @@ func (p *Plan) policy(ctx context.Context, job *runners.Job) error {
 	if job.Policy, err = policies.Parse(file, text); err != nil {
 		return strict.Mistake{Err: err}
 	}
-	p.fewerRounds(job)
+	p.otherRounds(job)
 	p.staticOnly(job)
 	job.Provenance.Policy = fmt.Sprintf("%x", sha256.Sum256(text))
 	job.PolicyFile, job.PolicyText = file, string(text)
@@ -78,6 +78,9 @@ func PolicyNamed(name string) (string, []byte, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
+		if meant := strict.Meant(name, policies.ShippedNames()); meant != "" {
+			shipped = fmt.Sprintf("%s: did you mean %s?", shipped, meant)
+		}
 		return "", nil, strict.Mistakef("reading the policy: %w (name a file, or one of %s)", err, shipped)
 	}
 	defer f.Close()
@@ -115,12 +118,13 @@ func policyWithin(folder, name string) (string, []byte, error) {
 	return name, text, nil
 }
 
-// fewerRounds bounds what a local check measures.
-func (p *Plan) fewerRounds(job *runners.Job) {
+// otherRounds is how many rounds a local check measures, where somebody says so: fewer than the policy's, or more.
+func (p *Plan) otherRounds(job *runners.Job) {
 	if p.opt.Rounds == 0 {
 		return
 	}
 	job.Policy.AtMost(p.opt.Rounds)
+	job.Policy.AtLeast(p.opt.Rounds)
 	job.Notes = append(job.Notes, fmt.Sprintf("At most %d rounds were allowed on the command line.", p.opt.Rounds))
 }
 

@@ -187,7 +187,8 @@ func (s *scan) source(folder string, m *kernels.Manifest, v kernels.Variant) {
 	if m.Root != "" {
 		folder = m.Root
 	}
-	s.unclear = s.unclear || !slices.Contains(preprocessed, path.Ext(v.Source))
+	// A build program may read anything that it sees, whatever its source is called.
+	s.unclear = s.unclear || m.Compiler == kernels.Program || !slices.Contains(preprocessed, path.Ext(v.Source))
 	s.reach(path.Join(folder, v.Source))
 }
 

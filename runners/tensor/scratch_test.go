@@ -29,7 +29,7 @@ launch: {grid: [1], block: [32], args: [p, out, done]}
 variants: {a: {source: a.cu}, b: {source: b.cu, launch: {grid: [1], block: [32], args: [q, out, unused]}}}
 default_variant: a
 toggles: {SPLITS: {values: [2, 8], default: 2, layer: micro}}
-reference: {source: r.c, entry: r}
+reference: {source: r.cu, entry: r, launch: {grid: [1], block: [32]}}
 tolerance: {abs: 1}
 shapes: {one: {S: 16}}
 `

@@ -42,6 +42,8 @@ type Cubin struct {
 	Globals []Global // writable memory that outlives a launch
 	Start   *Start   // how its one kernel is launched; nil where the manifest says so
 
+	Autotune []string // what Triton's own tuner would try, in the build's words; it is not tried here
+
 	Warnings    []string // of ptxas, about any entry
 	Diagnostics []gates.Diagnostic
 	Log         string

@@ -44,6 +44,7 @@ def main(request, out):
     if fn is None:
         kernels = sorted(n for n, v in vars(module).items() if isinstance(unwrapped(v), triton.runtime.JITFunction))
         fail(f"has no kernel {request['entry']}: write the entry as one of these, or define it: {', '.join(kernels) or 'none'}")
+    tuning = configurations(fn)
     fn = unwrapped(fn)
     if not isinstance(fn, triton.runtime.JITFunction):
         fail(f"{request['entry']} is no Triton kernel (decorate it with @triton.jit)")
@@ -73,10 +74,25 @@ def main(request, out):
             "unmet": unmet,
             "ptxas": [os.path.basename(calls[-1][0])] + [a for a in calls[-1][1:] if a.startswith("-")] if calls else [],
             "line": fn.starting_line_number,
+            "autotune": tuning,
         }
         for suffix, content in (("cubin", made.asm["cubin"]), ("ptx", made.asm["ptx"].encode()), ("json", json.dumps(said).encode())):
             with open(os.path.join(out, f"{number}.{suffix}"), "wb") as f:
                 f.write(content)
+
+
+def configurations(fn):
+    """What @triton.autotune would try, each as one line: kernelgate builds what the manifest says, and tells what it leaves aside."""
+    found = []
+    for _ in range(8):
+        for c in getattr(fn, "configs", None) or []:
+            words = [f"{k}={v}" for k, v in c.kwargs.items()]
+            words += [f"{k}={getattr(c, k)}" for k in ("num_warps", "num_stages", "num_ctas", "maxnreg") if getattr(c, k, None) is not None]
+            found.append(", ".join(words))
+        if not hasattr(fn, "fn") or hasattr(fn, "starting_line_number"):
+            break
+        fn = fn.fn
+    return found
 
 
 def unwrapped(fn):

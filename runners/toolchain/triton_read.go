@@ -25,6 +25,7 @@ type said struct {
 	Unmet   []string     `json:"unmet"`   // ways to launch that there are not here
 	PTXAS   []string     `json:"ptxas"`   // the assembler and its flags
 	Line    int          `json:"line"`
+	Tuning  []string     `json:"autotune"` // the configurations that @triton.autotune would try
 }
 
 // readStrictly reads what a build says: what is not known here is another compiler's.
@@ -59,6 +60,9 @@ func (o nvccOutput) readTriton(b TritonBuild, kind kernels.Special) (*Cubin, err
 		return nil, err
 	}
 	k := &cubin.Kernels[0]
+	for _, configuration := range s.Tuning[:min(len(s.Tuning), maxTuning)] {
+		cubin.Autotune = append(cubin.Autotune, shown(configuration))
+	}
 	const forbidden = "%s would be launched as its machine code does not allow: the build says %v"
 	passed, err := s.described(kind)
 	if err != nil {
@@ -94,7 +98,10 @@ func (o nvccOutput) readTriton(b TritonBuild, kind kernels.Special) (*Cubin, err
 	return cubin, cubin.readFigures(f, o.Log, tritonArch(b.Arch))
 }
 
-const maxLine = 1 << 20
+const (
+	maxLine   = 1 << 20
+	maxTuning = 200 // configurations of one kernel
+)
 
 // readImage reads a cubin with the one kernel that is launched.
 func (c *Cubin) readImage(source, symbol string, line int) (*cubinFile, error) {

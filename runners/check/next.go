@@ -1,0 +1,43 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"path"
+
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/checkout"
+)
+
+// Next is what to do after a check that found nothing to judge since the work tree is the base itself, as after the first commit of
+// a manifest; "" where there is something else to see.
+func Next(ctx context.Context, opt Options) string {
+	c, err := open(ctx, opt)
+	if err != nil {
+		return ""
+	}
+	defer c.close()
+	if c.tip == "" || len(c.plan.Changed()) > 0 {
+		return ""
+	}
+	keys, err := c.repo.Kernels(ctx, opt.Head)
+	if err != nil || len(keys) == 0 {
+		return ""
+	}
+	name, shape := exampleOf(ctx, c.repo, opt.Head, keys[0])
+	return fmt.Sprintf("Nothing differs from the base. Change a kernel on a branch and check that, or look at one case of a kernel: kernelgate check %s --shape %s", strict.ShellWord(name), strict.ShellWord(shape))
+}
+
+// exampleOf is a kernel by its shortest name, and a shape of it.
+func exampleOf(ctx context.Context, repo *checkout.Repo, rev, key string) (name, shape string) {
+	name, shape = path.Base(key), "NAME"
+	text, err := repo.Read(ctx, rev, kernels.FileOf(key))
+	if err != nil {
+		return name, shape
+	}
+	if m, err := kernels.Parse(kernels.FileOf(key), text); err == nil && len(m.Shapes) > 0 {
+		name, shape = m.Name, m.Shapes[0].Name
+	}
+	return name, shape
+}

@@ -1,0 +1,63 @@
+package checkout
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/kernels"
+)
+
+// TopManifests lists the manifests in the repository's top folder. They are no kernels: the folder of such a kernel would be
+// the whole repository. Whoever plans a change refuses them, so that nobody takes them for gated ones.
+func (r *Repo) TopManifests(ctx context.Context, rev string) ([]string, error) {
+	var found []string
+	if rev == workTree {
+		files, err := r.filesWorkTree(ctx, "")
+		return slices.DeleteFunc(files, func(f string) bool { return !kernels.IsManifest(f) || path.Dir(f) != "." }), err
+	}
+	err := r.walking(ctx, func(w *walk) error {
+		top, err := w.top(rev)
+		if err != nil {
+			return err
+		}
+		list, err := w.list(top, "")
+		for _, n := range list {
+			if n.regular() && kernels.IsManifest(n.name) {
+				found = append(found, n.name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for manifests in the top folder: %w", err)
+	}
+	return found, nil
+}
+
+// Kernels lists the kernels by their keys, see kernels.KeyOf, without those of TopManifests.
+func (r *Repo) Kernels(ctx context.Context, rev string) ([]string, error) {
+	var manifests []string
+	var err error
+	if rev == workTree {
+		manifests, err = r.filesWorkTree(ctx, "")
+		manifests = slices.DeleteFunc(manifests, func(f string) bool { return !kernels.IsManifest(f) || path.Dir(f) == "." })
+	} else {
+		err = r.walking(ctx, func(w *walk) error {
+			top, err := w.top(rev)
+			if err == nil {
+				manifests, err = w.manifests(top, "", map[string][]string{})
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for kernels: %w", err)
+	}
+	keys := make([]string, len(manifests))
+	for i, file := range manifests {
+		keys[i] = kernels.KeyOf(file)
+	}
+	return keys, nil
+}

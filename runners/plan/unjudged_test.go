@@ -1,0 +1,96 @@
+package plan_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/plan"
+)
+
+// A manifest in the repository's top folder gates nothing. A change that leaves it there is refused, in a commit as in the work
+// tree, and one that moves it into a folder is planned.
+func TestManifestInTheTopFolder(t *testing.T) {
+	for _, name := range []string{"kernel.yaml", "scale.kernel.yaml"} {
+		t.Run(name, func(t *testing.T) {
+			r := newTree(t)
+			base := r.commit(map[string]string{".github/kernelgate.yaml": policy, name: manifest, "scale.c": "// base\n", "reference.c": "// truth\n"})
+			head := r.commit(map[string]string{"scale.c": "// head\n"})
+			for _, rev := range []string{head, ""} {
+				keys, err := r.plan(plan.Options{Base: base, Head: rev}).Kernels(t.Context())
+				var refused checkout.Refused
+				var mistake strict.Mistake
+				if !errors.As(err, &refused) || !errors.As(err, &mistake) || refused.File != name || !strings.Contains(refused.Why, "move it") {
+					t.Errorf("at %q: %v %v", rev, keys, err)
+				}
+			}
+			moved := r.commit(map[string]string{name: "", "scale.c": "", "reference.c": "", "k/" + name: manifest, "k/scale.c": "// head\n", "k/reference.c": "// truth\n"})
+			keys, err := r.plan(plan.Options{Base: base, Head: moved}).Kernels(t.Context())
+			if err != nil || len(keys) != 1 {
+				t.Errorf("moved into a folder: %v %v", keys, err)
+			}
+		})
+	}
+}
+
+// A program that builds a kernel reads what it likes: an edit of anything that it sees is one of the kernel, whatever its
+// source is called.
+func TestFilesThatABuildProgramReads(t *testing.T) {
+	const built = `version: 1
+name: scale
+mode: cuda
+compiler: command
+build: [python3, build.py]
+entry: scale
+source: scale.cu
+root: csrc
+arch: [sm_90]
+arguments:
+  - {name: x, dtype: f32, access: in, shape: [N]}
+  - {name: y, dtype: f32, access: out, shape: [N]}
+launch: {grid: [N]}
+reference: {source: reference.cu, entry: reference, launch: {grid: [N], block: [32]}}
+tolerance: {abs: 0.1}
+shapes: {one: {N: 10}}
+limits: {N: 1..100}
+`
+	r := newTree(t)
+	base := r.commit(map[string]string{
+		".github/kernelgate.yaml": policy, "k/kernel.yaml": built, "k/reference.cu": "// truth\n",
+		"csrc/scale.cu": "int x;\n", "csrc/build.py": "# build\n", "csrc/deep/tile.h": "// tile\n", "docs/notes.txt": "notes\n",
+	})
+	for file, want := range map[string]string{"csrc/build.py": "k", "csrc/deep/tile.h": "k", "csrc/scale.cu": "k", "csrc/new.h": "k", "docs/notes.txt": ""} {
+		r.git("reset", "-q", "--hard", base)
+		head := r.commit(map[string]string{file: "# edited\n"})
+		keys, err := r.plan(plan.Options{Base: base, Head: head}).Kernels(t.Context())
+		if err != nil || strings.Join(keys, " ") != want {
+			t.Errorf("an edit of %s touches %q (%v), want %q", file, keys, err, want)
+		}
+	}
+}
+
+// A mistake in the base's manifest, such as a reference that no GPU can run, is told with its line. A change that repairs it is told
+// that the base's manifest holds until the change is merged.
+func TestRepairedManifest(t *testing.T) {
+	mistaken := strings.Replace(tritonManifest, "reference: {source: reference.cu, entry: reference, launch: {grid: [N], block: [32]}}", "reference: {source: reference.c, entry: reference}", 1)
+	const says, hint = `k/kernel.yaml:14:21: reference.source: "reference.c" is no CUDA file`, "The change repairs this, and the base's manifest holds until it is merged"
+	r := newTree(t)
+	base := r.commit(map[string]string{".github/kernelgate.yaml": policy, "k/kernel.yaml": mistaken, "k/k.py": "# k\n", "k/reference.c": "// truth\n"})
+	for name, c := range map[string]struct {
+		edit    map[string]string
+		repairs bool
+	}{
+		"another change":    {map[string]string{"k/k.py": "# other\n"}, false},
+		"a mistaken repair": {map[string]string{"k/kernel.yaml": strings.Replace(mistaken, "reference.c,", "truth.c,", 1)}, false},
+		"a repair":          {map[string]string{"k/kernel.yaml": tritonManifest, "k/reference.c": "", "k/reference.cu": "// truth on the GPU\n"}, true},
+	} {
+		r.git("reset", "-q", "--hard", base)
+		_, err := r.job(plan.Options{Base: base, Head: r.commit(c.edit), Kernels: []string{"k"}})
+		var bad strict.Mistake
+		if !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), says) || strings.Contains(err.Error(), hint) != c.repairs {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

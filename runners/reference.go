@@ -1,0 +1,37 @@
+package runners
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// blame says whose mistake it is: the base's or, in what a new kernel brings, the change's own, as a source that does not compile.
+func blame(e *gates.Evidence, setup *SetupError) {
+	if !setup.New || e.Candidate == nil {
+		e.Setup, e.FaultAt = true, setup.At
+		return
+	}
+	e.Candidate.OK, e.Candidate.Code, e.Candidate.Error = false, "", e.Fault
+	e.Candidate.Diagnostics, e.Fault = append(slices.Clip(setup.At), e.Candidate.Diagnostics...), ""
+}
+
+// A referenceChecker is a backend that can build the reference without running it.
+type referenceChecker interface {
+	CheckReference(ctx context.Context) error
+}
+
+// CheckReference has the reference of a job built that is compiled and not run, where both sides were built. Otherwise nobody
+// would notice a mistake in it before the first run.
+func CheckReference(ctx context.Context, job Job, e *gates.Evidence, b Backend, p Progress) error {
+	checks, ok := b.(referenceChecker)
+	if !ok || e.Fault != "" || e.Candidate == nil || !e.Candidate.OK || e.Baseline != nil && !e.Baseline.OK {
+		return nil
+	}
+	g := &gatherer{job: job, backend: b, evidence: e, progress: p}
+	return g.step(ctx, func() error {
+		p.Report(Event{Gate: gates.GateBuild, Text: "compiling the reference"})
+		return checks.CheckReference(ctx)
+	})
+}
