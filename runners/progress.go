@@ -65,6 +65,10 @@ type withStanding struct {
 	now *Standing
 }
 
+func standingOf(job Job, e *gates.Evidence, to Progress) *withStanding {
+	return &withStanding{to: to, now: &Standing{Kernel: job.Manifest.Name, Kind: e.Device.Kind}}
+}
+
 func (w *withStanding) Report(e Event) {
 	e.Standing = w.now
 	w.to.Report(e)

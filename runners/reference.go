@@ -29,9 +29,9 @@ func CheckReference(ctx context.Context, job Job, e *gates.Evidence, b Backend, 
 	if !ok || e.Fault != "" || e.Candidate == nil || !e.Candidate.OK || e.Baseline != nil && !e.Baseline.OK {
 		return nil
 	}
-	g := &gatherer{job: job, backend: b, evidence: e, progress: p}
+	g := &gatherer{job: job, backend: b, evidence: e, progress: standingOf(job, e, p)}
 	return g.step(ctx, func() error {
-		p.Report(Event{Gate: gates.GateBuild, Text: "compiling the reference"})
+		g.progress.Report(Event{Gate: gates.GateBuild, Text: "compiling the reference"})
 		return checks.CheckReference(ctx)
 	})
 }

@@ -80,8 +80,7 @@ func newGatherer(job Job, b Backend, progress Progress) *gatherer {
 	if job.LacksSecret() {
 		e.Notes = append(slices.Clip(e.Notes), noSecretNote)
 	}
-	shown := &withStanding{to: progress, now: &Standing{Kernel: job.Manifest.Name, Kind: e.Device.Kind}}
-	return &gatherer{job: job, backend: b, evidence: e, progress: shown, rule: job.Rule()}
+	return &gatherer{job: job, backend: b, evidence: e, progress: standingOf(job, e, progress), rule: job.Rule()}
 }
 
 // run takes the steps that the gates ask for, until they ask for no more.
