@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // A kindOfFigure is one of the five figures of a shape.
@@ -133,9 +134,9 @@ func (g grid) figures(names []string) []mention {
 	return list
 }
 
-// nameIn is the shape that a cell begins with.
+// nameIn is the shape that a cell begins with, after the mark of its result.
 func nameIn(cell string, names []string) string {
-	cell = strings.TrimSpace(cell)
+	cell = strings.TrimLeftFunc(strings.TrimSpace(cell), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
 	for _, name := range names {
 		if cell == name || strings.HasPrefix(cell, name+" ") {
 			return name
