@@ -30,10 +30,10 @@ import (
 
 // Pages is who may look at what was measured. What is not named is private.
 type Pages struct {
-	Public           []string     `yaml:"public" eg:"[owner/name]" default:"(none)" doc:"Repositories whose pages everybody may read."`
-	TokenFile        string       `yaml:"token_file" eg:"/etc/kernelgate/pages.token" doc:"A token that lets its bearer read all pages."`
-	ClientID         string       `yaml:"client_id" eg:"Iv23liAbCdEf" doc:"The App's client ID, to log in with GitHub: who can read a repository can read its pages."`
-	ClientSecretFile string       `yaml:"client_secret_file" eg:"/etc/kernelgate/client-secret" doc:"The App's client secret."`
+	Public           []string     `yaml:"public" eg:"[owner/name]" default:"(none)" doc:"Repositories with public pages."`
+	TokenFile        string       `yaml:"token_file" eg:"/etc/kernelgate/pages.token" doc:"File with a token that gives access to all pages."`
+	ClientID         string       `yaml:"client_id" eg:"Iv23liAbCdEf" doc:"Client ID of the App, for login with GitHub. A user who can read a repository can then read its pages."`
+	ClientSecretFile string       `yaml:"client_secret_file" eg:"/etc/kernelgate/client-secret" doc:"File with the client secret of the App."`
 	Token            inlineSecret `yaml:"token" doc:"Refused: use token_file."`
 	ClientSecret     inlineSecret `yaml:"client_secret" doc:"Refused: use client_secret_file."`
 }

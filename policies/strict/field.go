@@ -33,13 +33,13 @@ func (Field) prose(text string) (words string, prose bool) {
 func (f Field) Description() string {
 	text := f.Doc
 	if words, _ := f.prose(f.Default); words != "" {
-		text += " Default " + words + "."
+		text += " Default: " + words + "."
 	}
 	if words, _ := f.prose(f.Bounds); words != "" {
 		text += " Bounds: " + words + "."
 	}
 	if f.Half != "" {
-		text += " Of the " + f.Half + "."
+		text += " Part of the " + f.Half + "."
 	}
 	return strings.TrimSpace(text)
 }
