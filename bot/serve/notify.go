@@ -36,14 +36,14 @@ func (c *checker) checkNotify() {
 		case !strict.IsName(n.Name):
 			c.item("notify", i, "%q is not a name (write letters, digits, '.', '_' and '-')", n.Name)
 		case names[n.Name]:
-			c.item("notify", i, "another is called %q too (choose another name)", n.Name)
+			c.item("notify", i, "another entry also has the name %q (choose a different name)", n.Name)
 		}
 		names[n.Name] = true
 		if !slices.Contains([]string{"", "plain", "slack"}, n.Form) {
 			c.item("notify", i, "form: %q is not one of plain, slack", n.Form)
 		}
 		if n.Form == "slack" && n.SecretFile != "" {
-			c.item("notify", i, "secret_file is of no use to slack, which looks at no signature (delete it)")
+			c.item("notify", i, "secret_file has no effect with slack, which checks no signature (delete it)")
 		}
 		for _, on := range n.On {
 			if on != notify.Verdict && on != notify.Regression {
@@ -56,7 +56,7 @@ func (c *checker) checkNotify() {
 			}
 		}
 		if strings.Contains(n.URLFile, "://") {
-			c.item("notify", i, "url_file is an address, and should be the name of a file that holds it (for a chat, whoever knows the address may write)")
+			c.item("notify", i, "url_file is an address, and should be the name of a file that holds it (everyone who knows the address of a chat may write to it)")
 		}
 		if secretLike(n.SecretFile) {
 			c.item("notify", i, "secret_file is a secret, and should be the name of a file that holds it (make a new one)")

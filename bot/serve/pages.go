@@ -48,7 +48,7 @@ func (c *checker) checkPages() {
 	case id == "" && secret != "":
 		c.at("pages.client_id", "is required with client_secret_file (write the client ID on the App's page)")
 	case id != "" && c.URL == "":
-		c.at("url", "is required to log in with GitHub, which sends people back there (write e.g. https://kernelgate.example.com)")
+		c.at("url", "is required for login with GitHub, which redirects users to it (write e.g. https://kernelgate.example.com)")
 	}
 }
 
@@ -216,9 +216,9 @@ func (a actor) Press(ctx context.Context, id change.ID, press, by, head string, 
 	err := a.bot.Press(ctx, id, press, by, head, c)
 	switch {
 	case errors.Is(err, keeper.ErrMovedOn):
-		return pages.Refused("The change is closed, or has another head by now. Load its page again.")
+		return pages.Refused("The change is closed or has a new head. Reload its page.")
 	case errors.Is(err, keeper.ErrStandsBy), errors.Is(err, journal.ErrNotLeading):
-		return pages.Refused("Another of the bots does the work now. Press the button there, or write the command as a comment on the pull request.")
+		return pages.Refused("A different bot is the leader now. Press the button there, or write the command as a comment on the pull request.")
 	}
 	return err
 }

@@ -31,7 +31,7 @@ func (r *reading) overrideTelemetry() {
 func (c *checker) checkTelemetry() {
 	c.web("telemetry.endpoint", c.Telemetry.Endpoint, "http://collector:4318")
 	if c.Telemetry.HeadersFile != "" && c.Telemetry.Endpoint == "" {
-		c.at("telemetry.headers_file", "is of no use without an endpoint (write e.g. endpoint: http://collector:4318)")
+		c.at("telemetry.headers_file", "has no effect without an endpoint (write e.g. endpoint: http://collector:4318)")
 	}
 	if strings.Contains(c.Telemetry.HeadersFile, ": ") {
 		c.at("telemetry.headers_file", "is a header, and should be the name of a file that holds it")
