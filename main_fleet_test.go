@@ -23,7 +23,7 @@ func TestFleetCommand(t *testing.T) {
 		case r.URL.Path == fleet.OperatorPrefix+"runners":
 			fmt.Fprint(w, `[{"name":"gpu1","labels":["l4","gpu"],"drained":{"at":"2026-05-04T12:00:00Z","why":"new driver"}}]`)
 		case r.URL.Path != fleet.OperatorPrefix+"runners/gpu1/drain" && r.URL.Path != fleet.OperatorPrefix+"runners/gpu1/return" && r.URL.Path != fleet.OperatorPrefix+"runners/gpu1/2/test":
-			http.Error(w, "no runner is called so", http.StatusNotFound)
+			http.Error(w, "no runner has the name", http.StatusNotFound)
 		}
 	}))
 	defer bot.Close()
@@ -40,7 +40,7 @@ func TestFleetCommand(t *testing.T) {
 		{"drain gpu1 --why driver --server " + bot.URL + " --token-file " + token, exitPass, "gpu1 takes no more jobs."},
 		{"return gpu1 --server " + bot.URL + " --token-file " + token, exitPass, "gpu1 takes jobs again."},
 		{"test gpu1/2 --server " + bot.URL + " --token-file " + token, exitPass, "gpu1/2 runs its self-test before its next job."},
-		{"return gpu2 --server " + bot.URL + " --token-file " + token, exitError, "gpu2: the bot answers 404: no runner is called so"},
+		{"return gpu2 --server " + bot.URL + " --token-file " + token, exitError, "gpu2: the bot answers 404: no runner has the name"},
 		{"list --server " + bot.URL + " --token-file " + os.Args[0] + ".none", exitInput, "operator_token_file"},
 		{"list --server http://bot.example.com --token-file " + token, exitInput, "use https://"},
 		{"drain", exitInput, "requires at least 1 arg"},
