@@ -127,7 +127,7 @@ func includeFlag(cmd *cobra.Command, sets *measure.IncludeSets) {
 
 // toolchainFlag is the compilers that this host has beside the usual ones.
 func toolchainFlag(cmd *cobra.Command, paths *[]string) {
-	cmd.Flags().StringSliceVar(paths, "toolchain", nil, "folder of an additional compiler that policies may pin: a CUDA toolkit, a folder with the package triton, or a Python installation with Triton")
+	cmd.Flags().StringSliceVar(paths, "toolchain", nil, "additional compiler that policies may pin: the folder of a CUDA toolkit, a folder with the package triton, or the program of a Python that has Triton")
 }
 
 func runnerCommand(stdout, stderr io.Writer) *cobra.Command {

@@ -23,8 +23,8 @@ func setupCommand(stdout io.Writer) *cobra.Command {
 			"sends the browser back, and setup writes the key of the App, its webhook secret and kernelgate.yaml to\n" +
 			"--dir: either all of them or none. It overwrites existing files only with --force, and it never prints\n" +
 			"a secret.\n\n" +
-			"If no browser can reach the loopback address, not even through ssh -L: create the App in any browser,\n" +
-			"copy the value of code= from the address that GitHub redirects to, and pass the value with --code.\n\n" +
+			"If the browser cannot reach the loopback address, not even through ssh -L: copy the value of code= from\n" +
+			"the address that GitHub redirected the browser to, and pass the value with --code.\n\n" +
 			"Exit status: 0 the App is created, 2 a mistake in a flag, 3 any other failure.",
 		Example: "  kernelgate setup --url https://gate.example.com\n" +
 			"  kernelgate setup --url https://gate.example.com --org acme --name acme-gate --dir ./secrets\n" +
