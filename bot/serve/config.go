@@ -24,7 +24,7 @@ type Config struct {
 	Replicas  int               `yaml:"nats_replicas" eg:"3" default:"0" bounds:"0 to 5" doc:"Number of servers in the cluster that keep a copy of each stream. 0 leaves existing streams as they are, and creates new ones with one copy. The bot raises the number at its start and never lowers it."`
 	Runner    LocalRunner       `yaml:"runner" eg:"{local: false}" doc:"The runner that serve starts on this host."`
 	Runners   []RemoteRunner    `yaml:"runners" eg:"[{name: gpu1, labels: [l4], token_file: /etc/kernelgate/gpu1.token}]" doc:"Runners on other hosts."`
-	Operator  string            `yaml:"operator_token_file" eg:"/etc/kernelgate/operator.token" default:"(kernelgate fleet is refused)" doc:"Token for kernelgate fleet, which lists, drains, tests and returns runners."`
+	Operator  string            `yaml:"operator_token_file" eg:"/etc/kernelgate/operator.token" default:"(kernelgate fleet is refused)" doc:"File with the token for kernelgate fleet, which lists, drains, tests and returns runners."`
 	Limits    []Limit           `yaml:"limits" eg:"[{repository: owner/name, gpu_minutes: 600, jobs: 4}]" doc:"How much of the runners each repository may use. The check says when its kernels wait because of a limit. A limit never stops a running job."`
 	Sweeps    []Sweep           `yaml:"sweeps" eg:"[{repository: owner/name, at: 02:30}]" doc:"When to measure all kernels of a default branch, for their history. These jobs have the lowest priority. notify reports kernels that became slower since the last sweep."`
 	Pages     Pages             `yaml:"pages" eg:"{public: [owner/name]}" doc:"Who may see runs, kernels and changes in a browser. By default, nobody may."`
@@ -54,7 +54,7 @@ type GitHub struct {
 type LocalRunner struct {
 	Local      bool              `yaml:"local" eg:"false" default:"true" doc:"Start a runner on this host."`
 	Name       string            `yaml:"name" eg:"gate1" default:"local" bounds:"(letters, digits, . _ -)" doc:"Name of the runner in reports."`
-	Labels     []string          `yaml:"labels" eg:"[cpu]" default:"(detected: cpu; with a GPU also gpu and its name; with builds, build-nvcc and build-triton if the host has the compiler)" doc:"Kinds of jobs that the runner takes."`
+	Labels     []string          `yaml:"labels" eg:"[cpu]" default:"(cpu; with a GPU also gpu and its name; with builds, build-nvcc and build-triton if the host has the compiler)" doc:"Kinds of jobs that the runner takes."`
 	GPUs       string            `yaml:"gpus" eg:"0,2" default:"all" bounds:"(all, none, or a list of nvidia-smi numbers and UUIDs)" doc:"GPUs of this host to measure on, one job on each at a time. For a runner on a different host, use its flag --gpus."`
 	Builds     bool              `yaml:"builds" eg:"true" default:"false" doc:"Only compile, for runners on other hosts that have a GPU. This host needs no GPU. For a runner on a different host, use its flag --builds."`
 	Socket     string            `yaml:"socket" eg:"/run/kernelgate/runner.sock" default:"(runner.sock in the data folder)" doc:"Unix socket for runners on this host."`

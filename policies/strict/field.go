@@ -32,7 +32,10 @@ func (Field) prose(text string) (words string, prose bool) {
 // Description is all that an editor can show of the field.
 func (f Field) Description() string {
 	text := f.Doc
-	if words, _ := f.prose(f.Default); words != "" {
+	switch words, _ := f.prose(f.Default); {
+	case strings.HasPrefix(words, "required"):
+		text += " R" + words[1:] + "."
+	case words != "":
 		text += " Default: " + words + "."
 	}
 	if words, _ := f.prose(f.Bounds); words != "" {
