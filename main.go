@@ -68,7 +68,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &status):
 		return int(status)
 	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "kernelgate: interrupted; what was not finished is not written")
+		fmt.Fprintln(stderr, "kernelgate: interrupted; unfinished results are not written")
 		return exitError
 	case errors.As(err, &bad):
 		fmt.Fprintln(stderr, bad.Error())
@@ -105,10 +105,11 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kernelgate",
 		Short: "A gatekeeper for GPU kernels: a PASS is proven, a DEFER says what is missing",
-		Long: "kernelgate builds and measures a change to a kernel, judges the evidence against a\n" +
-			"policy, and says PASS or DEFER.\n\n" +
-			"Exit status: 0 PASS, 1 DEFER, 2 bad input, 3 ERROR (the runner's fault, or the setup's).",
-		Example:       "  kernelgate check    # the work tree against the base branch\n  kernelgate demo     # the whole story on this machine",
+		Long: "kernelgate builds and measures a change to a kernel and judges the evidence by a policy.\n" +
+			"PASS: the change meets every requirement of the policy.\n" +
+			"DEFER: not accepted yet; the verdict says what is missing.\n\n" +
+			"Exit status: 0 PASS, 1 DEFER, 2 bad input, 3 ERROR (a fault of the runner or the setup).",
+		Example:       "  kernelgate check    # the work tree against the base branch\n  kernelgate demo     # the bot with an embedded GitHub on this machine",
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version(),
 	}
@@ -133,7 +134,7 @@ func doctorCommand(stdout io.Writer) *cobra.Command {
 	host, file := doctor.DefaultHost(), ""
 	cmd := &cobra.Command{
 		Use:     "doctor",
-		Short:   "Say what this host can do, and how to mend what it cannot",
+		Short:   "Show what this host can do, and how to fix what it cannot",
 		Example: "  kernelgate doctor\n  kernelgate doctor --include cutlass=/opt/cutlass/include",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -155,7 +156,7 @@ func doctorCommand(stdout io.Writer) *cobra.Command {
 	}
 	includeFlag(cmd, &host.Includes)
 	toolchainFlag(cmd, &host.Toolchains.Paths)
-	cmd.Flags().StringVar(&file, "config", "", "the bot's configuration file, whose runner.includes and runner.toolchains are looked at")
+	cmd.Flags().StringVar(&file, "config", "", "configuration file of the bot; doctor checks its runner.includes and runner.toolchains")
 	return cmd
 }
 
@@ -165,9 +166,10 @@ func demoCommand(stdout, stderr io.Writer) *cobra.Command {
 		Use:   "demo",
 		Short: "Show the bot at work on this machine: no account, no GPU",
 		Long: "Starts an embedded GitHub with a repository of one FP8 attention kernel for the CPU, and the bot\n" +
-			"with its runner. The kernel's stages are opened as pull requests one after the other; each is\n" +
-			"gated by real measurement, and what passes is merged. Then it waits, so that you can look around.\n\n" +
-			"Exit status: 0 every verdict was the expected one, 1 not so, 3 anything else.",
+			"with its runner. The demo opens the stages of the kernel as pull requests, one after the other.\n" +
+			"The bot measures and judges each one, and the demo merges those that pass. Then it waits, so that\n" +
+			"you can look around.\n\n" +
+			"Exit status: 0 every verdict is the expected one, 1 a verdict differs, 3 any other failure.",
 		Example: "  kernelgate demo\n  kernelgate demo --once",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -189,7 +191,7 @@ func demoCommand(stdout, stderr io.Writer) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&opt.Once, "once", false, "stop at the end of the story and remove everything")
+	cmd.Flags().BoolVar(&opt.Once, "once", false, "exit after the last verdict and remove all files")
 	return cmd
 }
 

@@ -21,9 +21,9 @@ func compareCommand(stdout io.Writer) *cobra.Command {
 	policyName := ""
 	cmd := &cobra.Command{
 		Use:   "compare A B",
-		Short: "Two results side by side: each shape's time with its significance, and what else differs",
-		Long: "Compares the candidates of two results of check: folders below results, or files of evidence with\n" +
-			"--policy. Nothing is judged by it: a gate compares within one run.",
+		Short: "Compare two results: the time of each shape with its significance, and all other differences",
+		Long: "Compares the candidates of two results of check: two folders below results, or two evidence files\n" +
+			"with --policy. The comparison gives no verdict, because a gate compares only within one run.",
 		Example: "  kernelgate compare results/20260102T030405Z results/20260103T030405Z\n  kernelgate compare evidence/stage5.json evidence/stage6.json --policy h200",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -46,7 +46,7 @@ func compareCommand(stdout io.Writer) *cobra.Command {
 			return err
 		},
 	}
-	policyFlag(cmd, &policyName, ", that both are judged by; the verdicts beside the evidence otherwise")
+	policyFlag(cmd, &policyName, " to judge both by (default: use the verdict.json next to each evidence file)")
 	return cmd
 }
 
@@ -65,11 +65,11 @@ func readRun(path string, policy *policies.Policy, policyFile string) (report.Re
 	beside := filepath.Join(filepath.Dir(path), "verdict.json")
 	data, err := results.Read(beside)
 	if err != nil {
-		return report.Result{}, strict.Mistakef("reading the verdict of %s: %w (--policy judges it anew)", path, err)
+		return report.Result{}, strict.Mistakef("reading the verdict of %s: %w (--policy judges it again)", path, err)
 	}
 	var v gates.Verdict
 	if err := json.Unmarshal(data, &v); err != nil {
-		return report.Result{}, strict.Mistakef("%s is no verdict: %w (--policy judges the evidence anew)", beside, err)
+		return report.Result{}, strict.Mistakef("%s is not a verdict: %w (--policy judges the evidence again)", beside, err)
 	}
 	return report.Result{Evidence: e, Verdict: &v}, nil
 }

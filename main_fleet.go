@@ -34,8 +34,8 @@ func fleetCommand(stdout io.Writer) *cobra.Command {
 		return fleet.Remote{HTTP: client, Base: base, Token: strings.TrimSpace(string(token))}, nil
 	}
 	// each has something done to every runner that is named.
-	each := func(use, short, then string, do func(fleet.Remote, context.Context, string) error) *cobra.Command {
-		return &cobra.Command{Use: use + " NAME...", Short: short, Args: cobra.MinimumNArgs(1), RunE: func(cmd *cobra.Command, names []string) error {
+	each := func(use, short, example, then string, do func(fleet.Remote, context.Context, string) error) *cobra.Command {
+		return &cobra.Command{Use: use + " NAME...", Short: short, Example: "  kernelgate fleet " + use + " " + example, Args: cobra.MinimumNArgs(1), RunE: func(cmd *cobra.Command, names []string) error {
 			r, err := remote()
 			if err != nil {
 				return err
@@ -52,20 +52,22 @@ func fleetCommand(stdout io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fleet",
 		Short: "List a bot's runners, drain them, test them and return them",
-		Long: "Asks a bot about its runners, with the token that operator_token_file in its configuration names.\n" +
-			"A runner that is drained finishes what it has and takes no more, until it is returned; restarts of\n" +
-			"bot and runner do not change that. One is put into quarantine when verdicts in a row were its fault,\n" +
-			"its GPU reports a fault or is slowed down, or its self-test fails; the self-test that it passes\n" +
-			"returns it, or you do. A host with several GPUs is a runner for each, gpu1/0 and gpu1/1; gpu1 is all of them.\n\n" +
+		Long: "Manages the runners of a bot. It needs the token that operator_token_file names in the configuration\n" +
+			"of the bot.\n\n" +
+			"A drained runner finishes its job and takes no more jobs until you return it. Restarts of the bot\n" +
+			"and the runner do not change that. The bot quarantines a runner when the runner causes several\n" +
+			"ERROR verdicts in a row, when its GPU reports a fault or is throttled, or when its self-test fails.\n" +
+			"A passed self-test ends the quarantine, and so does kernelgate fleet return.\n" +
+			"A host with several GPUs has one runner for each: gpu1/0 and gpu1/1. The name gpu1 means all of them.\n\n" +
 			"Exit status: 0 done, 2 bad input, 3 the bot cannot be reached or refuses.",
 		Example: "  kernelgate fleet list --server https://kernelgate.example.com\n  kernelgate fleet drain gpu1 --why 'new driver'\n  kernelgate fleet return gpu1\n  kernelgate fleet test gpu1/0",
 	}
-	drain := each("drain", "Have runners finish what they have, and take no more", "takes no more jobs. (kernelgate fleet list says when it is done with the one it has.)",
+	drain := each("drain", "Let runners finish their jobs and take no more", "gpu1 --why 'new driver'", "takes no more jobs. (kernelgate fleet list shows when its current job is done.)",
 		func(r fleet.Remote, ctx context.Context, name string) error { return r.Drain(ctx, name, why) })
-	drain.Flags().StringVar(&why, "why", "", "the reason, for whoever looks at the list")
+	drain.Flags().StringVar(&why, "why", "", "the reason; kernelgate fleet list shows it")
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "list", Short: "Say who is there, and at what", Args: cobra.NoArgs,
+			Use: "list", Short: "List the runners with their state and their job", Example: "  kernelgate fleet list --server https://kernelgate.example.com", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				r, err := remote()
 				if err != nil {
@@ -79,30 +81,30 @@ func fleetCommand(stdout io.Writer) *cobra.Command {
 			},
 		},
 		drain,
-		each("test", "Have runners test themselves before their next job", "tests itself before its next job. (kernelgate fleet list says how it went.)", fleet.Remote.Test),
-		each("return", "Have runners take jobs again", "takes jobs again.", fleet.Remote.Return),
+		each("test", "Make runners run their self-test before their next job", "gpu1/0", "runs its self-test before its next job. (kernelgate fleet list shows the result.)", fleet.Remote.Test),
+		each("return", "Let runners take jobs again", "gpu1", "takes jobs again.", fleet.Remote.Return),
 	)
 	f := cmd.PersistentFlags()
-	f.StringVar(&server, "server", server, "the bot: https://host, or http:// on its own host")
-	f.StringVar(&tokenFile, "token-file", tokenFile, "file with the operator's token")
-	f.StringVar(&ca, "ca", "", "file with certificates to trust beside the system's")
+	f.StringVar(&server, "server", server, "address of the bot: https://host, or http://localhost on the same host")
+	f.StringVar(&tokenFile, "token-file", tokenFile, "file with the operator token")
+	f.StringVar(&ca, "ca", "", "file with additional certificates to trust")
 	return cmd
 }
 
 func printFleet(w io.Writer, all []fleet.Listed, now time.Time) error {
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "RUNNER\tSTATE\tLABELS\tHOST\tHEARD\tAT\tGPU\tSELF-TEST\tNOTE")
+	fmt.Fprintln(table, "RUNNER\tSTATE\tLABELS\tHOST\tSEEN\tJOB\tGPU\tSELF-TEST\tNOTE")
 	for _, l := range all {
-		heard, at := "-", "-"
+		seen, job := "-", "-"
 		var notes []string
 		if !l.LastSeen.IsZero() {
-			heard = now.Sub(l.LastSeen).Round(time.Second).String() + " ago"
+			seen = now.Sub(l.LastSeen).Round(time.Second).String() + " ago"
 		}
 		if l.Job != "" {
-			at = fmt.Sprintf("%s for %s", l.Kernel, now.Sub(l.Since).Round(time.Second))
+			job = fmt.Sprintf("%s for %s", l.Kernel, now.Sub(l.Since).Round(time.Second))
 		}
 		if l.Compiles() {
-			notes = append(notes, "builds for the others, measures nothing")
+			notes = append(notes, "only builds, for other runners")
 		}
 		if l.Drained != nil {
 			notes = append(notes, fmt.Sprintf("drained %s: %s", l.Drained.At.Format("2006-01-02 15:04"), l.Drained.Why))
@@ -113,7 +115,7 @@ func printFleet(w io.Writer, all []fleet.Listed, now time.Time) error {
 		if l.Outdated != "" {
 			notes = append(notes, l.Outdated)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, l.State(now), strings.Join(l.Labels, ","), cmp.Or(l.Host, "-"), heard, at, gpuNow(l.Health), lastTest(l.Tests), strings.Join(notes, "; "))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name, l.State(now), strings.Join(l.Labels, ","), cmp.Or(l.Host, "-"), seen, job, gpuNow(l.Health), lastTest(l.Tests), strings.Join(notes, "; "))
 	}
 	return table.Flush()
 }

@@ -23,7 +23,7 @@ func TestFleetCommand(t *testing.T) {
 		case r.URL.Path == fleet.OperatorPrefix+"runners":
 			fmt.Fprint(w, `[{"name":"gpu1","labels":["l4","gpu"],"drained":{"at":"2026-05-04T12:00:00Z","why":"new driver"}}]`)
 		case r.URL.Path != fleet.OperatorPrefix+"runners/gpu1/drain" && r.URL.Path != fleet.OperatorPrefix+"runners/gpu1/return" && r.URL.Path != fleet.OperatorPrefix+"runners/gpu1/2/test":
-			http.Error(w, "no runner is called so", http.StatusNotFound)
+			http.Error(w, "no runner has the name", http.StatusNotFound)
 		}
 	}))
 	defer bot.Close()
@@ -36,11 +36,11 @@ func TestFleetCommand(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"list --server " + bot.URL + " --token-file " + token, exitPass, "gpu1    away   l4,gpu  -     -      -   -    -          drained 2026-05-04 12:00: new driver"},
+		{"list --server " + bot.URL + " --token-file " + token, exitPass, "gpu1    away   l4,gpu  -     -     -    -    -          drained 2026-05-04 12:00: new driver"},
 		{"drain gpu1 --why driver --server " + bot.URL + " --token-file " + token, exitPass, "gpu1 takes no more jobs."},
 		{"return gpu1 --server " + bot.URL + " --token-file " + token, exitPass, "gpu1 takes jobs again."},
-		{"test gpu1/2 --server " + bot.URL + " --token-file " + token, exitPass, "gpu1/2 tests itself before its next job."},
-		{"return gpu2 --server " + bot.URL + " --token-file " + token, exitError, "gpu2: the bot answers 404: no runner is called so"},
+		{"test gpu1/2 --server " + bot.URL + " --token-file " + token, exitPass, "gpu1/2 runs its self-test before its next job."},
+		{"return gpu2 --server " + bot.URL + " --token-file " + token, exitError, "gpu2: the bot answers 404: no runner has the name"},
 		{"list --server " + bot.URL + " --token-file " + os.Args[0] + ".none", exitInput, "operator_token_file"},
 		{"list --server http://bot.example.com --token-file " + token, exitInput, "use https://"},
 		{"drain", exitInput, "requires at least 1 arg"},
@@ -65,10 +65,10 @@ func TestFleetList(t *testing.T) {
 			Duty: fleet.Duty{Quarantined: &fleet.Word{At: now, Why: "its self-test failed: A/A"}, Tests: []protocol.SelfTest{bad}}},
 		{Runner: fleet.Runner{Name: "c", Labels: []string{"build-nvcc"}, Host: "box"}, LastSeen: now, Job: "k", Kernel: "gemm", Since: now},
 	}, now)
-	const want = `RUNNER  STATE        LABELS      HOST  HEARD   AT             GPU                                  SELF-TEST                     NOTE
+	const want = `RUNNER  STATE        LABELS      HOST  SEEN    JOB            GPU                                  SELF-TEST                     NOTE
 a/0     busy         l4          box   2s ago  sdpa for 4m0s  L4 2040 MHz 61 °C 72 W sw-power-cap  05-04 11:00 +0.1 %, 102.4 µs  
 b       quarantined  l4          box   1s ago  -              -                                    05-04 11:00 failed            quarantined 2026-05-04 12:00: its self-test failed: A/A; old
-c       building     build-nvcc  box   0s ago  gemm for 0s    -                                    -                             builds for the others, measures nothing
+c       building     build-nvcc  box   0s ago  gemm for 0s    -                                    -                             only builds, for other runners
 `
 	if err != nil || out.String() != want {
 		t.Errorf("%v:\n%s", err, out.String())

@@ -23,7 +23,7 @@ import (
 func checkOnGitHub(cmd *cobra.Command, opt check.Options, gpu string, dryRun bool, stdout, stderr io.Writer) error {
 	for _, name := range []string{"base", "head", "policy", "baseline-variant", "variant", "label", "title", "runner", "static", "arch", "json"} {
 		if cmd.Flags().Changed(name) {
-			return strict.Mistakef("kernelgate: --%s: with --github the event and the base's policy say what is checked (leave it out; --dir, --dry-run, --gpu, --include, --rivals, --rounds and --results go with it)", name)
+			return strict.Mistakef("kernelgate: --%s: with --github, the event and the policy of the base decide what is checked (remove the flag; --github allows --dir, --dry-run, --gpu, --include, --rivals, --rounds and --results)", name)
 		}
 	}
 	environment := map[string]string{}
@@ -34,7 +34,7 @@ func checkOnGitHub(cmd *cobra.Command, opt check.Options, gpu string, dryRun boo
 	// No compiler and no harness that is started from here needs the job's keys.
 	for _, name := range []string{"GITHUB_TOKEN", "INPUT_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"} {
 		if err := os.Unsetenv(name); err != nil {
-			return fmt.Errorf("taking %s out of the environment: %w", name, err)
+			return fmt.Errorf("removing %s from the environment: %w", name, err)
 		}
 	}
 	if err := measureOn(&opt.Config, gpu); err != nil {

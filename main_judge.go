@@ -20,7 +20,7 @@ func judgeCommand(stdout io.Writer) *cobra.Command {
 	policyName, format := "", "terminal"
 	cmd := &cobra.Command{
 		Use:     "judge EVIDENCE.json",
-		Short:   "Judge stored evidence: the same evidence and policy give the same verdict for ever",
+		Short:   "Judge stored evidence: the same evidence and policy always give the same verdict",
 		Example: "  kernelgate judge results/20260102T030405Z/evidence.json --policy l4\n  kernelgate judge evidence.json --policy p.yaml --format markdown",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -68,10 +68,10 @@ func historyCommand(stdout io.Writer) *cobra.Command {
 	policyName, format := "", ""
 	cmd := &cobra.Command{
 		Use:   "history KERNEL",
-		Short: "The performance history of a kernel, from the evidence stored beside it",
-		Long: "Judges every KERNEL/evidence/*.json by the policy and prints what each variant gained over the\n" +
-			"one before it, and what did not work, with the lesson that KERNEL/kernel.yaml names. A terminal\n" +
-			"gets aligned columns; a file or a pipe gets Markdown.",
+		Short: "Print the performance history of a kernel from its stored evidence",
+		Long: "Judges every KERNEL/evidence/*.json by the policy and prints the gain of each variant over the previous\n" +
+			"one, and the variants that did not work, with their lessons from KERNEL/kernel.yaml. A terminal gets\n" +
+			"aligned columns; a file or a pipe gets Markdown.",
 		Example: "  kernelgate history kernels/sdpa_fp8 --policy h200\n  kernelgate history kernels/sdpa_fp8 --policy h200 > kernels/sdpa_fp8/HISTORY.md",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -101,19 +101,20 @@ func historyCommand(stdout io.Writer) *cobra.Command {
 func policyCommand(stdout io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "policy", Short: "Check and explain policies and manifests",
-		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  kernelgate policy lint .\n  kernelgate policy explain l4 --label tensor-cores",
+		Args:    cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:     "lint FILE|FOLDER...",
-		Short:   "Check policies, and manifests named kernel.yaml or NAME.kernel.yaml; every mistake is told at once",
-		Example: "  kernelgate policy lint .    # all of a repository\n  kernelgate policy lint .github/kernelgate.yaml kernels/*/kernel.yaml",
+		Short:   "Check policies and manifests (kernel.yaml, NAME.kernel.yaml), and report all mistakes at once",
+		Example: "  kernelgate policy lint .    # all policies and manifests of a repository\n  kernelgate policy lint .github/kernelgate.yaml kernels/*/kernel.yaml",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return check.Lint(stdout, args) },
 	})
 	var change policies.Change
 	explain := &cobra.Command{
 		Use:     "explain [FILE]",
-		Short:   "Say which rule applies to a change, and what it asks; without FILE, of this repository's policy",
+		Short:   "Show which rule applies to a change, and what the rule requires (default: the policy of this repository)",
 		Example: "  kernelgate policy explain\n  kernelgate policy explain l4 --label tensor-cores",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -131,10 +132,10 @@ func policyCommand(stdout io.Writer) *cobra.Command {
 	}
 	f := explain.Flags()
 	f.StringSliceVar(&change.Labels, "label", nil, "label of the change")
-	f.StringVar(&change.Branch, "branch", "main", "base branch")
-	f.StringVar(&change.Title, "title", "", "title")
-	f.StringSliceVar(&change.Paths, "path", nil, "changed file")
-	f.StringVar(&change.Kernel, "kernel", "", "kernel's name")
+	f.StringVar(&change.Branch, "branch", "main", "base branch of the change")
+	f.StringVar(&change.Title, "title", "", "title of the change")
+	f.StringSliceVar(&change.Paths, "path", nil, "a file that the change edits")
+	f.StringVar(&change.Kernel, "kernel", "", "name of the kernel")
 	f.BoolVar(&change.Draft, "draft", false, "the pull request is a draft")
 	cmd.AddCommand(explain)
 	return cmd

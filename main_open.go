@@ -25,11 +25,11 @@ func openCommand(stdout, stderr io.Writer) *cobra.Command {
 	policyName, listen := "", "127.0.0.1:0"
 	cmd := &cobra.Command{
 		Use:   "open [RESULTS]",
-		Short: "Show a folder of results as pages, in a browser on this host",
-		Long: "Serves the pages that the bot has (runs, kernels, comparisons) on the loopback, from the evidence\n" +
-			"and verdicts in a folder: results, unless another is named. With --policy every evidence is judged\n" +
-			"anew. It reads the folder again at every look, and stops at Ctrl-C.\n\n" +
-			"Exit status: 0 stopped by a signal, 2 no results, 3 anything else.",
+		Short: "Show a folder of results as web pages on this host",
+		Long: "Serves the pages of the bot (runs, kernels, comparisons) on a loopback address, from the evidence and\n" +
+			"the verdicts in a folder (default: results). With --policy, it judges all evidence again by that\n" +
+			"policy. It reads the folder again for every request, and stops at Ctrl-C.\n\n" +
+			"Exit status: 0 stopped by a signal, 2 no results, 3 any other failure.",
 		Example: "  kernelgate open\n  kernelgate open kernels/sdpa_fp8/evidence --policy h200",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,7 +47,7 @@ func openCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			host, _, err := net.SplitHostPort(listen)
 			if err != nil || !client.Loopback(host) {
-				return strict.Mistakef("--listen: %q is no address of the loopback (write e.g. 127.0.0.1:8080): there is no login here", listen)
+				return strict.Mistakef("--listen: %q is not a loopback address (write e.g. 127.0.0.1:8080): these pages have no login", listen)
 			}
 			// Evidence that is kept beside its kernel may be older than the kernel's lessons.
 			lessons, err := check.Lessons(filepath.Join(filepath.Dir(filepath.Clean(dir)), kernels.FileName))
@@ -64,8 +64,8 @@ func openCommand(stdout, stderr io.Writer) *cobra.Command {
 			return servePages(cmd.Context(), listen, results, stdout)
 		},
 	}
-	policyFlag(cmd, &policyName, ", that everything is judged by (default: the verdicts that are there)")
-	cmd.Flags().StringVar(&listen, "listen", listen, "address on the loopback")
+	policyFlag(cmd, &policyName, " to judge all evidence by (default: show the stored verdicts)")
+	cmd.Flags().StringVar(&listen, "listen", listen, "loopback address to listen on; port 0 picks a free one")
 	return cmd
 }
 
@@ -98,7 +98,7 @@ func onlyLoopback(h http.Handler) http.Handler {
 			host = name
 		}
 		if !client.Loopback(strings.Trim(host, "[]")) {
-			http.Error(w, "These pages are for this host alone: open them at 127.0.0.1.", http.StatusMisdirectedRequest)
+			http.Error(w, "These pages are only for this host: open them at 127.0.0.1.", http.StatusMisdirectedRequest)
 			return
 		}
 		h.ServeHTTP(w, r)

@@ -63,7 +63,7 @@ func TestOpenRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"everywhere": {[]string{"open", "kernels", "--listen", "0.0.0.0:0"}, "no address of the loopback"},
+		"everywhere": {[]string{"open", "kernels", "--listen", "0.0.0.0:0"}, "not a loopback address"},
 		"no folder":  {[]string{"open", "no-such-folder"}, "kernelgate check writes them"},
 		"no policy":  {[]string{"open", "kernels", "--policy", "no-such-policy"}, "no-such-policy"},
 	} {

@@ -103,6 +103,9 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
+		if c.Example == "" && !c.Hidden {
+			t.Errorf("%s --help has no example", c.CommandPath())
+		}
 		for _, words := range shellCommands(c.Example) {
 			if words[0] == "kernelgate" {
 				if err := parseCommand(words[1:]); err != nil {

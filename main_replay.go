@@ -16,14 +16,14 @@ func replayCommand(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay RESULTS#CASE",
 		Short: "Repeat one case of a check and show which elements are wrong, on both sides",
-		Long: "Builds what the check compared once more, runs the case with the same inputs, secret or not, and\n" +
-			"shows the first bad elements, how they lie together, and what the baseline made of them.\n" +
-			"A case's number is its place in the evidence, from 1; check prints it. Of a change that was not\n" +
-			"committed the work tree as it is now is taken.\n\n" +
-			"Exit status: 0 the candidate is right on it, 1 it is wrong, 2 bad input, 3 ERROR.",
+		Long: "Builds both sides of the check again and runs the case with the same inputs, secret or not. Shows\n" +
+			"the first bad elements, their pattern, and what the baseline computes for them.\n" +
+			"A case has a number: its position in the evidence, from 1. check prints the number. If the change\n" +
+			"was not committed, replay uses the work tree as it is now.\n\n" +
+			"Exit status: 0 the candidate is right in this case, 1 it is wrong, 2 bad input, 3 ERROR.",
 		Example: "  kernelgate replay results/20260102T030405Z#3\n" +
 			"  kernelgate replay evidence.json#12\n" +
-			"  kernelgate check softmax --shape R=5,C=63 --seed 7 --inputs peaks   # any other case",
+			"  kernelgate check softmax --shape R=5,C=63 --seed 7 --inputs peaks   # a case that is in no evidence",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			opt, one, err := check.Again(args[0])

@@ -56,7 +56,7 @@ func measureOn(c *measure.Config, wish string) error {
 func gpusFor(spec string) ([]gpus.GPU, error) {
 	all, err := gpus.Here(os.Getenv)
 	if err != nil {
-		return nil, strict.Mistakef("--gpus: %w (see kernelgate doctor; --gpus none measures without)", err)
+		return nil, strict.Mistakef("--gpus: %w (see kernelgate doctor; --gpus none measures without a GPU)", err)
 	}
 	picked, err := gpus.Select(all, spec)
 	if err != nil {

@@ -25,13 +25,14 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 	file, checkOnly, acceptLoss := "", false, false
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run the bot: webhooks in, verdicts out, with a runner on this host",
-		Long: "Takes GitHub's webhooks, has kernels measured by runners, and publishes verdicts as checks\n" +
-			"and comments. Every key of the configuration can be set in the environment\n" +
-			"(github.app_id is KERNELGATE_GITHUB_APP_ID) and by a flag; flags go first, then the\n" +
-			"environment, then the file. Secrets are read from files, or from KERNELGATE_GITHUB_TOKEN,\n" +
+		Short: "Run the bot: receive webhooks, publish verdicts, with a runner on this host",
+		Long: "Receives webhooks from GitHub, sends kernels to runners to measure, and publishes verdicts as\n" +
+			"checks and comments. You can set every key of the configuration by a flag, in the environment\n" +
+			"(github.app_id is KERNELGATE_GITHUB_APP_ID) or in the file. A flag overrides the environment,\n" +
+			"and the environment overrides the file. Secrets come from files, or from KERNELGATE_GITHUB_TOKEN,\n" +
 			"KERNELGATE_GITHUB_PRIVATE_KEY and KERNELGATE_GITHUB_WEBHOOK_SECRET.\n\n" +
-			"Exit status: 0 stopped by a signal, 2 mistake in the configuration or a journal that has lost events, 3 anything else. A second signal ends it at once.",
+			"Exit status: 0 stopped by a signal, 2 a mistake in the configuration or a journal that has lost\n" +
+			"events, 3 any other failure. A second signal stops the bot at once.",
 		Example: "  kernelgate serve --config /etc/kernelgate/kernelgate.yaml\n  kernelgate serve --config kernelgate.yaml --check-config",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -43,7 +44,7 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			for _, name := range secretFlags {
 				if cmd.Flags().Changed(name) {
-					return strict.Mistakef("--%s: every user of this host can read a command line: use --%s-file", name, name)
+					return strict.Mistakef("--%s: every user of this host can read the command line: use --%s-file", name, name)
 				}
 			}
 			config, err := serve.Load(serve.Sources{File: configFile(file), Getenv: os.Getenv, Flags: flags})
@@ -53,7 +54,7 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 			log := newLog(stderr, config.Log.Level, config.Log.Format)
 			warn := func(text string) { log.Warn(text) }
 			for _, name := range serve.Unknown(os.Environ()) {
-				log.Warn("this environment variable means nothing: is it misspelt?", "name", name)
+				log.Warn("unknown environment variable: check its spelling", "name", name)
 			}
 			secrets, err := config.ReadSecrets(os.Getenv, warn)
 			if err != nil {
@@ -63,16 +64,16 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 				return config.Show(stdout)
 			}
 			if err := serve.Conceal(); err != nil {
-				log.Warn("the local runner could look into this process", "err", err)
+				log.Warn("the local runner can read the memory of this process", "err", err)
 			}
 			secondSignalKills(cmd.Context())
 			return serve.Run(cmd.Context(), serve.Options{Config: config, Secrets: secrets, AcceptLoss: acceptLoss, Version: version(), Stderr: stderr, Log: log})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&file, "config", "", "configuration file (default: $"+serve.EnvConfig+", or "+serve.DefaultFile+" if it is there)")
-	f.BoolVar(&checkOnly, "check-config", false, "print what was understood, without secrets, and exit")
-	f.BoolVar(&acceptLoss, "accept-loss", false, "start although the journal has lost events that the ledger knows of; the old ledger is kept under another name")
+	f.StringVar(&file, "config", "", "configuration file (default: $"+serve.EnvConfig+", or "+serve.DefaultFile+" if it exists)")
+	f.BoolVar(&checkOnly, "check-config", false, "print the configuration as read, without secrets, and exit")
+	f.BoolVar(&acceptLoss, "accept-loss", false, "start although the journal has lost events that the ledger has; the old ledger is kept under a different name")
 	for _, k := range serve.Keys() {
 		f.String(k.Flag, "", k.Doc)
 		if k.Bool {
@@ -121,12 +122,12 @@ func newLog(w io.Writer, level, format string) *slog.Logger {
 
 // includeFlag is the sets of headers that this host has.
 func includeFlag(cmd *cobra.Command, sets *measure.IncludeSets) {
-	cmd.Flags().StringToStringVar((*map[string]string)(sets), "include", nil, "headers that manifests include by name, cutlass=/opt/cutlass/include for include: [<cutlass>]")
+	cmd.Flags().StringToStringVar((*map[string]string)(sets), "include", nil, "set of headers that manifests include by name: cutlass=/opt/cutlass/include is for include: [<cutlass>]")
 }
 
 // toolchainFlag is the compilers that this host has beside the usual ones.
 func toolchainFlag(cmd *cobra.Command, paths *[]string) {
-	cmd.Flags().StringSliceVar(paths, "toolchain", nil, "folder of a further compiler that policies may pin: a CUDA toolkit, or one that holds the package triton; a Python that has a Triton will do")
+	cmd.Flags().StringSliceVar(paths, "toolchain", nil, "additional compiler that policies may pin: the folder of a CUDA toolkit, a folder with the package triton, or the program of a Python that has Triton")
 }
 
 func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -135,14 +136,15 @@ func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 	tokenFile, level, format, use, testOnly, builds := "", "info", "text", "all", false, false
 	cmd := &cobra.Command{
 		Use:   "runner",
-		Short: "Measure for a bot on another host, or on this one",
-		Long: "Asks the bot for jobs, measures them one at a time on each GPU, and brings the evidence back. It holds a\n" +
-			"token for that bot and nothing of GitHub's. Results that the bot could not take are kept in\n" +
-			"the state folder until it can. With --builds it needs no GPU: it compiles what others measure,\n" +
-			"and where that is enough for a verdict nobody has to.\n\n" +
-			"At its start and once a day it measures a known kernel against itself; one that fails this gets no\n" +
-			"jobs from the bot until it passes.\n\n" +
-			"Exit status: 0 stopped by a signal (or the self-test is passed), 2 no token, or refused by the bot, 3 anything else.",
+		Short: "Run a runner: measure jobs for a bot, on this or a different host",
+		Long: "Asks the bot for jobs, measures one job at a time on each GPU, and sends the evidence to the bot. The\n" +
+			"runner has a token for that bot and no GitHub credentials. While the bot cannot be reached, the\n" +
+			"runner keeps results in its state folder. With --builds it needs no GPU: it only compiles, for\n" +
+			"runners that measure. If the build already decides the verdict, no runner measures.\n\n" +
+			"At its start and once a day the runner runs a self-test: it measures a known kernel against itself.\n" +
+			"While the self-test fails, the bot gives the runner no jobs.\n\n" +
+			"Exit status: 0 stopped by a signal, or the self-test passed; 2 no token, or the bot refused the\n" +
+			"runner; 3 any other failure.",
 		Example: "  kernelgate runner --self-test\n  kernelgate runner --server https://kernelgate.example.com --token-file /etc/kernelgate/gpu1.token \\\n" +
 			"    --name gpu1 --labels l4,gpu --state /var/lib/kernelgate-runner\n" +
 			"  kernelgate runner --builds --server https://kernelgate.example.com --token-file /etc/kernelgate/build1.token --name build1",
@@ -153,21 +155,21 @@ func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			for _, server := range c.Servers {
 				if !strings.HasPrefix(server, "unix://") && !strings.HasPrefix(server, "https://") && !strings.HasPrefix(server, "http://") {
-					return strict.Mistakef("--server: %q is no address of a bot (write https://host, or unix:///path/to/runner.sock)", server)
+					return strict.Mistakef("--server: %q is not the address of a bot (write https://host, or unix:///path/to/runner.sock)", server)
 				}
 			}
 			var err error
 			if !testOnly {
 				var token []byte
 				if token, err = os.ReadFile(tokenFile); err != nil {
-					return strict.Mistakef("--token-file: %w (the bot's operator hands a token out for each runner)", err)
+					return strict.Mistakef("--token-file: %w (the operator of the bot creates a token for each runner)", err)
 				}
 				c.Token = strings.TrimSpace(string(token))
 			}
 			c.Version = version()
 			if c.Name == "" {
 				if c.Name, err = os.Hostname(); err != nil {
-					return strict.Mistakef("--name: %w (give one)", err)
+					return strict.Mistakef("--name: %w (set a name)", err)
 				}
 			}
 			if c.StateDir == "" {
@@ -181,7 +183,7 @@ func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 			all := []worker{{c, here}}
 			switch {
 			case builds && testOnly:
-				return strict.Mistakef("--self-test: a host that builds measures nothing (leave --builds out)")
+				return strict.Mistakef("--self-test: a host that only builds has no self-test (remove --builds)")
 			case builds:
 				if err := labelBuilder(cmd.Context(), &all[0].agent, here); err != nil {
 					return err
@@ -209,15 +211,15 @@ func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&c.Servers, "server", nil, "the bot: https://host, or unix:///path/to/runner.sock on its own host; several where several bots share a journal (required)")
-	f.StringVar(&c.CA, "ca", "", "file with certificates to trust beside the system's")
+	f.StringSliceVar(&c.Servers, "server", nil, "address of the bot: https://host, or unix:///path/to/runner.sock on the same host; name several if several bots share a journal (required)")
+	f.StringVar(&c.CA, "ca", "", "file with additional certificates to trust")
 	f.StringVar(&tokenFile, "token-file", "", "file with this runner's token (required)")
-	f.StringVar(&c.Name, "name", "", "the name that the bot knows the token by (default: the host's)")
-	f.StringSliceVar(&c.Labels, "labels", nil, "kinds of jobs to take (default: cpu, and gpu with the GPU's name where there is one); a GPU's name is for those GPUs alone, cpu for the first")
-	f.StringVar(&c.StateDir, "state", "", "folder for the job under way and results to deliver; no two runners share one")
-	f.StringVar(&use, "gpus", use, "GPUs to measure on, a job on each at a time: all, none, or numbers of nvidia-smi and UUIDs, 0,2")
-	f.BoolVar(&testOnly, "self-test", false, "test this host once as a runner does at its start and every day, say how it went, and exit")
-	f.BoolVar(&builds, "builds", false, "compile for runners with a GPU, and measure nothing: this host needs none")
+	f.StringVar(&c.Name, "name", "", "name of this runner in the configuration of the bot (default: the host name)")
+	f.StringSliceVar(&c.Labels, "labels", nil, "kinds of jobs to take (default: cpu; with a GPU also gpu and the name of the GPU). On a host with several GPUs, a GPU name applies only to GPUs of that name, and cpu only to the first GPU")
+	f.StringVar(&c.StateDir, "state", "", "folder for the current job and for results to deliver; each runner needs a separate one")
+	f.StringVar(&use, "gpus", use, "GPUs to measure on, one job on each at a time: all, none, or a list of nvidia-smi numbers and UUIDs such as 0,2")
+	f.BoolVar(&testOnly, "self-test", false, "run the self-test once, print its result, and exit")
+	f.BoolVar(&builds, "builds", false, "only compile, for runners with a GPU; this host needs no GPU")
 	includeFlag(cmd, &here.Includes)
 	toolchainFlag(cmd, &here.Toolchains)
 	f.StringVar(&level, "log-level", level, "debug, info, warn or error")
@@ -236,7 +238,7 @@ func labelBuilder(ctx context.Context, c *agent.Config, here measure.Config) err
 	}
 	for _, label := range c.Labels {
 		if !slices.Contains(found, label) {
-			return strict.Mistakef("--labels: this host cannot build for %q (it has %s; leave --labels out)", label, strings.Join(found, ", "))
+			return strict.Mistakef("--labels: this host cannot build for %q (it can build for %s; remove --labels)", label, strings.Join(found, ", "))
 		}
 	}
 	return nil

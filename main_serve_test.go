@@ -24,7 +24,7 @@ func TestServeRefusals(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"no such file", []string{"serve", "--config", filepath.Join(dir, "none.yaml")}, "name another with --config"},
+		{"no such file", []string{"serve", "--config", filepath.Join(dir, "none.yaml")}, "name a different file with --config"},
 		{"secret as a flag", []string{"serve", "--config", file, "--github-token", "hidden"}, "use --github-token-file"},
 		{"mistake in a flag", []string{"serve", "--config", file, "--listen", "eighty"}, "--listen: \"eighty\" is not an address"},
 		{"secret files that are not there", []string{"serve", "--config", file, "--check-config"}, "github.private_key_file: reading it"},

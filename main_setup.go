@@ -18,14 +18,14 @@ func setupCommand(stdout io.Writer) *cobra.Command {
 	noBrowser := false
 	cmd := &cobra.Command{
 		Use:   "setup",
-		Short: "Make the bot's GitHub App, and write its key, its webhook secret and a configuration",
-		Long: "Shows a page on the loopback with a button that takes you to GitHub, where you agree to the App. GitHub\n" +
-			"sends the browser back, and the App's key, its webhook secret and kernelgate.yaml are written to --dir:\n" +
-			"all of them or none, and never over files that are there without --force. Secrets are neither printed\n" +
-			"nor shown.\n\n" +
-			"Where no browser can reach the loopback, not even through ssh -L, hand over with --code what GitHub put\n" +
-			"behind code= into the address that it sent a browser to.\n\n" +
-			"Exit status: 0 made, 2 mistake in a flag, 3 anything else.",
+		Short: "Create the bot's GitHub App, and write its key, its webhook secret and a configuration",
+		Long: "Serves a page on a loopback address. Its button takes you to GitHub, where you confirm the App. GitHub\n" +
+			"sends the browser back, and setup writes the key of the App, its webhook secret and kernelgate.yaml to\n" +
+			"--dir: either all of them or none. It overwrites existing files only with --force, and it never prints\n" +
+			"a secret.\n\n" +
+			"If the browser cannot reach the loopback address, not even through ssh -L: copy the value of code= from\n" +
+			"the address that GitHub redirected the browser to, and pass the value with --code.\n\n" +
+			"Exit status: 0 the App is created, 2 a mistake in a flag, 3 any other failure.",
 		Example: "  kernelgate setup --url https://gate.example.com\n" +
 			"  kernelgate setup --url https://gate.example.com --org acme --name acme-gate --dir ./secrets\n" +
 			"  kernelgate setup --url https://gate.example.com --github https://github.example.com",
@@ -40,7 +40,7 @@ func setupCommand(stdout io.Writer) *cobra.Command {
 					opt.Code = strings.TrimSpace(line)
 				}
 				if opt.Code == "" {
-					return strict.Mistakef("--code: is empty (write what stands behind code= in the address that GitHub sent a browser to)")
+					return strict.Mistakef("--code: is empty (write the value of code= in the address that GitHub redirected the browser to)")
 				}
 			}
 			if host, err := os.Hostname(); err == nil {
@@ -54,14 +54,14 @@ func setupCommand(stdout io.Writer) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&opt.URL, "url", "", "the bot's public address: https, unless it is on the loopback (required)")
-	f.StringVar(&opt.Name, "name", "", "the App's name, at most 34 characters (default: kernelgate with the host of --url)")
-	f.StringVar(&opt.Org, "org", "", "the organisation that shall own the App (default: you)")
-	f.StringVar(&opt.Dir, "dir", "/etc/kernelgate", "folder for the files; made with mode 700 if it is not there")
-	f.StringVar(&opt.GitHub, "github", "https://github.com", "GitHub, or GitHub Enterprise's address")
-	f.StringVar(&opt.Listen, "listen", "127.0.0.1:0", "address on the loopback for the page; port 0 is a free one")
-	f.StringVar(&opt.Code, "code", "", "exchange a code that a browser brought back elsewhere; - reads it from the standard input")
-	f.BoolVar(&opt.Force, "force", false, "overwrite files that are there")
+	f.StringVar(&opt.URL, "url", "", "public address of the bot: https, except for a loopback address (required)")
+	f.StringVar(&opt.Name, "name", "", "name of the App, at most 34 characters (default: kernelgate with the host of --url)")
+	f.StringVar(&opt.Org, "org", "", "organisation that owns the App (default: your account)")
+	f.StringVar(&opt.Dir, "dir", "/etc/kernelgate", "folder for the files; created with mode 700 if it does not exist")
+	f.StringVar(&opt.GitHub, "github", "https://github.com", "address of GitHub or GitHub Enterprise")
+	f.StringVar(&opt.Listen, "listen", "127.0.0.1:0", "loopback address for the page; port 0 picks a free one")
+	f.StringVar(&opt.Code, "code", "", "code that GitHub gave to a browser on a different machine; - reads it from the standard input")
+	f.BoolVar(&opt.Force, "force", false, "overwrite existing files")
 	f.BoolVar(&noBrowser, "no-browser", false, "do not open a browser")
 	return cmd
 }

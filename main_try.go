@@ -20,16 +20,16 @@ func tryCommand(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "try [REPO]",
 		Short: "Show what the bot would do with your repository, on this machine: no App, no account",
-		Long: "Copies a local git repository to an embedded GitHub in a temporary folder, opens its branches as\n" +
-			"pull requests to the default branch, and has the bot and a runner on this machine judge them. The\n" +
-			"pages show comments, checks and what could be merged as on GitHub. Then it waits: comment with the\n" +
-			"curl that it prints, or commit to a branch, and the pull request is judged again. Ctrl-C removes\n" +
-			"everything but compiled kernels in the cache of kernelgate check. Your repository is only read;\n" +
-			"what is not committed takes no part.\n\n" +
-			"Exit status: 0 every pull request passes, 1 not so, 2 bad input, 3 anything else.",
+		Long: "Copies a local git repository to an embedded GitHub in a temporary folder, and opens its branches as\n" +
+			"pull requests to the default branch. The bot and a runner on this machine judge them. The pages show\n" +
+			"comments, checks and whether a pull request can be merged, as GitHub does. Then it waits: comment with\n" +
+			"the curl command that it prints, or commit to a branch, and the bot judges the pull request again.\n" +
+			"Ctrl-C removes everything except compiled kernels in the cache of kernelgate check. try only reads\n" +
+			"your repository, and ignores uncommitted changes.\n\n" +
+			"Exit status: 0 every pull request passes, 1 one does not, 2 bad input, 3 any other failure.",
 		Example: "  kernelgate try                                  # all branches that are ahead of the default branch\n" +
-			"  kernelgate try ~/src/kernels --branch faster    # one of them\n" +
-			"  kernelgate try --once --label refactoring       # for scripts: ends with the last verdict",
+			"  kernelgate try ~/src/kernels --branch faster    # one branch\n" +
+			"  kernelgate try --once --label refactoring       # for scripts: exits after the last verdict",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -53,10 +53,10 @@ func tryCommand(stdout, stderr io.Writer) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&opt.Branches, "branch", nil, "branch to open as a pull request; repeat it for more (default: all that are ahead of the base)")
-	f.StringVar(&opt.Base, "base", "", "branch that the pull requests go to (default: that of origin/HEAD, main or master)")
+	f.StringArrayVar(&opt.Branches, "branch", nil, "branch to open as a pull request; repeat the flag for more (default: all branches ahead of the base)")
+	f.StringVar(&opt.Base, "base", "", "base branch of the pull requests (default: the branch of origin/HEAD, main or master)")
 	f.StringSliceVar(&opt.Labels, "label", nil, "label of the pull requests, for the policy's rules")
-	f.BoolVar(&opt.Once, "once", false, "end when every verdict is there, and remove everything")
+	f.BoolVar(&opt.Once, "once", false, "exit after the last verdict and remove all files")
 	includeFlag(cmd, &includes)
 	toolchainFlag(cmd, &opt.Toolchains)
 	complete(cmd, "base", nil)

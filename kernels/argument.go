@@ -33,19 +33,19 @@ func (a *Access) JSONSchema() map[string]any { return strict.WordSchema(accesses
 // An Argument is one parameter of the kernel function.
 type Argument struct {
 	Name     string    `yaml:"name" required:"true" eg:"q" bounds:"(a C identifier)" doc:"The parameter's name."`
-	DType    DType     `yaml:"dtype" eg:"f32" default:"(required but for structs and absent)" doc:"Format of an element. A scalar or a member of a struct has whole bytes and no fp8."`
-	Access   Access    `yaml:"access" required:"true" eg:"inout" doc:"What the kernel does with it: reads, writes, both; scalar or struct for a parameter by value; absent for a null pointer."`
-	Shape    []Expr    `yaml:"shape" eg:"[B, H, S, D]" default:"(required for an array)" bounds:"1 to 8 entries" doc:"Axes of an array, row-major, each an expression over the dims."`
-	Init     Init      `yaml:"init" eg:"{draw: offsets, total: S}" default:"(distribution; required for integers)" doc:"How an input is filled: a draw or a distribution by its name, bounds, or a mapping. distribution is as the policy says."`
-	Quantize *Quantize `yaml:"quantize" eg:"{scale: q_scale}" doc:"Values are drawn as real numbers and quantised with one scale per group."`
+	DType    DType     `yaml:"dtype" eg:"f32" default:"(required except for struct and absent)" doc:"Format of an element. The format of a scalar or a struct member has whole bytes and is not fp8."`
+	Access   Access    `yaml:"access" required:"true" eg:"inout" doc:"What the kernel does with the array: read it (in), write it (out), or both (inout). scalar or struct: a parameter passed by value. absent: a null pointer."`
+	Shape    []Expr    `yaml:"shape" eg:"[B, H, S, D]" default:"(required for an array)" bounds:"1 to 8 entries" doc:"Axes of an array in row-major order. Each is an expression over the dims."`
+	Init     Init      `yaml:"init" eg:"{draw: offsets, total: S}" default:"(distribution; required for integers)" doc:"How an input is filled: the name of a draw or a distribution, bounds, or a mapping. distribution means the distributions that the policy names."`
+	Quantize *Quantize `yaml:"quantize" eg:"{scale: q_scale}" doc:"Draw the values as real numbers, and quantise them with one scale per group."`
 	Value    *Expr     `yaml:"value" eg:"1/sqrt(D)" default:"(required for a scalar)" doc:"Value of a scalar."`
 
-	Vector []Expr  `yaml:"vector" eg:"[B, H, 1]" bounds:"2 to 4 entries" doc:"Lanes of a scalar that is a vector type, such as uint3 or float4, in place of value."`
-	Fields []Field `yaml:"fields" eg:"[{name: q, pointer: q}, {name: scale, dtype: f32, value: 1/sqrt(D)}, {name: bias, pointer: none}]" default:"(required for a struct)" bounds:"1 to 64 entries" doc:"Members of a struct, in C's layout. An array that a member points to, and a struct that it is, are arguments of the manifest and no parameters of their own. With access: in and a shape, the members of each element of an array of structs."`
+	Vector []Expr  `yaml:"vector" eg:"[B, H, 1]" bounds:"2 to 4 entries" doc:"Lanes of a scalar of a vector type such as uint3 or float4. Replaces value."`
+	Fields []Field `yaml:"fields" eg:"[{name: q, pointer: q}, {name: scale, dtype: f32, value: 1/sqrt(D)}, {name: bias, pointer: none}]" default:"(required for a struct)" bounds:"1 to 64 entries" doc:"Members of a struct, in the layout of C. Arrays that members point to, and nested structs, are further arguments of the manifest; the kernel function has no separate parameters for them. With access: in and a shape, these are the members of each element of an array of structs."`
 
-	TensorMap *TensorMap `yaml:"tensor_map" half:"implementation" eg:"{box: [1, 1, 64, D]}" doc:"cuda, sm_90 and later: the array is passed as a CUtensorMap instead of a pointer. To a Triton kernel, on every GPU, as a TensorDescriptor."`
+	TensorMap *TensorMap `yaml:"tensor_map" half:"implementation" eg:"{box: [1, 1, 64, D]}" doc:"cuda, sm_90 and later: pass the array as a CUtensorMap instead of a pointer. A Triton kernel gets a TensorDescriptor, on every GPU."`
 
-	Infinities bool `yaml:"infinities" eg:"true" default:"false" doc:"The problem allows ±Inf in this input: where the policy names the distribution infinite, it has some."`
+	Infinities bool `yaml:"infinities" eg:"true" default:"false" doc:"The problem allows ±Inf in this input. If the policy names the distribution infinite, that distribution puts some into the input."`
 
 	// ScaleOf names the argument whose scales this one receives; most have none.
 	ScaleOf string `yaml:"-"`

@@ -20,8 +20,8 @@ const maxChoices = 16
 // A Chosen is one entry of a choice by problem size: a variant, and the problems that it
 // is for.
 type Chosen struct {
-	When    *Condition `yaml:"when" eg:"S >= 1024" default:"(every problem)" doc:"A condition on the dims. The last entry has none."`
-	Variant string     `yaml:"variant" required:"true" eg:"stage1" doc:"One of the variants. cuda: on a GPU that it is not built for, the entry is passed over."`
+	When    *Condition `yaml:"when" eg:"S >= 1024" default:"(every problem)" doc:"Condition on the dims. The last entry has no condition."`
+	Variant string     `yaml:"variant" required:"true" eg:"stage1" doc:"Name of a variant. cuda: on a GPU that the variant is not built for, the entry is skipped."`
 }
 
 // A Condition is an expression that is true or false.

@@ -10,9 +10,9 @@ import (
 
 // A Rival is another implementation, timed beside the kernel for information.
 type Rival struct {
-	Name        string   `yaml:"name" required:"true" eg:"torch" doc:"What it is called in reports."`
-	Command     []string `yaml:"command" required:"true" eg:"[python3, rival.py]" doc:"Program and arguments; no shell."`
-	Description string   `yaml:"description" eg:"PyTorch SDPA" doc:"One line for people."`
+	Name        string   `yaml:"name" required:"true" eg:"torch" doc:"Name of the rival in reports."`
+	Command     []string `yaml:"command" required:"true" eg:"[python3, rival.py]" doc:"Program and arguments. No shell is involved."`
+	Description string   `yaml:"description" eg:"PyTorch SDPA" doc:"One line of description."`
 }
 
 func (r *Rival) ValidateStrict(n *strict.Node) {
@@ -24,10 +24,10 @@ func (r *Rival) ValidateStrict(n *strict.Node) {
 
 // A Command is how a harness of the repository's own is built and run.
 type Command struct {
-	Build []string `yaml:"build" required:"true" eg:"[make, bench]" doc:"What builds the harness: program and arguments; no shell."`
-	Test  []string `yaml:"test" eg:"[ctest, --output-on-failure]" default:"(bench prints error figures)" doc:"What tests the built harness: its exit status is the correctness gate, and bench prints times alone. No shell."`
-	Bench []string `yaml:"bench" required:"true" eg:"[./bench, --json]" doc:"What measures: program and arguments; no shell."`
-	Unit  Unit     `yaml:"unit" eg:"ms" default:"us" doc:"Of the times that bench prints."`
+	Build []string `yaml:"build" required:"true" eg:"[make, bench]" doc:"Command that builds the harness: program and arguments, without a shell."`
+	Test  []string `yaml:"test" eg:"[ctest, --output-on-failure]" default:"(none: bench prints error figures)" doc:"Command that tests the built harness: program and arguments, without a shell. Its exit status decides the correctness gate, and bench prints only times."`
+	Bench []string `yaml:"bench" required:"true" eg:"[./bench, --json]" doc:"Command that measures: program and arguments, without a shell."`
+	Unit  Unit     `yaml:"unit" eg:"ms" default:"us" doc:"Unit of the times that bench prints."`
 }
 
 // A Unit is what a harness counts time in.

@@ -12,14 +12,14 @@ import (
 // struct; of an array's elements it has a format, a count and an init.
 type Field struct {
 	Name    string `yaml:"name" required:"true" eg:"scale" bounds:"(a C identifier)" doc:"The member's name."`
-	DType   DType  `yaml:"dtype" eg:"f32" default:"(required but for pointer and struct)" doc:"Format of the member, or of each of its elements."`
-	Value   *Expr  `yaml:"value" eg:"1/sqrt(D)" doc:"A scalar: its value."`
-	Vector  []Expr `yaml:"vector" eg:"[B, H, 1]" bounds:"2 to 4 entries" doc:"A vector type such as uint3 or float4: its lanes."`
-	Array   []Expr `yaml:"array" eg:"[S*D, D, 1]" bounds:"1 to 64 entries" doc:"An array within the struct: its elements."`
-	Pointer string `yaml:"pointer" eg:"q" doc:"A pointer: the array argument that it points to, or none for a null pointer."`
-	Struct  string `yaml:"struct" eg:"inner" doc:"A struct within the struct: the argument with access: struct that it is."`
-	Count   *Expr  `yaml:"count" eg:"16" default:"(1)" doc:"Of an array of structs: how many elements the member has."`
-	Init    Init   `yaml:"init" eg:"0..15" default:"(distribution; required for integers)" doc:"Of an array of structs: how the member is filled, as an argument's init says."`
+	DType   DType  `yaml:"dtype" eg:"f32" default:"(required except for pointer and struct)" doc:"Format of the member, or of each of its elements."`
+	Value   *Expr  `yaml:"value" eg:"1/sqrt(D)" doc:"Value, if the member is a scalar."`
+	Vector  []Expr `yaml:"vector" eg:"[B, H, 1]" bounds:"2 to 4 entries" doc:"Lanes, if the member has a vector type such as uint3 or float4."`
+	Array   []Expr `yaml:"array" eg:"[S*D, D, 1]" bounds:"1 to 64 entries" doc:"Elements, if the member is an array inside the struct."`
+	Pointer string `yaml:"pointer" eg:"q" doc:"If the member is a pointer: the array argument that it points to, or none for a null pointer."`
+	Struct  string `yaml:"struct" eg:"inner" doc:"If the member is a nested struct: the name of the argument with access: struct."`
+	Count   *Expr  `yaml:"count" eg:"16" default:"(1)" doc:"In an array of structs: number of elements of the member."`
+	Init    Init   `yaml:"init" eg:"0..15" default:"(distribution; required for integers)" doc:"In an array of structs: how the member is filled, as in the init of an argument."`
 }
 
 // NoPointer is what a field that is a null pointer points to.

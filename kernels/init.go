@@ -12,14 +12,14 @@ import (
 // An Init is how an input is filled: by the distributions that the policy names, always by one of them, within
 // bounds, or with values that have an order. It is written as a word (zero), as bounds (0..V-1), or as a mapping.
 type Init struct {
-	Draw      Draw    `yaml:"draw" eg:"uniform" default:"(distribution; uniform where there is a range)" doc:"What is drawn: see the table above."`
-	Range     *Bounds `yaml:"range" eg:"0..V-1" default:"(the format's)" doc:"The least and the largest value, both included. What draw would take beyond them is held to them."`
-	Scale     *Expr   `yaml:"scale" eg:"0.02" default:"(1)" doc:"What a distribution draws is multiplied by it."`
-	Total     *Expr   `yaml:"total" eg:"T" default:"(required for offsets)" doc:"offsets: the last of them."`
-	Lengths   *Bounds `yaml:"lengths" eg:"1..S" default:"(any)" doc:"offsets: how far two neighbours may be apart."`
-	Share     *Expr   `yaml:"share" eg:"0.5" default:"(0.25)" doc:"mask: which share of the elements is masked, 0 to 1."`
-	WholeRows bool    `yaml:"whole_rows" eg:"true" default:"false" doc:"mask: all elements of a row may be masked."`
-	Each      Each    `yaml:"each" eg:"row" default:"(array)" doc:"offsets, permutation, sorted: of the whole array, or of every row (the last axis) anew."`
+	Draw      Draw    `yaml:"draw" eg:"uniform" default:"(distribution; uniform with a range)" doc:"Kind of values: see the table above."`
+	Range     *Bounds `yaml:"range" eg:"0..V-1" default:"(the format's)" doc:"Smallest and largest value, both included. Values that a draw gives outside of the range are clamped to it."`
+	Scale     *Expr   `yaml:"scale" eg:"0.02" default:"(1)" doc:"Factor on the values that a distribution gives."`
+	Total     *Expr   `yaml:"total" eg:"T" default:"(required for offsets)" doc:"offsets: the last offset."`
+	Lengths   *Bounds `yaml:"lengths" eg:"1..S" default:"(any)" doc:"offsets: the allowed differences between two neighbouring offsets."`
+	Share     *Expr   `yaml:"share" eg:"0.5" default:"(0.25)" doc:"mask: the share of the elements that are masked, 0 to 1."`
+	WholeRows bool    `yaml:"whole_rows" eg:"true" default:"false" doc:"mask: allow rows in which all elements are masked."`
+	Each      Each    `yaml:"each" eg:"row" default:"(array)" doc:"offsets, permutation, sorted: whether the property holds for the whole array, or separately for each row (the last axis)."`
 }
 
 // A Draw is a distribution, or a way to draw values that have something to do with each other.

@@ -21,18 +21,18 @@ const (
 // A Launch is how a CUDA kernel is started, or several in order.
 type Launch struct {
 	Start
-	Steps []Step `yaml:"steps" eg:"[{entry: split, grid: [S], block: [128], args: [q, partial]}, {entry: combine, grid: [1], block: [64], args: [partial, o]}]" bounds:"1 to 32 entries" doc:"Kernels that make one launch together, in order, in place of all other fields. They are timed as one."`
+	Steps []Step `yaml:"steps" eg:"[{entry: split, grid: [S], block: [128], args: [q, partial]}, {entry: combine, grid: [1], block: [64], args: [partial, o]}]" bounds:"1 to 32 entries" doc:"Kernels that form one launch together, in order. Replaces all other fields. They are timed as one launch."`
 }
 
 // A Start is how one kernel is started.
 type Start struct {
-	Grid         []Expr   `yaml:"grid" eg:"[\"ceildiv(S, 64)\", H, B]" default:"(required for a kernel)" bounds:"1 to 3 entries" doc:"Blocks of each axis."`
-	Block        []Expr   `yaml:"block" eg:"[128]" default:"(required for a kernel, unless the compiler says it)" bounds:"1 to 3 entries" doc:"Threads of a block in each axis."`
+	Grid         []Expr   `yaml:"grid" eg:"[\"ceildiv(S, 64)\", H, B]" default:"(required for a kernel)" bounds:"1 to 3 entries" doc:"Number of blocks along each axis."`
+	Block        []Expr   `yaml:"block" eg:"[128]" default:"(required for a kernel, unless the compiler sets it)" bounds:"1 to 3 entries" doc:"Number of threads of a block along each axis."`
 	SharedMemory *Expr    `yaml:"shared_memory" eg:"2*64*D" default:"(0)" bounds:"0 to 232448" doc:"Dynamic shared memory in bytes."`
 	Cluster      []Expr   `yaml:"cluster" eg:"[2]" default:"(no clusters)" bounds:"1 to 3 entries" doc:"Blocks per cluster (sm_90 and later)."`
-	MaxThreads   int      `yaml:"max_threads" eg:"256" default:"1024" bounds:"1 to 1024" doc:"The most threads a block may have, as in __launch_bounds__."`
-	Cooperative  bool     `yaml:"cooperative" eg:"true" default:"false" doc:"All blocks run at once, so that they can wait for each other (this_grid().sync()). A grid that the GPU cannot hold at once is refused."`
-	Args         []string `yaml:"args" eg:"[q, partial, o]" default:"(all arguments, in order, but for those in a struct)" bounds:"(up to 64 names of arguments and scratch)" doc:"What the kernel is passed, in its own order. Scratch is passed where it is named, and an array of a struct can be named on its own."`
+	MaxThreads   int      `yaml:"max_threads" eg:"256" default:"1024" bounds:"1 to 1024" doc:"Maximum number of threads of a block, as in __launch_bounds__."`
+	Cooperative  bool     `yaml:"cooperative" eg:"true" default:"false" doc:"Cooperative launch: all blocks run at once, so that they can wait for each other (this_grid().sync()). A grid that does not fit on the GPU at once is refused."`
+	Args         []string `yaml:"args" eg:"[q, partial, o]" default:"(all arguments, in order, except those in a struct)" bounds:"(up to 64 names of arguments and scratch)" doc:"Parameters of the kernel function, in its order. Scratch arrays are passed only if they are named here. An array that belongs to a struct may be named here, too."`
 }
 
 func (l *Launch) ValidateStrict(n *strict.Node) {

@@ -15,10 +15,10 @@ import (
 // arrays are const float* where the kernel reads and float* where it writes,
 // scalars are the kernel's. Both get the dims that they ask for.
 type Reference struct {
-	Source string           `yaml:"source" required:"true" eg:"reference.c" doc:"In cpu mode a C file, which computes in float64. In cuda mode a .cu file, which computes in float32."`
-	Entry  string           `yaml:"entry" required:"true" eg:"sdpa_reference" doc:"The function, or the kernel of a .cu file, by its name in the source."`
-	Dims   []string         `yaml:"dims" eg:"[S, D]" default:"(none)" doc:"The dims that it is passed behind the arguments, in this order, each an int64_t (long long in a .cu file)."`
-	Launch *ReferenceLaunch `yaml:"launch" eg:"{grid: [\"ceildiv(B*H*S, 4)\"], block: [128]}" default:"(required for a .cu file)" doc:"Of a .cu file: grid, block and dynamic shared memory."`
+	Source string           `yaml:"source" required:"true" eg:"reference.c" doc:"In cpu mode a C file that computes in float64. In cuda mode a .cu file that computes in float32."`
+	Entry  string           `yaml:"entry" required:"true" eg:"sdpa_reference" doc:"Function, or kernel of a .cu file, by its name in the source."`
+	Dims   []string         `yaml:"dims" eg:"[S, D]" default:"(none)" doc:"Dims to pass after the arguments, in this order. Each is an int64_t (long long in a .cu file)."`
+	Launch *ReferenceLaunch `yaml:"launch" eg:"{grid: [\"ceildiv(B*H*S, 4)\"], block: [128]}" default:"(required for a .cu file)" doc:"For a .cu file: grid, block and dynamic shared memory."`
 }
 
 // DimType is the format in which a reference is passed a dim.
@@ -27,8 +27,8 @@ const DimType = I64
 // A ReferenceLaunch is how a reference on the device is started. It is the same
 // for every variant: its expressions know the dims alone.
 type ReferenceLaunch struct {
-	Grid         []Expr `yaml:"grid" required:"true" eg:"[\"ceildiv(B*H*S, 4)\"]" bounds:"1 to 3 entries" doc:"Blocks of each axis."`
-	Block        []Expr `yaml:"block" required:"true" eg:"[128]" bounds:"1 to 3 entries" doc:"Threads of a block in each axis."`
+	Grid         []Expr `yaml:"grid" required:"true" eg:"[\"ceildiv(B*H*S, 4)\"]" bounds:"1 to 3 entries" doc:"Number of blocks along each axis."`
+	Block        []Expr `yaml:"block" required:"true" eg:"[128]" bounds:"1 to 3 entries" doc:"Number of threads of a block along each axis."`
 	SharedMemory *Expr  `yaml:"shared_memory" eg:"4*D" default:"(0)" doc:"Dynamic shared memory in bytes."`
 }
 

@@ -22,9 +22,9 @@ const (
 // launch, never compared, and no argument of the reference. How a kernel splits its work is
 // its own affair, so scratch is of the implementation.
 type Scratch struct {
-	Name  string `yaml:"name" required:"true" eg:"partial" bounds:"(a C identifier)" doc:"What steps and fields of structs call it."`
+	Name  string `yaml:"name" required:"true" eg:"partial" bounds:"(a C identifier)" doc:"Name for steps and for fields of structs."`
 	DType DType  `yaml:"dtype" required:"true" eg:"f32" doc:"Format of an element."`
-	Shape []Expr `yaml:"shape" required:"true" eg:"[SPLITS, H, S, D]" bounds:"1 to 8 entries" doc:"Axes of the array, each an expression over the dims and the toggles."`
+	Shape []Expr `yaml:"shape" required:"true" eg:"[SPLITS, H, S, D]" bounds:"1 to 8 entries" doc:"Axes of the array. Each is an expression over the dims and the toggles."`
 }
 
 func (s *Scratch) ValidateStrict(n *strict.Node) {

@@ -14,12 +14,12 @@ const maxSteps = 32
 
 // A Step is one kernel of a launch, or a memset or a copy between two.
 type Step struct {
-	Entry string `yaml:"entry" eg:"combine" default:"(the manifest's)" doc:"The step's kernel function by its name in the source."`
+	Entry string `yaml:"entry" eg:"combine" default:"(the manifest's)" doc:"Kernel function of the step, by its name in the source."`
 	Start
-	Memset string `yaml:"memset" eg:"partial" doc:"In place of a kernel: the scratch or the output whose bytes are all set to value."`
-	Value  int    `yaml:"value" eg:"255" default:"0" bounds:"0 to 255" doc:"The byte of a memset."`
-	Copy   string `yaml:"copy" eg:"partial" doc:"In place of a kernel: the array whose first elements are copied to the one that to names."`
-	To     string `yaml:"to" eg:"o" default:"(required for a copy)" doc:"The scratch or the output that a copy fills, of the same format."`
+	Memset string `yaml:"memset" eg:"partial" doc:"Instead of a kernel: set all bytes of this scratch array or output to value."`
+	Value  int    `yaml:"value" eg:"255" default:"0" bounds:"0 to 255" doc:"Value of each byte, for memset."`
+	Copy   string `yaml:"copy" eg:"partial" doc:"Instead of a kernel: copy the first elements of this array to the array that to names."`
+	To     string `yaml:"to" eg:"o" default:"(required for a copy)" doc:"Scratch array or output that the copy writes, of the same format."`
 }
 
 func (s *Step) ValidateStrict(n *strict.Node) {

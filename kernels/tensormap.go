@@ -21,12 +21,12 @@ const (
 // kernel declares it as const __grid_constant__ CUtensorMap, a Triton kernel calls
 // load and store of it.
 type TensorMap struct {
-	Box       []Expr    `yaml:"box" required:"true" eg:"[1, 1, 64, D]" bounds:"(as many as shape has; 1 to 256 each, for Triton powers of two)" doc:"Elements that one copy moves, for each axis of shape, in its order. For Triton the descriptor's block_shape."`
-	Shape     []Expr    `yaml:"shape" eg:"[1, B*H, S, D]" default:"(the array's)" bounds:"(1 to 5 entries)" doc:"Axes that the kernel sees in place of the array's own, within the same memory."`
-	Strides   []Expr    `yaml:"strides" eg:"[H*S*D, S*D, D, 1]" default:"(row-major, without gaps)" bounds:"(as many as shape has; the last is 1)" doc:"Elements from one to the next of each axis of shape."`
-	Swizzle   Swizzle   `yaml:"swizzle" eg:"128" default:"(none)" doc:"Over how many bytes rows of the box are spread in shared memory's banks. Triton chooses it itself."`
-	Promotion Promotion `yaml:"promotion" eg:"256" default:"(none)" doc:"How many bytes the L2 fetches at once. Triton chooses it itself."`
-	Fill      Fill      `yaml:"fill" eg:"nan" default:"(zero)" doc:"What a copy finds outside of the array."`
+	Box       []Expr    `yaml:"box" required:"true" eg:"[1, 1, 64, D]" bounds:"(as many as shape has; 1 to 256 each, for Triton powers of two)" doc:"Number of elements that one copy moves along each axis of shape, in the same order. For Triton: the block_shape of the descriptor."`
+	Shape     []Expr    `yaml:"shape" eg:"[1, B*H, S, D]" default:"(the array's)" bounds:"(1 to 5 entries)" doc:"Axes that the kernel sees instead of those of the array, in the same memory."`
+	Strides   []Expr    `yaml:"strides" eg:"[H*S*D, S*D, D, 1]" default:"(row-major, without gaps)" bounds:"(as many as shape has; the last is 1)" doc:"Stride of each axis of shape, in elements."`
+	Swizzle   Swizzle   `yaml:"swizzle" eg:"128" default:"(none)" doc:"Swizzle width in bytes: how rows of the box are spread over the banks of shared memory. Triton chooses it."`
+	Promotion Promotion `yaml:"promotion" eg:"256" default:"(none)" doc:"L2 promotion: how many bytes the L2 fetches at once. Triton chooses it."`
+	Fill      Fill      `yaml:"fill" eg:"nan" default:"(zero)" doc:"Value of elements outside of the array."`
 }
 
 // A Swizzle is a width in bytes, or none.

@@ -15,14 +15,14 @@ import (
 // A Variant is one way to build the kernel.
 type Variant struct {
 	Name        string           `yaml:"-"`
-	Source      string           `yaml:"source" eg:"stage1.c" default:"(required, but for command)" doc:"The file to compile."`
+	Source      string           `yaml:"source" eg:"stage1.c" default:"(required, except for command)" doc:"File to compile."`
 	Description string           `yaml:"description" eg:"double-buffered" doc:"One line for people."`
-	Lesson      string           `yaml:"lesson" eg:"the copies were never the bottleneck" doc:"What was learnt from a variant that did not pay, for the kernel's history."`
+	Lesson      string           `yaml:"lesson" eg:"the copies were never the bottleneck" doc:"Why a variant did not help, for the history of the kernel."`
 	Toggles     map[string]int   `yaml:"toggles" eg:"{USE_CP_ASYNC: 1}" default:"(each toggle's default)" doc:"Values that differ from the toggles' defaults."`
-	Flags       []string         `yaml:"flags" eg:"[-O2]" doc:"Compiler flags after the kernel's own."`
-	Arch        []Arch           `yaml:"arch" eg:"[sm_90a]" default:"(the kernel's)" doc:"cuda: the architectures to compile for, in place of the kernel's."`
-	Launch      *Launch          `yaml:"launch" eg:"{grid: [S], block: [256]}" default:"(the kernel's)" doc:"cuda: grid, block and dynamic shared memory, or steps, all in place of the kernel's."`
-	Limits      map[string]Range `yaml:"limits" eg:"{D: 64}" default:"(the kernel's)" doc:"The values of each dim that this variant supports, within the kernel's limits. It is not run at other shapes."`
+	Flags       []string         `yaml:"flags" eg:"[-O2]" doc:"Compiler flags, added after those of the kernel."`
+	Arch        []Arch           `yaml:"arch" eg:"[sm_90a]" default:"(the kernel's)" doc:"cuda: architectures to compile for. Replaces those of the kernel."`
+	Launch      *Launch          `yaml:"launch" eg:"{grid: [S], block: [256]}" default:"(the kernel's)" doc:"cuda: grid, block and dynamic shared memory, or steps. Replaces the whole launch of the kernel."`
+	Limits      map[string]Range `yaml:"limits" eg:"{D: 64}" default:"(the kernel's)" doc:"Values of each dim that this variant supports, within the limits of the kernel. The variant does not run with other shapes."`
 }
 
 // Variants are read from a mapping: stage1: {source: stage1.cu}.
@@ -62,8 +62,8 @@ func (l *Layer) JSONSchema() map[string]any     { return strict.WordSchema(layer
 // A Toggle is a macro with the values that it may have.
 type Toggle struct {
 	Name        string `yaml:"-"`
-	Values      []int  `yaml:"values" required:"true" eg:"[0, 1]" bounds:"1 to 64 entries" doc:"What the macro may be."`
-	Default     int    `yaml:"default" required:"true" eg:"0" doc:"What it is where a variant does not say."`
+	Values      []int  `yaml:"values" required:"true" eg:"[0, 1]" bounds:"1 to 64 entries" doc:"Values that the macro may have."`
+	Default     int    `yaml:"default" required:"true" eg:"0" doc:"Value if a variant does not set it."`
 	Layer       Layer  `yaml:"layer" required:"true" eg:"structure" doc:"When a search tries it: the structure first, then the micro-parameters."`
 	Description string `yaml:"description" eg:"double-buffered K/V" doc:"One line for people."`
 }

@@ -15,8 +15,8 @@ func (p *Peak) JSONSchema() map[string]any     { return strict.WordSchema(peaks)
 // Work is what a problem of given dims asks for at least: with a device's peak
 // rates, a time that no kernel can beat.
 type Work struct {
-	FLOPs Expr `yaml:"flops" required:"true" eg:"4*B*H*S*S*D" doc:"Operations of one launch."`
-	Bytes Expr `yaml:"bytes" required:"true" eg:"5*B*H*S*D" doc:"Memory that must be read and written once."`
+	FLOPs Expr `yaml:"flops" required:"true" eg:"4*B*H*S*S*D" doc:"Number of operations of one launch."`
+	Bytes Expr `yaml:"bytes" required:"true" eg:"5*B*H*S*D" doc:"Number of bytes that one launch must read and write at least."`
 	Peak  Peak `yaml:"peak" required:"true" eg:"fp8" doc:"The arithmetic that bounds the kernel."`
 }
 
@@ -43,8 +43,8 @@ func (e *Expr) amount(env Env) (float64, error) {
 
 // A Tolerance is how far an element may be from the reference's.
 type Tolerance struct {
-	Abs float64 `yaml:"abs" eg:"0.06" default:"0" bounds:"(not negative)" doc:"How far an element may be off."`
-	Rel float64 `yaml:"rel" eg:"0.01" default:"0" bounds:"(not negative)" doc:"And by which share of what is wanted."`
+	Abs float64 `yaml:"abs" eg:"0.06" default:"0" bounds:"(not negative)" doc:"Allowed absolute error of an element."`
+	Rel float64 `yaml:"rel" eg:"0.01" default:"0" bounds:"(not negative)" doc:"Allowed error relative to the expected value. It is added to abs."`
 }
 
 func (t *Tolerance) ValidateStrict(n *strict.Node) {

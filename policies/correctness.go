@@ -13,18 +13,18 @@ import (
 type CorrectnessGate struct {
 	Enforcement
 	Deadline
-	Shapes        Shapes                            `yaml:"shapes" eg:"[small, mission]" default:"all" doc:"Shapes of the manifest: all, first (the one that it names first), or a list."`
-	Seeds         []int64                           `yaml:"seeds" eg:"[0, 1, 2]" default:"[0, 1, 2]" bounds:"1 to 100 entries" doc:"What inputs are drawn from: every shape with every seed and distribution."`
-	Distributions []distribution.Kind               `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"How inputs are drawn."`
-	SecretCases   quantity.Count                    `yaml:"secret_cases" eg:"6" default:"0" bounds:"0 to 1000" doc:"Cases with shapes and seeds drawn anew for every run."`
+	Shapes        Shapes                            `yaml:"shapes" eg:"[small, mission]" default:"all" doc:"Shapes of the manifest: all, first (the first one in the manifest), or a list."`
+	Seeds         []int64                           `yaml:"seeds" eg:"[0, 1, 2]" default:"[0, 1, 2]" bounds:"1 to 100 entries" doc:"Seeds of the inputs. Every shape is tested with every seed and distribution."`
+	Distributions []distribution.Kind               `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"Distributions of the inputs."`
+	SecretCases   quantity.Count                    `yaml:"secret_cases" eg:"6" default:"0" bounds:"0 to 1000" doc:"Number of cases with shapes and seeds that are random in every run."`
 	MaxAbs        *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
 	MeanAbs       *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02" bounds:"(<= or <)" doc:"Mean |got − want| over the output."`
-	Bad           *quantity.Bound[quantity.Percent] `yaml:"bad_elements" eg:"<= 1%" default:"<= 0%" bounds:"(<= or <)" doc:"Share of elements beyond the manifest's tolerance, in cases and in timed launches. none takes the tolerance away, and needs max_abs_error."`
-	Norm          *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%" default:"(required where the gate decides)" bounds:"(<= or <, below 100%)" doc:"‖got − want‖ / ‖want‖ over the whole output."`
-	BitParity     bool                              `yaml:"bit_parity" eg:"true" default:"false" doc:"The output equals the baseline's bit for bit."`
-	Determinism   bool                              `yaml:"determinism" eg:"true" default:"false" doc:"Two launches on the same input agree bit for bit."`
-	Existing      Existing                          `yaml:"existing" eg:"defer" default:"report" doc:"Cases that the baseline fails at least as badly: report them, or defer."`
-	EndToEnd      *ErrorBounds                      `yaml:"end_to_end" eg:"{max_abs_error: \"<= 0.06\"}" doc:"Against the reference on the inputs before quantisation (normal distribution)."`
+	Bad           *quantity.Bound[quantity.Percent] `yaml:"bad_elements" eg:"<= 1%" default:"<= 0%" bounds:"(<= or <)" doc:"Share of elements outside of the manifest's tolerance, in cases and in timed launches. none removes this bound, and then max_abs_error is required."`
+	Norm          *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%" default:"(required if the gate decides)" bounds:"(<= or <, below 100%)" doc:"‖got − want‖ / ‖want‖ over the whole output."`
+	BitParity     bool                              `yaml:"bit_parity" eg:"true" default:"false" doc:"The output must equal that of the baseline bit for bit."`
+	Determinism   bool                              `yaml:"determinism" eg:"true" default:"false" doc:"Two launches on the same input must give the same bits."`
+	Existing      Existing                          `yaml:"existing" eg:"defer" default:"report" doc:"Cases that the baseline fails at least as badly: report them and do not decide by them, or defer."`
+	EndToEnd      *ErrorBounds                      `yaml:"end_to_end" eg:"{max_abs_error: \"<= 0.06\"}" doc:"Bounds on the error against the reference on the inputs before quantisation (normal distribution)."`
 }
 
 // ErrorBounds bounds one comparison.

@@ -13,21 +13,21 @@ import (
 type Gates struct {
 	Build       BuildGate        `yaml:"build" eg:"{timeout: 15m}" doc:"The kernel compiles."`
 	PTXAS       *PTXASGate       `yaml:"ptxas" eg:"{registers: {max: 128}}" doc:"Registers, shared memory, spills and occupancy as the compiler reports them."`
-	Correctness *CorrectnessGate `yaml:"correctness" eg:"{norm_error: \"<= 1%\"}" doc:"The output against the reference."`
-	Sanitize    *SanitizeGate    `yaml:"sanitize" eg:"{shapes: [small]}" doc:"Races, bad accesses and reads of unwritten memory, by tools that watch every access."`
-	Performance *PerformanceGate `yaml:"performance" eg:"{target: {speedup: \">= +10%\"}}" doc:"The candidate against the baseline, by interval."`
+	Correctness *CorrectnessGate `yaml:"correctness" eg:"{norm_error: \"<= 1%\"}" doc:"The output is compared with that of the reference."`
+	Sanitize    *SanitizeGate    `yaml:"sanitize" eg:"{shapes: [small]}" doc:"Tools that check every memory access look for races, bad accesses and reads of unwritten memory."`
+	Performance *PerformanceGate `yaml:"performance" eg:"{target: {speedup: \">= +10%\"}}" doc:"The times of the candidate are compared with those of the baseline, by confidence intervals."`
 	Profile     *ProfileGate     `yaml:"profile" eg:"{all: [{sm__throughput.avg.pct_of_peak_sustained_elapsed: \">= 50%\"}]}" doc:"Conditions on profiler metrics."`
 }
 
 // Enforcement is what every gate can say of itself.
 type Enforcement struct {
-	Required *bool `yaml:"required" eg:"true" default:"(true)" doc:"false: the gate informs and does not decide. The build always decides."`
+	Required *bool `yaml:"required" eg:"true" default:"(true)" doc:"false: the gate only informs and does not decide. The build gate always decides."`
 }
 
 // Deadline is what every gate can say that has work of its own: what ptxas is judged by,
 // the build has made.
 type Deadline struct {
-	Timeout quantity.Duration `yaml:"timeout" eg:"10m" default:"(10m for build, 5m for sanitize)" doc:"The gate's work is stopped after this long."`
+	Timeout quantity.Duration `yaml:"timeout" eg:"10m" default:"(10m for build, 5m for sanitize)" doc:"Time limit for the work of the gate."`
 }
 
 // Decides tells whether the gate can defer a change.

@@ -16,8 +16,8 @@ type Goal struct {
 	Speedup          *quantity.Bound[quantity.Percent] `yaml:"speedup" eg:">= +10%" bounds:"(>= or >, above -100%)" doc:"baseline/candidate − 1."`
 	LatencyReduction *quantity.Bound[quantity.Percent] `yaml:"latency_reduction" eg:">= 9%" bounds:"(>= or >, below 100%)" doc:"1 − candidate/baseline."`
 	P50              *quantity.Bound[quantity.Micros]  `yaml:"p50" eg:"<= 5us" bounds:"(<= or <, above 0us)" doc:"The candidate's median latency."`
-	P90              *quantity.Bound[quantity.Micros]  `yaml:"p90" eg:"<= 6us" bounds:"(<= or <, above 0us)" doc:"The latency that nine of ten of the candidate's launches keep to."`
-	BelowBest        *quantity.Bound[quantity.Percent] `yaml:"below_best" eg:"<= 8%" bounds:"(<= or <, 0% to below 100%)" doc:"How far the kernel may be below the fastest state of it that was ever merged, this change included. It stands next to another condition."`
+	P90              *quantity.Bound[quantity.Micros]  `yaml:"p90" eg:"<= 6us" bounds:"(<= or <, above 0us)" doc:"The 90th percentile of the candidate's latency."`
+	BelowBest        *quantity.Bound[quantity.Percent] `yaml:"below_best" eg:"<= 8%" bounds:"(<= or <, 0% to below 100%)" doc:"How far the kernel, with this change, may be below its fastest merged state. It needs a second condition next to it."`
 }
 
 func (g *Goal) empty() bool { return g.Speedup == nil && g.LatencyReduction == nil && !g.Timed() }

@@ -16,33 +16,33 @@ import (
 type PerformanceGate struct {
 	Enforcement
 	Deadline
-	Baseline    Baseline          `yaml:"baseline" eg:"tag:v1.2" default:"base" doc:"What the candidate is measured against: the base branch as it is now, the tip of another branch, a tag or another variant; or best, the fastest commit that was ever merged."`
-	Target      *Goal             `yaml:"target" eg:"{shapes: [mission], speedup: \">= +10%\"}" doc:"What must be gained; none for a change that need not be faster."`
-	Guard       *Goal             `yaml:"guard" eg:"{speedup: \">= -2%\"}" doc:"What must not be lost, on the shapes that are no target."`
-	Confidence  quantity.Percent  `yaml:"confidence" eg:"99%" default:"95%" bounds:"80% to 99.9%" doc:"Of the intervals that decide, over all looks together."`
-	Rounds      Rounds            `yaml:"rounds" eg:"{min: 8, max: 12}" doc:"Fresh processes: how many at least and at most."`
-	Pairs       quantity.Count    `yaml:"pairs" eg:"20" default:"50" bounds:"4 to 100000" doc:"Pairs of baseline and candidate per round and shape."`
-	Looks       []int             `yaml:"looks" eg:"[6, 13, 20]" default:"(rounds.min, the middle, rounds.max)" bounds:"(ascending)" doc:"After how many rounds the verdict may fall; the last is rounds.max."`
-	Control     quantity.Percent  `yaml:"control" eg:"1%" default:"2%" bounds:"0.1% to 50%" doc:"How far the A/A control may be from 1."`
-	SoloShift   quantity.Percent  `yaml:"solo_shift" eg:"3%" default:"2%" bounds:"0.1% to 1000%" doc:"How much slower the baseline may be beside the candidate than alone."`
-	Tails       *Tails            `yaml:"tails" eg:"{mean: 5%, p90: none}" default:"{mean: 3%, p90: 3%}" doc:"How far the mean and the p90 may fall short of what the median is asked; none to let them be as slow as they like."`
-	Budget      quantity.Duration `yaml:"budget" eg:"10m" default:"5m" doc:"Measuring time for one run; what is undecided then is inconclusive."`
-	SecretShape *bool             `yaml:"secret_shape" eg:"false" default:"(true)" doc:"Also hold the guard's speedup and latency reduction against one problem size that is drawn for the run from the manifest's secret ranges; without a guard there is none."`
-	Roofline    *bool             `yaml:"roofline" eg:"false" default:"(true)" doc:"Defer a time below the physical floor as suspicious."`
+	Baseline    Baseline          `yaml:"baseline" eg:"tag:v1.2" default:"base" doc:"What to measure the candidate against: base, the tip of the base branch; the tip of a different branch; a tag; a different variant; or best, the fastest commit ever merged."`
+	Target      *Goal             `yaml:"target" eg:"{shapes: [mission], speedup: \">= +10%\"}" doc:"Required gain; none for a change that need not be faster."`
+	Guard       *Goal             `yaml:"guard" eg:"{speedup: \">= -2%\"}" doc:"Maximum loss, on the shapes outside of the target."`
+	Confidence  quantity.Percent  `yaml:"confidence" eg:"99%" default:"95%" bounds:"80% to 99.9%" doc:"Confidence of the intervals that decide, for all looks together."`
+	Rounds      Rounds            `yaml:"rounds" eg:"{min: 8, max: 12}" doc:"Minimum and maximum number of rounds. Each round runs in fresh processes."`
+	Pairs       quantity.Count    `yaml:"pairs" eg:"20" default:"50" bounds:"4 to 100000" doc:"Number of pairs of baseline and candidate per round and shape."`
+	Looks       []int             `yaml:"looks" eg:"[6, 13, 20]" default:"(rounds.min, the middle, rounds.max)" bounds:"(ascending)" doc:"Numbers of rounds after which the gate may decide. The last is rounds.max."`
+	Control     quantity.Percent  `yaml:"control" eg:"1%" default:"2%" bounds:"0.1% to 50%" doc:"Maximum distance of the A/A control from 1."`
+	SoloShift   quantity.Percent  `yaml:"solo_shift" eg:"3%" default:"2%" bounds:"0.1% to 1000%" doc:"How much slower the baseline may be when it alternates with the candidate than when it runs alone."`
+	Tails       *Tails            `yaml:"tails" eg:"{mean: 5%, p90: none}" default:"{mean: 3%, p90: 3%}" doc:"How far the speedups of the mean and the p90 may lie below the goal for the median; none for no bound."`
+	Budget      quantity.Duration `yaml:"budget" eg:"10m" default:"5m" doc:"Time limit for measuring one run. A shape that is undecided by then is inconclusive."`
+	SecretShape *bool             `yaml:"secret_shape" eg:"false" default:"(true)" doc:"Also apply the guard's speedup and latency reduction to one random problem size from the manifest's secret ranges. Without a guard there is no secret shape."`
+	Roofline    *bool             `yaml:"roofline" eg:"false" default:"(true)" doc:"Defer a time below the physical minimum (the roofline) as suspicious."`
 }
 
 // Tails keeps a fast median from hiding slow launches: the speedup of the mean and of
 // the p90 must not fall below the one that the goal asks of the median by more than a
 // share. It defers where that is proven; an estimate below is open.
 type Tails struct {
-	Mean *quantity.Percent `yaml:"mean" eg:"5%" default:"3%" bounds:"0% to 50%" doc:"How far the mean's speedup may lie below the goal; none for any."`
-	P90  *quantity.Percent `yaml:"p90" eg:"none" default:"3%" bounds:"0% to 50%" doc:"How far the p90's speedup may lie below the goal; none for any."`
+	Mean *quantity.Percent `yaml:"mean" eg:"5%" default:"3%" bounds:"0% to 50%" doc:"How far the mean's speedup may lie below the goal; none for no bound."`
+	P90  *quantity.Percent `yaml:"p90" eg:"none" default:"3%" bounds:"0% to 50%" doc:"How far the p90's speedup may lie below the goal; none for no bound."`
 }
 
 // Rounds is how many fresh processes are measured.
 type Rounds struct {
-	Min quantity.Count `yaml:"min" eg:"8" default:"6" bounds:"(6 to max)" doc:"No verdict falls before so many."`
-	Max quantity.Count `yaml:"max" eg:"40" default:"20" bounds:"(min to 1000)" doc:"What is undecided after so many is inconclusive."`
+	Min quantity.Count `yaml:"min" eg:"8" default:"6" bounds:"(6 to max)" doc:"Minimum number of rounds before a decision."`
+	Max quantity.Count `yaml:"max" eg:"40" default:"20" bounds:"(min to 1000)" doc:"Maximum number of rounds. A shape that is undecided by then is inconclusive."`
 }
 
 // A Baseline is what the candidate is measured against.

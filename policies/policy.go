@@ -18,12 +18,12 @@ const Version = 1
 type Policy struct {
 	Version    int        `yaml:"version" required:"true" eg:"1" bounds:"(always 1)" doc:"Version of the policy language."`
 	Check      string     `yaml:"check" eg:"kernelgate/l4" default:"kernelgate" bounds:"(letters, digits, space, . _ / -)" doc:"Name of the required check on GitHub."`
-	Devices    []string   `yaml:"devices" eg:"[l4]" default:"(cpu for the mode cpu, gpu for the others)" doc:"Labels of the runners that may measure, most wanted first."`
+	Devices    []string   `yaml:"devices" eg:"[l4]" default:"(cpu for mode cpu, gpu for other modes)" doc:"Labels of the runners that may measure, in order of preference."`
 	Commands   Commands   `yaml:"commands" eg:"{rebench: triage}" doc:"The repository role that each comment command needs."`
-	Forks      Forks      `yaml:"forks" eg:"{run: never}" doc:"How pull requests from forks are handled."`
-	Toolchains Toolchains `yaml:"toolchains" eg:"{triton: {version: 3.6.0}}" doc:"Compilers that kernels are built with, among those that the runners have. A change of one gates every kernel that it builds."`
-	Gates      Gates      `yaml:"gates" required:"true" eg:"{correctness: {norm_error: \"<= 1%\"}}" doc:"What every rule starts from; a rule overrides field by field."`
-	Rules      []Rule     `yaml:"rules" required:"true" eg:"[{name: default}]" bounds:"1 to 100 entries" doc:"First match wins; the last one is the default."`
+	Forks      Forks      `yaml:"forks" eg:"{run: never}" doc:"How to handle pull requests from forks."`
+	Toolchains Toolchains `yaml:"toolchains" eg:"{triton: {version: 3.6.0}}" doc:"Pinned compilers for kernels. The runners must have them. A change to a pin gates every kernel that the compiler builds."`
+	Gates      Gates      `yaml:"gates" required:"true" eg:"{correctness: {norm_error: \"<= 1%\"}}" doc:"Gates that every rule starts from. A rule overrides them field by field."`
+	Rules      []Rule     `yaml:"rules" required:"true" eg:"[{name: default}]" bounds:"1 to 100 entries" doc:"The first rule that matches applies. The last rule is the default."`
 }
 
 // DefaultCommands is who may say what where no policy says otherwise.

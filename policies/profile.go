@@ -12,9 +12,9 @@ import (
 type ProfileGate struct {
 	Enforcement
 	Deadline
-	Shapes Shapes            `yaml:"shapes" eg:"[mission]" default:"all" doc:"The shapes to profile."`
-	All    []MetricCondition `yaml:"all" eg:"[{sm__throughput.avg.pct_of_peak_sustained_elapsed: \">= 50%\"}]" doc:"Every one of these conditions holds."`
-	Any    []MetricCondition `yaml:"any" eg:"[{dram__throughput.avg.pct_of_peak_sustained_elapsed: \">= 60%\"}]" doc:"One of these conditions is enough."`
+	Shapes Shapes            `yaml:"shapes" eg:"[mission]" default:"all" doc:"Shapes to profile."`
+	All    []MetricCondition `yaml:"all" eg:"[{sm__throughput.avg.pct_of_peak_sustained_elapsed: \">= 50%\"}]" doc:"All of these conditions must hold."`
+	Any    []MetricCondition `yaml:"any" eg:"[{dram__throughput.avg.pct_of_peak_sustained_elapsed: \">= 60%\"}]" doc:"At least one of these conditions must hold."`
 }
 
 // A MetricCondition is one line such as dram__throughput…: "< 50%".

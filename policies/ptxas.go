@@ -13,13 +13,13 @@ type PTXASGate struct {
 	Enforcement
 	Registers     *CountBudget                    `yaml:"registers" eg:"{max: 128, increase: \"<= 8\"}" doc:"Registers per thread."`
 	StaticShared  *BytesBudget                    `yaml:"static_shared_memory" eg:"<= 48KiB" doc:"Shared memory that the source declares, per block."`
-	DynamicShared *BytesBudget                    `yaml:"dynamic_shared_memory" eg:"<= 64KiB" doc:"Shared memory that the launch asks for, per block, at the largest shape."`
-	Shared        *BytesBudget                    `yaml:"shared_memory" eg:"{max: 99KiB, increase: \"<= 4KiB\"}" doc:"Static and dynamic together."`
-	SpillStores   *BytesBudget                    `yaml:"spill_stores" eg:"<= 0B" doc:"Registers that are written to memory for want of room, per thread."`
-	SpillLoads    *BytesBudget                    `yaml:"spill_loads" eg:"<= 0B" doc:"And read back from there."`
+	DynamicShared *BytesBudget                    `yaml:"dynamic_shared_memory" eg:"<= 64KiB" doc:"Shared memory that the launch requests, per block, at the largest shape."`
+	Shared        *BytesBudget                    `yaml:"shared_memory" eg:"{max: 99KiB, increase: \"<= 4KiB\"}" doc:"Static and dynamic shared memory together."`
+	SpillStores   *BytesBudget                    `yaml:"spill_stores" eg:"<= 0B" doc:"Bytes of registers that are spilled to memory, per thread."`
+	SpillLoads    *BytesBudget                    `yaml:"spill_loads" eg:"<= 0B" doc:"Bytes of spilled registers that are read back, per thread."`
 	Stack         *BytesBudget                    `yaml:"stack" eg:"<= 16B" doc:"Stack frame per thread."`
-	CodeSize      *BytesBudget                    `yaml:"code_size" eg:"<= 64KiB" doc:"Machine code of the kernel."`
-	BlocksPerSM   *quantity.Bound[quantity.Count] `yaml:"blocks_per_sm" eg:">= 2" bounds:"(>= or >)" doc:"Occupancy, from the architecture's tables."`
+	CodeSize      *BytesBudget                    `yaml:"code_size" eg:"<= 64KiB" doc:"Size of the machine code of the kernel."`
+	BlocksPerSM   *quantity.Bound[quantity.Count] `yaml:"blocks_per_sm" eg:">= 2" bounds:"(>= or >)" doc:"Occupancy, computed from the tables of the architecture."`
 }
 
 // Limits tells whether the gate limits anything, or only shows the figures.
@@ -30,7 +30,7 @@ func (g *PTXASGate) Limits() bool {
 
 // A Budget is a limit, and how much the candidate may add to the baseline.
 type Budget[T quantity.Count | quantity.Bytes] struct {
-	Max      *T                 `yaml:"max" eg:"128" doc:"The most that the candidate may have."`
+	Max      *T                 `yaml:"max" eg:"128" doc:"Maximum for the candidate."`
 	Increase *quantity.Bound[T] `yaml:"increase" eg:"<= 8" bounds:"(<= or <)" doc:"Candidate minus baseline."`
 }
 

@@ -11,16 +11,16 @@ import (
 // A Rule says which changes it is for and, over the policy's gates, what they
 // must meet.
 type Rule struct {
-	Name  string `yaml:"name" required:"true" eg:"optimisation" bounds:"(letters, digits, . _ -; the last rule is default)" doc:"Named in the verdict."`
-	When  When   `yaml:"when" eg:"{labels: [perf]}" default:"(every change)" doc:"All conditions that are given must hold; within a list one is enough."`
-	Gates Gates  `yaml:"gates" eg:"{performance: {target: none}}" default:"(the policy's)" doc:"Fields laid over the policy's gates; what is not named stays."`
+	Name  string `yaml:"name" required:"true" eg:"optimisation" bounds:"(letters, digits, . _ -; the last rule is default)" doc:"Name of the rule in the verdict."`
+	When  When   `yaml:"when" eg:"{labels: [perf]}" default:"(every change)" doc:"Conditions of the rule. All of them must hold; in a list, one match is enough."`
+	Gates Gates  `yaml:"gates" eg:"{performance: {target: none}}" default:"(the policy's)" doc:"Fields that override the gates of the policy. Other fields stay as they are."`
 }
 
 // When is the condition of a rule. An empty one matches everything.
 type When struct {
-	Labels   []string `yaml:"labels" eg:"[perf]" doc:"The pull request bears one of these labels."`
+	Labels   []string `yaml:"labels" eg:"[perf]" doc:"The pull request has one of these labels."`
 	Branches []string `yaml:"branches" eg:"[main, release/*]" doc:"The base branch matches one of these globs."`
-	Paths    []string `yaml:"paths" eg:"[kernels/**]" doc:"A changed file that the kernel is made of matches one of these globs: its manifest, a file of its folder, or a source or header that its build reads. ** crosses folders."`
+	Paths    []string `yaml:"paths" eg:"[kernels/**]" doc:"A changed file of the kernel matches one of these globs. The files of a kernel are its manifest, the files of its folder, and the sources and headers that its build reads. ** crosses folders."`
 	Kernels  []string `yaml:"kernels" eg:"[\"sdpa_*\"]" doc:"The kernel's name matches one of these globs."`
 	Title    Regexp   `yaml:"title" eg:"^perf:" doc:"The title matches this regular expression."`
 	Draft    *bool    `yaml:"draft" eg:"false" doc:"The pull request is (not) a draft."`

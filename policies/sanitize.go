@@ -17,12 +17,12 @@ import (
 type SanitizeGate struct {
 	Enforcement
 	Deadline
-	Shapes        Shapes              `yaml:"shapes" eg:"[small]" default:"(required)" doc:"Small shapes of the manifest: under a sanitizer a kernel runs 10 to 1000 times as long."`
-	Distributions []distribution.Kind `yaml:"distributions" eg:"[normal, large]" default:"[normal]" doc:"How inputs are drawn."`
-	SecretCases   quantity.Count      `yaml:"secret_cases" eg:"2" default:"1" bounds:"0 to 20" doc:"Cases with shapes and seeds drawn anew for every run."`
-	Tools         []Sanitizer         `yaml:"tools" eg:"[memcheck, racecheck]" default:"[memcheck, racecheck, initcheck, synccheck]" doc:"memcheck: bad and misaligned accesses; racecheck: races; initcheck: reads of memory that nobody wrote; synccheck: divergent barriers."`
-	MissingTool   MissingTool         `yaml:"missing_tool" eg:"inform" default:"defer" doc:"Where the runner lacks a tool: defer, or inform and decide without it."`
-	Existing      Existing            `yaml:"existing" eg:"defer" default:"report" doc:"Findings that the baseline has as well: report them, or defer."`
+	Shapes        Shapes              `yaml:"shapes" eg:"[small]" default:"(required)" doc:"Shapes of the manifest. Choose small ones: with a sanitizer a kernel takes 10 to 1000 times as long."`
+	Distributions []distribution.Kind `yaml:"distributions" eg:"[normal, large]" default:"[normal]" doc:"Distributions of the inputs."`
+	SecretCases   quantity.Count      `yaml:"secret_cases" eg:"2" default:"1" bounds:"0 to 20" doc:"Number of cases with shapes and seeds that are random in every run."`
+	Tools         []Sanitizer         `yaml:"tools" eg:"[memcheck, racecheck]" default:"[memcheck, racecheck, initcheck, synccheck]" doc:"memcheck: bad and misaligned accesses; racecheck: races; initcheck: reads of unwritten memory; synccheck: divergent barriers."`
+	MissingTool   MissingTool         `yaml:"missing_tool" eg:"inform" default:"defer" doc:"If the runner lacks a tool: defer, or inform and decide without it."`
+	Existing      Existing            `yaml:"existing" eg:"defer" default:"report" doc:"Findings that the baseline also has: report them and do not decide by them, or defer."`
 }
 
 // A Sanitizer is one tool, by the name of compute-sanitizer's.

@@ -12,14 +12,14 @@ import (
 // Toolchains pins the compilers that kernels are built with. A pin names what runners have: it brings nothing, and one that a
 // runner does not have fails the run there.
 type Toolchains struct {
-	NVCC   *Toolchain `yaml:"nvcc" json:"nvcc,omitempty" eg:"{version: 13.0.88}" default:"(the runner's own)" doc:"nvcc with its ptxas, for CUDA, PTX, references and what a manifest's own command builds."`
-	Triton *Toolchain `yaml:"triton" json:"triton,omitempty" eg:"{version: 3.6.0}" default:"(the runner's own)" doc:"Triton, for kernels in Python."`
+	NVCC   *Toolchain `yaml:"nvcc" json:"nvcc,omitempty" eg:"{version: 13.0.88}" default:"(the runner's default)" doc:"nvcc with its ptxas, for CUDA, PTX, references and builds by a command of the manifest."`
+	Triton *Toolchain `yaml:"triton" json:"triton,omitempty" eg:"{version: 3.6.0}" default:"(the runner's default)" doc:"Triton, for kernels in Python."`
 }
 
 // A Toolchain is one compiler.
 type Toolchain struct {
-	Version string `yaml:"version" json:"version" required:"true" eg:"13.0.88" bounds:"(the whole of it)" doc:"As kernelgate doctor tells it."`
-	Digest  string `yaml:"digest" json:"digest,omitempty" eg:"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" default:"(any)" bounds:"(sha256: and 64 hexadecimal digits)" doc:"Of what is installed, as kernelgate doctor tells it."`
+	Version string `yaml:"version" json:"version" required:"true" eg:"13.0.88" bounds:"(the full version)" doc:"Version, as kernelgate doctor prints it."`
+	Digest  string `yaml:"digest" json:"digest,omitempty" eg:"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" default:"(any)" bounds:"(sha256: and 64 hexadecimal digits)" doc:"Digest of the installation, as kernelgate doctor prints it."`
 }
 
 // The compilers that can be pinned.

@@ -8,7 +8,7 @@ import (
 
 // Forks says whether code from a fork may reach a runner.
 type Forks struct {
-	Run ForkMode `yaml:"run" eg:"never" default:"after-approval" doc:"after-approval: waits for /ok-to-test by someone with write access; never: is not run."`
+	Run ForkMode `yaml:"run" eg:"never" default:"after-approval" doc:"after-approval: the bot waits for /ok-to-test by someone with write access; never: the bot does not run it."`
 }
 
 // A ForkMode is a way to treat a fork's code.
@@ -26,12 +26,12 @@ func (m *ForkMode) JSONSchema() map[string]any     { return strict.WordSchema(fo
 
 // Commands is who may say what on a pull request.
 type Commands struct {
-	Rebench       Role `yaml:"rebench" eg:"triage" default:"write" doc:"Measure once more."`
+	Rebench       Role `yaml:"rebench" eg:"triage" default:"write" doc:"Measure again."`
 	Cancel        Role `yaml:"cancel" eg:"triage" default:"write" doc:"Stop a run."`
-	Explain       Role `yaml:"explain" eg:"triage" default:"read" doc:"Say which rule applies."`
+	Explain       Role `yaml:"explain" eg:"triage" default:"read" doc:"Show which rule applies."`
 	Override      Role `yaml:"override" eg:"admin" default:"maintain" doc:"Let a change pass that the gates defer."`
 	OKToTest      Role `yaml:"ok-to-test" eg:"maintain" default:"write" doc:"Let a fork's commit reach a runner."`
-	ApprovePolicy Role `yaml:"approve-policy" eg:"admin" default:"maintain" doc:"Let a change of the policy, a manifest or a reference pass that may loosen what is asked."`
+	ApprovePolicy Role `yaml:"approve-policy" eg:"admin" default:"maintain" doc:"Accept a change to the policy, a manifest or a reference that may loosen the requirements."`
 	Help          Role `yaml:"help" eg:"triage" default:"read" doc:"List the commands."`
 }
 

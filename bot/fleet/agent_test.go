@@ -202,7 +202,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ name, id, bundle, says string }{
-		{"another digest", "swapped", "swapped", "damaged on its way, or is not the job's"},
+		{"another digest", "swapped", "swapped", "damaged in transit, or belongs to a different job"},
 		{"no bundle at all", "junk", junk, "unpacking a bundle"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

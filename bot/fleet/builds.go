@@ -28,7 +28,7 @@ func (s *Server) builds(w http.ResponseWriter, r *http.Request, name string) err
 		return err
 	}
 	if l.Built == nil || l.Built.Builds == "" {
-		return refuse(http.StatusNotFound, "nobody has compiled the job")
+		return refuse(http.StatusNotFound, "no runner has compiled the job")
 	}
 	return s.send(w, r, name, l, l.Built.Builds, "what was compiled of the job is not kept any more")
 }
@@ -89,8 +89,8 @@ func (s *Server) shelve(ctx context.Context, blob string) (string, error) {
 
 // lostBuild has a job go on to those who measure whose compiling was not heard of any more.
 func (s *Server) lostBuild(ctx context.Context, l *journal.Lease, by string) error {
-	s.Log.Warn("a runner that compiles was not heard any more; whoever measures the job compiles it too", "job", l.ID, "token", l.Token, "runner", by)
-	_, err := s.Results.Built(ctx, l.ID, l.Token, Runner{Name: by, Builds: true}, Build{Open: true, Fault: "it was not heard any more"})
+	s.Log.Warn("a build runner stopped responding; the runner that measures the job compiles it", "job", l.ID, "token", l.Token, "runner", by)
+	_, err := s.Results.Built(ctx, l.ID, l.Token, Runner{Name: by, Builds: true}, Build{Open: true, Fault: "it stopped responding"})
 	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
 		return l.Done(ctx)
 	}

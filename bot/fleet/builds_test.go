@@ -191,7 +191,7 @@ func TestBuilderIsKilled(t *testing.T) {
 	next(t, begun, "the compiling")
 	w.holding(1)
 	c.sever()
-	if got := next(t, w.results.built, "that it was lost"); !got.open || got.by.Name != "cara" || !strings.Contains(got.evidence.Fault, "not heard") {
+	if got := next(t, w.results.built, "that it was lost"); !got.open || got.by.Name != "cara" || !strings.Contains(got.evidence.Fault, "stopped responding") {
 		t.Errorf("built: %+v", got)
 	}
 	told := make(chan string, 1)

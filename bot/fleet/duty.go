@@ -151,7 +151,7 @@ func (s *Server) Judged(ctx context.Context, name, kernel, fault string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
 	defer cancel()
 	if err := s.decide(ctx, name, quarantinedKind, why, func(d Duty) bool { return d.Quarantined == nil }); err != nil {
-		s.Log.Error("a runner that is at fault again and again could not be put into quarantine", "runner", name, "error", err)
+		s.Log.Error("could not quarantine a runner that is repeatedly at fault", "runner", name, "error", err)
 		return
 	}
 	s.mu.Lock()
@@ -162,7 +162,7 @@ func (s *Server) Judged(ctx context.Context, name, kernel, fault string) {
 func (s *Server) decide(ctx context.Context, name, kind, why string, news func(Duty) bool) error {
 	_, written, err := s.write(ctx, name, kind, Word{Why: why}, news)
 	if written {
-		s.Log.Info("a runner's duty has changed", "runner", name, "now", kind, "why", why)
+		s.Log.Info("the state of a runner has changed", "runner", name, "now", kind, "why", why)
 		s.endPoll(name)
 	}
 	return err

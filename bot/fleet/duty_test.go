@@ -108,7 +108,7 @@ func TestOperatorsAlone(t *testing.T) {
 			t.Errorf("the token %q: %v", token, err)
 		}
 	}
-	if err := w.remote("operator's").Drain(w.ctx(), "../ann", ""); err == nil || !strings.Contains(err.Error(), "404") || !strings.Contains(err.Error(), "no runner is called") {
+	if err := w.remote("operator's").Drain(w.ctx(), "../ann", ""); err == nil || !strings.Contains(err.Error(), "404") || !strings.Contains(err.Error(), "no runner has the name") {
 		t.Errorf("a runner that nobody knows: %v", err)
 	}
 	status, text := w.request("operator's", "POST", "lease", strings.NewReader(`{}`))

@@ -99,7 +99,7 @@ func TestAskedToTest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	operator, at := w.remote("operator's"), time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	if err := operator.Test(w.ctx(), "ann"); err == nil || !strings.Contains(err.Error(), "409") || !strings.Contains(err.Error(), "has not told of a self-test") {
+	if err := operator.Test(w.ctx(), "ann"); err == nil || !strings.Contains(err.Error(), "409") || !strings.Contains(err.Error(), "has reported no self-test") {
 		t.Errorf("a runner that is away: %v", err)
 	}
 	said := protocol.Health{At: at, Test: passed(at)}
@@ -154,7 +154,7 @@ func TestVersions(t *testing.T) {
 		{"another build", "kernelgate v8", protocol.Version, 0, http.StatusNoContent, "runs kernelgate v8, the bot kernelgate v9"},
 		{"old", "kernelgate v1", 0, 1, http.StatusNoContent, "old: speaks version 1 of the protocol, the bot 3 (install kernelgate v9)"},
 		{"too old", "kernelgate v1", 0, 0, http.StatusForbidden, "kernelgate v1 is too old for this bot: it speaks version 1 of the runners' protocol, and the bot needs 3 or newer. Install kernelgate v9 on the runner's host and start the runner again"},
-		{"newer", "kernelgate v10", protocol.Version + 1, 0, http.StatusForbidden, "kernelgate v10 is newer than this bot: it speaks version 4 of the runners' protocol, and the bot knows 3. Update the bot first, or install kernelgate v9 on the runner's host"},
+		{"newer", "kernelgate v10", protocol.Version + 1, 0, http.StatusForbidden, "kernelgate v10 is newer than this bot: it speaks version 4 of the runners' protocol, and the bot supports up to 3. Update the bot first, or install kernelgate v9 on the runner's host"},
 	} {
 		w.server.Oldest = c.oldest
 		log.Reset()
@@ -168,7 +168,7 @@ func TestVersions(t *testing.T) {
 		if l, _ := w.listed("ann"); c.status != http.StatusForbidden && l.Outdated != c.says {
 			t.Errorf("%s is listed as %q", c.name, l.Outdated)
 		}
-		if n := strings.Count(log.String(), "another than the bot's"); c.status != http.StatusForbidden && c.says != "" && n != 1 {
+		if n := strings.Count(log.String(), "a different version from the bot"); c.status != http.StatusForbidden && c.says != "" && n != 1 {
 			t.Errorf("%s is told %d times in the log:\n%s", c.name, n, log.String())
 		}
 	}

@@ -20,7 +20,7 @@ func gpuOf(name string, r *http.Request) (string, error) {
 	case gpu == "":
 		return name, nil
 	case !gpuNumber.MatchString(gpu):
-		return name, refuse(http.StatusBadRequest, "%s: %q is no number of a GPU", protocol.GPUHeader, gpu)
+		return name, refuse(http.StatusBadRequest, "%s: %q is not the number of a GPU", protocol.GPUHeader, gpu)
 	}
 	return name + "/" + gpu, nil
 }

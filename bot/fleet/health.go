@@ -65,7 +65,7 @@ func (s *Server) Test(ctx context.Context, name, why string) error {
 		}
 	}
 	if asked == 0 {
-		return refuse(http.StatusConflict, "%s has not told of a self-test since the bot was started (it is away, or its version has none: kernelgate fleet list says)", name)
+		return refuse(http.StatusConflict, "%s has reported no self-test since the bot started (it is away, or its version has no self-test: see kernelgate fleet list)", name)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (s *Server) hear(ctx context.Context, name string, said *protocol.Health) e
 func (s *Server) writeTest(ctx context.Context, name string, t *protocol.SelfTest) error {
 	before, written, err := s.write(ctx, name, testedKind, t, func(d Duty) bool { return !d.knows(t) })
 	if written {
-		s.Log.Info("a runner has tested itself", "runner", name, "passed", t.Passed, "why", t.Why, "difference", t.Difference, "micros", t.Micros)
+		s.Log.Info("a runner has finished its self-test", "runner", name, "passed", t.Passed, "why", t.Why, "difference", t.Difference, "micros", t.Micros)
 		if t.Passed != before.Takes() {
 			s.endPoll(name)
 		}

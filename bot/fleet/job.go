@@ -18,7 +18,7 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, name string) err
 	if err != nil {
 		return err
 	}
-	err = s.send(w, r, name, l, l.Bundle, "the job's bundle is not kept any more (rebench to make it anew)")
+	err = s.send(w, r, name, l, l.Bundle, "the bundle of the job is no longer stored (rebench to create it again)")
 	if statusOf(err) == http.StatusNotFound && s.Now().Sub(l.Queued()) < journal.KeepBundles {
 		return s.postpone(r.Context(), l, name)
 	}
@@ -35,7 +35,7 @@ func (s *Server) postpone(ctx context.Context, l *journal.Lease, name string) er
 	if l.Token <= 10 {
 		pause = min(pause, s.LeaseFor<<(l.Token-1))
 	}
-	s.Log.Error("the bundle of a job is missing in the journal; the job is handed out again later", "job", l.ID, "token", l.Token, "digest", l.Bundle, "again_in", pause)
+	s.Log.Error("the bundle of a job is missing in the journal; the job is redelivered later", "job", l.ID, "token", l.Token, "digest", l.Bundle, "again_in", pause)
 	s.missing.Add(1)
 	if err := l.Release(ctx, pause); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, name string, l *jo
 	patience(w, transfer)
 	w.Header().Set("Content-Type", "application/gzip")
 	if _, err := io.Copy(w, content); err != nil {
-		s.Log.Warn("sending a bundle broke off", "job", l.ID, "runner", name, "digest", digest, "error", err)
+		s.Log.Warn("sending a bundle was interrupted", "job", l.ID, "runner", name, "digest", digest, "error", err)
 		panic(http.ErrAbortHandler) // so that the runner sees it
 	}
 	return nil
@@ -108,7 +108,7 @@ func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error
 		s.Results.Progress(l.ID, *b.Progress)
 	}
 	if err := s.hear(r.Context(), name, b.Health); err != nil {
-		s.Log.Warn("what a runner says of its host could not be written down", "runner", name, "error", err) // it says it again
+		s.Log.Warn("could not store what a runner reported about its host", "runner", name, "error", err) // it says it again
 	}
 	return answerJSON(w, answer)
 }
@@ -161,7 +161,7 @@ func (s *Server) release(w http.ResponseWriter, r *http.Request, name string) er
 func (s *Server) artifact(w http.ResponseWriter, r *http.Request, name string) error {
 	file := r.PathValue("name")
 	if !protocol.ArtifactName(file) {
-		return refuse(http.StatusBadRequest, "%q cannot be an artifact's name (use letters, digits, _ . + -)", file)
+		return refuse(http.StatusBadRequest, "%q is not a valid name for an artifact (use letters, digits, _ . + -)", file)
 	}
 	if r.ContentLength > protocol.MaxArtifact {
 		return &http.MaxBytesError{Limit: protocol.MaxArtifact}
@@ -265,7 +265,7 @@ func (s *Server) blobs(ctx context.Context, l *journal.Lease, names []string) ([
 		blob := ArtifactBlob(l.ID, l.Token, name)
 		content, _, err := s.Journal.Artifacts.Get(ctx, blob)
 		if errors.Is(err, journal.ErrNotFound) {
-			return nil, refuse(http.StatusBadRequest, "the artifact %q was not put before the result", name)
+			return nil, refuse(http.StatusBadRequest, "the artifact %q was not uploaded before the result", name)
 		}
 		if err != nil {
 			return nil, err

@@ -29,7 +29,7 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 		return err
 	}
 	if len(ask.Labels) == 0 {
-		return refuse(http.StatusBadRequest, "name the labels whose jobs the runner takes")
+		return refuse(http.StatusBadRequest, "the request names no labels")
 	}
 	credential, _ := s.credential(name)
 	allowed := credential.Labels
@@ -50,7 +50,7 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 		}
 	})
 	if news && outdated != "" {
-		s.Log.Warn("a runner's version is another than the bot's", "runner", name, "is", outdated)
+		s.Log.Warn("a runner has a different version from the bot", "runner", name, "is", outdated)
 	}
 	if !s.Journal.Leads() {
 		return journal.ErrNotLeading // before anything is asked of a store that may not answer
@@ -119,7 +119,7 @@ func (s *Server) start(ctx, asking context.Context, l *journal.Lease, who Runner
 	who.Builds = l.Compiles()
 	err := s.Results.Started(ctx, l.ID, l.Token, who)
 	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
-		s.Log.Info("nobody needs the job any more", "job", l.ID, "token", l.Token, "reason", err)
+		s.Log.Info("the job is no longer needed", "job", l.ID, "token", l.Token, "reason", err)
 		return nil, l.Done(ctx)
 	}
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Server) start(ctx, asking context.Context, l *journal.Lease, who Runner
 func (s *Server) attach(r *http.Request, name string, token uint64) (*journal.Lease, error) {
 	id := r.PathValue("id")
 	if !protocol.JobID(id) {
-		return nil, refuse(http.StatusNotFound, "%q is no job's id", id)
+		return nil, refuse(http.StatusNotFound, "%q is not the id of a job", id)
 	}
 	return s.Journal.Attach(r.Context(), id, token, name)
 }
@@ -171,7 +171,7 @@ func (s *Server) understood(ask protocol.LeaseRequest) error {
 		return refuse(http.StatusForbidden, "%s is too old for this bot: it speaks version %d of the runners' protocol, and the bot needs %d or newer. Install %s on the runner's host and start the runner again",
 			cmp.Or(ask.Version, "the runner's program"), p, oldest, own)
 	case p > protocol.Version:
-		return refuse(http.StatusForbidden, "%s is newer than this bot: it speaks version %d of the runners' protocol, and the bot knows %d. Update the bot first, or install %s on the runner's host",
+		return refuse(http.StatusForbidden, "%s is newer than this bot: it speaks version %d of the runners' protocol, and the bot supports up to %d. Update the bot first, or install %s on the runner's host",
 			cmp.Or(ask.Version, "the runner's program"), p, protocol.Version, own)
 	}
 	return nil

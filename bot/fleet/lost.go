@@ -22,7 +22,7 @@ func (s *Server) Run(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		s.Log.Warn("ending a job that has lost its runners failed, and is tried again", "error", err)
+		s.Log.Warn("could not end a job that has lost its runners; will retry", "error", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
@@ -52,8 +52,8 @@ func whyLost(losses []journal.Loss) string {
 	const clock = "15:04:05"
 	var each []string
 	for _, one := range losses {
-		each = append(each, fmt.Sprintf("%s had it from %s on and was last heard at %s", one.Holder, one.Since.Format(clock), one.Heard.Format(clock)))
+		each = append(each, fmt.Sprintf("%s had the job from %s on and was last seen at %s", one.Holder, one.Since.Format(clock), one.Heard.Format(clock)))
 	}
-	return fmt.Sprintf("the job has lost its runner %d times and is not handed out again: %s UTC (look into the runners' logs, then rebench)",
+	return fmt.Sprintf("the job has lost its runner %d times and is not redelivered: %s UTC (see the logs of the runners, then rebench)",
 		len(losses), strings.Join(each, ", "))
 }

@@ -53,8 +53,8 @@ func TestJobThatLosesEveryRunner(t *testing.T) {
 	next(t, w.results.finished, "the first try to end it")
 	got := next(t, w.results.finished, "its end")
 	const time = `\d\d:\d\d:\d\d`
-	says := regexp.MustCompile(`^the job has lost its runner 3 times and is not handed out again: ` +
-		`ann had it from ` + time + ` on and was last heard at ` + time + `, bob had it .*, ann had it .* UTC \(look into the runners' logs, then rebench\)$`)
+	says := regexp.MustCompile(`^the job has lost its runner 3 times and is not redelivered: ` +
+		`ann had the job from ` + time + ` on and was last seen at ` + time + `, bob had the job .*, ann had the job .* UTC \(see the logs of the runners, then rebench\)$`)
 	if got.job != "job" || got.token <= 4 || !says.MatchString(got.evidence.Fault) {
 		t.Errorf("%+v", got)
 	}

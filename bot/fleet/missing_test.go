@@ -50,7 +50,7 @@ func TestExpiredBundle(t *testing.T) {
 	w.run("ann", func(context.Context, runners.Job, string, runners.Progress) (runners.Measured, error) {
 		return runners.Measured{}, fmt.Errorf("%d: was measured all the same", http.StatusTeapot)
 	}, func(c *agent.Config) { c.Labels = []string{"cpu"} })
-	if got := next(t, w.results.finished, "the result"); got.evidence.Fault != "fetching the bundle: the server answers 404: the job's bundle is not kept any more (rebench to make it anew)" {
+	if got := next(t, w.results.finished, "the result"); got.evidence.Fault != "fetching the bundle: the server answers 404: the bundle of the job is no longer stored (rebench to create it again)" {
 		t.Errorf("fault %q", got.evidence.Fault)
 	}
 }

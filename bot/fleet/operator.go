@@ -127,7 +127,7 @@ func (s *Server) known(r *http.Request) (string, error) {
 	name := r.PathValue("name")
 	_, gpu, several := strings.Cut(name, "/")
 	if _, ok := s.credential(name); !ok || several && !gpuNumber.MatchString(gpu) {
-		return "", refuse(http.StatusNotFound, "no runner is called %q (kernelgate fleet list has them)", name)
+		return "", refuse(http.StatusNotFound, "no runner has the name %q (kernelgate fleet list shows the names)", name)
 	}
 	return name, nil
 }

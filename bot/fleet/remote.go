@@ -65,7 +65,7 @@ func (r Remote) ask(ctx context.Context, method, path string, message, into any)
 		return nil
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
-		return fmt.Errorf("reading the bot's answer: %w (run both in the same version)", err)
+		return fmt.Errorf("reading the bot's answer: %w (run the same version of both)", err)
 	}
 	return nil
 }

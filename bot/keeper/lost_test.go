@@ -54,7 +54,7 @@ func TestRunnersThatDieEveryTime(t *testing.T) {
 	if len(jobs) != 1 || !strings.Contains(c.Title, "runner") {
 		t.Errorf("%v, and the check says %q", jobs, c.Title)
 	}
-	w.said(pr, "the job has lost its runner 3 times and is not handed out again: runner had it from")
+	w.said(pr, "the job has lost its runner 3 times and is not redelivered: runner had the job from")
 	if l := w.asks(); l.Job != "" {
 		t.Errorf("handed out once more: %+v", l)
 	}

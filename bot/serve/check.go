@@ -137,7 +137,7 @@ func (c *checker) checkAccount() {
 // secretFile refuses the secret itself, and does not repeat it.
 func (c *checker) secretFile(path, file string) {
 	if secretLike(file) {
-		c.at(path, "is a secret, and should be the name of a file that holds it (whoever can read this place has seen it: make a new one)")
+		c.at(path, "is a secret, and should be the name of a file that holds it (everyone who can read this place has seen the secret: create a new one)")
 	}
 }
 
@@ -163,7 +163,7 @@ func (c *checker) checkNATS() {
 	if len(c.NATS) == 0 {
 		for path, set := range map[string]bool{"nats_credentials_file": c.NATSCreds != "", "nats_ca_file": c.NATSRoots != "", "nats_monitors": len(c.Monitors) > 0, "nats_replicas": c.Replicas > 1} {
 			if set {
-				c.at(path, "is of no use to the embedded server (delete it, or name a server: nats)")
+				c.at(path, "has no effect on the embedded server (delete it, or name a server: nats)")
 			}
 		}
 		return
@@ -189,12 +189,12 @@ func (c *checker) checkLocal() {
 			c.item("runner.labels", i, "%q is not a runner's label (write letters, digits, '_' and '-')", label)
 		}
 		if runners.IsBuildLabel(label) != r.Builds {
-			c.item("runner.labels", i, "%q does not go with builds: %v (a runner that builds takes build-nvcc and build-triton, and no other does)", label, r.Builds)
+			c.item("runner.labels", i, "%q cannot be used with builds: %v (only a runner that builds takes build-nvcc and build-triton, and it takes no other labels)", label, r.Builds)
 		}
 	}
 	for _, name := range measure.IncludeSets(r.Includes).Names() {
 		if !kernels.IsIncludeSet(name) {
-			c.at("runner.includes", "%q is no name for a set of headers (write letters, digits, '.', '_', '+' and '-')", name)
+			c.at("runner.includes", "%q is not a name for a set of headers (write letters, digits, '.', '_', '+' and '-')", name)
 		} else if !filepath.IsAbs(r.Includes[name]) {
 			c.at("runner.includes", "%s: %q is not an absolute path (write e.g. /opt/%[1]s/include)", name, r.Includes[name])
 		}
@@ -223,11 +223,11 @@ func (c *checker) checkRemote() {
 		case !strict.IsName(r.Name):
 			c.item("runners", i, "%q is not a name (write letters, digits, '.', '_' and '-')", r.Name)
 		case names[r.Name]:
-			c.item("runners", i, "another runner is called %q too (choose another name)", r.Name)
+			c.item("runners", i, "another runner also has the name %q (choose a different name)", r.Name)
 		}
 		names[r.Name] = true
 		if r.Labels != nil && len(r.Labels) == 0 {
-			c.item("runners", i, "it may take no jobs (write e.g. labels: [l4])")
+			c.item("runners", i, "the runner has no labels, so it can take no jobs (write e.g. labels: [l4])")
 		}
 		for _, label := range r.Labels {
 			if !strict.IsLabel(label) {
@@ -249,7 +249,7 @@ func (c *checker) checkSweeps() {
 		switch every := time.Duration(s.Every); {
 		case s.Repository == "": // told by the decoder
 		case s.Repository != "*" && !strict.IsRepository(s.Repository):
-			c.item("sweeps", i, "%q is not a repository (write owner/name, or \"*\" for each that is not named)", s.Repository)
+			c.item("sweeps", i, "%q is not a repository (write owner/name, or \"*\" for every repository that has no entry)", s.Repository)
 		case seen[key]:
 			c.item("sweeps", i, "%q is named twice (delete one)", s.Repository)
 		case errAt != nil:
@@ -284,11 +284,11 @@ func (c *checker) checkLimits() {
 		switch {
 		case l.Repository == "": // told by the decoder
 		case l.Repository != "*" && !strict.IsRepository(l.Repository):
-			c.item("limits", i, "%q is not a repository (write owner/name, or \"*\" for each that is not named)", l.Repository)
+			c.item("limits", i, "%q is not a repository (write owner/name, or \"*\" for every repository that has no entry)", l.Repository)
 		case seen[key]:
 			c.item("limits", i, "%q is named twice (delete one)", l.Repository)
 		case l.GPUMinutes < 0 || l.Jobs < 0:
-			c.item("limits", i, "a limit is a number above 0 (write e.g. gpu_minutes: 600, or leave it out for none)")
+			c.item("limits", i, "a limit is a number above 0 (write e.g. gpu_minutes: 600, or remove it for no limit)")
 		}
 		seen[key] = true
 	}

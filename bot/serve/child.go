@@ -58,9 +58,9 @@ func (c *child) run(ctx context.Context) error {
 			pause = firstPause
 		}
 		if err == nil {
-			err = errors.New("it ended by itself")
+			err = errors.New("it stopped unexpectedly")
 		}
-		c.log.Error("the local runner died; it is started again", "err", err, "again_in", pause.String())
+		c.log.Error("the local runner died and is restarted", "err", err, "again_in", pause.String())
 		select {
 		case <-ctx.Done():
 			return nil
@@ -101,7 +101,7 @@ func (c *child) once(ctx context.Context) error {
 	if err := subprocess.Start(cmd, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("starting %s: %w", c.program[0], err)
 	}
-	c.log.Info("the local runner is started", "pid", cmd.Process.Pid, "labels", c.labels)
+	c.log.Info("started the local runner", "pid", cmd.Process.Pid, "labels", c.labels)
 	err := cmd.Wait()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // whatever it left behind; usually there is nothing
 	return err

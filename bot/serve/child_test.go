@@ -144,7 +144,7 @@ func TestRemoteRunner(t *testing.T) {
 	w.no(<-ended)
 }
 
-var startedLine = regexp.MustCompile(`the local runner is started" pid=([0-9]+)`)
+var startedLine = regexp.MustCompile(`started the local runner" pid=([0-9]+)`)
 
 // runnerPID is the local runner that was started last.
 func (w *world) runnerPID() int {

@@ -29,11 +29,11 @@ func (s *Server) role(ctx context.Context) string {
 		if err != nil {
 			return "leads"
 		}
-		return fmt.Sprintf("leads: changes open %d, with something left to do %d", c.Open, c.Unsettled)
+		return fmt.Sprintf("leader: open changes %d, with work left %d", c.Open, c.Unsettled)
 	case other == "":
-		return "stands by, and nobody leads yet"
+		return "standby: there is no leader yet"
 	}
-	return "stands by: another bot leads"
+	return "standby: a different bot is the leader"
 }
 
 // leading refuses runners where another bot has the jobs. They try again, there or at
@@ -48,7 +48,7 @@ func (s *Server) leading(h http.Handler, passOn bool) http.Handler {
 				return
 			}
 			w.Header().Set("Retry-After", "1")
-			http.Error(w, "this bot stands by, and another one has the jobs (give the runner the addresses of all bots)", http.StatusServiceUnavailable)
+			http.Error(w, "this bot is on standby and a different bot is the leader (give the runner the addresses of all bots)", http.StatusServiceUnavailable)
 			return
 		}
 		h.ServeHTTP(w, r)
@@ -72,8 +72,8 @@ func (s *Server) pass(w http.ResponseWriter, r *http.Request, to *url.URL) {
 		FlushInterval: -1,
 		ErrorLog:      slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			s.log.Debug("a runner could not be passed on to the bot that leads", "error", err)
-			http.Error(w, "the bot that leads does not answer; try again", http.StatusServiceUnavailable)
+			s.log.Debug("could not forward the request of a runner to the leader", "error", err)
+			http.Error(w, "the leader does not answer; try again", http.StatusServiceUnavailable)
 		},
 	}
 	proxy.ServeHTTP(w, r.WithContext(ctx))
@@ -93,7 +93,7 @@ func (s *Server) lockData() error {
 		return fmt.Errorf("locking the data folder: %w", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return errors.Join(fmt.Errorf("another server uses the data folder %s (give each bot one of its own: data): %w", s.opt.Data, err), f.Close())
+		return errors.Join(fmt.Errorf("another server uses the data folder %s (give each bot a separate folder: data): %w", s.opt.Data, err), f.Close())
 	}
 	s.lock = f
 	return nil

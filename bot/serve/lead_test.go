@@ -79,7 +79,7 @@ func TestRunnerIsPassedOn(t *testing.T) {
 		t.Errorf("the bot that leads has not heard of the runner: %+v", first.Runners.Runners())
 	}
 	for name, c := range map[string]struct{ token, passed string }{"a stranger": {"another", ""}, "passed on before": {"token", "1"}} {
-		if status, text := ask(c.token, c.passed); status != http.StatusServiceUnavailable || !strings.Contains(text, "stands by") {
+		if status, text := ask(c.token, c.passed); status != http.StatusServiceUnavailable || !strings.Contains(text, "on standby") {
 			t.Errorf("%s is answered %d %q", name, status, text)
 		}
 	}
@@ -120,13 +120,13 @@ func TestTwoServers(t *testing.T) {
 		return w.do(rq)
 	}
 	first, stopFirst := begin(t.TempDir())
-	says(first, "leads: changes open 0,")
+	says(first, "leader: open changes 0,")
 	data := t.TempDir()
 	second, _ := begin(data)
-	if _, err := serve.Start(w.ctx, options(data)); err == nil || !strings.Contains(err.Error(), "give each bot one of its own: data") {
+	if _, err := serve.Start(w.ctx, options(data)); err == nil || !strings.Contains(err.Error(), "give each bot a separate folder: data") {
 		t.Errorf("two in one data folder: %v", err)
 	}
-	says(second, "stands by: another bot leads\n")
+	says(second, "standby: a different bot is the leader\n")
 	if f := w.figures(second); f["kernelgate_leads"] != 0 || w.figures(first)["kernelgate_leads"] != 1 {
 		t.Errorf("kernelgate_leads is %v of the one that stands by", f["kernelgate_leads"])
 	}
@@ -139,7 +139,7 @@ func TestTwoServers(t *testing.T) {
 	if n := second.Bot.Counts().Handled; n != 0 {
 		t.Errorf("the one that stands by has handled %d deliveries", n)
 	}
-	if status, text := ask(second); status != http.StatusServiceUnavailable || !strings.Contains(text, "another one has the jobs") {
+	if status, text := ask(second); status != http.StatusServiceUnavailable || !strings.Contains(text, "a different bot is the leader") {
 		t.Errorf("a runner is answered %d %q", status, text)
 	}
 	if _, err := second.Client.CreateComment(w.ctx, "olga/kernels", pr.Number(), "Mine."); !errors.Is(err, journal.ErrNotLeading) {
@@ -151,7 +151,7 @@ func TestTwoServers(t *testing.T) {
 	}
 
 	w.no(stopFirst())
-	says(second, "leads: changes open 1, with something left to do 0\n")
+	says(second, "leader: open changes 1, with work left 0\n")
 	// It may still be reading which jobs there are.
 	for status, text := ask(second); status != http.StatusNoContent; status, text = ask(second) {
 		if status != http.StatusServiceUnavailable || w.ctx.Err() != nil {

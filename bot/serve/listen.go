@@ -100,7 +100,7 @@ func (l *listeners) close() error {
 	var failed error
 	for _, server := range l.servers {
 		if err := server.Shutdown(ctx); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("a request did not end in time and was cut off: %w", err), server.Close())
+			failed = errors.Join(failed, fmt.Errorf("a request did not end in time and was cancelled: %w", err), server.Close())
 		}
 	}
 	l.all.Wait()
@@ -144,11 +144,11 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("listening for runners: %w", err)
 	case info.Mode().Type() != fs.ModeSocket:
-		return nil, fmt.Errorf("listening for runners: %s is no socket (remove it, or set another runner.socket)", path)
+		return nil, fmt.Errorf("listening for runners: %s is not a socket (remove it, or set a different runner.socket)", path)
 	default:
 		if c, err := new(net.Dialer).DialContext(ctx, "unix", path); err == nil {
 			c.Close()
-			return nil, fmt.Errorf("listening for runners: another process answers at %s (stop it, or set another runner.socket)", path)
+			return nil, fmt.Errorf("listening for runners: another process answers at %s (stop it, or set a different runner.socket)", path)
 		}
 		if err := os.Remove(path); err != nil {
 			return nil, fmt.Errorf("listening for runners: %w", err)
@@ -156,7 +156,7 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("listening for runners: %w (set another runner.socket)", err)
+		return nil, fmt.Errorf("listening for runners: %w (set a different runner.socket)", err)
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("listening for runners: %w", err), l.Close())

@@ -68,7 +68,7 @@ func Load(from Sources) (Config, error) {
 	if from.File != "" {
 		var err error
 		if text, err = os.ReadFile(from.File); err != nil {
-			return Config{}, strict.Mistakef("reading the configuration: %w (name another with --config)", err)
+			return Config{}, strict.Mistakef("reading the configuration: %w (name a different file with --config)", err)
 		}
 		name = from.File
 		if strings.TrimSpace(string(text)) == "" {

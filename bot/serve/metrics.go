@@ -87,7 +87,7 @@ func (o observer) Collect(out chan<- prometheus.Metric) {
 		o.collectRunners(send)
 		off := o.Journal.Off()
 		for of, h := range map[string]queue.Histogram{"begin": off.Began, "duration": off.Took} {
-			send.histogram("estimate_off_seconds", "How far off it was when a waiting job was said to begin, and how long it was said to take.", h, labels{"of": of})
+			send.histogram("estimate_off_seconds", "Error of the estimates of when a waiting job begins and how long it takes.", h, labels{"of": of})
 		}
 		for class, waited := range o.Journal.Waited() {
 			send.histogram("queue_wait_seconds", "How long jobs waited until a runner first had them.", waited, labels{"class": cmp.Or(string(class), string(queue.PullRequest))})
@@ -95,7 +95,7 @@ func (o observer) Collect(out chan<- prometheus.Metric) {
 	}
 	o.collectHealth(ctx, send)
 	send.gauge("ready", "1 if /readyz says so.", truth(len(o.unready(ctx)) == 0), nil)
-	send.gauge("leads", "1 if this bot does the work, 0 if it stands by.", truth(leads), nil)
+	send.gauge("leads", "1 if this bot is the leader, 0 if it is on standby.", truth(leads), nil)
 }
 
 // A sender takes figures, each with what it is.
@@ -133,11 +133,11 @@ func truth(b bool) float64 {
 func (o observer) collectBot(send sender, leads bool) {
 	c := o.Bot.Counts()
 	send.counter("deliveries_handled_total", "Attempts to handle a delivery.", float64(c.Handled), nil)
-	send.counter("deliveries_failed_total", "Attempts that failed and are made again.", float64(c.Failed), nil)
-	send.counter("changes_planned_total", "Changes that were looked at for kernels.", float64(c.Planned), nil)
+	send.counter("deliveries_failed_total", "Attempts that failed and are retried.", float64(c.Failed), nil)
+	send.counter("changes_planned_total", "Changes that were planned.", float64(c.Planned), nil)
 	send.counter("commands_answered_total", "Commands on pull requests that were answered.", float64(c.Answered), nil)
-	send.counter("publications_total", "Checks and comments that were brought up to date.", float64(c.Published), nil)
-	send.counter("publication_retries_total", "Publications that failed and are made again.", float64(c.Retry), nil)
+	send.counter("publications_total", "Checks and comments that were published or updated.", float64(c.Published), nil)
+	send.counter("publication_retries_total", "Publications that failed and are retried.", float64(c.Retry), nil)
 	send.counter("publications_unseen_total", "Publications that failed because GitHub did not show the commit or the pull request yet.", float64(c.Unseen), nil)
 	if !leads {
 		return // when it last looked at everything is no news of one that stands by
@@ -146,7 +146,7 @@ func (o observer) collectBot(send sender, leads bool) {
 	if !c.Reconciled.IsZero() {
 		at = float64(c.Reconciled.Unix())
 	}
-	send.gauge("last_reconciled_timestamp_seconds", "When everything was last looked at; 0 before.", at, nil)
+	send.gauge("last_reconciled_timestamp_seconds", "When all open changes were last reconciled; 0 before the first time.", at, nil)
 }
 
 func (o observer) collectHub(send sender) {
@@ -154,12 +154,12 @@ func (o observer) collectHub(send sender) {
 	for r, n := range s.Requests {
 		send.counter("hub_requests_total", "Requests to GitHub.", float64(n), labels{"class": string(r.Class), "outcome": string(r.Ending)})
 	}
-	send.counter("hub_retries_total", "Requests to GitHub that repeat another after a fault.", float64(s.Retries), nil)
+	send.counter("hub_retries_total", "Requests to GitHub that were retried after a fault.", float64(s.Retries), nil)
 	for reason, n := range s.Waits {
-		send.counter("hub_waits_total", "Pauses that a limit of GitHub's demanded.", float64(n), labels{"reason": string(reason)})
+		send.counter("hub_waits_total", "Pauses because of a rate limit of GitHub.", float64(n), labels{"reason": string(reason)})
 	}
 	for reason, d := range s.Waited {
-		send.counter("hub_wait_seconds_total", "Time in those pauses.", d.Seconds(), labels{"reason": string(reason)})
+		send.counter("hub_wait_seconds_total", "Time spent in those pauses.", d.Seconds(), labels{"reason": string(reason)})
 	}
 	for identity, n := range s.Remaining {
 		send.gauge("hub_remaining", "Requests left in this hour.", float64(n), labels{"identity": identity})
@@ -168,8 +168,8 @@ func (o observer) collectHub(send sender) {
 		send.gauge("hub_shut", "1 where an IP allow list refuses this machine.", 1, labels{"identity": identity})
 	}
 	send.counter("hub_cache_hits_total", "Answers that GitHub confirmed as unchanged.", float64(s.CacheHits), nil)
-	send.counter("hub_cache_misses_total", "Answers that were read anew.", float64(s.CacheMisses), nil)
-	send.gauge("hub_cache_bytes", "Size of the kept answers.", float64(s.CacheBytes), nil)
+	send.counter("hub_cache_misses_total", "Answers that GitHub sent in full.", float64(s.CacheMisses), nil)
+	send.gauge("hub_cache_bytes", "Size of the cached answers.", float64(s.CacheBytes), nil)
 }
 
 func (o observer) collectStores(ctx context.Context, send sender) {
@@ -181,7 +181,7 @@ func (o observer) collectStores(ctx context.Context, send sender) {
 		if !since.IsZero() {
 			age = max(0, o.opt.Now().Sub(since).Seconds())
 		}
-		send.gauge("deliveries_oldest_seconds", "Age of the oldest delivery that nobody has handled yet; 0 if there is none.", age, nil)
+		send.gauge("deliveries_oldest_seconds", "Age of the oldest delivery that is not handled yet; 0 if there is none.", age, nil)
 	}
 	for _, q := range o.Journal.Queues() {
 		for state, n := range map[string]int{"waiting": q.Waiting, "leased": q.Leased} {
@@ -198,7 +198,7 @@ func (o observer) collectStores(ctx context.Context, send sender) {
 		}
 		send.gauge("changes", "Changes in the ledger.", float64(c.Changes), nil)
 		send.gauge("changes_open", "Pull requests and merge groups that are open.", float64(c.Open), nil)
-		send.gauge("changes_unsettled", "Changes with something left to do.", float64(c.Unsettled), nil)
+		send.gauge("changes_unsettled", "Changes with work left.", float64(c.Unsettled), nil)
 	}
 	send.gauge("ledger_seq", "Sequence of the last event in the ledger.", float64(o.Ledger.Seq()), nil)
 	if lag, err := o.lag(ctx); err == nil {
@@ -234,17 +234,17 @@ func (o observer) collectHealth(ctx context.Context, send sender) {
 			}
 		}
 	}
-	send.gauge("journal_writable", "1 if the journal takes writes.", truth(o.Journal.Writable(ctx) == nil), nil)
+	send.gauge("journal_writable", "1 if the journal accepts writes.", truth(o.Journal.Writable(ctx) == nil), nil)
 	for _, sp := range o.Journal.Space(ctx) {
 		server := labels{"server": sp.Server}
-		send.gauge("journal_server_answers", "1 if the NATS server says how full it is.", truth(sp.Err == nil), server)
+		send.gauge("journal_server_answers", "1 if the NATS server reports how full it is.", truth(sp.Err == nil), server)
 		if sp.Err == nil {
-			send.gauge("journal_used_bytes", "What the NATS server keeps on its disk.", float64(sp.Used), server)
-			send.gauge("journal_limit_bytes", "How much it may keep; beyond that it takes no writes.", float64(sp.Limit), server)
+			send.gauge("journal_used_bytes", "Bytes that the NATS server stores on its disk.", float64(sp.Used), server)
+			send.gauge("journal_limit_bytes", "Bytes that the NATS server may store; when it is full it accepts no writes.", float64(sp.Limit), server)
 		}
 	}
 	if free, size, err := room(o.opt.Data); err == nil {
-		send.gauge("data_free_bytes", "Room on the disk of the data folder.", free, nil)
+		send.gauge("data_free_bytes", "Free space on the disk of the data folder.", free, nil)
 		send.gauge("data_size_bytes", "Size of that disk.", size, nil)
 	}
 }
@@ -258,12 +258,12 @@ func (o observer) collectRunners(send sender) {
 			count[kind{label, state}]++
 		}
 		runner := labels{"runner": r.Name}
-		send.gauge("runner_connected", "1 if the runner was heard of lately.", truth(o.here(r.LastSeen)), runner)
+		send.gauge("runner_connected", "1 if the runner was seen recently.", truth(o.here(r.LastSeen)), runner)
 		send.gauge("runner_busy", "1 if the runner has a job.", truth(r.Job != ""), runner)
 		send.gauge("runner_on_duty", "0 if the runner is drained or in quarantine.", truth(r.Duty.Takes()), runner)
 	}
-	send.counter("bundles_missing_total", "How often the bundle of a live job was not in the journal; the job is handed out again.", float64(o.Runners.BundlesMissing()), nil)
+	send.counter("bundles_missing_total", "How often the bundle of a live job was missing in the journal; the job is redelivered.", float64(o.Runners.BundlesMissing()), nil)
 	for k, n := range count {
-		send.gauge("runners", "Runners by label and state; one of several labels counts in each.", float64(n), labels{"label": k.label, "state": k.state})
+		send.gauge("runners", "Runners by label and state; a runner with several labels counts for each label.", float64(n), labels{"label": k.label, "state": k.state})
 	}
 }

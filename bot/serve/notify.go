@@ -12,12 +12,12 @@ import (
 
 // A Notify is an address that is told of verdicts.
 type Notify struct {
-	Name         string       `yaml:"name" required:"true" eg:"team" doc:"A name for the log."`
-	Form         string       `yaml:"form" eg:"slack" default:"(plain)" doc:"slack, which many chats understand, or plain: JSON with a signature."`
-	URLFile      string       `yaml:"url_file" required:"true" eg:"/etc/kernelgate/slack.url" doc:"A file with the address, which for a chat is the secret itself. Redirects are not followed."`
-	SecretFile   string       `yaml:"secret_file" eg:"/etc/kernelgate/notify.secret" doc:"For plain: the key of the HMAC-SHA256 in X-Kernelgate-Signature-256."`
-	On           []string     `yaml:"on" eg:"[regression]" default:"(both)" doc:"verdict: of pull requests and merge groups. regression: what is proven wrong or slower on the default branch."`
-	Repositories []string     `yaml:"repositories" eg:"[owner/name]" default:"(all)" doc:"Repositories whose verdicts it is told."`
+	Name         string       `yaml:"name" required:"true" eg:"team" doc:"Name of this receiver in the log."`
+	Form         string       `yaml:"form" eg:"slack" default:"(plain)" doc:"Format: slack, which many chats accept, or plain, which is JSON with a signature."`
+	URLFile      string       `yaml:"url_file" required:"true" eg:"/etc/kernelgate/slack.url" doc:"File with the address. The address of a chat is itself a secret. The bot follows no redirects."`
+	SecretFile   string       `yaml:"secret_file" eg:"/etc/kernelgate/notify.secret" doc:"For plain: file with the key of the HMAC-SHA256 in X-Kernelgate-Signature-256."`
+	On           []string     `yaml:"on" eg:"[regression]" default:"(both)" doc:"Events to send. verdict: each verdict on a pull request or merge group. regression: a kernel of the default branch is proven wrong or slower."`
+	Repositories []string     `yaml:"repositories" eg:"[owner/name]" default:"(all)" doc:"Repositories to send events about."`
 	URL          inlineSecret `yaml:"url" doc:"Refused: use url_file."`
 	Secret       inlineSecret `yaml:"secret" doc:"Refused: use secret_file."`
 }
@@ -36,14 +36,14 @@ func (c *checker) checkNotify() {
 		case !strict.IsName(n.Name):
 			c.item("notify", i, "%q is not a name (write letters, digits, '.', '_' and '-')", n.Name)
 		case names[n.Name]:
-			c.item("notify", i, "another is called %q too (choose another name)", n.Name)
+			c.item("notify", i, "another entry also has the name %q (choose a different name)", n.Name)
 		}
 		names[n.Name] = true
 		if !slices.Contains([]string{"", "plain", "slack"}, n.Form) {
 			c.item("notify", i, "form: %q is not one of plain, slack", n.Form)
 		}
 		if n.Form == "slack" && n.SecretFile != "" {
-			c.item("notify", i, "secret_file is of no use to slack, which looks at no signature (delete it)")
+			c.item("notify", i, "secret_file has no effect with slack, which checks no signature (delete it)")
 		}
 		for _, on := range n.On {
 			if on != notify.Verdict && on != notify.Regression {
@@ -56,7 +56,7 @@ func (c *checker) checkNotify() {
 			}
 		}
 		if strings.Contains(n.URLFile, "://") {
-			c.item("notify", i, "url_file is an address, and should be the name of a file that holds it (for a chat, whoever knows the address may write)")
+			c.item("notify", i, "url_file is an address, and should be the name of a file that holds it (everyone who knows the address of a chat may write to it)")
 		}
 		if secretLike(n.SecretFile) {
 			c.item("notify", i, "secret_file is a secret, and should be the name of a file that holds it (make a new one)")

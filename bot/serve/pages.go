@@ -30,10 +30,10 @@ import (
 
 // Pages is who may look at what was measured. What is not named is private.
 type Pages struct {
-	Public           []string     `yaml:"public" eg:"[owner/name]" default:"(none)" doc:"Repositories whose pages everybody may read."`
-	TokenFile        string       `yaml:"token_file" eg:"/etc/kernelgate/pages.token" doc:"A token that lets its bearer read all pages."`
-	ClientID         string       `yaml:"client_id" eg:"Iv23liAbCdEf" doc:"The App's client ID, to log in with GitHub: who can read a repository can read its pages."`
-	ClientSecretFile string       `yaml:"client_secret_file" eg:"/etc/kernelgate/client-secret" doc:"The App's client secret."`
+	Public           []string     `yaml:"public" eg:"[owner/name]" default:"(none)" doc:"Repositories with public pages."`
+	TokenFile        string       `yaml:"token_file" eg:"/etc/kernelgate/pages.token" doc:"File with a token that gives access to all pages."`
+	ClientID         string       `yaml:"client_id" eg:"Iv23liAbCdEf" doc:"Client ID of the App, for login with GitHub. A user who can read a repository can then read its pages."`
+	ClientSecretFile string       `yaml:"client_secret_file" eg:"/etc/kernelgate/client-secret" doc:"File with the client secret of the App."`
 	Token            inlineSecret `yaml:"token" doc:"Refused: use token_file."`
 	ClientSecret     inlineSecret `yaml:"client_secret" doc:"Refused: use client_secret_file."`
 }
@@ -48,7 +48,7 @@ func (c *checker) checkPages() {
 	case id == "" && secret != "":
 		c.at("pages.client_id", "is required with client_secret_file (write the client ID on the App's page)")
 	case id != "" && c.URL == "":
-		c.at("url", "is required to log in with GitHub, which sends people back there (write e.g. https://kernelgate.example.com)")
+		c.at("url", "is required for login with GitHub, which redirects users to it (write e.g. https://kernelgate.example.com)")
 	}
 }
 
@@ -216,9 +216,9 @@ func (a actor) Press(ctx context.Context, id change.ID, press, by, head string, 
 	err := a.bot.Press(ctx, id, press, by, head, c)
 	switch {
 	case errors.Is(err, keeper.ErrMovedOn):
-		return pages.Refused("The change is closed, or has another head by now. Load its page again.")
+		return pages.Refused("The change is closed or has a new head. Reload its page.")
 	case errors.Is(err, keeper.ErrStandsBy), errors.Is(err, journal.ErrNotLeading):
-		return pages.Refused("Another of the bots does the work now. Press the button there, or write the command as a comment on the pull request.")
+		return pages.Refused("A different bot is the leader now. Press the button there, or write the command as a comment on the pull request.")
 	}
 	return err
 }

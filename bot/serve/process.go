@@ -10,7 +10,7 @@ import (
 // reading the memory and the environment of this one.
 func Conceal() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("keeping other processes out of this one's memory: %w", err)
+		return fmt.Errorf("protecting the memory of this process: %w", err)
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (s *Server) introduce(ctx context.Context) {
 		}
 		s.ready.mu.Unlock()
 		if err == nil {
-			s.log.Info("GitHub knows the bot", "login", login, "checks", s.Client.UsesChecks())
+			s.log.Info("GitHub accepts the bot", "login", login, "checks", s.Client.UsesChecks())
 			return
 		}
 		if ctx.Err() != nil {

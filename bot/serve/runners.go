@@ -78,7 +78,7 @@ func (s *Server) newChild(labels []string, token string) (*child, error) {
 	}
 	c.as = own
 	if own == nil && os.Geteuid() == 0 {
-		s.log.Warn("the local runner runs as root beside the bot's secrets: set runner.user")
+		s.log.Warn("the local runner runs as root and can read the secrets of the bot: set runner.user")
 	}
 	if err := makeRoom(dir, own); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (s *Server) runnerUser() (*syscall.Credential, error) {
 		return nil, nil
 	}
 	if os.Geteuid() != 0 {
-		return nil, fmt.Errorf("runner.user: only root can start a runner as %s (leave it out and install kernelgate-runner.service for a user of its own)", name)
+		return nil, fmt.Errorf("runner.user: only root can start a runner as %s (remove it, and install kernelgate-runner.service, which runs as a separate user)", name)
 	}
 	groups, err := u.GroupIds()
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Server) runnerUser() (*syscall.Credential, error) {
 	for _, text := range append([]string{u.Uid, u.Gid}, groups...) {
 		id, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("runner.user: %q of %s is no number: %w", text, name, err)
+			return nil, fmt.Errorf("runner.user: %q of %s is not a number: %w", text, name, err)
 		}
 		ids = append(ids, uint32(id))
 	}

@@ -94,7 +94,7 @@ type secretReader struct {
 func (r *secretReader) token(key, name string) string {
 	token := string(r.file(key, name, minSecret))
 	if other, ok := r.tokens[token]; ok && token != "" {
-		r.problems.add("%s: is the same token as that of %s, and nobody could tell the two apart (make one for each with: openssl rand -hex 32)", key, other)
+		r.problems.add("%s: is the same token as that of %s, so the bot cannot distinguish the two (create one for each with: openssl rand -hex 32)", key, other)
 	}
 	if r.tokens == nil {
 		r.tokens = map[string]string{}

@@ -169,9 +169,9 @@ func (s *Server) open(ctx context.Context) (err error) {
 	}
 	if err := s.Ledger.Verify(ctx, s.Journal); errors.Is(err, ledger.ErrLost) {
 		// Not to be tried again by whatever restarts the bot: what it would do meanwhile cannot be taken back.
-		return strict.Mistakef("%s: %w (restore the journal from a backup; to go on without what is lost, start once with --accept-loss, which keeps the old ledger under another name)", file, err)
+		return strict.Mistakef("%s: %w (restore the journal from a backup; to continue without the lost events, start once with --accept-loss, which keeps the old ledger under a different name)", file, err)
 	} else if err != nil {
-		return fmt.Errorf("holding the ledger against the journal: %w", err)
+		return fmt.Errorf("comparing the ledger with the journal: %w", err)
 	}
 	return nil
 }
@@ -201,15 +201,15 @@ func (s *Server) prepareData() error {
 		return errors.New("the server has no data folder: set data")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making the data folder: %w (choose one that this user may write: data)", err)
+		return fmt.Errorf("creating the data folder: %w (choose one that this user may write: data)", err)
 	}
 	if err := os.Chmod(dir, mode); err != nil {
-		return fmt.Errorf("keeping others out of the data folder: %w (it must belong to this user)", err)
+		return fmt.Errorf("restricting access to the data folder: %w (this user must own it)", err)
 	}
 	// SQLite gives its other files the mode of this one.
 	f, err := os.OpenFile(filepath.Join(dir, ledgerFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return fmt.Errorf("making the ledger: %w", err)
+		return fmt.Errorf("creating the ledger: %w", err)
 	}
 	return f.Close()
 }
@@ -325,7 +325,7 @@ func (s *Server) begin(ctx context.Context, what string, run func(context.Contex
 			return
 		}
 		if err == nil {
-			err = errors.New("it ended by itself")
+			err = errors.New("it stopped unexpectedly")
 		}
 		s.fail(fmt.Errorf("%s: %w", what, err))
 	}()

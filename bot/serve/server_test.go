@@ -229,7 +229,7 @@ func TestStartRefusals(t *testing.T) {
 		{"socket is a file", func(o *serve.Options) {
 			o.Runner.Socket = filepath.Join(o.Data, "sock")
 			w.no(os.WriteFile(o.Runner.Socket, nil, 0o600))
-		}, "is no socket"},
+		}, "is not a socket"},
 		{"runner without a token", func(o *serve.Options) {
 			o.Config.Runners = []serve.RemoteRunner{{Name: "gpu1", Labels: []string{"l4"}}}
 		}, "gpu1 has no token"},

@@ -70,7 +70,7 @@ var unset = map[string]string{
 	"runner.socket":      "(runner.sock in the data folder)",
 	"github.api_url":     "(github.com)",
 	"github.git_url":     "(github.com)",
-	"telemetry.endpoint": "(nobody)",
+	"telemetry.endpoint": "(none)",
 }
 
 func listed[T fmt.Stringer](all []T) string {

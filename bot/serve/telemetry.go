@@ -11,8 +11,8 @@ import (
 
 // Telemetry is who is told how long each step of a change took.
 type Telemetry struct {
-	Endpoint    string       `yaml:"endpoint" eg:"http://collector:4318" default:"(OTEL_EXPORTER_OTLP_ENDPOINT; nobody without)" doc:"Base address of an OpenTelemetry collector that takes traces over HTTP (OTLP; /v1/traces below it). It may be down or slow: what it does not take is lost, and nothing waits."`
-	HeadersFile string       `yaml:"headers_file" eg:"/etc/kernelgate/collector.headers" doc:"A file with headers that the collector wants, such as a key of its own: lines with Name: value."`
+	Endpoint    string       `yaml:"endpoint" eg:"http://collector:4318" default:"(OTEL_EXPORTER_OTLP_ENDPOINT; if that is empty, no traces)" doc:"Base address of an OpenTelemetry collector that accepts traces over HTTP (OTLP, at /v1/traces). The bot never waits for the collector: traces that it does not accept are lost."`
+	HeadersFile string       `yaml:"headers_file" eg:"/etc/kernelgate/collector.headers" doc:"File with headers that the collector requires, such as an API key. Each line is Name: value."`
 	Headers     inlineSecret `yaml:"headers" doc:"Refused: use headers_file."`
 }
 
@@ -31,7 +31,7 @@ func (r *reading) overrideTelemetry() {
 func (c *checker) checkTelemetry() {
 	c.web("telemetry.endpoint", c.Telemetry.Endpoint, "http://collector:4318")
 	if c.Telemetry.HeadersFile != "" && c.Telemetry.Endpoint == "" {
-		c.at("telemetry.headers_file", "is of no use without an endpoint (write e.g. endpoint: http://collector:4318)")
+		c.at("telemetry.headers_file", "has no effect without an endpoint (write e.g. endpoint: http://collector:4318)")
 	}
 	if strings.Contains(c.Telemetry.HeadersFile, ": ") {
 		c.at("telemetry.headers_file", "is a header, and should be the name of a file that holds it")

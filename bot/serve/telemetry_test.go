@@ -187,7 +187,7 @@ func TestTelemetryAddress(t *testing.T) {
 		{"the file's goes first", "telemetry: {endpoint: 'http://b:4318'}\n", "http://a:4318", "http://b:4318", ""},
 		{"no address", "", "a:4318", "", env + `: "a:4318" is not an address`},
 		{"with a password", "telemetry: {endpoint: 'http://u:p@b:4318'}\n", "", "", "telemetry.endpoint: a user or a password does not belong here"},
-		{"headers for nobody", "telemetry: {headers_file: /k/headers}\n", "", "", "telemetry.headers_file: is of no use without an endpoint"},
+		{"headers for nobody", "telemetry: {headers_file: /k/headers}\n", "", "", "telemetry.headers_file: has no effect without an endpoint"},
 		{"a header in place of its file", "telemetry: {endpoint: 'http://b:4318', headers_file: 'Api-Key: abc'}\n", "", "", "should be the name of a file"},
 		{"a header in the file", "telemetry: {endpoint: 'http://b:4318', headers: 'Api-Key: abc'}\n", "", "", "name that as headers_file"},
 	} {

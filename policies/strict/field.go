@@ -32,14 +32,17 @@ func (Field) prose(text string) (words string, prose bool) {
 // Description is all that an editor can show of the field.
 func (f Field) Description() string {
 	text := f.Doc
-	if words, _ := f.prose(f.Default); words != "" {
-		text += " Default " + words + "."
+	switch words, _ := f.prose(f.Default); {
+	case strings.HasPrefix(words, "required"):
+		text += " R" + words[1:] + "."
+	case words != "":
+		text += " Default: " + words + "."
 	}
 	if words, _ := f.prose(f.Bounds); words != "" {
 		text += " Bounds: " + words + "."
 	}
 	if f.Half != "" {
-		text += " Of the " + f.Half + "."
+		text += " Part of the " + f.Half + "."
 	}
 	return strings.TrimSpace(text)
 }

@@ -31,11 +31,11 @@ func Reference(v any, halves map[string]string) string {
 				title += ": the " + k.Half + "\n\n" + halves[k.Half]
 			}
 			mapping, half = at, k.Half
-			fmt.Fprintf(&b, "\n%s\n\n| key | takes | default | what it says | example |\n| --- | --- | --- | --- | --- |\n", strings.TrimSpace(title))
+			fmt.Fprintf(&b, "\n%s\n\n| key | takes | default | meaning | example |\n| --- | --- | --- | --- | --- |\n", strings.TrimSpace(title))
 		}
 		doc := k.Doc
 		if nested && k.Half != "" {
-			doc += " Of the " + k.Half + "."
+			doc += " Part of the " + k.Half + "."
 		}
 		cells := []string{"`" + k.Name + "`", takes(k), defaulted(k.Field), doc, "`" + k.Name + ": " + k.WrittenExample() + "`"}
 		for i, c := range cells {

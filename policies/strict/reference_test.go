@@ -29,7 +29,7 @@ type pond struct {
 }
 
 func TestReference(t *testing.T) {
-	const head = "| key | takes | default | what it says | example |\n| --- | --- | --- | --- | --- |\n"
+	const head = "| key | takes | default | meaning | example |\n| --- | --- | --- | --- | --- |\n"
 	const want = "\n## The file\n\n" + head +
 		"| `beds` | whole number, 1 to 9 | `2` | How many. | `beds: 4` |\n" +
 		"| `sheds` | [list of mappings](#sheds) | none at all | One row each. | `sheds: [{roof: flat}]` |\n" +

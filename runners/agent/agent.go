@@ -180,10 +180,10 @@ func (a *agent) persist(ctx context.Context, doing string, try func() error) err
 			}
 		}
 		if a.client.at.Load() != at && (n+1)%len(a.Servers) != 0 {
-			a.Log.Warn("the server does not answer as it should, and the next is asked", "doing", doing, "error", err)
+			a.Log.Warn("the server gives no valid answer; trying the next server", "doing", doing, "error", err)
 			continue // it may be the one that leads
 		}
-		a.Log.Warn("the server does not answer as it should", "doing", doing, "error", err, "retry_in", pause)
+		a.Log.Warn("the server gives no valid answer", "doing", doing, "error", err, "retry_in", pause)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -25,7 +25,7 @@ func TestFaultsAreDelivered(t *testing.T) {
 	}{
 		{"an error", func(runners.Job) (runners.Measured, error) { return runners.Measured{}, errors.New("no GPU here") }, "no GPU here"},
 		{"a panic", func(runners.Job) (runners.Measured, error) { panic("index out of range") }, "the runner's program failed: index out of range"},
-		{"nothing", func(runners.Job) (runners.Measured, error) { return runners.Measured{}, nil }, "brought no evidence"},
+		{"nothing", func(runners.Job) (runners.Measured, error) { return runners.Measured{}, nil }, "returned no evidence"},
 		{"no number", func(j runners.Job) (runners.Measured, error) {
 			e := found(j)
 			e.Device.Bandwidth = math.NaN()
@@ -280,7 +280,7 @@ func TestEndOfAJob(t *testing.T) {
 			}
 			_, ended := f.run(c)
 			if tt.ends {
-				if err := next(t, ended, "the runner's end"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "hand out a new one") {
+				if err := next(t, ended, "the runner's end"); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "ask the operator of the bot for a new one") {
 					t.Error(err)
 				}
 				return

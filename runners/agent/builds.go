@@ -30,7 +30,7 @@ func (a *agent) builds(ctx context.Context, l protocol.LeaseAnswer, dir string) 
 	}
 	into, err := a.fetchBuilds(ctx, l, dir)
 	if err != nil {
-		a.Log.Warn("what another host has compiled cannot be used, and is compiled here", "job", l.Job, "builder", l.Builder, "error", err)
+		a.Log.Warn("the build from another host cannot be used; compiling here", "job", l.Job, "builder", l.Builder, "error", err)
 		return ""
 	}
 	return into
@@ -94,7 +94,7 @@ type download struct {
 func newDownload(path string) (*download, error) {
 	f, err := os.Create(path)
 	if err != nil {
-		return nil, fmt.Errorf("making room for the job: %w", err)
+		return nil, fmt.Errorf("creating the folder of the job: %w", err)
 	}
 	return &download{f, sha256.New()}, nil
 }

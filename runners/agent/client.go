@@ -25,7 +25,7 @@ import (
 
 // Answers that end a job.
 var (
-	errLost      = errors.New("the job went to another runner, or is finished")
+	errLost      = errors.New("the job was given to another runner, or is finished")
 	errCancelled = errors.New("the job was cancelled")
 )
 
@@ -98,7 +98,7 @@ type way struct {
 
 func newClient(c Config) (*client, error) {
 	if strings.TrimSpace(c.Token) == "" {
-		return nil, errors.New("there is no token: the bot's operator hands one out for each runner")
+		return nil, errors.New("there is no token: the operator of the bot creates one for each runner")
 	}
 	if len(c.Servers) == 0 {
 		return nil, errors.New("there is no server: name the bot's address")
@@ -135,7 +135,7 @@ func Dial(server, ca string) (*http.Client, string, error) {
 	case u.Scheme == "http" && isLoopback(u.Hostname()):
 		transport.Proxy = nil
 	case u.Scheme == "http":
-		return nil, "", fmt.Errorf("the server's address %q would send the token in the clear: use https://", server)
+		return nil, "", fmt.Errorf("the server's address %q would send the token unencrypted: use https://", server)
 	default:
 		return nil, "", fmt.Errorf("the server's address %q is neither unix:///path nor https://host", server)
 	}
@@ -223,7 +223,7 @@ func (c *client) try(l *listening, method, path string, body io.Reader, header h
 	status := statusError{resp.StatusCode, strings.TrimSpace(string(text))}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
-		return nil, fmt.Errorf("%w: it does not know the token (check it, or have the bot's operator hand out a new one)", ErrRefused)
+		return nil, fmt.Errorf("%w: it does not know the token (check it, or ask the operator of the bot for a new one)", ErrRefused)
 	case http.StatusForbidden:
 		return nil, fmt.Errorf("%w: %s", ErrRefused, status.text)
 	case http.StatusConflict:
@@ -269,7 +269,7 @@ func (c *client) lease(ctx context.Context, ask protocol.LeaseRequest) (*protoco
 		return &l, nil
 	}
 	if !protocol.JobID(l.Job) || !(l.Heartbeat > 0) || l.Heartbeat > l.Lease {
-		return nil, fmt.Errorf("the server hands out a job that this runner cannot read (run both in the same version): %+v", l)
+		return nil, fmt.Errorf("the server sent a job that this runner cannot read (run the same version of both): %+v", l)
 	}
 	return &l, nil
 }

@@ -38,7 +38,7 @@ func (a *agent) deliver(ctx context.Context, k kept) error {
 	err := a.send(ctx, k)
 	var status statusError
 	if errors.As(err, &status) && final(err) {
-		log.Error("the server does not take the result; it is told so as the runner's fault", "error", err)
+		log.Error("the server refuses the result; reporting this as a fault of the runner", "error", err)
 		if err = k.fault(fmt.Sprintf("the result could not be delivered: %s", status)); err == nil {
 			err = a.send(ctx, k)
 		}
@@ -47,10 +47,10 @@ func (a *agent) deliver(ctx context.Context, k kept) error {
 	case errors.Is(err, ErrRefused):
 		return err // and keep it: the next token may be a good one
 	case ctx.Err() != nil && err != nil:
-		log.Warn("the result is delivered when the runner is started again")
+		log.Warn("the result is delivered at the next start of the runner")
 		return ctx.Err()
 	case errors.Is(err, errLost), errors.Is(err, errCancelled):
-		log.Info("the server has no use for the result", "reason", err)
+		log.Info("the server does not need the result", "reason", err)
 	case err != nil:
 		log.Error("the result is lost", "error", err)
 	default:

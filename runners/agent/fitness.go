@@ -104,7 +104,7 @@ func (a *agent) testIfDue(ctx context.Context, told protocol.LeaseAnswer, idle b
 // test returns an error where ctx ends before it is over.
 func (a *agent) test(ctx context.Context, why string) error {
 	scratch := filepath.Join(a.store.work, "self-test")
-	a.Log.Info("the runner tests itself", "because", why)
+	a.Log.Info("self-test begins", "because", why)
 	begun := a.Now()
 	var t protocol.SelfTest
 	// The sandbox's programs read it as another user.

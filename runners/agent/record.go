@@ -71,7 +71,7 @@ func (c *client) begin(ctx context.Context, l protocol.LeaseAnswer, code runners
 		return runners.Attempt{}, err
 	}
 	if answer.Attempt < 1 || answer.CodeNumber < 1 {
-		return runners.Attempt{}, statusError{http.StatusUnprocessableEntity, fmt.Sprintf("the attempt has the number %d and the machine code the number %d (run both in the same version)", answer.Attempt, answer.CodeNumber)}
+		return runners.Attempt{}, statusError{http.StatusUnprocessableEntity, fmt.Sprintf("the attempt has the number %d and the machine code the number %d (run the same version of both)", answer.Attempt, answer.CodeNumber)}
 	}
 	return runners.Attempt{Number: answer.Attempt, CodeNumber: answer.CodeNumber}, nil
 }

@@ -17,7 +17,7 @@ const (
 	lastPatience  = time.Minute
 )
 
-var errSilent = errors.New("the server is silent")
+var errSilent = errors.New("the server does not answer")
 
 // listening is a request to a server that must not fall silent.
 type listening struct {

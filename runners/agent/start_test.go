@@ -28,7 +28,7 @@ func TestStartRefuses(t *testing.T) {
 		change func(*Config)
 		says   string
 	}{
-		{"a state folder in use", func(c *Config) { c.StateDir = taken.StateDir }, "give each its own"},
+		{"a state folder in use", func(c *Config) { c.StateDir = taken.StateDir }, "give each runner a separate one"},
 		{"no state folder", func(c *Config) { c.StateDir = "" }, "it needs"},
 		{"no name", func(c *Config) { c.Name = "" }, "it needs"},
 		{"no labels", func(c *Config) { c.Labels = nil }, "it needs"},

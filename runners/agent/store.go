@@ -31,14 +31,14 @@ func openStore(dir string) (store, *os.File, error) {
 	}
 	s := store{work: filepath.Join(dir, "work"), results: filepath.Join(dir, "results")}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return s, nil, fmt.Errorf("making the state folder: %w (choose one that this user may write)", err)
+		return s, nil, fmt.Errorf("creating the state folder: %w (choose one that this user may write)", err)
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, "LOCK"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return s, nil, fmt.Errorf("opening the state folder: %w (choose one that this user may write)", err)
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return s, nil, errors.Join(fmt.Errorf("another runner uses the state folder %s: give each its own", dir), lock.Close())
+		return s, nil, errors.Join(fmt.Errorf("another runner uses the state folder %s: give each runner a separate one", dir), lock.Close())
 	}
 	// The sandbox's programs read jobs as another user.
 	err = errors.Join(os.RemoveAll(s.work), os.MkdirAll(s.work, 0o755), os.Chmod(s.work, 0o755), os.MkdirAll(s.results, 0o700))
@@ -121,7 +121,7 @@ func copyArtifact(file, folder string) (why string, err error) {
 	case !protocol.ArtifactName(name) || !info.Mode().IsRegular():
 		return "it is not a regular file with a plain name", nil
 	case info.Size() > protocol.MaxArtifact:
-		return fmt.Sprintf("it is %d MiB long, and at most %d are taken", info.Size()>>20, protocol.MaxArtifact>>20), nil
+		return fmt.Sprintf("it is %d MiB long, and at most %d MiB are accepted", info.Size()>>20, protocol.MaxArtifact>>20), nil
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {

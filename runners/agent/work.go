@@ -39,7 +39,7 @@ func (a *agent) work(ctx context.Context, l protocol.LeaseAnswer) error {
 		late, cancel := a.outlive(ctx)
 		defer cancel()
 		if err := a.client.release(late, l); err != nil {
-			log.Warn("the job could not be given back: it is handed out again when its lease has run out", "error", err)
+			log.Warn("the job could not be returned; it is redelivered when its lease expires", "error", err)
 		}
 		return ctx.Err()
 	}
@@ -83,7 +83,7 @@ func (a *agent) hold(ctx context.Context, l protocol.LeaseAnswer) *holding {
 				return
 			}
 			if err != nil && ctx.Err() == nil && !silent {
-				a.Log.Warn("the server does not hear this runner; the job goes on", "job", l.Job, "error", err)
+				a.Log.Warn("the server cannot be reached; the job continues", "job", l.Job, "error", err)
 			}
 			if silent = err != nil; !silent {
 				known = has
@@ -151,7 +151,7 @@ func (a *agent) fetch(ctx context.Context, l protocol.LeaseAnswer, dir string) (
 	tree := filepath.Join(dir, "job")
 	for _, d := range []string{dir, tree, filepath.Join(dir, "scratch")} {
 		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, 0o755)); err != nil {
-			return runners.Job{}, fmt.Errorf("making room for the job: %w", err)
+			return runners.Job{}, fmt.Errorf("creating the folder of the job: %w", err)
 		}
 	}
 	f, err := newDownload(filepath.Join(dir, "bundle.tar.gz"))
@@ -170,7 +170,7 @@ func (a *agent) fetch(ctx context.Context, l protocol.LeaseAnswer, dir string) (
 		return runners.Job{}, err
 	}
 	if got != l.Digest {
-		return runners.Job{}, fmt.Errorf("the bundle's digest is %.12s and should be %.12s: it was damaged on its way, or is not the job's (rebench to send it again)", got, l.Digest)
+		return runners.Job{}, fmt.Errorf("the bundle's digest is %.12s and should be %.12s: it was damaged in transit, or belongs to a different job (rebench to send it again)", got, l.Digest)
 	}
 	return bundle.Read(f, tree)
 }
@@ -184,13 +184,13 @@ func (a *agent) guarded(ctx context.Context, do measuring, job runners.Job, scra
 		}
 	}()
 	if do == nil {
-		return found, errors.New("this runner does not do what the job asks for: it either compiles or measures (give it the labels of what it does)")
+		return found, errors.New("this runner cannot do this job: a runner either compiles or measures (give it matching labels)")
 	}
 	if found, err = do(ctx, job, scratch, p); err != nil {
 		return found, err
 	}
 	if found.Evidence == nil {
-		return found, errors.New("the runner's program brought no evidence")
+		return found, errors.New("the program of the runner returned no evidence")
 	}
 	if _, err := json.Marshal(found.Evidence); err != nil {
 		return found, fmt.Errorf("the evidence cannot be written: %w", err)

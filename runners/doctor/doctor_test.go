@@ -208,7 +208,7 @@ func TestFindings(t *testing.T) {
 		{"old git of another age", "git", func(h *Host) { h.Git = has("1.99.0") }, Missing, "1.99.0"},
 		{"oldest git that will do", "git", func(h *Host) { h.Git = has("2.30.0") }, OK, "2.30.0"},
 		{"new git", "git", func(h *Host) { h.Git = has("3.0.1") }, OK, "3.0.1"},
-		{"git of no version", "git", func(h *Host) { h.Git = has("next") }, Warn, `has a version that is not understood: "next"`},
+		{"git of no version", "git", func(h *Host) { h.Git = has("next") }, Warn, `has an unknown version: "next"`},
 		{"little disk", "temporary folder", free(1 << 30), Warn, "/tmp, 1.0 GiB free"},
 		{"hardly any disk", "temporary folder", free(255 << 20), Missing, "/tmp, 255 MiB free"},
 		{"no disk", "temporary folder", free(0), Missing, "/tmp, 0 bytes free"},
@@ -231,7 +231,7 @@ func TestFindings(t *testing.T) {
 			params("RmProfilingAdminOnly: 1\n")(h)
 			h.Admin = func() bool { return true }
 		}, OK, "administrators may read the GPU's counters, and this process is one"},
-		{"parameters without it", "ncu permission", params("Mobile: 4294967295\nno colon\n"), Warn, "not known: the driver does not say who may read the GPU's counters"},
+		{"parameters without it", "ncu permission", params("Mobile: 4294967295\nno colon\n"), Warn, "unknown: the driver does not report who may read the GPU's counters"},
 		{"no parameters", "ncu permission", func(h *Host) { h.DriverParams = func() (string, error) { return "", os.ErrNotExist } }, Warn, "not known: file does not exist"},
 		{"no NVML", "GPU health", func(h *Host) { h.Health = func(GPU) (Health, error) { return Health{}, dynlib.ErrMissing } }, Warn, dynlib.ErrMissing.Error()},
 		{"silent NVML", "GPU clocks", func(h *Host) { h.Health = func(GPU) (Health, error) { return Health{}, nil } }, OK, "the driver does not tell"},

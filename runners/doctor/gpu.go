@@ -45,7 +45,7 @@ func noGPUFinding(devices []string, err error) Finding {
 	}
 	f.Status = Missing
 	f.Detail = fmt.Sprintf("%s is there, but CUDA does not work: %s", devices[0], oneLine(err))
-	f.Remedy = "see whether nvidia-smi works: if it does not, reinstall the NVIDIA driver and reboot; if it does, check the library path and CUDA_VISIBLE_DEVICES"
+	f.Remedy = "check whether nvidia-smi works: if it does not, reinstall the NVIDIA driver and reboot; if it does, check the library path and CUDA_VISIBLE_DEVICES"
 	if errors.Is(err, dynlib.ErrMissing) {
 		f.Detail = fmt.Sprintf("%s is there, but not %s", devices[0], driver.LibraryName)
 		f.Remedy = "install the NVIDIA driver's CUDA library (Debian: apt-get install libcuda1), or start the container with --gpus all"
@@ -64,12 +64,12 @@ func gpuFindings(g GPU, h Host) []Finding {
 	}
 	findings := []Finding{{Name: gpuName, Status: OK, Detail: strings.Join(parts, ", ")}}
 	if g.KernelTimeout {
-		findings = append(findings, Finding{Name: "display watchdog", Status: Warn, Detail: "a display ends kernels that run for seconds",
+		findings = append(findings, Finding{Name: "display watchdog", Status: Warn, Detail: "a display stops kernels that run for seconds",
 			Remedy: "measure on a GPU without a display"})
 	}
 	if err != nil {
 		return append(findings, Finding{Name: "GPU health", Status: Warn, Detail: oneLine(err),
-			Remedy: "see whether nvidia-smi works: it uses the same library; without it, nobody knows whether the GPU is fit to measure on"})
+			Remedy: "check whether nvidia-smi works: it uses the same library; without the library, the runner cannot check that the GPU is fit to measure on"})
 	}
 	findings = append(findings, clocksFinding(health))
 	if health.Persistence != nil {
@@ -86,7 +86,7 @@ func xidFinding(err error) Finding {
 		return Finding{Name: "Xid events", Status: OK, Detail: "reported by NVML"}
 	}
 	return Finding{Name: "Xid events", Status: Warn, Detail: "not reported: " + oneLine(err),
-		Remedy: "what a kernel did wrong is told all the same; for the Xid of its end, see dmesg on the host outside of any container"}
+		Remedy: "errors of kernels are still reported; for their Xid, see dmesg on the host, outside of any container"}
 }
 
 func clocksFinding(h Health) Finding {
@@ -113,7 +113,7 @@ func clocksFinding(h Health) Finding {
 		}
 		if slow := h.Reasons.Throttling(); slow != 0 {
 			parts = append(parts, "slowed by "+slow.String())
-			f.Status, f.Remedy = Warn, "let the GPU cool, and check its power limit and air flow: samples that are taken meanwhile are left out"
+			f.Status, f.Remedy = Warn, "let the GPU cool, and check its power limit and air flow: samples taken while the GPU is throttled are left out"
 		}
 	}
 	f.Detail = cmp.Or(strings.Join(parts, ", "), "the driver does not tell")
@@ -124,7 +124,7 @@ func persistenceFinding(on bool) Finding {
 	if on {
 		return Finding{Name: "persistence mode", Status: OK, Detail: "on"}
 	}
-	return Finding{Name: "persistence mode", Status: Warn, Detail: "off: every process pays for waking the GPU, and its clocks fall in between",
+	return Finding{Name: "persistence mode", Status: Warn, Detail: "off: the GPU must wake up for every process, and its clocks drop in between",
 		Remedy: "turn it on with nvidia-smi -pm 1, or run nvidia-persistenced"}
 }
 
@@ -141,5 +141,5 @@ func processesFinding(list []nvml.Process) Finding {
 		parts = append(parts, text)
 	}
 	return Finding{Name: "foreign processes", Status: Warn, Detail: "on the GPU: " + strings.Join(parts, ", "),
-		Remedy: "end them, or give kernelgate a GPU of its own: a measurement beside them ends as ERROR"}
+		Remedy: "stop them, or give kernelgate a separate GPU: while they run, every measurement ends as ERROR"}
 }

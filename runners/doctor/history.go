@@ -33,7 +33,7 @@ func (t SelfTest) compare(factor float64, r *protocol.SelfTest) error {
 	if len(before) >= fewTimes {
 		r.Usual = slices.Sorted(slices.Values(before))[len(before)/2]
 		if r.Micros > factor*r.Usual || r.Micros < r.Usual/factor {
-			return fmt.Errorf("the known kernel takes %.4g µs, and took %.4g µs on this host before (if that is right from now on, remove %s)", r.Micros, r.Usual, t.History)
+			return fmt.Errorf("the known kernel takes %.4g µs, and took %.4g µs on this host before (if the new time is right, remove %s)", r.Micros, r.Usual, t.History)
 		}
 	}
 	all[key] = append(before, r.Micros)

@@ -86,7 +86,7 @@ func TestBadHosts(t *testing.T) {
 		"now so, now so, on a CPU":  {kernels.ModeCPU, fake{noise: 0.4}, 0, ""},
 		"sides that differ on one":  {kernels.ModeCPU, fake{apart: 0.3}, 0, "differs from itself by -2"},
 		"half the clock":            {kernels.ModeCUDA, fake{micros: 200}, 100, "takes 19"},
-		"a clock that goes wrong":   {kernels.ModeCUDA, fake{micros: 50}, 100, "and took 100 µs on this host before (if that is right from now on, remove "},
+		"a clock that goes wrong":   {kernels.ModeCUDA, fake{micros: 50}, 100, "and took 100 µs on this host before (if the new time is right, remove "},
 		"a slow CPU":                {kernels.ModeCPU, fake{micros: 200}, 100, ""},
 		"wrong results":             {kernels.ModeCUDA, fake{words: "WRONG"}, 0, "was not measured to the end: "},
 		"a GPU that dies":           {kernels.ModeCUDA, fake{words: "FAULT"}, 0, "the device fell off the bus"},

@@ -52,7 +52,7 @@ func gitFinding(version string, err error) Finding {
 	}
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
-		f.Status, f.Detail, f.Remedy = Warn, fmt.Sprintf("has a version that is not understood: %q", version), "install git from your distribution"
+		f.Status, f.Detail, f.Remedy = Warn, fmt.Sprintf("has an unknown version: %q", version), "install git from your distribution"
 		return f
 	}
 	if major < oldestGit[0] || major == oldestGit[0] && minor < oldestGit[1] {
@@ -102,7 +102,7 @@ func cudaFinding(ctx context.Context, h Host, lack Status) Finding {
 
 // tritonFinding is never amiss: few kernels need it.
 func tritonFinding(version string, err error) Finding {
-	f := toolFinding(tritonName, version, err, Warn, "pip install triton for python3, or set KERNELGATE_PYTHON to a Python that has it; until then kernels with compiler: triton are not built")
+	f := toolFinding(tritonName, version, err, Warn, "pip install triton for python3, or set KERNELGATE_PYTHON to a Python that has Triton; without Triton, kernels with compiler: triton are not built")
 	if errors.Is(err, toolchain.ErrNoTriton) { // whose words are the remedy
 		f.Detail = "not found" + strings.TrimPrefix(f.Detail, toolchain.ErrNoTriton.Error())
 	}
@@ -130,7 +130,7 @@ func permissionFinding(h Host) Finding {
 	case err != nil:
 		f.Status, f.Detail = Warn, "not known: "+oneLine(err)
 	case !known:
-		f.Status, f.Detail = Warn, "not known: the driver does not say who may read the GPU's counters"
+		f.Status, f.Detail = Warn, "unknown: the driver does not report who may read the GPU's counters"
 	case !adminOnly:
 		f.Detail = "every user may read the GPU's counters"
 	case h.Admin():
@@ -180,7 +180,7 @@ func compilerFindings(all []toolchain.Compiler, broken error) []Finding {
 	}
 	if broken != nil {
 		findings = append(findings, Finding{
-			Name: "toolchains", Status: Missing, Detail: oneLine(broken), Remedy: "name folders of CUDA toolkits, or those that hold the package triton: --toolchain FOLDER, runner.toolchains in the bot's configuration",
+			Name: "toolchains", Status: Missing, Detail: oneLine(broken), Remedy: "name folders of CUDA toolkits, or folders with the package triton: --toolchain FOLDER, runner.toolchains in the bot's configuration",
 		})
 	}
 	return findings
@@ -191,15 +191,15 @@ func includeFinding(name string, sets measure.IncludeSets) Finding {
 	folder := sets[name]
 	f := Finding{Name: "include <" + name + ">", Status: OK}
 	if err := (measure.IncludeSets{name: folder}).Check(); err != nil {
-		f.Status, f.Detail, f.Remedy = Missing, oneLine(err), "install the headers, or name the folder that they are in: --include "+name+"=FOLDER, runner.includes in the bot's configuration"
+		f.Status, f.Detail, f.Remedy = Missing, oneLine(err), "install the headers, or name their folder: --include "+name+"=FOLDER, runner.includes in the bot's configuration"
 		return f
 	}
 	set, err := measure.ReadIncludeSet(folder)
 	if err != nil {
-		f.Status, f.Detail, f.Remedy = Missing, fmt.Sprintf("%s: %s", folder, oneLine(err)), "let this user read the folder, and put files in place of links that lead out of it"
+		f.Status, f.Detail, f.Remedy = Missing, fmt.Sprintf("%s: %s", folder, oneLine(err)), "let this user read the folder, and replace links that lead out of it with files"
 		return f
 	}
-	version := cmp.Or(set.Version, "no version (neither VERSION nor git tells)")
+	version := cmp.Or(set.Version, "no version (neither VERSION nor git has one)")
 	f.Detail = fmt.Sprintf("%s, %s, %d files, sha256 %.12s", version, folder, set.Files, set.Hash)
 	return f
 }

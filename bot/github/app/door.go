@@ -14,7 +14,7 @@ import (
 )
 
 // errLate ends the wait for a browser.
-var errLate = errors.New("nobody came back from GitHub in time: start again, and delete the App at GitHub if it was made")
+var errLate = errors.New("no browser came back from GitHub in time: start again, and delete the App at GitHub if it was created")
 
 // A door is the server on the loopback that the browser starts from and comes
 // back to. Whoever does not know the key sees no page, and so cannot learn the
@@ -36,7 +36,7 @@ type door struct {
 func (j *job) welcome(ctx context.Context) error {
 	listener, err := net.Listen("tcp", j.opt.Listen)
 	if err != nil {
-		return strict.Mistakef("--listen: %w (leave it out for a free port)", err)
+		return strict.Mistakef("--listen: %w (remove it for a free port)", err)
 	}
 	d, err := newDoor(j, listener.Addr().String())
 	if err != nil {
@@ -120,13 +120,13 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.pages.stop(w, http.StatusForbidden, "This is not the address that the terminal shows.", "Open exactly that one.")
 	case r.Method != http.MethodGet:
 		w.Header().Set("Allow", http.MethodGet)
-		d.pages.stop(w, http.StatusMethodNotAllowed, "There is nothing to send here.", "Open the page that the terminal shows.")
+		d.pages.stop(w, http.StatusMethodNotAllowed, "This page accepts no data.", "Open the page that the terminal shows.")
 	case r.URL.Path == backPath:
 		d.back(w, r)
 	case same(r.URL.Path, "/"+d.key):
 		d.pages.begin(w)
 	default:
-		d.pages.stop(w, http.StatusNotFound, "There is no such page.", "Open the one that the terminal shows.")
+		d.pages.stop(w, http.StatusNotFound, "There is no such page.", "Open the page that the terminal shows.")
 	}
 }
 
@@ -135,9 +135,9 @@ func (d *door) back(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if !same(q.Get("state"), d.state) {
 		d.stranger.Do(func() {
-			d.say("A browser came back with an answer to somebody else's question, and was refused. Still waiting.\n")
+			d.say("Refused a browser that came back from a different setup. Still waiting.\n")
 		})
-		d.pages.stop(w, http.StatusForbidden, "This answer belongs to another question: nothing was written.", "Open the page that the terminal shows, and start there.")
+		d.pages.stop(w, http.StatusForbidden, "This answer belongs to a different setup: nothing was written.", "Open the page that the terminal shows, and start there.")
 		return
 	}
 	if !codePattern.MatchString(q.Get("code")) {
@@ -147,24 +147,24 @@ func (d *door) back(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.over {
-		d.pages.stop(w, http.StatusGone, "This is over.", "The terminal says how it ended.")
+		d.pages.stop(w, http.StatusGone, "This setup has ended.", "The terminal shows its result.")
 		return
 	}
 	made, err := d.job.exchange(r.Context(), q.Get("code"))
 	switch {
 	case errors.Is(err, errSpent):
 		d.end(err)
-		d.pages.stop(w, http.StatusGone, "GitHub does not take the code: it is used up or older than an hour. Nothing was written.", "Start kernelgate setup again.")
+		d.pages.stop(w, http.StatusGone, "GitHub refuses the code: it was used already or is older than an hour. Nothing was written.", "Start kernelgate setup again.")
 		return
 	case err != nil:
 		fmt.Fprintf(d.job.opt.Out, "%v. Reload the page in the browser to try again; the code is good for an hour.\n", err)
-		d.pages.stop(w, http.StatusBadGateway, "GitHub did not hand the App's secrets over. Nothing was written.", "Reload this page to try again: the code is good for an hour. The terminal has the reason.")
+		d.pages.stop(w, http.StatusBadGateway, "GitHub did not send the secrets of the App. Nothing was written.", "Reload this page to try again: the code is valid for an hour. The terminal shows the reason.")
 		return
 	}
 	err = d.job.keep(made)
 	d.end(err)
 	if err != nil {
-		d.pages.stop(w, http.StatusInternalServerError, "The App is made, but its files could not be written.", "Nothing is to be done here: the terminal says where its secrets are.")
+		d.pages.stop(w, http.StatusInternalServerError, "The App exists, but its files could not be written.", "You can close this page: the terminal shows where the secrets are.")
 		return
 	}
 	d.pages.finish(w, d.job, made)

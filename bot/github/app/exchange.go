@@ -24,7 +24,7 @@ type app struct {
 }
 
 // errSpent is a code that will never be good again.
-var errSpent = errors.New("GitHub does not take the code: the code is used up or older than an hour: start again")
+var errSpent = errors.New("GitHub refuses the code: the code was used already or is older than an hour: start again")
 
 const exchangeTimeout = 30 * time.Second
 

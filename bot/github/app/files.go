@@ -25,14 +25,14 @@ func free(dir string, force bool) error {
 		info, err := os.Lstat(filepath.Join(dir, name))
 		switch {
 		case err == nil && info.IsDir():
-			return strict.Mistakef("--dir: %s is a folder (choose another --dir)", filepath.Join(dir, name))
+			return strict.Mistakef("--dir: %s is a folder (choose a different --dir)", filepath.Join(dir, name))
 		case err == nil && !force:
-			return strict.Mistakef("--dir: %s is there already (choose another --dir, or overwrite it with --force)", filepath.Join(dir, name))
+			return strict.Mistakef("--dir: %s already exists (choose a different --dir, or overwrite it with --force)", filepath.Join(dir, name))
 		}
 	}
 	missing, err := missingFolders(dir)
 	if err != nil {
-		return strict.Mistakef("--dir: %w (choose another --dir)", err)
+		return strict.Mistakef("--dir: %w (choose a different --dir)", err)
 	}
 	there := dir
 	if len(missing) > 0 {
@@ -40,7 +40,7 @@ func free(dir string, force bool) error {
 	}
 	probe, err := os.MkdirTemp(there, ".kernelgate-setup-")
 	if err != nil {
-		return strict.Mistakef("--dir: nothing can be written to %s: %w (run it as a user who may, or choose another --dir)", there, errors.Unwrap(err))
+		return strict.Mistakef("--dir: cannot write to %s: %w (run setup as a user who may write there, or choose a different --dir)", there, errors.Unwrap(err))
 	}
 	if err := os.Remove(probe); err != nil {
 		return fmt.Errorf("removing what was written to try %s: %w", there, err)
@@ -141,7 +141,7 @@ func place(from, to string, force bool) (back func() error, err error) {
 	case !there && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case there && (!force || info.IsDir()):
-		return nil, fmt.Errorf("%s is there already", to)
+		return nil, fmt.Errorf("%s already exists", to)
 	case there:
 		return replace(from, to, from+".old")
 	}

@@ -47,17 +47,17 @@ func newJob(opt Options) (*job, error) {
 	j.opt.Name = cmp.Or(opt.Name, defaultName(site.Hostname()))
 	odd := func(r rune) bool { return !unicode.IsPrint(r) }
 	if n := utf8.RuneCountInString(j.opt.Name); n > maxName || strings.TrimSpace(j.opt.Name) != j.opt.Name || strings.ContainsFunc(j.opt.Name, odd) {
-		return nil, strict.Mistakef("--name: %q is not a name for an App (write at most %d letters, digits and '-'; GitHub knows each name once)", j.opt.Name, maxName)
+		return nil, strict.Mistakef("--name: %q is not a name for an App (write at most %d letters, digits and '-'; names are unique on GitHub)", j.opt.Name, maxName)
 	}
 	if opt.Org != "" && !orgPattern.MatchString(opt.Org) {
 		return nil, strict.Mistakef("--org: %q is not an organisation (write its name in GitHub's addresses)", opt.Org)
 	}
 	if opt.Code != "" && !codePattern.MatchString(opt.Code) {
-		return nil, strict.Mistakef("--code: that is not a code (write what stands behind code= in the address, up to the next &)")
+		return nil, strict.Mistakef("--code: that is not a code (write the value of code= in the address, up to the next &)")
 	}
 	j.opt.Listen = cmp.Or(opt.Listen, "127.0.0.1:0")
 	if host, _, err := net.SplitHostPort(j.opt.Listen); err != nil || !client.Loopback(host) {
-		return nil, strict.Mistakef("--listen: %q is not an address on the loopback (write e.g. 127.0.0.1:8765; for a browser elsewhere, forward the port with ssh -L)", opt.Listen)
+		return nil, strict.Mistakef("--listen: %q is not an address on the loopback (write e.g. 127.0.0.1:8765; for a browser on a different machine, forward the port with ssh -L)", opt.Listen)
 	}
 	if opt.Dir == "" {
 		return nil, strict.Mistakef("--dir: is empty (write a folder, e.g. /etc/kernelgate)")
@@ -83,7 +83,7 @@ func parseSite(text string) (*url.URL, error) {
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, strict.Mistakef("--url: %q is not a plain web address (write e.g. https://gate.example.com)", text)
 	case u.Scheme == "http" && !client.Loopback(u.Hostname()):
-		return nil, strict.Mistakef("--url: %q is not https: webhooks would travel in the open (put a reverse proxy with TLS before the bot)", text)
+		return nil, strict.Mistakef("--url: %q is not https: webhooks would be sent unencrypted (put a reverse proxy with TLS in front of the bot)", text)
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
 	return u, nil
@@ -106,7 +106,7 @@ func addresses(text string) (web, api *url.URL, err error) {
 		return nil, nil, strict.Mistakef("--github: %w", err)
 	}
 	if web.Scheme == "http" && !client.Loopback(web.Hostname()) {
-		return nil, nil, strict.Mistakef("--github: %q is not https: the App's key would travel in the open", text)
+		return nil, nil, strict.Mistakef("--github: %q is not https: the key of the App would be sent unencrypted", text)
 	}
 	return web, api, nil
 }

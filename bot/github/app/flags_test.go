@@ -52,7 +52,7 @@ func TestRefusals(t *testing.T) {
 		{"no folder", func(o *app.Options) { o.Dir = "" }, "--dir: "},
 		{"a file for a folder", func(o *app.Options) { o.Dir = filepath.Join(taken, "file") }, "--dir: "},
 		{"below a file", func(o *app.Options) { o.Dir = filepath.Join(taken, "file", "below") }, "--dir: "},
-		{"files that are there", func(o *app.Options) { o.Dir = taken }, "private-key.pem is there already (choose another --dir, or overwrite it with --force)"},
+		{"files that are there", func(o *app.Options) { o.Dir = taken }, "private-key.pem already exists (choose a different --dir, or overwrite it with --force)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			opt := app.Options{URL: "https://gate.example.com", Dir: filepath.Join(t.TempDir(), "new"), GitHub: "https://github.com", Out: &screen{},

@@ -36,10 +36,10 @@ func (j *job) write(made app) error {
 func (j *job) rescue(made app, cause error) error {
 	name, err := writeRescue(j.opt.TempDir, made)
 	if err != nil {
-		return fmt.Errorf("the App %s is made, but its files are not written: %w; and its secrets could not be saved either: %w; they are lost: make a new key and a new webhook secret in the App's settings, or delete it there and start again",
+		return fmt.Errorf("the App %s exists, but its files could not be written: %w; its secrets could not be saved either: %w; they are lost: create a new key and a new webhook secret in the settings of the App, or delete the App there and start again",
 			made.HTMLURL, cause, err)
 	}
-	return fmt.Errorf("the App %s is made, but its files are not written: %w; nothing is lost: its key and its webhook secret are in %s (mode 600), as pem and webhook_secret: put them into %s and %s, write %s with app_id %d, and delete that file",
+	return fmt.Errorf("the App %s exists, but its files could not be written: %w; nothing is lost: its key and its webhook secret are in %s (mode 600), as pem and webhook_secret: put them into %s and %s, write %s with app_id %d, and delete that file",
 		made.HTMLURL, cause, name, filepath.Join(j.dir, keyFile), filepath.Join(j.dir, secretFile), filepath.Join(j.dir, configFile), made.ID)
 }
 

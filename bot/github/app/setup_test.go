@@ -113,7 +113,7 @@ func TestCode(t *testing.T) {
 	w.opt.Dir = t.TempDir()
 	err := app.Run(t.Context(), w.opt)
 	var bad strict.Mistake
-	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "--code: ") || !strings.Contains(err.Error(), "used up or older than an hour: start again") || strings.Contains(err.Error(), code) {
+	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "--code: ") || !strings.Contains(err.Error(), "used already or is older than an hour: start again") || strings.Contains(err.Error(), code) {
 		t.Errorf("the second time it says %v", err)
 	}
 	if got := w.files(); got != nil {
@@ -135,7 +135,7 @@ func TestWrongState(t *testing.T) {
 			t.Errorf("%s: %s, and %v is written:\n%s", name, answer.Status, w.files(), text)
 		}
 	}
-	if got := strings.Count(w.out.String(), "somebody else's question"); got != 1 {
+	if got := strings.Count(w.out.String(), "from a different setup"); got != 1 {
 		t.Errorf("the terminal tells %d times:\n%s", got, w.out)
 	}
 	if answer, text := w.get(strings.Replace(back, "code=", "code=../", 1)); answer.StatusCode != http.StatusBadRequest {
@@ -248,7 +248,7 @@ func TestSpent(t *testing.T) {
 	if answer, text := w.get(back); answer.StatusCode != http.StatusGone {
 		t.Errorf("%s: %s", answer.Status, text)
 	}
-	if err := <-result; err == nil || !strings.Contains(err.Error(), "used up or older than an hour: start again") || w.files() != nil {
+	if err := <-result; err == nil || !strings.Contains(err.Error(), "used already or is older than an hour: start again") || w.files() != nil {
 		t.Errorf("%v, and %v is written", err, w.files())
 	}
 }
@@ -327,7 +327,7 @@ func TestRescueFails(t *testing.T) {
 	if answer, text := w.get(back); answer.StatusCode != http.StatusInternalServerError {
 		t.Errorf("%s: %s", answer.Status, text)
 	}
-	if err := <-result; err == nil || !strings.Contains(err.Error(), "they are lost: make a new key") {
+	if err := <-result; err == nil || !strings.Contains(err.Error(), "they are lost: create a new key") {
 		t.Errorf("told is: %v", err)
 	}
 	if got := w.files(); !slices.Equal(got, []string{"kernelgate.yaml"}) {
