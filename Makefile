@@ -53,12 +53,12 @@ lint: modules ## run gofmt, vet and staticcheck
 # measure real kernels, compile CUDA, or have no goroutine, in their code or in their tests,
 # that shares memory with another; ., ./bot/demo and ./bot/try run the program whose parts are watched where
 # they are tested, and ./bot/github/embedded is watched by every story that speaks to it.
-# ./gates is one of them, and shows the error rates that it simulated. ./bot/keeper and
-# ./bot/github/webhook run both ways: what is one long calculation, and the keeper's stories that
+# ./gates is one of them, and shows the error rates that it simulated. ./bot/controller and
+# ./bot/github/webhook run both ways: what is one long calculation, and the controller's stories that
 # reach no statement which others do not reach, run here alone, and the other stories not again.
-PLAIN := ./runners/cpu ./bot/keeper ./runners/toolchain . ./runners/plan ./bot/github/webhook ./bot/actions ./bot/demo ./bot/local/... ./bot/try ./runners/measure ./runners/command \
+PLAIN := ./runners/cpu ./bot/controller ./runners/toolchain . ./runners/plan ./bot/github/webhook ./bot/actions ./bot/demo ./bot/local/... ./bot/try ./runners/measure ./runners/command \
 	./bot/answer ./bot/change/... ./bot/command ./runners/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/browser ./bot/pages/chart \
-	./bot/planner ./bot/present ./bot/publish ./bot/queue ./bot/testimony ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
+	./bot/planner ./bot/present ./bot/publish ./bot/scheduler ./bot/verify ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/sdpatest ./runners/cuda/side ./runners/doctor ./runners/interleave \
 	./runners/scripted ./runners/tensor ./.ci/mutate
 
@@ -92,7 +92,7 @@ test: ## run everything: lint and all tests
 IN_MEMORY = $(shell awk '/^MemAvailable:/ && $$2 > 8e6 {print "yes"}' /proc/meminfo 2>/dev/null | grep -q yes && \
 	unshare --mount mount -t tmpfs tests /mnt 2>/dev/null && echo unshare --mount .ci/in-memory)
 
-WATCHED = ./bot/keeper ./runners/cuda ./bot/store/journal ./bot/serve ./bot/pages ./bot/github/client ./bot/github/webhook \
+WATCHED = ./bot/controller ./runners/cuda ./bot/store/journal ./bot/serve ./bot/pages ./bot/github/client ./bot/github/webhook \
 	$$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
 
 .PHONY: watched plain simulated
@@ -105,7 +105,7 @@ plain: ## run the tests that need no race detector (part of test)
 # All of the bot's stories while GitHub's replicas are behind; make test tells some of them so.
 .PHONY: lag-test
 lag-test: ## run the bot's stories while GitHub's replicas lag
-	KERNELGATE_LAG=yes go test -count=1 -timeout=30m ./bot/keeper
+	KERNELGATE_LAG=yes go test -count=1 -timeout=30m ./bot/controller
 
 simulated: ## simulate the error rates of the gate (part of test)
 	go test $(LEAN) -v $(or $(ONLY),./gates) | grep -vE '^ *(=== |--- PASS)' | tee -i bin/test/simulated
@@ -118,7 +118,7 @@ screenshots: setup ## take the pictures of the documents from the demo
 # Speeds and sizes, as ratios within one run.
 bench: ## measure error rates, speeds and sizes
 	go test -v -run TestErrorRatesOfAllNoise ./gates -simulate 400 | grep -vE '^ *(=== |--- PASS)'
-	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/checkout ./runners/tensor ./runners/sandbox ./bot/github/webhook ./bot/store/journal ./bot/store/ledger ./bot/pages ./bot/serve ./bot/keeper
+	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/checkout ./runners/tensor ./runners/sandbox ./bot/github/webhook ./bot/store/journal ./bot/store/ledger ./bot/pages ./bot/serve ./bot/controller
 
 # Every parser against random input, a minute each.
 FUZZTIME ?= 60s
@@ -148,5 +148,5 @@ gpu: ## build the programs for a host with a GPU, and print the script
 	@CGO_ENABLED=0 go build -ldflags="-s -w $(COMMIT)" -o bin/gpu/kernelgate .
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/cuda.test ./runners/cuda
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/sdpa_fp8.test ./runners/cuda/sdpatest
-	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/keeper.test ./bot/keeper
+	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/keeper.test ./bot/controller
 	@cat runners/cuda/gpu.sh

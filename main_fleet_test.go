@@ -60,9 +60,9 @@ func TestFleetList(t *testing.T) {
 	bad := protocol.SelfTest{At: now.Add(-time.Hour), Why: "A/A"}
 	err := printFleet(&out, []fleet.Listed{
 		{Runner: fleet.Runner{Name: "a/0", Labels: []string{"l4"}, Host: "box"}, LastSeen: now.Add(-2 * time.Second), Job: "j", Kernel: "sdpa", Since: now.Add(-4 * time.Minute),
-			Health: &protocol.Health{GPU: &protocol.GPU{Name: "NVIDIA L4", SMClock: 2040, Celsius: 61, Watts: 71.6, Throttled: []string{"sw-power-cap"}}}, Duty: fleet.Duty{Tests: []protocol.SelfTest{bad, test}}},
+			Health: &protocol.Health{GPU: &protocol.GPU{Name: "NVIDIA L4", SMClock: 2040, Celsius: 61, Watts: 71.6, Throttled: []string{"sw-power-cap"}}}, Availability: fleet.Availability{Tests: []protocol.SelfTest{bad, test}}},
 		{Runner: fleet.Runner{Name: "b", Labels: []string{"l4"}, Host: "box", Outdated: "old"}, LastSeen: now.Add(-time.Second),
-			Duty: fleet.Duty{Quarantined: &fleet.Word{At: now, Why: "its self-test failed: A/A"}, Tests: []protocol.SelfTest{bad}}},
+			Availability: fleet.Availability{Quarantined: &fleet.Decision{At: now, Why: "its self-test failed: A/A"}, Tests: []protocol.SelfTest{bad}}},
 		{Runner: fleet.Runner{Name: "c", Labels: []string{"build-nvcc"}, Host: "box"}, LastSeen: now, Job: "k", Kernel: "gemm", Since: now},
 	}, now)
 	const want = `RUNNER  STATE        LABELS      HOST  SEEN    JOB            GPU                                  SELF-TEST                     NOTE

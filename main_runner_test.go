@@ -101,7 +101,7 @@ func TestRunnerOfThreeGPUs(t *testing.T) {
 		}
 		found = 0
 		for _, r := range bot.Runners() {
-			if r.Health != nil && r.Health.Test != nil && r.Duty.Quarantined != nil {
+			if r.Health != nil && r.Health.Test != nil && r.Availability.Quarantined != nil {
 				found++
 			}
 		}
@@ -114,8 +114,8 @@ func TestRunnerOfThreeGPUs(t *testing.T) {
 		if test := r.Health.Test; test.Passed || !strings.Contains(test.Why, "no NVIDIA GPU was found") || test.Kernel != "known_cuda" {
 			t.Errorf("%s was tested: %+v", r.Name, test)
 		}
-		if !strings.HasPrefix(r.Duty.Quarantined.Why, "its self-test failed: ") || r.Job != "" {
-			t.Errorf("%s has %q and is in quarantine for %s", r.Name, r.Job, r.Duty.Quarantined.Why)
+		if !strings.HasPrefix(r.Availability.Quarantined.Why, "its self-test failed: ") || r.Job != "" {
+			t.Errorf("%s has %q and is in quarantine for %s", r.Name, r.Job, r.Availability.Quarantined.Why)
 		}
 		uuids[r.Health.GPU.UUID] = true
 	}

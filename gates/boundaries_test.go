@@ -84,7 +84,7 @@ func TestRoundsOnTheGoal(t *testing.T) {
 	s := &shapeComparison{goalOf: goalOf{role: RoleTarget}, ratio: always(t, 1.5), samples: &samples{ratios: rounds, latencies: timedSample{Sample: micros}}}
 	goal := within(4, 4)
 	goal.Speedup = &quantity.Bound[quantity.Percent]{Op: quantity.AtLeast, Value: 0.5}
-	tests, ok := s.testsOf(newDraws(fewResamples), &goal)
+	tests, ok := s.testsOf(newResamplePlan(fewResamples), &goal)
 	if !ok || len(tests) != 3 {
 		t.Fatalf("%+v", tests)
 	}
@@ -237,7 +237,7 @@ func TestEvidenceThatIsCutOff(t *testing.T) {
 func TestAttemptOfTheLastRound(t *testing.T) {
 	p := &Performance{Rounds: []Round{{Attempt: 1}, {Attempt: 1}, {Attempt: 2}}}
 	for rounds, want := range map[int]int{1: 1, 2: 1, 3: 2} {
-		if m := (&comparison{rounds: rounds}).measuring(&policies.PerformanceGate{}, p, []look{{3, 0.01}}); m.Attempts != want {
+		if m := (&comparison{rounds: rounds}).measuring(&policies.PerformanceGate{}, p, []interim{{3, 0.01}}); m.Attempts != want {
 			t.Errorf("after %d rounds: attempt %d, want %d", rounds, m.Attempts, want)
 		}
 	}

@@ -43,8 +43,8 @@ func (b *Build) judged() []Part {
 	return slices.DeleteFunc(slices.Clone(b.Parts), func(p Part) bool { return len(p.Shapes) == 0 })
 }
 
-// tellChosen notes which variant served which shape.
-func (j *judgement) tellChosen() {
+// recordChosen notes which variant served which shape.
+func (j *judgement) recordChosen() {
 	for _, side := range []struct {
 		name  string
 		build *Build

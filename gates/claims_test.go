@@ -38,7 +38,7 @@ func TestOverclaims(t *testing.T) {
 				pairs[i].batch = c.base - c.candidate
 			}
 		}
-		p, why := s.overclaims(newDraws(fewResamples), e)
+		p, why := s.overclaims(newResamplePlan(fewResamples), e)
 		if len(p) != 1 || len(why) != 1 || (p[0] < 0.01) != c.want {
 			t.Errorf("%s: %v, want %v", c.name, p, c.want)
 		}

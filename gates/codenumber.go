@@ -55,11 +55,11 @@ func agreeing(s stats.Sample, meets func(round stats.Summary) bool) int {
 	return n
 }
 
-// looksOf is after how many rounds the n-th machine code is looked at. The policy's first
+// interimsOf is after how many rounds the n-th machine code is looked at. The policy's first
 // look stays, although before so many rounds that proves can hold it can only show that
 // the code is too slow. Further looks that come before that moment would waste their share
 // of the error rate: there is one at that moment in their place.
-func looksOf(gate *policies.PerformanceGate, n int) []int {
+func interimsOf(gate *policies.PerformanceGate, n int) []int {
 	looks := gate.Looks[:1:1]
 	first := looks[0] + int(math.Ceil(math.Log2(codeShare(1, 1)/codeShare(1, n))))
 	for _, l := range append([]int{first}, gate.Looks...) {
@@ -73,7 +73,7 @@ func looksOf(gate *policies.PerformanceGate, n int) []int {
 // MostRounds is how many rounds a first attempt at the n-th machine code of a change
 // takes at most. It is the policy's maximum, or a few more for a very late machine code.
 func MostRounds(gate *policies.PerformanceGate, n int) int {
-	looks := looksOf(gate, n)
+	looks := interimsOf(gate, n)
 	return looks[len(looks)-1]
 }
 

@@ -57,7 +57,7 @@ func TestCodesShareOneErrorRate(t *testing.T) {
 func TestLooksOfLaterCodes(t *testing.T) {
 	gate := performancePolicy(t, lookPolicy).Rules[0].Gates.Performance
 	for n, want := range map[int][]int{1: {6, 12, 20}, 2: {6, 8, 12, 20}, 10: {6, 12, 20}, 50: {6, 17, 20}, 200: {6, 21}, 1000: {6, 25}} {
-		if got := looksOf(gate, n); !slices.Equal(got, want) {
+		if got := interimsOf(gate, n); !slices.Equal(got, want) {
 			t.Errorf("machine code %d is looked at after %v rounds, want %v", n, got, want)
 		}
 		if got := MostRounds(gate, n); got != want[len(want)-1] {

@@ -14,7 +14,7 @@ type comparison struct {
 	rounds, look int
 	alpha        float64 // one-sided, of this look
 	number       int     // of the machine code
-	few          *stats.Draws
+	few          *stats.ResamplePlan
 	shapes       []*shapeComparison
 	fault        string // why the samples cannot be used
 	overclaimed  string // what batches claim and launches that ran alone do not show
@@ -61,14 +61,14 @@ type inquiry struct {
 
 // resamples are drawn once for all figures of a verdict, and are the same for every verdict.
 type resamples struct {
-	many *stats.Draws // of the figures that decide, where it is close
-	few  *stats.Draws // of all others
+	many *stats.ResamplePlan // of the figures that decide, where it is close
+	few  *stats.ResamplePlan // of all others
 }
 
 func newResamples(n int) *resamples {
-	r := &resamples{few: newDraws(min(fewResamples, n))}
+	r := &resamples{few: newResamplePlan(min(fewResamples, n))}
 	if r.many = r.few; n > fewResamples {
-		r.many = newDraws(n)
+		r.many = newResamplePlan(n)
 	}
 	return r
 }
@@ -76,7 +76,7 @@ func newResamples(n int) *resamples {
 // compare holds the rounds against the goals at one look. Meeting all goals
 // needs every test to be proven, which needs no correction; a miss on any of
 // them defers, so misses within a role are corrected together (Holm).
-func (q inquiry) compare(l look) *comparison {
+func (q inquiry) compare(l interim) *comparison {
 	gate, e := q.gate, q.evidence
 	rounds := e.Performance.Rounds[:l.rounds]
 	c := &comparison{rounds: l.rounds, alpha: l.alpha, number: e.Performance.CodeNumber(), few: q.few}
@@ -106,10 +106,10 @@ func (q inquiry) compare(l look) *comparison {
 
 // test holds the samples against the goal. A condition that the samples cannot test leaves
 // the shape clueless: it is not met, whatever the other conditions show.
-func (s *shapeComparison) test(draws *stats.Draws) {
+func (s *shapeComparison) test(draws *stats.ResamplePlan) {
 	s.tests, s.clueless = nil, true
 	if s.ratio = draw(draws, s.samples.ratios, 0.5); s.ratio != nil {
-		s.ratio = s.ratio.With(s.offset())
+		s.ratio = s.ratio.With(s.runBias())
 		var ok bool
 		s.tests, ok = s.testsOf(draws, s.goal)
 		s.clueless = !ok
@@ -131,7 +131,7 @@ func (s *shapeComparison) close(alpha float64) bool {
 }
 
 // draw is nil where there are too few clean rounds to bootstrap.
-func draw(draws *stats.Draws, s stats.Sample, quantile float64) *stats.Distribution {
+func draw(draws *stats.ResamplePlan, s stats.Sample, quantile float64) *stats.Distribution {
 	d, err := draws.Quantile(s, quantile)
 	if err != nil {
 		return nil
@@ -139,7 +139,7 @@ func draw(draws *stats.Draws, s stats.Sample, quantile float64) *stats.Distribut
 	return d
 }
 
-func newDraws(resamples int) *stats.Draws {
+func newResamplePlan(resamples int) *stats.ResamplePlan {
 	draws, err := stats.NewDraws(resamples, seed)
 	if err != nil {
 		panic("gates: " + err.Error()) // both callers give a constant that is allowed
@@ -149,7 +149,7 @@ func newDraws(resamples int) *stats.Draws {
 
 // testsOf is one test for each condition of the goal. It is not ok where the samples are too
 // few to test one of them.
-func (s *shapeComparison) testsOf(draws *stats.Draws, goal *policies.Goal) (tests []test, ok bool) {
+func (s *shapeComparison) testsOf(draws *stats.ResamplePlan, goal *policies.Goal) (tests []test, ok bool) {
 	ok = true
 	above := func(metric, asked string, threshold float64) {
 		threshold = s.raise(threshold, s.samples.strata.medians)
@@ -166,7 +166,7 @@ func (s *shapeComparison) testsOf(draws *stats.Draws, goal *policies.Goal) (test
 			ok = false
 			return
 		}
-		d = d.With(s.offset())
+		d = d.With(s.runBias())
 		agree := agreeing(sample, func(round stats.Summary) bool {
 			return quantile == 0.5 && round.P50 <= limit || quantile == 0.9 && round.P90 <= limit
 		})

@@ -334,7 +334,7 @@ type Series struct {
 	Order         string    `json:"order"`                   // a letter a sample: b, c or a; blocks mirror themselves, such as "bcaacb cabbac"
 	Nanos         []float64 `json:"ns"`                      // time per launch, in Order
 	Wall          []float64 `json:"wall_ns,omitempty"`       // the same by the judge's own clock on the wall, with what lies around a launch
-	Spoiled       []int     `json:"spoiled,omitempty"`       // samples that something outside disturbed: kept, not used
+	Disturbed     []int     `json:"spoiled,omitempty"`       // samples that something outside disturbed: kept, not used
 	Waited        float64   `json:"waited_ns,omitempty"`     // in older evidence: what the wall showed beyond Nanos, all samples together
 	Solo          []float64 `json:"solo_ns,omitempty"`       // the baseline alone, before the candidate was loaded
 	SoloSpoiled   int       `json:"solo_spoiled,omitempty"`  // how many of those were taken while something held the device back

@@ -13,7 +13,7 @@ import (
 // always is a distribution of rounds that are all alike.
 func always(t *testing.T, value float64) *stats.Distribution {
 	t.Helper()
-	d := draw(newDraws(fewResamples), stats.Sample{Rounds: [][]float64{{value}, {value}, {value}, {value}, {value}, {value}}}, 0.5)
+	d := draw(newResamplePlan(fewResamples), stats.Sample{Rounds: [][]float64{{value}, {value}, {value}, {value}, {value}, {value}}}, 0.5)
 	if d == nil || d.Estimate != value {
 		t.Fatalf("%+v", d)
 	}
@@ -70,7 +70,7 @@ func TestOnTheLimit(t *testing.T) {
 	half := stats.Sample{Rounds: [][]float64{{0.5}, {0.5}, {0.5}, {0.5}, {0.5}, {0.5}}}
 	goal := faster(-0.5)
 	s := &shapeComparison{goalOf: goalOf{role: RoleGuard, goal: &goal}, status: Passed, samples: &samples{byKind: []stats.Sample{one, half}, strata: strata{kinds: []string{"normal", "large"}}}}
-	c := &comparison{alpha: 0.025, few: newDraws(fewResamples), shapes: []*shapeComparison{s}}
+	c := &comparison{alpha: 0.025, few: newResamplePlan(fewResamples), shapes: []*shapeComparison{s}}
 	c.decideKinds(RoleGuard, &policies.PerformanceGate{})
 	if s.status != Passed || len(s.kinds) != 2 || s.kinds[1].miss != 1 || s.slowKind(0.025) != "" {
 		t.Errorf("%s: %+v", s.status, s.kinds)
@@ -123,9 +123,9 @@ func TestRoundsWithoutSomeSamples(t *testing.T) {
 		{"whole", func(*Series) {}, [8]int{1, 1, 0, 1, 1, 1, 1, 2}},
 		{"with solo times", func(s *Series) { s.Solo = []float64{1500} }, [8]int{1, 1, 1, 1, 1, 1, 1, 2}},
 		{"one block", func(s *Series) { s.Order, s.Nanos, s.Solo = "bca", s.Nanos[:3], []float64{1500} }, [8]int{1, 1, 1, 1, 1, 1, 1, 1}},
-		{"without the candidate", func(s *Series) { s.Spoiled, s.Solo = []int{1, 4}, []float64{1500} }, [8]int{0, 1, 1, 0, 0, 0, 0, 0}},
-		{"without the baseline", func(s *Series) { s.Spoiled, s.Solo = []int{0, 5}, []float64{1500} }, [8]int{}},
-		{"without the control", func(s *Series) { s.Spoiled = []int{2, 3} }, [8]int{1, 0, 0, 1, 1, 1, 1, 2}},
+		{"without the candidate", func(s *Series) { s.Disturbed, s.Solo = []int{1, 4}, []float64{1500} }, [8]int{0, 1, 1, 0, 0, 0, 0, 0}},
+		{"without the baseline", func(s *Series) { s.Disturbed, s.Solo = []int{0, 5}, []float64{1500} }, [8]int{}},
+		{"without the control", func(s *Series) { s.Disturbed = []int{2, 3} }, [8]int{1, 0, 0, 1, 1, 1, 1, 2}},
 	} {
 		if got := lengths(collect(series(c.edit), "mission", clean)); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -138,7 +138,7 @@ func TestRoundsWithoutSomeSamples(t *testing.T) {
 	if s.ratios.Rounds[0][0] != 2 || s.ratios.Rounds[0][1] != 2 || s.control.Rounds[0][0] != 1 || s.candidate[0] != 0.5 || s.baseline[1] != 2 {
 		t.Errorf("%+v", s)
 	}
-	if s := collect(series(func(s *Series) { s.Spoiled = []int{1} }), "mission", whole); s.pairs != 2 || s.marks.spoiled != 1 {
+	if s := collect(series(func(s *Series) { s.Disturbed = []int{1} }), "mission", whole); s.pairs != 2 || s.marks.spoiled != 1 {
 		t.Errorf("as if none were marked: %d pairs, %d marked", s.pairs, s.marks.spoiled)
 	}
 	times := newKindTimes()
@@ -274,9 +274,9 @@ func TestSoFarHasTheControlsInterval(t *testing.T) {
 	gate := rule.Gates.Performance
 	got := FindSoFar(&rule, e)
 	s := &shapeComparison{samples: collect(e.Performance.Rounds, "mission", clean)}
-	draws := newDraws(stats.DefaultResamples)
+	draws := newResamplePlan(stats.DefaultResamples)
 	s.control = draw(draws, s.samples.control, 0.5)
-	want := speedupOf(draw(draws, s.samples.ratios, 0.5).With(s.offset()), (1-float64(gate.Confidence))/2)
+	want := speedupOf(draw(draws, s.samples.ratios, 0.5).With(s.runBias()), (1-float64(gate.Confidence))/2)
 	if got == nil || got.Speedup.Value != want.Value || *got.Speedup.Lower != *want.Lower || *got.Speedup.Upper != *want.Upper || *got.Goal != 0.1 {
 		t.Errorf("%+v, want %s", got, estimate(want))
 	}
@@ -284,7 +284,7 @@ func TestSoFarHasTheControlsInterval(t *testing.T) {
 
 // Before the first round there is something to say about the measuring all the same.
 func TestMeasuringBeforeTheFirstRound(t *testing.T) {
-	m := (&comparison{alpha: 0.025}).measuring(&policies.PerformanceGate{Confidence: 0.95}, &Performance{}, []look{{6, 0.01}, {12, 0.01}})
+	m := (&comparison{alpha: 0.025}).measuring(&policies.PerformanceGate{Confidence: 0.95}, &Performance{}, []interim{{6, 0.01}, {12, 0.01}})
 	if m.Attempts != 1 || m.MaxRounds != 12 || m.Looks != 2 || m.Rounds != 0 {
 		t.Errorf("%+v", m)
 	}

@@ -242,7 +242,7 @@ func goldenCases() []goldenCase {
 			measured(quiet(1.3), 6)(e)
 			for i := range e.Performance.Rounds {
 				s := &e.Performance.Rounds[i].Series[0]
-				s.Distributions, s.Spoiled, s.Cold, s.Seed = []string{"normal", "zero"}, []int{3, 3, 10}, true, 5
+				s.Distributions, s.Disturbed, s.Cold, s.Seed = []string{"normal", "zero"}, []int{3, 3, 10}, true, 5
 				s.Solo, s.SoloSpoiled = []float64{1e5, 1.01e5, 0.99e5}, 1
 			}
 		}},

@@ -38,7 +38,7 @@ func judgeAs(j *judgement, p *policies.Policy, file string) *Verdict {
 		Schema: VerdictSchema, Kernel: e.Kernel, Rule: rule.Name, Policy: file, Imported: e.Imported,
 		Provenance: e.Provenance, Device: e.Device, Notes: slices.Clone(e.Notes), Rivals: e.Rivals, MachineCode: e.MachineCode,
 	}
-	j.tellChosen()
+	j.recordChosen()
 	j.run()
 	if j.here && e.Performance != nil {
 		for _, r := range j.results {

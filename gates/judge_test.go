@@ -209,7 +209,7 @@ func TestVerdicts(t *testing.T) {
 				for k := range e.Performance.Rounds[i].Series {
 					s := &e.Performance.Rounds[i].Series[k]
 					for n := 3; n < len(s.Nanos); n++ {
-						s.Spoiled = append(s.Spoiled, n)
+						s.Disturbed = append(s.Disturbed, n)
 					}
 				}
 			}

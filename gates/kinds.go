@@ -64,7 +64,7 @@ func (c *comparison) decideKinds(role Role, gate *policies.PerformanceGate) {
 				s.status, s.clueless = Open, true
 				continue
 			}
-			t := kindTest{name: s.samples.strata.kinds[k], dist: d.With(s.offset()), miss: 1}
+			t := kindTest{name: s.samples.strata.kinds[k], dist: d.With(s.runBias()), miss: 1}
 			if d.Estimate < limit {
 				s.status = Open
 				t.miss = t.dist.PBelow(limit)

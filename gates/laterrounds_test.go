@@ -48,7 +48,7 @@ func TestWhatIsLacking(t *testing.T) {
 	proven, lacking := s.tests[0], s.tests[0]
 	proven.meet, proven.threshold = 0.001, 1.1
 	s.tests = []test{proven, lacking}
-	r := (&comparison{rounds: 6, alpha: 0.025, few: newDraws(fewResamples), shapes: []*shapeComparison{s, oneOf(t, "done", RoleTarget, Passed)}}).undecided(&Performance{})
+	r := (&comparison{rounds: 6, alpha: 0.025, few: newResamplePlan(fewResamples), shapes: []*shapeComparison{s, oneOf(t, "done", RoleTarget, Passed)}}).undecided(&Performance{})
 	if len(r.Details) != 1 || len(r.ToPass) != 1 || !strings.Contains(r.ToPass[0], "mission") {
 		t.Errorf("%q, to pass %q", r.Details, r.ToPass)
 	}
@@ -65,7 +65,7 @@ func TestThresholdsOfGoals(t *testing.T) {
 	percent := func(by float64) *quantity.Bound[quantity.Percent] {
 		return &quantity.Bound[quantity.Percent]{Op: quantity.AtLeast, Value: quantity.Percent(by)}
 	}
-	tests, ok := s.testsOf(newDraws(fewResamples), &policies.Goal{Speedup: percent(0.1), LatencyReduction: percent(0.2)})
+	tests, ok := s.testsOf(newResamplePlan(fewResamples), &policies.Goal{Speedup: percent(0.1), LatencyReduction: percent(0.2)})
 	if !ok || len(tests) != 2 || !near(tests[0].threshold, 1.1) || !near(tests[1].threshold, 1.25) {
 		t.Errorf("%+v", tests)
 	}

@@ -110,7 +110,7 @@ func TestManyResamplesWhereItIsClose(t *testing.T) {
 	r := newResamples(stats.DefaultResamples)
 	at := func(r *resamples) test {
 		q := inquiry{gate: gate, evidence: e, goals: goals, resamples: r}
-		return q.compare(look{rounds: 6, alpha: 0.00375}).shapes[0].tests[0]
+		return q.compare(interim{rounds: 6, alpha: 0.00375}).shapes[0].tests[0]
 	}
 	with, few, many := at(r), at(&resamples{r.few, r.few}), at(&resamples{r.many, r.many})
 	if few.meet == many.meet {
@@ -193,7 +193,7 @@ func TestSuspicionOnOneOfTwoShapes(t *testing.T) {
 		"marks": func(s *Series) {
 			s.Solo = slices.Repeat([]float64{simulatedNanos}, 40)
 			for i := range 48 {
-				s.Spoiled = append(s.Spoiled, i)
+				s.Disturbed = append(s.Disturbed, i)
 			}
 		},
 		"stands alone": func(s *Series) {
@@ -251,7 +251,7 @@ func TestKeptNeedsTheCandidate(t *testing.T) {
 
 // More marks beside the candidate are suspicious where they are proven, and not where rounds differ as much.
 func TestMarksMustBeProven(t *testing.T) {
-	draws := newDraws(stats.MinResamples)
+	draws := newResamplePlan(stats.MinResamples)
 	rounds := func(shares ...int) (s stats.Sample) {
 		for _, n := range shares {
 			s.Rounds = append(s.Rounds, twos(n, 20))

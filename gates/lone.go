@@ -200,7 +200,7 @@ func (s *shapeComparison) refute(why string) {
 // loneTest is the goal of a shape, tested on the launches that ran alone; not ok where
 // they are too few to say anything. The gain of a target must be proven. A guard claims
 // none, so it is held against the estimate, as tails are.
-func (s *shapeComparison) loneTest(draws *stats.Draws, e *Evidence) (t test, ok bool) {
+func (s *shapeComparison) loneTest(draws *stats.ResamplePlan, e *Evidence) (t test, ok bool) {
 	l, allowed := &s.samples.lone, loneAllowanceOf(e.Mode)
 	t = test{meet: 0, miss: 1}
 	add := func(meet, miss float64, met bool) {
@@ -214,7 +214,7 @@ func (s *shapeComparison) loneTest(draws *stats.Draws, e *Evidence) (t test, ok 
 		limit, most := max(shareOfRatio(asked), 0.1), 1.5 // a guard may allow more than half of the speed to be lost
 		if asked > 1 {
 			most = shareOfRatio(math.Pow(asked, kindShare)) // of one kind of input no more counts
-			most = max(most, limit*(1+loneReach*s.offset().Scale))
+			most = max(most, limit*(1+loneReach*s.runBias().Scale))
 		}
 		sample, kinds := l.shares(func(base float64) float64 { return allowed.lacking(base, asked) }, limit/2, most)
 		levelKinds(sample, kinds, len(s.samples.strata.kinds))
@@ -222,7 +222,7 @@ func (s *shapeComparison) loneTest(draws *stats.Draws, e *Evidence) (t test, ok 
 		if d == nil {
 			return t, false
 		}
-		d = d.With(s.offset())
+		d = d.With(s.runBias())
 		add(d.PAbove(limit), d.PBelow(limit), d.Estimate >= limit)
 	}
 	for _, b := range []*quantity.Bound[quantity.Micros]{s.goal.P50, s.goal.P90} {
@@ -263,7 +263,7 @@ func (s *shapeComparison) loneFigures(alpha float64) string {
 
 // loneShare is what launches gained that ran alone, as [lone.shares] has it, for the reader;
 // nil where there are none.
-func (s *shapeComparison) loneShare(draws *stats.Draws) *stats.Distribution {
+func (s *shapeComparison) loneShare(draws *stats.ResamplePlan) *stats.Distribution {
 	sample, kinds := s.samples.lone.shares(func(float64) float64 { return 0 }, 0.05, 1.95)
 	levelKinds(sample, kinds, len(s.samples.strata.kinds))
 	return draw(draws, sample, 0.5)
@@ -277,7 +277,7 @@ func loneSpeedup(d *stats.Distribution, alpha float64) Estimate {
 
 // overclaims finds a kind of input on which a batch claims far more than launches show
 // alone: p-values of it, with the words for each.
-func (s *shapeComparison) overclaims(draws *stats.Draws, e *Evidence) (p []float64, why []string) {
+func (s *shapeComparison) overclaims(draws *stats.ResamplePlan, e *Evidence) (p []float64, why []string) {
 	l, allowed := &s.samples.lone, loneAllowanceOf(e.Mode)
 	for k, cand := range l.candidate {
 		gain := l.baseline[k] - cand

@@ -145,7 +145,7 @@ func TestGoalsHeldAgainstLoneLaunches(t *testing.T) {
 		{"a new kernel that is all start, kept", fresh, loneRun{role: RoleTarget, goal: within(0.151, 0), base: 1, candidate: 3}, met},
 		{"a new kernel that is all start, not kept", fresh, loneRun{role: RoleTarget, goal: within(0.146, 0), base: 1, candidate: 3}, missed},
 	} {
-		got, ok := c.run.shape().loneTest(newDraws(fewResamples), c.e)
+		got, ok := c.run.shape().loneTest(newResamplePlan(fewResamples), c.e)
 		is := open
 		switch {
 		case got.meet == 0 && got.miss > 0.02:
@@ -164,7 +164,7 @@ func TestGoalsHeldAgainstLoneLaunches(t *testing.T) {
 	}
 	few := loneRun{role: RoleTarget, goal: faster(0.1), base: 100, gains: []float64{20}}.shape()
 	few.samples.lone.rounds = few.samples.lone.rounds[:1]
-	if _, ok := few.loneTest(newDraws(fewResamples), measured); ok {
+	if _, ok := few.loneTest(newResamplePlan(fewResamples), measured); ok {
 		t.Error("one round says enough")
 	}
 }
@@ -172,7 +172,7 @@ func TestGoalsHeldAgainstLoneLaunches(t *testing.T) {
 // A control that is off widens what lone launches show.
 func TestLoneLaunchesWithAControlThatIsOff(t *testing.T) {
 	e := &Evidence{Mode: "cuda", Baseline: &Build{}}
-	draws := newDraws(fewResamples)
+	draws := newResamplePlan(fewResamples)
 	s := loneRun{role: RoleTarget, goal: faster(0.1), base: 100, gains: []float64{11}}.shape()
 	still, _ := s.loneTest(draws, e)
 	s.control = draw(draws, stats.Sample{Rounds: [][]float64{{1.05}, {1.05}, {1.05}, {1.05}, {1.05}, {1.05}}}, 0.5)
@@ -185,7 +185,7 @@ func TestLoneLaunchesWithAControlThatIsOff(t *testing.T) {
 // A large gain on every kind of input is confirmed on a machine whose control is off; one of three kinds out of five is not.
 func TestLargeGainsWithAControlThatIsOff(t *testing.T) {
 	e := &Evidence{Mode: "cpu", Baseline: &Build{}}
-	draws := newDraws(fewResamples)
+	draws := newResamplePlan(fewResamples)
 	p := func(gains ...float64) float64 {
 		s := loneRun{role: RoleTarget, goal: faster(0.1), base: 100, kinds: gains}.shape()
 		s.control = draw(draws, stats.Sample{Rounds: [][]float64{{1.12}, {1.12}, {1.12}, {1.12}, {1.12}, {1.12}}}, 0.5)
@@ -202,7 +202,7 @@ func TestLargeGainsWithAControlThatIsOff(t *testing.T) {
 
 // What a reader is shown of lone launches is the geometric mean over the kinds of input.
 func TestLoneShareOfKinds(t *testing.T) {
-	draws := newDraws(fewResamples)
+	draws := newResamplePlan(fewResamples)
 	d := loneRun{base: 100, kinds: []float64{0, 0.2, 0.5}}.shape().loneShare(draws)
 	if d == nil {
 		t.Fatal("no share")

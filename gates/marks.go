@@ -47,7 +47,7 @@ const markedMore = 1.05
 
 // moreBeside is the p-value of "the candidate brings no more marks than there were
 // without it".
-func (m *marks) moreBeside(draws *stats.Draws, shape string) (float64, string) {
+func (m *marks) moreBeside(draws *stats.ResamplePlan, shape string) (float64, string) {
 	if m.spoiled == 0 {
 		return 1, ""
 	}

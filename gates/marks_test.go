@@ -13,7 +13,7 @@ func mark(e *Evidence, match func(round, block int) bool) {
 		for block := range len(s.Nanos) / 6 {
 			if match(r, block) {
 				for i := range 6 {
-					s.Spoiled = append(s.Spoiled, 6*block+i)
+					s.Disturbed = append(s.Disturbed, 6*block+i)
 				}
 			}
 		}
@@ -59,7 +59,7 @@ func TestMarkedSamples(t *testing.T) {
 	t.Run("an index named twice is one sample", func(t *testing.T) {
 		e := quiet(1.2).measured(newRand(1, 1), 6)
 		for r := range e.Performance.Rounds {
-			e.Performance.Rounds[r].Series[0].Spoiled = slices.Repeat([]int{0}, 500)
+			e.Performance.Rounds[r].Series[0].Disturbed = slices.Repeat([]int{0}, 500)
 		}
 		expect(t, judged(t, gate10, e), Pass, "", "Proven")
 	})

@@ -304,7 +304,7 @@ func (s Series) problem() (field, problem string) {
 			return fmt.Sprintf("outputs[%d]", i), "has a negative figure"
 		}
 	}
-	for _, i := range s.Spoiled {
+	for _, i := range s.Disturbed {
 		if i < 0 || i >= samples {
 			return "spoiled", fmt.Sprintf("names sample %d of %d", i, samples)
 		}

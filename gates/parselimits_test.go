@@ -15,10 +15,10 @@ func TestParseEvidenceLimits(t *testing.T) {
 		change func(e *Evidence, s *Series)
 		field  string // of the message; empty where it is allowed
 	}{
-		{"the first sample is spoiled", func(_ *Evidence, s *Series) { s.Spoiled = []int{0} }, ""},
-		{"the last sample is spoiled", func(_ *Evidence, s *Series) { s.Spoiled = []int{len(s.Nanos) - 1} }, ""},
-		{"a sample before the first is spoiled", func(_ *Evidence, s *Series) { s.Spoiled = []int{-1} }, "performance.rounds[0].series[0].spoiled"},
-		{"a sample after the last is spoiled", func(_ *Evidence, s *Series) { s.Spoiled = []int{0, len(s.Nanos)} }, "performance.rounds[0].series[0].spoiled"},
+		{"the first sample is spoiled", func(_ *Evidence, s *Series) { s.Disturbed = []int{0} }, ""},
+		{"the last sample is spoiled", func(_ *Evidence, s *Series) { s.Disturbed = []int{len(s.Nanos) - 1} }, ""},
+		{"a sample before the first is spoiled", func(_ *Evidence, s *Series) { s.Disturbed = []int{-1} }, "performance.rounds[0].series[0].spoiled"},
+		{"a sample after the last is spoiled", func(_ *Evidence, s *Series) { s.Disturbed = []int{0, len(s.Nanos)} }, "performance.rounds[0].series[0].spoiled"},
 		{"wall times of every sample", func(_ *Evidence, s *Series) { s.Wall = s.Nanos }, ""},
 		{"too few wall times", func(_ *Evidence, s *Series) { s.Wall = s.Nanos[1:] }, "performance.rounds[0].series[0].wall_ns"},
 		{"no wall times", func(_ *Evidence, s *Series) { s.Wall = []float64{} }, ""},

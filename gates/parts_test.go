@@ -113,7 +113,7 @@ func TestTooGoodANewKernel(t *testing.T) {
 		{"below the floor", faster(0.1), "", Passed, 60, "below the 60 µs"},
 	} {
 		s := &shapeComparison{samples: &samples{candidate: []float64{50}}, floor: c.floor}
-		got := (&comparison{alpha: 0.025, few: newDraws(fewResamples), overclaimed: c.claims, shapes: []*shapeComparison{s}}).tooGood(&policies.PerformanceGate{Target: &c.goal}, c.outcome)
+		got := (&comparison{alpha: 0.025, few: newResamplePlan(fewResamples), overclaimed: c.claims, shapes: []*shapeComparison{s}}).tooGood(&policies.PerformanceGate{Target: &c.goal}, c.outcome)
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
@@ -128,7 +128,7 @@ func TestNewKernelThatKeepsState(t *testing.T) {
 		for range 6 {
 			appendRound(&s.samples.clocks.kept, []float64{kept})
 		}
-		got := (&comparison{alpha: 0.025, few: newDraws(fewResamples), shapes: []*shapeComparison{s}}).tooGood(&policies.PerformanceGate{Target: &goal}, Passed)
+		got := (&comparison{alpha: 0.025, few: newResamplePlan(fewResamples), shapes: []*shapeComparison{s}}).tooGood(&policies.PerformanceGate{Target: &goal}, Passed)
 		if (got != "") != want {
 			t.Errorf("%g times as fast with its state: %q", kept, got)
 		}
@@ -185,7 +185,7 @@ func TestFirstLaunches(t *testing.T) {
 		for range 6 {
 			appendRound(&s.samples.clocks.first, []float64{share})
 		}
-		if p, _ := s.preparesOnce(newDraws(fewResamples)); len(p) != 1 || (p[0] < 0.01) != proven {
+		if p, _ := s.preparesOnce(newResamplePlan(fewResamples)); len(p) != 1 || (p[0] < 0.01) != proven {
 			t.Errorf("%g: p is %g", share, p)
 		}
 	}

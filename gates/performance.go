@@ -72,7 +72,7 @@ func (j *judgement) performance() GateResult {
 
 // take takes the looks one by one up to the first that decides. What an earlier
 // look decided, later rounds do not decide again.
-func (q inquiry) take(done []look) *comparison {
+func (q inquiry) take(done []interim) *comparison {
 	var c *comparison
 	for i, l := range done {
 		last := i == len(done)-1
@@ -95,7 +95,7 @@ func (q inquiry) take(done []look) *comparison {
 // withMarked lets a pass stand only where it holds with the samples that were marked
 // as disturbed as well: marks fall on whole blocks, and a candidate that brings them
 // about must not win by having its slow blocks left out.
-func (j *judgement) withMarked(passed GateResult, q inquiry, done []look) GateResult {
+func (j *judgement) withMarked(passed GateResult, q inquiry, done []interim) GateResult {
 	q.view = whole
 	all := q.take(done)
 	r := all.result(q.gate, j.evidence)
@@ -237,7 +237,7 @@ func TimedShapes(rule *policies.Rule, e *Evidence) []string {
 }
 
 // measuring says how the figures came about.
-func (c *comparison) measuring(gate *policies.PerformanceGate, p *Performance, looks []look) *Measuring {
+func (c *comparison) measuring(gate *policies.PerformanceGate, p *Performance, looks []interim) *Measuring {
 	m := &Measuring{
 		Rounds: c.rounds, MaxRounds: looks[len(looks)-1].rounds, Look: c.look, Looks: len(looks), Attempts: 1,
 		Confidence: confidenceAt(c.alpha), Policy: float64(gate.Confidence), Seconds: round(p.Seconds),

@@ -48,7 +48,7 @@ func TestMarksNeverHelp(t *testing.T) {
 						continue
 					}
 					if side == SideCandidate && s.Nanos[at] > simulatedNanos/1.12 {
-						s.Spoiled = append(s.Spoiled, at)
+						s.Disturbed = append(s.Disturbed, at)
 					}
 					at++
 				}
@@ -58,7 +58,7 @@ func TestMarksNeverHelp(t *testing.T) {
 				s := &e.Performance.Rounds[r].Series[0]
 				for i := range s.Nanos {
 					if rng.IntN(4) == 0 {
-						s.Spoiled = append(s.Spoiled, i)
+						s.Disturbed = append(s.Disturbed, i)
 					}
 				}
 			}

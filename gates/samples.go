@@ -142,17 +142,17 @@ func (t kindTimes) medians(kinds int) (baseline, candidate []float64) {
 type side struct {
 	sum, wall float64
 	n         int
-	spoiled   bool
+	disturbed bool
 }
 
-func (s side) ok() bool          { return s.n > 0 && !s.spoiled }
+func (s side) ok() bool          { return s.n > 0 && !s.disturbed }
 func (s side) mean() float64     { return s.sum / float64(s.n) }
 func (s side) wallMean() float64 { return s.wall / float64(s.n) }
 func (s side) waiting() float64  { return s.wallMean() - s.mean() }
 func over(a, b side) float64     { return a.mean() / b.mean() }
 
 func (s *samples) add(series *Series, v view, batched kindTimes) {
-	spoiled := series.spoiled()
+	spoiled := series.disturbed()
 	s.marks.add(series, spoiled)
 	if v == whole {
 		clear(spoiled)
@@ -182,7 +182,7 @@ func (s *samples) add(series *Series, v view, batched kindTimes) {
 			micros := series.Nanos[at] / 1e3
 			switch {
 			case spoiled[at]:
-				of.spoiled = true
+				of.disturbed = true
 			default:
 				of.sum += micros
 				of.n++
@@ -239,11 +239,11 @@ func (s *samples) add(series *Series, v view, batched kindTimes) {
 	s.steps = append(s.steps, clockStep(series))
 }
 
-// spoiled marks the samples that something outside disturbed. An index that is named
+// disturbed marks the samples that something outside disturbed. An index that is named
 // twice is one sample.
-func (s *Series) spoiled() []bool {
+func (s *Series) disturbed() []bool {
 	marked := make([]bool, len(s.Nanos))
-	for _, i := range s.Spoiled {
+	for _, i := range s.Disturbed {
 		marked[i] = true
 	}
 	return marked

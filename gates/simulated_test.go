@@ -137,7 +137,7 @@ func (c control) sample() stats.Sample {
 func recordedModels(t testing.TB) []noiseModel {
 	t.Helper()
 	var records []recordedControl
-	draws := newDraws(stats.MinResamples)
+	draws := newResamplePlan(stats.MinResamples)
 	for _, c := range recordedControls(t) {
 		offset := math.Log(draw(draws, c.sample(), 0.5).Estimate)
 		for _, round := range c.rounds {

@@ -30,7 +30,7 @@ func spoiledPairs() *Evidence {
 		s := &e.Performance.Rounds[i].Series[0]
 		for block := range 2000 {
 			if rng.Float64() < 0.4 {
-				s.Spoiled = append(s.Spoiled, 3*block, 3*block+1, 3*block+2)
+				s.Disturbed = append(s.Disturbed, 3*block, 3*block+1, 3*block+2)
 			}
 		}
 	}

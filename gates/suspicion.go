@@ -96,7 +96,7 @@ func (c *comparison) belowFloor(gate *policies.PerformanceGate) string {
 }
 
 // disturbs finds a candidate that slows the baseline beside it.
-func (s *shapeComparison) disturbs(draws *stats.Draws, gate *policies.PerformanceGate) (float64, string) {
+func (s *shapeComparison) disturbs(draws *stats.ResamplePlan, gate *policies.PerformanceGate) (float64, string) {
 	solo := draw(draws, s.samples.solo, 0.5)
 	if solo == nil {
 		return 1, ""
@@ -107,7 +107,7 @@ func (s *shapeComparison) disturbs(draws *stats.Draws, gate *policies.Performanc
 }
 
 // keeps finds a candidate whose time depends on what an earlier launch left behind.
-func (s *shapeComparison) keeps(draws *stats.Draws) (float64, string) {
+func (s *shapeComparison) keeps(draws *stats.ResamplePlan) (float64, string) {
 	d := draw(draws, s.samples.clocks.kept, 0.5)
 	if d == nil {
 		return 1, ""
@@ -117,7 +117,7 @@ func (s *shapeComparison) keeps(draws *stats.Draws) (float64, string) {
 
 // preparesOnce finds a candidate whose first launch in a process does work that later ones
 // are spared: a batch hides it.
-func (s *shapeComparison) preparesOnce(draws *stats.Draws) (p []float64, why []string) {
+func (s *shapeComparison) preparesOnce(draws *stats.ResamplePlan) (p []float64, why []string) {
 	d := draw(draws, s.samples.clocks.first, 0.5)
 	if d == nil {
 		return nil, nil
@@ -128,7 +128,7 @@ func (s *shapeComparison) preparesOnce(draws *stats.Draws) (p []float64, why []s
 // unseenGain finds a gain that the device's clock claims and the clock on the wall
 // does not see. What lies around a launch is the same on both sides, so the wall must
 // show the gain too; where its noise is too large to tell, nothing is said.
-func (s *shapeComparison) unseenGain(draws *stats.Draws) (float64, string) {
+func (s *shapeComparison) unseenGain(draws *stats.ResamplePlan) (float64, string) {
 	k := &s.samples.clocks
 	gain := stats.Describe(k.gain).P50
 	if gain < hostGain {

@@ -25,12 +25,12 @@ type tail struct {
 // tailsOf is the tails of a shape, from the goal's own figure: so much below what was
 // asked of the median. A goal that asks for microseconds alone says nothing of the
 // baseline, and has none. It is not ok where the samples do not show them.
-func (s *shapeComparison) tailsOf(draws *stats.Draws, gate *policies.PerformanceGate) (tails []tail, ok bool) {
+func (s *shapeComparison) tailsOf(draws *stats.ResamplePlan, gate *policies.PerformanceGate) (tails []tail, ok bool) {
 	asked := s.goal.Ratio()
 	if asked == 0 || gate.Tails == nil {
 		return nil, true
 	}
-	offset, ok := s.offset(), true
+	offset, ok := s.runBias(), true
 	add := func(metric string, allowed float64, d *stats.Distribution, err error) {
 		if err != nil {
 			ok = false

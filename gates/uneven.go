@@ -72,7 +72,7 @@ type unevenTest struct {
 
 // unevenAlone tests every kind of input. The baseline of a new kernel is a copy of itself,
 // which is as uneven, so that nothing can be tested.
-func (s *shapeComparison) unevenAlone(draws *stats.Draws, e *Evidence) []unevenTest {
+func (s *shapeComparison) unevenAlone(draws *stats.ResamplePlan, e *Evidence) []unevenTest {
 	var tests []unevenTest
 	for kind, sample := range s.samples.uneven {
 		if d := draw(draws, sample, 0.5); d != nil && e.Baseline != nil {
@@ -95,7 +95,7 @@ type meanTest struct {
 
 // meanAlone is that test. The limit is what the policy allows the mean of a batch. It passes
 // where the policy guards no mean, or there is nothing to test.
-func (s *shapeComparison) meanAlone(draws *stats.Draws, gate *policies.PerformanceGate, e *Evidence) meanTest {
+func (s *shapeComparison) meanAlone(draws *stats.ResamplePlan, gate *policies.PerformanceGate, e *Evidence) meanTest {
 	fine := meanTest{miss: 1}
 	asked := s.goal.Ratio()
 	if asked == 0 || e.Baseline == nil || gate.Tails == nil || gate.Tails.Mean == nil {

@@ -121,7 +121,7 @@ func (s *Singles) allowedFirst() float64 {
 // useWall turns to the clock on the wall where the candidate is proven to wait: the
 // account of a kernel's processor time does not show what it sleeps, and who asked
 // for a result waits for it all the same.
-func (s *shapeComparison) useWall(draws *stats.Draws, alpha float64) {
+func (s *shapeComparison) useWall(draws *stats.ResamplePlan, alpha float64) {
 	k := &s.samples.clocks
 	if len(k.waiting.Rounds) == 0 {
 		return

@@ -136,30 +136,30 @@ func Worse(worst, next *gates.Errors) {
 	worst.Unwritten = max(worst.Unwritten, next.Unwritten)
 }
 
-// A Look is one case in full: the figures that a check records, and every element
+// A CaseDump is one case in full: the figures that a check records, and every element
 // behind them.
-type Look struct {
+type CaseDump struct {
 	Case    gates.Case     `json:"case"`
-	Outputs []LookedOutput `json:"outputs"`
+	Outputs []DumpedOutput `json:"outputs"`
 }
 
-// LookedOutputs is the outputs among the arguments, with what the reference expects of
+// DumpedOutputs is the outputs among the arguments, with what the reference expects of
 // each, before a side has been looked at.
-func LookedOutputs(args []tensor.Arg, want [][]float64) []LookedOutput {
-	var outputs []LookedOutput
+func DumpedOutputs(args []tensor.Arg, want [][]float64) []DumpedOutput {
+	var outputs []DumpedOutput
 	for _, a := range args {
 		if !a.Array() || !a.Writes() {
 			continue
 		}
-		out := LookedOutput{Name: a.Name, DType: a.DType, Shape: a.Shape, Want: make([]byte, 8*a.Elements)}
+		out := DumpedOutput{Name: a.Name, DType: a.DType, Shape: a.Shape, Want: make([]byte, 8*a.Elements)}
 		tensor.Encode(kernels.F64, out.Want, want[len(outputs)])
 		outputs = append(outputs, out)
 	}
 	return outputs
 }
 
-// A LookedOutput is what both sides made of one output.
-type LookedOutput struct {
+// A DumpedOutput is what both sides made of one output.
+type DumpedOutput struct {
 	Name      string        `json:"name"`
 	DType     kernels.DType `json:"dtype"`
 	Shape     []int         `json:"shape"`

@@ -9,8 +9,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// A Said is an event that a reader of a log would want, and when it was reported.
-type Said struct {
+// A LogEntry is an event that a reader of a log would want, and when it was reported.
+type LogEntry struct {
 	At time.Time `json:"at"`
 	Event
 }
@@ -27,7 +27,7 @@ type Log struct {
 
 	mu     sync.Mutex
 	latest *Event
-	said   []Said
+	said   []LogEntry
 	news   news
 }
 
@@ -38,7 +38,7 @@ func (l *Log) Report(e Event) {
 	defer l.mu.Unlock()
 	l.latest = &e
 	if line, ok := l.news.of(e); ok && len(l.said) < MostSaid {
-		l.said = append(l.said, Said{l.Now().UTC(), line})
+		l.said = append(l.said, LogEntry{l.Now().UTC(), line})
 	}
 }
 
@@ -50,7 +50,7 @@ func (l *Log) Latest() *Event {
 }
 
 // After is what was said after the first n, and no more than most of it.
-func (l *Log) After(n, most int) []Said {
+func (l *Log) After(n, most int) []LogEntry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n = min(max(n, 0), len(l.said))

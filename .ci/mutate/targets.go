@@ -10,7 +10,7 @@ type target struct {
 // targets are the packages that decide: a fault in one of them passes a kernel that should not pass, or the reverse. The users are
 // those whose tests finish in seconds; the long tests of the bot, which would notice more, are left out.
 var targets = []target{
-	{pkg: "gates", users: []string{"gates/report", "bot/testimony", "runners"}},
+	{pkg: "gates", users: []string{"gates/report", "bot/verify", "runners"}},
 	{pkg: "gates/stats", users: []string{"gates"}},
 	{pkg: "policies", files: []string{"compare.go", "comparegates.go", "comparespeed.go"}, users: []string{"runners/plan", "bot/planner"}},
 	{pkg: "policies/compare", users: []string{"policies", "kernels", "runners/plan"}},
@@ -20,8 +20,8 @@ var targets = []target{
 	{pkg: "bot/answer"},
 	{pkg: "bot/change", users: []string{"bot/answer", "bot/publish", "bot/present"}},
 	{pkg: "bot/publish"},
-	{pkg: "bot/queue"},
-	{pkg: "bot/testimony"},
+	{pkg: "bot/scheduler"},
+	{pkg: "bot/verify"},
 }
 
 // longTests are not run: simulations that take seconds and are about error rates, not about single statements. -test.short leaves
@@ -30,5 +30,5 @@ var longTests = map[string][]string{
 	"gates":       {"TestErrorRatesOfAllNoise"},
 	"kernels":     {"TestReference"},
 	"bot/present": {"FuzzRendered"},
-	"bot/queue":   {"TestDayOfAFleet"},
+	"bot/scheduler":   {"TestDayOfAFleet"},
 }

@@ -31,7 +31,7 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) 
 	case !ok || !command.Followed(asked.Name(), true):
 		return s.nothing("the comment holds no command for a workflow")
 	}
-	if err := s.posts.Seen(ctx, s.env.repo, at); err != nil {
+	if err := s.posts.Acknowledge(ctx, s.env.repo, at); err != nil {
 		return End{}, err
 	}
 	if err := s.lookAgain(ctx, e); err != nil {

@@ -147,10 +147,10 @@ func TestAnswers(t *testing.T) {
 		{"explanation without a base branch", "write", "/explain", baseGone, "", true, "The base branch is gone", change.Effect{}},
 
 		{"rebench all", "write", "/rebench rounds=3", nil, "", true, "decided about `scale`: more rounds", change.Effect{
-			Rebench: []change.Again{{Folder: "kernels/scale", Bundle: "kernels/scale rounds=3 vs="}, {Folder: "kernels/other", Bundle: "kernels/other rounds=3 vs="}}}},
+			Rebench: []change.Rerun{{Folder: "kernels/scale", Bundle: "kernels/scale rounds=3 vs="}, {Folder: "kernels/other", Bundle: "kernels/other rounds=3 vs="}}}},
 		{"rebench says what is busy", "write", "/rebench", nil, "", true, "`gemm` is queued or being measured already.", change.Effect{
-			Rebench: []change.Again{{Folder: "kernels/scale", Bundle: "kernels/scale rounds=0 vs="}, {Folder: "kernels/other", Bundle: "kernels/other rounds=0 vs="}}}},
-		{"rebench by folder", "write", "/rebench kernels/other", nil, "", true, "Measuring again", change.Effect{Rebench: []change.Again{{Folder: "kernels/other", Bundle: "kernels/other rounds=0 vs="}}}},
+			Rebench: []change.Rerun{{Folder: "kernels/scale", Bundle: "kernels/scale rounds=0 vs="}, {Folder: "kernels/other", Bundle: "kernels/other rounds=0 vs="}}}},
+		{"rebench by folder", "write", "/rebench kernels/other", nil, "", true, "Measuring again", change.Effect{Rebench: []change.Rerun{{Folder: "kernels/other", Bundle: "kernels/other rounds=0 vs="}}}},
 		{"rebench by an ambiguous name", "write", "/rebench scale", nil, "", false, "2 kernels are called `scale`: name the folder that you mean, `kernels/scale` or `kernels/other`.", change.Effect{}},
 		{"rebench what is busy", "write", "/rebench gemm", nil, "", false, "`gemm` is queued or being measured already.", change.Effect{}},
 		{"rebench what is gone", "write", "/rebench gone", nil, "", false, "the kernel is gone", change.Effect{}},
@@ -160,7 +160,7 @@ func TestAnswers(t *testing.T) {
 		{"rebench by mistaken rules", "write", "/rebench", func(s *change.State) { s.Plan.Problems = []gates.Diagnostic{{}} }, "", false, "has mistakes", change.Effect{}},
 		{"profile nothing", "write", "/rebench profile", nil, "", false, "nothing to profile", change.Effect{}},
 		{"a shape that is not there", "write", "/rebench kernels/scale shapes=huge", nil, "", false, "```text\nno shape '''huge'''\n```", change.Effect{}},
-		{"an extra, named twice", "write", "/rebench kernels/gemm gemm vs=self", nil, "", true, "an extra", change.Effect{Extra: []change.Extra{
+		{"an extra, named twice", "write", "/rebench kernels/gemm gemm vs=self", nil, "", true, "an extra", change.Effect{SideRuns: []change.SideRun{
 			{Folder: "kernels/gemm", Bundle: "kernels/gemm rounds=0 vs=self", Rebench: command.Rebench{Kernels: []string{"kernels/gemm"}, Versus: command.Self}}}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

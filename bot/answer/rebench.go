@@ -105,7 +105,7 @@ func (d Decider) again(ctx context.Context, s *change.State, runs []change.Run, 
 		if err != nil {
 			return badRequest(err)
 		}
-		effect.Rebench = append(effect.Rebench, change.Again{Folder: run.Folder, Bundle: bundle})
+		effect.Rebench = append(effect.Rebench, change.Rerun{Folder: run.Folder, Bundle: bundle})
 	}
 	if len(effect.Rebench) == 0 {
 		return refused("%s is queued or being measured already.", names(busy))
@@ -131,7 +131,7 @@ func (d Decider) onTheSide(ctx context.Context, s *change.State, runs []change.R
 		}
 		one := r
 		one.Kernels = []string{run.Folder}
-		effect.Extra = append(effect.Extra, change.Extra{Folder: run.Folder, Bundle: bundle, Rebench: one})
+		effect.SideRuns = append(effect.SideRuns, change.SideRun{Folder: run.Folder, Bundle: bundle, Rebench: one})
 	}
 	return granted(effect, "Measuring an extra, for information: it changes no verdict, since it is not what the policy asks.")
 }

@@ -45,10 +45,10 @@ func (s *State) Apply(seq uint64, at time.Time, e Event) {
 	case Published:
 		s.published(e)
 		return
-	case Doubted:
-		s.Doubted = true
+	case RepublishAsked:
+		s.Republish = true
 	}
-	s.Dirty = true
+	s.NeedsPublish = true
 }
 
 func (s *State) seen(at time.Time, f Facts) {
@@ -66,8 +66,8 @@ func (s *State) seen(at time.Time, f Facts) {
 	}
 	if headMoved || !f.Open {
 		s.abandon(at, s.Runs)
-		s.abandon(at, s.Extra)
-		s.Extra = nil
+		s.abandon(at, s.SideRuns)
+		s.SideRuns = nil
 	}
 	if headMoved {
 		s.retire(s.Runs...)
@@ -124,7 +124,7 @@ func (s *State) planned(at time.Time, p Plan) {
 	s.Plan, s.Runs = &p, nil
 	for _, k := range p.Kernels {
 		old := slices.IndexFunc(before, func(r Run) bool { return r.Folder == k.Folder })
-		if k.Kept && old >= 0 {
+		if k.Reused && old >= 0 {
 			run := before[old]
 			// The answer of a job in the queue or at a runner is held against the bundle that it was handed out with.
 			if !run.Unfinished() || s.Held() {
@@ -135,7 +135,7 @@ func (s *State) planned(at time.Time, p Plan) {
 			continue
 		}
 		run := Run{
-			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Rules: k.Rules, Labels: k.Labels, Build: k.Build, Sources: k.Sources, Asks: k.Asks, Dispatch: k.Dispatch, Bundle: k.Bundle, Was: k.Was,
+			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Rules: k.Rules, Labels: k.Labels, Build: k.Build, Sources: k.Sources, RequirementsDigest: k.RequirementsDigest, Dispatch: k.Dispatch, Bundle: k.Bundle, Was: k.Was,
 			Attempt: 1, Job: s.jobID(k.Name, len(s.Runs), 1), Phase: Queued, Asked: at,
 		}
 		if k.Result != nil {
@@ -170,21 +170,21 @@ func (s *State) answered(at time.Time, e Answered) {
 	if effect.Cancel != "" && effect.Cancel == s.Facts.Head {
 		s.Cancelled = effect.Cancel
 		s.abandon(at, s.Runs)
-		s.abandon(at, s.Extra)
+		s.abandon(at, s.SideRuns)
 	}
 	for _, again := range effect.Rebench {
-		s.again(at, again)
+		s.applyRerun(at, again)
 	}
-	for _, a := range effect.Extra {
-		s.extra(at, a)
+	for _, a := range effect.SideRuns {
+		s.applySideRun(at, a)
 	}
-	s.trimExtra()
+	s.trimSideRuns()
 }
 
-// again starts the next attempt at a kernel. Its earlier result stays in the
+// applyRerun starts the next attempt at a kernel. Its earlier result stays in the
 // past, and its evidence is in the new bundle.
-func (s *State) again(at time.Time, a Again) {
-	i := s.place(a.Folder, a.Kernel)
+func (s *State) applyRerun(at time.Time, a Rerun) {
+	i := s.kernelIndex(a.Folder, a.Kernel)
 	if i < 0 || s.Runs[i].Unfinished() {
 		return
 	}
@@ -199,15 +199,15 @@ func (s *State) again(at time.Time, a Again) {
 	s.Runs[i] = next
 }
 
-func (s *State) extra(at time.Time, a Extra) {
-	i := s.place(a.Folder, a.Kernel)
+func (s *State) applySideRun(at time.Time, a SideRun) {
+	i := s.kernelIndex(a.Folder, a.Kernel)
 	if i < 0 {
 		return
 	}
 	run := s.Runs[i]
-	s.Extra = append(s.Extra, Run{
-		Kernel: run.Kernel, Folder: run.Folder, Head: s.Facts.Head, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle, Extra: &a.Rebench,
-		Attempt: 1, Job: s.jobID(run.Kernel, len(s.Extra), 1), Phase: Queued, Asked: at,
+	s.SideRuns = append(s.SideRuns, Run{
+		Kernel: run.Kernel, Folder: run.Folder, Head: s.Facts.Head, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle, SideRun: &a.Rebench,
+		Attempt: 1, Job: s.jobID(run.Kernel, len(s.SideRuns), 1), Phase: Queued, Asked: at,
 	})
 }
 
@@ -245,7 +245,7 @@ func (s *State) published(e Published) {
 		s.Comment = *e.Comment
 	}
 	if e.Told != "" {
-		s.Told = e.Told
+		s.AnnouncedDigest = e.Told
 	}
 	for id, reply := range e.Replies {
 		if i := slices.IndexFunc(s.Commands, func(c Command) bool { return c.ID == id }); i >= 0 {
@@ -253,6 +253,6 @@ func (s *State) published(e Published) {
 		}
 	}
 	if e.Complete {
-		s.Dirty, s.Doubted = false, false
+		s.NeedsPublish, s.Republish = false, false
 	}
 }

@@ -89,7 +89,7 @@ func TestDiagrams(t *testing.T) {
 	}
 }
 
-// walk applies events as the keeper writes them: a plan is made where one is needed.
+// walk applies events as the controller writes them: a plan is made where one is needed.
 func walk(r *rand.Rand, change, run arrows) {
 	s := New(testID)
 	runs := map[string]Run{}
@@ -105,7 +105,7 @@ func walk(r *rand.Rand, change, run arrows) {
 		if to := condition(s); to != from {
 			change[fmt.Sprintf("%s --> %s : %s", from, to, KindOf(e))] = true
 		}
-		for _, now := range slices.Concat(s.Runs, s.Extra, s.Past) {
+		for _, now := range slices.Concat(s.Runs, s.SideRuns, s.Past) {
 			before, known := runs[now.Job]
 			if !known {
 				before.Phase = "[*]"

@@ -105,20 +105,20 @@ type Kernel struct {
 	Folder string `json:"folder"` // which kernel it is
 	Rule   string `json:"rule"`
 	// Rules is all that count, in a group whose pull requests get different ones.
-	Rules   []string `json:"rules,omitempty"`
-	Paths   []string `json:"paths,omitempty"` // changed files that are the kernel's
-	Labels  Labels   `json:"label"`           // of the runners that may measure it
-	Build   string   `json:"build,omitempty"` // label of runners that may compile it before that
-	Sources string   `json:"sources"`         // digest of what is built and measured
-	Asks    string   `json:"asks"`            // digest of what the base asks of it beside the policy
-	Bundle  string   `json:"bundle"`          // its blob
-	Was     string   `json:"was,omitempty"`   // the folder of the kernel that it was before, where the change renames it
+	Rules              []string `json:"rules,omitempty"`
+	Paths              []string `json:"paths,omitempty"` // changed files that are the kernel's
+	Labels             Labels   `json:"label"`           // of the runners that may measure it
+	Build              string   `json:"build,omitempty"` // label of runners that may compile it before that
+	Sources            string   `json:"sources"`         // digest of what is built and measured
+	RequirementsDigest string   `json:"asks"`            // digest of what the base asks of it beside the policy
+	Bundle             string   `json:"bundle"`          // its blob
+	Was                string   `json:"was,omitempty"`   // the folder of the kernel that it was before, where the change renames it
 	// Dispatch is the digest of what decides, apart from the machine code, what a merge runs at
 	// every problem size. Evidence holds only where it is equal.
 	Dispatch string `json:"dispatch,omitempty"`
-	// Kept is an earlier run of the same sources under the same rule; it goes on as
+	// Reused is an earlier run of the same sources under the same rule; it goes on as
 	// it is.
-	Kept bool `json:"kept,omitempty"`
+	Reused bool `json:"kept,omitempty"`
 	// Result is there when no runner is needed: the kernel is gone, or evidence
 	// that is there already is judged by another rule.
 	Result *Result `json:"result,omitempty"`
@@ -180,8 +180,8 @@ type Effect struct {
 	ApproveRules *RulesApproved `json:"approve_rules,omitempty"`
 	Override     *Override      `json:"override,omitempty"`
 	Cancel       string         `json:"cancel,omitempty"` // the head whose runs end
-	Rebench      []Again        `json:"rebench,omitempty"`
-	Extra        []Extra        `json:"side,omitempty"`
+	Rebench      []Rerun        `json:"rebench,omitempty"`
+	SideRuns     []SideRun      `json:"side,omitempty"`
 }
 
 // An Override lets one head pass in spite of the gates.
@@ -195,16 +195,16 @@ type Override struct {
 	Folders []string `json:"folders,omitempty"`
 }
 
-// Again is one more attempt at a kernel, which adds to the evidence.
-type Again struct {
+// Rerun is one more attempt at a kernel, which adds to the evidence.
+type Rerun struct {
 	Folder string `json:"folder,omitempty"`
 	Kernel string `json:"kernel,omitempty"` // its name, in events of before there was a folder
 	Bundle string `json:"bundle"`
 }
 
-// Extra is a measurement for information: against another baseline, or of other
+// SideRun is a measurement for information: against another baseline, or of other
 // shapes or seeds than the policy's. It changes no verdict.
-type Extra struct {
+type SideRun struct {
 	Folder  string          `json:"folder,omitempty"`
 	Kernel  string          `json:"kernel,omitempty"` // as in Again
 	Bundle  string          `json:"bundle"`
@@ -310,28 +310,28 @@ type Published struct {
 	Complete bool `json:"complete,omitempty"`
 }
 
-// Beside says that there is news of another pull request with the same head: GitHub
+// HeadShared says that there is news of another pull request with the same head: GitHub
 // asks for a check by commit, so what is shown of the one is shown of the other.
-type Beside struct {
+type HeadShared struct {
 	Pull int `json:"pull"`
 }
 
-// Doubted says that GitHub may not show what was published last: a bot that had lost the
+// RepublishAsked says that GitHub may not show what was published last: a bot that had lost the
 // lead without knowing may have written after its successor.
-type Doubted struct{}
+type RepublishAsked struct{}
 
-func (Seen) kind() string      { return "seen" }
-func (Planned) kind() string   { return "planned" }
-func (Asked) kind() string     { return "asked" }
-func (Answered) kind() string  { return "answered" }
-func (Reviewed) kind() string  { return "reviewed" }
-func (Started) kind() string   { return "started" }
-func (Built) kind() string     { return "built" }
-func (Finished) kind() string  { return "finished" }
-func (Dropped) kind() string   { return "dropped" }
-func (Published) kind() string { return "published" }
-func (Beside) kind() string    { return "beside" }
-func (Doubted) kind() string   { return "doubted" }
+func (Seen) kind() string           { return "seen" }
+func (Planned) kind() string        { return "planned" }
+func (Asked) kind() string          { return "asked" }
+func (Answered) kind() string       { return "answered" }
+func (Reviewed) kind() string       { return "reviewed" }
+func (Started) kind() string        { return "started" }
+func (Built) kind() string          { return "built" }
+func (Finished) kind() string       { return "finished" }
+func (Dropped) kind() string        { return "dropped" }
+func (Published) kind() string      { return "published" }
+func (HeadShared) kind() string     { return "beside" }
+func (RepublishAsked) kind() string { return "doubted" }
 
 // KindOf is the word under which an event is stored.
 func KindOf(e Event) string { return e.kind() }
@@ -348,8 +348,8 @@ var decoders = map[string]func(kind string, data []byte) (Event, error){
 	"finished":  decode[Finished],
 	"dropped":   decode[Dropped],
 	"published": decode[Published],
-	"beside":    decode[Beside],
-	"doubted":   decode[Doubted],
+	"beside":    decode[HeadShared],
+	"doubted":   decode[RepublishAsked],
 }
 
 // Decode reads a stored event.
@@ -388,9 +388,9 @@ func decodeAnswered(kind string, data []byte) (Event, error) {
 	if err := json.Unmarshal(data, &e); err != nil {
 		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
 	}
-	for i, a := range e.Effect.Extra {
+	for i, a := range e.Effect.SideRuns {
 		if r, ok := command.Read(a.Text).Command.(command.Rebench); ok {
-			e.Effect.Extra[i].Rebench, e.Effect.Extra[i].Text = r, ""
+			e.Effect.SideRuns[i].Rebench, e.Effect.SideRuns[i].Text = r, ""
 		}
 	}
 	return e, nil

@@ -163,10 +163,10 @@ func TestLookups(t *testing.T) {
 	if _, ok := s.ByFolder(""); ok {
 		t.Error("found a kernel without a folder")
 	}
-	if got := s.place("", "gemm"); got != 1 {
+	if got := s.kernelIndex("", "gemm"); got != 1 {
 		t.Errorf("by its name it is at %d", got)
 	}
-	if got := s.place("kernels/none", "gemm"); got != -1 {
+	if got := s.kernelIndex("kernels/none", "gemm"); got != -1 {
 		t.Errorf("in another folder it is at %d", got)
 	}
 	for word, n := range map[string]int{"kernels/scale": 1, "scale": 1, "none": 0} {
@@ -216,7 +216,7 @@ func TestLateEvents(t *testing.T) {
 		t.Errorf("what is finished changes: %+v", r)
 	}
 	for range maxPast + 5 {
-		s.command("again", Effect{Rebench: []Again{{Folder: "kernels/scale", Bundle: "b"}}})
+		s.command("again", Effect{Rebench: []Rerun{{Folder: "kernels/scale", Bundle: "b"}}})
 		s.Commands = nil
 		job = s.job("scale")
 		s.then(Started{Job: job, Token: 1}, Finished{Job: job, Token: 1})
@@ -228,8 +228,8 @@ func TestLateEvents(t *testing.T) {
 
 // An account numbers the attempts of claims, each once.
 func TestAccountNumbers(t *testing.T) {
-	a := NewAccount()
-	one, two := Claim{Job: "j", Token: 1}, Claim{Job: "j", Token: 2}
+	a := NewAttemptLog()
+	one, two := LeaseRef{Job: "j", Token: 1}, LeaseRef{Job: "j", Token: 2}
 	if _, ok := a.Number(one); ok {
 		t.Error("a claim has a number before it began")
 	}

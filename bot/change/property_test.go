@@ -18,7 +18,7 @@ func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 // anyJob is mostly a job that the state knows, at times one long gone.
 func anyJob(r *rand.Rand, s *State, ever []string) string {
-	known := slices.Concat(s.Runs, s.Extra, s.Past)
+	known := slices.Concat(s.Runs, s.SideRuns, s.Past)
 	switch {
 	case len(known) > 0 && r.IntN(4) > 0:
 		return pick(r, known...).Job
@@ -39,9 +39,9 @@ func anyEffect(r *rand.Rand, s *State) Effect {
 	case 2:
 		return Effect{Cancel: sha}
 	case 3:
-		return Effect{Rebench: []Again{{Folder: "kernels/" + kernel(), Bundle: "r1"}, {Kernel: kernel(), Bundle: "r2"}}}
+		return Effect{Rebench: []Rerun{{Folder: "kernels/" + kernel(), Bundle: "r1"}, {Kernel: kernel(), Bundle: "r2"}}}
 	case 4:
-		return Effect{Extra: []Extra{{Folder: "kernels/" + kernel(), Bundle: "s1", Rebench: command.Rebench{Versus: "self"}}, {Kernel: kernel(), Bundle: "s2"}}}
+		return Effect{SideRuns: []SideRun{{Folder: "kernels/" + kernel(), Bundle: "s1", Rebench: command.Rebench{Versus: "self"}}, {Kernel: kernel(), Bundle: "s2"}}}
 	}
 	return Effect{}
 }
@@ -59,7 +59,7 @@ func anyEvent(r *rand.Rand, s *State, ever []string) Event {
 		plan := Plan{Key: pick(r, s.Facts.PlanKey(), s.Facts.PlanKey(), "old"), Head: s.Facts.Head}
 		for range r.IntN(4) {
 			k := kernel(pick(r, "a", "b", "c"))
-			k.Kept = r.IntN(2) == 0
+			k.Reused = r.IntN(2) == 0
 			if r.IntN(4) == 0 {
 				k.Result = &Result{Outcome: gates.Defer}
 			}
@@ -79,9 +79,9 @@ func anyEvent(r *rand.Rand, s *State, ever []string) Event {
 	case 8:
 		return Dropped{Jobs: slices.Clone(s.Dropping)}
 	case 11:
-		return Doubted{}
+		return RepublishAsked{}
 	case 9:
-		return Beside{Pull: 1 + r.IntN(3)}
+		return HeadShared{Pull: 1 + r.IntN(3)}
 	case 10:
 		return Reviewed{pick(r, nil, &RulesApproved{SHA: pick(r, s.Facts.Head, headOne), By: "ann", Digest: "d", Reviews: []int64{1}})}
 	}
@@ -147,7 +147,7 @@ func TestAnySequence(t *testing.T) {
 				t.Fatalf("seed %d, event %d (%s): a clone was changed", seed, i, KindOf(e))
 			}
 			ever = checkJobs(t, s, before, ever)
-			if s.Settled() && (len(s.Wanted()) > 0 || len(s.Dropping) > 0 || len(s.Unanswered()) > 0 || s.NeedsPlan() || s.Dirty) {
+			if s.Settled() && (len(s.Wanted()) > 0 || len(s.Dropping) > 0 || len(s.Unanswered()) > 0 || s.NeedsPlan() || s.NeedsPublish) {
 				t.Fatalf("seed %d, event %d (%s): settled, and there is something to do", seed, i, KindOf(e))
 			}
 			if t.Failed() {
@@ -161,9 +161,9 @@ func TestAnySequence(t *testing.T) {
 // one stays as it is, none that was wanted is forgotten without being dropped.
 func checkJobs(t *testing.T, s, before *State, ever []string) []string {
 	t.Helper()
-	earlier := slices.Concat(before.Runs, before.Extra, before.Past)
+	earlier := slices.Concat(before.Runs, before.SideRuns, before.Past)
 	seen := map[string]bool{}
-	for _, now := range slices.Concat(s.Runs, s.Extra, s.Past) {
+	for _, now := range slices.Concat(s.Runs, s.SideRuns, s.Past) {
 		if seen[now.Job] {
 			t.Errorf("job %s is there twice", now.Job)
 		}

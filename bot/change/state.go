@@ -14,14 +14,14 @@ import (
 
 // A State is what a change's events add up to.
 type State struct {
-	ID    ID        `json:"id"`
-	Seq   uint64    `json:"seq"` // of the last event; 0 before the first
-	First time.Time `json:"first"`
-	Facts Facts     `json:"facts"`
-	Plan  *Plan     `json:"plan,omitempty"` // the newest, perhaps of earlier facts: see NeedsPlan
-	Runs  []Run     `json:"runs,omitempty"` // of the plan, a kernel each
-	Extra []Run     `json:"side,omitempty"` // for information
-	Past  []Run     `json:"past,omitempty"` // attempts before, oldest first
+	ID       ID        `json:"id"`
+	Seq      uint64    `json:"seq"` // of the last event; 0 before the first
+	First    time.Time `json:"first"`
+	Facts    Facts     `json:"facts"`
+	Plan     *Plan     `json:"plan,omitempty"` // the newest, perhaps of earlier facts: see NeedsPlan
+	Runs     []Run     `json:"runs,omitempty"` // of the plan, a kernel each
+	SideRuns []Run     `json:"side,omitempty"` // for information
+	Past     []Run     `json:"past,omitempty"` // attempts before, oldest first
 
 	Approved      []string       `json:"approved,omitempty"`       // commits of a fork that may be run
 	Override      *Override      `json:"override,omitempty"`       // of the head alone
@@ -35,12 +35,12 @@ type State struct {
 	CommandsBefore int          `json:"commands_before,omitempty"`
 	CommandsUpTo   map[On]int64 `json:"commands_up_to,omitempty"`
 
-	Dropping []string          `json:"dropping,omitempty"` // jobs that nobody waits for
-	Checks   map[string]Posted `json:"checks,omitempty"`   // by name@sha
-	Comment  Posted            `json:"comment"`
-	Told     string            `json:"told,omitempty"`    // what pull requests with the same head know of this one
-	Dirty    bool              `json:"dirty,omitempty"`   // GitHub does not show everything yet
-	Doubted  bool              `json:"doubted,omitempty"` // nor need it show what was published: all of it is written again
+	Dropping        []string          `json:"dropping,omitempty"` // jobs that nobody waits for
+	Checks          map[string]Posted `json:"checks,omitempty"`   // by name@sha
+	Comment         Posted            `json:"comment"`
+	AnnouncedDigest string            `json:"told,omitempty"`    // what pull requests with the same head know of this one
+	NeedsPublish    bool              `json:"dirty,omitempty"`   // GitHub does not show everything yet
+	Republish       bool              `json:"doubted,omitempty"` // nor need it show what was published: all of it is written again
 }
 
 // A Phase is how far a run is.
@@ -55,33 +55,33 @@ const (
 
 // A Run is one attempt at one kernel of one head.
 type Run struct {
-	Kernel  string    `json:"kernel"` // as it is shown
-	Folder  string    `json:"folder"` // which kernel it is
-	Head    string    `json:"head"`
-	Rule    string    `json:"rule"`
-	Rules   []string  `json:"rules,omitempty"` // as in Kernel
-	Labels  Labels    `json:"label"`
-	Build   string    `json:"build,omitempty"` // as in Kernel
-	Sources string    `json:"sources,omitempty"`
-	Asks    string    `json:"asks,omitempty"`
-	Bundle  string    `json:"bundle,omitempty"`
-	Was     string    `json:"was,omitempty"` // as in Kernel
-	Job     string    `json:"job"`
-	Attempt int       `json:"attempt"`
-	Phase   Phase     `json:"phase"`
-	Token   uint64    `json:"token,omitempty"`
-	Runner  string    `json:"runner,omitempty"`
-	Builds  bool      `json:"builds,omitempty"` // the runner compiles it, and measures nothing
-	Asked   time.Time `json:"asked"`
-	Begun   time.Time `json:"begun"`
-	Ended   time.Time `json:"ended"`
-	Result  *Result   `json:"result,omitempty"`
+	Kernel             string    `json:"kernel"` // as it is shown
+	Folder             string    `json:"folder"` // which kernel it is
+	Head               string    `json:"head"`
+	Rule               string    `json:"rule"`
+	Rules              []string  `json:"rules,omitempty"` // as in Kernel
+	Labels             Labels    `json:"label"`
+	Build              string    `json:"build,omitempty"` // as in Kernel
+	Sources            string    `json:"sources,omitempty"`
+	RequirementsDigest string    `json:"asks,omitempty"`
+	Bundle             string    `json:"bundle,omitempty"`
+	Was                string    `json:"was,omitempty"` // as in Kernel
+	Job                string    `json:"job"`
+	Attempt            int       `json:"attempt"`
+	Phase              Phase     `json:"phase"`
+	Token              uint64    `json:"token,omitempty"`
+	Runner             string    `json:"runner,omitempty"`
+	Builds             bool      `json:"builds,omitempty"` // the runner compiles it, and measures nothing
+	Asked              time.Time `json:"asked"`
+	Begun              time.Time `json:"begun"`
+	Ended              time.Time `json:"ended"`
+	Result             *Result   `json:"result,omitempty"`
 	// Dispatch is as in Kernel; "" in events of older versions.
 	Dispatch string `json:"dispatch,omitempty"`
 	// Compiled is what came of compiling it ahead; nil before that, and where nobody does.
 	Compiled *Compiled `json:"compiled,omitempty"`
-	// Extra is what somebody asked for beside the policy; nil for a run in line.
-	Extra *command.Rebench `json:"side,omitempty"`
+	// SideRun is what somebody asked for beside the policy; nil for a run in line.
+	SideRun *command.Rebench `json:"side,omitempty"`
 }
 
 // ManifestName is the kernel's name without the folder that tells it from another of that
@@ -173,7 +173,7 @@ func (s *State) Wanted() []Run {
 	if s.Held() || s.Current() == nil || !s.Facts.Open || s.Facts.BaseGone {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Concat(s.Runs, s.Extra), func(r Run) bool { return !r.Unfinished() })
+	return slices.DeleteFunc(slices.Concat(s.Runs, s.SideRuns), func(r Run) bool { return !r.Unfinished() })
 }
 
 // Unanswered is the commands that nobody has looked at.
@@ -189,7 +189,7 @@ func (s *State) Asked(a Asked) bool {
 // Settled tells whether there is nothing to do but wait for GitHub, a person or
 // nobody. A change that waits for a runner is not settled.
 func (s *State) Settled() bool {
-	return !s.Dirty && !s.NeedsPlan() && len(s.Dropping) == 0 && len(s.Unanswered()) == 0 && len(s.Wanted()) == 0
+	return !s.NeedsPublish && !s.NeedsPlan() && len(s.Dropping) == 0 && len(s.Unanswered()) == 0 && len(s.Wanted()) == 0
 }
 
 // Run finds the run of a job, in line or extra.
@@ -201,7 +201,7 @@ func (s *State) Run(job string) (Run, bool) {
 }
 
 func (s *State) find(job string) *Run {
-	for _, list := range [][]Run{s.Runs, s.Extra} {
+	for _, list := range [][]Run{s.Runs, s.SideRuns} {
 		if i := slices.IndexFunc(list, func(r Run) bool { return r.Job == job }); i >= 0 {
 			return &list[i]
 		}
@@ -211,14 +211,14 @@ func (s *State) find(job string) *Run {
 
 // ByFolder finds the run in line of a kernel.
 func (s *State) ByFolder(folder string) (Run, bool) {
-	if i := s.place(folder, ""); i >= 0 {
+	if i := s.kernelIndex(folder, ""); i >= 0 {
 		return s.Runs[i], true
 	}
 	return Run{}, false
 }
 
-// place is where a kernel's run in line is, or -1. Old events know the name alone.
-func (s *State) place(folder, name string) int {
+// kernelIndex is where a kernel's run in line is, or -1. Old events know the name alone.
+func (s *State) kernelIndex(folder, name string) int {
 	return slices.IndexFunc(s.Runs, func(r Run) bool { return r.Folder == folder && folder != "" || folder == "" && r.Kernel == name })
 }
 
@@ -254,7 +254,7 @@ func (s *State) ChecksOf(sha string) []Posted {
 // Clone is a copy that shares nothing which Apply changes.
 func (s *State) Clone() *State {
 	c := *s
-	c.Runs, c.Extra, c.Past = slices.Clone(s.Runs), slices.Clone(s.Extra), slices.Clone(s.Past)
+	c.Runs, c.SideRuns, c.Past = slices.Clone(s.Runs), slices.Clone(s.SideRuns), slices.Clone(s.Past)
 	c.Approved, c.Commands, c.Dropping = slices.Clone(s.Approved), slices.Clone(s.Commands), slices.Clone(s.Dropping)
 	c.Checks, c.CommandsUpTo = maps.Clone(s.Checks), maps.Clone(s.CommandsUpTo)
 	return &c

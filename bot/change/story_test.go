@@ -54,7 +54,7 @@ func kernel(name string) Kernel {
 
 func kept(name string) Kernel {
 	k := kernel(name)
-	k.Kept = true
+	k.Reused = true
 	return k
 }
 
@@ -99,7 +99,7 @@ func (s *story) tells(want ...string) *story {
 		}
 	}
 	describe("run", s.Runs)
-	describe("extra", s.Extra)
+	describe("extra", s.SideRuns)
 	describe("past", s.Past)
 	for flag, on := range map[string]bool{
 		"needs plan": s.NeedsPlan(), "held": s.Held(), "settled": s.Settled(), "overridden": s.Override != nil, "cancelled": s.Cancelled != "",
@@ -227,7 +227,7 @@ func TestForkIsHeld(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("a"), kernel("b")).finish("a", gates.Pass).start("b")
-	s.command("extra", Effect{Extra: []Extra{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Versus: "self"}}}})
+	s.command("extra", Effect{SideRuns: []SideRun{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Versus: "self"}}}})
 	s.command("stale", Effect{Cancel: headTwo}).tells("run a@1 #1 done PASS", "run b@1 #1 running", "extra a@1 #1 queued", "wanted 2")
 	s.command("cancel", Effect{Cancel: headOne}).tells("run a@1 #1 done PASS", "run b@1 #1 abandoned", "extra a@1 #1 abandoned", "dropping 2", "cancelled")
 
@@ -242,7 +242,7 @@ func TestCancel(t *testing.T) {
 	})
 	t.Run("ends with another attempt", func(t *testing.T) {
 		after := &story{State: s.Clone(), t: t, seq: s.seq}
-		after.dropped().command("again", Effect{Rebench: []Again{{Folder: "kernels/b", Bundle: "y"}}}).tells(
+		after.dropped().command("again", Effect{Rebench: []Rerun{{Folder: "kernels/b", Bundle: "y"}}}).tells(
 			"run a@1 #1 done PASS", "run b@1 #2 queued", "past b@1 #1 abandoned", "extra a@1 #1 abandoned", "wanted 1")
 	})
 }
@@ -250,7 +250,7 @@ func TestCancel(t *testing.T) {
 func TestRebench(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("a"), kernel("b")).start("a").finish("a", gates.Defer)
 	first := s.job("a")
-	s.command("again", Effect{Rebench: []Again{{Folder: "kernels/a", Bundle: "more"}, {Folder: "kernels/b", Bundle: "more"}, {Folder: "kernels/z", Bundle: "more"}}})
+	s.command("again", Effect{Rebench: []Rerun{{Folder: "kernels/a", Bundle: "more"}, {Folder: "kernels/b", Bundle: "more"}, {Folder: "kernels/z", Bundle: "more"}}})
 	s.tells("run a@1 #2 queued", "run b@1 #1 queued", "past a@1 #1 done DEFER", "wanted 2")
 	a, _ := s.ByFolder("kernels/a")
 	if a.Bundle != "more" || a.Runner != "" || a.Token != 0 || a.Result != nil || !a.Begun.IsZero() || !a.Ended.IsZero() || a.Job == first {
@@ -263,7 +263,7 @@ func TestRebench(t *testing.T) {
 func TestPastIsBounded(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("a"))
 	for i := range maxPast + 5 {
-		s.finish("a", gates.Defer).command(fmt.Sprint("again", i), Effect{Rebench: []Again{{Folder: "kernels/a"}}})
+		s.finish("a", gates.Defer).command(fmt.Sprint("again", i), Effect{Rebench: []Rerun{{Folder: "kernels/a"}}})
 	}
 	if len(s.Past) != maxPast || s.Past[0].Attempt != 6 {
 		t.Errorf("%d attempts are past, the oldest is #%d", len(s.Past), s.Past[0].Attempt)
@@ -271,10 +271,10 @@ func TestPastIsBounded(t *testing.T) {
 }
 
 func TestSideRunsChangeNothing(t *testing.T) {
-	extra := Effect{Extra: []Extra{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Seeds: []int64{3}}}, {Folder: "kernels/a", Bundle: "y"}, {Folder: "kernels/z"}}}
+	extra := Effect{SideRuns: []SideRun{{Folder: "kernels/a", Bundle: "x", Rebench: command.Rebench{Seeds: []int64{3}}}, {Folder: "kernels/a", Bundle: "y"}, {Folder: "kernels/z"}}}
 	s := begin(t).seen(facts(headOne)).plan(kernel("a")).finish("a", gates.Pass).command("extra", extra)
 	s.tells("run a@1 #1 done PASS", "extra a@1 #1 queued", "extra a@1 #1 queued", "wanted 2")
-	s.then(Finished{Job: s.Extra[1].Job, Result: Result{Outcome: gates.Defer}})
+	s.then(Finished{Job: s.SideRuns[1].Job, Result: Result{Outcome: gates.Defer}})
 	s.tells("run a@1 #1 done PASS", "extra a@1 #1 queued", "extra a@1 #1 done DEFER", "wanted 1")
 	s.seen(facts(headTwo)).tells("past a@1 #1 done PASS", "needs plan", "dropping 1")
 }
@@ -374,8 +374,8 @@ func TestOldEvents(t *testing.T) {
 	if b, _ := s.ByFolder("kernels/b"); b.Bundle != "more" || b.Attempt != 2 || s.Runs[0].Attempt != 1 {
 		t.Errorf("the second attempt is of %+v", s.Runs)
 	}
-	if len(s.Extra) != 1 || s.Extra[0].Folder != "kernels/a" || !slices.Equal(s.Extra[0].Labels, Labels{"l4"}) || s.Extra[0].Extra.Versus != command.Self {
-		t.Errorf("extra: %+v", s.Extra)
+	if len(s.SideRuns) != 1 || s.SideRuns[0].Folder != "kernels/a" || !slices.Equal(s.SideRuns[0].Labels, Labels{"l4"}) || s.SideRuns[0].SideRun.Versus != command.Self {
+		t.Errorf("extra: %+v", s.SideRuns)
 	}
 }
 

@@ -39,10 +39,10 @@ func dropOldest[T any](list []T, most int, mayGo func(T) bool) []T {
 	})
 }
 
-// trimExtra makes room for measurements. It is called when some are added, and drops none
+// trimSideRuns makes room for measurements. It is called when some are added, and drops none
 // that a runner is still needed for.
-func (s *State) trimExtra() {
-	s.Extra = dropOldest(s.Extra, maxExtra, func(r Run) bool { return !r.Unfinished() })
+func (s *State) trimSideRuns() {
+	s.SideRuns = dropOldest(s.SideRuns, maxExtra, func(r Run) bool { return !r.Unfinished() })
 }
 
 // trimCommands makes room for a command.

@@ -50,8 +50,8 @@ func TestJobGoesThrough(t *testing.T) {
 	}
 	for next(t, w.results.progress, "progress") != told {
 	}
-	ignore := cmpopts.IgnoreUnexported(RunnerState{}, Duty{})
-	said := []runners.Said{{At: time.Unix(1, 0).UTC(), Event: runners.Event{Gate: "build"}}, {At: time.Unix(1, 0).UTC(), Event: told}}
+	ignore := cmpopts.IgnoreUnexported(RunnerState{}, Availability{})
+	said := []runners.LogEntry{{At: time.Unix(1, 0).UTC(), Event: runners.Event{Gate: "build"}}, {At: time.Unix(1, 0).UTC(), Event: told}}
 	want := []RunnerState{{Listed: Listed{Runner: ann, Job: "job-1", Kernel: "twice"}, Progress: &told, Said: said}, {Listed: Listed{Runner: Runner{Name: "bob", Labels: []string{"l4"}}}}}
 	got := w.server.Runners()
 	if got[0].Since.IsZero() || got[0].LastSeen.Before(got[0].Since) || !got[1].LastSeen.IsZero() {

@@ -43,7 +43,7 @@ func (s *Server) finishBuild(ctx context.Context, l *journal.Lease, who Runner, 
 	builds := ""
 	if len(kept) < len(blobs) && res.Open {
 		var err error
-		if builds, err = s.shelve(ctx, compiled); err != nil {
+		if builds, err = s.storeBlob(ctx, compiled); err != nil {
 			return err
 		}
 	}
@@ -73,8 +73,8 @@ func (s *Server) finishBuild(ctx context.Context, l *journal.Lease, who Runner, 
 	return err
 }
 
-// shelve puts what was compiled beside the bundles, by its digest: it is a part of what the next runner gets, and kept as long.
-func (s *Server) shelve(ctx context.Context, blob string) (string, error) {
+// storeBlob puts what was compiled beside the bundles, by its digest: it is a part of what the next runner gets, and kept as long.
+func (s *Server) storeBlob(ctx context.Context, blob string) (string, error) {
 	content, digest, err := s.Journal.Artifacts.Get(ctx, blob)
 	if err != nil {
 		return "", err

@@ -14,11 +14,11 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// A Duty is whether a runner gets jobs. The journal has what led to it for good, as events of the runner: its history.
-type Duty struct {
-	Drained     *Word `json:"drained,omitempty"`     // by an operator, until one returns it
-	Quarantined *Word `json:"quarantined,omitempty"` // by itself, after faults, until it passes a self-test or an operator returns it
-	Asked       *Word `json:"asked,omitempty"`       // to test itself, by an operator
+// A Availability is whether a runner gets jobs. The journal has what led to it for good, as events of the runner: its history.
+type Availability struct {
+	Drained     *Decision `json:"drained,omitempty"`     // by an operator, until one returns it
+	Quarantined *Decision `json:"quarantined,omitempty"` // by itself, after faults, until it passes a self-test or an operator returns it
+	Asked       *Decision `json:"asked,omitempty"`       // to test itself, by an operator
 	// Tests is its self-tests, the last keptTests of them, oldest first.
 	Tests []protocol.SelfTest `json:"self_tests,omitempty"`
 
@@ -26,10 +26,10 @@ type Duty struct {
 }
 
 // Takes tells whether the runner gets jobs.
-func (d Duty) Takes() bool { return d.Drained == nil && d.Quarantined == nil }
+func (d Availability) Takes() bool { return d.Drained == nil && d.Quarantined == nil }
 
-// A Word is somebody's decision on a runner.
-type Word struct {
+// A Decision is somebody's decision on a runner.
+type Decision struct {
 	At  time.Time `json:"at"`
 	Why string    `json:"why,omitempty"`
 }
@@ -43,16 +43,16 @@ const (
 	askedKind       = "asked"
 )
 
-// dutyRun is a runner's name as a subject of the journal.
-func dutyRun(name string) string {
+// availabilityRun is a runner's name as a subject of the journal.
+func availabilityRun(name string) string {
 	return "runner-" + base64.RawURLEncoding.EncodeToString([]byte(name))
 }
 
-func (d *Duty) apply(e journal.Event) error {
+func (d *Availability) apply(e journal.Event) error {
 	if e.Kind == testedKind {
 		return d.tested(e)
 	}
-	var w Word
+	var w Decision
 	if err := json.Unmarshal(e.Data, &w); err != nil {
 		return err
 	}
@@ -71,40 +71,40 @@ func (d *Duty) apply(e journal.Event) error {
 }
 
 // under adds what was decided on the host.
-func (d Duty) under(host Duty) Duty {
+func (d Availability) under(host Availability) Availability {
 	d.Drained, d.Quarantined = cmp.Or(d.Drained, host.Drained), cmp.Or(d.Quarantined, host.Quarantined)
 	return d
 }
 
-// duty is a runner's, and its host's.
-func (s *Server) duty(ctx context.Context, name string) (Duty, error) {
-	own, err := s.ownDuty(ctx, name)
+// availability is a runner's, and its host's.
+func (s *Server) availability(ctx context.Context, name string) (Availability, error) {
+	own, err := s.ownAvailability(ctx, name)
 	if host := hostOf(name); err == nil && host != name {
-		var all Duty
-		all, err = s.ownDuty(ctx, host)
+		var all Availability
+		all, err = s.ownAvailability(ctx, host)
 		own = own.under(all)
 	}
 	return own, err
 }
 
-// ownDuty reads a runner's, from the journal if there is news of it.
-func (s *Server) ownDuty(ctx context.Context, name string) (Duty, error) {
+// ownAvailability reads a runner's, from the journal if there is news of it.
+func (s *Server) ownAvailability(ctx context.Context, name string) (Availability, error) {
 	s.mu.Lock()
 	known := s.duties[name]
 	s.mu.Unlock()
-	last, err := s.Journal.Last(ctx, dutyRun(name))
+	last, err := s.Journal.Last(ctx, availabilityRun(name))
 	if errors.Is(err, journal.ErrNotFound) {
-		return Duty{}, nil
+		return Availability{}, nil
 	}
 	if err != nil {
-		return Duty{}, fmt.Errorf("reading the history of the runner %s: %w", name, err)
+		return Availability{}, fmt.Errorf("reading the history of the runner %s: %w", name, err)
 	}
 	if known.seq == last.Seq {
 		return known, nil
 	}
-	var d Duty
-	if _, err := s.Journal.ReplayRun(ctx, dutyRun(name), d.apply); err != nil {
-		return Duty{}, fmt.Errorf("reading the history of the runner %s: %w", name, err)
+	var d Availability
+	if _, err := s.Journal.ReplayRun(ctx, availabilityRun(name), d.apply); err != nil {
+		return Availability{}, fmt.Errorf("reading the history of the runner %s: %w", name, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,14 +114,14 @@ func (s *Server) ownDuty(ctx context.Context, name string) (Duty, error) {
 
 // Drain has a runner finish what it has and take no more; Return ends that. Neither does anything twice.
 func (s *Server) Drain(ctx context.Context, name, why string) error {
-	return s.decide(ctx, name, drainedKind, why, func(d Duty) bool { return d.Drained == nil })
+	return s.decide(ctx, name, drainedKind, why, func(d Availability) bool { return d.Drained == nil })
 }
 
 // Return has a runner take jobs again, and all of its host's if it is a host's name.
 func (s *Server) Return(ctx context.Context, name string) error {
 	var err error
 	for _, one := range s.names(name) {
-		err = errors.Join(err, s.decide(ctx, one, returnedKind, "", func(d Duty) bool { return !d.Takes() }))
+		err = errors.Join(err, s.decide(ctx, one, returnedKind, "", func(d Availability) bool { return !d.Takes() }))
 	}
 	return err
 }
@@ -150,7 +150,7 @@ func (s *Server) Judged(ctx context.Context, name, kernel, fault string) {
 	why := fmt.Sprintf("%d verdicts in a row were its fault, the last on %s: %s", faultsInARow, kernel, fault)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
 	defer cancel()
-	if err := s.decide(ctx, name, quarantinedKind, why, func(d Duty) bool { return d.Quarantined == nil }); err != nil {
+	if err := s.decide(ctx, name, quarantinedKind, why, func(d Availability) bool { return d.Quarantined == nil }); err != nil {
 		s.Log.Error("could not quarantine a runner that is repeatedly at fault", "runner", name, "error", err)
 		return
 	}
@@ -159,8 +159,8 @@ func (s *Server) Judged(ctx context.Context, name, kernel, fault string) {
 	s.faults[name] = nil // it begins anew once it is returned
 }
 
-func (s *Server) decide(ctx context.Context, name, kind, why string, news func(Duty) bool) error {
-	_, written, err := s.write(ctx, name, kind, Word{Why: why}, news)
+func (s *Server) decide(ctx context.Context, name, kind, why string, news func(Availability) bool) error {
+	_, written, err := s.write(ctx, name, kind, Decision{Why: why}, news)
 	if written {
 		s.Log.Info("the state of a runner has changed", "runner", name, "now", kind, "why", why)
 		s.endPoll(name)
@@ -169,13 +169,13 @@ func (s *Server) decide(ctx context.Context, name, kind, why string, news func(D
 }
 
 // write adds an event to a runner's history if it is news, and returns how the runner was before.
-func (s *Server) write(ctx context.Context, name, kind string, event any, news func(Duty) bool) (before Duty, written bool, err error) {
+func (s *Server) write(ctx context.Context, name, kind string, event any, news func(Availability) bool) (before Availability, written bool, err error) {
 	for {
-		before, err = s.ownDuty(ctx, name)
+		before, err = s.ownAvailability(ctx, name)
 		if err != nil || !news(before) {
 			return before, false, err
 		}
-		_, err = s.Journal.Append(ctx, dutyRun(name), before.seq, kind, event)
+		_, err = s.Journal.Append(ctx, availabilityRun(name), before.seq, kind, event)
 		if errors.Is(err, journal.ErrConflict) {
 			continue
 		}

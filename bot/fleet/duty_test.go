@@ -121,7 +121,7 @@ func TestOperatorsAlone(t *testing.T) {
 
 // The list is read by other programs too.
 func TestListedAsJSON(t *testing.T) {
-	text, err := json.Marshal(Listed{Runner: Runner{Name: "ann", Labels: []string{"l4"}}, Duty: Duty{Drained: &Word{At: time.Unix(0, 0).UTC(), Why: "w"}}})
+	text, err := json.Marshal(Listed{Runner: Runner{Name: "ann", Labels: []string{"l4"}}, Availability: Availability{Drained: &Decision{At: time.Unix(0, 0).UTC(), Why: "w"}}})
 	const want = `{"name":"ann","labels":["l4"],"drained":{"at":"1970-01-01T00:00:00Z","why":"w"}}`
 	if err != nil || string(text) != want {
 		t.Errorf("%s, want %s", text, want)

@@ -36,7 +36,7 @@ func TestUnfitRunner(t *testing.T) {
 		}, "GPU 0 reported Xid 79 (GPU has fallen off the bus)"},
 		"verdicts": {func(w *world) protocol.Health {
 			said := protocol.Health{At: at, Test: passed(at)}
-			if err := w.server.hear(w.ctx(), "ann", &said); err != nil {
+			if err := w.server.recordHealth(w.ctx(), "ann", &said); err != nil {
 				w.t.Fatal(err)
 			}
 			for _, k := range []string{"a", "b", "c"} {
@@ -53,7 +53,7 @@ func TestUnfitRunner(t *testing.T) {
 			w.put("job", "none", "l4")
 			for range 2 { // it says the same again
 				status, text := w.says("ann", said)
-				var answer protocol.LeaseAnswer
+				var answer protocol.LeaseResponse
 				if status != http.StatusOK || json.Unmarshal([]byte(text), &answer) != nil || answer.Job != "" || answer.TestNow || answer.Test != "in quarantine: "+c.why {
 					t.Fatalf("%d %s", status, text)
 				}
@@ -83,7 +83,7 @@ func TestUnfitRunner(t *testing.T) {
 				t.Fatal(err)
 			}
 			said.Test = passed(at.Add(2 * time.Hour))
-			if err := w.server.hear(w.ctx(), "ann", &said); err != nil {
+			if err := w.server.recordHealth(w.ctx(), "ann", &said); err != nil {
 				t.Fatal(err)
 			}
 			if l, _ := w.listed("ann"); l.Drained == nil {
@@ -103,7 +103,7 @@ func TestAskedToTest(t *testing.T) {
 		t.Errorf("a runner that is away: %v", err)
 	}
 	said := protocol.Health{At: at, Test: passed(at)}
-	if err := w.server.hear(w.ctx(), "ann", &said); err != nil {
+	if err := w.server.recordHealth(w.ctx(), "ann", &said); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.server.Drain(w.ctx(), "ann", "new driver"); err != nil {
@@ -219,6 +219,6 @@ func TestSelfTestReturnsARunner(t *testing.T) {
 		how = append(how, test.Passed)
 	}
 	if !slices.Equal(how, []bool{false, false, true}) || !l.Takes() {
-		t.Errorf("its history: %+v", l.Duty)
+		t.Errorf("its history: %+v", l.Availability)
 	}
 }

@@ -29,7 +29,7 @@ func TestGPUsOfAHost(t *testing.T) {
 		status, text := w.as(gpu, "lease", protocol.LeaseRequest{
 			Runner: "ann", Labels: []string{"l4"}, Protocol: protocol.Version, Health: &protocol.Health{At: at, Test: passed(at), Unfit: unfit, GPU: &protocol.GPU{UUID: "GPU-" + gpu}},
 		})
-		var answer protocol.LeaseAnswer
+		var answer protocol.LeaseResponse
 		switch {
 		case status == http.StatusNoContent:
 		case status != http.StatusOK || json.Unmarshal([]byte(text), &answer) != nil:
@@ -48,9 +48,9 @@ func TestGPUsOfAHost(t *testing.T) {
 	if a, b, c := gets("0"), gets("1"), asks("2", ""); a != "one" || b != "two" || c != "" {
 		t.Fatalf("they got %q, %q and %q", a, b, c)
 	}
-	status, text := w.as("1", "jobs/one/beat", protocol.Beat{Token: 1})
+	status, text := w.as("1", "jobs/one/beat", protocol.Heartbeat{Token: 1})
 	w.expect("another GPU's job", http.StatusConflict, status, text)
-	status, text = w.as("0", "jobs/one/beat", protocol.Beat{Token: 1})
+	status, text = w.as("0", "jobs/one/beat", protocol.Heartbeat{Token: 1})
 	w.expect("its own job", http.StatusOK, status, text)
 	var names []string
 	for _, r := range w.server.Runners() {
@@ -77,7 +77,7 @@ func TestGPUsOfAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"ann/0": "draining", "ann/1": "draining", "ann/2": "quarantined"} {
-		if l, state := w.listed(name); state != want || l.Drained == nil || w.state(name).Duty.Takes() {
+		if l, state := w.listed(name); state != want || l.Drained == nil || w.state(name).Availability.Takes() {
 			t.Errorf("%s of a drained host is %s", name, state)
 		}
 	}
@@ -88,7 +88,7 @@ func TestGPUsOfAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l, _ := w.listed("ann/2"); !l.Takes() {
-		t.Errorf("of a returned host: %+v", l.Duty)
+		t.Errorf("of a returned host: %+v", l.Availability)
 	}
 	if err := operator.Drain(w.ctx(), "ann/3", ""); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ const keptTests = 60
 
 // tested adds a self-test. One that failed is a quarantine, one that passed is the end of it, whatever it was for: a host
 // that measures what is known rightly is fit. What an operator has drained stays so.
-func (d *Duty) tested(e journal.Event) error {
+func (d *Availability) tested(e journal.Event) error {
 	var t protocol.SelfTest
 	if err := json.Unmarshal(e.Data, &t); err != nil {
 		return err
@@ -26,27 +26,27 @@ func (d *Duty) tested(e journal.Event) error {
 	case t.Passed:
 		d.Quarantined = nil
 	case d.Quarantined == nil:
-		d.Quarantined = &Word{At: e.At.UTC(), Why: "its self-test failed: " + t.Why}
+		d.Quarantined = &Decision{At: e.At.UTC(), Why: "its self-test failed: " + t.Why}
 	}
 	return nil
 }
 
 // knows tells whether the self-test is written down.
-func (d Duty) knows(t *protocol.SelfTest) bool {
+func (d Availability) knows(t *protocol.SelfTest) bool {
 	return t == nil || len(d.Tests) > 0 && d.Tests[len(d.Tests)-1].At.Equal(t.At)
 }
 
 // wantsTest is what the runner is told: to test itself at once if an operator asks, and when it sees fit while it is in
 // quarantine. One that has never told of a test is not asked.
-func (d Duty) wantsTest(ask protocol.LeaseRequest) protocol.LeaseAnswer {
+func (d Availability) wantsTest(ask protocol.LeaseRequest) protocol.LeaseResponse {
 	switch {
 	case ask.Health == nil || ask.Health.Test == nil:
 	case d.Asked != nil:
-		return protocol.LeaseAnswer{Test: d.Asked.Why, TestNow: true}
+		return protocol.LeaseResponse{Test: d.Asked.Why, TestNow: true}
 	case d.Quarantined != nil:
-		return protocol.LeaseAnswer{Test: "in quarantine: " + d.Quarantined.Why}
+		return protocol.LeaseResponse{Test: "in quarantine: " + d.Quarantined.Why}
 	}
-	return protocol.LeaseAnswer{}
+	return protocol.LeaseResponse{}
 }
 
 // Test has a runner test itself before its next job, and all of its host's if it is a host's name.
@@ -60,7 +60,7 @@ func (s *Server) Test(ctx context.Context, name, why string) error {
 			continue
 		}
 		asked++
-		if err := s.decide(ctx, one, askedKind, why, func(d Duty) bool { return d.Asked == nil }); err != nil {
+		if err := s.decide(ctx, one, askedKind, why, func(d Availability) bool { return d.Asked == nil }); err != nil {
 			return err
 		}
 	}
@@ -70,9 +70,9 @@ func (s *Server) Test(ctx context.Context, name, why string) error {
 	return nil
 }
 
-// hear takes in what a runner says of its host, nil where it says nothing: its self-tests become its history, and one that
+// recordHealth takes in what a runner says of its host, nil where it says nothing: its self-tests become its history, and one that
 // finds itself unfit gets no more jobs.
-func (s *Server) hear(ctx context.Context, name string, said *protocol.Health) error {
+func (s *Server) recordHealth(ctx context.Context, name string, said *protocol.Health) error {
 	if said == nil {
 		return nil
 	}
@@ -83,12 +83,12 @@ func (s *Server) hear(ctx context.Context, name string, said *protocol.Health) e
 	if err := s.writeTest(ctx, name, h.Test); err != nil || h.Unfit == "" {
 		return err
 	}
-	return s.decide(ctx, name, quarantinedKind, h.Unfit, func(d Duty) bool { return d.Quarantined == nil })
+	return s.decide(ctx, name, quarantinedKind, h.Unfit, func(d Availability) bool { return d.Quarantined == nil })
 }
 
 // writeTest adds a self-test to the runner's history, once.
 func (s *Server) writeTest(ctx context.Context, name string, t *protocol.SelfTest) error {
-	before, written, err := s.write(ctx, name, testedKind, t, func(d Duty) bool { return !d.knows(t) })
+	before, written, err := s.write(ctx, name, testedKind, t, func(d Availability) bool { return !d.knows(t) })
 	if written {
 		s.Log.Info("a runner has finished its self-test", "runner", name, "passed", t.Passed, "why", t.Why, "difference", t.Difference, "micros", t.Micros)
 		if t.Passed != before.Takes() {

@@ -60,15 +60,15 @@ func TestHealth(t *testing.T) {
 		t.Errorf("as it is listed: %+v", l)
 	}
 	said.At, said.GPU.Celsius = at.Add(30*time.Second), 72
-	status, answer := w.post("ann's", "jobs/job/beat", protocol.Beat{Token: 1, Health: &said})
+	status, answer := w.post("ann's", "jobs/job/beat", protocol.Heartbeat{Token: 1, Health: &said})
 	w.expect("a beat with news", http.StatusOK, status, answer)
-	status, answer = w.post("ann's", "jobs/job/beat", protocol.Beat{Token: 1})
+	status, answer = w.post("ann's", "jobs/job/beat", protocol.Heartbeat{Token: 1})
 	w.expect("a beat without", http.StatusOK, status, answer)
 	if got := w.state("ann").Health.GPU.Celsius; got != 72 {
 		t.Errorf("after a beat it has %d degrees", got)
 	}
 	said.Test = passed(at.Add(time.Hour))
-	status, answer = w.post("ann's", "jobs/job/beat", protocol.Beat{Token: 1, Health: &said})
+	status, answer = w.post("ann's", "jobs/job/beat", protocol.Heartbeat{Token: 1, Health: &said})
 	w.expect("a beat with a test", http.StatusOK, status, answer)
 	w.stop()
 	w.start()
@@ -90,7 +90,7 @@ func TestHealthIsBounded(t *testing.T) {
 	}
 	for i := range keptTests + 5 {
 		said.Test = passed(at.Add(time.Duration(i) * time.Hour))
-		if err := w.server.hear(w.ctx(), "ann", &said); err != nil {
+		if err := w.server.recordHealth(w.ctx(), "ann", &said); err != nil {
 			t.Fatal(err)
 		}
 	}

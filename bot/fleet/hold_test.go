@@ -43,7 +43,7 @@ func TestLastHeartbeatOfADeadRunner(t *testing.T) {
 	w.enqueue("l4", "job")
 	w.lease("bob", "l4", "job", 1)
 	w.breakHold()
-	status, answer := w.post("bob's", "jobs/job/beat", protocol.Beat{Token: 1})
+	status, answer := w.post("bob's", "jobs/job/beat", protocol.Heartbeat{Token: 1})
 	w.expect("the heartbeat that was on its way", http.StatusOK, status, answer)
 	w.lease("ann", "l4", "job", 2)
 }
@@ -57,7 +57,7 @@ func TestBrokenConnectionIsNoLoss(t *testing.T) {
 	w.lease("bob", "l4", "job", 1)
 	w.breakHold()
 	for range 2 {
-		status, answer := w.post("bob's", "jobs/job/beat", protocol.Beat{Token: 1})
+		status, answer := w.post("bob's", "jobs/job/beat", protocol.Heartbeat{Token: 1})
 		w.expect("a beat", http.StatusOK, status, answer)
 	}
 	// Nobody else gets it, though the time has passed in which it was to be heard again.

@@ -40,7 +40,7 @@ func (s *Server) postpone(ctx context.Context, l *journal.Lease, name string) er
 	if err := l.Release(ctx, pause); err != nil {
 		return err
 	}
-	s.note(name, idle(l.ID, l.Token))
+	s.updateRunner(name, idle(l.ID, l.Token))
 	return journal.ErrLeaseLost
 }
 
@@ -57,7 +57,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, name string, l *jo
 		return err
 	}
 	defer content.Close()
-	s.note(name, s.at(l))
+	s.updateRunner(name, s.at(l))
 	patience(w, transfer)
 	w.Header().Set("Content-Type", "application/gzip")
 	if _, err := io.Copy(w, content); err != nil {
@@ -67,9 +67,9 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, name string, l *jo
 	return nil
 }
 
-// beat extends the lease, and tells the runner if that is over.
-func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error {
-	var b protocol.Beat
+// heartbeat extends the lease, and tells the runner if that is over.
+func (s *Server) heartbeat(w http.ResponseWriter, r *http.Request, name string) error {
+	var b protocol.Heartbeat
 	if err := readJSON(w, r, small, &b); err != nil {
 		return err
 	}
@@ -79,13 +79,13 @@ func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error
 	}
 	if err != nil {
 		if settled(err) {
-			s.note(name, idle(r.PathValue("id"), b.Token))
+			s.updateRunner(name, idle(r.PathValue("id"), b.Token))
 		}
 		return err
 	}
-	var answer protocol.BeatAnswer
+	var answer protocol.HeartbeatResponse
 	inFlight := false
-	s.note(name, func(state *RunnerState) {
+	s.updateRunner(name, func(state *RunnerState) {
 		s.at(l)(state)
 		if state.Job != l.ID {
 			return
@@ -94,27 +94,27 @@ func (s *Server) beat(w http.ResponseWriter, r *http.Request, name string) error
 		if b.Progress != nil {
 			state.Progress = b.Progress
 		}
-		state.Said = goOn(state.Said, b.From, b.Said)
+		state.Said = appendLog(state.Said, b.From, b.Said)
 		answer.Said = len(state.Said)
 	})
 	// A runner sends one heartbeat at a time. The first that arrives after its connection broke may have been sent before; the
 	// second proves that the runner is alive.
 	if inFlight {
-		if err := l.Doubt(r.Context(), beatsMissed*s.Heartbeat); err != nil {
+		if err := l.Shorten(r.Context(), heartbeatsMissed*s.Heartbeat); err != nil {
 			return err
 		}
 	}
 	if b.Progress != nil {
 		s.Results.Progress(l.ID, *b.Progress)
 	}
-	if err := s.hear(r.Context(), name, b.Health); err != nil {
+	if err := s.recordHealth(r.Context(), name, b.Health); err != nil {
 		s.Log.Warn("could not store what a runner reported about its host", "runner", name, "error", err) // it says it again
 	}
 	return answerJSON(w, answer)
 }
 
-// beatsMissed is how many beats a runner may be late whose connection broke.
-const beatsMissed = 3
+// heartbeatsMissed is how many beats a runner may be late whose connection broke.
+const heartbeatsMissed = 3
 
 // hold waits for the runner's process to end, which ends its connection. If only the network broke, the runner keeps the job by
 // its next heartbeats.
@@ -132,10 +132,10 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, name string) error
 		return nil
 	case <-r.Context().Done():
 	}
-	s.note(name, func(state *RunnerState) { state.broken = state.lease == lease{l.ID, l.Token} })
+	s.updateRunner(name, func(state *RunnerState) { state.broken = state.lease == lease{l.ID, l.Token} })
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), finishing)
 	defer cancel()
-	err = l.Doubt(ctx, beatsMissed*s.Heartbeat)
+	err = l.Shorten(ctx, heartbeatsMissed*s.Heartbeat)
 	if err != nil && !settled(err) {
 		return err
 	}
@@ -148,7 +148,7 @@ func (s *Server) release(w http.ResponseWriter, r *http.Request, name string) er
 	if err := readJSON(w, r, small, &rel); err != nil {
 		return err
 	}
-	s.note(name, idle(r.PathValue("id"), rel.Token))
+	s.updateRunner(name, idle(r.PathValue("id"), rel.Token))
 	l, err := s.attach(r, name, rel.Token)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (s *Server) artifact(w http.ResponseWriter, r *http.Request, name string) e
 		return err
 	}
 	full := false
-	s.note(name, func(state *RunnerState) {
+	s.updateRunner(name, func(state *RunnerState) {
 		s.at(l)(state)
 		if full = !state.artifacts[file] && len(state.artifacts) >= protocol.MaxArtifacts; full {
 			return
@@ -204,7 +204,7 @@ func (s *Server) result(w http.ResponseWriter, r *http.Request, name string) err
 	if len(res.Evidence) == 0 || res.Evidence[0] != '{' {
 		return refuse(http.StatusBadRequest, "the result has no evidence")
 	}
-	who := s.note(name, func(*RunnerState) {})
+	who := s.updateRunner(name, func(*RunnerState) {})
 	l, err := s.attach(r, name, res.Token)
 	if err == nil {
 		err = l.Extend(r.Context())
@@ -213,7 +213,7 @@ func (s *Server) result(w http.ResponseWriter, r *http.Request, name string) err
 		err = s.finish(r.Context(), l, who, res)
 	}
 	if settled(err) {
-		s.note(name, idle(r.PathValue("id"), res.Token))
+		s.updateRunner(name, idle(r.PathValue("id"), res.Token))
 	}
 	if errors.Is(err, journal.ErrFinished) {
 		return nil
@@ -287,9 +287,9 @@ func (s *Server) discard(ctx context.Context, l *journal.Lease, blobs []string) 
 	}
 }
 
-// goOn adds to a job's log what a beat tells of it. A beat that was sent twice changes nothing; one that begins behind the
+// appendLog adds to a job's log what a beat tells of it. A beat that was sent twice changes nothing; one that begins behind the
 // end, since the bot was started anew, is told so by the answer and adds nothing.
-func goOn(said []runners.Said, from int, more []runners.Said) []runners.Said {
+func appendLog(said []runners.LogEntry, from int, more []runners.LogEntry) []runners.LogEntry {
 	known := len(said) - from // of what is told
 	if from < 0 || known < 0 || known > len(more) || len(more) > protocol.MostSaid {
 		return said
@@ -304,7 +304,7 @@ func goOn(said []runners.Said, from int, more []runners.Said) []runners.Said {
 }
 
 // Said is the log of a job that is at a runner, from its beginning.
-func (s *Server) Said(job string) []runners.Said {
+func (s *Server) Said(job string) []runners.LogEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, state := range s.seen {
@@ -339,11 +339,11 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, name string) erro
 	if err != nil {
 		return err
 	}
-	return answerJSON(w, protocol.BeginAnswer{Attempt: a.Number, CodeNumber: a.CodeNumber})
+	return answerJSON(w, protocol.BeginResponse{Attempt: a.Number, CodeNumber: a.CodeNumber})
 }
 
 // built reads what a runner says that it has built, if the job is its own.
-func (s *Server) built(w http.ResponseWriter, r *http.Request, name string) (b protocol.Built, err error) {
+func (s *Server) built(w http.ResponseWriter, r *http.Request, name string) (b protocol.BuiltCode, err error) {
 	if err := readJSON(w, r, small, &b); err != nil {
 		return b, err
 	}
@@ -354,6 +354,6 @@ func (s *Server) built(w http.ResponseWriter, r *http.Request, name string) (b p
 	if err != nil {
 		return b, err
 	}
-	s.note(name, s.at(l))
+	s.updateRunner(name, s.at(l))
 	return b, nil
 }

@@ -25,7 +25,7 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 	if host := hostOf(name); ask.Runner != host {
 		return refuse(http.StatusForbidden, "the token belongs to the runner %q, not to %q: correct the runner's name or its token", host, ask.Runner)
 	}
-	if err := s.understood(ask); err != nil {
+	if err := s.checkProtocol(ask); err != nil {
 		return err
 	}
 	if len(ask.Labels) == 0 {
@@ -39,7 +39,7 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 		}
 	}
 	outdated, news := s.outdated(ask), false
-	who := s.note(name, func(state *RunnerState) {
+	who := s.updateRunner(name, func(state *RunnerState) {
 		news = state.Outdated != outdated
 		*state = RunnerState{
 			Listed: Listed{
@@ -55,7 +55,7 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 	if !s.Journal.Leads() {
 		return journal.ErrNotLeading // before anything is asked of a store that may not answer
 	}
-	if err := s.hear(r.Context(), name, ask.Health); err != nil {
+	if err := s.recordHealth(r.Context(), name, ask.Health); err != nil {
 		return err
 	}
 	patience(w, s.Poll+time.Minute)
@@ -66,7 +66,7 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 		ctx, enough = context.WithTimeout(ctx, seconds(min(ask.Wait, s.Poll.Seconds())))
 		defer enough()
 	}
-	duty, err := s.duty(r.Context(), name)
+	duty, err := s.availability(r.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 		if answer == nil {
 			continue
 		}
-		s.note(name, s.at(l))
+		s.updateRunner(name, s.at(l))
 		s.Log.Info("job handed out", "job", l.ID, "token", l.Token, "runner", name, "label", l.Label)
 		return answerJSON(w, answer)
 	}
@@ -112,7 +112,7 @@ func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Se
 
 // start makes an answer of a lease; nil means that there is nothing left to do
 // for the job.
-func (s *Server) start(ctx, asking context.Context, l *journal.Lease, who Runner) (*protocol.LeaseAnswer, error) {
+func (s *Server) start(ctx, asking context.Context, l *journal.Lease, who Runner) (*protocol.LeaseResponse, error) {
 	if asking.Err() != nil { // the runner has hung up
 		return nil, errors.Join(asking.Err(), l.Release(ctx, 0))
 	}
@@ -128,7 +128,7 @@ func (s *Server) start(ctx, asking context.Context, l *journal.Lease, who Runner
 	if asking.Err() != nil { // that took long, and the runner asks elsewhere by now
 		return nil, errors.Join(asking.Err(), l.Release(ctx, 0))
 	}
-	answer := &protocol.LeaseAnswer{
+	answer := &protocol.LeaseResponse{
 		Job: l.ID, Token: l.Token, Kernel: l.Kernel, Digest: l.Bundle,
 		Lease: s.LeaseFor.Seconds(), Heartbeat: s.Heartbeat.Seconds(),
 	}
@@ -159,13 +159,13 @@ func (s *Server) held(r *http.Request, name string) (*journal.Lease, error) {
 	return s.attach(r, name, token)
 }
 
-// speaks is the protocol of whoever asks: those who name none are from before there were numbers.
-func speaks(ask protocol.LeaseRequest) int { return max(ask.Protocol, 1) }
+// protocolOf is the protocol of whoever asks: those who name none are from before there were numbers.
+func protocolOf(ask protocol.LeaseRequest) int { return max(ask.Protocol, 1) }
 
-// understood refuses a runner that the bot cannot work with. The answer is one that every runner takes for final.
-func (s *Server) understood(ask protocol.LeaseRequest) error {
+// checkProtocol refuses a runner that the bot cannot work with. The answer is one that every runner takes for final.
+func (s *Server) checkProtocol(ask protocol.LeaseRequest) error {
 	oldest := cmp.Or(s.Oldest, protocol.Oldest)
-	own, p := cmp.Or(s.Version, "the bot's version"), speaks(ask)
+	own, p := cmp.Or(s.Version, "the bot's version"), protocolOf(ask)
 	switch {
 	case p < oldest:
 		return refuse(http.StatusForbidden, "%s is too old for this bot: it speaks version %d of the runners' protocol, and the bot needs %d or newer. Install %s on the runner's host and start the runner again",
@@ -179,7 +179,7 @@ func (s *Server) understood(ask protocol.LeaseRequest) error {
 
 // outdated says what an operator should know of a runner's version; "" where there is nothing.
 func (s *Server) outdated(ask protocol.LeaseRequest) string {
-	switch p := speaks(ask); {
+	switch p := protocolOf(ask); {
 	case p < protocol.Version:
 		return fmt.Sprintf("old: speaks version %d of the protocol, the bot %d (install %s)", p, protocol.Version, cmp.Or(s.Version, "the bot's version"))
 	case s.Version != "" && ask.Version != "" && ask.Version != s.Version:

@@ -38,7 +38,7 @@ func (s *Server) lost(ctx context.Context, l *journal.Lease) error {
 	if b := l.Built; b != nil && b.Lost && len(l.Losses) == 0 {
 		return s.lostBuild(ctx, l, b.By)
 	}
-	why := whyLost(l.Losses)
+	why := describeExpiries(l.Losses)
 	s.Log.Error("a job has lost its runners and is given up", "job", l.ID, "token", l.Token, "reason", why)
 	err := s.Results.Lost(ctx, l.ID, l.Token, why)
 	if err != nil && !errors.Is(err, journal.ErrLeaseLost) && !errors.Is(err, journal.ErrCancelled) {
@@ -47,12 +47,12 @@ func (s *Server) lost(ctx context.Context, l *journal.Lease) error {
 	return l.Done(ctx)
 }
 
-// whyLost is what is known, for people.
-func whyLost(losses []journal.Loss) string {
+// describeExpiries is what is known, for people.
+func describeExpiries(losses []journal.Expiry) string {
 	const clock = "15:04:05"
 	var each []string
 	for _, one := range losses {
-		each = append(each, fmt.Sprintf("%s had the job from %s on and was last seen at %s", one.Holder, one.Since.Format(clock), one.Heard.Format(clock)))
+		each = append(each, fmt.Sprintf("%s had the job from %s on and was last seen at %s", one.Holder, one.Since.Format(clock), one.LastAck.Format(clock)))
 	}
 	return fmt.Sprintf("the job has lost its runner %d times and is not redelivered: %s UTC (see the logs of the runners, then rebench)",
 		len(losses), strings.Join(each, ", "))

@@ -27,7 +27,7 @@ func (w *world) running() {
 // beats says what a runner says that is at work.
 func (w *world) beats(token string, attempt uint64) {
 	w.t.Helper()
-	status, answer := w.post(token, "jobs/job/beat", protocol.Beat{Token: attempt})
+	status, answer := w.post(token, "jobs/job/beat", protocol.Heartbeat{Token: attempt})
 	w.expect("beat", http.StatusOK, status, answer)
 }
 

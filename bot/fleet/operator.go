@@ -24,12 +24,12 @@ const OperatorPrefix = "/fleet/v1/"
 // A Listed runner is what an operator sees of it.
 type Listed struct {
 	Runner
-	Job      string           `json:"job,omitempty"` // "" while it has none
-	Kernel   string           `json:"kernel,omitempty"`
-	Since    time.Time        `json:"since,omitzero"`     // when it got the job
-	LastSeen time.Time        `json:"last_seen,omitzero"` // since the bot was started
-	Health   *protocol.Health `json:"health,omitempty"`   // as it said last, since the bot was started
-	Duty                      // as it was read last, with its self-tests
+	Job          string           `json:"job,omitempty"` // "" while it has none
+	Kernel       string           `json:"kernel,omitempty"`
+	Since        time.Time        `json:"since,omitzero"`     // when it got the job
+	LastSeen     time.Time        `json:"last_seen,omitzero"` // since the bot was started
+	Health       *protocol.Health `json:"health,omitempty"`   // as it said last, since the bot was started
+	Availability                  // as it was read last, with its self-tests
 }
 
 // State is how it is, in a word.
@@ -87,7 +87,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	all := []Listed{}
 	for _, state := range s.Runners() {
 		var err error
-		if state.Duty, err = s.duty(r.Context(), state.Name); err != nil {
+		if state.Availability, err = s.availability(r.Context(), state.Name); err != nil {
 			return err
 		}
 		all = append(all, state.Listed)
@@ -96,7 +96,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) drain(w http.ResponseWriter, r *http.Request) error {
-	var word Word
+	var word Decision
 	if err := readJSON(w, r, small, &word); err != nil {
 		return err
 	}

@@ -30,13 +30,13 @@ func (w *world) expect(what string, want int, status int, answer string) {
 func (w *world) all(token, id string, attempt uint64, want int) {
 	w.t.Helper()
 	query := fmt.Sprintf("?token=%d", attempt)
-	status, answer := w.post(token, "jobs/"+id+"/beat", protocol.Beat{Token: attempt})
+	status, answer := w.post(token, "jobs/"+id+"/beat", protocol.Heartbeat{Token: attempt})
 	w.expect("beat", want, status, answer)
 	status, answer = w.request(token, "GET", "jobs/"+id+"/bundle"+query, nil)
 	w.expect("bundle", want, status, answer)
 	status, answer = w.request(token, "PUT", "jobs/"+id+"/artifacts/a"+query, strings.NewReader("a"))
 	w.expect("artifact", want, status, answer)
-	built := protocol.Built{Token: attempt, Code: runners.Code{Candidate: "c", Device: "d"}}
+	built := protocol.BuiltCode{Token: attempt, Code: runners.Code{Candidate: "c", Device: "d"}}
 	status, answer = w.post(token, "jobs/"+id+"/earlier", built)
 	w.expect("earlier", want, status, answer)
 	status, answer = w.post(token, "jobs/"+id+"/begin", built)
@@ -97,7 +97,7 @@ func TestResultTwice(t *testing.T) {
 	if n := len(w.results.finished); n != 1 {
 		t.Errorf("written down %d times", n)
 	}
-	status, answer := w.post("ann's", "jobs/job/beat", protocol.Beat{Token: 1})
+	status, answer := w.post("ann's", "jobs/job/beat", protocol.Heartbeat{Token: 1})
 	w.expect("a beat too late", http.StatusConflict, status, answer)
 }
 

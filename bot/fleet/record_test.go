@@ -18,7 +18,7 @@ import (
 func TestRecordGoesThrough(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 30*time.Second)
-	w.results.known = protocol.EarlierAnswer{Evidence: json.RawMessage(`{"schema":"` + gates.EvidenceSchema + `","kernel":"twice"}`), Head: "abc", Again: true}
+	w.results.known = protocol.PriorEvidence{Evidence: json.RawMessage(`{"schema":"` + gates.EvidenceSchema + `","kernel":"twice"}`), Head: "abc", Again: true}
 	w.enqueue("l4", "job-1")
 	code := runners.Code{Baseline: "a", Candidate: "b", Compiler: "cc", Device: "d", Arch: "x"}
 	w.run("ann", func(ctx context.Context, job runners.Job, _ string, _ runners.Progress) (runners.Measured, error) {
@@ -64,7 +64,7 @@ func TestBuiltNothing(t *testing.T) {
 	w.enqueue("l4", "job")
 	w.lease("ann", "l4", "job", 1)
 	for _, path := range []string{"jobs/job/earlier", "jobs/job/begin"} {
-		status, answer := w.post("ann's", path, protocol.Built{Token: 1})
+		status, answer := w.post("ann's", path, protocol.BuiltCode{Token: 1})
 		w.expect(path, http.StatusBadRequest, status, answer)
 	}
 }

@@ -25,7 +25,7 @@ func (r Remote) List(ctx context.Context) (all []Listed, err error) {
 
 // Drain has a runner finish what it has and take no more.
 func (r Remote) Drain(ctx context.Context, name, why string) error {
-	return r.ask(ctx, http.MethodPost, "runners/"+url.PathEscape(name)+"/drain", Word{Why: why}, nil)
+	return r.ask(ctx, http.MethodPost, "runners/"+url.PathEscape(name)+"/drain", Decision{Why: why}, nil)
 }
 
 // Return has a runner take jobs again.

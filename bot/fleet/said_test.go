@@ -11,14 +11,14 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-func lines(from, to int) (said []runners.Said) {
+func lines(from, to int) (said []runners.LogEntry) {
 	for i := from; i < to; i++ {
-		said = append(said, runners.Said{At: time.Unix(int64(i), 0).UTC(), Event: runners.Event{Gate: "build", Text: fmt.Sprint("line ", i)}})
+		said = append(said, runners.LogEntry{At: time.Unix(int64(i), 0).UTC(), Event: runners.Event{Gate: "build", Text: fmt.Sprint("line ", i)}})
 	}
 	return said
 }
 
-func texts(said []runners.Said) string {
+func texts(said []runners.LogEntry) string {
 	var all []string
 	for _, s := range said {
 		all = append(all, s.Text)
@@ -32,9 +32,9 @@ func TestLogGoesOn(t *testing.T) {
 	w := newWorld(t, 30*time.Second)
 	w.enqueue("l4", "job-1")
 	w.lease("ann", "l4", "job-1", 1)
-	beat := func(from int, said []runners.Said, want int) {
+	beat := func(from int, said []runners.LogEntry, want int) {
 		t.Helper()
-		status, text := w.post("ann's", "jobs/job-1/beat", protocol.Beat{Token: 1, From: from, Said: said})
+		status, text := w.post("ann's", "jobs/job-1/beat", protocol.Heartbeat{Token: 1, From: from, Said: said})
 		if status != 200 || strings.TrimSpace(text) != fmt.Sprintf(`{"said":%d}`, want) {
 			t.Fatalf("from %d: %d %s, want %d", from, status, text, want)
 		}
@@ -58,17 +58,17 @@ func TestLogGoesOn(t *testing.T) {
 	if got := texts(w.server.Said("job-1")); got != "line 0, line 1, line 2, line 3" {
 		t.Errorf("after a restart the log is %s", got)
 	}
-	if status, _ := w.post("bob's", "jobs/job-1/beat", protocol.Beat{Token: 1, From: 4, Said: lines(4, 5)}); status == 200 || len(w.server.Said("job-1")) != 4 {
+	if status, _ := w.post("bob's", "jobs/job-1/beat", protocol.Heartbeat{Token: 1, From: 4, Said: lines(4, 5)}); status == 200 || len(w.server.Said("job-1")) != 4 {
 		t.Error("another runner wrote into the log")
 	}
 }
 
 func TestLogIsBounded(t *testing.T) {
 	t.Parallel()
-	long := []runners.Said{{Event: runners.Event{Text: strings.Repeat("x", 10_000)}}}
-	var said []runners.Said
+	long := []runners.LogEntry{{Event: runners.Event{Text: strings.Repeat("x", 10_000)}}}
+	var said []runners.LogEntry
 	for i := range runners.MostSaid + 10 {
-		said = goOn(said, i, long)
+		said = appendLog(said, i, long)
 	}
 	if len(said) != runners.MostSaid || len(said[0].Text) > 1000 {
 		t.Errorf("%d lines of %d bytes are kept", len(said), len(said[0].Text))

@@ -44,7 +44,7 @@ type Results interface {
 	Progress(job string, p runners.Event)
 	// Earlier is what is known of the machine code that the runner has built, for
 	// whatever commit that was.
-	Earlier(ctx context.Context, job string, token uint64, c runners.Code) (protocol.EarlierAnswer, error)
+	Earlier(ctx context.Context, job string, token uint64, c runners.Code) (protocol.PriorEvidence, error)
 	// Begin counts an attempt at the machine code, once for each lease.
 	Begin(ctx context.Context, job string, token uint64, c runners.Code) (runners.Attempt, error)
 	// Built writes down what a runner has compiled that measures nothing, and judges it where that is enough for a verdict. Otherwise,
@@ -96,7 +96,7 @@ type Server struct {
 	mu   sync.Mutex
 	seen map[string]*RunnerState // by name; those in Tokens alone are let in
 
-	duties map[string]Duty                // as they were read last
+	duties map[string]Availability        // as they were read last
 	polls  map[string]*context.CancelFunc // of those who wait for a job
 	faults map[string][]string            // in a row: the kernels, by runner
 	health map[string]*protocol.Health    // as they said last
@@ -107,8 +107,8 @@ type Server struct {
 // A RunnerState is what is known of a runner since the bot was started.
 type RunnerState struct {
 	Listed
-	Progress *runners.Event // of the job; nil before there is any
-	Said     []runners.Said // of the job, from its beginning
+	Progress *runners.Event     // of the job; nil before there is any
+	Said     []runners.LogEntry // of the job, from its beginning
 
 	lease
 	artifacts map[string]bool // put for this job; at most protocol.MaxArtifacts
@@ -135,7 +135,7 @@ func (s *Server) Handler() http.Handler {
 	serve("POST", "lease", s.lease)
 	serve("GET", "jobs/{id}/bundle", s.bundle)
 	serve("GET", "jobs/{id}/builds", s.builds)
-	serve("POST", "jobs/{id}/beat", s.beat)
+	serve("POST", "jobs/{id}/beat", s.heartbeat)
 	serve("GET", "jobs/{id}/hold", s.hold)
 	serve("POST", "jobs/{id}/earlier", s.earlier)
 	serve("POST", "jobs/{id}/begin", s.begin)
@@ -155,7 +155,7 @@ func (s *Server) setDefaults() {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
-	s.seen, s.duties, s.polls = map[string]*RunnerState{}, map[string]Duty{}, map[string]*context.CancelFunc{}
+	s.seen, s.duties, s.polls = map[string]*RunnerState{}, map[string]Availability{}, map[string]*context.CancelFunc{}
 	s.faults, s.health = map[string][]string{}, map[string]*protocol.Health{}
 }
 
@@ -175,15 +175,15 @@ func (s *Server) Runners() []RunnerState {
 		}
 	}
 	for i, r := range all {
-		all[i].Duty, all[i].Health = s.duties[r.Name].under(s.duties[hostOf(r.Name)]), s.health[r.Name]
+		all[i].Availability, all[i].Health = s.duties[r.Name].under(s.duties[hostOf(r.Name)]), s.health[r.Name]
 	}
 	slices.SortFunc(all, func(a, b RunnerState) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 
-// note changes what is known of a runner that was just heard of, and returns who
+// updateRunner changes what is known of a runner that was just heard of, and returns who
 // it is.
-func (s *Server) note(name string, change func(*RunnerState)) Runner {
+func (s *Server) updateRunner(name string, change func(*RunnerState)) Runner {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.seen[name]

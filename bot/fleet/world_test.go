@@ -227,7 +227,7 @@ func (w *world) post(token, path string, message any, header ...string) (int, st
 func (w *world) lease(name, label string, wantJob string, wantToken uint64) {
 	w.t.Helper()
 	status, text := w.post(name+"'s", "lease", protocol.LeaseRequest{Protocol: protocol.Version, Runner: name, Labels: []string{label}})
-	var l protocol.LeaseAnswer
+	var l protocol.LeaseResponse
 	if status != http.StatusOK || json.Unmarshal([]byte(text), &l) != nil || l.Job != wantJob || l.Token != wantToken {
 		w.t.Fatalf("asked for a job: %d %s; want %s with token %d", status, text, wantJob, wantToken)
 	}
@@ -311,7 +311,7 @@ type recorder struct {
 	started, finished chan act
 	built             chan act
 	progress          chan runners.Event
-	known             protocol.EarlierAnswer
+	known             protocol.PriorEvidence
 	begun             []string
 
 	mu                    sync.Mutex
@@ -359,11 +359,11 @@ func (r *recorder) Progress(_ string, p runners.Event) {
 	}
 }
 
-func (r *recorder) Earlier(_ context.Context, _ string, _ uint64, c runners.Code) (protocol.EarlierAnswer, error) {
+func (r *recorder) Earlier(_ context.Context, _ string, _ uint64, c runners.Code) (protocol.PriorEvidence, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c.Candidate == "gone" {
-		return protocol.EarlierAnswer{}, journal.ErrCancelled
+		return protocol.PriorEvidence{}, journal.ErrCancelled
 	}
 	return r.known, nil
 }

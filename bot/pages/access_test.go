@@ -19,7 +19,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages"
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
 const pagesToken = "a token of more than sixteen characters"
@@ -110,7 +110,7 @@ func TestNothingLeaks(t *testing.T) {
 	jobs := story(w)
 	mine := w.open(change.ID{Kind: change.Pull, Repo: 2, Number: 1}, "eve/own", "Mine", "own")
 	w.settle()
-	w.places[mine.Runs[0].Job] = queue.Place{Ahead: 1, Wait: time.Minute}
+	w.places[mine.Runs[0].Job] = scheduler.Position{Ahead: 1, Wait: time.Minute}
 	site := w.site(guard(hub(t).URL)).URL
 	rita, eve := w.login(site, "rita"), w.login(site, "eve")
 	body, mac, _ := strings.Cut(strings.TrimPrefix(eve, "kernelgate-session="), ".")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages"
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
 // BenchmarkPages asks for every page of a ledger of 100,000 runs, most of them of one
@@ -26,7 +26,7 @@ func BenchmarkPages(b *testing.B) {
 	result := change.NewResult(v)
 	result.Evidence = "e"
 	var last *change.State
-	places := map[string]queue.Place{}
+	places := map[string]scheduler.Position{}
 	began := time.Now()
 	for i := range changes {
 		id := change.ID{Kind: change.Pull, Repo: int64(1 + i%3), Number: i + 1}
@@ -40,7 +40,7 @@ func BenchmarkPages(b *testing.B) {
 		s := w.open(id, fmt.Sprint("org/repo", id.Repo), fmt.Sprint("Change ", i), kernel)
 		for n := range each {
 			if n > 0 {
-				w.ask(s, "/rebench", change.Effect{Rebench: []change.Again{{Folder: "kernels/" + kernel, Bundle: "b"}}})
+				w.ask(s, "/rebench", change.Effect{Rebench: []change.Rerun{{Folder: "kernels/" + kernel, Bundle: "b"}}})
 			}
 			result.Verdict = fmt.Sprint("v", i, "-", n)
 			w.blobs[result.Verdict] = text // a name each, so that nothing is found twice
@@ -52,7 +52,7 @@ func BenchmarkPages(b *testing.B) {
 	}
 	for i := range 500 { // wait
 		s := w.open(change.ID{Kind: change.Pull, Repo: int64(1 + i%3), Number: changes + i + 1}, fmt.Sprint("org/repo", 1+i%3), "Waits", "sdpa")
-		places[s.Runs[0].Job] = queue.Place{Ahead: i, Wait: time.Duration(i) * time.Minute}
+		places[s.Runs[0].Job] = scheduler.Position{Ahead: i, Wait: time.Duration(i) * time.Minute}
 	}
 	w.places = places
 	w.settle()

@@ -15,7 +15,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/highwater"
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
@@ -317,5 +317,5 @@ func (f *Folder) Change(context.Context, change.ID) (*change.State, error) {
 }
 func (f *Folder) Audit(context.Context, change.ID, int) ([]ledger.Entry, error) { return nil, nil }
 func (f *Folder) Runners() []Runner                                             { return nil }
-func (f *Folder) Places() map[string]queue.Place                                { return nil }
-func (f *Folder) Said(string) []runners.Said                                    { return nil }
+func (f *Folder) Places() map[string]scheduler.Position                         { return nil }
+func (f *Folder) Said(string) []runners.LogEntry                                { return nil }

@@ -14,14 +14,14 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 )
 
-// rooms are the pages that somebody watches, by what they show. However many watch
+// topics are the pages that somebody watches, by what they show. However many watch
 // one, it is looked at once a second and written once.
-type rooms struct {
+type topics struct {
 	mu  sync.Mutex
-	all map[string]*room
+	all map[string]*topic
 }
 
-type room struct {
+type topic struct {
 	watchers map[*watcher]bool
 	pieces   map[string]piece
 	log      []string
@@ -44,8 +44,8 @@ type watcher struct {
 	line string // the first of them
 }
 
-// A sight is a page at one moment. What has no piece is as it was.
-type sight struct {
+// A snapshot is a page at one moment. What has no piece is as it was.
+type snapshot struct {
 	pieces map[string]string
 	log    []string
 	over   bool
@@ -67,21 +67,21 @@ func (s *Server) watchRun(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	s.watch(w, r, "run "+row.Job, func(ctx context.Context) (sight, bool) { return s.seeRun(ctx, row.Job) })
+	s.watch(w, r, "run "+row.Job, func(ctx context.Context) (snapshot, bool) { return s.seeRun(ctx, row.Job) })
 }
 
 // seeRun is the run's state; false where it is not known at the moment.
-func (s *Server) seeRun(ctx context.Context, job string) (sight, bool) {
+func (s *Server) seeRun(ctx context.Context, job string) (snapshot, bool) {
 	row, err := s.Source.Run(ctx, job)
 	if err != nil {
-		return sight{}, false
+		return snapshot{}, false
 	}
 	if row.Phase == change.Done || row.Phase == change.Abandoned {
-		return sight{over: true}, true
+		return snapshot{over: true}, true
 	}
 	live := s.liveOf(rowOf(row, row.Repo), s.Source.Runners(), s.Source.Places())
 	text, ok := s.piece("progress", live)
-	return sight{pieces: map[string]string{"progress": text}, log: logLines(s.Source.Said(job))}, ok
+	return snapshot{pieces: map[string]string{"progress": text}, log: logLines(s.Source.Said(job))}, ok
 }
 
 // piece is part of a page.
@@ -95,7 +95,7 @@ func (s *Server) piece(name string, model any) (string, bool) {
 }
 
 // watch has somebody see what there is to see until it is over.
-func (s *Server) watch(w http.ResponseWriter, r *http.Request, name string, see func(context.Context) (sight, bool)) {
+func (s *Server) watch(w http.ResponseWriter, r *http.Request, name string, see func(context.Context) (snapshot, bool)) {
 	control := http.NewResponseController(w)
 	if err := control.SetWriteDeadline(time.Time{}); err != nil {
 		s.fail(w, r, fmt.Errorf("keeping a connection open: %w", err))
@@ -104,12 +104,12 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, name string, see 
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
-	in, who := s.join(name, see)
+	in, who := s.subscribe(name, see)
 	if in == nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	defer s.leave(name, in, who)
+	defer s.unsubscribe(name, in, who)
 	beat, enough := time.NewTicker(keepAlive), time.NewTimer(stayFor)
 	defer beat.Stop()
 	defer enough.Stop()
@@ -137,12 +137,12 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, name string, see 
 	}
 }
 
-// join lets somebody into a room. The first who comes has it looked at.
-func (s *Server) join(name string, see func(context.Context) (sight, bool)) (*room, *watcher) {
+// subscribe lets somebody into a room. The first who comes has it looked at.
+func (s *Server) subscribe(name string, see func(context.Context) (snapshot, bool)) (*topic, *watcher) {
 	s.live.mu.Lock()
 	defer s.live.mu.Unlock()
 	if s.live.all == nil {
-		s.live.all = map[string]*room{}
+		s.live.all = map[string]*topic{}
 	}
 	in := s.live.all[name]
 	if in == nil {
@@ -150,9 +150,9 @@ func (s *Server) join(name string, see func(context.Context) (sight, bool)) (*ro
 			return nil, nil
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		in = &room{watchers: map[*watcher]bool{}, pieces: map[string]piece{}, end: cancel}
+		in = &topic{watchers: map[*watcher]bool{}, pieces: map[string]piece{}, end: cancel}
 		s.live.all[name] = in
-		go s.look(ctx, name, in, see)
+		go s.pollTopic(ctx, name, in, see)
 	}
 	who := &watcher{news: make(chan struct{}, 1), seen: map[string]int{}}
 	in.watchers[who] = true
@@ -160,7 +160,7 @@ func (s *Server) join(name string, see func(context.Context) (sight, bool)) (*ro
 	return in, who
 }
 
-func (s *Server) leave(name string, in *room, who *watcher) {
+func (s *Server) unsubscribe(name string, in *topic, who *watcher) {
 	s.live.mu.Lock()
 	defer s.live.mu.Unlock()
 	delete(in.watchers, who)
@@ -172,8 +172,8 @@ func (s *Server) leave(name string, in *room, who *watcher) {
 	}
 }
 
-// look sees what is new until nobody is in the room or it is over.
-func (s *Server) look(ctx context.Context, name string, in *room, see func(context.Context) (sight, bool)) {
+// pollTopic sees what is new until nobody is in the room or it is over.
+func (s *Server) pollTopic(ctx context.Context, name string, in *topic, see func(context.Context) (snapshot, bool)) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -197,7 +197,7 @@ func (s *Server) look(ctx context.Context, name string, in *room, see func(conte
 }
 
 // take notes a sight, and calls everybody if it is another.
-func (r *room) take(seen sight) {
+func (r *topic) take(seen snapshot) {
 	changed := seen.over || !slices.Equal(seen.log, r.log)
 	for name, text := range seen.pieces {
 		if old, ok := r.pieces[name]; !ok || old.text != text {
@@ -218,7 +218,7 @@ func (r *room) take(seen sight) {
 }
 
 // newsFor is what somebody does not have yet, however long they did not ask.
-func (s *Server) newsFor(in *room, who *watcher) (text []byte, over bool) {
+func (s *Server) newsFor(in *topic, who *watcher) (text []byte, over bool) {
 	s.live.mu.Lock()
 	defer s.live.mu.Unlock()
 	if in.over {

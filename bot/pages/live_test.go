@@ -9,7 +9,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages"
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -89,7 +89,7 @@ func TestLive(t *testing.T) {
 	}
 	// Another runner begins anew.
 	w.mu.Lock()
-	w.said[job] = []runners.Said{{At: epoch.Add(time.Minute), Event: runners.Event{Gate: gates.GateBuild, Text: "once more"}}}
+	w.said[job] = []runners.LogEntry{{At: epoch.Add(time.Minute), Event: runners.Event{Gate: gates.GateBuild, Text: "once more"}}}
 	w.mu.Unlock()
 	until("log", "12:01:00  build: once more\n")
 	e, v := recorded(t, "spills")
@@ -115,7 +115,7 @@ func TestHomeIsLive(t *testing.T) {
 	s := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 8}, "org/kernels", "Under way", "sdpa")
 	job := s.Runs[0].Job
 	w.settle()
-	w.places = map[string]queue.Place{job: {Ahead: 2, Wait: time.Minute}}
+	w.places = map[string]scheduler.Position{job: {Ahead: 2, Wait: time.Minute}}
 	next := w.stream(w.site(pages.Everybody{}).URL + "/live")
 	until := func(want string, texts ...string) {
 		t.Helper()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -33,7 +33,7 @@ type Place struct {
 	Held     string  `json:"held,omitempty"`          // what it waits for beside runners
 }
 
-func placeOf(p queue.Place) *Place {
+func placeOf(p scheduler.Position) *Place {
 	if p.Held != nil {
 		return &Place{Held: p.Held.String()}
 	}
@@ -41,7 +41,7 @@ func placeOf(p queue.Place) *Place {
 }
 
 // liveOf adds to a run what it does at the moment, or waits for.
-func (s *Server) liveOf(r Row, measuring []Runner, places map[string]queue.Place) Live {
+func (s *Server) liveOf(r Row, measuring []Runner, places map[string]scheduler.Position) Live {
 	live := Live{Row: r}
 	if p, ok := places[r.Job]; ok && r.Phase == change.Queued {
 		live.Place = placeOf(p)
@@ -58,7 +58,7 @@ func (s *Server) liveOf(r Row, measuring []Runner, places map[string]queue.Place
 }
 
 // funnel is how the interval of a run narrows.
-func funnel(said []runners.Said) template.HTML {
+func funnel(said []runners.LogEntry) template.HTML {
 	var rounds []chart.Narrowing
 	var goal *float64
 	shape := ""
@@ -80,7 +80,7 @@ func funnel(said []runners.Said) template.HTML {
 }
 
 // logLines is a log as text.
-func logLines(said []runners.Said) []string {
+func logLines(said []runners.LogEntry) []string {
 	var lines []string
 	for _, e := range said {
 		lines = append(lines, e.At.UTC().Format(time.TimeOnly)+"  "+report.Plain(e.String()))
@@ -128,7 +128,7 @@ func (s *Server) addNow(ctx context.Context, p *HomePage, repos map[int64]string
 
 // inLine orders those that wait: those that are held, or that no runner takes, come
 // last.
-func inLine(places map[string]queue.Place, r Row) time.Duration {
+func inLine(places map[string]scheduler.Position, r Row) time.Duration {
 	if p, ok := places[r.Job]; ok && p.Held == nil {
 		return p.Wait
 	}
@@ -147,12 +147,12 @@ func (s *Server) watchHome(w http.ResponseWriter, r *http.Request) {
 	for _, id := range slices.Sorted(maps.Keys(repos)) {
 		name += fmt.Sprintf(" %d=%s", id, repos[id])
 	}
-	h := &homeRoom{server: s, repos: repos}
+	h := &homeTopic{server: s, repos: repos}
 	s.watch(w, r, name, h.see)
 }
 
-// A homeRoom is the first page as it is watched.
-type homeRoom struct {
+// A homeTopic is the first page as it is watched.
+type homeTopic struct {
 	server *Server
 	repos  map[int64]string
 	live   []string // jobs
@@ -163,10 +163,10 @@ type homeRoom struct {
 // kernelsEvery is how many looks there are at what runs for one at what was measured.
 const kernelsEvery = 5
 
-func (h *homeRoom) see(ctx context.Context) (sight, bool) {
+func (h *homeTopic) see(ctx context.Context) (snapshot, bool) {
 	p, s := &HomePage{}, h.server
 	if err := s.addNow(ctx, p, h.repos); err != nil {
-		return sight{}, false
+		return snapshot{}, false
 	}
 	var live []string
 	for _, list := range [][]Live{p.Running, p.Queue} {
@@ -181,16 +181,16 @@ func (h *homeRoom) see(ctx context.Context) (sight, bool) {
 	names := []string{"now", "runners"}
 	if h.looks++; h.ended && h.looks%kernelsEvery == 0 {
 		if err := s.addKernels(ctx, p, h.repos); err != nil {
-			return sight{}, false
+			return snapshot{}, false
 		}
 		h.ended = false
 		names = append(names, "kernels", "recent")
 	}
-	seen := sight{pieces: map[string]string{}}
+	seen := snapshot{pieces: map[string]string{}}
 	for _, name := range names {
 		text, ok := s.piece(name, p)
 		if !ok {
-			return sight{}, false
+			return snapshot{}, false
 		}
 		seen.pieces[name] = text
 	}

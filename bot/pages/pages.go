@@ -36,7 +36,7 @@ type Server struct {
 
 	templates *template.Template
 	assets    map[string]asset
-	live      rooms
+	live      topics
 	caches    caches
 }
 

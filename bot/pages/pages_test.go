@@ -328,7 +328,7 @@ func TestWhatStands(t *testing.T) {
 	s := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 30}, "org/kernels", "Wrong twice", "sdpa")
 	e, v := recorded(t, "broken")
 	w.finish(s, e, v)
-	w.ask(s, "/rebench", change.Effect{Rebench: []change.Again{{Folder: "kernels/sdpa", Bundle: "b2"}}})
+	w.ask(s, "/rebench", change.Effect{Rebench: []change.Rerun{{Folder: "kernels/sdpa", Bundle: "b2"}}})
 	last := w.finish(s, e, v)
 	w.settle()
 	site := w.site(pages.Everybody{}).URL

@@ -151,7 +151,7 @@ func samplesOf(rounds []gates.Round, shape string) ([]chart.Group, chart.Sequenc
 				}
 				for g, side := range sideNames {
 					value := math.NaN()
-					if side.letter == letter && !slices.Contains(series.Spoiled, i) {
+					if side.letter == letter && !slices.Contains(series.Disturbed, i) {
 						value = series.Nanos[i] / 1e3
 						groups[g].Values = append(groups[g].Values, value)
 					}
@@ -160,7 +160,7 @@ func samplesOf(rounds []gates.Round, shape string) ([]chart.Group, chart.Sequenc
 				i++
 				n++
 			}
-			spoiled += len(series.Spoiled)
+			spoiled += len(series.Disturbed)
 		}
 	}
 	return groups, sequence, spoiled

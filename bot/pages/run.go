@@ -42,18 +42,18 @@ func (r Row) Pull() int { return r.RunRow.Change.Number }
 // A RunPage is everything about one run.
 type RunPage struct {
 	Row
-	Verdict  *gates.Verdict  `json:"verdict,omitempty"`
-	Missing  string          `json:"missing,omitempty"` // why there is less than there was
-	Place    *Place          `json:"place,omitempty"`
-	Progress *runners.Event  `json:"progress,omitempty"`
-	Said     []runners.Said  `json:"log,omitempty"` // while it runs
-	Log      string          `json:"-"`
-	Attempts []Row           `json:"attempts,omitempty"`
-	Commands []Command       `json:"commands,omitempty"`
-	Override *Override       `json:"override,omitempty"`
-	Buttons  *Buttons        `json:"-"`
-	Occupied []Occupancy     `json:"occupancy,omitempty"`
-	Files    map[string]bool `json:"files,omitempty"`
+	Verdict  *gates.Verdict     `json:"verdict,omitempty"`
+	Missing  string             `json:"missing,omitempty"` // why there is less than there was
+	Place    *Place             `json:"place,omitempty"`
+	Progress *runners.Event     `json:"progress,omitempty"`
+	Said     []runners.LogEntry `json:"log,omitempty"` // while it runs
+	Log      string             `json:"-"`
+	Attempts []Row              `json:"attempts,omitempty"`
+	Commands []Command          `json:"commands,omitempty"`
+	Override *Override          `json:"override,omitempty"`
+	Buttons  *Buttons           `json:"-"`
+	Occupied []Occupancy        `json:"occupancy,omitempty"`
+	Files    map[string]bool    `json:"files,omitempty"`
 
 	Heading  []Piece            `json:"-"`
 	Times    []gates.Comparison `json:"-"` // those that failed first

@@ -6,7 +6,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/highwater"
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -37,9 +37,9 @@ type Source interface {
 	// Runners is who measures.
 	Runners() []Runner
 	// Places is where jobs stand in line, by job. One that no runner of now would take has none.
-	Places() map[string]queue.Place
+	Places() map[string]scheduler.Position
 	// Said is the log of a job that is at a runner, from its beginning.
-	Said(job string) []runners.Said
+	Said(job string) []runners.LogEntry
 }
 
 // An Access says who somebody is, and what they may read.

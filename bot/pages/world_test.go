@@ -18,7 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/pages"
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
@@ -37,15 +37,15 @@ type world struct {
 	mu      sync.Mutex
 	blobs   map[string][]byte
 	runners []pages.Runner
-	places  map[string]queue.Place
-	said    map[string][]runners.Said
+	places  map[string]scheduler.Position
+	said    map[string][]runners.LogEntry
 
 	actor pages.Actor // of the sites
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{TB: t, blobs: map[string][]byte{}, said: map[string][]runners.Said{}}
+	w := &world{TB: t, blobs: map[string][]byte{}, said: map[string][]runners.LogEntry{}}
 	l, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "ledger.db"), ledger.Options{})
 	w.no(err)
 	w.Ledger = l
@@ -143,9 +143,9 @@ func (w *world) Runners() []pages.Runner {
 	return append([]pages.Runner{}, w.runners...)
 }
 
-func (w *world) Places() map[string]queue.Place { return w.places }
+func (w *world) Places() map[string]scheduler.Position { return w.places }
 
-func (w *world) Said(job string) []runners.Said {
+func (w *world) Said(job string) []runners.LogEntry {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.said[job]
@@ -156,7 +156,7 @@ func (w *world) says(job string, e ...runners.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, one := range e {
-		w.said[job] = append(w.said[job], runners.Said{At: epoch.Add(time.Duration(len(w.said[job])) * time.Second), Event: one})
+		w.said[job] = append(w.said[job], runners.LogEntry{At: epoch.Add(time.Duration(len(w.said[job])) * time.Second), Event: one})
 	}
 }
 
@@ -347,7 +347,7 @@ func story(w *world) (jobs map[string]string) {
 	}
 	s := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 7}, "org/kernels", "FP8 everywhere", "sdpa")
 	jobs["first"] = w.finishAs(s, recordOf(w, "stage6_fp8"))
-	w.ask(s, "/rebench", change.Effect{Rebench: []change.Again{{Folder: "kernels/sdpa", Bundle: "b2"}}})
+	w.ask(s, "/rebench", change.Effect{Rebench: []change.Rerun{{Folder: "kernels/sdpa", Bundle: "b2"}}})
 	jobs["broken"] = w.finishAs(s, recordOf(w, "broken"))
 	w.ask(s, "/override it is late", change.Effect{Override: &change.Override{SHA: s.Facts.Head, By: "carol", Reason: "it is late", At: "2026-03-01T00:00:00Z"}})
 	running := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 8}, "org/kernels", "Under way", "sdpa")
@@ -362,7 +362,7 @@ func story(w *world) (jobs map[string]string) {
 	w.busy(jobs["running"], &now)
 	waits := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 9}, "org/kernels", "Waits", "sdpa")
 	jobs["queued"] = waits.Runs[0].Job
-	w.places = map[string]queue.Place{jobs["queued"]: {Ahead: 0, Wait: 40 * time.Second, Took: 4 * time.Minute}}
+	w.places = map[string]scheduler.Position{jobs["queued"]: {Ahead: 0, Wait: 40 * time.Second, Took: 4 * time.Minute}}
 	w.settle()
 	return jobs
 }

@@ -167,12 +167,12 @@ func hashPins(h io.Writer, job runners.Job) error {
 	return json.NewEncoder(h).Encode(pins)
 }
 
-// asks is the digest of what evidence about the same machine code depends on beside the
+// requirementsDigest is the digest of what evidence about the same machine code depends on beside the
 // policy: manifest, reference and harness of the base, and how each side is launched. It
 // goes by what a launch comes to at some sizes. Attempts at the same code that agree there
 // count together, so that writing an expression in another way is no new chance; whether
 // evidence of one holds for another is for dispatch to say.
-func asks(job runners.Job) (string, error) {
+func requirementsDigest(job runners.Job) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q\n", job.ManifestText, job.Of(job.Candidate).Launches(job.Candidate.Variant))
 	if job.Baseline != nil {
@@ -215,10 +215,10 @@ func dispatch(job runners.Job) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// beside is the files beside it that a reference reads, or asks for: it gets no folders
+// companionNames is the files beside it that a reference reads, or asks for: it gets no folders
 // to include from. It is alone where that is none of them for sure. Whoever wrote it is
 // trusted not to have an assembler read one.
-func beside(reference []byte) (names []string, alone bool) {
+func companionNames(reference []byte) (names []string, alone bool) {
 	included, plain := plan.Included(reference, kernels.ModeCUDA)
 	for _, i := range included {
 		if i.Beside {
@@ -237,6 +237,6 @@ func referenceAlone(job runners.Job) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil // the build says so
 	}
-	_, alone := beside(text)
+	_, alone := companionNames(text)
 	return alone, err
 }

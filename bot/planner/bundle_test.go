@@ -95,7 +95,7 @@ func TestSourcesWhenTheBaseMoves(t *testing.T) {
 			if same := before.Kernels[0].Sources == after.Kernels[0].Sources; same != c.built {
 				t.Errorf("the digests are equal: %v, want %v", same, c.built)
 			}
-			if same := before.Kernels[0].Asks == after.Kernels[0].Asks; same != c.asked {
+			if same := before.Kernels[0].RequirementsDigest == after.Kernels[0].RequirementsDigest; same != c.asked {
 				t.Errorf("what is asked is the same: %v, want %v", same, c.asked)
 			}
 		})
@@ -109,7 +109,7 @@ func TestAsksAreTheBases(t *testing.T) {
 		t.Helper()
 		w := newWorld(t, base)
 		id, facts := w.propose(head)
-		return w.plan(id, facts).Kernels[0].Asks
+		return w.plan(id, facts).Kernels[0].RequirementsDigest
 	}
 	base, head := usual(), tree{folder + "/scale.c": "// head\n"}
 	first := asked(t, base, head)

@@ -15,7 +15,7 @@ func TestAskedByLaunch(t *testing.T) {
 		if len(p.Kernels) != 1 {
 			t.Fatalf("%+v", p.Plan)
 		}
-		return p.Kernels[0].Asks, p.Kernels[0].Sources, p.Kernels[0].Dispatch
+		return p.Kernels[0].RequirementsDigest, p.Kernels[0].Sources, p.Kernels[0].Dispatch
 	}
 	asks, sources, dispatch := plan(tree{})
 	for name, c := range map[string]struct {

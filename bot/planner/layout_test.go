@@ -25,7 +25,7 @@ func TestSeveralInOneFolder(t *testing.T) {
 		t.Fatalf("%+v", p.Plan)
 	}
 	one, two := p.Kernels[0], p.Kernels[1]
-	if one.Bundle == two.Bundle || one.Sources == two.Sources || one.Asks == two.Asks || one.Name != "scale" || two.Name != "twice" {
+	if one.Bundle == two.Bundle || one.Sources == two.Sources || one.RequirementsDigest == two.RequirementsDigest || one.Name != "scale" || two.Name != "twice" {
 		t.Errorf("they share something: %+v", p.Kernels)
 	}
 	for _, k := range p.Kernels {

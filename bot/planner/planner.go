@@ -94,9 +94,9 @@ func (p *Planner) Plan(ctx context.Context, id change.ID, f change.Facts) (Propo
 	return s.out, nil
 }
 
-// Soon says that a change is going to be planned: whatever is fetched meanwhile may bring
+// Prefetch says that a change is going to be planned: whatever is fetched meanwhile may bring
 // it along.
-func (p *Planner) Soon(id change.ID, f change.Facts) {
+func (p *Planner) Prefetch(id change.ID, f change.Facts) {
 	if id.Kind == change.Pull && f.Head != "" {
 		p.Mirrors.Soon(f.Repo, f.Head, pullRef(id.Number))
 	}
@@ -345,7 +345,7 @@ func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) (c
 	if k.Sources, err = sources(job); err != nil {
 		return k, err
 	}
-	if k.Asks, err = asks(job); err != nil {
+	if k.RequirementsDigest, err = requirementsDigest(job); err != nil {
 		return k, err
 	}
 	if k.Dispatch, err = dispatch(job); err != nil {

@@ -269,7 +269,7 @@ func (s *survey) including(ctx context.Context, folder, file string) ([]string, 
 		if err != nil {
 			return nil, err
 		}
-		names, alone := beside(text)
+		names, alone := companionNames(text)
 		if len(names) == 0 && !alone {
 			return s.repo.Files(ctx, s.trusted, folder)
 		}

@@ -73,7 +73,7 @@ func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error)
 	}
 	for name, text := range texts {
 		files = append(files, name)
-		if _, alone := beside(text); !alone {
+		if _, alone := companionNames(text); !alone {
 			files = append(files, folders[name]) // any of its files may be part of it
 		}
 	}

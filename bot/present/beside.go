@@ -18,18 +18,18 @@ type Beside struct {
 	Check    string // name of its required check
 	sign     string
 	title    string
-	distance distance
+	distance severity
 }
 
 // BesideOf is what other pull requests need to know of a change.
 func BesideOf(v View) Beside {
 	at := v.own()
-	return Beside{Number: v.State.ID.Number, Check: v.checkName(), sign: at.sign, title: at.title, distance: distanceOf(at.status, at.conclusion)}
+	return Beside{Number: v.State.ID.Number, Check: v.checkName(), sign: at.sign, title: at.title, distance: severityOf(at.status, at.conclusion)}
 }
 
 // BesideCheck is the same, read from a check that was written for the other.
 func BesideCheck(id change.ID, name, status, conclusion, title string) Beside {
-	at := distanceOf(status, conclusion)
+	at := severityOf(status, conclusion)
 	return Beside{Number: id.Number, Check: name, sign: at.sign(), title: title, distance: at}
 }
 
@@ -52,18 +52,18 @@ func IsBeside(title string) bool { return besideTitle.MatchString(title) }
 
 var besideTitle = regexp.MustCompile(`^#[0-9]+ has the same head: `)
 
-// A distance says how far something is from passing.
-type distance int
+// A severity says how far something is from passing.
+type severity int
 
 const (
-	passes distance = iota
+	passes severity = iota
 	unfinished
 	waits
 	ended
 	fails
 )
 
-func distanceOf(status, conclusion string) distance {
+func severityOf(status, conclusion string) severity {
 	switch {
 	case status != completed:
 		return unfinished
@@ -77,15 +77,15 @@ func distanceOf(status, conclusion string) distance {
 	return fails
 }
 
-func (r distance) sign() string {
+func (r severity) sign() string {
 	return [...]string{passes: signPass, unfinished: signWorking, waits: signDefer, ended: signCancelled, fails: signFail}[r]
 }
 
 // worst is what the required check says, given how the change itself stands: the worst
 // of all that have its head. As long as the change itself is not done, that is what it says.
-func (v View) worst(own standing) standing {
+func (v View) worst(own checkStatus) checkStatus {
 	var other *Beside
-	least := distanceOf(own.status, own.conclusion)
+	least := severityOf(own.status, own.conclusion)
 	if least == unfinished {
 		return own
 	}
@@ -108,7 +108,7 @@ func (v View) worst(own standing) standing {
 	case ended:
 		conclusion = cancelled
 	}
-	at := newStanding(other.sign, status, conclusion, fmt.Sprintf("#%d has the same head: %s", other.Number, other.title), lead)
+	at := newCheckStatus(other.sign, status, conclusion, fmt.Sprintf("#%d has the same head: %s", other.Number, other.title), lead)
 	at.heading = fmt.Sprintf("#%d has the same head, and does not pass", other.Number) // how it stands follows
 	return at
 }

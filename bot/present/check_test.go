@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -79,21 +79,21 @@ func TestWaiting(t *testing.T) {
 func TestPlaceInLine(t *testing.T) {
 	day := time.Date(2025, 3, 15, 0, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
-		place queue.Place
+		place scheduler.Position
 		want  string
 	}{
-		"nothing before it":   {queue.Place{}, "Waiting for a runner labelled h200: it is busy"},
-		"next":                {queue.Place{Wait: 6 * time.Minute}, "Waiting for a runner labelled h200: next in line, begins in about 6 min"},
-		"second":              {queue.Place{Ahead: 1, Wait: 80 * time.Second, Took: 4 * time.Minute}, "Waiting for a runner labelled h200: one job goes first, begins in about 1 min and takes about 4 min"},
-		"far back":            {queue.Place{Ahead: 64, Wait: 3 * time.Hour, Took: 40 * time.Second}, "Waiting for a runner labelled h200: 64 jobs go first, begins in about 3 h and takes about 40 s"},
-		"too many at once":    {queue.Place{Held: &queue.Held{Limit: queue.Limit{Jobs: 4}, Jobs: 4}}, "Held back: the repository may have 4 at runners at once"},
-		"no minutes any more": {queue.Place{Held: &queue.Held{Limit: queue.Limit{GPUTime: 10 * time.Hour}, Until: day}}, "Held back: the repository's 600 GPU minutes of this day are used, and the next begin at 00:00 UTC"},
+		"nothing before it":   {scheduler.Position{}, "Waiting for a runner labelled h200: it is busy"},
+		"next":                {scheduler.Position{Wait: 6 * time.Minute}, "Waiting for a runner labelled h200: next in line, begins in about 6 min"},
+		"second":              {scheduler.Position{Ahead: 1, Wait: 80 * time.Second, Took: 4 * time.Minute}, "Waiting for a runner labelled h200: one job goes first, begins in about 1 min and takes about 4 min"},
+		"far back":            {scheduler.Position{Ahead: 64, Wait: 3 * time.Hour, Took: 40 * time.Second}, "Waiting for a runner labelled h200: 64 jobs go first, begins in about 3 h and takes about 40 s"},
+		"too many at once":    {scheduler.Position{Held: &scheduler.Held{Limit: scheduler.Limit{Jobs: 4}, Jobs: 4}}, "Held back: the repository may have 4 at runners at once"},
+		"no minutes any more": {scheduler.Position{Held: &scheduler.Held{Limit: scheduler.Limit{GPUTime: 10 * time.Hour}, Until: day}}, "Held back: the repository's 600 GPU minutes of this day are used, and the next begin at 00:00 UTC"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := tell(t).seen(nil).planned(nil, "sdpa_fp8")
 			before := Checks(s.view)[0].Digest
 			s.view.Runners = []RunnerInfo{{Name: "r", Labels: []string{"h200"}, Busy: true}}
-			s.view.Places = map[string]queue.Place{s.job("sdpa_fp8"): c.place}
+			s.view.Places = map[string]scheduler.Position{s.job("sdpa_fp8"): c.place}
 			got := Checks(s.view)[0]
 			if got.Title != c.want || got.Status != inProgress || got.Digest != before {
 				t.Errorf("%s: %q, want %q", got.Status, got.Title, c.want)

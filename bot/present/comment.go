@@ -35,7 +35,7 @@ func CommentDigest(v View) string {
 }
 
 func extrasDone(s *change.State) (n int) {
-	for _, r := range s.Extra {
+	for _, r := range s.SideRuns {
 		if r.Phase == change.Done {
 			n++
 		}
@@ -109,7 +109,7 @@ func (v View) compose() *composition {
 				return joined(v.about(r), v.again(r), v.reportOf(r, report.Flat, limit))
 			})
 	}
-	for _, r := range s.Extra {
+	for _, r := range s.SideRuns {
 		if r.Phase == change.Done {
 			c.extras = v.fold(c.extras, r, signInform+" "+report.EscapeSummary(report.Clip("For information — "+r.Kernel+": "+extraOf(r), 200)),
 				func(limit int) string { return v.reportOf(r, report.Flat, limit) })
@@ -128,18 +128,18 @@ func (v View) alone() *change.Run {
 
 // body is what stands below the heading. The table comes first where the heading is the
 // verdict that it belongs to; else what the heading says is explained before it.
-func (v View) body(at standing) string {
+func (v View) body(at checkStatus) string {
 	if r := v.alone(); r != nil {
 		if verdict := v.known(*r); verdict != nil && at.heading == report.Headline(verdict) {
-			return joined(v.inSight(), at.lead)
+			return joined(v.visibleSummary(), at.lead)
 		}
 	}
-	return joined(at.lead, v.inSight())
+	return joined(at.lead, v.visibleSummary())
 }
 
-// inSight is what everybody sees of the kernels' verdicts: of one kernel its table and what
+// visibleSummary is what everybody sees of the kernels' verdicts: of one kernel its table and what
 // would make it pass, of several a table for each.
-func (v View) inSight() string {
+func (v View) visibleSummary() string {
 	r := v.alone()
 	switch {
 	case r == nil && len(v.State.Runs) < 2 && !v.forInformation():

@@ -61,7 +61,7 @@ func (v View) kernelRows(runs []change.Run) string {
 	if len(rows) == 0 {
 		return ""
 	}
-	return spill(rows, kernelRoom, "kernels")
+	return foldOverflow(rows, kernelRoom, "kernels")
 }
 
 // compilers is the table over the kernels that another compiler builds, where that is what is under the gate.
@@ -81,7 +81,7 @@ func (v View) compilers() string {
 // compilersShown is as many kernels as one looks over at once.
 const compilersShown = 30
 
-func (v View) kernelWords(r change.Run, at standing) string {
+func (v View) kernelWords(r change.Run, at checkStatus) string {
 	switch {
 	case r.Phase == change.Done:
 		words := word(r)
@@ -130,7 +130,7 @@ func (v View) toPass() string {
 	if items == nil {
 		return ""
 	}
-	return "**To pass**\n\n" + spill(items, stepRoom, "steps")
+	return "**To pass**\n\n" + foldOverflow(items, stepRoom, "steps")
 }
 
 // tried is what others tried at the same kernels in vain.
@@ -156,7 +156,7 @@ func (v View) tried(runs []change.Run) string {
 // extraTable is what was measured for information.
 func (v View) extraTable() string {
 	var rows []string
-	for _, r := range slices.Backward(v.State.Extra) {
+	for _, r := range slices.Backward(v.State.SideRuns) {
 		found := v.ofRun(r).title
 		if r.Phase == change.Done {
 			found = v.finding(r)
@@ -172,10 +172,10 @@ func (v View) extraTable() string {
 
 // extraOf is what was asked of a kernel beside the policy.
 func extraOf(r change.Run) string {
-	if r.Extra == nil {
+	if r.SideRun == nil {
 		return ""
 	}
-	asked := *r.Extra
+	asked := *r.SideRun
 	asked.Kernels = []string{r.Kernel}
 	return report.Plain(asked.String())
 }

@@ -55,8 +55,8 @@ func list(lines []string, room int, what string) string {
 	return b.String()
 }
 
-// spill is lines as far as there is room for them in sight, and the others folded.
-func spill(lines []string, room int, what string) string {
+// foldOverflow is lines as far as there is room for them in sight, and the others folded.
+func foldOverflow(lines []string, room int, what string) string {
 	shown, used := 0, 0
 	for shown < len(lines) && (shown == 0 || used+len(lines[shown])+1 <= room) {
 		used += len(lines[shown]) + 1

@@ -45,7 +45,7 @@ func (d dice) story(t testing.TB) *story {
 	s.seen(func(f *change.Facts) { f.Fork = d.maybe(1, 6) })
 	for range d.IntN(25) {
 		s.do(d.event(s))
-		for _, r := range slices.Concat(s.state.Runs, s.state.Extra) {
+		for _, r := range slices.Concat(s.state.Runs, s.state.SideRuns) {
 			if d.maybe(1, 2) && s.view.Verdicts[r.Job] == nil && r.Result != nil {
 				s.view.Verdicts[r.Job] = d.verdict(r.Kernel, r.Result.Outcome)
 			}
@@ -77,7 +77,7 @@ func (d dice) verdict(kernel string, outcome gates.Outcome) *gates.Verdict {
 func (d dice) event(s *story) change.Event {
 	head := pick(d, sha1, sha1, sha2)
 	job := "none"
-	if runs := slices.Concat(s.state.Runs, s.state.Extra); len(runs) > 0 {
+	if runs := slices.Concat(s.state.Runs, s.state.SideRuns); len(runs) > 0 {
 		job = runs[d.IntN(len(runs))].Job
 	}
 	switch d.IntN(9) {
@@ -91,7 +91,7 @@ func (d dice) event(s *story) change.Event {
 			p.Problems = append(p.Problems, gates.Diagnostic{File: d.word(), Line: d.IntN(5), Message: d.word()})
 		}
 		for i := range pick(d, 0, 1, 1, 1, 2, 2, 3, 3, 9) {
-			k := change.Kernel{Name: fmt.Sprintf("k%d%s", i, d.word()), Folder: fmt.Sprintf("f%d/%s", i, d.word()), Rule: d.word(), Labels: change.Labels{d.word(), d.word()}, Kept: d.maybe(1, 2)}
+			k := change.Kernel{Name: fmt.Sprintf("k%d%s", i, d.word()), Folder: fmt.Sprintf("f%d/%s", i, d.word()), Rule: d.word(), Labels: change.Labels{d.word(), d.word()}, Reused: d.maybe(1, 2)}
 			if d.maybe(1, 4) {
 				k.Result = d.result()
 			}
@@ -107,7 +107,7 @@ func (d dice) event(s *story) change.Event {
 			folder = s.state.Runs[d.IntN(len(s.state.Runs))].Folder
 		}
 		e.Effect = pick(d, change.Effect{Approve: head}, change.Effect{Cancel: head}, change.Effect{Override: &change.Override{SHA: head, By: d.word(), Reason: d.word(), At: d.word()}},
-			change.Effect{Rebench: []change.Again{{Folder: folder}}}, change.Effect{Extra: []change.Extra{{Folder: folder, Rebench: command.Rebench{Versus: d.word(), Shapes: []string{d.word()}}}}})
+			change.Effect{Rebench: []change.Rerun{{Folder: folder}}}, change.Effect{SideRuns: []change.SideRun{{Folder: folder, Rebench: command.Rebench{Versus: d.word(), Shapes: []string{d.word()}}}}})
 		return e
 	case 5:
 		return change.Started{Job: job, Token: s.state.Seq, Runner: d.word()}

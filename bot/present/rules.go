@@ -11,7 +11,7 @@ import (
 
 // withRules adds what the change does to the gate's own rules. A pass waits for
 // somebody's word where that may loosen them; what does not pass stays as it is.
-func (v View) withRules(own standing) standing {
+func (v View) withRules(own checkStatus) checkStatus {
 	s, plan := v.State, v.plan()
 	if plan == nil || plan.RuleChange == nil {
 		return own
@@ -25,7 +25,7 @@ func (v View) withRules(own standing) standing {
 		word = v.howToApprove(role)
 		list = "**What it does to the rules**\n\n" + list
 		if own.conclusion == success {
-			at = newStanding(signDefer, completed, actionRequired, fmt.Sprintf("The change loosens the rules: waits for /approve-policy by someone with %s access", role), "")
+			at = newCheckStatus(signDefer, completed, actionRequired, fmt.Sprintf("The change loosens the rules: waits for /approve-policy by someone with %s access", role), "")
 			word += "\n\nApart from that: " + own.sign + " " + clause(own.heading) + "."
 		}
 	case rules.Loosens:
@@ -41,7 +41,7 @@ func (v View) withRules(own standing) standing {
 }
 
 // add says more where no kernel has a word to say.
-func (at *standing) add(more string) {
+func (at *checkStatus) add(more string) {
 	if at.untouched {
 		at.title = report.Clip(report.Plain(at.title+more), titleRunes)
 		at.heading = at.title
@@ -84,7 +84,7 @@ func ruleList(r *change.RuleChange) string {
 	}
 	var text string
 	if loose != nil {
-		text = spill(loose, leadRoom, "differences")
+		text = foldOverflow(loose, leadRoom, "differences")
 	}
 	if r.More > 0 {
 		text = joined(text, fmt.Sprintf("… and %d more differences.\n", r.More))

@@ -23,7 +23,7 @@ func outcome(r change.Run) gates.Outcome {
 }
 
 // ofRun is what one kernel's check says.
-func (v View) ofRun(r change.Run) standing {
+func (v View) ofRun(r change.Run) checkStatus {
 	switch {
 	case r.Phase == change.Done:
 		return v.done(r)
@@ -32,12 +32,12 @@ func (v View) ofRun(r change.Run) standing {
 	case v.State.Held():
 		return v.held()
 	case r.Phase == change.Running:
-		return newStanding(signWorking, inProgress, "", v.working(r), "")
+		return newCheckStatus(signWorking, inProgress, "", v.working(r), "")
 	}
-	return newStanding(signWorking, queued, "", v.waiting(r), "")
+	return newCheckStatus(signWorking, queued, "", v.waiting(r), "")
 }
 
-func (v View) done(r change.Run) standing {
+func (v View) done(r change.Run) checkStatus {
 	title, conclusion := v.line(r), failure
 	switch outcome(r) {
 	case gates.Pass:
@@ -47,9 +47,9 @@ func (v View) done(r change.Run) standing {
 	}
 	sign := report.Sign(outcome(r), reason(r))
 	if v.forInformation() {
-		return newStanding(sign, completed, success, "(for information) "+title, "The base branch has no policy: this blocks nothing.")
+		return newCheckStatus(sign, completed, success, "(for information) "+title, "The base branch has no policy: this blocks nothing.")
 	}
-	at := newStanding(sign, completed, conclusion, title, "")
+	at := newCheckStatus(sign, completed, conclusion, title, "")
 	at.faulty = outcome(r) == gates.Error
 	if verdict := v.known(r); verdict != nil {
 		at.heading = report.Headline(verdict)
@@ -102,16 +102,16 @@ func (v View) finding(r change.Run) string {
 }
 
 // stopped is a run that ended before its verdict.
-func (v View) stopped() standing {
+func (v View) stopped() checkStatus {
 	s := v.State
 	switch {
 	case !s.Facts.Open:
-		return newStanding(signCancelled, completed, cancelled, closedTitle(s), "Nothing is measured any more.")
+		return newCheckStatus(signCancelled, completed, cancelled, closedTitle(s), "Nothing is measured any more.")
 	case s.Cancelled == s.Facts.Head:
-		return newStanding(signCancelled, completed, cancelled, "Cancelled: comment /rebench to start again",
+		return newCheckStatus(signCancelled, completed, cancelled, "Cancelled: comment /rebench to start again",
 			"The measuring was ended by `/cancel`. Comment `/rebench` to start again, or push a new commit.")
 	}
-	return newStanding(signCancelled, completed, cancelled, "Stopped before a verdict: comment /rebench to start again",
+	return newCheckStatus(signCancelled, completed, cancelled, "Stopped before a verdict: comment /rebench to start again",
 		"The measuring was ended before a verdict. Comment `/rebench` to start again, or push a new commit.")
 }
 

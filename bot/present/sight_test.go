@@ -83,7 +83,7 @@ var commentText = regexp.MustCompile(`(?ms)^<!-- kernelgate:pr-\d+-\d+ -->\n.*?(
 // Every comment of every story that is told anywhere is short.
 func TestCommentsAreShort(t *testing.T) {
 	passed, deferred := 0, 0
-	for _, pattern := range []string{"testdata/*.md", "../keeper/testdata/story/*.md", "../actions/testdata/*.md"} {
+	for _, pattern := range []string{"testdata/*.md", "../controller/testdata/story/*.md", "../actions/testdata/*.md"} {
 		files, err := filepath.Glob(filepath.FromSlash(pattern))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v, %d files", pattern, err, len(files))
@@ -249,7 +249,7 @@ func TestAgain(t *testing.T) {
 			if text := Comment(s.view); strings.Contains(text, "Measured again") {
 				t.Errorf("measured once:\n%s", text)
 			}
-			s.commanded("comment-8", "ada", "/rebench", true, change.Effect{Rebench: []change.Again{{Folder: "kernels/sdpa_fp8", Bundle: "b2"}}})
+			s.commanded("comment-8", "ada", "/rebench", true, change.Effect{Rebench: []change.Rerun{{Folder: "kernels/sdpa_fp8", Bundle: "b2"}}})
 			s.finished("sdpa_fp8", c.then)
 			for what, text := range map[string]string{"the comment": Comment(s.view), "the kernel's check": Checks(s.view)[1].Summary} {
 				if strings.Count(text, "Measured again") != 1 || !strings.Contains(text, c.says) {

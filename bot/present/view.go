@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -21,13 +21,13 @@ import (
 // A View is all that is known of a change at one moment.
 type View struct {
 	State    *change.State
-	Verdicts map[string]*gates.Verdict // by job; one that is not here is told in its one line
-	Progress map[string]Progress       // live, by job
-	Places   map[string]queue.Place    // in line, by job
-	Tried    map[string][]change.Tried // by folder: what other pull requests tried in vain
-	Workflow bool                      // a workflow's job publishes this: it may be killed, so kernels' checks and the comment are there from the start
-	Beside   []Beside                  // other open pull requests with the same head
-	Runners  []RunnerInfo              // that are connected
+	Verdicts map[string]*gates.Verdict     // by job; one that is not here is told in its one line
+	Progress map[string]Progress           // live, by job
+	Places   map[string]scheduler.Position // in line, by job
+	Tried    map[string][]change.Tried     // by folder: what other pull requests tried in vain
+	Workflow bool                          // a workflow's job publishes this: it may be killed, so kernels' checks and the comment are there from the start
+	Beside   []Beside                      // other open pull requests with the same head
+	Runners  []RunnerInfo                  // that are connected
 	Now      time.Time
 	Web      string          // GitHub's address, such as https://github.com; may be empty
 	RunURL   string          // a page that tells more of the runs; may be empty

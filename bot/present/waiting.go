@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
 // silence is how old a runner's word may be before it is called old.
@@ -108,7 +108,7 @@ func (v View) fitting(labels []string) (fit, busy int) {
 }
 
 // inLine is where a job stands, and how long it may take until its verdict.
-func inLine(p queue.Place) string {
+func inLine(p scheduler.Position) string {
 	text := "next in line"
 	switch {
 	case p.Ahead == 1:

@@ -64,13 +64,13 @@ func TestAnnotationsAreSentOnce(t *testing.T) {
 		want  int
 	}{
 		{"an update", true, func(w *world, _ *client.GitHub) { alterChecks(w.state) }, 2},
-		{"in doubt", true, func(w *world, _ *client.GitHub) { w.apply(change.Doubted{}) }, 2},
+		{"in doubt", true, func(w *world, _ *client.GitHub) { w.apply(change.RepublishAsked{}) }, 2},
 		{"in doubt, and there is a newer one", true, func(w *world, h *client.GitHub) {
 			newer := client.Check{Name: "kernelgate", HeadSHA: w.pr.HeadSHA(), ExternalID: w.state.ID.String(), Status: "completed", Conclusion: "failure", Title: "Late", Summary: "Late.",
 				Annotations: []client.Annotation{{Path: "a", StartLine: 1, EndLine: 1, Level: "failure", Message: "late"}}}
 			_, err := h.CreateCheck(w.Context(), "olga/kernels", newer)
 			w.no(err)
-			w.apply(change.Doubted{})
+			w.apply(change.RepublishAsked{})
 		}, 1},
 		{"after a crash", false, func(*world, *client.GitHub) {}, 2},
 		{"after a crash, with fewer mistakes", false, func(w *world, _ *client.GitHub) { w.planMistakes(1) }, 2},
@@ -246,10 +246,10 @@ func TestSpareComment(t *testing.T) {
 		w.no(err)
 		return (&publish.Publisher{GitHub: h, Lenient: lenient}).Publish(t.Context(), present.View{State: w.state})
 	}
-	if out, err := few(false); !errors.Is(err, client.ErrSpared) || out.Comment != nil || len(out.Checks) == 0 {
+	if out, err := few(false); !errors.Is(err, client.ErrShed) || out.Comment != nil || len(out.Checks) == 0 {
 		t.Errorf("noted %+v, %v", out, err)
 	}
-	if out, err := few(true); errors.Is(err, client.ErrSpared) {
+	if out, err := few(true); errors.Is(err, client.ErrShed) {
 		t.Errorf("a workflow: noted %+v, %v", out, err)
 	}
 }
@@ -259,7 +259,7 @@ func TestReplyInDoubt(t *testing.T) {
 	w := newWorld(t)
 	h := w.token("gate", nil)
 	w.no(w.publish(&publish.Publisher{GitHub: h}, false))
-	w.apply(change.Doubted{})
+	w.apply(change.RepublishAsked{})
 	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
 	w.shows("in doubt", 3)
 	found := false
@@ -282,7 +282,7 @@ func TestMuteInDoubt(t *testing.T) {
 		_, err := h.CreateComment(t.Context(), "olga/kernels", w.pr.Number(), present.ReplyMarker(id)+"\nLate.")
 		w.no(err)
 	}
-	w.apply(change.Doubted{})
+	w.apply(change.RepublishAsked{})
 	reader := &publish.Publisher{GitHub: w.token("reader", map[string]string{"issues": "read", "metadata": "read", "pull_requests": "read"})}
 	out, err := reader.Replies(t.Context(), present.View{State: w.state})
 	if err != nil || len(reader.Denied) != 1 || len(out.Replies) > 0 {

@@ -56,13 +56,13 @@ func TestFailedCalls(t *testing.T) {
 				}
 			}
 			w.apply(out)
-			if !w.state.Dirty {
+			if !w.state.NeedsPublish {
 				t.Error("nothing is left to publish")
 			}
 			w.heal()
 			w.no(w.publish(&publish.Publisher{GitHub: h}, true))
 			w.shows("after the fault", 3)
-			if w.state.Dirty {
+			if w.state.NeedsPublish {
 				t.Error("something is left to publish")
 			}
 		})
@@ -79,10 +79,10 @@ func TestFailedUpdates(t *testing.T) {
 		crashed      bool // before the first publication was noted
 	}{
 		{"listing checks that another may have overtaken", change.Published{Told: "something"}, http.MethodGet, "/check-runs", nil, false},
-		{"listing checks in doubt", change.Doubted{}, http.MethodGet, "/check-runs", nil, false},
-		{"updating checks in doubt", change.Doubted{}, http.MethodPatch, "/check-runs", nil, false},
-		{"editing the comment in doubt", change.Doubted{}, http.MethodPatch, "/comments", nil, false},
-		{"listing comments in doubt", change.Doubted{}, http.MethodGet, "/comments", nil, false},
+		{"listing checks in doubt", change.RepublishAsked{}, http.MethodGet, "/check-runs", nil, false},
+		{"updating checks in doubt", change.RepublishAsked{}, http.MethodPatch, "/check-runs", nil, false},
+		{"editing the comment in doubt", change.RepublishAsked{}, http.MethodPatch, "/comments", nil, false},
+		{"listing comments in doubt", change.RepublishAsked{}, http.MethodGet, "/comments", nil, false},
 		{"listing checks that another may have overtaken, with news", change.Published{Told: "something"}, http.MethodGet, "/check-runs", alterChecks, false},
 		{"updating a check", nil, http.MethodPatch, "/check-runs", alterChecks, false},
 		{"editing the comment", nil, http.MethodPatch, "/comments", func(s *change.State) { s.Comment.Digest = "of something else" }, false},
@@ -190,27 +190,27 @@ func TestReactions(t *testing.T) {
 	h := w.token("gate", nil)
 	p := &publish.Publisher{GitHub: h}
 	asked := w.state.Commands[0].Asked
-	w.no(p.Seen(t.Context(), "olga/kernels", asked))
+	w.no(p.Acknowledge(t.Context(), "olga/kernels", asked))
 	w.no(w.publish(p, true))
 	if got := w.pr.Comments()[0].Reactions; len(got) != 2 || len(got["eyes"]) != 1 || len(got["rocket"]) != 1 {
 		t.Errorf("reactions: %v", got)
 	}
 	before := w.lists.writes.Load()
 	for _, c := range []change.Asked{{By: "olga"}, {Comment: asked.Comment, On: change.InReview}} {
-		w.no(p.Seen(t.Context(), "olga/kernels", c)) // there is nothing to react to
+		w.no(p.Acknowledge(t.Context(), "olga/kernels", c)) // there is nothing to react to
 	}
 	if n := w.lists.writes.Load() - before; n != 0 {
 		t.Errorf("%d writes", n)
 	}
-	w.no(p.Seen(t.Context(), "olga/kernels", change.Asked{Comment: 999999})) // deleted in the meantime
+	w.no(p.Acknowledge(t.Context(), "olga/kernels", change.Asked{Comment: 999999})) // deleted in the meantime
 	line, err := w.pr.CommentOn("olga", "scale.c", 1, "/explain")
 	w.no(err)
-	w.no(p.Seen(t.Context(), "olga/kernels", change.Asked{Comment: line.ID, On: change.OnLine}))
+	w.no(p.Acknowledge(t.Context(), "olga/kernels", change.Asked{Comment: line.ID, On: change.OnLine}))
 	if got := w.pr.LineComments()[0].Reactions; len(got["eyes"]) != 1 {
 		t.Errorf("reactions on a line: %v", got)
 	}
 	w.fail(embedded.ServerError, http.MethodPost, "/reactions")
-	if err := p.Seen(t.Context(), "olga/kernels", asked); err == nil {
+	if err := p.Acknowledge(t.Context(), "olga/kernels", asked); err == nil {
 		t.Error("a failed reaction is no error")
 	}
 }
@@ -250,7 +250,7 @@ func TestGone(t *testing.T) {
 			h := w.token("gate", nil)
 			w.state.Facts.Repo, w.state.Facts.Open = "olga/gone", open
 			out, err := (&publish.Publisher{GitHub: h}).Publish(t.Context(), present.View{State: w.state})
-			if out.Complete == open || errors.Is(err, publish.ErrUnseen) != open || len(out.Checks) != 0 || out.Comment != nil {
+			if out.Complete == open || errors.Is(err, publish.ErrNotVisible) != open || len(out.Checks) != 0 || out.Comment != nil {
 				t.Errorf("noted %+v, %v", out, err)
 			}
 			if want := map[bool]int64{true: 0, false: -1}[open]; out.Replies["comment-1"] != want {
@@ -268,7 +268,7 @@ func TestUnknownCommit(t *testing.T) {
 	w.apply(change.Seen{Facts: f})
 	w.apply(change.Planned{Plan: change.Plan{Key: f.PlanKey(), Head: f.Head, Check: "kernelgate"}})
 	out, err := (&publish.Publisher{GitHub: w.token("gate", nil)}).Publish(t.Context(), present.View{State: w.state})
-	if !errors.Is(err, publish.ErrUnseen) || out.Complete || len(out.Checks) != 0 {
+	if !errors.Is(err, publish.ErrNotVisible) || out.Complete || len(out.Checks) != 0 {
 		t.Errorf("noted %+v, %v", out.Checks, err)
 	}
 }
@@ -325,7 +325,7 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	if w.state.Dirty || len(w.state.Checks) != 2 {
+	if w.state.NeedsPublish || len(w.state.Checks) != 2 {
 		t.Errorf("noted %+v", w.state.Checks)
 	}
 	for key, c := range w.state.Checks {

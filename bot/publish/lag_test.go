@@ -64,11 +64,11 @@ func (w *world) through(l *refusal, checks bool) *client.GitHub {
 func (w *world) unseen(p *publish.Publisher) change.Published {
 	w.Helper()
 	out, err := p.Publish(w.Context(), present.View{State: w.state})
-	if !errors.Is(err, publish.ErrUnseen) || out.Complete {
+	if !errors.Is(err, publish.ErrNotVisible) || out.Complete {
 		w.Errorf("complete: %v, %v", out.Complete, err)
 	}
 	w.apply(out)
-	if !w.state.Dirty {
+	if !w.state.NeedsPublish {
 		w.Error("nothing is left to publish")
 	}
 	return out
@@ -94,7 +94,7 @@ func TestLag(t *testing.T) {
 					t.Errorf("%s is noted as %d", key, c.ID)
 				}
 			}
-			if w.state.Dirty {
+			if w.state.NeedsPublish {
 				t.Error("something is left to publish")
 			}
 		})
@@ -125,8 +125,8 @@ func TestLagOfOtherWrites(t *testing.T) {
 				}
 			}
 			w.no(w.publish(p, true))
-			if w.state.Dirty || len(w.pr.Comments()) != 3 || len(w.state.Checks) != 2 || w.state.Commands[0].Replied <= 0 {
-				t.Errorf("dirty: %v, %d comments, noted %+v %+v", w.state.Dirty, len(w.pr.Comments()), w.state.Checks, w.state.Commands)
+			if w.state.NeedsPublish || len(w.pr.Comments()) != 3 || len(w.state.Checks) != 2 || w.state.Commands[0].Replied <= 0 {
+				t.Errorf("dirty: %v, %d comments, noted %+v %+v", w.state.NeedsPublish, len(w.pr.Comments()), w.state.Checks, w.state.Commands)
 			}
 		})
 	}
@@ -148,7 +148,7 @@ func TestLagInWorkflow(t *testing.T) {
 	for name, c := range map[string]struct {
 		left int
 		want error
-	}{"short": {left: 3}, "for ever": {left: -1, want: publish.ErrUnseen}} {
+	}{"short": {left: 3}, "for ever": {left: -1, want: publish.ErrNotVisible}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			answer := noCommit
@@ -181,10 +181,10 @@ func TestLostCheck(t *testing.T) {
 	before := w.state.Checks[change.CheckKey("kernelgate", w.pr.HeadSHA())]
 	alterChecks(w.state)
 	answer = refusal{method: http.MethodPatch, part: "/check-runs/", status: 404, message: "Not Found", left: -1}
-	w.apply(change.Beside{})
+	w.apply(change.HeadShared{})
 	w.no(w.publish(p, true))
 	after := w.state.Checks[change.CheckKey("kernelgate", w.pr.HeadSHA())]
-	if c, _ := w.repo.Check(w.pr.HeadSHA(), "kernelgate"); after.ID <= before.ID || c.ID != after.ID || c.Conclusion != "success" || w.state.Dirty {
+	if c, _ := w.repo.Check(w.pr.HeadSHA(), "kernelgate"); after.ID <= before.ID || c.ID != after.ID || c.Conclusion != "success" || w.state.NeedsPublish {
 		t.Errorf("check %d became %d; GitHub shows %d %s", before.ID, after.ID, c.ID, c.Conclusion)
 	}
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/kernelgate/kernelgate/bot/present"
 )
 
-// ErrUnseen means that GitHub answers as if the commit or the pull request did not exist,
+// ErrNotVisible means that GitHub answers as if the commit or the pull request did not exist,
 // though people wait for a word on it. After a push, GitHub's replicas do so for seconds
 // and sometimes for minutes. What was not written is not noted: publish again later.
-var ErrUnseen = errors.New("GitHub does not show the commit or the pull request yet")
+var ErrNotVisible = errors.New("GitHub does not show the commit or the pull request yet")
 
 // A Publisher writes to GitHub what it does not show yet.
 type Publisher struct {
@@ -70,11 +70,11 @@ func (p *Publisher) Progress(ctx context.Context, v present.View) error {
 	return nil
 }
 
-// Seen tells the author of a command that it was read. It is a courtesy: where writes are
+// Acknowledge tells the author of a command that it was read. It is a courtesy: where writes are
 // few, the command is followed without.
-func (p *Publisher) Seen(ctx context.Context, repo string, c change.Asked) error {
-	err := p.react(client.Spare(ctx), repo, c, "eyes")
-	if errors.Is(err, client.ErrSpared) {
+func (p *Publisher) Acknowledge(ctx context.Context, repo string, c change.Asked) error {
+	err := p.react(client.LowPriority(ctx), repo, c, "eyes")
+	if errors.Is(err, client.ErrShed) {
 		return nil
 	}
 	return err
@@ -98,7 +98,7 @@ func (p *Publisher) react(ctx context.Context, repo string, c change.Asked, cont
 // unsaid notes that nothing may be said in the conversation, and lets every other error
 // through.
 func (p *Publisher) unsaid(err error) error {
-	if !client.Final(err) {
+	if !client.IsPermanent(err) {
 		return err
 	}
 	p.noSpeech, p.Denied = true, append(p.Denied, err)
@@ -145,19 +145,19 @@ func (w *writer) checks(ctx context.Context) error {
 			failure = errors.Join(failure, err)
 			continue
 		}
-		if have.ID != 0 && have.Digest == c.Digest && !overtaken && !w.state.Doubted {
+		if have.ID != 0 && have.Digest == c.Digest && !overtaken && !w.state.Republish {
 			continue
 		}
 		// That a verdict does not stand any more cannot be left out, nor can anything in a
 		// workflow, which has no second time.
 		as := ctx
 		if c.Status != "completed" && !have.Done && !w.Lenient {
-			as = client.Spare(ctx)
+			as = client.LowPriority(ctx)
 		}
 		id, err := w.check(as, have, c, overtaken, listed)
 		switch {
 		case gone(err) && w.awaited(c):
-			err = fmt.Errorf("%w: %w", ErrUnseen, err)
+			err = fmt.Errorf("%w: %w", ErrNotVisible, err)
 		case gone(err):
 			id, err = have.ID, nil // nobody waits for it: what GitHub had of it is the last word
 		}
@@ -195,7 +195,7 @@ const (
 // GitHub does not show what it is about.
 func (w *writer) patiently(ctx context.Context, write func(context.Context) error) error {
 	err := write(ctx)
-	for pause := firstPause; w.Lenient && errors.Is(err, ErrUnseen) && pause <= longestPause; pause *= 2 {
+	for pause := firstPause; w.Lenient && errors.Is(err, ErrNotVisible) && pause <= longestPause; pause *= 2 {
 		if w.sleep(ctx, pause) != nil {
 			break
 		}
@@ -222,7 +222,7 @@ func (p *Publisher) sleep(ctx context.Context, d time.Duration) error {
 // this one: GitHub counts the newest check of a name on a commit, and the other's stays
 // as it was when that is closed. It lists the checks where that tells.
 func (w *writer) overtaken(ctx context.Context, have change.Posted, c present.Check) (bool, []client.ExistingCheck, error) {
-	if w.state.Told == "" || !w.state.Facts.Open || have.ID == 0 || c.ExternalID != w.state.ID.String() || c.HeadSHA != w.state.Facts.Head {
+	if w.state.AnnouncedDigest == "" || !w.state.Facts.Open || have.ID == 0 || c.ExternalID != w.state.ID.String() || c.HeadSHA != w.state.Facts.Head {
 		return false, nil, nil
 	}
 	if !w.GitHub.UsesChecks() {
@@ -238,7 +238,7 @@ func (w *writer) check(ctx context.Context, have change.Posted, c present.Check,
 		state, description := c.CommitStatus()
 		return 1, w.GitHub.SetStatus(ctx, repo, c.HeadSHA, client.Status{Context: c.Name, State: state, Description: description, TargetURL: c.DetailsURL})
 	}
-	if w.state.Doubted && have.ID != 0 && !anew {
+	if w.state.Republish && have.ID != 0 && !anew {
 		// Of two that say they are this one, GitHub counts the newer.
 		there, err := w.newest(ctx, have, wanted)
 		if err != nil {

@@ -137,7 +137,7 @@ func TestNothingIsSaidTwice(t *testing.T) {
 	w.shows("told", 3)
 	w.no(w.publish(&publish.Publisher{GitHub: p.GitHub}, true))
 	w.shows("after a crash", 3)
-	if !w.state.Commands[0].Answered || w.state.Commands[0].Replied == 0 || w.state.Comment.ID == 0 || len(w.state.Checks) != 2 || w.state.Dirty {
+	if !w.state.Commands[0].Answered || w.state.Commands[0].Replied == 0 || w.state.Comment.ID == 0 || len(w.state.Checks) != 2 || w.state.NeedsPublish {
 		t.Errorf("noted: %+v", w.state)
 	}
 	rq, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, fmt.Sprintf("%s/repos/olga/kernels/issues/comments/%d", w.hub.URL(), w.state.Comment.ID), nil)
@@ -178,15 +178,15 @@ func TestDoubted(t *testing.T) {
 	if c, _ := w.repo.Check(w.pr.HeadSHA(), "kernelgate"); c.Title != "Reading the change" {
 		t.Fatalf("nobody has doubts, and the check says %q", c.Title)
 	}
-	w.apply(change.Doubted{})
+	w.apply(change.RepublishAsked{})
 	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
 	for _, name := range []string{"kernelgate", "kernelgate / scale"} {
 		if c, _ := w.repo.Check(w.pr.HeadSHA(), name); c.Status != "completed" || c.Conclusion != "success" {
 			t.Errorf("%s is %s %s: %s", name, c.Status, c.Conclusion, c.Title)
 		}
 	}
-	if n := len(w.pr.Comments()); n != 3 || w.state.Dirty || w.state.Doubted {
-		t.Errorf("%d comments, dirty %v, doubted %v", n, w.state.Dirty, w.state.Doubted)
+	if n := len(w.pr.Comments()); n != 3 || w.state.NeedsPublish || w.state.Republish {
+		t.Errorf("%d comments, dirty %v, doubted %v", n, w.state.NeedsPublish, w.state.Republish)
 	}
 	for _, c := range w.pr.Comments() {
 		if strings.Contains(c.Body, "Late.") {

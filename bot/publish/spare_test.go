@@ -38,7 +38,7 @@ func TestSpareWrites(t *testing.T) {
 			h, err := client.NewToken(in.Token(), client.Options{Checks: true, BaseURL: w.hub.URL(), ContentPerHour: 6, Sleep: func(context.Context, time.Duration) error { return nil }})
 			w.no(err)
 			out, err := (&publish.Publisher{GitHub: h, Lenient: c.lenient}).Publish(t.Context(), present.View{State: w.state})
-			if errors.Is(err, client.ErrSpared) != c.spared || !c.spared && err != nil || out.Complete == c.spared {
+			if errors.Is(err, client.ErrShed) != c.spared || !c.spared && err != nil || out.Complete == c.spared {
 				t.Errorf("complete: %v, %v", out.Complete, err)
 			}
 			if out.Replies["comment-1"] == 0 {

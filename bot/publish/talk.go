@@ -16,14 +16,14 @@ import (
 // comment keeps the one sticky comment.
 func (w *writer) comment(ctx context.Context) error {
 	body, digest, have := present.Comment(w.view), present.CommentDigest(w.view), w.state.Comment
-	if w.noSpeech || body == "" || (have.ID != 0 && have.Digest == digest && !w.state.Doubted) || w.state.NeedsPlan() || w.state.Current() == nil && have.ID == 0 {
+	if w.noSpeech || body == "" || (have.ID != 0 && have.Digest == digest && !w.state.Republish) || w.state.NeedsPlan() || w.state.Current() == nil && have.ID == 0 {
 		return nil
 	}
 	if w.Extend != nil {
 		body = w.Extend(body)
 	}
 	if w.view.Measuring() && !w.Lenient {
-		ctx = client.Spare(ctx)
+		ctx = client.LowPriority(ctx)
 	}
 	id, err := w.put(ctx, have.ID, present.Marker(w.state.ID), body)
 	if err == nil {
@@ -45,7 +45,7 @@ func (w *writer) unheard(err error) error {
 	if !w.state.Facts.Open || status(err, http.StatusGone) {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", ErrUnseen, err)
+	return fmt.Errorf("%w: %w", ErrNotVisible, err)
 }
 
 // put writes a comment in place of the one that is known or that begins with the marker,
@@ -106,7 +106,7 @@ func (w *writer) ours(ctx context.Context, marker string) (ids []int64, err erro
 // single removes what says once more what one comment says, where another bot may have
 // spoken too.
 func (w *writer) single(ctx context.Context, marker string, keep int64) error {
-	if !w.state.Doubted {
+	if !w.state.Republish {
 		return nil
 	}
 	all, err := w.ours(ctx, marker)

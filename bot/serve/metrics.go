@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -85,12 +85,12 @@ func (o observer) Collect(out chan<- prometheus.Metric) {
 	o.collectStores(ctx, send)
 	if leads { // runners are elsewhere, and are told of there
 		o.collectRunners(send)
-		off := o.Journal.Off()
-		for of, h := range map[string]queue.Histogram{"begin": off.Began, "duration": off.Took} {
+		off := o.Journal.ForecastError()
+		for of, h := range map[string]scheduler.Histogram{"begin": off.Began, "duration": off.Took} {
 			send.histogram("estimate_off_seconds", "Error of the estimates of when a waiting job begins and how long it takes.", h, labels{"of": of})
 		}
 		for class, waited := range o.Journal.Waited() {
-			send.histogram("queue_wait_seconds", "How long jobs waited until a runner first had them.", waited, labels{"class": cmp.Or(string(class), string(queue.PullRequest))})
+			send.histogram("queue_wait_seconds", "How long jobs waited until a runner first had them.", waited, labels{"class": cmp.Or(string(class), string(scheduler.PullRequest))})
 		}
 	}
 	o.collectHealth(ctx, send)
@@ -111,9 +111,9 @@ func (s sender) gauge(name, help string, value float64, l labels) {
 	s <- prometheus.MustNewConstMetric(describe(name, help, l), prometheus.GaugeValue, value)
 }
 
-func (s sender) histogram(name, help string, h queue.Histogram, l labels) {
+func (s sender) histogram(name, help string, h scheduler.Histogram, l labels) {
 	within := map[float64]uint64{}
-	for i, bound := range queue.Bounds {
+	for i, bound := range scheduler.Bounds {
 		within[bound] = h.Within[i]
 	}
 	s <- prometheus.MustNewConstHistogram(describe(name, help, l), h.Count, h.Sum, within)
@@ -260,7 +260,7 @@ func (o observer) collectRunners(send sender) {
 		runner := labels{"runner": r.Name}
 		send.gauge("runner_connected", "1 if the runner was seen recently.", truth(o.here(r.LastSeen)), runner)
 		send.gauge("runner_busy", "1 if the runner has a job.", truth(r.Job != ""), runner)
-		send.gauge("runner_on_duty", "0 if the runner is drained or in quarantine.", truth(r.Duty.Takes()), runner)
+		send.gauge("runner_on_duty", "0 if the runner is drained or in quarantine.", truth(r.Availability.Takes()), runner)
 	}
 	send.counter("bundles_missing_total", "How often the bundle of a live job was missing in the journal; the job is redelivered.", float64(o.Runners.BundlesMissing()), nil)
 	for k, n := range count {

@@ -18,11 +18,11 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/controller"
 	"github.com/kernelgate/kernelgate/bot/github/client"
-	"github.com/kernelgate/kernelgate/bot/keeper"
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/present"
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/runners"
@@ -192,32 +192,32 @@ func (s stores) Runners() []pages.Runner {
 	for _, r := range s.s.Runners.Runners() {
 		off := ""
 		switch {
-		case r.Duty.Quarantined != nil:
+		case r.Availability.Quarantined != nil:
 			off = pages.Quarantined
-		case r.Duty.Drained != nil:
+		case r.Availability.Drained != nil:
 			off = pages.Drained
 		}
 		list = append(list, pages.Runner{
 			Name: r.Name, Labels: r.Labels, Seen: r.LastSeen, Here: s.s.here(r.LastSeen), Job: r.Job, Progress: r.Progress,
-			Health: r.Health, Tests: r.Duty.Tests, Off: off,
+			Health: r.Health, Tests: r.Availability.Tests, Off: off,
 		})
 	}
 	return list
 }
 
-func (s stores) Places() map[string]queue.Place { return s.s.Journal.Places() }
+func (s stores) Places() map[string]scheduler.Position { return s.s.Journal.Positions() }
 
-func (s stores) Said(job string) []runners.Said { return s.s.Runners.Said(job) }
+func (s stores) Said(job string) []runners.LogEntry { return s.s.Runners.Said(job) }
 
 // An actor says in a page's words why something cannot be asked for.
-type actor struct{ bot *keeper.Keeper }
+type actor struct{ bot *controller.Controller }
 
 func (a actor) Press(ctx context.Context, id change.ID, press, by, head string, c command.Command) error {
-	err := a.bot.Press(ctx, id, press, by, head, c)
+	err := a.bot.SubmitCommand(ctx, id, press, by, head, c)
 	switch {
-	case errors.Is(err, keeper.ErrMovedOn):
+	case errors.Is(err, controller.ErrMovedOn):
 		return pages.Refused("The change is closed or has a new head. Reload its page.")
-	case errors.Is(err, keeper.ErrStandsBy), errors.Is(err, journal.ErrNotLeading):
+	case errors.Is(err, controller.ErrNotLeader), errors.Is(err, journal.ErrNotLeading):
 		return pages.Refused("A different bot is the leader now. Press the button there, or write the command as a comment on the pull request.")
 	}
 	return err

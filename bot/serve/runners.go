@@ -168,7 +168,7 @@ func (s *Server) here(seen time.Time) bool {
 func (s *Server) connected() []present.RunnerInfo {
 	var list []present.RunnerInfo
 	for _, r := range s.Runners.Runners() {
-		if s.here(r.LastSeen) && (r.Duty.Takes() || r.Job != "") {
+		if s.here(r.LastSeen) && (r.Availability.Takes() || r.Job != "") {
 			list = append(list, present.RunnerInfo{Name: r.Name, Labels: r.Labels, Busy: r.Job != ""})
 		}
 	}

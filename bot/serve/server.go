@@ -1,7 +1,7 @@
 // Package serve is the bot as one program: it reads a configuration, opens the
 // journal and the ledger, listens for webhooks and runners, starts a runner of its
 // own, and stops all of them in an order that loses nothing. It decides nothing
-// about a change: package keeper does.
+// about a change: package controller does.
 package serve
 
 import (
@@ -18,13 +18,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/controller"
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/client"
-	"github.com/kernelgate/kernelgate/bot/keeper"
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/bot/trace"
@@ -63,7 +63,7 @@ type Server struct {
 	Journal *journal.Journal
 	Ledger  *ledger.Ledger
 	Client  *client.GitHub
-	Bot     *keeper.Keeper
+	Bot     *controller.Controller
 	Runners *fleet.Server
 
 	opt     Options
@@ -227,19 +227,19 @@ func journalOptions(o Options, log *slog.Logger) journal.Options {
 }
 
 // limits are the configuration's, as the queue has them.
-func limits(c Config) queue.Limits {
-	all := queue.Limits{}
+func limits(c Config) scheduler.Limits {
+	all := scheduler.Limits{}
 	for _, l := range c.Limits {
-		all[strings.ToLower(l.Repository)] = queue.Limit{Jobs: l.Jobs, GPUTime: time.Duration(l.GPUMinutes) * time.Minute}
+		all[strings.ToLower(l.Repository)] = scheduler.Limit{Jobs: l.Jobs, GPUTime: time.Duration(l.GPUMinutes) * time.Minute}
 	}
 	return all
 }
 
-// sweeps are the configuration's, as the keeper has them.
-func sweeps(c Config) (all []keeper.Sweep) {
+// sweeps are the configuration's, as the controller has them.
+func sweeps(c Config) (all []controller.Sweep) {
 	for _, s := range c.Sweeps {
 		at, _ := s.at() // it was checked
-		all = append(all, keeper.Sweep{Repository: s.Repository, At: at, Every: s.every(), Kernels: s.Kernels})
+		all = append(all, controller.Sweep{Repository: s.Repository, At: at, Every: s.every(), Kernels: s.Kernels})
 	}
 	return all
 }
@@ -249,7 +249,7 @@ func (s *Server) openClient() (*client.GitHub, error) {
 	g := s.opt.Config.GitHub
 	opt := client.Options{
 		BaseURL: g.APIURL, GitURL: g.GitURL, UserAgent: s.opt.Version, Log: s.log,
-		MayWrite: func(ctx context.Context) error { return s.Journal.Hold(ctx) },
+		MayWrite: func(ctx context.Context) error { return s.Journal.EnsureLeader(ctx) },
 	}
 	if g.AppID != 0 {
 		return client.NewApp(g.AppID, s.opt.Secrets.PrivateKey, opt)
@@ -261,7 +261,7 @@ func (s *Server) openClient() (*client.GitHub, error) {
 func (s *Server) assemble(tokens map[string]fleet.Credential) {
 	c := s.opt.Config
 	_, web, _ := client.Addresses(c.GitHub.APIURL, c.GitHub.GitURL) // one that cannot be read was refused before
-	s.Bot = keeper.New(keeper.Config{
+	s.Bot = controller.New(controller.Config{
 		Journal: s.Journal, Ledger: s.Ledger, GitHub: s.Client,
 		Planner: &planner.Planner{
 			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client},

@@ -8,7 +8,7 @@ import (
 )
 
 // Quantile is what the draws say about the pooled quantile of s.
-func (d *Draws) Quantile(s Sample, q float64) (*Distribution, error) {
+func (d *ResamplePlan) Quantile(s Sample, q float64) (*Distribution, error) {
 	if !inUnit(q) {
 		return nil, fmt.Errorf("bootstrap: quantile %v: choose one between 0 and 1", q)
 	}
@@ -30,7 +30,7 @@ func (d *Draws) Quantile(s Sample, q float64) (*Distribution, error) {
 
 // QuantileRatio is what the draws say about the q-quantile of a over that of b. The
 // two were measured in the same rounds, in the same order.
-func (d *Draws) QuantileRatio(a, b Sample, q float64) (*Distribution, error) {
+func (d *ResamplePlan) QuantileRatio(a, b Sample, q float64) (*Distribution, error) {
 	if !inUnit(q) {
 		return nil, fmt.Errorf("bootstrap: quantile %v: choose one between 0 and 1", q)
 	}
@@ -47,7 +47,7 @@ func (d *Draws) QuantileRatio(a, b Sample, q float64) (*Distribution, error) {
 
 // MeanRatio is what the draws say about the mean of a over that of b. The two were
 // measured in the same rounds, in the same order.
-func (d *Draws) MeanRatio(a, b Sample) (*Distribution, error) {
+func (d *ResamplePlan) MeanRatio(a, b Sample) (*Distribution, error) {
 	if err := sameRounds(a, b); err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)
 	}
@@ -74,7 +74,7 @@ func (d *Draws) MeanRatio(a, b Sample) (*Distribution, error) {
 
 // distribution gathers a statistic, as a log distance from its estimate, over all
 // resamples.
-func (d *Draws) distribution(estimate float64, rounds int, statistic func(weights []float64) float64) *Distribution {
+func (d *ResamplePlan) distribution(estimate float64, rounds int, statistic func(weights []float64) float64) *Distribution {
 	t := d.of(rounds)
 	out := &Distribution{Estimate: estimate, Rounds: rounds, offsets: make([]float64, 0, d.resamples), dof: float64(rounds - 1)}
 	for i, times := range t.times {

@@ -18,9 +18,9 @@ const simulationResamples = 1_500
 
 // resamples are shared by ten trials, one after the other: what they have in common averages out over the next ones, and to
 // draw them takes longer than to use them.
-type resamples struct{ draws *stats.Draws }
+type resamples struct{ draws *stats.ResamplePlan }
 
-func (r *resamples) of(t testing.TB, trial int) *stats.Draws {
+func (r *resamples) of(t testing.TB, trial int) *stats.ResamplePlan {
 	t.Helper()
 	if trial%10 == 0 {
 		var err error
@@ -32,7 +32,7 @@ func (r *resamples) of(t testing.TB, trial int) *stats.Draws {
 }
 
 // quantile is what the draws say about the median.
-func quantile(t testing.TB, s stats.Sample, draws *stats.Draws) *stats.Distribution {
+func quantile(t testing.TB, s stats.Sample, draws *stats.ResamplePlan) *stats.Distribution {
 	t.Helper()
 	d, err := draws.Quantile(s, 0.5)
 	if err != nil {

@@ -24,7 +24,7 @@ type Distribution struct {
 	Rounds   int
 	StdErr   float64 // of the logarithm, corrected for few rounds, with the Offset
 
-	offset  Offset
+	offset  RunBias
 	dof     float64
 	offsets []float64 // resampled quantiles, ascending: log distance from Estimate
 }

@@ -9,24 +9,24 @@ import (
 // stream keeps the generator apart from others that use the same seed.
 const stream = 0x6b65726e656c6774
 
-// Draws are the resamples behind the figures of one verdict: which rounds each of
+// ResamplePlan are the resamples behind the figures of one verdict: which rounds each of
 // them holds. They are drawn once for every number of rounds and then serve all
 // figures, so that a figure costs no more than its own arithmetic, and two figures
 // of one run are compared on the same resamples.
 //
 // Draws are not safe for use by several goroutines.
-type Draws struct {
+type ResamplePlan struct {
 	resamples int
 	seed      uint64
 	tables    map[int]*table
 }
 
 // NewDraws plans resamples of a seed.
-func NewDraws(resamples int, seed uint64) (*Draws, error) {
+func NewDraws(resamples int, seed uint64) (*ResamplePlan, error) {
 	if resamples < MinResamples {
 		return nil, fmt.Errorf("%d resamples: ask for at least %d", resamples, MinResamples)
 	}
-	return &Draws{resamples: resamples, seed: seed, tables: map[int]*table{}}, nil
+	return &ResamplePlan{resamples: resamples, seed: seed, tables: map[int]*table{}}, nil
 }
 
 // A table is resamples of so many rounds. Row i says how often each round was drawn
@@ -42,7 +42,7 @@ type table struct {
 const fewRounds = 8
 
 // of is the table for so many rounds.
-func (d *Draws) of(rounds int) *table {
+func (d *ResamplePlan) of(rounds int) *table {
 	if t := d.tables[rounds]; t != nil {
 		return t
 	}

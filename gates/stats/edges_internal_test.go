@@ -126,7 +126,7 @@ func TestRoundsNeededIsTheLeast(t *testing.T) {
 	if n := still.RoundsNeeded(1.0001, 0.05, 0.8); n != 2 {
 		t.Errorf("without noise it takes %d rounds", n)
 	}
-	if n := still.With(Offset{Scale: 0.01, Dof: 3}).RoundsNeeded(1.001, 0.05, 0.8); n != Never {
+	if n := still.With(RunBias{Scale: 0.01, Dof: 3}).RoundsNeeded(1.001, 0.05, 0.8); n != Never {
 		t.Errorf("an offset that rounds do not take away: %d rounds", n)
 	}
 }

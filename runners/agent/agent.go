@@ -112,7 +112,7 @@ func start(c Config) (*agent, error) {
 
 // loop delivers what is left over before it asks for more.
 func (a *agent) loop(ctx context.Context) error {
-	var told protocol.LeaseAnswer // the last that handed out no job
+	var told protocol.LeaseResponse // the last that handed out no job
 	for idle := false; ; {
 		if err := a.deliverAll(ctx); err != nil {
 			return err
@@ -120,8 +120,8 @@ func (a *agent) loop(ctx context.Context) error {
 		if err := a.testIfDue(ctx, told, idle); err != nil {
 			return err
 		}
-		told, idle = protocol.LeaseAnswer{}, false
-		var lease *protocol.LeaseAnswer
+		told, idle = protocol.LeaseResponse{}, false
+		var lease *protocol.LeaseResponse
 		asked := a.Now()
 		err := a.persist(ctx, "asking for a job", func() (err error) {
 			lease, err = a.client.lease(ctx, protocol.LeaseRequest{

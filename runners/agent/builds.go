@@ -24,7 +24,7 @@ const buildsTries = 2
 
 // builds brings what another host has compiled of the job into a folder here; "" where nobody has, or where it is not what the server
 // says. That costs time and nothing else: the job is compiled here then.
-func (a *agent) builds(ctx context.Context, l protocol.LeaseAnswer, dir string) string {
+func (a *agent) builds(ctx context.Context, l protocol.LeaseResponse, dir string) string {
 	if l.Builds == "" || l.Stage == protocol.StageBuild {
 		return ""
 	}
@@ -36,7 +36,7 @@ func (a *agent) builds(ctx context.Context, l protocol.LeaseAnswer, dir string) 
 	return into
 }
 
-func (a *agent) fetchBuilds(ctx context.Context, l protocol.LeaseAnswer, dir string) (string, error) {
+func (a *agent) fetchBuilds(ctx context.Context, l protocol.LeaseResponse, dir string) (string, error) {
 	into := filepath.Join(dir, "builds")
 	if err := os.Mkdir(into, 0o700); err != nil {
 		return "", err
@@ -70,7 +70,7 @@ func (a *agent) fetchBuilds(ctx context.Context, l protocol.LeaseAnswer, dir str
 }
 
 // builds copies what was compiled of the job to w.
-func (c *client) builds(ctx context.Context, l protocol.LeaseAnswer, w io.Writer) error {
+func (c *client) builds(ctx context.Context, l protocol.LeaseResponse, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()
 	resp, err := c.do(ctx, "GET", "jobs/"+l.Job+"/builds?token="+strconv.FormatUint(l.Token, 10), nil, nil)

@@ -259,8 +259,8 @@ func (c *client) send(ctx context.Context, patience time.Duration, path string, 
 }
 
 // lease waits for a job; without one in the answer there was none.
-func (c *client) lease(ctx context.Context, ask protocol.LeaseRequest) (*protocol.LeaseAnswer, error) {
-	var l protocol.LeaseAnswer
+func (c *client) lease(ctx context.Context, ask protocol.LeaseRequest) (*protocol.LeaseResponse, error) {
+	var l protocol.LeaseResponse
 	ask.Wait = c.ask.Seconds()
 	if err := c.post(ctx, c.ask+time.Duration(c.patience.Load()), "lease", ask, &l); err != nil {
 		return nil, err
@@ -275,9 +275,9 @@ func (c *client) lease(ctx context.Context, ask protocol.LeaseRequest) (*protoco
 }
 
 // beat tells what the job is at, and what its log has that the server does not; it returns how much the server then has.
-func (c *client) beat(ctx context.Context, l protocol.LeaseAnswer, log *runners.Log, known int, h *protocol.Health) (int, error) {
-	var answer protocol.BeatAnswer
-	b := protocol.Beat{Token: l.Token, Progress: log.Latest(), From: known, Said: log.After(known, protocol.MostSaid), Health: h}
+func (c *client) beat(ctx context.Context, l protocol.LeaseResponse, log *runners.Log, known int, h *protocol.Health) (int, error) {
+	var answer protocol.HeartbeatResponse
+	b := protocol.Heartbeat{Token: l.Token, Progress: log.Latest(), From: known, Said: log.After(known, protocol.MostSaid), Health: h}
 	err := c.post(ctx, beatTimeout, "jobs/"+l.Job+"/beat", b, &answer)
 	if errors.Is(err, io.EOF) { // a server that keeps no log
 		err = nil
@@ -286,7 +286,7 @@ func (c *client) beat(ctx context.Context, l protocol.LeaseAnswer, log *runners.
 }
 
 // hold keeps a request open by which the server knows that this process is there.
-func (c *client) hold(ctx context.Context, l protocol.LeaseAnswer) error {
+func (c *client) hold(ctx context.Context, l protocol.LeaseResponse) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	left := c.leaving()
@@ -304,12 +304,12 @@ func (c *client) hold(ctx context.Context, l protocol.LeaseAnswer) error {
 	return resp.Body.Close()
 }
 
-func (c *client) release(ctx context.Context, l protocol.LeaseAnswer) error {
+func (c *client) release(ctx context.Context, l protocol.LeaseResponse) error {
 	return c.post(ctx, beatTimeout, "jobs/"+l.Job+"/release", protocol.Release{Token: l.Token}, nil)
 }
 
 // bundle copies the job's bundle to w.
-func (c *client) bundle(ctx context.Context, l protocol.LeaseAnswer, w io.Writer) error {
+func (c *client) bundle(ctx context.Context, l protocol.LeaseResponse, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()
 	resp, err := c.do(ctx, http.MethodGet, "jobs/"+l.Job+"/bundle?token="+strconv.FormatUint(l.Token, 10), nil, nil)

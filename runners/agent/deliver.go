@@ -31,7 +31,7 @@ func (a *agent) deliverAll(ctx context.Context) error {
 // deliver hands a kept result over, or leaves it on disk if ctx ends before. A
 // result that the server will never take is replaced by a fault that says so:
 // silence would have the job measured again and again.
-func (a *agent) deliver(ctx context.Context, k kept) error {
+func (a *agent) deliver(ctx context.Context, k storedResult) error {
 	ctx, cancel := a.outlive(ctx)
 	defer cancel()
 	log := a.Log.With("job", k.job, "token", k.token)
@@ -62,7 +62,7 @@ func (a *agent) deliver(ctx context.Context, k kept) error {
 	return nil
 }
 
-func (a *agent) send(ctx context.Context, k kept) error {
+func (a *agent) send(ctx context.Context, k storedResult) error {
 	r, err := k.read()
 	if err != nil {
 		return fmt.Errorf("reading the kept result: %w", err)
@@ -96,7 +96,7 @@ func (a *agent) send(ctx context.Context, k kept) error {
 }
 
 // fault replaces the result by its fault.
-func (k kept) fault(text string) error {
+func (k storedResult) fault(text string) error {
 	r, err := k.read()
 	if err != nil {
 		return err

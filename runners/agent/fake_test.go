@@ -48,9 +48,9 @@ type fake struct {
 	t      *testing.T
 	bundle []byte
 
-	jobs     chan protocol.LeaseAnswer
+	jobs     chan protocol.LeaseResponse
 	asked    chan protocol.LeaseRequest
-	beats    chan protocol.Beat
+	beats    chan protocol.Heartbeat
 	results  chan protocol.Result
 	released chan string
 
@@ -61,7 +61,7 @@ type fake struct {
 
 func newFake(t *testing.T) *fake {
 	f := &fake{
-		t: t, bundle: exampleBundle(t), jobs: make(chan protocol.LeaseAnswer, 10), asked: make(chan protocol.LeaseRequest, 1000), beats: make(chan protocol.Beat, 1000),
+		t: t, bundle: exampleBundle(t), jobs: make(chan protocol.LeaseResponse, 10), asked: make(chan protocol.LeaseRequest, 1000), beats: make(chan protocol.Heartbeat, 1000),
 		results: make(chan protocol.Result, 1000), released: make(chan string, 10), status: map[string]int{}, artifacts: map[string]string{},
 	}
 	f.Server = httptest.NewServer(f)
@@ -78,7 +78,7 @@ func (f *fake) answer(what string, status int) {
 
 func (f *fake) hand(id string, token uint64) {
 	sum := sha256.Sum256(f.bundle)
-	f.jobs <- protocol.LeaseAnswer{Job: id, Token: token, Kernel: "twice", Digest: hex.EncodeToString(sum[:]), Lease: 30, Heartbeat: 2}
+	f.jobs <- protocol.LeaseResponse{Job: id, Token: token, Kernel: "twice", Digest: hex.EncodeToString(sum[:]), Lease: 30, Heartbeat: 2}
 }
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +123,7 @@ func (f *fake) take(w http.ResponseWriter, r *http.Request) (wait bool) {
 	}
 	switch what {
 	case "beat":
-		var b protocol.Beat
+		var b protocol.Heartbeat
 		read(&b)
 		f.beats <- b
 	case "result":

@@ -37,7 +37,7 @@ func (a *agent) health() *protocol.Health {
 	a.fit.mu.Lock()
 	defer a.fit.mu.Unlock()
 	if now := a.Now(); now.Sub(a.fit.said.At) >= lookEvery {
-		a.look(now)
+		a.checkHealth(now)
 	}
 	said := a.fit.said
 	return &said
@@ -54,8 +54,8 @@ func (a *agent) news() *protocol.Health {
 	return a.health()
 }
 
-// look has the lock. What a look has found wrong stays wrong until a self-test is passed.
-func (a *agent) look(now time.Time) (unfit string) {
+// checkHealth has the lock. What a look has found wrong stays wrong until a self-test is passed.
+func (a *agent) checkHealth(now time.Time) (unfit string) {
 	a.fit.said.At = now.UTC()
 	if a.Look == nil {
 		return ""
@@ -70,7 +70,7 @@ func (a *agent) look(now time.Time) (unfit string) {
 
 // testIfDue tests the host at the start, once a day, and when the server has told it to. Between jobs that follow each other
 // without a pause it does so later.
-func (a *agent) testIfDue(ctx context.Context, told protocol.LeaseAnswer, idle bool) error {
+func (a *agent) testIfDue(ctx context.Context, told protocol.LeaseResponse, idle bool) error {
 	if a.SelfTest == nil {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (a *agent) test(ctx context.Context, why string) error {
 	t.At, t.Seconds = begun.UTC(), now.Sub(begun).Seconds()
 	a.fit.mu.Lock()
 	defer a.fit.mu.Unlock()
-	if unfit := a.look(now); unfit != "" && t.Passed {
+	if unfit := a.checkHealth(now); unfit != "" && t.Passed {
 		t.Passed, t.Why = false, unfit
 	}
 	if t.Passed {

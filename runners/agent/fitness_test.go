@@ -70,15 +70,15 @@ func TestWhenARunnerTestsItself(t *testing.T) {
 	h.on(&c)
 	stop, _ := f.run(c)
 	job := uint64(0)
-	told, now := protocol.LeaseAnswer{Test: "in quarantine: bad"}, protocol.LeaseAnswer{Test: "asked", TestNow: true}
-	none, work := protocol.LeaseAnswer{}, protocol.LeaseAnswer{Job: "x"}
+	told, now := protocol.LeaseResponse{Test: "in quarantine: bad"}, protocol.LeaseResponse{Test: "asked", TestNow: true}
+	none, work := protocol.LeaseResponse{}, protocol.LeaseResponse{Job: "x"}
 	if first := next(t, f.asked, "the first question"); first.Health == nil || first.Health.Test == nil || !first.Health.Test.Passed || first.Protocol != protocol.Version {
 		t.Fatalf("it asks for jobs before it was tested: %+v", first.Health)
 	}
 	want := 1
 	for i, s := range []struct {
 		name   string
-		answer protocol.LeaseAnswer
+		answer protocol.LeaseResponse
 		later  time.Duration
 		fails  string
 		tests  int
@@ -146,20 +146,20 @@ func TestLooks(t *testing.T) {
 		return quick(ctx, j, s, p)
 	}
 	stop, _ := f.run(c)
-	told := protocol.LeaseAnswer{Test: "asked", TestNow: true}
+	told := protocol.LeaseResponse{Test: "asked", TestNow: true}
 	says := func(what string) *protocol.Health { t.Helper(); return next(t, f.asked, what).Health }
 	if got := says("the first question"); got.Unfit != "" || got.GPU == nil || got.GPU.UUID != "GPU-a" {
 		t.Fatalf("%+v", got)
 	}
 	_, before := h.counts()
-	f.jobs <- protocol.LeaseAnswer{}
+	f.jobs <- protocol.LeaseResponse{}
 	says("a question at once")
 	if _, looks := h.counts(); looks != before {
 		t.Error("it looks more often than it should")
 	}
 	h.pass(lookEvery)
 	h.set(func(h *host) { h.unfit = "Xid 79" })
-	f.jobs <- protocol.LeaseAnswer{}
+	f.jobs <- protocol.LeaseResponse{}
 	if got := says("a question after half a minute"); got.Unfit != "Xid 79" {
 		t.Errorf("%+v", got)
 	}
@@ -169,7 +169,7 @@ func TestLooks(t *testing.T) {
 	}
 	h.set(func(h *host) { h.unfit = "" })
 	h.pass(lookEvery)
-	f.jobs <- protocol.LeaseAnswer{}
+	f.jobs <- protocol.LeaseResponse{}
 	if got := says("a question after another look"); got.Unfit != "Xid 79" {
 		t.Errorf("it has forgotten: %+v", got)
 	}

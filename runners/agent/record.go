@@ -18,7 +18,7 @@ import (
 // away.
 type record struct {
 	agent *agent
-	lease protocol.LeaseAnswer
+	lease protocol.LeaseResponse
 	end   func(error) // ends the job
 }
 
@@ -48,9 +48,9 @@ func (r record) ask(ctx context.Context, doing string, try func() error) error {
 }
 
 // earlier asks what is known of the code.
-func (c *client) earlier(ctx context.Context, l protocol.LeaseAnswer, code runners.Code) (runners.Earlier, error) {
-	var answer protocol.EarlierAnswer
-	if err := c.postLarge(ctx, "jobs/"+l.Job+"/earlier", protocol.Built{Token: l.Token, Code: code}, &answer); err != nil {
+func (c *client) earlier(ctx context.Context, l protocol.LeaseResponse, code runners.Code) (runners.Earlier, error) {
+	var answer protocol.PriorEvidence
+	if err := c.postLarge(ctx, "jobs/"+l.Job+"/earlier", protocol.BuiltCode{Token: l.Token, Code: code}, &answer); err != nil {
 		return runners.Earlier{}, err
 	}
 	was := runners.Earlier{Head: answer.Head, Again: answer.Again}
@@ -65,9 +65,9 @@ func (c *client) earlier(ctx context.Context, l protocol.LeaseAnswer, code runne
 }
 
 // begin counts an attempt.
-func (c *client) begin(ctx context.Context, l protocol.LeaseAnswer, code runners.Code) (runners.Attempt, error) {
-	var answer protocol.BeginAnswer
-	if err := c.postLarge(ctx, "jobs/"+l.Job+"/begin", protocol.Built{Token: l.Token, Code: code}, &answer); err != nil {
+func (c *client) begin(ctx context.Context, l protocol.LeaseResponse, code runners.Code) (runners.Attempt, error) {
+	var answer protocol.BeginResponse
+	if err := c.postLarge(ctx, "jobs/"+l.Job+"/begin", protocol.BuiltCode{Token: l.Token, Code: code}, &answer); err != nil {
 		return runners.Attempt{}, err
 	}
 	if answer.Attempt < 1 || answer.CodeNumber < 1 {

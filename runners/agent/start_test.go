@@ -93,7 +93,7 @@ func TestKeep(t *testing.T) {
 	if err := os.Symlink("/etc/passwd", link); err != nil {
 		t.Fatal(err)
 	}
-	k, err := s.keep(protocol.LeaseAnswer{Job: "a-b-1", Token: 12}, runners.Measured{
+	k, err := s.keep(protocol.LeaseResponse{Job: "a-b-1", Token: 12}, runners.Measured{
 		Evidence:  &gates.Evidence{Kernel: "twice"},
 		BuildLog:  strings.Repeat("é", protocol.MaxLog),
 		Artifacts: []string{file("good", 3), file("big", protocol.MaxArtifact+1), file("a name", 1), link, filepath.Join(dir, "none")},
@@ -102,7 +102,7 @@ func TestKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := s.all()
-	if err != nil || !slices.Equal(all, []kept{k}) || k.job != "a-b-1" || k.token != 12 {
+	if err != nil || !slices.Equal(all, []storedResult{k}) || k.job != "a-b-1" || k.token != 12 {
 		t.Errorf("kept %+v, found %+v, %v", k, all, err)
 	}
 	if names, err := k.artifacts(); err != nil || !slices.Equal(names, []string{"good"}) {

@@ -62,8 +62,8 @@ func (s store) tidy() error {
 	return err
 }
 
-// A kept result is a folder: the Result, and the artifacts beside it.
-type kept struct {
+// A storedResult result is a folder: the Result, and the artifacts beside it.
+type storedResult struct {
 	dir   string
 	job   string
 	token uint64
@@ -75,8 +75,8 @@ const (
 )
 
 // keep puts a result on disk. It appears under its name when it is whole.
-func (s store) keep(l protocol.LeaseAnswer, found runners.Measured) (kept, error) {
-	k := kept{dir: filepath.Join(s.results, fmt.Sprintf("%d-%s", l.Token, l.Job)), job: l.Job, token: l.Token}
+func (s store) keep(l protocol.LeaseResponse, found runners.Measured) (storedResult, error) {
+	k := storedResult{dir: filepath.Join(s.results, fmt.Sprintf("%d-%s", l.Token, l.Job)), job: l.Job, token: l.Token}
 	part, err := os.MkdirTemp(s.results, unfinished)
 	if err != nil {
 		return k, err
@@ -103,7 +103,7 @@ func (s store) keep(l protocol.LeaseAnswer, found runners.Measured) (kept, error
 		}
 	}
 	r.Log = shorten(r.Log)
-	if err := (kept{dir: part}).write(r); err != nil {
+	if err := (storedResult{dir: part}).write(r); err != nil {
 		return k, err
 	}
 	return k, errors.Join(os.RemoveAll(k.dir), os.Rename(part, k.dir))
@@ -140,7 +140,7 @@ func shorten(log string) string {
 	return strings.ToValidUTF8(log[:half], "") + left + strings.ToValidUTF8(log[len(log)-half:], "")
 }
 
-func (k kept) write(r protocol.Result) error {
+func (k storedResult) write(r protocol.Result) error {
 	f, err := os.OpenFile(filepath.Join(k.dir, resultFile), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (k kept) write(r protocol.Result) error {
 	return errors.Join(err, zip.Close(), f.Sync(), f.Close())
 }
 
-func (k kept) read() (r protocol.Result, err error) {
+func (k storedResult) read() (r protocol.Result, err error) {
 	f, err := os.Open(filepath.Join(k.dir, resultFile))
 	if err != nil {
 		return r, err
@@ -167,7 +167,7 @@ func (k kept) read() (r protocol.Result, err error) {
 	return r, json.Unmarshal(data, &r)
 }
 
-func (k kept) artifacts() ([]string, error) {
+func (k storedResult) artifacts() ([]string, error) {
 	files, err := os.ReadDir(filepath.Join(k.dir, artifactsFolder))
 	var names []string
 	for _, f := range files {
@@ -177,19 +177,19 @@ func (k kept) artifacts() ([]string, error) {
 }
 
 // all lists what is to be delivered.
-func (s store) all() ([]kept, error) {
+func (s store) all() ([]storedResult, error) {
 	folders, err := os.ReadDir(s.results)
 	if err != nil {
 		return nil, err
 	}
-	var all []kept
+	var all []storedResult
 	for _, f := range folders {
 		number, job, _ := strings.Cut(f.Name(), "-")
 		token, err := strconv.ParseUint(number, 10, 64)
 		if err != nil || !protocol.JobID(job) {
 			continue // not ours
 		}
-		all = append(all, kept{dir: filepath.Join(s.results, f.Name()), job: job, token: token})
+		all = append(all, storedResult{dir: filepath.Join(s.results, f.Name()), job: job, token: token})
 	}
 	return all, nil
 }

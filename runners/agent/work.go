@@ -21,7 +21,7 @@ import (
 
 // work takes one job from its bundle to a result that the server has, or does
 // not want any more.
-func (a *agent) work(ctx context.Context, l protocol.LeaseAnswer) error {
+func (a *agent) work(ctx context.Context, l protocol.LeaseResponse) error {
 	log := a.Log.With("job", l.Job, "token", l.Token, "kernel", l.Kernel)
 	log.Info("job begins")
 	dir := filepath.Join(a.store.work, fmt.Sprintf("%d-%s", l.Token, l.Job))
@@ -51,8 +51,8 @@ func (a *agent) work(ctx context.Context, l protocol.LeaseAnswer) error {
 	return a.deliver(ctx, kept)
 }
 
-// holding is a job that the server is told about regularly.
-type holding struct {
+// heldLease is a job that the server is told about regularly.
+type heldLease struct {
 	ctx  context.Context // ends when the job is not this runner's any more, with the reason as its cause
 	log  *runners.Log
 	end  func(cause error)
@@ -62,13 +62,13 @@ type holding struct {
 // hold beats until it is stopped, also while the result is on its way. That the
 // server is away is no reason to end the job: it may be back in time, and the
 // decision is the server's.
-func (a *agent) hold(ctx context.Context, l protocol.LeaseAnswer) *holding {
+func (a *agent) hold(ctx context.Context, l protocol.LeaseResponse) *heldLease {
 	ctx, cancel := context.WithCancelCause(ctx)
-	h := &holding{ctx: ctx, end: cancel, log: &runners.Log{Now: a.Now}}
+	h := &heldLease{ctx: ctx, end: cancel, log: &runners.Log{Now: a.Now}}
 	var ended sync.WaitGroup
 	h.stop = func() { cancel(context.Canceled); ended.Wait() }
 	every := time.Duration(l.Heartbeat * float64(time.Second))
-	ended.Go(func() { a.show(ctx, l, every) })
+	ended.Go(func() { a.keepConnection(ctx, l, every) })
 	ended.Go(func() {
 		known := 0 // of the log, to the server
 		for silent := false; ; {
@@ -93,9 +93,9 @@ func (a *agent) hold(ctx context.Context, l protocol.LeaseAnswer) *holding {
 	return h
 }
 
-// show has the server see at once when this process ends, and not by its silence. A server that does not know of it does
+// keepConnection has the server see at once when this process ends, and not by its silence. A server that does not know of it does
 // without; whether the job is this runner's is for the beats to hear.
-func (a *agent) show(ctx context.Context, l protocol.LeaseAnswer, every time.Duration) {
+func (a *agent) keepConnection(ctx context.Context, l protocol.LeaseResponse, every time.Duration) {
 	for ctx.Err() == nil {
 		asked := a.Now()
 		if err := a.client.hold(ctx, l); final(err) {
@@ -113,7 +113,7 @@ func (a *agent) show(ctx context.Context, l protocol.LeaseAnswer, every time.Dur
 
 // measure returns an outcome with evidence: what goes wrong here is a fault in
 // it. Only the end of the job returns an error.
-func (a *agent) measure(h *holding, l protocol.LeaseAnswer, dir string) (runners.Measured, error) {
+func (a *agent) measure(h *heldLease, l protocol.LeaseResponse, dir string) (runners.Measured, error) {
 	ctx := h.ctx
 	job, err := a.fetch(ctx, l, dir)
 	if gone(err) {
@@ -147,7 +147,7 @@ func (a *agent) measure(h *holding, l protocol.LeaseAnswer, dir string) (runners
 
 // fetch brings the bundle here. Nothing in it is looked at before its digest is
 // the one that was handed out with the lease.
-func (a *agent) fetch(ctx context.Context, l protocol.LeaseAnswer, dir string) (runners.Job, error) {
+func (a *agent) fetch(ctx context.Context, l protocol.LeaseResponse, dir string) (runners.Job, error) {
 	tree := filepath.Join(dir, "job")
 	for _, d := range []string{dir, tree, filepath.Join(dir, "scratch")} {
 		if err := errors.Join(os.MkdirAll(d, 0o755), os.Chmod(d, 0o755)); err != nil {

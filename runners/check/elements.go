@@ -17,7 +17,7 @@ const maxElements = 8
 // elementsText shows one case as a person wants to see it who looks for the mistake:
 // the first bad elements, what they have in common, and both sides. The problem is what
 // the gate says of the candidate's output, empty where it is right.
-func elementsText(l *runners.Look, tolerance kernels.Tolerance, problem string) (string, error) {
+func elementsText(l *runners.CaseDump, tolerance kernels.Tolerance, problem string) (string, error) {
 	var b strings.Builder
 	c := l.Case
 	fmt.Fprintf(&b, "%s (%s), seed %d, %s inputs\n", c.Shape, c.Dims, c.Seed, c.Distribution)
@@ -66,7 +66,7 @@ type element struct {
 }
 
 // badElements is every element that a comparison would call bad.
-func badElements(out runners.LookedOutput, got []byte, tolerance kernels.Tolerance) ([]element, error) {
+func badElements(out runners.DumpedOutput, got []byte, tolerance kernels.Tolerance) ([]element, error) {
 	size := out.DType.Size()
 	expected := make([]float64, len(out.Want)/8)
 	values := make([]float64, len(expected))
@@ -88,7 +88,7 @@ func badElements(out runners.LookedOutput, got []byte, tolerance kernels.Toleran
 	return bad, nil
 }
 
-func write(b *strings.Builder, side string, out runners.LookedOutput, bad []element) {
+func write(b *strings.Builder, side string, out runners.DumpedOutput, bad []element) {
 	n := len(out.Want) / 8
 	if len(bad) == 0 {
 		fmt.Fprintf(b, "%s of the %s: all %d elements are within the tolerance.\n", out.Name, side, n)
@@ -98,7 +98,7 @@ func write(b *strings.Builder, side string, out runners.LookedOutput, bad []elem
 	fmt.Fprintf(b, "%s of the %s: %d of %d elements are bad: %s.\n", out.Name, side, len(bad), n, m.where(bad))
 	rows := [][4]string{{"element", "got", "expected", "error"}}
 	for _, e := range bad[:min(len(bad), maxElements)] {
-		rows = append(rows, [4]string{place(out, e.index), e.value(), number(e.want), e.difference()})
+		rows = append(rows, [4]string{elementIndex(out, e.index), e.value(), number(e.want), e.difference()})
 	}
 	table(b, rows)
 	if more := len(bad) - maxElements; more > 0 {
@@ -107,8 +107,8 @@ func write(b *strings.Builder, side string, out runners.LookedOutput, bad []elem
 	b.WriteString(m.picture(bad))
 }
 
-// place is such as y[2][13].
-func place(out runners.LookedOutput, index int) string {
+// elementIndex is such as y[2][13].
+func elementIndex(out runners.DumpedOutput, index int) string {
 	text := ""
 	for axis := len(out.Shape) - 1; axis >= 0; axis-- {
 		text = fmt.Sprintf("[%d]", index%out.Shape[axis]) + text

@@ -78,7 +78,7 @@ func TestBadElementsAreThoseThatCount(t *testing.T) {
 	got := make([]byte, 4*len(want))
 	tensor.Encode(kernels.F32, got, []float64{1, 2.5, math.Inf(1), 4, math.NaN(), math.NaN(), math.Inf(-1)})
 	tensor.Poison(kernels.F32, got[12:16])
-	out := runners.LookedOutput{Name: "y", DType: kernels.F32, Shape: []int{7}, Candidate: got, Want: make([]byte, 8*len(want))}
+	out := runners.DumpedOutput{Name: "y", DType: kernels.F32, Shape: []int{7}, Candidate: got, Want: make([]byte, 8*len(want))}
 	tensor.Encode(kernels.F64, out.Want, want)
 	counted, err := tensor.Compare(kernels.F32, got, want, tolerance)
 	if err != nil {
@@ -88,9 +88,9 @@ func TestBadElementsAreThoseThatCount(t *testing.T) {
 	if err != nil || len(bad) != counted.Bad || len(bad) != 4 {
 		t.Fatalf("%d bad elements, %d counted, %v", len(bad), counted.Bad, err)
 	}
-	text, err := elementsText(&runners.Look{
+	text, err := elementsText(&runners.CaseDump{
 		Case:    gates.Case{Input: gates.Input{Shape: "s", Dims: "N=7", Distribution: "normal"}, BaselineFailure: &gates.Failure{Detail: "the kernel crashed"}},
-		Outputs: []runners.LookedOutput{out},
+		Outputs: []runners.DumpedOutput{out},
 	}, tolerance, "1 of 7 elements were never written")
 	if err != nil {
 		t.Fatal(err)

@@ -54,13 +54,13 @@ func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate
 }
 
 // Look runs one case and keeps what both sides made of it. Both are built.
-func (w *Worker) Look(ctx context.Context, c runners.Case) (*runners.Look, error) {
+func (w *Worker) Look(ctx context.Context, c runners.Case) (*runners.CaseDump, error) {
 	desk, err := w.openDesk(ctx, []runners.Case{c})
 	if err != nil {
 		return nil, err
 	}
 	defer desk.close()
-	desk.look = &runners.Look{}
+	desk.look = &runners.CaseDump{}
 	if desk.look.Case, err = desk.run(c); err != nil {
 		return nil, fmt.Errorf("case %s: %w", c.Name(), err)
 	}
@@ -68,7 +68,7 @@ func (w *Worker) Look(ctx context.Context, c runners.Case) (*runners.Look, error
 }
 
 // show keeps a side's outputs for whoever looks.
-func (d *desk) show(outputs [][]byte, keep func(*runners.LookedOutput, []byte)) {
+func (d *desk) show(outputs [][]byte, keep func(*runners.DumpedOutput, []byte)) {
 	if d.look == nil || outputs == nil {
 		return
 	}
@@ -88,9 +88,9 @@ type desk struct {
 	candidate, baseline, reference *child // of the case; the baseline is nil where there is none
 	candidates, baselines          map[string]*child
 	toggles                        map[string]int
-	look                           *runners.Look // of the case, where somebody wants to see it
-	worn                           bool          // a process has died: the next case needs new ones
-	late                           bool          // the baseline took too long once, and is not asked again
+	look                           *runners.CaseDump // of the case, where somebody wants to see it
+	worn                           bool              // a process has died: the next case needs new ones
+	late                           bool              // the baseline took too long once, and is not asked again
 }
 
 func (w *Worker) openDesk(ctx context.Context, cases []runners.Case) (*desk, error) {
@@ -181,10 +181,10 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 		return evidence, err
 	}
 	if d.look != nil {
-		d.look.Outputs = runners.LookedOutputs(p.Args, want)
+		d.look.Outputs = runners.DumpedOutputs(p.Args, want)
 	}
 	first, failure, err := d.fresh(in, c, &evidence)
-	d.show(first, func(o *runners.LookedOutput, bytes []byte) { o.Candidate = bytes })
+	d.show(first, func(o *runners.DumpedOutput, bytes []byte) { o.Candidate = bytes })
 	if err == nil && failure == nil {
 		failure, err = d.again(in, c, &evidence, first)
 	}
@@ -286,7 +286,7 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candi
 		evidence.BaselineFailure = new(gates.InputsWritten(inputs))
 	}
 	out := in.layout.Outputs(slot)
-	d.show(out, func(o *runners.LookedOutput, bytes []byte) { o.Baseline = bytes })
+	d.show(out, func(o *runners.DumpedOutput, bytes []byte) { o.Baseline = bytes })
 	if candidate != nil {
 		parity := slices.EqualFunc(out, candidate, bytes.Equal)
 		evidence.BitParity = &parity

@@ -249,12 +249,12 @@ func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGat
 }
 
 // Look runs one case and keeps what both sides made of it. Both are built.
-func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.Look, error) {
+func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.CaseDump, error) {
 	cases := []worker.Case{{Case: c, Look: true}}
 	if failure, err := b.cover(ctx, cases, nil); err != nil {
 		return nil, err
 	} else if failure != nil {
-		l := &runners.Look{Case: c.Evidence()}
+		l := &runners.CaseDump{Case: c.Evidence()}
 		l.Case.Failure = failure
 		return l, nil
 	}
@@ -263,13 +263,13 @@ func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.Look, erro
 		return nil, err
 	}
 	request.Cases = cases
-	var l *runners.Look
+	var l *runners.CaseDump
 	err = b.start(ctx, request, func(r worker.Reply) {
 		switch {
 		case r.Look != nil:
 			l = r.Look
 		case r.Case != nil && l == nil:
-			l = &runners.Look{Case: *r.Case} // it failed, and left nothing to look at
+			l = &runners.CaseDump{Case: *r.Case} // it failed, and left nothing to look at
 		}
 	})
 	if err == nil && l == nil {

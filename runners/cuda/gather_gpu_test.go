@@ -334,7 +334,7 @@ func drawOne(c *driver.Context, stream *driver.Stream, o *oracle.Oracle, m *kern
 		return err
 	}
 	seeds := []uint64{5, 1 << 47}
-	sheet, err := o.NewSheet(outline, len(seeds))
+	sheet, err := o.NewInputBatch(outline, len(seeds))
 	if err != nil {
 		return err
 	}
@@ -385,7 +385,7 @@ func drawOne(c *driver.Context, stream *driver.Stream, o *oracle.Oracle, m *kern
 }
 
 // fetchSlot has the sheet laid out in memory as a side's would be, and reads one launch's.
-func fetchSlot(c *driver.Context, stream *driver.Stream, o *oracle.Oracle, sheet *oracle.Sheet, launches, launch int) ([]byte, error) {
+func fetchSlot(c *driver.Context, stream *driver.Stream, o *oracle.Oracle, sheet *oracle.InputBatch, launches, launch int) ([]byte, error) {
 	size := int64(sheet.Layout.Size)
 	room, err := c.Alloc(size * int64(launches))
 	if err != nil {

@@ -259,7 +259,7 @@ func candidateMicros(e *gates.Evidence) []float64 {
 		for _, s := range r.Series {
 			var times []float64
 			for i, letter := range strings.ReplaceAll(s.Order, " ", "") {
-				if letter == gates.SideCandidate && i < len(s.Nanos) && !slices.Contains(s.Spoiled, i) {
+				if letter == gates.SideCandidate && i < len(s.Nanos) && !slices.Contains(s.Disturbed, i) {
 					times = append(times, s.Nanos[i]/1e3)
 				}
 			}

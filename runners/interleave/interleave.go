@@ -192,7 +192,7 @@ func (r *Timing) Measure() (err error) {
 		r.series.Order = strings.Join(blocks[:k+1], " ")
 		if r.bench.Throttled() {
 			for i := whole; i < len(r.series.Nanos); i++ {
-				r.series.Spoiled = append(r.series.Spoiled, i)
+				r.series.Disturbed = append(r.series.Disturbed, i)
 			}
 		}
 	}

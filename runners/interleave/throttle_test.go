@@ -56,8 +56,8 @@ func TestThrottledSamplesAreMarked(t *testing.T) {
 					want = append(want, 6*block+i)
 				}
 			}
-			if !slices.Equal(s.Spoiled, want) {
-				t.Errorf("spoiled are %v, want %v", s.Spoiled, want)
+			if !slices.Equal(s.Disturbed, want) {
+				t.Errorf("spoiled are %v, want %v", s.Disturbed, want)
 			}
 			if err := r.Check(); err != nil {
 				t.Fatal(err)

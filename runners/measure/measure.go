@@ -236,11 +236,11 @@ func rivals(ctx context.Context, job runners.Job, e *gates.Evidence, c command.C
 
 // A looker shows one case in full.
 type looker interface {
-	Look(ctx context.Context, c runners.Case) (*runners.Look, error)
+	Look(ctx context.Context, c runners.Case) (*runners.CaseDump, error)
 }
 
 // Look builds both sides of the job and runs one case on them.
-func (c Config) Look(ctx context.Context, job runners.Job, one runners.Case, scratch string, p runners.Progress) (*runners.Look, error) {
+func (c Config) Look(ctx context.Context, job runners.Job, one runners.Case, scratch string, p runners.Progress) (*runners.CaseDump, error) {
 	if _, err := c.layIn(job); err != nil {
 		return nil, err
 	}

@@ -61,8 +61,8 @@ type LeaseRequest struct {
 	Wait float64 `json:"wait_seconds,omitempty"`
 }
 
-// A LeaseAnswer hands a job out, or has the runner test itself.
-type LeaseAnswer struct {
+// A LeaseResponse hands a job out, or has the runner test itself.
+type LeaseResponse struct {
 	// Test is why the runner should test itself before it asks again; then there is no job. A runner that has done so of
 	// late may wait, unless it is to do it now.
 	Test    string `json:"test,omitempty"`
@@ -84,40 +84,40 @@ type LeaseAnswer struct {
 // StageBuild asks to compile the job, and no more.
 const StageBuild = "build"
 
-// A Beat says that the runner is alive, and what it is at.
-type Beat struct {
-	Token    uint64         `json:"token"`
-	Progress *runners.Event `json:"progress,omitempty"` // nil before there is any
-	Health   *Health        `json:"health,omitempty"`   // nil where there is no news of it
-	From     int            `json:"from,omitempty"`     // how much of the job's log goes before Said
-	Said     []runners.Said `json:"said,omitempty"`     // of the log, at most MostSaid
+// A Heartbeat says that the runner is alive, and what it is at.
+type Heartbeat struct {
+	Token    uint64             `json:"token"`
+	Progress *runners.Event     `json:"progress,omitempty"` // nil before there is any
+	Health   *Health            `json:"health,omitempty"`   // nil where there is no news of it
+	From     int                `json:"from,omitempty"`     // how much of the job's log goes before Said
+	Said     []runners.LogEntry `json:"said,omitempty"`     // of the log, at most MostSaid
 }
 
 // MostSaid is how much of a log one beat carries.
 const MostSaid = 50
 
-// A BeatAnswer says how much of the job's log the bot has: the next beat goes on from there. After a restart of the bot that
+// A HeartbeatResponse says how much of the job's log the bot has: the next beat goes on from there. After a restart of the bot that
 // is the beginning.
-type BeatAnswer struct {
+type HeartbeatResponse struct {
 	Said int `json:"said"`
 }
 
-// Built is what the runner has built, and where.
-type Built struct {
+// BuiltCode is what the runner has built, and where.
+type BuiltCode struct {
 	Token uint64       `json:"token"`
 	Code  runners.Code `json:"code"`
 }
 
-// An EarlierAnswer is a runners.Earlier on the wire.
-type EarlierAnswer struct {
+// An PriorEvidence is a runners.Earlier on the wire.
+type PriorEvidence struct {
 	Evidence json.RawMessage `json:"evidence,omitempty"`
 	Head     string          `json:"head,omitempty"`
 	Again    bool            `json:"again,omitempty"`
 }
 
-// A BeginAnswer numbers an attempt, and the machine code that it measures: see
+// A BeginResponse numbers an attempt, and the machine code that it measures: see
 // runners.Attempt. The runner writes both numbers into every round.
-type BeginAnswer struct {
+type BeginResponse struct {
 	Attempt    int `json:"attempt"`
 	CodeNumber int `json:"code_number"`
 }

@@ -9,7 +9,7 @@ import (
 
 // Progress is sent as it is reported, with the time that is left in seconds.
 func TestBeat(t *testing.T) {
-	sent := Beat{Token: 7, Progress: &runners.Event{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds", Detail: "+1 %", Left: 12.5}}
+	sent := Heartbeat{Token: 7, Progress: &runners.Event{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds", Detail: "+1 %", Left: 12.5}}
 	data, err := json.Marshal(sent)
 	if err != nil {
 		t.Fatal(err)
@@ -18,7 +18,7 @@ func TestBeat(t *testing.T) {
 	if string(data) != want {
 		t.Errorf("sent %s, want %s", data, want)
 	}
-	var got Beat
+	var got Heartbeat
 	if err := json.Unmarshal(data, &got); err != nil || got.Token != 7 || *got.Progress != *sent.Progress {
 		t.Errorf("%+v, %v", got, err)
 	}

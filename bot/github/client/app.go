@@ -129,12 +129,12 @@ func (h *GitHub) installationOf(ctx context.Context, repo string) (int64, error)
 	if err != nil {
 		err = h.explain(o, repo, record, err)
 		if NotFound(err) {
-			err = fmt.Errorf("%w: %w", ErrAway, err)
+			err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		return 0, err
 	}
 	if found.SuspendedAt != nil {
-		return 0, &Error{Op: o.name, Repo: repo, Hint: "the account's owner can resume the installation", Err: ErrAway}
+		return 0, &Error{Op: o.name, Repo: repo, Hint: "the account's owner can resume the installation", Err: ErrUnavailable}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -49,7 +49,7 @@ func TestRepositoriesOfAllInstallations(t *testing.T) {
 		t.Errorf("an installation that is gone has %v, %v", gone, err)
 	}
 	_, err = w.bot.Repository(w.ctx, "lab/secret")
-	if !errors.Is(err, client.ErrAway) || !client.Final(err) {
+	if !errors.Is(err, client.ErrUnavailable) || !client.IsPermanent(err) {
 		t.Errorf("a repository without the App: %v", err)
 	}
 }

@@ -20,14 +20,14 @@ var (
 	// allows. Nothing was done; Error.RetryAt says when to come back.
 	ErrLimited = errors.New("a rate limit asks for more patience than there is time")
 
-	// ErrSpared means that a write that is not urgent found no room. Nothing was done;
+	// ErrShed means that a write that is not urgent found no room. Nothing was done;
 	// Error.RetryAt says when there may be room.
-	ErrSpared = errors.New("the writes that GitHub allows are kept for verdicts")
+	ErrShed = errors.New("the writes that GitHub allows are kept for verdicts")
 
-	// ErrAway means that the repository takes no part at present: it is archived or
+	// ErrUnavailable means that the repository takes no part at present: it is archived or
 	// disabled, the App is not installed there or suspended, or an IP allow list refuses
 	// this machine. Only people at GitHub change that.
-	ErrAway = errors.New("the repository takes no part: it is archived or disabled, or the App is not installed there or is suspended, or an IP allow list refuses this machine")
+	ErrUnavailable = errors.New("the repository takes no part: it is archived or disabled, or the App is not installed there or is suspended, or an IP allow list refuses this machine")
 
 	// ErrNeedsApp means that only a GitHub App can do this.
 	ErrNeedsApp = errors.New("only a GitHub App can do this; configure an App, or name the repositories in the configuration")
@@ -75,10 +75,10 @@ func NotFound(err error) bool {
 	return ok && e.Status == http.StatusNotFound
 }
 
-// Final says whether GitHub has refused for good: it understood what was asked, will
+// IsPermanent says whether GitHub has refused for good: it understood what was asked, will
 // not do it, and did not. A limit and a fault are no such refusals, nor is a token that
 // no longer works.
-func Final(err error) bool {
+func IsPermanent(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || errors.Is(err, ErrUnknown) {
 		return false
@@ -87,7 +87,7 @@ func Final(err error) bool {
 	case http.StatusForbidden, http.StatusNotFound, http.StatusGone, http.StatusUnprocessableEntity, http.StatusUnavailableForLegalReasons:
 		return true
 	}
-	return errors.Is(err, ErrAway)
+	return errors.Is(err, ErrUnavailable)
 }
 
 // A limitedError carries the end of a wait that was not waited for.
@@ -103,7 +103,7 @@ func (e *limitedError) Is(target error) bool { return target == e.kind() }
 
 func (e *limitedError) kind() error {
 	if e.spared {
-		return ErrSpared
+		return ErrShed
 	}
 	return ErrLimited
 }
@@ -124,7 +124,7 @@ func (h *GitHub) explain(o op, repo string, c *call, err error) error {
 		e.Status, e.Message = refusal.Response.StatusCode, words(refusal)
 		e.Hint = h.hint(o, repo, e.Status, e.Message)
 		if away(e.Status, e.Message) {
-			e.Err = fmt.Errorf("%w (%w)", ErrAway, err)
+			e.Err = fmt.Errorf("%w (%w)", ErrUnavailable, err)
 		}
 	}
 	if c != nil && c.uncertain.Load() {

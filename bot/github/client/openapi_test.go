@@ -120,7 +120,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		}},
 		{"Redeliver", func() error { return h.Redeliver(w.ctx, w.app.Hook().Deliveries()[0].ID) }},
 	}
-	called := map[string]bool{"UsesChecks": true, "CloneURL": true, "Stats": true, "Ours": true, "Account": true, "Spared": true} // these send nothing
+	called := map[string]bool{"UsesChecks": true, "CloneURL": true, "Stats": true, "Ours": true, "Account": true, "Shed": true} // these send nothing
 	for _, s := range steps {
 		called[s.method] = true
 		if err := s.call(); err != nil {

@@ -34,7 +34,7 @@ func TestMayWrite(t *testing.T) {
 		"delete": func() error { return w.bot.DeleteComment(w.ctx, repo, id) },
 	} {
 		was := asked
-		if err := write(); !errors.Is(err, not) || errors.Is(err, client.ErrUnknown) || client.Final(err) {
+		if err := write(); !errors.Is(err, not) || errors.Is(err, client.ErrUnknown) || client.IsPermanent(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if asked != was+1 {

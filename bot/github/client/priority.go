@@ -27,19 +27,19 @@ func WithPriority(ctx context.Context, p Priority) context.Context {
 	return context.WithValue(ctx, priorityKey{}, p)
 }
 
-// Spare marks what is written in a context as something that can be left out, such as
+// LowPriority marks what is written in a context as something that can be left out, such as
 // how far a measurement is. Where there is little room for writes it is: the error is
 // ErrSpared then, and nothing was sent.
-func Spare(ctx context.Context) context.Context { return WithPriority(ctx, spare) }
+func LowPriority(ctx context.Context) context.Context { return WithPriority(ctx, spare) }
 
 func priorityOf(ctx context.Context) Priority {
 	p, _ := ctx.Value(priorityKey{}).(Priority)
 	return p
 }
 
-// Spared is an error that is ErrSpared where a write in the repository, with the priority of
+// Shed is an error that is ErrSpared where a write in the repository, with the priority of
 // the context, would find no room: it saves whoever prepares one the trouble.
-func (h *GitHub) Spared(ctx context.Context, repo string) error {
+func (h *GitHub) Shed(ctx context.Context, repo string) error {
 	c, err := h.clientOf(ctx, repo)
 	if err == nil {
 		err = c.throttle.spared(priorityOf(ctx))

@@ -134,7 +134,7 @@ func (h *GitHub) Pushers(ctx context.Context, repo string, pr int, sha string) (
 		}
 		return nil
 	})
-	if Final(err) {
+	if IsPermanent(err) {
 		return nil, nil
 	}
 	return logins, err

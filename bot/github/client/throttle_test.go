@@ -148,12 +148,12 @@ func TestSpareWritesLeaveRoomForOthers(t *testing.T) {
 		start, spare, late, done := b.Now(), 0, 0, 0
 		for minute := range 60 {
 			for range 8 {
-				rq, _ := request(t, Spare(t.Context()), "PATCH", op{})
+				rq, _ := request(t, LowPriority(t.Context()), "PATCH", op{})
 				_, err := th.RoundTrip(rq)
 				if err == nil {
 					spare++
 					late += minute / 45
-				} else if !errors.Is(err, ErrSpared) {
+				} else if !errors.Is(err, ErrShed) {
 					t.Fatal(err)
 				}
 			}
@@ -183,8 +183,8 @@ func TestSpareWriteDoesNotQueue(t *testing.T) {
 	th := &throttle{env: b.env, next: &script{}, windows: []*window{{span: time.Minute, most: 3, sent: []write{{b.Now(), Urgent}}}}}
 	turns := newTurn(th, th)
 	turns.held <- struct{}{} // somebody waits for room
-	rq, _ := request(t, Spare(t.Context()), "PATCH", op{})
-	if _, err := turns.RoundTrip(rq); !errors.Is(err, ErrSpared) {
+	rq, _ := request(t, LowPriority(t.Context()), "PATCH", op{})
+	if _, err := turns.RoundTrip(rq); !errors.Is(err, ErrShed) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -206,7 +206,7 @@ func TestPrioritiesLeaveRoom(t *testing.T) {
 				passed++
 			}
 		}
-		if passed != c.want || !errors.Is(refused, ErrSpared) || th.spared(c.priority) == nil {
+		if passed != c.want || !errors.Is(refused, ErrShed) || th.spared(c.priority) == nil {
 			t.Errorf("%s: %d writes passed, want %d: %v", name, passed, c.want, refused)
 		}
 		for range 60 - passed {

@@ -33,11 +33,11 @@ func TestAttachAfterReopening(t *testing.T) {
 	if again.Label != "l4" || again.Token != 1 || again.Bundle != "bundle of a" {
 		t.Errorf("attached to %+v", again)
 	}
-	before := j.queue.standings()
+	before := j.queue.statuses()
 	if err := again.Extend(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if after := j.queue.standings(); !after[0].Free.After(before[0].Free) || after[1].Free != before[1].Free {
+	if after := j.queue.statuses(); !after[0].Free.After(before[0].Free) || after[1].Free != before[1].Free {
 		t.Errorf("extended from %v to %v, and the other from %v to %v", before[0].Free, after[0].Free, before[1].Free, after[1].Free)
 	}
 	if err := again.Done(ctx); err != nil {

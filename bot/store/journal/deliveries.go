@@ -64,7 +64,7 @@ func (j *Journal) Accept(ctx context.Context, d Delivery) (bool, error) {
 	defer cancel()
 	err := j.commit.put(ctx, d.message(0))
 	if err == nil {
-		j.tellAccepted()
+		j.notifyAccepted()
 		return true, nil
 	}
 	if !isConflict(err) {
@@ -74,7 +74,7 @@ func (j *Journal) Accept(ctx context.Context, d Delivery) (bool, error) {
 	if err != nil || revision == 0 {
 		return false, err
 	}
-	return j.revive(ctx, d, dead)
+	return j.redeliver(ctx, d, dead)
 }
 
 // Accepted tells whether a delivery is on disk, processed or not.
@@ -93,19 +93,19 @@ func (j *Journal) Accepted(ctx context.Context, event, id string) (bool, error) 
 // by looking.
 const news = "deliveries.news"
 
-func (j *Journal) tellAccepted() {
-	j.accepted.ring()
+func (j *Journal) notifyAccepted() {
+	j.accepted.notify()
 	if !j.Leads() {
 		_ = j.nc.Publish(news, nil)
 	}
 }
 
-// hearOthers has this process look for deliveries that another has accepted.
-func (j *Journal) hearOthers() error {
+// subscribeAccepted has this process look for deliveries that another has accepted.
+func (j *Journal) subscribeAccepted() error {
 	if !j.external() {
 		return nil
 	}
-	if _, err := j.nc.Subscribe(news, func(*nats.Msg) { j.accepted.ring() }); err != nil {
+	if _, err := j.nc.Subscribe(news, func(*nats.Msg) { j.accepted.notify() }); err != nil {
 		return fmt.Errorf("open journal: %w", err)
 	}
 	return nil
@@ -138,15 +138,15 @@ func parseDelivery(subject string, header nats.Header, body []byte) (Delivery, e
 	return Delivery{Event: parts[1], ID: parts[2], Received: received, Body: body}, err
 }
 
-// revive stores a fresh copy of a delivery that was given up; it reports false when somebody else just did.
-func (j *Journal) revive(ctx context.Context, d Delivery, dead DeadDelivery) (bool, error) {
+// redeliver stores a fresh copy of a delivery that was given up; it reports false when somebody else just did.
+func (j *Journal) redeliver(ctx context.Context, d Delivery, dead DeadDelivery) (bool, error) {
 	err := j.commit.put(ctx, d.message(dead.Seq))
 	if isConflict(err) {
 		return false, nil
 	}
 	if err == nil {
-		j.tellAccepted()
-		err = j.undead(ctx, d.ID)
+		j.notifyAccepted()
+		err = j.clearDeadLetter(ctx, d.ID)
 	}
 	if err != nil {
 		return false, fmt.Errorf("revive delivery %s: %w", d.ID, err)
@@ -154,7 +154,7 @@ func (j *Journal) revive(ctx context.Context, d Delivery, dead DeadDelivery) (bo
 	return true, nil
 }
 
-func (j *Journal) undead(ctx context.Context, id string) error {
+func (j *Journal) clearDeadLetter(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
 	defer cancel()
 	return j.state.kv.Purge(ctx, deadKey(id))

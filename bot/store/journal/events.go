@@ -72,7 +72,7 @@ func (j *Journal) AppendAt(ctx context.Context, at time.Time, run string, expect
 	if err != nil {
 		return 0, fmt.Errorf("append %s to run %s: %w", kind, run, err)
 	}
-	j.appended.ring()
+	j.appended.notify()
 	return ack.Sequence, nil
 }
 
@@ -88,7 +88,7 @@ func (j *Journal) Last(ctx context.Context, run string) (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("last event of run %s: %w", run, err)
 	}
-	j.saw(epochOf(msg.Header))
+	j.observeTerm(termOf(msg.Header))
 	return Event{Seq: msg.Sequence, Run: run, Kind: msg.Header.Get(headerKind), At: timeOf(msg.Header, msg.Time), Data: msg.Data}, nil
 }
 
@@ -219,7 +219,7 @@ func (j *Journal) replayAll(ctx context.Context, after uint64, apply func(Event)
 // applyAll hands messages on as events, and returns the sequence of the last one that was applied, or after.
 func (j *Journal) applyAll(list []stored, after uint64, apply func(Event) error) (uint64, error) {
 	for _, m := range list {
-		j.saw(epochOf(m.header))
+		j.observeTerm(termOf(m.header))
 		e := Event{Seq: m.seq, At: timeOf(m.header, m.at), Data: m.data, Run: strings.TrimPrefix(m.subject, "events."), Kind: m.header.Get(headerKind)}
 		if err := apply(e); err != nil {
 			return after, fmt.Errorf("apply event %d (%s of run %s): %w", e.Seq, e.Kind, e.Run, err)
@@ -233,7 +233,7 @@ func (j *Journal) applyAll(list []stored, after uint64, apply func(Event) error)
 // fails. While the server is away it waits.
 func (j *Journal) Follow(ctx context.Context, after uint64, apply func(Event) error) error {
 	for {
-		news := j.appended.heard()
+		news := j.appended.wait()
 		list, more, err := j.page(ctx, "EVENTS", "", after+1, followAhead)
 		if ctx.Err() != nil {
 			return nil

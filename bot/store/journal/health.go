@@ -11,7 +11,7 @@ import (
 // Unhandled is when the oldest delivery came that nobody has handled or given up yet, and zero where there is none. Every
 // process may ask: where none leads, those that stand by know best.
 func (j *Journal) Unhandled(ctx context.Context) (time.Time, error) {
-	done, _, err := getRecord[place](ctx, j.state, placeKey)
+	done, _, err := getRecord[cursor](ctx, j.state, placeKey)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("ask how far deliveries are done: %w", err)
 	}

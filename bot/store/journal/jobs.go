@@ -12,7 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
 // A Job is work for a runner, as it is stored.
@@ -25,9 +25,9 @@ type Job struct {
 	Build string `json:"build,omitempty"`
 
 	// What its turn depends on. Jobs of before have none of it.
-	Class  queue.Class `json:"class,omitempty"`
-	Repo   string      `json:"repo,omitempty"`
-	Author string      `json:"author,omitempty"`
+	Class  scheduler.Class `json:"class,omitempty"`
+	Repo   string          `json:"repo,omitempty"`
+	Author string          `json:"author,omitempty"`
 }
 
 // A Queue says how much work there is for the runners of one label. A job of several labels waits in each.
@@ -58,12 +58,12 @@ type leaseRecord struct {
 	Label  string    `json:"label,omitempty"`
 	Since  time.Time `json:"since,omitzero"`
 
-	Losses []Loss `json:"losses,omitempty"`
-	Unread int    `json:"unread,omitempty"` // leases that no holder spoke of, and that are no losses
-	Built  *Built `json:"built,omitempty"`  // nil while the job may be compiled before it is measured
+	Losses []Expiry `json:"losses,omitempty"`
+	Unread int      `json:"unread,omitempty"` // leases that no holder spoke of, and that are no losses
+	Built  *Built   `json:"built,omitempty"`  // nil while the job may be compiled before it is measured
 
-	Uses  []queue.Use `json:"uses,omitempty"`  // what its leases have cost
-	Epoch uint64      `json:"epoch,omitempty"` // of the process that led when it was written
+	Uses  []scheduler.Use `json:"uses,omitempty"`  // what its leases have cost
+	Epoch uint64          `json:"epoch,omitempty"` // of the process that led when it was written
 }
 
 // leaseOf reads who holds a job, for a process that leads.
@@ -74,7 +74,7 @@ func (j *Journal) leaseOf(ctx context.Context, id string) (rec leaseRecord, revi
 	if rec, revision, err = getRecord[leaseRecord](ctx, j.leases, id); err != nil {
 		return rec, 0, err
 	}
-	j.saw(rec.Epoch)
+	j.observeTerm(rec.Epoch)
 	_, err = j.fence()
 	return rec, revision, err
 }
@@ -89,7 +89,7 @@ func (j *Journal) writeLease(ctx context.Context, id string, rec leaseRecord, re
 }
 
 // used adds what a lease has cost, and forgets the first where a job is handed out without end.
-func (r *leaseRecord) used(before []queue.Use, u queue.Use) {
+func (r *leaseRecord) used(before []scheduler.Use, u scheduler.Use) {
 	const most = 16
 	r.Uses = append(slices.Clone(before), u)
 	r.Uses = r.Uses[max(0, len(r.Uses)-most):]
@@ -105,17 +105,17 @@ func (r leaseRecord) over(seq uint64) bool {
 const unreadAtMost = 8
 
 // enough has a lease count as one that its holder heard of, where too many were not.
-func (r leaseRecord) enough(q *queue.Queue, id string) {
+func (r leaseRecord) enough(q *scheduler.Queue, id string) {
 	if r.Unread >= unreadAtMost {
-		q.Heard(id)
+		q.Ack(id)
 	}
 }
 
-// A Loss is a lease that ran out because its holder was not heard any more.
-type Loss struct {
-	Holder string    `json:"holder"`
-	Since  time.Time `json:"since"` // when it got the job
-	Heard  time.Time `json:"heard"` // when it was last heard
+// A Expiry is a lease that ran out because its holder was not heard any more.
+type Expiry struct {
+	Holder  string    `json:"holder"`
+	Since   time.Time `json:"since"` // when it got the job
+	LastAck time.Time `json:"heard"` // when it was last heard
 }
 
 // Enqueue puts job in line for the runners of its labels. While a job of that id waits or is being worked on, it does nothing.
@@ -229,7 +229,7 @@ func (j *Journal) admit(ctx context.Context, m stored) (bool, error) {
 		return false, j.deleteJob(ctx, m.seq)
 	}
 	e.heard = rec.Since
-	j.queue.add(e, func(q *queue.Queue) {
+	j.queue.add(e, func(q *scheduler.Queue) {
 		if revision == 0 || rec.Seq != m.seq {
 			return
 		}
@@ -332,7 +332,7 @@ func (j *Journal) Queues() []Queue {
 		}
 		return q
 	}
-	for _, s := range j.queue.standings() {
+	for _, s := range j.queue.statuses() {
 		if !s.Waits {
 			count(cmp.Or(s.Label, s.Labels[0]), s.Queued).Leased++
 			continue
@@ -349,31 +349,31 @@ func (j *Journal) Queues() []Queue {
 	return all
 }
 
-// Place is where a job stands in line, and false for one that is at a runner, is not there or that no runner of now would
+// Position is where a job stands in line, and false for one that is at a runner, is not there or that no runner of now would
 // take. Whoever asks tells it to people: how far it was off is counted.
-func (j *Journal) Place(id string) (queue.Place, bool) {
+func (j *Journal) Position(id string) (scheduler.Position, bool) {
 	j.queue.mu.Lock()
 	defer j.queue.mu.Unlock()
 	now := time.Now()
-	return j.queue.turns.Tell(id, j.queue.forecast(now), now)
+	return j.queue.turns.Forecast(id, j.queue.forecast(now), now)
 }
 
-// Places is where all jobs stand, for whoever looks which of them have moved.
-func (j *Journal) Places() map[string]queue.Place {
+// Positions is where all jobs stand, for whoever looks which of them have moved.
+func (j *Journal) Positions() map[string]scheduler.Position {
 	j.queue.mu.Lock()
 	defer j.queue.mu.Unlock()
 	return j.queue.forecast(time.Now())
 }
 
-// Off is how far what Place said was off, since the journal was opened.
-func (j *Journal) Off() queue.Off {
+// ForecastError is how far what Place said was off, since the journal was opened.
+func (j *Journal) ForecastError() scheduler.ForecastError {
 	j.queue.mu.Lock()
 	defer j.queue.mu.Unlock()
-	return j.queue.turns.Off()
+	return j.queue.turns.ForecastError()
 }
 
 // Waited is how long jobs waited for a runner, since the journal was opened or the lead was taken.
-func (j *Journal) Waited() map[queue.Class]queue.Histogram {
+func (j *Journal) Waited() map[scheduler.Class]scheduler.Histogram {
 	j.queue.mu.Lock()
 	defer j.queue.mu.Unlock()
 	return j.queue.turns.Waited()
@@ -415,7 +415,7 @@ func (j *Journal) loadUses(ctx context.Context) error {
 		if json.Unmarshal(msg.Data(), &rec) != nil {
 			continue // of something else, or told by whoever asks for it
 		}
-		j.queue.change(func(q *queue.Queue) {
+		j.queue.change(func(q *scheduler.Queue) {
 			for _, u := range rec.Uses {
 				q.Learn(u)
 			}

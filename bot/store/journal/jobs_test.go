@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
 func enqueue(t *testing.T, j *Journal, id string, labels ...string) {
@@ -33,7 +33,7 @@ func lease(t *testing.T, j *Journal, label, wantID string, wantToken uint64) *Le
 	return l
 }
 
-func unfinished(j *Journal) int { return len(j.queue.standings()) }
+func unfinished(j *Journal) int { return len(j.queue.statuses()) }
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
@@ -288,7 +288,7 @@ func TestLostTooOften(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	want := []Loss{{"ann", begun, now}, {"ann", now, now}, {"ann", now, now}}
+	want := []Expiry{{"ann", begun, now}, {"ann", now, now}, {"ann", now, now}}
 	if diff := cmp.Diff(want, lost.Losses); diff != "" || lost.ID != "a" || lost.Token != 10 {
 		t.Errorf("lost %s with token %d: %s", lost.ID, lost.Token, diff)
 	}
@@ -438,12 +438,12 @@ func TestJobOfBefore(t *testing.T) {
 // expected to take as long as the last.
 func TestCostsOutliveTheProcess(t *testing.T) {
 	t.Parallel()
-	o := Options{Dir: t.TempDir(), Limits: queue.Limits{"o/r": {GPUTime: time.Nanosecond}}}
+	o := Options{Dir: t.TempDir(), Limits: scheduler.Limits{"o/r": {GPUTime: time.Nanosecond}}}
 	j := open(t, o)
 	ctx := testContext(t)
 	put := func(id, repo string) {
 		t.Helper()
-		if err := j.Enqueue(ctx, Job{ID: id, Labels: []string{"l4"}, Kernel: "k", Bundle: "bundle of " + id, Class: queue.PullRequest, Repo: repo, Author: "ada"}); err != nil {
+		if err := j.Enqueue(ctx, Job{ID: id, Labels: []string{"l4"}, Kernel: "k", Bundle: "bundle of " + id, Class: scheduler.PullRequest, Repo: repo, Author: "ada"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -458,10 +458,10 @@ func TestCostsOutliveTheProcess(t *testing.T) {
 	}
 	j = open(t, o)
 	c := lease(t, j, "l4", "c", 1) // b came first, and is held back
-	if place, ok := j.Place("b"); !ok || place.Held == nil || place.Held.Until.IsZero() {
+	if place, ok := j.Position("b"); !ok || place.Held == nil || place.Held.Until.IsZero() {
 		t.Errorf("b's place: %+v, %v", place, ok)
 	}
-	if c.Repo != "o/other" || c.Author != "ada" || c.Class != queue.PullRequest {
+	if c.Repo != "o/other" || c.Author != "ada" || c.Class != scheduler.PullRequest {
 		t.Errorf("%+v", c.Job)
 	}
 	put("d", "o/r")

@@ -72,7 +72,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
 // Options says where the journal is and how patient it is. The zero value of every field but Dir or URL is good.
@@ -87,12 +87,12 @@ type Options struct {
 	// NATS holds connection options for URL: credentials, certificates.
 	NATS []nats.Option
 
-	Retry    []time.Duration // pauses before a failed delivery is tried again; when they are used up it is given up
-	LeaseFor time.Duration   // how long a runner may stay silent before its job goes to another; 30 s
-	LeadFor  time.Duration   // how long the process that leads may stay silent before another does; 4 s
-	Name     string          // of this process among those on one server, for people
-	Address  string          // where others reach this process; those that stand by know that of the one that leads
-	Limits   queue.Limits    // what repositories may use of the runners
+	Retry    []time.Duration  // pauses before a failed delivery is tried again; when they are used up it is given up
+	LeaseFor time.Duration    // how long a runner may stay silent before its job goes to another; 30 s
+	LeadFor  time.Duration    // how long the process that leads may stay silent before another does; 4 s
+	Name     string           // of this process among those on one server, for people
+	Address  string           // where others reach this process; those that stand by know that of the one that leads
+	Limits   scheduler.Limits // what repositories may use of the runners
 
 	Log *slog.Logger
 	Now func() time.Time
@@ -139,9 +139,9 @@ type Journal struct {
 	leases     bucket
 
 	commit   *committer
-	accepted bell // deliveries
-	appended bell // events
-	queue    *line
+	accepted notifier // deliveries
+	appended notifier // events
+	queue    *jobQueue
 	lead     lead
 	written  struct {
 		mu  sync.Mutex
@@ -161,7 +161,7 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 	if o.Dir != "" && o.Replicas > 1 {
 		return nil, fmt.Errorf("open journal: the embedded server cannot keep %d copies (give the URLs of a cluster)", o.Replicas)
 	}
-	j := &Journal{opt: o.withDefaults(), queue: newLine(o.Limits)}
+	j := &Journal{opt: o.withDefaults(), queue: newJobQueue(o.Limits)}
 	defer func() {
 		if err != nil {
 			_ = j.Close()
@@ -188,7 +188,7 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	j.commit = newCommitter(j.nc, j.js, j.opt.answerIn/2)
-	return j, j.hearOthers()
+	return j, j.subscribeAccepted()
 }
 
 // embed starts the server in this process and connects to it through memory.

@@ -17,7 +17,7 @@ var ErrNotLeading = errors.New("this bot does not lead (another one does, or is 
 
 const headerEpoch = "Kernelgate-Epoch"
 
-// Lead calls do while this process leads, until ctx ends or do does. Of several processes on one server one leads at a time;
+// Campaign calls do while this process leads, until ctx ends or do does. Of several processes on one server one leads at a time;
 // the others wait. The context that do gets ends when the lead is lost, which is no error: once do has returned, the process
 // waits for its turn again. An embedded server has one process, which leads.
 //
@@ -29,7 +29,7 @@ const headerEpoch = "Kernelgate-Epoch"
 //
 // From the first call on, what belongs to the lead fails with ErrNotLeading where this process does not have it: Append, and
 // all about jobs. Deliveries are accepted by everyone.
-func (j *Journal) Lead(ctx context.Context, do func(context.Context) error) error {
+func (j *Journal) Campaign(ctx context.Context, do func(context.Context) error) error {
 	if !j.external() {
 		return do(ctx)
 	}
@@ -38,16 +38,16 @@ func (j *Journal) Lead(ctx context.Context, do func(context.Context) error) erro
 	l.asked, l.holder = true, nuid.Next()
 	l.mu.Unlock()
 	for ctx.Err() == nil {
-		led, err := j.takeLead(ctx)
+		led, err := j.acquireLead(ctx)
 		if err != nil {
 			return err
 		}
 		if led == nil {
 			return nil // ctx has ended
 		}
-		err = j.underLead(ctx, led, do)
+		err = j.whileLeader(ctx, led, do)
 		if ctx.Err() != nil || led.Err() == nil {
-			j.giveBack(ctx)
+			j.resign(ctx)
 			return err
 		}
 		j.opt.Log.Warn("this bot does not lead any more", "why", context.Cause(led), "error", err)
@@ -60,8 +60,8 @@ func (j *Journal) Lead(ctx context.Context, do func(context.Context) error) erro
 	return nil
 }
 
-// underLead keeps the lead while do is at work.
-func (j *Journal) underLead(ctx, led context.Context, do func(context.Context) error) error {
+// whileLeader keeps the lead while do is at work.
+func (j *Journal) whileLeader(ctx, led context.Context, do func(context.Context) error) error {
 	led, stop := context.WithCancel(led)
 	defer stop()
 	keeping := make(chan struct{})
@@ -75,7 +75,7 @@ func (j *Journal) underLead(ctx, led context.Context, do func(context.Context) e
 	j.queue.clear() // of what others did meanwhile it knows nothing
 	if err := j.loadJobs(led); err != nil {
 		if led.Err() == nil {
-			j.lead.depose(fmt.Errorf("the jobs cannot be read: %w", err))
+			j.lead.stepDown(fmt.Errorf("the jobs cannot be read: %w", err))
 		}
 		return err
 	}
@@ -185,9 +185,9 @@ func (j *Journal) whileLeading(ctx context.Context) (context.Context, func(), er
 	return ctx, func() { stop(); cancel() }, nil
 }
 
-// Hold makes sure that this process leads, and will for a while: at least half of Options.LeadFor. It is asked before
+// EnsureLeader makes sure that this process leads, and will for a while: at least half of Options.LeadFor. It is asked before
 // something is done elsewhere that no fence protects.
-func (j *Journal) Hold(ctx context.Context) error {
+func (j *Journal) EnsureLeader(ctx context.Context) error {
 	if !j.external() {
 		return nil
 	}
@@ -206,8 +206,8 @@ func (j *Journal) Hold(ctx context.Context) error {
 	return err
 }
 
-// saw takes note of an epoch that was read: a newer one means that another process leads.
-func (j *Journal) saw(epoch uint64) {
+// observeTerm takes note of an epoch that was read: a newer one means that another process leads.
+func (j *Journal) observeTerm(epoch uint64) {
 	l := &j.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,12 +217,12 @@ func (j *Journal) saw(epoch uint64) {
 	}
 }
 
-func epochOf(h nats.Header) uint64 {
+func termOf(h nats.Header) uint64 {
 	n, _ := strconv.ParseUint(h.Get(headerEpoch), 10, 64) // events of before have none
 	return n
 }
 
-func (l *lead) depose(why error) {
+func (l *lead) stepDown(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.end(why)

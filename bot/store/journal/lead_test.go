@@ -17,7 +17,7 @@ func leading(t *testing.T, j *Journal) (led <-chan context.Context, stop func())
 	ctx, cancel := context.WithCancel(testContext(t))
 	begun, ended := make(chan context.Context, 16), make(chan error, 1)
 	go func() {
-		ended <- j.Lead(ctx, func(ctx context.Context) error {
+		ended <- j.Campaign(ctx, func(ctx context.Context) error {
 			begun <- ctx
 			<-ctx.Done()
 			return nil
@@ -73,7 +73,7 @@ func TestLeadPassesOn(t *testing.T) {
 		"enqueue": func() error { return b.Enqueue(ctx, Job{ID: "other", Labels: []string{"cpu"}, Bundle: "b"}) },
 		"lease":   func() error { _, err := b.Lease(ctx, "runner", "cpu"); return err },
 		"attach":  func() error { _, err := b.Attach(ctx, "job", lease.Token, "runner"); return err },
-		"hold":    func() error { return b.Hold(ctx) },
+		"hold":    func() error { return b.EnsureLeader(ctx) },
 	} {
 		if err := do(); !errors.Is(err, ErrNotLeading) {
 			t.Errorf("%s by one that stands by: %v", name, err)
@@ -128,7 +128,7 @@ func TestLeadIsLostInTime(t *testing.T) {
 		t.Error("two lead at a time")
 	}
 	<-first.Done()
-	if err := a.Hold(testContext(t)); err == nil {
+	if err := a.EnsureLeader(testContext(t)); err == nil {
 		t.Error("the first one would still write elsewhere")
 	}
 	silent.Store(false)
@@ -174,7 +174,7 @@ func TestFence(t *testing.T) {
 	}
 	processing(t, b, func(context.Context, Delivery) error { return nil })
 	eventually(t, "the second one has the deliveries", func() bool {
-		is, _, err := getRecord[place](ctx, b.state, placeKey)
+		is, _, err := getRecord[cursor](ctx, b.state, placeKey)
 		return err == nil && is.Epoch == 2
 	})
 
@@ -265,7 +265,7 @@ func TestOneLeadsAtATime(t *testing.T) {
 	for _, j := range all {
 		working.Go(func() {
 			for range 5 {
-				err := j.Lead(ctx, func(context.Context) error {
+				err := j.Campaign(ctx, func(context.Context) error {
 					for _, other := range all {
 						theirs := other.Leads()
 						if other != j && theirs && j.Leads() {
@@ -290,7 +290,7 @@ func TestAcceptedElsewhere(t *testing.T) {
 	a, b := open(t, Options{URL: url, Name: "a"}), open(t, Options{URL: url, Name: "b"})
 	ledA, _ := leading(t, a)
 	next(t, ledA)
-	heard := a.accepted.heard()
+	heard := a.accepted.wait()
 	if _, err := b.Accept(testContext(t), Delivery{ID: "one", Event: "push"}); err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +352,7 @@ func TestJobsAreReadBeforeTheyAreMissed(t *testing.T) {
 	stopA()
 	b.lead.asked, b.lead.holder = true, "b"
 	b.queue.clear()
-	if led, err := b.takeLead(ctx); err != nil || led.Err() != nil {
+	if led, err := b.acquireLead(ctx); err != nil || led.Err() != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Attach(ctx, "job", lease.Token, "runner"); !errors.Is(err, ErrNotLeading) {

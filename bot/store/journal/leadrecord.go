@@ -19,8 +19,8 @@ type leadRecord struct {
 // Job ids have no dot, so this cannot be one.
 const leadKey = "lead.bot"
 
-// takeLead waits until this process leads; its context ends with that.
-func (j *Journal) takeLead(ctx context.Context) (context.Context, error) {
+// acquireLead waits until this process leads; its context ends with that.
+func (j *Journal) acquireLead(ctx context.Context) (context.Context, error) {
 	l := &j.lead
 	var seen uint64
 	var since time.Time
@@ -133,7 +133,7 @@ func (j *Journal) renewLead(ctx context.Context) error {
 			return err
 		}
 		if is.Holder != rec.Holder || is.Epoch != rec.Epoch {
-			l.depose(fmt.Errorf("%q has taken the lead", is.Name))
+			l.stepDown(fmt.Errorf("%q has taken the lead", is.Name))
 			return ErrNotLeading
 		}
 		l.mu.Lock()
@@ -143,8 +143,8 @@ func (j *Journal) renewLead(ctx context.Context) error {
 	return errors.New("the record of who leads changes all the time")
 }
 
-// giveBack lets another lead at once.
-func (j *Journal) giveBack(ctx context.Context) {
+// resign lets another lead at once.
+func (j *Journal) resign(ctx context.Context) {
 	l := &j.lead
 	l.turn.Lock()
 	defer l.turn.Unlock()

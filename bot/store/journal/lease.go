@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
 // A Lease is a runner's right to work on a job. It lasts Options.LeaseFor and as long again with every Extend; when it ran
@@ -17,16 +17,16 @@ type Lease struct {
 	Job
 	// Token counts how often the job was handed out. It grows, on disk: a result that bears a lower one is stale.
 	Token  uint64
-	Label  string // under which the holder got it
-	Losses []Loss // of the leases before
-	Built  *Built // how compiling it ended, as a stage of its own; nil before that, and where nobody does
+	Label  string   // under which the holder got it
+	Losses []Expiry // of the leases before
+	Built  *Built   // how compiling it ended, as a stage of its own; nil before that, and where nobody does
 
 	unread   int
 	holder   string
 	j        *Journal
 	entry    *entry
 	revision uint64
-	uses     []queue.Use // of the leases before
+	uses     []scheduler.Use // of the leases before
 }
 
 // Lease waits for a job of one of the labels, for a holder that is known by that name.
@@ -71,7 +71,7 @@ func (j *Journal) lease(ctx context.Context, holder string, labels []string) (*L
 		// Half of it would leave the job to nobody until the lease runs out.
 		l, err := j.acquire(context.WithoutCancel(ctx), e, holder, labels)
 		if err != nil {
-			j.queue.change(func(q *queue.Queue) { q.Decline(e.ID, time.Now().Add(journalPause)) })
+			j.queue.change(func(q *scheduler.Queue) { q.Decline(e.ID, time.Now().Add(journalPause)) })
 			return nil, fmt.Errorf("lease job %s: %w", e.ID, err)
 		}
 		if l != nil {
@@ -98,14 +98,14 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 		if rec.Seq == e.seq {
 			next.Losses, next.Unread, next.Uses, next.Built = rec.Losses, rec.Unread, rec.Uses, rec.Built
 			if rec.State == leased && rec.Holder != "" {
-				heard, spoke := j.heard(e, rec)
+				heard, spoke := j.lastAck(e, rec)
 				switch {
 				case j.leaseAs(rec, e, revision).Compiles():
 					next.Built = &Built{By: rec.Holder, Lost: true} // whoever measures compiles it, too
 				case !spoke:
 					next.Unread++
 				default:
-					next.Losses = append(next.Losses, Loss{Holder: rec.Holder, Since: rec.Since, Heard: heard})
+					next.Losses = append(next.Losses, Expiry{Holder: rec.Holder, Since: rec.Since, LastAck: heard})
 				}
 				if use, ok := j.queue.cost(e.ID); ok {
 					next.used(rec.Uses, use)
@@ -113,7 +113,7 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 			}
 		}
 		if next.Label = e.labelFor(labels, next.Built); next.Label == "" && holder != "" {
-			j.queue.change(func(q *queue.Queue) { q.Built(e.ID); q.Decline(e.ID, time.Time{}) }) // it is compiled already
+			j.queue.change(func(q *scheduler.Queue) { q.Built(e.ID); q.Decline(e.ID, time.Time{}) }) // it is compiled already
 			return nil, nil
 		}
 		if e.Build != "" && next.Label != e.Build && next.Built == nil && holder != "" {
@@ -126,7 +126,7 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 		if err != nil {
 			return nil, err
 		}
-		j.queue.change(func(q *queue.Queue) {
+		j.queue.change(func(q *scheduler.Queue) {
 			if next.Built != nil {
 				q.Built(e.ID)
 			}
@@ -139,11 +139,11 @@ func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels [
 	}
 }
 
-// heard is when the holder of a lease was last heard, and whether it ever was, as far as this process knows.
-func (j *Journal) heard(e *entry, rec leaseRecord) (at time.Time, spoke bool) {
+// lastAck is when the holder of a lease was last heard, and whether it ever was, as far as this process knows.
+func (j *Journal) lastAck(e *entry, rec leaseRecord) (at time.Time, spoke bool) {
 	at = rec.Since
-	j.queue.change(func(q *queue.Queue) {
-		spoke = q.Spoke(e.ID)
+	j.queue.change(func(q *scheduler.Queue) {
+		spoke = q.Acked(e.ID)
 		if e.heard.After(at) {
 			at = e.heard
 		}
@@ -186,8 +186,8 @@ func (j *Journal) attach(ctx context.Context, id string, token uint64, holder st
 	if e == nil || e.seq != rec.Seq {
 		return nil, ErrLeaseLost // it was ended since the record was read
 	}
-	j.queue.change(func(q *queue.Queue) {
-		q.Heard(id)
+	j.queue.change(func(q *scheduler.Queue) {
+		q.Ack(id)
 		e.heard = j.opt.Now().UTC()
 	})
 	return j.leaseAs(rec, e, revision), nil
@@ -208,7 +208,7 @@ func (l *Lease) Extend(ctx context.Context) error {
 	if err := l.check(ctx); err != nil {
 		return fmt.Errorf("extend lease of job %s: %w", l.ID, err)
 	}
-	l.j.queue.change(func(q *queue.Queue) {
+	l.j.queue.change(func(q *scheduler.Queue) {
 		now := time.Now()
 		q.Extend(l.ID, now, now.Add(l.j.opt.LeaseFor))
 		l.entry.heard = l.j.opt.Now().UTC()
@@ -216,12 +216,12 @@ func (l *Lease) Extend(ctx context.Context) error {
 	return nil
 }
 
-// Doubt says that the holder may be gone: it has so long to be heard again, if the lease does not end before.
-func (l *Lease) Doubt(ctx context.Context, within time.Duration) error {
+// Shorten says that the holder may be gone: it has so long to be heard again, if the lease does not end before.
+func (l *Lease) Shorten(ctx context.Context, within time.Duration) error {
 	if err := l.check(ctx); err != nil {
 		return fmt.Errorf("doubt the holder of job %s: %w", l.ID, err)
 	}
-	l.j.queue.change(func(q *queue.Queue) { q.Doubt(l.ID, time.Now().Add(within)) })
+	l.j.queue.change(func(q *scheduler.Queue) { q.ShortenLease(l.ID, time.Now().Add(within)) })
 	return nil
 }
 
@@ -259,7 +259,7 @@ func (l *Lease) Release(ctx context.Context, delay time.Duration) error {
 	if err := l.end(ctx, leaseRecord{State: released, Losses: l.Losses, Built: l.Built}); err != nil {
 		return fmt.Errorf("release job %s: %w", l.ID, err)
 	}
-	l.j.queue.change(func(q *queue.Queue) {
+	l.j.queue.change(func(q *scheduler.Queue) {
 		now := time.Now()
 		q.Release(l.ID, now, now.Add(delay))
 	})

@@ -34,14 +34,14 @@ func (j *Journal) Process(ctx context.Context, handle func(context.Context, Deli
 	if ctx.Err() != nil {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.opt.answerIn)
 		defer cancel()
-		_ = p.note(late) // the next process would otherwise read a few that are done
+		_ = p.saveCursor(late) // the next process would otherwise read a few that are done
 		return nil
 	}
 	return fmt.Errorf("process deliveries: %w", err)
 }
 
-// place is how far deliveries are done, and by whom.
-type place struct {
+// cursor is how far deliveries are done, and by whom.
+type cursor struct {
 	Owner string `json:"owner"`
 	Next  uint64 `json:"next"`            // all before it are done or given up
 	Epoch uint64 `json:"epoch,omitempty"` // of the owner's lead
@@ -75,7 +75,7 @@ func (p *processor) run(ctx context.Context) error {
 	var list []stored
 	for ctx.Err() == nil {
 		if time.Since(p.when) >= noteEvery {
-			if err := p.note(ctx); errors.Is(err, errTaken) {
+			if err := p.saveCursor(ctx); errors.Is(err, errTaken) {
 				return err
 			} else if err != nil {
 				p.j.opt.Log.Warn("cannot note how far deliveries are done", "error", err)
@@ -93,7 +93,7 @@ func (p *processor) run(ctx context.Context) error {
 			list = list[1:]
 			continue
 		}
-		news := p.j.accepted.heard()
+		news := p.j.accepted.wait()
 		var err error
 		if list, _, err = p.j.page(ctx, "DELIVERIES", "", p.next, readAhead); err != nil && ctx.Err() == nil {
 			p.j.opt.Log.Warn("cannot read deliveries", "error", err)
@@ -141,25 +141,25 @@ func (p *processor) claim(ctx context.Context) error {
 }
 
 func (p *processor) tryClaim(ctx context.Context) error {
-	was, revision, err := getRecord[place](ctx, p.j.state, placeKey)
+	was, revision, err := getRecord[cursor](ctx, p.j.state, placeKey)
 	if err != nil {
 		return err
 	}
-	p.j.saw(was.Epoch)
+	p.j.observeTerm(was.Epoch)
 	if p.epoch, err = p.j.fence(); err != nil {
 		return err
 	}
 	p.next, p.owner = max(was.Next, 1), nuid.Next()
-	if _, err := writeRecord(ctx, p.j.state, placeKey, place{Owner: p.owner, Next: p.next, Epoch: p.epoch}, revision); err != nil {
+	if _, err := writeRecord(ctx, p.j.state, placeKey, cursor{Owner: p.owner, Next: p.next, Epoch: p.epoch}, revision); err != nil {
 		return err
 	}
 	p.when = time.Now()
 	return nil
 }
 
-// note writes down how far everything is done.
-func (p *processor) note(ctx context.Context) error {
-	now, revision, err := getRecord[place](ctx, p.j.state, placeKey)
+// saveCursor writes down how far everything is done.
+func (p *processor) saveCursor(ctx context.Context) error {
+	now, revision, err := getRecord[cursor](ctx, p.j.state, placeKey)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (p *processor) note(ctx context.Context) error {
 		return errTaken
 	}
 	p.when = time.Now()
-	done := place{Owner: p.owner, Next: p.next, Epoch: p.epoch}
+	done := cursor{Owner: p.owner, Next: p.next, Epoch: p.epoch}
 	for _, r := range p.again {
 		done.Next = min(done.Next, r.seq)
 	}
@@ -271,14 +271,14 @@ func (p *processor) try(ctx context.Context, m stored) {
 	}
 	// Ended in its last try, by a crash here or in the handler.
 	state.Error = cmp.Or(state.Error, "the process ended while it was handled")
-	p.bury(ctx, m, d, state)
+	p.deadLetter(ctx, m, d, state)
 }
 
 // failed has the delivery tried again, or gives it up.
 func (p *processor) failed(ctx context.Context, m stored, d Delivery, state *marked, why error) {
 	state.Error = why.Error()
 	if state.Attempts > len(p.j.opt.Retry) {
-		p.bury(ctx, m, d, state)
+		p.deadLetter(ctx, m, d, state)
 		return
 	}
 	pause := p.j.opt.Retry[state.Attempts-1]
@@ -309,11 +309,11 @@ func (p *processor) finish(ctx context.Context, m stored, d Delivery, state *mar
 	if m.header.Get(headerRevived) == "" {
 		return nil
 	}
-	return p.j.undead(ctx, d.ID)
+	return p.j.clearDeadLetter(ctx, d.ID)
 }
 
-// bury lists the delivery as dead, then marks it so: in that order, since a copy is accepted of what is listed alone.
-func (p *processor) bury(ctx context.Context, m stored, d Delivery, state *marked) {
+// deadLetter lists the delivery as dead, then marks it so: in that order, since a copy is accepted of what is listed alone.
+func (p *processor) deadLetter(ctx context.Context, m stored, d Delivery, state *marked) {
 	err := putRecord(ctx, p.j.state, deadKey(d.ID), DeadDelivery{
 		ID: d.ID, Event: d.Event, Received: d.Received,
 		Attempts: state.Attempts, Error: state.Error, At: p.j.opt.Now().UTC(), Seq: m.seq,

@@ -5,20 +5,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/queue"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
-// A line is the jobs that are unfinished and those who wait for one, in memory. Package queue says whose turn it is; here
+// A jobQueue is the jobs that are unfinished and those who wait for one, in memory. Package queue says whose turn it is; here
 // is the clock for it, and the way to those who wait. It says whom to ask the record for a job; the record decides.
-type line struct {
+type jobQueue struct {
 	mu      sync.Mutex
-	turns   *queue.Queue
+	turns   *scheduler.Queue
 	jobs    map[string]*entry
-	waiting map[*queue.Asker]chan *entry // each holds one
+	waiting map[*scheduler.Waiter]chan *entry // each holds one
 	timer   *time.Timer
 	closed  bool
 
-	places map[string]queue.Place // as of then
+	places map[string]scheduler.Position // as of then
 	placed time.Time
 }
 
@@ -30,32 +30,32 @@ type entry struct {
 	heard  time.Time // when the holder was last heard, by the clock that people see
 }
 
-func newLine(limits queue.Limits) *line {
-	return &line{turns: queue.New(limits), jobs: map[string]*entry{}, waiting: map[*queue.Asker]chan *entry{}}
+func newJobQueue(limits scheduler.Limits) *jobQueue {
+	return &jobQueue{turns: scheduler.New(limits), jobs: map[string]*entry{}, waiting: map[*scheduler.Waiter]chan *entry{}}
 }
 
-func (l *line) get(id string) *entry {
+func (l *jobQueue) get(id string) *entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.jobs[id]
 }
 
 // add takes a job in; one of the same id that came earlier stays. With it comes what is known of its leases.
-func (l *line) add(e *entry, known func(*queue.Queue)) {
-	l.change(func(q *queue.Queue) {
+func (l *jobQueue) add(e *entry, known func(*scheduler.Queue)) {
+	l.change(func(q *scheduler.Queue) {
 		if l.jobs[e.ID] != nil {
 			return
 		}
 		l.jobs[e.ID] = e
-		q.Add(queue.Job{ID: e.ID, Class: e.Class, Repo: e.Repo, Author: e.Author, Kernel: e.Kernel, Labels: e.Labels, Build: e.Build, Queued: e.queued})
+		q.Add(scheduler.Job{ID: e.ID, Class: e.Class, Repo: e.Repo, Author: e.Author, Kernel: e.Kernel, Labels: e.Labels, Build: e.Build, Queued: e.queued})
 		if known != nil {
 			known(q)
 		}
 	})
 }
 
-func (l *line) remove(e *entry, done bool) {
-	l.change(func(q *queue.Queue) {
+func (l *jobQueue) remove(e *entry, done bool) {
+	l.change(func(q *scheduler.Queue) {
 		if l.jobs[e.ID] == e {
 			delete(l.jobs, e.ID)
 			q.Remove(e.ID, done, time.Now())
@@ -64,18 +64,18 @@ func (l *line) remove(e *entry, done bool) {
 }
 
 // clear forgets all jobs, and what they cost. Whoever waits goes on waiting.
-func (l *line) clear() {
+func (l *jobQueue) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.jobs, l.places = map[string]*entry{}, nil
-	l.turns = queue.New(l.turns.Limits)
+	l.turns = scheduler.New(l.turns.Limits)
 	for asker := range l.waiting {
 		l.turns.Ask(asker)
 	}
 }
 
 // change says what became of a job.
-func (l *line) change(do func(*queue.Queue)) {
+func (l *jobQueue) change(do func(*scheduler.Queue)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	do(l.turns)
@@ -83,9 +83,9 @@ func (l *line) change(do func(*queue.Queue)) {
 }
 
 // wait returns a job for one of the labels, which the caller must then ask the record for.
-func (l *line) wait(ctx context.Context, labels []string) (*entry, error) {
-	asker, got := &queue.Asker{Labels: labels}, make(chan *entry, 1)
-	l.change(func(q *queue.Queue) {
+func (l *jobQueue) wait(ctx context.Context, labels []string) (*entry, error) {
+	asker, got := &scheduler.Waiter{Labels: labels}, make(chan *entry, 1)
+	l.change(func(q *scheduler.Queue) {
 		l.waiting[asker] = got
 		q.Ask(asker)
 	})
@@ -94,9 +94,9 @@ func (l *line) wait(ctx context.Context, labels []string) (*entry, error) {
 		return e, nil
 	case <-ctx.Done():
 	}
-	l.change(func(q *queue.Queue) {
+	l.change(func(q *scheduler.Queue) {
 		delete(l.waiting, asker)
-		q.Leave(asker)
+		q.Withdraw(asker)
 		select {
 		case e := <-got: // at the last moment: it is the next one's
 			q.Decline(e.ID, time.Time{})
@@ -107,7 +107,7 @@ func (l *line) wait(ctx context.Context, labels []string) (*entry, error) {
 }
 
 // match is called with the lock held.
-func (l *line) match() {
+func (l *jobQueue) match() {
 	if l.closed {
 		return
 	}
@@ -121,11 +121,11 @@ func (l *line) match() {
 		l.timer = nil
 	}
 	if !again.IsZero() {
-		l.timer = time.AfterFunc(time.Until(again), func() { l.change(func(*queue.Queue) {}) })
+		l.timer = time.AfterFunc(time.Until(again), func() { l.change(func(*scheduler.Queue) {}) })
 	}
 }
 
-func (l *line) close() {
+func (l *jobQueue) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
@@ -134,14 +134,14 @@ func (l *line) close() {
 	}
 }
 
-func (l *line) standings() []queue.Standing {
+func (l *jobQueue) statuses() []scheduler.JobStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.turns.Standings(time.Now())
+	return l.turns.Statuses(time.Now())
 }
 
 // cost is what a job's lease has cost until now, for the record.
-func (l *line) cost(id string) (use queue.Use, ok bool) {
+func (l *jobQueue) cost(id string) (use scheduler.Use, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.turns.Cost(id, time.Now())
@@ -151,9 +151,9 @@ func (l *line) cost(id string) (use queue.Use, ok bool) {
 const foresight = 5 * time.Second
 
 // forecast is called with the lock held. What it returns is never changed.
-func (l *line) forecast(now time.Time) map[string]queue.Place {
+func (l *jobQueue) forecast(now time.Time) map[string]scheduler.Position {
 	if l.places == nil || now.Sub(l.placed) > foresight {
-		l.places, l.placed = l.turns.Places(now), now
+		l.places, l.placed = l.turns.Positions(now), now
 	}
 	return l.places
 }

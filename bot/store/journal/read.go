@@ -146,13 +146,13 @@ func (j *Journal) askPage(ctx context.Context, subject string, ask []byte) (p pa
 	}
 }
 
-// A bell tells readers in this process that there is something new. Whoever is about to look takes hold of heard first.
-type bell struct {
+// A notifier tells readers in this process that there is something new. Whoever is about to look takes hold of heard first.
+type notifier struct {
 	mu sync.Mutex
 	c  chan struct{}
 }
 
-func (b *bell) heard() <-chan struct{} {
+func (b *notifier) wait() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.c == nil {
@@ -161,7 +161,7 @@ func (b *bell) heard() <-chan struct{} {
 	return b.c
 }
 
-func (b *bell) ring() {
+func (b *notifier) notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.c != nil {

@@ -101,7 +101,7 @@ func (b *batch) add(ctx context.Context, e journal.Event) error {
 	}
 	at := e.At.UTC()
 	before, given := s.Facts.Head, s.Override
-	runs, extra := slices.Clone(s.Runs), slices.Clone(s.Extra)
+	runs, extra := slices.Clone(s.Runs), slices.Clone(s.SideRuns)
 	s.Apply(e.Seq, at, event)
 	b.states.set(id, touched{State: s, at: at})
 
@@ -196,11 +196,11 @@ func (b *batch) noteRuns(s *change.State, at time.Time, runs, extra []change.Run
 	for _, r := range s.Runs {
 		note(runs, r, false)
 	}
-	for _, r := range s.Extra {
+	for _, r := range s.SideRuns {
 		note(extra, r, true)
 	}
 	gone(runs, s.Runs, false)
-	gone(extra, s.Extra, true)
+	gone(extra, s.SideRuns, true)
 }
 
 func indexJob(runs []change.Run, job string) int {

@@ -132,7 +132,7 @@ func (w *world) result() change.Result {
 
 // next adds an event to a change: most often the one that is due.
 func (w *world) next(s *change.State) {
-	unfinished := slices.DeleteFunc(slices.Concat(s.Runs, s.Extra), func(r change.Run) bool { return !r.Unfinished() })
+	unfinished := slices.DeleteFunc(slices.Concat(s.Runs, s.SideRuns), func(r change.Run) bool { return !r.Unfinished() })
 	kernels := []string{"gemm", "softmax", "attention"}
 	switch n := w.r.IntN(20); {
 	case n == 0:
@@ -156,9 +156,9 @@ func (w *world) next(s *change.State) {
 		case 2:
 			a.Effect.Cancel = s.Facts.Head
 		case 3:
-			a.Effect.Rebench = []change.Again{{Folder: "kernels/" + pick(w.r, kernels...), Bundle: "b2"}}
+			a.Effect.Rebench = []change.Rerun{{Folder: "kernels/" + pick(w.r, kernels...), Bundle: "b2"}}
 		default:
-			a.Effect.Extra = []change.Extra{{Folder: "kernels/" + pick(w.r, kernels...), Bundle: "b3", Rebench: asked.Rebench{Versus: asked.Self}}}
+			a.Effect.SideRuns = []change.SideRun{{Folder: "kernels/" + pick(w.r, kernels...), Bundle: "b3", Rebench: asked.Rebench{Versus: asked.Self}}}
 		}
 		w.write(s, a)
 	case len(s.Dropping) > 0:
@@ -167,7 +167,7 @@ func (w *world) next(s *change.State) {
 		p := change.Plan{Key: s.Facts.PlanKey(), Head: s.Facts.Head, Check: "kernelgate", PolicyFile: ".github/kernelgate.yaml", Policy: policy}
 		for _, k := range kernels[:1+w.r.IntN(3)] {
 			_, had := s.ByFolder("kernels/" + k)
-			p.Kernels = append(p.Kernels, change.Kernel{Name: k, Folder: "kernels/" + k, Rule: "default", Labels: change.Labels{"l4"}, Bundle: "b1", Kept: had && w.r.IntN(2) == 0})
+			p.Kernels = append(p.Kernels, change.Kernel{Name: k, Folder: "kernels/" + k, Rule: "default", Labels: change.Labels{"l4"}, Bundle: "b1", Reused: had && w.r.IntN(2) == 0})
 		}
 		w.write(s, change.Planned{Plan: p})
 	case len(unfinished) > 0:

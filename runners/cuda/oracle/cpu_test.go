@@ -196,7 +196,7 @@ func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Ma
 func compareInput(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Manifest, outline *tensor.Problem, dist distribution.Kind, in input) {
 	t.Helper()
 	seeds := []uint64{3, 1 << 47}
-	s := &Sheet{o: &Oracle{}, problem: outline, Layout: tensor.NewLayout(outline.Args, 0), Launches: len(seeds), dist: dist}
+	s := &InputBatch{o: &Oracle{}, problem: outline, Layout: tensor.NewLayout(outline.Args, 0), Launches: len(seeds), dist: dist}
 	s.inputs = []input{in}
 	s.slots.Size = int64(s.Layout.Size * len(seeds))
 	a := s.of(in)

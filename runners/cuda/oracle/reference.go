@@ -48,7 +48,7 @@ func (r *Reference) Free() error {
 
 // Prepare widens one launch's inputs of a sheet for the reference; with original,
 // they are what they were before they were quantised.
-func (r *Reference) Prepare(s *Sheet, launch int, original bool) error {
+func (r *Reference) Prepare(s *InputBatch, launch int, original bool) error {
 	// What the reference forgets to write is NaN.
 	if err := r.o.stream.Fill8(r.Slot, 0xFF); err != nil {
 		return err

@@ -60,7 +60,7 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Up waits until the side has its context.
 func (p *Process) Up() error {
-	_, err := p.hear()
+	_, err := p.receive()
 	return err
 }
 
@@ -68,15 +68,15 @@ func (p *Process) ask(r request) (answer, error) {
 	if err := p.settle(0); err != nil {
 		return answer{}, err
 	}
-	if err := p.tell(r); err != nil {
+	if err := p.send(r); err != nil {
 		return answer{}, err
 	}
 	p.owed--
-	return p.hear()
+	return p.receive()
 }
 
-// tell asks for something and does not wait for the answer.
-func (p *Process) tell(r request, files ...*os.File) error {
+// send asks for something and does not wait for the answer.
+func (p *Process) send(r request, files ...*os.File) error {
 	if p.err != nil {
 		return p.err
 	}
@@ -91,12 +91,12 @@ func (p *Process) tell(r request, files ...*os.File) error {
 func (p *Process) settle(owed int) error {
 	for p.err == nil && p.owed > owed {
 		p.owed--
-		p.hear()
+		p.receive()
 	}
 	return p.err
 }
 
-func (p *Process) hear() (answer, error) {
+func (p *Process) receive() (answer, error) {
 	var a answer
 	_, err := receive(p.socket, p.buffer, &a)
 	switch {
@@ -127,7 +127,7 @@ func (p *Process) NewRooms(c *driver.Context, set, count, size int) ([]driver.Bu
 		n := min(count, maxFiles)
 		made, files, err := newRooms(c, n, size)
 		if err == nil {
-			err = p.tell(request{Rooms: &rooms{Set: set, Size: made[0].Size, Count: n}}, files...)
+			err = p.send(request{Rooms: &slots{Set: set, Size: made[0].Size, Count: n}}, files...)
 		}
 		for _, f := range files {
 			f.Close()
@@ -151,7 +151,7 @@ func (p *Process) NewLoneRoom(c *driver.Context, set, size int) (driver.Buffer, 
 		return driver.Buffer{}, err
 	}
 	defer files[0].Close()
-	if err := p.tell(request{Rooms: &rooms{Set: set, Size: made[0].Size, Count: 1, Lone: true}}, files...); err != nil {
+	if err := p.send(request{Rooms: &slots{Set: set, Size: made[0].Size, Count: 1, Lone: true}}, files...); err != nil {
 		return driver.Buffer{}, err
 	}
 	return made[0], p.settle(maxOwed)

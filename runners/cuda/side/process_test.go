@@ -49,7 +49,7 @@ func TestTell(t *testing.T) {
 	var heard []int64
 	for _, told := range []int{0, 3, 1, 9} {
 		for range told {
-			if err := p.tell(request{Ready: &ready{}}); err != nil {
+			if err := p.send(request{Ready: &ready{}}); err != nil {
 				t.Fatal(err)
 			}
 			if err := p.settle(maxOwed); err != nil || p.owed > maxOwed {
@@ -72,7 +72,7 @@ func TestTell(t *testing.T) {
 func TestTellFails(t *testing.T) {
 	p := answering(t, answer{}, answer{Failure: &gates.Failure{Kind: gates.FailureCrash, Detail: "it crashed"}}, answer{})
 	for range 3 {
-		if err := p.tell(request{Ready: &ready{}}); err != nil {
+		if err := p.send(request{Ready: &ready{}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,7 +23,7 @@ import (
 type request struct {
 	Setup   *Setup   `json:"setup,omitempty"`
 	Load    *Built   `json:"load,omitempty"`
-	Rooms   *rooms   `json:"rooms,omitempty"`
+	Rooms   *slots   `json:"rooms,omitempty"`
 	Problem *Problem `json:"problem,omitempty"`
 	Ready   *ready   `json:"ready,omitempty"`
 	Run     *run     `json:"run,omitempty"`
@@ -39,8 +39,8 @@ type Setup struct {
 	Flush    bool          `json:"flush"`    // whether runs will ask for a cold cache
 }
 
-// rooms is memory that comes with the packet, a descriptor a room.
-type rooms struct {
+// slots is memory that comes with the packet, a descriptor a room.
+type slots struct {
 	Set   int   `json:"set"`
 	Size  int64 `json:"size"`
 	Count int   `json:"count"`

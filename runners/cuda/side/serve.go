@@ -172,7 +172,7 @@ func (s *server) do(r request, files []*os.File) (a answer, err error) {
 
 // rooms maps memory at places that nobody can guess: a launch that looked for its
 // neighbours' inputs would have to touch what is not there.
-func (s *server) rooms(r rooms, files []*os.File) error {
+func (s *server) rooms(r slots, files []*os.File) error {
 	if len(files) != r.Count {
 		return fmt.Errorf("%d rooms were announced and %d came", r.Count, len(files))
 	}

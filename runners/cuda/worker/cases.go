@@ -107,8 +107,8 @@ func (s *session) openDesk() (*desk, error) {
 }
 
 // prepare draws a case into every room and tells the sides its shape.
-func (d *desk) prepare(p *tensor.Problem, dist distribution.Kind, seed uint64) (*oracle.Sheet, error) {
-	sheet, err := d.oracle.NewSheet(p, 1)
+func (d *desk) prepare(p *tensor.Problem, dist distribution.Kind, seed uint64) (*oracle.InputBatch, error) {
+	sheet, err := d.oracle.NewInputBatch(p, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (d *desk) prepare(p *tensor.Problem, dist distribution.Kind, seed uint64) (
 	return sheet, nil
 }
 
-func problemOf(p *tensor.Problem, sheet *oracle.Sheet, t tail, id int) side.Problem {
+func problemOf(p *tensor.Problem, sheet *oracle.InputBatch, t tail, id int) side.Problem {
 	return side.Problem{ID: id, Set: id, Dims: p.Shape.Dims, Offsets: sheet.Layout.Offsets, Scratch: t.Offsets, Batch: sheet.Launches}
 }
 
@@ -270,7 +270,7 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 
 // beside adds what the baseline makes of the case; the reference has been asked. One that
 // fails is not asked again: its context is gone.
-func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, sheet *oracle.Sheet, reference *oracle.Reference) error {
+func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, sheet *oracle.InputBatch, reference *oracle.Reference) error {
 	if d.base == nil {
 		return nil
 	}
@@ -323,7 +323,7 @@ func (d *desk) repeat(evidence *gates.Case, equal func() (bool, error)) error {
 }
 
 // without asks the baseline about a case that the candidate did not survive.
-func (d *desk) without(evidence *gates.Case, p *tensor.Problem, sheet *oracle.Sheet, reference *oracle.Reference, c Case) error {
+func (d *desk) without(evidence *gates.Case, p *tensor.Problem, sheet *oracle.InputBatch, reference *oracle.Reference, c Case) error {
 	if d.base == nil {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // look sends what both sides and the reference wrote.
-func (d *desk) look(evidence gates.Case, p *tensor.Problem, sheet *oracle.Sheet, reference *oracle.Reference) error {
+func (d *desk) look(evidence gates.Case, p *tensor.Problem, sheet *oracle.InputBatch, reference *oracle.Reference) error {
 	fetch := func(from driver.Buffer, size int) ([]byte, error) {
 		data := make([]byte, size)
 		if err := d.stream.ToHost(data, from.Slice(0, int64(size))); err != nil {
@@ -31,8 +31,8 @@ func (d *desk) look(evidence gates.Case, p *tensor.Problem, sheet *oracle.Sheet,
 			want = append(want, values)
 		}
 	}
-	l := &runners.Look{Case: evidence, Outputs: runners.LookedOutputs(p.Args, want)}
-	keep := func(room int, to func(*runners.LookedOutput, []byte)) error {
+	l := &runners.CaseDump{Case: evidence, Outputs: runners.DumpedOutputs(p.Args, want)}
+	keep := func(room int, to func(*runners.DumpedOutput, []byte)) error {
 		slot, err := fetch(d.rooms[room], sheet.Layout.Size)
 		if err != nil {
 			return err
@@ -46,11 +46,11 @@ func (d *desk) look(evidence gates.Case, p *tensor.Problem, sheet *oracle.Sheet,
 		}
 		return nil
 	}
-	if err := keep(first, func(o *runners.LookedOutput, data []byte) { o.Candidate = data }); err != nil {
+	if err := keep(first, func(o *runners.DumpedOutput, data []byte) { o.Candidate = data }); err != nil {
 		return err
 	}
 	if evidence.Baseline != nil {
-		if err := keep(candidateRooms, func(o *runners.LookedOutput, data []byte) { o.Baseline = data }); err != nil {
+		if err := keep(candidateRooms, func(o *runners.DumpedOutput, data []byte) { o.Baseline = data }); err != nil {
 			return err
 		}
 	}

@@ -69,7 +69,7 @@ type Plan struct {
 type Reply struct {
 	Progress string             `json:"progress,omitempty"`
 	Case     *gates.Case        `json:"case,omitempty"`
-	Look     *runners.Look      `json:"look,omitempty"`
+	Look     *runners.CaseDump  `json:"look,omitempty"`
 	Micros   map[string]float64 `json:"micros,omitempty"`   // time of a launch by planned shape, of the faster side
 	Measured bool               `json:"measured,omitempty"` // nothing is timed any more; the round follows
 	Round    *gates.Round       `json:"round,omitempty"`

@@ -113,11 +113,11 @@ type bench struct {
 	series  *gates.Series
 	timing  *interleave.Timing
 
-	sheet *oracle.Sheet
+	sheet *oracle.InputBatch
 	places
 	alone     map[rune]driver.Buffer // a side's room for launches that run alone: see Lone
 	reference *oracle.Reference
-	again     *oracle.Sheet // one launch, drawn again for the reference
+	again     *oracle.InputBatch // one launch, drawn again for the reference
 	drawn     []uint64
 	dist      distribution.Kind
 	spare     *[]*output
@@ -135,10 +135,10 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	}
 	protocol := interleave.Plan{Pairs: s.request.Pairs, Warm: warmUps, References: references}
 	b.timing = interleave.New(b, b.series, protocol, s.rng)
-	if b.sheet, err = s.oracle.NewSheet(p, plan.Batch); err != nil {
+	if b.sheet, err = s.oracle.NewInputBatch(p, plan.Batch); err != nil {
 		return nil, err
 	}
-	if b.again, err = s.oracle.NewSheet(p, 1); err != nil {
+	if b.again, err = s.oracle.NewInputBatch(p, 1); err != nil {
 		return nil, err
 	}
 	if b.reference, err = s.oracle.NewReference(p); err != nil {

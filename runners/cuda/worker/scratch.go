@@ -15,7 +15,7 @@ import (
 // A tail is the scratch of a side at one shape, and where it lies in the side's rooms: behind the
 // arguments, which lie alike on all sides.
 type tail struct {
-	*oracle.Tail
+	*oracle.ScratchImage
 	Offsets []int
 }
 
@@ -45,14 +45,14 @@ func (s *session) newTail(letter rune, shape kernels.Shape, head int, rooms []dr
 	for _, at := range tensor.NewLayout(scratch, 0).Offsets {
 		t.Offsets = append(t.Offsets, head+at)
 	}
-	t.Tail, err = s.oracle.NewTail(scratch, behind(rooms, head), s.litter)
+	t.ScratchImage, err = s.oracle.NewScratchImage(scratch, behind(rooms, head), s.litter)
 	return t, err
 }
 
 // in is the same scratch in other rooms.
 func (t tail) in(rooms []driver.Buffer, head int) (tail, error) {
 	var err error
-	t.Tail, err = t.At(behind(rooms, head))
+	t.ScratchImage, err = t.At(behind(rooms, head))
 	return t, err
 }
 

@@ -136,7 +136,7 @@ func blame(p *side.Process, err error) error {
 }
 
 // expect has the reference compute what the first launch of a sheet should give.
-func (s *session) expect(r *oracle.Reference, sheet *oracle.Sheet, dims kernels.Dims, original bool) error {
+func (s *session) expect(r *oracle.Reference, sheet *oracle.InputBatch, dims kernels.Dims, original bool) error {
 	if err := r.Prepare(sheet, 0, original); err != nil {
 		return err
 	}

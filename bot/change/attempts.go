@@ -1,0 +1,212 @@
+package change
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// An AttemptLog is what the bot knows of one machine code, or of one set of
+// sources, whatever commit, pull request or merge group brought it: how many
+// attempts were made at measuring it, and the evidence that is left of them.
+//
+// The error rate that a policy allows is one machine code's, and every attempt at
+// it spends a share. Kept by commit, a push that changes no machine code would be a
+// new chance, and what is cancelled or fails would be no attempt: who stands just
+// below the threshold could ask until luck lets him pass. So an attempt is written
+// down before its first round, and nothing here is ever forgotten: the journal
+// keeps these events for good, and there is one for an attempt that a runner has
+// worked at, not for what somebody says in passing.
+//
+// Sources have accounts too, which count alone: they may build to other machine
+// code each time (__TIME__ does that), and that is no new chance either.
+//
+// A pull request's kernel has an account, and so has an author's work on one kernel
+// against one baseline. These list the distinct machine codes that were measured, in
+// order. The place of a code in these lists is its number, and the n-th code may spend
+// only a part of the error rate that shrinks with n: two hundred variants of a kernel
+// together have one chance, not two hundred.
+type AttemptLog struct {
+	Seq      uint64 // of the last event; 0 before the first
+	Attempts int    // the number of the last one
+	// CodeNumber is the number that the machine code was given at its first attempt; 0
+	// before that. Its evidence has the same number in all rounds, so it never changes.
+	CodeNumber  int
+	codeIndexes map[string]int // of the listed codes, from 1
+	numbers     map[LeaseRef]int
+	found       map[gathered]Found // the newest of each
+}
+
+// gathered says what evidence is about. Machine code that is started in another way is
+// another kernel, so its evidence is kept apart, while the attempts count together.
+type gathered struct {
+	attempt  int
+	dispatch string
+}
+
+// NewAttemptLog is one before its first event.
+func NewAttemptLog() *AttemptLog {
+	return &AttemptLog{numbers: map[LeaseRef]int{}, found: map[gathered]Found{}, codeIndexes: map[string]int{}}
+}
+
+// A EvidenceKey is what evidence depends on beside the machine code. All of it is the
+// bot's own knowledge, not a runner's word.
+type EvidenceKey struct {
+	Repo   int64
+	Folder string // of the kernel
+	Asks   string // digest of manifest and reference
+	Policy string // hash
+}
+
+// EvidenceKeyOf is a run's.
+func EvidenceKeyOf(id ID, p *Plan, run Run) EvidenceKey {
+	policy := sha256.Sum256([]byte(p.Policy))
+	return EvidenceKey{Repo: id.Repo, Folder: run.Folder, Asks: run.RequirementsDigest, Policy: hex.EncodeToString(policy[:])}
+}
+
+// OfCode names the account of a machine code, as a subject in the journal.
+func (m EvidenceKey) OfCode(c runners.Code) string {
+	return fmt.Sprintf("code-%d-%s", m.Repo, c.Hash(m.Folder, m.Asks, m.Policy))
+}
+
+// OfSources names the account of what the code was built from, by the same compiler
+// on the same device.
+func (m EvidenceKey) OfSources(sources string, c runners.Code) string {
+	c.Baseline, c.Candidate = "", ""
+	return fmt.Sprintf("sources-%d-%s", m.Repo, c.Hash(m.Folder, m.Asks, m.Policy, sources))
+}
+
+// Listed names a candidate's machine code in the lists of a pull request and of an author. The
+// same code that is launched in another way is another entry: it has attempts of its own. One that
+// is compared with another baseline is not: it is the base branch that has moved on.
+func (m EvidenceKey) Listed(c runners.Code) string {
+	c.Baseline = ""
+	return c.Hash(m.Asks)
+}
+
+// OfPull names the list of the machine codes that a pull request brought, whatever
+// baseline they were compared with and whoever pushed them.
+func (m EvidenceKey) OfPull(number int) string {
+	return fmt.Sprintf("pullcodes-%d-%s", m.Repo, runners.Code{}.Hash(m.Folder, strconv.Itoa(number)))
+}
+
+// OfAuthor names the list of the machine codes that an author's pull requests brought
+// against one baseline on one device. After a merge that changes the kernel, the baseline
+// is a different one, and the author has a new list.
+func (m EvidenceKey) OfAuthor(author string, c runners.Code) string {
+	c.Candidate, c.Compiler = "", ""
+	return fmt.Sprintf("authorcodes-%d-%s", m.Repo, c.Hash(m.Folder, strings.ToLower(author)))
+}
+
+// A LeaseRef is one runner's hold of one job.
+type LeaseRef struct {
+	Job   string `json:"job"`
+	Token uint64 `json:"token"`
+}
+
+// Begun says that an attempt begins: its rounds may be seen from now on.
+type Begun struct {
+	LeaseRef
+	Attempt    int    `json:"attempt"`
+	CodeNumber int    `json:"code_number,omitempty"` // of the machine code; absent in older events
+	Head       string `json:"head"`
+}
+
+// Listed says that a machine code is measured for the first time in this list.
+type Listed struct {
+	Code string `json:"code"` // see Matter.Listed
+}
+
+// Found says what evidence there is.
+type Found struct {
+	LeaseRef
+	Attempt  int    `json:"attempt"` // of the last round; 0 where nothing was timed
+	Head     string `json:"head"`    // what it was gathered for
+	Evidence string `json:"evidence"`
+	// Dispatch is that of the run; "" in events of older versions.
+	Dispatch string `json:"dispatch,omitempty"`
+}
+
+// Kinds of events.
+const (
+	BegunKind  = "begun"
+	FoundKind  = "found"
+	ListedKind = "listed"
+)
+
+// Apply adds a stored event.
+func (a *AttemptLog) Apply(seq uint64, kind string, data []byte) error {
+	switch kind {
+	case BegunKind:
+		var b Begun
+		if err := json.Unmarshal(data, &b); err != nil {
+			return fmt.Errorf("reading a stored attempt: %w", err)
+		}
+		a.numbers[b.LeaseRef] = b.Attempt
+		a.Attempts = max(a.Attempts, b.Attempt)
+		if a.CodeNumber == 0 {
+			a.CodeNumber = max(1, b.CodeNumber)
+		}
+	case FoundKind:
+		var f Found
+		if err := json.Unmarshal(data, &f); err != nil {
+			return fmt.Errorf("reading stored evidence: %w", err)
+		}
+		a.found[gathered{f.Attempt, f.Dispatch}] = f
+	case ListedKind:
+		var l Listed
+		if err := json.Unmarshal(data, &l); err != nil {
+			return fmt.Errorf("reading a stored machine code: %w", err)
+		}
+		if _, ok := a.codeIndexes[l.Code]; !ok {
+			a.codeIndexes[l.Code] = len(a.codeIndexes) + 1
+		}
+	default:
+		return fmt.Errorf("an event of the unknown kind %q (it was written by a newer kernelgate: install that one)", kind)
+	}
+	a.Seq = seq
+	return nil
+}
+
+// Number is which attempt the claim began; ok is false where it began none.
+func (a *AttemptLog) Number(c LeaseRef) (attempt int, ok bool) {
+	attempt, ok = a.numbers[c]
+	return attempt, ok
+}
+
+// Next is the attempt that a claim begins now: one more than any before it, and at
+// least the number that another account has given it. The machine code has the number
+// of its first attempt, or the given one if this is the first. ok is false where the
+// claim has begun already.
+func (a *AttemptLog) Next(c LeaseRef, least, codeNumber int, head string) (b Begun, ok bool) {
+	if _, begun := a.numbers[c]; begun {
+		return Begun{}, false
+	}
+	return Begun{LeaseRef: c, Attempt: max(least, a.Attempts+1), CodeNumber: cmp.Or(a.CodeNumber, codeNumber), Head: head}, true
+}
+
+// IndexOf is where in the list a machine code is, from 1; 0 if it is not listed.
+func (a *AttemptLog) IndexOf(code string) int { return a.codeIndexes[code] }
+
+// Best is the evidence to go on with for runs of a dispatch: that of the last attempt that
+// left any.
+func (a *AttemptLog) Best(dispatch string) (best Found, ok bool) {
+	for of, f := range a.found {
+		if of.dispatch == dispatch && (!ok || of.attempt > best.Attempt) {
+			best, ok = f, true
+		}
+	}
+	return best, ok
+}
+
+// Of is the evidence that an attempt left about runs of a dispatch.
+func (a *AttemptLog) Of(attempt int, dispatch string) (Found, bool) {
+	f, ok := a.found[gathered{attempt, dispatch}]
+	return f, ok
+}

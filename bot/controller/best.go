@@ -1,0 +1,58 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/highwater"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// A subject is the kernel of a change that a verdict is about.
+type subject struct {
+	repo       int64
+	folder     string
+	branch     string // that the change goes to
+	base       string // where it left the branch
+	policyFile string
+	extra      bool // measured for information
+}
+
+func subjectOf(s *change.State, p *change.Plan, folder string) subject {
+	return subject{repo: s.ID.Repo, folder: folder, branch: s.Facts.Base, base: p.Base, policyFile: p.PolicyFile}
+}
+
+// against is the commit that evidence compares with; none where it compares with a variant, or was gathered for
+// information.
+func (of subject) against(policy *policies.Policy, e *gates.Evidence) string {
+	asked := e.Change
+	asked.Kernel = e.Kernel
+	if gate := policy.RuleFor(asked).Gates.Performance; of.extra || gate == nil || gate.Baseline.Kind == policies.BaselineVariant {
+		return ""
+	}
+	return cmp.Or(e.Provenance.Baseline, of.base)
+}
+
+// fillBest says in the evidence where its baseline stands relative to the kernel's best. It is written there before
+// anybody judges, so that whoever judges the stored evidence again comes to the same verdict.
+func (k *Controller) fillBest(ctx context.Context, of subject, policy *policies.Policy, e *gates.Evidence) error {
+	e.Best = nil
+	against := of.against(policy, e)
+	if against == "" || e.Fault != "" || e.Baseline == nil || e.Device.Name == "" {
+		return nil
+	}
+	history, err := k.Ledger.Merges(ctx, of.repo, of.folder)
+	if err != nil {
+		return fmt.Errorf("asking the ledger: %w", err)
+	}
+	positions := history.Positions(against, of.branch, highwater.Device{Name: e.Device.Name, Arch: e.Device.Arch})
+	for _, s := range e.Shapes {
+		if p, ok := positions[highwater.Shape{Name: s.Name, Dims: s.Dims}]; ok {
+			e.Best = append(e.Best, gates.Best{Shape: s.Name, Commit: p.Commit, Time: p.At, Result: p.Outcome, Baseline: p.Level, Lost: p.Lost, Unmeasured: p.Unmeasured})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package controller
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// Built takes what a runner has compiled that measures nothing. Where no GPU could make the verdict another one, it falls now, of the
+// evidence that any runner would have sent. All else goes on to those who measure; what is wrong with the runner, too, for they can
+// do without it.
+func (k *Controller) Built(ctx context.Context, job string, token uint64, by fleet.Runner, b fleet.Build) (over bool, err error) {
+	s, err := k.ofJob(ctx, job)
+	if err != nil {
+		return false, err
+	}
+	run, ok := s.Run(job)
+	switch {
+	case ok && run.Token == token && run.Phase == change.Done:
+		return true, nil // the answer to the first delivery was lost
+	case ok && run.Token == token && run.Phase == change.Queued && run.Compiled != nil:
+		return false, nil
+	}
+	if _, err := k.activeRun(s, job, token); err != nil {
+		return false, err
+	}
+	e, err := k.staticEvidence(ctx, s, run, b)
+	if own := (unavailable{}); errors.As(err, &own) {
+		return false, own
+	}
+	if err == nil && !b.Open {
+		gather := func(*change.State, change.Run) (*gates.Evidence, error) { return e, nil }
+		return true, k.finish(ctx, job, token, by.Name, b.Log, b.Artifacts, gather)
+	}
+	compiled := change.Compiled{By: by.Name}
+	if err != nil {
+		compiled.Fault = err.Error()
+	} else if compiled.Evidence, err = k.storeJSON(ctx, "evidence", e); err != nil {
+		return false, err
+	}
+	if len(b.Log) > 0 {
+		if compiled.Log, err = k.storeBytes(ctx, "log", b.Log); err != nil {
+			return false, err
+		}
+	}
+	_, err = k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
+		if _, err := k.activeRun(now, job, token); err != nil {
+			return nil, err
+		}
+		return change.Built{Job: job, Token: token, Compiled: compiled}, nil
+	})
+	if err == nil {
+		k.forgetJob(job)
+		k.Log.Info("compiled", "change", s.ID.String(), "repo", s.Facts.Repo, "job", job, "runner", by.Name, "fault", compiled.Fault)
+		k.reportFault(ctx, by.Name, s, run, compiled.Fault)
+	}
+	k.enqueueChange(s.ID)
+	return false, err
+}
+
+// staticEvidence is what was brought, if it is evidence. What is to be judged must be an answer to the job, without a word of what
+// only a GPU can tell, and a verdict on the change: what is wrong with a setup may be so on this runner alone.
+func (k *Controller) staticEvidence(ctx context.Context, s *change.State, run change.Run, b fleet.Build) (*gates.Evidence, error) {
+	if b.Fault != "" {
+		return nil, errors.New(b.Fault)
+	}
+	e, err := gates.ParseEvidence("the runner's evidence", b.Evidence)
+	if err != nil {
+		return nil, err
+	}
+	if e.Fault != "" {
+		return nil, errors.New(e.Fault)
+	}
+	if e.Correctness != nil || e.Sanitize != nil || e.Performance != nil || e.Profile != nil {
+		return nil, errors.New("the runner compiles and measures nothing, and sent what only a measurement can tell")
+	}
+	if b.Open {
+		return e, nil
+	}
+	if err := k.matchesJob(ctx, run, 0, e); err != nil {
+		return nil, err
+	}
+	policy, err := s.Plan.ReadPolicy()
+	if err != nil {
+		return nil, unavailable{err}
+	}
+	if run.SideRun != nil {
+		narrow(policy, *run.SideRun, e)
+	}
+	if v := change.Judge(policy, s.Plan.PolicyFile, e, run.Rules); v.Outcome == gates.Error {
+		return nil, errors.New(v.Summary)
+	}
+	return e, nil
+}

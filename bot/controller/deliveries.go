@@ -1,0 +1,313 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/change/facts"
+	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+	"github.com/kernelgate/kernelgate/bot/present"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+)
+
+// Store puts a webhook into the journal, unless nobody would read it; it is what a
+// webhook.Handler stores by.
+func (k *Controller) Store(ctx context.Context, d webhook.Delivery) error {
+	if !webhook.Used(d.Event) { // the name comes from outside, and the journal holds internal events as well
+		return fmt.Errorf("storing delivery %s: there is no event %.64q of GitHub's here", d.ID, d.Event)
+	}
+	// One that cannot be read is stored: whoever reads it says so.
+	if event, err := webhook.Decode(d.Event, d.Body); err == nil && k.unused(event) {
+		return webhook.ErrNotUsed
+	}
+	fresh, err := k.Journal.Accept(ctx, journal.Delivery{ID: d.ID, Event: d.Event, Received: d.Received, Body: d.Body})
+	if fresh {
+		k.count(func(c *Counts) { c.Accepted++ })
+	}
+	return err
+}
+
+// unused tells whether nothing can follow from an event. An App that listens to check runs hears
+// of those of every other App, a busy repository has hundreds of them for each of ours, and few
+// comments are commands.
+func (k *Controller) unused(event webhook.Event) bool {
+	switch e := event.(type) {
+	case webhook.Ignored:
+		return true
+	case webhook.CheckRun:
+		return !k.GitHub.Ours(e.AppID)
+	case webhook.CheckSuite:
+		return !k.GitHub.Ours(e.AppID)
+	case webhook.IssueComment:
+		return !commands(e.Remark)
+	case webhook.ReviewComment:
+		return !commands(e.Remark)
+	}
+	return false
+}
+
+// commands tells whether a person wrote a command.
+func commands(r webhook.Remark) bool {
+	_, ok := command.Parse(r.Body)
+	return ok && !r.Author.Bot
+}
+
+func (k *Controller) deliveryLoop(ctx context.Context) error {
+	return k.Journal.Process(ctx, func(ctx context.Context, d journal.Delivery) error {
+		err := k.handleDelivery(ctx, d)
+		k.count(func(c *Counts) {
+			c.Handled++
+			if err != nil {
+				c.Failed++
+			}
+		})
+		if err != nil {
+			k.Log.Warn("a delivery could not be handled", "delivery", d.ID, "event", d.Event, "err", err)
+		}
+		return err
+	})
+}
+
+// recordTimeout is plenty for the journal, which alone is asked.
+const recordTimeout = time.Minute
+
+// handleDelivery notes what a delivery says. Everything that follows from it is done
+// afterwards, by workers: a delivery waits for neither GitHub nor git.
+func (k *Controller) handleDelivery(ctx context.Context, d journal.Delivery) error {
+	ctx, cancel := context.WithTimeout(received(ctx, d.Received), recordTimeout)
+	defer cancel()
+	if d.Event == inFlightEvent {
+		return k.recordInFlight(ctx, d.Body)
+	}
+	event, err := webhook.Decode(d.Event, d.Body)
+	if err != nil {
+		// Asking again would bring the same bytes.
+		k.Log.Error("a delivery cannot be read and is left out", "delivery", d.ID, "event", d.Event, "err", err)
+		return nil
+	}
+	k.Log.Debug("delivery", "delivery", d.ID, "event", d.Event)
+	switch e := event.(type) {
+	case webhook.PullRequest:
+		return k.recordPull(ctx, e)
+	case webhook.IssueComment, webhook.ReviewComment:
+		return k.recordComment(ctx, e)
+	case webhook.Review:
+		return errors.Join(k.recordComment(ctx, e), k.recordReview(ctx, e))
+	case webhook.MergeGroup:
+		return k.recordGroup(ctx, e)
+	case webhook.CheckRun:
+		if k.GitHub.Ours(e.AppID) {
+			return k.recordCheckRun(ctx, d.ID, e)
+		}
+	case webhook.CheckSuite:
+		if k.GitHub.Ours(e.AppID) {
+			return k.recordButton(ctx, d.ID, e.Origin, e.HeadSHA, e.PullRequests, command.Rebench{})
+		}
+	case webhook.Push:
+		return k.recordPush(ctx, e)
+	case webhook.Installation:
+		return k.recordInstallation(ctx, e)
+	case webhook.InstallationRepositories:
+		k.addRepositories(e.Added)
+		return k.removeRepositories(ctx, e.Removed, "the App was taken out of it")
+	case webhook.InstallationTarget:
+		k.recordAccount(e)
+	case webhook.RepositoryChange:
+		return k.recordRepository(ctx, e)
+	case webhook.Ping:
+		k.Log.Info("GitHub says hello", "hook", e.HookID, "repo", e.Repository.FullName)
+	}
+	return nil
+}
+
+func (k *Controller) recordPull(ctx context.Context, e webhook.PullRequest) error {
+	if !k.observe(e.Repository) {
+		return nil
+	}
+	id := change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}
+	told := facts.OfEvent(e)
+	told.Repo = k.repositoryName(e.Repository.ID)
+	s, err := k.states.load(ctx, id)
+	// Of two in one second nobody but GitHub knows which is the later.
+	if err == nil && (s.Seq == 0 || told.Updated.After(s.Facts.Updated)) {
+		s, _, err = k.recordFacts(ctx, id, told)
+	}
+	if err != nil || s.Seq == 0 {
+		return err
+	}
+	k.accepted(ctx, s)
+	k.markStale(id, told)
+	k.enqueueChange(id)
+	return nil
+}
+
+// recordComment notes a command in what somebody wrote on a pull request. What is no
+// command of ours changes nothing.
+func (k *Controller) recordComment(ctx context.Context, e webhook.Event) error {
+	said, a, ok := facts.OfRemark(e)
+	if !ok || !said.Open || said.Author.Bot || !k.observe(said.Repository) {
+		return nil
+	}
+	if a.Request, ok = command.Parse(said.Body); !ok {
+		return nil
+	}
+	id := change.ID{Kind: change.Pull, Repo: said.Repository.ID, Number: said.Number}
+	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+		if now.Seq > 0 {
+			return nil, nil
+		}
+		// Opened before the bot was there. Whoever works on it asks GitHub for the rest.
+		return change.Seen{Facts: change.Facts{Repo: k.repositoryName(said.Repository.ID), DefaultBranch: said.Repository.DefaultBranch, Open: true}}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return k.recordCommand(ctx, id, a)
+}
+
+// recordCommand notes a command once. Its author could see the head that is known, unless GitHub
+// tells which one it was.
+func (k *Controller) recordCommand(ctx context.Context, id change.ID, a change.Asked) error {
+	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+		if now.Asked(a) {
+			return nil, nil
+		}
+		told := a
+		told.Head = cmp.Or(a.Head, now.Facts.Head)
+		return told, nil
+	})
+	k.accepted(ctx, s)
+	k.enqueueChange(id)
+	return err
+}
+
+// recordCheckRun understands the buttons of a check. They are a command by whoever
+// pressed them.
+func (k *Controller) recordCheckRun(ctx context.Context, delivery string, e webhook.CheckRun) error {
+	_, folder, err := present.ParseExternalID(e.ExternalID)
+	if err != nil {
+		return nil // no check of ours
+	}
+	again := command.Rebench{}
+	if folder != "" {
+		again.Kernels = []string{folder}
+	}
+	var c command.Command = again
+	if e.Action == "requested_action" {
+		switch e.Button {
+		case "rebench":
+		case "explain":
+			c = command.Explain{}
+		case "cancel":
+			c = command.Cancel{}
+		default:
+			return nil
+		}
+	}
+	return k.recordButton(ctx, delivery, e.Origin, e.HeadSHA, e.PullRequests, c)
+}
+
+// recordButton notes a command that came without a comment. For a fork GitHub does not
+// say which pull request it is: the ledger knows the head.
+func (k *Controller) recordButton(ctx context.Context, delivery string, o webhook.Origin, head string, pulls []int, c command.Command) error {
+	if !k.observe(o.Repository) {
+		return nil
+	}
+	var ids []change.ID
+	for _, n := range pulls {
+		ids = append(ids, change.ID{Kind: change.Pull, Repo: o.Repository.ID, Number: n})
+	}
+	if len(ids) == 0 {
+		var err error
+		if ids, err = k.Ledger.ByHead(ctx, o.Repository.ID, head); err != nil {
+			return err
+		}
+	}
+	for _, id := range ids {
+		s, err := k.states.load(ctx, id)
+		if err != nil {
+			return err
+		}
+		if s.Seq == 0 || s.Facts.Head != head || !s.Facts.Open {
+			continue // the button is on a commit that nobody waits for
+		}
+		if err := k.recordCommand(ctx, id, change.Asked{ID: "button-" + delivery, By: o.Sender.Login, Request: command.Request{Command: c}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordGroup gates what the merge queue wants to merge, on its own commit.
+func (k *Controller) recordGroup(ctx context.Context, e webhook.MergeGroup) error {
+	if !k.observe(e.Repository) {
+		return nil
+	}
+	id := change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}
+	f := facts.OfGroup(e)
+	f.Repo = k.repositoryName(e.Repository.ID)
+	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+		if now.Seq > 0 && (!now.Facts.Open || f.Open) {
+			return nil, nil // told already; a group that is gone stays so
+		}
+		f.Title, f.Author, f.Labels, f.Members = now.Facts.Title, now.Facts.Author, now.Facts.Labels, now.Facts.Members
+		return change.Seen{Facts: f}, nil
+	})
+	k.accepted(ctx, s)
+	k.enqueueChange(id)
+	return err
+}
+
+// recordPush has open pull requests held against the rules of the branch, which may be gone,
+// and measures what reached the default branch, for the history.
+func (k *Controller) recordPush(ctx context.Context, e webhook.Push) error {
+	if !k.observe(e.Repository) {
+		return nil
+	}
+	at := resyncTarget{repo: e.Repository.ID, name: k.repositoryName(e.Repository.ID), branch: e.Branch}
+	k.markPushed(at, e)
+	k.resyncQueue.add(at)
+	if !e.Default() || e.Made() || e.Deleted() {
+		return nil
+	}
+	id := change.ID{Kind: change.Push, Repo: e.Repository.ID, SHA: e.After}
+	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+		if now.Seq > 0 {
+			return nil, nil
+		}
+		return change.Seen{Facts: change.Facts{
+			Repo: k.repositoryName(e.Repository.ID), DefaultBranch: e.Repository.DefaultBranch, Title: e.Branch, Author: e.Sender.Login, Open: true,
+			Head: e.After, Base: e.Branch, BaseSHA: e.Before,
+		}}, nil
+	})
+	k.accepted(ctx, s)
+	k.enqueueChange(id)
+	return err
+}
+
+// ErrMovedOn says that a command is about a commit that nobody waits for any more.
+var ErrMovedOn = errors.New("the change is closed, or has another head by now")
+
+// ErrNotLeader says that another bot does the work.
+var ErrNotLeader = errors.New("this bot stands by, and another one leads")
+
+// SubmitCommand notes a command that somebody gave by a button on a page. Who it was is the
+// page's word; whether they may is decided as for a comment. The same press twice is one.
+func (k *Controller) SubmitCommand(ctx context.Context, id change.ID, press, by, head string, c command.Command) error {
+	s, err := k.states.load(ctx, id)
+	if err != nil {
+		return err
+	}
+	if s.Seq == 0 || !s.Facts.Open || s.Facts.Head != head {
+		return ErrMovedOn
+	}
+	if !k.Journal.Leads() {
+		return ErrNotLeader
+	}
+	return k.recordCommand(ctx, id, change.Asked{ID: "button-" + press, By: by, Request: command.Request{Command: c}, Head: head})
+}

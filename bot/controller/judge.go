@@ -1,0 +1,152 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+)
+
+// reuseEvidence settles a kernel of a new plan without a runner where that is possible:
+// the kernel is gone, or the same sources were measured already. Evidence is
+// about sources; a label or a policy that changes the rule merely changes what is
+// asked of it.
+func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p planner.Proposal, kernel *change.Kernel) error {
+	if e := p.Evidence[kernel.Folder]; e != nil {
+		policy, err := p.ReadPolicy()
+		if err == nil {
+			kernel.Result, err = k.judge(ctx, subjectOf(s, &p.Plan, kernel.Folder), policy, e, kernel.Rules)
+		}
+		return err
+	}
+	if s.ID.Kind == change.Sweep {
+		return nil // it is there to measure
+	}
+	old, ok := s.ByFolder(kernel.Folder)
+	if s.ID.Kind == change.Push {
+		var err error
+		if old, ok, err = k.merged(ctx, s.ID.Repo, *kernel); err != nil || !ok {
+			return err
+		}
+	} else if !ok || old.Head != p.Head || old.Sources != kernel.Sources || old.Phase == change.Abandoned || s.Plan == nil {
+		return nil
+	} else if old.Rule == kernel.Rule && slices.Equal(old.Rules, kernel.Rules) && s.Plan.Policy == p.Policy {
+		kernel.Reused = true
+		return nil
+	}
+	if s.ID.Kind == change.Group || old.Phase != change.Done || old.Result == nil || old.Result.Evidence == "" {
+		return nil
+	}
+	e, err := k.evidence(ctx, *old.Result)
+	if err != nil {
+		return err
+	}
+	changed := e.Change
+	changed.Labels, changed.Title, changed.Draft, changed.Branch = s.Facts.Labels, s.Facts.Title, s.Facts.Draft, s.Facts.Base
+	e.Change = changed
+	policy, err := p.ReadPolicy()
+	if err != nil {
+		return err
+	}
+	if s.ID.Kind != change.Push && s.Plan.Policy != p.Policy && e.Fault == "" && gates.Next(policy, e).Gate == "" {
+		if e, err = k.carry(ctx, change.EvidenceKeyOf(s.ID, &p.Plan, old), old, e); err != nil || e == nil {
+			return err
+		}
+		e.Change = changed
+	}
+	if e.Fault != "" || gates.Next(policy, e).Gate != "" {
+		return nil // the other rule asks for more than was gathered
+	}
+	kernel.Result, err = k.judge(ctx, subjectOf(s, &p.Plan, kernel.Folder), policy, e, nil)
+	return err
+}
+
+// merged finds the run of the pull request that a push came from: what it measured
+// is what is on the default branch now, byte for byte, and need not be measured
+// for the history again.
+func (k *Controller) merged(ctx context.Context, repo int64, kernel change.Kernel) (change.Run, bool, error) {
+	const lately = 20
+	rows, err := k.Ledger.Runs(ctx, ledger.RunFilter{RepoID: repo, Folder: kernel.Folder, Phase: change.Done, Limit: lately})
+	if err != nil {
+		return change.Run{}, false, fmt.Errorf("asking the ledger: %w", err)
+	}
+	for _, row := range rows {
+		if row.Extra || row.Change.Kind != change.Pull {
+			continue
+		}
+		s, err := k.states.load(ctx, row.Change)
+		if err != nil {
+			return change.Run{}, false, err
+		}
+		if run, ok := s.Run(row.Job); ok && run.Sources == kernel.Sources && run.Result != nil && run.Result.Outcome != gates.Error {
+			return run, true, nil
+		}
+	}
+	return change.Run{}, false, nil
+}
+
+// judge is the only place where the bot's verdicts come from.
+func (k *Controller) judge(ctx context.Context, of subject, policy *policies.Policy, e *gates.Evidence, rules []string) (*change.Result, error) {
+	if err := k.fillBest(ctx, of, policy, e); err != nil {
+		return nil, err
+	}
+	v := change.Judge(policy, of.policyFile, e, rules)
+	k.count(func(c *Counts) { c.Judged++ })
+	result := change.NewResult(v)
+	result.Attempt = lastAttempt(e)
+	result.Compare(v, e, of.against(policy, e))
+	var err error
+	if result.Evidence, err = k.storeJSON(ctx, "evidence", e); err != nil {
+		return nil, err
+	}
+	result.Verdict, err = k.storeJSON(ctx, "verdict", v)
+	return &result, err
+}
+
+// storeJSON stores a value under the hash of its JSON: storing it twice is storing it
+// once.
+func (k *Controller) storeJSON(ctx context.Context, what string, value any) (string, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return "", fmt.Errorf("storing %s: %w", what, err)
+	}
+	return k.storeBytes(ctx, what, data)
+}
+
+func (k *Controller) storeBytes(ctx context.Context, what string, data []byte) (string, error) {
+	sum := sha256.Sum256(data)
+	name := what + "-" + hex.EncodeToString(sum[:])
+	if _, err := k.Journal.Artifacts.Put(ctx, name, bytes.NewReader(data)); err != nil {
+		return "", fmt.Errorf("storing %s: %w", what, err)
+	}
+	return name, nil
+}
+
+func (k *Controller) evidence(ctx context.Context, r change.Result) (*gates.Evidence, error) {
+	data, err := k.Journal.Artifacts.Read(ctx, r.Evidence)
+	if err != nil {
+		return nil, fmt.Errorf("reading stored evidence: %w", err)
+	}
+	return gates.ParseEvidence(r.Evidence, data)
+}
+
+func (k *Controller) verdict(ctx context.Context, r change.Result) (*gates.Verdict, error) {
+	data, err := k.Journal.Artifacts.Read(ctx, r.Verdict)
+	if err != nil {
+		return nil, fmt.Errorf("reading a stored verdict: %w", err)
+	}
+	v := &gates.Verdict{}
+	if err := json.Unmarshal(data, v); err != nil {
+		return nil, fmt.Errorf("reading a stored verdict: %w", err)
+	}
+	return v, nil
+}

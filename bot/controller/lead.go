@@ -1,0 +1,152 @@
+package controller
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+)
+
+// Of several bots on one journal one leads: it alone does what this package is for. The
+// others store webhooks and wait. What is written to the journal is fenced there; what is
+// written to GitHub is preceded by a look at the lead (client.Options.MayWrite). A bot that
+// is stopped between that look and the write, and comes back when another leads, may write
+// that once. It then says so, and what it was at is published anew by the one that leads.
+
+// Run works whenever this bot leads, until ctx ends. The ledger must be following the
+// journal already.
+func (k *Controller) Run(ctx context.Context) error { return k.Journal.Campaign(ctx, k.runAsLeader) }
+
+// runAsLeader works until ctx ends, with the lead or before. It begins as a bot does that was
+// just started: others may have been at everything that it remembers.
+func (k *Controller) runAsLeader(ctx context.Context) error {
+	if err := k.catchUp(ctx); err != nil {
+		return err
+	}
+	k.resetMemory()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	k.reconcileQueue.start(ctx)
+	k.publishQueue.start(ctx)
+	k.resyncQueue.start(ctx)
+	var all sync.WaitGroup
+	errs := make(chan error, 3)
+	for _, loop := range []func(context.Context) error{k.resyncLoop, k.deliveryLoop, k.sweepLoop} {
+		all.Go(func() {
+			defer cancel() // one without the other would be half a bot
+			errs <- loop(ctx)
+		})
+	}
+	all.Wait()
+	k.resyncQueue.drain()
+	under := append(k.reconcileQueue.drain(), k.publishQueue.drain()...)
+	if !k.Journal.Leads() {
+		k.reportInFlight(ctx, under)
+	}
+	close(errs)
+	var joined error
+	for err := range errs {
+		joined = errors.Join(joined, err)
+	}
+	return joined
+}
+
+// catchUp waits until the ledger has all that was written before this bot led.
+func (k *Controller) catchUp(ctx context.Context) error {
+	err := k.Ledger.CaughtUp(ctx)
+	for err == nil {
+		newest, failed := k.Journal.Newest(ctx)
+		if failed == nil {
+			err = k.Ledger.WaitFor(ctx, newest)
+			break
+		}
+		k.Log.Warn("the journal does not tell how far it is; it is asked again", "err", failed)
+		select {
+		case <-time.After(k.Backoff):
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("waiting for the ledger: %w", err)
+	}
+	return nil
+}
+
+// resetMemory leaves nothing in memory but counters and the outcomes of pure functions.
+func (k *Controller) resetMemory() {
+	k.mu.Lock()
+	k.stale, k.unread, k.names, k.suspended = map[change.ID]change.Facts{}, map[change.ID]bool{}, map[int64]string{}, map[int64]string{}
+	k.conflicts, k.pushed = map[change.ID]*conflict{}, map[resyncTarget]*push{}
+	k.positionsChecked = time.Time{}
+	k.mu.Unlock()
+	k.progress.Purge()
+	k.positions.Purge()
+	k.firstSeen.Purge()
+	k.lastPublished.Purge()
+	k.planFailures.Purge()
+	k.redeliverer.forget()
+	k.states.clear()
+}
+
+// inFlightEvent is a delivery from one bot to the one that leads.
+const inFlightEvent = "kernelgate_doubt"
+
+// reportInFlight tells whoever leads what was under way when this bot lost the lead.
+func (k *Controller) reportInFlight(ctx context.Context, under []change.ID) {
+	if len(under) == 0 {
+		return
+	}
+	var names []string
+	for _, id := range under {
+		names = append(names, id.String())
+	}
+	body, err := json.Marshal(names)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	d := journal.Delivery{ID: "doubt-" + rand.Text(), Event: inFlightEvent, Received: k.Now(), Body: body}
+	for err == nil {
+		if _, err = k.Journal.Accept(ctx, d); err == nil {
+			k.Log.Info("the lead was lost in the middle of work, which is published anew", "changes", len(under))
+			return
+		}
+		k.Log.Warn("what was under way when the lead was lost cannot be told yet", "err", err)
+		select {
+		case <-time.After(k.Backoff):
+			err = nil
+		case <-ctx.Done():
+		}
+	}
+	k.Log.Error("what was under way when the lead was lost cannot be told: GitHub may show something old of these changes (comment /rebench there)", "changes", names, "err", err)
+}
+
+// recordInFlight has changes published anew that a bot wrote of which did not lead any more.
+func (k *Controller) recordInFlight(ctx context.Context, body []byte) error {
+	var names []string
+	if err := json.Unmarshal(body, &names); err != nil {
+		return fmt.Errorf("reading what another bot was at: %w", err)
+	}
+	for _, name := range names {
+		id, err := change.ParseID(name)
+		if err != nil {
+			return fmt.Errorf("reading what another bot was at: %w", err)
+		}
+		_, err = k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+			if now.Seq == 0 {
+				return nil, nil
+			}
+			return change.RepublishAsked{}, nil // once more, too: what was written again may have been before this
+		})
+		if err != nil {
+			return err
+		}
+		k.enqueueChange(id)
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package controller_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
+)
+
+// A wire notes what the bot asks of GitHub.
+type wire struct {
+	mu     sync.Mutex
+	writes []string // paths
+	all    int
+}
+
+func (l *wire) hear(rq *http.Request) *http.Response {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all++
+	if rq.Method != http.MethodGet && strings.Contains(rq.URL.Path, "/repos/") {
+		l.writes = append(l.writes, rq.URL.Path)
+	}
+	return nil
+}
+
+func (l *wire) wrote(part string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, path := range l.writes {
+		if strings.Contains(path, part) {
+			n++
+		}
+	}
+	return n
+}
+
+func (l *wire) requests() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all
+}
+
+// started waits for a runner to work at a pull request.
+func (w *world) started(pr *embedded.PR) {
+	w.Helper()
+	w.poll("a runner", func() bool {
+		runs, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{Change: change.ID{Kind: change.Pull, Repo: w.repo.ID(), Number: pr.Number()}})
+		return err == nil && len(runs) == 1 && runs[0].Runner != ""
+	})
+}
+
+// A repository that gets another name while a kernel of it is measured gets the verdict
+// under the new one, and so does whatever comes after, after a restart too.
+func TestRenamedWhileRunning(t *testing.T) {
+	for _, pat := range []bool{false, true} {
+		t.Run(fmt.Sprintf("token=%v", pat), func(t *testing.T) {
+			heard := &wire{}
+			w := newWorld(t, worldOptions{pat: pat, retold: !pat, refuse: heard.hear})
+			pr := w.propose("held", "// HOLD speed 1.5\n", embedded.PROptions{Title: "Held"})
+			w.started(pr)
+			w.no(w.repo.Rename("cuda"))
+			close(w.hold)
+			w.passes(pr.HeadSHA(), pat)
+			w.settle()
+			old := heard.wrote("/olga/kernels/")
+			next := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
+			w.passes(next.HeadSHA(), pat)
+			w.settle()
+			if n := heard.wrote("/olga/kernels/"); n != old || heard.wrote("/olga/cuda/") == 0 {
+				t.Errorf("%d writes by the old name, and %d by the new", n-old, heard.wrote("/olga/cuda/"))
+			}
+			if !pat {
+				return // an App is told which repositories it watches by name
+			}
+			w.no(w.running.stop())
+			w.start()
+			last := w.propose("fastest", "// speed 1.4\n", embedded.PROptions{Title: "Fastest"})
+			w.passes(last.HeadSHA(), pat)
+		})
+	}
+}
+
+// A repository that goes to another account takes its work along if the App is there.
+func TestTransferredWhileRunning(t *testing.T) {
+	w := newWorld(t, worldOptions{two: true})
+	w.hub.CreateUser("acme")
+	theirs, err := w.hub.CreateRepo(embedded.RepoOptions{Owner: "acme", Name: "others"})
+	w.no(err)
+	_, err = w.app.Install(theirs)
+	w.no(err)
+	pr := w.propose("held", "// HOLD speed 1.5\n", embedded.PROptions{Title: "Held"})
+	w.started(pr)
+	w.no(w.repo.Transfer("acme"))
+	close(w.hold)
+	w.concluded(pr.HeadSHA(), "success")
+	w.no(w.hub.RenameAccount("acme", "acme-labs"))
+	next := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
+	w.concluded(next.HeadSHA(), "success")
+}
+
+// What nobody can reach any more comes to an end: the runner is free, and nothing is
+// tried again.
+func TestGoneForGood(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		leave func(*world)
+	}{
+		{"deleted", func(w *world) { w.repo.Delete() }},
+		{"uninstalled", func(w *world) { w.mine.Uninstall() }},
+		{"transferred away", func(w *world) { w.hub.CreateUser("nobody"); w.no(w.repo.Transfer("nobody")) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			heard := &wire{}
+			w := newWorld(t, worldOptions{watchful: true, two: true, refuse: heard.hear})
+			pr := w.propose("held", "// HOLD speed 1.5\n", embedded.PROptions{Title: "Held"})
+			w.started(pr)
+			// A push whose delivery fails: GitHub brings it again when everything is over.
+			begun := time.Now().Unix()
+			w.poll("another second, which is all that GitHub tells of a time", func() bool { return time.Now().Unix() > begun })
+			w.app.SetHook("http://"+w.freeAddress()+"/webhook", secret)
+			_, err := w.repo.Push("held", map[string]string{sourceFile: "// HOLD speed 1.6\n"}, "Later")
+			w.no(err)
+			w.no(w.hub.Quiet(w.ctx))
+			w.app.SetHook("http://"+w.addr+"/webhook", secret)
+			test.leave(w)
+			w.poll("the late delivery", func() bool {
+				return slices.ContainsFunc(w.app.Hook().Deliveries(), func(d embedded.Delivery) bool {
+					return d.Redelivery && d.Event == "pull_request" && d.StatusCode == http.StatusAccepted
+				})
+			})
+			w.no(w.hub.Quiet(w.ctx))
+			w.settle()
+			if open, err := w.running.ledger.OpenPulls(w.ctx, w.repo.ID()); err != nil || len(open) != 0 {
+				t.Errorf("%d pull requests are open: %v", len(open), err)
+			}
+			// The one runner is free for another.
+			other := w.proposeIn(w.other, "faster", "// speed 1.3\n", embedded.PROptions{})
+			w.checkIn(w.other, other.HeadSHA(), "success")
+			w.settle()
+			before := heard.wrote("/olga/")
+			seen := w.running.bot.Counts().Reconciled
+			w.poll("a reconciliation", func() bool { return w.running.bot.Counts().Reconciled.After(seen.Add(2 * time.Second)) })
+			if n := heard.wrote("/olga/"); n != before {
+				t.Errorf("%d more writes", n-before)
+			}
+		})
+	}
+}
+
+// While an allow list refuses the bot's address it asks now and then, and not without
+// end; then work goes on.
+func TestAllowList(t *testing.T) {
+	heard := &wire{}
+	w := newWorld(t, worldOptions{watchful: true, two: true, refuse: heard.hear})
+	w.settle()
+	w.hub.SetAllowList("olga", true)
+	pr := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
+	w.no(w.hub.Quiet(w.ctx))
+	w.poll("the delivery", func() bool { c := w.running.bot.Counts(); return c.Handled >= c.Accepted && w.running.bot.Idle() })
+	before, seen := heard.requests(), w.running.bot.Counts().Reconciled
+	w.poll("two reconciliations", func() bool { return w.running.bot.Counts().Reconciled.After(seen.Add(5 * time.Second)) })
+	if n := heard.requests() - before; n > 30 {
+		t.Errorf("%d requests in two reconciliations", n)
+	}
+	w.hub.SetAllowList("olga", false)
+	w.checkIn(w.repo, pr.HeadSHA(), "success")
+}
+
+// An archived repository with many open pull requests costs no writes, however few
+// GitHub allows, and a live one in the same account gets its check.
+func TestArchivedBesideLive(t *testing.T) {
+	const many = 60
+	heard := &wire{}
+	w := newWorld(t, worldOptions{watchful: true, refuse: heard.hear, two: true,
+		limits: embedded.Limits{PerHour: 5000, ContentPerMinute: 80, ContentPerHour: 500, PointsPerMinute: 900, Concurrent: 100}})
+	w.no(w.running.stop())
+	w.app.SetHook("", "")
+	attic, err := w.hub.CreateRepo(embedded.RepoOptions{Owner: "oleg", Name: "attic"})
+	w.no(err)
+	_, err = attic.Push("main", map[string]string{"kernels/scale/kernel.yaml": manifest, sourceFile: "// speed 1.0\n", "kernels/scale/reference.c": "// the truth\n", ".github/kernelgate.yaml": policy}, "Scale")
+	w.no(err)
+	for i := range many {
+		w.proposeIn(attic, fmt.Sprint("late", i), fmt.Sprintf("// speed 1.3%d\n", i), embedded.PROptions{Author: "oleg"})
+	}
+	w.no(attic.Transfer("olga"))
+	attic.Archive()
+	w.app.SetHook("http://"+w.addr+"/webhook", secret)
+	w.start()
+	live := w.propose("live", "// speed 1.3\n", embedded.PROptions{})
+	w.checkIn(w.repo, live.HeadSHA(), "success")
+	seen := w.running.bot.Counts().Reconciled
+	w.poll("two reconciliations", func() bool { return w.running.bot.Counts().Reconciled.After(seen.Add(5 * time.Second)) })
+	if n := heard.wrote("/olga/attic/"); n != 0 {
+		t.Errorf("%d writes to an archived repository", n)
+	}
+}

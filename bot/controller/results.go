@@ -1,0 +1,210 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/trace"
+	"github.com/kernelgate/kernelgate/bot/verify"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/bundle"
+)
+
+// Started notes that a runner has a job, unless nobody wants it any more.
+func (k *Controller) Started(ctx context.Context, job string, token uint64, by fleet.Runner) error {
+	id, err := change.OfJob(job)
+	if err != nil {
+		return fmt.Errorf("%w: %w", journal.ErrCancelled, err)
+	}
+	_, err = k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+		run, err := k.activeRun(now, job, token)
+		if err != nil {
+			return nil, err
+		}
+		if run.Phase == change.Running && run.Token == token {
+			return nil, nil
+		}
+		return change.Started{Job: job, Token: token, Runner: by.Name, Builds: by.Builds}, nil
+	})
+	k.enqueueChange(id)
+	return err
+}
+
+// ofJob is the change that a job belongs to.
+func (k *Controller) ofJob(ctx context.Context, job string) (*change.State, error) {
+	id, err := change.OfJob(job)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", journal.ErrCancelled, err)
+	}
+	return k.states.load(ctx, id)
+}
+
+// activeRun is the run that a job is for. A result for what was superseded or
+// cancelled, or of an earlier lease, is refused.
+func (k *Controller) activeRun(s *change.State, job string, token uint64) (change.Run, error) {
+	run, ok := s.Run(job)
+	switch {
+	case !ok || run.Phase == change.Abandoned || s.Held() || !s.Facts.Open:
+		return run, fmt.Errorf("job %s: %w", job, journal.ErrCancelled)
+	case run.Phase == change.Done || token < run.Token:
+		return run, fmt.Errorf("job %s: %w", job, journal.ErrLeaseLost)
+	}
+	return run, nil
+}
+
+// Finished judges what a runner brought. The runner's word is never a verdict:
+// evidence that is not about what was asked is the runner's fault.
+func (k *Controller) Finished(ctx context.Context, job string, token uint64, by fleet.Runner, evidence, log []byte, artifacts []string) error {
+	return k.finish(ctx, job, token, by.Name, log, artifacts, func(s *change.State, run change.Run) (*gates.Evidence, error) {
+		e, err := gates.ParseEvidence("the runner's evidence", evidence)
+		earlier := 0
+		if err == nil {
+			earlier, err = k.verifyAttempts(ctx, s, run, token, e)
+		}
+		if err == nil {
+			err = k.matchesJob(ctx, run, earlier, e)
+		}
+		return e, err
+	})
+}
+
+// Lost ends a job whose runners were lost, as a fault of theirs.
+func (k *Controller) Lost(ctx context.Context, job string, token uint64, why string) error {
+	return k.finish(ctx, job, token, "", nil, nil, func(*change.State, change.Run) (*gates.Evidence, error) { return nil, errors.New(why) })
+}
+
+// finish judges the evidence that gather brings; its error is the runner's fault.
+func (k *Controller) finish(ctx context.Context, job string, token uint64, by string, log []byte, artifacts []string, gather gather) error {
+	s, err := k.ofJob(ctx, job)
+	if err != nil {
+		return err
+	}
+	run, ok := s.Run(job)
+	if ok && run.Phase == change.Done && run.Token == token {
+		return nil // the answer to the first delivery was lost
+	}
+	if _, err := k.activeRun(s, job, token); err != nil {
+		return err
+	}
+	var evidence *gates.Evidence
+	came := k.Now()
+	result, err := k.verdictOn(ctx, s, run, func(s *change.State, r change.Run) (*gates.Evidence, error) {
+		e, err := gather(s, r)
+		evidence = e
+		return e, err
+	})
+	if err != nil {
+		return err
+	}
+	if err := k.recordEvidence(ctx, s, run, token, *result); err != nil {
+		return err
+	}
+	result.Files = artifacts
+	if len(log) > 0 {
+		if result.Log, err = k.storeBytes(ctx, "log", log); err != nil {
+			return err
+		}
+	}
+	_, err = k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
+		if _, err := k.activeRun(now, job, token); err != nil {
+			return nil, err
+		}
+		return change.Finished{Job: job, Token: token, Runner: by, Result: *result}, nil
+	})
+	if err == nil {
+		k.forgetJob(job)
+		k.Trace.Tell(headOf(s), trace.OfRun(run, evidence, came, k.Now(), *result)...)
+		k.Log.Info("verdict", "change", s.ID.String(), "repo", s.Facts.Repo, "job", job, "outcome", result.Outcome, "reason", result.Reason, "runner", by)
+		fault := ""
+		if result.Outcome == gates.Error && result.Reason == gates.ReasonRunner {
+			fault = result.Line
+		}
+		k.reportFault(ctx, by, s, run, fault)
+	}
+	k.enqueueChange(s.ID)
+	return err
+}
+
+// reportFault reports a verdict to whoever watches over the runners. A fault is not the runner's where the
+// job's bundle has expired: no runner could have fetched it.
+func (k *Controller) reportFault(ctx context.Context, runner string, s *change.State, run change.Run, fault string) {
+	if fault != "" {
+		if _, err := k.jobOf(ctx, run); errors.Is(err, errExpired) {
+			return
+		}
+	}
+	k.Judged(ctx, runner, s.Facts.Repo+" "+run.Kernel, fault)
+}
+
+// gather is where a verdict's evidence comes from.
+type gather func(*change.State, change.Run) (*gates.Evidence, error)
+
+func (k *Controller) verdictOn(ctx context.Context, s *change.State, run change.Run, gather gather) (*change.Result, error) {
+	policy, err := s.Plan.ReadPolicy()
+	if err != nil {
+		return nil, err
+	}
+	e, err := gather(s, run)
+	if own := (unavailable{}); errors.As(err, &own) {
+		return nil, own
+	}
+	if err != nil {
+		e = &gates.Evidence{
+			Schema: gates.EvidenceSchema, Kernel: run.ManifestName(),
+			Provenance: gates.Provenance{Repository: s.Facts.Repo, Base: gates.Commit{SHA: s.Plan.Base}, Head: gates.Commit{SHA: run.Head}},
+			Fault:      err.Error(),
+		}
+	}
+	if run.SideRun != nil {
+		narrow(policy, *run.SideRun, e)
+	}
+	of := subjectOf(s, s.Plan, run.Folder)
+	of.extra = run.SideRun != nil
+	return k.judge(ctx, of, policy, e, run.Rules)
+}
+
+// errExpired says that a job has waited so long for its result that its bundle is not kept any more.
+var errExpired = errors.New("the job waited so long that its bundle has expired, which is not the runner's fault (comment /rebench to pack it again)")
+
+// matchesJob refuses evidence that is not what the job's bundle asked for.
+func (k *Controller) matchesJob(ctx context.Context, run change.Run, earlier int, e *gates.Evidence) error {
+	job, err := k.jobOf(ctx, run)
+	if err != nil {
+		return err
+	}
+	return verify.Check(job, earlier, e)
+}
+
+// jobOf is the job as its bundle describes it.
+func (k *Controller) jobOf(ctx context.Context, run change.Run) (runners.Job, error) {
+	r, _, err := k.Journal.Bundles.Get(ctx, run.Bundle)
+	if errors.Is(err, journal.ErrNotFound) && k.Now().Sub(run.Asked) >= journal.KeepBundles {
+		return runners.Job{}, errExpired
+	}
+	if err != nil { // one that is missing too early is the journal's trouble, and asked for again
+		return runners.Job{}, unavailable{err}
+	}
+	defer r.Close()
+	job, err := bundle.Peek(r)
+	if err != nil {
+		return runners.Job{}, unavailable{err}
+	}
+	return job, nil
+}
+
+// narrow makes the policy ask what an extra was asked for.
+func narrow(policy *policies.Policy, r command.Rebench, e *gates.Evidence) {
+	if r.Versus != "" && len(r.Shapes) == 0 {
+		for _, s := range e.Shapes {
+			r.Shapes = append(r.Shapes, s.Name)
+		}
+	}
+	policy.Narrow(r.Shapes, r.Seeds)
+}

@@ -1,0 +1,296 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/change/facts"
+	"github.com/kernelgate/kernelgate/bot/github/client"
+)
+
+// A resyncTarget is a repository or, when only the rules are compared, one of its branches.
+type resyncTarget struct {
+	repo   int64
+	name   string
+	branch string
+}
+
+func (p resyncTarget) String() string {
+	if p.branch == "" {
+		return p.name
+	}
+	return p.name + "@" + p.branch
+}
+
+func (k *Controller) laneOfTarget(_ context.Context, p resyncTarget) (lane, error) {
+	return lane{account: k.GitHub.Account(p.name)}, nil
+}
+
+// resyncLoop resyncs all repositories at the start and every few minutes.
+func (k *Controller) resyncLoop(ctx context.Context) error {
+	tick := time.NewTicker(k.Reconcile)
+	defer tick.Stop()
+	for {
+		k.resyncAll(ctx)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Installations listed at once, and the deadline of one list.
+const (
+	listAtOnce  = 32
+	listTimeout = time.Minute
+)
+
+func (k *Controller) resyncAll(ctx context.Context) {
+	var p pass
+	ids, err := k.Ledger.Unsettled(ctx)
+	if err != nil {
+		p.missed(err)
+		k.Log.Error("reading the ledger failed", "err", err)
+	}
+	for _, id := range ids {
+		k.reconcileQueue.addIfAbsent(id)
+	}
+	var all sync.WaitGroup
+	if k.GitHub.UsesChecks() {
+		all.Go(func() { p.missed(k.redeliverer.pass(ctx)) })
+	}
+	atOnce := make(chan struct{}, listAtOnce)
+	lists, err := k.lists(ctx)
+	p.missed(err)
+	for _, list := range lists {
+		all.Go(func() {
+			atOnce <- struct{}{}
+			defer func() { <-atOnce }()
+			listing, cancel := context.WithTimeout(ctx, listTimeout)
+			defer cancel()
+			repos, err := list(listing)
+			if p.listed(err); err != nil && ctx.Err() == nil {
+				k.Log.Warn("listing repositories failed; they are listed again soon", "err", err)
+			}
+			for _, r := range repos {
+				k.observeListed(r)
+			}
+		})
+	}
+	all.Wait()
+	if ctx.Err() == nil && p.complete(len(lists)) {
+		k.count(func(c *Counts) { c.Reconciled = k.Now() })
+	}
+}
+
+// A pass counts the lists and the failures of one resync.
+type pass struct {
+	lists, misses atomic.Int64
+}
+
+// missed counts a request without an answer. A permanent refusal is an answer: it stays until people change something
+// on GitHub.
+func (p *pass) missed(err error) {
+	if err != nil && !client.IsPermanent(err) {
+		p.misses.Add(1)
+	}
+}
+
+func (p *pass) listed(err error) {
+	if p.missed(err); err == nil {
+		p.lists.Add(1)
+	}
+}
+
+// complete reports whether everything was listed. Where GitHub refuses every list, nothing was.
+func (p *pass) complete(lists int) bool {
+	return p.misses.Load() == 0 && (p.lists.Load() > 0 || lists == 0)
+}
+
+// lists returns one function per installation that lists its repositories. A token cannot list its repositories, so the
+// configuration names them.
+func (k *Controller) lists(ctx context.Context) ([]func(context.Context) ([]client.Repository, error), error) {
+	var out []func(context.Context) ([]client.Repository, error)
+	listing, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	ids, err := k.GitHub.Installations(listing)
+	if errors.Is(err, client.ErrNeedsApp) {
+		for _, name := range k.Repositories {
+			out = append(out, func(ctx context.Context) ([]client.Repository, error) {
+				r, err := k.GitHub.Repository(ctx, name)
+				if err != nil {
+					return nil, err
+				}
+				k.recordName(r.ID, r.FullName) // which need not be the one that it was asked for by
+				return []client.Repository{r}, nil
+			})
+		}
+		return out, nil
+	}
+	if err != nil && ctx.Err() == nil {
+		k.Log.Warn("listing the installations failed; they are listed again soon", "err", err)
+	}
+	for _, id := range ids {
+		out = append(out, func(ctx context.Context) ([]client.Repository, error) { return k.GitHub.Repositories(ctx, id) })
+	}
+	return out, err
+}
+
+// observeListed enqueues a listed repository, or suspends it if it is archived or disabled.
+func (k *Controller) observeListed(r client.Repository) {
+	if k.repositoryName(r.ID) != "" || k.watched(r.FullName) {
+		k.recordName(r.ID, r.FullName)
+	}
+	switch {
+	case k.repositoryName(r.ID) == "" && !k.watched(r.FullName):
+	case r.Archived || r.Disabled:
+		k.suspend(r.ID, r.FullName, errors.New("it is archived or disabled"))
+	default:
+		k.resume(r.ID)
+		k.resyncQueue.addIfAbsent(resyncTarget{repo: r.ID, name: r.FullName})
+	}
+}
+
+// suspend stops work on a repository until GitHub lists it as active again.
+func (k *Controller) suspend(repo int64, name string, why error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, away := k.suspended[repo]; !away {
+		k.suspended[repo] = ""
+		k.Log.Info("a repository is left alone until that changes", "repo", name, "why", why)
+	}
+}
+
+func (k *Controller) resume(repo int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.suspended, repo)
+}
+
+func (k *Controller) isSuspended(repo int64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, away := k.suspended[repo]
+	return away
+}
+
+// resync compares a repository, or the rules of one branch, with the bot's state. The repository may have been renamed or
+// removed since it was enqueued, so its current name is used.
+func (k *Controller) resync(ctx context.Context, p resyncTarget) error {
+	if k.isSuspended(p.repo) {
+		return nil
+	}
+	p.name = cmp.Or(k.repositoryName(p.repo), p.name)
+	var err error
+	if p.branch != "" {
+		err = k.resyncBranch(ctx, p)
+	} else {
+		err = k.resyncPulls(ctx, p)
+	}
+	if errors.Is(err, client.ErrUnavailable) || client.NotFound(err) {
+		k.suspend(p.repo, p.name, err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking at %s: %w", p, err)
+	}
+	return nil
+}
+
+func (k *Controller) resyncBranch(ctx context.Context, p resyncTarget) error {
+	pulls, err := k.Ledger.OpenPulls(ctx, p.repo)
+	if err != nil {
+		return err
+	}
+	tip, asked, err := k.rulesOf(ctx, p.name, p.branch, pulls)
+	if err != nil {
+		return err
+	}
+	if !asked { // no pull request goes to it
+		k.forgetPush(p)
+	} else if due, old := k.staleTip(p, tip); old {
+		return requeueAt(due)
+	}
+	return nil
+}
+
+func (k *Controller) resyncPulls(ctx context.Context, p resyncTarget) error {
+	pulls, err := k.GitHub.OpenPulls(ctx, p.name)
+	if err != nil {
+		return err
+	}
+	open := map[int]bool{}
+	for _, pull := range pulls {
+		if pull.Shut {
+			return client.ErrUnavailable // before any of them costs a write
+		}
+		open[pull.Number] = true
+	}
+	if err := k.recordPulls(ctx, p, pulls); err != nil {
+		return err
+	}
+	known, err := k.Ledger.OpenPulls(ctx, p.repo)
+	if err != nil {
+		return err
+	}
+	bases := map[string]bool{}
+	for _, pull := range known {
+		if !open[pull.ID.Number] {
+			if _, err := k.refresh(ctx, pull.ID, p.name); err != nil && !client.NotFound(err) {
+				return err
+			}
+			k.enqueueChange(pull.ID)
+		} else if pull.Base != "" && !bases[pull.Base] {
+			bases[pull.Base] = true
+			if _, _, err := k.rulesOf(ctx, p.name, pull.Base, known); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// recordsAtOnce is how many pull requests are recorded concurrently: the journal writes them to disk
+// together.
+const recordsAtOnce = 64
+
+// recordPulls records GitHub's view of pull requests and enqueues all of them.
+func (k *Controller) recordPulls(ctx context.Context, p resyncTarget, pulls []client.Pull) error {
+	var all sync.WaitGroup
+	errs, atOnce := make([]error, len(pulls)), make(chan struct{}, recordsAtOnce)
+	for i, pull := range pulls {
+		atOnce <- struct{}{}
+		all.Go(func() {
+			defer func() { <-atOnce }()
+			id := change.ID{Kind: change.Pull, Repo: p.repo, Number: pull.Number}
+			f := facts.OfPull(p.name, "", pull)
+			known, err := k.states.load(ctx, id)
+			if err == nil && known.Seq > 0 && f.Updated.Equal(known.Facts.Updated) && differ(f, known.Facts) {
+				k.markStale(id, known.Facts) // the list may be older
+				k.enqueueChange(id)
+				return
+			}
+			if errs[i] = err; err != nil {
+				return
+			}
+			s, news, err := k.recordFacts(ctx, id, f)
+			if errs[i] = err; err != nil {
+				return
+			}
+			if k.markUnread(s); news {
+				k.enqueueChange(id)
+			} else {
+				k.reconcileQueue.addIfAbsent(id)
+			}
+		})
+	}
+	all.Wait()
+	return cmp.Or(errs...)
+}

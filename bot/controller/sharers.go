@@ -1,0 +1,76 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/present"
+)
+
+// sharersOf is the other open pull requests that have a head. The ledger knows those of
+// some time ago, and the states those of just now.
+func (k *Controller) sharersOf(ctx context.Context, s *change.State, head string) ([]*change.State, error) {
+	if s.ID.Kind != change.Pull || head == "" {
+		return nil, nil
+	}
+	ids, err := k.Ledger.ByHead(ctx, s.ID.Repo, head)
+	if err != nil {
+		return nil, fmt.Errorf("asking the ledger: %w", err)
+	}
+	for _, id := range k.states.withHead(s.ID.Repo, head) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	var others []*change.State
+	for _, id := range ids {
+		if id == s.ID || id.Kind != change.Pull {
+			continue
+		}
+		other, err := k.states.load(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if other.Facts.Open && other.Facts.Head == head {
+			others = append(others, other)
+		}
+	}
+	slices.SortFunc(others, func(a, b *change.State) int { return a.ID.Number - b.ID.Number })
+	return others, nil
+}
+
+// notifySharers has the others that have this one's head, and those that had it until now, shown anew
+// where they do not know how this one stands. It does not wait until that can be
+// published: what they say until then may let a head pass that must not.
+func (k *Controller) notifySharers(ctx context.Context, s *change.State, others []*change.State) error {
+	if until := present.ToldHead(s.AnnouncedDigest); until != s.Facts.Head {
+		more, err := k.sharersOf(ctx, s, until)
+		if err != nil {
+			return err
+		}
+		others = slices.Concat(others, more)
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	view, err := k.ownView(ctx, s)
+	if err != nil {
+		return err
+	}
+	told := present.Told(view)
+	if told == s.AnnouncedDigest {
+		return nil
+	}
+	for _, other := range others {
+		// One that is going to be published anyway may have looked already.
+		_, err := k.states.update(ctx, other.ID, func(*change.State) (change.Event, error) { return change.HeadShared{Pull: s.ID.Number}, nil })
+		if err != nil {
+			return err
+		}
+		k.publishQueue.add(other.ID)
+	}
+	_, err = k.states.update(ctx, s.ID, func(*change.State) (change.Event, error) { return change.Published{Told: told}, nil })
+	return err
+}

@@ -1,0 +1,97 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/trace"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// headOf is what the trace of a change as it is now is about.
+func headOf(s *change.State) trace.Head {
+	return trace.Head{Change: s.ID, SHA: s.Facts.Head, Repo: s.Facts.Repo}
+}
+
+type receivedKey struct{}
+
+// received has what follows know when the delivery came that it handles.
+func received(ctx context.Context, at time.Time) context.Context {
+	return context.WithValue(ctx, receivedKey{}, at)
+}
+
+// accepted tells that a delivery about a change is noted.
+func (k *Controller) accepted(ctx context.Context, s *change.State) {
+	if at, ok := ctx.Value(receivedKey{}).(time.Time); ok && s != nil {
+		k.Trace.Tell(headOf(s), trace.Span{Name: "accept", From: at, To: k.Now()})
+	}
+}
+
+// timed does a step of a change's work and tells how long it took. The head that it leads to is
+// the one that it was done for.
+func (k *Controller) timed(ctx context.Context, s *change.State, name string, do func(context.Context, *change.State) error) error {
+	from := k.Now()
+	err := do(ctx, s)
+	if k.Trace == nil {
+		return err
+	}
+	to := k.Now()
+	if after, failed := k.states.load(ctx, s.ID); failed == nil {
+		s = after
+	}
+	k.Trace.Tell(headOf(s), trace.Span{Name: name, From: from, To: to, Err: err})
+	return err
+}
+
+// over tells whether GitHub shows the last word on a head: nobody measures, plans or waits for
+// an approval before there is one.
+func over(s *change.State) bool {
+	return !s.NeedsPublish && !s.NeedsPlan() && len(s.Wanted()) == 0 && !(s.Facts.Open && s.Held())
+}
+
+// conclude tells the end of a head's trace, if the publication that was just written down is the
+// first that shows its verdict: the journal knows, whichever bots were at it.
+func (k *Controller) conclude(ctx context.Context, s *change.State) {
+	if k.Trace == nil || !over(s) {
+		return
+	}
+	var since time.Time
+	first := uint64(0)
+	was := change.New(s.ID)
+	_, err := k.Journal.ReplayRun(ctx, s.ID.String(), func(stored journal.Event) error {
+		event, err := change.Decode(stored.Kind, stored.Data)
+		if err != nil {
+			return err
+		}
+		before := was.Facts.Head
+		was.Apply(stored.Seq, stored.At, event)
+		if was.Facts.Head != before {
+			since, first = stored.At, 0
+		}
+		if _, ok := event.(change.Published); ok && first == 0 && over(was) {
+			first = stored.Seq
+		}
+		return nil
+	})
+	if err != nil {
+		k.Log.Debug("a trace has no end", "change", s.ID.String(), "err", err)
+		return
+	}
+	if first == s.Seq {
+		k.Trace.Concluded(headOf(s), since, k.Now(), worst(s.Runs))
+	}
+}
+
+// worst is the outcome of a change's runs; none for one without a kernel.
+func worst(runs []change.Run) string {
+	outcome := "none"
+	rank := map[string]int{string(gates.Pass): 1, string(gates.Defer): 2, string(gates.Error): 3}
+	for _, r := range runs {
+		if r.Result != nil && rank[string(r.Result.Outcome)] > rank[outcome] {
+			outcome = string(r.Result.Outcome)
+		}
+	}
+	return outcome
+}

@@ -1,6 +1,0 @@
-//go:build race
-
-package keeper_test
-
-// watched is whether the race detector is at work.
-const watched = true

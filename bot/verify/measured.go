@@ -1,0 +1,252 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// A checker is one look at one answer.
+type checker struct {
+	job      runners.Job
+	rule     *policies.Rule
+	evidence *gates.Evidence
+}
+
+// correctness: that no case is missing is for the judge to see; those that are there
+// must be ones that the manifest knows.
+func (c checker) correctness() error {
+	found, m := c.evidence.Correctness, c.job.Manifest
+	if found == nil {
+		return nil
+	}
+	want := gates.Tolerance{Abs: m.Tolerance.Abs, Rel: m.Tolerance.Rel}
+	if m.Mode == kernels.ModeCommand {
+		want = gates.Tolerance{} // a harness has its own
+	}
+	if found.Tolerance != want {
+		return differs("correctness.tolerance", found.Tolerance, want)
+	}
+	if tests := m.Command != nil && m.Command.Test != nil; tests != (found.Test != nil) || tests && len(found.Cases) > 0 {
+		return fmt.Errorf("correctness.test: the manifest has a test command: %v, and the evidence has its end: %v, beside %d cases", tests, found.Test != nil, len(found.Cases))
+	} else if tests {
+		return nil
+	}
+	secret := map[string]bool{}
+	for i, k := range found.Cases {
+		field := fmt.Sprintf("correctness.cases[%d]", i)
+		if err := c.problem(field, k.Shape, k.Dims, k.Secret); err != nil {
+			return err
+		}
+		if k.Secret {
+			secret[fmt.Sprintf("%s %d %s", k.Dims, k.Seed, k.Distribution)] = true
+		}
+		if err := c.baseline(field, k, found.Cases[:i]); err != nil {
+			return err
+		}
+		for _, e := range []*gates.Errors{k.Errors, k.EndToEnd, k.Baseline, k.BaselineEndToEnd} {
+			if e != nil && m.Mode != kernels.ModeCommand && !sound(*e) {
+				return fmt.Errorf("%s: %d elements with %d bad, %d NaN, %d infinite and %d unwritten ones, or a negative error, cannot be", field, e.Elements, e.Bad, e.NaN, e.Inf, e.Unwritten)
+			}
+		}
+	}
+	gate := c.rule.Gates.Correctness
+	if gate == nil || slices.ContainsFunc(found.Cases, func(k gates.Case) bool { return k.Failure != nil }) {
+		return nil // a launch that fails may end the comparing
+	}
+	if len(secret) < int(gate.SecretCases) {
+		return fmt.Errorf("correctness.cases: there are %d different secret cases, and %d were asked for", len(secret), gate.SecretCases)
+	}
+	return c.public("correctness", runners.Cases(c.job, gate, anyRand()), func(k runners.Case) bool {
+		return slices.ContainsFunc(found.Cases, func(h gates.Case) bool {
+			return !h.Secret && h.Shape == k.Shape.Name && h.Seed == k.Seed && h.Distribution == string(k.Distribution)
+		})
+	})
+}
+
+// public finds the cases that everybody knows among those that were run.
+func (c checker) public(gate string, asked []runners.Case, has func(runners.Case) bool) error {
+	for _, k := range asked {
+		if !k.Secret && !has(k) {
+			return fmt.Errorf("%s.cases: %s was asked for and is not there", gate, k.Name())
+		}
+	}
+	return nil
+}
+
+// anyRand draws secret cases that nobody looks at.
+func anyRand() *rand.Rand { return rand.New(rand.NewPCG(0, 0)) }
+
+// sound tells whether figures could be of an output.
+func sound(e gates.Errors) bool {
+	for _, part := range []int{e.Bad, e.NaN, e.Inf, e.Unwritten} {
+		if part < 0 || part > e.Elements {
+			return false
+		}
+	}
+	return e.Elements > 0 && e.MaxAbs >= 0 && e.MeanAbs >= 0 && e.Norm >= 0
+}
+
+// problem holds the shape of a case against the manifest's, or its secret ranges.
+func (c checker) problem(field, name, dims string, secret bool) error {
+	m := c.job.Manifest
+	if !secret {
+		shape, ok := m.Shape(name)
+		if !ok || !slices.Contains(c.job.ShapeNames(), name) {
+			return fmt.Errorf("%s.shape: the kernel has no shape %.60q that both sides take", field, name)
+		}
+		if want := shape.Dims.String(); dims != want {
+			return differs(field+".dims", dims, want)
+		}
+		return nil
+	}
+	takes := c.job.Of(c.job.Candidate)
+	shapes := takes.ShapesFor(c.job.Candidate.Variant)
+	if len(shapes) == 0 {
+		return fmt.Errorf("%s: the candidate takes no shape", field)
+	}
+	drawn := slices.Clone(shapes[0].Dims)
+	words := strings.Fields(dims)
+	for i, dim := range drawn {
+		drawn[i].Value = -1
+		if i < len(words) {
+			fmt.Sscanf(words[i], dim.Name+"=%d", &drawn[i].Value)
+		}
+		if r, ok := m.Secret[dim.Name]; ok && !r.Contains(drawn[i].Value) || !ok && drawn[i].Value != dim.Value {
+			return fmt.Errorf("%s.dims: %.60q is not within the manifest's secret ranges", field, dims)
+		}
+	}
+	if drawn.String() != dims || !takes.Supports(c.job.Candidate.Variant, drawn) {
+		return fmt.Errorf("%s.dims: %.60q is no problem that the candidate takes", field, dims)
+	}
+	return nil
+}
+
+// sanitize: what a tool cannot find in any such kernel is known; that it is not on the
+// runner is the runner's word, and no pass unless the policy says so.
+func (c checker) sanitize() error {
+	found := c.evidence.Sanitize
+	if found == nil {
+		return nil
+	}
+	for i, k := range found.Cases {
+		if err := c.problem(fmt.Sprintf("sanitize.cases[%d]", i), k.Shape, k.Dims, k.Secret); err != nil {
+			return err
+		}
+	}
+	for i, run := range found.Tools {
+		if len(run.Baseline) > 0 && (c.job.Baseline == nil || len(run.Findings) == 0) {
+			return fmt.Errorf("sanitize.tools[%d].baseline: nobody looks at a baseline that is not there, or beside a candidate without findings", i)
+		}
+		oneThread := c.job.Manifest.Mode == kernels.ModeCPU && (run.Tool == string(policies.Racecheck) || run.Tool == string(policies.Synccheck))
+		if run.NotApplicable != "" && !oneThread {
+			return fmt.Errorf("sanitize.tools[%d].not_applicable: %s has something to look for in every %s kernel", i, run.Tool, c.job.Manifest.Mode)
+		}
+	}
+	gate := c.rule.Gates.Sanitize
+	if gate == nil || found.Skipped != "" {
+		return nil
+	}
+	for _, tool := range gate.Tools {
+		if !slices.ContainsFunc(found.Tools, func(r gates.Sanitized) bool { return r.Tool == string(tool) }) {
+			return fmt.Errorf("sanitize.tools: there is no word of %s", tool)
+		}
+	}
+	secret := 0
+	for _, k := range found.Cases {
+		if k.Secret {
+			secret++
+		}
+	}
+	if secret < int(gate.SecretCases) {
+		return fmt.Errorf("sanitize.cases: there are %d secret cases, and %d were asked for", secret, gate.SecretCases)
+	}
+	return c.public("sanitize", runners.SanitizeCases(c.job, gate, anyRand()), func(k runners.Case) bool {
+		return slices.ContainsFunc(found.Cases, func(h gates.Input) bool {
+			return !h.Secret && h.Shape == k.Shape.Name && h.Seed == k.Seed && h.Distribution == string(k.Distribution)
+		})
+	})
+}
+
+// performance: every round of this job has every shape that is timed, with all sides,
+// and there are no more of them than were asked for.
+func (c checker) performance(earlier int) error {
+	found, gate := c.evidence.Performance, c.rule.Gates.Performance
+	if found == nil || len(found.Rounds) == earlier {
+		return nil
+	}
+	if gate == nil {
+		return errors.New("performance: nobody asked for times")
+	}
+	rounds := found.Rounds[earlier:]
+	last := rounds[len(rounds)-1]
+	for i, r := range rounds {
+		if err := c.round(fmt.Sprintf("performance.rounds[%d]", earlier+i), r); err != nil {
+			return err
+		}
+		if r.Failure != nil && i < len(rounds)-1 {
+			return fmt.Errorf("performance.rounds[%d].failure: it was measured on after a failure", earlier+i)
+		}
+	}
+	planned := gates.MostRounds(gate, found.CodeNumber())
+	if earlier > 0 && c.job.Rounds > 0 {
+		planned = c.job.Rounds
+	}
+	if len(rounds) > planned {
+		return fmt.Errorf("performance.rounds: there are %d, and %d were asked for", len(rounds), planned)
+	}
+	// The end of an attempt must not depend on what it has shown.
+	if fixed := earlier > 0 && c.job.Rounds > 0; fixed && len(rounds) < planned && !found.Exhausted && last.Failure == nil {
+		return fmt.Errorf("performance.rounds: there are %d, and %d were asked for", len(rounds), planned)
+	}
+	if found.Exhausted {
+		spent := 0.0
+		for _, r := range rounds {
+			spent += r.Seconds
+		}
+		if budget := time.Duration(gate.Budget).Seconds(); spent < budget {
+			return fmt.Errorf("performance.exhausted: the budget is %.0f s, and %.1f s were spent", budget, spent)
+		}
+	}
+	return nil
+}
+
+// round must be whole: shapes that are left out where they are slow would not be
+// missed.
+func (c checker) round(field string, r gates.Round) error {
+	if r.Failure != nil {
+		return nil
+	}
+	var timed []string
+	for i, s := range r.Series {
+		timed = append(timed, s.Shape)
+		for _, side := range []rune{gates.SideBaseline, gates.SideCandidate, gates.SideControl} {
+			if !strings.ContainsRune(s.Order, side) {
+				return fmt.Errorf("%s.series[%d].order: it has no sample of side %c", field, i, side)
+			}
+		}
+		if lone := s.Single; c.evidence.Mode != string(kernels.ModeCommand) && s.Batch > 1 && (lone == nil || !lone.Isolated || len(lone.Candidate) < 2*max(len(s.Distributions), 1)) {
+			return fmt.Errorf("%s.series[%d].single_ns: a series of batches needs two launches that ran alone for each kind of input", field, i)
+		}
+		if s.Worst != nil && (s.Worst.Bad < 0 || s.Worst.NaN < 0 || s.Worst.Inf < 0 || s.Worst.Unwritten < 0) {
+			return fmt.Errorf("%s.series[%d].worst: it has negative counts", field, i)
+		}
+		if err := timedOutputs(fmt.Sprintf("%s.series[%d]", field, i), s); err != nil {
+			return err
+		}
+	}
+	want := gates.TimedShapes(c.rule, c.evidence)
+	slices.Sort(timed)
+	if slices.Sort(want); !slices.Equal(timed, want) {
+		return differs(field+".series", timed, want)
+	}
+	return nil
+}
