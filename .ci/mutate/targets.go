@@ -27,8 +27,8 @@ var targets = []target{
 // longTests are not run: simulations that take seconds and are about error rates, not about single statements. -test.short leaves
 // out others.
 var longTests = map[string][]string{
-	"gates":       {"TestErrorRatesOfAllNoise"},
-	"kernels":     {"TestReference"},
-	"bot/present": {"FuzzRendered"},
-	"bot/scheduler":   {"TestDayOfAFleet"},
+	"gates":         {"TestErrorRatesOfAllNoise"},
+	"kernels":       {"TestReference"},
+	"bot/present":   {"FuzzRendered"},
+	"bot/scheduler": {"TestDayOfAFleet"},
 }
