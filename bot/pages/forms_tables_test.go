@@ -22,11 +22,13 @@ var (
 func withoutTags(text, instead string) string {
 	var b strings.Builder
 	for {
-		before, rest, found := strings.Cut(text, "<")
+		before, rest, _ := strings.Cut(text, "<")
 		b.WriteString(before)
-		if _, text, found = strings.Cut(rest, ">"); !found {
+		_, after, found := strings.Cut(rest, ">")
+		if !found {
 			return b.String()
 		}
+		text = after
 		b.WriteString(instead)
 	}
 }

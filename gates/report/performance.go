@@ -51,16 +51,6 @@ func gain(e gates.Estimate, goals []float64) line {
 	return append(l, text(" ["+bound(e.Lower)+","+string(nbsp)+bound(e.Upper)+"]"))
 }
 
-// estimate is "+16.1 % [+15.8 %, +16.4 %]"; without an interval it is the value
-// alone.
-func estimate(e gates.Estimate, goals []float64) line {
-	l := line{bold(percent(e.Value, goals...))}
-	if e.Lower == nil && e.Upper == nil {
-		return l
-	}
-	return append(l, text(" "+interval(e, goals)))
-}
-
 func interval(e gates.Estimate, goals []float64) string {
 	bound := func(x *float64) string {
 		if x == nil {
