@@ -2,6 +2,7 @@ package gates
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -104,5 +105,41 @@ func TestFairCoins(t *testing.T) {
 		if got := signP(c.heads, c.n); !near(got, c.want) {
 			t.Errorf("%d of %d: %g, want %g", c.heads, c.n, got, c.want)
 		}
+	}
+}
+
+// Kinds of input that differ by noise are not shown side by side; kinds that differ by as much without noise are.
+func TestKindsThatDifferByNoise(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	shown := func(noise, step float64) (n int) {
+		for range 200 {
+			s := &strata{kinds: []string{"a", "b", "c", "d", "e"}}
+			var sample stats.Sample
+			for range 6 {
+				var ratios []float64
+				var kinds []int
+				for i := range 40 {
+					kind := i % len(s.kinds)
+					truth := 1.0
+					if kind == 0 {
+						truth += step
+					}
+					ratios, kinds = append(ratios, truth*math.Exp(noise*r.NormFloat64())), append(kinds, kind)
+				}
+				sample.Rounds, s.rounds = append(sample.Rounds, ratios), append(s.rounds, kinds)
+			}
+			s.errors = s.medianErrors(sample)
+			s.medians = s.level(sample)
+			if s.differs() {
+				n++
+			}
+		}
+		return n
+	}
+	if n := shown(0.15, 0); n > 20 {
+		t.Errorf("noise alone is shown in %d of 200 shapes", n)
+	}
+	if n := shown(0.01, 0.05); n != 200 {
+		t.Errorf("a step of 5 %% is shown in %d of 200 shapes", n)
 	}
 }

@@ -19,6 +19,7 @@ type strata struct {
 	kinds   []string
 	rounds  [][]int   // of a round's blocks, in the order of its ratios
 	medians []float64 // of the ratios, by kind
+	errors  []float64 // standard errors of the medians, as shares of them; nil where unknown
 }
 
 // kind is the number of a block's distribution.
@@ -90,16 +91,44 @@ func levelKinds(sample stats.Sample, kinds [][]int, n int) []float64 {
 	return medians
 }
 
-// differs tells whether the kinds of input have speedups that a reader should see
-// side by side.
+// medianErrors estimates the standard error of each kind's median from the median deviation, which a few disturbed samples
+// do not move.
+func (s *strata) medianErrors(sample stats.Sample) []float64 {
+	errors := make([]float64, len(s.kinds))
+	for k, one := range s.split(sample) {
+		ratios := slices.Concat(one.Rounds...)
+		if len(ratios) == 0 {
+			continue
+		}
+		median := stats.Describe(ratios).P50
+		for i, ratio := range ratios {
+			ratios[i] = math.Abs(ratio/median - 1)
+		}
+		// 1.4826 makes a median deviation a standard deviation, and √(π/2) that of a mean the one of a median.
+		errors[k] = 1.4826 * math.Sqrt(math.Pi/2) * stats.Describe(ratios).P50 / math.Sqrt(float64(len(ratios)))
+	}
+	return errors
+}
+
+// differsBy is how many standard errors apart two kinds must be to be shown side by side. Among the ten pairs of five kinds,
+// noise alone exceeds it in about one shape of forty.
+const differsBy = 3
+
+// differs tells whether the kinds of input have speedups that a reader should see side by side: two of them are more than 2 %
+// and more than the noise apart.
 func (s *strata) differs() bool {
-	least, most := math.Inf(1), 0.0
-	for _, m := range s.medians {
-		if m > 0 {
-			least, most = min(least, m), max(most, m)
+	for i, a := range s.medians {
+		for j, b := range s.medians {
+			noise := 0.0
+			if s.errors != nil {
+				noise = differsBy * math.Hypot(s.errors[i], s.errors[j])
+			}
+			if a > 0 && b > 0 && b/a > 1+max(0.02, noise) {
+				return true
+			}
 		}
 	}
-	return most > 1.02*least
+	return false
 }
 
 // String is the speedup of every kind.
