@@ -113,7 +113,7 @@ simulated: ## simulate the error rates of the gate (part of test)
 # The documents' pictures: the demo, measured on this machine, in a headless Chromium.
 .PHONY: screenshots
 screenshots: setup ## take the pictures of the documents from the demo
-	go test -count=1 -timeout=30m ./bot/demo -run '^TestScreenshots$$' -screenshots $(CURDIR)/.github
+	go test -count=1 -timeout=30m ./bot/demo -run '^(TestScreenshots|TestVerdictPicture)$$' -screenshots $(CURDIR)/.github
 
 # Speeds and sizes, as ratios within one run.
 bench: ## measure error rates, speeds and sizes
