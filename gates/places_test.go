@@ -128,7 +128,7 @@ func TestKindsThatDifferByNoise(t *testing.T) {
 				}
 				sample.Rounds, s.rounds = append(sample.Rounds, ratios), append(s.rounds, kinds)
 			}
-			s.errors = s.medianErrors(sample)
+			s.errors = medianErrors(s.split(sample))
 			s.medians = s.level(sample)
 			if s.differs() {
 				n++

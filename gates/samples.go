@@ -106,7 +106,7 @@ func collect(rounds []Round, shape string, v view) *samples {
 		}
 	}
 	s.byKind, s.clocks.wallByKind = s.strata.split(s.ratios), s.strata.split(s.clocks.wall)
-	s.strata.errors = s.strata.medianErrors(s.ratios)
+	s.strata.errors = medianErrors(s.byKind)
 	s.strata.medians = s.strata.level(s.ratios)
 	s.strata.level(s.clocks.wall)
 	s.lone.baseline, s.lone.candidate = batched.medians(len(s.strata.kinds))

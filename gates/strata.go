@@ -93,9 +93,9 @@ func levelKinds(sample stats.Sample, kinds [][]int, n int) []float64 {
 
 // medianErrors estimates the standard error of each kind's median from the median deviation, which a few disturbed samples
 // do not move.
-func (s *strata) medianErrors(sample stats.Sample) []float64 {
-	errors := make([]float64, len(s.kinds))
-	for k, one := range s.split(sample) {
+func medianErrors(byKind []stats.Sample) []float64 {
+	errors := make([]float64, len(byKind))
+	for k, one := range byKind {
 		ratios := slices.Concat(one.Rounds...)
 		if len(ratios) == 0 {
 			continue

@@ -76,7 +76,7 @@ func (s *session) mute(ctx context.Context) bool {
 	return !s.posts.MayCheck()
 }
 
-// tellMute ends a job that measures nothing, since nobody would see the verdict.
+// tellMute ends a job that could not publish its verdict, before anything is measured.
 func (s *session) tellMute(what, next string) (End, error) {
 	const why = "GitHub gives a job that a review of a fork's pull request starts a token that can only read"
 	s.lines.say("warning", fmt.Sprintf("%s: %s. %s", why, what, next))

@@ -10,13 +10,13 @@ func Factor(x float64) string {
 	return factor(x)
 }
 
-// gainInterval is the interval of a speedup; a dash where there is none.
-func gainInterval(e gates.Estimate) string {
+// gainInterval is the interval of a speedup; a dash where there is none. Goals are as in Speedup.
+func gainInterval(e gates.Estimate, goals ...float64) string {
 	bound := func(x *float64) string {
 		if x == nil {
 			return dash
 		}
-		return SpeedupBound(*x, e.Value)
+		return SpeedupBound(*x, e.Value, goals...)
 	}
 	if e.Lower == nil && e.Upper == nil {
 		return dash

@@ -42,13 +42,7 @@ func gain(e gates.Estimate, goals []float64) line {
 	if e.Lower == nil && e.Upper == nil {
 		return l
 	}
-	bound := func(x *float64) string {
-		if x == nil {
-			return dash
-		}
-		return SpeedupBound(*x, e.Value, goals...)
-	}
-	return append(l, text(" ["+bound(e.Lower)+","+string(nbsp)+bound(e.Upper)+"]"))
+	return append(l, text(" "+gainInterval(e, goals...)))
 }
 
 func interval(e gates.Estimate, goals []float64) string {
