@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A new kernel has nothing to be compared with. It is timed all the same, beside two more copies of itself in the baseline's and the
@@ -17,15 +17,15 @@ import (
 func (j *judgement) alone() bool { return j.evidence.Baseline == nil && j.evidence.Imported == "" }
 
 // asksTime tells whether a gate bounds a time by itself.
-func asksTime(gate *policies.PerformanceGate) bool {
-	return slices.ContainsFunc(gate.Goals(), (*policies.Goal).Timed)
+func asksTime(gate *policy.PerformanceGate) bool {
+	return slices.ContainsFunc(gate.Goals(), (*policy.Goal).Timed)
 }
 
 // ofTime leaves of goals what they ask of a time.
 func ofTime(goals []goalOf) []goalOf {
 	var all []goalOf
 	for _, g := range goals {
-		g.goal = &policies.Goal{Shapes: g.goal.Shapes, P50: g.goal.P50, P90: g.goal.P90}
+		g.goal = &policy.Goal{Shapes: g.goal.Shapes, P50: g.goal.P50, P90: g.goal.P90}
 		g.unasked = !g.goal.Timed()
 		all = append(all, g)
 	}
@@ -33,7 +33,7 @@ func ofTime(goals []goalOf) []goalOf {
 }
 
 // untimed is a new kernel without a time: evidence of a runner that takes none, or none was asked for.
-func untimed(gate *policies.PerformanceGate) GateResult {
+func untimed(gate *policy.PerformanceGate) GateResult {
 	const text = "there is no baseline: the kernel is new"
 	if !asksTime(gate) {
 		return GateResult{Status: NotRun, Text: text}
@@ -48,7 +48,7 @@ func (j *judgement) wantsTime(r GateResult) bool {
 }
 
 // timed judges the times of a new kernel.
-func (c *comparison) timed(gate *policies.PerformanceGate, e *Evidence) GateResult {
+func (c *comparison) timed(gate *policy.PerformanceGate, e *Evidence) GateResult {
 	r := GateResult{Status: Passed, Text: "Timed, with nothing to compare with: " + c.times(Passed)}
 	if c.fault != "" && asksTime(gate) {
 		return c.result(gate, e)
@@ -77,7 +77,7 @@ func (c *comparison) timed(gate *policies.PerformanceGate, e *Evidence) GateResu
 }
 
 // tooGood finds times below what the device can do, and a bound that is met only in a batch or by what earlier launches left behind.
-func (c *comparison) tooGood(gate *policies.PerformanceGate, outcome Status) string {
+func (c *comparison) tooGood(gate *policy.PerformanceGate, outcome Status) string {
 	if why := c.belowFloor(gate); why != "" || !asksTime(gate) {
 		return why
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -158,7 +158,7 @@ func (a AgainstBest) provenBelow(bound quantity.Bound[quantity.Percent], own Est
 }
 
 // allowance is the loss that a shape's goal lets one change make.
-func allowance(goals ...*policies.Goal) float64 {
+func allowance(goals ...*policy.Goal) float64 {
 	for _, g := range goals {
 		switch {
 		case g == nil:

@@ -6,7 +6,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // What goes wrong with both sides is not the change's doing, and what went wrong
@@ -58,7 +58,7 @@ func (j *judgement) neitherBuilds() GateResult {
 
 // baselineProblem is what is wrong with the baseline on the same case, by the same
 // bounds.
-func baselineProblem(gate *policies.CorrectnessGate, k Case) string {
+func baselineProblem(gate *policy.CorrectnessGate, k Case) string {
 	switch {
 	case k.BaselineFailure != nil:
 		return k.BaselineFailure.Detail
@@ -76,7 +76,7 @@ type wrongCase struct {
 }
 
 // newWrongCase is a case as the gate sees it; nothing is wrong with one without a problem.
-func newWrongCase(gate *policies.CorrectnessGate, k Case) wrongCase {
+func newWrongCase(gate *policy.CorrectnessGate, k Case) wrongCase {
 	misses := k.misses(gate)
 	w := wrongCase{Case: k, existed: existed(misses)}
 	if len(misses) > 0 {
@@ -104,12 +104,12 @@ func (w wrongCase) String() string {
 
 // decides tells whether wrong cases decide the gate: one of them is the change's own, or
 // the policy defers for existing ones as well, or there is no case that proves anything.
-func decides(gate *policies.CorrectnessGate, wrong []wrongCase, total int) bool {
+func decides(gate *policy.CorrectnessGate, wrong []wrongCase, total int) bool {
 	if len(wrong) == 0 {
 		return false
 	}
 	caused := slices.ContainsFunc(wrong, func(w wrongCase) bool { return !w.existed })
-	return caused || gate.Existing == policies.ExistingDefers || everyOutputWrong(wrong, total)
+	return caused || gate.Existing == policy.ExistingDefers || everyOutputWrong(wrong, total)
 }
 
 func everyOutputWrong(wrong []wrongCase, total int) bool {

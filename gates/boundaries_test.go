@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
@@ -54,7 +54,7 @@ rules: [{name: default}]
 		}
 	}
 	other := *gate
-	other.Shapes = policies.Shapes{Names: []string{"other"}}
+	other.Shapes = policy.Shapes{Names: []string{"other"}}
 	other.SecretCases = 0
 	if got := missingCases(&other, &Evidence{Shapes: []Shape{{Name: "mission"}}, Correctness: &Correctness{}}); len(got) != 1 || got[0] != "shape other, which the kernel's manifest does not have" {
 		t.Errorf("%q", got)
@@ -132,7 +132,7 @@ func TestClippedDiff(t *testing.T) {
 
 // What is wrong with a case, and whether the baseline has it.
 func TestMissesOfACase(t *testing.T) {
-	gate := &policies.CorrectnessGate{Determinism: true, BitParity: true}
+	gate := &policy.CorrectnessGate{Determinism: true, BitParity: true}
 	gate.MaxAbs = &quantity.Bound[quantity.Number]{Op: quantity.AtMost, Value: 0.5}
 	none := &Errors{Elements: 10}
 	at := func(abs float64) *Errors { return &Errors{Elements: 10, MaxAbs: abs, MeanAbs: 0.1, Norm: 0.1} }
@@ -237,7 +237,7 @@ func TestEvidenceThatIsCutOff(t *testing.T) {
 func TestAttemptOfTheLastRound(t *testing.T) {
 	p := &Performance{Rounds: []Round{{Attempt: 1}, {Attempt: 1}, {Attempt: 2}}}
 	for rounds, want := range map[int]int{1: 1, 2: 1, 3: 2} {
-		if m := (&comparison{rounds: rounds}).measuring(&policies.PerformanceGate{}, p, []interim{{3, 0.01}}); m.Attempts != want {
+		if m := (&comparison{rounds: rounds}).measuring(&policy.PerformanceGate{}, p, []interim{{3, 0.01}}); m.Attempts != want {
 			t.Errorf("after %d rounds: attempt %d, want %d", rounds, m.Attempts, want)
 		}
 	}

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // Every variant of a choice that serves a shape keeps to the budgets, and the report says which that is.
 func TestChoice(t *testing.T) {
-	p, err := policies.Parse("p.yaml", []byte("version: 1\ngates: {ptxas: {registers: \"<= 100\"}}\nrules: [{name: default}]\n"))
+	p, err := policy.Parse("p.yaml", []byte("version: 1\ngates: {ptxas: {registers: \"<= 100\"}}\nrules: [{name: default}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package gates
 import (
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
@@ -61,7 +61,7 @@ func TestServing(t *testing.T) {
 
 // Timed outputs are as before where each that is wrong is one that the baseline gets wrong, and together they explain the worst.
 func TestTimedOutputsAsBefore(t *testing.T) {
-	gate := &policies.CorrectnessGate{}
+	gate := &policy.CorrectnessGate{}
 	gate.Bad = &quantity.Bound[quantity.Percent]{Op: quantity.AtMost}
 	bad := func(n int) Errors { return Errors{Elements: 100, Bad: n, MaxAbs: 1, MeanAbs: 1, Norm: 1} }
 	fine := Errors{Elements: 100}

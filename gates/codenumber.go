@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // codeShare is the part of the error rate that the n-th distinct machine code of a
@@ -31,7 +31,7 @@ func (c *comparison) proves(t test) bool {
 	if t.meet > c.alpha {
 		return false
 	}
-	return c.number <= 1 || signP(t.agree, t.rounds) <= math.Ldexp(codeShare(1, c.number)/codeShare(1, 1), -policies.MinRounds)
+	return c.number <= 1 || signP(t.agree, t.rounds) <= math.Ldexp(codeShare(1, c.number)/codeShare(1, 1), -policy.MinRounds)
 }
 
 // signP is the chance that at least so many of n fair coins show heads.
@@ -59,7 +59,7 @@ func agreeing(s stats.Sample, meets func(round stats.Summary) bool) int {
 // look stays, although before so many rounds that proves can hold it can only show that
 // the code is too slow. Further looks that come before that moment would waste their share
 // of the error rate: there is one at that moment in their place.
-func interimsOf(gate *policies.PerformanceGate, n int) []int {
+func interimsOf(gate *policy.PerformanceGate, n int) []int {
 	looks := gate.Looks[:1:1]
 	first := looks[0] + int(math.Ceil(math.Log2(codeShare(1, 1)/codeShare(1, n))))
 	for _, l := range append([]int{first}, gate.Looks...) {
@@ -72,7 +72,7 @@ func interimsOf(gate *policies.PerformanceGate, n int) []int {
 
 // MostRounds is how many rounds a first attempt at the n-th machine code of a change
 // takes at most. It is the policy's maximum, or a few more for a very late machine code.
-func MostRounds(gate *policies.PerformanceGate, n int) int {
+func MostRounds(gate *policy.PerformanceGate, n int) int {
 	looks := interimsOf(gate, n)
 	return looks[len(looks)-1]
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A comparison is one look at all shapes.
@@ -52,7 +52,7 @@ type test struct {
 
 // An inquiry is what all looks of a verdict have in common.
 type inquiry struct {
-	gate     *policies.PerformanceGate
+	gate     *policy.PerformanceGate
 	evidence *Evidence
 	goals    []goalOf
 	view     view
@@ -149,7 +149,7 @@ func newResamplePlan(resamples int) *stats.ResamplePlan {
 
 // testsOf is one test for each condition of the goal. It is not ok where the samples are too
 // few to test one of them.
-func (s *shapeComparison) testsOf(draws *stats.ResamplePlan, goal *policies.Goal) (tests []test, ok bool) {
+func (s *shapeComparison) testsOf(draws *stats.ResamplePlan, goal *policy.Goal) (tests []test, ok bool) {
 	ok = true
 	above := func(metric, asked string, threshold float64) {
 		threshold = s.raise(threshold, s.samples.strata.medians)
@@ -253,7 +253,7 @@ func floorMicros(d Device, s Shape, cold bool) float64 {
 }
 
 // result puts the comparison into words.
-func (c *comparison) result(gate *policies.PerformanceGate, e *Evidence) GateResult {
+func (c *comparison) result(gate *policy.PerformanceGate, e *Evidence) GateResult {
 	if c.fault != "" {
 		return GateResult{
 			Status: Failed, Reason: ReasonRunner, Text: "The runner is not fit to measure: " + c.fault,

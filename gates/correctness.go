@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
@@ -98,7 +98,7 @@ func (e *Evidence) replay(k Case) string {
 }
 
 // Wrong is the cases that fail the gate, by their number in the evidence, from 1.
-func (e *Evidence) Wrong(gate *policies.CorrectnessGate) []int {
+func (e *Evidence) Wrong(gate *policy.CorrectnessGate) []int {
 	var numbers []int
 	if e.Correctness == nil || gate == nil {
 		return nil
@@ -113,7 +113,7 @@ func (e *Evidence) Wrong(gate *policies.CorrectnessGate) []int {
 
 // Problem is the first thing wrong with the case under a gate, the most telling first, or
 // nothing. Without a gate no element may be beyond the tolerance.
-func (k Case) Problem(gate *policies.CorrectnessGate) string {
+func (k Case) Problem(gate *policy.CorrectnessGate) string {
 	if all := k.misses(gate); len(all) > 0 {
 		return all[0].text
 	}
@@ -122,7 +122,7 @@ func (k Case) Problem(gate *policies.CorrectnessGate) string {
 
 // missingCases is what the policy asks and the evidence does not have. An
 // author who can choose the cases could leave out the ones that fail.
-func missingCases(gate *policies.CorrectnessGate, e *Evidence) []string {
+func missingCases(gate *policy.CorrectnessGate, e *Evidence) []string {
 	names := e.shapeNames()
 	var missing []string
 	for _, name := range gate.Shapes.Unknown(names) {

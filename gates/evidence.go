@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // EvidenceSchema names the version of the evidence format.
@@ -17,15 +17,15 @@ const EvidenceSchema = "kernelgate/evidence/v1"
 // origin, and no opinion. A part that is nil was not gathered (an earlier gate
 // had failed, or it is still to come).
 type Evidence struct {
-	Schema     string          `json:"schema"`
-	Kernel     string          `json:"kernel"`
-	Mode       string          `json:"mode"`
-	Imported   string          `json:"imported,omitempty"` // the older report that the figures were copied from
-	Provenance Provenance      `json:"provenance"`
-	Change     policies.Change `json:"change"`
-	Device     Device          `json:"device"`
-	Shapes     []Shape         `json:"shapes"`
-	Notes      []string        `json:"notes,omitempty"`
+	Schema     string        `json:"schema"`
+	Kernel     string        `json:"kernel"`
+	Mode       string        `json:"mode"`
+	Imported   string        `json:"imported,omitempty"` // the older report that the figures were copied from
+	Provenance Provenance    `json:"provenance"`
+	Change     policy.Change `json:"change"`
+	Device     Device        `json:"device"`
+	Shapes     []Shape       `json:"shapes"`
+	Notes      []string      `json:"notes,omitempty"`
 
 	Removed   bool   `json:"removed,omitempty"` // the head has no such kernel any more
 	Baseline  *Build `json:"baseline,omitempty"`

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // Evidence that was stored is judged again, by any policy: nothing is measured.
@@ -20,7 +20,7 @@ func ExampleJudge() {
 		log.Fatal(err)
 	}
 	for _, asked := range []string{">= +5%", ">= +300%"} {
-		policy, err := policies.Parse("policy.yaml", []byte(`
+		policy, err := policy.Parse("policy.yaml", []byte(`
 version: 1
 gates:
   correctness: {norm_error: "<= 3%", seeds: [0]}
@@ -40,7 +40,7 @@ rules: [{name: default}]
 
 // A runner asks what to gather until the verdict can fall.
 func ExampleNext() {
-	policy, err := policies.Parse("policy.yaml", []byte(`{version: 1, gates: {correctness: {norm_error: "<= 1%"}}, rules: [{name: default}]}`))
+	policy, err := policy.Parse("policy.yaml", []byte(`{version: 1, gates: {correctness: {norm_error: "<= 1%"}}, rules: [{name: default}]}`))
 	if err != nil {
 		log.Fatal(err)
 	}

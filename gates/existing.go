@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
@@ -31,9 +31,9 @@ type miss struct {
 
 // misses is everything that is wrong with the case under a gate, the most telling first.
 // Without a gate no element may be beyond the tolerance.
-func (k Case) misses(gate *policies.CorrectnessGate) []miss {
+func (k Case) misses(gate *policy.CorrectnessGate) []miss {
 	if gate == nil {
-		gate = &policies.CorrectnessGate{Bad: &quantity.Bound[quantity.Percent]{Op: quantity.AtMost}}
+		gate = &policy.CorrectnessGate{Bad: &quantity.Bound[quantity.Percent]{Op: quantity.AtMost}}
 	}
 	if k.Failure != nil {
 		return []miss{{k.Failure.Detail, sameFailure(k.BaselineFailure, *k.Failure)}}
@@ -123,7 +123,7 @@ func (e Errors) countMisses(was *Errors) []miss {
 }
 
 // boundMisses is the bounds that the errors miss.
-func (e Errors) boundMisses(b policies.ErrorBounds, was *Errors) []miss {
+func (e Errors) boundMisses(b policy.ErrorBounds, was *Errors) []miss {
 	var all []miss
 	for _, f := range []struct {
 		missed func(Errors) bool
@@ -187,7 +187,7 @@ func orNoErrors(e *Errors) Errors {
 
 // asBefore tells whether every output of timed launches that misses a bound is one that
 // the baseline gets wrong as well, on the same input and as badly.
-func (s Series) asBefore(gate *policies.CorrectnessGate) bool {
+func (s Series) asBefore(gate *policy.CorrectnessGate) bool {
 	rest := orNoErrors(s.Worst)
 	for _, o := range s.Outputs {
 		if all := (Case{Errors: &o.Candidate, Baseline: &o.Baseline}).misses(gate); len(all) > 0 && !existed(all) {

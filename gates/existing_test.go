@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // existingPolicy is fullPolicy with both keys set to a word.
-func existingPolicy(t testing.TB, word string) *policies.Policy {
+func existingPolicy(t testing.TB, word string) *policy.Policy {
 	t.Helper()
 	text := strings.Replace(fullPolicy, "determinism: true", "determinism: true\n    existing: "+word, 1)
 	return parsePolicy(t, strings.Replace(text, "  performance:", "  sanitize: {shapes: [small], tools: [memcheck, racecheck], existing: "+word+"}\n  performance:", 1))

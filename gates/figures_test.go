@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
@@ -22,13 +22,13 @@ func always(t *testing.T, value float64) *stats.Distribution {
 
 // A kind of input may lose what the guard allows, whether or not the shape is guarded itself.
 func TestKindLimit(t *testing.T) {
-	goal := func(by float64) *policies.Goal { g := faster(by); return &g }
+	goal := func(by float64) *policy.Goal { g := faster(by); return &g }
 	micros := within(5, 0)
 	for _, c := range []struct {
 		name  string
 		role  Role
-		goal  *policies.Goal
-		guard *policies.Goal
+		goal  *policy.Goal
+		guard *policy.Goal
 		want  float64
 	}{
 		{"a guard", RoleGuard, goal(-0.05), goal(-0.05), 0.95},
@@ -40,7 +40,7 @@ func TestKindLimit(t *testing.T) {
 		{"a target in microseconds", RoleTarget, &micros, nil, 0},
 	} {
 		s := &shapeComparison{goalOf: goalOf{role: c.role, goal: c.goal}}
-		if got := s.kindLimit(&policies.PerformanceGate{Guard: c.guard}); !near(got, c.want) {
+		if got := s.kindLimit(&policy.PerformanceGate{Guard: c.guard}); !near(got, c.want) {
 			t.Errorf("%s: %g, want %g", c.name, got, c.want)
 		}
 	}
@@ -71,25 +71,25 @@ func TestOnTheLimit(t *testing.T) {
 	goal := faster(-0.5)
 	s := &shapeComparison{goalOf: goalOf{role: RoleGuard, goal: &goal}, status: Passed, samples: &samples{byKind: []stats.Sample{one, half}, strata: strata{kinds: []string{"normal", "large"}}}}
 	c := &comparison{alpha: 0.025, few: newResamplePlan(fewResamples), shapes: []*shapeComparison{s}}
-	c.decideKinds(RoleGuard, &policies.PerformanceGate{})
+	c.decideKinds(RoleGuard, &policy.PerformanceGate{})
 	if s.status != Passed || len(s.kinds) != 2 || s.kinds[1].miss != 1 || s.slowKind(0.025) != "" {
 		t.Errorf("%s: %+v", s.status, s.kinds)
 	}
 	s.samples.byKind[1] = stats.Sample{Rounds: [][]float64{{0.4}, {0.4}, {0.4}, {0.4}, {0.4}, {0.4}}}
 	s.kinds = nil
-	c.decideKinds(RoleGuard, &policies.PerformanceGate{})
+	c.decideKinds(RoleGuard, &policy.PerformanceGate{})
 	if s.status != Failed || !strings.Contains(s.slowKind(0.025), "but on large inputs it is −60") {
 		t.Errorf("%s: %s", s.status, s.slowKind(0.025))
 	}
 	// One that has lost in most rounds proves nothing yet.
 	s.status, s.kinds, s.samples.byKind[1] = Passed, nil, stats.Sample{Rounds: [][]float64{{0.45}, {0.45}, {0.45}, {0.6}, {0.45}, {0.6}}}
-	c.decideKinds(RoleGuard, &policies.PerformanceGate{})
+	c.decideKinds(RoleGuard, &policy.PerformanceGate{})
 	if s.status != Open {
 		t.Errorf("%s: %+v", s.status, s.kinds)
 	}
 	// A kind of which too little is known keeps the shape open.
 	s.status, s.kinds, s.samples.byKind = Passed, nil, []stats.Sample{one, {}}
-	c.decideKinds(RoleGuard, &policies.PerformanceGate{})
+	c.decideKinds(RoleGuard, &policy.PerformanceGate{})
 	if s.status != Open || !s.clueless || len(s.kinds) != 1 {
 		t.Errorf("%s: %+v", s.status, s.kinds)
 	}
@@ -210,15 +210,15 @@ func TestBlockOnTheWall(t *testing.T) {
 // The loss that one change may make is the guard's, or the goal's own.
 func TestAllowance(t *testing.T) {
 	speedup, gain := faster(-0.05), faster(0.1)
-	reduction := func(by float64) *policies.Goal {
-		return &policies.Goal{LatencyReduction: &quantity.Bound[quantity.Percent]{Op: quantity.AtLeast, Value: quantity.Percent(by)}}
+	reduction := func(by float64) *policy.Goal {
+		return &policy.Goal{LatencyReduction: &quantity.Bound[quantity.Percent]{Op: quantity.AtLeast, Value: quantity.Percent(by)}}
 	}
 	for _, c := range []struct {
-		goals []*policies.Goal
+		goals []*policy.Goal
 		want  float64
 	}{
-		{nil, 0}, {[]*policies.Goal{nil, nil}, 0}, {[]*policies.Goal{&speedup}, 0.05}, {[]*policies.Goal{&gain}, 0}, {[]*policies.Goal{&gain, &speedup}, 0.05}, {[]*policies.Goal{nil, &speedup}, 0.05},
-		{[]*policies.Goal{reduction(-0.25)}, 0.2}, {[]*policies.Goal{reduction(0.09)}, 0}, {[]*policies.Goal{reduction(0.09), &speedup}, 0.05},
+		{nil, 0}, {[]*policy.Goal{nil, nil}, 0}, {[]*policy.Goal{&speedup}, 0.05}, {[]*policy.Goal{&gain}, 0}, {[]*policy.Goal{&gain, &speedup}, 0.05}, {[]*policy.Goal{nil, &speedup}, 0.05},
+		{[]*policy.Goal{reduction(-0.25)}, 0.2}, {[]*policy.Goal{reduction(0.09)}, 0}, {[]*policy.Goal{reduction(0.09), &speedup}, 0.05},
 	} {
 		if got := allowance(c.goals...); !near(got, c.want) {
 			t.Errorf("%v: %g, want %g", c.goals, got, c.want)
@@ -257,10 +257,10 @@ func TestBelowTheFloor(t *testing.T) {
 		below         bool
 	}{{0.5, 0.6, true}, {0.5, 0.5, false}, {0.5, 0, false}, {5, 6, true}, {0, 6, false}} {
 		cmp := &comparison{shapes: []*shapeComparison{{floor: c.floor, samples: &samples{candidate: []float64{c.micros}}}}}
-		if got := cmp.belowFloor(&policies.PerformanceGate{}); (got != "") != c.below {
+		if got := cmp.belowFloor(&policy.PerformanceGate{}); (got != "") != c.below {
 			t.Errorf("%g µs of at least %g: %q", c.micros, c.floor, got)
 		}
-		if got := cmp.belowFloor(&policies.PerformanceGate{Roofline: new(false)}); got != "" {
+		if got := cmp.belowFloor(&policy.PerformanceGate{Roofline: new(false)}); got != "" {
 			t.Errorf("the policy does not ask for it: %q", got)
 		}
 	}
@@ -284,7 +284,7 @@ func TestSoFarHasTheControlsInterval(t *testing.T) {
 
 // Before the first round there is something to say about the measuring all the same.
 func TestMeasuringBeforeTheFirstRound(t *testing.T) {
-	m := (&comparison{alpha: 0.025}).measuring(&policies.PerformanceGate{Confidence: 0.95}, &Performance{}, []interim{{6, 0.01}, {12, 0.01}})
+	m := (&comparison{alpha: 0.025}).measuring(&policy.PerformanceGate{Confidence: 0.95}, &Performance{}, []interim{{6, 0.01}, {12, 0.01}})
 	if m.Attempts != 1 || m.MaxRounds != 12 || m.Looks != 2 || m.Rounds != 0 {
 		t.Errorf("%+v", m)
 	}

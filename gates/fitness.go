@@ -4,12 +4,12 @@ import (
 	"fmt"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // checkRunner looks at what would make the figures worthless: it is the runner's
 // fault, never the code's.
-func (c *comparison) checkRunner(gate *policies.PerformanceGate) {
+func (c *comparison) checkRunner(gate *policy.PerformanceGate) {
 	var low, high []float64
 	var where []*shapeComparison
 	for _, s := range c.shapes {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // fittingRules says by which label or title a change would be judged as what it is: one
 // that changes no bit of the output and was deferred for its speed alone may be meant
 // as a refactoring, of which nobody asks a gain.
-func (j *judgement) fittingRules(p *policies.Policy, v *Verdict) []string {
+func (j *judgement) fittingRules(p *policy.Policy, v *Verdict) []string {
 	if v.Reason != ReasonTooSlow || !j.identical() {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (j *judgement) identical() bool {
 }
 
 // holds tells whether nothing that was measured speaks against what a gate asks.
-func (j *judgement) holds(gate *policies.PerformanceGate) bool {
+func (j *judgement) holds(gate *policy.PerformanceGate) bool {
 	if gate == nil {
 		return true
 	}
@@ -57,12 +57,12 @@ func (j *judgement) holds(gate *policies.PerformanceGate) bool {
 }
 
 // gains tells whether a goal asks for more than what is there already.
-func gains(g *policies.Goal) bool {
+func gains(g *policy.Goal) bool {
 	return g != nil && (g.Speedup != nil && !g.Speedup.Holds(0) || g.LatencyReduction != nil && !g.LatencyReduction.Holds(0))
 }
 
 // wayTo is what an author can do for a rule to apply; "" where that is nothing.
-func wayTo(p *policies.Policy, rule *policies.Rule, change policies.Change) string {
+func wayTo(p *policy.Policy, rule *policy.Rule, change policy.Change) string {
 	for _, label := range rule.When.Labels {
 		with := change
 		with.Labels = append(slices.Clone(change.Labels), label)
@@ -72,7 +72,7 @@ func wayTo(p *policies.Policy, rule *policies.Rule, change policies.Change) stri
 	}
 	if title := rule.When.Title; title.Regexp != nil {
 		rest := rule.When
-		rest.Title = policies.Regexp{}
+		rest.Title = policy.Regexp{}
 		if rest.Matches(change) {
 			return fmt.Sprintf("give it a title that matches `%s`", title)
 		}
@@ -80,7 +80,7 @@ func wayTo(p *policies.Policy, rule *policies.Rule, change policies.Change) stri
 	return ""
 }
 
-func askedOfSpeed(gate *policies.PerformanceGate) string {
+func askedOfSpeed(gate *policy.PerformanceGate) string {
 	if gate == nil || len(gate.Goals()) == 0 {
 		return "nothing of its speed"
 	}

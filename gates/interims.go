@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A interim is a moment at which the verdict may fall: after so many rounds, at an
@@ -23,7 +23,7 @@ type interim struct {
 // however many machine codes somebody tries, all looks together never spend more
 // than the policy allows. The first attempt whose rounds are here spends its share
 // over the policy's looks, a later one in one look at its end.
-func schedule(gate *policies.PerformanceGate, rounds []Round) ([]interim, error) {
+func schedule(gate *policy.PerformanceGate, rounds []Round) ([]interim, error) {
 	number := codeNumber(rounds)
 	alpha := codeShare((1-float64(gate.Confidence))/2, number)
 	begun := 1
@@ -56,7 +56,7 @@ func schedule(gate *policies.PerformanceGate, rounds []Round) ([]interim, error)
 			i++
 		}
 		last = max(attempt, last+1) // whatever the numbers say, no share is spent twice
-		if i >= policies.MinRounds {
+		if i >= policy.MinRounds {
 			looks = append(looks, interim{i, alphaFor(alpha, last)})
 		}
 	}
@@ -80,7 +80,7 @@ func reached(looks []interim, rounds int, exhausted bool) []interim {
 	if n > 0 {
 		last = looks[n-1].rounds
 	}
-	if exhausted && n < len(looks) && rounds > last && rounds >= policies.MinRounds {
+	if exhausted && n < len(looks) && rounds > last && rounds >= policy.MinRounds {
 		done = append(done, interim{rounds, looks[n].alpha})
 	}
 	return done
@@ -103,7 +103,7 @@ func (s *SoFar) String() string {
 }
 
 // FindSoFar is nil where nothing is known yet.
-func FindSoFar(rule *policies.Rule, e *Evidence) *SoFar {
+func FindSoFar(rule *policy.Rule, e *Evidence) *SoFar {
 	gate := rule.Gates.Performance
 	if gate == nil || e.Performance == nil {
 		return nil

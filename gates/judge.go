@@ -15,24 +15,24 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // Judge turns evidence into a verdict. The policy's file name is quoted in it.
-func Judge(p *policies.Policy, file string, e *Evidence) *Verdict {
+func Judge(p *policy.Policy, file string, e *Evidence) *Verdict {
 	return judge(p, file, e, newResamples(stats.DefaultResamples))
 }
 
 // JudgeHere is Judge for somebody at a terminal, who measures again with a flag and not by a comment on a pull request.
-func JudgeHere(p *policies.Policy, file string, e *Evidence) *Verdict {
+func JudgeHere(p *policy.Policy, file string, e *Evidence) *Verdict {
 	return judgeAs(&judgement{rule: ruleFor(p, e), evidence: e, resamples: newResamples(stats.DefaultResamples), here: true}, p, file)
 }
 
-func judge(p *policies.Policy, file string, e *Evidence, r *resamples) *Verdict {
+func judge(p *policy.Policy, file string, e *Evidence, r *resamples) *Verdict {
 	return judgeAs(&judgement{rule: ruleFor(p, e), evidence: e, resamples: r}, p, file)
 }
 
-func judgeAs(j *judgement, p *policies.Policy, file string) *Verdict {
+func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 	e, rule := j.evidence, j.rule
 	v := &Verdict{
 		Schema: VerdictSchema, Kernel: e.Kernel, Rule: rule.Name, Policy: file, Imported: e.Imported,
@@ -59,7 +59,7 @@ func judgeAs(j *judgement, p *policies.Policy, file string) *Verdict {
 	return v
 }
 
-func ruleFor(p *policies.Policy, e *Evidence) *policies.Rule {
+func ruleFor(p *policy.Policy, e *Evidence) *policy.Rule {
 	change := e.Change
 	change.Kernel = e.Kernel
 	return p.RuleFor(change)
@@ -67,7 +67,7 @@ func ruleFor(p *policies.Policy, e *Evidence) *policies.Rule {
 
 // A judgement is one pass of evidence through the gates of one rule.
 type judgement struct {
-	rule      *policies.Rule
+	rule      *policy.Rule
 	evidence  *Evidence
 	resamples *resamples
 	here      bool // the advice is for somebody at a terminal
@@ -90,7 +90,7 @@ type judgement struct {
 func (j *judgement) run() {
 	g := j.rule.Gates
 	stopped := false
-	step := func(name Gate, enforcement policies.Enforcement, judge func() GateResult) {
+	step := func(name Gate, enforcement policy.Enforcement, judge func() GateResult) {
 		r := GateResult{Status: NotRun, Text: "an earlier gate did not pass"}
 		if !stopped {
 			r = j.unlessSame(name, judge)

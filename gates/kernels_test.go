@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // use is a kernel of a launch with these figures.
@@ -49,7 +49,7 @@ func TestEveryKernelIsJudged(t *testing.T) {
 		"occupancy":          {`{blocks_per_sm: ">= 8"}`, []KernelUse{use("split", 10, 40, 0, 0), use("combine", 50, 128, 0, 0)}, "4 blocks per SM of combine (asked >= 8; limited by registers)", 50},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := policies.Parse("p.yaml", []byte("version: 1\ngates:\n  ptxas: "+c.gate+"\nrules:\n  - name: default\n"))
+			p, err := policy.Parse("p.yaml", []byte("version: 1\ngates:\n  ptxas: "+c.gate+"\nrules:\n  - name: default\n"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A kernel can gain on one kind of input and lose on the others. Every kind counts the
@@ -33,7 +33,7 @@ type kindTest struct {
 }
 
 // kindLimit is the least speedup, as a ratio, that each kind of a shape must have.
-func (s *shapeComparison) kindLimit(gate *policies.PerformanceGate) float64 {
+func (s *shapeComparison) kindLimit(gate *policy.PerformanceGate) float64 {
 	if s.role == RoleGuard {
 		return s.goal.Ratio()
 	}
@@ -46,7 +46,7 @@ func (s *shapeComparison) kindLimit(gate *policies.PerformanceGate) float64 {
 
 // decideKinds looks at the kinds of the shapes of a role whose goals are met, or open yet: a
 // loss that is proven of one kind needs no more rounds.
-func (c *comparison) decideKinds(role Role, gate *policies.PerformanceGate) {
+func (c *comparison) decideKinds(role Role, gate *policy.PerformanceGate) {
 	var misses []float64
 	var of []*shapeComparison
 	for _, s := range c.shapes {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
@@ -65,7 +65,7 @@ func TestThresholdsOfGoals(t *testing.T) {
 	percent := func(by float64) *quantity.Bound[quantity.Percent] {
 		return &quantity.Bound[quantity.Percent]{Op: quantity.AtLeast, Value: quantity.Percent(by)}
 	}
-	tests, ok := s.testsOf(newResamplePlan(fewResamples), &policies.Goal{Speedup: percent(0.1), LatencyReduction: percent(0.2)})
+	tests, ok := s.testsOf(newResamplePlan(fewResamples), &policy.Goal{Speedup: percent(0.1), LatencyReduction: percent(0.2)})
 	if !ok || len(tests) != 2 || !near(tests[0].threshold, 1.1) || !near(tests[1].threshold, 1.25) {
 		t.Errorf("%+v", tests)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // Figures keep six digits and stay within what JSON can hold.
@@ -53,14 +53,14 @@ func TestFloor(t *testing.T) {
 		return &comparison{shapes: []*shapeComparison{{goalOf: goalOf{shape: Shape{Name: "s"}}, floor: floor, samples: &samples{candidate: []float64{10, 10}}}}}
 	}
 	for floor, below := range map[float64]bool{9.9: false, 10: false, 10.1: true} {
-		if got := at(floor).belowFloor(&policies.PerformanceGate{}) != ""; got != below {
+		if got := at(floor).belowFloor(&policy.PerformanceGate{}) != ""; got != below {
 			t.Errorf("10 µs with a floor of %v µs: below is %v", floor, got)
 		}
-		if why := at(floor).belowFloor(&policies.PerformanceGate{Roofline: some(false)}); why != "" {
+		if why := at(floor).belowFloor(&policy.PerformanceGate{Roofline: some(false)}); why != "" {
 			t.Error(why)
 		}
 	}
-	if why := (&comparison{shapes: []*shapeComparison{{floor: 1, samples: &samples{}}}}).belowFloor(&policies.PerformanceGate{}); why != "" {
+	if why := (&comparison{shapes: []*shapeComparison{{floor: 1, samples: &samples{}}}}).belowFloor(&policy.PerformanceGate{}); why != "" {
 		t.Errorf("nothing was timed: %s", why)
 	}
 }
@@ -180,7 +180,7 @@ func TestProblemWithoutAGate(t *testing.T) {
 	if got := (Case{}).Problem(nil); got == "" {
 		t.Error("an output that nobody compared is right")
 	}
-	if (&Evidence{}).Wrong(&policies.CorrectnessGate{}) != nil || passing().Wrong(nil) != nil {
+	if (&Evidence{}).Wrong(&policy.CorrectnessGate{}) != nil || passing().Wrong(nil) != nil {
 		t.Error("cases are wrong without evidence or without a gate")
 	}
 }

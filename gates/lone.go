@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
@@ -146,7 +146,7 @@ func judgesLone(e *Evidence) bool { return e.Mode != "command" && e.Imported == 
 
 // confirm holds the shapes that have not missed their goals against the launches that ran alone.
 // What those do not confirm yet is open, and what they refute was not met.
-func (c *comparison) confirm(gate *policies.PerformanceGate, e *Evidence) {
+func (c *comparison) confirm(gate *policy.PerformanceGate, e *Evidence) {
 	if !judgesLone(e) {
 		return
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
@@ -57,7 +57,7 @@ func TestSharesAndRatios(t *testing.T) {
 // A loneRun is a shape whose launches ran alone in six rounds, the same in each round unless gains say otherwise.
 type loneRun struct {
 	role      Role
-	goal      policies.Goal
+	goal      policy.Goal
 	base      float64 // the baseline's time in a batch, in microseconds
 	candidate float64 // alone; the baseline's less the gain where it is 0
 	gains     []float64
@@ -93,18 +93,18 @@ func (r loneRun) shape() *shapeComparison {
 	return s
 }
 
-func faster(by float64) policies.Goal {
-	return policies.Goal{Speedup: &quantity.Bound[quantity.Percent]{Op: quantity.AtLeast, Value: quantity.Percent(by)}}
+func faster(by float64) policy.Goal {
+	return policy.Goal{Speedup: &quantity.Bound[quantity.Percent]{Op: quantity.AtLeast, Value: quantity.Percent(by)}}
 }
 
-func within(p50, p90 float64) policies.Goal {
+func within(p50, p90 float64) policy.Goal {
 	bound := func(micros float64) *quantity.Bound[quantity.Micros] {
 		if micros == 0 {
 			return nil
 		}
 		return &quantity.Bound[quantity.Micros]{Op: quantity.AtMost, Value: quantity.Micros(micros)}
 	}
-	return policies.Goal{P50: bound(p50), P90: bound(p90)}
+	return policy.Goal{P50: bound(p50), P90: bound(p90)}
 }
 
 // The goal of a shape, held against launches that ran alone: a goal is met, missed, or neither is proven.

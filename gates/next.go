@@ -2,7 +2,7 @@ package gates
 
 import (
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A Need is the evidence that is missing for a verdict.
@@ -14,11 +14,11 @@ type Need struct {
 // Next says what a runner must gather next. It is the judge's own question, so
 // a run stops at the first required gate that fails, and measures not one round
 // more than the verdict needs.
-func Next(p *policies.Policy, e *Evidence) Need {
+func Next(p *policy.Policy, e *Evidence) Need {
 	return next(p, e, newResamples(stats.DefaultResamples))
 }
 
-func next(p *policies.Policy, e *Evidence, r *resamples) Need {
+func next(p *policy.Policy, e *Evidence, r *resamples) Need {
 	j := &judgement{rule: ruleFor(p, e), evidence: e, resamples: r}
 	if e.Fault != "" || e.Removed {
 		return Need{}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
@@ -55,34 +55,34 @@ func TestSummariesAgainstGoals(t *testing.T) {
 	interval := Estimate{Value: 0.5, Lower: new(0.25), Upper: new(1.0)}
 	for _, c := range []struct {
 		name    string
-		goal    policies.Goal
+		goal    policy.Goal
 		speedup Estimate
 		want    Status
 	}{
-		{"no bound", policies.Goal{}, interval, Passed},
-		{"a speedup that is reached", policies.Goal{Speedup: percent(0.25)}, interval, Passed},
-		{"one that may be reached", policies.Goal{Speedup: percent(0.26)}, interval, Open},
-		{"one at the upper end", policies.Goal{Speedup: percent(1)}, interval, Open},
-		{"one that is not", policies.Goal{Speedup: percent(1.01)}, interval, Failed},
-		{"without an interval", policies.Goal{Speedup: percent(0.5)}, Estimate{Value: 0.5}, Passed},
-		{"without an interval, not reached", policies.Goal{Speedup: percent(0.51)}, Estimate{Value: 0.5}, Failed},
-		{"a reduction that is reached", policies.Goal{LatencyReduction: percent(0.19)}, interval, Passed},
-		{"one that may be", policies.Goal{LatencyReduction: percent(0.21)}, interval, Open},
-		{"one near the upper end", policies.Goal{LatencyReduction: percent(0.49)}, interval, Open},
-		{"a reduction that is not", policies.Goal{LatencyReduction: percent(0.51)}, interval, Failed},
-		{"a p50 that is kept", policies.Goal{P50: micros(80)}, interval, Passed},
-		{"a p50 that is not", policies.Goal{P50: micros(79)}, interval, Failed},
-		{"a p90 that is kept", policies.Goal{P90: micros(90)}, interval, Passed},
-		{"a p90 that is not", policies.Goal{P90: micros(89)}, interval, Failed},
-		{"open and then kept", policies.Goal{Speedup: percent(0.26), P50: micros(80)}, interval, Open},
-		{"open and then not kept", policies.Goal{Speedup: percent(0.26), P50: micros(79)}, interval, Failed},
-		{"failed and then open", policies.Goal{Speedup: percent(2), LatencyReduction: percent(0.21)}, interval, Failed},
+		{"no bound", policy.Goal{}, interval, Passed},
+		{"a speedup that is reached", policy.Goal{Speedup: percent(0.25)}, interval, Passed},
+		{"one that may be reached", policy.Goal{Speedup: percent(0.26)}, interval, Open},
+		{"one at the upper end", policy.Goal{Speedup: percent(1)}, interval, Open},
+		{"one that is not", policy.Goal{Speedup: percent(1.01)}, interval, Failed},
+		{"without an interval", policy.Goal{Speedup: percent(0.5)}, Estimate{Value: 0.5}, Passed},
+		{"without an interval, not reached", policy.Goal{Speedup: percent(0.51)}, Estimate{Value: 0.5}, Failed},
+		{"a reduction that is reached", policy.Goal{LatencyReduction: percent(0.19)}, interval, Passed},
+		{"one that may be", policy.Goal{LatencyReduction: percent(0.21)}, interval, Open},
+		{"one near the upper end", policy.Goal{LatencyReduction: percent(0.49)}, interval, Open},
+		{"a reduction that is not", policy.Goal{LatencyReduction: percent(0.51)}, interval, Failed},
+		{"a p50 that is kept", policy.Goal{P50: micros(80)}, interval, Passed},
+		{"a p50 that is not", policy.Goal{P50: micros(79)}, interval, Failed},
+		{"a p90 that is kept", policy.Goal{P90: micros(90)}, interval, Passed},
+		{"a p90 that is not", policy.Goal{P90: micros(89)}, interval, Failed},
+		{"open and then kept", policy.Goal{Speedup: percent(0.26), P50: micros(80)}, interval, Open},
+		{"open and then not kept", policy.Goal{Speedup: percent(0.26), P50: micros(79)}, interval, Failed},
+		{"failed and then open", policy.Goal{Speedup: percent(2), LatencyReduction: percent(0.21)}, interval, Failed},
 	} {
 		if got := (Summary{Candidate: Figures{P50: 80, P90: new(90.0)}}).against(&c.goal, c.speedup); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
-	if got := (Summary{Candidate: Figures{P50: 80}}).against(&policies.Goal{P90: micros(90)}, interval); got != Open {
+	if got := (Summary{Candidate: Figures{P50: 80}}).against(&policy.Goal{P90: micros(90)}, interval); got != Open {
 		t.Errorf("a p90 that the report lacks: %s", got)
 	}
 	for _, f := range []Figures{{P50: 80, N: 1, Std: new(1.0)}, {P50: 80, N: 100}} {
@@ -100,7 +100,7 @@ func TestTooGoodANewKernel(t *testing.T) {
 	p50 := within(100, 0)
 	for _, c := range []struct {
 		name    string
-		goal    policies.Goal
+		goal    policy.Goal
 		claims  string
 		outcome Status
 		floor   float64
@@ -113,7 +113,7 @@ func TestTooGoodANewKernel(t *testing.T) {
 		{"below the floor", faster(0.1), "", Passed, 60, "below the 60 µs"},
 	} {
 		s := &shapeComparison{samples: &samples{candidate: []float64{50}}, floor: c.floor}
-		got := (&comparison{alpha: 0.025, few: newResamplePlan(fewResamples), overclaimed: c.claims, shapes: []*shapeComparison{s}}).tooGood(&policies.PerformanceGate{Target: &c.goal}, c.outcome)
+		got := (&comparison{alpha: 0.025, few: newResamplePlan(fewResamples), overclaimed: c.claims, shapes: []*shapeComparison{s}}).tooGood(&policy.PerformanceGate{Target: &c.goal}, c.outcome)
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
@@ -128,7 +128,7 @@ func TestNewKernelThatKeepsState(t *testing.T) {
 		for range 6 {
 			appendRound(&s.samples.clocks.kept, []float64{kept})
 		}
-		got := (&comparison{alpha: 0.025, few: newResamplePlan(fewResamples), shapes: []*shapeComparison{s}}).tooGood(&policies.PerformanceGate{Target: &goal}, Passed)
+		got := (&comparison{alpha: 0.025, few: newResamplePlan(fewResamples), shapes: []*shapeComparison{s}}).tooGood(&policy.PerformanceGate{Target: &goal}, Passed)
 		if (got != "") != want {
 			t.Errorf("%g times as fast with its state: %q", kept, got)
 		}

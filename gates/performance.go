@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // performance asks that the gain is proven and that nothing else was lost.
@@ -45,7 +45,7 @@ func (j *judgement) performance() GateResult {
 	}
 	done := reached(looks, len(p.Rounds), p.Exhausted)
 	if len(done) == 0 {
-		first := policies.MinRounds
+		first := policy.MinRounds
 		if len(looks) > 0 {
 			first = looks[0].rounds
 		}
@@ -129,7 +129,7 @@ func firstShape(e *Evidence) string {
 }
 
 // sameCode decides without measuring what cannot differ.
-func (j *judgement) sameCode(gate *policies.PerformanceGate) (GateResult, bool) {
+func (j *judgement) sameCode(gate *policy.PerformanceGate) (GateResult, bool) {
 	if !j.evidence.SameCode {
 		return GateResult{}, false
 	}
@@ -155,7 +155,7 @@ func (j *judgement) sameCode(gate *policies.PerformanceGate) (GateResult, bool) 
 func (j *judgement) timedFailure(rounds []Round) (GateResult, bool) {
 	gate, tested := j.rule.Gates.Correctness, j.evidence.tested()
 	// The baseline of a new kernel is a copy of itself, which is always as wrong.
-	reports := j.evidence.Baseline != nil && (gate == nil || gate.Existing != policies.ExistingDefers)
+	reports := j.evidence.Baseline != nil && (gate == nil || gate.Existing != policy.ExistingDefers)
 	var existing []string
 	fail := func(format string, args ...any) (GateResult, bool) {
 		return GateResult{
@@ -193,15 +193,15 @@ func (j *judgement) timedFailure(rounds []Round) (GateResult, bool) {
 type goalOf struct {
 	shape   Shape
 	role    Role
-	goal    *policies.Goal
+	goal    *policy.Goal
 	unasked bool // the shape is timed for the reader only: its goal has no condition
 }
 
 // goalsOf gives every shape its role; a target is not guarded as well. The secret shape is
 // guarded whatever shapes the policy lists: nobody could name it.
-func goalsOf(gate *policies.PerformanceGate, e *Evidence) (goals []goalOf, unknown []string) {
+func goalsOf(gate *policy.PerformanceGate, e *Evidence) (goals []goalOf, unknown []string) {
 	names := e.shapeNames()
-	pick := func(g *policies.Goal) []string {
+	pick := func(g *policy.Goal) []string {
 		if g == nil {
 			return nil
 		}
@@ -224,7 +224,7 @@ func goalsOf(gate *policies.PerformanceGate, e *Evidence) (goals []goalOf, unkno
 
 // TimedShapes is the shapes that a rule wants timed, in the manifest's order and the secret
 // one last.
-func TimedShapes(rule *policies.Rule, e *Evidence) []string {
+func TimedShapes(rule *policy.Rule, e *Evidence) []string {
 	var names []string
 	if rule.Gates.Performance != nil {
 		goals, _ := goalsOf(rule.Gates.Performance, e)
@@ -237,7 +237,7 @@ func TimedShapes(rule *policies.Rule, e *Evidence) []string {
 }
 
 // measuring says how the figures came about.
-func (c *comparison) measuring(gate *policies.PerformanceGate, p *Performance, looks []interim) *Measuring {
+func (c *comparison) measuring(gate *policy.PerformanceGate, p *Performance, looks []interim) *Measuring {
 	m := &Measuring{
 		Rounds: c.rounds, MaxRounds: looks[len(looks)-1].rounds, Look: c.look, Looks: len(looks), Attempts: 1,
 		Confidence: confidenceAt(c.alpha), Policy: float64(gate.Confidence), Seconds: round(p.Seconds),

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A field is found at its line and column; where there is none, the place is that of what holds it.
@@ -75,19 +75,19 @@ func TestRulesThatHold(t *testing.T) {
 	micros := within(5, 0)
 	for _, c := range []struct {
 		name  string
-		gate  *policies.PerformanceGate
+		gate  *policy.PerformanceGate
 		speed Estimate
 		want  bool
 	}{
 		{"nothing asked", nil, Estimate{Value: -0.5}, true},
-		{"a guard, within it", &policies.PerformanceGate{Guard: &slight}, Estimate{Value: -0.01}, true},
-		{"a guard, beyond it", &policies.PerformanceGate{Guard: &slight}, Estimate{Value: -0.05}, false},
-		{"a guard, perhaps within it", &policies.PerformanceGate{Guard: &slight}, Estimate{Value: -0.05, Lower: new(-0.1), Upper: new(0.0)}, true},
-		{"a guard, surely beyond it", &policies.PerformanceGate{Guard: &slight}, Estimate{Value: -0.05, Lower: new(-0.1), Upper: new(-0.03)}, false},
-		{"a target", &policies.PerformanceGate{Target: &gain}, Estimate{Value: 0.5}, false},
-		{"a target without a gain", &policies.PerformanceGate{Target: &none}, Estimate{Value: -0.5}, true},
-		{"a guard that asks for a gain", &policies.PerformanceGate{Guard: &gain}, Estimate{Value: 0.5}, false},
-		{"a time", &policies.PerformanceGate{Guard: &micros}, Estimate{Value: -0.5}, true},
+		{"a guard, within it", &policy.PerformanceGate{Guard: &slight}, Estimate{Value: -0.01}, true},
+		{"a guard, beyond it", &policy.PerformanceGate{Guard: &slight}, Estimate{Value: -0.05}, false},
+		{"a guard, perhaps within it", &policy.PerformanceGate{Guard: &slight}, Estimate{Value: -0.05, Lower: new(-0.1), Upper: new(0.0)}, true},
+		{"a guard, surely beyond it", &policy.PerformanceGate{Guard: &slight}, Estimate{Value: -0.05, Lower: new(-0.1), Upper: new(-0.03)}, false},
+		{"a target", &policy.PerformanceGate{Target: &gain}, Estimate{Value: 0.5}, false},
+		{"a target without a gain", &policy.PerformanceGate{Target: &none}, Estimate{Value: -0.5}, true},
+		{"a guard that asks for a gain", &policy.PerformanceGate{Guard: &gain}, Estimate{Value: 0.5}, false},
+		{"a time", &policy.PerformanceGate{Guard: &micros}, Estimate{Value: -0.5}, true},
 	} {
 		j := &judgement{comparisons: []Comparison{{Speedup: c.speed}}}
 		if got := j.holds(c.gate); got != c.want {

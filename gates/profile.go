@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // profile holds the profiler's counters against the policy: every condition of
@@ -38,8 +38,8 @@ func (j *judgement) profile() GateResult {
 	return GateResult{Status: Passed, Text: fmt.Sprintf("%d metrics as asked", len(j.metrics))}
 }
 
-func (j *judgement) profileShape(gate *policies.ProfileGate, p *Profile, shape string) (failures, missing []string) {
-	check := func(c policies.MetricCondition) (Status, string) {
+func (j *judgement) profileShape(gate *policy.ProfileGate, p *Profile, shape string) (failures, missing []string) {
+	check := func(c policy.MetricCondition) (Status, string) {
 		row := MetricRow{Shape: shape, Metric: c.Metric, Limit: c.Is.String(), Status: Missing}
 		value, unit, steps := p.of(shape, c.Metric)
 		if value != nil {

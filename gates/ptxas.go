@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
@@ -46,7 +46,7 @@ func inOne(all []GateResult) GateResult {
 
 // ptxasOf holds one build's figures against the budgets, beside those of the baseline that
 // serves the same shapes.
-func (j *judgement) ptxasOf(gate *policies.PTXASGate, part Part) GateResult {
+func (j *judgement) ptxasOf(gate *policy.PTXASGate, part Part) GateResult {
 	c := &part.Build
 	if c.Resources == nil && !gate.Limits() {
 		return GateResult{Status: Passed, Text: "no resource usage was recorded, and the policy limits none"}
@@ -149,7 +149,7 @@ func (t *resourceTable) name(variant string) {
 
 // count adds the row of one figure: shown when it was reported, judged when a
 // budget is set.
-func count[T quantity.Count | quantity.Bytes](t *resourceTable, name, unit string, budget *policies.Budget[T], get func(*Resources) *int) {
+func count[T quantity.Count | quantity.Bytes](t *resourceTable, name, unit string, budget *policy.Budget[T], get func(*Resources) *int) {
 	use, got := worst(t.candidate, get)
 	_, base := worst(t.baseline, get)
 	if got == nil {

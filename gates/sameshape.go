@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // Where a side chooses by problem size, a change of one variant leaves the shapes that others serve as they were: the machine code
@@ -32,7 +32,7 @@ func (e *Evidence) open(goals []goalOf) (open, settled []goalOf) {
 // sameShapes decides by the shapes that did not change, where that is enough: a gain that is asked of one is not there.
 func (j *judgement) sameShapes(open, settled []goalOf) (GateResult, bool) {
 	var names []string
-	var asked *policies.Goal // of the first of them
+	var asked *policy.Goal // of the first of them
 	for _, g := range settled {
 		row := Comparison{Shape: g.shape.Name, Dims: g.shape.Dims, Secret: g.shape.Secret, Role: g.role, Goal: g.goal.String(), Status: Passed, Same: true}
 		if gains(g.goal) {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // sanitize asks that every tool of the policy ran on every case and found
@@ -47,7 +47,7 @@ func (j *judgement) unlooked(why, remedy string) GateResult {
 	if remedy != "" {
 		r.ToPass = []string{remedy}
 	}
-	if j.rule.Gates.Sanitize.MissingTool == policies.MissingInforms {
+	if j.rule.Gates.Sanitize.MissingTool == policy.MissingInforms {
 		r.Status = Informs
 		j.notes = append(j.notes, "Nobody has looked for races and bad accesses: "+why)
 	}
@@ -72,7 +72,7 @@ func (j *judgement) clean(l *search) GateResult {
 	r.Details = append(r.Details, j.evidence.Sanitize.Unseen...)
 	if len(l.lacking) > 0 {
 		r.Text += "; not looked for: " + strings.Join(l.lacking, "; ")
-		if l.gate.MissingTool != policies.MissingInforms {
+		if l.gate.MissingTool != policy.MissingInforms {
 			r.Status = Missing
 		}
 	}
@@ -101,7 +101,7 @@ func plural(n int, noun string) string {
 
 // A search sorts what the tools say.
 type search struct {
-	gate     *policies.SanitizeGate
+	gate     *policy.SanitizeGate
 	evidence *Evidence
 
 	asked   []string  // tools that have something to look for
@@ -147,7 +147,7 @@ func (l *search) tool(name string) SanitizerRow {
 	}
 	if len(row.Findings) > 0 {
 		row.Status = Failed
-		if l.gate.Existing != policies.ExistingDefers && !slices.ContainsFunc(row.Findings, func(f Finding) bool { return !f.Before }) {
+		if l.gate.Existing != policy.ExistingDefers && !slices.ContainsFunc(row.Findings, func(f Finding) bool { return !f.Before }) {
 			row.Status = Informs
 		}
 	}
@@ -168,7 +168,7 @@ func (l *search) tool(name string) SanitizerRow {
 
 // decides tells whether a finding decides the gate.
 func (l *search) decides() bool {
-	defers := l.gate.Existing == policies.ExistingDefers
+	defers := l.gate.Existing == policy.ExistingDefers
 	return l.hidden > 0 || slices.ContainsFunc(l.found, func(f Finding) bool { return defers || !f.Before })
 }
 
@@ -288,10 +288,10 @@ func thousands(n int) string {
 
 // annotate puts every finding onto its line; a race stands on both. One that existed and
 // decides nothing is a note.
-func (j *judgement) annotate(found []Finding, existing policies.Existing) {
+func (j *judgement) annotate(found []Finding, existing policy.Existing) {
 	for _, f := range found {
 		d := Diagnostic{File: f.File, Line: f.Line, Severity: cmp.Or(f.Severity, "error"), Message: f.String()}
-		if f.Before && existing != policies.ExistingDefers {
+		if f.Before && existing != policy.ExistingDefers {
 			d.Severity = "note"
 		}
 		if f.File != "" {
@@ -308,7 +308,7 @@ func (j *judgement) annotate(found []Finding, existing policies.Existing) {
 // wrong at another: on a GPU a race is the usual cause, on a CPU memory that nobody has written, and the sanitizers name its line.
 func (j *judgement) suspectRace(r GateResult) GateResult {
 	cause := "look for a race"
-	if j.evidence.Mode == string(kernels.ModeCPU) {
+	if j.evidence.Mode == string(manifest.ModeCPU) {
 		cause = "look for memory that is read before it is written, or that several threads use at once"
 	}
 	switch gate := j.rule.Gates.Sanitize; {

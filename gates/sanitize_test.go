@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-func sanitizePolicy(t testing.TB, sanitize string) *policies.Policy {
+func sanitizePolicy(t testing.TB, sanitize string) *policy.Policy {
 	t.Helper()
 	return parsePolicy(t, strings.Replace(fullPolicy, "  performance:", "  sanitize: "+sanitize+"\n  performance:", 1))
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A machine makes the samples of a run whose truth is known: baseline, candidate and
@@ -74,7 +74,7 @@ func (m machine) measured(rng *rand.Rand, n int) *Evidence {
 func quickResamples() *resamples { return newResamples(stats.MinResamples) }
 
 // judgeQuickly is Judge with fewer resamples.
-func judgeQuickly(p *policies.Policy, e *Evidence) *Verdict {
+func judgeQuickly(p *policy.Policy, e *Evidence) *Verdict {
 	return judge(p, "test.yaml", e, quickResamples())
 }
 

@@ -9,11 +9,11 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // outcomes counts how verdicts fall over many simulated runs.
-func outcomes(p *policies.Policy, tr truth, runs int, seed uint64) (count map[string]int, rounds float64) {
+func outcomes(p *policy.Policy, tr truth, runs int, seed uint64) (count map[string]int, rounds float64) {
 	count = map[string]int{}
 	r := quickResamples()
 	for run := range runs {

@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-func shippedPolicy(t testing.TB, name string) *policies.Policy {
+func shippedPolicy(t testing.TB, name string) *policy.Policy {
 	t.Helper()
 	text, err := policies.Shipped(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse(name+".yaml", text)
+	p, err := policy.Parse(name+".yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,13 +4,13 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // Standing is the result of every gate whose evidence is gathered, in the order of the gates. A runner shows it while
 // it gathers the rest; it is the judge's own answer, so that progress never shows a gate as passed that the verdict
 // then calls failed.
-func Standing(p *policies.Policy, e *Evidence) []GateResult {
+func Standing(p *policy.Policy, e *Evidence) []GateResult {
 	if e.Candidate == nil {
 		return nil
 	}

@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // performanceSummaries judges figures without their samples. Where the report
 // has a spread and a count, the interval over launches is used: it knows nothing
 // of the noise between processes and is too narrow, so it can only keep a
 // doubtful figure from passing, and the verdict says so.
-func (j *judgement) performanceSummaries(gate *policies.PerformanceGate, summaries []Summary) GateResult {
+func (j *judgement) performanceSummaries(gate *policy.PerformanceGate, summaries []Summary) GateResult {
 	goals, _ := goalsOf(gate, j.evidence)
 	alpha := (1 - float64(gate.Confidence)) / 2
 	z := math.Sqrt2 * math.Erfinv(1-2*alpha)
@@ -23,7 +23,7 @@ func (j *judgement) performanceSummaries(gate *policies.PerformanceGate, summari
 	judged := 0
 	for _, s := range summaries {
 		row := Comparison{Shape: s.Shape, Role: RoleInfo, Status: NotRun}
-		var goal *policies.Goal
+		var goal *policy.Goal
 		for _, g := range goals {
 			if g.shape.Name == s.Shape {
 				row.Dims, row.Role, goal = g.shape.Dims, g.role, g.goal
@@ -111,7 +111,7 @@ func (f Figures) summary() *stats.Summary {
 	return s
 }
 
-func (s Summary) against(goal *policies.Goal, speedup Estimate) Status {
+func (s Summary) against(goal *policy.Goal, speedup Estimate) Status {
 	status := Passed
 	worst := func(next Status) {
 		if next == Failed || (next == Open && status == Passed) {

@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // suspicion is what makes figures too good to be true. All but a time below the
 // physical floor counts only against a pass: it flatters the candidate, so that one
 // which is still too slow is too slow all the more.
-func (c *comparison) suspicion(gate *policies.PerformanceGate, e *Evidence, outcome Status) string {
+func (c *comparison) suspicion(gate *policy.PerformanceGate, e *Evidence, outcome Status) string {
 	if why := c.belowFloor(gate); why != "" {
 		return why
 	}
@@ -83,7 +83,7 @@ func suspicious(why string) GateResult {
 }
 
 // belowFloor finds a time that the device cannot reach.
-func (c *comparison) belowFloor(gate *policies.PerformanceGate) string {
+func (c *comparison) belowFloor(gate *policy.PerformanceGate) string {
 	if gate.Roofline != nil && !*gate.Roofline {
 		return ""
 	}
@@ -96,7 +96,7 @@ func (c *comparison) belowFloor(gate *policies.PerformanceGate) string {
 }
 
 // disturbs finds a candidate that slows the baseline beside it.
-func (s *shapeComparison) disturbs(draws *stats.ResamplePlan, gate *policies.PerformanceGate) (float64, string) {
+func (s *shapeComparison) disturbs(draws *stats.ResamplePlan, gate *policy.PerformanceGate) (float64, string) {
 	solo := draw(draws, s.samples.solo, 0.5)
 	if solo == nil {
 		return 1, ""

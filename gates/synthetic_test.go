@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats/simulate"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // parsePolicy reads a policy that the test has written out.
-func parsePolicy(t testing.TB, text string) *policies.Policy {
+func parsePolicy(t testing.TB, text string) *policy.Policy {
 	t.Helper()
-	p, err := policies.Parse("test.yaml", []byte(text))
+	p, err := policy.Parse("test.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func parsePolicy(t testing.TB, text string) *policies.Policy {
 
 // performancePolicy asks for correctness in its simplest form, and for the given
 // performance.
-func performancePolicy(t testing.TB, performance string) *policies.Policy {
+func performancePolicy(t testing.TB, performance string) *policy.Policy {
 	t.Helper()
 	return parsePolicy(t, fmt.Sprintf(`version: 1
 gates:
@@ -87,7 +87,7 @@ func (tr truth) measure(e *Evidence, rng *rand.Rand, n, attempt int) {
 
 // decide runs the loop of a runner on made-up times: measure as many rounds as
 // Next asks for, then judge.
-func (tr truth) decide(p *policies.Policy, rng *rand.Rand, r *resamples) *Verdict {
+func (tr truth) decide(p *policy.Policy, rng *rand.Rand, r *resamples) *Verdict {
 	var shapes []string
 	for _, name := range []string{"mission", "small", "long", "batch"} {
 		if _, ok := tr.ratios[name]; ok {

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 var (
@@ -44,7 +44,7 @@ func simulatedModels(t testing.TB) []noiseModel {
 }
 
 // simulateRates takes runs of both truths through the judge.
-func simulateRates(p *policies.Policy, model noiseModel, runs int) rates {
+func simulateRates(p *policy.Policy, model noiseModel, runs int) rates {
 	r := rates{model: model.Name, runs: runs}
 	tick := 0.0
 	if model.Name == "three clock ticks" {

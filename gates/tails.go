@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A tail is the mean or the p90 held against the goal of the median. A median does not
@@ -25,7 +25,7 @@ type tail struct {
 // tailsOf is the tails of a shape, from the goal's own figure: so much below what was
 // asked of the median. A goal that asks for microseconds alone says nothing of the
 // baseline, and has none. It is not ok where the samples do not show them.
-func (s *shapeComparison) tailsOf(draws *stats.ResamplePlan, gate *policies.PerformanceGate) (tails []tail, ok bool) {
+func (s *shapeComparison) tailsOf(draws *stats.ResamplePlan, gate *policy.PerformanceGate) (tails []tail, ok bool) {
 	asked := s.goal.Ratio()
 	if asked == 0 || gate.Tails == nil {
 		return nil, true
@@ -56,7 +56,7 @@ func (s *shapeComparison) tailsOf(draws *stats.ResamplePlan, gate *policies.Perf
 // decideTails looks at the tails of the shapes of a role whose goals are met. They are
 // corrected together, apart from the goals: where a goal is just met, its tails are far
 // from their limits.
-func (c *comparison) decideTails(role Role, gate *policies.PerformanceGate) {
+func (c *comparison) decideTails(role Role, gate *policy.PerformanceGate) {
 	var misses []float64
 	var of []*shapeComparison
 	for _, s := range c.shapes {

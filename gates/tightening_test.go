@@ -5,13 +5,13 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
 // anyPolicy draws what may be asked of a run of one shape. Figures are few, so that two
 // policies often agree in most of them.
-func anyPolicy(t testing.TB, rng *rand.Rand) *policies.Policy {
+func anyPolicy(t testing.TB, rng *rand.Rand) *policy.Policy {
 	pick := func(words ...string) string { return words[rng.IntN(len(words))] }
 	text := fmt.Sprintf(`version: 1
 gates:
@@ -42,7 +42,7 @@ func TestTighteningPassesNothing(t *testing.T) {
 		if rng.IntN(2) == 0 { // one field alone
 			*edited = *anyEdit(t, rng, old)
 		}
-		list := policies.Compare(old, edited)
+		list := policy.Compare(old, edited)
 		if len(list) == 0 || list.Loosens() && rng.IntN(12) > 0 {
 			continue
 		}
@@ -69,7 +69,7 @@ func TestTighteningPassesNothing(t *testing.T) {
 }
 
 // anyEdit is the policy with a field of another, stricter or milder.
-func anyEdit(t testing.TB, rng *rand.Rand, p *policies.Policy) *policies.Policy {
+func anyEdit(t testing.TB, rng *rand.Rand, p *policy.Policy) *policy.Policy {
 	edited, other := *p, anyPolicy(t, rng)
 	rule, with := p.Rules[0], other.Rules[0]
 	perf, right := *rule.Gates.Performance, *rule.Gates.Correctness
@@ -91,13 +91,13 @@ func anyEdit(t testing.TB, rng *rand.Rand, p *policies.Policy) *policies.Policy 
 		perf.Required = &no
 	}
 	rule.Gates.Performance, rule.Gates.Correctness = &perf, &right
-	edited.Rules = []policies.Rule{rule}
+	edited.Rules = []policy.Rule{rule}
 	return &edited
 }
 
 // gatheredFor is what a runner gathers for a policy about a kernel that takes one way for constant inputs and another for
 // all others: the policy says which inputs are timed and compared.
-func gatheredFor(p *policies.Policy, seed uint64, model noiseModel, ratio, constant float64) *Evidence {
+func gatheredFor(p *policy.Policy, seed uint64, model noiseModel, ratio, constant float64) *Evidence {
 	gate := p.Rules[0].Gates.Correctness
 	kinds := gate.Distributions
 	m := machine{model: model, ratio: ratio, blocks: 8}
@@ -129,12 +129,12 @@ func gatheredFor(p *policies.Policy, seed uint64, model noiseModel, ratio, const
 // again by them.
 func TestTighteningPassesNothingMeasuredAgain(t *testing.T) {
 	models := noiseModels()
-	with := func(p *policies.Policy, kinds string) *policies.Policy {
+	with := func(p *policy.Policy, kinds string) *policy.Policy {
 		edited, rule := *p, p.Rules[0]
 		right := *rule.Gates.Correctness
 		right.Distributions = parsePolicy(t, "version: 1\ngates: {correctness: {shapes: all, norm_error: \"<= 1%\", distributions: "+kinds+"}}\nrules: [{name: default}]\n").Rules[0].Gates.Correctness.Distributions
 		rule.Gates.Correctness = &right
-		edited.Rules = []policies.Rule{rule}
+		edited.Rules = []policy.Rule{rule}
 		return &edited
 	}
 	lists := []string{"[normal]", "[normal]", "[normal, large]", "[normal, constant]", "[constant, normal]", "[normal, large, constant]"}
@@ -143,7 +143,7 @@ func TestTighteningPassesNothingMeasuredAgain(t *testing.T) {
 		rng := newRand(33, seed)
 		old := with(anyPolicy(t, rng), lists[rng.IntN(len(lists))])
 		edited := with(anyEdit(t, rng, old), lists[rng.IntN(len(lists))])
-		list := policies.Compare(old, edited)
+		list := policy.Compare(old, edited)
 		if len(list) == 0 {
 			continue
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // On a CPU a lone time is the median over the launches of one process, and the gain alone
@@ -95,7 +95,7 @@ type meanTest struct {
 
 // meanAlone is that test. The limit is what the policy allows the mean of a batch. It passes
 // where the policy guards no mean, or there is nothing to test.
-func (s *shapeComparison) meanAlone(draws *stats.ResamplePlan, gate *policies.PerformanceGate, e *Evidence) meanTest {
+func (s *shapeComparison) meanAlone(draws *stats.ResamplePlan, gate *policy.PerformanceGate, e *Evidence) meanTest {
 	fine := meanTest{miss: 1}
 	asked := s.goal.Ratio()
 	if asked == 0 || e.Baseline == nil || gate.Tails == nil || gate.Tails.Mean == nil {

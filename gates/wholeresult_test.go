@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // The floor is the work over the device's limits, as far as both are known. Traffic counts where the caches were cold.
@@ -74,7 +74,7 @@ func TestOrderOfReasons(t *testing.T) {
 		{"open", []*shapeComparison{met, open}, "", "", Open, ReasonInconclusive, "Not decided after 6 rounds: speedup +25.0", "on open", "met"},
 	} {
 		cmp := &comparison{rounds: 6, alpha: 0.025, few: newResamplePlan(fewResamples), shapes: c.shapes, fault: c.fault, overclaimed: c.claims}
-		r := cmp.result(&policies.PerformanceGate{}, e)
+		r := cmp.result(&policy.PerformanceGate{}, e)
 		steps := strings.Join(r.ToPass, "\n")
 		if r.Status != c.status || r.Reason != c.reason || !strings.Contains(r.Text, c.says) || !strings.Contains(steps, c.toPass) || c.passes != "" && strings.Contains(steps, " "+c.passes) {
 			t.Errorf("%s: %s (%s) %s\nto pass: %s", c.name, r.Status, r.Reason, r.Text, steps)
@@ -86,7 +86,7 @@ func TestOrderOfReasons(t *testing.T) {
 func TestCodeNumberInTheRecord(t *testing.T) {
 	for number, want := range map[int]float64{0: 0, 1: 0, 2: 0.05 / 6, 3: 0.05 / 12} {
 		p := &Performance{Rounds: []Round{{CodeNumber: number}}}
-		m := (&comparison{rounds: 1}).measuring(&policies.PerformanceGate{Confidence: 0.95}, p, []interim{{6, 0.01}})
+		m := (&comparison{rounds: 1}).measuring(&policy.PerformanceGate{Confidence: 0.95}, p, []interim{{6, 0.01}})
 		if wantNumber := map[bool]int{true: number}[number > 1]; m.CodeNumber != wantNumber || !near(m.ErrorRate, round(want)) {
 			t.Errorf("code %d: number %d, error rate %g, want %g", number, m.CodeNumber, m.ErrorRate, want)
 		}

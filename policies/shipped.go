@@ -1,3 +1,4 @@
+// Package policies holds the policies that come with the program.
 package policies
 
 import (

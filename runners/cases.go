@@ -6,15 +6,15 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // A Case is one input that the candidate's output is compared on.
 type Case struct {
-	Shape        kernels.Shape
+	Shape        manifest.Shape
 	Seed         uint64
 	Distribution distribution.Kind
 	Secret       bool
@@ -29,8 +29,8 @@ func (c Case) Name() string {
 // EndToEnd tells whether the case is also compared with the inputs before
 // quantisation. What quantising alone costs depends on the shape, so it is asked
 // of the shapes that the bound was made for, and of normal inputs.
-func (c Case) EndToEnd(m *kernels.Manifest) bool {
-	quantized := slices.ContainsFunc(m.Arguments, func(a kernels.Argument) bool { return a.ScaleOf != "" })
+func (c Case) EndToEnd(m *manifest.Manifest) bool {
+	quantized := slices.ContainsFunc(m.Arguments, func(a manifest.Argument) bool { return a.ScaleOf != "" })
 	return quantized && c.Distribution == distribution.Normal && !c.Secret && !c.Cover
 }
 
@@ -51,7 +51,7 @@ func (c Case) Input() gates.Input {
 // distributions in all combinations, those that every variant of a choice needs to be
 // seen at all, and secret ones with shapes, seeds and distributions that nobody could know
 // when the code was written.
-func Cases(job Job, gate *policies.CorrectnessGate, rng *rand.Rand) []Case {
+func Cases(job Job, gate *policy.CorrectnessGate, rng *rand.Rand) []Case {
 	var cases []Case
 	add := func(names []string, cover bool) {
 		for _, name := range names {
@@ -77,8 +77,8 @@ func Cases(job Job, gate *policies.CorrectnessGate, rng *rand.Rand) []Case {
 
 // SanitizeCases is every case that the gate wants looked at: its shapes and
 // distributions, and secret ones.
-func SanitizeCases(job Job, gate *policies.SanitizeGate, rng *rand.Rand) []Case {
-	cases := Cases(job, &policies.CorrectnessGate{
+func SanitizeCases(job Job, gate *policy.SanitizeGate, rng *rand.Rand) []Case {
+	cases := Cases(job, &policy.CorrectnessGate{
 		Shapes: gate.Shapes, Seeds: []int64{0}, Distributions: gate.Distributions, SecretCases: gate.SecretCases,
 	}, rng)
 	return slices.DeleteFunc(cases, func(c Case) bool { return c.Cover }) // large ones take a tool hours
@@ -99,7 +99,7 @@ func GoesOn(cases []gates.Case) bool {
 // Compare measures all outputs of a launch against the reference's; got holds
 // nil for arguments that are no output, want has the outputs alone. Several
 // outputs count as one: their largest errors, their summed counts.
-func Compare(m *kernels.Manifest, args []tensor.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
+func Compare(m *manifest.Manifest, args []tensor.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
 	all, at := &gates.Errors{}, 0
 	for i, a := range args {
 		if got[i] == nil {
@@ -152,7 +152,7 @@ func DumpedOutputs(args []tensor.Arg, want [][]float64) []DumpedOutput {
 			continue
 		}
 		out := DumpedOutput{Name: a.Name, DType: a.DType, Shape: a.Shape, Want: make([]byte, 8*a.Elements)}
-		tensor.Encode(kernels.F64, out.Want, want[len(outputs)])
+		tensor.Encode(manifest.F64, out.Want, want[len(outputs)])
 		outputs = append(outputs, out)
 	}
 	return outputs
@@ -160,10 +160,10 @@ func DumpedOutputs(args []tensor.Arg, want [][]float64) []DumpedOutput {
 
 // A DumpedOutput is what both sides made of one output.
 type DumpedOutput struct {
-	Name      string        `json:"name"`
-	DType     kernels.DType `json:"dtype"`
-	Shape     []int         `json:"shape"`
-	Candidate []byte        `json:"candidate,omitempty"` // none where it failed
-	Baseline  []byte        `json:"baseline,omitempty"`  // none where there is none, or it failed
-	Want      []byte        `json:"want"`                // of the reference, as f64: JSON has no infinities
+	Name      string         `json:"name"`
+	DType     manifest.DType `json:"dtype"`
+	Shape     []int          `json:"shape"`
+	Candidate []byte         `json:"candidate,omitempty"` // none where it failed
+	Baseline  []byte         `json:"baseline,omitempty"`  // none where there is none, or it failed
+	Want      []byte         `json:"want"`                // of the reference, as f64: JSON has no infinities
 }

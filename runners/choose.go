@@ -6,12 +6,12 @@ import (
 	"fmt"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // BuildParts builds every variant that a side's choice may take on a device, and puts them
 // together to one build. It goes on after one that does not compile: all are told.
-func BuildParts(m *kernels.Manifest, side Side, device string, build func(part Side) (gates.Build, error)) (gates.Build, error) {
+func BuildParts(m *manifest.Manifest, side Side, device string, build func(part Side) (gates.Build, error)) (gates.Build, error) {
 	all := gates.Build{Variant: side.Variant, OK: true, Cached: true, Arch: device}
 	code := sha256.New()
 	for _, name := range m.Parts(side.Variant, device) {

@@ -7,21 +7,21 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // A Job is one kernel of one change, with everything that a backend needs and
 // nothing of GitHub.
 type Job struct {
-	Key          string            // which kernel of the repository it is, see kernels.KeyOf
-	Manifest     *kernels.Manifest // of the base: the problem that both sides solve
-	ManifestText string            // the manifest in Trusted
-	Policy       *policies.Policy  // of the base
-	PolicyFile   string            // as messages name it
+	Key          string             // which kernel of the repository it is, see kernels.KeyOf
+	Manifest     *manifest.Manifest // of the base: the problem that both sides solve
+	ManifestText string             // the manifest in Trusted
+	Policy       *policy.Policy     // of the base
+	PolicyFile   string             // as messages name it
 	PolicyText   string
-	Change       policies.Change
+	Change       policy.Change
 	Trusted      string // the folder of the base's manifest: reference and harness
 	Baseline     *Side  // nil for a kernel that the base does not have
 	Candidate    Side
@@ -37,12 +37,12 @@ type Job struct {
 	// machine.
 	Noise bool
 
-	Shapes  []string     // none leaves them to the policy
-	Secret  kernels.Dims // the size of the secret shape, to repeat a run; nil draws one
-	Seeds   []int64      // none leaves them to the policy
-	Rounds  int          // of a further attempt; 0 is as many as the policy's last look asks
-	Profile bool         // profile once more, whether or not that was done before
-	Record  Record       // of what was measured before; nil where nobody remembers
+	Shapes  []string      // none leaves them to the policy
+	Secret  manifest.Dims // the size of the secret shape, to repeat a run; nil draws one
+	Seeds   []int64       // none leaves them to the policy
+	Rounds  int           // of a further attempt; 0 is as many as the policy's last look asks
+	Profile bool          // profile once more, whether or not that was done before
+	Record  Record        // of what was measured before; nil where nobody remembers
 
 	// Builds is a folder with what another host has compiled of it, see toolchain.Handover; "" compiles everything here. Builder is
 	// what that host is called.
@@ -50,7 +50,7 @@ type Job struct {
 }
 
 // Rule is what the policy asks of this kernel's change.
-func (j Job) Rule() *policies.Rule {
+func (j Job) Rule() *policy.Rule {
 	change := j.Change
 	change.Kernel = j.Manifest.Name
 	return j.Policy.RuleFor(change)
@@ -130,7 +130,7 @@ func (j Job) SameShapes(e *gates.Evidence) []string {
 	var names []string
 	for _, s := range e.Shapes {
 		b, c := j.serving(*j.Baseline, baseline, s, e.Device), j.serving(j.Candidate, candidate, s, e.Device)
-		if b.Code != "" && b.Code == c.Code && b.Variant != kernels.Choice && c.Variant != kernels.Choice && was.Call(b.Variant) == is.Call(c.Variant) {
+		if b.Code != "" && b.Code == c.Code && b.Variant != manifest.Choice && c.Variant != manifest.Choice && was.Call(b.Variant) == is.Call(c.Variant) {
 			names = append(names, s.Name)
 		}
 	}
@@ -145,10 +145,10 @@ func (j Job) serving(side Side, b *gates.Build, s gates.Shape, device gates.Devi
 	}
 	m := j.Of(side)
 	arch := ""
-	if m.Mode == kernels.ModeCUDA {
+	if m.Mode == manifest.ModeCUDA {
 		arch = device.Arch
 	}
-	dims, err := kernels.ParseDims(s.Dims, m.Shapes[0].Dims)
+	dims, err := manifest.ParseDims(s.Dims, m.Shapes[0].Dims)
 	if err != nil {
 		return b
 	}
@@ -179,12 +179,12 @@ type Side struct {
 	Variant string
 	// Manifest is the job's problem with this side's own implementation; nil is the job's
 	// manifest. ManifestText is the kernel.yaml that the implementation stands in.
-	Manifest     *kernels.Manifest
+	Manifest     *manifest.Manifest
 	ManifestText string
 	// Sources is the hash of Dir for kernels whose machine code depends on the problem size; "" where it was not computed.
 	Sources string
 	// Toolchains is the compilers that the policy pins for it; what is not pinned is the runner's own.
-	Toolchains policies.Toolchains
+	Toolchains policy.Toolchains
 	// Differs is what a checkout of this side has otherwise than Dir, of the folders that Dir is made of.
 	Differs []toolchain.Difference
 }
@@ -194,24 +194,24 @@ func (j Job) Tree(s Side) *toolchain.Tree {
 	m := j.Of(s)
 	t := &toolchain.Tree{Shared: m.Elsewhere(), Differs: s.Differs}
 	if j.Key != "" {
-		t.Folder = kernels.FolderOf(j.Key)
+		t.Folder = manifest.FolderOf(j.Key)
 	}
 	return t
 }
 
 // ToolchainOf is the kind of pin that a kernel is built by; "" is none.
-func ToolchainOf(m *kernels.Manifest) string {
+func ToolchainOf(m *manifest.Manifest) string {
 	switch {
-	case m.Mode != kernels.ModeCUDA:
+	case m.Mode != manifest.ModeCUDA:
 		return ""
-	case m.Compiler == kernels.Triton:
-		return policies.Triton
+	case m.Compiler == manifest.Triton:
+		return policy.Triton
 	}
-	return policies.NVCC
+	return policy.NVCC
 }
 
 // Of is the manifest that a side is built and launched by.
-func (j Job) Of(s Side) *kernels.Manifest {
+func (j Job) Of(s Side) *manifest.Manifest {
 	if s.Manifest != nil {
 		return s.Manifest
 	}
@@ -241,8 +241,8 @@ func (j Job) sameDispatch() bool {
 }
 
 // supported is the shapes that both sides can be run on.
-func (j Job) supported() []kernels.Shape {
-	return slices.DeleteFunc(j.Of(j.Candidate).ShapesFor(j.Candidate.Variant), func(s kernels.Shape) bool {
+func (j Job) supported() []manifest.Shape {
+	return slices.DeleteFunc(j.Of(j.Candidate).ShapesFor(j.Candidate.Variant), func(s manifest.Shape) bool {
 		return j.Baseline != nil && !j.Of(*j.Baseline).Supports(j.Baseline.Variant, s.Dims)
 	})
 }
@@ -270,7 +270,7 @@ func (j Job) ShapesOnRecord() ([]gates.Shape, error) {
 	return shapes, nil
 }
 
-func (j Job) onRecord(s kernels.Shape) (gates.Shape, error) {
+func (j Job) onRecord(s manifest.Shape) (gates.Shape, error) {
 	m := j.Manifest
 	shape := gates.Shape{Name: s.Name, Dims: s.Dims.String()}
 	if m.Work != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -33,19 +33,19 @@ const memoryShare = 0.75
 // tooLarge finds shapes of a new kernel whose arrays need more memory than there is: those of the manifest, and the largest
 // that may be drawn as a secret one. Shapes that the base branch has were measured there.
 func (j Job) tooLarge(limit float64) []gates.Diagnostic {
-	if j.Baseline != nil || j.Manifest.Mode == kernels.ModeCommand || j.Manifest.ReferenceOnDevice() {
+	if j.Baseline != nil || j.Manifest.Mode == manifest.ModeCommand || j.Manifest.ReferenceOnDevice() {
 		return nil
 	}
 	m := j.Of(j.Candidate)
 	var all []gates.Diagnostic
-	note := func(path []string, dims kernels.Dims) bool {
+	note := func(path []string, dims manifest.Dims) bool {
 		need, err := j.memoryFor(dims)
 		if err != nil || need <= limit {
 			return false // what cannot be computed is told where it is run
 		}
 		line, column := strict.PlaceOf([]byte(j.ManifestText), path...)
 		all = append(all, gates.Diagnostic{
-			File: kernels.FileOf(j.Key), Line: line, Column: column, Severity: "error",
+			File: manifest.FileOf(j.Key), Line: line, Column: column, Severity: "error",
 			Message: fmt.Sprintf("%s: at %s the arrays and what is compared with them need %s of memory, and this runner has %s for them (make the shape smaller)", strings.Join(path, "."), dims, gibibytes(need), gibibytes(limit)),
 		})
 		return true
@@ -68,9 +68,9 @@ func (j Job) tooLarge(limit float64) []gates.Diagnostic {
 }
 
 // memoryFor is what a runner needs for a problem of these dims.
-func (j Job) memoryFor(dims kernels.Dims) (float64, error) {
+func (j Job) memoryFor(dims manifest.Dims) (float64, error) {
 	m := j.Of(j.Candidate)
-	p, err := tensor.Outline(m, kernels.Shape{Dims: dims}, m.ToggleValues(j.Candidate.Variant))
+	p, err := tensor.Outline(m, manifest.Shape{Dims: dims}, m.ToggleValues(j.Candidate.Variant))
 	if err != nil {
 		return 0, err
 	}

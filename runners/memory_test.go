@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // newKernel is the job of a kernel that only the head has.
@@ -16,7 +16,7 @@ func newKernel(t *testing.T, text string) Job {
 	t.Helper()
 	j := job(t)
 	var err error
-	if j.Manifest, err = kernels.Parse("kernel.yaml", []byte(text)); err != nil {
+	if j.Manifest, err = manifest.Parse("kernel.yaml", []byte(text)); err != nil {
 		t.Fatal(err)
 	}
 	j.Key, j.Baseline, j.Candidate, j.ManifestText = "kernels/k", nil, Side{Variant: j.Manifest.DefaultVariant}, text
@@ -27,7 +27,7 @@ func TestTooLarge(t *testing.T) {
 	if len(job(t).tooLarge(1)) > 0 {
 		t.Error("a shape of the base is refused")
 	}
-	j := newKernel(t, manifest)
+	j := newKernel(t, manifestYAML)
 	if large := j.tooLarge(1 << 30); len(large) > 0 {
 		t.Errorf("with 1 GiB: %v", large)
 	}
@@ -43,7 +43,7 @@ func TestTooLarge(t *testing.T) {
 	}
 	none := j
 	var err error
-	if none.Policy, err = policies.Parse("policy.yaml", []byte(strings.ReplaceAll(policy, "secret_cases: 3", "secret_cases: 0"))); err != nil {
+	if none.Policy, err = policy.Parse("policy.yaml", []byte(strings.ReplaceAll(policyYAML, "secret_cases: 3", "secret_cases: 0"))); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(none.tooLarge(1000)); n != shapes {
@@ -56,10 +56,10 @@ func TestTooLarge(t *testing.T) {
 
 // What a runner keeps is at least what it draws: a problem that is allowed fits.
 func TestMemoryForAProblem(t *testing.T) {
-	j := newKernel(t, manifest)
+	j := newKernel(t, manifestYAML)
 	for range 10 {
 		n := 1 + rand.IntN(1000)
-		need, err := j.memoryFor(kernels.Dims{{Name: "N", Value: n}})
+		need, err := j.memoryFor(manifest.Dims{{Name: "N", Value: n}})
 		if err != nil || need < float64(n)*8*numbersKept || need > float64(n)*1000 {
 			t.Errorf("%d elements need %v bytes, %v", n, need, err)
 		}

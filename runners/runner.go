@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
@@ -24,17 +24,17 @@ type Backend interface {
 	// Build compiles one side; a compiler's refusal is evidence.
 	Build(ctx context.Context, role Role, side Side) (gates.Build, error)
 	// Correctness runs the cases that the gate asks for.
-	Correctness(ctx context.Context, gate *policies.CorrectnessGate, p Progress) (*gates.Correctness, error)
+	Correctness(ctx context.Context, gate *policy.CorrectnessGate, p Progress) (*gates.Correctness, error)
 	// Sanitize runs the candidate under tools that watch every access.
-	Sanitize(ctx context.Context, gate *policies.SanitizeGate, p Progress) (*gates.Sanitize, error)
+	Sanitize(ctx context.Context, gate *policy.SanitizeGate, p Progress) (*gates.Sanitize, error)
 	// Seed is the run's secret randomness: nobody knew it when the code was written. What is
 	// drawn from it is the same whenever it is drawn.
 	Seed() uint64
 	// Round measures the shapes once, in fresh processes, and reports each shape by
 	// its name. The manifest does not have all of them.
-	Round(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape, p Progress) (gates.Round, error)
+	Round(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape, p Progress) (gates.Round, error)
 	// Profile counts the metrics that the gate names.
-	Profile(ctx context.Context, gate *policies.ProfileGate, p Progress) (*gates.Profile, error)
+	Profile(ctx context.Context, gate *policy.ProfileGate, p Progress) (*gates.Profile, error)
 }
 
 // Measured is what measuring a job leaves behind.
@@ -111,7 +111,7 @@ type gatherer struct {
 	backend  Backend
 	evidence *gates.Evidence
 	progress *withStanding
-	rule     *policies.Rule
+	rule     *policy.Rule
 
 	cases   []gates.Case // of earlier runs, to be judged with this one's
 	attempt Attempt      // at measuring; zero before the first round

@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 const (
-	manifest = `version: 1
+	manifestYAML = `version: 1
 name: k
 mode: cpu
 entry: f
@@ -30,7 +30,7 @@ shapes:
 limits: {N: 1..100}
 secret: {N: 1..50}
 `
-	policy = `version: 1
+	policyYAML = `version: 1
 gates:
   correctness: {shapes: all, seeds: [0, 1], distributions: [normal, large], secret_cases: 3, norm_error: "<= 1%"}
   performance: {target: {shapes: [two], speedup: ">= +10%"}, rounds: {min: 6, max: 12}, pairs: 5, budget: 1h}
@@ -41,11 +41,11 @@ rules:
 
 func job(t *testing.T) Job {
 	t.Helper()
-	m, err := kernels.Parse("kernel.yaml", []byte(manifest))
+	m, err := manifest.Parse("kernel.yaml", []byte(manifestYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("policy.yaml", []byte(policy))
+	p, err := policy.Parse("policy.yaml", []byte(policyYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func (s *scripted) Build(_ context.Context, role Role, _ Side) (gates.Build, err
 	return gates.Build{OK: s.compile || role == Baseline, Error: "no", Code: string(role)}, s.ask("build " + string(role))
 }
 
-func (s *scripted) Correctness(_ context.Context, gate *policies.CorrectnessGate, _ Progress) (*gates.Correctness, error) {
+func (s *scripted) Correctness(_ context.Context, gate *policy.CorrectnessGate, _ Progress) (*gates.Correctness, error) {
 	c := &gates.Correctness{}
 	for _, k := range Cases(s.job, gate, rand.New(rand.NewPCG(1, 2))) {
 		e := k.Evidence()
@@ -124,7 +124,7 @@ func (s *scripted) Correctness(_ context.Context, gate *policies.CorrectnessGate
 	return c, s.ask("correctness")
 }
 
-func (s *scripted) Round(ctx context.Context, _ *policies.PerformanceGate, shapes []kernels.Shape, _ Progress) (gates.Round, error) {
+func (s *scripted) Round(ctx context.Context, _ *policy.PerformanceGate, shapes []manifest.Shape, _ Progress) (gates.Round, error) {
 	var r gates.Round
 	for _, shape := range shapes {
 		r.Series = append(r.Series, gates.Series{Shape: shape.Name, Batch: 1, Order: "bc bc", Nanos: []float64{1000 * s.ratio, 1000, 1001 * s.ratio, 1000}, Verified: 2, Worst: &gates.Errors{Elements: 10}})
@@ -133,7 +133,7 @@ func (s *scripted) Round(ctx context.Context, _ *policies.PerformanceGate, shape
 	return r, s.ask("round")
 }
 
-func (s *scripted) Sanitize(_ context.Context, gate *policies.SanitizeGate, _ Progress) (*gates.Sanitize, error) {
+func (s *scripted) Sanitize(_ context.Context, gate *policy.SanitizeGate, _ Progress) (*gates.Sanitize, error) {
 	out := &gates.Sanitize{}
 	for _, c := range SanitizeCases(s.job, gate, rand.New(rand.NewPCG(1, 2))) {
 		out.Cases = append(out.Cases, c.Input())
@@ -144,7 +144,7 @@ func (s *scripted) Sanitize(_ context.Context, gate *policies.SanitizeGate, _ Pr
 	return out, s.ask("sanitize")
 }
 
-func (s *scripted) Profile(context.Context, *policies.ProfileGate, Progress) (*gates.Profile, error) {
+func (s *scripted) Profile(context.Context, *policy.ProfileGate, Progress) (*gates.Profile, error) {
 	return &gates.Profile{}, s.ask("profile")
 }
 

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // sanitizing is a job whose policy has the sanitizers look at the first shape.
 func sanitizing(t *testing.T) Job {
 	t.Helper()
 	j := job(t)
-	p, err := policies.Parse("policy.yaml", []byte(strings.Replace(policy, "  performance:", "  sanitize: {shapes: [one], distributions: [normal, large], secret_cases: 2}\n  performance:", 1)))
+	p, err := policy.Parse("policy.yaml", []byte(strings.Replace(policyYAML, "  performance:", "  sanitize: {shapes: [one], distributions: [normal, large], secret_cases: 2}\n  performance:", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}

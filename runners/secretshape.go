@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -29,7 +29,7 @@ const noSecretNote = "No secret shape was timed: the manifest has no secret rang
 // same on purpose there is nothing to find.
 func (j Job) TimesSecretShape() bool {
 	gate := j.Rule().Gates.Performance
-	return gate != nil && gate.TimesSecretShape() && j.Manifest.Mode != kernels.ModeCommand && j.Baseline != nil && !j.Noise
+	return gate != nil && gate.TimesSecretShape() && j.Manifest.Mode != manifest.ModeCommand && j.Baseline != nil && !j.Noise
 }
 
 // SecretShape is the problem size that a run of this seed times under the guard; ok is false
@@ -38,7 +38,7 @@ func (j Job) TimesSecretShape() bool {
 // Of the sizes that are drawn it prefers the first whose work lies between a quarter of the
 // smallest timed shape's and the largest timed shape's: a much smaller one measures the
 // launch and not the kernel, a larger one costs more than all others together.
-func (j Job) SecretShape(seed uint64) (shape kernels.Shape, ok bool) {
+func (j Job) SecretShape(seed uint64) (shape manifest.Shape, ok bool) {
 	shape.Name = j.secretName()
 	if j.Secret != nil {
 		shape.Dims = j.Secret
@@ -82,7 +82,7 @@ func (j Job) secretName() string {
 
 // A size is a problem with the work that it takes.
 type size struct {
-	dims kernels.Dims
+	dims manifest.Dims
 	work
 }
 
@@ -120,7 +120,7 @@ func (j Job) anySecretSizes() []size {
 
 // TakesSecret says why a size cannot be the secret shape: a side does not take it, or the
 // manifest names it.
-func (j Job) TakesSecret(dims kernels.Dims) error {
+func (j Job) TakesSecret(dims manifest.Dims) error {
 	for _, s := range j.Manifest.Shapes {
 		if s.Dims.String() == dims.String() {
 			return fmt.Errorf("%s is the size of the shape %s", dims, s.Name)
@@ -135,9 +135,9 @@ func (j Job) TakesSecret(dims kernels.Dims) error {
 }
 
 // workOf is the work of a problem.
-func (j Job) workOf(dims kernels.Dims) (w work, err error) {
+func (j Job) workOf(dims manifest.Dims) (w work, err error) {
 	m := j.Of(j.Candidate)
-	outline, err := tensor.Outline(m, kernels.Shape{Dims: dims}, m.ToggleValues(j.Candidate.Variant))
+	outline, err := tensor.Outline(m, manifest.Shape{Dims: dims}, m.ToggleValues(j.Candidate.Variant))
 	if err != nil {
 		return w, err
 	}
@@ -173,7 +173,7 @@ func (j Job) timedWork() []work {
 
 // pickSize is the first size of preferred work, else the largest that is not above the
 // timed shapes, else the smallest.
-func pickSize(drawn []size, timed []work) kernels.Dims {
+func pickSize(drawn []size, timed []work) manifest.Dims {
 	least, most, memory := math.Inf(1), 0.0, 0.0
 	for _, w := range timed {
 		least, most, memory = min(least, w.amount), max(most, w.amount), max(memory, w.memory)
@@ -207,16 +207,16 @@ func (j Job) ShapesToTime(seed uint64) ([]gates.Shape, error) {
 }
 
 // SecretOnRecord is the secret shape of a size as evidence has it.
-func (j Job) SecretOnRecord(dims kernels.Dims) (gates.Shape, error) {
-	shape, err := j.onRecord(kernels.Shape{Name: j.secretName(), Dims: dims})
+func (j Job) SecretOnRecord(dims manifest.Dims) (gates.Shape, error) {
+	shape, err := j.onRecord(manifest.Shape{Name: j.secretName(), Dims: dims})
 	shape.Secret = true
 	return shape, err
 }
 
 // TimedShapes is the shapes that the job's rule wants timed, with their sizes: the
 // manifest's, and the secret one as the evidence has it.
-func (j Job) TimedShapes(e *gates.Evidence) ([]kernels.Shape, error) {
-	var shapes []kernels.Shape
+func (j Job) TimedShapes(e *gates.Evidence) ([]manifest.Shape, error) {
+	var shapes []manifest.Shape
 	for _, name := range gates.TimedShapes(j.Rule(), e) {
 		i := slices.IndexFunc(e.Shapes, func(s gates.Shape) bool { return s.Name == name })
 		if !e.Shapes[i].Secret {
@@ -224,11 +224,11 @@ func (j Job) TimedShapes(e *gates.Evidence) ([]kernels.Shape, error) {
 			shapes = append(shapes, s)
 			continue
 		}
-		dims, err := kernels.ParseDims(e.Shapes[i].Dims, j.Manifest.Shapes[0].Dims)
+		dims, err := manifest.ParseDims(e.Shapes[i].Dims, j.Manifest.Shapes[0].Dims)
 		if err != nil {
 			return nil, fmt.Errorf("reading the size of the secret shape: %w", err)
 		}
-		shapes = append(shapes, kernels.Shape{Name: name, Dims: dims})
+		shapes = append(shapes, manifest.Shape{Name: name, Dims: dims})
 	}
 	return shapes, nil
 }

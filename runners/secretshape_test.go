@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 const guarded = `version: 1
@@ -21,14 +21,14 @@ rules:
 `
 
 // guardedJob is a job whose policy guards the first shape.
-func guardedJob(t *testing.T, manifest string) Job {
+func guardedJob(t *testing.T, manifestYAML string) Job {
 	t.Helper()
 	j := job(t)
 	var err error
-	if j.Manifest, err = kernels.Parse("kernel.yaml", []byte(manifest)); err != nil {
+	if j.Manifest, err = manifest.Parse("kernel.yaml", []byte(manifestYAML)); err != nil {
 		t.Fatal(err)
 	}
-	if j.Policy, err = policies.Parse("policy.yaml", []byte(guarded)); err != nil {
+	if j.Policy, err = policy.Parse("policy.yaml", []byte(guarded)); err != nil {
 		t.Fatal(err)
 	}
 	return j
@@ -137,7 +137,7 @@ func TestSecretShapeOfAnyManifest(t *testing.T) {
 // A kernel that is slow on one kind of size only must not get away with it: odd sizes, whole
 // tiles and others are all drawn, and so are small and large ones.
 func TestSecretShapeIsOfEveryKind(t *testing.T) {
-	j := guardedJob(t, strings.NewReplacer("N: 10}", "N: 100}", "N: 20}", "N: 4096}", "1..100", "1..9000", "1..50", "1..9000").Replace(manifest))
+	j := guardedJob(t, strings.NewReplacer("N: 10}", "N: 100}", "N: 20}", "N: 4096}", "1..100", "1..9000", "1..50", "1..9000").Replace(manifestYAML))
 	kinds := map[string]int{}
 	for seed := range uint64(400) {
 		s, ok := j.SecretShape(seed)
@@ -176,7 +176,7 @@ func TestSecretShapeByWork(t *testing.T) {
 		"N: 10|20":   "none",
 		"N: 20|21":   "N=21", // above, and nothing else has no name
 	} {
-		j := guardedJob(t, strings.Replace(manifest, "N: 1..50", secret, 1))
+		j := guardedJob(t, strings.Replace(manifestYAML, "N: 1..50", secret, 1))
 		for seed := range uint64(30) {
 			s, ok := j.SecretShape(seed)
 			n, _ := s.Dims.Get("N")
@@ -204,7 +204,7 @@ func TestNoSecretShape(t *testing.T) {
 		"no guard":       {func(j *Job) { j.Policy.Rules[0].Gates.Performance.Guard = nil }, false},
 		"no gate":        {func(j *Job) { j.Policy.Rules[0].Gates.Performance = nil }, false},
 		"a new kernel":   {func(j *Job) { j.Baseline = nil }, false},
-		"a harness":      {func(j *Job) { j.Manifest.Mode = kernels.ModeCommand }, false},
+		"a harness":      {func(j *Job) { j.Manifest.Mode = manifest.ModeCommand }, false},
 		"noise":          {func(j *Job) { j.Noise = true }, false},
 		"shapes by name": {func(j *Job) { j.Shapes = []string{"one"} }, false},
 		"nothing is timed": {func(j *Job) {
@@ -212,14 +212,14 @@ func TestNoSecretShape(t *testing.T) {
 			p.Target, p.Guard.Shapes.Names = nil, []string{"none"}
 		}, false},
 	} {
-		j := guardedJob(t, manifest)
+		j := guardedJob(t, manifestYAML)
 		c.edit(&j)
 		e := newGatherer(j, &scripted{job: j}, silent{}).evidence
 		if noted := slices.Contains(e.Notes, noSecretNote); len(e.Shapes) != 2 || noted != c.note {
 			t.Errorf("%s: %d shapes, notes %q", name, len(e.Shapes), e.Notes)
 		}
 	}
-	e := newGatherer(guardedJob(t, manifest), &scripted{}, silent{}).evidence
+	e := newGatherer(guardedJob(t, manifestYAML), &scripted{}, silent{}).evidence
 	if len(e.Shapes) != 3 || !e.Shapes[2].Secret || e.Shapes[2].Name != "secret" || e.Notes != nil {
 		t.Errorf("%+v, notes %q", e.Shapes, e.Notes)
 	}
@@ -228,15 +228,15 @@ func TestNoSecretShape(t *testing.T) {
 // The ranges are the base's: a change that narrows them is drawn for from the base's all the
 // same.
 func TestSecretRangesAreTheBases(t *testing.T) {
-	j := guardedJob(t, manifest)
-	narrow := strings.Replace(manifest, "secret: {N: 1..50}", "secret: {N: 11..12}", 1)
-	own, err := kernels.Join("kernel.yaml", []byte(manifest), []byte(narrow))
+	j := guardedJob(t, manifestYAML)
+	narrow := strings.Replace(manifestYAML, "secret: {N: 1..50}", "secret: {N: 11..12}", 1)
+	own, err := manifest.Join("kernel.yaml", []byte(manifestYAML), []byte(narrow))
 	if err != nil {
 		t.Fatal(err)
 	}
 	j.Candidate.Manifest, j.Candidate.ManifestText = own, narrow
 	for seed := range uint64(50) {
-		base := guardedJob(t, manifest)
+		base := guardedJob(t, manifestYAML)
 		want, _ := base.SecretShape(seed)
 		if s, ok := j.SecretShape(seed); !ok || s.String() != want.String() {
 			t.Fatalf("%s is drawn, and %s from the base", s, want)
@@ -247,7 +247,7 @@ func TestSecretRangesAreTheBases(t *testing.T) {
 // Every round has the secret shape, and a run that goes on keeps the one that it began with.
 func TestSecretShapeIsKept(t *testing.T) {
 	gather := func(seed uint64, record Record) *gates.Evidence {
-		j := guardedJob(t, manifest)
+		j := guardedJob(t, manifestYAML)
 		j.Record, j.Rounds = record, 2
 		e, err := Gather(t.Context(), j, &seeded{scripted{job: j, compile: true, ratio: 2}, seed}, silent{})
 		if err != nil || e.Fault != "" {
@@ -272,14 +272,14 @@ func TestSecretShapeIsKept(t *testing.T) {
 
 // Evidence of before there were secret shapes is gone on with as it is.
 func TestEarlierEvidenceWithoutSecretShape(t *testing.T) {
-	j := guardedJob(t, manifest)
+	j := guardedJob(t, manifestYAML)
 	j.Policy.Rules[0].Gates.Performance.SecretShape = new(false)
 	b := &scripted{job: j, compile: true, ratio: 2}
 	old, err := Gather(t.Context(), j, b, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	j = guardedJob(t, manifest)
+	j = guardedJob(t, manifestYAML)
 	j.Record, j.Rounds = &memory{earlier: Earlier{Evidence: old, Again: true}, attempts: 1}, 2
 	b.job = j
 	e, err := Gather(t.Context(), j, b, silent{})

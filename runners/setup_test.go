@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -59,7 +59,7 @@ func TestLateBuildIsTheSides(t *testing.T) {
 func TestLateBuildOfAnOwnVariant(t *testing.T) {
 	j := job(t)
 	own := *j.Manifest
-	own.Variants = append(slices.Clone(own.Variants), kernels.Variant{Name: "own", Source: "own.c"})
+	own.Variants = append(slices.Clone(own.Variants), manifest.Variant{Name: "own", Source: "own.c"})
 	j.Candidate.Variant, j.Candidate.Manifest = "own", &own
 	g := gatherer{job: j, rule: j.Rule()}
 	if b := g.late(gates.Build{}, j.Candidate, time.Second); b.Source != "own.c" {
@@ -74,7 +74,7 @@ func (silence) Report(Event) {}
 // broken has a setup that cannot be measured.
 type broken struct{ *scripted }
 
-func (b broken) Correctness(context.Context, *policies.CorrectnessGate, Progress) (*gates.Correctness, error) {
+func (b broken) Correctness(context.Context, *policy.CorrectnessGate, Progress) (*gates.Correctness, error) {
 	return nil, errors.Join(SetupErrorf("the reference r.c does not compile: %w", &toolchain.CompileError{
 		Summary: "r.c:3: 'x' undeclared", Diagnostics: []gates.Diagnostic{{File: "r.c", Line: 3, Severity: "error", Message: "'x' undeclared"}},
 	}))

@@ -12,9 +12,9 @@ type target struct {
 var targets = []target{
 	{pkg: "gates", users: []string{"gates/report", "bot/verify", "runners"}},
 	{pkg: "gates/stats", users: []string{"gates"}},
-	{pkg: "policies", files: []string{"compare.go", "comparegates.go", "comparespeed.go"}, users: []string{"runners/plan", "bot/planner"}},
-	{pkg: "policies/compare", users: []string{"policies", "kernels", "runners/plan"}},
-	{pkg: "kernels", files: []string{"join.go"}, users: []string{"runners/plan"}},
+	{pkg: "policies/policy", files: []string{"compare.go", "comparegates.go", "comparespeed.go"}, users: []string{"runners/plan", "bot/planner"}},
+	{pkg: "policies/compare", users: []string{"policies/policy", "kernels/manifest", "runners/plan"}},
+	{pkg: "kernels/manifest", files: []string{"join.go"}, users: []string{"runners/plan"}},
 	{pkg: "runners/interleave"},
 	{pkg: "runners/plan", users: []string{"bot/planner"}},
 	{pkg: "bot/answer"},
@@ -27,8 +27,8 @@ var targets = []target{
 // longTests are not run: simulations that take seconds and are about error rates, not about single statements. -test.short leaves
 // out others.
 var longTests = map[string][]string{
-	"gates":         {"TestErrorRatesOfAllNoise"},
-	"kernels":       {"TestReference"},
-	"bot/present":   {"FuzzRendered"},
-	"bot/scheduler": {"TestDayOfAFleet"},
+	"gates":            {"TestErrorRatesOfAllNoise"},
+	"kernels/manifest": {"TestReference"},
+	"bot/present":      {"FuzzRendered"},
+	"bot/scheduler":    {"TestDayOfAFleet"},
 }

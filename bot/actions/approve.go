@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/client"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A workflow has no memory but GitHub's: what somebody approved is found in the
@@ -41,12 +41,12 @@ func (s *session) approve(ctx context.Context) error {
 }
 
 // commands is who may say what, by the base's policy.
-func (s *session) commands() (policies.Commands, error) {
-	policy, err := answer.Policy(s.state)
-	if err != nil || policy == nil {
-		return policies.DefaultCommands(), err
+func (s *session) commands() (policy.Commands, error) {
+	pol, err := answer.Policy(s.state)
+	if err != nil || pol == nil {
+		return policy.DefaultCommands(), err
 	}
-	return policy.Commands, nil
+	return pol.Commands, nil
 }
 
 // approvedRules finds the word of somebody who may let a pull request's head change the
@@ -111,7 +111,7 @@ func (s *session) approveGroup(ctx context.Context, pulls []*change.State) error
 // said finds who has said a word about a head, by its whole id, and has the role for it. A
 // comment that was edited does not count, since its author need not have said it, nor does
 // one from before the pull request went to the branch that it goes to.
-func (s *session) said(ctx context.Context, pull *change.State, comments []client.Comment, role policies.Role, word func(command.Command) (sha string, is bool)) (string, error) {
+func (s *session) said(ctx context.Context, pull *change.State, comments []client.Comment, role policy.Role, word func(command.Command) (sha string, is bool)) (string, error) {
 	var moved *time.Time
 	for _, c := range comments {
 		asked, _ := command.Parse(c.Body)

@@ -13,7 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -159,9 +159,9 @@ func clipBytes(text string, most int) string {
 }
 
 // fewer bounds the rounds, and says so where that matters.
-func fewer(p *policies.Policy, rounds int) (note string) {
+func fewer(p *policy.Policy, rounds int) (note string) {
 	if rounds <= 0 || !p.AtMost(rounds) {
 		return ""
 	}
-	return fmt.Sprintf("At most %d rounds were allowed.", max(rounds, policies.MinRounds))
+	return fmt.Sprintf("At most %d rounds were allowed.", max(rounds, policy.MinRounds))
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/check"
 )
@@ -163,7 +163,7 @@ func (s *session) fit(job runners.Job, run change.Run) error {
 }
 
 // judge is the only place where verdicts come from.
-func judge(policy *policies.Policy, file string, e *gates.Evidence, rules []string) (change.Result, *gates.Verdict) {
+func judge(policy *policy.Policy, file string, e *gates.Evidence, rules []string) (change.Result, *gates.Verdict) {
 	v := change.Judge(policy, file, e, rules)
 	return change.NewResult(v), v
 }

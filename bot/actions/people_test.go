@@ -170,7 +170,7 @@ func TestFork(t *testing.T) {
 }
 
 func TestForksNever(t *testing.T) {
-	w := newWorld(t, map[string]string{".github/kernelgate.yaml": policy + "forks: {run: never}\n"}, mayWrite)
+	w := newWorld(t, map[string]string{".github/kernelgate.yaml": policyYAML + "forks: {run: never}\n"}, mayWrite)
 	fork, err := w.repo.Fork("eve")
 	w.no(err)
 	pr := w.propose("theirs", source("speed 1.3"), embedded.PROptions{HeadRepo: fork, Author: "eve"})

@@ -66,7 +66,7 @@ func TestNothingToMeasure(t *testing.T) {
 	}{
 		{"no-kernel", "no-kernel", "success", 0, nil, map[string]string{"README.md": "Better.\n"}, 0},
 		{"no-policy", "no-policy", "success", 0, map[string]string{".github/kernelgate.yaml": ""}, source("speed 1.3"), 0},
-		{"broken-policy", "policy", "failure", 2, map[string]string{".github/kernelgate.yaml": policy + "colour: red\n"}, source("speed 1.3"), 1},
+		{"broken-policy", "policy", "failure", 2, map[string]string{".github/kernelgate.yaml": policyYAML + "colour: red\n"}, source("speed 1.3"), 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, test.base, mayWrite)
@@ -90,7 +90,7 @@ func TestNothingToMeasure(t *testing.T) {
 func TestFirstPolicy(t *testing.T) {
 	w := newWorld(t, map[string]string{".github/kernelgate.yaml": ""}, mayWrite)
 	files := source("speed 1.02")
-	files[".github/kernelgate.yaml"] = policy
+	files[".github/kernelgate.yaml"] = policyYAML
 	pr := w.propose("first", files, embedded.PROptions{})
 	w.must(w.act("pull_request"), "PASS", "no-policy", 0)
 	w.check(pr.HeadSHA(), "kernelgate", "success")
@@ -321,7 +321,7 @@ func TestTokenOfAnotherApp(t *testing.T) {
 
 // GitHub shows the first ten errors of a job.
 func TestHeadlineFirst(t *testing.T) {
-	text := policy
+	text := policyYAML
 	for i := range 30 {
 		text += fmt.Sprintf("colour%d: red\n", i)
 	}

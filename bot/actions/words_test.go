@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -137,7 +137,7 @@ func TestFewer(t *testing.T) {
 		{7, []int{6, 7}},
 		{20, []int{6, 8, 12}},
 	} {
-		p, err := policies.Parse("p.yaml", []byte(text))
+		p, err := policy.Parse("p.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}

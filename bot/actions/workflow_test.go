@@ -12,7 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 const workflowFile = "../../.github/workflows/kernelgate.yml"
@@ -123,7 +123,7 @@ func TestWorkflowCanBeCopied(t *testing.T) {
 	if strings.Contains(rest, "./") || strings.Contains(rest, "kernelgate/kernelgate") {
 		t.Error("it refers to an action of this repository")
 	}
-	ours, err := policies.Parse("kernelgate.yaml", []byte(read("../../.github/kernelgate.yaml")))
+	ours, err := policy.Parse("kernelgate.yaml", []byte(read("../../.github/kernelgate.yaml")))
 	if err != nil {
 		t.Fatal(err)
 	}

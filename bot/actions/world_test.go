@@ -28,7 +28,7 @@ const (
   mission: {N: 1000}
 limits: {N: 1..100000}
 `
-	policy = `version: 1
+	policyYAML = `version: 1
 devices: [cpu]
 gates:
   correctness: {shapes: all, seeds: [0], distributions: [normal], norm_error: "<= 1%"}
@@ -95,7 +95,7 @@ func newWorld(t *testing.T, files map[string]string, may map[string]string) *wor
 	}
 	all := map[string]string{
 		"kernels/scale/kernel.yaml": manifest, "kernels/scale/scale.c": "// speed 1.0\n", "kernels/scale/reference.c": "// the truth\n",
-		".github/kernelgate.yaml": policy, "README.md": "Kernels.\n",
+		".github/kernelgate.yaml": policyYAML, "README.md": "Kernels.\n",
 	}
 	for name, text := range files {
 		if all[name] = text; text == "" {

@@ -15,12 +15,12 @@ import (
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/present"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // People tells what somebody may do in a repository, and what they did.
 type People interface {
-	Permission(ctx context.Context, repo, login string) (policies.Role, error)
+	Permission(ctx context.Context, repo, login string) (policy.Role, error)
 	// Pushers are the accounts that pushed a commit to the branch of a pull request; none
 	// where GitHub does not tell.
 	Pushers(ctx context.Context, repo string, pr int, sha string) ([]string, error)
@@ -68,13 +68,13 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 	case asked == nil:
 		return refused("This is no command.")
 	}
-	policy, err := Policy(s)
+	pol, err := Policy(s)
 	if err != nil {
 		return change.Answered{}, err
 	}
-	commands := policies.DefaultCommands()
-	if policy != nil {
-		commands = policy.Commands
+	commands := policy.DefaultCommands()
+	if pol != nil {
+		commands = pol.Commands
 	}
 	has, err := d.People.Permission(ctx, s.Facts.Repo, c.By)
 	if err != nil {
@@ -93,7 +93,7 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 	case command.ShowHelp:
 		return granted(change.Effect{}, "%s", d.help(commands))
 	case command.Explain:
-		return granted(change.Effect{}, "%s", present.Explain(s, policy))
+		return granted(change.Effect{}, "%s", present.Explain(s, pol))
 	case command.Override:
 		return d.override(s, c, asked)
 	case command.OKToTest:
@@ -103,7 +103,7 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 	case command.Cancel:
 		return cancel(s)
 	case command.Rebench:
-		return d.rebench(ctx, s, policy, asked)
+		return d.rebench(ctx, s, pol, asked)
 	}
 	return refused("`/%s` is not available on this server.", asked.Name())
 }
@@ -118,14 +118,14 @@ func needsBase(c command.Command) bool {
 }
 
 // Policy is the base's; nil where it has none, or one with mistakes.
-func Policy(s *change.State) (*policies.Policy, error) {
+func Policy(s *change.State) (*policy.Policy, error) {
 	if s.Plan == nil || s.Plan.Policy == "" || s.Plan.NoPolicy {
 		return nil, nil
 	}
 	return s.Plan.ReadPolicy()
 }
 
-func (d Decider) help(commands policies.Commands) string {
+func (d Decider) help(commands policy.Commands) string {
 	text := command.Help(commands, d.Planner == nil)
 	if d.Planner == nil {
 		text += "\nkernelgate runs here as a workflow. Other commands need the bot (`kernelgate serve`)."

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/kernelgate/kernelgate/bot/answer"
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
@@ -27,11 +28,11 @@ var (
 // people have the role that they are called.
 type people struct{}
 
-func (people) Permission(_ context.Context, _, login string) (policies.Role, error) {
+func (people) Permission(_ context.Context, _, login string) (policy.Role, error) {
 	if login == "outage" {
 		return "", errors.New("GitHub is away")
 	}
-	return policies.Role(login), nil
+	return policy.Role(login), nil
 }
 
 // Pushers is somebody who has no other part in it, unless the repository is called o/pushed-by-somebody-else.
@@ -83,7 +84,7 @@ func fork(s *change.State) { s.Facts.Fork = true }
 func baseGone(s *change.State) { loosens(s); s.Facts.BaseGone = true }
 
 func never(s *change.State) {
-	s.Facts.Fork, s.Plan.Forks = true, string(policies.ForksNever)
+	s.Facts.Fork, s.Plan.Forks = true, string(policy.ForksNever)
 }
 
 func loosens(s *change.State) {

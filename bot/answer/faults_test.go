@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 var errAway = errors.New("GitHub is away")
@@ -159,7 +159,7 @@ func (r reviewers) Retargeted(context.Context, string, int) (time.Time, error) {
 func (r reviewers) Owners(context.Context, string, string, []string) ([][]string, error) {
 	return r.owners, r.fault("owners")
 }
-func (r reviewers) Permission(context.Context, string, string) (policies.Role, error) {
+func (r reviewers) Permission(context.Context, string, string) (policy.Role, error) {
 	return "write", r.fault("permission")
 }
 

@@ -11,14 +11,14 @@ import (
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // rebench starts further attempts. What was measured of the machine code stays: an
 // attempt adds rounds, so that nobody can roll the dice until they please. A comparison that
 // the policy does not ask for is an extra and decides nothing.
-func (d Decider) rebench(ctx context.Context, s *change.State, policy *policies.Policy, r command.Rebench) (change.Answered, error) {
+func (d Decider) rebench(ctx context.Context, s *change.State, policy *policy.Policy, r command.Rebench) (change.Answered, error) {
 	beside := r.Versus != "" || len(r.Shapes) > 0 || len(r.Seeds) > 0
 	switch {
 	case s.Plan != nil && len(s.Plan.Problems) > 0:
@@ -73,8 +73,8 @@ func meant(s *change.State, words []string) (runs []change.Run, problem string) 
 }
 
 // profiles tells whether the policy asks for a profile of any of the runs.
-func profiles(policy *policies.Policy, runs []change.Run) bool {
-	return policy != nil && slices.ContainsFunc(policy.Rules, func(rule policies.Rule) bool {
+func profiles(pol *policy.Policy, runs []change.Run) bool {
+	return pol != nil && slices.ContainsFunc(pol.Rules, func(rule policy.Rule) bool {
 		return rule.Gates.Profile != nil && slices.ContainsFunc(runs, func(run change.Run) bool { return run.Rule == rule.Name })
 	})
 }

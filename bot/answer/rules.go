@@ -10,11 +10,11 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/client"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // approveRules lets the commit that is named, and no other, change the gate's own rules.
-func (d Decider) approveRules(ctx context.Context, s *change.State, c change.Command, a command.ApprovePolicy, has policies.Role) (change.Answered, error) {
+func (d Decider) approveRules(ctx context.Context, s *change.State, c change.Command, a command.ApprovePolicy, has policy.Role) (change.Answered, error) {
 	plan := s.Current()
 	switch {
 	case plan == nil:
@@ -38,9 +38,9 @@ func (d Decider) approveRules(ctx context.Context, s *change.State, c change.Com
 // OwnRules says why somebody may not approve what a change does to the rules: it is their
 // own. They opened it or pushed its head, or nobody knows who pushed it. It is empty where
 // they may. Administrators may always, since they could remove the gate altogether.
-func (d Decider) OwnRules(ctx context.Context, s *change.State, login string, has policies.Role) (problem string, err error) {
+func (d Decider) OwnRules(ctx context.Context, s *change.State, login string, has policy.Role) (problem string, err error) {
 	const somebodyElse = "somebody else has to approve what it does to the rules."
-	if policies.Role("admin").Allows(has) {
+	if policy.Role("admin").Allows(has) {
 		return "", nil
 	}
 	if strings.EqualFold(login, s.Facts.Author) {
@@ -71,7 +71,7 @@ type Owners interface {
 }
 
 // reviewersRole is what GitHub itself asks of a code owner.
-const reviewersRole policies.Role = "write"
+const reviewersRole policy.Role = "write"
 
 // RulesByReview is the word of code owners that the head may change the rules: an
 // approving review of the head by an owner of each file that may loosen them. It is nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // An Event is one of Seen, Planned, Asked, Answered, Reviewed, Started, Built, Finished, Dropped,
@@ -77,8 +77,8 @@ type Plan struct {
 }
 
 // ReadPolicy reads the plan's policy, which was read once when the plan was made.
-func (p *Plan) ReadPolicy() (*policies.Policy, error) {
-	policy, err := policies.Parse(p.PolicyFile, []byte(p.Policy))
+func (p *Plan) ReadPolicy() (*policy.Policy, error) {
+	policy, err := policy.Parse(p.PolicyFile, []byte(p.Policy))
 	if err != nil {
 		return nil, fmt.Errorf("reading the plan's policy: %w", err)
 	}
@@ -86,18 +86,18 @@ func (p *Plan) ReadPolicy() (*policies.Policy, error) {
 }
 
 // Commands is who may give which, by the plan's policy.
-func (p *Plan) Commands() policies.Commands {
+func (p *Plan) Commands() policy.Commands {
 	if p != nil {
 		if policy, err := p.ReadPolicy(); err == nil {
 			return policy.Commands
 		}
 	}
-	return policies.DefaultCommands()
+	return policy.DefaultCommands()
 }
 
 // NeverForks tells whether the plan's policy keeps code from forks off every runner,
 // whoever approves it. Without a plan nothing says so.
-func (p *Plan) NeverForks() bool { return p != nil && p.Forks == string(policies.ForksNever) }
+func (p *Plan) NeverForks() bool { return p != nil && p.Forks == string(policy.ForksNever) }
 
 // A Kernel is one kernel that the change touches.
 type Kernel struct {

@@ -6,12 +6,12 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // Judge is the verdict by the rule that applies and by others that count as well: the
 // worst of them.
-func Judge(p *policies.Policy, file string, e *gates.Evidence, others []string) *gates.Verdict {
+func Judge(p *policy.Policy, file string, e *gates.Evidence, others []string) *gates.Verdict {
 	worst := gates.Judge(p, file, e)
 	bad := map[gates.Outcome]int{gates.Pass: 0, gates.Defer: 1, gates.Error: 2}
 	for _, rule := range p.Rules {
@@ -19,7 +19,7 @@ func Judge(p *policies.Policy, file string, e *gates.Evidence, others []string) 
 			continue
 		}
 		alone := *p
-		alone.Rules = []policies.Rule{rule}
+		alone.Rules = []policy.Rule{rule}
 		if v := gates.Judge(&alone, file, e); bad[v.Outcome] > bad[worst.Outcome] {
 			worst = v
 		}

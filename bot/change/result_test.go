@@ -7,13 +7,13 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // Of several rules that count the worst verdict does, whichever was measured by.
 func TestJudgeByTheWorst(t *testing.T) {
 	t.Parallel()
-	policy, err := policies.Parse("policy.yaml", []byte(`version: 1
+	policy, err := policy.Parse("policy.yaml", []byte(`version: 1
 gates: {}
 rules:
   - name: careful

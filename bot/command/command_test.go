@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/bot/command"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -220,8 +220,8 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestRoles(t *testing.T) {
-	roles := policies.Commands{Rebench: "r", Cancel: "c", Explain: "e", Override: "o", OKToTest: "ok", ApprovePolicy: "a", Help: "h"}
-	for body, want := range map[string]policies.Role{
+	roles := policy.Commands{Rebench: "r", Cancel: "c", Explain: "e", Override: "o", OKToTest: "ok", ApprovePolicy: "a", Help: "h"}
+	for body, want := range map[string]policy.Role{
 		"/rebench": "r", "/cancel": "c", "/explain": "e", "/override why not": "o", "/ok-to-test 1234567": "ok", "/approve-policy 1234567": "a", "/help": "h",
 	} {
 		r, _ := command.Parse(body)
@@ -233,7 +233,7 @@ func TestRoles(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	const path = "testdata/help.md"
-	got := command.Help(policies.Commands{
+	got := command.Help(policy.Commands{
 		Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain", OKToTest: "write", ApprovePolicy: "maintain", Help: "read",
 	}, false)
 	if *update {

@@ -6,34 +6,34 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // An entry of the grammar is all that there is to know of one command but what it leads
 // to. A usage is Markdown for a code span.
 type entry struct {
 	of          Command // with nothing in it
-	needs       func(policies.Commands) policies.Role
+	needs       func(policy.Commands) policy.Role
 	anywhere    bool // a workflow can follow it, which is not there all the time
 	usage, does string
 	read        func(arguments string) (Command, error)
 }
 
 var grammar = []entry{
-	{Rebench{}, func(p policies.Commands) policies.Role { return p.Rebench }, true,
+	{Rebench{}, func(p policy.Commands) policy.Role { return p.Rebench }, true,
 		"/rebench [kernel…] [shapes=a,b] [seeds=0,1] [rounds=N] [vs=REF|self] [profile]",
 		"Measures the head once more: every changed kernel, or those named (by name or folder). `vs=self` measures the noise.", readRebench},
-	{Cancel{}, func(p policies.Commands) policies.Role { return p.Cancel }, false,
+	{Cancel{}, func(p policy.Commands) policy.Role { return p.Cancel }, false,
 		"/cancel", "Stops the run and frees the GPU.", without(Cancel{})},
-	{Explain{}, func(p policies.Commands) policies.Role { return p.Explain }, true,
+	{Explain{}, func(p policy.Commands) policy.Role { return p.Explain }, true,
 		"/explain", "Says which rule applies and what it asks.", without(Explain{})},
-	{Override{}, func(p policies.Commands) policies.Role { return p.Override }, false,
+	{Override{}, func(p policy.Commands) policy.Role { return p.Override }, false,
 		"/override <reason>", "Lets this commit pass in spite of the gates. Name and reason are recorded; the next push ends it.", readOverride},
-	{OKToTest{}, func(p policies.Commands) policies.Role { return p.OKToTest }, true,
+	{OKToTest{}, func(p policy.Commands) policy.Role { return p.OKToTest }, true,
 		"/ok-to-test <commit>", "Lets this one commit of a fork reach a runner. Write its whole id.", readOKToTest},
-	{ApprovePolicy{}, func(p policies.Commands) policies.Role { return p.ApprovePolicy }, true,
+	{ApprovePolicy{}, func(p policy.Commands) policy.Role { return p.ApprovePolicy }, true,
 		"/approve-policy <commit>", "Lets this one commit change the policy, a manifest or a reference. Write its whole id.", readApprovePolicy},
-	{ShowHelp{}, func(p policies.Commands) policies.Role { return p.Help }, true,
+	{ShowHelp{}, func(p policy.Commands) policy.Role { return p.Help }, true,
 		"/help", "Lists the commands.", without(ShowHelp{})},
 }
 
@@ -46,7 +46,7 @@ func entryOf(name string) (entry, bool) {
 }
 
 // Needs is what the author of a command must be under the policy.
-func Needs(c Command, roles policies.Commands) policies.Role {
+func Needs(c Command, roles policy.Commands) policy.Role {
 	g, ok := entryOf(c.Name())
 	if !ok {
 		return "" // nobody may
@@ -63,7 +63,7 @@ func Followed(name string, workflow bool) bool {
 
 // Help renders the commands that can be followed, and whom the policy lets use them, as
 // Markdown.
-func Help(roles policies.Commands, workflow bool) string {
+func Help(roles policy.Commands, workflow bool) string {
 	var b strings.Builder
 	b.WriteString("| comment | what it does | needs |\n| --- | --- | --- |\n")
 	for _, g := range grammar {

@@ -13,7 +13,7 @@ import (
 // either, by whatever name; once it is approved there, that is not an approval here.
 func TestVersusOfAHeldFork(t *testing.T) {
 	w := newWorld(t, worldOptions{retold: true})
-	_, err := w.repo.Push("main", map[string]string{".github/kernelgate.yaml": policy + "commands: {rebench: read}\n"}, "policy")
+	_, err := w.repo.Push("main", map[string]string{".github/kernelgate.yaml": policyYAML + "commands: {rebench: read}\n"}, "policy")
 	w.no(err)
 	fork, err := w.repo.Fork("eve")
 	w.no(err)

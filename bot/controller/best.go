@@ -8,7 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/highwater"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A subject is the kernel of a change that a verdict is about.
@@ -27,10 +27,10 @@ func subjectOf(s *change.State, p *change.Plan, folder string) subject {
 
 // against is the commit that evidence compares with; none where it compares with a variant, or was gathered for
 // information.
-func (of subject) against(policy *policies.Policy, e *gates.Evidence) string {
+func (of subject) against(pol *policy.Policy, e *gates.Evidence) string {
 	asked := e.Change
 	asked.Kernel = e.Kernel
-	if gate := policy.RuleFor(asked).Gates.Performance; of.extra || gate == nil || gate.Baseline.Kind == policies.BaselineVariant {
+	if gate := pol.RuleFor(asked).Gates.Performance; of.extra || gate == nil || gate.Baseline.Kind == policy.BaselineVariant {
 		return ""
 	}
 	return cmp.Or(e.Provenance.Baseline, of.base)
@@ -38,7 +38,7 @@ func (of subject) against(policy *policies.Policy, e *gates.Evidence) string {
 
 // fillBest says in the evidence where its baseline stands relative to the kernel's best. It is written there before
 // anybody judges, so that whoever judges the stored evidence again comes to the same verdict.
-func (k *Controller) fillBest(ctx context.Context, of subject, policy *policies.Policy, e *gates.Evidence) error {
+func (k *Controller) fillBest(ctx context.Context, of subject, policy *policy.Policy, e *gates.Evidence) error {
 	e.Best = nil
 	against := of.against(policy, e)
 	if against == "" || e.Fault != "" || e.Baseline == nil || e.Device.Name == "" {

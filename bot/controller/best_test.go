@@ -176,7 +176,7 @@ func TestMarkIsNotLowered(t *testing.T) {
 	holds("a merge that cannot be measured", "kernels/scale", 0.9, 1)
 	push(embedded.Commit{From: start, Files: source("// speed 0.9\n")})
 	holds("a forced push", "kernels/scale", 0.6, 0)
-	moved := map[string]string{"kernels/other/kernel.yaml": manifest, "kernels/other/scale.c": "// speed 0.9\n", "kernels/other/reference.c": "// the truth\n"}
+	moved := map[string]string{"kernels/other/kernel.yaml": manifestYAML, "kernels/other/scale.c": "// speed 0.9\n", "kernels/other/reference.c": "// the truth\n"}
 	push(embedded.Commit{Files: moved, Delete: []string{"kernels/scale/kernel.yaml", sourceFile, "kernels/scale/reference.c"}})
 	holds("another folder", "kernels/other", 0.6, 1)
 	moved["kernels/other/scale.c"] = "// speed 0.81\n"

@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	measuring "github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/cuda"
@@ -187,7 +187,7 @@ func (g gpu) Device() gates.Device {
 	return d
 }
 
-func (g gpu) Correctness(ctx context.Context, gate *policies.CorrectnessGate, _ measuring.Progress) (*gates.Correctness, error) {
+func (g gpu) Correctness(ctx context.Context, gate *policy.CorrectnessGate, _ measuring.Progress) (*gates.Correctness, error) {
 	g.Prepare(ctx) // what comparing would take
 	out := &gates.Correctness{Tolerance: gates.Tolerance{Abs: g.job.Manifest.Tolerance.Abs}}
 	for _, c := range measuring.Cases(g.job, gate, rand.New(rand.NewPCG(1, 2))) {

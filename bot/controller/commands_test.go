@@ -143,7 +143,7 @@ func TestMeasureExtra(t *testing.T) {
 // commands.
 func TestTwoKernelsOfOneName(t *testing.T) {
 	w := newWorld(t, worldOptions{})
-	_, err := w.repo.Push("main", map[string]string{"kernels/other/kernel.yaml": manifest, "kernels/other/scale.c": "// speed 1.0\n", "kernels/other/reference.c": "// the truth\n"}, "Another")
+	_, err := w.repo.Push("main", map[string]string{"kernels/other/kernel.yaml": manifestYAML, "kernels/other/scale.c": "// speed 1.0\n", "kernels/other/reference.c": "// the truth\n"}, "Another")
 	w.no(err)
 	alone := w.propose("alone", "// speed 1.098\n", embedded.PROptions{Title: "One of them"})
 	w.concluded(alone.HeadSHA(), "failure")

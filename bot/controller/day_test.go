@@ -302,7 +302,7 @@ func TestDay(t *testing.T) {
 		repos[name], err = d.hub.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: name})
 		d.no(err)
 		_, err = repos[name].Push("main", map[string]string{
-			"kernels/scale/kernel.yaml": manifest, "kernels/scale/scale.c": "// speed 1.0\n", "kernels/scale/reference.c": "// the truth\n", ".github/kernelgate.yaml": policy,
+			"kernels/scale/kernel.yaml": manifestYAML, "kernels/scale/scale.c": "// speed 1.0\n", "kernels/scale/reference.c": "// the truth\n", ".github/kernelgate.yaml": policyYAML,
 		}, "Scale")
 		d.no(err)
 	}

@@ -212,10 +212,10 @@ func TestAttemptsAcrossPolicies(t *testing.T) {
 		w.poll("the new rules", func() bool { return w.running.bot.Counts().Planned >= planned+2 })
 		w.concluded(pr.HeadSHA(), "failure")
 	}
-	ask(policy + "# strict\n")
+	ask(policyYAML + "# strict\n")
 	w.rebench(pr, "/rebench rounds=1", "failure")
 	w.expect("a rebench by another policy", w.attempts(pr.HeadSHA()), "111111112")
-	ask(policy)
+	ask(policyYAML)
 	w.expect("the first policy again", w.attempts(pr.HeadSHA()), "11111111")
 	w.rebench(pr, "/rebench rounds=2", "failure")
 	w.expect("a rebench by the first policy", w.attempts(pr.HeadSHA()), "1111111122")

@@ -10,7 +10,7 @@ import (
 
 // chooses is a manifest with two variants and a choice between them.
 func chooses(when string) string {
-	return strings.Replace(manifest, "source: scale.c\n", "", 1) + fmt.Sprintf("variants: {any: {source: any.c}, eight: {source: eight.c}}\nchoose: [{when: %q, variant: eight}, {variant: any}]\n", when)
+	return strings.Replace(manifestYAML, "source: scale.c\n", "", 1) + fmt.Sprintf("variants: {any: {source: any.c}, eight: {source: eight.c}}\nchoose: [{when: %q, variant: eight}, {variant: any}]\n", when)
 }
 
 // An author whose first push was measured edits only the condition of choose. It is equal at

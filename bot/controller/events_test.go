@@ -99,7 +99,7 @@ func TestBaseWithoutPolicy(t *testing.T) {
 	w := newWorld(t, worldOptions{retold: true, noPolicy: true})
 	plain := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
 	w.concluded(plain.HeadSHA(), "success")
-	_, err := w.repo.Push("gate", map[string]string{".github/kernelgate.yaml": policy, "kernels/scale/scale.c": "// speed 1.01\n"}, "A gate")
+	_, err := w.repo.Push("gate", map[string]string{".github/kernelgate.yaml": policyYAML, "kernels/scale/scale.c": "// speed 1.01\n"}, "A gate")
 	w.no(err)
 	pr, err := w.repo.OpenPR(embedded.PROptions{Author: "walt", Title: "A gate", Head: "gate"})
 	w.no(err)
@@ -110,7 +110,7 @@ func TestBaseWithoutPolicy(t *testing.T) {
 
 func TestBrokenPolicy(t *testing.T) {
 	w := newWorld(t, worldOptions{retold: true})
-	_, err := w.repo.Push("main", map[string]string{".github/kernelgate.yaml": strings.Replace(policy, "pairs: 20", "pears: 20", 1)}, "Oops")
+	_, err := w.repo.Push("main", map[string]string{".github/kernelgate.yaml": strings.Replace(policyYAML, "pairs: 20", "pears: 20", 1)}, "Oops")
 	w.no(err)
 	pr := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
 	w.concluded(pr.HeadSHA(), "failure")
@@ -122,10 +122,10 @@ func TestBrokenPolicy(t *testing.T) {
 func TestNoWayAroundTheGate(t *testing.T) {
 	w := newWorld(t, worldOptions{retold: true})
 	old := w.repo.Head("main")
-	_, err := w.repo.Push("main", map[string]string{".github/kernelgate.yaml": strings.Replace(policy, "+10%", "+50%", 1)}, "Ask for more")
+	_, err := w.repo.Push("main", map[string]string{".github/kernelgate.yaml": strings.Replace(policyYAML, "+10%", "+50%", 1)}, "Ask for more")
 	w.no(err)
 	_, err = w.repo.PushCommit(embedded.Commit{Branch: "early", From: old, Author: "walt", Message: "early", Files: map[string]string{
-		"kernels/scale/scale.c": "// speed 1.3\n", ".github/kernelgate.yaml": strings.Replace(policy, "+10%", "+1%", 1),
+		"kernels/scale/scale.c": "// speed 1.3\n", ".github/kernelgate.yaml": strings.Replace(policyYAML, "+10%", "+1%", 1),
 	}})
 	w.no(err)
 	early, err := w.repo.OpenPR(embedded.PROptions{Author: "walt", Title: "An early base", Head: "early"})
@@ -141,7 +141,7 @@ func TestNoWayAroundTheGate(t *testing.T) {
 	w.reacted(moved, w.comment(moved, "walt", "/rebench"), "confused")
 	_, err = w.repo.PushCommit(embedded.Commit{Branch: "renamed", Author: "walt", Message: "renamed", Delete: []string{
 		"kernels/scale/kernel.yaml", "kernels/scale/scale.c", "kernels/scale/reference.c",
-	}, Files: map[string]string{"kernels/zoom/kernel.yaml": manifest, "kernels/zoom/scale.c": "// speed 9\n", "kernels/zoom/reference.c": "// the truth\n"}})
+	}, Files: map[string]string{"kernels/zoom/kernel.yaml": manifestYAML, "kernels/zoom/scale.c": "// speed 9\n", "kernels/zoom/reference.c": "// the truth\n"}})
 	w.no(err)
 	renamed, err := w.repo.OpenPR(embedded.PROptions{Author: "walt", Title: "Elsewhere", Head: "renamed"})
 	w.no(err)

@@ -76,7 +76,7 @@ func TestGroupTakesTheStrictestRule(t *testing.T) {
 func TestOverrideInAGroupOfTwo(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	const other = "kernels/other/scale.c"
-	_, err := w.repo.Push("main", map[string]string{"kernels/other/kernel.yaml": manifest, other: "// speed 1.0\n", "kernels/other/reference.c": "// the truth\n"}, "Another")
+	_, err := w.repo.Push("main", map[string]string{"kernels/other/kernel.yaml": manifestYAML, other: "// speed 1.0\n", "kernels/other/reference.c": "// the truth\n"}, "Another")
 	w.no(err)
 	first, second := map[string]string{sourceFile: "// speed 1.001\n"}, map[string]string{other: "// speed 1.002\n"}
 	slow := w.change("slow", first, "failure")

@@ -20,8 +20,8 @@ func (w *world) bring(branch string, files map[string]string) *embedded.PR {
 // staged is the kernel with a variant more, which is the default.
 func staged(t *testing.T) string {
 	t.Helper()
-	text := strings.Replace(manifest, "source: scale.c\n", "variants:\n  first: {source: scale.c}\n  second: {source: second.c, flags: [-O3]}\ndefault_variant: second\n", 1)
-	if text == manifest {
+	text := strings.Replace(manifestYAML, "source: scale.c\n", "variants:\n  first: {source: scale.c}\n  second: {source: second.c, flags: [-O3]}\ndefault_variant: second\n", 1)
+	if text == manifestYAML {
 		t.Fatal("the manifest has no source")
 	}
 	return text
@@ -49,7 +49,7 @@ func TestNewDefaultVariant(t *testing.T) {
 // still has its change of the rules approved by somebody.
 func TestProblemIsTheBases(t *testing.T) {
 	w := newWorld(t, worldOptions{retold: true})
-	lax := strings.Replace(strings.Replace(manifest, "abs: 0.1", "abs: 99", 1), "entry: scale\n", "entry: scale\nflags: [-O3]\n", 1)
+	lax := strings.Replace(strings.Replace(manifestYAML, "abs: 0.1", "abs: 99", 1), "entry: scale\n", "entry: scale\nflags: [-O3]\n", 1)
 	pr := w.bring("lax", map[string]string{"kernels/scale/kernel.yaml": lax, "kernels/scale/scale.c": "// WRONG speed 9\n"})
 	w.said(pr, "tolerance.abs: 0.1 → 99")
 	w.said(pr, "DEFER · `scale`: the output is wrong")
@@ -58,7 +58,7 @@ func TestProblemIsTheBases(t *testing.T) {
 		t.Error("a wrong kernel was merged by its own tolerance")
 	}
 	// The implementation alone is nobody's rule.
-	own := w.bring("own", map[string]string{"kernels/scale/kernel.yaml": strings.Replace(manifest, "entry: scale\n", "entry: scale\nflags: [-O3]\n", 1), "kernels/scale/scale.c": "// speed 1.4\n"})
+	own := w.bring("own", map[string]string{"kernels/scale/kernel.yaml": strings.Replace(manifestYAML, "entry: scale\n", "entry: scale\nflags: [-O3]\n", 1), "kernels/scale/scale.c": "// speed 1.4\n"})
 	w.concluded(own.HeadSHA(), "success")
 }
 
@@ -89,7 +89,7 @@ func TestSharedHeader(t *testing.T) {
 	files := map[string]string{"common/twice.h": "// 2\n", "common/other.h": "// 3\n"}
 	for name, source := range map[string]string{"alpha": "// speed 1\n#include <twice.h>\n", "beta": "// speed 1\n#include \"twice.h\"\n", "gamma": "// speed 1\n#include \"other.h\"\n"} {
 		files["kernels/"+name+"/scale.c"], files["kernels/"+name+"/reference.c"] = source, "// the truth\n"
-		files["kernels/"+name+"/kernel.yaml"] = strings.NewReplacer("name: scale\n", "name: "+name+"\n", "source: scale.c\n", "source: scale.c\ninclude: [common]\n").Replace(manifest)
+		files["kernels/"+name+"/kernel.yaml"] = strings.NewReplacer("name: scale\n", "name: "+name+"\n", "source: scale.c\n", "source: scale.c\ninclude: [common]\n").Replace(manifestYAML)
 	}
 	_, err := w.repo.Push("main", files, "Three more")
 	w.no(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // reuseEvidence settles a kernel of a new plan without a runner where that is possible:
@@ -95,7 +95,7 @@ func (k *Controller) merged(ctx context.Context, repo int64, kernel change.Kerne
 }
 
 // judge is the only place where the bot's verdicts come from.
-func (k *Controller) judge(ctx context.Context, of subject, policy *policies.Policy, e *gates.Evidence, rules []string) (*change.Result, error) {
+func (k *Controller) judge(ctx context.Context, of subject, policy *policy.Policy, e *gates.Evidence, rules []string) (*change.Result, error) {
 	if err := k.fillBest(ctx, of, policy, e); err != nil {
 		return nil, err
 	}

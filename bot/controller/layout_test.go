@@ -12,7 +12,7 @@ import (
 // its source in another folder.
 func TestTwoKernelsOfOneFolder(t *testing.T) {
 	w := newWorld(t, worldOptions{retold: true})
-	second := strings.NewReplacer("name: scale\n", "name: twice\n", "source: scale.c\n", "root: csrc\nsource: twice.c\n").Replace(manifest)
+	second := strings.NewReplacer("name: scale\n", "name: twice\n", "source: scale.c\n", "root: csrc\nsource: twice.c\n").Replace(manifestYAML)
 	const key = "kernels/scale/twice.kernel.yaml"
 	_, err := w.repo.Push("main", map[string]string{key: second, "csrc/twice.c": "// speed 1.0\n"}, "Another")
 	w.no(err)

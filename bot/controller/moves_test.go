@@ -185,7 +185,7 @@ func TestArchivedBesideLive(t *testing.T) {
 	w.app.SetHook("", "")
 	attic, err := w.hub.CreateRepo(embedded.RepoOptions{Owner: "oleg", Name: "attic"})
 	w.no(err)
-	_, err = attic.Push("main", map[string]string{"kernels/scale/kernel.yaml": manifest, sourceFile: "// speed 1.0\n", "kernels/scale/reference.c": "// the truth\n", ".github/kernelgate.yaml": policy}, "Scale")
+	_, err = attic.Push("main", map[string]string{"kernels/scale/kernel.yaml": manifestYAML, sourceFile: "// speed 1.0\n", "kernels/scale/reference.c": "// the truth\n", ".github/kernelgate.yaml": policyYAML}, "Scale")
 	w.no(err)
 	for i := range many {
 		w.proposeIn(attic, fmt.Sprint("late", i), fmt.Sprintf("// speed 1.3%d\n", i), embedded.PROptions{Author: "oleg"})

@@ -114,7 +114,7 @@ func TestReviewOfOtherRules(t *testing.T) {
 	w.no(w.repo.Grant("carl", embedded.Write))
 	_, err := w.repo.Push("main", map[string]string{"CODEOWNERS": "* @carl\n"}, "Owners")
 	w.no(err)
-	pr := w.edit("easy", ".github/kernelgate.yaml", strings.Replace(policy, "+10%", "+8%", 1), embedded.PROptions{})
+	pr := w.edit("easy", ".github/kernelgate.yaml", strings.Replace(policyYAML, "+10%", "+8%", 1), embedded.PROptions{})
 	w.required(pr.HeadSHA(), "action_required")
 	w.no(w.running.stop())
 	w.app.SetHook("", "")
@@ -130,7 +130,7 @@ func TestReviewOfOtherRules(t *testing.T) {
 	w.required(pr.HeadSHA(), "action_required")
 	w.no(pr.Review("carl", "APPROVE", ""))
 	w.required(pr.HeadSHA(), "success")
-	_, err = w.repo.Push("main", map[string]string{".github/kernelgate.yaml": strings.Replace(policy, "+10%", "+40%", 1)}, "Ask for more")
+	_, err = w.repo.Push("main", map[string]string{".github/kernelgate.yaml": strings.Replace(policyYAML, "+10%", "+40%", 1)}, "Ask for more")
 	w.no(err)
 	w.required(pr.HeadSHA(), "action_required")
 	w.no(pr.Label("walt", "tidy")) // and another look finds no more in it

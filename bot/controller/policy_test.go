@@ -116,7 +116,7 @@ func TestPolicyThatTightens(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	fast := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
 	w.concluded(fast.HeadSHA(), "success")
-	pr := w.edit("strict", ".github/kernelgate.yaml", strings.Replace(policy, "+10%", "+50%", 1), embedded.PROptions{})
+	pr := w.edit("strict", ".github/kernelgate.yaml", strings.Replace(policyYAML, "+10%", "+50%", 1), embedded.PROptions{})
 	c := w.concluded(pr.HeadSHA(), "success")
 	if c.Title != "No kernel changed; the rules are tightened" || !strings.Contains(c.Summary, "needs nobody's approval") {
 		t.Errorf("the check says %q: %s", c.Title, c.Summary)
@@ -130,11 +130,11 @@ func TestPolicyThatTightens(t *testing.T) {
 func TestManifestThatLoosens(t *testing.T) {
 	w := newWorld(t, worldOptions{retold: true})
 	for name, files := range map[string]map[string]string{
-		"tolerance": {"kernels/scale/kernel.yaml": strings.Replace(manifest, "abs: ", "abs: 9", 1)},
+		"tolerance": {"kernels/scale/kernel.yaml": strings.Replace(manifestYAML, "abs: ", "abs: 9", 1)},
 		"reference": {"kernels/scale/reference.c": "// a lie\n"},
 	} {
 		for file, text := range files {
-			if name == "tolerance" && text == manifest {
+			if name == "tolerance" && text == manifestYAML {
 				t.Fatal("the manifest has no tolerance")
 			}
 			plain := w.edit(name, file, text, embedded.PROptions{})
@@ -203,10 +203,10 @@ func TestPolicyWithAToken(t *testing.T) {
 // branch, or that branch gets other rules, it is void.
 func TestApprovalOfOtherRules(t *testing.T) {
 	w := newWorld(t, worldOptions{retold: true})
-	mild := strings.Replace(policy, "+10%", "+9%", 1)
+	mild := strings.Replace(policyYAML, "+10%", "+9%", 1)
 	_, err := w.repo.Push("side", map[string]string{".github/kernelgate.yaml": mild}, "A branch with milder rules")
 	w.no(err)
-	pr := w.edit("easy", ".github/kernelgate.yaml", strings.Replace(policy, "+10%", "+8%", 1), embedded.PROptions{Base: "side"})
+	pr := w.edit("easy", ".github/kernelgate.yaml", strings.Replace(policyYAML, "+10%", "+8%", 1), embedded.PROptions{Base: "side"})
 	w.concluded(pr.HeadSHA(), "action_required")
 	w.comment(pr, "mara", "/approve-policy "+pr.HeadSHA())
 	w.concluded(pr.HeadSHA(), "success")
@@ -214,7 +214,7 @@ func TestApprovalOfOtherRules(t *testing.T) {
 	w.concluded(pr.HeadSHA(), "action_required")
 	w.comment(pr, "mara", "/approve-policy "+pr.HeadSHA())
 	w.concluded(pr.HeadSHA(), "success")
-	_, err = w.repo.Push("main", map[string]string{".github/kernelgate.yaml": strings.Replace(policy, "+10%", "+40%", 1)}, "Ask for more")
+	_, err = w.repo.Push("main", map[string]string{".github/kernelgate.yaml": strings.Replace(policyYAML, "+10%", "+40%", 1)}, "Ask for more")
 	w.no(err)
 	w.concluded(pr.HeadSHA(), "action_required")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/bot/verify"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bundle"
 )
@@ -200,7 +200,7 @@ func (k *Controller) jobOf(ctx context.Context, run change.Run) (runners.Job, er
 }
 
 // narrow makes the policy ask what an extra was asked for.
-func narrow(policy *policies.Policy, r command.Rebench, e *gates.Evidence) {
+func narrow(policy *policy.Policy, r command.Rebench, e *gates.Evidence) {
 	if r.Versus != "" && len(r.Shapes) == 0 {
 		for _, s := range e.Shapes {
 			r.Shapes = append(r.Shapes, s.Name)

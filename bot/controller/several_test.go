@@ -44,7 +44,7 @@ func TestSeveralBots(t *testing.T) {
 		}
 	}
 	b := newBots(newWorld(t, worldOptions{apart: true, watchful: true, lease: 10 * time.Second, beat: 500 * time.Millisecond, retold: true}), members, nodes, crew...)
-	_, err := b.repo.Push("l4", map[string]string{".github/kernelgate.yaml": strings.Replace(policy, "[cpu]", "[l4]", 1)}, "Another GPU")
+	_, err := b.repo.Push("l4", map[string]string{".github/kernelgate.yaml": strings.Replace(policyYAML, "[cpu]", "[l4]", 1)}, "Another GPU")
 	b.no(err)
 	for _, m := range b.all {
 		b.begin(m)

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	measuring "github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
@@ -58,7 +58,7 @@ func (c *compiler) measure(ctx context.Context, job measuring.Job, scratch strin
 }
 
 func builtFor(job measuring.Job, side measuring.Side, arch string) bool {
-	return slices.ContainsFunc(job.Of(side).ArchOf(side.Variant), func(a kernels.Arch) bool { return a.Device() == arch })
+	return slices.ContainsFunc(job.Of(side).ArchOf(side.Variant), func(a manifest.Arch) bool { return a.Device() == arch })
 }
 
 func (c *compiler) compile(ctx context.Context, job measuring.Job, dir, arch string, p measuring.Progress) (measuring.Measured, error) {

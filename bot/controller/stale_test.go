@@ -11,8 +11,8 @@ import (
 // and not with where it left the branch.
 func TestBaseBranchGetsFaster(t *testing.T) {
 	w := newWorld(t, worldOptions{})
-	mine := strings.Replace(manifest, "source: scale.c", "source: mine.c", 1)
-	if mine == manifest {
+	mine := strings.Replace(manifestYAML, "source: scale.c", "source: mine.c", 1)
+	if mine == manifestYAML {
 		t.Fatal("the manifest has another source")
 	}
 	_, err := w.repo.Push("mine", map[string]string{"kernels/scale/mine.c": "// speed 1.5\n", "kernels/scale/kernel.yaml": mine}, "Mine")

@@ -105,13 +105,13 @@ func TestPolicyOfTheBaseChanges(t *testing.T) {
 		}
 		return n
 	}
-	ask(".github/kernelgate.yaml", strings.Replace(policy, "+10%", "+50%", 1), "Ask for more")
+	ask(".github/kernelgate.yaml", strings.Replace(policyYAML, "+10%", "+50%", 1), "Ask for more")
 	w.concluded(pr.HeadSHA(), "failure")
 	w.golden("policy-changes", []*embedded.PR{pr})
 	if err := pr.Merge("olga"); err == nil {
 		t.Error("a pull request was merged by rules that were gone")
 	}
-	ask(".github/kernelgate.yaml", policy, "Ask for less")
+	ask(".github/kernelgate.yaml", policyYAML, "Ask for less")
 	w.concluded(pr.HeadSHA(), "success")
 	if n := measured(); n != 1 {
 		t.Errorf("%d measurements: what was measured was measured again", n)
@@ -124,7 +124,7 @@ func TestPolicyOfTheBaseChanges(t *testing.T) {
 	if n := w.running.bot.Counts().Planned; n != planned+3 { // of the pushes themselves, and of a folder that the kernel is built from
 		t.Errorf("%d plans for two changes of documents", n-planned)
 	}
-	ask("kernels/scale/kernel.yaml", strings.Replace(manifest, "secret: {N: 1..500}", "secret: {N: 1..600}", 1), "Other secrets")
+	ask("kernels/scale/kernel.yaml", strings.Replace(manifestYAML, "secret: {N: 1..500}", "secret: {N: 1..600}", 1), "Other secrets")
 	w.until("a second measurement", func() bool { return measured() > 1 })
 	w.concluded(pr.HeadSHA(), "success")
 }

@@ -89,7 +89,7 @@ func TestRenamedKernelFolder(t *testing.T) {
 	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("one", variant(1), embedded.PROptions{Title: "One"})
 	w.concluded(pr.HeadSHA(), "failure")
-	files := map[string]string{"kernels/other/kernel.yaml": manifest, "kernels/other/scale.c": variant(2), "kernels/other/reference.c": "// the truth\n"}
+	files := map[string]string{"kernels/other/kernel.yaml": manifestYAML, "kernels/other/scale.c": variant(2), "kernels/other/reference.c": "// the truth\n"}
 	gone := []string{"kernels/scale/kernel.yaml", "kernels/scale/scale.c", "kernels/scale/reference.c"}
 	_, err := w.repo.PushCommit(embedded.Commit{Branch: "one", Files: files, Delete: gone, Message: "Renamed", Author: "walt"})
 	w.no(err)

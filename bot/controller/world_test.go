@@ -29,13 +29,13 @@ import (
 )
 
 const (
-	manifest = scripted.Manifest + `shapes:
+	manifestYAML = scripted.Manifest + `shapes:
   mission: {N: 1000}
   small: {N: 10}
 limits: {N: 1..100000}
 secret: {N: 1..500}
 `
-	policy = `version: 1
+	policyYAML = `version: 1
 devices: [cpu]
 gates:
   correctness: {shapes: all, seeds: [0], distributions: [normal], secret_cases: 2, norm_error: "<= 1%"}
@@ -159,8 +159,8 @@ func newWorld(t testing.TB, opt worldOptions) *world {
 		w.no(w.repo.Grant(login, role))
 	}
 	files := map[string]string{
-		"kernels/scale/kernel.yaml": manifest, "kernels/scale/scale.c": "// speed 1.0\n", "kernels/scale/reference.c": "// the truth\n",
-		".github/kernelgate.yaml": policy, "README.md": "Kernels.\n",
+		"kernels/scale/kernel.yaml": manifestYAML, "kernels/scale/scale.c": "// speed 1.0\n", "kernels/scale/reference.c": "// the truth\n",
+		".github/kernelgate.yaml": policyYAML, "README.md": "Kernels.\n",
 	}
 	if opt.noPolicy {
 		delete(files, ".github/kernelgate.yaml")

@@ -61,7 +61,7 @@ func TestWritesOfAVerdict(t *testing.T) {
 			source := map[string]string{"kernels/scale/scale.c": "// HOLD speed 1.3\n"}
 			if kernels == 2 {
 				_, err := w.repo.Push("main", map[string]string{
-					"kernels/shift/kernel.yaml": strings.ReplaceAll(manifest, "scale", "shift"), "kernels/shift/shift.c": "// speed 1.0\n", "kernels/shift/reference.c": "// the truth\n",
+					"kernels/shift/kernel.yaml": strings.ReplaceAll(manifestYAML, "scale", "shift"), "kernels/shift/shift.c": "// speed 1.0\n", "kernels/shift/reference.c": "// the truth\n",
 				}, "Shift")
 				w.no(err)
 				source["kernels/shift/shift.c"] = "// speed 1.4\n"

@@ -16,6 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // commentStyle sets a comment as GitHub does.
@@ -41,7 +42,7 @@ func TestVerdictPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := policies.Parse("h200.yaml", text)
+	policy, err := policy.Parse("h200.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 const shippedEvidence = "../../kernels/sdpa_fp8/evidence/"
@@ -120,7 +121,7 @@ func TestVariantsOfAFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := policies.Parse("h200.yaml", text)
+	policy, err := policy.Parse("h200.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}

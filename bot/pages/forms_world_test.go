@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // timesOnly asks for nothing but times, on every shape: so the figures of evidence that another policy turns down are compared too. No
@@ -74,9 +75,9 @@ func committed(t *testing.T) map[string][]piece {
 	return all
 }
 
-func parsed(t *testing.T, file, text string) *policies.Policy {
+func parsed(t *testing.T, file, text string) *policy.Policy {
 	t.Helper()
-	p, err := policies.Parse(file, []byte(text))
+	p, err := policy.Parse(file, []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

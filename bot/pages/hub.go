@@ -9,14 +9,14 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // A place is something at GitHub. Where pages know no GitHub, or the thing is not there, it is a text without an address.
 type place struct{ Text, URL string }
 
 // manifestSuffix ends the name of a kernel that shares its folder with others: such a kernel is named by its manifest.
-const manifestSuffix = "." + kernels.FileName
+const manifestSuffix = "." + manifest.FileName
 
 var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 

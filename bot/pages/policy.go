@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A PolicyPage is which rule applies to a change, and why.
@@ -33,11 +33,11 @@ type AskedChange struct {
 
 // A RuleOfOne is the rule of one kernel, in words.
 type RuleOfOne struct {
-	Kernel string                `json:"kernel"`
-	Rule   string                `json:"rule"`
-	Passed []policies.PassedOver `json:"passed_over,omitempty"`
-	Why    string                `json:"why"` // this rule
-	Asks   []policies.Asked      `json:"asks"`
+	Kernel string              `json:"kernel"`
+	Rule   string              `json:"rule"`
+	Passed []policy.PassedOver `json:"passed_over,omitempty"`
+	Why    string              `json:"why"` // this rule
+	Asks   []policy.Asked      `json:"asks"`
 }
 
 func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
@@ -70,7 +70,7 @@ func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
 		p.None = "The base's policy has mistakes, so nothing can be judged by it."
 		return p, nil
 	}
-	asked := policies.Change{Branch: p.Asked.Branch, Title: p.Asked.Title, Draft: p.Asked.Draft}
+	asked := policy.Change{Branch: p.Asked.Branch, Title: p.Asked.Title, Draft: p.Asked.Draft}
 	for _, label := range strings.Split(p.Asked.Labels, ",") {
 		if label = strings.TrimSpace(label); label != "" {
 			asked.Labels = append(asked.Labels, label)

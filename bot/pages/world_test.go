@@ -23,6 +23,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
@@ -270,7 +271,7 @@ func recordOf(t testing.TB, name string) record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := policies.Parse("h200.yaml", shipped)
+	policy, err := policy.Parse("h200.yaml", shipped)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
@@ -22,7 +22,7 @@ func TestBaselinesThatNobodyCouldLookAt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := policies.Parse("p.yaml", []byte(`version: 1
+	policy, err := policy.Parse("p.yaml", []byte(`version: 1
 gates:
   correctness: {shapes: all, seeds: [0], norm_error: "<= 1%"}
   performance: {target: {shapes: all, speedup: ">= +10%"}, baseline: "ref:moon"}

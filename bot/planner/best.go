@@ -6,7 +6,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/highwater"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -65,8 +65,8 @@ func (s *survey) renames(gone, added []runners.Job) {
 }
 
 // sameProblem tells whether two manifests ask for the same under different names.
-func sameProblem(was, is *kernels.Manifest) bool {
+func sameProblem(was, is *manifest.Manifest) bool {
 	renamed := *is
 	renamed.Name = was.Name
-	return len(kernels.Compare(was, &renamed)) == 0
+	return len(manifest.Compare(was, &renamed)) == 0
 }

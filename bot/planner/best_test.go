@@ -28,7 +28,7 @@ func (p *past) merged(commit, before, folder string, ratio float64) {
 // The baseline best is the fastest merged commit on the shapes that the rule times, if its code may and can be measured
 // today. Else it is the next one, and in the end the merge base.
 func TestBaselineBest(t *testing.T) {
-	best := replaced(t, policy, "performance: {target: {shapes: [mission], speedup: \">= +10%\"", "performance: {baseline: best, target: {shapes: [mission], speedup: \">= +10%\"")
+	best := replaced(t, policyYAML, "performance: {target: {shapes: [mission], speedup: \">= +10%\"", "performance: {baseline: best, target: {shapes: [mission], speedup: \">= +10%\"")
 	w := newWorld(t, usual().with(tree{policyFile: best}))
 	start := w.repo.Head("main")
 	fast := w.push("main", tree{folder + "/scale.c": "// fast\n"})
@@ -92,7 +92,7 @@ func TestBaselineBest(t *testing.T) {
 
 // A best commit that takes other arguments cannot be launched as today: it would make every change an error.
 func TestBestOfOtherArguments(t *testing.T) {
-	best := replaced(t, policy, "performance: {target: {shapes: [mission], speedup: \">= +10%\"", "performance: {baseline: best, target: {shapes: [mission], speedup: \">= +10%\"")
+	best := replaced(t, policyYAML, "performance: {target: {shapes: [mission], speedup: \">= +10%\"", "performance: {baseline: best, target: {shapes: [mission], speedup: \">= +10%\"")
 	w := newWorld(t, usual().with(tree{policyFile: best}))
 	start := w.repo.Head("main")
 	tip := w.push("main", tree{folder + "/scale.c": "// slow\n", folder + "/kernel.yaml": replaced(t, manifest, "{name: y, dtype: f32", "{name: y, dtype: f16")})

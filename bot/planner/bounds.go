@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
@@ -84,7 +84,7 @@ func (s *survey) versus(ctx context.Context, name string, approved []string) (st
 
 // ownBaselines holds a policy that the change itself brings to the same: the baseline
 // that it names is code that would be measured.
-func (s *survey) ownBaselines(ctx context.Context, policy *policies.Policy) error {
+func (s *survey) ownBaselines(ctx context.Context, policy *policy.Policy) error {
 	for _, rule := range policy.Rules {
 		gate := rule.Gates.Performance
 		if gate == nil || gate.Baseline.Kind != "ref" && gate.Baseline.Kind != "tag" {

@@ -201,7 +201,7 @@ func TestOwnPolicysBaseline(t *testing.T) {
 	evil := w.git("x", "commit-tree", w.git("", "rev-parse", w.repo.Head("main")+"^{tree}"))
 	w.git("", "update-ref", "refs/pull/9/head", evil)
 	for baseline, fine := range map[string]bool{evil: false, "pull/9/head": false, "main": true} {
-		own := replaced(t, policy, "  performance: {target: {shapes: [mission], speedup: \">= +10%\"", `  performance: {baseline: "ref:`+baseline+`", target: {shapes: [mission], speedup: ">= +10%"`)
+		own := replaced(t, policyYAML, "  performance: {target: {shapes: [mission], speedup: \">= +10%\"", `  performance: {baseline: "ref:`+baseline+`", target: {shapes: [mission], speedup: ">= +10%"`)
 		p := w.plan(w.propose(tree{folder + "/scale.c": "// " + baseline + "\n", policyFile: own}))
 		told := len(p.Problems) == 1 && strings.Contains(p.Problems[0].Message, "is on no branch and under no tag")
 		if told == fine || (len(p.Kernels) == 1) != fine {

@@ -3,20 +3,20 @@ package planner
 import (
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Kernels for a GPU are compiled ahead by whoever has their compiler, and others are not: a command sees what only its host has.
 func TestBuilders(t *testing.T) {
-	side := func(mode kernels.Mode, by kernels.Compiler) runners.Side {
-		m := &kernels.Manifest{}
+	side := func(mode manifest.Mode, by manifest.Compiler) runners.Side {
+		m := &manifest.Manifest{}
 		m.Mode, m.Compiler = mode, by
 		return runners.Side{Manifest: m}
 	}
-	nvcc, triton := side(kernels.ModeCUDA, ""), side(kernels.ModeCUDA, kernels.Triton)
-	command, ptx := side(kernels.ModeCUDA, kernels.Program), side(kernels.ModeCUDA, kernels.PTX)
-	cpu, harness := side(kernels.ModeCPU, ""), side(kernels.ModeCommand, "")
+	nvcc, triton := side(manifest.ModeCUDA, ""), side(manifest.ModeCUDA, manifest.Triton)
+	command, ptx := side(manifest.ModeCUDA, manifest.Program), side(manifest.ModeCUDA, manifest.PTX)
+	cpu, harness := side(manifest.ModeCPU, ""), side(manifest.ModeCommand, "")
 	for _, c := range []struct {
 		baseline  *runners.Side
 		candidate runners.Side

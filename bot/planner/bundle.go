@@ -16,8 +16,8 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bundle"
@@ -98,7 +98,7 @@ func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 		return "", strict.Mistakef("the head cannot be built: %s", job.Broken[0])
 	}
 	if known := job.Manifest.ShapeNames(); len(r.Shapes) > 0 {
-		if unknown := (policies.Shapes{Names: r.Shapes}).Unknown(known); len(unknown) > 0 {
+		if unknown := (policy.Shapes{Names: r.Shapes}).Unknown(known); len(unknown) > 0 {
 			return "", strict.Mistakef("%s has no shape %q (it has %s)", job.Manifest.Name, unknown[0], strings.Join(known, ", "))
 		}
 	}
@@ -157,11 +157,11 @@ func sources(job runners.Job) (string, error) {
 
 // hashPins adds the compilers that are pinned: the same sources are something else by another.
 func hashPins(h io.Writer, job runners.Job) error {
-	pins := []policies.Toolchains{job.Candidate.Toolchains}
+	pins := []policy.Toolchains{job.Candidate.Toolchains}
 	if job.Baseline != nil {
 		pins = append(pins, job.Baseline.Toolchains)
 	}
-	if !slices.ContainsFunc(pins, func(t policies.Toolchains) bool { return t != policies.Toolchains{} }) {
+	if !slices.ContainsFunc(pins, func(t policy.Toolchains) bool { return t != policy.Toolchains{} }) {
 		return nil
 	}
 	return json.NewEncoder(h).Encode(pins)
@@ -182,7 +182,7 @@ func requirementsDigest(job runners.Job) (string, error) {
 	if err == nil {
 		err = folderhash.Write(h, job.Trusted, func(rel string) bool {
 			switch m := job.Manifest; {
-			case m.Mode == kernels.ModeCommand:
+			case m.Mode == manifest.ModeCommand:
 				return !m.IsSource(rel)
 			case alone:
 				return m.Reference != nil && rel == path.Clean(m.Reference.Source)
@@ -219,7 +219,7 @@ func dispatch(job runners.Job) (string, error) {
 // to include from. It is alone where that is none of them for sure. Whoever wrote it is
 // trusted not to have an assembler read one.
 func companionNames(reference []byte) (names []string, alone bool) {
-	included, plain := plan.Included(reference, kernels.ModeCUDA)
+	included, plain := plan.Included(reference, manifest.ModeCUDA)
 	for _, i := range included {
 		if i.Beside {
 			names = append(names, i.Name)

@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/kernelgate/kernelgate/bot/planner"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -20,7 +21,7 @@ func TestBundleIsTheJob(t *testing.T) {
 	id, facts := w.propose(tree{folder + "/scale.c": "// head\n"}, "refactoring")
 	p := w.plan(id, facts)
 	job := w.job(p)
-	want := policies.Change{Labels: []string{"refactoring"}, Branch: "main", Title: "A change", Paths: []string{folder + "/scale.c"}}
+	want := policy.Change{Labels: []string{"refactoring"}, Branch: "main", Title: "A change", Paths: []string{folder + "/scale.c"}}
 	if d := cmp.Diff(want, job.Change); d != "" {
 		t.Errorf("the change: %s", d)
 	}
@@ -54,7 +55,7 @@ func TestSources(t *testing.T) {
 		labels     []string
 		same       bool
 	}{
-		"another rule and policy": {base.with(tree{policyFile: policy + "# other\n"}), head, []string{"refactoring"}, true},
+		"another rule and policy": {base.with(tree{policyFile: policyYAML + "# other\n"}), head, []string{"refactoring"}, true},
 		"what the head may not":   {base, head.with(tree{folder + "/reference.c": "// a lie\n", "README.md": "More.\n"}), nil, false}, // a build that asks for it is refused
 		"another head":            {base, tree{folder + "/scale.c": "// other\n"}, nil, false},
 		"one source more":         {base, head.with(tree{folder + "/more.h": "// more\n"}), nil, false},
@@ -138,7 +139,7 @@ func TestRerun(t *testing.T) {
 	w.push("older", tree{"README.md": "Old.\n"})
 	w.push("main", tree{folder + "/scale.c": "// base\n"})
 	id, facts := w.propose(tree{
-		folder + "/scale.c": "// head\n", folder + "/reference.c": "// a lie\n", folder + "/kernel.yaml": manifest + "# mild\n", policyFile: policy + "# mild\n",
+		folder + "/scale.c": "// head\n", folder + "/reference.c": "// a lie\n", folder + "/kernel.yaml": manifest + "# mild\n", policyFile: policyYAML + "# mild\n",
 	})
 	for name, c := range map[string]struct {
 		ask      planner.Rerun
@@ -161,7 +162,7 @@ func TestRerun(t *testing.T) {
 			if job.Rounds != c.ask.Rounds || !slices.Equal(job.Shapes, c.shapes) || !slices.Equal(job.Seeds, c.ask.Seeds) || job.Profile != c.ask.Profile {
 				t.Errorf("asked for %+v, got %+v", c.ask, job)
 			}
-			if job.Key != folder || job.ManifestText != manifest || job.PolicyText != policy || job.Noise != (c.ask.Versus == plan.Self) {
+			if job.Key != folder || job.ManifestText != manifest || job.PolicyText != policyYAML || job.Noise != (c.ask.Versus == plan.Self) {
 				t.Errorf("the folder is %q, the manifest\n%s\nthe policy\n%s", job.Key, job.ManifestText, job.PolicyText)
 			}
 			want := tree{"kernel.yaml": manifest, "reference.c": "// truth\n", "scale.c": "// head\n"}
@@ -177,7 +178,7 @@ func TestRerun(t *testing.T) {
 
 // A folder is a whole path: the kernel that is measured again is the one that was.
 func TestRerunOfANamesake(t *testing.T) {
-	w := newWorld(t, kernel("scale", "// base\n").with(tree{policyFile: policy}))
+	w := newWorld(t, kernel("scale", "// base\n").with(tree{policyFile: policyYAML}))
 	id, facts := w.propose(kernel("added/scale", "// new\n").with(tree{"scale/scale.c": "// head\n"}))
 	for _, folder := range []string{"scale", "added/scale"} {
 		name, err := w.planner.Rerun(t.Context(), id, facts, planner.Rerun{Folder: folder})
@@ -208,7 +209,7 @@ func TestRerunOfAKernelGatedSince(t *testing.T) {
 func TestRerunRefuses(t *testing.T) {
 	w := newWorld(t, usual().with(kernel("gone", "// gone\n")))
 	id, facts := w.propose(tree{folder + "/scale.c": "// head\n", "gone/kernel.yaml": ""})
-	w.push("mistaken", tree{policyFile: replaced(t, policy, "norm_error", "norm_eror")})
+	w.push("mistaken", tree{policyFile: replaced(t, policyYAML, "norm_error", "norm_eror")})
 	for name, c := range map[string]struct {
 		base string
 		ask  planner.Rerun

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -61,10 +61,10 @@ func pullRef(number int) string { return fmt.Sprintf("refs/pull/%d/head", number
 
 // members are the pull requests of a group in what a rule may ask of them, with the files
 // that each changes by itself.
-func (s *survey) members(ctx context.Context) ([]policies.Change, error) {
-	var all []policies.Change
+func (s *survey) members(ctx context.Context) ([]policy.Change, error) {
+	var all []policy.Change
 	for _, m := range s.facts.Members {
-		c := policies.Change{Labels: m.Labels, Branch: s.facts.Base, Title: m.Title, Draft: m.Draft}
+		c := policy.Change{Labels: m.Labels, Branch: s.facts.Base, Title: m.Title, Draft: m.Draft}
 		if m.Head != "" {
 			base, err := s.repo.MergeBase(ctx, s.trusted, m.Head)
 			if err == nil {
@@ -93,14 +93,14 @@ func (s *survey) job(ctx context.Context, p *plan.Plan, key string) (job runners
 		return job, nil, err
 	}
 	// Whose files are not known may have touched it; so may all, where nobody has.
-	touches := func(c policies.Change) bool {
+	touches := func(c policy.Change) bool {
 		return c.Paths == nil || p.Touches(key, c.Paths)
 	}
 	if !slices.ContainsFunc(all, touches) {
-		all = append(all, policies.Change{Branch: s.facts.Base})
-		touches = func(policies.Change) bool { return true }
+		all = append(all, policy.Change{Branch: s.facts.Base})
+		touches = func(policy.Change) bool { return true }
 	}
-	last, as := -1, policies.Change{}
+	last, as := -1, policy.Change{}
 	for _, c := range all {
 		if !touches(c) {
 			continue
@@ -111,7 +111,7 @@ func (s *survey) job(ctx context.Context, p *plan.Plan, key string) (job runners
 			continue
 		}
 		rules = append(rules, rule.Name)
-		if at := slices.IndexFunc(job.Policy.Rules, func(r policies.Rule) bool { return r.Name == rule.Name }); at > last {
+		if at := slices.IndexFunc(job.Policy.Rules, func(r policy.Rule) bool { return r.Name == rule.Name }); at > last {
 			last, as = at, c
 		}
 	}

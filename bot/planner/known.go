@@ -7,8 +7,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
@@ -19,8 +19,8 @@ import (
 type known struct {
 	once      sync.Once
 	rules     *lru.Cache[string, string] // by commit
-	manifests *lru.Cache[[sha256.Size]byte, *kernels.Manifest]
-	policies  *lru.Cache[[sha256.Size]byte, *policies.Policy]
+	manifests *lru.Cache[[sha256.Size]byte, *manifest.Manifest]
+	policies  *lru.Cache[[sha256.Size]byte, *policy.Policy]
 }
 
 // maxKnown is how many of each are kept, and maxKnownText how long a text is at most that was
@@ -32,7 +32,7 @@ const (
 
 func (k *known) begin() {
 	k.once.Do(func() {
-		k.rules, k.manifests, k.policies = newLRU[string, string](), newLRU[[sha256.Size]byte, *kernels.Manifest](), newLRU[[sha256.Size]byte, *policies.Policy]()
+		k.rules, k.manifests, k.policies = newLRU[string, string](), newLRU[[sha256.Size]byte, *manifest.Manifest](), newLRU[[sha256.Size]byte, *policy.Policy]()
 	})
 }
 
@@ -56,14 +56,14 @@ func (k *known) rulesAt(ctx context.Context, repo *checkout.Repo, commit string)
 	return digest, err
 }
 
-func (k *known) manifest(file string, text []byte) (*kernels.Manifest, error) {
+func (k *known) manifest(file string, text []byte) (*manifest.Manifest, error) {
 	k.begin()
-	return read(k.manifests, kernels.Parse, file, text)
+	return read(k.manifests, manifest.Parse, file, text)
 }
 
-func (k *known) policy(file string, text []byte) (*policies.Policy, error) {
+func (k *known) policy(file string, text []byte) (*policy.Policy, error) {
 	k.begin()
-	return read(k.policies, policies.Parse, file, text)
+	return read(k.policies, policy.Parse, file, text)
 }
 
 // read parses a text that is not known. Mistakes name the file, and are told anew.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 const easy = "version: 1\ndevices: [cpu]\ngates: {}\nrules: [{name: default}]\n"
@@ -19,7 +19,7 @@ func TestTextsAreReadOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := policies.Parse("a.yaml", []byte(easy))
+	want, err := policy.Parse("a.yaml", []byte(easy))
 	if err != nil || !reflect.DeepEqual(first, want) {
 		t.Errorf("it was read as %+v, want %+v, %v", first, want, err)
 	}

@@ -10,7 +10,7 @@ import (
 
 // milder is the usual policy with rules that ask for no speed of some folders.
 func milder(t *testing.T) string {
-	return replaced(t, policy, "rules:\n", `rules:
+	return replaced(t, policyYAML, "rules:\n", `rules:
   - name: experiments
     when: {paths: ["experiments/**"]}
     gates: {performance: none}

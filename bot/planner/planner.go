@@ -15,8 +15,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -66,7 +66,7 @@ type Proposal struct {
 	Evidence map[string]*gates.Evidence // by the kernel's key
 	// NewPolicy is the one that the base branch would have by this change; nil where that
 	// is the same, or none that can be read.
-	NewPolicy *policies.Policy
+	NewPolicy *policy.Policy
 	NewText   string // its
 }
 
@@ -224,14 +224,14 @@ func (s *survey) plan(ctx context.Context) (err error) {
 	var gone, added []runners.Job
 	for _, key := range keys {
 		job, rules, err := s.job(ctx, p, key)
-		if s.problem(kernels.FileOf(key), err) {
+		if s.problem(manifest.FileOf(key), err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		k, err := s.kernel(ctx, job, rules)
-		if s.problem(kernels.FileOf(key), err) {
+		if s.problem(manifest.FileOf(key), err) {
 			continue
 		}
 		if err != nil {
@@ -314,7 +314,7 @@ func (s *survey) options(policyAt string) plan.Options {
 	f := s.facts
 	o := plan.Options{
 		Repo: s.repo, Base: s.base, Trusted: s.trusted, Head: f.Head, Scratch: s.scratch,
-		Change:     policies.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft},
+		Change:     policy.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft},
 		Repository: f.Repo, Version: s.planner.Version, Started: s.planner.Now().UTC(),
 	}
 	if policyAt != s.trusted {
@@ -376,10 +376,10 @@ func builders(job runners.Job) string {
 	compiler := ""
 	for _, s := range sides {
 		m := job.Of(s)
-		if m.Compiler == kernels.Program {
+		if m.Compiler == manifest.Program {
 			return ""
 		}
-		if by := runners.ToolchainOf(m); compiler != policies.Triton {
+		if by := runners.ToolchainOf(m); compiler != policy.Triton {
 			compiler = by // whoever has Triton has nvcc
 		}
 	}
@@ -391,7 +391,7 @@ func labels(job runners.Job) change.Labels {
 	switch {
 	case len(job.Policy.Devices) > 0:
 		return job.Policy.Devices
-	case job.Manifest.Mode == kernels.ModeCPU:
+	case job.Manifest.Mode == manifest.ModeCPU:
 		return change.Labels{"cpu"}
 	}
 	return change.Labels{"gpu"}

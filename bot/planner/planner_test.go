@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/planner"
@@ -26,7 +27,7 @@ func TestTouchedKernels(t *testing.T) {
 		want string
 	}{
 		"documents":                        {tree{"README.md": "More.\n"}, ""},
-		"the policy alone":                 {tree{policyFile: policy + "# mild\n"}, ""},
+		"the policy alone":                 {tree{policyFile: policyYAML + "# mild\n"}, ""},
 		"a source":                         {tree{folder + "/scale.c": "// head\n"}, scale},
 		"the manifest alone":               {tree{folder + "/kernel.yaml": manifest + "# mild\n"}, scale},
 		"a header that variants share":     {tree{folder + "/shared.h": "// 2\n"}, scale},
@@ -40,7 +41,7 @@ func TestTouchedKernels(t *testing.T) {
 			if got := strings.Join(folders(p), ", "); got != c.want {
 				t.Errorf("the kernels are %q, want %q", got, c.want)
 			}
-			if len(w.bundles) != len(p.Kernels) || len(p.Problems) > 0 || p.NoPolicy || p.Policy != policy {
+			if len(w.bundles) != len(p.Kernels) || len(p.Problems) > 0 || p.NoPolicy || p.Policy != policyYAML {
 				t.Errorf("there are %d bundles; the plan is %+v", len(w.bundles), p.Plan)
 			}
 			if len(p.Paths) != len(c.edit) {
@@ -70,7 +71,7 @@ func TestNewKernel(t *testing.T) {
 	w := newWorld(t, usual())
 	p := w.plan(w.propose(kernel("added", "// new\n").with(tree{policyFile: "version: 1\ngates: {}\nrules: [{name: mild}]\n"})))
 	job := w.job(p)
-	if job.Baseline != nil || job.ManifestText != manifest || job.Key != "added" || job.PolicyText != policy {
+	if job.Baseline != nil || job.ManifestText != manifest || job.Key != "added" || job.PolicyText != policyYAML {
 		t.Errorf("the baseline is %v, the folder %q, the policy\n%s", job.Baseline, job.Key, job.PolicyText)
 	}
 	want := tree{"kernel.yaml": manifest, "reference.c": "// truth\n", "scale.c": "// new\n"}
@@ -92,7 +93,7 @@ func TestBaseWithoutPolicy(t *testing.T) {
 		problems int
 	}{
 		"none at all":       {"", "", 0, 0},
-		"the head's first":  {policy + "check: mine\n", policy + "check: mine\n", 1, 0},
+		"the head's first":  {policyYAML + "check: mine\n", policyYAML + "check: mine\n", 1, 0},
 		"the head's is bad": {"version: 1\n", "", 0, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,11 +124,11 @@ func TestMistakes(t *testing.T) {
 		kernels []string
 	}{
 		"policy: unknown field": {
-			tree{policyFile: replaced(t, policy, "norm_error", "norm_eror")},
+			tree{policyFile: replaced(t, policyYAML, "norm_error", "norm_eror")},
 			[]gates.Diagnostic{{File: policyFile, Line: 4, Message: "gates.correctness.norm_eror: unknown field"}}, nil,
 		},
 		"policy: two at once": {
-			tree{policyFile: replaced(t, replaced(t, policy, ">= +10%", "fast"), "version: 1", "version: 9")},
+			tree{policyFile: replaced(t, replaced(t, policyYAML, ">= +10%", "fast"), "version: 1", "version: 9")},
 			[]gates.Diagnostic{{File: policyFile, Line: 1, Message: "version: "}, {File: policyFile, Line: 5, Message: "gates.performance.target.speedup: "}}, nil,
 		},
 		"policy: no YAML": {
@@ -190,7 +191,7 @@ func (w *world) succeed(sha string) {
 func TestMergeGroup(t *testing.T) {
 	w := newWorld(t, usual()).mirrored()
 	w.repo.ProtectBranch("main", embedded.Protection{Queue: true, Checks: []embedded.RequiredCheck{{Context: "kernelgate"}}})
-	strictPolicy := replaced(t, policy, "<= 1%", "<= 0.5%")
+	strictPolicy := replaced(t, policyYAML, "<= 1%", "<= 0.5%")
 	for branch, files := range map[string]tree{
 		"first": {policyFile: strictPolicy, folder + "/scale.h": "// first\n"}, "second": {folder + "/scale.c": "// second\n", folder + "/reference.c": "// a lie\n"},
 	} {
@@ -232,10 +233,10 @@ func TestMergeGroup(t *testing.T) {
 func TestPush(t *testing.T) {
 	w := newWorld(t, usual())
 	before := w.repo.Head("main")
-	after := w.push("main", tree{folder + "/scale.c": "// head\n", policyFile: policy + "# milder\n"})
+	after := w.push("main", tree{folder + "/scale.c": "// head\n", policyFile: policyYAML + "# milder\n"})
 	facts := change.Facts{Repo: w.repo.FullName(), Head: after, Base: "main", BaseSHA: before}
 	p := w.plan(change.ID{Kind: change.Push, Repo: w.repo.ID(), SHA: after}, facts)
-	if p.Base != before || p.Policy != policy {
+	if p.Base != before || p.Policy != policyYAML {
 		t.Errorf("it is compared with %s, want %s, by\n%s", p.Base, before, p.Policy)
 	}
 	if got := w.files(w.job(p).Baseline.Dir)["scale.c"]; got != "// base\n" {
@@ -280,15 +281,15 @@ func TestNotNow(t *testing.T) {
 
 // The check and the runners are the policy's, where it names any.
 func TestCheckAndLabel(t *testing.T) {
-	anywhere := replaced(t, policy, "devices: [pool]\n", "")
+	anywhere := replaced(t, policyYAML, "devices: [pool]\n", "")
 	gpu := replaced(t, replaced(t, manifest, "mode: cpu", "mode: command"), manifest[strings.Index(manifest, "entry:"):strings.Index(manifest, "shapes:")], "")
 	gpu = replaced(t, gpu, "limits: {N: 1..100000}\n", "command: {build: [make], bench: [./bench]}\n")
 	for name, c := range map[string]struct {
 		base         tree
 		check, label string
 	}{
-		"another check":   {tree{policyFile: policy + "check: gate\n"}, "gate", "pool"},
-		"any of several":  {tree{policyFile: replaced(t, policy, "[pool]", "[l4, pool]")}, "kernelgate", "l4 pool"},
+		"another check":   {tree{policyFile: policyYAML + "check: gate\n"}, "gate", "pool"},
+		"any of several":  {tree{policyFile: replaced(t, policyYAML, "[pool]", "[l4, pool]")}, "kernelgate", "l4 pool"},
 		"on any CPU":      {tree{policyFile: anywhere}, "kernelgate", "cpu"},
 		"its own harness": {tree{policyFile: anywhere, folder + "/kernel.yaml": gpu}, "kernelgate", "gpu"},
 	} {

@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/compare"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -52,7 +52,7 @@ func (s *survey) ruleChange(ctx context.Context, changed []string) error {
 		return err
 	}
 	for _, key := range keys {
-		manifest := kernels.FileOf(key)
+		manifest := manifest.FileOf(key)
 		if list, err = s.manifestChange(ctx, changed, manifest); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (s *survey) policyChange(ctx context.Context, changed []string) (compare.Li
 	if err != nil || bytes.Equal(old, is) {
 		return nil, err
 	}
-	was, err := policies.Parse(plan.PolicyFile, old)
+	was, err := policy.Parse(plan.PolicyFile, old)
 	if err != nil {
 		return nil, err // it was read a moment ago
 	}
@@ -115,13 +115,13 @@ func (s *survey) policyChange(ctx context.Context, changed []string) (compare.Li
 		list.Add(wholeFile, "a policy", compare.None, compare.Loosens)
 		return list, nil
 	}
-	edited, err := policies.Parse(plan.PolicyFile, is)
+	edited, err := policy.Parse(plan.PolicyFile, is)
 	if err != nil {
 		list.Add(wholeFile, "a policy", mistaken(err), compare.Changes)
 		return list, nil
 	}
 	s.out.NewPolicy, s.out.NewText = edited, string(is)
-	return policies.Compare(was, edited), nil
+	return policy.Compare(was, edited), nil
 }
 
 func (s *survey) manifestChange(ctx context.Context, changed []string, file string) (compare.List, error) {
@@ -134,15 +134,15 @@ func (s *survey) manifestChange(ctx context.Context, changed []string, file stri
 		list.Add(wholeFile, "a manifest", compare.None, compare.Loosens)
 		return list, nil
 	}
-	was, errWas := kernels.Parse(file, old)
-	edited, errIs := kernels.Parse(file, is)
+	was, errWas := manifest.Parse(file, old)
+	edited, errIs := manifest.Parse(file, is)
 	switch {
 	case errIs != nil:
 		list.Add(wholeFile, "a manifest", mistaken(errIs), compare.Changes)
 	case errWas != nil:
 		list.Add(wholeFile, mistaken(errWas), "a manifest", compare.Changes)
 	default:
-		list = kernels.Compare(was, edited, s.comparedWith()...)
+		list = manifest.Compare(was, edited, s.comparedWith()...)
 	}
 	return list, nil
 }
@@ -150,13 +150,13 @@ func (s *survey) manifestChange(ctx context.Context, changed []string, file stri
 // comparedWith is the variants that the base's policy compares with: to make one of them
 // slower is to ask for less.
 func (s *survey) comparedWith() []string {
-	policy, err := policies.Parse(plan.PolicyFile, []byte(s.out.Policy))
+	pol, err := policy.Parse(plan.PolicyFile, []byte(s.out.Policy))
 	if err != nil {
 		return nil // told where it is read
 	}
 	var names []string
-	for _, r := range policy.Rules {
-		if gate := r.Gates.Performance; gate != nil && gate.Baseline.Kind == policies.BaselineVariant && !slices.Contains(names, gate.Baseline.Name) {
+	for _, r := range pol.Rules {
+		if gate := r.Gates.Performance; gate != nil && gate.Baseline.Kind == policy.BaselineVariant && !slices.Contains(names, gate.Baseline.Name) {
 			names = append(names, gate.Baseline.Name)
 		}
 	}
@@ -237,7 +237,7 @@ func (s *survey) text(ctx context.Context, rev, file string) ([]byte, error) {
 // judgedBy is the changed files beside the manifest that a kernel of the base branch is
 // judged by: the reference with what it includes, or the harness.
 func (s *survey) judgedBy(ctx context.Context, changed []string, key string) ([]string, error) {
-	file, folder := kernels.FileOf(key), kernels.FolderOf(key)
+	file, folder := manifest.FileOf(key), manifest.FolderOf(key)
 	if !slices.ContainsFunc(changed, func(name string) bool { return strings.HasPrefix(name, folder+"/") }) {
 		return nil, nil
 	}
@@ -251,9 +251,9 @@ func (s *survey) judgedBy(ctx context.Context, changed []string, key string) ([]
 	}
 	var files []string
 	switch {
-	case m.Mode == kernels.ModeCommand:
+	case m.Mode == manifest.ModeCommand:
 		files, err = harnessOf(ctx, s.repo, s.trusted, folder, m)
-		files = slices.DeleteFunc(files, func(name string) bool { return kernels.IsManifest(name) })
+		files = slices.DeleteFunc(files, func(name string) bool { return manifest.IsManifest(name) })
 	case m.Reference != nil:
 		files, err = s.including(ctx, folder, path.Join(folder, m.Reference.Source))
 	}

@@ -33,21 +33,21 @@ func TestRuleChange(t *testing.T) {
 	}{
 		{"documents", usual(), tree{"README.md": "Better.\n"}, false, ""},
 		{"a source", usual(), tree{folder + "/scale.c": "// head\n"}, false, ""},
-		{"a comment in the policy", usual(), tree{policyFile: "# ours\n" + policy}, false, ""},
+		{"a comment in the policy", usual(), tree{policyFile: "# ours\n" + policyYAML}, false, ""},
 		{"nothing is asked", usual(), tree{policyFile: nothingAsked}, true, "loosens .github/kernelgate.yaml rules[default].gates.performance: "},
 		{"no policy", usual(), tree{policyFile: ""}, true, "loosens .github/kernelgate.yaml (the file): a policy → none"},
 		{"a policy of rubbish", usual(), tree{policyFile: "]\n"}, true, "changes .github/kernelgate.yaml (the file): a policy → mistakes"},
-		{"less speed", usual(), tree{policyFile: strings.Replace(policy, "+10%", "+1%", 1)}, true, "rules[default].gates.performance.target.speedup: >= +10% → >= +1%"},
-		{"more speed", usual(), tree{policyFile: strings.Replace(policy, "+10%", "+20%", 1)}, false, "tightens .github/kernelgate.yaml"},
+		{"less speed", usual(), tree{policyFile: strings.Replace(policyYAML, "+10%", "+1%", 1)}, true, "rules[default].gates.performance.target.speedup: >= +10% → >= +1%"},
+		{"more speed", usual(), tree{policyFile: strings.Replace(policyYAML, "+10%", "+20%", 1)}, false, "tightens .github/kernelgate.yaml"},
 		{"tolerance", usual(), tree{folder + "/kernel.yaml": strings.Replace(manifest, "abs: 0.1", "abs: 99", 1)}, true, "loosens kernels/scale/kernel.yaml tolerance.abs: 0.1 → 99"},
 		{"less tolerance", usual(), tree{folder + "/kernel.yaml": strings.Replace(manifest, "abs: 0.1", "abs: 0.01", 1)}, false, "tightens kernels/scale/kernel.yaml"},
 		{"the implementation", usual(), tree{folder + "/kernel.yaml": strings.Replace(manifest, "entry: scale\n", "entry: faster\nflags: [-O3]\n", 1)}, false, ""},
 		{"both halves", usual(), tree{folder + "/kernel.yaml": strings.Replace(strings.Replace(manifest, "entry: scale\n", "entry: faster\n", 1), "abs: 0.1", "abs: 99", 1)}, true, "loosens kernels/scale/kernel.yaml tolerance.abs: 0.1 → 99"},
-		{"the variant that the policy compares with", usual().with(tree{policyFile: strings.Replace(policy, "performance: {", "performance: {baseline: \"variant:default\", ", 1)}), tree{folder + "/kernel.yaml": strings.Replace(manifest, "entry: scale\n", "entry: scale\nflags: [-O0]\n", 1)}, true, "changes kernels/scale/kernel.yaml variants.default: "},
+		{"the variant that the policy compares with", usual().with(tree{policyFile: strings.Replace(policyYAML, "performance: {", "performance: {baseline: \"variant:default\", ", 1)}), tree{folder + "/kernel.yaml": strings.Replace(manifest, "entry: scale\n", "entry: scale\nflags: [-O0]\n", 1)}, true, "changes kernels/scale/kernel.yaml variants.default: "},
 		{"a shape dropped", usual(), tree{folder + "/kernel.yaml": strings.Replace(manifest, "  small: {N: 10}\n", "", 1)}, true, "shapes.small: N=10 → none"},
 		{"a shape added", usual(), tree{folder + "/kernel.yaml": strings.Replace(manifest, "  small: {N: 10}\n", "  small: {N: 10}\n  tiny: {N: 1}\n", 1)}, true, "changes kernels/scale/kernel.yaml shapes.tiny: none → N=1"},
-		{"another kind of input", usual(), tree{policyFile: strings.Replace(policy, "seeds: [0], norm", "seeds: [0], distributions: [normal, constant], norm", 1)}, true, "changes .github/kernelgate.yaml rules[*].gates.correctness.distributions: normal → normal, constant"},
-		{"another seed", usual(), tree{policyFile: strings.Replace(policy, "seeds: [0], norm", "seeds: [0, 1], norm", 1)}, true, "gates.correctness.seeds: 0 → 0, 1"},
+		{"another kind of input", usual(), tree{policyFile: strings.Replace(policyYAML, "seeds: [0], norm", "seeds: [0], distributions: [normal, constant], norm", 1)}, true, "changes .github/kernelgate.yaml rules[*].gates.correctness.distributions: normal → normal, constant"},
+		{"another seed", usual(), tree{policyFile: strings.Replace(policyYAML, "seeds: [0], norm", "seeds: [0, 1], norm", 1)}, true, "gates.correctness.seeds: 0 → 0, 1"},
 		{"no manifest", usual(), tree{folder + "/kernel.yaml": ""}, true, "loosens kernels/scale/kernel.yaml (the file): a manifest → none"},
 		{"reference", usual(), tree{folder + "/reference.c": "// a lie\n"}, true, "changes kernels/scale/reference.c"},
 		{"what the reference includes", includes, tree{folder + "/truth.h": "// a lie\n"}, true, "changes kernels/scale/truth.h"},
@@ -78,8 +78,8 @@ func TestRuleChange(t *testing.T) {
 // What the base has changed since the head left it is not the head's doing; and what
 // becomes of both together is what counts.
 func TestRuleChangeOfAnOldBranch(t *testing.T) {
-	overrides := strings.Replace(policy, "  - name: default\n", "  - name: default\n    gates: {performance: {target: {speedup: \">= +15%\"}}}\n", 1)
-	stricter := strings.Replace(policy, "+10%", "+30%", 1)
+	overrides := strings.Replace(policyYAML, "  - name: default\n", "  - name: default\n    gates: {performance: {target: {speedup: \">= +15%\"}}}\n", 1)
+	stricter := strings.Replace(policyYAML, "+10%", "+30%", 1)
 	w := newWorld(t, usual())
 	other, otherFacts := w.propose(tree{folder + "/scale.c": "// head\n"})
 	id, facts := w.propose(tree{policyFile: overrides})
@@ -93,8 +93,8 @@ func TestRuleChangeOfAnOldBranch(t *testing.T) {
 	if p := w.plan(id, facts); p.RuleChange == nil || !p.RuleChange.Loosens || !strings.Contains(ways(p.RuleChange), ">= +30% → >= +15%") {
 		t.Errorf("from +30%% to +15%%: %s", ways(p.RuleChange))
 	}
-	conflict, conflictFacts := w.propose(tree{policyFile: strings.Replace(policy, "+10%", "+5%", 1)})
-	w.push("main", tree{policyFile: strings.Replace(policy, "+10%", "+40%", 1)})
+	conflict, conflictFacts := w.propose(tree{policyFile: strings.Replace(policyYAML, "+10%", "+5%", 1)})
+	w.push("main", tree{policyFile: strings.Replace(policyYAML, "+10%", "+40%", 1)})
 	if p := w.plan(conflict, conflictFacts); p.RuleChange == nil || !p.RuleChange.Loosens {
 		t.Errorf("what nobody can merge: %s", ways(p.RuleChange))
 	}
@@ -102,7 +102,7 @@ func TestRuleChangeOfAnOldBranch(t *testing.T) {
 
 // However much there is, a plan stays small, and what loosens comes first.
 func TestRuleChangeIsBounded(t *testing.T) {
-	many, edited := policy[:strings.Index(policy, "rules:")]+"rules:\n", strings.Builder{}
+	many, edited := policyYAML[:strings.Index(policyYAML, "rules:")]+"rules:\n", strings.Builder{}
 	edited.WriteString(many)
 	var rules strings.Builder
 	for i := range 60 {

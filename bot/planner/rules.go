@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -39,7 +39,7 @@ func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error)
 	}
 	manifests := make([]string, len(keys))
 	for i, key := range keys {
-		manifests[i] = kernels.FileOf(key)
+		manifests[i] = manifest.FileOf(key)
 	}
 	texts, err := repo.ReadAll(ctx, rev, manifests)
 	if err != nil {
@@ -51,14 +51,14 @@ func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error)
 		if err := ctx.Err(); err != nil {
 			return "", fmt.Errorf("reading the rules: %w", err) // each of many manifests takes its time
 		}
-		folder := kernels.FolderOf(key)
-		m, err := kernels.Parse(manifests[i], texts[manifests[i]])
+		folder := manifest.FolderOf(key)
+		m, err := manifest.Parse(manifests[i], texts[manifests[i]])
 		if built = append(built, folder); err == nil {
 			built = append(built, m.Elsewhere()...)
 		}
 		switch {
 		case err != nil: // or a link, which is no manifest: told where a change touches the kernel
-		case m.Mode == kernels.ModeCommand:
+		case m.Mode == manifest.ModeCommand:
 			harness, err := harnessOf(ctx, repo, rev, folder, m)
 			if err != nil {
 				return "", fmt.Errorf("reading the rules: %w", err)
@@ -91,7 +91,7 @@ func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error)
 }
 
 // harnessOf is the files of a kernel that measure it and that a change cannot bring.
-func harnessOf(ctx context.Context, repo *checkout.Repo, rev, folder string, m *kernels.Manifest) ([]string, error) {
+func harnessOf(ctx context.Context, repo *checkout.Repo, rev, folder string, m *manifest.Manifest) ([]string, error) {
 	all, err := repo.Files(ctx, rev, folder)
 	return slices.DeleteFunc(all, func(name string) bool { return m.IsSource(strings.TrimPrefix(name, folder+"/")) }), err
 }

@@ -42,7 +42,7 @@ func TestRules(t *testing.T) {
 		"documents":            {tree{"README.md": "More.\n"}, true},
 		"a source":             {tree{folder + "/scale.c": "// tip\n", "bench/k.c": "// tip\n"}, true},
 		"a header":             {tree{folder + "/shared.h": "// 2\n"}, true},
-		"policy":               {tree{policyFile: policy + "# other\n"}, false},
+		"policy":               {tree{policyFile: policyYAML + "# other\n"}, false},
 		"no policy":            {tree{policyFile: ""}, false},
 		"manifest":             {tree{folder + "/kernel.yaml": manifest + "# other\n"}, false},
 		"a manifest's mistake": {tree{folder + "/kernel.yaml": "]\n"}, false},

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
@@ -14,7 +14,7 @@ import (
 // see the bit.
 func TestSourcesSeeTheExecutableBit(t *testing.T) {
 	text := scripted.Manifest + "shapes: {small: {N: 10}}\nlimits: {N: 1..100}\n"
-	m, err := kernels.Parse("kernel.yaml", []byte(text))
+	m, err := manifest.Parse("kernel.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

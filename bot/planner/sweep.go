@@ -6,7 +6,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
@@ -60,7 +60,7 @@ func (s *survey) swept(ctx context.Context) ([]string, error) {
 // shell, * is anything within one part of a path.
 func Swept(patterns []string, key string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
-		return slices.ContainsFunc([]string{key, kernels.FolderOf(key), kernels.FileOf(key)}, func(name string) bool {
+		return slices.ContainsFunc([]string{key, manifest.FolderOf(key), manifest.FileOf(key)}, func(name string) bool {
 			ok, _ := path.Match(pattern, name) // the configuration was checked
 			return ok
 		})

@@ -16,7 +16,7 @@ import (
 func TestSweep(t *testing.T) {
 	w := newWorld(t, usual().with(kernel("kernels/other", "// another\n"), kernel("lab/third", "// a third\n")))
 	before := w.repo.Head("main")
-	after := w.push("main", tree{folder + "/scale.c": "// head\n", policyFile: policy + "# of now\n", "lab/third/kernel.yaml": ""})
+	after := w.push("main", tree{folder + "/scale.c": "// head\n", policyFile: policyYAML + "# of now\n", "lab/third/kernel.yaml": ""})
 	id := change.ID{Kind: change.Sweep, Repo: w.repo.ID(), SHA: after}
 	for name, c := range map[string]struct {
 		since    string

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/gates"
@@ -17,7 +18,7 @@ func TestRulesAndBaselineOfTheTip(t *testing.T) {
 	left := w.repo.Head("main")
 	id, facts := w.propose(tree{folder + "/scale.c": "// head\n"})
 	tipManifest := replaced(t, manifest, "abs: 0.1", "abs: 0.001")
-	tipPolicy := replaced(t, policy, "<= 1%", "<= 0.5%")
+	tipPolicy := replaced(t, policyYAML, "<= 1%", "<= 0.5%")
 	w.push("main", tree{
 		folder + "/kernel.yaml": tipManifest, folder + "/reference.c": "// better truth\n", folder + "/scale.c": "// tip\n", policyFile: tipPolicy,
 	})
@@ -69,7 +70,7 @@ func TestNothingIsSmuggledIntoABundle(t *testing.T) {
 				p.Problems = nil
 			}
 			job := w.job(p)
-			if p.Policy != policy || job.PolicyText != policy || p.Check != "kernelgate" || p.Kernels[0].Rule != "default" {
+			if p.Policy != policyYAML || job.PolicyText != policyYAML || p.Check != "kernelgate" || p.Kernels[0].Rule != "default" {
 				t.Errorf("the policy is another: %+v", p.Plan)
 			}
 			if job.ManifestText != manifest || p.Kernels[0].Name != "scale" {
@@ -181,13 +182,13 @@ func TestKernelGatedSince(t *testing.T) {
 // A fork's head is reached through the pull request alone, and is judged by the
 // repository's rules and its word on forks, not by the fork's.
 func TestForks(t *testing.T) {
-	w := newWorld(t, usual().with(tree{policyFile: policy + "forks: {run: never}\n"})).mirrored()
+	w := newWorld(t, usual().with(tree{policyFile: policyYAML + "forks: {run: never}\n"})).mirrored()
 	fork, err := w.repo.Fork("eve")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, files := range []tree{
-		{policyFile: policy + "forks: {run: after-approval}\n", folder + "/reference.c": "// a lie\n"}, {folder + "/scale.c": "// head\n"},
+		{policyFile: policyYAML + "forks: {run: after-approval}\n", folder + "/reference.c": "// a lie\n"}, {folder + "/scale.c": "// head\n"},
 	} {
 		for _, branch := range []string{"main", "topic"} { // the fork's own main is no base
 			if _, err := fork.Push(branch, files, "x"); err != nil {

@@ -44,7 +44,7 @@ shapes:
   small: {N: 10}
 limits: {N: 1..100000}
 `
-	policy = `version: 1
+	policyYAML = `version: 1
 devices: [pool]
 gates:
   correctness: {shapes: all, seeds: [0], norm_error: "<= 1%"}
@@ -78,7 +78,7 @@ func kernel(folder, source string) tree {
 
 // usual is what most repositories here begin with.
 func usual() tree {
-	return kernel(folder, "// base\n").with(tree{policyFile: policy, "README.md": "Kernels.\n"})
+	return kernel(folder, "// base\n").with(tree{policyFile: policyYAML, "README.md": "Kernels.\n"})
 }
 
 // A world is a repository on a hub, and a planner that reads it where it is; on a

@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 const maxAnnotations = 200
@@ -27,7 +27,7 @@ func (v View) annotations(r change.Run) (all []client.Annotation, note string) {
 	// What stops a build must not be crowded out by warnings.
 	slices.SortStableFunc(findings, func(a, b gates.Diagnostic) int { return rank(level(a.Severity)) - rank(level(b.Severity)) })
 	for _, f := range findings {
-		file, ok := inRepository(kernels.FolderOf(r.Folder), f.File)
+		file, ok := inRepository(manifest.FolderOf(r.Folder), f.File)
 		message := report.Clip(report.Plain(f.Message), 1000)
 		if !ok || message == "" {
 			continue
@@ -66,10 +66,10 @@ func inRepository(folder, file string) (string, bool) {
 		return "", false
 	}
 	file = path.Clean(file)
-	if strings.HasPrefix(file, kernels.SetsFolder+"/") {
+	if strings.HasPrefix(file, manifest.SetsFolder+"/") {
 		return "", false
 	}
-	if shared, ok := strings.CutPrefix(file, kernels.RepositoryFolder+"/"); ok {
+	if shared, ok := strings.CutPrefix(file, manifest.RepositoryFolder+"/"); ok {
 		return shared, true
 	}
 	if !strings.HasPrefix(file, folder+"/") {

@@ -6,12 +6,12 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // Explain says, in Markdown, which rule of the policy applies to each kernel of a
 // change, and what it asks. No policy is nil.
-func Explain(s *change.State, policy *policies.Policy) string {
+func Explain(s *change.State, pol *policy.Policy) string {
 	p := s.Current()
 	switch {
 	case s.Facts.BaseGone:
@@ -22,7 +22,7 @@ func Explain(s *change.State, policy *policies.Policy) string {
 		return "The change is more than is read of one: see the check."
 	case len(p.Problems) > 0:
 		return "The policy or a manifest on the base branch has mistakes: see the check."
-	case policy == nil:
+	case pol == nil:
 		return "The base branch has no policy, so nothing is asked of this change."
 	case len(p.Kernels) == 0:
 		return "No kernel changed: there is nothing to measure."
@@ -30,7 +30,7 @@ func Explain(s *change.State, policy *policies.Policy) string {
 	f := s.Facts
 	var text []string
 	for _, k := range p.Kernels {
-		text = append(text, explain(policy, p.PolicyFile, policies.Change{
+		text = append(text, explain(pol, p.PolicyFile, policy.Change{
 			Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft, Kernel: k.ManifestName(), Paths: k.PathsIn(p),
 		}))
 	}
@@ -38,7 +38,7 @@ func Explain(s *change.State, policy *policies.Policy) string {
 }
 
 // explain is one kernel's part, as lists: their lines break where the reader's window ends, and those of code do not.
-func explain(policy *policies.Policy, file string, c policies.Change) string {
+func explain(policy *policy.Policy, file string, c policy.Change) string {
 	rule := policy.RuleFor(c)
 	var b strings.Builder
 	fmt.Fprintf(&b, "Rule %s of %s applies to %s.\n\n", report.EscapeCode(rule.Name), report.EscapeCode(file), report.EscapeCode(c.Kernel))

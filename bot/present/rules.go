@@ -5,8 +5,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/compare"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // withRules adds what the change does to the gate's own rules. A pass waits for
@@ -48,7 +48,7 @@ func (at *checkStatus) add(more string) {
 	}
 }
 
-func (v View) howToApprove(role policies.Role) string {
+func (v View) howToApprove(role policy.Role) string {
 	text := "This change may loosen the gate's own rules, and what they ask is no author's to decide. "
 	if v.State.ID.Kind != change.Pull {
 		return text + "It waits until each of its pull requests is approved."

@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 var (
@@ -40,7 +41,7 @@ func judge(t testing.TB, name string, change func(*gates.Evidence)) *gates.Verdi
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("h200.yaml", text)
+	p, err := policy.Parse("h200.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}

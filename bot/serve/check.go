@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/measure"
@@ -193,7 +193,7 @@ func (c *checker) checkLocal() {
 		}
 	}
 	for _, name := range measure.IncludeSets(r.Includes).Names() {
-		if !kernels.IsIncludeSet(name) {
+		if !manifest.IsIncludeSet(name) {
 			c.at("runner.includes", "%q is not a name for a set of headers (write letters, digits, '.', '_', '+' and '-')", name)
 		} else if !filepath.IsAbs(r.Includes[name]) {
 			c.at("runner.includes", "%s: %q is not an absolute path (write e.g. /opt/%[1]s/include)", name, r.Includes[name])

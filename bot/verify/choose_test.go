@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/verify"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // A runner cannot leave a variant of a choice out, nor give its shapes to another.
@@ -16,9 +16,9 @@ func TestChoice(t *testing.T) {
 	job := asked(t, "1.5")
 	first := job.Manifest.Shapes[0]
 	dim := first.Dims[0]
-	text := strings.Replace(manifest, "source: scale.c", "variants: {one: {source: scale.c}, other: {source: other.c}}\nchoose: [{when: \"WHEN\", variant: one}, {variant: other}]", 1)
+	text := strings.Replace(manifestYAML, "source: scale.c", "variants: {one: {source: scale.c}, other: {source: other.c}}\nchoose: [{when: \"WHEN\", variant: one}, {variant: other}]", 1)
 	text = strings.Replace(text, "WHEN", dim.Name+" == "+strings.TrimPrefix(strings.Fields(first.Dims.String())[0], dim.Name+"="), 1)
-	m, err := kernels.Join("kernels/scale/kernel.yaml", []byte(manifest), []byte(text))
+	m, err := manifest.Join("kernels/scale/kernel.yaml", []byte(manifestYAML), []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

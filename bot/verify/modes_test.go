@@ -6,24 +6,24 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/verify"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
 // order is a job by a manifest and the gates of a policy, and evidence that answers it: both sides were built and nothing was run.
-func order(t *testing.T, manifest, gate string, device gates.Device) (runners.Job, *gates.Evidence) {
+func order(t *testing.T, manifestYAML, gate string, device gates.Device) (runners.Job, *gates.Evidence) {
 	t.Helper()
-	m, err := kernels.Parse("kernel.yaml", []byte(manifest))
+	m, err := manifest.Parse("kernel.yaml", []byte(manifestYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("policy.yaml", []byte("version: 1\ngates: {"+gate+"}\nrules: [{name: default}]\n"))
+	p, err := policy.Parse("policy.yaml", []byte("version: 1\ngates: {"+gate+"}\nrules: [{name: default}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	job := runners.Job{
-		Manifest: m, ManifestText: manifest, Policy: p, PolicyFile: "policy.yaml",
+		Manifest: m, ManifestText: manifestYAML, Policy: p, PolicyFile: "policy.yaml",
 		Baseline: &runners.Side{Variant: m.DefaultVariant}, Candidate: runners.Side{Variant: m.DefaultVariant},
 	}
 	shapes, err := job.ShapesOnRecord()
@@ -36,16 +36,16 @@ func order(t *testing.T, manifest, gate string, device gates.Device) (runners.Jo
 			t.Fatal(err)
 		}
 		b := &gates.Build{Variant: m.DefaultVariant, Source: v.Source, OK: true, Code: code}
-		if m.DefaultVariant != kernels.Choice {
+		if m.DefaultVariant != manifest.Choice {
 			return b
 		}
-		for _, name := range m.Parts(kernels.Choice, device.Arch) {
+		for _, name := range m.Parts(manifest.Choice, device.Arch) {
 			v, err := m.Variant(name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			part := gates.Part{Build: gates.Build{Variant: name, Source: v.Source, OK: true, Code: code + name}}
-			for _, s := range m.ServedBy(kernels.Choice, name, device.Arch) {
+			for _, s := range m.ServedBy(manifest.Choice, name, device.Arch) {
 				part.Shapes = append(part.Shapes, s.Name)
 			}
 			b.Parts = append(b.Parts, part)
@@ -335,7 +335,7 @@ func TestLiesAboutDimensions(t *testing.T) {
 // Every part of a choice is built by the pinned compiler.
 func TestPinnedParts(t *testing.T) {
 	job, e := order(t, choosing, "", h200)
-	pin := policies.Toolchains{NVCC: &policies.Toolchain{Version: "13.0.88"}}
+	pin := policy.Toolchains{NVCC: &policy.Toolchain{Version: "13.0.88"}}
 	job.Candidate.Toolchains = pin
 	e.Candidate.Compiler = "nvcc 13.0.88"
 	for i := range e.Candidate.Parts {

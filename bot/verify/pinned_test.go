@@ -6,14 +6,14 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/verify"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A runner builds with the compilers that are pinned: what another makes of the sources is no answer.
 func TestPinnedCompilers(t *testing.T) {
-	const manifest = `version: 1
+	const manifestYAML = `version: 1
 name: fill
 mode: cuda
 compiler: triton
@@ -26,19 +26,19 @@ reference: {source: reference.cu, entry: reference, launch: {grid: [1], block: [
 tolerance: {abs: 0.1}
 shapes: {one: {N: 4096}}
 `
-	m, err := kernels.Parse("kernel.yaml", []byte(manifest))
+	m, err := manifest.Parse("kernel.yaml", []byte(manifestYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("policy.yaml", []byte("version: 1\ngates: {}\nrules: [{name: default}]\n"))
+	p, err := policy.Parse("policy.yaml", []byte("version: 1\ngates: {}\nrules: [{name: default}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	digest := "sha256:" + strings.Repeat("a", 64)
 	job := runners.Job{
-		Manifest: m, ManifestText: manifest, Policy: p, PolicyFile: "policy.yaml",
-		Baseline:  &runners.Side{Variant: "default", Toolchains: policies.Toolchains{Triton: &policies.Toolchain{Version: "3.6.0"}}},
-		Candidate: runners.Side{Variant: "default", Toolchains: policies.Toolchains{Triton: &policies.Toolchain{Version: "3.9.0", Digest: digest}}},
+		Manifest: m, ManifestText: manifestYAML, Policy: p, PolicyFile: "policy.yaml",
+		Baseline:  &runners.Side{Variant: "default", Toolchains: policy.Toolchains{Triton: &policy.Toolchain{Version: "3.6.0"}}},
+		Candidate: runners.Side{Variant: "default", Toolchains: policy.Toolchains{Triton: &policy.Toolchain{Version: "3.9.0", Digest: digest}}},
 	}
 	shapes, err := job.ShapesOnRecord()
 	if err != nil {

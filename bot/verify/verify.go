@@ -13,7 +13,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -101,9 +101,9 @@ func (c checker) device() error {
 		return errors.New("device: it has no kind or no name")
 	}
 	switch mode := c.job.Manifest.Mode; {
-	case mode == kernels.ModeCPU && d.Kind != "cpu":
+	case mode == manifest.ModeCPU && d.Kind != "cpu":
 		return differs("device.kind", d.Kind, "cpu")
-	case mode == kernels.ModeCUDA && d.Kind != "gpu":
+	case mode == manifest.ModeCUDA && d.Kind != "gpu":
 		return differs("device.kind", d.Kind, "gpu")
 	}
 	return nil
@@ -142,7 +142,7 @@ func (c checker) secretShape(drawn []gates.Shape, earlier int) error {
 	if err := c.problem(field, drawn[0].Name, drawn[0].Dims, true); err != nil {
 		return err
 	}
-	dims, err := kernels.ParseDims(drawn[0].Dims, c.job.Manifest.Shapes[0].Dims)
+	dims, err := manifest.ParseDims(drawn[0].Dims, c.job.Manifest.Shapes[0].Dims)
 	if err == nil {
 		err = c.job.TakesSecret(dims)
 	}
@@ -211,14 +211,14 @@ func (c checker) builds() error {
 }
 
 // pinned compilers are those that were asked for: what another makes of the sources is not what would be merged.
-func pinned(field string, m *kernels.Manifest, side runners.Side, build *gates.Build) error {
+func pinned(field string, m *manifest.Manifest, side runners.Side, build *gates.Build) error {
 	kind := runners.ToolchainOf(m)
 	pin := side.Toolchains.Of(kind)
 	if pin == nil || !build.OK {
 		return nil
 	}
 	want := kind + " " + pin.Version
-	if m.Compiler == kernels.PTX {
+	if m.Compiler == manifest.PTX {
 		want = "ptxas " + pin.Version
 	}
 	all := []gates.Build{*build}
@@ -229,7 +229,7 @@ func pinned(field string, m *kernels.Manifest, side runners.Side, build *gates.B
 		if b.Digest != pin.Digest {
 			return differs(field+".compiler_digest", b.Digest, pin.Digest)
 		}
-		if b.Compiler != want && m.Compiler != kernels.Program { // which is named by its command
+		if b.Compiler != want && m.Compiler != manifest.Program { // which is named by its command
 			return differs(field+".compiler", b.Compiler, want)
 		}
 	}
@@ -238,13 +238,13 @@ func pinned(field string, m *kernels.Manifest, side runners.Side, build *gates.B
 
 // parts of a choice are those of the manifest, each with the shapes that it serves: one that
 // is left out would not be judged.
-func (c checker) parts(field string, m *kernels.Manifest, variant string, build *gates.Build) error {
+func (c checker) parts(field string, m *manifest.Manifest, variant string, build *gates.Build) error {
 	device := c.evidence.Device.Arch
-	if m.Mode != kernels.ModeCUDA {
+	if m.Mode != manifest.ModeCUDA {
 		device = ""
 	}
 	var want []string
-	if variant == kernels.Choice {
+	if variant == manifest.Choice {
 		want = m.Parts(variant, device)
 	}
 	if len(build.Parts) != len(want) && (build.OK || len(build.Parts) > len(want)) {

@@ -14,20 +14,20 @@ import (
 	"github.com/kernelgate/kernelgate/bot/verify"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
 const (
-	manifest = scripted.Manifest + `shapes:
+	manifestYAML = scripted.Manifest + `shapes:
   mission: {N: 1000}
   small: {N: 10}
 limits: {N: 1..100000}
 secret: {N: 1..500}
 `
-	policy = `version: 1
+	policyYAML = `version: 1
 devices: [cpu]
 gates:
   correctness: {shapes: all, seeds: [0], distributions: [normal], secret_cases: 2, norm_error: "<= 1%"}
@@ -54,17 +54,17 @@ func (silent) Report(runners.Event) {}
 // asked is a job as the bot packs it, on a kernel that is so fast.
 func asked(t *testing.T, speed string) runners.Job {
 	t.Helper()
-	m, err := kernels.Parse("kernels/scale/kernel.yaml", []byte(manifest))
+	m, err := manifest.Parse("kernels/scale/kernel.yaml", []byte(manifestYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("policy.yaml", []byte(policy))
+	p, err := policy.Parse("policy.yaml", []byte(policyYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
 	side := func(name, source string) string {
 		dir := filepath.Join(t.TempDir(), name)
-		for file, text := range map[string]string{"scale.c": source, "kernel.yaml": manifest, "reference.c": "// truth\n"} {
+		for file, text := range map[string]string{"scale.c": source, "kernel.yaml": manifestYAML, "reference.c": "// truth\n"} {
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -76,11 +76,11 @@ func asked(t *testing.T, speed string) runners.Job {
 	}
 	base := side("base", "// speed 1.0\n")
 	return runners.Job{
-		Manifest: m, Policy: p, Change: policies.Change{Branch: "main", Title: "Ten times slower", Labels: []string{"wip"}, Paths: []string{"kernels/scale/scale.c"}},
+		Manifest: m, Policy: p, Change: policy.Change{Branch: "main", Title: "Ten times slower", Labels: []string{"wip"}, Paths: []string{"kernels/scale/scale.c"}},
 		Trusted: base, Baseline: &runners.Side{Dir: base, Variant: m.DefaultVariant}, Candidate: runners.Side{Dir: side("head", "// speed "+speed+"\n"), Variant: m.DefaultVariant},
 		Provenance: gates.Provenance{Repository: "olga/kernels", Base: gates.Commit{SHA: strings.Repeat("a", 40)}, Head: gates.Commit{SHA: strings.Repeat("b", 40)}, Manifest: "m", Policy: "p", Command: "kernelgate check"},
 		Notes:      []string{"The bot's own note."},
-		Key:        "kernels/scale", ManifestText: manifest, PolicyFile: "policy.yaml", PolicyText: policy,
+		Key:        "kernels/scale", ManifestText: manifestYAML, PolicyFile: "policy.yaml", PolicyText: policyYAML,
 	}
 }
 
@@ -96,7 +96,7 @@ func honest(t *testing.T, job runners.Job) *gates.Evidence {
 
 func verdict(t *testing.T, e *gates.Evidence) *gates.Verdict {
 	t.Helper()
-	p, err := policies.Parse("policy.yaml", []byte(policy))
+	p, err := policy.Parse("policy.yaml", []byte(policyYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +127,8 @@ func told(t *testing.T, e *gates.Evidence, lie func(*gates.Evidence)) *gates.Evi
 // it: it is measured.
 func TestSameCodeStartedOtherwise(t *testing.T) {
 	job := asked(t, "1.0")
-	own := strings.Replace(manifest, "entry: scale", "entry: other", 1)
-	m, err := kernels.Join("kernels/scale/kernel.yaml", []byte(manifest), []byte(own))
+	own := strings.Replace(manifestYAML, "entry: scale", "entry: other", 1)
+	m, err := manifest.Join("kernels/scale/kernel.yaml", []byte(manifestYAML), []byte(own))
 	if err != nil {
 		t.Fatal(err)
 	}

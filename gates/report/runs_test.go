@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // recorded is evidence from an H200, judged by a policy.
@@ -28,7 +29,7 @@ func recorded(t *testing.T, name string) Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("showcase.yaml", text)
+	p, err := policy.Parse("showcase.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestDifferencesAgreeWithVerdicts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := policies.Parse("h200.yaml", text)
+		p, err := policy.Parse("h200.yaml", text)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,8 +24,8 @@ import (
 	"unicode"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -60,7 +60,7 @@ type description struct {
 	PolicyFile string           `json:"policy_file"`
 	Candidate  side             `json:"candidate"`
 	Baseline   *side            `json:"baseline,omitempty"`
-	Change     policies.Change  `json:"change"`
+	Change     policy.Change    `json:"change"`
 	Provenance gates.Provenance `json:"provenance"`
 	Notes      []string         `json:"notes,omitempty"`
 	Noise      bool             `json:"noise,omitempty"`
@@ -73,7 +73,7 @@ type description struct {
 
 // manifest is where a bundle has the base's.
 func (d description) manifest() string {
-	return baseFolder + "/" + path.Base(kernels.FileOf(d.Key))
+	return baseFolder + "/" + path.Base(manifest.FileOf(d.Key))
 }
 
 // A side is in one of the bundle's folders.
@@ -84,7 +84,7 @@ type side struct {
 	// Sources is as in runners.Side.
 	Sources string `json:"sources,omitempty"`
 	// Toolchains is the compilers that are pinned for it.
-	Toolchains policies.Toolchains `json:"toolchains,omitzero"`
+	Toolchains policy.Toolchains `json:"toolchains,omitzero"`
 	// Differs is what a checkout has otherwise than the folder.
 	Differs []toolchain.Difference `json:"differs,omitempty"`
 }

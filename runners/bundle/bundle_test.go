@@ -14,13 +14,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-const manifest = `version: 1
+const manifestYAML = `version: 1
 name: twice
 mode: command
 shapes: {small: {N: 8}}
@@ -59,11 +61,11 @@ func fill(t testing.TB, dir string, files map[string]string) string {
 // example is a job in folders of its own.
 func example(t testing.TB) runners.Job {
 	t.Helper()
-	base := fill(t, t.TempDir(), map[string]string{"kernel.yaml": manifest, "bench": "#!/bin/sh\n", "deep/er/x.h": "// x"})
-	head := fill(t, t.TempDir(), map[string]string{"kernel.yaml": manifest, "bench": "#!/bin/sh\necho\n"})
+	base := fill(t, t.TempDir(), map[string]string{"kernel.yaml": manifestYAML, "bench": "#!/bin/sh\n", "deep/er/x.h": "// x"})
+	head := fill(t, t.TempDir(), map[string]string{"kernel.yaml": manifestYAML, "bench": "#!/bin/sh\necho\n"})
 	return runners.Job{
 		Trusted: base, Candidate: runners.Side{Dir: head, Variant: "b"}, Baseline: &runners.Side{Dir: base, Variant: "a"},
-		Change: policies.Change{Labels: []string{"perf"}, Branch: "main", Title: "Faster — much", Paths: []string{"k/twice/bench"}},
+		Change: policy.Change{Labels: []string{"perf"}, Branch: "main", Title: "Faster — much", Paths: []string{"k/twice/bench"}},
 		Notes:  []string{"a note"},
 		Noise:  true, Rounds: 7, Profile: true,
 		Provenance: gates.Provenance{
@@ -77,7 +79,7 @@ func example(t testing.TB) runners.Job {
 // own gives a side an implementation of its own.
 func own(t testing.TB, s *runners.Side, text string) {
 	t.Helper()
-	m, err := kernels.Join("kernel.yaml", []byte(manifest), []byte(text))
+	m, err := manifest.Join("kernel.yaml", []byte(manifestYAML), []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,7 @@ func unpack(t testing.TB, data []byte) runners.Job {
 func TestNamedManifest(t *testing.T) {
 	j := example(t)
 	j.Key = "k/other.kernel.yaml"
-	fill(t, j.Trusted, map[string]string{"other.kernel.yaml": strings.Replace(manifest, "name: ", "name: other_", 1), "kernel.yaml": "]\n"})
+	fill(t, j.Trusted, map[string]string{"other.kernel.yaml": strings.Replace(manifestYAML, "name: ", "name: other_", 1), "kernel.yaml": "]\n"})
 	data, _ := pack(t, j)
 	if got := unpack(t, data); got.Key != j.Key || !strings.HasPrefix(got.Manifest.Name, "other_") || got.ManifestText == "]\n" {
 		t.Errorf("%s is %s:\n%s", got.Key, got.Manifest.Name, got.ManifestText)
@@ -125,13 +127,13 @@ func TestRoundTrip(t *testing.T) {
 		"variants":         func(j *runners.Job) { j.Candidate.Dir = j.Trusted },
 		"another baseline": func(j *runners.Job) { j.Baseline.Dir = fill(t, t.TempDir(), map[string]string{"bench": "old"}) },
 		"implementations of their own": func(j *runners.Job) {
-			own(t, &j.Candidate, strings.Replace(manifest, "b: {}", "b: {}, c: {toggles: {T: 2}}", 1)+"toggles: {T: {values: [1, 2], default: 1, layer: micro}}\n")
-			own(t, j.Baseline, strings.Replace(manifest, "a: {}", "a: {lesson: none}", 1))
+			own(t, &j.Candidate, strings.Replace(manifestYAML, "b: {}", "b: {}, c: {toggles: {T: 2}}", 1)+"toggles: {T: {values: [1, 2], default: 1, layer: micro}}\n")
+			own(t, j.Baseline, strings.Replace(manifestYAML, "a: {}", "a: {lesson: none}", 1))
 			j.Candidate.Variant = "c"
 		},
 		"pinned compilers": func(j *runners.Job) {
-			j.Candidate.Toolchains.Triton = &policies.Toolchain{Version: "3.9.0", Digest: "sha256:" + strings.Repeat("0", 64)}
-			j.Baseline.Toolchains.NVCC = &policies.Toolchain{Version: "13.0.88"}
+			j.Candidate.Toolchains.Triton = &policy.Toolchain{Version: "3.9.0", Digest: "sha256:" + strings.Repeat("0", 64)}
+			j.Baseline.Toolchains.NVCC = &policy.Toolchain{Version: "13.0.88"}
 		},
 		"plain": func(j *runners.Job) {
 			j.Rounds, j.Shapes, j.Seeds, j.Profile = 0, nil, nil, false
@@ -149,11 +151,11 @@ func TestRoundTrip(t *testing.T) {
 			if got.Manifest == nil || got.Manifest.Name != "twice" || got.Policy == nil || len(got.Policy.Rules) == 0 {
 				t.Errorf("manifest %v, policy %v", got.Manifest, got.Policy)
 			}
-			if got.ManifestText != manifest {
+			if got.ManifestText != manifestYAML {
 				t.Errorf("manifest's text %q", got.ManifestText)
 			}
 			want := j
-			want.Manifest, want.Policy, want.ManifestText = got.Manifest, got.Policy, manifest
+			want.Manifest, want.Policy, want.ManifestText = got.Manifest, got.Policy, manifestYAML
 			sides := func(j runners.Job) (dirs []map[string]string) {
 				dirs = append(dirs, contents(t, j.Trusted), contents(t, j.Candidate.Dir))
 				if j.Baseline != nil {
@@ -217,7 +219,7 @@ func TestDigestIsOfTheContent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]string{}
 	for range 30 {
-		files := map[string]string{"kernel.yaml": manifest}
+		files := map[string]string{"kernel.yaml": manifestYAML}
 		for i := range rng.IntN(12) {
 			name := fmt.Sprintf("%s%d-ü %c", strings.Repeat("d/", rng.IntN(4)), i, 'a'+rune(rng.IntN(26)))
 			if rng.IntN(5) == 0 {

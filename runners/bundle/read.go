@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -131,7 +131,7 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) (err error) {
 		return errors.New("no bundle has such a folder")
 	}
 	u.folders[top] = true
-	if path.Dir(h.Name) == baseFolder && kernels.IsManifest(h.Name) { // which of them it is, job.json says
+	if path.Dir(h.Name) == baseFolder && manifest.IsManifest(h.Name) { // which of them it is, job.json says
 		if u.texts[h.Name], err = io.ReadAll(content); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (u *unpacker) job(dir string) (runners.Job, error) {
 	if err := checkName(d.Key); err != nil {
 		return runners.Job{}, err
 	}
-	manifest, ok := u.texts[d.manifest()]
+	manifestYAML, ok := u.texts[d.manifest()]
 	if !ok {
 		return runners.Job{}, fmt.Errorf("%s is missing", d.manifest())
 	}
@@ -196,19 +196,19 @@ func (u *unpacker) job(dir string) (runners.Job, error) {
 		return runners.Side{Dir: filepath.Join(dir, s.Folder), Variant: s.Variant, Sources: s.Sources, Toolchains: s.Toolchains, Differs: s.Differs}
 	}
 	j := runners.Job{
-		Key: d.Key, ManifestText: string(manifest), PolicyFile: d.PolicyFile, PolicyText: string(u.texts[policyFile]),
+		Key: d.Key, ManifestText: string(manifestYAML), PolicyFile: d.PolicyFile, PolicyText: string(u.texts[policyFile]),
 		Change: d.Change, Trusted: at(side{Folder: baseFolder}).Dir, Candidate: at(d.Candidate),
 		Provenance: d.Provenance, Notes: d.Notes, Noise: d.Noise,
 		Shapes: d.Shapes, Seeds: d.Seeds, Rounds: d.Rounds, Profile: d.Profile,
 	}
-	file := kernels.FileOf(d.Key)
-	if j.Manifest, err = kernels.Parse(file, manifest); err != nil {
+	file := manifest.FileOf(d.Key)
+	if j.Manifest, err = manifest.Parse(file, manifestYAML); err != nil {
 		return runners.Job{}, err
 	}
 	own := func(from side, to *runners.Side) (err error) {
 		if from.Manifest != "" {
 			to.ManifestText = string(u.texts[from.Manifest])
-			to.Manifest, err = kernels.Join(file, manifest, u.texts[from.Manifest])
+			to.Manifest, err = manifest.Join(file, manifestYAML, u.texts[from.Manifest])
 		}
 		return err
 	}
@@ -222,7 +222,7 @@ func (u *unpacker) job(dir string) (runners.Job, error) {
 		}
 		j.Baseline = &baseline
 	}
-	if j.Policy, err = policies.Parse(d.PolicyFile, u.texts[policyFile]); err != nil {
+	if j.Policy, err = policy.Parse(d.PolicyFile, u.texts[policyFile]); err != nil {
 		return runners.Job{}, err
 	}
 	return j, checkVariants(j)

@@ -108,7 +108,7 @@ func TestReadRefuses(t *testing.T) {
 		change func([]file) []file
 		says   string
 	}{
-		{"a manifest that nobody names", with(regular("head.yaml", manifest)), "head.yaml, which job.json does not name"},
+		{"a manifest that nobody names", with(regular("head.yaml", manifestYAML)), "head.yaml, which job.json does not name"},
 		{"a manifest that is not there", edit("job.json", `"variant": "b"`, `"variant": "b", "manifest": "head.yaml"`), "head.yaml is missing"},
 		{"the other side's manifest", edit("job.json", `"variant": "b"`, `"variant": "b", "manifest": "baseline.yaml"`), `the candidate's manifest "baseline.yaml" is not head.yaml`},
 		{"the base's as a side's", edit("job.json", `"variant": "b"`, `"variant": "b", "manifest": "base/kernel.yaml"`), "is not head.yaml"},
@@ -116,7 +116,7 @@ func TestReadRefuses(t *testing.T) {
 			return with(regular("head.yaml", "]\n"))(edit("job.json", `"variant": "b"`, `"variant": "b", "manifest": "head.yaml"`)(f))
 		}, "head.yaml: k/twice/kernel.yaml:1"},
 		{"a manifest without the variant", func(f []file) []file {
-			return with(regular("head.yaml", strings.Replace(manifest, ", b: {}", "", 1)))(edit("job.json", `"variant": "b"`, `"variant": "b", "manifest": "head.yaml"`)(f))
+			return with(regular("head.yaml", strings.Replace(manifestYAML, ", b: {}", "", 1)))(edit("job.json", `"variant": "b"`, `"variant": "b", "manifest": "head.yaml"`)(f))
 		}, `has no variant "b"`},
 		{"another manifest of the folder", edit("job.json", `"folder": "k/twice"`, `"folder": "k/other.kernel.yaml"`), "base/other.kernel.yaml is missing"},
 		{"a kernel outside", edit("job.json", `"folder": "k/twice"`, `"folder": "../twice"`), "not a plain relative path"},

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -39,11 +39,11 @@ type Options struct {
 	// Variants compare two ways to build the same state instead of two states.
 	Variant, BaselineVariant string
 	// Before and After compare two compilers on one state, see plan.Options.
-	Before, After policies.Toolchains
+	Before, After policy.Toolchains
 
 	measure.Config // how to measure
 
-	Change policies.Change // labels, title, draft; paths and branch are found
+	Change policy.Change // labels, title, draft; paths and branch are found
 	// SecretShape is the size of the secret shape, such as R=5,C=63, to repeat a run; "" draws one.
 	SecretShape string
 
@@ -104,11 +104,11 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 	if (opt.Variant == "") != (opt.BaselineVariant == "") {
 		return nil, strict.Mistakef("--variant and --baseline-variant belong together (write e.g. --baseline-variant stage1 --variant stage2)")
 	}
-	if opt.Rounds != 0 && opt.Rounds < policies.MinRounds {
-		return nil, strict.Mistakef("--rounds %d is too few to prove anything (write %d or more)", opt.Rounds, policies.MinRounds)
+	if opt.Rounds != 0 && opt.Rounds < policy.MinRounds {
+		return nil, strict.Mistakef("--rounds %d is too few to prove anything (write %d or more)", opt.Rounds, policy.MinRounds)
 	}
-	if opt.Rounds > policies.MaxRounds {
-		return nil, strict.Mistakef("--rounds %d is too many (write %d or fewer)", opt.Rounds, policies.MaxRounds)
+	if opt.Rounds > policy.MaxRounds {
+		return nil, strict.Mistakef("--rounds %d is too many (write %d or fewer)", opt.Rounds, policy.MaxRounds)
 	}
 	repo, err := checkout.Open(ctx, cmp.Or(opt.Dir, "."))
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *checker) close() { os.RemoveAll(c.scratch) }
 
 // base is the revision to compare with. Two variants are of the same state, and so are the works of two compilers.
 func (c *checker) base(ctx context.Context) (string, error) {
-	if c.opt.Variant != "" || c.opt.Before != (policies.Toolchains{}) || c.opt.After != (policies.Toolchains{}) {
+	if c.opt.Variant != "" || c.opt.Before != (policy.Toolchains{}) || c.opt.After != (policy.Toolchains{}) {
 		return c.opt.Head, nil
 	}
 	base := c.opt.Base

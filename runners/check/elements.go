@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -17,7 +17,7 @@ const maxElements = 8
 // elementsText shows one case as a person wants to see it who looks for the mistake:
 // the first bad elements, what they have in common, and both sides. The problem is what
 // the gate says of the candidate's output, empty where it is right.
-func elementsText(l *runners.CaseDump, tolerance kernels.Tolerance, problem string) (string, error) {
+func elementsText(l *runners.CaseDump, tolerance manifest.Tolerance, problem string) (string, error) {
 	var b strings.Builder
 	c := l.Case
 	fmt.Fprintf(&b, "%s (%s), seed %d, %s inputs\n", c.Shape, c.Dims, c.Seed, c.Distribution)
@@ -48,7 +48,7 @@ func elementsText(l *runners.CaseDump, tolerance kernels.Tolerance, problem stri
 	return b.String(), nil
 }
 
-func bounds(t kernels.Tolerance) string {
+func bounds(t manifest.Tolerance) string {
 	switch {
 	case t.Rel == 0:
 		return fmt.Sprintf("%g", t.Abs)
@@ -66,14 +66,14 @@ type element struct {
 }
 
 // badElements is every element that a comparison would call bad.
-func badElements(out runners.DumpedOutput, got []byte, tolerance kernels.Tolerance) ([]element, error) {
+func badElements(out runners.DumpedOutput, got []byte, tolerance manifest.Tolerance) ([]element, error) {
 	size := out.DType.Size()
 	expected := make([]float64, len(out.Want)/8)
 	values := make([]float64, len(expected))
 	if len(got) != len(values)*size {
 		return nil, fmt.Errorf("showing %s: %d bytes for %d elements of %s", out.Name, len(got), len(values), out.DType)
 	}
-	tensor.Decode(kernels.F64, expected, out.Want)
+	tensor.Decode(manifest.F64, expected, out.Want)
 	tensor.Decode(out.DType, values, got)
 	var bad []element
 	for i, want := range expected {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -73,14 +73,14 @@ func TestPicture(t *testing.T) {
 
 // What is bad here is what a comparison counts, poison and infinities included.
 func TestBadElementsAreThoseThatCount(t *testing.T) {
-	tolerance := kernels.Tolerance{Abs: 0.1}
+	tolerance := manifest.Tolerance{Abs: 0.1}
 	want := []float64{1, 2, math.Inf(1), 4, 5, math.NaN(), 7}
 	got := make([]byte, 4*len(want))
-	tensor.Encode(kernels.F32, got, []float64{1, 2.5, math.Inf(1), 4, math.NaN(), math.NaN(), math.Inf(-1)})
-	tensor.Poison(kernels.F32, got[12:16])
-	out := runners.DumpedOutput{Name: "y", DType: kernels.F32, Shape: []int{7}, Candidate: got, Want: make([]byte, 8*len(want))}
-	tensor.Encode(kernels.F64, out.Want, want)
-	counted, err := tensor.Compare(kernels.F32, got, want, tolerance)
+	tensor.Encode(manifest.F32, got, []float64{1, 2.5, math.Inf(1), 4, math.NaN(), math.NaN(), math.Inf(-1)})
+	tensor.Poison(manifest.F32, got[12:16])
+	out := runners.DumpedOutput{Name: "y", DType: manifest.F32, Shape: []int{7}, Candidate: got, Want: make([]byte, 8*len(want))}
+	tensor.Encode(manifest.F64, out.Want, want)
+	counted, err := tensor.Compare(manifest.F32, got, want, tolerance)
 	if err != nil {
 		t.Fatal(err)
 	}

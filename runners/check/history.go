@@ -9,8 +9,9 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
@@ -47,7 +48,7 @@ func history(folder, policyName string, form func(string, []*gates.Verdict, map[
 		}
 		verdicts = append(verdicts, gates.Judge(policy, file, evidence))
 	}
-	lessons, err := Lessons(filepath.Join(folder, kernels.FileName))
+	lessons, err := Lessons(filepath.Join(folder, manifest.FileName))
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +65,7 @@ func Lessons(file string) (map[string]string, error) {
 	if err != nil {
 		return nil, strict.Mistake{Err: err}
 	}
-	m, err := kernels.Parse(file, text)
+	m, err := manifest.Parse(file, text)
 	if err != nil {
 		return nil, strict.Mistake{Err: err}
 	}
@@ -99,12 +100,12 @@ func PolicyHere(ctx context.Context, args []string) (string, error) {
 
 // ReadPolicy reads a policy by the name that a user gives it: a file's, or a
 // shipped one's. The second result is the file name for messages.
-func ReadPolicy(name string) (*policies.Policy, string, error) {
+func ReadPolicy(name string) (*policy.Policy, string, error) {
 	file, text, err := plan.PolicyNamed(name)
 	if err != nil {
 		return nil, "", err
 	}
-	p, err := policies.Parse(file, text)
+	p, err := policy.Parse(file, text)
 	if err != nil {
 		return nil, "", strict.Mistake{Err: err}
 	}

@@ -12,8 +12,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/plan"
 	"github.com/kernelgate/kernelgate/runners/results"
@@ -26,7 +26,7 @@ import (
 func Lint(out io.Writer, names []string) error {
 	files, err := filesOf(names)
 	problems := []error{err}
-	var manifests []*kernels.Manifest
+	var manifests []*manifest.Manifest
 	var read []policyText
 	for _, file := range files {
 		text, err := results.ReadAtMost(file, strict.MaxBytes)
@@ -47,7 +47,7 @@ func Lint(out io.Writer, names []string) error {
 			fmt.Fprintf(out, "%s: ok: kernel %s, %s, shapes %s, variants %s\n", file, m.Name, m.Mode, strings.Join(m.ShapeNames(), " "), strings.Join(m.Named(), " "))
 			continue
 		}
-		p, err := policies.Parse(file, text)
+		p, err := policy.Parse(file, text)
 		if problems = append(problems, err); err != nil {
 			continue
 		}
@@ -80,13 +80,13 @@ func filesOf(names []string) (files []string, err error) {
 				return err
 			case d.IsDir() && d.Name() == ".git":
 				return fs.SkipDir
-			case d.Type().IsRegular() && (filepath.ToSlash(rel) == PolicyFile || kernels.IsManifest(filepath.ToSlash(rel))):
+			case d.Type().IsRegular() && (filepath.ToSlash(rel) == PolicyFile || manifest.IsManifest(filepath.ToSlash(rel))):
 				files = append(files, path)
 			}
 			return nil
 		})
 		if walked == nil && len(files) == known {
-			walked = fmt.Errorf("%s: holds neither %s nor a %s (name the root of a repository, or files)", name, PolicyFile, kernels.FileName)
+			walked = fmt.Errorf("%s: holds neither %s nor a %s (name the root of a repository, or files)", name, PolicyFile, manifest.FileName)
 		}
 		err = errors.Join(err, walked)
 	}
@@ -109,17 +109,17 @@ func isManifest(file string, text []byte) bool {
 			}
 		}
 	}
-	return kernels.IsManifest(filepath.ToSlash(file))
+	return manifest.IsManifest(filepath.ToSlash(file))
 }
 
 // lintManifest reads a manifest, and looks for the files that it names.
-func lintManifest(file string, text []byte) (*kernels.Manifest, error) {
-	m, err := kernels.Parse(file, text)
+func lintManifest(file string, text []byte) (*manifest.Manifest, error) {
+	m, err := manifest.Parse(file, text)
 	if err != nil {
 		return nil, err
 	}
 	var mistakes []error
-	if _, err := os.Stat(filepath.Join(filepath.Dir(file), ".git")); err == nil && kernels.IsManifest(filepath.ToSlash(file)) {
+	if _, err := os.Stat(filepath.Join(filepath.Dir(file), ".git")); err == nil && manifest.IsManifest(filepath.ToSlash(file)) {
 		mistakes = append(mistakes, fmt.Errorf("%s:1:1: %s", file, plan.TopManifest))
 	}
 	look := func(in, name string, path ...string) {
@@ -167,13 +167,13 @@ func inRepository(dir, folder string) string {
 
 // A policyText is a policy with the file that it stands in.
 type policyText struct {
-	policy *policies.Policy
+	policy *policy.Policy
 	file   string
 	text   []byte
 }
 
 // shapes finds those that the policy names and no manifest has.
-func (p policyText) shapes(manifests []*kernels.Manifest) error {
+func (p policyText) shapes(manifests []*manifest.Manifest) error {
 	var known []string
 	for _, m := range manifests {
 		known = append(known, m.ShapeNames()...)
@@ -186,7 +186,7 @@ func (p policyText) shapes(manifests []*kernels.Manifest) error {
 	var mistakes []error
 	said := map[string]bool{}
 	for _, r := range p.policy.Rules {
-		plan.SeeShapes(r.Gates, func(field string, s policies.Shapes) {
+		plan.SeeShapes(r.Gates, func(field string, s policy.Shapes) {
 			field = "gates." + field
 			for _, name := range s.Unknown(known) {
 				line, column := strict.PlaceOf(p.text, strings.Split(field, ".")...)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
@@ -32,11 +32,11 @@ func Next(ctx context.Context, opt Options) string {
 // exampleOf is a kernel by its shortest name, and a shape of it.
 func exampleOf(ctx context.Context, repo *checkout.Repo, rev, key string) (name, shape string) {
 	name, shape = path.Base(key), "NAME"
-	text, err := repo.Read(ctx, rev, kernels.FileOf(key))
+	text, err := repo.Read(ctx, rev, manifest.FileOf(key))
 	if err != nil {
 		return name, shape
 	}
-	if m, err := kernels.Parse(kernels.FileOf(key), text); err == nil && len(m.Shapes) > 0 {
+	if m, err := manifest.Parse(manifest.FileOf(key), text); err == nil && len(m.Shapes) > 0 {
 		name, shape = m.Name, m.Shapes[0].Name
 	}
 	return name, shape

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
@@ -73,11 +73,11 @@ func (o One) on(job runners.Job) (runners.Case, error) {
 	if s, ok := m.Shape(o.Shape); ok {
 		k.Shape = s
 	} else {
-		dims, err := kernels.ParseDims(o.Shape, m.Shapes[0].Dims)
+		dims, err := manifest.ParseDims(o.Shape, m.Shapes[0].Dims)
 		if err != nil {
 			return k, strict.Mistakef("--shape: %w (write e.g. %s, or one of %s)", err, strings.ReplaceAll(m.Shapes[0].Dims.String(), " ", ","), strings.Join(m.ShapeNames(), ", "))
 		}
-		k.Shape = kernels.Shape{Name: "a shape", Dims: dims}
+		k.Shape = manifest.Shape{Name: "a shape", Dims: dims}
 		for _, s := range m.Shapes {
 			if s.Dims.String() == dims.String() {
 				k.Shape.Name = s.Name
@@ -93,7 +93,7 @@ func (o One) on(job runners.Job) (runners.Case, error) {
 }
 
 // secretSize reads the size that is timed as the secret shape in place of a drawn one.
-func secretSize(job runners.Job, text string) (kernels.Dims, error) {
+func secretSize(job runners.Job, text string) (manifest.Dims, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -101,7 +101,7 @@ func secretSize(job runners.Job, text string) (kernels.Dims, error) {
 		return nil, strict.Mistakef("--secret-shape: no secret shape of %s is timed: that takes a baseline, a cpu or cuda kernel, and a policy with a guard on the speedup and without secret_shape: false", job.Manifest.Name)
 	}
 	like := job.Manifest.Shapes[0].Dims
-	dims, err := kernels.ParseDims(text, like)
+	dims, err := manifest.ParseDims(text, like)
 	if err == nil {
 		err = job.TakesSecret(dims)
 	}

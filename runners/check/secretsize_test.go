@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A size that is given in place of a drawn one must be one that could have been drawn.
 func TestSecretSize(t *testing.T) {
-	m, err := kernels.Parse("kernel.yaml", []byte(`version: 1
+	m, err := manifest.Parse("kernel.yaml", []byte(`version: 1
 name: scale
 mode: cpu
 arguments: [{name: y, dtype: f32, access: out, shape: [N]}]
@@ -25,7 +25,7 @@ entry: scale
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("policy.yaml", []byte("version: 1\ngates: {correctness: {norm_error: \"<= 1%\"}, performance: {guard: {speedup: \">= -2%\"}}}\nrules: [{name: default}]\n"))
+	p, err := policy.Parse("policy.yaml", []byte("version: 1\ngates: {correctness: {norm_error: \"<= 1%\"}, performance: {guard: {speedup: \">= -2%\"}}}\nrules: [{name: default}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // TopManifests lists the manifests in the repository's top folder. They are no kernels: the folder of such a kernel would be
@@ -15,7 +15,7 @@ func (r *Repo) TopManifests(ctx context.Context, rev string) ([]string, error) {
 	var found []string
 	if rev == workTree {
 		files, err := r.filesWorkTree(ctx, "")
-		return slices.DeleteFunc(files, func(f string) bool { return !kernels.IsManifest(f) || path.Dir(f) != "." }), err
+		return slices.DeleteFunc(files, func(f string) bool { return !manifest.IsManifest(f) || path.Dir(f) != "." }), err
 	}
 	err := r.walking(ctx, func(w *walk) error {
 		top, err := w.top(rev)
@@ -24,7 +24,7 @@ func (r *Repo) TopManifests(ctx context.Context, rev string) ([]string, error) {
 		}
 		list, err := w.list(top, "")
 		for _, n := range list {
-			if n.regular() && kernels.IsManifest(n.name) {
+			if n.regular() && manifest.IsManifest(n.name) {
 				found = append(found, n.name)
 			}
 		}
@@ -42,7 +42,7 @@ func (r *Repo) Kernels(ctx context.Context, rev string) ([]string, error) {
 	var err error
 	if rev == workTree {
 		manifests, err = r.filesWorkTree(ctx, "")
-		manifests = slices.DeleteFunc(manifests, func(f string) bool { return !kernels.IsManifest(f) || path.Dir(f) == "." })
+		manifests = slices.DeleteFunc(manifests, func(f string) bool { return !manifest.IsManifest(f) || path.Dir(f) == "." })
 	} else {
 		err = r.walking(ctx, func(w *walk) error {
 			top, err := w.top(rev)
@@ -57,7 +57,7 @@ func (r *Repo) Kernels(ctx context.Context, rev string) ([]string, error) {
 	}
 	keys := make([]string, len(manifests))
 	for i, file := range manifests {
-		keys[i] = kernels.KeyOf(file)
+		keys[i] = manifest.KeyOf(file)
 	}
 	return keys, nil
 }

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // A forge makes objects that no git user would.
@@ -291,7 +291,7 @@ func TestChangedIsGits(t *testing.T) {
 		}
 		keys, err := r.Kernels(t.Context(), is)
 		for _, key := range keys {
-			found = append(found, kernels.FileOf(key))
+			found = append(found, manifest.FileOf(key))
 		}
 		slices.Sort(manifests)
 		slices.Sort(found)

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // A node is one entry of a folder in a commit.
@@ -226,7 +226,7 @@ func (w *walk) manifests(n node, at string, known map[string][]string) ([]string
 	var found []string
 	for _, below := range list {
 		if !below.folder() {
-			if kernels.IsManifest(below.name) && at != "" {
+			if manifest.IsManifest(below.name) && at != "" {
 				found = append(found, below.name)
 			}
 			continue
@@ -239,7 +239,7 @@ func (w *walk) manifests(n node, at string, known map[string][]string) ([]string
 			found = append(found, join(below.name, m))
 		}
 		if len(found) > w.limits.Kernels {
-			return nil, refuse(at, "there are more than %d manifests, %s and NAME.%[2]s (no more are looked at; make them fewer)", w.limits.Kernels, kernels.FileName)
+			return nil, refuse(at, "there are more than %d manifests, %s and NAME.%[2]s (no more are looked at; make them fewer)", w.limits.Kernels, manifest.FileName)
 		}
 	}
 	known[n.object] = found

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -48,11 +48,11 @@ func (r trial) job(t *testing.T) (runners.Job, Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := kernels.Parse("kernel.yaml", text)
+	m, err := manifest.Parse("kernel.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte(policyText))
+	p, err := policy.Parse("test.yaml", []byte(policyText))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +363,7 @@ func TestVariantsDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Manifest.Variants = kernels.Variants{{Name: "a"}, {Name: "b"}}
+	job.Manifest.Variants = manifest.Variants{{Name: "a"}, {Name: "b"}}
 	codes := map[string]bool{}
 	for _, variant := range []string{"a", "b", "a"} {
 		b, err := w.Build(t.Context(), runners.Candidate, runners.Side{Dir: job.Trusted, Variant: variant})
@@ -386,7 +386,7 @@ func TestNewWorkerRefuses(t *testing.T) {
 	if _, err := NewWorker(t.Context(), job, config); err == nil || !strings.Contains(err.Error(), `KERNELGATE_READ names "venv" (write absolute folders`) {
 		t.Errorf("got %v", err)
 	}
-	job.Manifest.Mode = kernels.ModeCPU
+	job.Manifest.Mode = manifest.ModeCPU
 	if _, err := NewWorker(t.Context(), job, config); err == nil || !strings.Contains(err.Error(), "told is a cpu kernel: the command runner runs command kernels") {
 		t.Errorf("got %v", err)
 	}

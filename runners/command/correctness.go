@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -19,7 +19,7 @@ const casesAtOnce = 256
 // Correctness runs each side once over all cases, and records what it says of
 // its own outputs. Cases that the candidate does not mention are left out; the
 // gate counts them.
-func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
+func (w *Worker) Correctness(ctx context.Context, gate *policy.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	if w.job.Manifest.Command.Test != nil {
 		return w.test(ctx, p)
 	}
@@ -129,7 +129,7 @@ func (w *Worker) askCases(ctx context.Context, role runners.Role, cases []runner
 	r := w.sides[role].request(correctness)
 	r.cases = cases
 	for _, c := range cases {
-		if !slices.ContainsFunc(r.shapes, func(s kernels.Shape) bool { return s.Name == c.Shape.Name }) {
+		if !slices.ContainsFunc(r.shapes, func(s manifest.Shape) bool { return s.Name == c.Shape.Name }) {
 			r.shapes = append(r.shapes, c.Shape)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // googleRun is one entry of Google Benchmark's JSON, as far as it matters.
@@ -72,7 +72,7 @@ func (v vocabulary) googleBenchmark(o object, r *report) error {
 }
 
 func (run googleRun) nanos() (float64, error) {
-	unit := kernels.Unit(run.TimeUnit)
+	unit := manifest.Unit(run.TimeUnit)
 	switch {
 	case run.RealTime == nil:
 		return 0, errors.New("has no real_time")
@@ -107,7 +107,7 @@ func (v vocabulary) googleShape(name string) (string, bool) {
 }
 
 func (v vocabulary) byName(name string) bool {
-	return slices.ContainsFunc(v.asked, func(s kernels.Shape) bool { return s.Name == name })
+	return slices.ContainsFunc(v.asked, func(s manifest.Shape) bool { return s.Name == name })
 }
 
 // byDims finds the one shape whose dims all have the given values.

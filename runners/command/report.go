@@ -7,7 +7,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // A report is what one process of a harness says.
@@ -30,9 +30,9 @@ type figure struct {
 
 // A vocabulary is what a report may speak of.
 type vocabulary struct {
-	asked  []kernels.Shape
+	asked  []manifest.Shape
 	others []string // shapes of the manifest that were not asked for and are passed over
-	unit   kernels.Unit
+	unit   manifest.Unit
 }
 
 // needs says which kinds of results a process owes.
@@ -104,7 +104,7 @@ func (v vocabulary) known(name string) (asked bool, err error) {
 }
 
 // missing is what the report lacks on the first shape that lacks something.
-func (r *report) missing(shapes []kernels.Shape, n needs) string {
+func (r *report) missing(shapes []manifest.Shape, n needs) string {
 	for _, s := range shapes {
 		if n.times && len(r.times[s.Name]) == 0 {
 			return fmt.Sprintf("no times for %s (print {\"shape\":%q,\"us\":[…]})", s.Name, s.Name)

@@ -10,16 +10,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-func shape(name string, n int) kernels.Shape {
-	return kernels.Shape{Name: name, Dims: kernels.Dims{{Name: "N", Value: n}}}
+func shape(name string, n int) manifest.Shape {
+	return manifest.Shape{Name: name, Dims: manifest.Dims{{Name: "N", Value: n}}}
 }
 
 // spoken asks for two shapes of a manifest that has three.
 func spoken() vocabulary {
-	return vocabulary{asked: []kernels.Shape{shape("small", 64), shape("mission", 1000)}, others: []string{"small", "mission", "large"}, unit: "ms"}
+	return vocabulary{asked: []manifest.Shape{shape("small", 64), shape("mission", 1000)}, others: []string{"small", "mission", "large"}, unit: "ms"}
 }
 
 const good = `"elements":64,"max_abs":0.5,"mean_abs":0.25,"norm":0.125,"bad":1,"nan":0`

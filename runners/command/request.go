@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -30,7 +30,7 @@ type request struct {
 	mode    mode
 	variant string
 	defines []string
-	shapes  []kernels.Shape
+	shapes  []manifest.Shape
 	cases   []runners.Case
 	seed    uint64
 	samples int
@@ -82,7 +82,7 @@ func (r request) env(path string) ([]string, error) {
 	return append(env, "KERNELGATE_CASES="+string(text)), nil
 }
 
-func dimsOf(s kernels.Shape) map[string]int {
+func dimsOf(s manifest.Shape) map[string]int {
 	dims := map[string]int{}
 	for _, d := range s.Dims {
 		dims[d.Name] = d.Value

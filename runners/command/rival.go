@@ -6,7 +6,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 // side: all its launches in all processes, in microseconds. A rival prints times as
 // bench does, and no figures; shapes that it does not print are left out, for a rival
 // need not support all. Its files lie in dir, the folder of the base's kernel.
-func RunRival(ctx context.Context, rival kernels.Rival, dir string, shapes []kernels.Shape, config Config) ([]gates.Rival, error) {
+func RunRival(ctx context.Context, rival manifest.Rival, dir string, shapes []manifest.Shape, config Config) ([]gates.Rival, error) {
 	config, err := config.filled()
 	if err != nil {
 		return nil, err

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -18,7 +18,7 @@ var roles = map[rune]runners.Role{
 
 // Round measures the shapes once: one mirrored block of fresh processes, each
 // of which times all shapes on the round's inputs.
-func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape, _ runners.Progress) (gates.Round, error) {
+func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape, _ runners.Progress) (gates.Round, error) {
 	round := gates.Round{Before: runners.Load(), Seed: w.rng.Uint64() >> 16}
 	rng := rand.New(rand.NewPCG(round.Seed, 1))
 	block := runners.Blocks(rng, 1)[0]

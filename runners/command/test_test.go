@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -55,11 +55,11 @@ func TestGoogleBenchmarkBinary(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := kernels.Parse("kernel.yaml", text)
+			m, err := manifest.Parse("kernel.yaml", text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := policies.Parse("test.yaml", []byte(`version: 1
+			p, err := policy.Parse("test.yaml", []byte(`version: 1
 gates:
   correctness: {shapes: all, norm_error: "<= 1%", secret_cases: 3}
   performance:

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -61,12 +61,12 @@ type Worker struct {
 // A side is one built state of the kernel's folder.
 type side struct {
 	dir, variant string
-	manifest     *kernels.Manifest
+	manifest     *manifest.Manifest
 }
 
 // NewWorker takes a job of command mode.
 func NewWorker(_ context.Context, job runners.Job, config Config) (*Worker, error) {
-	if job.Manifest.Mode != kernels.ModeCommand || job.Manifest.Command == nil {
+	if job.Manifest.Mode != manifest.ModeCommand || job.Manifest.Command == nil {
 		return nil, fmt.Errorf("%s is a %s kernel: the command runner runs command kernels (write mode: command, or choose another runner)", job.Manifest.Name, job.Manifest.Mode)
 	}
 	config, err := config.filled()
@@ -106,12 +106,12 @@ func (w *Worker) Notes() []string {
 }
 
 // Sanitize says that there are no sanitizers for commands.
-func (w *Worker) Sanitize(context.Context, *policies.SanitizeGate, runners.Progress) (*gates.Sanitize, error) {
+func (w *Worker) Sanitize(context.Context, *policy.SanitizeGate, runners.Progress) (*gates.Sanitize, error) {
 	return &gates.Sanitize{Skipped: "a harness of the repository's own is not run under sanitizers (have it run compute-sanitizer itself, and remove gates.sanitize from the policy)"}, nil
 }
 
 // Profile says that there is no profiler for commands.
-func (w *Worker) Profile(context.Context, *policies.ProfileGate, runners.Progress) (*gates.Profile, error) {
+func (w *Worker) Profile(context.Context, *policy.ProfileGate, runners.Progress) (*gates.Profile, error) {
 	return &gates.Profile{Skipped: "a harness of the repository's own is not profiled; remove gates.profile from the policy"}, nil
 }
 

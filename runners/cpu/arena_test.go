@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -23,8 +23,8 @@ import (
 // by the worker: what a compiler or a linker would refuse is let through, so that
 // running them has to hold on its own.
 type arena struct {
-	manifest  *kernels.Manifest
-	policy    *policies.Policy
+	manifest  *manifest.Manifest
+	policy    *policy.Policy
 	dir       string
 	version   string // of the compiler
 	baseline  *executable
@@ -53,11 +53,11 @@ func newArena(t *testing.T, policy string) *arena {
 }
 
 // newArenaOf has a mission of its own size, with its baseline and reference.
-func newArenaOf(t *testing.T, policy string, size int, baseline, reference string) *arena {
+func newArenaOf(t *testing.T, policyYAML string, size int, baseline, reference string) *arena {
 	t.Helper()
 	m, _ := languages(t)
 	m.Shapes[1].Dims[0].Value = size
-	p, err := policies.Parse("arena.yaml", []byte(policy))
+	p, err := policy.Parse("arena.yaml", []byte(policyYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func (a *arena) decide(t *testing.T, name, source string) (*gates.Evidence, *gat
 }
 
 // sameFromFile asks that gathered evidence can be read again, and is judged as it was.
-func sameFromFile(t *testing.T, p *policies.Policy, e *gates.Evidence, v *gates.Verdict) {
+func sameFromFile(t *testing.T, p *policy.Policy, e *gates.Evidence, v *gates.Verdict) {
 	t.Helper()
 	data, err := json.Marshal(e)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/interleave"
@@ -162,7 +162,7 @@ func (k *kept) Check() (candidate, baseline *gates.Errors, err error) {
 func (k *kept) Drop() { k.candidate, k.baseline = nil, nil }
 
 // referenceSize is what the reference needs of memory for a shape.
-func referenceSize(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (int, error) {
+func referenceSize(m *manifest.Manifest, shape manifest.Shape, toggles map[string]int) (int, error) {
 	p, err := tensor.NewProblem(m, shape, toggles, distribution.Zero, 0)
 	if err != nil {
 		return 0, err

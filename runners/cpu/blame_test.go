@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // What fails on both sides is not blamed on the change, and what was wrong before is
@@ -90,11 +90,11 @@ shapes: {even: {N: 64}, odd: {N: 63}}
 			if c.manifest != nil {
 				text = c.manifest(text)
 			}
-			m, err := kernels.Parse("kernel.yaml", []byte(text))
+			m, err := manifest.Parse("kernel.yaml", []byte(text))
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := policies.Parse("p.yaml", []byte(`version: 1
+			p, err := policy.Parse("p.yaml", []byte(`version: 1
 gates:
   correctness: {seeds: [0], norm_error: "<= 90%"}
   sanitize: {shapes: first, secret_cases: 0, tools: [memcheck]}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -30,16 +30,16 @@ func freshlyCompiled(t *testing.T, files map[string]string) (*Worker, *gates.Evi
 }
 
 // gathered keeps the builds of one of the worker's folders only, or of all.
-func gathered(t *testing.T, manifest func(string) string, files map[string]string, only string) (*Worker, *gates.Evidence, *gates.Verdict) {
+func gathered(t *testing.T, manifestYAML func(string) string, files map[string]string, only string) (*Worker, *gates.Evidence, *gates.Verdict) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/kernel.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if manifest != nil {
-		text = []byte(manifest(string(text)))
+	if manifestYAML != nil {
+		text = []byte(manifestYAML(string(text)))
 	}
-	m, err := kernels.Parse("kernel.yaml", text)
+	m, err := manifest.Parse("kernel.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}

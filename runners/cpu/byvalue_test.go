@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // Structs, vectors, null pointers and narrow integers reach a function as C passes them.
@@ -54,11 +54,11 @@ void scale(struct params p, struct uint3 grid, bool on, int8_t little, const voi
 }
 `
 	const ref = "#include <stdbool.h>\n#include <stdint.h>\nvoid reference(const double *x, double *y, bool on, int8_t little, int32_t N) { for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }\n"
-	m, err := kernels.Parse("kernel.yaml", []byte(text))
+	m, err := manifest.Parse("kernel.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte(correctOnly))
+	p, err := policy.Parse("test.yaml", []byte(correctOnly))
 	if err != nil {
 		t.Fatal(err)
 	}

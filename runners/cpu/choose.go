@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // Build compiles one side: its variant, or every variant that its choice may take.
 func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
-	if side.Variant != kernels.Choice {
+	if side.Variant != manifest.Choice {
 		b, exe, err := w.buildVariant(ctx, string(role), side)
 		if exe != nil {
 			w.sides[role] = exe
@@ -37,7 +37,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 }
 
 // serving is the program that a problem is given to.
-func (e *executable) serving(dims kernels.Dims) (*executable, error) {
+func (e *executable) serving(dims manifest.Dims) (*executable, error) {
 	if len(e.parts) == 0 {
 		return e, nil
 	}
@@ -62,7 +62,7 @@ func (e *executable) programs() []*executable {
 }
 
 // servingSide is a side with the variant that a problem is given to.
-func (w *Worker) servingSide(side runners.Side, dims kernels.Dims) (runners.Side, error) {
+func (w *Worker) servingSide(side runners.Side, dims manifest.Dims) (runners.Side, error) {
 	variant, err := w.job.Of(side).Serving(side.Variant, "", dims)
 	side.Variant = variant
 	return side, err

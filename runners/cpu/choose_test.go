@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -50,13 +50,13 @@ rules:
 `
 
 // chosen gathers evidence about the choice against the slow baseline, by sources and a policy.
-func chosen(t *testing.T, manifest, policy string, files map[string]string) (*Worker, *gates.Evidence, *gates.Verdict) {
+func chosen(t *testing.T, manifestYAML, policyYAML string, files map[string]string) (*Worker, *gates.Evidence, *gates.Verdict) {
 	t.Helper()
-	m, err := kernels.Parse("kernel.yaml", []byte(manifest))
+	m, err := manifest.Parse("kernel.yaml", []byte(manifestYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte(policy))
+	p, err := policy.Parse("test.yaml", []byte(policyYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,9 +76,9 @@ func chosen(t *testing.T, manifest, policy string, files map[string]string) (*Wo
 
 // Every problem, secret ones among them, goes to the variant that is for it: compared, timed and sanitized.
 func TestChoose(t *testing.T) {
-	policy := strings.NewReplacer("shapes: [small], seeds: [0], secret_cases: 0", "shapes: all, seeds: [0], distributions: [normal], secret_cases: 12",
+	policyYAML := strings.NewReplacer("shapes: [small], seeds: [0], secret_cases: 0", "shapes: all, seeds: [0], distributions: [normal], secret_cases: 12",
 		"rules:", "  sanitize: {shapes: [small, mission], distributions: [normal], secret_cases: 0, tools: [memcheck], missing_tool: inform}\nrules:").Replace(untimed)
-	w, e, v := chosen(t, choiceManifest, policy, nil)
+	w, e, v := chosen(t, choiceManifest, policyYAML, nil)
 	if v.Outcome != gates.Pass {
 		t.Fatalf("%s (%s): %s %s", v.Outcome, v.Reason, v.Summary, e.Fault)
 	}
@@ -97,7 +97,7 @@ func TestChoose(t *testing.T) {
 	if sides[true] == 0 || sides[false] == 0 {
 		t.Errorf("secret cases on both sides of the bound: %v", sides)
 	}
-	round, err := w.Round(t.Context(), &policies.PerformanceGate{Pairs: 2}, w.job.Manifest.Shapes[:2], silent{})
+	round, err := w.Round(t.Context(), &policy.PerformanceGate{Pairs: 2}, w.job.Manifest.Shapes[:2], silent{})
 	if err != nil || round.Failure != nil || len(round.Series) != 2 {
 		t.Fatalf("timing both: %v, %+v", err, round)
 	}
@@ -114,7 +114,7 @@ func TestChoose(t *testing.T) {
 		t.Errorf("resources are judged of %q", names)
 	}
 	// A bound in the wrong place is a wrong output.
-	if _, _, v := chosen(t, strings.Replace(choiceManifest, "N >= 1000", "N >= 2000", 1), policy, nil); v.Reason != gates.ReasonCorrectness {
+	if _, _, v := chosen(t, strings.Replace(choiceManifest, "N >= 1000", "N >= 2000", 1), policyYAML, nil); v.Reason != gates.ReasonCorrectness {
 		t.Errorf("a bound in the wrong place: %s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
 }
@@ -143,11 +143,11 @@ func TestChooseHidesNothing(t *testing.T) {
 // A change of one variant is timed at the shapes that it serves, and at no other. The same code under another choice is another
 // thing where the choice gives it other shapes, and no more.
 func TestChooseTimesWhatChanged(t *testing.T) {
-	m, err := kernels.Parse("kernel.yaml", []byte(choiceManifest))
+	m, err := manifest.Parse("kernel.yaml", []byte(choiceManifest))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte(strings.Replace(untimed, "rules:", "  performance: {guard: {shapes: all, speedup: \">= -2%\"}}\nrules:", 1)))
+	p, err := policy.Parse("test.yaml", []byte(strings.Replace(untimed, "rules:", "  performance: {guard: {shapes: all, speedup: \">= -2%\"}}\nrules:", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestChooseTimesWhatChanged(t *testing.T) {
 		"a variant in place": {longSource, strings.Replace(choiceManifest, "choose: [{when: \"N >= 1000\", variant: long}, {variant: short}]", "default_variant: short", 1), []string{"small", "middle"}, []string{"mission"}},
 		"nothing":            {longSource, choiceManifest, nil, []string{"small", "middle", "mission"}}, // it is the same as a whole
 	} {
-		head, err := kernels.Join("kernel.yaml", []byte(choiceManifest), []byte(c.manifest))
+		head, err := manifest.Join("kernel.yaml", []byte(choiceManifest), []byte(c.manifest))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,16 +9,16 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // Correctness runs every case of the gate and as many secret ones as it asks.
 // A case in which the kernel dies is the last one, unless the baseline dies too.
-func (w *Worker) Correctness(ctx context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
+func (w *Worker) Correctness(ctx context.Context, gate *policy.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := w.job.Manifest
 	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance)}
 	cases := runners.Cases(w.job, gate, w.rng)
@@ -144,7 +144,7 @@ func (d *desk) close() {
 }
 
 // serve has the programs at hand that a case is given to.
-func (d *desk) serve(dims kernels.Dims) error {
+func (d *desk) serve(dims manifest.Dims) error {
 	exe, err := d.worker.sides[runners.Candidate].serving(dims)
 	if err != nil {
 		return err

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/inspect"
 	"github.com/kernelgate/kernelgate/runners/tensor"
@@ -53,17 +53,17 @@ rules:
 )
 
 // languages reads the test's manifest and policy.
-func languages(t testing.TB) (*kernels.Manifest, *policies.Policy) {
+func languages(t testing.TB) (*manifest.Manifest, *policy.Policy) {
 	t.Helper()
-	manifest, err := os.ReadFile("testdata/kernel.yaml")
+	manifestYAML, err := os.ReadFile("testdata/kernel.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := kernels.Parse("kernel.yaml", manifest)
+	m, err := manifest.Parse("kernel.yaml", manifestYAML)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte(policyText))
+	p, err := policy.Parse("test.yaml", []byte(policyText))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func languages(t testing.TB) (*kernels.Manifest, *policies.Policy) {
 }
 
 // newTestWorker makes a worker for a candidate's source against a baseline's.
-func newTestWorker(t testing.TB, m *kernels.Manifest, p *policies.Policy, base, candidate string, timeout time.Duration) *Worker {
+func newTestWorker(t testing.TB, m *manifest.Manifest, p *policy.Policy, base, candidate string, timeout time.Duration) *Worker {
 	t.Helper()
 	side := func(source string) runners.Side {
 		v, err := m.Variant(m.DefaultVariant)
@@ -230,7 +230,7 @@ func TestCXXIsCalledLikeC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte(correctOnly))
+	p, err := policy.Parse("test.yaml", []byte(correctOnly))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestCXXIsCalledLikeC(t *testing.T) {
 		"ns::scale<float, 2>":              "namespace ns { template <typename T, int By> void scale" + body + "template void scale<float, 2>(const float*, float*, int);\ntemplate void scale<float, 3>(const float*, float*, int);\n}\n",
 	} {
 		t.Run(entry, func(t *testing.T) {
-			m, err := kernels.Parse("kernel.yaml", []byte(strings.NewReplacer("source: scale.c", "source: scale.cpp", "entry: scale", "entry: '"+entry+"'").Replace(string(text))))
+			m, err := manifest.Parse("kernel.yaml", []byte(strings.NewReplacer("source: scale.c", "source: scale.cpp", "entry: scale", "entry: '"+entry+"'").Replace(string(text))))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +255,7 @@ func TestCXXIsCalledLikeC(t *testing.T) {
 }
 
 // passesAndSanitizes judges a kernel that is right, and builds it with a sanitizer too.
-func passesAndSanitizes(t *testing.T, w *Worker, p *policies.Policy) {
+func passesAndSanitizes(t *testing.T, w *Worker, p *policy.Policy) {
 	t.Helper()
 	e, err := runners.Gather(t.Context(), w.job, w, silent{})
 	if err != nil {
@@ -264,8 +264,8 @@ func passesAndSanitizes(t *testing.T, w *Worker, p *policies.Policy) {
 	if v := gates.Judge(p, "test.yaml", e); v.Outcome != gates.Pass {
 		t.Errorf("%s (%s): %s %s\n%s", v.Outcome, v.Reason, v.Summary, e.Fault, w.BuildLog())
 	}
-	sanitizer, _ := inspect.ForC(policies.Memcheck, w.cc.Version)
-	if exe, failure, err := w.buildSanitized(t.Context(), policies.Memcheck, sanitizer, runners.Candidate, w.job.Candidate); err != nil || failure != nil || exe == "" {
+	sanitizer, _ := inspect.ForC(policy.Memcheck, w.cc.Version)
+	if exe, failure, err := w.buildSanitized(t.Context(), policy.Memcheck, sanitizer, runners.Candidate, w.job.Candidate); err != nil || failure != nil || exe == "" {
 		t.Errorf("with a sanitizer: %v, %v\n%s", failure, err, w.BuildLog())
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -13,8 +13,8 @@ import (
 // A drawer makes the inputs of one shape, as images of the slots that they are
 // launched in. It has one image for every launch of a batch and uses them again.
 type drawer struct {
-	manifest *kernels.Manifest
-	shape    kernels.Shape
+	manifest *manifest.Manifest
+	shape    manifest.Shape
 	toggles  map[string]int
 	args     []tensor.Arg // of some input: what is the same for all
 	layout   layout
@@ -24,7 +24,7 @@ type drawer struct {
 	seeds  []uint64
 }
 
-func newDrawer(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (*drawer, error) {
+func newDrawer(m *manifest.Manifest, shape manifest.Shape, toggles map[string]int) (*drawer, error) {
 	p, err := tensor.NewProblem(m, shape, toggles, distribution.Zero, 0)
 	if err != nil {
 		return nil, err

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 const existingManifest = `version: 1
@@ -29,12 +29,12 @@ shapes: {even: {N: 64}, odd: {N: 63}, more: {N: 128}}
 // existingVerdict has a change measured, and judges it by each word of the policy.
 func existingVerdict(t *testing.T, threads, gate, base, head string) (report, defers *gates.Verdict) {
 	t.Helper()
-	m, err := kernels.Parse("kernel.yaml", fmt.Appendf(nil, existingManifest, threads))
+	m, err := manifest.Parse("kernel.yaml", fmt.Appendf(nil, existingManifest, threads))
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy := func(word string) *policies.Policy {
-		p, err := policies.Parse("p.yaml", []byte("version: 1\ngates:\n  "+strings.ReplaceAll(gate, "WORD", word)+"\nrules: [{name: default}]\n"))
+	policy := func(word string) *policy.Policy {
+		p, err := policy.Parse("p.yaml", []byte("version: 1\ngates:\n  "+strings.ReplaceAll(gate, "WORD", word)+"\nrules: [{name: default}]\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

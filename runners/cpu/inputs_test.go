@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -81,15 +81,15 @@ void reference(const double *w_d, const double *w_qs, const double *x, const dou
 }
 `
 	for _, cxx := range []bool{false, true} {
-		manifest, source := text, kernel
+		manifestYAML, source := text, kernel
 		if cxx {
-			manifest, source = strings.Replace(text, "scale.c\n", "scale.cpp\n", 1), strings.Replace(kernel, "void scale(", "extern \"C\" void scale(", 1)
+			manifestYAML, source = strings.Replace(text, "scale.c\n", "scale.cpp\n", 1), strings.Replace(kernel, "void scale(", "extern \"C\" void scale(", 1)
 		}
-		m, err := kernels.Parse("kernel.yaml", []byte(manifest))
+		m, err := manifest.Parse("kernel.yaml", []byte(manifestYAML))
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := policies.Parse("test.yaml", []byte(correctOnly))
+		p, err := policy.Parse("test.yaml", []byte(correctOnly))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -18,14 +18,14 @@ import (
 
 // checkKernel says what the candidate takes that the manifest does not pass; "" where that is not certain. The error is the
 // base's mistake: what is merged takes something else in the same way.
-func (w *Worker) checkKernel(ctx context.Context, name string, side runners.Side, variant kernels.Variant) (string, error) {
+func (w *Worker) checkKernel(ctx context.Context, name string, side runners.Side, variant manifest.Variant) (string, error) {
 	m := w.job.Of(side)
 	wrong, err := w.unmeant(ctx, name, side, variant)
 	if err != nil || wrong == "" {
 		return "", err
 	}
 	advice := fmt.Sprintf("declare it as %s, or correct the manifest", strings.TrimSuffix(m.CPrototype(m.Entry), ";"))
-	if before := w.job.Baseline; before != nil && before.Variant != kernels.Choice {
+	if before := w.job.Baseline; before != nil && before.Variant != manifest.Choice {
 		was, err := w.job.Of(*before).Variant(before.Variant)
 		if err != nil {
 			return "", err
@@ -38,9 +38,9 @@ func (w *Worker) checkKernel(ctx context.Context, name string, side runners.Side
 }
 
 // unmeant is the first parameter of a side that cannot be what it is passed.
-func (w *Worker) unmeant(ctx context.Context, name string, side runners.Side, variant kernels.Variant) (string, error) {
+func (w *Worker) unmeant(ctx context.Context, name string, side runners.Side, variant manifest.Variant) (string, error) {
 	m := w.job.Of(side)
-	entry, err := kernels.ParseEntry(m.Entry)
+	entry, err := manifest.ParseEntry(m.Entry)
 	params := m.CallSignature()
 	if err != nil || !entry.Plain() || params == nil {
 		return "", nil // an instance of a template, one of several functions, or structs
@@ -96,7 +96,7 @@ var numbers = map[string]number{
 }
 
 // cannotBeMeant finds the first parameter that is another than it is passed.
-func cannotBeMeant(own []string, params []kernels.CParameter) string {
+func cannotBeMeant(own []string, params []manifest.CParameter) string {
 	for i := range max(len(own), len(params)) {
 		switch {
 		case i >= len(own):

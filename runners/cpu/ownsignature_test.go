@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A kernel that is called with something else than it takes runs all the same, and computes nonsense. The candidate's parameters
@@ -32,7 +32,7 @@ tolerance: {abs: 1e-6}
 shapes: {one: {N: 64}}
 `
 	)
-	p, err := policies.Parse("p.yaml", []byte("version: 1\ngates:\n  correctness: {seeds: [0], norm_error: \"<= 90%\"}\nrules: [{name: default}]\n"))
+	p, err := policy.Parse("p.yaml", []byte("version: 1\ngates:\n  correctness: {seeds: [0], norm_error: \"<= 90%\"}\nrules: [{name: default}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ shapes: {one: {N: 64}}
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			m, err := kernels.Parse("kernel.yaml", []byte(c.manifest))
+			m, err := manifest.Parse("kernel.yaml", []byte(c.manifest))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,11 +97,11 @@ reference: {source: r.c, entry: r}
 tolerance: {abs: 1e-6}
 shapes: {one: {N: 64}}
 `
-	m, err := kernels.Parse("kernel.yaml", []byte(text))
+	m, err := manifest.Parse("kernel.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("p.yaml", []byte("version: 1\ngates:\n  correctness: {seeds: [0], norm_error: \"<= 90%\", determinism: true}\nrules: [{name: default}]\n"))
+	p, err := policy.Parse("p.yaml", []byte("version: 1\ngates:\n  correctness: {seeds: [0], norm_error: \"<= 90%\", determinism: true}\nrules: [{name: default}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

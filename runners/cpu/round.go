@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/interleave"
 )
@@ -24,7 +24,7 @@ const (
 // Round measures the shapes once in fresh programs: the baseline alone, then
 // baseline, candidate and a second copy of the baseline side by side, as package
 // interleave has it.
-func (w *Worker) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape, p runners.Progress) (gates.Round, error) {
+func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape, p runners.Progress) (gates.Round, error) {
 	round := gates.Round{Before: runners.Load(), Seed: w.rng.Uint64() >> 16}
 	t := &table{
 		worker: w, ctx: ctx, rng: rand.New(rand.NewPCG(round.Seed, 1)), children: map[seat]*child{},
@@ -121,7 +121,7 @@ func (t *table) seat(side rune, role runners.Role) error {
 }
 
 // prepare lays the table for every shape, in random order.
-func (t *table) prepare(shapes []kernels.Shape) error {
+func (t *table) prepare(shapes []manifest.Shape) error {
 	w := t.worker
 	m, toggles := w.job.Of(w.job.Candidate), w.sides[runners.Candidate].toggles
 	ref, err := w.reference(t.ctx)
@@ -176,7 +176,7 @@ func (w *Worker) distributions() []string {
 
 // batch is how many launches make a sample on this shape, so that the faster
 // side's sample is still long enough. It is found once and kept for all rounds.
-func (w *Worker) batch(ctx context.Context, shape kernels.Shape) (int, error) {
+func (w *Worker) batch(ctx context.Context, shape manifest.Shape) (int, error) {
 	if n := w.batches[shape.Name]; n > 0 {
 		return n, nil
 	}
@@ -201,7 +201,7 @@ func (w *Worker) batch(ctx context.Context, shape kernels.Shape) (int, error) {
 }
 
 // enough is how many launches of one side take as long as a sample should, n at least.
-func (w *Worker) enough(ctx context.Context, shape kernels.Shape, exe *executable, n int) (int, *gates.Failure, error) {
+func (w *Worker) enough(ctx context.Context, shape manifest.Shape, exe *executable, n int) (int, *gates.Failure, error) {
 	d, err := newDrawer(exe.manifest, shape, exe.toggles)
 	if err != nil {
 		return n, nil, err

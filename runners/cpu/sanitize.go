@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/inspect"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
@@ -27,7 +27,7 @@ import (
 // compiler's own sanitizer in it, and runs it on the gate's cases. Its arguments
 // are heap copies of their exact size there: in the memory that the other children
 // share, a read beyond an array would land in a guard and be seen by nobody.
-func (w *Worker) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p runners.Progress) (*gates.Sanitize, error) {
+func (w *Worker) Sanitize(ctx context.Context, gate *policy.SanitizeGate, p runners.Progress) (*gates.Sanitize, error) {
 	cases := runners.SanitizeCases(w.job, gate, w.rng)
 	result := &gates.Sanitize{Unseen: []string{"leaks are not looked for: the process that calls the kernel ends with it"}}
 	for _, c := range cases {
@@ -47,8 +47,8 @@ func (w *Worker) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p ru
 }
 
 // sanitizeWith is one tool's part.
-func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, cases []runners.Case) (gates.Sanitized, error) {
-	if tool == policies.Synccheck {
+func (w *Worker) sanitizeWith(ctx context.Context, tool policy.Sanitizer, cases []runners.Case) (gates.Sanitized, error) {
+	if tool == policy.Synccheck {
 		return gates.Sanitized{NotApplicable: "a CPU kernel has one thread, which waits at no barrier"}, nil
 	}
 	s, ok := inspect.ForC(tool, w.cc.Version)
@@ -69,7 +69,7 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 	switch {
 	case err != nil:
 		return inspect.Late(ctx, run, err)
-	case why != "" && tool == policies.Racecheck && w.job.Manifest.Threads < 2:
+	case why != "" && tool == policy.Racecheck && w.job.Manifest.Threads < 2:
 		// Nothing is lost: the sandbox allows no second thread.
 		return gates.Sanitized{NotApplicable: "a CPU kernel has one thread (and " + why + ")"}, nil
 	case why != "":
@@ -80,7 +80,7 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policies.Sanitizer, case
 
 // besideBaseline looks at both sides again with a sanitizer that goes on after a finding:
 // one that the baseline has as well must not hide what comes behind it.
-func (w *Worker) besideBaseline(ctx context.Context, tool policies.Sanitizer, s inspect.C, cases []runners.Case, run gates.Sanitized) (gates.Sanitized, error) {
+func (w *Worker) besideBaseline(ctx context.Context, tool policy.Sanitizer, s inspect.C, cases []runners.Case, run gates.Sanitized) (gates.Sanitized, error) {
 	all, before := gates.Sanitized{}, gates.Sanitized{}
 	if err := w.look(ctx, tool, s, runners.Candidate, cases, &all); err != nil {
 		return inspect.Late(ctx, run, err)
@@ -95,7 +95,7 @@ func (w *Worker) besideBaseline(ctx context.Context, tool policies.Sanitizer, s 
 }
 
 // look builds a side with the sanitizer and runs it on the cases.
-func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s inspect.C, role runners.Role, cases []runners.Case, run *gates.Sanitized) error {
+func (w *Worker) look(ctx context.Context, tool policy.Sanitizer, s inspect.C, role runners.Role, cases []runners.Case, run *gates.Sanitized) error {
 	var all inspect.Report
 	whole, built := w.sideOf(role), map[string]string{}
 	files := inspect.FilesOf(whole.Dir)
@@ -130,7 +130,7 @@ func (w *Worker) look(ctx context.Context, tool policies.Sanitizer, s inspect.C,
 
 // sanitizerStarts tries the sanitizer on a program without a kernel, and returns why
 // it does not work on this host.
-func (w *Worker) sanitizerStarts(ctx context.Context, tool policies.Sanitizer, s inspect.C) (string, error) {
+func (w *Worker) sanitizerStarts(ctx context.Context, tool policy.Sanitizer, s inspect.C) (string, error) {
 	out := filepath.Join(w.config.Scratch, "sanitize-probe-"+string(tool))
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return "", fmt.Errorf("making room for a sanitizer: %w", err)
@@ -176,7 +176,7 @@ func (w *Worker) sideOf(role runners.Role) runners.Side {
 
 // buildSanitized compiles a side with the sanitizer. What compiled for the
 // build gate and does not so here is a failure of the side.
-func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s inspect.C, role runners.Role, side runners.Side) (string, *gates.Failure, error) {
+func (w *Worker) buildSanitized(ctx context.Context, tool policy.Sanitizer, s inspect.C, role runners.Role, side runners.Side) (string, *gates.Failure, error) {
 	m := w.job.Of(side)
 	variant, err := m.Variant(side.Variant)
 	if err != nil {
@@ -208,7 +208,7 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policies.Sanitizer, s 
 		return "", nil, fmt.Errorf("writing the main of a sanitized kernel: %w", err)
 	}
 	flags := compileOnly(slices.Concat(m.IncludeFlags(), m.CompilerFlags(side.Variant), m.Defines(side.Variant)))
-	if tool != policies.Racecheck {
+	if tool != policy.Racecheck {
 		// It does not know OpenMP's barriers, and takes all that lies behind one for a race. Without them it looks at threads that the
 		// kernel starts itself.
 		flags = append(flags, openMP(m)...)

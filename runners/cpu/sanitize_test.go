@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -28,7 +29,7 @@ func sanitizer(t *testing.T, variant, source string) *Worker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := kernels.Parse("kernel.yaml", text)
+	m, err := manifest.Parse("kernel.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,13 +45,13 @@ func sanitizer(t *testing.T, variant, source string) *Worker {
 	return w
 }
 
-func sanitizeGate(tools ...policies.Sanitizer) *policies.SanitizeGate {
-	return &policies.SanitizeGate{
-		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []distribution.Kind{"normal"}, SecretCases: 1, Tools: tools,
+func sanitizeGate(tools ...policy.Sanitizer) *policy.SanitizeGate {
+	return &policy.SanitizeGate{
+		Shapes: policy.Shapes{Names: []string{"small"}}, Distributions: []distribution.Kind{"normal"}, SecretCases: 1, Tools: tools,
 	}
 }
 
-func sanitizeVariant(t *testing.T, variant, source string, tools ...policies.Sanitizer) *gates.Sanitize {
+func sanitizeVariant(t *testing.T, variant, source string, tools ...policy.Sanitizer) *gates.Sanitize {
 	t.Helper()
 	s, err := sanitizer(t, variant, source).Sanitize(t.Context(), sanitizeGate(tools...), silent{})
 	if err != nil {
@@ -64,24 +65,24 @@ func sanitizeVariant(t *testing.T, variant, source string, tools ...policies.San
 func TestSanitizersFindMistakes(t *testing.T) {
 	for _, c := range []struct {
 		variant string
-		tool    policies.Sanitizer
+		tool    policy.Sanitizer
 		kind    gates.FindingKind
 		says    string
 	}{
-		{"heap", policies.Memcheck, gates.KindOutOfBounds, "a read of 4 bytes outside the argument x in heap.c:"},
-		{"stack", policies.Memcheck, gates.KindOutOfBounds, "a read of 4 bytes outside an array on the stack in stack.c:"},
-		{"global", policies.Memcheck, gates.KindOutOfBounds, "a read of 4 bytes outside a global array in global.c:"},
-		{"overflow", policies.Memcheck, gates.KindUndefined, "signed integer overflow: 2147483392 + 100000 cannot be represented in type 'int' in overflow.c:"},
-		{"misaligned", policies.Memcheck, gates.KindMisaligned, "load of misaligned address for type 'const uint32_t', which requires 4 byte alignment in misaligned.c:"},
-		{"race", policies.Racecheck, gates.KindRace, "a race between write and write in race.c:"},
-		{"uninit", policies.Initcheck, gates.KindUninitialised, "a use of memory that nobody wrote in uninit.c:"},
+		{"heap", policy.Memcheck, gates.KindOutOfBounds, "a read of 4 bytes outside the argument x in heap.c:"},
+		{"stack", policy.Memcheck, gates.KindOutOfBounds, "a read of 4 bytes outside an array on the stack in stack.c:"},
+		{"global", policy.Memcheck, gates.KindOutOfBounds, "a read of 4 bytes outside a global array in global.c:"},
+		{"overflow", policy.Memcheck, gates.KindUndefined, "signed integer overflow: 2147483392 + 100000 cannot be represented in type 'int' in overflow.c:"},
+		{"misaligned", policy.Memcheck, gates.KindMisaligned, "load of misaligned address for type 'const uint32_t', which requires 4 byte alignment in misaligned.c:"},
+		{"race", policy.Racecheck, gates.KindRace, "a race between write and write in race.c:"},
+		{"uninit", policy.Initcheck, gates.KindUninitialised, "a use of memory that nobody wrote in uninit.c:"},
 	} {
 		t.Run(c.variant, func(t *testing.T) {
 			t.Parallel()
 			s := sanitizeVariant(t, c.variant, "", c.tool)
 			run := s.Tools[0]
 			if run.Skipped != "" || run.NotApplicable != "" { // told, and a clean run is never claimed
-				if c.tool == policies.Memcheck {
+				if c.tool == policy.Memcheck {
 					t.Fatalf("every compiler that builds this project has %s: %+v", c.tool, run)
 				}
 				t.Skip(run.Skipped + run.NotApplicable)
@@ -112,7 +113,7 @@ func TestSanitizersFindMistakes(t *testing.T) {
 
 func TestSanitizersFindNothing(t *testing.T) {
 	t.Parallel()
-	s := sanitizeVariant(t, "clean", "", policies.Memcheck, policies.Racecheck, policies.Initcheck, policies.Synccheck)
+	s := sanitizeVariant(t, "clean", "", policy.Memcheck, policy.Racecheck, policy.Initcheck, policy.Synccheck)
 	for _, run := range s.Tools {
 		if len(run.Findings) > 0 || run.Hidden > 0 || run.Failure != nil {
 			t.Errorf("%+v %+v", run, run.Failure)
@@ -124,7 +125,7 @@ func TestSanitizersFindNothing(t *testing.T) {
 	if !strings.Contains(s.Tools[3].NotApplicable, "one thread") {
 		t.Errorf("synccheck: %+v", s.Tools[3])
 	}
-	p, err := policies.Parse("p.yaml", []byte("version: 1\ngates: {sanitize: {shapes: [small], tools: [memcheck, synccheck]}}\nrules: [{name: default}]\n"))
+	p, err := policy.Parse("p.yaml", []byte("version: 1\ngates: {sanitize: {shapes: [small], tools: [memcheck, synccheck]}}\nrules: [{name: default}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func TestSanitizersAreNotSilenced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run := sanitizeVariant(t, "clean", c.source, policies.Memcheck).Tools[0]
+			run := sanitizeVariant(t, "clean", c.source, policy.Memcheck).Tools[0]
 			said := ""
 			if run.Failure != nil {
 				said = run.Failure.Detail
@@ -177,7 +178,7 @@ func TestSanitizersHaveAnEnd(t *testing.T) {
 	w := sanitizer(t, "clean", endless)
 	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	defer cancel()
-	s, err := w.Sanitize(ctx, sanitizeGate(policies.Memcheck, policies.Racecheck), silent{})
+	s, err := w.Sanitize(ctx, sanitizeGate(policy.Memcheck, policy.Racecheck), silent{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func TestSanitizersHaveAnEnd(t *testing.T) {
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if s, err := w.Sanitize(stopped, sanitizeGate(policies.Memcheck), silent{}); err == nil {
+	if s, err := w.Sanitize(stopped, sanitizeGate(policy.Memcheck), silent{}); err == nil {
 		t.Errorf("a cancelled run left evidence: %+v", s)
 	}
 }
@@ -208,7 +209,7 @@ func TestSanitizersThatAreMissing(t *testing.T) {
 	w := sanitizer(t, "heap", "")
 	w.cc.Path = cc
 	w.compiler = w.cc
-	s, err := w.Sanitize(t.Context(), sanitizeGate(policies.Memcheck, policies.Racecheck), silent{})
+	s, err := w.Sanitize(t.Context(), sanitizeGate(policy.Memcheck, policy.Racecheck), silent{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,21 +232,21 @@ func TestSanitizersOnShippedStage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := kernels.Parse("kernel.yaml", text)
+	m, err := manifest.Parse("kernel.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := policies.Shipped("cpu")
+	policyYAML, err := policies.Shipped("cpu")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("cpu.yaml", policy)
+	p, err := policy.Parse("cpu.yaml", policyYAML)
 	if err != nil {
 		t.Fatal(err)
 	}
 	job := runners.Job{Manifest: m, Policy: p, Trusted: dir, Candidate: runners.Side{Dir: dir, Variant: m.DefaultVariant}}
 	w := newWorker(t, job, Config{Scratch: t.TempDir(), Getenv: os.Getenv})
-	s, err := w.Sanitize(t.Context(), p.RuleFor(policies.Change{}).Gates.Sanitize, silent{})
+	s, err := w.Sanitize(t.Context(), p.RuleFor(policy.Change{}).Gates.Sanitize, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -41,11 +42,11 @@ func TestShippedStages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := kernels.Parse("kernel.yaml", text)
+	m, err := manifest.Parse("kernel.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte(`version: 1
+	p, err := policy.Parse("test.yaml", []byte(`version: 1
 gates:
   correctness:
     shapes: [small, batch]
@@ -87,8 +88,8 @@ func TestFormatsAgree(t *testing.T) {
 	var values []float32
 	for bits := range uint32(0x7c00) {
 		here, next := make([]float64, 1), make([]float64, 1)
-		tensor.Decode(kernels.F16, here, []byte{byte(bits), byte(bits >> 8)})
-		tensor.Decode(kernels.F16, next, []byte{byte(bits + 1), byte((bits + 1) >> 8)})
+		tensor.Decode(manifest.F16, here, []byte{byte(bits), byte(bits >> 8)})
+		tensor.Decode(manifest.F16, next, []byte{byte(bits + 1), byte((bits + 1) >> 8)})
 		tie := float32((here[0] + next[0]) / 2)
 		if bits == 0x7bff {
 			tie = 65520 // half way to what would come behind the largest
@@ -130,7 +131,7 @@ int main(void)
 	}
 	for code := range 256 {
 		want := make([]float64, 1)
-		tensor.Decode(kernels.E4M3, want, []byte{byte(code)})
+		tensor.Decode(manifest.E4M3, want, []byte{byte(code)})
 		got, err := strconv.ParseFloat(strings.Replace(lines[code], "-nan", "nan", 1), 64)
 		if err != nil || got != want[0] && !(math.IsNaN(got) && math.IsNaN(want[0])) {
 			t.Errorf("code %#02x decodes to %s in C, %v in Go", code, lines[code], want[0])
@@ -138,7 +139,7 @@ int main(void)
 	}
 	for i, v := range values {
 		want := make([]byte, 2)
-		tensor.Encode(kernels.F16, want, []float64{float64(v)})
+		tensor.Encode(manifest.F16, want, []float64{float64(v)})
 		if got, _ := strconv.Atoi(lines[256+i]); got != int(want[0])|int(want[1])<<8 {
 			t.Errorf("%v rounds to %#04x in C, %#02x%02x in Go", v, got, want[1], want[0])
 		}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -18,7 +18,7 @@ import (
 // all the same. So the compiler is asked, in a source that reads the reference and points at it by the type that it must have.
 
 // signatureOf is the type of a pointer to the reference, up to and behind its name.
-func signatureOf(params []kernels.CParameter, changes func(kernels.CParameter) string) (before, behind string) {
+func signatureOf(params []manifest.CParameter, changes func(manifest.CParameter) string) (before, behind string) {
 	types := make([]string, len(params))
 	for i, p := range params {
 		types[i] = changes(p)
@@ -29,24 +29,24 @@ func signatureOf(params []kernels.CParameter, changes func(kernels.CParameter) s
 	return "void (*", ")(" + strings.Join(types, ", ") + ")"
 }
 
-func asDeclared(p kernels.CParameter) string { return p.Type }
+func asDeclared(p manifest.CParameter) string { return p.Type }
 
 // withoutConst is what many write: it changes nothing of the call.
-func withoutConst(p kernels.CParameter) string { return strings.TrimPrefix(p.Type, "const ") }
+func withoutConst(p manifest.CParameter) string { return strings.TrimPrefix(p.Type, "const ") }
 
 // A typeQuery asks which type the function of a source has.
 type typeQuery struct {
 	name   string // of what is built, for the folder
 	dir    string // that the source is compiled in
 	source string
-	entry  kernels.Entry
+	entry  manifest.Entry
 	flags  []string
 }
 
 // checkReference sees to it that the reference takes what it is called with.
 func (w *Worker) checkReference(ctx context.Context) error {
 	m := w.job.Manifest
-	entry, err := kernels.ParseEntry(m.Reference.Entry)
+	entry, err := manifest.ParseEntry(m.Reference.Entry)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (w *Worker) checkReference(ctx context.Context) error {
 
 // tryType compiles a pointer to the function of a type; the refusal is nil where it has that type, or where the compiler refuses
 // something else.
-func (w *Worker) tryType(ctx context.Context, q typeQuery, params []kernels.CParameter, changes func(kernels.CParameter) string) (*toolchain.CompileError, error) {
+func (w *Worker) tryType(ctx context.Context, q typeQuery, params []manifest.CParameter, changes func(manifest.CParameter) string) (*toolchain.CompileError, error) {
 	out, err := w.folder(q.name, "signature")
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func linesOf(log, file string) string {
 var has = regexp.MustCompile(`(?:from incompatible pointer type|invalid conversion from|with an expression of type) ['‘]void ?\(?\*?\)?\(([^'’]*)\)['’]`)
 
 // mismatch names the first parameter that is another, where the compiler tells.
-func mismatch(params []kernels.CParameter, refusal *toolchain.CompileError) string {
+func mismatch(params []manifest.CParameter, refusal *toolchain.CompileError) string {
 	found := has.FindStringSubmatch(refusal.Log)
 	if found == nil {
 		return refusal.Summary

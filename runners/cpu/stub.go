@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -62,7 +62,7 @@ func passed(args []tensor.Arg, array func(i int, a tensor.Arg) string) []string 
 	for i, a := range args {
 		switch {
 		case a.Inside:
-		case a.Access == kernels.Absent:
+		case a.Access == manifest.Absent:
 			pass = append(pass, "0")
 		case a.Parts != nil:
 			var parts []string

@@ -14,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
 // threadedWorker is a job whose manifest declares so many threads.
-func threadedWorker(t *testing.T, threads, file, candidate string) (*Worker, *policies.Policy) {
+func threadedWorker(t *testing.T, threads, file, candidate string) (*Worker, *policy.Policy) {
 	t.Helper()
 	if runtime.NumCPU() < 2 {
 		t.Skip("one processor has no use for threads")
@@ -31,11 +31,11 @@ func threadedWorker(t *testing.T, threads, file, candidate string) (*Worker, *po
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := kernels.Parse("kernel.yaml", []byte(strings.NewReplacer("source: scale.c", "source: "+file, "mode: cpu", "mode: cpu\n"+threads).Replace(string(text))))
+	m, err := manifest.Parse("kernel.yaml", []byte(strings.NewReplacer("source: scale.c", "source: "+file, "mode: cpu", "mode: cpu\n"+threads).Replace(string(text))))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte(correctOnly))
+	p, err := policy.Parse("test.yaml", []byte(correctOnly))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ void scale(const float *x, float *y, int32_t N)
 		})
 	}
 	text, _ := os.ReadFile("testdata/kernel.yaml")
-	m, err := kernels.Parse("kernel.yaml", []byte(strings.Replace(string(text), "mode: cpu", "mode: cpu\nthreads: 64", 1)))
+	m, err := manifest.Parse("kernel.yaml", []byte(strings.Replace(string(text), "mode: cpu", "mode: cpu\nthreads: 64", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -62,7 +63,7 @@ void reference(const double *x, double *y, int32_t R, int32_t C)
 // softmax that is half a per cent too large, and one without the maximum, are wrong;
 // an honest one is right on every kind of input.
 func TestToleranceDecidesUnderTheDefaultPolicy(t *testing.T) {
-	m, err := kernels.Parse("kernel.yaml", []byte(softmaxManifest))
+	m, err := manifest.Parse("kernel.yaml", []byte(softmaxManifest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestToleranceDecidesUnderTheDefaultPolicy(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p, err := policies.Parse("default.yaml", text)
+			p, err := policy.Parse("default.yaml", text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +111,7 @@ func TestToleranceDecidesUnderTheDefaultPolicy(t *testing.T) {
 }
 
 // gatherFiles takes the files of base and head through the policy's gates.
-func gatherFiles(t *testing.T, m *kernels.Manifest, p *policies.Policy, files map[string]string) *gates.Evidence {
+func gatherFiles(t *testing.T, m *manifest.Manifest, p *policy.Policy, files map[string]string) *gates.Evidence {
 	t.Helper()
 	root := sourceFolder(t, files)
 	base := runners.Side{Dir: filepath.Join(root, "base"), Variant: m.DefaultVariant}

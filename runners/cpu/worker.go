@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -57,7 +57,7 @@ type executable struct {
 	path     string
 	symbol   string // the entry's, in what the compiler makes
 	variant  string
-	manifest *kernels.Manifest
+	manifest *manifest.Manifest
 	toggles  map[string]int
 	threads  int
 	parts    []*executable // of a choice by problem size, which has no program of its own
@@ -65,7 +65,7 @@ type executable struct {
 
 // NewWorker finds a compiler for the job's sources.
 func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, error) {
-	if job.Manifest.Mode != kernels.ModeCPU {
+	if job.Manifest.Mode != manifest.ModeCPU {
 		return nil, fmt.Errorf("%s is a %s kernel: the cpu runner builds cpu kernels", job.Manifest.Name, job.Manifest.Mode)
 	}
 	if _, err := filterText(1); err != nil {
@@ -87,7 +87,7 @@ func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, er
 
 // isCXX tells whether a side is written in C++: both are built by one compiler.
 func isCXX(job runners.Job) bool {
-	manifests := []*kernels.Manifest{job.Of(job.Candidate)}
+	manifests := []*manifest.Manifest{job.Of(job.Candidate)}
 	if job.Baseline != nil {
 		manifests = append(manifests, job.Of(*job.Baseline))
 	}
@@ -232,7 +232,7 @@ func (w *Worker) folder(name, part string) (string, error) {
 }
 
 // openMP is how both the source and the program that calls it are built where the manifest declares threads.
-func openMP(m *kernels.Manifest) []string {
+func openMP(m *manifest.Manifest) []string {
 	if m.Threads > 1 {
 		return []string{"-fopenmp"}
 	}
@@ -285,7 +285,7 @@ func (o object) resources() *gates.Resources {
 }
 
 // Profile says that there is no profiler for CPU kernels.
-func (w *Worker) Profile(context.Context, *policies.ProfileGate, runners.Progress) (*gates.Profile, error) {
+func (w *Worker) Profile(context.Context, *policy.ProfileGate, runners.Progress) (*gates.Profile, error) {
 	return &gates.Profile{Skipped: "there is no profiler for CPU kernels; remove gates.profile from the policy"}, nil
 }
 

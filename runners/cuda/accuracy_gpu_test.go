@@ -14,7 +14,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -135,7 +135,7 @@ func TestAccuracyOnGPU(t *testing.T) {
 				e, v := trial{manifest: manifest, policy: within(t, k.goals[0]), baseline: loops(work, 0), candidate: loops(k.loops, 1+(turn+n)%5)}.gather(t)
 				verdicts := []*gates.Verdict{v}
 				for _, goal := range k.goals[1:] {
-					p, err := policies.Parse("other.yaml", []byte(within(t, goal)))
+					p, err := policy.Parse("other.yaml", []byte(within(t, goal)))
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
@@ -45,8 +45,8 @@ type Backend struct {
 	config     Config
 	cuda       *toolchain.CUDA
 	installed  toolchain.Installed
-	cudas      map[policies.Toolchain]*toolchain.CUDA   // those that are pinned, once they are needed
-	tritons    map[policies.Toolchain]*toolchain.Triton // the zero pin is the host's own
+	cudas      map[policy.Toolchain]*toolchain.CUDA   // those that are pinned, once they are needed
+	tritons    map[policy.Toolchain]*toolchain.Triton // the zero pin is the host's own
 	device     gates.Device
 	seed       uint64 // that everything secret is drawn from
 	rng        *rand.Rand
@@ -55,7 +55,7 @@ type Backend struct {
 	made       map[madeCode]*codes
 	compiling  map[string]*compilation
 	micros     map[string]float64        // a launch's time by shape, roughly
-	calibrated []kernels.Shape           // the shapes of micros
+	calibrated []manifest.Shape          // the shapes of micros
 	whole      context.Context           // what is begun ahead of its gate ends with it
 	tools      *tools                    // sanitizers at work
 	next       *next                     // a round's worker that is ready before it is needed
@@ -70,7 +70,7 @@ func (b *Backend) Autotune(role runners.Role) []string { return b.tuning[role] }
 // New finds the GPU and the compiler. What the backend begins before its gate comes
 // ends with ctx, which is the whole run's.
 func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) {
-	if job.Manifest.Mode != kernels.ModeCUDA {
+	if job.Manifest.Mode != manifest.ModeCUDA {
 		return nil, fmt.Errorf("%s is a %s kernel: the cuda runner builds cuda kernels", job.Manifest.Name, job.Manifest.Mode)
 	}
 	installed := toolchain.Installed{Paths: config.Toolchains, Getenv: config.Getenv, Handover: config.Handover}
@@ -102,7 +102,7 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 		return nil, missing
 	}
 	b := &Backend{
-		job: job, config: config, cuda: compiler, installed: installed, cudas: map[policies.Toolchain]*toolchain.CUDA{}, tritons: map[policies.Toolchain]*toolchain.Triton{}, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{}, tuning: map[runners.Role][]string{},
+		job: job, config: config, cuda: compiler, installed: installed, cudas: map[policy.Toolchain]*toolchain.CUDA{}, tritons: map[policy.Toolchain]*toolchain.Triton{}, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{}, tuning: map[runners.Role][]string{},
 		xids: xids, whole: ctx,
 	}
 	b.config.LaunchTimeout = cmp.Or(b.config.LaunchTimeout, 10*time.Second)
@@ -123,7 +123,7 @@ func (b *Backend) Tools() map[string]string {
 	for _, t := range b.tritons {
 		tools["python"] = t.PythonVersion
 	}
-	if t := b.tritons[policies.Toolchain{}]; t != nil {
+	if t := b.tritons[policy.Toolchain{}]; t != nil {
 		tools["triton"] = t.Version
 	}
 	return tools
@@ -140,9 +140,9 @@ func (b *Backend) Artifacts() []string {
 
 // archFor picks the architecture of the list that the device runs best: its own
 // with the architecture's special instructions, then its own plain.
-func archFor(device string, archs []kernels.Arch) (string, error) {
+func archFor(device string, archs []manifest.Arch) (string, error) {
 	for _, suffix := range []string{"a", "f", ""} {
-		if i := slices.Index(archs, kernels.Arch(device+suffix)); i >= 0 {
+		if i := slices.Index(archs, manifest.Arch(device+suffix)); i >= 0 {
 			return string(archs[i]), nil
 		}
 	}
@@ -192,7 +192,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 		return build, nil, nil
 	}
 	build.OK, build.EntryLine, build.Cached = true, cubins[0].Kernels[0].Line, true
-	if b.sideOf(role).Variant != kernels.Choice {
+	if b.sideOf(role).Variant != manifest.Choice {
 		b.tuning[role] = cubins[0].Autotune
 	}
 	for _, cubin := range cubins {
@@ -206,7 +206,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 		return build, nil, err
 	}
 	b.made[madeCode{role, side.Variant}] = k
-	if b.sideOf(role).Variant != kernels.Choice {
+	if b.sideOf(role).Variant != manifest.Choice {
 		b.kinds[role] = k
 	}
 	built, err := b.built(role, k, m)
@@ -214,7 +214,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 }
 
 // Correctness has the sides compared with the reference.
-func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
+func (b *Backend) Correctness(ctx context.Context, gate *policy.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := b.job.Manifest
 	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance)}
 	var cases []worker.Case
@@ -233,7 +233,7 @@ func (b *Backend) Correctness(ctx context.Context, gate *policies.CorrectnessGat
 	if gate := b.job.Rule().Gates.Sanitize; gate != nil {
 		b.tools, _ = b.beginTools(b.whole, gate)
 	}
-	var timed []kernels.Shape
+	var timed []manifest.Shape
 	if b.sides[runners.Baseline] != nil {
 		timed = b.timed()
 	}
@@ -281,7 +281,7 @@ func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.CaseDump, 
 // cases compares outputs, and finds out on the way how long launches take on the
 // shapes that are timed. The failure is that of a candidate that has no code for one of the
 // sizes.
-func (b *Backend) cases(ctx context.Context, cases []worker.Case, timed []kernels.Shape, each func(gates.Case)) (*gates.Failure, error) {
+func (b *Backend) cases(ctx context.Context, cases []worker.Case, timed []manifest.Shape, each func(gates.Case)) (*gates.Failure, error) {
 	if failure, err := b.cover(ctx, cases, timed); err != nil || failure != nil {
 		return failure, err
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -62,7 +62,7 @@ func knownInputs(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := kernels.Parse("kernel.yaml", text)
+	m, err := manifest.Parse("kernel.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
 )
@@ -13,7 +13,7 @@ import (
 // its choice may take on this GPU.
 func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
 	b.ahead(ctx)
-	if side.Variant != kernels.Choice {
+	if side.Variant != manifest.Choice {
 		build, built, err := b.buildVariant(ctx, role, side)
 		b.sides[role] = built
 		return build, err
@@ -43,9 +43,9 @@ func (b *Backend) sideOf(role runners.Role) runners.Side {
 }
 
 // shapesOf is the shapes that a variant of a side serves.
-func (b *Backend) shapesOf(role runners.Role, variant string) []kernels.Shape {
+func (b *Backend) shapesOf(role runners.Role, variant string) []manifest.Shape {
 	side := b.sideOf(role)
-	if side.Variant != kernels.Choice {
+	if side.Variant != manifest.Choice {
 		return b.job.Of(side).ShapesFor(variant)
 	}
 	return b.job.Of(side).ServedBy(side.Variant, variant, b.device.Arch)
@@ -53,7 +53,7 @@ func (b *Backend) shapesOf(role runners.Role, variant string) []kernels.Shape {
 
 // compilationOf is what a variant of a side is called among the compilations.
 func (b *Backend) compilationOf(role runners.Role, variant string) string {
-	if b.sideOf(role).Variant == kernels.Choice {
+	if b.sideOf(role).Variant == manifest.Choice {
 		return string(role) + "-" + variant
 	}
 	return string(role)

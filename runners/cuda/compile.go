@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
@@ -24,7 +24,7 @@ const compileTimeout = 5 * time.Minute
 type compiler interface {
 	fmt.Stringer    // its name and version
 	digest() string // of the compiler, where it is pinned
-	build(ctx context.Context, scratch string, kinds []kernels.Special) ([]*toolchain.Cubin, error)
+	build(ctx context.Context, scratch string, kinds []manifest.Special) ([]*toolchain.Cubin, error)
 }
 
 // nvcc is the compiler of CUDA sources and, by its ptxas alone, of PTX. It knows nothing of launches.
@@ -36,7 +36,7 @@ type nvcc struct {
 func (c nvcc) String() string { return "nvcc " + c.cuda.Version }
 func (c nvcc) digest() string { return c.cuda.Digest }
 
-func (c nvcc) build(ctx context.Context, scratch string, _ []kernels.Special) ([]*toolchain.Cubin, error) {
+func (c nvcc) build(ctx context.Context, scratch string, _ []manifest.Special) ([]*toolchain.Cubin, error) {
 	c.Scratch, c.Timeout = scratch, compileTimeout
 	cubin, err := c.cuda.Build(ctx, c.NVCCBuild)
 	return []*toolchain.Cubin{cubin}, err
@@ -56,7 +56,7 @@ type triton struct {
 func (c triton) String() string { return c.Triton.String() }
 func (c triton) digest() string { return c.Triton.Digest }
 
-func (c triton) build(ctx context.Context, scratch string, kinds []kernels.Special) ([]*toolchain.Cubin, error) {
+func (c triton) build(ctx context.Context, scratch string, kinds []manifest.Special) ([]*toolchain.Cubin, error) {
 	c.TritonBuild.Scratch, c.TritonBuild.Timeout, c.TritonBuild.Kinds = scratch, compileTimeout, kinds
 	return c.Triton.Build(ctx, c.TritonBuild)
 }
@@ -71,7 +71,7 @@ type program struct {
 func (c program) String() string { return "command " + strings.Join(c.Args, " ") }
 func (c program) digest() string { return c.cuda.Digest }
 
-func (c program) build(ctx context.Context, scratch string, _ []kernels.Special) ([]*toolchain.Cubin, error) {
+func (c program) build(ctx context.Context, scratch string, _ []manifest.Special) ([]*toolchain.Cubin, error) {
 	c.CommandBuild.Scratch, c.CommandBuild.Timeout = scratch, compileTimeout
 	cubin, err := c.Command.Build(ctx, c.CommandBuild)
 	return []*toolchain.Cubin{cubin}, err
@@ -93,15 +93,15 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 		Tree: *b.job.Tree(side),
 	}}
 	switch m.Compiler {
-	case kernels.Triton:
+	case manifest.Triton:
 		by, err := b.pinnedTriton(ctx, side)
 		if err != nil {
 			return nil, err
 		}
 		return triton{by, toolchain.TritonBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Entry: m.Entry, Arch: arch}}, nil
-	case kernels.PTX:
+	case manifest.PTX:
 		return ptxas{plain}, nil
-	case kernels.Program:
+	case manifest.Program:
 		by, err := toolchain.FindCommand(ctx, b.config.Getenv, nvccOf)
 		if err != nil {
 			return nil, runners.SetupErrorf("%s is compiled by a command: %w", m.Name, err)
@@ -120,7 +120,7 @@ type compilation struct {
 }
 
 // begin starts compiling something under a name, once.
-func (b *Backend) begin(ctx context.Context, name string, by compiler, kinds []kernels.Special) *compilation {
+func (b *Backend) begin(ctx context.Context, name string, by compiler, kinds []manifest.Special) *compilation {
 	if c := b.compiling[name]; c != nil {
 		return c
 	}
@@ -140,7 +140,7 @@ func (b *Backend) begin(ctx context.Context, name string, by compiler, kinds []k
 
 // compile waits for something to be compiled. One that was begun ahead and cut
 // off by another step's limit is begun again.
-func (b *Backend) compile(ctx context.Context, name string, by compiler, kinds []kernels.Special) ([]*toolchain.Cubin, error) {
+func (b *Backend) compile(ctx context.Context, name string, by compiler, kinds []manifest.Special) ([]*toolchain.Cubin, error) {
 	c := b.begin(ctx, name, by, kinds)
 	<-c.done
 	if c.err != nil && ctx.Err() == nil && (errors.Is(c.err, context.Canceled) || errors.Is(c.err, context.DeadlineExceeded)) {
@@ -280,7 +280,7 @@ func (b *Backend) Prepare(ctx context.Context) {
 }
 
 // judgePin is the pin of the nvcc that compiles the reference and the judge's own kernels: the base's, which is trusted.
-func judgePin(job runners.Job) *policies.Toolchain {
+func judgePin(job runners.Job) *policy.Toolchain {
 	if job.Baseline != nil {
 		return job.Baseline.Toolchains.NVCC
 	}
@@ -294,7 +294,7 @@ func (b *Backend) pinnedCUDA(ctx context.Context, side runners.Side) (*toolchain
 		return b.cuda, nil
 	}
 	if pin == nil {
-		pin = &policies.Toolchain{}
+		pin = &policy.Toolchain{}
 	}
 	if b.cudas[*pin] == nil {
 		found, err := b.installed.CUDA(ctx, side.Toolchains.NVCC)
@@ -308,7 +308,7 @@ func (b *Backend) pinnedCUDA(ctx context.Context, side runners.Side) (*toolchain
 
 // pinnedTriton is the Triton of a side.
 func (b *Backend) pinnedTriton(ctx context.Context, side runners.Side) (*toolchain.Triton, error) {
-	var key policies.Toolchain
+	var key policy.Toolchain
 	if side.Toolchains.Triton != nil {
 		key = *side.Toolchains.Triton
 	}

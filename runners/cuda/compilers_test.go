@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
@@ -20,7 +20,7 @@ var (
 )
 
 // otherCompiler judges PTX that takes the place of a CUDA kernel.
-func otherCompiler(t *testing.T, own *strings.Replacer, code, baseline, policy, arch string) (*gates.Evidence, *gates.Verdict) {
+func otherCompiler(t *testing.T, own *strings.Replacer, code, baseline, policyYAML, arch string) (*gates.Evidence, *gates.Verdict) {
 	t.Helper()
 	const build = `import json, os, subprocess
 out = os.environ["OUT"]
@@ -28,11 +28,11 @@ subprocess.run(["ptxas", "--gpu-name", os.environ["ARCH"], "-lineinfo", "scale.p
 json.dump({"block": [256]}, open(out + "/kernel.json", "w"))
 `
 	base := readText(t, "testdata", "kernel.yaml")
-	m, err := kernels.Parse("kernel.yaml", []byte(base))
+	m, err := manifest.Parse("kernel.yaml", []byte(base))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte(policy))
+	p, err := policy.Parse("test.yaml", []byte(policyYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ json.dump({"block": [256]}, open(out + "/kernel.json", "w"))
 			t.Fatal(err)
 		}
 	}
-	side, err := kernels.Join("kernel.yaml", []byte(base), []byte(own.Replace(base)))
+	side, err := manifest.Join("kernel.yaml", []byte(base), []byte(own.Replace(base)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
@@ -117,11 +117,11 @@ func (tr trial) backend(t *testing.T) *Backend {
 		}
 		tr.reference = string(text)
 	}
-	m, err := kernels.Parse("kernel.yaml", []byte(tr.manifest))
+	m, err := manifest.Parse("kernel.yaml", []byte(tr.manifest))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte(tr.policy))
+	p, err := policy.Parse("test.yaml", []byte(tr.policy))
 	if err != nil {
 		t.Fatal(err)
 	}

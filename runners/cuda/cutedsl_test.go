@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
@@ -42,15 +42,15 @@ func TestCuTeDSLStatic(t *testing.T) {
 	base := readText(t, "testdata", "kernel.yaml")
 	own := strings.NewReplacer("entry: scale\n", "compiler: command\nbuild: [python3, build.py]\nentry: scale\n", "scale.cu", "build.py", "  block: [256]\n", "", "flags: [-O3]\n", "").Replace(base)
 	build := readText(t, "..", "toolchain", "testdata", "cutedsl", "build.py")
-	m, err := kernels.Parse("kernel.yaml", []byte(base))
+	m, err := manifest.Parse("kernel.yaml", []byte(base))
 	if err != nil {
 		t.Fatal(err)
 	}
-	side, err := kernels.Join("kernel.yaml", []byte(base), []byte(own))
+	side, err := manifest.Join("kernel.yaml", []byte(base), []byte(own))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte("version: 1\ngates: {ptxas: {registers: \"<= 32\"}}\nrules: [{name: default}]\n"))
+	p, err := policy.Parse("test.yaml", []byte("version: 1\ngates: {ptxas: {registers: \"<= 32\"}}\nrules: [{name: default}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

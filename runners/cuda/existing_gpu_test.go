@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/inspect"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
@@ -91,12 +91,12 @@ func TestExistingOnGPU(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			m, err := kernels.Parse("kernel.yaml", []byte(existingManifest))
+			m, err := manifest.Parse("kernel.yaml", []byte(existingManifest))
 			if err != nil {
 				t.Fatal(err)
 			}
-			policy := func(word string) *policies.Policy {
-				p, err := policies.Parse("p.yaml", []byte(strings.ReplaceAll(existingPolicy, "WORD", word)))
+			policy := func(word string) *policy.Policy {
+				p, err := policy.Parse("p.yaml", []byte(strings.ReplaceAll(existingPolicy, "WORD", word)))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/tensor"
@@ -293,13 +293,13 @@ func drawsAsTheHost(t *testing.T) {
 		}
 		for line := range strings.Lines(string(arguments)) {
 			name, argument, _ := strings.Cut(strings.TrimSpace(line), ": ")
-			m, err := kernels.Parse("kernel.yaml", []byte(strings.Replace(string(template), "$ARGUMENT", argument, 1)))
+			m, err := manifest.Parse("kernel.yaml", []byte(strings.Replace(string(template), "$ARGUMENT", argument, 1)))
 			if err != nil {
 				return err
 			}
 			for _, shape := range m.Shapes {
 				dists := distribution.All()
-				if shape.Name == "large" || m.Arguments[0].Fields == nil && m.Arguments[0].Init.Draw != kernels.ByPolicy {
+				if shape.Name == "large" || m.Arguments[0].Fields == nil && m.Arguments[0].Init.Draw != manifest.ByPolicy {
 					dists = dists[:1]
 				}
 				for _, dist := range dists {
@@ -328,7 +328,7 @@ func oracleImage(t *testing.T) string {
 	return path
 }
 
-func drawOne(c *driver.Context, stream *driver.Stream, o *oracle.Oracle, m *kernels.Manifest, shape kernels.Shape, dist distribution.Kind) error {
+func drawOne(c *driver.Context, stream *driver.Stream, o *oracle.Oracle, m *manifest.Manifest, shape manifest.Shape, dist distribution.Kind) error {
 	outline, err := tensor.Outline(m, shape, nil)
 	if err != nil {
 		return err
@@ -413,19 +413,19 @@ func fetchSlot(c *driver.Context, stream *driver.Stream, o *oracle.Oracle, sheet
 // a GPU too.
 func TestGatherStatic(t *testing.T) {
 	needsCompiler(t)
-	const policy = "version: 1\ngates: {ptxas: {registers: \"<= 64\"}}\nrules:\n  - name: default\n"
+	const policyYAML = "version: 1\ngates: {ptxas: {registers: \"<= 64\"}}\nrules:\n  - name: default\n"
 	for i, r := range readings {
 		archs := []string{"sm_89", "sm_90"}
 		if i > 0 {
 			archs = archs[i%2 : i%2+1] // compiling takes its time
 		}
-		if _, err := policies.Parse("test.yaml", []byte(readingPolicy(i == 0))); err != nil {
+		if _, err := policy.Parse("test.yaml", []byte(readingPolicy(i == 0))); err != nil {
 			t.Error(err)
 		}
 		for _, arch := range archs {
 			t.Run(r.name+" "+arch, func(t *testing.T) {
 				t.Parallel()
-				tr := r.trial(r.right, policy, arch)
+				tr := r.trial(r.right, policyYAML, arch)
 				if e, v := tr.gather(t); v.Outcome != gates.Pass {
 					t.Errorf("%s (%s): %s %s", v.Outcome, v.Reason, v.Summary, e.Fault)
 				}
@@ -440,7 +440,7 @@ func TestGatherStatic(t *testing.T) {
 			}
 		}
 	}
-	if _, err := (trial{policy: policy, baseline: around(baselineBody), candidate: around(fasterBody), arch: "sm_90"}).backend(t).oracle(t.Context()); err != nil {
+	if _, err := (trial{policy: policyYAML, baseline: around(baselineBody), candidate: around(fasterBody), arch: "sm_90"}).backend(t).oracle(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

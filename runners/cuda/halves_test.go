@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
@@ -47,11 +47,11 @@ launch: {grid: ["N/128"], block: [128]}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := kernels.Parse("kernel.yaml", []byte(base))
+			m, err := manifest.Parse("kernel.yaml", []byte(base))
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := policies.Parse("test.yaml", []byte("version: 1\ngates: {}\nrules: [{name: default}]\n"))
+			p, err := policy.Parse("test.yaml", []byte("version: 1\ngates: {}\nrules: [{name: default}]\n"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ launch: {grid: ["N/128"], block: [128]}
 			}
 			if c.own != "" {
 				s := &job.Candidate
-				if s.Manifest, err = kernels.Join("kernel.yaml", []byte(base), []byte(c.own)); err != nil {
+				if s.Manifest, err = manifest.Join("kernel.yaml", []byte(base), []byte(c.own)); err != nil {
 					t.Fatal(err)
 				}
 				s.ManifestText, s.Variant = c.own, s.Manifest.DefaultVariant

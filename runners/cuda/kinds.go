@@ -14,7 +14,7 @@ import (
 	"strconv"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
@@ -37,22 +37,22 @@ type madeCode struct {
 }
 
 // kindsOf is what a compiler is asked for before anything runs: the kinds of all launches that are known by then.
-func kindsOf(m *kernels.Manifest, variant string) ([]kernels.Special, error) {
+func kindsOf(m *manifest.Manifest, variant string) ([]manifest.Special, error) {
 	all, err := specials(m, variant, m.Sizes(variant))
 	if err == nil && len(all) == 0 {
-		return []kernels.Special{{}}, nil // no compiler but Triton looks at sizes, and its kernels have one at least
+		return []manifest.Special{{}}, nil // no compiler but Triton looks at sizes, and its kernels have one at least
 	}
 	return all, err
 }
 
-func specials(m *kernels.Manifest, variant string, sizes []kernels.Dims) ([]kernels.Special, error) {
-	var all []kernels.Special
+func specials(m *manifest.Manifest, variant string, sizes []manifest.Dims) ([]manifest.Special, error) {
+	var all []manifest.Special
 	for _, dims := range sizes {
 		s, err := m.Special(variant, dims, nil)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(all, func(o kernels.Special) bool { return o.Key() == s.Key() }) {
+		if !slices.ContainsFunc(all, func(o manifest.Special) bool { return o.Key() == s.Key() }) {
 			all = append(all, s)
 		}
 	}
@@ -60,14 +60,14 @@ func specials(m *kernels.Manifest, variant string, sizes []kernels.Dims) ([]kern
 }
 
 // add notes cubins by their kinds.
-func (k *codes) add(asked []kernels.Special, made []*toolchain.Cubin) {
+func (k *codes) add(asked []manifest.Special, made []*toolchain.Cubin) {
 	for i, s := range asked {
 		k.cubins[s.Key()] = made[min(i, len(made)-1)]
 	}
 }
 
 // at is the code for a size.
-func (k *codes) at(m *kernels.Manifest, dims kernels.Dims) (*toolchain.Cubin, error) {
+func (k *codes) at(m *manifest.Manifest, dims manifest.Dims) (*toolchain.Cubin, error) {
 	s, err := m.Special(k.side.Variant, dims, nil)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (k *codes) at(m *kernels.Manifest, dims kernels.Dims) (*toolchain.Cubin, er
 
 // code stands for all machine code of a side, and for how it is launched where its compiler says so: size by size, since what a kind
 // is called is the author's affair.
-func (k *codes) code(m *kernels.Manifest) (string, error) {
+func (k *codes) code(m *manifest.Manifest) (string, error) {
 	h := sha256.New()
 	if only := slices.Collect(maps.Values(k.cubins)); len(only) == 1 && only[0].Start == nil {
 		return only[0].Code, nil
@@ -101,7 +101,7 @@ func (k *codes) code(m *kernels.Manifest) (string, error) {
 }
 
 // built is what a side's process is told, in a file of its own where there is more than one kind to tell of.
-func (b *Backend) built(role runners.Role, k *codes, m *kernels.Manifest) (*sides.Built, error) {
+func (b *Backend) built(role runners.Role, k *codes, m *manifest.Manifest) (*sides.Built, error) {
 	built := &sides.Built{Variant: k.side.Variant, Toggles: m.ToggleValues(k.side.Variant)}
 	all := map[string]sides.Built{}
 	for key, cubin := range k.cubins {
@@ -112,7 +112,7 @@ func (b *Backend) built(role runners.Role, k *codes, m *kernels.Manifest) (*side
 		all[key] = one
 		built.Image, built.Symbols, built.Globals, built.Start = one.Image, one.Symbols, one.Globals, one.Start
 	}
-	if m.Compiler == kernels.Triton {
+	if m.Compiler == manifest.Triton {
 		text, err := json.Marshal(all)
 		if err != nil {
 			return nil, err
@@ -133,8 +133,8 @@ func (b *Backend) built(role runners.Role, k *codes, m *kernels.Manifest) (*side
 
 // cover has the code compiled that launches of these sizes need and that was not known to be needed: a secret shape may be of a kind
 // of its own. The failure is the candidate's, whose source compiles for other sizes and not for these.
-func (b *Backend) cover(ctx context.Context, cases []worker.Case, timed []kernels.Shape) (*gates.Failure, error) {
-	var sizes []kernels.Dims
+func (b *Backend) cover(ctx context.Context, cases []worker.Case, timed []manifest.Shape) (*gates.Failure, error) {
+	var sizes []manifest.Dims
 	for _, c := range cases {
 		sizes = append(sizes, c.Shape.Dims)
 	}
@@ -151,7 +151,7 @@ func (b *Backend) cover(ctx context.Context, cases []worker.Case, timed []kernel
 		if err != nil {
 			return nil, err
 		}
-		asked = slices.DeleteFunc(asked, func(s kernels.Special) bool { return k.cubins[s.Key()] != nil })
+		asked = slices.DeleteFunc(asked, func(s manifest.Special) bool { return k.cubins[s.Key()] != nil })
 		if len(asked) == 0 {
 			continue
 		}
@@ -177,7 +177,7 @@ func (b *Backend) cover(ctx context.Context, cases []worker.Case, timed []kernel
 
 // uncovered is the first case that the candidate has no code for, with how that failed. A
 // secret shape that is timed is no case: it becomes one.
-func (b *Backend) uncovered(cases []worker.Case, timed []kernels.Shape, failure *gates.Failure) gates.Case {
+func (b *Backend) uncovered(cases []worker.Case, timed []manifest.Shape, failure *gates.Failure) gates.Case {
 	k := b.kinds[runners.Candidate]
 	all := slices.Clone(cases)
 	for _, s := range timed {

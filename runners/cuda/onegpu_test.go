@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/inspect"
 )
@@ -30,7 +30,7 @@ func TestOneGPUForAJob(t *testing.T) {
 		}
 		return getenv(name)
 	}
-	if _, err := b.Sanitize(t.Context(), gateOf(policies.Memcheck), silent{}); err != nil {
+	if _, err := b.Sanitize(t.Context(), gateOf(policy.Memcheck), silent{}); err != nil {
 		t.Fatal(err)
 	}
 	ncu := filepath.Join(dir, "ncu.sh")

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -27,7 +27,7 @@ type mismatchRow struct {
 // compareParameters holds the parameter table in the machine code against the manifest's arguments, by number and size. Offsets
 // are shown and not compared: they follow from alignments, of which the code tells nothing, and the driver places parameters by
 // the code's own table.
-func compareParameters(k toolchain.Kernel, want []kernels.Parameter) *mismatch {
+func compareParameters(k toolchain.Kernel, want []manifest.Parameter) *mismatch {
 	m, wrong := &mismatch{line: k.Line}, 0
 	for i := range max(len(k.Params), len(want)) {
 		row := mismatchRow{code: "none", manifest: "none"}
@@ -65,7 +65,7 @@ var (
 
 // compareTypes finds the first parameter of a reference that has another type than it is passed, where the name in the machine
 // code says so for certain. A template, and a function that is extern "C", do not say.
-func compareTypes(k toolchain.Kernel, want []kernels.Parameter) string {
+func compareTypes(k toolchain.Kernel, want []manifest.Parameter) string {
 	_, list, ok := strings.Cut(k.Name, "(")
 	if !strings.HasPrefix(k.Symbol, "_Z") || strings.Contains(k.Name, "<") || !ok {
 		return ""
@@ -75,7 +75,7 @@ func compareTypes(k toolchain.Kernel, want []kernels.Parameter) string {
 		return ""
 	}
 	for i, p := range want {
-		t, format := types[i], kernels.DType(strings.TrimPrefix(p.Type, "dim, "))
+		t, format := types[i], manifest.DType(strings.TrimPrefix(p.Type, "dim, "))
 		pointee := strings.TrimSuffix(strings.TrimSuffix(t, "*"), " const")
 		_, pointer := strings.CutPrefix(p.Type, "pointer to ")
 		wrong := pointer && (slices.Contains(otherFormats, pointee) || !strings.HasSuffix(t, "*")) ||
@@ -89,14 +89,14 @@ func compareTypes(k toolchain.Kernel, want []kernels.Parameter) string {
 
 // parametersOf is what a kernel is launched with whose compiler says how: the manifest's arguments and pointers to the scratch
 // memory that it asks for behind them.
-func parametersOf(m *kernels.Manifest, start *toolchain.Start) []kernels.Parameter {
+func parametersOf(m *manifest.Manifest, start *toolchain.Start) []manifest.Parameter {
 	all := m.Parameters(nil)
 	for range start.Scratch {
 		at := 0
 		if n := len(all); n > 0 {
 			at = (all[n-1].Offset + all[n-1].Size + 7) &^ 7
 		}
-		all = append(all, kernels.Parameter{Name: "scratch", Type: "pointer to what the build asks for", Offset: at, Size: 8})
+		all = append(all, manifest.Parameter{Name: "scratch", Type: "pointer to what the build asks for", Offset: at, Size: 8})
 	}
 	return all
 }

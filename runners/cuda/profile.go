@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/inspect"
@@ -26,7 +26,7 @@ const (
 // Profile runs the candidate under ncu, shape by shape, and counts the metrics
 // that the gate names. What keeps ncu from counting is told with its remedy, and
 // is no fault of the code.
-func (b *Backend) Profile(ctx context.Context, gate *policies.ProfileGate, p runners.Progress) (*gates.Profile, error) {
+func (b *Backend) Profile(ctx context.Context, gate *policy.ProfileGate, p runners.Progress) (*gates.Profile, error) {
 	ncu, err := inspect.FindNCU(ctx, b.config.Getenv)
 	if err != nil {
 		return &gates.Profile{Skipped: err.Error()}, nil

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
@@ -30,14 +30,14 @@ rules:
 func TestPublicOnGPU(t *testing.T) {
 	needsGPU(t)
 	needsCompiler(t)
-	policy, err := policies.Parse("test.yaml", []byte(publicPolicy))
+	policy, err := policy.Parse("test.yaml", []byte(publicPolicy))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, m := range public(t) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			for from, to := range map[string]string{"gate": "base", "csrc": "head/" + kernels.RepositoryFolder + "/csrc", "common": "head/" + kernels.RepositoryFolder + "/common"} {
+			for from, to := range map[string]string{"gate": "base", "csrc": "head/" + manifest.RepositoryFolder + "/csrc", "common": "head/" + manifest.RepositoryFolder + "/common"} {
 				if err := os.CopyFS(filepath.Join(root, to), os.DirFS("testdata/public/"+from)); err != nil {
 					t.Fatal(err)
 				}

@@ -8,26 +8,26 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
 // public is the manifests of kernels that have the parameters, templates and launches of well-known public ones. They stand in
 // testdata/public as in a repository that was not made for this program.
-func public(t *testing.T) map[string]*kernels.Manifest {
+func public(t *testing.T) map[string]*manifest.Manifest {
 	t.Helper()
 	files, err := filepath.Glob("testdata/public/gate/*.kernel.yaml")
 	if err != nil || len(files) != 12 {
 		t.Fatalf("%d manifests (%v)", len(files), err)
 	}
-	all := map[string]*kernels.Manifest{}
+	all := map[string]*manifest.Manifest{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := kernels.Parse(filepath.Base(file), text)
+		m, err := manifest.Parse(filepath.Base(file), text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestPublicKernels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	params := all["flash"].Arguments[slices.IndexFunc(all["flash"].Arguments, func(a kernels.Argument) bool { return a.Name == "params" })]
+	params := all["flash"].Arguments[slices.IndexFunc(all["flash"].Arguments, func(a manifest.Argument) bool { return a.Name == "params" })]
 	layout, _ := params.Composite(all["flash"])
 	asserted := 0
 	for _, p := range layout.Parts {

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -23,7 +23,7 @@ func symbols(c *toolchain.Cubin, entries []string) map[string]string {
 // resources joins what the compiler says of each kernel of a launch with what the launch asks for
 // at the shape that asks for most of those that it serves. Of a kernel with several codes it is the
 // most of each; what is not known of one of them is not known.
-func resources(build *gates.Build, k *codes, m *kernels.Manifest, shapes []kernels.Shape) error {
+func resources(build *gates.Build, k *codes, m *manifest.Manifest, shapes []manifest.Shape) error {
 	cubins := slices.Collect(maps.Values(k.cubins))
 	var uses []gates.KernelUse
 	for i, entry := range m.Entries(build.Variant) {
@@ -81,7 +81,7 @@ func resources(build *gates.Build, k *codes, m *kernels.Manifest, shapes []kerne
 }
 
 // scratch is the most bytes that a launch uses beside its arguments; nil where it uses none.
-func scratch(m *kernels.Manifest, variant string) (*int, error) {
+func scratch(m *manifest.Manifest, variant string) (*int, error) {
 	if len(m.ScratchOf(variant)) == 0 {
 		return nil, nil
 	}
@@ -102,7 +102,7 @@ func scratch(m *kernels.Manifest, variant string) (*int, error) {
 
 // asked is the most threads a block and bytes of dynamic shared memory that steps start a kernel
 // with.
-func asked(m *kernels.Manifest, variant, entry string, shapes []kernels.Shape) (threads, dynamic int, err error) {
+func asked(m *manifest.Manifest, variant, entry string, shapes []manifest.Shape) (threads, dynamic int, err error) {
 	for _, shape := range shapes {
 		steps, err := m.Steps(variant, shape.Dims, nil)
 		if err != nil {
@@ -119,7 +119,7 @@ func asked(m *kernels.Manifest, variant, entry string, shapes []kernels.Shape) (
 }
 
 // mismatched is the first kernel of a launch that would be passed other parameters than it has.
-func mismatched(c *toolchain.Cubin, m *kernels.Manifest, variant string) *mismatch {
+func mismatched(c *toolchain.Cubin, m *manifest.Manifest, variant string) *mismatch {
 	if start := c.Start; start != nil {
 		if start.Passed != nil {
 			return nil // it is held against the code already

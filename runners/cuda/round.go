@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 )
@@ -21,7 +21,7 @@ const (
 )
 
 // Round measures the shapes in fresh processes.
-func (b *Backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape, progress runners.Progress) (gates.Round, error) {
+func (b *Backend) Round(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape, progress runners.Progress) (gates.Round, error) {
 	if b.micros == nil || !holds(b.calibrated, shapes) { // correctness was not asked for, or compared by another process
 		failure, err := b.cases(ctx, nil, shapes, nil)
 		if err != nil {
@@ -65,7 +65,7 @@ func (b *Backend) Round(ctx context.Context, gate *policies.PerformanceGate, sha
 // Whether the round comes is not known; without it the worker ends with the gate.
 type next struct {
 	process *process
-	shapes  []kernels.Shape // that it was asked to measure; nil is not asked yet
+	shapes  []manifest.Shape // that it was asked to measure; nil is not asked yet
 }
 
 // idle starts the next round's process while this one is measured. It does not run
@@ -79,7 +79,7 @@ func (b *Backend) idle(ctx context.Context) *next {
 }
 
 // timed lists the shapes that the rule wants timed.
-func (b *Backend) timed() []kernels.Shape {
+func (b *Backend) timed() []manifest.Shape {
 	record, err := b.job.ShapesToTime(b.seed)
 	if err != nil {
 		return nil
@@ -92,9 +92,9 @@ func (b *Backend) timed() []kernels.Shape {
 }
 
 // holds tells whether all of some shapes are among those that are there, with their sizes.
-func holds(there, some []kernels.Shape) bool {
-	return !slices.ContainsFunc(some, func(s kernels.Shape) bool {
-		return !slices.ContainsFunc(there, func(t kernels.Shape) bool { return t.String() == s.String() })
+func holds(there, some []manifest.Shape) bool {
+	return !slices.ContainsFunc(some, func(s manifest.Shape) bool {
+		return !slices.ContainsFunc(there, func(t manifest.Shape) bool { return t.String() == s.String() })
 	})
 }
 
@@ -111,7 +111,7 @@ func (b *Backend) firstRound() {
 
 // open has the next round's contexts made while this one's outputs are compared; the
 // worker holds until its round comes.
-func (b *Backend) open(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape) {
+func (b *Backend) open(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape) {
 	request, err := b.roundRequest(ctx, gate, shapes)
 	if err == nil && b.next != nil && b.next.process.ask(request) == nil {
 		b.next.shapes = shapes
@@ -119,7 +119,7 @@ func (b *Backend) open(ctx context.Context, gate *policies.PerformanceGate, shap
 }
 
 // waiting is a worker for a round: the one that is there already, or a new one.
-func (b *Backend) waiting(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape) (*process, error) {
+func (b *Backend) waiting(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape) (*process, error) {
 	n := b.next
 	b.next = nil
 	if n != nil && n.process.ctx.Err() == nil && len(n.shapes) == len(shapes) && holds(n.shapes, shapes) {
@@ -143,7 +143,7 @@ func (b *Backend) waiting(ctx context.Context, gate *policies.PerformanceGate, s
 	return p, nil
 }
 
-func (b *Backend) roundRequest(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape) (worker.Request, error) {
+func (b *Backend) roundRequest(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape) (worker.Request, error) {
 	request, err := b.request(ctx, worker.TaskRound)
 	if err != nil {
 		return request, err

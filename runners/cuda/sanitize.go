@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
@@ -21,7 +21,7 @@ import (
 // Sanitize runs the candidate's own cubin, the one that is compared and timed, under
 // the tools of compute-sanitizer: one process a tool, which launches every case. A
 // host without the program is told with its remedy.
-func (b *Backend) Sanitize(ctx context.Context, gate *policies.SanitizeGate, p runners.Progress) (*gates.Sanitize, error) {
+func (b *Backend) Sanitize(ctx context.Context, gate *policy.SanitizeGate, p runners.Progress) (*gates.Sanitize, error) {
 	t := b.tools
 	if t == nil {
 		var err error
@@ -90,7 +90,7 @@ type outcome struct {
 
 // beginTools starts all tools of the gate at once: nothing is timed, so that they
 // need not wait for each other.
-func (b *Backend) beginTools(ctx context.Context, gate *policies.SanitizeGate) (*tools, error) {
+func (b *Backend) beginTools(ctx context.Context, gate *policy.SanitizeGate) (*tools, error) {
 	program, err := inspect.FindSanitizer(ctx, b.config.Getenv)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (b *Backend) beginTools(ctx context.Context, gate *policies.SanitizeGate) (
 // besideBaseline looks at both sides again, case by case: a mistake ends the launch and
 // the tool's process, so that one which the baseline has as well would hide the cases
 // behind it.
-func (b *Backend) besideBaseline(ctx context.Context, program inspect.Compute, tool policies.Sanitizer, request worker.Request, run gates.Sanitized) (gates.Sanitized, error) {
+func (b *Backend) besideBaseline(ctx context.Context, program inspect.Compute, tool policy.Sanitizer, request worker.Request, run gates.Sanitized) (gates.Sanitized, error) {
 	var is, was inspect.Report
 	cases := request.Cases
 	for n := range cases {
@@ -162,7 +162,7 @@ func (b *Backend) besideBaseline(ctx context.Context, program inspect.Compute, t
 // troubled tells a tool that does not work from a kernel that cannot be looked at.
 // Whether the tool works on this host at all, the base's reference tells: the
 // candidate has no say in that.
-func (b *Backend) troubled(ctx context.Context, program inspect.Compute, tool policies.Sanitizer, request worker.Request, run gates.Sanitized, trouble string) (gates.Sanitized, error) {
+func (b *Backend) troubled(ctx context.Context, program inspect.Compute, tool policy.Sanitizer, request worker.Request, run gates.Sanitized, trouble string) (gates.Sanitized, error) {
 	reference, err := b.reference(ctx)
 	if err != nil {
 		return inspect.Late(ctx, run, err)
@@ -182,7 +182,7 @@ func (b *Backend) troubled(ctx context.Context, program inspect.Compute, tool po
 
 // sanitizeTask has one request done by a worker under the tool. A launch may take as
 // long as the gate allows.
-func (b *Backend) sanitizeTask(ctx context.Context, program inspect.Compute, tool policies.Sanitizer, request worker.Request, files inspect.Files) (inspect.Report, error) {
+func (b *Backend) sanitizeTask(ctx context.Context, program inspect.Compute, tool policy.Sanitizer, request worker.Request, files inspect.Files) (inspect.Report, error) {
 	request.Timeout = time.Hour
 	text, err := json.Marshal(request)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/inspect"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
@@ -28,11 +28,11 @@ func TestSanitizersOnGPU(t *testing.T) {
 	if _, err := inspect.FindSanitizer(t.Context(), os.Getenv); err != nil {
 		t.Skip(err)
 	}
-	manifest, err := os.ReadFile(filepath.Join(faulty, "kernel.yaml"))
+	manifestYAML, err := os.ReadFile(filepath.Join(faulty, "kernel.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := kernels.Parse("kernel.yaml", manifest)
+	m, err := manifest.Parse("kernel.yaml", manifestYAML)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,13 +40,13 @@ func TestSanitizersOnGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := policies.Parse("test.yaml", []byte("version: 1\ngates: {build: {timeout: 1m}}\nrules: [{name: default}]\n"))
+	pol, err := policy.Parse("test.yaml", []byte("version: 1\ngates: {build: {timeout: 1m}}\nrules: [{name: default}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate := &policies.SanitizeGate{
-		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []distribution.Kind{"normal"}, SecretCases: 1,
-		Tools: []policies.Sanitizer{policies.Memcheck, policies.Racecheck, policies.Initcheck, policies.Synccheck},
+	gate := &policy.SanitizeGate{
+		Shapes: policy.Shapes{Names: []string{"small"}}, Distributions: []distribution.Kind{"normal"}, SecretCases: 1,
+		Tools: []policy.Sanitizer{policy.Memcheck, policy.Racecheck, policy.Initcheck, policy.Synccheck},
 	}
 	for variant, want := range map[string]struct {
 		tool string
@@ -60,7 +60,7 @@ func TestSanitizersOnGPU(t *testing.T) {
 	} {
 		t.Run(variant, func(t *testing.T) {
 			side := runners.Side{Dir: dir, Variant: variant}
-			job := runners.Job{Manifest: m, ManifestText: string(manifest), Policy: policy, Trusted: dir, Candidate: side}
+			job := runners.Job{Manifest: m, ManifestText: string(manifestYAML), Policy: pol, Trusted: dir, Candidate: side}
 			b, err := New(t.Context(), job, Config{
 				Scratch: t.TempDir(), Cache: toolchaintest.Builds(t), Program: []string{os.Args[0], serveWord}, Getenv: os.Getenv,
 			})

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
@@ -25,11 +25,11 @@ import (
 // $tool and $log are what it is told, and $request is the worker's.
 func sanitized(t *testing.T, script string) *Backend {
 	t.Helper()
-	manifest, err := os.ReadFile(filepath.Join(faulty, "kernel.yaml"))
+	manifestYAML, err := os.ReadFile(filepath.Join(faulty, "kernel.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := kernels.Parse("kernel.yaml", manifest)
+	m, err := manifest.Parse("kernel.yaml", manifestYAML)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ recorded=` + recordedDir(t) + "\n" + script + "\n"
 		known.Params = append(known.Params, toolchain.Param{Offset: p.Offset, Size: p.Size})
 	}
 	return &Backend{
-		job: runners.Job{Manifest: m, ManifestText: string(manifest), Trusted: dir, Candidate: runners.Side{Dir: dir, Variant: "clean"}},
+		job: runners.Job{Manifest: m, ManifestText: string(manifestYAML), Trusted: dir, Candidate: runners.Side{Dir: dir, Variant: "clean"}},
 		config: Config{
 			Scratch: t.TempDir(), Program: []string{"worker-program"}, LaunchTimeout: time.Second,
 			Getenv: func(name string) string {
@@ -77,9 +77,9 @@ func recordedDir(t *testing.T) string {
 	return dir
 }
 
-func gateOf(tools ...policies.Sanitizer) *policies.SanitizeGate {
-	return &policies.SanitizeGate{
-		Shapes: policies.Shapes{Names: []string{"small"}}, Distributions: []distribution.Kind{"normal", "large"}, SecretCases: 1, Tools: tools,
+func gateOf(tools ...policy.Sanitizer) *policy.SanitizeGate {
+	return &policy.SanitizeGate{
+		Shapes: policy.Shapes{Names: []string{"small"}}, Distributions: []distribution.Kind{"normal", "large"}, SecretCases: 1, Tools: tools,
 	}
 }
 
@@ -93,7 +93,7 @@ racecheck) cp "$recorded/racecheck-race.txt" "$log"; exit 99 ;;
 initcheck) cp "$recorded/initcheck-uninit.txt" "$log"; exit 99 ;;
 synccheck) cp "$recorded/synccheck-barrier.txt" "$log"; exit 1 ;;
 esac`)
-	s, err := b.Sanitize(t.Context(), gateOf(policies.Memcheck, policies.Racecheck, policies.Initcheck, policies.Synccheck), silent{})
+	s, err := b.Sanitize(t.Context(), gateOf(policy.Memcheck, policy.Racecheck, policy.Initcheck, policy.Synccheck), silent{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ cp "$recorded/memcheck-clean.txt" "$log"`, "", "the kernel could not be looked a
 cp "$recorded/memcheck-clean.txt" "$log"`, "", "it ended without a summary"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := sanitized(t, c.script).Sanitize(t.Context(), gateOf(policies.Memcheck), silent{})
+			s, err := sanitized(t, c.script).Sanitize(t.Context(), gateOf(policy.Memcheck), silent{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +155,7 @@ cp "$recorded/memcheck-clean.txt" "$log"`, "", "it ended without a summary"},
 	t.Run("not installed", func(t *testing.T) {
 		b := sanitized(t, "")
 		b.config.Getenv = func(string) string { return "" }
-		s, err := b.Sanitize(t.Context(), gateOf(policies.Memcheck), silent{})
+		s, err := b.Sanitize(t.Context(), gateOf(policy.Memcheck), silent{})
 		if err != nil || !strings.Contains(s.Skipped, "install compute-sanitizer") {
 			t.Errorf("%+v, %v", s, err)
 		}
@@ -163,7 +163,7 @@ cp "$recorded/memcheck-clean.txt" "$log"`, "", "it ended without a summary"},
 	t.Run("out of time", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		s, err := sanitized(t, "sleep 600").Sanitize(ctx, gateOf(policies.Memcheck, policies.Racecheck), silent{})
+		s, err := sanitized(t, "sleep 600").Sanitize(ctx, gateOf(policy.Memcheck, policy.Racecheck), silent{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ cp "$recorded/memcheck-clean.txt" "$log"`, "", "it ended without a summary"},
 				t.Errorf("%+v", run)
 			}
 		}
-		p, err := policies.Parse("p.yaml", []byte("version: 1\ngates: {sanitize: {shapes: [small], distributions: [normal, large], tools: [memcheck], missing_tool: inform}}\nrules: [{name: default}]\n"))
+		p, err := policy.Parse("p.yaml", []byte("version: 1\ngates: {sanitize: {shapes: [small], distributions: [normal, large], tools: [memcheck], missing_tool: inform}}\nrules: [{name: default}]\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ cp "$recorded/memcheck-clean.txt" "$log"`, "", "it ended without a summary"},
 	t.Run("cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(fmt.Errorf("somebody pushed again"))
-		if s, err := sanitized(t, "sleep 600").Sanitize(ctx, gateOf(policies.Memcheck), silent{}); err == nil {
+		if s, err := sanitized(t, "sleep 600").Sanitize(ctx, gateOf(policy.Memcheck), silent{}); err == nil {
 			t.Errorf("a cancelled run left evidence: %+v", s)
 		}
 	})
@@ -193,7 +193,7 @@ cp "$recorded/memcheck-clean.txt" "$log"`, "", "it ended without a summary"},
 // The tools that were begun beside the comparison are the ones that the gate hears,
 // and its time limit ends them.
 func TestToolsBegunAhead(t *testing.T) {
-	gate := gateOf(policies.Memcheck, policies.Racecheck)
+	gate := gateOf(policy.Memcheck, policy.Racecheck)
 	b := sanitized(t, `echo "$tool" >>"$request.started"; cp "$recorded/memcheck-clean.txt" "$log"`)
 	var err error
 	if b.tools, err = b.beginTools(t.Context(), gate); err != nil {
@@ -223,16 +223,16 @@ func TestToolsBegunAhead(t *testing.T) {
 func TestToolsEndBeforeARound(t *testing.T) {
 	b := sanitized(t, `exec sleep 1000`)
 	b.micros = map[string]float64{}
-	ahead, err := b.beginTools(t.Context(), gateOf(policies.Memcheck))
+	ahead, err := b.beginTools(t.Context(), gateOf(policy.Memcheck))
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.tools = ahead
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	b.job.Policy = &policies.Policy{}
+	b.job.Policy = &policy.Policy{}
 	b.next = &next{process: &process{ctx: ended, cancel: func(error) {}}}
-	b.Round(t.Context(), &policies.PerformanceGate{}, nil, silent{})
+	b.Round(t.Context(), &policy.PerformanceGate{}, nil, silent{})
 	select {
 	case <-ahead.done:
 	default:

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 const stepsPolicy = `version: 1
@@ -85,14 +85,14 @@ func TestStepsRecorded(t *testing.T) {
 }
 
 // judgeRecorded judges evidence that an H200 gave.
-func judgeRecorded(t *testing.T, name, policy string) *gates.Verdict {
+func judgeRecorded(t *testing.T, name, policyYAML string) *gates.Verdict {
 	t.Helper()
 	file := filepath.Join("testdata", "h200", name+".json")
 	e, err := gates.ParseEvidence(file, []byte(readText(t, file)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte(policy))
+	p, err := policy.Parse("test.yaml", []byte(policyYAML))
 	if err != nil {
 		t.Fatal(err)
 	}

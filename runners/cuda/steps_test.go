@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
@@ -45,15 +45,15 @@ func steps(t *testing.T, file string, words ...string) string {
 func (p pull) gather(t *testing.T) (*gates.Evidence, *gates.Verdict) {
 	t.Helper()
 	base, own := steps(t, "kernel.yaml"), steps(t, "kernel.yaml", p.manifest...)
-	m, err := kernels.Parse("kernel.yaml", []byte(base))
+	m, err := manifest.Parse("kernel.yaml", []byte(base))
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, err := kernels.Join("kernel.yaml", []byte(base), []byte(own))
+	head, err := manifest.Join("kernel.yaml", []byte(base), []byte(own))
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := policies.Parse("test.yaml", []byte(p.policy))
+	policy, err := policy.Parse("test.yaml", []byte(p.policy))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -285,10 +285,10 @@ func doBench(t *testing.T, job runners.Job) []float64 {
 		t.Fatal(err)
 	}
 	type argument struct {
-		DType string        `json:"dtype"`
-		Shape []int         `json:"shape,omitempty"`
-		Value float64       `json:"value"`
-		Tile  *kernels.Tile `json:"tile,omitempty"` // of a tensor descriptor
+		DType string         `json:"dtype"`
+		Shape []int          `json:"shape,omitempty"`
+		Value float64        `json:"value"`
+		Tile  *manifest.Tile `json:"tile,omitempty"` // of a tensor descriptor
 	}
 	request := struct {
 		Source    string             `json:"source"`
@@ -318,7 +318,7 @@ func doBench(t *testing.T, job runners.Job) []float64 {
 			one.Shape, err = m.ShapeOf(a, shape.Dims, nil)
 		}
 		if err == nil && a.TensorMap != nil {
-			var tile kernels.Tile
+			var tile manifest.Tile
 			tile, err = m.TileOf(a, shape.Dims, m.ToggleValues(variant))
 			one.Tile = &tile
 		}

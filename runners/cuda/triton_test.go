@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
@@ -70,11 +70,11 @@ func (tr tritonTrial) open(t *testing.T) (*Backend, runners.Job) {
 	if tr.before != nil {
 		source = tr.before(source)
 	}
-	m, err := kernels.Parse("kernel.yaml", []byte(text))
+	m, err := manifest.Parse("kernel.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte(tr.policy))
+	p, err := policy.Parse("test.yaml", []byte(tr.policy))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestTritonCover(t *testing.T) {
 	small := func(text string) string {
 		return strings.NewReplacer("secret: {C: 900..1100}\n", "", "  mission: {R: 6144, C: 8192}\n", "").Replace(text)
 	}
-	drawn := []worker.Case{{Case: runners.Case{Shape: kernels.Shape{Name: "ragged", Dims: kernels.Dims{{Name: "R", Value: 37}, {Name: "C", Value: 1000}}}}}, {Case: runners.Case{Shape: kernels.Shape{Name: "secret1", Dims: kernels.Dims{{Name: "R", Value: 37}, {Name: "C", Value: 301}}}, Secret: true}}}
+	drawn := []worker.Case{{Case: runners.Case{Shape: manifest.Shape{Name: "ragged", Dims: manifest.Dims{{Name: "R", Value: 37}, {Name: "C", Value: 1000}}}}}, {Case: runners.Case{Shape: manifest.Shape{Name: "secret1", Dims: manifest.Dims{{Name: "R", Value: 37}, {Name: "C", Value: 301}}}, Secret: true}}}
 	for name, edit := range map[string]func(string) string{
 		"compiles": nil,
 		"does not compile": func(s string) string {
@@ -135,12 +135,12 @@ func TestTritonCover(t *testing.T) {
 			if n := len(b.kinds[runners.Candidate].cubins); n != 1 {
 				t.Fatalf("%d kinds are compiled before anything is drawn, want 1", n)
 			}
-			failure, err := b.cover(t.Context(), nil, []kernels.Shape{drawn[1].Shape}) // timed, and no case
+			failure, err := b.cover(t.Context(), nil, []manifest.Shape{drawn[1].Shape}) // timed, and no case
 			if err != nil {
 				t.Fatal(err)
 			}
 			if edit != nil {
-				if failure == nil || failure.Kind != gates.FailureBuild || !strings.Contains(failure.Detail, "no such row") || b.uncovered(nil, []kernels.Shape{drawn[1].Shape}, failure).Shape != "secret1" || b.uncovered(drawn, nil, failure).Shape != "secret1" {
+				if failure == nil || failure.Kind != gates.FailureBuild || !strings.Contains(failure.Detail, "no such row") || b.uncovered(nil, []manifest.Shape{drawn[1].Shape}, failure).Shape != "secret1" || b.uncovered(drawn, nil, failure).Shape != "secret1" {
 					t.Errorf("it failed with %+v at %+v", failure, b.uncovered(drawn, nil, failure))
 				}
 				return

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -28,7 +28,7 @@ var known embed.FS
 // program, against itself. Its result must be right, its two sides must not differ (A/A), and it must take about as long as it
 // took on this host before. A host that fails this would tell wrong things of other people's kernels.
 type SelfTest struct {
-	Mode    kernels.Mode  // cpu or cuda
+	Mode    manifest.Mode // cpu or cuda
 	Device  string        // whose history it is: the GPU's UUID; "" is the CPU
 	History string        // file of earlier times
 	Timeout time.Duration // of all of it; default 10 min: the first time a compiler may have to be woken
@@ -40,7 +40,7 @@ type SelfTest struct {
 // the worse for it.
 func (t SelfTest) Possible(ctx context.Context, getenv func(string) string) error {
 	var err error
-	if t.Mode == kernels.ModeCUDA {
+	if t.Mode == manifest.ModeCUDA {
 		_, err = toolchain.FindCUDA(ctx, getenv)
 	} else {
 		_, err = toolchain.FindCC(ctx, getenv, false)
@@ -57,9 +57,9 @@ type bounds struct {
 
 // A GPU is measured on alone. A CPU is everybody's: what is slow or noisy there is no fault of the host, and only a difference
 // that is beyond doubt is one.
-var bound = map[kernels.Mode]bounds{
-	kernels.ModeCUDA: {apart: 0.02, wide: 0.1, slower: 1.5},
-	kernels.ModeCPU:  {apart: 0.1, wide: math.Inf(1), slower: 5},
+var bound = map[manifest.Mode]bounds{
+	manifest.ModeCUDA: {apart: 0.02, wide: 0.1, slower: 1.5},
+	manifest.ModeCPU:  {apart: 0.1, wide: math.Inf(1), slower: 5},
 }
 
 // Run tests the host, with scratch as a folder of its own. When that was is for the caller to add.
@@ -107,7 +107,7 @@ func (t SelfTest) job(dir string) (runners.Job, error) {
 	if err != nil {
 		return runners.Job{}, err
 	}
-	m, err := kernels.Parse("kernel.yaml", text)
+	m, err := manifest.Parse("kernel.yaml", text)
 	if err != nil {
 		return runners.Job{}, err
 	}
@@ -115,7 +115,7 @@ func (t SelfTest) job(dir string) (runners.Job, error) {
 	if err != nil {
 		return runners.Job{}, err
 	}
-	p, err := policies.Parse("policy.yaml", rules)
+	p, err := policy.Parse("policy.yaml", rules)
 	if err != nil {
 		return runners.Job{}, err
 	}
@@ -127,7 +127,7 @@ func (t SelfTest) job(dir string) (runners.Job, error) {
 }
 
 // judge says what is wrong with the evidence about a kernel beside itself, and keeps the figures.
-func judge(p *policies.Policy, e *gates.Evidence, b bounds, r *protocol.SelfTest) error {
+func judge(p *policy.Policy, e *gates.Evidence, b bounds, r *protocol.SelfTest) error {
 	v := gates.Judge(p, "policy.yaml", e)
 	if len(v.Comparisons) != 1 || v.Comparisons[0].Baseline == nil || v.Comparisons[0].Speedup.Lower == nil || v.Comparisons[0].Speedup.Upper == nil {
 		return fmt.Errorf("the known kernel was not measured to the end: %s", v.Summary)

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/protocol"
@@ -28,7 +28,7 @@ import (
 // This host's CPU passes, measured for real, and its time is kept.
 func TestSelfTest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "times.json")
-	r := SelfTest{Mode: kernels.ModeCPU, History: file, Measure: measure.Config{Getenv: os.Getenv}.Measure}.Run(t.Context(), t.TempDir())
+	r := SelfTest{Mode: manifest.ModeCPU, History: file, Measure: measure.Config{Getenv: os.Getenv}.Measure}.Run(t.Context(), t.TempDir())
 	if !r.Passed || r.Kernel != "known_cpu" || !(r.Micros > 0) || !(r.Low <= r.Difference && r.Difference <= r.High) {
 		t.Fatalf("%+v", r)
 	}
@@ -72,26 +72,26 @@ func (f fake) measure(ctx context.Context, job runners.Job, scratch string, p ru
 // What is wrong with a host is found, and said.
 func TestBadHosts(t *testing.T) {
 	for name, c := range map[string]struct {
-		mode  kernels.Mode
+		mode  manifest.Mode
 		fake  fake
 		usual float64 // of the kernel on this host, in microseconds
 		why   string  // "" passes
 	}{
-		"a good GPU":                {kernels.ModeCUDA, fake{}, 0, ""},
-		"as it always was":          {kernels.ModeCUDA, fake{micros: 110}, 100, ""},
-		"sides that differ":         {kernels.ModeCUDA, fake{apart: 0.05}, 0, "differs from itself by -4."},
-		"the other way round":       {kernels.ModeCUDA, fake{apart: -0.05}, 0, "differs from itself by +5."},
-		"a difference that is ok":   {kernels.ModeCUDA, fake{apart: 0.01}, 0, ""},
-		"now so, now so":            {kernels.ModeCUDA, fake{noise: 0.4}, 0, "is only known to lie between"},
-		"now so, now so, on a CPU":  {kernels.ModeCPU, fake{noise: 0.4}, 0, ""},
-		"sides that differ on one":  {kernels.ModeCPU, fake{apart: 0.3}, 0, "differs from itself by -2"},
-		"half the clock":            {kernels.ModeCUDA, fake{micros: 200}, 100, "takes 19"},
-		"a clock that goes wrong":   {kernels.ModeCUDA, fake{micros: 50}, 100, "and took 100 µs on this host before (if the new time is right, remove "},
-		"a slow CPU":                {kernels.ModeCPU, fake{micros: 200}, 100, ""},
-		"wrong results":             {kernels.ModeCUDA, fake{words: "WRONG"}, 0, "was not measured to the end: "},
-		"a GPU that dies":           {kernels.ModeCUDA, fake{words: "FAULT"}, 0, "the device fell off the bus"},
-		"a compiler that is broken": {kernels.ModeCUDA, fake{words: "BROKEN"}, 0, "it is broken"},
-		"no driver":                 {kernels.ModeCUDA, fake{err: errors.New("no NVIDIA GPU was found")}, 0, "no NVIDIA GPU was found"},
+		"a good GPU":                {manifest.ModeCUDA, fake{}, 0, ""},
+		"as it always was":          {manifest.ModeCUDA, fake{micros: 110}, 100, ""},
+		"sides that differ":         {manifest.ModeCUDA, fake{apart: 0.05}, 0, "differs from itself by -4."},
+		"the other way round":       {manifest.ModeCUDA, fake{apart: -0.05}, 0, "differs from itself by +5."},
+		"a difference that is ok":   {manifest.ModeCUDA, fake{apart: 0.01}, 0, ""},
+		"now so, now so":            {manifest.ModeCUDA, fake{noise: 0.4}, 0, "is only known to lie between"},
+		"now so, now so, on a CPU":  {manifest.ModeCPU, fake{noise: 0.4}, 0, ""},
+		"sides that differ on one":  {manifest.ModeCPU, fake{apart: 0.3}, 0, "differs from itself by -2"},
+		"half the clock":            {manifest.ModeCUDA, fake{micros: 200}, 100, "takes 19"},
+		"a clock that goes wrong":   {manifest.ModeCUDA, fake{micros: 50}, 100, "and took 100 µs on this host before (if the new time is right, remove "},
+		"a slow CPU":                {manifest.ModeCPU, fake{micros: 200}, 100, ""},
+		"wrong results":             {manifest.ModeCUDA, fake{words: "WRONG"}, 0, "was not measured to the end: "},
+		"a GPU that dies":           {manifest.ModeCUDA, fake{words: "FAULT"}, 0, "the device fell off the bus"},
+		"a compiler that is broken": {manifest.ModeCUDA, fake{words: "BROKEN"}, 0, "it is broken"},
+		"no driver":                 {manifest.ModeCUDA, fake{err: errors.New("no NVIDIA GPU was found")}, 0, "no NVIDIA GPU was found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "times.json")
@@ -101,7 +101,7 @@ func TestBadHosts(t *testing.T) {
 				}
 			}
 			device := ""
-			if c.mode == kernels.ModeCUDA {
+			if c.mode == manifest.ModeCUDA {
 				device = "GPU-a"
 			}
 			before, err := readTimes(file)
@@ -122,20 +122,20 @@ func TestBadHosts(t *testing.T) {
 // A host without a compiler is not tested; with one it is.
 func TestSelfTestIsPossible(t *testing.T) {
 	nothing := func(name string) string { return map[string]string{"CC": "no-such-compiler"}[name] }
-	if err := (SelfTest{Mode: kernels.ModeCPU}).Possible(t.Context(), nothing); !errors.Is(err, toolchain.ErrNoCompiler) {
+	if err := (SelfTest{Mode: manifest.ModeCPU}).Possible(t.Context(), nothing); !errors.Is(err, toolchain.ErrNoCompiler) {
 		t.Errorf("no C compiler: %v", err)
 	}
-	if err := (SelfTest{Mode: kernels.ModeCPU}).Possible(t.Context(), os.Getenv); err != nil {
+	if err := (SelfTest{Mode: manifest.ModeCPU}).Possible(t.Context(), os.Getenv); err != nil {
 		t.Error(err)
 	}
-	if err := (SelfTest{Mode: kernels.ModeCUDA}).Possible(t.Context(), nothing); err != nil && !errors.Is(err, toolchain.ErrNoCUDA) {
+	if err := (SelfTest{Mode: manifest.ModeCUDA}).Possible(t.Context(), nothing); err != nil && !errors.Is(err, toolchain.ErrNoCUDA) {
 		t.Errorf("no nvcc: %v", err)
 	}
 }
 
 // A test that does not end is one that failed.
 func TestSelfTestTimeout(t *testing.T) {
-	r := SelfTest{Mode: kernels.ModeCUDA, History: filepath.Join(t.TempDir(), "times"), Timeout: 10 * time.Millisecond, Measure: fake{words: "HOLD"}.measure}.Run(t.Context(), t.TempDir())
+	r := SelfTest{Mode: manifest.ModeCUDA, History: filepath.Join(t.TempDir(), "times"), Timeout: 10 * time.Millisecond, Measure: fake{words: "HOLD"}.measure}.Run(t.Context(), t.TempDir())
 	if r.Passed || !strings.Contains(r.Why, "deadline") {
 		t.Errorf("%+v", r)
 	}
@@ -146,7 +146,7 @@ func TestSelfTestHistory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "times.json")
 	for i := range keptTimes + 10 {
 		r := protocol.SelfTest{Micros: 100 + float64(i)/10}
-		if err := (SelfTest{Mode: kernels.ModeCUDA, Device: "GPU-a", History: file}).compare(1.5, &r); err != nil || (r.Usual > 0) != (i >= fewTimes) {
+		if err := (SelfTest{Mode: manifest.ModeCUDA, Device: "GPU-a", History: file}).compare(1.5, &r); err != nil || (r.Usual > 0) != (i >= fewTimes) {
 			t.Fatalf("test %d: %+v, %v", i, r, err)
 		}
 	}
@@ -154,14 +154,14 @@ func TestSelfTestHistory(t *testing.T) {
 	if err != nil || len(all["GPU-a"]) != keptTimes || all["GPU-a"][0] > all["GPU-a"][keptTimes-1] {
 		t.Errorf("%d are kept, %v", len(all["GPU-a"]), err)
 	}
-	if r := (SelfTest{Mode: kernels.ModeCUDA, Device: "GPU-b", History: file, Measure: fake{micros: 900}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
+	if r := (SelfTest{Mode: manifest.ModeCUDA, Device: "GPU-b", History: file, Measure: fake{micros: 900}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
 		t.Errorf("another GPU of the host: %+v", r)
 	}
 	for _, text := range []string{"", "{", "null", "[]", `{"GPU-a":[1,"x"]}`, `{"GPU-a":[-1,0,100,100]}`} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if r := (SelfTest{Mode: kernels.ModeCUDA, Device: "GPU-a", History: file, Measure: fake{}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
+		if r := (SelfTest{Mode: manifest.ModeCUDA, Device: "GPU-a", History: file, Measure: fake{}.measure}).Run(t.Context(), t.TempDir()); !r.Passed || r.Usual != 0 {
 			t.Errorf("after %q: %+v", text, r)
 		}
 	}
@@ -169,7 +169,7 @@ func TestSelfTestHistory(t *testing.T) {
 
 // The known kernel is for every GPU that a kernel may be for: others would fail for want of an architecture.
 func TestKnownKernelsArchitectures(t *testing.T) {
-	job, err := SelfTest{Mode: kernels.ModeCUDA}.job(t.TempDir())
+	job, err := SelfTest{Mode: manifest.ModeCUDA}.job(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,10 +177,10 @@ func TestKnownKernelsArchitectures(t *testing.T) {
 	known := 0
 	for n := 50; n < 400; n++ {
 		arch := fmt.Sprint("sm_", n)
-		if _, err := kernels.Parse("kernel.yaml", []byte(line.ReplaceAllString(job.ManifestText, "arch: ["+arch+"]"))); err != nil {
+		if _, err := manifest.Parse("kernel.yaml", []byte(line.ReplaceAllString(job.ManifestText, "arch: ["+arch+"]"))); err != nil {
 			continue
 		}
-		if known++; !slices.Contains(job.Manifest.ArchOf(job.Manifest.DefaultVariant), kernels.Arch(arch)) {
+		if known++; !slices.Contains(job.Manifest.ArchOf(job.Manifest.DefaultVariant), manifest.Arch(arch)) {
 			t.Errorf("add %s to known/cuda/kernel.yaml", arch)
 		}
 	}
@@ -197,11 +197,11 @@ func TestKnownKernelCompiles(t *testing.T) {
 		}
 		t.Skip(err)
 	}
-	job, err := SelfTest{Mode: kernels.ModeCUDA}.job(t.TempDir())
+	job, err := SelfTest{Mode: manifest.ModeCUDA}.job(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := policies.Parse("static.yaml", []byte("version: 1\ngates: {ptxas: {}}\nrules: [{name: default}]\n"))
+	policy, err := policy.Parse("static.yaml", []byte("version: 1\ngates: {ptxas: {}}\nrules: [{name: default}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // A Form fits the text to where it goes.
@@ -120,9 +120,9 @@ func ability(findings []Finding) string {
 	})
 	switch {
 	case compiles && findings[gpu].Status == OK:
-		return fmt.Sprintf("can run %s and %s kernels", kernels.ModeCPU, kernels.ModeCUDA)
+		return fmt.Sprintf("can run %s and %s kernels", manifest.ModeCPU, manifest.ModeCUDA)
 	case compiles:
-		return fmt.Sprintf("can run %s and compile %s kernels", kernels.ModeCPU, kernels.ModeCUDA)
+		return fmt.Sprintf("can run %s and compile %s kernels", manifest.ModeCPU, manifest.ModeCUDA)
 	}
-	return fmt.Sprintf("can run %s kernels", kernels.ModeCPU)
+	return fmt.Sprintf("can run %s kernels", manifest.ModeCPU)
 }

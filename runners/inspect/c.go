@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 var (
@@ -196,14 +196,14 @@ const FoundExit = 86
 // ForC is the compiler's part in a tool's name; the version is the first line of
 // the compiler's --version. gcc has nothing for initcheck, and synccheck has
 // nothing to look for in a kernel with one thread.
-func ForC(tool policies.Sanitizer, version string) (C, bool) {
+func ForC(tool policy.Sanitizer, version string) (C, bool) {
 	clang := strings.Contains(version, "clang")
 	switch tool {
-	case policies.Memcheck:
+	case policy.Memcheck:
 		return C{checks: "address,undefined", flags: []string{stops}}, true
-	case policies.Racecheck:
+	case policy.Racecheck:
 		return C{checks: "thread"}, true
-	case policies.Initcheck:
+	case policy.Initcheck:
 		return C{checks: "memory", flags: []string{"-fsanitize-memory-track-origins", stops}}, clang
 	}
 	return C{}, false

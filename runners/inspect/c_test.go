@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // In the words of gcc 12 and clang 17; runners/cpu has the compiler here say them.
@@ -93,15 +93,15 @@ WARNING: ThreadSanitizer: data race (pid=3)
 func TestForC(t *testing.T) {
 	const gcc, clang = "cc (Debian 12.2.0-14) 12.2.0", "Debian clang version 17.0.6"
 	for _, c := range []struct {
-		tool    policies.Sanitizer
+		tool    policy.Sanitizer
 		version string
 		flag    string
 	}{
-		{policies.Memcheck, gcc, "-fsanitize=address,undefined"},
-		{policies.Racecheck, gcc, "-fsanitize=thread"},
-		{policies.Initcheck, gcc, ""},
-		{policies.Initcheck, clang, "-fsanitize=memory"},
-		{policies.Synccheck, clang, ""},
+		{policy.Memcheck, gcc, "-fsanitize=address,undefined"},
+		{policy.Racecheck, gcc, "-fsanitize=thread"},
+		{policy.Initcheck, gcc, ""},
+		{policy.Initcheck, clang, "-fsanitize=memory"},
+		{policy.Synccheck, clang, ""},
 	} {
 		got, ok := ForC(c.tool, c.version)
 		if ok != (c.flag != "") || ok && got.Flag() != c.flag {

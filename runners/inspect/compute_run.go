@@ -11,12 +11,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A SanitizeRequest is one program to run under one tool.
 type SanitizeRequest struct {
-	Tool  policies.Sanitizer
+	Tool  policy.Sanitizer
 	Args  []string // the program and its arguments
 	Env   []string // its whole environment
 	Files Files    // the kernel's own
@@ -73,12 +73,12 @@ func (c Compute) Run(ctx context.Context, r SanitizeRequest) (Report, error) {
 // options keep the tool to what concerns the kernel. The driver is asked for entry
 // points until it says that there are no more: no fault of anybody's, so calls of
 // the API that fail are left out.
-func options(tool policies.Sanitizer, log string) []string {
+func options(tool policy.Sanitizer, log string) []string {
 	args := []string{
 		"--tool", string(tool), "--log-file", log, "--print-limit", strconv.Itoa(printLimit),
 		"--show-backtrace", "device", "--error-exitcode", strconv.Itoa(foundExit),
 	}
-	if tool == policies.Memcheck {
+	if tool == policy.Memcheck {
 		args = append(args, "--report-api-errors", "no")
 	}
 	return args

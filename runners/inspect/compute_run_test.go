@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // fakeSanitizer is a compute-sanitizer that follows a script: $log is the tool's log, and
@@ -52,7 +52,7 @@ func TestSanitizerRun(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r, err := fakeSanitizer(t, c.script).Run(t.Context(), SanitizeRequest{
-				Tool: policies.Memcheck, Args: c.args, Env: []string{"PATH=/usr/bin:/bin"}, Files: sources(t, "k.cu"), Dir: t.TempDir(),
+				Tool: policy.Memcheck, Args: c.args, Env: []string{"PATH=/usr/bin:/bin"}, Files: sources(t, "k.cu"), Dir: t.TempDir(),
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -73,7 +73,7 @@ func TestSanitizerEnds(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err := fakeSanitizer(t, `"$@"`).Run(ctx, SanitizeRequest{Tool: policies.Racecheck, Args: []string{"sleep", "600"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: dir})
+	_, err := fakeSanitizer(t, `"$@"`).Run(ctx, SanitizeRequest{Tool: policy.Racecheck, Args: []string{"sleep", "600"}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: dir})
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
@@ -83,10 +83,10 @@ func TestSanitizerEnds(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	for _, tool := range []policies.Sanitizer{policies.Memcheck, policies.Racecheck, policies.Initcheck, policies.Synccheck} {
+	for _, tool := range []policy.Sanitizer{policy.Memcheck, policy.Racecheck, policy.Initcheck, policy.Synccheck} {
 		got := strings.Join(options(tool, "/tmp/log"), " ")
 		want := "--tool " + string(tool) + " --log-file /tmp/log --print-limit 200 --show-backtrace device --error-exitcode 99"
-		if tool == policies.Memcheck {
+		if tool == policy.Memcheck {
 			want += " --report-api-errors no"
 		}
 		if got != want {

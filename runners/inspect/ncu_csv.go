@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // parseCSV reads what ncu prints with --csv --page raw: a row a launch below a row of units. Lines that are no part of the
@@ -114,7 +114,7 @@ func isMetric(column string) bool {
 	case "ID", "Context", "Stream", "Device", "CC":
 		return false
 	}
-	return policies.IsMetric(column)
+	return policy.IsMetric(column)
 }
 
 func (l *Launch) add(name, unit, cell string) error {

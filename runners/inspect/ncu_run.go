@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A ProfileRequest is one program to profile and what to count.
@@ -68,7 +68,7 @@ func (r ProfileRequest) check() error {
 		}
 	}
 	for _, m := range r.Metrics {
-		if !policies.IsMetric(m) {
+		if !policy.IsMetric(m) {
 			return fmt.Errorf("%q is not the name of a metric", m)
 		}
 	}

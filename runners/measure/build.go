@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/cuda"
@@ -24,7 +24,7 @@ import (
 // measures. So it is where something here is at fault: that is no verdict on anything.
 func (c Config) Build(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 	devices := Devices(job)
-	if len(devices) == 0 || job.Of(job.Candidate).Compiler == kernels.Program {
+	if len(devices) == 0 || job.Of(job.Candidate).Compiler == manifest.Program {
 		return runners.Measured{}, fmt.Errorf("%s is no kernel that is compiled ahead of its measuring", job.Manifest.Name)
 	}
 	if c.Log != nil {
@@ -138,7 +138,7 @@ func logsOf(all []compiled) string {
 // Devices is what the candidate of a cuda kernel is built for, without the suffixes of single GPUs.
 func Devices(job runners.Job) []string {
 	var devices []string
-	if job.Manifest.Mode != kernels.ModeCUDA {
+	if job.Manifest.Mode != manifest.ModeCUDA {
 		return nil
 	}
 	for _, a := range job.Of(job.Candidate).ArchOf(job.Candidate.Variant) {

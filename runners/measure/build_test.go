@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
@@ -46,16 +46,16 @@ const (
 )
 
 // twice is a job of a CUDA kernel, before and after.
-func twice(t *testing.T, policy, before, after string) runners.Job {
+func twice(t *testing.T, policyYAML, before, after string) runners.Job {
 	t.Helper()
 	if _, err := toolchain.FindCUDA(t.Context(), os.Getenv); (err != nil || !sandbox.Probe().Works()) && os.Getenv("CI") == "" {
 		t.Skipf("nvcc and a sandbox are needed: %v (run make setup)", err)
 	}
-	m, err := kernels.Parse("kernel.yaml", []byte(twiceManifest))
+	m, err := manifest.Parse("kernel.yaml", []byte(twiceManifest))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte(policy))
+	p, err := policy.Parse("test.yaml", []byte(policyYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestBuild(t *testing.T) {
 		"it does not compile for one": {measuredPolicy, twiceSource, "#if __CUDA_ARCH__ == 900\nnonsense\n#endif\n" + twiceSource, nil, true, true, "", ""},
 		"it is equal for one":         {measuredPolicy, twiceSource, "#if __CUDA_ARCH__ == 900\n" + thriceSource + "#else\n" + twiceSource + "#endif\n", nil, true, true, "", ""},
 		"a compiler that is not here": {measuredPolicy, twiceSource, thriceSource, func(j *runners.Job, _ *Config) {
-			j.Candidate.Toolchains.NVCC = &policies.Toolchain{Version: "1.2.3"}
+			j.Candidate.Toolchains.NVCC = &policy.Toolchain{Version: "1.2.3"}
 		}, true, true, "", "the policy pins nvcc 1.2.3"},
 		"no compiler": {measuredPolicy, twiceSource, twiceSource, func(_ *runners.Job, c *Config) { c.Getenv = func(string) string { return "" } }, true, false, "", ""},
 	} {
@@ -150,7 +150,7 @@ func TestMeasureWithBuilds(t *testing.T) {
 	if err := bundle.UnpackBuilds(f, builds); err != nil {
 		t.Fatal(err)
 	}
-	if job.Policy, err = policies.Parse("test.yaml", []byte(staticPolicy)); err != nil {
+	if job.Policy, err = policy.Parse("test.yaml", []byte(staticPolicy)); err != nil {
 		t.Fatal(err)
 	}
 	job.Builds, job.Builder = builds, "build1"

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -21,7 +21,7 @@ func TestIncludeSets(t *testing.T) {
 		}
 		t.Skip(err)
 	}
-	const manifest = `version: 1
+	const manifestYAML = `version: 1
 name: fill
 mode: cuda
 arguments: [{name: y, dtype: f32, access: out, shape: [N]}]
@@ -35,11 +35,11 @@ source: fill.cu
 include: [<lib>]
 launch: {grid: ["N/128"], block: [128]}
 `
-	m, err := kernels.Parse("k/fill.kernel.yaml", []byte(manifest))
+	m, err := manifest.Parse("k/fill.kernel.yaml", []byte(manifestYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte("version: 1\ngates: {}\nrules: [{name: default}]\n"))
+	p, err := policy.Parse("test.yaml", []byte("version: 1\ngates: {}\nrules: [{name: default}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ launch: {grid: ["N/128"], block: [128]}
 	cache := t.TempDir()
 	measured := func(name string, sets IncludeSets) runners.Measured {
 		t.Helper()
-		job := runners.Job{Key: "k/fill.kernel.yaml", Manifest: m, ManifestText: manifest, Policy: p, Trusted: filepath.Join(root, "head"), Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: "default"}}
+		job := runners.Job{Key: "k/fill.kernel.yaml", Manifest: m, ManifestText: manifestYAML, Policy: p, Trusted: filepath.Join(root, "head"), Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: "default"}}
 		out, err := Config{Static: true, Arch: "sm_89", Name: "gpu1", Cache: cache, Includes: sets}.Measure(t.Context(), job, t.TempDir(), silent{})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

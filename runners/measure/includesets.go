@@ -17,7 +17,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -29,7 +29,7 @@ type IncludeSets map[string]string
 func (s IncludeSets) Check() error {
 	for _, name := range s.Names() {
 		folder := s[name]
-		if !kernels.IsIncludeSet(name) {
+		if !manifest.IsIncludeSet(name) {
 			return fmt.Errorf("%q is no name for a set of headers (write letters, digits, '.', '_', '+' and '-')", name)
 		}
 		if !filepath.IsAbs(folder) {
@@ -54,7 +54,7 @@ func (s IncludeSets) layIn(job runners.Job, runner string) (map[string]string, e
 		sides = append(sides, *job.Baseline)
 	}
 	for _, side := range sides { // what the repository has there is no set of anybody's
-		if err := os.RemoveAll(filepath.Join(side.Dir, kernels.SetsFolder)); err != nil {
+		if err := os.RemoveAll(filepath.Join(side.Dir, manifest.SetsFolder)); err != nil {
 			return nil, fmt.Errorf("making room for include sets: %w", err)
 		}
 	}
@@ -65,7 +65,7 @@ func (s IncludeSets) layIn(job runners.Job, runner string) (map[string]string, e
 			if !ok {
 				return nil, s.lacks(job, name, runner)
 			}
-			to := filepath.Join(side.Dir, kernels.SetsFolder, name)
+			to := filepath.Join(side.Dir, manifest.SetsFolder, name)
 			if laid[to] { // both sides are built in one folder
 				continue
 			}
@@ -90,7 +90,7 @@ func (s IncludeSets) lacks(job runners.Job, name, runner string) error {
 		has = strings.Join(names, ", ")
 	}
 	return fmt.Errorf("%s includes the set <%s>, which %s does not have (it has %s): install the headers there and add --include %[2]s=FOLDER to its command, or in the bot's configuration runner: {includes: {%[2]s: FOLDER}}",
-		kernels.FileOf(job.Key), name, runner, has)
+		manifest.FileOf(job.Key), name, runner, has)
 }
 
 // What a set may have at most. The largest libraries of headers have a tenth of it.

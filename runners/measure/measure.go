@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/command"
@@ -146,14 +146,14 @@ func (l lines) Write(p []byte) (int, error) {
 
 // LeftOut says why a runner does not measure a kernel; it is empty where it
 // does.
-func LeftOut(runner string, m *kernels.Manifest) string {
+func LeftOut(runner string, m *manifest.Manifest) string {
 	if runner == "" || runner == Auto || runner == string(m.Mode) {
 		return ""
 	}
 	switch {
-	case runner == CPU && m.Mode == kernels.ModeCUDA:
+	case runner == CPU && m.Mode == manifest.ModeCUDA:
 		return "it is a cuda kernel, and only a GPU can measure it (leave --runner out on a host with one, or with --static to compile it and judge its resources alone)"
-	case m.Mode == kernels.ModeCommand:
+	case m.Mode == manifest.ModeCommand:
 		return fmt.Sprintf("it is measured by a command of its own, not by the %s runner (leave --runner out)", runner)
 	}
 	return fmt.Sprintf("it is a %s kernel, not one for the %s runner (leave --runner out)", m.Mode, runner)
@@ -167,11 +167,11 @@ type backend interface {
 
 func (c Config) open(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (backend, error) {
 	switch job.Manifest.Mode {
-	case kernels.ModeCPU:
+	case manifest.ModeCPU:
 		return cpu.NewWorker(ctx, job, cpu.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.getenv()})
-	case kernels.ModeCUDA:
+	case manifest.ModeCUDA:
 		return c.openCUDA(ctx, job, scratch, builds)
-	case kernels.ModeCommand:
+	case manifest.ModeCommand:
 		return command.NewWorker(ctx, job, c.command(scratch))
 	}
 	return nil, fmt.Errorf("no runner measures kernels of mode %q", job.Manifest.Mode)
@@ -213,7 +213,7 @@ func rivals(ctx context.Context, job runners.Job, e *gates.Evidence, c command.C
 	if e.Fault != "" || e.Performance == nil || len(e.Performance.Rounds) == 0 {
 		return nil, nil
 	}
-	var shapes []kernels.Shape
+	var shapes []manifest.Shape
 	for _, name := range gates.TimedShapes(job.Rule(), e) {
 		if s, ok := job.Manifest.Shape(name); ok {
 			shapes = append(shapes, s)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/stats"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -62,11 +62,11 @@ func variants(t *testing.T) (runners.Job, Config) {
 		"slow.c": scale("800"), "fast.c": scale("400"),
 		"reference.c": "#include <stdint.h>\nvoid reference(const double *x, double *y, int32_t N) { for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }\n",
 	})
-	m, err := kernels.Parse("kernel.yaml", []byte(scaleManifest))
+	m, err := manifest.Parse("kernel.yaml", []byte(scaleManifest))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("test.yaml", []byte(policyText))
+	p, err := policy.Parse("test.yaml", []byte(policyText))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,19 +151,19 @@ func TestGoesOnWithStoredEvidence(t *testing.T) {
 func TestLeftOut(t *testing.T) {
 	for _, c := range []struct {
 		runner string
-		mode   kernels.Mode
+		mode   manifest.Mode
 		says   string
 	}{
-		{"", kernels.ModeCUDA, ""},
-		{Auto, kernels.ModeCPU, ""},
-		{Auto, kernels.ModeCommand, ""},
-		{CPU, kernels.ModeCPU, ""},
-		{CUDA, kernels.ModeCUDA, ""},
-		{CPU, kernels.ModeCUDA, "it is a cuda kernel, and only a GPU can measure it (leave --runner out"},
-		{CUDA, kernels.ModeCPU, "it is a cpu kernel, not one for the cuda runner"},
-		{CPU, kernels.ModeCommand, "it is measured by a command of its own, not by the cpu runner"},
+		{"", manifest.ModeCUDA, ""},
+		{Auto, manifest.ModeCPU, ""},
+		{Auto, manifest.ModeCommand, ""},
+		{CPU, manifest.ModeCPU, ""},
+		{CUDA, manifest.ModeCUDA, ""},
+		{CPU, manifest.ModeCUDA, "it is a cuda kernel, and only a GPU can measure it (leave --runner out"},
+		{CUDA, manifest.ModeCPU, "it is a cpu kernel, not one for the cuda runner"},
+		{CPU, manifest.ModeCommand, "it is measured by a command of its own, not by the cpu runner"},
 	} {
-		got := LeftOut(c.runner, &kernels.Manifest{Mode: c.mode})
+		got := LeftOut(c.runner, &manifest.Manifest{Mode: c.mode})
 		if (got == "") != (c.says == "") || !strings.HasPrefix(got, c.says) {
 			t.Errorf("--runner %q, mode %s: %q, want %q", c.runner, c.mode, got, c.says)
 		}
@@ -182,7 +182,7 @@ func TestRivals(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	job.Manifest.Rivals = []kernels.Rival{
+	job.Manifest.Rivals = []manifest.Rival{
 		{Name: "good", Command: []string{"/bin/sh", "good.sh"}}, {Name: "bad", Command: []string{"/bin/sh", "bad.sh"}},
 	}
 	config.Getenv = os.Getenv

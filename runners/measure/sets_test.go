@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -39,7 +39,7 @@ func write(t *testing.T, dir string, files map[string]string) string {
 
 func job(t *testing.T) runners.Job {
 	t.Helper()
-	m, err := kernels.Parse("k/kernel.yaml", []byte(including))
+	m, err := manifest.Parse("k/kernel.yaml", []byte(including))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
@@ -55,7 +55,7 @@ func TestStaticBuildsTheReference(t *testing.T) {
 				config.Arch = "sm_90"
 			}
 			var err error
-			if job.Policy, err = policies.Parse("test.yaml", []byte("version: 1\ngates: {ptxas: {}}\nrules: [{name: default}]\n")); err != nil {
+			if job.Policy, err = policy.Parse("test.yaml", []byte("version: 1\ngates: {ptxas: {}}\nrules: [{name: default}]\n")); err != nil {
 				t.Fatal(err)
 			}
 			if c.isNew {

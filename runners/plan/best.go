@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/compare"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -89,21 +89,21 @@ func (p *Plan) usable(ctx context.Context, job *runners.Job, f Faster) (rev, why
 	if !ours {
 		return "", "no branch and no tag leads to it any more", nil
 	}
-	text, err := p.opt.Repo.Read(ctx, rev, kernels.FileOf(f.Key))
+	text, err := p.opt.Repo.Read(ctx, rev, manifest.FileOf(f.Key))
 	if _, refused := errors.AsType[checkout.Refused](err); refused || errors.Is(err, fs.ErrNotExist) {
-		return "", "it has no manifest in " + kernels.FolderOf(f.Key), nil
+		return "", "it has no manifest in " + manifest.FolderOf(f.Key), nil
 	} else if err != nil {
 		return "", "", err
 	}
-	then, err := kernels.Parse(kernels.FileOf(job.Key), text)
+	then, err := manifest.Parse(manifest.FileOf(job.Key), text)
 	if err == nil {
-		_, err = kernels.Join(kernels.FileOf(job.Key), []byte(job.ManifestText), text)
+		_, err = manifest.Join(manifest.FileOf(job.Key), []byte(job.ManifestText), text)
 	}
 	if err != nil {
 		return "", "its manifest does not fit what is asked now", nil
 	}
 	called := func(d compare.Difference) bool { return d.Path == "mode" || strings.HasPrefix(d.Path, "arguments") }
-	if slices.ContainsFunc(kernels.Compare(then, job.Manifest), called) {
+	if slices.ContainsFunc(manifest.Compare(then, job.Manifest), called) {
 		return "", "it takes other arguments than today", nil
 	}
 	return rev, "", nil

@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/compare"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -38,16 +38,16 @@ func (p *Plan) candidate(ctx context.Context, job *runners.Job, before *runners.
 	if bytes.Equal(was, text) {
 		return nil // it is the base branch that has moved on, and a merge has its manifest
 	}
-	file := kernels.FileOf(job.Key)
+	file := manifest.FileOf(job.Key)
 	if was != nil {
 		job.Broken = []gates.Diagnostic{{File: file, Line: 1, Severity: "error", Message: "the base branch has changed the manifest since this branch left it, and so does the change (update the branch)"}}
 		return nil
 	}
-	own, err := kernels.Parse(file, text)
+	own, err := manifest.Parse(file, text)
 	if err != nil {
 		return broken(job, err)
 	}
-	m, err := kernels.Join(file, []byte(job.ManifestText), text)
+	m, err := manifest.Join(file, []byte(job.ManifestText), text)
 	if err != nil {
 		return broken(job, err)
 	}
@@ -56,7 +56,7 @@ func (p *Plan) candidate(ctx context.Context, job *runners.Job, before *runners.
 	if more := takesMore(job.Of(*before), m); len(more) > 0 {
 		job.Notes = append(job.Notes, fmt.Sprintf("The head's default variant takes shapes that the base's does not: %s. There is nothing to compare them with, and they are not judged.", strings.Join(more, ", ")))
 	}
-	tell(job, kernels.Compare(job.Manifest, own))
+	tell(job, manifest.Compare(job.Manifest, own))
 	return nil
 }
 
@@ -73,7 +73,7 @@ func tell(job *runners.Job, edits compare.List) {
 	if more := len(list) - maxEdits; more > 0 {
 		list = append(list[:maxEdits], fmt.Sprintf("and %d more", more))
 	}
-	job.Notes = append(job.Notes, "The change edits the problem in "+path.Base(kernels.FileOf(job.Key))+". It is judged by the base's, and the edit takes effect when it is merged: "+strings.Join(list, "; ")+".")
+	job.Notes = append(job.Notes, "The change edits the problem in "+path.Base(manifest.FileOf(job.Key))+". It is judged by the base's, and the edit takes effect when it is merged: "+strings.Join(list, "; ")+".")
 }
 
 // What a note tells of edits.
@@ -100,7 +100,7 @@ func absent(job *runners.Job) []gates.Diagnostic {
 	var all []gates.Diagnostic
 	m := job.Of(job.Candidate)
 	for _, folder := range m.Elsewhere() {
-		if _, err := os.Stat(filepath.Join(job.Candidate.Dir, kernels.RepositoryFolder, filepath.FromSlash(folder))); err == nil {
+		if _, err := os.Stat(filepath.Join(job.Candidate.Dir, manifest.RepositoryFolder, filepath.FromSlash(folder))); err == nil {
 			continue
 		}
 		field := "include"
@@ -116,15 +116,15 @@ func absent(job *runners.Job) []gates.Diagnostic {
 func mistake(job *runners.Job, message string, path ...string) gates.Diagnostic {
 	text := cmp.Or(job.Candidate.ManifestText, job.ManifestText)
 	line, column := strict.PlaceOf([]byte(text), path...)
-	return gates.Diagnostic{File: kernels.FileOf(job.Key), Line: line, Column: column, Severity: "error", Message: message}
+	return gates.Diagnostic{File: manifest.FileOf(job.Key), Line: line, Column: column, Severity: "error", Message: message}
 }
 
 // shed finds shapes that the policy asks for, the base's default variant takes and the
 // head's does not. No author can get rid of a shape: the policy decides where the kernel
 // is judged.
-func shed(job *runners.Job, base *kernels.Manifest) []gates.Diagnostic {
+func shed(job *runners.Job, base *manifest.Manifest) []gates.Diagnostic {
 	m := job.Candidate.Manifest
-	shapes, secret := kernels.Sheds(base, m)
+	shapes, secret := manifest.Sheds(base, m)
 	asked, asksSecret := askedFor(job.Policy, m.ShapeNames())
 	shapes = slices.DeleteFunc(shapes, func(name string) bool { return !slices.Contains(asked, name) })
 	var what []string
@@ -142,7 +142,7 @@ func shed(job *runners.Job, base *kernels.Manifest) []gates.Diagnostic {
 }
 
 // takesMore is the shapes that the head's default variant takes and the base's does not.
-func takesMore(base, head *kernels.Manifest) []string {
+func takesMore(base, head *manifest.Manifest) []string {
 	var more []string
 	for _, s := range head.ShapesFor(head.DefaultVariant) {
 		if !base.Supports(base.DefaultVariant, s.Dims) {
@@ -154,10 +154,10 @@ func takesMore(base, head *kernels.Manifest) []string {
 
 // askedFor is the shapes that any rule of the policy asks anything of, and whether it asks
 // for secret ones.
-func askedFor(p *policies.Policy, known []string) (shapes []string, secret bool) {
+func askedFor(p *policy.Policy, known []string) (shapes []string, secret bool) {
 	for _, r := range p.Rules {
 		g := r.Gates
-		SeeShapes(g, func(_ string, s policies.Shapes) { shapes = append(shapes, s.Pick(known)...) })
+		SeeShapes(g, func(_ string, s policy.Shapes) { shapes = append(shapes, s.Pick(known)...) })
 		secret = secret || g.Correctness != nil && g.Correctness.SecretCases > 0 || g.Sanitize != nil && g.Sanitize.SecretCases > 0 || g.Performance != nil && g.Performance.TimesSecretShape()
 	}
 	return shapes, secret

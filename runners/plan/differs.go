@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -41,13 +41,13 @@ const (
 // edit is in a merge as the trusted revision has it.
 func (p *Plan) differs(ctx context.Context, job *runners.Job, sources string, s runners.Side) ([]toolchain.Difference, error) {
 	m := job.Of(s)
-	if m.Mode == kernels.ModeCommand {
+	if m.Mode == manifest.ModeCommand {
 		return nil, nil // a harness may read anything
 	}
-	own := kernels.FolderOf(job.Key)
+	own := manifest.FolderOf(job.Key)
 	folders := map[string]string{own: s.Dir}
 	for _, folder := range m.Elsewhere() {
-		folders[folder] = filepath.Join(s.Dir, kernels.RepositoryFolder, filepath.FromSlash(folder))
+		folders[folder] = filepath.Join(s.Dir, manifest.RepositoryFolder, filepath.FromSlash(folder))
 	}
 	var edited map[string]bool
 	if sources == p.opt.Head {
@@ -177,7 +177,7 @@ func (p *Plan) differsIn(ctx context.Context, folder, dir, sources string, edite
 		case there && merged.Kind == checkout.SubmoduleEntry:
 			add(name, isModule)
 		case there != has || there && merged.Object != checkout.BlobOf(content, len(merged.Object)):
-			if kernels.IsManifest(name) {
+			if manifest.IsManifest(name) {
 				why = isManifest
 			}
 			add(name, why)

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -58,9 +58,9 @@ func TestLaidOutAsAMergeIs(t *testing.T) {
 }
 
 var randomBase = map[string]string{
-	".github/kernelgate.yaml": policy, "k/reference.c": "// truth\n", "k/scale.c": "// $Id$\n#include \"a.h\"\n", "k/a.h": "// a\n", "k/B.h": "// B\n", "k/b.h": "// b\n",
+	".github/kernelgate.yaml": policyYAML, "k/reference.c": "// truth\n", "k/scale.c": "// $Id$\n#include \"a.h\"\n", "k/a.h": "// a\n", "k/B.h": "// B\n", "k/b.h": "// b\n",
 	"k/deep/c.h": "// c\r\n", "k/table.txt": "1\n", "common/x.h": "// x\n", "common/deep/y.h": "// y\n", "docs/notes.md": "notes\n",
-	"k/kernel.yaml": strings.Replace(manifest, "source: scale.c", "source: scale.c\ninclude: [common]", 1),
+	"k/kernel.yaml": strings.Replace(manifestYAML, "source: scale.c", "source: scale.c\ninclude: [common]", 1),
 }
 
 // A randomTree draws edits.
@@ -121,7 +121,7 @@ func (w randomTree) edits() map[string]string {
 		case strings.HasSuffix(name, ".gitattributes"):
 			files[name] = attributes[w.rand.IntN(len(attributes))]
 		case strings.HasSuffix(name, ".kernel.yaml"):
-			files[name] = strings.Replace(manifest, "name: scale", "name: other", 1)
+			files[name] = strings.Replace(manifestYAML, "name: scale", "name: other", 1)
 		case w.rand.IntN(5) == 0 && randomBase[name] != "" && name != "k/scale.c":
 			files[name] = "" // deleted
 		default:
@@ -140,7 +140,7 @@ func (w randomTree) compare(job runners.Job, fresh string) {
 	}
 	// What git converts may come out the same by chance.
 	converts := slices.ContainsFunc([]string{".gitattributes", "k/.gitattributes", "lib/.gitattributes"}, func(name string) bool { _, err := os.Stat(filepath.Join(fresh, name)); return err == nil })
-	repository := filepath.Join(job.Candidate.Dir, kernels.RepositoryFolder)
+	repository := filepath.Join(job.Candidate.Dir, manifest.RepositoryFolder)
 	folders := map[string]string{"k": job.Candidate.Dir, "common": filepath.Join(repository, "common")}
 	if w.library != nil {
 		folders["lib/include"] = filepath.Join(repository, "lib/include")
@@ -150,7 +150,7 @@ func (w randomTree) compare(job runners.Job, fresh string) {
 		slices.Sort(names)
 		for _, rel := range slices.Compact(names) {
 			name := path.Join(folder, rel)
-			if strings.HasPrefix(rel, kernels.RepositoryFolder+"/") {
+			if strings.HasPrefix(rel, manifest.RepositoryFolder+"/") {
 				continue
 			}
 			built, missing1 := os.ReadFile(filepath.Join(dir, rel))

@@ -85,8 +85,8 @@ func branch(t *testing.T, r *tree) (plan.Options, string) { return namedBaseline
 // namedBaseline is a change of a kernel with a header elsewhere, under a policy with this baseline.
 func namedBaseline(t *testing.T, r *tree, baseline string) plan.Options {
 	base := r.commit(with(map[string]string{
-		"common/c.h": "// common\n", "k/kernel.yaml": edited(t, manifest, "source: scale.c", "source: scale.c\ninclude: [common]"),
-		".github/kernelgate.yaml": edited(t, policy, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}, baseline: \""+baseline+"\"}\nrules:"),
+		"common/c.h": "// common\n", "k/kernel.yaml": edited(t, manifestYAML, "source: scale.c", "source: scale.c\ninclude: [common]"),
+		".github/kernelgate.yaml": edited(t, policyYAML, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}, baseline: \""+baseline+"\"}\nrules:"),
 	}))
 	return plan.Options{Base: base, Head: r.commit(map[string]string{"k/scale.c": "#include \"new.h\"\n#include <c.h>\n", "k/new.h": "// new\n", "k/reference.c": "// edited\n"})}
 }
@@ -158,7 +158,7 @@ func TestBaselinesThatAreNotThere(t *testing.T) {
 		for name, text := range first {
 			files[name] = text
 		}
-		files[".github/kernelgate.yaml"] = edited(t, policy, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}, baseline: \""+baseline+"\"}\nrules:")
+		files[".github/kernelgate.yaml"] = edited(t, policyYAML, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}, baseline: \""+baseline+"\"}\nrules:")
 		base := r.commit(files)
 		head := r.commit(map[string]string{"k/scale.c": "// head\n"})
 		_, err := r.job(plan.Options{Base: base, Head: head})
@@ -183,9 +183,9 @@ func TestManyEditsOfTheProblem(t *testing.T) {
 		for name, text := range first {
 			files[name] = text
 		}
-		files["k/kernel.yaml"] = edited(t, manifest, "shapes: {one: {N: 10}}", shapes(count, 1))
+		files["k/kernel.yaml"] = edited(t, manifestYAML, "shapes: {one: {N: 10}}", shapes(count, 1))
 		base := r.commit(files)
-		head := r.commit(map[string]string{"k/kernel.yaml": edited(t, manifest, "shapes: {one: {N: 10}}", shapes(count, 50)), "k/scale.c": "// head\n"})
+		head := r.commit(map[string]string{"k/kernel.yaml": edited(t, manifestYAML, "shapes: {one: {N: 10}}", shapes(count, 50)), "k/scale.c": "// head\n"})
 		job, err := r.job(plan.Options{Base: base, Head: head})
 		if err != nil {
 			t.Fatal(err)
@@ -200,7 +200,7 @@ func TestManyEditsOfTheProblem(t *testing.T) {
 // Kernels of one name in two folders are laid out in two folders.
 func TestRoomsOfOneName(t *testing.T) {
 	r := newTree(t)
-	files := map[string]string{".github/kernelgate.yaml": policy}
+	files := map[string]string{".github/kernelgate.yaml": policyYAML}
 	for _, folder := range []string{"a/k/", "b/k/", "c/k/"} {
 		for _, name := range []string{"kernel.yaml", "scale.c", "reference.c"} {
 			files[folder+name] = first["k/"+name]

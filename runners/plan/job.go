@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -26,7 +26,7 @@ import (
 func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	job := runners.Job{Change: p.opt.Change, Key: key, Removed: slices.Contains(p.removed, key)}
 	job.Change.Paths = p.PathsOf(key, job.Change.Paths)
-	file := kernels.FileOf(key)
+	file := manifest.FileOf(key)
 	text, rev, isNew, err := p.manifest(ctx, file)
 	if err != nil {
 		return job, fmt.Errorf("reading the manifest: %w", err)
@@ -34,7 +34,7 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	if isNew {
 		job.Notes = append(job.Notes, "The kernel is new: it is judged by its own manifest, and there is nothing to compare its speed with: it is timed by itself.")
 	}
-	if job.Manifest, err = kernels.Parse(file, text); err != nil {
+	if job.Manifest, err = manifest.Parse(file, text); err != nil {
 		if !isNew && p.repairs(ctx, file) {
 			err = fmt.Errorf("%w\nThe change repairs this, and the base's manifest holds until it is merged: nothing can judge the change before that (merge it by /override, or past the gate)", err)
 		}
@@ -72,7 +72,7 @@ func (p *Plan) repairs(ctx context.Context, file string) bool {
 	if err != nil {
 		return false // it is removed
 	}
-	_, err = kernels.Parse(file, text)
+	_, err = manifest.Parse(file, text)
 	return err == nil
 }
 
@@ -138,7 +138,7 @@ func (p *Plan) provenance(ctx context.Context, job *runners.Job) error {
 		}
 	}
 	words := []string{"kernelgate", "check"}
-	for _, kind := range policies.ToolchainKinds() {
+	for _, kind := range policy.ToolchainKinds() {
 		if pin := p.opt.Before.Of(kind); pin != nil {
 			words = append(words, "--toolchain", "old="+kind+"@"+pin.Version)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
@@ -13,11 +13,11 @@ import (
 // branch still has it.
 func TestKernelsOfThreeRevisions(t *testing.T) {
 	r := newTree(t)
-	base := r.commit(with(map[string]string{"gone/kernel.yaml": manifest, "gone/scale.c": "// g\n", "gone/reference.c": "// g\n"}))
-	added := map[string]string{"new/kernel.yaml": manifest, "new/scale.c": "// n\n", "new/reference.c": "// n\n"}
+	base := r.commit(with(map[string]string{"gone/kernel.yaml": manifestYAML, "gone/scale.c": "// g\n", "gone/reference.c": "// g\n"}))
+	added := map[string]string{"new/kernel.yaml": manifestYAML, "new/scale.c": "// n\n", "new/reference.c": "// n\n"}
 	tip := r.commit(added)
 	r.git("checkout", "--quiet", base)
-	head := r.commit(map[string]string{"new/kernel.yaml": edited(t, manifest, "name: scale", "name: renamed"), "new/scale.c": "// h\n", "new/reference.c": "// h\n", "gone/kernel.yaml": "", "gone/scale.c": "", "gone/reference.c": ""})
+	head := r.commit(map[string]string{"new/kernel.yaml": edited(t, manifestYAML, "name: scale", "name: renamed"), "new/scale.c": "// h\n", "new/reference.c": "// h\n", "gone/kernel.yaml": "", "gone/scale.c": "", "gone/reference.c": ""})
 	p := r.plan(plan.Options{Base: base, Head: head, Trusted: tip})
 	keys, err := p.Kernels(t.Context())
 	if err != nil || strings.Join(keys, " ") != "new gone" {
@@ -52,9 +52,9 @@ func TestUnknownShapes(t *testing.T) {
 		"profile.shapes":            `profile: {shapes: [two], all: [{sm__throughput: ">= 50%"}]}`,
 	} {
 		r := newTree(t)
-		asks := edited(t, policy, "rules:", "  "+gate+"\nrules:")
+		asks := edited(t, policyYAML, "rules:", "  "+gate+"\nrules:")
 		if strings.HasPrefix(gate, "correctness") {
-			asks = edited(t, policy, "shapes: all", "shapes: [two]")
+			asks = edited(t, policyYAML, "shapes: all", "shapes: [two]")
 		}
 		base := r.commit(with(map[string]string{".github/kernelgate.yaml": asks}))
 		_, err := r.plan(plan.Options{Base: base, Head: base}).Job(t.Context(), "k")
@@ -64,7 +64,7 @@ func TestUnknownShapes(t *testing.T) {
 
 // In a folder of several kernels, any file may be one of a harness or of a kernel whose manifest nobody can read.
 func TestSharedFolderOfAHarness(t *testing.T) {
-	harness := edited(t, manifest, "name: scale", "name: harness", "mode: cpu\nentry: scale\nsource: scale.c", "mode: command\ncommand: [run]\nsources: [scale.c]", "reference: {source: reference.c, entry: reference}\n", "")
+	harness := edited(t, manifestYAML, "name: scale", "name: harness", "mode: cpu\nentry: scale\nsource: scale.c", "mode: command\ncommand: [run]\nsources: [scale.c]", "reference: {source: reference.c, entry: reference}\n", "")
 	for name, text := range map[string]string{"a harness": harness, "a mistake": "]\n"} {
 		r := newTree(t)
 		base := r.commit(with(map[string]string{"k/other.kernel.yaml": text, "k/notes.md": "x\n"}))
@@ -92,7 +92,7 @@ func TestPlanAsAnotherKind(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(first)
 	p := r.plan(plan.Options{Base: base, Head: r.commit(map[string]string{"k/scale.c": "// head\n"})})
-	for name, of := range map[string]*plan.Plan{"default": p, "docs": p.As(policies.Change{Labels: []string{"docs"}})} {
+	for name, of := range map[string]*plan.Plan{"default": p, "docs": p.As(policy.Change{Labels: []string{"docs"}})} {
 		job, err := of.Job(t.Context(), "k")
 		if err != nil || job.Rule().Name != name || !slices.Equal(of.Changed(), []string{"k/scale.c"}) {
 			t.Errorf("%s: rule %s of %v, %v", name, job.Rule().Name, of.Changed(), err)

@@ -17,12 +17,12 @@ import (
 func several(t *testing.T) map[string]string {
 	t.Helper()
 	return map[string]string{
-		".github/kernelgate.yaml": policy,
-		"k/kernel.yaml":           manifest, "k/scale.c": "#include \"both.h\"\n", "k/reference.c": "// truth\n",
-		"k/twice.kernel.yaml": edited(t, manifest, "name: scale", "name: double_it", "source: scale.c", "source: twice.c", "source: reference.c", "source: twice_reference.c"),
+		".github/kernelgate.yaml": policyYAML,
+		"k/kernel.yaml":           manifestYAML, "k/scale.c": "#include \"both.h\"\n", "k/reference.c": "// truth\n",
+		"k/twice.kernel.yaml": edited(t, manifestYAML, "name: scale", "name: double_it", "source: scale.c", "source: twice.c", "source: reference.c", "source: twice_reference.c"),
 		"k/twice.c":           "#include \"both.h\"\n#include \"twice.h\"\n", "k/twice_reference.c": "#include \"truth.h\"\n", "k/truth.h": "// t\n",
 		"k/both.h": "// both\n", "k/twice.h": "// twice\n", "k/notes.md": "x\n",
-		"k/norm.kernel.yaml": edited(t, manifest, "name: scale", "name: norm", "source: scale.c", "root: csrc/norm\nsource: norm.c\ninclude: [common]", "source: reference.c", "source: norm_reference.c"),
+		"k/norm.kernel.yaml": edited(t, manifestYAML, "name: scale", "name: norm", "source: scale.c", "root: csrc/norm\nsource: norm.c\ninclude: [common]", "source: reference.c", "source: norm_reference.c"),
 		"k/norm_reference.c": "// truth\n", "csrc/norm/norm.c": "#include \"norm.h\"\n#include \"../../common/a.h\"\n", "csrc/norm/norm.h": "// n\n", "csrc/norm/other.c": "// o\n", "common/a.h": "// a\n", "common/b.h": "// b\n",
 	}
 }
@@ -44,16 +44,16 @@ func TestSeveralInOneFolder(t *testing.T) {
 		"a reference":                {map[string]string{"k/twice_reference.c": "// x\n"}, twice},
 		"what a reference includes":  {map[string]string{"k/truth.h": "// x\n"}, twice},
 		"notes":                      {map[string]string{"k/notes.md": "y\n"}, ""},
-		"a manifest":                 {map[string]string{"k/kernel.yaml": manifest + "# x\n"}, scale},
+		"a manifest":                 {map[string]string{"k/kernel.yaml": manifestYAML + "# x\n"}, scale},
 		"another manifest":           {map[string]string{norm: several(t)[norm] + "# x\n"}, norm},
-		"a new one":                  {map[string]string{"k/more.kernel.yaml": edited(t, manifest, "source: scale.c", "source: more.c"), "k/more.c": "// m\n"}, "k/more.kernel.yaml"},
+		"a new one":                  {map[string]string{"k/more.kernel.yaml": edited(t, manifestYAML, "source: scale.c", "source: more.c"), "k/more.c": "// m\n"}, "k/more.kernel.yaml"},
 		"one that is gone":           {map[string]string{twice: ""}, twice},
 		"a source elsewhere":         {map[string]string{"csrc/norm/norm.c": "// x\n"}, norm},
 		"its header":                 {map[string]string{"csrc/norm/norm.h": "// x\n"}, norm},
 		"a header by its way there":  {map[string]string{"common/a.h": "// x\n"}, norm},
 		"one that is not read":       {map[string]string{"common/b.h": "// x\n", "csrc/norm/other.c": "// x\n"}, ""},
 		"a header that hides it":     {map[string]string{"k/sneaky.h": "// x\n", "k/scale.c": "#define H \"sneaky.h\"\n#include H\n"}, scale},
-		"a hidden name beside a dot": {map[string]string{"k/.kernel.yaml": manifest}, ""},
+		"a hidden name beside a dot": {map[string]string{"k/.kernel.yaml": manifestYAML}, ""},
 	} {
 		head := r.commit(c.edit)
 		keys, err := r.plan(plan.Options{Base: base, Head: head}).Kernels(t.Context())
@@ -63,7 +63,7 @@ func TestSeveralInOneFolder(t *testing.T) {
 		r.git("checkout", "--quiet", base)
 	}
 	// What a source of another language reads nobody here can tell.
-	python := r.commit(map[string]string{"k/scale.py": "from helper import scale\n", "k/helper.py": "# h\n", "k/kernel.yaml": edited(t, manifest, "source: scale.c", "source: scale.py\nsources: ['*.py']")})
+	python := r.commit(map[string]string{"k/scale.py": "from helper import scale\n", "k/helper.py": "# h\n", "k/kernel.yaml": edited(t, manifestYAML, "source: scale.c", "source: scale.py\nsources: ['*.py']")})
 	if keys, err := r.plan(plan.Options{Base: python, Head: r.commit(map[string]string{"k/helper.py": "# worse\n"})}).Kernels(t.Context()); err != nil || strings.Join(keys, " ") != scale {
 		t.Errorf("another language: the change touches %q (%v)", keys, err)
 	}
@@ -142,12 +142,12 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	mistaken := r.commit(map[string]string{"m/kernel.yaml": edited(t, manifest, "name: scale", "name: rope", "mode: cpu", "mode: gpu")})
+	mistaken := r.commit(map[string]string{"m/kernel.yaml": edited(t, manifestYAML, "name: scale", "name: rope", "mode: cpu", "mode: gpu")})
 	if _, err := r.plan(plan.Options{Base: mistaken, Head: mistaken, Kernels: []string{"rope"}}).Kernels(t.Context()); !errors.As(err, &bad) || !strings.Contains(err.Error(), "no name can be read from m/kernel.yaml, which has a mistake: see kernelgate policy lint m/kernel.yaml") {
 		t.Errorf("a kernel whose manifest has a mistake: %v", err)
 	}
 	r.commit(map[string]string{"m/kernel.yaml": ""})
-	other := r.commit(map[string]string{"k/more.kernel.yaml": edited(t, manifest, "name: scale", "name: norm")})
+	other := r.commit(map[string]string{"k/more.kernel.yaml": edited(t, manifestYAML, "name: scale", "name: norm")})
 	if _, err := r.plan(plan.Options{Base: other, Head: other, Kernels: []string{"norm"}}).Kernels(t.Context()); !errors.As(err, &bad) || !strings.Contains(err.Error(), `"norm" is several kernels (write one of k/more.kernel.yaml, k/norm.kernel.yaml)`) {
 		t.Errorf("two kernels of one name: %v", err)
 	}
@@ -157,8 +157,8 @@ func TestNames(t *testing.T) {
 // each side is built from where its manifest says.
 func TestMovedSources(t *testing.T) {
 	r := newTree(t)
-	there := edited(t, manifest, "source: scale.c", "root: csrc\nsource: scale.c")
-	inside := r.commit(map[string]string{".github/kernelgate.yaml": policy, "k/kernel.yaml": manifest, "k/scale.c": "// here\n", "k/reference.c": "// truth\n"})
+	there := edited(t, manifestYAML, "source: scale.c", "root: csrc\nsource: scale.c")
+	inside := r.commit(map[string]string{".github/kernelgate.yaml": policyYAML, "k/kernel.yaml": manifestYAML, "k/scale.c": "// here\n", "k/reference.c": "// truth\n"})
 	outside := r.commit(map[string]string{"k/kernel.yaml": there, "k/scale.c": "", "csrc/scale.c": "// there\n"})
 	further := r.commit(map[string]string{"k/kernel.yaml": edited(t, there, "root: csrc", "root: lib/deep"), "csrc/scale.c": "", "lib/deep/scale.c": "// deep\n"})
 	for name, c := range map[string]struct{ base, head, was, is string }{
@@ -201,7 +201,7 @@ func TestHostileRoot(t *testing.T) {
 		if err := os.Symlink(secret, filepath.Join(r.dir, "outside")); err != nil {
 			t.Fatal(err)
 		}
-		head := r.commit(map[string]string{"k/kernel.yaml": edited(t, manifest, "source: scale.c", "root: "+c.root+"\nsource: scale.c")})
+		head := r.commit(map[string]string{"k/kernel.yaml": edited(t, manifestYAML, "source: scale.c", "root: "+c.root+"\nsource: scale.c")})
 		for _, rev := range []string{head, ""} {
 			job, err := r.job(plan.Options{Base: base, Head: rev})
 			if err != nil || len(job.Broken) == 0 {
@@ -213,8 +213,8 @@ func TestHostileRoot(t *testing.T) {
 		}
 	}
 	r := newTree(t)
-	there := edited(t, manifest, "source: scale.c", "root: csrc\nsource: scale.c")
-	base := r.commit(map[string]string{".github/kernelgate.yaml": policy, "k/kernel.yaml": there, "k/reference.c": "// truth\n", "csrc/scale.c": "// there\n"})
+	there := edited(t, manifestYAML, "source: scale.c", "root: csrc\nsource: scale.c")
+	base := r.commit(map[string]string{".github/kernelgate.yaml": policyYAML, "k/kernel.yaml": there, "k/reference.c": "// truth\n", "csrc/scale.c": "// there\n"})
 	if err := errors.Join(os.RemoveAll(filepath.Join(r.dir, "csrc")), os.Symlink(secret, filepath.Join(r.dir, "csrc"))); err != nil {
 		t.Fatal(err)
 	}
@@ -227,9 +227,9 @@ func TestHostileRoot(t *testing.T) {
 // What a merge has otherwise than the folder that is built is told: whoever builds refuses a source that asks for it.
 func TestDiffers(t *testing.T) {
 	r := newTree(t)
-	files := map[string]string{".github/kernelgate.yaml": policy, "k/kernel.yaml": manifest, "k/reference.c": "// truth\n", "k/scale.c": "#include \"table.inc\"\n#include \"detail/deep.h\"\n", "k/table.inc": "// t\n", "k/detail/deep.h": "// d\n", "k/detail/free.h": "// f\n", "k/old.c": "// old\n", "k/notes.md": "x\n"}
+	files := map[string]string{".github/kernelgate.yaml": policyYAML, "k/kernel.yaml": manifestYAML, "k/reference.c": "// truth\n", "k/scale.c": "#include \"table.inc\"\n#include \"detail/deep.h\"\n", "k/table.inc": "// t\n", "k/detail/deep.h": "// d\n", "k/detail/free.h": "// f\n", "k/old.c": "// old\n", "k/notes.md": "x\n"}
 	base := r.commit(files)
-	narrow := edited(t, manifest, "source: scale.c", "source: scale.c\nsources: [scale.c]")
+	narrow := edited(t, manifestYAML, "source: scale.c", "source: scale.c\nsources: [scale.c]")
 	told := func(job runners.Job) string {
 		var all []string
 		for _, d := range job.Candidate.Differs {
@@ -247,7 +247,7 @@ func TestDiffers(t *testing.T) {
 		"two":                {map[string]string{"k/detail/free.h": "// worse\n", "k/notes.md": "y\n"}, "k/detail/free.h k/notes.md"},
 		"a source":           {map[string]string{"k/scale.c": "// better\n"}, ""},
 		"the manifest":       {map[string]string{"k/kernel.yaml": narrow}, "k/kernel.yaml"},
-		"another manifest":   {map[string]string{"k/v2.kernel.yaml": manifest}, "k/v2.kernel.yaml"},
+		"another manifest":   {map[string]string{"k/v2.kernel.yaml": manifestYAML}, "k/v2.kernel.yaml"},
 		"the reference":      {map[string]string{"k/reference.c": "// lie\n"}, "k/reference.c"},
 		"a new source":       {map[string]string{"k/new.c": "// new\n"}, ""},
 		"what git converts":  {map[string]string{".gitattributes": "*.c ident\n", "k/scale.c": "// $Id$\n"}, "k/scale.c"},
@@ -264,7 +264,7 @@ func TestDiffers(t *testing.T) {
 	}
 	// A file that was there, and no source, does not become one by the change that edits it.
 	base = r.commit(map[string]string{"k/kernel.yaml": narrow})
-	job, err := r.job(plan.Options{Base: base, Head: r.commit(map[string]string{"k/kernel.yaml": edited(t, manifest, "source: scale.c", "source: old.c"), "k/old.c": "// worse\n"})})
+	job, err := r.job(plan.Options{Base: base, Head: r.commit(map[string]string{"k/kernel.yaml": edited(t, manifestYAML, "source: scale.c", "source: old.c"), "k/old.c": "// worse\n"})})
 	if err != nil || told(job) != "k/kernel.yaml k/old.c" {
 		t.Errorf("%v %v", err, job.Candidate.Differs)
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -140,16 +140,16 @@ func with(more map[string]string) map[string]string {
 
 // oldBase is a head that edits its manifest and the policy's compiler, on a base that the base branch has left.
 func oldBase(t *testing.T, r *tree) (plan.Options, string) {
-	pinned := func(version string) string { return "toolchains: {nvcc: {version: " + version + "}}\n" + policy }
-	base := r.commit(with(map[string]string{".github/kernelgate.yaml": pinned("13.0.88"), "k/kernel.yaml": edited(t, manifest, "source: scale.c", "source: scale.c\nflags: [-O1]")}))
-	tip := r.commit(map[string]string{".github/kernelgate.yaml": pinned("13.0.88") + "# tip\n", "k/helper.h": "// tip\n", "k/reference.c": "// tip\n", "new/kernel.yaml": manifest, "new/reference.c": "// new\n"})
+	pinned := func(version string) string { return "toolchains: {nvcc: {version: " + version + "}}\n" + policyYAML }
+	base := r.commit(with(map[string]string{".github/kernelgate.yaml": pinned("13.0.88"), "k/kernel.yaml": edited(t, manifestYAML, "source: scale.c", "source: scale.c\nflags: [-O1]")}))
+	tip := r.commit(map[string]string{".github/kernelgate.yaml": pinned("13.0.88") + "# tip\n", "k/helper.h": "// tip\n", "k/reference.c": "// tip\n", "new/kernel.yaml": manifestYAML, "new/reference.c": "// new\n"})
 	r.git("checkout", "--quiet", base)
-	head := r.commit(map[string]string{".github/kernelgate.yaml": pinned("12.9.86"), "k/kernel.yaml": edited(t, manifest, "source: scale.c", "source: scale.c\nflags: [-O3]"), "k/scale.c": "#include \"own.h\"\n", "k/own.h": "// own\n", "new/scale.c": "// new\n"})
+	head := r.commit(map[string]string{".github/kernelgate.yaml": pinned("12.9.86"), "k/kernel.yaml": edited(t, manifestYAML, "source: scale.c", "source: scale.c\nflags: [-O3]"), "k/scale.c": "#include \"own.h\"\n", "k/own.h": "// own\n", "new/scale.c": "// new\n"})
 	return plan.Options{Base: base, Head: head, Trusted: tip}, ""
 }
 
 func sourcesElsewhere(t *testing.T, r *tree) (plan.Options, string) {
-	text := edited(t, manifest, "source: scale.c", "root: csrc\nsource: scale.c\ninclude: [common/deep]")
+	text := edited(t, manifestYAML, "source: scale.c", "root: csrc\nsource: scale.c\ninclude: [common/deep]")
 	base := r.commit(with(map[string]string{"k/kernel.yaml": text, "csrc/scale.c": "#include <a.h>\n", "common/deep/a.h": "// a\n"}))
 	head := r.commit(map[string]string{"common/deep/a.h": "// b\n"})
 	return plan.Options{Base: base, Head: head}, ""
@@ -158,7 +158,7 @@ func sourcesElsewhere(t *testing.T, r *tree) (plan.Options, string) {
 func sharedFolder(t *testing.T, r *tree) (plan.Options, string) {
 	base := r.commit(with(map[string]string{
 		"k/scale.c": "#include \"a.h\"\n", "k/a.h": "#include \"b.h\"\n", "k/b.h": "// b\n", "k/other.c": "#include \"b.h\"\n",
-		"k/other.kernel.yaml": edited(t, manifest, "name: scale", "name: other", "source: scale.c", "source: other.c"),
+		"k/other.kernel.yaml": edited(t, manifestYAML, "name: scale", "name: other", "source: scale.c", "source: other.c"),
 	}))
 	head := r.commit(map[string]string{"k/b.h": "// faster\n", "k/table.inc": "// t\n", "k/reference.c": "// edited\n"})
 	return plan.Options{Base: base, Head: head}, ""
@@ -167,15 +167,15 @@ func sharedFolder(t *testing.T, r *tree) (plan.Options, string) {
 func bestBaseline(t *testing.T, r *tree) (plan.Options, string) {
 	fast := r.commit(with(map[string]string{
 		"k/scale.c":               "// fast\n",
-		".github/kernelgate.yaml": edited(t, policy, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}, baseline: best}\nrules:"),
+		".github/kernelgate.yaml": edited(t, policyYAML, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}, baseline: best}\nrules:"),
 	}))
-	base := r.commit(map[string]string{"k/scale.c": "// slow\n", "k/kernel.yaml": edited(t, manifest, "source: scale.c", "source: scale.c\nflags: [-O3]")})
+	base := r.commit(map[string]string{"k/scale.c": "// slow\n", "k/kernel.yaml": edited(t, manifestYAML, "source: scale.c", "source: scale.c\nflags: [-O3]")})
 	return plan.Options{Base: base, Head: r.commit(map[string]string{"k/scale.c": "// head\n"}), Faster: faster(plan.Faster{Commit: fast, Key: "k", On: "L4"})}, fast
 }
 
 func anotherRevision(t *testing.T, r *tree) (plan.Options, string) {
 	other := r.commit(with(map[string]string{"k/scale.c": "// other\n"}))
-	base := r.commit(map[string]string{"k/scale.c": "// base\n", "k/kernel.yaml": edited(t, manifest, "source: scale.c", "source: scale.c\nflags: [-O3]")})
+	base := r.commit(map[string]string{"k/scale.c": "// base\n", "k/kernel.yaml": edited(t, manifestYAML, "source: scale.c", "source: scale.c\nflags: [-O3]")})
 	return plan.Options{Base: base, Head: r.commit(map[string]string{"k/scale.c": "// head\n"}), Versus: other, Kernels: []string{"scale"}}, other
 }
 
@@ -190,13 +190,13 @@ func twoCompilers(t *testing.T, r *tree) (plan.Options, string) {
 		files["k/"+name] = files["py/"+name]
 	}
 	at := r.commit(files)
-	return plan.Options{Base: at, Head: at, After: policies.Toolchains{Triton: &policies.Toolchain{Version: "3.9.0"}}}, ""
+	return plan.Options{Base: at, Head: at, After: policy.Toolchains{Triton: &policy.Toolchain{Version: "3.9.0"}}}, ""
 }
 
 func workTree(t *testing.T, r *tree) (plan.Options, string) {
-	base := r.commit(with(map[string]string{"common/a.h": "// a\n", "k/scale.c": "#include <a.h>\n", "k/kernel.yaml": edited(t, manifest, "source: scale.c", "source: scale.c\ninclude: [common]")}))
+	base := r.commit(with(map[string]string{"common/a.h": "// a\n", "k/scale.c": "#include <a.h>\n", "k/kernel.yaml": edited(t, manifestYAML, "source: scale.c", "source: scale.c\ninclude: [common]")}))
 	r.write("common/a.h", "// changed\n")
-	r.write("k/kernel.yaml", edited(t, manifest, "source: scale.c", "source: scale.c\ninclude: [common]\nflags: [-O3]"))
+	r.write("k/kernel.yaml", edited(t, manifestYAML, "source: scale.c", "source: scale.c\ninclude: [common]\nflags: [-O3]"))
 	return plan.Options{Base: base}, ""
 }
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
@@ -22,7 +22,7 @@ func (p *Plan) named(ctx context.Context, all, names []string) ([]string, error)
 	var called map[string]string // by key
 	for _, name := range names {
 		name = strings.TrimSuffix(filepath.ToSlash(name), "/")
-		if i := slices.IndexFunc(all, func(key string) bool { return key == name || kernels.FileOf(key) == name }); i >= 0 {
+		if i := slices.IndexFunc(all, func(key string) bool { return key == name || manifest.FileOf(key) == name }); i >= 0 {
 			picked = append(picked, all[i])
 			continue
 		}
@@ -34,7 +34,7 @@ func (p *Plan) named(ctx context.Context, all, names []string) ([]string, error)
 		}
 		fit := slices.DeleteFunc(slices.Clone(all), func(key string) bool {
 			last := path.Base(key)
-			return last != name && last != name+"."+kernels.FileName && called[key] != name
+			return last != name && last != name+"."+manifest.FileName && called[key] != name
 		})
 		switch {
 		case len(fit) == 0:
@@ -49,7 +49,7 @@ func (p *Plan) named(ctx context.Context, all, names []string) ([]string, error)
 
 // unknown says why no kernel has a name: what is near it, what gates nothing, and which manifests cannot be read.
 func (p *Plan) unknown(ctx context.Context, name string, all []string, called map[string]string) error {
-	if name == "." || kernels.IsManifest(name) && path.Dir(name) == "." {
+	if name == "." || manifest.IsManifest(name) && path.Dir(name) == "." {
 		if found, err := p.opt.Repo.TopManifests(ctx, p.opt.Head); err != nil || len(found) > 0 {
 			return cmp.Or(err, error(strict.Mistake{Err: checkout.Refused{File: strings.Join(found, ", "), Why: TopManifest}}))
 		}
@@ -69,7 +69,7 @@ func (p *Plan) unknown(ctx context.Context, name string, all []string, called ma
 	var mistaken []string
 	for _, key := range all {
 		if called[key] == "" {
-			mistaken = append(mistaken, kernels.FileOf(key))
+			mistaken = append(mistaken, manifest.FileOf(key))
 		}
 	}
 	if len(mistaken) > 0 {
@@ -90,7 +90,7 @@ func (p *Plan) called(ctx context.Context, all []string) (map[string]string, err
 		if err := ctx.Err(); err != nil {
 			return nil, err // each of many manifests takes its time
 		}
-		if m, err := kernels.Parse(kernels.FileOf(key), text); err == nil {
+		if m, err := manifest.Parse(manifest.FileOf(key), text); err == nil {
 			names[key] = m.Name
 		}
 	}
@@ -101,7 +101,7 @@ func (p *Plan) called(ctx context.Context, all []string) (map[string]string, err
 func (p *Plan) manifests(ctx context.Context, rev string, keys []string) (map[string][]byte, error) {
 	var files []string
 	for _, key := range keys {
-		files = append(files, kernels.FileOf(key))
+		files = append(files, manifest.FileOf(key))
 	}
 	found, err := p.texts(ctx, rev, files)
 	if err != nil {
@@ -115,7 +115,7 @@ func (p *Plan) manifests(ctx context.Context, rev string, keys []string) (map[st
 	maps.Copy(found, newer)
 	texts := map[string][]byte{}
 	for _, key := range keys {
-		if text, ok := found[kernels.FileOf(key)]; ok {
+		if text, ok := found[manifest.FileOf(key)]; ok {
 			texts[key] = text
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/plan"
@@ -44,7 +44,7 @@ func TestVariants(t *testing.T) {
 		_, err := r.job(unknown)
 		wantMistake(t, err, "stage9")
 	}
-	opt.Head = r.commit(map[string]string{"other/kernel.yaml": manifest})
+	opt.Head = r.commit(map[string]string{"other/kernel.yaml": manifestYAML})
 	_, err = r.plan(opt).Kernels(t.Context())
 	wantMistake(t, err, "the repository has 2 kernels: name the one whose variants to compare (there are k, other)")
 	opt.Kernels = []string{"k"}
@@ -57,13 +57,13 @@ func TestVariants(t *testing.T) {
 func TestWhichPolicy(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(first)
-	head := r.commit(map[string]string{"k/scale.c": "// head\n", ".github/kernelgate.yaml": edited(t, policy, "1%", "5%")})
+	head := r.commit(map[string]string{"k/scale.c": "// head\n", ".github/kernelgate.yaml": edited(t, policyYAML, "1%", "5%")})
 	r.git("rm", "--quiet", ".github/kernelgate.yaml")
 	r.git("commit", "--quiet", "-m", "x")
 	without := r.git("rev-parse", "HEAD")
 	last := r.commit(map[string]string{"k/scale.c": "// last\n"})
 	own := filepath.Join(t.TempDir(), "own.yaml")
-	if err := os.WriteFile(own, []byte(edited(t, policy, "1%", "7%")), 0o600); err != nil {
+	if err := os.WriteFile(own, []byte(edited(t, policyYAML, "1%", "7%")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const edits, none = "The change edits the policy", "The base has no .github/kernelgate.yaml: the shipped policy default is used."
@@ -119,7 +119,7 @@ func TestPinsOfANamedPolicy(t *testing.T) {
 	}{
 		"a named policy":      {plan.Options{Base: base, Head: head, Policy: named}, "12.8.93, " + own + "; 12.8.93, " + own},
 		"of another revision": {plan.Options{Base: base, Head: head, PolicyAt: head}, "12.9.86, " + own + "; 12.9.86, " + own},
-		"one of them by hand": {plan.Options{Base: base, Head: head, Kernels: []string{"fill"}, Before: policies.Toolchains{NVCC: &policies.Toolchain{Version: "12.6.85"}}}, "12.6.85, " + own + "; 13.0.88, " + own},
+		"one of them by hand": {plan.Options{Base: base, Head: head, Kernels: []string{"fill"}, Before: policy.Toolchains{NVCC: &policy.Toolchain{Version: "12.6.85"}}}, "12.6.85, " + own + "; 13.0.88, " + own},
 		"with itself":         {plan.Options{Base: base, Head: head, Versus: plan.Self}, "12.9.86, " + own + "; 12.9.86, " + own},
 	} {
 		job, err := r.plan(c.opt).Job(t.Context(), "fill")
@@ -135,11 +135,11 @@ func TestPinsOfANamedPolicy(t *testing.T) {
 // The record says how to run a check again, with everything that was asked.
 func TestCommandOfARecord(t *testing.T) {
 	r := newTree(t)
-	base := r.commit(with(map[string]string{".github/kernelgate.yaml": edited(t, policy, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}}\nrules:")}))
+	base := r.commit(with(map[string]string{".github/kernelgate.yaml": edited(t, policyYAML, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}}\nrules:")}))
 	head := r.commit(map[string]string{"k/scale.c": "// head\n"})
 	r.write("k/scale.c", "// work tree\n")
-	pin := func(version string) policies.Toolchains {
-		return policies.Toolchains{Triton: &policies.Toolchain{Version: version}}
+	pin := func(version string) policy.Toolchains {
+		return policy.Toolchains{Triton: &policy.Toolchain{Version: version}}
 	}
 	for name, c := range map[string]struct {
 		opt  plan.Options
@@ -147,8 +147,8 @@ func TestCommandOfARecord(t *testing.T) {
 	}{
 		"commits":       {plan.Options{Base: base, Head: head}, "--base " + base + " --head " + head + " k"},
 		"the work tree": {plan.Options{Base: base}, "--base " + base + " k"},
-		"labels":        {plan.Options{Base: base, Head: head, Change: policies.Change{Labels: []string{"docs", "fast"}}}, "--base " + base + " --head " + head + " --label docs --label fast k"},
-		"hostile names": {plan.Options{Base: base, Head: head, Change: policies.Change{Labels: []string{"good first issue", "'; id"}}}, "--base " + base + " --head " + head + ` --label 'good first issue' --label ''\''; id' k`},
+		"labels":        {plan.Options{Base: base, Head: head, Change: policy.Change{Labels: []string{"docs", "fast"}}}, "--base " + base + " --head " + head + " --label docs --label fast k"},
+		"hostile names": {plan.Options{Base: base, Head: head, Change: policy.Change{Labels: []string{"good first issue", "'; id"}}}, "--base " + base + " --head " + head + ` --label 'good first issue' --label ''\''; id' k`},
 		"a policy":      {plan.Options{Base: base, Head: head, Policy: "default"}, "--base " + base + " --head " + head + " --policy default k"},
 		"compilers":     {plan.Options{Base: base, Head: head, Before: pin("3.6.0"), After: pin("3.9.0")}, "--toolchain old=triton@3.6.0 --toolchain new=triton@3.9.0 k"},
 	} {
@@ -179,7 +179,7 @@ func TestCommandOfARecord(t *testing.T) {
 // A policy may name any variant of the baseline's, and a new kernel has a baseline where somebody names one.
 func TestOtherBaselines(t *testing.T) {
 	r := newTree(t)
-	asked := edited(t, policy, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}, baseline: \"variant:stage1\"}\nrules:")
+	asked := edited(t, policyYAML, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}, baseline: \"variant:stage1\"}\nrules:")
 	base := r.commit(with(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", ".github/kernelgate.yaml": asked}))
 	head := r.commit(map[string]string{"k/stage0.c": "// head\n", "n/kernel.yaml": edited(t, staged, "name: scale", "name: new"), "n/stage0.c": "// n0\n", "n/stage1.c": "// n1\n", "n/reference.c": "// truth\n"})
 	job, err := r.plan(plan.Options{Base: base, Head: head}).Job(t.Context(), "k")
@@ -208,19 +208,19 @@ func TestOtherBaselines(t *testing.T) {
 // A faster state is the baseline if it may and can be measured with what is asked today. The note names each that cannot.
 func TestFasterStates(t *testing.T) {
 	r := newTree(t)
-	best := edited(t, policy, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}, baseline: best}\nrules:")
+	best := edited(t, policyYAML, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}, baseline: best}\nrules:")
 	commit := func(files map[string]string) string {
 		t.Helper()
 		return r.commit(files)
 	}
 	fast := commit(with(map[string]string{".github/kernelgate.yaml": best, "k/scale.c": "// fast\n"}))
-	moved := commit(map[string]string{"old/kernel.yaml": manifest, "old/scale.c": "// moved\n", "old/reference.c": "// truth\n"})
-	otherArguments := commit(map[string]string{"k/kernel.yaml": edited(t, manifest, "name: y, dtype: f32", "name: y, dtype: f64")})
-	otherMode := commit(map[string]string{"k/kernel.yaml": edited(t, manifest, "mode: cpu\nentry: scale\nsource: scale.c", "mode: command\ncommand: [run]\nsources: [scale.c]", "reference: {source: reference.c, entry: reference}\n", "")})
+	moved := commit(map[string]string{"old/kernel.yaml": manifestYAML, "old/scale.c": "// moved\n", "old/reference.c": "// truth\n"})
+	otherArguments := commit(map[string]string{"k/kernel.yaml": edited(t, manifestYAML, "name: y, dtype: f32", "name: y, dtype: f64")})
+	otherMode := commit(map[string]string{"k/kernel.yaml": edited(t, manifestYAML, "mode: cpu\nentry: scale\nsource: scale.c", "mode: command\ncommand: [run]\nsources: [scale.c]", "reference: {source: reference.c, entry: reference}\n", "")})
 	wrong := commit(map[string]string{"k/kernel.yaml": "]\n"})
-	unfit := commit(map[string]string{"k/kernel.yaml": edited(t, manifest, "one: {N: 10}", "one: {N: 101}", "limits: {N: 1..100}", "limits: {N: 1..1000}\nvariants: {a: {source: scale.c, limits: {N: 101..1000}}}", "source: scale.c\n", "")})
-	otherTolerance := commit(map[string]string{"k/kernel.yaml": edited(t, manifest, "abs: 0.1", "abs: 0.2"), "k/scale.c": "// tolerant\n"})
-	base := commit(map[string]string{"k/kernel.yaml": manifest, "k/scale.c": "// slow\n"})
+	unfit := commit(map[string]string{"k/kernel.yaml": edited(t, manifestYAML, "one: {N: 10}", "one: {N: 101}", "limits: {N: 1..100}", "limits: {N: 1..1000}\nvariants: {a: {source: scale.c, limits: {N: 101..1000}}}", "source: scale.c\n", "")})
+	otherTolerance := commit(map[string]string{"k/kernel.yaml": edited(t, manifestYAML, "abs: 0.1", "abs: 0.2"), "k/scale.c": "// tolerant\n"})
+	base := commit(map[string]string{"k/kernel.yaml": manifestYAML, "k/scale.c": "// slow\n"})
 	head := commit(map[string]string{"k/scale.c": "// head\n"})
 	r.git("checkout", "--quiet", "--detach", base)
 	unreached := commit(map[string]string{"k/scale.c": "// nobody's\n"})

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -33,9 +33,9 @@ type Options struct {
 	Trusted string
 	Scratch string // folder for the files to build
 
-	Kernels []string        // by name, folder or manifest; none means those that the change touches
-	Change  policies.Change // its Paths are found
-	Policy  string          // a file, or the name of a shipped policy; "" takes the trusted revision's
+	Kernels []string      // by name, folder or manifest; none means those that the change touches
+	Change  policy.Change // its Paths are found
+	Policy  string        // a file, or the name of a shipped policy; "" takes the trusted revision's
 	// PolicyRoot is the folder that the policy's file must be in, where somebody else has named it; "" allows any file.
 	PolicyRoot string
 	// PolicyAt takes the policy of another revision, for information, such as a
@@ -52,7 +52,7 @@ type Options struct {
 	Faster func(context.Context, runners.Job) ([]Faster, error)
 
 	// Before and After take the place of the compilers that the policy pins, to compare what two of them make of the same state.
-	Before, After policies.Toolchains
+	Before, After policy.Toolchains
 
 	Static bool // leaves out every gate that has to run the kernel
 	Rounds int  // at most so many rounds; 0 leaves it to the policy
@@ -100,7 +100,7 @@ func (p *Plan) Changed() []string { return p.changed }
 
 // As is the plan of the same files as a change of another kind, which a rule may ask
 // something else of.
-func (p *Plan) As(c policies.Change) *Plan {
+func (p *Plan) As(c policy.Change) *Plan {
 	other := *p
 	other.opt.Change = c
 	return &other
@@ -169,7 +169,7 @@ const TopManifest = "a manifest in the repository's top folder gates no kernel, 
 // what its build and its reference may read or, where it has its folder for itself, of
 // anything there. A policy that pins another compiler touches all that it builds.
 func (p *Plan) Touches(key string, files []string) bool {
-	manifest, folder := kernels.FileOf(key), kernels.FolderOf(key)
+	manifest, folder := manifest.FileOf(key), manifest.FolderOf(key)
 	return slices.ContainsFunc(files, func(f string) bool {
 		return f == manifest || f == PolicyFile && p.moved[key] || !p.shared[key] && strings.HasPrefix(f, folder+"/") || p.reads[key][f]
 	})

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	manifest = `version: 1
+	manifestYAML = `version: 1
 name: scale
 mode: cpu
 entry: scale
@@ -31,7 +31,7 @@ tolerance: {abs: 0.1}
 shapes: {one: {N: 10}}
 limits: {N: 1..100}
 `
-	policy = `version: 1
+	policyYAML = `version: 1
 gates:
   correctness: {shapes: all, seeds: [0], norm_error: "<= 1%"}
 rules:
@@ -152,7 +152,7 @@ func (r *tree) read(dir, name string) string {
 }
 
 var first = map[string]string{
-	"k/kernel.yaml": manifest, "k/scale.c": "// base\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policy, "README.md": "x\n",
+	"k/kernel.yaml": manifestYAML, "k/scale.c": "// base\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policyYAML, "README.md": "x\n",
 }
 
 // The head supplies the implementation alone: problem, reference and policy stay the
@@ -161,14 +161,14 @@ func TestHeadSuppliesTheImplementation(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(first)
 	head := r.commit(map[string]string{
-		"k/scale.c": "// head\n", "k/reference.c": "// a lie\n", "k/kernel.yaml": edited(t, manifest, "abs: 0.1", "abs: 99", "one: {N: 10}", "one: {N: 1}", "source: scale.c", "source: scale.c\nsources: ['**']\nflags: [-O3]"),
-		"k/new.h": "// new\n", ".github/kernelgate.yaml": strings.Replace(policy, "1%", "99%", 1),
+		"k/scale.c": "// head\n", "k/reference.c": "// a lie\n", "k/kernel.yaml": edited(t, manifestYAML, "abs: 0.1", "abs: 99", "one: {N: 10}", "one: {N: 1}", "source: scale.c", "source: scale.c\nsources: ['**']\nflags: [-O3]"),
+		"k/new.h": "// new\n", ".github/kernelgate.yaml": strings.Replace(policyYAML, "1%", "99%", 1),
 	})
 	job, err := r.job(plan.Options{Base: base, Head: head})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"scale.c": "// head\n", "new.h": "// new\n", "reference.c": "// truth\n", "kernel.yaml": manifest} {
+	for name, want := range map[string]string{"scale.c": "// head\n", "new.h": "// new\n", "reference.c": "// truth\n", "kernel.yaml": manifestYAML} {
 		if got := r.read(job.Candidate.Dir, name); got != want {
 			t.Errorf("the candidate's %s is %q, want %q", name, got, want)
 		}
@@ -230,7 +230,7 @@ default_variant: stage0
 // base's default, built and launched as the base says.
 func TestNewDefaultVariant(t *testing.T) {
 	r := newTree(t)
-	base := r.commit(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policy})
+	base := r.commit(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policyYAML})
 	head := r.commit(map[string]string{
 		"k/stage2.c":    "// 2\n",
 		"k/kernel.yaml": edited(t, staged, "  stage1:", "  stage2: {source: stage2.c, flags: [-O3], lesson: tiles do not fit}\n  stage1:", "default_variant: stage0", "default_variant: stage2"),
@@ -270,7 +270,7 @@ func TestBrokenHead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newTree(t)
-			base := r.commit(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policy})
+			base := r.commit(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policyYAML})
 			head := r.commit(map[string]string{"k/kernel.yaml": c.head})
 			job, err := r.job(plan.Options{Base: base, Head: head})
 			if err != nil {
@@ -297,7 +297,7 @@ func TestBrokenHead(t *testing.T) {
 	}
 	// What is taken beyond the base is told.
 	w := newTree(t)
-	narrow := w.commit(map[string]string{"k/kernel.yaml": edited(t, staged, "{source: stage0.c}", "{source: stage0.c, limits: {N: 1..20}}"), "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policy})
+	narrow := w.commit(map[string]string{"k/kernel.yaml": edited(t, staged, "{source: stage0.c}", "{source: stage0.c, limits: {N: 1..20}}"), "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policyYAML})
 	wide, err := w.job(plan.Options{Base: narrow, Head: w.commit(map[string]string{"k/kernel.yaml": staged})})
 	if err != nil || len(wide.Broken) > 0 || len(wide.Notes) != 1 || !strings.Contains(wide.Notes[0], "takes shapes that the base's does not: two.") {
 		t.Errorf("%v %v %v", err, wide.Broken, wide.Notes)
@@ -305,8 +305,8 @@ func TestBrokenHead(t *testing.T) {
 	// Where secret cases are asked for, or a secret shape is timed under a guard, none of them
 	// can be shed either.
 	for _, secret := range []string{
-		edited(t, policy, "seeds: [0],", "seeds: [0], secret_cases: 2,"),
-		edited(t, policy, "rules:", "  performance: {guard: {speedup: \">= -2%\"}}\nrules:"),
+		edited(t, policyYAML, "seeds: [0],", "seeds: [0], secret_cases: 2,"),
+		edited(t, policyYAML, "rules:", "  performance: {guard: {speedup: \">= -2%\"}}\nrules:"),
 	} {
 		r := newTree(t)
 		base := r.commit(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": secret})
@@ -333,7 +333,7 @@ source: scale.cu
 launch: {grid: [N], block: [32]}
 `
 	r := newTree(t)
-	base := r.commit(map[string]string{"k/kernel.yaml": cuda, "k/scale.cu": "// 0\n", "k/reference.cu": "// truth\n", ".github/kernelgate.yaml": policy})
+	base := r.commit(map[string]string{"k/kernel.yaml": cuda, "k/scale.cu": "// 0\n", "k/reference.cu": "// truth\n", ".github/kernelgate.yaml": policyYAML})
 	for launch, want := range map[string]string{
 		"{grid: [0 - N], block: [32]}":                       `launch.grid[0]: "0 - N" is -10 at shape one`,
 		"{grid: [N*1000000000], block: [32]}":                "launch.grid[0]: ",
@@ -369,7 +369,7 @@ launch: {grid: [N], block: [32]}
 // tell what a merge has.
 func TestImplementationOfAnOldBranch(t *testing.T) {
 	r := newTree(t)
-	base := r.commit(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policy})
+	base := r.commit(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policyYAML})
 	tip := r.commit(map[string]string{"k/kernel.yaml": edited(t, staged, "default_variant: stage0", "default_variant: stage1", "abs: 0.1", "abs: 0.01")})
 	r.git("checkout", "--quiet", base)
 	head := r.commit(map[string]string{"k/stage0.c": "// 0, faster\n"})
@@ -403,7 +403,7 @@ func TestTrustedRevision(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(first)
 	tip := r.commit(map[string]string{
-		"k/scale.c": "// tip\n", "k/helper.c": "// tip's\n", "k/kernel.yaml": strings.Replace(manifest, "abs: 0.1", "abs: 0.01", 1), ".github/kernelgate.yaml": strings.Replace(policy, "1%", "0.1%", 1),
+		"k/scale.c": "// tip\n", "k/helper.c": "// tip's\n", "k/kernel.yaml": strings.Replace(manifestYAML, "abs: 0.1", "abs: 0.01", 1), ".github/kernelgate.yaml": strings.Replace(policyYAML, "1%", "0.1%", 1),
 	})
 	r.git("checkout", "--quiet", base)
 	head := r.commit(map[string]string{"k/scale.c": "// head\n"})
@@ -460,16 +460,16 @@ func TestKernels(t *testing.T) {
 	}{
 		"documents":       {map[string]string{"README.md": "y\n"}, "", false},
 		"a source":        {map[string]string{"k/scale.c": "// head\n"}, "k", false},
-		"a new kernel":    {map[string]string{"n/kernel.yaml": manifest, "n/scale.c": "// n\n", "n/reference.c": "// n\n"}, "n", false},
+		"a new kernel":    {map[string]string{"n/kernel.yaml": manifestYAML, "n/scale.c": "// n\n", "n/reference.c": "// n\n"}, "n", false},
 		"a removed one":   {map[string]string{"k/kernel.yaml": "", "k/scale.c": ""}, "k", true},
-		"a moved one":     {map[string]string{"k/kernel.yaml": "", "m/kernel.yaml": manifest, "m/scale.c": "// m\n", "m/reference.c": "// m\n"}, "m k", true},
+		"a moved one":     {map[string]string{"k/kernel.yaml": "", "m/kernel.yaml": manifestYAML, "m/scale.c": "// m\n", "m/reference.c": "// m\n"}, "m k", true},
 		"beside a kernel": {map[string]string{"kk/notes.txt": "x\n"}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newTree(t)
 			base := r.commit(first)
 			head := r.commit(c.edit)
-			p := r.plan(plan.Options{Base: base, Head: head, Change: policies.Change{Branch: "main"}})
+			p := r.plan(plan.Options{Base: base, Head: head, Change: policy.Change{Branch: "main"}})
 			folders, err := p.Kernels(t.Context())
 			if err != nil || strings.Join(folders, " ") != c.folders {
 				t.Fatalf("got %v (%v), want %s", folders, err, c.folders)
@@ -489,9 +489,9 @@ func TestKernels(t *testing.T) {
 func TestSameNameElsewhere(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(map[string]string{
-		".github/kernelgate.yaml": policy,
-		"a/k/kernel.yaml":         manifest, "a/k/scale.c": "// a\n", "a/k/reference.c": "// truth\n", "a/k/only.h": "// a's alone\n",
-		"b/k/kernel.yaml": manifest, "b/k/scale.c": "// b\n", "b/k/reference.c": "// truth\n",
+		".github/kernelgate.yaml": policyYAML,
+		"a/k/kernel.yaml":         manifestYAML, "a/k/scale.c": "// a\n", "a/k/reference.c": "// truth\n", "a/k/only.h": "// a's alone\n",
+		"b/k/kernel.yaml": manifestYAML, "b/k/scale.c": "// b\n", "b/k/reference.c": "// truth\n",
 	})
 	head := r.commit(map[string]string{"a/k/scale.c": "// a, faster\n", "b/k/scale.c": "// b, faster\n"})
 	p := r.plan(plan.Options{Base: base, Head: head})
@@ -514,8 +514,8 @@ func TestSameNameElsewhere(t *testing.T) {
 // and a name that several kernels bear is nobody's.
 func TestGatedSinceAndNamesakes(t *testing.T) {
 	r := newTree(t)
-	base := r.commit(map[string]string{".github/kernelgate.yaml": policy, "a/k/scale.c": "// free\n", "b/k/kernel.yaml": manifest, "b/k/scale.c": "// b\n", "b/k/reference.c": "// truth\n"})
-	trusted := r.commit(map[string]string{"a/k/kernel.yaml": manifest, "a/k/reference.c": "// truth\n"})
+	base := r.commit(map[string]string{".github/kernelgate.yaml": policyYAML, "a/k/scale.c": "// free\n", "b/k/kernel.yaml": manifestYAML, "b/k/scale.c": "// b\n", "b/k/reference.c": "// truth\n"})
+	trusted := r.commit(map[string]string{"a/k/kernel.yaml": manifestYAML, "a/k/reference.c": "// truth\n"})
 	r.git("checkout", "--quiet", base)
 	head := r.commit(map[string]string{"a/k/scale.c": "// head\n"})
 	kernels := func(names ...string) (string, error) {

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/results"
@@ -27,7 +28,7 @@ func (p *Plan) policy(ctx context.Context, job *runners.Job) error {
 	if err != nil {
 		return err
 	}
-	if job.Policy, err = policies.Parse(file, text); err != nil {
+	if job.Policy, err = policy.Parse(file, text); err != nil {
 		return strict.Mistake{Err: err}
 	}
 	p.otherRounds(job)
@@ -146,7 +147,7 @@ func checkShapes(job runners.Job) error {
 	rule := job.Rule()
 	known := job.Manifest.ShapeNames()
 	var wrong []string
-	SeeShapes(rule.Gates, func(field string, s policies.Shapes) {
+	SeeShapes(rule.Gates, func(field string, s policy.Shapes) {
 		for _, name := range s.Unknown(known) {
 			wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s has no shape %q (it has %s)", job.PolicyFile, rule.Name, field, job.Manifest.Name, name, strings.Join(known, ", ")))
 		}
@@ -158,7 +159,7 @@ func checkShapes(job runners.Job) error {
 }
 
 // SeeShapes shows the shapes that gates ask something of, each with the field that names them.
-func SeeShapes(g policies.Gates, see func(field string, s policies.Shapes)) {
+func SeeShapes(g policy.Gates, see func(field string, s policy.Shapes)) {
 	if g.Correctness != nil {
 		see("correctness.shapes", g.Correctness.Shapes)
 	}

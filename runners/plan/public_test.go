@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
@@ -15,7 +15,7 @@ import (
 // macro, an edit of the header that all share and a new file made the default variant are each a change of what runs, compared
 // with the kernel as it was.
 func TestPublicKernelsAsChanges(t *testing.T) {
-	files := map[string]string{".github/kernelgate.yaml": policy}
+	files := map[string]string{".github/kernelgate.yaml": policyYAML}
 	root := filepath.Join("..", "cuda", "testdata", "public")
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -48,7 +48,7 @@ func TestPublicKernelsAsChanges(t *testing.T) {
 	changes := map[string]map[string]string{"a launch": {}, "a template": {}, "a new file": {}, "a shared header": {"common/warp.cuh": files["common/warp.cuh"] + "// faster\n"}}
 	for name, e := range edits {
 		key := "gate/" + name + ".kernel.yaml"
-		m, err := kernels.Parse(key, []byte(files[key]))
+		m, err := manifest.Parse(key, []byte(files[key]))
 		if err != nil {
 			t.Fatal(err)
 		}

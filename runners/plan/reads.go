@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // elsewhere is in every manifest that names other folders; an escape may spell anything.
@@ -34,13 +34,13 @@ func (p *Plan) read(ctx context.Context, keys []string) error {
 			text := manifests[key]
 			first := text != nil && p.homes[key] == nil
 			if first {
-				p.homes[key] = []string{kernels.FolderOf(key)}
+				p.homes[key] = []string{manifest.FolderOf(key)}
 			}
 			if !p.shared[key] && !elsewhere.Match(text) {
 				continue
 			}
-			m, err := kernels.Parse(kernels.FileOf(key), text)
-			if err != nil || m.Mode == kernels.ModeCommand {
+			m, err := manifest.Parse(manifest.FileOf(key), text)
+			if err != nil || m.Mode == manifest.ModeCommand {
 				delete(p.shared, key) // a harness may read anything; a wrong manifest is told where the change touches it
 				continue
 			}
@@ -59,7 +59,7 @@ func (p *Plan) read(ctx context.Context, keys []string) error {
 func sharing(keys []string) map[string]bool {
 	shared, first := map[string]bool{}, map[string]string{}
 	for _, key := range keys {
-		folder := kernels.FolderOf(key)
+		folder := manifest.FolderOf(key)
 		if other, ok := first[folder]; ok {
 			shared[key], shared[other] = true, true
 		} else {
@@ -70,10 +70,10 @@ func sharing(keys []string) map[string]bool {
 }
 
 // note adds what a kernel reads at a revision, if the change may be about it.
-func (p *Plan) note(ctx context.Context, rev, key string, m *kernels.Manifest) error {
+func (p *Plan) note(ctx context.Context, rev, key string, m *manifest.Manifest) error {
 	folders := m.Elsewhere()
 	if p.shared[key] {
-		folders = append(folders, kernels.FolderOf(key))
+		folders = append(folders, manifest.FolderOf(key))
 	}
 	if p.reads[key] == nil {
 		p.reads[key] = map[string]bool{}
@@ -115,8 +115,8 @@ func (p *Plan) texts(ctx context.Context, rev string, names []string) (map[strin
 }
 
 // readBy is the files that a kernel's build, and that of its reference, may read.
-func (p *Plan) readBy(ctx context.Context, rev, key string, m *kernels.Manifest) ([]string, error) {
-	folder := kernels.FolderOf(key)
+func (p *Plan) readBy(ctx context.Context, rev, key string, m *manifest.Manifest) ([]string, error) {
+	folder := manifest.FolderOf(key)
 	s, err := p.scan(ctx, rev, folder, m)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (p *Plan) readBy(ctx context.Context, rev, key string, m *kernels.Manifest)
 }
 
 // scan begins one of a kernel's files at a revision.
-func (p *Plan) scan(ctx context.Context, rev, folder string, m *kernels.Manifest) (*scan, error) {
+func (p *Plan) scan(ctx context.Context, rev, folder string, m *manifest.Manifest) (*scan, error) {
 	s := &scan{plan: p, rev: rev, mode: m.Mode, include: m.IncludeFolders(), there: map[string]bool{}, reached: map[string]bool{}}
 	unseen := len(m.IncludeSets()) > 0 // headers whose text is not here to be searched
 	for _, dir := range append(m.Elsewhere(), folder) {
@@ -159,7 +159,7 @@ func (p *Plan) scan(ctx context.Context, rev, folder string, m *kernels.Manifest
 type scan struct {
 	plan    *Plan
 	rev     string
-	mode    kernels.Mode
+	mode    manifest.Mode
 	include []string // folders
 	there   map[string]bool
 	reached map[string]bool
@@ -172,7 +172,7 @@ var preprocessed = []string{".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh"}
 
 // start is what a build begins with: the sources of the variants. A kernel that has its
 // folder for itself may have others there.
-func (s *scan) start(folder string, m *kernels.Manifest, shared bool) {
+func (s *scan) start(folder string, m *manifest.Manifest, shared bool) {
 	for _, v := range m.Variants {
 		s.source(folder, m, v)
 	}
@@ -183,12 +183,12 @@ func (s *scan) start(folder string, m *kernels.Manifest, shared bool) {
 	}
 }
 
-func (s *scan) source(folder string, m *kernels.Manifest, v kernels.Variant) {
+func (s *scan) source(folder string, m *manifest.Manifest, v manifest.Variant) {
 	if m.Root != "" {
 		folder = m.Root
 	}
 	// A build program may read anything that it sees, whatever its source is called.
-	s.unclear = s.unclear || m.Compiler == kernels.Program || !slices.Contains(preprocessed, path.Ext(v.Source))
+	s.unclear = s.unclear || m.Compiler == manifest.Program || !slices.Contains(preprocessed, path.Ext(v.Source))
 	s.reach(path.Join(folder, v.Source))
 }
 
@@ -259,12 +259,12 @@ type Include struct {
 // Included is the names that a source includes or asks for: whether a header is there
 // decides what is built as much as what it says. It is not plain where they cannot all be
 // told. A comment counts as text: one that only looks like it would hide what is read.
-func Included(text []byte, mode kernels.Mode) (names []Include, plain bool) {
+func Included(text []byte, mode manifest.Mode) (names []Include, plain bool) {
 	take := func(m [][]byte) {
 		names = append(names, Include{Name: string(m[1]) + string(m[2]), Beside: len(m[1]) > 0})
 	}
 	text = goesOn.ReplaceAll([]byte(spelling.Replace(string(text))), nil)
-	if begins.Match(text) || mode == kernels.ModeCPU && assembles.Match(text) {
+	if begins.Match(text) || mode == manifest.ModeCPU && assembles.Match(text) {
 		return nil, false
 	}
 	for _, line := range reads.FindAll(text, -1) {
@@ -282,7 +282,7 @@ func Included(text []byte, mode kernels.Mode) (names []Include, plain bool) {
 		take(m)
 	}
 	for _, i := range names {
-		if strings.Contains(i.Name, kernels.RepositoryFolder) {
+		if strings.Contains(i.Name, manifest.RepositoryFolder) {
 			return nil, false // around the folders' own paths
 		}
 	}

@@ -9,18 +9,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
 // shared is a kernel that may include from two folders.
 var shared = map[string]string{
-	".github/kernelgate.yaml": policy, "common/a.h": "#include \"deep/b.h\"\n", "common/deep/b.h": "// b\n", "common/c.h": "// c\n", "other/d.h": "#include <c.h>\n", "other/e.h": "// e\n",
+	".github/kernelgate.yaml": policyYAML, "common/a.h": "#include \"deep/b.h\"\n", "common/deep/b.h": "// b\n", "common/c.h": "// c\n", "other/d.h": "#include <c.h>\n", "other/e.h": "// e\n",
 	"k/reference.c": "// truth\n",
 }
 
 func including(source string) map[string]string {
-	files := map[string]string{"k/scale.c": source, "k/kernel.yaml": strings.Replace(manifest, "source: scale.c\n", "source: scale.c\ninclude: [common, other]\n", 1)}
+	files := map[string]string{"k/scale.c": source, "k/kernel.yaml": strings.Replace(manifestYAML, "source: scale.c\n", "source: scale.c\ninclude: [common, other]\n", 1)}
 	for name, text := range shared {
 		files[name] = text
 	}
@@ -202,7 +202,7 @@ func TestHostileInclude(t *testing.T) {
 			if err := os.Symlink("/etc", filepath.Join(r.dir, "outside")); err != nil {
 				t.Fatal(err)
 			}
-			head := r.commit(map[string]string{"k/kernel.yaml": strings.Replace(manifest, "source: scale.c\n", "source: scale.c\ninclude: "+c.include+"\n", 1)})
+			head := r.commit(map[string]string{"k/kernel.yaml": strings.Replace(manifestYAML, "source: scale.c\n", "source: scale.c\ninclude: "+c.include+"\n", 1)})
 			job, err := r.job(plan.Options{Base: base, Head: head})
 			if err != nil || len(job.Broken) == 0 {
 				t.Fatalf("it is taken (%v)", err)
@@ -215,7 +215,7 @@ func TestHostileInclude(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(including("int x;\n"))
 	head := r.commit(map[string]string{
-		"k/kernel.yaml": strings.Replace(manifest, "source: scale.c\n", "source: scale.c\nsources: ['**']\ninclude: [k]\n", 1), "k/reference.c": "// a lie\n", "k/.repository/k/reference.c": "// another\n",
+		"k/kernel.yaml": strings.Replace(manifestYAML, "source: scale.c\n", "source: scale.c\nsources: ['**']\ninclude: [k]\n", 1), "k/reference.c": "// a lie\n", "k/.repository/k/reference.c": "// another\n",
 	})
 	job, err := r.job(plan.Options{Base: base, Head: head})
 	if err != nil || len(job.Broken) > 0 {
@@ -236,12 +236,12 @@ func TestAskingUnseen(t *testing.T) {
 		"#define P(a, b) a ## b\n#define Q (<c.h>)\n#if P(_, _has_include) Q\n#endif\n",
 		"#define P(a, b) a ## b\n#if P(__has_, embed)(<c.h>)\n#endif\n",
 	} {
-		if names, plain := plan.Included([]byte(text), kernels.ModeCUDA); plain {
+		if names, plain := plan.Included([]byte(text), manifest.ModeCUDA); plain {
 			t.Errorf("it is taken to read %v alone:\n%s", names, text)
 		}
 	}
 	for text, want := range map[string]int{"#define JOIN(a, b) a##b\n#include <c.h>\nint JOIN(x, y);\n": 1, "int has_include_path, __hash, x_;\n": 0} {
-		if names, plain := plan.Included([]byte(text), kernels.ModeCUDA); !plain || len(names) != want {
+		if names, plain := plan.Included([]byte(text), manifest.ModeCUDA); !plain || len(names) != want {
 			t.Errorf("it is taken to read %v, plainly %v:\n%s", names, plain, text)
 		}
 	}

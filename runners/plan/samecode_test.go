@@ -38,7 +38,7 @@ func TestSameCodeOfAKernelThatFollowsSizes(t *testing.T) {
 		edit map[string]string
 		same bool
 	}{
-		"policy":     {map[string]string{".github/kernelgate.yaml": policy + "# more\n"}, true},
+		"policy":     {map[string]string{".github/kernelgate.yaml": policyYAML + "# more\n"}, true},
 		"source":     {map[string]string{source: "# another kernel where SIZE == 77\n"}, false},
 		"constant":   {map[string]string{"k/kernel.yaml": strings.Replace(tritonManifest, "SIZE: N", "SIZE: \"N == 77 ? 78 : N\"", 1)}, false},
 		"num_warps":  {map[string]string{"k/kernel.yaml": tritonManifest + "num_warps: \"N == 77 ? 8 : 4\"\n"}, false},
@@ -47,7 +47,7 @@ func TestSameCodeOfAKernelThatFollowsSizes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newTree(t)
-			base := r.commit(map[string]string{"k/kernel.yaml": tritonManifest, source: "# k\n", "k/reference.cu": "// truth\n", ".github/kernelgate.yaml": policy})
+			base := r.commit(map[string]string{"k/kernel.yaml": tritonManifest, source: "# k\n", "k/reference.cu": "// truth\n", ".github/kernelgate.yaml": policyYAML})
 			job, err := r.job(plan.Options{Base: base, Head: r.commit(c.edit), Kernels: []string{"k"}})
 			if err != nil || len(job.Broken) > 0 {
 				t.Fatal(err, job.Broken)

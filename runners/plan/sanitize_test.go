@@ -16,7 +16,7 @@ func TestSanitizedShapes(t *testing.T) {
 		for name, text := range first {
 			files[name] = text
 		}
-		files[".github/kernelgate.yaml"] = strings.Replace(policy, "rules:", "  sanitize: {shapes: ["+shape+"]}\nrules:", 1)
+		files[".github/kernelgate.yaml"] = strings.Replace(policyYAML, "rules:", "  sanitize: {shapes: ["+shape+"]}\nrules:", 1)
 		return files
 	}
 	base := r.commit(with("two"))

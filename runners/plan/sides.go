@@ -9,8 +9,8 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -25,7 +25,7 @@ func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bo
 	}
 	dir := func(name string) string { return filepath.Join(room, name) }
 	job.Trusted = dir("base")
-	if err := p.opt.Repo.Export(ctx, rev, kernels.FolderOf(job.Key), job.Trusted, everything); err != nil {
+	if err := p.opt.Repo.Export(ctx, rev, manifest.FolderOf(job.Key), job.Trusted, everything); err != nil {
 		return err
 	}
 	job.Candidate = runners.Side{Dir: dir("head"), Variant: job.Manifest.DefaultVariant}
@@ -79,7 +79,7 @@ func everything(string) bool { return true }
 // none of them replaces a file of the trusted revision that is no source there.
 func (p *Plan) layOut(ctx context.Context, job *runners.Job, rev string) error {
 	s := job.Candidate
-	m, folder := job.Of(s), kernels.FolderOf(job.Key)
+	m, folder := job.Of(s), manifest.FolderOf(job.Key)
 	edits := p.edits(rev)
 	brings := func(rel string) bool {
 		if !edits(path.Join(folder, rel)) || !m.IsSource(rel) {
@@ -117,9 +117,9 @@ func (p *Plan) edits(rev string) func(name string) bool {
 
 // elsewhere lays the other folders of the repository that a side needs into its own, as
 // they are at a revision: those files that keep agrees to, by their paths from the top.
-func (p *Plan) elsewhere(ctx context.Context, rev string, m *kernels.Manifest, dir string, keep func(name string) bool) error {
+func (p *Plan) elsewhere(ctx context.Context, rev string, m *manifest.Manifest, dir string, keep func(name string) bool) error {
 	for _, folder := range m.Elsewhere() {
-		to := filepath.Join(dir, kernels.RepositoryFolder, filepath.FromSlash(folder))
+		to := filepath.Join(dir, manifest.RepositoryFolder, filepath.FromSlash(folder))
 		if err := os.MkdirAll(dir, 0o755); err != nil { // it may hold nothing else
 			return err
 		}
@@ -152,7 +152,7 @@ func (p *Plan) before(ctx context.Context, job *runners.Job, rev, dir string) (*
 	if err := p.adopt(ctx, job, p.opt.Base, job.Key, s); err != nil {
 		return nil, err
 	}
-	m, folder := job.Of(*s), kernels.FolderOf(job.Key)
+	m, folder := job.Of(*s), manifest.FolderOf(job.Key)
 	if m.Root == "" {
 		source := func(rel string) bool { return job.Manifest.IsSource(rel) && m.IsSource(rel) }
 		err := p.opt.Repo.Export(ctx, rev, folder, s.Dir, func(rel string) bool { return !source(rel) })
@@ -173,7 +173,7 @@ func (p *Plan) adopt(ctx context.Context, job *runners.Job, rev, key string, s *
 	if err != nil || text == nil {
 		return err
 	}
-	m, err := kernels.Join(kernels.FileOf(job.Key), []byte(job.ManifestText), text)
+	m, err := manifest.Join(manifest.FileOf(job.Key), []byte(job.ManifestText), text)
 	if err != nil {
 		job.Notes = append(job.Notes, fmt.Sprintf("The manifest of %.12s does not fit what is asked now: what is compared with is built as the base's says.", rev))
 		return nil
@@ -184,7 +184,7 @@ func (p *Plan) adopt(ctx context.Context, job *runners.Job, rev, key string, s *
 
 // own is a revision's manifest; nil where it has none, or the trusted one.
 func (p *Plan) own(ctx context.Context, rev, key string, job *runners.Job) ([]byte, error) {
-	text, err := p.opt.Repo.Read(ctx, rev, kernels.FileOf(key))
+	text, err := p.opt.Repo.Read(ctx, rev, manifest.FileOf(key))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && string(text) == job.ManifestText {
 		return nil, nil
 	}
@@ -221,9 +221,9 @@ func (p *Plan) otherBaseline(ctx context.Context, job *runners.Job, dir string) 
 		return nil
 	}
 	switch gate.Baseline.Kind {
-	case policies.BaselineBest:
+	case policy.BaselineBest:
 		return p.best(ctx, job, dir)
-	case policies.BaselineVariant:
+	case policy.BaselineVariant:
 		if err := job.Of(*job.Baseline).Try(gate.Baseline.Name); err != nil {
 			return strict.Mistakef("the policy's baseline: %w", err)
 		}
@@ -249,7 +249,7 @@ func (p *Plan) baselineAt(ctx context.Context, job *runners.Job, rev, key, dir s
 	if err := p.adopt(ctx, job, rev, key, job.Baseline); err != nil {
 		return err
 	}
-	if err := p.opt.Repo.Export(ctx, rev, kernels.FolderOf(key), job.Baseline.Dir, everything); err != nil {
+	if err := p.opt.Repo.Export(ctx, rev, manifest.FolderOf(key), job.Baseline.Dir, everything); err != nil {
 		return err
 	}
 	return p.elsewhere(ctx, rev, job.Of(*job.Baseline), job.Baseline.Dir, everything)

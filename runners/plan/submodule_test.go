@@ -19,10 +19,10 @@ func TestSubmodule(t *testing.T) {
 	young := lib.commit(map[string]string{"include/lib/a.h": "// two\n"})
 
 	r := newTree(t)
-	with := edited(t, manifest, "source: scale.c", "source: scale.c\ninclude: [common, third_party/lib/include]")
+	with := edited(t, manifestYAML, "source: scale.c", "source: scale.c\ninclude: [common, third_party/lib/include]")
 	r.commit(map[string]string{
-		".github/kernelgate.yaml": policy, "k/kernel.yaml": with, "k/scale.c": "#include <lib/a.h>\n", "k/reference.c": "// truth\n",
-		"other/kernel.yaml": manifest, "other/scale.c": "// other\n", "other/reference.c": "// truth\n", "common/free.h": "// f\n",
+		".github/kernelgate.yaml": policyYAML, "k/kernel.yaml": with, "k/scale.c": "#include <lib/a.h>\n", "k/reference.c": "// truth\n",
+		"other/kernel.yaml": manifestYAML, "other/scale.c": "// other\n", "other/reference.c": "// truth\n", "common/free.h": "// f\n",
 	})
 	r.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.dir, "third_party/lib")
 	r.git("-C", "third_party/lib", "checkout", "--quiet", old)
@@ -83,8 +83,8 @@ func TestLinkAsSubmodule(t *testing.T) {
 	lib := newTree(t)
 	lib.commit(map[string]string{"a.h": "// one\n"})
 	r := newTree(t)
-	with := edited(t, manifest, "source: scale.c", "source: scale.c\ninclude: [lib]")
-	r.commit(map[string]string{".github/kernelgate.yaml": policy, "k/kernel.yaml": with, "k/scale.c": "#include <a.h>\n", "k/reference.c": "// truth\n"})
+	with := edited(t, manifestYAML, "source: scale.c", "source: scale.c\ninclude: [lib]")
+	r.commit(map[string]string{".github/kernelgate.yaml": policyYAML, "k/kernel.yaml": with, "k/scale.c": "#include <a.h>\n", "k/reference.c": "// truth\n"})
 	r.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.dir, "lib")
 	base := r.commit(nil)
 	if err := os.RemoveAll(filepath.Join(r.dir, "lib")); err != nil {

@@ -9,19 +9,19 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
 // pins is the compilers of both sides. The trusted revision's policy decides. A change of a pin is the one thing that a policy
 // of the head brings to bear before it is merged: on the candidate, so that every kernel is gated by what it will be built with. It
 // names a version, among those that the runner has.
-type pins struct{ before, after policies.Toolchains }
+type pins struct{ before, after policy.Toolchains }
 
 // byHand tells whether two compilers are to be compared on one state.
 func (p *Plan) byHand() bool {
-	return p.opt.Before != policies.Toolchains{} || p.opt.After != policies.Toolchains{}
+	return p.opt.Before != policy.Toolchains{} || p.opt.After != policy.Toolchains{}
 }
 
 // toolchains finds the pins, once.
@@ -47,13 +47,13 @@ func (p *Plan) toolchains(ctx context.Context) (pins, error) {
 			return pins{}, err
 		}
 		// What the base branch has moved since the head left it is not the change's doing.
-		for _, kind := range policies.ToolchainKinds() {
+		for _, kind := range policy.ToolchainKinds() {
 			if base != nil && head != nil && !base.Of(kind).Equal(head.Of(kind)) {
 				found.after = found.after.With(kind, head.Of(kind))
 			}
 		}
 	}
-	for _, kind := range policies.ToolchainKinds() {
+	for _, kind := range policy.ToolchainKinds() {
 		if pin := p.opt.Before.Of(kind); pin != nil {
 			found.before = found.before.With(kind, pin)
 		}
@@ -66,7 +66,7 @@ func (p *Plan) toolchains(ctx context.Context) (pins, error) {
 }
 
 // pinned is the pins of a revision's policy; nil where that cannot be read, which is told where it counts.
-func (p *Plan) pinned(ctx context.Context, rev string) (*policies.Toolchains, error) {
+func (p *Plan) pinned(ctx context.Context, rev string) (*policy.Toolchains, error) {
 	file, text := PolicyFile, []byte(nil)
 	var err error
 	if p.opt.Policy != "" {
@@ -75,15 +75,15 @@ func (p *Plan) pinned(ctx context.Context, rev string) (*policies.Toolchains, er
 		text, err = p.opt.Repo.Read(ctx, rev, PolicyFile)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return &policies.Toolchains{}, nil
+		return &policy.Toolchains{}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the policy: %w", err)
 	}
 	if !bytes.Contains(text, []byte("toolchains")) && !bytes.Contains(text, []byte(`\`)) { // an escape may spell anything
-		return &policies.Toolchains{}, nil
+		return &policy.Toolchains{}, nil
 	}
-	policy, err := policies.Parse(file, text)
+	policy, err := policy.Parse(file, text)
 	if err != nil {
 		return nil, nil
 	}
@@ -109,7 +109,7 @@ func (p *Plan) recompiled(ctx context.Context, keys []string) error {
 		if err := ctx.Err(); err != nil {
 			return err // each of many manifests takes its time
 		}
-		m, err := kernels.Parse(kernels.FileOf(key), text)
+		m, err := manifest.Parse(manifest.FileOf(key), text)
 		p.moved[key] = err == nil && slices.Contains(kinds, runners.ToolchainOf(m))
 	}
 	return nil

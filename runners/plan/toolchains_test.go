@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -24,7 +24,7 @@ arch: [sm_89]
 `
 	return map[string]string{
 		".github/kernelgate.yaml": "version: 1\n" + pins + "gates: {}\nrules: [{name: default}]\n",
-		"cpu/kernel.yaml":         manifest, "cpu/scale.c": "// base\n", "cpu/reference.c": "// truth\n",
+		"cpu/kernel.yaml":         manifestYAML, "cpu/scale.c": "// base\n", "cpu/reference.c": "// truth\n",
 		"fill/kernel.yaml": fmt.Sprintf(problem, "fill") + "source: fill.cu\nlaunch: {grid: [1], block: [32]}\n", "fill/fill.cu": "// fill\n", "fill/reference.cu": "// truth\n",
 		"py/kernel.yaml": fmt.Sprintf(problem, "py") + "source: kernel.py\ncompiler: triton\nlaunch: {grid: [1]}\n", "py/kernel.py": "# fill\n", "py/reference.cu": "// truth\n",
 	}
@@ -115,7 +115,7 @@ func TestPinsOfTheBaseHold(t *testing.T) {
 func TestToolchainsByHand(t *testing.T) {
 	r := newTree(t)
 	r.commit(compiled("toolchains: {triton: {version: 3.6.0}}\n"))
-	p := r.plan(plan.Options{After: policies.Toolchains{Triton: &policies.Toolchain{Version: "3.9.0"}}})
+	p := r.plan(plan.Options{After: policy.Toolchains{Triton: &policy.Toolchain{Version: "3.9.0"}}})
 	keys, err := p.Kernels(t.Context())
 	if err != nil || strings.Join(keys, " ") != "py" {
 		t.Fatalf("%v, %v", keys, err)

@@ -16,7 +16,7 @@ func TestManifestInTheTopFolder(t *testing.T) {
 	for _, name := range []string{"kernel.yaml", "scale.kernel.yaml"} {
 		t.Run(name, func(t *testing.T) {
 			r := newTree(t)
-			base := r.commit(map[string]string{".github/kernelgate.yaml": policy, name: manifest, "scale.c": "// base\n", "reference.c": "// truth\n"})
+			base := r.commit(map[string]string{".github/kernelgate.yaml": policyYAML, name: manifestYAML, "scale.c": "// base\n", "reference.c": "// truth\n"})
 			head := r.commit(map[string]string{"scale.c": "// head\n"})
 			for _, rev := range []string{head, ""} {
 				keys, err := r.plan(plan.Options{Base: base, Head: rev}).Kernels(t.Context())
@@ -26,7 +26,7 @@ func TestManifestInTheTopFolder(t *testing.T) {
 					t.Errorf("at %q: %v %v", rev, keys, err)
 				}
 			}
-			moved := r.commit(map[string]string{name: "", "scale.c": "", "reference.c": "", "k/" + name: manifest, "k/scale.c": "// head\n", "k/reference.c": "// truth\n"})
+			moved := r.commit(map[string]string{name: "", "scale.c": "", "reference.c": "", "k/" + name: manifestYAML, "k/scale.c": "// head\n", "k/reference.c": "// truth\n"})
 			keys, err := r.plan(plan.Options{Base: base, Head: moved}).Kernels(t.Context())
 			if err != nil || len(keys) != 1 {
 				t.Errorf("moved into a folder: %v %v", keys, err)
@@ -58,7 +58,7 @@ limits: {N: 1..100}
 `
 	r := newTree(t)
 	base := r.commit(map[string]string{
-		".github/kernelgate.yaml": policy, "k/kernel.yaml": built, "k/reference.cu": "// truth\n",
+		".github/kernelgate.yaml": policyYAML, "k/kernel.yaml": built, "k/reference.cu": "// truth\n",
 		"csrc/scale.cu": "int x;\n", "csrc/build.py": "# build\n", "csrc/deep/tile.h": "// tile\n", "docs/notes.txt": "notes\n",
 	})
 	for file, want := range map[string]string{"csrc/build.py": "k", "csrc/deep/tile.h": "k", "csrc/scale.cu": "k", "csrc/new.h": "k", "docs/notes.txt": ""} {
@@ -77,7 +77,7 @@ func TestRepairedManifest(t *testing.T) {
 	mistaken := strings.Replace(tritonManifest, "reference: {source: reference.cu, entry: reference, launch: {grid: [N], block: [32]}}", "reference: {source: reference.c, entry: reference}", 1)
 	const says, hint = `k/kernel.yaml:14:21: reference.source: "reference.c" is no CUDA file`, "The change repairs this, and the base's manifest holds until it is merged"
 	r := newTree(t)
-	base := r.commit(map[string]string{".github/kernelgate.yaml": policy, "k/kernel.yaml": mistaken, "k/k.py": "# k\n", "k/reference.c": "// truth\n"})
+	base := r.commit(map[string]string{".github/kernelgate.yaml": policyYAML, "k/kernel.yaml": mistaken, "k/k.py": "# k\n", "k/reference.c": "// truth\n"})
 	for name, c := range map[string]struct {
 		edit    map[string]string
 		repairs bool

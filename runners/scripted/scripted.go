@@ -19,8 +19,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/stats/simulate"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -113,7 +113,7 @@ func (b backend) Seed() uint64 { return 1 }
 func (b backend) Tools() map[string]string { return map[string]string{"cc": "scripted 1"} }
 
 func (b backend) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
-	if side.Variant == kernels.Choice {
+	if side.Variant == manifest.Choice {
 		return runners.BuildParts(b.job.Of(side), side, "", func(part runners.Side) (gates.Build, error) { return b.Build(ctx, role, part) })
 	}
 	file, text := b.file(side), remark.ReplaceAllString(b.source(side), "")
@@ -133,7 +133,7 @@ func (b backend) Build(ctx context.Context, role runners.Role, side runners.Side
 	return out, nil
 }
 
-func (b backend) Correctness(_ context.Context, gate *policies.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
+func (b backend) Correctness(_ context.Context, gate *policy.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	out := &gates.Correctness{Tolerance: gates.Tolerance(b.job.Manifest.Tolerance)}
 	figures := func(wrong bool) *gates.Errors {
 		if wrong {
@@ -171,7 +171,7 @@ func (b backend) wrong() bool {
 	return strings.Contains(script, "WRONG")
 }
 
-func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shapes []kernels.Shape, p runners.Progress) (gates.Round, error) {
+func (b backend) Round(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape, p runners.Progress) (gates.Round, error) {
 	p.Report(runners.Event{Gate: gates.GatePerformance, Text: "mission"})
 	if strings.Contains(b.script(b.job.Candidate), "HOLD") {
 		select {
@@ -216,14 +216,14 @@ func (b backend) Round(ctx context.Context, gate *policies.PerformanceGate, shap
 }
 
 // Sanitize finds a race in the kernel's first line where the script says "RACE".
-func (b backend) Sanitize(_ context.Context, gate *policies.SanitizeGate, _ runners.Progress) (*gates.Sanitize, error) {
+func (b backend) Sanitize(_ context.Context, gate *policy.SanitizeGate, _ runners.Progress) (*gates.Sanitize, error) {
 	out := &gates.Sanitize{}
 	for _, c := range runners.SanitizeCases(b.job, gate, rand.New(rand.NewPCG(3, 4))) {
 		out.Cases = append(out.Cases, c.Input())
 	}
 	for _, tool := range gate.Tools {
 		run := gates.Sanitized{Tool: string(tool), With: "scripted 1"}
-		if tool == policies.Racecheck && strings.Contains(b.script(b.job.Candidate), "RACE") {
+		if tool == policy.Racecheck && strings.Contains(b.script(b.job.Candidate), "RACE") {
 			run.Findings = []gates.Finding{{
 				Kind: gates.KindRace, Text: "a race between write and read of shared memory", File: b.file(b.job.Candidate), Line: 1, Count: 6144,
 			}}
@@ -233,6 +233,6 @@ func (b backend) Sanitize(_ context.Context, gate *policies.SanitizeGate, _ runn
 	return out, nil
 }
 
-func (b backend) Profile(context.Context, *policies.ProfileGate, runners.Progress) (*gates.Profile, error) {
+func (b backend) Profile(context.Context, *policy.ProfileGate, runners.Progress) (*gates.Profile, error) {
 	return nil, errors.New("nothing profiles a script")
 }

@@ -8,18 +8,18 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
-// manifest is of a kernel whose source has another name.
-var manifest = strings.Replace(scripted.Manifest, "scale.c", "fast.c", 1) + `shapes: {mission: {N: 1000}}
+// manifestYAML is of a kernel whose source has another name.
+var manifestYAML = strings.Replace(scripted.Manifest, "scale.c", "fast.c", 1) + `shapes: {mission: {N: 1000}}
 limits: {N: 1..100000}
 `
 
-const policy = `version: 1
+const policyYAML = `version: 1
 gates:
   ptxas: {stack: {max: 64KiB}}
   correctness: {seeds: [0], distributions: [normal], norm_error: "<= 1%", determinism: true, end_to_end: {bad_elements: "<= 1%"}}
@@ -43,11 +43,11 @@ func (cancel impatient) Report(e runners.Event) {
 
 func job(t *testing.T, baseline, candidate string) runners.Job {
 	t.Helper()
-	m, err := kernels.Parse("kernel.yaml", []byte(manifest))
+	m, err := manifest.Parse("kernel.yaml", []byte(manifestYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("policy.yaml", []byte(policy))
+	p, err := policy.Parse("policy.yaml", []byte(policyYAML))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@ package tensor
 import (
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
@@ -13,7 +13,7 @@ var benchShape = []int{1, 8, 2048, 64}
 
 func BenchmarkEncode(b *testing.B) {
 	values := fill(distribution.Normal, 0, "x", benchShape...)
-	for _, d := range kernels.DTypes() {
+	for _, d := range manifest.DTypes() {
 		b.Run(string(d), func(b *testing.B) {
 			buf := make([]byte, d.Bytes(benchElements))
 			for b.Loop() {
@@ -25,7 +25,7 @@ func BenchmarkEncode(b *testing.B) {
 
 func BenchmarkDecode(b *testing.B) {
 	values := fill(distribution.Normal, 0, "x", benchShape...)
-	for _, d := range kernels.DTypes() {
+	for _, d := range manifest.DTypes() {
 		b.Run(string(d), func(b *testing.B) {
 			buf := output(d, values)
 			back := make([]float64, benchElements)
@@ -52,7 +52,7 @@ func BenchmarkQuantize(b *testing.B) {
 	for name, axes := range map[string][]int{"head": {1}, "channel": {3}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := quantize(kernels.E4M3, values, benchShape, axes); err != nil {
+				if _, err := quantize(manifest.E4M3, values, benchShape, axes); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -62,11 +62,11 @@ func BenchmarkQuantize(b *testing.B) {
 
 func BenchmarkCompare(b *testing.B) {
 	values := fill(distribution.Normal, 0, "x", benchShape...)
-	for _, d := range []kernels.DType{kernels.E4M3, kernels.F16, kernels.F32, kernels.I8} {
+	for _, d := range []manifest.DType{manifest.E4M3, manifest.F16, manifest.F32, manifest.I8} {
 		b.Run(string(d), func(b *testing.B) {
 			buf := output(d, values)
 			for b.Loop() {
-				if _, err := Compare(d, buf, values, kernels.Tolerance{Abs: 0.06}); err != nil {
+				if _, err := Compare(d, buf, values, manifest.Tolerance{Abs: 0.06}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -78,12 +78,12 @@ func BenchmarkPoison(b *testing.B) {
 	buf := make([]byte, benchElements*2)
 	b.Run("write", func(b *testing.B) {
 		for b.Loop() {
-			Poison(kernels.F16, buf)
+			Poison(manifest.F16, buf)
 		}
 	})
 	b.Run("count", func(b *testing.B) {
 		for b.Loop() {
-			countPoison(kernels.F16, buf)
+			countPoison(manifest.F16, buf)
 		}
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 var le = binary.LittleEndian
@@ -18,66 +18,66 @@ var le = binary.LittleEndian
 //
 // NaN stays a NaN in every floating format but e2m1, never the one that Poison writes. It panics unless len(dst) is
 // d.Bytes(len(src)).
-func Encode(d kernels.DType, dst []byte, src []float64) {
+func Encode(d manifest.DType, dst []byte, src []float64) {
 	check(d, len(dst), len(src))
 	switch d {
-	case kernels.E4M3:
+	case manifest.E4M3:
 		encode8(&e4m3, dst, src)
-	case kernels.E5M2:
+	case manifest.E5M2:
 		encode8(&e5m2, dst, src)
-	case kernels.F16:
+	case manifest.F16:
 		encode16(&f16, dst, src)
-	case kernels.BF16:
+	case manifest.BF16:
 		encode16(&bf16, dst, src)
-	case kernels.F32:
+	case manifest.F32:
 		for i, x := range src {
 			le.PutUint32(dst[4*i:], math.Float32bits(float32(quiet(x))))
 		}
-	case kernels.F64:
+	case manifest.F64:
 		for i, x := range src {
 			le.PutUint64(dst[8*i:], math.Float64bits(quiet(x)))
 		}
-	case kernels.I8:
+	case manifest.I8:
 		for i, x := range src {
 			dst[i] = byte(int8(integer(x, math.MinInt8, math.MaxInt8)))
 		}
-	case kernels.U8:
+	case manifest.U8:
 		for i, x := range src {
 			dst[i] = byte(integer(x, 0, math.MaxUint8))
 		}
-	case kernels.I32:
+	case manifest.I32:
 		for i, x := range src {
 			le.PutUint32(dst[4*i:], uint32(int32(integer(x, math.MinInt32, math.MaxInt32))))
 		}
-	case kernels.I64:
+	case manifest.I64:
 		for i, x := range src {
 			le.PutUint64(dst[8*i:], uint64(integer64(x)))
 		}
-	case kernels.I16:
+	case manifest.I16:
 		for i, x := range src {
 			le.PutUint16(dst[2*i:], uint16(int16(integer(x, math.MinInt16, math.MaxInt16))))
 		}
-	case kernels.U16:
+	case manifest.U16:
 		for i, x := range src {
 			le.PutUint16(dst[2*i:], uint16(integer(x, 0, math.MaxUint16)))
 		}
-	case kernels.U32:
+	case manifest.U32:
 		for i, x := range src {
 			le.PutUint32(dst[4*i:], uint32(integer(x, 0, math.MaxUint32)))
 		}
-	case kernels.U64:
+	case manifest.U64:
 		for i, x := range src {
 			le.PutUint64(dst[8*i:], unsigned64(x))
 		}
-	case kernels.Bool:
+	case manifest.Bool:
 		for i, x := range src {
 			dst[i] = byte(integer(x, 0, 1))
 		}
-	case kernels.Int4:
+	case manifest.Int4:
 		for i, x := range src {
 			nibble(dst, i, byte(integer(x, -8, 7)))
 		}
-	case kernels.E2M1:
+	case manifest.E2M1:
 		for i, x := range src {
 			nibble(dst, i, byte(e2m1.code(x)))
 		}
@@ -94,70 +94,70 @@ func nibble(dst []byte, i int, code byte) {
 }
 
 // Decode writes the values of the elements in src into dst. It panics unless len(src) is d.Bytes(len(dst)).
-func Decode(d kernels.DType, dst []float64, src []byte) {
+func Decode(d manifest.DType, dst []float64, src []byte) {
 	check(d, len(src), len(dst))
 	switch d {
-	case kernels.E4M3:
+	case manifest.E4M3:
 		decode8(e4m3Values, dst, src)
-	case kernels.E5M2:
+	case manifest.E5M2:
 		decode8(e5m2Values, dst, src)
-	case kernels.F16:
+	case manifest.F16:
 		for i := range dst {
 			dst[i] = f16.value(le.Uint16(src[2*i:]))
 		}
-	case kernels.BF16:
+	case manifest.BF16:
 		for i := range dst {
 			dst[i] = float64(math.Float32frombits(uint32(le.Uint16(src[2*i:])) << 16))
 		}
-	case kernels.F32:
+	case manifest.F32:
 		for i := range dst {
 			dst[i] = float64(math.Float32frombits(le.Uint32(src[4*i:])))
 		}
-	case kernels.F64:
+	case manifest.F64:
 		for i := range dst {
 			dst[i] = math.Float64frombits(le.Uint64(src[8*i:]))
 		}
-	case kernels.I8:
+	case manifest.I8:
 		for i := range dst {
 			dst[i] = float64(int8(src[i]))
 		}
-	case kernels.U8:
+	case manifest.U8:
 		for i := range dst {
 			dst[i] = float64(src[i])
 		}
-	case kernels.I32:
+	case manifest.I32:
 		for i := range dst {
 			dst[i] = float64(int32(le.Uint32(src[4*i:])))
 		}
-	case kernels.I64:
+	case manifest.I64:
 		for i := range dst {
 			dst[i] = float64(int64(le.Uint64(src[8*i:])))
 		}
-	case kernels.I16:
+	case manifest.I16:
 		for i := range dst {
 			dst[i] = float64(int16(le.Uint16(src[2*i:])))
 		}
-	case kernels.U16:
+	case manifest.U16:
 		for i := range dst {
 			dst[i] = float64(le.Uint16(src[2*i:]))
 		}
-	case kernels.U32:
+	case manifest.U32:
 		for i := range dst {
 			dst[i] = float64(le.Uint32(src[4*i:]))
 		}
-	case kernels.U64:
+	case manifest.U64:
 		for i := range dst {
 			dst[i] = float64(le.Uint64(src[8*i:]))
 		}
-	case kernels.Bool:
+	case manifest.Bool:
 		for i := range dst {
 			dst[i] = float64(src[i])
 		}
-	case kernels.Int4:
+	case manifest.Int4:
 		for i := range dst {
 			dst[i] = float64(int8(src[i/2]>>(i%2*4)<<4) >> 4)
 		}
-	case kernels.E2M1:
+	case manifest.E2M1:
 		for i := range dst {
 			dst[i] = e2m1.value(uint16(src[i/2] >> (i % 2 * 4) & 0xF))
 		}
@@ -225,7 +225,7 @@ func unsigned64(x float64) uint64 {
 	return uint64(math.RoundToEven(x))
 }
 
-func check(d kernels.DType, bytes, elements int) {
+func check(d manifest.DType, bytes, elements int) {
 	if bytes != d.Bytes(elements) {
 		panic(fmt.Sprintf("tensor: %d bytes for %d elements of %s, want %d", bytes, elements, string(d), d.Bytes(elements)))
 	}

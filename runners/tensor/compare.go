@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // Compare measures got, elements of d, against want: an element is bad when |got − want| > Abs + Rel·|want|. An integer
@@ -18,7 +18,7 @@ import (
 //
 // Norm is ‖got − want‖₂ / ‖want‖₂: 0 when both are 0. Every float is finite, because JSON knows nothing else: what would
 // be Inf, as Norm where the reference alone is 0, is math.MaxFloat64.
-func Compare(d kernels.DType, got []byte, want []float64, tol kernels.Tolerance) (gates.Errors, error) {
+func Compare(d manifest.DType, got []byte, want []float64, tol manifest.Tolerance) (gates.Errors, error) {
 	if len(got) != len(want)*d.Size() {
 		return gates.Errors{}, fmt.Errorf("compare %s output: %d bytes for a reference of %d elements, want %d: check the output's shape",
 			d, len(got), len(want), len(want)*d.Size())
@@ -40,7 +40,7 @@ func Compare(d kernels.DType, got []byte, want []float64, tol kernels.Tolerance)
 	return c.Errors, nil
 }
 
-func validate(t kernels.Tolerance) error {
+func validate(t manifest.Tolerance) error {
 	for _, x := range []float64{t.Abs, t.Rel} {
 		if !(x >= 0 && x <= math.MaxFloat64) { // a NaN here would let everything pass
 			return fmt.Errorf("tolerance abs %v, rel %v: use finite numbers of 0 or more", t.Abs, t.Rel)
@@ -60,7 +60,7 @@ type comparison struct {
 	difference, reference norm // of the compared elements
 }
 
-func (c *comparison) element(i int, got, want float64, tol kernels.Tolerance) {
+func (c *comparison) element(i int, got, want float64, tol manifest.Tolerance) {
 	diff := math.Abs(got - want)
 	if !(diff <= math.MaxFloat64) && !(isFinite(got) && isFinite(want)) {
 		c.nonFinite(i, got, want)

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 // outlineParts finds the parts of structs and vectors. Each scalar in one gets a place of its own in the list, so that whoever
 // passes arguments one by one (a C program that fills in a struct) has all of them there.
-func (p *Problem) outlineParts(m *kernels.Manifest, toggles map[string]int) error {
+func (p *Problem) outlineParts(m *manifest.Manifest, toggles map[string]int) error {
 	for i := range m.Arguments {
 		a := &m.Arguments[i]
 		p.Args[i].Inside = m.Inside(a.Name)
@@ -27,13 +27,13 @@ func (p *Problem) outlineParts(m *kernels.Manifest, toggles map[string]int) erro
 				if err != nil {
 					return fmt.Errorf("preparing %s of %s for %s: %w", part.Name, m.Name, p.Shape, err)
 				}
-				leaf := Arg{Name: part.Name, DType: part.DType, Access: kernels.Scalar, Elements: 1, Scales: -1, Inside: true, OfComposite: true}
+				leaf := Arg{Name: part.Name, DType: part.DType, Access: manifest.Scalar, Elements: 1, Scales: -1, Inside: true, OfComposite: true}
 				leaf.set(value)
 				at = len(p.Args)
 				p.Args = append(p.Args, leaf)
-			case part.Pointer != kernels.NoPointer:
+			case part.Pointer != manifest.NoPointer:
 				pointer = part.Pointer
-				at = slices.IndexFunc(m.Arguments, func(o kernels.Argument) bool { return o.Name == part.Pointer })
+				at = slices.IndexFunc(m.Arguments, func(o manifest.Argument) bool { return o.Name == part.Pointer })
 			}
 			p.Args[i].Parts = append(p.Args[i].Parts, Part{Offset: part.Offset, Arg: at, Pointer: pointer})
 		}
@@ -45,7 +45,7 @@ func (p *Problem) outlineParts(m *kernels.Manifest, toggles map[string]int) erro
 // with zeros between them. address is where an array lies.
 func (a Arg) Passed(args []Arg, address func(arg int) uint64) []byte {
 	switch {
-	case a.Access == kernels.Absent:
+	case a.Access == manifest.Absent:
 		return make([]byte, 8)
 	case a.Parts == nil:
 		return a.Bytes
@@ -69,7 +69,7 @@ func (a Arg) Passed(args []Arg, address func(arg int) uint64) []byte {
 // Alignment is what C aligns a parameter by value to.
 func (a Arg) Alignment() int {
 	switch {
-	case a.Access == kernels.Absent:
+	case a.Access == manifest.Absent:
 		return 8
 	case a.Parts == nil:
 		return a.DType.Size()
@@ -78,7 +78,7 @@ func (a Arg) Alignment() int {
 }
 
 // outlineMembers finds the members of an array of structs.
-func (a *Arg) outlineMembers(m *kernels.Manifest, of *kernels.Argument, at kernels.Shape, toggles map[string]int) error {
+func (a *Arg) outlineMembers(m *manifest.Manifest, of *manifest.Argument, at manifest.Shape, toggles map[string]int) error {
 	element, err := m.ElementOf(of, at.Dims, toggles)
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
@@ -40,7 +40,7 @@ shapes: {one: {S: 16}}
 
 // The bytes of every parameter by value, with the addresses of arrays filled in.
 func TestPassedBytes(t *testing.T) {
-	m, err := kernels.Parse("kernel.yaml", []byte(paramsManifest))
+	m, err := manifest.Parse("kernel.yaml", []byte(paramsManifest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +96,8 @@ func TestPassedBytes(t *testing.T) {
 
 // Every integer width keeps its limits.
 func TestIntegersKeepTheirLimits(t *testing.T) {
-	for d, limits := range map[kernels.DType][2]float64{
-		kernels.I16: {math.MinInt16, math.MaxInt16}, kernels.U16: {0, math.MaxUint16}, kernels.U32: {0, math.MaxUint32}, kernels.U64: {0, 1 << 63}, kernels.Bool: {0, 1},
+	for d, limits := range map[manifest.DType][2]float64{
+		manifest.I16: {math.MinInt16, math.MaxInt16}, manifest.U16: {0, math.MaxUint16}, manifest.U32: {0, math.MaxUint32}, manifest.U64: {0, 1 << 63}, manifest.Bool: {0, 1},
 	} {
 		for _, x := range limits {
 			data, back := make([]byte, d.Size()), make([]float64, 1)

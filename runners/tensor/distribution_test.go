@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
@@ -55,8 +55,8 @@ func TestPeaksOverflowANaiveExponential(t *testing.T) {
 // Edges has both zeros and denormals in every format of floats, and no infinity.
 func TestEdgesHaveDenormalsOfEveryFormat(t *testing.T) {
 	values := fill(distribution.Edges, 1, "x", 64, 64)
-	least := map[kernels.DType]float64{
-		kernels.E4M3: 0x1p-6, kernels.E5M2: 0x1p-14, kernels.F16: 0x1p-14, kernels.BF16: 0x1p-126, kernels.F32: 0x1p-126, kernels.F64: 0x1p-1022,
+	least := map[manifest.DType]float64{
+		manifest.E4M3: 0x1p-6, manifest.E5M2: 0x1p-14, manifest.F16: 0x1p-14, manifest.BF16: 0x1p-126, manifest.F32: 0x1p-126, manifest.F64: 0x1p-1022,
 	}
 	for d, normal := range least {
 		buf := make([]byte, len(values)*d.Size())
@@ -86,7 +86,7 @@ func TestEdgesHaveDenormalsOfEveryFormat(t *testing.T) {
 
 // Infinities come where the problem allows them, and nowhere else.
 func TestInfinitiesAreAllowedByTheProblem(t *testing.T) {
-	m, err := kernels.Parse("kernel.yaml", []byte(`{version: 1, name: f, mode: cpu, entry: f, source: f.c,
+	m, err := manifest.Parse("kernel.yaml", []byte(`{version: 1, name: f, mode: cpu, entry: f, source: f.c,
   arguments: [{name: x, dtype: f32, access: in, shape: [N], infinities: true}, {name: y, dtype: f32, access: in, shape: [N]}, {name: z, dtype: f32, access: out, shape: [N]}],
   reference: {source: r.c, entry: r}, tolerance: {abs: 1}, shapes: {one: {N: 4096}}}`))
 	if err != nil {

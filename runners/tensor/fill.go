@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
@@ -84,33 +84,33 @@ func (a *Arg) fill(dst []float64, asked distribution.Kind, seed uint64) {
 // integral is the integer of a format that is made of a draw. N(0, 1) would leave next to nothing, so integers are drawn 16 times
 // as large, rounded and held to d's range (large then reaches both ends of i8), and unsigned ones take magnitudes, a bool is whether
 // it is positive; zero and ones stay what they say.
-func integral(d kernels.DType, x float64, said bool) float64 {
+func integral(d manifest.DType, x float64, said bool) float64 {
 	least, most := -math.MaxFloat64, math.MaxFloat64
 	switch d {
-	case kernels.Int4:
+	case manifest.Int4:
 		least, most = -8, 7
-	case kernels.I8:
+	case manifest.I8:
 		least, most = math.MinInt8, math.MaxInt8
-	case kernels.U8:
+	case manifest.U8:
 		least, most = 0, math.MaxUint8
-	case kernels.I16:
+	case manifest.I16:
 		least, most = math.MinInt16, math.MaxInt16
-	case kernels.U16:
+	case manifest.U16:
 		least, most = 0, math.MaxUint16
-	case kernels.U32, kernels.U64:
+	case manifest.U32, manifest.U64:
 		least = 0
-	case kernels.Bool:
+	case manifest.Bool:
 		least, most = 0, 1
 	}
 	switch {
 	case said:
-	case d == kernels.Int4:
+	case d == manifest.Int4:
 		x *= int4Sigma
 	default:
 		x *= integerSigma
 	}
 	x = math.RoundToEven(x)
-	if least == 0 && d != kernels.Bool {
+	if least == 0 && d != manifest.Bool {
 		x = math.Abs(x)
 	}
 	return min(max(x, least), most) + 0 // −0 is no integer

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
@@ -50,7 +50,7 @@ func TestFillGolden(t *testing.T) {
 			distribution.Peaks: "d157ee982ba95cd0", distribution.Edges: "dfa1e208f8b488ec", distribution.Infinite: "3994919b1a7d2bef"} {
 			values := fill(dist, 0, "q", 1, 8, 128, 64)
 			buf := make([]byte, 8*len(values))
-			Encode(kernels.F64, buf, values)
+			Encode(manifest.F64, buf, values)
 			if got := fmt.Sprintf("%x", sha256.Sum256(buf))[:16]; got != want {
 				t.Errorf("%s: %s, want %s", dist, got, want)
 			}
@@ -241,12 +241,12 @@ func TestDominantOfFewAxes(t *testing.T) {
 
 func TestFillOfEveryFormat(t *testing.T) {
 	shape := []int{64, 64}
-	draw := func(d kernels.DType, dist distribution.Kind) []float64 {
+	draw := func(d manifest.DType, dist distribution.Kind) []float64 {
 		values := make([]float64, 64*64)
-		(&Arg{Name: "x", DType: d, Shape: shape, Scales: -1, Filling: kernels.Filling{Draw: dist, Scale: 1}}).fill(values, dist, 0)
+		(&Arg{Name: "x", DType: d, Shape: shape, Scales: -1, Filling: manifest.Filling{Draw: dist, Scale: 1}}).fill(values, dist, 0)
 		return values
 	}
-	for _, d := range kernels.DTypes() {
+	for _, d := range manifest.DTypes() {
 		for _, dist := range distribution.All() {
 			if !d.Float() && dist == distribution.Infinite {
 				continue // no manifest can ask for it
@@ -270,16 +270,16 @@ func TestFillOfEveryFormat(t *testing.T) {
 			}
 		}
 	}
-	if _, sigma, _ := moments(draw(kernels.I32, distribution.Normal)); math.Abs(sigma-16) > 1 {
+	if _, sigma, _ := moments(draw(manifest.I32, distribution.Normal)); math.Abs(sigma-16) > 1 {
 		t.Errorf("normal i32 has sigma %v, want 16", sigma)
 	}
-	if values := draw(kernels.I8, distribution.Large); slices.Min(values) != -128 || slices.Max(values) != 127 {
+	if values := draw(manifest.I8, distribution.Large); slices.Min(values) != -128 || slices.Max(values) != 127 {
 		t.Errorf("large i8 reaches from %v to %v", slices.Min(values), slices.Max(values))
 	}
-	if values := draw(kernels.U8, distribution.Normal); slices.Max(values) < 32 {
+	if values := draw(manifest.U8, distribution.Normal); slices.Max(values) < 32 {
 		t.Errorf("normal u8 reaches %v only", slices.Max(values))
 	}
-	if values := draw(kernels.I8, distribution.Ones); slices.Min(values) != 1 || slices.Max(values) != 1 {
+	if values := draw(manifest.I8, distribution.Ones); slices.Min(values) != 1 || slices.Max(values) != 1 {
 		t.Error("ones are not 1 as i8")
 	}
 }

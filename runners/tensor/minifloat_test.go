@@ -5,12 +5,12 @@ import (
 	"math"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // A definition states a format as its standard does, apart from the code under test.
 type definition struct {
-	dtype    kernels.DType
+	dtype    manifest.DType
 	exponent int // bits
 	mantissa int
 	bias     int
@@ -28,11 +28,11 @@ func ieeeSpecial(mantissa int) (float64, bool) {
 func onlyAllOnesIsNaN(mantissa int) (float64, bool) { return math.NaN(), mantissa == 7 }
 
 var definitions = []definition{
-	{kernels.E4M3, 4, 3, 7, onlyAllOnesIsNaN},
-	{kernels.E5M2, 5, 2, 15, ieeeSpecial},
-	{kernels.F16, 5, 10, 15, ieeeSpecial},
-	{kernels.BF16, 8, 7, 127, ieeeSpecial},
-	{kernels.E2M1, 2, 1, 1, func(int) (float64, bool) { return 0, false }},
+	{manifest.E4M3, 4, 3, 7, onlyAllOnesIsNaN},
+	{manifest.E5M2, 5, 2, 15, ieeeSpecial},
+	{manifest.F16, 5, 10, 15, ieeeSpecial},
+	{manifest.BF16, 8, 7, 127, ieeeSpecial},
+	{manifest.E2M1, 2, 1, 1, func(int) (float64, bool) { return 0, false }},
 }
 
 func (f definition) codes() int { return 2 << (f.exponent + f.mantissa) }
@@ -57,7 +57,7 @@ func (f definition) value(code int) float64 {
 	return sign * math.Pow(2, float64(e-f.bias)) * (1 + fraction)
 }
 
-func encodeOne(d kernels.DType, x float64) int {
+func encodeOne(d manifest.DType, x float64) int {
 	buf := make([]byte, d.Bytes(1))
 	Encode(d, buf, []float64{x})
 	code := 0
@@ -67,7 +67,7 @@ func encodeOne(d kernels.DType, x float64) int {
 	return code
 }
 
-func decodeOne(d kernels.DType, code int) float64 {
+func decodeOne(d manifest.DType, code int) float64 {
 	buf := make([]byte, d.Bytes(1))
 	for i := range buf {
 		buf[i] = byte(code >> (8 * i))
@@ -95,14 +95,14 @@ func TestEveryCode(t *testing.T) {
 					nans++
 					continue
 				}
-				if math.IsInf(got, 0) && f.dtype == kernels.E5M2 {
+				if math.IsInf(got, 0) && f.dtype == manifest.E5M2 {
 					continue // saturates, below
 				}
 				if back := encodeOne(f.dtype, got); back != code {
 					t.Fatalf("code %#x decodes to %v, which encodes to %#x", code, got, back)
 				}
 			}
-			if nans == 0 && f.dtype != kernels.E2M1 {
+			if nans == 0 && f.dtype != manifest.E2M1 {
 				t.Error("no NaN among the codes")
 			}
 		})
@@ -155,31 +155,31 @@ func TestEncodeMinifloat(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	negativeNaN := math.Copysign(nan, -1)
 	for _, test := range []struct {
-		d    kernels.DType
+		d    manifest.DType
 		x    float64
 		want int
 	}{
-		{kernels.E4M3, 0, 0x00}, {kernels.E4M3, math.Copysign(0, -1), 0x80},
-		{kernels.E4M3, 1, 0x38}, {kernels.E4M3, -1.5, 0xBC}, {kernels.E4M3, 0x1p-6, 0x08}, {kernels.E4M3, 0x1p-9, 0x01}, {kernels.E4M3, 0x1p-10, 0x00}, {kernels.E4M3, -0x1p-10, 0x80},
-		{kernels.E4M3, 448, 0x7E}, {kernels.E4M3, 449, 0x7E}, {kernels.E4M3, 464, 0x7E}, {kernels.E4M3, 465, 0x7E}, {kernels.E4M3, 480, 0x7E}, {kernels.E4M3, 1e300, 0x7E},
-		{kernels.E4M3, inf, 0x7E}, {kernels.E4M3, -inf, 0xFE}, {kernels.E4M3, nan, 0x7F}, {kernels.E4M3, negativeNaN, 0x7F},
-		{kernels.E4M3, math.SmallestNonzeroFloat64, 0x00},
+		{manifest.E4M3, 0, 0x00}, {manifest.E4M3, math.Copysign(0, -1), 0x80},
+		{manifest.E4M3, 1, 0x38}, {manifest.E4M3, -1.5, 0xBC}, {manifest.E4M3, 0x1p-6, 0x08}, {manifest.E4M3, 0x1p-9, 0x01}, {manifest.E4M3, 0x1p-10, 0x00}, {manifest.E4M3, -0x1p-10, 0x80},
+		{manifest.E4M3, 448, 0x7E}, {manifest.E4M3, 449, 0x7E}, {manifest.E4M3, 464, 0x7E}, {manifest.E4M3, 465, 0x7E}, {manifest.E4M3, 480, 0x7E}, {manifest.E4M3, 1e300, 0x7E},
+		{manifest.E4M3, inf, 0x7E}, {manifest.E4M3, -inf, 0xFE}, {manifest.E4M3, nan, 0x7F}, {manifest.E4M3, negativeNaN, 0x7F},
+		{manifest.E4M3, math.SmallestNonzeroFloat64, 0x00},
 
-		{kernels.E5M2, 1, 0x3C}, {kernels.E5M2, -2, 0xC0}, {kernels.E5M2, 0x1p-16, 0x01}, {kernels.E5M2, 0x1p-17, 0x00},
-		{kernels.E5M2, 57344, 0x7B}, {kernels.E5M2, 61439, 0x7B}, {kernels.E5M2, 61440, 0x7B}, {kernels.E5M2, 65536, 0x7B}, {kernels.E5M2, inf, 0x7B}, {kernels.E5M2, -inf, 0xFB},
-		{kernels.E5M2, nan, 0x7E}, {kernels.E5M2, negativeNaN, 0x7E},
+		{manifest.E5M2, 1, 0x3C}, {manifest.E5M2, -2, 0xC0}, {manifest.E5M2, 0x1p-16, 0x01}, {manifest.E5M2, 0x1p-17, 0x00},
+		{manifest.E5M2, 57344, 0x7B}, {manifest.E5M2, 61439, 0x7B}, {manifest.E5M2, 61440, 0x7B}, {manifest.E5M2, 65536, 0x7B}, {manifest.E5M2, inf, 0x7B}, {manifest.E5M2, -inf, 0xFB},
+		{manifest.E5M2, nan, 0x7E}, {manifest.E5M2, negativeNaN, 0x7E},
 
-		{kernels.F16, 1, 0x3C00}, {kernels.F16, -2, 0xC000}, {kernels.F16, 0.333251953125, 0x3555}, {kernels.F16, 65504, 0x7BFF}, {kernels.F16, 0x1p-24, 0x0001},
-		{kernels.F16, 65519.999, 0x7BFF}, {kernels.F16, 65520, 0x7C00}, {kernels.F16, -1e9, 0xFC00}, {kernels.F16, inf, 0x7C00}, {kernels.F16, nan, 0x7E00}, {kernels.F16, negativeNaN, 0x7E00},
+		{manifest.F16, 1, 0x3C00}, {manifest.F16, -2, 0xC000}, {manifest.F16, 0.333251953125, 0x3555}, {manifest.F16, 65504, 0x7BFF}, {manifest.F16, 0x1p-24, 0x0001},
+		{manifest.F16, 65519.999, 0x7BFF}, {manifest.F16, 65520, 0x7C00}, {manifest.F16, -1e9, 0xFC00}, {manifest.F16, inf, 0x7C00}, {manifest.F16, nan, 0x7E00}, {manifest.F16, negativeNaN, 0x7E00},
 		// Just above a tie, by less than float32 can say: through float32 it would round down.
-		{kernels.F16, 1 + 0x1p-11 + 0x1p-40, 0x3C01}, {kernels.F16, 1 + 0x1p-11, 0x3C00},
+		{manifest.F16, 1 + 0x1p-11 + 0x1p-40, 0x3C01}, {manifest.F16, 1 + 0x1p-11, 0x3C00},
 
-		{kernels.BF16, 1, 0x3F80}, {kernels.BF16, -2, 0xC000}, {kernels.BF16, 3.140625, 0x4049}, {kernels.BF16, math.MaxFloat32, 0x7F80}, {kernels.BF16, -inf, 0xFF80}, {kernels.BF16, nan, 0x7FC0},
-		{kernels.BF16, 0x1p-133, 0x0001}, {kernels.BF16, 0x1p-134, 0x0000}, {kernels.BF16, 1 + 0x1p-8 + 0x1p-40, 0x3F81},
+		{manifest.BF16, 1, 0x3F80}, {manifest.BF16, -2, 0xC000}, {manifest.BF16, 3.140625, 0x4049}, {manifest.BF16, math.MaxFloat32, 0x7F80}, {manifest.BF16, -inf, 0xFF80}, {manifest.BF16, nan, 0x7FC0},
+		{manifest.BF16, 0x1p-133, 0x0001}, {manifest.BF16, 0x1p-134, 0x0000}, {manifest.BF16, 1 + 0x1p-8 + 0x1p-40, 0x3F81},
 
-		{kernels.E2M1, -0.25, 0x8}, {kernels.E2M1, 0.26, 0x1}, {kernels.E2M1, 2.5, 0x4}, {kernels.E2M1, -3, 0xD}, {kernels.E2M1, 5, 0x6}, {kernels.E2M1, 5.1, 0x7}, {kernels.E2M1, -100, 0xF},
-		{kernels.E2M1, inf, 0x7}, {kernels.E2M1, nan, 0x7},
-		{kernels.Int4, -8, 0x8}, {kernels.Int4, -100, 0x8}, {kernels.Int4, -1, 0xF}, {kernels.Int4, 7, 0x7}, {kernels.Int4, 99, 0x7}, {kernels.Int4, 2.5, 0x2}, {kernels.Int4, nan, 0},
+		{manifest.E2M1, -0.25, 0x8}, {manifest.E2M1, 0.26, 0x1}, {manifest.E2M1, 2.5, 0x4}, {manifest.E2M1, -3, 0xD}, {manifest.E2M1, 5, 0x6}, {manifest.E2M1, 5.1, 0x7}, {manifest.E2M1, -100, 0xF},
+		{manifest.E2M1, inf, 0x7}, {manifest.E2M1, nan, 0x7},
+		{manifest.Int4, -8, 0x8}, {manifest.Int4, -100, 0x8}, {manifest.Int4, -1, 0xF}, {manifest.Int4, 7, 0x7}, {manifest.Int4, 99, 0x7}, {manifest.Int4, 2.5, 0x2}, {manifest.Int4, nan, 0},
 	} {
 		t.Run(fmt.Sprintf("%s %v", test.d, test.x), func(t *testing.T) {
 			if got := encodeOne(test.d, test.x); got != test.want {
@@ -197,8 +197,8 @@ func FuzzEncodeE4M3(f *testing.F) {
 	def := definitions[0]
 	f.Fuzz(func(t *testing.T, word uint64) {
 		x := math.Float64frombits(word)
-		code := encodeOne(kernels.E4M3, x)
-		got := decodeOne(kernels.E4M3, code)
+		code := encodeOne(manifest.E4M3, x)
+		got := decodeOne(manifest.E4M3, code)
 		if x != x {
 			if got == got {
 				t.Fatalf("NaN %#x encodes to %v", word, got)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
@@ -13,7 +13,7 @@ import (
 // the way down to the place. So a device draws all of them at once.
 
 // exact fills an array with what a filling says; whole is whether its values are integers.
-func (k Key) exact(dst []float64, f kernels.Filling, whole bool, shape []int) {
+func (k Key) exact(dst []float64, f manifest.Filling, whole bool, shape []int) {
 	n, width := uint64(len(dst)), uint64(1)
 	if len(shape) > 0 {
 		width = uint64(shape[len(shape)-1])
@@ -32,13 +32,13 @@ func (k Key) exact(dst []float64, f kernels.Filling, whole bool, shape []int) {
 			} else {
 				dst[i] = k.between(place, f.Least, f.Most)
 			}
-		case distribution.Kind(kernels.Permutation):
+		case distribution.Kind(manifest.Permutation):
 			dst[i] = f.Least + float64(k.permuted(place/width, place%width, values))
-		case distribution.Kind(kernels.Offsets):
+		case distribution.Kind(manifest.Offsets):
 			dst[i] = k.ascending(place/width, place%width, width, f.Total, f.Lengths[0], f.Lengths[1])
-		case distribution.Kind(kernels.Sorted):
+		case distribution.Kind(manifest.Sorted):
 			dst[i] = k.sorted(place, width, values, f, whole)
-		case distribution.Kind(kernels.Mask), distribution.Kind(kernels.Causal):
+		case distribution.Kind(manifest.Mask), distribution.Kind(manifest.Causal):
 			dst[i] = masked(k.masks(place, f, uint64(rows), uint64(columns)), whole)
 		}
 	}
@@ -142,7 +142,7 @@ func (k Key) split(n uint64, left, steps, total, least, most float64) float64 {
 const sortedSteps = 1 << 52
 
 // sorted is a value of a row that ascends from the least to the most. A row of one is any value.
-func (k Key) sorted(place, width, values uint64, f kernels.Filling, whole bool) float64 {
+func (k Key) sorted(place, width, values uint64, f manifest.Filling, whole bool) float64 {
 	if !whole {
 		if width == 1 {
 			return k.between(place, f.Least, f.Most)
@@ -158,8 +158,8 @@ func (k Key) sorted(place, width, values uint64, f kernels.Filling, whole bool) 
 }
 
 // masks tells whether an element is masked. At random, one element of every row is not, unless whole rows may be.
-func (k Key) masks(place uint64, f kernels.Filling, rows, columns uint64) bool {
-	if f.Draw == distribution.Kind(kernels.Causal) {
+func (k Key) masks(place uint64, f manifest.Filling, rows, columns uint64) bool {
+	if f.Draw == distribution.Kind(manifest.Causal) {
 		diagonal := place / columns % rows
 		if columns > rows {
 			diagonal += columns - rows

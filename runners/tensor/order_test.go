@@ -7,14 +7,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 // drawn is the values of an argument x at a shape of N, V and H.
 func drawn(t *testing.T, argument string, n, v, h int, seed uint64) []float64 {
 	t.Helper()
-	m, err := kernels.Parse("kernel.yaml", []byte(fmt.Sprintf(`version: 1
+	m, err := manifest.Parse("kernel.yaml", []byte(fmt.Sprintf(`version: 1
 name: f
 mode: cpu
 entry: f
@@ -236,7 +236,7 @@ func TestOrdersGolden(t *testing.T) {
 
 // A block of quantised weights lies as C lays it out, every field drawn as it says, and the reference sees the fields.
 func TestArrayOfStructs(t *testing.T) {
-	m, err := kernels.Parse("kernel.yaml", []byte(`version: 1
+	m, err := manifest.Parse("kernel.yaml", []byte(`version: 1
 name: f
 mode: cpu
 entry: f
@@ -270,18 +270,18 @@ shapes: {one: {R: 3, C: 64}}
 		names = append(names, a.Name)
 		if a.Reads() {
 			values[a.Name] = make([]float64, a.Elements)
-			Decode(kernels.F64, values[a.Name], a.Bytes)
+			Decode(manifest.F64, values[a.Name], a.Bytes)
 		}
 	}
 	if want := []string{"w_d", "w_qs", "x_id", "x_at", "x_low", "o", "C", "R"}; !slices.Equal(names, want) {
 		t.Errorf("the reference sees %v, want %v", names, want)
 	}
-	if c := args[6]; c.DType != kernels.I64 || !bytes.Equal(c.Bytes, []byte{64, 0, 0, 0, 0, 0, 0, 0}) {
+	if c := args[6]; c.DType != manifest.I64 || !bytes.Equal(c.Bytes, []byte{64, 0, 0, 0, 0, 0, 0, 0}) {
 		t.Errorf("the dim C is passed as %+v", c)
 	}
 	for block := range 6 {
 		var d [1]float64
-		Decode(kernels.F16, d[:], w.Bytes[18*block:18*block+2])
+		Decode(manifest.F16, d[:], w.Bytes[18*block:18*block+2])
 		if d[0] != values["w_d"][block] || math.Abs(d[0]) > 0.5 {
 			t.Errorf("block %d has the scale %v, and the reference sees %v", block, d[0], values["w_d"][block])
 		}
@@ -294,7 +294,7 @@ shapes: {one: {R: 3, C: 64}}
 	for row := range 3 {
 		e := x.Bytes[24*row : 24*row+24]
 		var low [4]float64
-		Decode(kernels.Int4, low[:], e[16:18])
+		Decode(manifest.Int4, low[:], e[16:18])
 		if float64(e[0]) != values["x_id"][row] || !slices.Equal(low[:], values["x_low"][4*row:4*row+4]) || !bytes.Equal(e[1:8], make([]byte, 7)) || !bytes.Equal(e[18:], make([]byte, 6)) {
 			t.Errorf("row %d is %x, and the reference sees %v and %v", row, e, values["x_id"][row], values["x_low"][4*row:4*row+4])
 		}

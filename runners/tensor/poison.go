@@ -3,7 +3,7 @@ package tensor
 import (
 	"fmt"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // poisonWord is the 32-bit pattern that Poison repeats, least significant byte first. Every format's pattern has
@@ -14,28 +14,28 @@ import (
 // computed, even from poison that it read, differs from one that it never wrote. E4M3 has no such choice: it
 // has two NaN codes, and takes the negative one, because CUDA's conversions of float and half produce the positive
 // one. Integers have no NaN, and repeat 0xA5, which may also be an honest result.
-func poisonWord(d kernels.DType) uint32 {
+func poisonWord(d manifest.DType) uint32 {
 	switch d {
-	case kernels.E4M3:
+	case manifest.E4M3:
 		return 0xFFFFFFFF
-	case kernels.E5M2:
+	case manifest.E5M2:
 		return 0xFDFDFDFD
-	case kernels.F16:
+	case manifest.F16:
 		return 0xFDA5FDA5
-	case kernels.BF16:
+	case manifest.BF16:
 		return 0xFFA5FFA5
-	case kernels.F32:
+	case manifest.F32:
 		return 0xFFA5A5A5
-	case kernels.F64:
+	case manifest.F64:
 		return 0xFFF5A5A5
-	case kernels.I8, kernels.U8, kernels.I16, kernels.U16, kernels.I32, kernels.U32, kernels.I64, kernels.U64, kernels.Bool:
+	case manifest.I8, manifest.U8, manifest.I16, manifest.U16, manifest.I32, manifest.U32, manifest.I64, manifest.U64, manifest.Bool:
 		return 0xA5A5A5A5
 	}
 	panic(fmt.Sprintf("tensor: unknown element format %q", string(d)))
 }
 
 // Poison fills dst with elements that no kernel should leave behind, so that what was not written shows.
-func Poison(d kernels.DType, dst []byte) {
+func Poison(d manifest.DType, dst []byte) {
 	check(d, len(dst), len(dst)/d.Size())
 	var word [4]byte
 	le.PutUint32(word[:], poisonWord(d))
@@ -51,7 +51,7 @@ type pattern struct {
 	word uint32
 }
 
-func patternOf(d kernels.DType) pattern { return pattern{d.Size(), poisonWord(d)} }
+func patternOf(d manifest.DType) pattern { return pattern{d.Size(), poisonWord(d)} }
 
 // at says whether element i of src is exactly what Poison writes.
 func (p pattern) at(src []byte, i int) bool {

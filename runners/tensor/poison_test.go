@@ -4,11 +4,11 @@ import (
 	"math"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 func TestPoison(t *testing.T) {
-	for _, d := range kernels.DTypes() {
+	for _, d := range manifest.DTypes() {
 		if d.Packed() {
 			continue // no output is
 		}
@@ -43,15 +43,15 @@ func TestPoison(t *testing.T) {
 
 // The pattern must be a signalling NaN, so that arithmetic on it does not give it back.
 func TestPoisonDoesNotSurviveArithmetic(t *testing.T) {
-	single := math.Float32frombits(poisonWord(kernels.F32))
-	double := math.Float64frombits(uint64(poisonWord(kernels.F64))<<32 | uint64(poisonWord(kernels.F64)))
+	single := math.Float32frombits(poisonWord(manifest.F32))
+	double := math.Float64frombits(uint64(poisonWord(manifest.F64))<<32 | uint64(poisonWord(manifest.F64)))
 	buf := make([]byte, 12)
 	le.PutUint32(buf, math.Float32bits(single+1))
 	le.PutUint64(buf[4:], math.Float64bits(double*2))
-	if countPoison(kernels.F32, buf[:4]) != 0 || countPoison(kernels.F64, buf[4:]) != 0 {
+	if countPoison(manifest.F32, buf[:4]) != 0 || countPoison(manifest.F64, buf[4:]) != 0 {
 		t.Errorf("poison plus one is % x, times two % x: still poison", buf[:4], buf[4:])
 	}
-	quiet := map[kernels.DType]uint32{kernels.E5M2: 0x02, kernels.F16: 0x0200, kernels.BF16: 0x0040, kernels.F32: 0x00400000, kernels.F64: 0x00080000}
+	quiet := map[manifest.DType]uint32{manifest.E5M2: 0x02, manifest.F16: 0x0200, manifest.BF16: 0x0040, manifest.F32: 0x00400000, manifest.F64: 0x00080000}
 	for d, bit := range quiet {
 		if poisonWord(d)&bit != 0 {
 			t.Errorf("%s: the poison %#x is a quiet NaN", d, poisonWord(d))
@@ -61,7 +61,7 @@ func TestPoisonDoesNotSurviveArithmetic(t *testing.T) {
 
 // countPoison is the number of elements that still are exactly what Poison wrote. For integers that is an upper
 // bound of the unwritten ones.
-func countPoison(d kernels.DType, src []byte) int {
+func countPoison(d manifest.DType, src []byte) int {
 	check(d, len(src), len(src)/d.Size())
 	p := patternOf(d)
 	count := 0

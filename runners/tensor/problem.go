@@ -8,13 +8,13 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
 // A Problem is one kernel's arguments for one shape, seed and distribution.
 type Problem struct {
-	Shape kernels.Shape
+	Shape manifest.Shape
 	Args  []Arg // in the order of the manifest, and behind them the parts of structs and vectors
 	dims  []Arg // that the reference asks for, as scalars
 }
@@ -22,8 +22,8 @@ type Problem struct {
 // An Arg is one argument.
 type Arg struct {
 	Name     string
-	DType    kernels.DType
-	Access   kernels.Access
+	DType    manifest.DType
+	Access   manifest.Access
 	Shape    []int  // nil for a scalar
 	Elements int    // 1 for a scalar
 	Bytes    []byte // what the kernel is given; nil for an array that it only writes, or that was not drawn
@@ -42,10 +42,10 @@ type Arg struct {
 	Members              []Arg
 	Offset, Count, Pitch int
 
-	Filling kernels.Filling // how an input is drawn
-	Finite  bool            // the problem allows no infinity in it
-	Scales  int             // the argument that holds its scales; -1 where it is not quantised
-	Groups  Grouping        // of what shares a scale
+	Filling manifest.Filling // how an input is drawn
+	Finite  bool             // the problem allows no infinity in it
+	Scales  int              // the argument that holds its scales; -1 where it is not quantised
+	Groups  Grouping         // of what shares a scale
 
 	// Real is what the bytes mean, scales applied; Original is what was drawn,
 	// before it was quantised. They are the same slice where nothing was.
@@ -69,18 +69,18 @@ func (a Arg) Size() int {
 
 // Array tells an array from a scalar.
 func (a Arg) Array() bool {
-	return a.Access == kernels.In || a.Access == kernels.Out || a.Access == kernels.InOut || a.Access == kernels.Scratched
+	return a.Access == manifest.In || a.Access == manifest.Out || a.Access == manifest.InOut || a.Access == manifest.Scratched
 }
 
 // Reads and Writes tell what the kernel may do with an array.
-func (a Arg) Reads() bool { return a.Access == kernels.In || a.Access == kernels.InOut }
+func (a Arg) Reads() bool { return a.Access == manifest.In || a.Access == manifest.InOut }
 func (a Arg) Writes() bool {
-	return a.Access == kernels.Out || a.Access == kernels.InOut || a.Access == kernels.Scratched
+	return a.Access == manifest.Out || a.Access == manifest.InOut || a.Access == manifest.Scratched
 }
 
 // Outline is the problem before anything is drawn: scalars have their bytes,
 // arrays their sizes.
-func Outline(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (*Problem, error) {
+func Outline(m *manifest.Manifest, shape manifest.Shape, toggles map[string]int) (*Problem, error) {
 	p := &Problem{Shape: shape}
 	for i := range m.Arguments {
 		a := &m.Arguments[i]
@@ -96,7 +96,7 @@ func Outline(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (
 	if m.Reference != nil {
 		for _, name := range m.Reference.Dims {
 			value, _ := shape.Dims.Get(name) // a dim of every shape, or the manifest was refused
-			dim := Arg{Name: name, DType: kernels.DimType, Access: kernels.Scalar, Elements: 1, Scales: -1}
+			dim := Arg{Name: name, DType: manifest.DimType, Access: manifest.Scalar, Elements: 1, Scales: -1}
 			dim.set(float64(value))
 			p.dims = append(p.dims, dim)
 		}
@@ -105,7 +105,7 @@ func Outline(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (
 		if a.ScaleOf == "" {
 			continue
 		}
-		of := slices.IndexFunc(m.Arguments, func(o kernels.Argument) bool { return o.Name == a.ScaleOf })
+		of := slices.IndexFunc(m.Arguments, func(o manifest.Argument) bool { return o.Name == a.ScaleOf })
 		p.Args[i].IsScale = true
 		p.Args[of].Scales = i
 		if n := p.Args[of].Groups.Groups; n != p.Args[i].Elements {
@@ -115,12 +115,12 @@ func Outline(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int) (
 	return p, nil
 }
 
-func outline(m *kernels.Manifest, a *kernels.Argument, at kernels.Shape, toggles map[string]int) (Arg, error) {
-	arg := Arg{Name: a.Name, DType: kernels.DType(a.DType), Access: a.Access, Elements: 1, Scales: -1}
-	if _, ok := a.Composite(m); ok || a.Access == kernels.Absent {
+func outline(m *manifest.Manifest, a *manifest.Argument, at manifest.Shape, toggles map[string]int) (Arg, error) {
+	arg := Arg{Name: a.Name, DType: manifest.DType(a.DType), Access: a.Access, Elements: 1, Scales: -1}
+	if _, ok := a.Composite(m); ok || a.Access == manifest.Absent {
 		return arg, nil
 	}
-	if a.Access == kernels.Scalar {
+	if a.Access == manifest.Scalar {
 		value, err := m.ScalarValue(a, at.Dims, toggles)
 		if err != nil {
 			return arg, err
@@ -161,7 +161,7 @@ func (a Arg) Distribution(asked distribution.Kind) distribution.Kind {
 
 // NewProblem draws the arguments. The same manifest, shape, distribution and seed give
 // the same bytes on every machine.
-func NewProblem(m *kernels.Manifest, shape kernels.Shape, toggles map[string]int, dist distribution.Kind, seed uint64) (*Problem, error) {
+func NewProblem(m *manifest.Manifest, shape manifest.Shape, toggles map[string]int, dist distribution.Kind, seed uint64) (*Problem, error) {
 	p, err := Outline(m, shape, toggles)
 	if err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ type Seen struct {
 func (p *Problem) Reference() []Seen {
 	var all []Seen
 	for i, a := range p.Args {
-		if a.IsScale || a.OfComposite || a.Parts != nil || a.Access == kernels.Absent {
+		if a.IsScale || a.OfComposite || a.Parts != nil || a.Access == manifest.Absent {
 			continue
 		}
 		a.Inside = false // it is passed as it is
@@ -250,7 +250,7 @@ func (p *Problem) ReferenceArgs(original bool) []Arg {
 			args = append(args, a.Arg)
 			continue
 		}
-		ref := Arg{Name: a.Name, DType: kernels.F64, Access: a.Access, Elements: a.Elements}
+		ref := Arg{Name: a.Name, DType: manifest.F64, Access: a.Access, Elements: a.Elements}
 		if a.Reads() {
 			values := a.Real
 			if original {
@@ -268,7 +268,7 @@ func (p *Problem) ReferenceArgs(original bool) []Arg {
 
 // Scratch is the arrays that a variant's launch uses beside its arguments. They are no part
 // of the problem: each side has its own.
-func Scratch(m *kernels.Manifest, variant string, shape kernels.Shape, toggles map[string]int) ([]Arg, error) {
+func Scratch(m *manifest.Manifest, variant string, shape manifest.Shape, toggles map[string]int) ([]Arg, error) {
 	var all []Arg
 	for _, a := range m.ScratchOf(variant) {
 		arg, err := outline(m, a, shape, toggles)
@@ -281,14 +281,14 @@ func Scratch(m *kernels.Manifest, variant string, shape kernels.Shape, toggles m
 }
 
 // notANumber is the bits that make any value of a format a NaN; none for those that have none.
-var notANumber = map[kernels.DType]uint64{
-	kernels.E4M3: 0x7F, kernels.E5M2: 0x7D, kernels.F16: 0x7C01, kernels.BF16: 0x7F81, kernels.F32: 0x7F80_0001, kernels.F64: 0x7FF0_0000_0000_0001,
+var notANumber = map[manifest.DType]uint64{
+	manifest.E4M3: 0x7F, manifest.E5M2: 0x7D, manifest.F16: 0x7C01, manifest.BF16: 0x7F81, manifest.F32: 0x7F80_0001, manifest.F64: 0x7FF0_0000_0000_0001,
 }
 
 // Litter fills scratch with what nobody can foresee: NaNs of any payload, and any integers. A
 // kernel that knew what a counter begins with, or could tell it from another element, would save
 // the step that sets it.
-func Litter(d kernels.DType, dst []byte, rng *rand.Rand) {
+func Litter(d manifest.DType, dst []byte, rng *rand.Rand) {
 	var mask uint64
 	size := d.Size()
 	for i := 0; i < 8; i += size {

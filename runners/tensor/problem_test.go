@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
-const manifest = `version: 1
+const manifestYAML = `version: 1
 name: attention
 mode: cpu
 entry: f
@@ -29,7 +29,7 @@ shapes:
 
 func draw(t *testing.T, dist distribution.Kind, seed uint64) *Problem {
 	t.Helper()
-	m, err := kernels.Parse("kernel.yaml", []byte(manifest))
+	m, err := manifest.Parse("kernel.yaml", []byte(manifestYAML))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestQuantizedArgument(t *testing.T) {
 		t.Errorf("an argument with an init of its own is %v", mask.Real)
 	}
 	codes := make([]float64, 30)
-	Decode(kernels.E4M3, codes, q.Bytes)
+	Decode(manifest.E4M3, codes, q.Bytes)
 	for i, code := range codes {
 		head := i / 5 % 3
 		if got := code * scale.Real[head]; got != q.Real[i] {
@@ -72,11 +72,11 @@ func TestReferenceSeesRealNumbers(t *testing.T) {
 	p := draw(t, distribution.Normal, 1)
 	for _, original := range []bool{false, true} {
 		args := p.ReferenceArgs(original)
-		if len(args) != 4 || args[0].DType != kernels.F64 || args[2].Bytes != nil {
+		if len(args) != 4 || args[0].DType != manifest.F64 || args[2].Bytes != nil {
 			t.Fatalf("the reference gets %+v", args)
 		}
 		got := make([]float64, 30)
-		Decode(kernels.F64, got, args[0].Bytes)
+		Decode(manifest.F64, got, args[0].Bytes)
 		want := p.Args[0].Real
 		if original {
 			want = p.Args[0].Original
@@ -96,8 +96,8 @@ func TestLayoutSeesEveryByte(t *testing.T) {
 	if inputs, outside := l.Changed(slot, p.Args); len(inputs) > 0 || outside {
 		t.Fatalf("an untouched slot reads as changed: %v, %v", inputs, outside)
 	}
-	poisoned := make([]byte, 30*kernels.F16.Size())
-	Poison(kernels.F16, poisoned)
+	poisoned := make([]byte, 30*manifest.F16.Size())
+	Poison(manifest.F16, poisoned)
 	if got := l.Outputs(slot)[3]; !bytes.Equal(got, poisoned) {
 		t.Errorf("the output is %x before the launch, want poison", got)
 	}

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // Quantized is a tensor in a narrow format with the scales that undo it: value ≈ decoded · scale.
@@ -19,7 +19,7 @@ type Quantized struct {
 // Quantize maps values to d with one scale per group: the group's largest magnitude over the format's largest
 // value (448 for e4m3, 57344 for e5m2, 127 for i8, 7 for int4, 6 for e2m1), computed in float32 as a GPU would, and 1 for a group of zeros.
 // A scale is never subnormal: a kernel built with -ftz=true would read it as 0.
-func Quantize(d kernels.DType, values []float64, g Grouping) (Quantized, error) {
+func Quantize(d manifest.DType, values []float64, g Grouping) (Quantized, error) {
 	largest, err := QuantizedLimit(d)
 	if err != nil {
 		return Quantized{}, err
@@ -62,17 +62,17 @@ func Quantize(d kernels.DType, values []float64, g Grouping) (Quantized, error) 
 }
 
 // QuantizedLimit is the largest value of a format that tensors are quantised to.
-func QuantizedLimit(d kernels.DType) (float32, error) {
+func QuantizedLimit(d manifest.DType) (float32, error) {
 	switch d {
-	case kernels.E4M3:
+	case manifest.E4M3:
 		return 448, nil
-	case kernels.E5M2:
+	case manifest.E5M2:
 		return 57344, nil
-	case kernels.I8:
+	case manifest.I8:
 		return math.MaxInt8, nil
-	case kernels.Int4:
+	case manifest.Int4:
 		return 7, nil
-	case kernels.E2M1:
+	case manifest.E2M1:
 		return 6, nil
 	}
 	return 0, fmt.Errorf("quantise to %s: no such quantisation: use one of e4m3, e5m2, i8, int4, e2m1", d)

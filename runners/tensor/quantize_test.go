@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
-func quantize(d kernels.DType, values []float64, shape, axes []int) (Quantized, error) {
+func quantize(d manifest.DType, values []float64, shape, axes []int) (Quantized, error) {
 	g, err := newGrouping(shape, axes)
 	if err != nil {
 		return Quantized{}, err
@@ -35,7 +35,7 @@ func TestQuantizeGroupsByAxis(t *testing.T) {
 		{"per element", []int{0, 1, 2, 3}, 120, func(b, h, s, d int) int { return ((b*3+h)*4+s)*5 + d }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			q, err := quantize(kernels.E4M3, values, shape, test.axes)
+			q, err := quantize(manifest.E4M3, values, shape, test.axes)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +62,7 @@ func TestQuantizeGroupsByAxis(t *testing.T) {
 				}
 			}
 			decoded := make([]float64, len(values))
-			Decode(kernels.E4M3, decoded, q.Data)
+			Decode(manifest.E4M3, decoded, q.Data)
 			for i, x := range values {
 				scale := q.Scales[group[i]]
 				if want := decoded[i] * scale; q.Dequantized[i] != want {
@@ -79,9 +79,9 @@ func TestQuantizeGroupsByAxis(t *testing.T) {
 
 func TestQuantizeMapsTheLargestToTheLargest(t *testing.T) {
 	for _, test := range []struct {
-		d       kernels.DType
+		d       manifest.DType
 		largest float64
-	}{{kernels.E4M3, 448}, {kernels.E5M2, 57344}, {kernels.I8, 127}} {
+	}{{manifest.E4M3, 448}, {manifest.E5M2, 57344}, {manifest.I8, 127}} {
 		t.Run(string(test.d), func(t *testing.T) {
 			for seed := range uint64(300) {
 				for _, dist := range []distribution.Kind{distribution.Normal, distribution.Large, distribution.Constant} {
@@ -125,7 +125,7 @@ func TestQuantizeExtremes(t *testing.T) {
 		{"empty", nil, 1, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			q, err := quantize(kernels.E4M3, test.values, []int{len(test.values)}, nil)
+			q, err := quantize(manifest.E4M3, test.values, []int{len(test.values)}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,22 +145,22 @@ func TestQuantizeRefuses(t *testing.T) {
 	ones := []float64{1, 1, 1, 1, 1, 1}
 	for _, test := range []struct {
 		name   string
-		d      kernels.DType
+		d      manifest.DType
 		values []float64
 		shape  []int
 		axes   []int
 		says   string
 	}{
-		{"wide format", kernels.F16, ones, []int{6}, nil, "e4m3, e5m2, i8"},
-		{"wrong length", kernels.E4M3, ones, []int{2, 2}, nil, "6 values"},
-		{"negative shape", kernels.E4M3, ones, []int{-6}, nil, "axis 0"},
-		{"axis too high", kernels.E4M3, ones, []int{2, 3}, []int{2}, "0 to 1"},
-		{"negative axis", kernels.E4M3, ones, []int{2, 3}, []int{-1}, "0 to 1"},
-		{"axis twice", kernels.E4M3, ones, []int{2, 3}, []int{1, 1}, "each once"},
-		{"axes descending", kernels.E4M3, ones, []int{2, 3}, []int{1, 0}, "ascending"},
-		{"NaN", kernels.E4M3, []float64{0, 0, math.NaN(), 0}, []int{2, 2}, []int{0}, "value 2 is NaN"},
-		{"infinity", kernels.I8, []float64{math.Inf(-1)}, []int{1}, nil, "value 0 is -Inf"},
-		{"beyond float32", kernels.E5M2, []float64{1, 1e39}, []int{2}, nil, "value 1 is 1e+39"},
+		{"wide format", manifest.F16, ones, []int{6}, nil, "e4m3, e5m2, i8"},
+		{"wrong length", manifest.E4M3, ones, []int{2, 2}, nil, "6 values"},
+		{"negative shape", manifest.E4M3, ones, []int{-6}, nil, "axis 0"},
+		{"axis too high", manifest.E4M3, ones, []int{2, 3}, []int{2}, "0 to 1"},
+		{"negative axis", manifest.E4M3, ones, []int{2, 3}, []int{-1}, "0 to 1"},
+		{"axis twice", manifest.E4M3, ones, []int{2, 3}, []int{1, 1}, "each once"},
+		{"axes descending", manifest.E4M3, ones, []int{2, 3}, []int{1, 0}, "ascending"},
+		{"NaN", manifest.E4M3, []float64{0, 0, math.NaN(), 0}, []int{2, 2}, []int{0}, "value 2 is NaN"},
+		{"infinity", manifest.I8, []float64{math.Inf(-1)}, []int{1}, nil, "value 0 is -Inf"},
+		{"beyond float32", manifest.E5M2, []float64{1, 1e39}, []int{2}, nil, "value 1 is 1e+39"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := quantize(test.d, test.values, test.shape, test.axes)

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 const scratchManifest = `
@@ -37,7 +37,7 @@ shapes: {one: {S: 16}}
 // Each launch has the scratch that it uses, by its own toggles; it is no part of the problem, is
 // poisoned and guarded, and a struct can point to it.
 func TestScratch(t *testing.T) {
-	m, err := kernels.Parse("kernel.yaml", []byte(scratchManifest))
+	m, err := manifest.Parse("kernel.yaml", []byte(scratchManifest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestScratch(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range p.Args {
-		if a.Access == kernels.Scratched {
+		if a.Access == manifest.Scratched {
 			t.Errorf("%s is among the problem's arguments", a.Name)
 		}
 	}
@@ -68,11 +68,11 @@ func TestScratch(t *testing.T) {
 	slot := make([]byte, l.Size)
 	l.Fill(slot, scratch)
 	poisoned := make([]byte, 3)
-	Poison(kernels.U8, poisoned)
+	Poison(manifest.U8, poisoned)
 	if hex.EncodeToString(l.Array(slot, 1)) != hex.EncodeToString(poisoned) {
 		t.Errorf("scratch begins as %x", l.Array(slot, 1))
 	}
-	for _, d := range kernels.DTypes() {
+	for _, d := range manifest.DTypes() {
 		if d.Packed() {
 			continue // no scratch is
 		}
@@ -87,12 +87,12 @@ func TestScratch(t *testing.T) {
 				t.Fatalf("%s: element %d of the litter is %v", d, i, v)
 			}
 		}
-		if few := map[kernels.DType]int{kernels.E4M3: 2, kernels.E5M2: 4}[d]; len(seen) < 100 && len(seen) != few {
+		if few := map[manifest.DType]int{manifest.E4M3: 2, manifest.E5M2: 4}[d]; len(seen) < 100 && len(seen) != few {
 			t.Errorf("%s: the litter has %d different elements", d, len(seen))
 		}
 	}
 	short := []byte{0, 0, 0}
-	Litter(kernels.U8, short, rand.New(rand.NewPCG(1, 2)))
+	Litter(manifest.U8, short, rand.New(rand.NewPCG(1, 2)))
 	l.Array(slot, 0)[5]++
 	if _, outside := l.Changed(slot, scratch); outside {
 		t.Error("a write to scratch is taken for one beside it")

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
@@ -35,9 +35,9 @@ func TestElements(t *testing.T) {
 func TestBugsOfTheCallerPanic(t *testing.T) {
 	for name, call := range map[string]func(){
 		"unknown distribution": func() { Fill(make([]float64, 1), "gaussian", 0, "q", []int{1}) },
-		"encode too short":     func() { Encode(kernels.F16, make([]byte, 3), make([]float64, 2)) },
-		"decode too long":      func() { Decode(kernels.F16, make([]float64, 2), make([]byte, 6)) },
-		"poison half element":  func() { Poison(kernels.F32, make([]byte, 6)) },
+		"encode too short":     func() { Encode(manifest.F16, make([]byte, 3), make([]float64, 2)) },
+		"decode too long":      func() { Decode(manifest.F16, make([]float64, 2), make([]byte, 6)) },
+		"poison half element":  func() { Poison(manifest.F32, make([]byte, 6)) },
 		"fill wrong shape":     func() { Fill(make([]float64, 5), distribution.Normal, 0, "q", []int{2, 3}) },
 	} {
 		t.Run(name, func(t *testing.T) {

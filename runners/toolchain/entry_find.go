@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // maxKernels is how many kernels one source may have compiled: each name is taken apart.
@@ -53,7 +53,7 @@ func (c *Cubin) findEntries(b NVCCBuild, f *cubinFile) error {
 	return nil
 }
 
-func (c *Cubin) missing(b NVCCBuild, asked string, e kernels.Entry, names []functionName) string {
+func (c *Cubin) missing(b NVCCBuild, asked string, e manifest.Entry, names []functionName) string {
 	switch {
 	case len(names) == 0 && e.Untemplated():
 		return fmt.Sprintf("%s has no kernel at all: define %s as a __global__ function; if it is a template, write the entry with its arguments, as in %s<64, true>", b.Source, shown(asked), e.Name())

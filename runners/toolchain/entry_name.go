@@ -10,7 +10,7 @@ import (
 
 	"github.com/ianlancetaylor/demangle"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
@@ -94,7 +94,7 @@ func nameKey(name string) string {
 }
 
 // matches are the functions that an entry may mean: the one with this very symbol, or those of its C++ name.
-func matches(entry kernels.Entry, names []functionName) []functionName {
+func matches(entry manifest.Entry, names []functionName) []functionName {
 	var found []functionName
 	for _, n := range names {
 		key := n.named
@@ -122,7 +122,7 @@ const (
 )
 
 // listNames tells of functions, those that are nearest to the entry first.
-func listNames(entry kernels.Entry, names []functionName) string {
+func listNames(entry manifest.Entry, names []functionName) string {
 	sorted := slices.Clone(names)
 	far := map[string]int{}
 	for _, n := range names {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ianlancetaylor/demangle"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // A template that nothing instantiates is no code, and the compiler alone knows which function a name with aliases, enumerators
@@ -26,7 +26,7 @@ const (
 )
 
 // markerSource is empty where no entry needs a marker.
-func markerSource(entries []kernels.Entry) string {
+func markerSource(entries []manifest.Entry) string {
 	var lines strings.Builder
 	for i, e := range entries {
 		if e.Plain() {

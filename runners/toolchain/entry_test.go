@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // awkward is a folder with kernels as real repositories have them.
@@ -161,7 +161,7 @@ func FuzzFunctionName(f *testing.F) {
 		if len(n.text) > len(symbol)+2<<maxDemangled {
 			t.Errorf("%q has a text of %d bytes", symbol, len(n.text))
 		}
-		e, err := kernels.ParseEntry(entry)
+		e, err := manifest.ParseEntry(entry)
 		if err != nil {
 			return
 		}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // A Handover is machine code on its way from a host that compiles to one that measures: a folder with an entry for each build, in
@@ -105,7 +105,7 @@ func (c *CUDA) hand(b NVCCBuild, o nvccOutput) {
 }
 
 // handed is what another host made of a kind.
-func (t *Triton) handed(b TritonBuild, kind kernels.Special) (nvccOutput, bool) {
+func (t *Triton) handed(b TritonBuild, kind manifest.Special) (nvccOutput, bool) {
 	if !t.Handover.takes() {
 		return nvccOutput{}, false
 	}

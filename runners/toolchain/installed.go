@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // Installed is the compilers of a host: those that it finds by itself, and those that whoever runs it has named. A policy picks
@@ -24,7 +24,7 @@ type Installed struct {
 }
 
 // CUDA is the compiler that is pinned; the one that FindCUDA finds where none is.
-func (i Installed) CUDA(ctx context.Context, pin *policies.Toolchain) (*CUDA, error) {
+func (i Installed) CUDA(ctx context.Context, pin *policy.Toolchain) (*CUDA, error) {
 	if pin == nil {
 		c, err := FindCUDA(ctx, i.Getenv)
 		if err == nil {
@@ -33,11 +33,11 @@ func (i Installed) CUDA(ctx context.Context, pin *policies.Toolchain) (*CUDA, er
 		return c, err
 	}
 	all, broken := i.cudas(ctx)
-	return pick(i, policies.NVCC, all, broken, pin, func(c *CUDA, digest string) { c.Cache, c.Handover, c.Digest = i.Cache, i.Handover, digest })
+	return pick(i, policy.NVCC, all, broken, pin, func(c *CUDA, digest string) { c.Cache, c.Handover, c.Digest = i.Cache, i.Handover, digest })
 }
 
 // Triton is the one that is pinned; the one that FindTriton finds where none is.
-func (i Installed) Triton(ctx context.Context, pin *policies.Toolchain) (*Triton, error) {
+func (i Installed) Triton(ctx context.Context, pin *policy.Toolchain) (*Triton, error) {
 	if pin == nil {
 		t, err := FindTriton(ctx, i.Getenv)
 		if err == nil {
@@ -46,7 +46,7 @@ func (i Installed) Triton(ctx context.Context, pin *policies.Toolchain) (*Triton
 		return t, err
 	}
 	all, broken := i.tritons(ctx)
-	return pick(i, policies.Triton, all, broken, pin, func(t *Triton, digest string) { t.Cache, t.Handover, t.Digest = i.Cache, i.Handover, digest })
+	return pick(i, policy.Triton, all, broken, pin, func(t *Triton, digest string) { t.Cache, t.Handover, t.Digest = i.Cache, i.Handover, digest })
 }
 
 // A pinnable compiler says which it is.
@@ -63,7 +63,7 @@ func (t *Triton) version() string { return t.Version }
 func (t *Triton) place() string   { return t.Folder }
 
 // pick takes the first of the pin's version whose digest is the pin's.
-func pick[C pinnable](i Installed, kind string, all []C, broken error, pin *policies.Toolchain, use func(C, string)) (C, error) {
+func pick[C pinnable](i Installed, kind string, all []C, broken error, pin *policy.Toolchain, use func(C, string)) (C, error) {
 	var has, other []string
 	for _, c := range all {
 		if has = append(has, c.version()+" in "+c.place()); c.version() != pin.Version {
@@ -206,11 +206,11 @@ func (i Installed) List(ctx context.Context) ([]Compiler, error) {
 	var all []Compiler
 	for _, c := range cudas {
 		digest, err := digestOf(c, i.Cache)
-		all = append(all, Compiler{policies.NVCC, c.Version, c.Home, digest, err})
+		all = append(all, Compiler{policy.NVCC, c.Version, c.Home, digest, err})
 	}
 	for _, t := range tritons {
 		digest, err := digestOf(t, i.Cache)
-		all = append(all, Compiler{policies.Triton, t.Version, t.Folder, digest, err})
+		all = append(all, Compiler{policy.Triton, t.Version, t.Folder, digest, err})
 	}
 	return all, errors.Join(broken, more)
 }
@@ -225,15 +225,15 @@ func (i Installed) Kinds(ctx context.Context) ([]string, error) {
 		return nil, errors.Join(ErrNoCUDA, broken)
 	}
 	if tritons, _ := i.tritons(ctx); len(tritons) > 0 {
-		return []string{policies.NVCC, policies.Triton}, nil
+		return []string{policy.NVCC, policy.Triton}, nil
 	}
-	return []string{policies.NVCC}, nil
+	return []string{policy.NVCC}, nil
 }
 
 // Named finds out what a path or a word such as triton@3.9.0 means, for a pin.
-func (i Installed) Named(ctx context.Context, text string) (kind string, pin policies.Toolchain, err error) {
-	if kind, version, ok := strings.Cut(text, "@"); ok && slices.Contains(policies.ToolchainKinds(), kind) && policies.IsToolchainVersion(version) {
-		return kind, policies.Toolchain{Version: version}, nil
+func (i Installed) Named(ctx context.Context, text string) (kind string, pin policy.Toolchain, err error) {
+	if kind, version, ok := strings.Cut(text, "@"); ok && slices.Contains(policy.ToolchainKinds(), kind) && policy.IsToolchainVersion(version) {
+		return kind, policy.Toolchain{Version: version}, nil
 	}
 	if !filepath.IsAbs(text) {
 		return "", pin, fmt.Errorf("%q is no compiler (write e.g. triton@3.9.0, nvcc@13.0.88, or the folder that one is installed in)", text)
@@ -243,11 +243,11 @@ func (i Installed) Named(ctx context.Context, text string) (kind string, pin pol
 		if err != nil {
 			return "", pin, err
 		}
-		return policies.NVCC, policies.Toolchain{Version: c.Version}, nil
+		return policy.NVCC, policy.Toolchain{Version: c.Version}, nil
 	}
 	t, err := i.tritonAt(ctx, text, i.python(ctx))
 	if err != nil {
 		return "", pin, fmt.Errorf("%s: %w", text, err)
 	}
-	return policies.Triton, policies.Toolchain{Version: t.Version}, nil
+	return policy.Triton, policy.Toolchain{Version: t.Version}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // layTriton lays out what is looked at of a Triton.
@@ -41,7 +41,7 @@ func TestPinnedTriton(t *testing.T) {
 	cache := &Cache{Dir: filepath.Join(t.TempDir(), "cache")}
 	host := Installed{Paths: []string{first, second}, Getenv: getenv, Cache: cache}
 	pinned := func(version, digest string) (*Triton, error) {
-		return host.Triton(t.Context(), &policies.Toolchain{Version: version, Digest: digest})
+		return host.Triton(t.Context(), &policy.Toolchain{Version: version, Digest: digest})
 	}
 	got, err := pinned("3.6.0", "")
 	if err != nil || got.Folder != filepath.Join(first, "triton") || got.Digest != "" || got.Cache != cache {
@@ -156,12 +156,12 @@ func TestPinnedCUDA(t *testing.T) {
 	old, next := toolkit("12.9.86"), toolkit("13.0.88")
 	host := Installed{Paths: []string{old, next, filepath.Join(next, "nvvm")}, Getenv: getenv}
 	for version, home := range map[string]string{"12.9.86": old, "13.0.88": next} {
-		c, err := host.CUDA(t.Context(), &policies.Toolchain{Version: version})
+		c, err := host.CUDA(t.Context(), &policy.Toolchain{Version: version})
 		if err != nil || c.Version != version || c.Home != home {
 			t.Errorf("%s: %+v, %v", version, c, err)
 		}
 	}
-	if _, err := host.CUDA(t.Context(), &policies.Toolchain{Version: "11.8.89"}); err == nil || !strings.Contains(err.Error(), "the policy pins nvcc 11.8.89, which this host does not have (it has 12.9.86 in "+old) {
+	if _, err := host.CUDA(t.Context(), &policy.Toolchain{Version: "11.8.89"}); err == nil || !strings.Contains(err.Error(), "the policy pins nvcc 11.8.89, which this host does not have (it has 12.9.86 in "+old) {
 		t.Error(err)
 	}
 	list, err := host.List(t.Context())

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -119,7 +119,7 @@ func (a asked) besideSystem(name string) bool {
 // ofRepository judges a path within the repository.
 func (a asked) ofRepository(rel string) string {
 	folder := a.tree.folder()
-	for _, own := range []string{kernels.RepositoryFolder, kernels.SetsFolder} {
+	for _, own := range []string{manifest.RepositoryFolder, manifest.SetsFolder} {
 		if sandbox.Within("/"+rel, "/"+path.Join(folder, own)) {
 			return fmt.Sprintf("it asks for %s, which is the judge's own folder and in no checkout (include headers by their names)", text(rel))
 		}
@@ -198,7 +198,7 @@ func (a asked) shadowed(name string) string {
 			continue
 		}
 		for _, folder := range a.tree.Shared {
-			if _, err := os.Stat(filepath.Join(a.dir, kernels.RepositoryFolder, filepath.FromSlash(folder), filepath.FromSlash(rel))); err == nil {
+			if _, err := os.Stat(filepath.Join(a.dir, manifest.RepositoryFolder, filepath.FromSlash(folder), filepath.FromSlash(rel))); err == nil {
 				return fmt.Sprintf("it includes <%s> of the system, and %s/%[1]s has the same name: which of them is taken depends on the compiler's flags (give the file of the repository another name)", text(rel), folder)
 			}
 		}

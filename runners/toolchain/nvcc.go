@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // An NVCCBuild is one source to compile for one architecture: CUDA, which nvcc takes, or PTX, which ptxas takes alone. Nothing in
@@ -125,10 +125,10 @@ func (c *CUDA) build(ctx context.Context, b NVCCBuild, path string) (*Cubin, err
 
 var archName = regexp.MustCompile(`^sm_(\d{2,3})[af]?$`)
 
-func (b NVCCBuild) entries() ([]kernels.Entry, error) {
-	var entries []kernels.Entry
+func (b NVCCBuild) entries() ([]manifest.Entry, error) {
+	var entries []manifest.Entry
 	for _, text := range b.Entries {
-		e, err := kernels.ParseEntry(text)
+		e, err := manifest.ParseEntry(text)
 		if err != nil {
 			return nil, fmt.Errorf("the entry %w", err)
 		}

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // maxSource is the bytes of a source that are searched for a line.
@@ -14,7 +14,7 @@ const maxSource = 4 << 20
 
 // entryLines finds the lines where the source defines the entries, for annotations: 0 if it is not plain to see there. The folder
 // is a stranger's, where a source may be a link to a device or be endless.
-func entryLines(b NVCCBuild, entries []kernels.Entry) []int {
+func entryLines(b NVCCBuild, entries []manifest.Entry) []int {
 	lines := make([]int, len(entries))
 	f, err := os.OpenInRoot(b.Dir, b.Source)
 	if err != nil {

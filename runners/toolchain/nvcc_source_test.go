@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // The folder of the sources is a stranger's: a link may lead to a device, and a text may be made to be searched for ever.
@@ -17,12 +17,12 @@ func TestEntryLineOfHostileSources(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	k, err := kernels.ParseEntry("k")
+	k, err := manifest.ParseEntry("k")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for source, want := range map[string]int{"k.cu": 1, "inside.cu": 1, "zero.cu": 0, "outside.cu": 0, "self.cu": 0, "dir.cu": 0, "many.cu": 0, "missing.cu": 0} {
-		if got := entryLines(NVCCBuild{Dir: dir, Source: source}, []kernels.Entry{k})[0]; got != want {
+		if got := entryLines(NVCCBuild{Dir: dir, Source: source}, []manifest.Entry{k})[0]; got != want {
 			t.Errorf("%s: line %d, want %d", source, got, want)
 		}
 	}

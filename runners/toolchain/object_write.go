@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // A linkable is the parts of an object file that is written here.
@@ -88,7 +88,7 @@ func (f *objectFile) linkable(entry string) (*linkable, error) {
 
 // findEntry finds the function that is called, by its name in C or C++.
 func (f *objectFile) findEntry(entry string) (int, error) {
-	parsed, err := kernels.ParseEntry(entry)
+	parsed, err := manifest.ParseEntry(entry)
 	if err != nil {
 		return 0, fmt.Errorf("the entry %w", err)
 	}

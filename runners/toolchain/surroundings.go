@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -76,12 +76,12 @@ func (s Surroundings) dir(t *Tree) string { return path.Join(s.Root, t.folder())
 func (s Surroundings) places(dir string, t *Tree) []sandbox.Place {
 	places := []sandbox.Place{{Host: dir, Inside: s.dir(t)}}
 	for _, folder := range t.Shared {
-		host := filepath.Join(dir, kernels.RepositoryFolder, filepath.FromSlash(folder))
+		host := filepath.Join(dir, manifest.RepositoryFolder, filepath.FromSlash(folder))
 		if isFolder(host) && t.reachable(dir, folder) {
 			places = append(places, sandbox.Place{Host: host, Inside: path.Join(s.Root, folder)})
 		}
 	}
-	if sets := filepath.Join(dir, kernels.SetsFolder); isFolder(sets) {
+	if sets := filepath.Join(dir, manifest.SetsFolder); isFolder(sets) {
 		places = append(places, sandbox.Place{Host: sets, Inside: setsRoot})
 	}
 	return places
@@ -106,7 +106,7 @@ func (t *Tree) reachable(dir, folder string) bool {
 		return !ok || isFolder(filepath.Join(host, filepath.FromSlash(rel)))
 	}
 	at := func(shared string) string {
-		return filepath.Join(dir, kernels.RepositoryFolder, filepath.FromSlash(shared))
+		return filepath.Join(dir, manifest.RepositoryFolder, filepath.FromSlash(shared))
 	}
 	if folder == t.folder() || !inside(folder, t.folder(), dir) || !inside(t.folder(), folder, at(folder)) {
 		return false
@@ -125,10 +125,10 @@ func (s Surroundings) flags(flags []string, dir string, t *Tree) []string {
 	shown := s.places(dir, t)
 	var all []string
 	for _, flag := range flags {
-		if name, ok := strings.CutPrefix(flag, after+kernels.SetsFolder+"/"); ok {
+		if name, ok := strings.CutPrefix(flag, after+manifest.SetsFolder+"/"); ok {
 			flag = after + path.Join(setsRoot, name)
 		}
-		if name, ok := strings.CutPrefix(flag, after+kernels.RepositoryFolder+"/"); ok {
+		if name, ok := strings.CutPrefix(flag, after+manifest.RepositoryFolder+"/"); ok {
 			if at := path.Join(s.Root, name); slices.ContainsFunc(shown, func(p sandbox.Place) bool { return p.Inside == at }) {
 				flag = after + at
 			}
@@ -140,7 +140,7 @@ func (s Surroundings) flags(flags []string, dir string, t *Tree) []string {
 
 // source is how the compiler is told of a source.
 func (s Surroundings) source(name, dir string, t *Tree) string {
-	if rel, ok := strings.CutPrefix(name, kernels.RepositoryFolder+"/"); ok {
+	if rel, ok := strings.CutPrefix(name, manifest.RepositoryFolder+"/"); ok {
 		for _, p := range s.places(dir, t) {
 			if at := path.Join(s.Root, rel); p.Inside != s.dir(t) && sandbox.Within(at, p.Inside) {
 				return at
@@ -157,8 +157,8 @@ func (s Surroundings) source(name, dir string, t *Tree) string {
 func (s Surroundings) names(log string, t *Tree) string {
 	return strings.NewReplacer(
 		s.dir(t)+"/", "",
-		s.Root+"/", kernels.RepositoryFolder+"/",
-		setsRoot+"/", kernels.SetsFolder+"/",
+		s.Root+"/", manifest.RepositoryFolder+"/",
+		setsRoot+"/", manifest.SetsFolder+"/",
 	).Replace(log)
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -164,7 +164,7 @@ func TestSurroundingsOfTriton(t *testing.T) {
 			b := TritonBuild{
 				Dir: folder(t, map[string]string{"k.py": source, "tuned.json": "{}", "helper.py": "FACTOR = 2\n"}), Source: "k.py", Entry: "k", Arch: "sm_90", Scratch: t.TempDir(),
 				Tree:  Tree{Folder: "kernels/k", Differs: differs},
-				Kinds: []kernels.Special{special(map[string]float64{"BLOCK": 64}, 4, "x:*fp32/16 n:i32")},
+				Kinds: []manifest.Special{special(map[string]float64{"BLOCK": 64}, 4, "x:*fp32/16 n:i32")},
 			}
 			_, err := c.Build(t.Context(), b)
 			refusal, refused := errors.AsType[*CompileError](err)

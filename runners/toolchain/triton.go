@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/folderhash"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
@@ -28,7 +28,7 @@ type TritonBuild struct {
 	Source  string // a file in Dir
 	Entry   string // the function
 	Arch    string // such as sm_90
-	Kinds   []kernels.Special
+	Kinds   []manifest.Special
 	Tree    Tree   // where Dir lies in its repository
 	Scratch string // existing folder; the cubins come into a new one below it
 	Timeout time.Duration
@@ -142,16 +142,16 @@ func (t *Triton) outputs(ctx context.Context, b TritonBuild) (made []nvccOutput,
 
 // cacheKey names everything that a cubin depends on. The compiler itself is told by its version and by the size and time of its
 // library.
-func (t *Triton) cacheKey(b TritonBuild, kind kernels.Special) (string, error) {
+func (t *Triton) cacheKey(b TritonBuild, kind manifest.Special) (string, error) {
 	return t.buildKey(b, kind, func(library os.FileInfo) time.Time { return library.ModTime() })
 }
 
 // handKey is the same between hosts, where the library's time is that of its installation.
-func (t *Triton) handKey(b TritonBuild, kind kernels.Special) (string, error) {
+func (t *Triton) handKey(b TritonBuild, kind manifest.Special) (string, error) {
 	return t.buildKey(b, kind, func(os.FileInfo) time.Time { return time.Time{} })
 }
 
-func (t *Triton) buildKey(b TritonBuild, kind kernels.Special, at func(library os.FileInfo) time.Time) (string, error) {
+func (t *Triton) buildKey(b TritonBuild, kind manifest.Special, at func(library os.FileInfo) time.Time) (string, error) {
 	h := sha256.New()
 	library, err := os.Stat(filepath.Join(t.Folder, "_C", "libtriton.so"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // hostile is Python that runs when the kernel is imported, in one process with the compiler. What succeeds and must not, it tells by
@@ -191,7 +191,7 @@ func FuzzTritonSays(f *testing.F) {
 	f.Add(`{"symbol":"scale","warps":1,"ctas":1,"passed":[{"argument":0,"type":"*fp32"}],"scratch":[]}`, []byte("\x7fELF"))
 	f.Add(`{"symbol":"scale","warps":1,"ctas":1,"passed":[{"argument":0,"type":"tensordesc<fp16[64, 64]>","descriptor":{"axes":-1,"flags":-5}}],"flags":2,"scratch":[]}`, image)
 	f.Add(`{"symbol":"scale","warps":1,"ctas":1,"passed":[{"argument":0,"type":"tensordesc<fp16[64, 64]>"}],"tensors":[{"swizzle":3,"elem_size":2,"elem_type":6,"block_size":[64,64],"fp4_padded":false}],"scratch":[]}`, image)
-	b := TritonBuild{Source: "k.py", Arch: "sm_90", Kinds: []kernels.Special{special(nil, 4, "x:*fp32/16 n:i32"), descriptors()}}
+	b := TritonBuild{Source: "k.py", Arch: "sm_90", Kinds: []manifest.Special{special(nil, 4, "x:*fp32/16 n:i32"), descriptors()}}
 	f.Fuzz(func(t *testing.T, said string, image []byte) {
 		for _, kind := range b.Kinds {
 			cubin, err := nvccOutput{Image: image, Usage: said}.readTriton(b, kind)
@@ -228,14 +228,14 @@ func firstCubin(f *testing.F) string {
 func TestTritonCacheKeySeesTheExecutableBit(t *testing.T) {
 	c := Triton{Version: "3.9.0", PythonVersion: "3.11.7", Folder: folder(t, map[string]string{"_C/libtriton.so": ""})}
 	b := TritonBuild{Dir: folder(t, map[string]string{"k.py": "FACTOR = 3 if os.access(__file__, os.X_OK) else 2\n"}), Source: "k.py", Entry: "k", Arch: "sm_90"}
-	before, err := c.cacheKey(b, kernels.Special{})
+	before, err := c.cacheKey(b, manifest.Special{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(filepath.Join(b.Dir, "k.py"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := c.cacheKey(b, kernels.Special{}); err != nil || after == before {
+	if after, err := c.cacheKey(b, manifest.Special{}); err != nil || after == before {
 		t.Errorf("both builds have one key (%v)", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // A Descriptor is how code takes an array that is a tensor descriptor in Triton: as a tensor map or, where it has none, as an address,
@@ -50,16 +50,16 @@ type tensorSaid struct {
 
 // tensorElements are the formats of elements by the numbers that PTX has for them (tensormap.replace, .elemtype). The driver's
 // numbers are others, which whoever makes the map chooses by the manifest's format, and not by this word.
-var tensorElements = map[kernels.DType]int{
-	kernels.E4M3: 0, kernels.E5M2: 0, kernels.I8: 0, kernels.U8: 0, kernels.I16: 1, kernels.U16: 1, kernels.U32: 2, kernels.I32: 3,
-	kernels.U64: 4, kernels.I64: 5, kernels.F16: 6, kernels.F32: 7, kernels.F64: 9, kernels.BF16: 10,
+var tensorElements = map[manifest.DType]int{
+	manifest.E4M3: 0, manifest.E5M2: 0, manifest.I8: 0, manifest.U8: 0, manifest.I16: 1, manifest.U16: 1, manifest.U32: 2, manifest.I32: 3,
+	manifest.U64: 4, manifest.I64: 5, manifest.F16: 6, manifest.F32: 7, manifest.F64: 9, manifest.BF16: 10,
 }
 
 // swizzleBytes are the widths by their number.
 var swizzleBytes = []int{0, 32, 64, 128}
 
 // asMap holds the word on a tensor map against the argument that it is of, and against what GPUs allow. The error is for people.
-func (s tensorSaid) asMap(a kernels.SpecialArgument) (*Map, error) {
+func (s tensorSaid) asMap(a manifest.SpecialArgument) (*Map, error) {
 	element, known := tensorElements[a.DType]
 	switch {
 	case s.PaddedFP4 || s.Im2col:
@@ -85,7 +85,7 @@ func (s tensorSaid) asMap(a kernels.SpecialArgument) (*Map, error) {
 
 // described is what is passed, with descriptors as the code takes them: by maps, or all of them without. What they are is the
 // manifest's; the build says how they were compiled.
-func (s said) described(kind kernels.Special) ([]Passed, error) {
+func (s said) described(kind manifest.Special) ([]Passed, error) {
 	if s.Flags < 0 || s.Flags > maxFlags {
 		return nil, fmt.Errorf("%d flags with a tensor descriptor (up to %d are possible)", s.Flags, maxFlags)
 	}

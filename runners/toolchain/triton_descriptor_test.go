@@ -8,15 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // descriptors is the kind of a matrix multiplication whose matrices are tensor descriptors, in tiles of 64 × 128 × 64.
-func descriptors() kernels.Special {
+func descriptors() manifest.Special {
 	kind := special(map[string]float64{"TILE_M": 64, "TILE_N": 128, "TILE_K": 64}, 4, "a:tensordesc<fp16[64,64]> b:tensordesc<fp16[64,128]> c:tensordesc<fp16[64,128]> K:i32/16")
 	for i, block := range [][]int{{64, 64}, {64, 128}, {64, 128}} {
 		a := &kind.Arguments[i]
-		a.Type, a.DType, a.Block = strings.ReplaceAll(a.Type, ",", ", "), kernels.F16, block
+		a.Type, a.DType, a.Block = strings.ReplaceAll(a.Type, ",", ", "), manifest.F16, block
 	}
 	return kind
 }
@@ -25,7 +25,7 @@ func descriptorBuild(t *testing.T, arch string) TritonBuild {
 	t.Helper()
 	return TritonBuild{
 		Dir: folder(t, map[string]string{"matmul_descriptor.py": read(t, "testdata/triton/matmul_descriptor.py")}), Source: "matmul_descriptor.py", Entry: "matmul_kernel", Arch: arch, Scratch: t.TempDir(),
-		Kinds: []kernels.Special{descriptors()},
+		Kinds: []manifest.Special{descriptors()},
 	}
 }
 
@@ -67,24 +67,24 @@ func TestTritonDescriptors(t *testing.T) {
 // box can be is cut.
 func TestTritonDescriptorElements(t *testing.T) {
 	const text = "import triton\n\n\n@triton.jit\ndef copy_kernel(x, y):\n    y.store([0, 0], x.load([0, 0]))\n"
-	var kinds []kernels.Special
-	add := func(d kernels.DType, name string, block ...int) {
+	var kinds []manifest.Special
+	add := func(d manifest.DType, name string, block ...int) {
 		kind := special(map[string]float64{}, 4, "")
 		for _, argument := range []string{"x", "y"} {
-			kind.Arguments = append(kind.Arguments, kernels.SpecialArgument{Name: argument, Type: "tensordesc<" + name + "[" + strings.ReplaceAll(joined(block), " ", ", ") + "]>", DType: d, Block: block})
+			kind.Arguments = append(kind.Arguments, manifest.SpecialArgument{Name: argument, Type: "tensordesc<" + name + "[" + strings.ReplaceAll(joined(block), " ", ", ") + "]>", DType: d, Block: block})
 		}
 		kinds = append(kinds, kind)
 	}
-	names := map[kernels.DType]string{
-		kernels.E4M3: "fp8e4nv", kernels.E5M2: "fp8e5", kernels.F16: "fp16", kernels.BF16: "bf16", kernels.F32: "fp32", kernels.F64: "fp64", kernels.I8: "i8", kernels.U8: "u8",
-		kernels.I16: "i16", kernels.U16: "u16", kernels.I32: "i32", kernels.U32: "u32", kernels.I64: "i64", kernels.U64: "u64",
+	names := map[manifest.DType]string{
+		manifest.E4M3: "fp8e4nv", manifest.E5M2: "fp8e5", manifest.F16: "fp16", manifest.BF16: "bf16", manifest.F32: "fp32", manifest.F64: "fp64", manifest.I8: "i8", manifest.U8: "u8",
+		manifest.I16: "i16", manifest.U16: "u16", manifest.I32: "i32", manifest.U32: "u32", manifest.I64: "i64", manifest.U64: "u64",
 	}
 	if len(names) != len(tensorElements) {
 		t.Fatalf("%d formats are tried of %d", len(names), len(tensorElements))
 	}
-	add(kernels.F16, "fp16", 512, 8)
-	add(kernels.BF16, "bf16", 16, 32)
-	add(kernels.F64, "fp64", 16, 32)
+	add(manifest.F16, "fp16", 512, 8)
+	add(manifest.BF16, "bf16", 16, 32)
+	add(manifest.F64, "fp64", 16, 32)
 	few := kinds
 	for _, d := range slices.Sorted(maps.Keys(names)) {
 		add(d, names[d], 16, 32)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // said is what the script says of a cubin.
@@ -42,7 +42,7 @@ func readStrictly(text []byte, into any) error {
 }
 
 // readTriton makes a Cubin of what Triton left behind.
-func (o nvccOutput) readTriton(b TritonBuild, kind kernels.Special) (*Cubin, error) {
+func (o nvccOutput) readTriton(b TritonBuild, kind manifest.Special) (*Cubin, error) {
 	cubin := &Cubin{Image: o.Image, Log: o.Log}
 	if o.Refusal != "" {
 		cubin.Diagnostics = diagnosticsIn(o.Log, b.Dir)

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -100,11 +100,11 @@ func advice(summary string) string {
 func (t *Triton) script(ctx context.Context, b TritonBuild, work string, s Surroundings) (sandbox.Result, string, error) {
 	in, out, empty := filepath.Join(work, "in"), filepath.Join(work, "out"), filepath.Join(work, "empty")
 	request, err := json.Marshal(struct {
-		Path   []string          `json:"path"`
-		Source string            `json:"source"`
-		Entry  string            `json:"entry"`
-		Arch   int               `json:"arch"`
-		Kinds  []kernels.Special `json:"kinds"`
+		Path   []string           `json:"path"`
+		Source string             `json:"source"`
+		Entry  string             `json:"entry"`
+		Arch   int                `json:"arch"`
+		Kinds  []manifest.Special `json:"kinds"`
 	}{append([]string{}, t.path...), s.source(b.Source, b.Dir, &b.Tree), b.Entry, capability(b.Arch), b.Kinds})
 	if err == nil {
 		err = errors.Join(os.Mkdir(in, 0o755), os.Mkdir(out, 0o755), os.Mkdir(empty, 0o755), os.WriteFile(filepath.Join(in, "request.json"), request, 0o644),
@@ -213,7 +213,7 @@ func (t *Triton) probe(ctx context.Context, b TritonBuild) error {
 		return fmt.Errorf("writing the source for a trial of Triton: %w", err)
 	}
 	r, log, err := t.script(ctx, TritonBuild{
-		Dir: dir, Tree: Tree{}, Source: "empty.py", Entry: "empty", Arch: b.Arch, Kinds: []kernels.Special{{Constants: map[string]float64{}, Warps: 4, Stages: 3, CTAs: 1, Arguments: []kernels.SpecialArgument{}}},
+		Dir: dir, Tree: Tree{}, Source: "empty.py", Entry: "empty", Arch: b.Arch, Kinds: []manifest.Special{{Constants: map[string]float64{}, Warps: 4, Stages: 3, CTAs: 1, Arguments: []manifest.SpecialArgument{}}},
 	}, work, Here)
 	if err == nil && !r.OK() {
 		err = fmt.Errorf("%s with Python %s compiles not even an empty kernel for %s (%s): try it by hand, or install another Triton", t, t.PythonVersion, b.Arch, lastLine(log))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
@@ -39,18 +39,18 @@ func realTritons(t *testing.T) []*Triton {
 }
 
 // arguments are written as in x:*fp32/16.
-func specialArguments(list string) []kernels.SpecialArgument {
-	var all []kernels.SpecialArgument
+func specialArguments(list string) []manifest.SpecialArgument {
+	var all []manifest.SpecialArgument
 	for _, word := range strings.Fields(list) {
 		name, rest, _ := strings.Cut(word, ":")
 		kind, hint, _ := strings.Cut(rest, "/")
-		all = append(all, kernels.SpecialArgument{Name: name, Type: kind, Hint: hint})
+		all = append(all, manifest.SpecialArgument{Name: name, Type: kind, Hint: hint})
 	}
 	return all
 }
 
-func special(constants map[string]float64, warps int, arguments string) kernels.Special {
-	return kernels.Special{Constants: constants, Warps: warps, Stages: 3, CTAs: 1, Arguments: specialArguments(arguments)}
+func special(constants map[string]float64, warps int, arguments string) manifest.Special {
+	return manifest.Special{Constants: constants, Warps: warps, Stages: 3, CTAs: 1, Arguments: specialArguments(arguments)}
 }
 
 const softmaxArguments = "x:*fp32/16 y:*fp32/16 rows:i32/16 cols:i32/16"
@@ -62,7 +62,7 @@ func softmax(t *testing.T, text string) TritonBuild {
 	}
 	return TritonBuild{
 		Dir: folder(t, map[string]string{"softmax.py": text}), Source: "softmax.py", Entry: "softmax_kernel", Arch: "sm_90", Scratch: t.TempDir(),
-		Kinds: []kernels.Special{special(map[string]float64{"BLOCK": 1024}, 4, softmaxArguments)},
+		Kinds: []manifest.Special{special(map[string]float64{"BLOCK": 1024}, 4, softmaxArguments)},
 	}
 }
 
@@ -99,7 +99,7 @@ func TestTriton(t *testing.T) {
 	tritons := realTritons(t)
 	for _, k := range []struct {
 		file, entry string
-		kind        kernels.Special
+		kind        manifest.Special
 		params      []int
 	}{
 		{"softmax.py", "softmax_kernel", special(map[string]float64{"BLOCK": 1024}, 4, softmaxArguments), []int{8, 8, 4, 4, 8, 8}},
@@ -114,7 +114,7 @@ func TestTriton(t *testing.T) {
 				}
 				t.Run(k.entry+" "+c.Version+" "+arch, func(t *testing.T) {
 					t.Parallel()
-					b := TritonBuild{Dir: folder(t, map[string]string{k.file: read(t, "testdata/triton/"+k.file)}), Source: k.file, Entry: k.entry, Arch: arch, Scratch: t.TempDir(), Kinds: []kernels.Special{k.kind}}
+					b := TritonBuild{Dir: folder(t, map[string]string{k.file: read(t, "testdata/triton/"+k.file)}), Source: k.file, Entry: k.entry, Arch: arch, Scratch: t.TempDir(), Kinds: []manifest.Special{k.kind}}
 					cubin := mustBuildTriton(t, cached(t, c), b)[0]
 					made, start := cubin.Kernels[0], cubin.Start
 					if diff := cmp.Diff(k.params, mapped(made.Params, func(p Param) int { return p.Size })); diff != "" {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-github/v60/github"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // userLogin is empty where GitHub does not say: the token of GitHub Actions, or one of
@@ -30,7 +30,7 @@ func (h *GitHub) userLogin(ctx context.Context) (string, error) {
 
 // Permission is a user's role in a repository: none, read, triage, write,
 // maintain or admin.
-func (h *GitHub) Permission(ctx context.Context, repo, login string) (policies.Role, error) {
+func (h *GitHub) Permission(ctx context.Context, repo, login string) (policy.Role, error) {
 	o := op{name: "ask for the role of " + login, permission: "Metadata: read"}
 	if login == "" {
 		return "", &Error{Op: o.name, Repo: repo, Err: errors.New("the login is empty")}
@@ -56,13 +56,13 @@ var bases = map[string]string{"none": "none", "read": "read", "triage": "read", 
 
 // role takes the finer word if it is GitHub's own and agrees with the coarser one.
 // An organisation may give its roles any name, and a name gives no rights.
-func role(permission, name string) policies.Role {
+func role(permission, name string) policy.Role {
 	if base, ok := bases[name]; ok && base == permission {
-		return policies.Role(name)
+		return policy.Role(name)
 	}
 	switch permission {
 	case "read", "write", "admin":
-		return policies.Role(permission)
+		return policy.Role(permission)
 	}
 	return "none"
 }

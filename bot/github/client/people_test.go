@@ -3,14 +3,14 @@ package client
 import (
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 func TestRole(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		permission, name string
-		want             policies.Role
+		want             policy.Role
 	}{
 		"GitHub's own":             {"write", "write", "write"},
 		"finer than the old word":  {"write", "maintain", "maintain"},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 func TestComments(t *testing.T) {
@@ -100,7 +100,7 @@ func TestPermission(t *testing.T) {
 		w.no(w.repo.Grant(login, role))
 		got, err := w.bot.Permission(w.ctx, repo, login)
 		w.no(err)
-		if got != policies.Role(role) {
+		if got != policy.Role(role) {
 			t.Errorf("%s has %s", login, got)
 		}
 	}

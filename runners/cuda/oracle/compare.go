@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/tensor"
@@ -38,8 +38,8 @@ const (
 type Target struct {
 	Places  Places
 	Layout  tensor.Layout
-	Outputs []int           // the arguments that are outputs, in order
-	DTypes  []kernels.DType // of them
+	Outputs []int            // the arguments that are outputs, in order
+	DTypes  []manifest.DType // of them
 }
 
 // TargetOf is the outputs among the arguments in slots.
@@ -55,7 +55,7 @@ func TargetOf(args []tensor.Arg, l tensor.Layout, places Places) Target {
 
 // Compare measures outputs against what they should be, launch by launch, and
 // tells which of them are equal bit for bit.
-func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance kernels.Tolerance) ([]*gates.Errors, []bool, error) {
+func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance manifest.Tolerance) ([]*gates.Errors, []bool, error) {
 	launches := got.Places.count
 	all, same := make([]*gates.Errors, launches), make([]bool, launches)
 	for i := range all {
@@ -71,7 +71,7 @@ func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance kernels.
 		elements := p.Args[arg].Elements
 		spec := words(uint64(got.Places.table.Ptr), uint64(want.Places.table.Ptr),
 			uint64(got.Layout.Offsets[arg]), uint64(want.Layout.Offsets[want.Outputs[k]]),
-			code(kernels.DTypes(), got.DTypes[k]), code(kernels.DTypes(), want.DTypes[k]), uint64(elements),
+			code(manifest.DTypes(), got.DTypes[k]), code(manifest.DTypes(), want.DTypes[k]), uint64(elements),
 			math.Float64bits(tolerance.Abs), math.Float64bits(tolerance.Rel), uint64(o.partial.Ptr))
 		grid := func(blocks, threads int) driver.Launch {
 			return driver.Launch{Grid: driver.Dim{X: uint32(blocks), Y: uint32(launches)}, Block: driver.Dim{X: uint32(threads)}}

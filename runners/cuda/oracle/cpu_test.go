@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -160,12 +160,12 @@ func TestDeviceDrawsAsTheHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := kernels.Parse("kernel.yaml", []byte(strings.Replace(string(text), "$ARGUMENT", arg, 1)))
+			m, err := manifest.Parse("kernel.yaml", []byte(strings.Replace(string(text), "$ARGUMENT", arg, 1)))
 			if err != nil {
 				t.Fatal(err)
 			}
 			dists := distribution.All()
-			if a := m.Arguments[0]; a.Fields == nil && a.Init.Draw != kernels.ByPolicy {
+			if a := m.Arguments[0]; a.Fields == nil && a.Init.Draw != manifest.ByPolicy {
 				dists = dists[:1] // whatever the policy asks for
 			}
 			for _, dist := range dists {
@@ -175,7 +175,7 @@ func TestDeviceDrawsAsTheHost(t *testing.T) {
 	}
 }
 
-func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Manifest, dist distribution.Kind) {
+func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *manifest.Manifest, dist distribution.Kind) {
 	t.Helper()
 	outline, err := tensor.Outline(m, m.Shapes[0], nil)
 	if err != nil {
@@ -193,7 +193,7 @@ func compareDraw(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Ma
 	}
 }
 
-func compareInput(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.Manifest, outline *tensor.Problem, dist distribution.Kind, in input) {
+func compareInput(t *testing.T, run func(string, ...[]byte) []byte, m *manifest.Manifest, outline *tensor.Problem, dist distribution.Kind, in input) {
 	t.Helper()
 	seeds := []uint64{3, 1 << 47}
 	s := &InputBatch{o: &Oracle{}, problem: outline, Layout: tensor.NewLayout(outline.Args, 0), Launches: len(seeds), dist: dist}
@@ -207,7 +207,7 @@ func compareInput(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.M
 	}
 	extra := []uint64{uint64(len(seeds)), 0, 0}
 	if at := outline.Args[0].Scales; at >= 0 {
-		extra[1], extra[2] = uint64(s.Layout.Offsets[at]), code(kernels.DTypes(), outline.Args[at].DType)
+		extra[1], extra[2] = uint64(s.Layout.Offsets[at]), code(manifest.DTypes(), outline.Args[at].DType)
 	}
 	out := run("draw", s.spec(in, 0), words(keys...), words(extra...))
 	slots, wide := out[:s.Layout.Size*len(seeds)], out[s.Layout.Size*len(seeds):]
@@ -251,7 +251,7 @@ func compareInput(t *testing.T, run func(string, ...[]byte) []byte, m *kernels.M
 func TestDeviceComparesAsTheHost(t *testing.T) {
 	run := onCPU(t)
 	nan, inf := math.NaN(), math.Inf(1)
-	for _, d := range kernels.DTypes() {
+	for _, d := range manifest.DTypes() {
 		if d.Packed() {
 			continue // no output is
 		}
@@ -270,13 +270,13 @@ func TestDeviceComparesAsTheHost(t *testing.T) {
 					tensor.Poison(d, got[3*d.Size():4*d.Size()])
 				}
 				want := make([]byte, 4*len(c.want))
-				tensor.Encode(kernels.F32, want, c.want)
-				tolerance := kernels.Tolerance{Abs: 0.1, Rel: 0.01}
+				tensor.Encode(manifest.F32, want, c.want)
+				tolerance := manifest.Tolerance{Abs: 0.1, Rel: 0.01}
 				host, err := tensor.Compare(d, got, c.want, tolerance)
 				if err != nil {
 					t.Fatal(err)
 				}
-				spec := words(0, 0, 0, 0, code(kernels.DTypes(), d), code(kernels.DTypes(), kernels.F32), uint64(len(c.want)),
+				spec := words(0, 0, 0, 0, code(manifest.DTypes(), d), code(manifest.DTypes(), manifest.F32), uint64(len(c.want)),
 					math.Float64bits(tolerance.Abs), math.Float64bits(tolerance.Rel), 0)
 				sums := run("compare", spec, got, append(words(1), want...))
 				all := make([]byte, 8*figures*gatherThreads)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/tensor"
@@ -127,7 +127,7 @@ func (s *InputBatch) spec(in input, launch int) []byte {
 	perLaunch := uint64(keyWords * len(s.inputs))
 	return append(words(
 		uint64(s.slot(launch).Ptr), uint64(s.Layout.Size), uint64(s.Layout.Offsets[in.arg]+a.Offset),
-		uint64(a.Elements), code(kernels.DTypes(), a.DType), code(kernels.Drawings(), a.Distribution(s.dist)),
+		uint64(a.Elements), code(manifest.DTypes(), a.DType), code(manifest.Drawings(), a.Distribution(s.dist)),
 		uint64(rows), uint64(columns),
 		uint64(s.keys.Ptr)+8*(uint64(launch)*perLaunch+uint64(in.key)), perLaunch,
 		quantized, uint64(s.o.drawn.Ptr), uint64(s.maxima.Ptr)+8*uint64(in.maxima+launch*in.groups), uint64(in.groups),
@@ -179,7 +179,7 @@ func (s *InputBatch) Draw(dist distribution.Kind, seeds []uint64) error {
 			}
 			scale := s.problem.Args[a.Scales]
 			offset := uint64(s.Layout.Offsets[a.Scales])
-			if err := s.o.run("write_scales", in.groups, len(seeds), args().Uint64(offset).Uint64(code(kernels.DTypes(), scale.DType))); err != nil {
+			if err := s.o.run("write_scales", in.groups, len(seeds), args().Uint64(offset).Uint64(code(manifest.DTypes(), scale.DType))); err != nil {
 				return err
 			}
 		}

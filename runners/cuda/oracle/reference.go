@@ -2,7 +2,7 @@ package oracle
 
 import (
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -24,7 +24,7 @@ func (o *Oracle) NewReference(p *tensor.Problem) (*Reference, error) {
 	r := &Reference{o: o, problem: p, seen: p.Reference()}
 	for _, a := range r.seen {
 		if a.Array() {
-			a.DType, a.Bytes = kernels.F32, nil
+			a.DType, a.Bytes = manifest.F32, nil
 		}
 		r.Args = append(r.Args, a.Arg)
 	}
@@ -72,7 +72,7 @@ func (r *Reference) Prepare(s *InputBatch, launch int, original bool) error {
 }
 
 // Compare holds one launch's outputs against what the reference wrote.
-func (r *Reference) Compare(got Target, tolerance kernels.Tolerance) (*gates.Errors, error) {
+func (r *Reference) Compare(got Target, tolerance manifest.Tolerance) (*gates.Errors, error) {
 	all, _, err := r.o.Compare(r.problem, got, r.outputs, tolerance)
 	if err != nil {
 		return nil, err

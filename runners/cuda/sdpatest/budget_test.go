@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
@@ -25,13 +25,13 @@ type silent struct{}
 
 func (silent) Report(runners.Event) {}
 
-func manifest(t *testing.T) (*kernels.Manifest, string) {
+func readManifest(t *testing.T) (*manifest.Manifest, string) {
 	t.Helper()
-	text, err := os.ReadFile(folder + kernels.FileName)
+	text, err := os.ReadFile(folder + manifest.FileName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := kernels.Parse(kernels.FileName, text)
+	m, err := manifest.Parse(manifest.FileName, text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,9 +47,9 @@ rules:
 `
 
 // compiledOnly is a policy without the gates that need a GPU.
-func compiledOnly(t *testing.T, file string, text []byte) *policies.Policy {
+func compiledOnly(t *testing.T, file string, text []byte) *policy.Policy {
 	t.Helper()
-	p, err := policies.Parse(file, text)
+	p, err := policy.Parse(file, text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,9 +61,9 @@ func compiledOnly(t *testing.T, file string, text []byte) *policies.Policy {
 }
 
 // judge compiles a variant for an architecture and lets the gate judge it.
-func judge(t *testing.T, p *policies.Policy, variant, arch string) (*gates.Evidence, *gates.Verdict) {
+func judge(t *testing.T, p *policy.Policy, variant, arch string) (*gates.Evidence, *gates.Verdict) {
 	t.Helper()
-	m, text := manifest(t)
+	m, text := readManifest(t)
 	dir, err := filepath.Abs(folder)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestBudgets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, _ := manifest(t)
+	m, _ := readManifest(t)
 	for _, v := range m.Variants {
 		for _, arch := range m.ArchOf(v.Name) {
 			t.Run(v.Name+" "+string(arch), func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestBudgets(t *testing.T) {
 func TestBudgetsAreJudged(t *testing.T) {
 	needsCompiler(t)
 	p := compiledOnly(t, "strict.yaml", []byte(strings.Replace(hopper, ">= 1", ">= 9", 1)))
-	m, _ := manifest(t)
+	m, _ := readManifest(t)
 	_, verdict := judge(t, p, m.DefaultVariant, "sm_89")
 	if verdict.Outcome != gates.Defer || verdict.Reason != gates.ReasonResources {
 		t.Errorf("%s (%s): %s", verdict.Outcome, verdict.Reason, verdict.Summary)
@@ -154,13 +154,13 @@ func TestBudgetsAreJudged(t *testing.T) {
 
 // Variants that were written for the first problem alone are not run on others.
 func TestLimits(t *testing.T) {
-	m, _ := manifest(t)
-	dims := func(d, causal int) kernels.Dims {
-		return kernels.Dims{{Name: "B", Value: 1}, {Name: "H", Value: 2}, {Name: "S", Value: 100}, {Name: "D", Value: d}, {Name: "causal", Value: causal}}
+	m, _ := readManifest(t)
+	dims := func(d, causal int) manifest.Dims {
+		return manifest.Dims{{Name: "B", Value: 1}, {Name: "H", Value: 2}, {Name: "S", Value: 100}, {Name: "D", Value: d}, {Name: "causal", Value: causal}}
 	}
 	first := map[string]bool{"stage0": true, "stage1": true, "stage2": true, "stage3a": true, "stage3a_xor": true}
 	for _, v := range m.Variants {
-		for _, d := range []kernels.Dims{dims(64, 0), dims(64, 1), dims(128, 0), dims(128, 1)} {
+		for _, d := range []manifest.Dims{dims(64, 0), dims(64, 1), dims(128, 0), dims(128, 1)} {
 			plain := d.String() == dims(64, 0).String()
 			if got, want := m.Supports(v.Name, d), plain || !first[v.Name]; got != want {
 				t.Errorf("%s at %s: supported %v, want %v", v.Name, d, got, want)

@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // Every value of every toggle that kernel.yaml declares has been right on a GPU: in a variant, or behind its name
 // (gpu.sh's step toggles). The tests of the gates judge the evidence.
 func TestRecordedToggles(t *testing.T) {
-	m, _ := manifest(t)
+	m, _ := readManifest(t)
 	tried := map[string][]int{}
 	for _, v := range m.Variants {
 		for name, value := range m.ToggleValues(v.Name) {
@@ -57,12 +57,12 @@ func TestRecordedToggles(t *testing.T) {
 
 // The choice by problem size passed on an H200 against the variant that served all shapes before: no shape was left out.
 func TestRecordedChoice(t *testing.T) {
-	m, _ := manifest(t)
+	m, _ := readManifest(t)
 	text, err := os.ReadFile(folder + "choose.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := policies.Parse("choose.yaml", text)
+	policy, err := policy.Parse("choose.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,22 +89,22 @@ func TestRecordedChoice(t *testing.T) {
 // compute-sanitizer found nothing in any variant on an H200. The policy that has it
 // look again (gpu.sh's step sanitize) asks for no less.
 func TestRecordedSanitizers(t *testing.T) {
-	policy, err := os.ReadFile(folder + "sanitize.yaml")
+	policyYAML, err := os.ReadFile(folder + "sanitize.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := policies.Parse("sanitize.yaml", policy)
+	p, err := policy.Parse("sanitize.yaml", policyYAML)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g := p.RuleFor(policies.Change{}).Gates.Sanitize; len(g.Tools) != 4 || !g.Decides() || g.MissingTool != policies.MissingDefers {
+	if g := p.RuleFor(policy.Change{}).Gates.Sanitize; len(g.Tools) != 4 || !g.Decides() || g.MissingTool != policy.MissingDefers {
 		t.Errorf("sanitize.yaml asks for %+v", g)
 	}
 	text, err := os.ReadFile(folder + "evidence/sanitize.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, _ := manifest(t)
+	m, _ := readManifest(t)
 	for _, v := range m.Variants {
 		line := regexp.MustCompile(fmt.Sprintf(`(?m)^%s \(sm_90a?\): memcheck clean, racecheck clean at [3-9] shapes$`, regexp.QuoteMeta(v.Name)))
 		if !line.Match(text) {

@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // Serving is the code that a problem is given to: the kernel's own, or that of the variant
 // which its choice takes.
-func (b Built) Serving(m *kernels.Manifest, dims kernels.Dims) (Built, error) {
+func (b Built) Serving(m *manifest.Manifest, dims manifest.Dims) (Built, error) {
 	if len(b.Parts) == 0 {
 		return b, nil
 	}
@@ -40,7 +40,7 @@ func (k *Kernel) loadParts() error {
 
 // part is the variant that serves a problem. A problem that none serves is the choice's
 // failure.
-func (k *Kernel) part(dims kernels.Dims) (*Kernel, error) {
+func (k *Kernel) part(dims manifest.Dims) (*Kernel, error) {
 	built, err := k.built.Serving(k.manifest, dims)
 	for _, part := range k.parts {
 		if err == nil && part.built.Variant == built.Variant {
@@ -51,7 +51,7 @@ func (k *Kernel) part(dims kernels.Dims) (*Kernel, error) {
 }
 
 // steps is what a launch consists of.
-func (k *Kernel) steps(dims kernels.Dims) ([]kernels.StepAt, error) {
+func (k *Kernel) steps(dims manifest.Dims) ([]manifest.StepAt, error) {
 	if len(k.parts) == 0 {
 		return k.launch(dims)
 	}

@@ -5,28 +5,28 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // The steps of a choice's launch are those of the variant that serves the problem.
 func TestStepsOfChoice(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "kernels", "sdpa_fp8", kernels.FileName))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "kernels", "sdpa_fp8", manifest.FileName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := kernels.Parse(kernels.FileName, text)
+	m, err := manifest.Parse(manifest.FileName, text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &Kernel{manifest: m, built: Built{Variant: kernels.Choice, Device: "sm_90"}}
-	for _, name := range m.Parts(kernels.Choice, "sm_90") {
+	k := &Kernel{manifest: m, built: Built{Variant: manifest.Choice, Device: "sm_90"}}
+	for _, name := range m.Parts(manifest.Choice, "sm_90") {
 		b := Built{Variant: name}
 		k.built.Parts = append(k.built.Parts, b)
-		k.parts = append(k.parts, &Kernel{manifest: m, built: b, launch: func(d kernels.Dims) ([]kernels.StepAt, error) { return m.Steps(name, d, nil) }})
+		k.parts = append(k.parts, &Kernel{manifest: m, built: b, launch: func(d manifest.Dims) ([]manifest.StepAt, error) { return m.Steps(name, d, nil) }})
 	}
 	served := map[string]bool{}
-	for _, shape := range m.ShapesFor(kernels.Choice) {
-		variant, err := m.Serving(kernels.Choice, "sm_90", shape.Dims)
+	for _, shape := range m.ShapesFor(manifest.Choice) {
+		variant, err := m.Serving(manifest.Choice, "sm_90", shape.Dims)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestStepsOfChoice(t *testing.T) {
 	}
 	k.built.Parts = []Built{{Variant: "another"}}
 	k.parts = []*Kernel{{built: k.built.Parts[0]}}
-	if _, err := k.steps(m.ShapesFor(kernels.Choice)[0].Dims); err == nil {
+	if _, err := k.steps(m.ShapesFor(manifest.Choice)[0].Dims); err == nil {
 		t.Error("a problem whose variant was not built has steps")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -19,7 +19,7 @@ type encoder func(driver.TensorTile) (driver.TensorMap, error)
 
 // described is what a kernel of Triton is passed for an array at base that it takes as a tensor descriptor, as make_tensordesc_arg of
 // Triton's launcher has it: a tensor map, or the address, shape, strides and flags; then the shape and the strides once more.
-func described(dtype kernels.DType, t kernels.Tile, d toolchain.Descriptor, base driver.DevicePtr, encode encoder) ([][]byte, error) {
+func described(dtype manifest.DType, t manifest.Tile, d toolchain.Descriptor, base driver.DevicePtr, encode encoder) ([][]byte, error) {
 	switch {
 	case len(t.Shape) != d.Axes || len(t.Strides) != d.Axes:
 		return nil, fmt.Errorf("the code takes %d axes, and the manifest has %d", d.Axes, len(t.Shape))
@@ -83,11 +83,11 @@ func (k *Kernel) descriptor(i int, d toolchain.Descriptor, p placed) ([][]byte, 
 
 // The element formats of tensor maps. FP8 has none of its own: copies move
 // bytes.
-var tensorTypes = map[kernels.DType]driver.TensorType{
-	kernels.E4M3: driver.TensorUint8, kernels.E5M2: driver.TensorUint8, kernels.I8: driver.TensorUint8, kernels.U8: driver.TensorUint8,
-	kernels.F16: driver.TensorFloat16, kernels.BF16: driver.TensorBFloat16, kernels.F32: driver.TensorFloat32, kernels.F64: driver.TensorFloat64,
-	kernels.Bool: driver.TensorUint8, kernels.I16: driver.TensorUint16, kernels.U16: driver.TensorUint16, kernels.U32: driver.TensorUint32, kernels.U64: driver.TensorUint64,
-	kernels.I32: driver.TensorInt32, kernels.I64: driver.TensorInt64,
+var tensorTypes = map[manifest.DType]driver.TensorType{
+	manifest.E4M3: driver.TensorUint8, manifest.E5M2: driver.TensorUint8, manifest.I8: driver.TensorUint8, manifest.U8: driver.TensorUint8,
+	manifest.F16: driver.TensorFloat16, manifest.BF16: driver.TensorBFloat16, manifest.F32: driver.TensorFloat32, manifest.F64: driver.TensorFloat64,
+	manifest.Bool: driver.TensorUint8, manifest.I16: driver.TensorUint16, manifest.U16: driver.TensorUint16, manifest.U32: driver.TensorUint32, manifest.U64: driver.TensorUint64,
+	manifest.I32: driver.TensorInt32, manifest.I64: driver.TensorInt64,
 }
 
 var swizzles = map[int]driver.TensorSwizzle{
@@ -99,7 +99,7 @@ var promotions = map[int]driver.TensorPromotion{
 }
 
 // tile turns a manifest's tile, outermost axis first, into the driver's.
-func tile(dtype kernels.DType, t kernels.Tile, base driver.DevicePtr) driver.TensorTile {
+func tile(dtype manifest.DType, t manifest.Tile, base driver.DevicePtr) driver.TensorTile {
 	out := driver.TensorTile{Type: tensorTypes[dtype], Base: base, Swizzle: swizzles[t.Swizzle], Promotion: promotions[t.Promotion], NaNFill: t.NaNFill}
 	for i := len(t.Shape) - 1; i >= 0; i-- {
 		out.Dims = append(out.Dims, uint64(t.Shape[i]))
@@ -113,7 +113,7 @@ func tile(dtype kernels.DType, t kernels.Tile, base driver.DevicePtr) driver.Ten
 
 // tensorMap is the descriptor of an argument that lies at base. The manifest is
 // the base's, so one that the driver refuses is no failure of the kernel.
-func (k *Kernel) tensorMap(a *kernels.Argument, dims kernels.Dims, base driver.DevicePtr) (driver.TensorMap, error) {
+func (k *Kernel) tensorMap(a *manifest.Argument, dims manifest.Dims, base driver.DevicePtr) (driver.TensorMap, error) {
 	t, err := k.manifest.TileOf(a, dims, k.built.Toggles)
 	if err != nil {
 		return driver.TensorMap{}, fmt.Errorf("tensor map of argument %s: %w", a.Name, err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -34,7 +34,7 @@ func numbers(values [][]byte) []any {
 // A descriptor is passed as Triton's own launcher does it: make_tensordesc_arg and fill_tma_descriptor.
 func TestDescribed(t *testing.T) {
 	// Every second row of 64 of a larger array, in blocks of 128 × 64 that Triton moves in two.
-	from := kernels.Tile{Shape: []int{100, 64}, Box: []int{128, 64}, Strides: []int{128, 1}, ItemSize: 4, NaNFill: true}
+	from := manifest.Tile{Shape: []int{100, 64}, Box: []int{128, 64}, Strides: []int{128, 1}, ItemSize: 4, NaNFill: true}
 	var encoded driver.TensorTile
 	encode := func(tile driver.TensorTile) (driver.TensorMap, error) {
 		encoded = tile
@@ -55,7 +55,7 @@ func TestDescribed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			encoded = driver.TensorTile{}
-			got, err := described(kernels.F32, from, test.d, 4096, encode)
+			got, err := described(manifest.F32, from, test.d, 4096, encode)
 			if diff := cmp.Diff(test.want, numbers(got)); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
@@ -78,12 +78,12 @@ func TestDescribed(t *testing.T) {
 		"no room":                                                {Axes: 2, Map: &toolchain.Map{Box: []int{64, 32}}},
 	} {
 		refuse := func(driver.TensorTile) (driver.TensorMap, error) { return driver.TensorMap{}, errors.New("no room") }
-		if _, err := described(kernels.F32, from, d, 4096, refuse); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := described(manifest.F32, from, d, 4096, refuse); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want …%s…", err, want)
 		}
 	}
 	from.Shape[0], from.NaNFill = 1<<31, false
-	if _, err := described(kernels.F32, from, toolchain.Descriptor{Axes: 2}, 4096, encode); err == nil || !strings.Contains(err.Error(), "does not fit the 32 bits") {
+	if _, err := described(manifest.F32, from, toolchain.Descriptor{Axes: 2}, 4096, encode); err == nil || !strings.Contains(err.Error(), "does not fit the 32 bits") {
 		t.Errorf("a long axis: %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -33,26 +33,26 @@ type Built struct {
 
 // Joined is the manifest that the code is launched by: the problem of the base's
 // kernel.yaml with the side's own implementation.
-func (b Built) Joined(problem string) (*kernels.Manifest, error) {
+func (b Built) Joined(problem string) (*manifest.Manifest, error) {
 	if b.Manifest == "" {
-		return kernels.Parse(kernels.FileName, []byte(problem))
+		return manifest.Parse(manifest.FileName, []byte(problem))
 	}
 	own, err := os.ReadFile(b.Manifest)
 	if err != nil {
 		return nil, fmt.Errorf("reading a side's manifest: %w", err)
 	}
-	return kernels.Join(kernels.FileName, []byte(problem), own)
+	return manifest.Join(manifest.FileName, []byte(problem), own)
 }
 
 // A Kernel is code on the GPU, in a context of this process.
 type Kernel struct {
 	ctx      *driver.Context
 	stream   *driver.Stream
-	manifest *kernels.Manifest
+	manifest *manifest.Manifest
 	built    Built
 	image    []byte
-	maps     bool                                         // tensor maps for the arguments that ask for them
-	launch   func(kernels.Dims) ([]kernels.StepAt, error) // its steps; a choice has none of its own
+	maps     bool                                           // tensor maps for the arguments that ask for them
+	launch   func(manifest.Dims) ([]manifest.StepAt, error) // its steps; a choice has none of its own
 	modules  []*module
 	kinds    map[string]*Kernel // in place of modules, see Built.Kinds
 	scratch  map[int][]driver.Buffer
@@ -77,21 +77,21 @@ type state struct{ live, first driver.Buffer }
 const maxState = 16 << 20
 
 // Load puts a side's kernel onto the GPU.
-func Load(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
+func Load(c *driver.Context, s *driver.Stream, m *manifest.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
 	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, maps: true, timeout: timeout}
 	if len(b.Parts) > 0 {
 		return k, k.loadParts()
 	}
-	k.launch = func(d kernels.Dims) ([]kernels.StepAt, error) { return m.Steps(b.Variant, d, b.Toggles) }
+	k.launch = func(d manifest.Dims) ([]manifest.StepAt, error) { return m.Steps(b.Variant, d, b.Toggles) }
 	return k, k.load()
 }
 
 // LoadReference is Load for the base's reference, which takes plain arrays.
-func LoadReference(c *driver.Context, s *driver.Stream, m *kernels.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
+func LoadReference(c *driver.Context, s *driver.Stream, m *manifest.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
 	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, timeout: timeout}
-	k.launch = func(d kernels.Dims) ([]kernels.StepAt, error) {
+	k.launch = func(d manifest.Dims) ([]manifest.StepAt, error) {
 		g, err := m.ReferenceGeometry(d)
-		return []kernels.StepAt{{Entry: m.Reference.Entry, Geometry: g}}, err
+		return []manifest.StepAt{{Entry: m.Reference.Entry, Geometry: g}}, err
 	}
 	return k, k.load()
 }

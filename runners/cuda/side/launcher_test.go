@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -52,7 +52,7 @@ type launched struct {
 	Signature string         `json:"signature"`
 	Meta      map[string]any `json:"meta"`
 
-	dtype      kernels.DType
+	dtype      manifest.DType
 	descriptor toolchain.Descriptor
 }
 
@@ -61,10 +61,10 @@ type launched struct {
 func TestDescribedAsTritonDoes(t *testing.T) {
 	var cases []launched
 	for _, e := range []struct {
-		dtype kernels.DType
+		dtype manifest.DType
 		name  string
 		ptx   int // number of the element
-	}{{kernels.E4M3, "fp8e4nv", 0}, {kernels.U16, "u16", 1}, {kernels.U32, "u32", 2}, {kernels.I32, "i32", 3}, {kernels.U64, "u64", 4}, {kernels.I64, "i64", 5}, {kernels.F16, "fp16", 6}, {kernels.F32, "fp32", 7}, {kernels.F64, "fp64", 9}, {kernels.BF16, "bf16", 10}} {
+	}{{manifest.E4M3, "fp8e4nv", 0}, {manifest.U16, "u16", 1}, {manifest.U32, "u32", 2}, {manifest.I32, "i32", 3}, {manifest.U64, "u64", 4}, {manifest.I64, "i64", 5}, {manifest.F16, "fp16", 6}, {manifest.F32, "fp32", 7}, {manifest.F64, "fp64", 9}, {manifest.BF16, "bf16", 10}} {
 		for _, v := range []struct{ shape, strides, block, box []int }{
 			{[]int{1000}, []int{1}, []int{512}, []int{256}},
 			{[]int{100, 64}, []int{128, 1}, []int{128, 64}, []int{128, 16}},
@@ -124,7 +124,7 @@ func TestDescribedAsTritonDoes(t *testing.T) {
 					got = append(got, asTriton(t, tile, c))
 					return driver.TensorMap{}, nil
 				}
-				values, err := described(c.dtype, kernels.Tile{Shape: c.Shape, Strides: c.Strides, Box: c.Block, ItemSize: c.Size, NaNFill: c.Padding == "nan"}, d, driver.DevicePtr(c.Address), encode)
+				values, err := described(c.dtype, manifest.Tile{Shape: c.Shape, Strides: c.Strides, Box: c.Block, ItemSize: c.Size, NaNFill: c.Padding == "nan"}, d, driver.DevicePtr(c.Address), encode)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
 // A request is one packet from the judge. Exactly one field is set.
@@ -50,13 +50,13 @@ type slots struct {
 // A Problem is a shape, and how its launches find their arguments in the rooms of
 // a set.
 type Problem struct {
-	ID      int          `json:"id"`
-	Set     int          `json:"set"`
-	Dims    kernels.Dims `json:"dims"`
-	Offsets []int        `json:"offsets"` // of arrays in their room
-	Scratch []int        `json:"scratch"` // the same of the side's scratch, behind them
-	Batch   int          `json:"batch"`   // launches that run as one
-	Share   bool         `json:"share"`   // all rooms' launches leave their state in the same place
+	ID      int           `json:"id"`
+	Set     int           `json:"set"`
+	Dims    manifest.Dims `json:"dims"`
+	Offsets []int         `json:"offsets"` // of arrays in their room
+	Scratch []int         `json:"scratch"` // the same of the side's scratch, behind them
+	Batch   int           `json:"batch"`   // launches that run as one
+	Share   bool          `json:"share"`   // all rooms' launches leave their state in the same place
 }
 
 // ready asks for everything that comes before a sample.

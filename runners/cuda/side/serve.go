@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -47,9 +47,9 @@ func Serve(socket int) error {
 // A server is a side's process.
 type server struct {
 	setup    Setup
-	manifest *kernels.Manifest // of the side, once it is read
-	unread   error             // why it could not be read
-	read     chan struct{}     // closed when it was
+	manifest *manifest.Manifest // of the side, once it is read
+	unread   error              // why it could not be read
+	read     chan struct{}      // closed when it was
 	ctx      *driver.Context
 	stream   *driver.Stream
 	from, to *driver.Event
@@ -207,7 +207,7 @@ func randomAddress() driver.DevicePtr {
 }
 
 func (s *server) prepare(p Problem) error {
-	outline, err := tensor.Outline(s.manifest, kernels.Shape{Dims: p.Dims}, s.kernel.built.Toggles)
+	outline, err := tensor.Outline(s.manifest, manifest.Shape{Dims: p.Dims}, s.kernel.built.Toggles)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (s *server) prepare(p Problem) error {
 	if err != nil {
 		return err
 	}
-	scratch, err := tensor.Scratch(s.manifest, serving.Variant, kernels.Shape{Dims: p.Dims}, serving.Toggles)
+	scratch, err := tensor.Scratch(s.manifest, serving.Variant, manifest.Shape{Dims: p.Dims}, serving.Toggles)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -36,7 +36,7 @@ func (k *Kernel) loadKinds() error {
 }
 
 // kind is the code for launches of a size.
-func (k *Kernel) kind(dims kernels.Dims) (*Kernel, error) {
+func (k *Kernel) kind(dims manifest.Dims) (*Kernel, error) {
 	special, err := k.manifest.Special(k.built.Variant, dims, k.built.Toggles)
 	if err != nil {
 		return nil, err
@@ -49,16 +49,16 @@ func (k *Kernel) kind(dims kernels.Dims) (*Kernel, error) {
 }
 
 // started is a launch with what the code's compiler says of it. A cluster's blocks come on top of the grid, as in Triton.
-func started(g kernels.Geometry, s toolchain.Start) kernels.Geometry {
+func started(g manifest.Geometry, s toolchain.Start) manifest.Geometry {
 	g.Block, g.SharedMemory, g.Cluster = s.Block, s.Shared, [3]int{max(1, s.Cluster), 1, 1}
 	g.Grid[0] *= g.Cluster[0]
 	return g
 }
 
 // dtypes are the formats of what is passed by value.
-var dtypes = map[string]kernels.DType{
-	"i1": kernels.Bool, "u1": kernels.Bool, "i8": kernels.I8, "u8": kernels.U8, "i16": kernels.I16, "u16": kernels.U16, "i32": kernels.I32, "u32": kernels.U32,
-	"i64": kernels.I64, "u64": kernels.U64, "fp16": kernels.F16, "bf16": kernels.BF16, "fp32": kernels.F32, "fp64": kernels.F64,
+var dtypes = map[string]manifest.DType{
+	"i1": manifest.Bool, "u1": manifest.Bool, "i8": manifest.I8, "u8": manifest.U8, "i16": manifest.I16, "u16": manifest.U16, "i32": manifest.I32, "u32": manifest.U32,
+	"i64": manifest.I64, "u64": manifest.U64, "fp16": manifest.F16, "bf16": manifest.BF16, "fp32": manifest.F32, "fp64": manifest.F64,
 }
 
 // compiledAlignment is what code was told of the addresses of arrays.
@@ -101,7 +101,7 @@ const maxScratch = 1 << 30
 
 // addScratch appends pointers to the memory that the code wants beside its arguments, for the n-th launch of a batch: a launch
 // shares it with none that runs with it, and Reset takes from it what was left there.
-func (k *Kernel) addScratch(list *driver.Args, n int, g kernels.Geometry) error {
+func (k *Kernel) addScratch(list *driver.Args, n int, g manifest.Geometry) error {
 	for i, s := range k.built.Start.Scratch {
 		if s.Size == 0 {
 			list.Pointer(0)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -13,12 +13,12 @@ import (
 
 // What a compiler says of the launch goes over the manifest's grid.
 func TestStarted(t *testing.T) {
-	g := started(kernels.Geometry{Grid: [3]int{10, 2, 1}, Block: [3]int{1, 1, 1}, Cluster: [3]int{1, 1, 1}}, toolchain.Start{Block: [3]int{128, 1, 1}, Shared: 64, Cluster: 2})
-	want := kernels.Geometry{Grid: [3]int{20, 2, 1}, Block: [3]int{128, 1, 1}, Cluster: [3]int{2, 1, 1}, SharedMemory: 64}
+	g := started(manifest.Geometry{Grid: [3]int{10, 2, 1}, Block: [3]int{1, 1, 1}, Cluster: [3]int{1, 1, 1}}, toolchain.Start{Block: [3]int{128, 1, 1}, Shared: 64, Cluster: 2})
+	want := manifest.Geometry{Grid: [3]int{20, 2, 1}, Block: [3]int{128, 1, 1}, Cluster: [3]int{2, 1, 1}, SharedMemory: 64}
 	if g != want {
 		t.Errorf("got %+v, want %+v", g, want)
 	}
-	if g := started(kernels.Geometry{Grid: [3]int{10, 2, 1}}, toolchain.Start{Block: [3]int{64, 2, 1}}); g.Grid != [3]int{10, 2, 1} || g.Cluster != [3]int{1, 1, 1} {
+	if g := started(manifest.Geometry{Grid: [3]int{10, 2, 1}}, toolchain.Start{Block: [3]int{64, 2, 1}}); g.Grid != [3]int{10, 2, 1} || g.Cluster != [3]int{1, 1, 1} {
 		t.Errorf("without a cluster: %+v", g)
 	}
 }
@@ -26,9 +26,9 @@ func TestStarted(t *testing.T) {
 // Arguments go in the formats that the code takes, and no array at an address that it was not compiled for.
 func TestPass(t *testing.T) {
 	args := []tensor.Arg{
-		{Name: "x", DType: kernels.F32, Access: kernels.In, Shape: []int{4}, Elements: 4},
-		{Name: "n", DType: kernels.I64, Access: kernels.Scalar, Elements: 1, Real: []float64{7}},
-		{Name: "scale", DType: kernels.F64, Access: kernels.Scalar, Elements: 1, Real: []float64{0.5}},
+		{Name: "x", DType: manifest.F32, Access: manifest.In, Shape: []int{4}, Elements: 4},
+		{Name: "n", DType: manifest.I64, Access: manifest.Scalar, Elements: 1, Real: []float64{7}},
+		{Name: "scale", DType: manifest.F64, Access: manifest.Scalar, Elements: 1, Real: []float64{0.5}},
 	}
 	address := func(base uint64) func(int) uint64 { return func(arg int) uint64 { return base + uint64(arg) } }
 	list := &driver.Args{}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -13,7 +13,7 @@ import (
 
 // Prepare is the n-th launch of a batch, all of its steps, on arguments that lie at base, not
 // done yet. Scratch stands behind the arguments.
-func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []int, base driver.DevicePtr) (func() error, error) {
+func (k *Kernel) Prepare(n int, dims manifest.Dims, args []tensor.Arg, offsets []int, base driver.DevicePtr) (func() error, error) {
 	if len(k.parts) > 0 {
 		part, err := k.part(dims)
 		if err != nil {
@@ -57,7 +57,7 @@ func (k *Kernel) Prepare(n int, dims kernels.Dims, args []tensor.Arg, offsets []
 // placed is a launch's arguments with their place.
 type placed struct {
 	launch  int // of a batch
-	dims    kernels.Dims
+	dims    manifest.Dims
 	args    []tensor.Arg
 	offsets []int
 	base    driver.DevicePtr
@@ -75,7 +75,7 @@ func (p placed) find(name string) (int, error) {
 }
 
 // memset is a step that sets the bytes of an array.
-func (k *Kernel) memset(_ *module, s kernels.StepAt, p placed) (func() error, error) {
+func (k *Kernel) memset(_ *module, s manifest.StepAt, p placed) (func() error, error) {
 	i, err := p.find(s.Memset)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (k *Kernel) memset(_ *module, s kernels.StepAt, p placed) (func() error, er
 }
 
 // copy is a step that fills an array with the first elements of another.
-func (k *Kernel) copy(_ *module, s kernels.StepAt, p placed) (func() error, error) {
+func (k *Kernel) copy(_ *module, s manifest.StepAt, p placed) (func() error, error) {
 	from, err := p.find(s.Copy)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (k *Kernel) copy(_ *module, s kernels.StepAt, p placed) (func() error, erro
 }
 
 // start is a step that launches a kernel.
-func (k *Kernel) start(m *module, s kernels.StepAt, p placed) (func() error, error) {
+func (k *Kernel) start(m *module, s manifest.StepAt, p placed) (func() error, error) {
 	fn := m.functions[s.Entry]
 	if fn == nil {
 		return nil, fmt.Errorf("the kernel %s was not built", s.Entry)
@@ -139,7 +139,7 @@ func (k *Kernel) start(m *module, s kernels.StepAt, p placed) (func() error, err
 
 // fits refuses a cooperative launch that the GPU cannot hold at once: its blocks would wait for
 // others that never start.
-func (k *Kernel) fits(fn *driver.Function, s kernels.StepAt, l driver.Launch) error {
+func (k *Kernel) fits(fn *driver.Function, s manifest.StepAt, l driver.Launch) error {
 	perSM, err := fn.BlocksAtOnce(l)
 	if err != nil {
 		return blame(err)
@@ -151,7 +151,7 @@ func (k *Kernel) fits(fn *driver.Function, s kernels.StepAt, l driver.Launch) er
 	return tooLarge(s, perSM, device.SMs)
 }
 
-func tooLarge(s kernels.StepAt, perSM, sms int) error {
+func tooLarge(s manifest.StepAt, perSM, sms int) error {
 	blocks := s.Grid[0] * s.Grid[1] * s.Grid[2]
 	if blocks <= perSM*sms {
 		return nil

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // A cooperative launch that does not fit is the failure of the side that asked for it, with what
 // to do about it.
 func TestCooperativeFits(t *testing.T) {
-	step := kernels.StepAt{Entry: "sum", Geometry: kernels.Geometry{Grid: [3]int{33, 4, 2}}}
+	step := manifest.StepAt{Entry: "sum", Geometry: manifest.Geometry{Grid: [3]int{33, 4, 2}}}
 	if err := tooLarge(step, 2, 132); err != nil {
 		t.Errorf("264 blocks on 264 places: %v", err)
 	}
@@ -25,7 +25,7 @@ func TestCooperativeFits(t *testing.T) {
 
 // What a step names is found behind the arguments too, and what is not there is told.
 func TestPlaced(t *testing.T) {
-	p := placed{args: []tensor.Arg{{Name: "q"}, {Name: "p.scale", OfComposite: true}, {Name: "partial", Access: kernels.Scratched}}, offsets: []int{256, 0, 4096}, base: 1 << 40}
+	p := placed{args: []tensor.Arg{{Name: "q"}, {Name: "p.scale", OfComposite: true}, {Name: "partial", Access: manifest.Scratched}}, offsets: []int{256, 0, 4096}, base: 1 << 40}
 	i, err := p.find("partial")
 	if err != nil || p.address(i) != 1<<40+4096 {
 		t.Errorf("scratch is argument %d: %v", i, err)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
@@ -62,7 +62,7 @@ type desk struct {
 
 func (s *session) openDesk() (*desk, error) {
 	d := &desk{session: s, tails: map[rune]tail{}, cand: s.sides[gates.SideCandidate], base: s.sides[gates.SideBaseline]}
-	var shapes []kernels.Shape
+	var shapes []manifest.Shape
 	for _, c := range s.request.Cases {
 		shapes = append(shapes, c.Shape)
 	}

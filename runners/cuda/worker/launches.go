@@ -3,7 +3,7 @@ package worker
 import (
 	"fmt"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/tensor"
@@ -61,7 +61,7 @@ func (s *session) arguments(c Case) ([]tensor.Arg, error) {
 	var args []tensor.Arg
 	for _, a := range p.Reference() {
 		if a.Array() {
-			a.DType = kernels.F32
+			a.DType = manifest.F32
 			a.Bytes = make([]byte, a.Size()) // zeros do: nobody looks at the result
 		}
 		args = append(args, a.Arg)
@@ -76,7 +76,7 @@ func (s *session) together(k *side.Kernel, c Case, args []tensor.Arg) error {
 	slot := make([]byte, l.Size)
 	l.Fill(slot, args)
 	for i, a := range args {
-		if a.Access == kernels.Scratched {
+		if a.Access == manifest.Scratched {
 			tensor.Litter(a.DType, l.Array(slot, i), s.litter)
 		}
 	}

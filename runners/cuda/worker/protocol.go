@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
@@ -61,8 +61,8 @@ type Case struct {
 
 // A Plan is how one shape is measured: so many launches a sample.
 type Plan struct {
-	Shape kernels.Shape `json:"shape"`
-	Batch int           `json:"batch"`
+	Shape manifest.Shape `json:"shape"`
+	Batch int            `json:"batch"`
 }
 
 // A Reply is one line of the answer. The last one has Done or Error.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
@@ -20,7 +20,7 @@ type tail struct {
 }
 
 // scratch is what a side's launch uses beside its arguments.
-func (s *session) scratch(letter rune, shape kernels.Shape) ([]tensor.Arg, error) {
+func (s *session) scratch(letter rune, shape manifest.Shape) ([]tensor.Arg, error) {
 	m, built := s.candidate, s.request.Candidate
 	if letter != gates.SideCandidate {
 		m, built = s.baseline, s.request.Baseline
@@ -36,7 +36,7 @@ func (s *session) scratch(letter rune, shape kernels.Shape) ([]tensor.Arg, error
 }
 
 // newTail makes a side's scratch for a shape whose arguments take up so many bytes of each room.
-func (s *session) newTail(letter rune, shape kernels.Shape, head int, rooms []driver.Buffer) (tail, error) {
+func (s *session) newTail(letter rune, shape manifest.Shape, head int, rooms []driver.Buffer) (tail, error) {
 	scratch, err := s.scratch(letter, shape)
 	if err != nil {
 		return tail{}, err
@@ -66,7 +66,7 @@ func behind(rooms []driver.Buffer, head int) []driver.DevicePtr {
 }
 
 // tailSize is the bytes that scratch takes up in a room.
-func (s *session) tailSize(letter rune, shape kernels.Shape) (int, error) {
+func (s *session) tailSize(letter rune, shape manifest.Shape) (int, error) {
 	scratch, err := s.scratch(letter, shape)
 	if err != nil || len(scratch) == 0 {
 		return 0, err
@@ -76,7 +76,7 @@ func (s *session) tailSize(letter rune, shape kernels.Shape) (int, error) {
 
 // newRooms makes a side's rooms. Where they do not fit the GPU and the candidate asks for more
 // scratch than the baseline, that is the candidate's doing.
-func (s *session) newRooms(letter rune, p *side.Process, set, count, size int, shapes ...kernels.Shape) ([]driver.Buffer, error) {
+func (s *session) newRooms(letter rune, p *side.Process, set, count, size int, shapes ...manifest.Shape) ([]driver.Buffer, error) {
 	rooms, err := p.NewRooms(s.ctx, set, count, size)
 	if driver.CodeOf(err) != driver.OutOfMemory {
 		return rooms, err

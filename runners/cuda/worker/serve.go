@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 )
@@ -79,12 +79,12 @@ func serve(r Request, hold func() error, send func(Reply) error) error {
 
 // manifests reads the base's manifest and those of the sides.
 func (s *session) manifests() (err error) {
-	if s.manifest, err = kernels.Parse(kernels.FileName, []byte(s.request.Manifest)); err != nil {
+	if s.manifest, err = manifest.Parse(manifest.FileName, []byte(s.request.Manifest)); err != nil {
 		return fmt.Errorf("reading the request's manifest: %w", err)
 	}
 	s.candidate = s.manifest // where there is none, the reference is launched as it says
 	for _, own := range []struct {
-		into  **kernels.Manifest
+		into  **manifest.Manifest
 		built *side.Built
 	}{{&s.candidate, s.request.Candidate}, {&s.baseline, s.request.Baseline}} {
 		switch {

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
@@ -20,9 +20,9 @@ import (
 
 // A session is one request on its way.
 type session struct {
-	manifest  *kernels.Manifest // of the base: the reference's
-	candidate *kernels.Manifest // with the candidate's own implementation
-	baseline  *kernels.Manifest // with the baseline's, where there is one
+	manifest  *manifest.Manifest // of the base: the reference's
+	candidate *manifest.Manifest // with the candidate's own implementation
+	baseline  *manifest.Manifest // with the baseline's, where there is one
 	request   Request
 	send      func(Reply) error
 	rng       *rand.Rand
@@ -136,7 +136,7 @@ func blame(p *side.Process, err error) error {
 }
 
 // expect has the reference compute what the first launch of a sheet should give.
-func (s *session) expect(r *oracle.Reference, sheet *oracle.InputBatch, dims kernels.Dims, original bool) error {
+func (s *session) expect(r *oracle.Reference, sheet *oracle.InputBatch, dims manifest.Dims, original bool) error {
 	if err := r.Prepare(sheet, 0, original); err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (s *session) expect(r *oracle.Reference, sheet *oracle.InputBatch, dims ker
 }
 
 // outline is the problem of a shape, with the candidate's toggles.
-func (s *session) outline(shape kernels.Shape) (*tensor.Problem, error) {
+func (s *session) outline(shape manifest.Shape) (*tensor.Problem, error) {
 	return tensor.Outline(s.candidate, shape, s.request.Candidate.Toggles)
 }
 

@@ -1,0 +1,122 @@
+// Package cli is the command line of kernelgate: one file for each subcommand, with its
+// flags, its help and an example. It parses and connects; the work is done in the packages
+// that it imports.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/terminal"
+)
+
+// The exit status of the program, for scripts.
+const (
+	exitPass  = 0
+	exitDefer = 1
+	exitInput = 2
+	exitError = 3
+)
+
+// An exit carries a verdict's status through cobra without printing anything.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// Run executes one call of the program and returns its exit status.
+func Run(args []string, stdout, stderr io.Writer) int {
+	stdout, stderr = terminal.NewWriter(stdout), terminal.NewWriter(stderr)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := Command(stdout, stderr)
+	root.SetArgs(args)
+	started := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
+	err := root.ExecuteContext(ctx)
+	var status exit
+	var bad strict.Mistake
+	switch {
+	case err == nil:
+		return exitPass
+	case errors.As(err, &status):
+		return int(status)
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "kernelgate: interrupted; unfinished results are not written")
+		return exitError
+	case errors.As(err, &bad):
+		fmt.Fprintln(stderr, bad.Error())
+		return exitInput
+	case !started: // cobra did not like the words of the call
+		fmt.Fprintf(stderr, "kernelgate: %v (%ssee kernelgate --help)\n", err, meantFlag(root, args, err))
+		return exitInput
+	default:
+		fmt.Fprintln(stderr, "kernelgate:", err)
+		return exitError
+	}
+}
+
+// meantFlag is the flag of the command that an unknown one most likely means, for the beginning of an advice.
+func meantFlag(root *cobra.Command, args []string, err error) string {
+	_, name, ok := strings.Cut(err.Error(), "unknown flag: --")
+	if !ok {
+		return ""
+	}
+	cmd, _, _ := root.Find(args)
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	if meant := strict.Meant(name, known); meant != "" {
+		return "did you mean --" + meant + "? "
+	}
+	return ""
+}
+
+// Command is the whole command tree.
+func Command(stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kernelgate",
+		Short: "A gatekeeper for GPU kernels: a PASS is proven, a DEFER says what is missing",
+		Long: "kernelgate builds and measures a change to a kernel and judges the evidence by a policy.\n" +
+			"PASS: the change meets every requirement of the policy.\n" +
+			"DEFER: not accepted yet; the verdict says what is missing.\n\n" +
+			"Exit status: 0 PASS, 1 DEFER, 2 bad input, 3 ERROR (a fault of the runner or the setup).",
+		Example:       "  kernelgate check    # the work tree against the base branch\n  kernelgate demo     # the bot with an embedded GitHub on this machine",
+		SilenceErrors: true, SilenceUsage: true,
+		Version: version(),
+	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.AddCommand(checkCommand(stdout, stderr), compareCommand(stdout), judgeCommand(stdout), replayCommand(stdout, stderr), demoCommand(stdout, stderr), tryCommand(stdout, stderr), policyCommand(stdout), historyCommand(stdout), openCommand(stdout, stderr), doctorCommand(stdout), serveCommand(stdout, stderr), setupCommand(stdout), runnerCommand(stdout, stderr), fleetCommand(stdout), gpuWorkerCommand())
+	return root
+}
+
+func severity(o gates.Outcome) int {
+	switch o {
+	case gates.Pass:
+		return exitPass
+	case gates.Defer:
+		return exitDefer
+	}
+	return exitError
+}
+
+func asExit(status int) error {
+	if status == exitPass {
+		return nil
+	}
+	return exit(status)
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+var update = flag.Bool("update", false, "rewrite what the scripts compare with")
+
+// The tests read files of the whole repository, by their paths from its top.
+type fromTop struct{ *testing.M }
+
+func (m fromTop) Run() int {
+	if err := os.Chdir("../.."); err != nil {
+		panic(err)
+	}
+	return m.M.Run()
+}
+
+func TestMain(m *testing.M) {
+	natstest.Main()
+	testscript.Main(fromTop{m}, map[string]func(){"kernelgate": func() { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr)) }})
+}
+
+// The scripts are the program as a user meets it: commands, exact messages, exit
+// codes and files.
+func TestScripts(t *testing.T) {
+	cuda, noCUDA := toolchain.FindCUDA(t.Context(), os.Getenv)
+	testscript.Run(t, testscript.Params{
+		Dir:           "bot/cli/testdata/script",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+			env.Setenv("GIT_TEMPLATE_DIR", "") // hooks that nobody asked for
+			env.Setenv("GIT_CONFIG_COUNT", "1")
+			env.Setenv("GIT_CONFIG_KEY_0", "maintenance.auto")
+			env.Setenv("GIT_CONFIG_VALUE_0", "false")
+			env.Setenv("GIT_AUTHOR_NAME", "someone")
+			env.Setenv("GIT_AUTHOR_EMAIL", "someone@example.org")
+			env.Setenv("GIT_COMMITTER_NAME", "someone")
+			env.Setenv("GIT_COMMITTER_EMAIL", "someone@example.org")
+			if noCUDA == nil { // its cache is in a home that scripts do not have
+				env.Setenv("CUDA_HOME", cuda.Home)
+			}
+			cwd, err := os.Getwd()
+			env.Setenv("SOURCE", cwd)
+			return err
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "cuda" {
+				return noCUDA == nil, nil
+			}
+			return false, fmt.Errorf("there is no condition %q", name)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status},
+	})
+}
+
+// status N COMMAND… runs a command and asks for its exit code.
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N command...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	code := 0
+	var failed *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &failed) {
+		code = failed.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if code != want {
+		ts.Fatalf("exit status %d, want %d", code, want)
+	}
+}

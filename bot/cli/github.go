@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/bot/actions"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/check"
+	"github.com/kernelgate/kernelgate/runners/gpus"
+)
+
+// checkOnGitHub is kernelgate check --github: the change is the one that the
+// job's event tells of.
+func checkOnGitHub(cmd *cobra.Command, opt check.Options, gpu string, dryRun bool, stdout, stderr io.Writer) error {
+	for _, name := range []string{"base", "head", "policy", "baseline-variant", "variant", "label", "title", "runner", "static", "arch", "json"} {
+		if cmd.Flags().Changed(name) {
+			return strict.Mistakef("kernelgate: --%s: with --github, the event and the policy of the base decide what is checked (remove the flag; --github allows --dir, --dry-run, --gpu, --include, --rivals, --rounds and --results)", name)
+		}
+	}
+	environment := map[string]string{}
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		environment[name] = value
+	}
+	// No compiler and no harness that is started from here needs the job's keys.
+	for _, name := range []string{"GITHUB_TOKEN", "INPUT_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"} {
+		if err := os.Unsetenv(name); err != nil {
+			return fmt.Errorf("removing %s from the environment: %w", name, err)
+		}
+	}
+	if err := measureOn(&opt.Config, gpu); err != nil {
+		return err
+	}
+	labels := gpus.Labels(opt.GPU.List())
+	labels = append(labels, strings.FieldsFunc(environment["KERNELGATE_LABELS"], func(r rune) bool { return r == ',' || r == ' ' })...)
+	slices.Sort(labels)
+	live := liveProgress(cmd.Context(), actions.Defuse(stderr))
+	defer live.Clear()
+	out, err := actions.Run(cmd.Context(), actions.Config{
+		Getenv: func(name string) string { return environment[name] }, Dir: opt.Dir,
+		Kernels: opt.Kernels, Rounds: opt.Rounds, Labels: slices.Compact(labels),
+		Results: opt.Results, DryRun: dryRun, Version: version(), Stdout: stdout, Now: time.Now, Random: rand.Text,
+		Measure: opt.Measure, Progress: live,
+	})
+	if bad, ok := errors.AsType[strict.Mistake](err); ok {
+		return strict.Mistake{Err: actions.Inert{Err: bad.Err}}
+	}
+	if err != nil {
+		return actions.Inert{Err: err}
+	}
+	return asExit(out.Exit)
+}

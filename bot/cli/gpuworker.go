@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/cuda"
+	"github.com/kernelgate/kernelgate/runners/gpus"
+	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// workerCommand starts the process that touches the GPU; people have no use for
+// it.
+const workerCommand = "gpu-worker"
+
+func gpuWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: workerCommand + " [REQUEST]", Hidden: true, Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return cuda.Worker(args) },
+	}
+}
+
+// measureHere has kernels measured by this program, on this host.
+func measureHere(c *measure.Config) error {
+	if err := c.Includes.Check(); err != nil {
+		return strict.Mistakef("--include: %w", err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	c.Worker = []string{program, workerCommand}
+	if cache, err := toolchain.DefaultCache(os.Getenv); err == nil {
+		c.Cache = cache.Dir // without one it builds anew
+	}
+	return nil
+}
+
+// measureOn has kernels measured here, on one GPU. Without a wish, a host whose GPUs cannot be seen is left to say so when one is
+// needed.
+func measureOn(c *measure.Config, wish string) error {
+	if err := measureHere(c); err != nil {
+		return err
+	}
+	all, err := gpus.Here(os.Getenv)
+	switch {
+	case wish == "" && len(all) > 0:
+		c.GPU = all[0]
+	case wish == "":
+	case err != nil:
+		return strict.Mistakef("--gpu: %w", err)
+	default:
+		picked, err := gpus.Select(all, wish)
+		if err != nil {
+			return strict.Mistakef("--gpu: %w", err)
+		}
+		if len(picked) != 1 {
+			return strict.Mistakef("--gpu: %q is %d GPUs (name one)", wish, len(picked))
+		}
+		c.GPU = picked[0]
+	}
+	return nil
+}

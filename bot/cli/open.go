@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/bot/github/client"
+	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/check"
+)
+
+func openCommand(stdout, stderr io.Writer) *cobra.Command {
+	policyName, listen := "", "127.0.0.1:0"
+	cmd := &cobra.Command{
+		Use:   "open [RESULTS]",
+		Short: "Show a folder of results as web pages on this host",
+		Long: "Serves the pages of the bot (runs, kernels, comparisons) on a loopback address, from the evidence and\n" +
+			"the verdicts in a folder (default: results). With --policy, it judges all evidence again by that\n" +
+			"policy. It reads the folder again for every request, and stops at Ctrl-C.\n\n" +
+			"Exit status: 0 stopped by a signal, 2 no results, 3 any other failure.",
+		Example: "  kernelgate open\n  kernelgate open kernels/sdpa_fp8/evidence --policy h200",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "results"
+			if len(args) == 1 {
+				dir = args[0]
+			}
+			var judge func(*gates.Evidence) *gates.Verdict
+			if policyName != "" {
+				policy, file, err := check.ReadPolicy(policyName)
+				if err != nil {
+					return err
+				}
+				judge = func(e *gates.Evidence) *gates.Verdict { return gates.Judge(policy, file, e) }
+			}
+			host, _, err := net.SplitHostPort(listen)
+			if err != nil || !client.Loopback(host) {
+				return strict.Mistakef("--listen: %q is not a loopback address (write e.g. 127.0.0.1:8080): these pages have no login", listen)
+			}
+			// Evidence that is kept beside its kernel may be older than the kernel's lessons.
+			lessons, err := check.Lessons(filepath.Join(filepath.Dir(filepath.Clean(dir)), manifest.FileName))
+			if err != nil {
+				return err
+			}
+			results, err := pages.OpenFolder(dir, judge, lessons)
+			if err != nil {
+				return strict.Mistake{Err: err}
+			}
+			for path, why := range results.Skipped() {
+				fmt.Fprintf(stderr, "kernelgate: %s is left out: %s\n", path, why)
+			}
+			return servePages(cmd.Context(), listen, results, stdout)
+		},
+	}
+	policyFlag(cmd, &policyName, " to judge all evidence by (default: show the stored verdicts)")
+	cmd.Flags().StringVar(&listen, "listen", listen, "loopback address to listen on; port 0 picks a free one")
+	return cmd
+}
+
+// servePages answers until ctx ends.
+func servePages(ctx context.Context, listen string, results *pages.Folder, stdout io.Writer) error {
+	site := &pages.Server{Source: results, Access: pages.Everybody{}, Version: version(), Done: ctx.Done()}
+	handler, err := site.Handler()
+	if err != nil {
+		return err
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
+	if err != nil {
+		return fmt.Errorf("listening: %w (choose a free address: --listen)", err)
+	}
+	fmt.Fprintf(stdout, "%d results at http://%s (Ctrl-C stops)\n", results.Count(), l.Addr())
+	server := &http.Server{Handler: onlyLoopback(handler), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute}
+	context.AfterFunc(ctx, func() { server.Close() })
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("listening on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// onlyLoopback refuses requests to any other name: a page elsewhere could have its
+// own name lead here and read what is shown.
+func onlyLoopback(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		if !client.Loopback(strings.Trim(host, "[]")) {
+			http.Error(w, "These pages are only for this host: open them at 127.0.0.1.", http.StatusMisdirectedRequest)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}

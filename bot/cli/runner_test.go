@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/gpus"
+	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/toolchain"
+)
+
+// threeGPUs is a folder whose management library shows two L4 and an H200, on which nothing can be run.
+func threeGPUs(t *testing.T) string {
+	t.Helper()
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("no C compiler (cc) to build the fake library with")
+	}
+	dir := t.TempDir()
+	out, err := exec.CommandContext(t.Context(), cc, "-shared", "-fPIC", "-std=c11", "-DFAKE_GPUS=3", `-DFAKE_NAMES={"NVIDIA L4","NVIDIA L4","NVIDIA H200"}`,
+		`-DFAKE_UUID="GPU-`+rand.Text()+`-"`, "-o", filepath.Join(dir, "libnvidia-ml.so.1"), "runners/cuda/nvml/testdata/fakenvml.c").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
+}
+
+// runnerOf is the program as a runner of a bot, on a host with that library.
+func runnerOf(t *testing.T, ctx context.Context, bot, library string, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, "kernelgate", append([]string{"runner", "--server", bot, "--token-file", token, "--name", "box", "--state", t.TempDir()}, args...)...)
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+library)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = time.Minute
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	return cmd, &said
+}
+
+// nobody is told of results that never come.
+type nobody struct{ fleet.Results }
+
+// A host with three GPUs is three runners, each with its model's label, that get no job since they cannot pass the self-test;
+// no second process may have their GPUs. A bot that needs a newer one ends it with what to install.
+func TestRunnerOfThreeGPUs(t *testing.T) {
+	if _, err := toolchain.FindCUDA(t.Context(), os.Getenv); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	library := threeGPUs(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	j, err := journal.Open(ctx, journal.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	bot := &fleet.Server{Journal: j, Results: nobody{}, Tokens: map[string]fleet.Credential{"box": fleet.NewCredential("secret", "cpu", "gpu", "l4", "h200")}, Version: "kernelgate v9"}
+	server := httptest.NewServer(bot.Handler())
+	defer server.Close()
+	defer server.CloseClientConnections()
+	for _, label := range []string{"cpu", "l4", "h200"} {
+		if err := j.Enqueue(ctx, journal.Job{ID: "job-" + label, Labels: []string{label}, Kernel: "k", Bundle: "none"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	running, stop := context.WithCancel(ctx)
+	cmd, said := runnerOf(t, running, server.URL, library)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	want := map[string]string{"box/0": "cpu gpu l4", "box/1": "gpu l4", "box/2": "gpu h200"}
+	for found := 0; found < len(want); {
+		select {
+		case err := <-ended:
+			t.Fatalf("the runner ended: %v\n%s", err, said)
+		case <-ctx.Done():
+			t.Fatalf("not all of them came: %+v", bot.Runners())
+		case <-time.After(10 * time.Millisecond):
+		}
+		found = 0
+		for _, r := range bot.Runners() {
+			if r.Health != nil && r.Health.Test != nil && r.Availability.Quarantined != nil {
+				found++
+			}
+		}
+	}
+	uuids := map[string]bool{}
+	for _, r := range bot.Runners() {
+		if got := strings.Join(r.Labels, " "); got != want[r.Name] {
+			t.Errorf("%s takes %s", r.Name, got)
+		}
+		if test := r.Health.Test; test.Passed || !strings.Contains(test.Why, "no NVIDIA GPU was found") || test.Kernel != "known_cuda" {
+			t.Errorf("%s was tested: %+v", r.Name, test)
+		}
+		if !strings.HasPrefix(r.Availability.Quarantined.Why, "its self-test failed: ") || r.Job != "" {
+			t.Errorf("%s has %q and is in quarantine for %s", r.Name, r.Job, r.Availability.Quarantined.Why)
+		}
+		uuids[r.Health.GPU.UUID] = true
+	}
+	if len(uuids) != 3 {
+		t.Errorf("the GPUs are %v", uuids)
+	}
+
+	beside, said2 := runnerOf(t, ctx, server.URL, library, "--gpus", "1")
+	var exit *exec.ExitError
+	if err := beside.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitInput || !strings.Contains(said2.String(), "another runner measures on GPU 1 (NVIDIA L4, GPU-") {
+		t.Errorf("a second runner: %v\n%s", err, said2)
+	}
+	stop()
+	if err := <-ended; cmd.ProcessState.ExitCode() != exitPass {
+		t.Errorf("the runner: %v\n%s", err, said)
+	}
+
+	later := &fleet.Server{Journal: j, Results: nobody{}, Tokens: bot.Tokens, Version: "kernelgate v9", Oldest: 99}
+	newer := httptest.NewServer(later.Handler())
+	defer newer.Close()
+	old, said3 := runnerOf(t, ctx, newer.URL, library, "--gpus", "2")
+	if err := old.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitInput || !strings.Contains(said3.String(), "is too old for this bot") || !strings.Contains(said3.String(), "Install kernelgate v9 on the runner's host") {
+		t.Errorf("an old runner: %v\n%s", err, said3)
+	}
+}
+
+// A runner of one GPU is called as its host; of several, each has its own name, folder and GPU.
+func TestWorkers(t *testing.T) {
+	all := []gpus.GPU{{Index: 0, UUID: "GPU-a", Name: "NVIDIA L4"}, {Index: 3, UUID: "GPU-b", Name: "NVIDIA H200"}}
+	base := agent.Config{StateDir: "/state", Log: newLog(&bytes.Buffer{}, "info", "text")}
+	here := measure.Config{Log: base.Log}
+	for _, c := range []struct {
+		name   string
+		gpus   []gpus.GPU
+		labels []string
+		want   string
+	}{
+		{"none", nil, nil, "/state  cpu"},
+		{"one", all[1:], nil, "/state GPU-b cpu gpu h200"},
+		{"two", all, nil, "/state/gpu0 0 GPU-a cpu gpu l4; /state/gpu3 3 GPU-b gpu h200"},
+		{"one of two by its label", all, []string{"h200"}, "/state GPU-b h200"},
+		{"two without use", all, []string{"cpu"}, "/state  cpu"},
+	} {
+		base.Labels = c.labels
+		var got []string
+		for _, w := range workers(base, here, c.gpus) {
+			got = append(got, strings.ReplaceAll(strings.Join([]string{w.agent.StateDir, w.agent.GPU, w.here.GPU.UUID, strings.Join(w.agent.Labels, " ")}, " "), "/state  GPU", "/state GPU"))
+		}
+		if text := strings.ReplaceAll(strings.Join(got, "; "), "   ", "  "); text != c.want {
+			t.Errorf("%s: %q, want %q", c.name, text, c.want)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/bot/serve"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+func serveCommand(stdout, stderr io.Writer) *cobra.Command {
+	file, checkOnly, acceptLoss := "", false, false
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the bot: receive webhooks, publish verdicts, with a runner on this host",
+		Long: "Receives webhooks from GitHub, sends kernels to runners to measure, and publishes verdicts as\n" +
+			"checks and comments. You can set every key of the configuration by a flag, in the environment\n" +
+			"(github.app_id is KERNELGATE_GITHUB_APP_ID) or in the file. A flag overrides the environment,\n" +
+			"and the environment overrides the file. Secrets come from files, or from KERNELGATE_GITHUB_TOKEN,\n" +
+			"KERNELGATE_GITHUB_PRIVATE_KEY and KERNELGATE_GITHUB_WEBHOOK_SECRET.\n\n" +
+			"Exit status: 0 stopped by a signal, 2 a mistake in the configuration or a journal that has lost\n" +
+			"events, 3 any other failure. A second signal stops the bot at once.",
+		Example: "  kernelgate serve --config /etc/kernelgate/kernelgate.yaml\n  kernelgate serve --config kernelgate.yaml --check-config",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			flags := map[string]string{}
+			for _, k := range serve.Keys() {
+				if f := cmd.Flags().Lookup(k.Flag); f.Changed {
+					flags[k.Flag] = f.Value.String()
+				}
+			}
+			for _, name := range secretFlags {
+				if cmd.Flags().Changed(name) {
+					return strict.Mistakef("--%s: every user of this host can read the command line: use --%s-file", name, name)
+				}
+			}
+			config, err := serve.Load(serve.Sources{File: configFile(file), Getenv: os.Getenv, Flags: flags})
+			if err != nil {
+				return err
+			}
+			log := newLog(stderr, config.Log.Level, config.Log.Format)
+			warn := func(text string) { log.Warn(text) }
+			for _, name := range serve.Unknown(os.Environ()) {
+				log.Warn("unknown environment variable: check its spelling", "name", name)
+			}
+			secrets, err := config.ReadSecrets(os.Getenv, warn)
+			if err != nil {
+				return err
+			}
+			if checkOnly {
+				return config.Show(stdout)
+			}
+			if err := serve.Conceal(); err != nil {
+				log.Warn("the local runner can read the memory of this process", "err", err)
+			}
+			secondSignalKills(cmd.Context())
+			return serve.Run(cmd.Context(), serve.Options{Config: config, Secrets: secrets, AcceptLoss: acceptLoss, Version: version(), Stderr: stderr, Log: log})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&file, "config", "", "configuration file (default: $"+serve.EnvConfig+", or "+serve.DefaultFile+" if it exists)")
+	f.BoolVar(&checkOnly, "check-config", false, "print the configuration as read, without secrets, and exit")
+	f.BoolVar(&acceptLoss, "accept-loss", false, "start although the journal has lost events that the ledger has; the old ledger is kept under a different name")
+	for _, k := range serve.Keys() {
+		f.String(k.Flag, "", k.Doc)
+		if k.Bool {
+			f.Lookup(k.Flag).NoOptDefVal = "true"
+		}
+	}
+	for _, name := range secretFlags {
+		f.String(name, "", "refused")
+		f.Lookup(name).Hidden = true
+	}
+	return cmd
+}
+
+// secretFlags are what people try, and are told better.
+var secretFlags = []string{"github-token", "github-private-key", "github-webhook-secret"}
+
+func configFile(flag string) string {
+	if flag != "" {
+		return flag
+	}
+	if file := os.Getenv(serve.EnvConfig); file != "" {
+		return file
+	}
+	if _, err := os.Stat(serve.DefaultFile); !errors.Is(err, fs.ErrNotExist) {
+		return serve.DefaultFile
+	}
+	return ""
+}
+
+// secondSignalKills gives signals back their usual effect after the first.
+func secondSignalKills(ctx context.Context) {
+	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })
+}
+
+func newLog(w io.Writer, level, format string) *slog.Logger {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		l = slog.LevelInfo
+	}
+	opt := &slog.HandlerOptions{Level: l}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, opt))
+	}
+	return slog.New(slog.NewTextHandler(w, opt))
+}

@@ -1,0 +1,301 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/runners/scripted"
+)
+
+// A box is a systemd that was started for the test, in which commands can be run.
+type box struct {
+	t   testing.TB
+	in  io.WriteCloser
+	out *bufio.Reader
+	err *strings.Builder
+	cmd *exec.Cmd
+}
+
+// asRoot is the command as root would run it, on machines that let this user be root without a password, as CI's do.
+func asRoot(ctx context.Context, args ...string) (*exec.Cmd, error) {
+	if os.Geteuid() == 0 {
+		return exec.CommandContext(ctx, args[0], args[1:]...), nil
+	}
+	if err := exec.CommandContext(ctx, "sudo", "-n", "true").Run(); err != nil {
+		return nil, fmt.Errorf("only root can start systemd, and sudo does not work without a password: %w", err)
+	}
+	return exec.CommandContext(ctx, "sudo", append([]string{"-n"}, args...)...), nil
+}
+
+// newBox boots systemd with these files over a copy of the host's.
+func newBox(t testing.TB, files string) *box {
+	t.Helper()
+	if _, err := os.Stat("/usr/lib/systemd/systemd"); err != nil {
+		leaveOut(t, err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Minute)
+	cmd, err := asRoot(ctx, "bot/install/testdata/systemd-box", files)
+	if err != nil {
+		cancel()
+		leaveOut(t, err)
+	}
+	b := &box{t: t, cmd: cmd, err: &strings.Builder{}}
+	cmd.Stderr = b.err
+	in, errIn := cmd.StdinPipe()
+	out, errOut := cmd.StdoutPipe()
+	if err := errors.Join(errIn, errOut, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	b.in, b.out = in, bufio.NewReader(out)
+	t.Cleanup(func() { // it ends with its stdin
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the box: %v\n%s", err, b.err)
+		}
+		cancel()
+	})
+	if line, err := b.out.ReadString('\n'); err != nil || line != "booted\n" {
+		in.Close()
+		_ = cmd.Wait() // why it failed is in what it said
+		t.Fatalf("the box: %q, %v\n%s", line, err, b.err)
+	}
+	return b
+}
+
+// leaveOut skips a test that this machine cannot run. CI's must.
+func leaveOut(t testing.TB, why error) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}
+
+// run is what a command prints in the box, and its exit status.
+func (b *box) run(command string) (string, int) {
+	b.t.Helper()
+	if _, err := io.WriteString(b.in, command+"\n"); err != nil {
+		b.t.Fatal(err)
+	}
+	var text strings.Builder
+	for {
+		line, err := b.out.ReadString('\n')
+		if err != nil {
+			b.t.Fatalf("%s: %v\n%s%s", command, err, text.String(), b.err)
+		}
+		if n, ok := strings.CutPrefix(line, "exit "); ok {
+			status, err := strconv.Atoi(strings.TrimSpace(n))
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			return text.String(), status
+		}
+		text.WriteString(line)
+	}
+}
+
+// must is run for a command that succeeds.
+func (b *box) must(command string) string {
+	b.t.Helper()
+	text, status := b.run(command)
+	if status != 0 {
+		b.t.Fatalf("%s: exit status %d\n%s", command, status, text)
+	}
+	return text
+}
+
+// freePort is one of the loopback that nobody listens on.
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// The bot and a runner start from the shipped units, under a real systemd and as docs/operate/install.md says, on a host that lacks the group
+// render. The runner passes its self-test, for which it needs its sandbox, and measures the kernel of a pull request.
+func TestUnits(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		leaveOut(t, err)
+	}
+	w := newHub(t)
+	files, port := t.TempDir(), freePort(t)
+	etc := "etc/kernelgate"
+	program, err := exec.LookPath("kernelgate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(files, "usr/local/bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cp", "-L", program, filepath.Join(files, "usr/local/bin/kernelgate")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, unit := range []string{"kernelgate.service", "kernelgate-runner.service"} {
+		put(t, slurp(t, "bot/install/"+unit), files, "etc/systemd/system", unit)
+	}
+	put(t, w.app.PrivateKeyPEM(), files, etc, "private-key.pem")
+	put(t, []byte(hubSecret), files, etc, "webhook-secret")
+	put(t, []byte("a token for the runner, long enough"), files, etc, "runner.token")
+	put(t, fmt.Appendf(nil, "listen: 127.0.0.1:%s\ngithub: {app_id: %d, api_url: '%s', git_url: '%s'}\nrunners: [{name: box, labels: [cpu], token_file: /run/credentials/kernelgate.service/box.token}]\n",
+		port, w.app.ID(), w.hub.URL(), w.hub.URL()), files, etc, "kernelgate.yaml")
+	put(t, fmt.Appendf(nil, "KERNELGATE_SERVER=http://127.0.0.1:%s\nKERNELGATE_NAME=box\n", port), files, etc, "runner.env")
+	put(t, []byte("[Service]\nLoadCredential=box.token:/etc/kernelgate/runner.token\n"), files, "etc/systemd/system/kernelgate.service.d", "runner.conf")
+
+	b := newBox(t, files)
+	t.Cleanup(func() {
+		if t.Failed() {
+			log, _ := b.run("journalctl --no-pager -o cat -u kernelgate -u kernelgate-runner | tail -n 60")
+			t.Log(log)
+		}
+	})
+	b.must("chown -R 0:0 /etc/kernelgate && chmod 711 /etc/kernelgate && chmod 600 /etc/kernelgate/*token /etc/kernelgate/*secret /etc/kernelgate/*.pem")
+	b.must("useradd --system --shell /usr/sbin/nologin kernelgate-runner")
+	b.must("if getent group render; then groupmod --new-name elsewhere render; fi")
+	b.must("systemd-analyze verify kernelgate.service kernelgate-runner.service")
+	b.must("systemctl start kernelgate kernelgate-runner && ! systemctl --quiet is-failed kernelgate kernelgate-runner")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	restarted := func() error {
+		if said, status := b.run("systemctl show -p NRestarts --value kernelgate kernelgate-runner"); status != 0 || said != "0\n\n0\n" {
+			return fmt.Errorf("one of the units has failed: restarts %q", said)
+		}
+		return nil
+	}
+	for _, metric := range []string{"kernelgate_ready 1", `kernelgate_runners{label="cpu",state="idle"} 1`} {
+		if err := shows(ctx, "http://127.0.0.1:"+port, metric, restarted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.app.SetHook("http://127.0.0.1:"+port+"/webhook", hubSecret)
+	if got := w.conclude(ctx, t, "change"); got != "success" {
+		t.Errorf("the pull request got %q", got)
+	}
+	if err := restarted(); err != nil {
+		t.Error(err)
+	}
+	b.must("systemctl stop kernelgate-runner kernelgate")
+	if said := b.must("systemctl show -p Result --value kernelgate kernelgate-runner"); said != "success\n\nsuccess\n" {
+		t.Errorf("they ended with %q", said)
+	}
+}
+
+// shows waits until a bot has that line among its metrics, or something has gone wrong.
+func shows(ctx context.Context, bot, metric string, wrong func() error) error {
+	var last []string
+	for {
+		if err := wrong(); err != nil {
+			return fmt.Errorf("%s: %w", metric, err)
+		}
+		rq, err := http.NewRequestWithContext(ctx, http.MethodGet, bot+"/metrics", nil)
+		if err != nil {
+			return err
+		}
+		if resp, err := http.DefaultClient.Do(rq); err == nil {
+			page, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err == nil {
+				last = strings.Split(string(page), "\n")
+			}
+			if slices.Contains(last, metric) {
+				return nil
+			}
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			last = slices.DeleteFunc(last, func(line string) bool { return !strings.HasPrefix(line, "kernelgate_") })
+			return fmt.Errorf("the bot never said %s: %w\n%s", metric, ctx.Err(), strings.Join(last, "\n"))
+		}
+	}
+}
+
+// A hub is a GitHub with an App in a repository of one kernel for the CPU.
+type hub struct {
+	hub  *embedded.Server
+	app  *embedded.App
+	repo *embedded.Repo
+}
+
+const (
+	hubSecret = "a secret that GitHub knows"
+	hubKernel = "void %s(const float *x, float *y, int n) { for (int i = 0; i < n; i++) y[i] = 2 * x[i]; }\n"
+	hubPolicy = `version: 1
+devices: [cpu]
+gates:
+  correctness: {shapes: all, seeds: [0], distributions: [normal], secret_cases: 2, norm_error: "<= 1%"}
+rules:
+  - name: default
+`
+)
+
+func newHub(t testing.TB) *hub {
+	t.Helper()
+	server, err := embedded.New(embedded.Options{Dir: t.TempDir(), Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	w := &hub{hub: server}
+	if w.repo, err = server.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "kernels"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = w.repo.Push("main", map[string]string{
+		"kernels/scale/kernel.yaml": scripted.Manifest + "shapes:\n  mission: {N: 1000}\nlimits: {N: 1..100000}\nsecret: {N: 1..500}\n",
+		"kernels/scale/scale.c":     fmt.Sprintf(hubKernel, "scale"), "kernels/scale/reference.c": fmt.Sprintf(hubKernel, "reference"),
+		".github/kernelgate.yaml": hubPolicy,
+	}, "Scale"); err != nil {
+		t.Fatal(err)
+	}
+	if w.app, err = server.CreateApp(embedded.AppOptions{Slug: "kernelgate"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = w.app.Install(w.repo); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// conclude opens a pull request that changes the kernel, and is the conclusion of its check.
+func (w *hub) conclude(ctx context.Context, t testing.TB, branch string) string {
+	t.Helper()
+	sha, err := w.repo.Push(branch, map[string]string{"kernels/scale/scale.c": fmt.Sprintf("/* %s */ "+hubKernel, branch, "scale")}, "Change")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.repo.OpenPR(embedded.PROptions{Author: "olga", Title: "Change", Head: branch}); err != nil {
+		t.Fatal(err)
+	}
+	var c embedded.Check
+	err = w.hub.WaitFor(ctx, func() bool {
+		var ok bool
+		c, ok = w.repo.Check(sha, "kernelgate")
+		return ok && c.Status == "completed"
+	})
+	if err != nil {
+		t.Errorf("%s has no verdict: %v", branch, err)
+	}
+	return c.Conclusion
+}

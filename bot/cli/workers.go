@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/doctor"
+	"github.com/kernelgate/kernelgate/runners/gpus"
+	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/protocol"
+)
+
+// gpusFor are those that a runner is to use.
+func gpusFor(spec string) ([]gpus.GPU, error) {
+	all, err := gpus.Here(os.Getenv)
+	if err != nil {
+		return nil, strict.Mistakef("--gpus: %w (see kernelgate doctor; --gpus none measures without a GPU)", err)
+	}
+	picked, err := gpus.Select(all, spec)
+	if err != nil {
+		return nil, strict.Mistakef("--gpus: %w", err)
+	}
+	return picked, nil
+}
+
+// A worker is one GPU's runner, or the only one.
+type worker struct {
+	agent agent.Config
+	here  measure.Config
+}
+
+// workers makes a runner for each GPU. Where there is one at most, it is called as the host.
+func workers(c agent.Config, here measure.Config, picked []gpus.GPU) []worker {
+	picked, labels := gpus.Share(picked, c.Labels)
+	if len(picked) == 0 {
+		if len(c.Labels) == 0 {
+			c.Labels = gpus.Labels(nil)
+		}
+		return []worker{{c, here}}
+	}
+	var all []worker
+	for i, g := range picked {
+		w := worker{c, here}
+		w.here.GPU, w.agent.Labels = g, labels[i]
+		if len(picked) > 1 {
+			w.agent.GPU = strconv.Itoa(g.Index)
+			w.agent.StateDir = filepath.Join(c.StateDir, "gpu"+w.agent.GPU)
+			w.agent.Log, w.here.Log = c.Log.With("gpu", g.Index), here.Log.With("gpu", g.Index)
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// selfTest is how a worker tests itself: on its GPU if it has one.
+func (w worker) selfTest() doctor.SelfTest {
+	here := w.here
+	here.Log = nil // the runner's log has the end of it
+	t := doctor.SelfTest{Mode: manifest.ModeCPU, History: filepath.Join(w.agent.StateDir, "self-tests.json"), Measure: here.Measure}
+	if here.GPU.UUID != "" {
+		t.Mode, t.Device = manifest.ModeCUDA, here.GPU.UUID
+	}
+	return t
+}
+
+// testWorkers tests each one, and says how that went.
+func testWorkers(ctx context.Context, all []worker, stdout io.Writer) error {
+	failed := false
+	for _, w := range all {
+		name, look := "CPU", func() (string, string) { return "", "" }
+		if w.here.GPU.UUID != "" {
+			lock, err := w.here.GPU.Lock()
+			if err != nil {
+				return strict.Mistake{Err: err}
+			}
+			defer lock.Close()
+			watch, err := gpus.WatchGPU(w.here.GPU)
+			if err != nil {
+				return err
+			}
+			name = w.here.GPU.String()
+			look = func() (string, string) {
+				seen, unfit := watch.Look(time.Now())
+				return gpuNow(&protocol.Health{GPU: &seen}), unfit
+			}
+			look()
+		}
+		scratch, err := os.MkdirTemp("", "kernelgate-self-test")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(scratch)
+		if err := os.Chmod(scratch, 0o755); err != nil { // the sandbox's programs read it as another user
+			return err
+		}
+		begun := time.Now()
+		t := w.selfTest().Run(ctx, scratch)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		now, unfit := look()
+		if unfit != "" && t.Passed {
+			t.Passed, t.Why = false, unfit
+		}
+		result := "passed"
+		if !t.Passed {
+			failed, result = true, "FAILED: "+t.Why
+		}
+		fmt.Fprintf(stdout, "%s: %s\n", name, result)
+		if t.Micros > 0 {
+			fmt.Fprintf(stdout, "  %s: %.4g µs", t.Kernel, t.Micros)
+			if t.Usual > 0 {
+				fmt.Fprintf(stdout, ", usually %.4g µs here", t.Usual)
+			}
+			fmt.Fprintf(stdout, "; A/A %+.2f %% (%+.2f %% to %+.2f %%); %.1f s\n", 100*t.Difference, 100*t.Low, 100*t.High, time.Since(begun).Seconds())
+		}
+		if now != "" {
+			fmt.Fprintf(stdout, "  %s\n", now)
+		}
+	}
+	if failed {
+		return exit(exitError)
+	}
+	return nil
+}
+
+// runWorkers has each GPU's runner work until ctx ends, or until one of them cannot go on: then all do.
+func runWorkers(ctx context.Context, all []worker) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var ended sync.WaitGroup
+	failures := make([]error, len(all))
+	for i, w := range all {
+		if w.here.GPU.UUID != "" {
+			lock, err := w.here.GPU.Lock()
+			if err != nil {
+				stop()
+				ended.Wait()
+				return strict.Mistake{Err: err}
+			}
+			defer lock.Close()
+			watch, err := gpus.WatchGPU(w.here.GPU)
+			if err != nil {
+				stop()
+				ended.Wait()
+				return err
+			}
+			w.agent.Look = func(now time.Time) (*protocol.GPU, string) {
+				seen, unfit := watch.Look(now)
+				return &seen, unfit
+			}
+		}
+		if w.agent.Build == nil {
+			w.agent.Measure = w.here.Measure
+			test := w.selfTest()
+			if err := test.Possible(ctx, os.Getenv); err != nil {
+				w.agent.Log.Warn("this runner cannot test itself", "reason", err)
+			} else {
+				w.agent.SelfTest = test.Run
+			}
+		}
+		ended.Go(func() {
+			defer stop()
+			failures[i] = agent.Run(ctx, w.agent)
+		})
+	}
+	ended.Wait()
+	for _, err := range failures {
+		if err != nil {
+			return err // the others have the same, or were stopped by it
+		}
+	}
+	return nil
+}

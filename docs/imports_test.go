@@ -1,0 +1,55 @@
+package docs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layers are the top folders from the bottom to the top. A package imports packages in its own folder and below.
+var layers = []string{"policies", "kernels", "gates", "runners", "bot"}
+
+// Imports run one way, in tests too: a gate never knows about the bot that asks it.
+func TestImportsRunOneWay(t *testing.T) {
+	const module = "github.com/kernelgate/kernelgate/"
+	layer := func(path string) int {
+		top, _, _ := strings.Cut(strings.TrimPrefix(path, module), "/")
+		return slices.Index(layers, top)
+	}
+	list, err := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	packages := 0
+	for dec := json.NewDecoder(bytes.NewReader(list)); ; packages++ {
+		var p struct {
+			ImportPath                         string
+			Imports, TestImports, XTestImports []string
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		own := layer(p.ImportPath)
+		if own < 0 {
+			continue // the program itself
+		}
+		for _, path := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			switch {
+			case path+"/" == module:
+				t.Errorf("%s imports the program's main package", p.ImportPath)
+			case strings.HasPrefix(path, module) && layer(path) > own:
+				t.Errorf("%s imports %s, which is above it (the order is %s)", p.ImportPath, path, strings.Join(layers, ", "))
+			}
+		}
+	}
+	if packages < 50 {
+		t.Errorf("go list named %d packages, too few to be the whole tree", packages)
+	}
+}

@@ -1,0 +1,94 @@
+package manifest
+
+import "fmt"
+
+// A Parameter is one of the kernel function's parameters as compiled code must have it.
+type Parameter struct {
+	Name   string // of the argument
+	Type   string // in words
+	Offset int    // from the first parameter, by C's rules of alignment
+	Size   int
+}
+
+// A tensor map is a CUtensorMap of so many bytes.
+const (
+	tensorMapSize  = 128
+	tensorMapAlign = 64
+	pointerSize    = 8
+)
+
+// Parameters are what a kernel is launched with that is passed these arguments, in order;
+// nil is all that the manifest has.
+func (m *Manifest) Parameters(args []string) []Parameter {
+	var l parameterList
+	if args == nil {
+		args = m.passed()
+	}
+	for _, name := range args {
+		a, known := m.passable(name)
+		if !known {
+			continue // Parse has refused it
+		}
+		composite, ok := a.Composite(m)
+		switch {
+		case ok && a.Access == Struct:
+			l.add(a.Name, "struct", composite.Size, composite.Align)
+		case ok:
+			l.add(a.Name, fmt.Sprintf("vector of %d %s", len(a.Vector), a.DType), composite.Size, composite.Align)
+		case a.Access == Absent:
+			l.add(a.Name, "null pointer", pointerSize, pointerSize)
+		case a.Access == Scalar:
+			l.add(a.Name, string(a.DType), a.DType.Size(), a.DType.Size())
+		case a.TensorMap != nil:
+			l.add(a.Name, "tensor map", tensorMapSize, tensorMapAlign)
+		case a.Structs():
+			l.add(a.Name, "pointer to structs", pointerSize, pointerSize)
+		default:
+			l.add(a.Name, "pointer to "+string(a.DType), pointerSize, pointerSize)
+		}
+	}
+	return l
+}
+
+// ReferenceParameters are what a reference on the device is launched with.
+func (m *Manifest) ReferenceParameters() []Parameter {
+	var l parameterList
+	for i := range m.Arguments {
+		a := &m.Arguments[i]
+		switch {
+		case a.ScaleOf != "" || !a.inReference():
+		case a.Access == Scalar:
+			l.add(a.Name, string(a.DType), a.DType.Size(), a.DType.Size())
+		case a.Structs():
+			for _, f := range a.Fields {
+				l.add(a.Name+"_"+f.Name, "pointer to f32", pointerSize, pointerSize)
+			}
+		default:
+			l.add(a.Name, "pointer to f32", pointerSize, pointerSize)
+		}
+	}
+	if m.Reference != nil {
+		for _, dim := range m.Reference.Dims {
+			l.add(dim, "dim, "+string(DimType), DimType.Size(), DimType.Size())
+		}
+	}
+	return l
+}
+
+// inReference tells whether the reference sees an argument: arrays, and scalars that are a parameter of their own. What a struct or
+// a vector holds follows from the dims.
+func (a *Argument) inReference() bool {
+	return a.array() || a.Access == Scalar && len(a.Vector) == 0
+}
+
+type parameterList []Parameter
+
+func (l *parameterList) add(name, kind string, size, align int) {
+	at := 0
+	if n := len(*l); n > 0 {
+		at = (*l)[n-1].Offset + (*l)[n-1].Size
+	}
+	*l = append(*l, Parameter{Name: name, Type: kind, Offset: aligned(at, align), Size: size})
+}
+
+func aligned(n, align int) int { return (n + align - 1) / align * align }

@@ -1,0 +1,158 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// A Special is what a specialising compiler knows of a launch when it compiles. Launches of which it knows the same have the
+// same machine code.
+type Special struct {
+	Constants map[string]float64 `json:"constants"`         // parameters that are no arguments
+	Toggles   map[string]int     `json:"toggles,omitempty"` // constants too, of the kernels that have such a parameter
+	Spoken    []string           `json:"spoken,omitempty"`  // toggles that the manifest uses itself, which the kernel need not have
+	Warps     int                `json:"warps"`
+	Stages    int                `json:"stages"`
+	CTAs      int                `json:"ctas"`
+	Arguments []SpecialArgument  `json:"arguments"`
+}
+
+// A SpecialArgument is what is known of an argument. The type is Triton's: *fp32, i32, fp32, u1, tensordesc<fp16[64, 64]>, or none
+// for a null pointer. The hint is "16" for what 16 divides, "1" for a one, and empty otherwise.
+type SpecialArgument struct {
+	Name  string `json:"name"`
+	Type  string `json:"type"`
+	Hint  string `json:"hint,omitempty"`
+	DType DType  `json:"dtype,omitempty"` // of a tensor descriptor's elements
+	Block []int  `json:"block,omitempty"` // of a tensor descriptor: its block_shape
+}
+
+// Key is equal where all of it is: a hash.
+func (s Special) Key() string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("kernels: writing a special: %v", err)) // numbers and names are finite
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Specializes tells whether the machine code depends on the problem size: the compiler makes
+// different code for different values of constants, and for different classes of arguments.
+func (m *Manifest) Specializes() bool { return m.Compiler == Triton }
+
+// tritonTypes are the names that Triton has for elements.
+var tritonTypes = map[DType]string{
+	E4M3: "fp8e4nv", E5M2: "fp8e5", F16: "fp16", BF16: "bf16", F32: "fp32", F64: "fp64", I8: "i8", U8: "u8", I16: "i16", U16: "u16",
+	I32: "i32", U32: "u32", I64: "i64", U64: "u64", Bool: "i1",
+}
+
+const (
+	maxWarps  = 32
+	maxStages = 16
+)
+
+// Special is what Triton's own just-in-time compiler would know of a launch at these dims: arrays lie at multiples of 16,
+// integers are the narrowest of i32 and i64 that hold them, with what is said of ones and of multiples of 16, and
+// floats are fp32. Other compilers know nothing.
+func (m *Manifest) Special(variant string, dims Dims, toggles map[string]int) (Special, error) {
+	if !m.Specializes() {
+		return Special{}, nil
+	}
+	values := m.ToggleValues(variant)
+	maps.Copy(values, toggles)
+	env := m.Env(dims, values)
+	s := Special{Constants: map[string]float64{}, Toggles: values, Warps: 4, Stages: 3, CTAs: 1}
+	var err error
+	for _, name := range slices.Sorted(maps.Keys(m.Constants)) {
+		if s.Constants[name], err = m.Constants[name].eval(env); err != nil {
+			return s, err
+		}
+	}
+	for _, option := range []struct {
+		expr *Expr
+		into *int
+		most int64
+	}{{m.NumWarps, &s.Warps, maxWarps}, {m.NumStages, &s.Stages, maxStages}, {m.NumCTAs, &s.CTAs, maxCluster}} {
+		if option.expr == nil {
+			continue
+		}
+		if err := axis(option.into, option.expr, env, option.most); err != nil {
+			return s, err
+		}
+	}
+	if s.Warps&(s.Warps-1) != 0 {
+		return s, &fault{m.NumWarps, fmt.Sprintf("is %d", s.Warps), "make it a power of two"}
+	}
+	s.Spoken = m.spoken(variant)
+	for i := range m.Arguments {
+		a := &m.Arguments[i]
+		known := SpecialArgument{Name: a.Name}
+		switch {
+		case a.Access == Absent:
+			known.Type = "none"
+		case a.TensorMap != nil:
+			if known.Block, err = m.boxOf(a, env); err != nil {
+				return s, err
+			}
+			known.Type, known.DType = descriptorType(a.DType, known.Block), a.DType
+		case a.Access != Scalar:
+			known.Type, known.Hint = "*"+tritonTypes[a.DType], "16"
+		default:
+			value, err := m.ScalarValue(a, dims, values)
+			if err != nil {
+				return s, err
+			}
+			known.Type, known.Hint = scalarSpecial(a.DType, value)
+		}
+		s.Arguments = append(s.Arguments, known)
+	}
+	return s, nil
+}
+
+func scalarSpecial(d DType, value float64) (kind, hint string) {
+	switch {
+	case d == Bool:
+		return "u1", ""
+	case d.Float():
+		return "fp32", ""
+	}
+	kind = "i32"
+	if value < math.MinInt32 || value > math.MaxInt32 {
+		kind = "i64"
+	}
+	switch {
+	case value == 1:
+		return kind, "1"
+	case math.Mod(value, 16) == 0:
+		return kind, "16"
+	}
+	return kind, ""
+}
+
+// spoken is the toggles that expressions of the implementation use.
+func (m *Manifest) spoken(variant string) []string {
+	v, _ := m.Variant(variant)
+	used := exprsOf(m.Constants, m.NumWarps, m.NumStages, m.NumCTAs, m.launchOf(v))
+	for i := range m.Arguments {
+		used = append(used, exprsOf(m.Arguments[i].TensorMap)...)
+	}
+	var names []string
+	for _, t := range m.Toggles {
+		if slices.ContainsFunc(used, func(e *Expr) bool { return slices.Contains(e.names, t.Name) }) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// Sizes is every size that a variant is known to be launched at: the manifest's shapes, and a sample of the secret ones that is
+// always the same.
+func (m *Manifest) Sizes(variant string) []Dims {
+	return mapped(m.trials(variant, ""), func(t trial) Dims { return t.dims })
+}

@@ -1,0 +1,319 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+const maxSteps = 32
+
+// A Step is one kernel of a launch, or a memset or a copy between two.
+type Step struct {
+	Entry string `yaml:"entry" eg:"combine" default:"(the manifest's)" doc:"Kernel function of the step, by its name in the source."`
+	Start
+	Memset string `yaml:"memset" eg:"partial" doc:"Instead of a kernel: set all bytes of this scratch array or output to value."`
+	Value  int    `yaml:"value" eg:"255" default:"0" bounds:"0 to 255" doc:"Value of each byte, for memset."`
+	Copy   string `yaml:"copy" eg:"partial" doc:"Instead of a kernel: copy the first elements of this array to the array that to names."`
+	To     string `yaml:"to" eg:"o" default:"(required for a copy)" doc:"Scratch array or output that the copy writes, of the same format."`
+}
+
+func (s *Step) ValidateStrict(n *strict.Node) {
+	switch {
+	case n.Has("memset"):
+		onlyFields(n, "memset", "value")
+		if n.Clean() && (s.Value < 0 || s.Value > 255) {
+			n.Child("value").Errorf("%d is no byte (write 0 to 255)", s.Value)
+		}
+	case n.Has("copy"):
+		onlyFields(n, "copy", "to")
+		if !n.Has("to") {
+			n.Child("to").Errorf("is required for a copy (write the scratch or the output that it fills, e.g. to: o)")
+		}
+	default:
+		refuseFields(n, "is the byte of a memset (delete it)", "value")
+		refuseFields(n, "is where a copy goes (delete it)", "to")
+		if n.Has("entry") {
+			checkEntry(n.Child("entry"), s.Entry)
+		}
+		s.validate(n)
+	}
+}
+
+// onlyFields refuses what belongs to another kind of step than the first of the fields says.
+func onlyFields(n *strict.Node, fields ...string) {
+	for _, p := range n.Pairs() {
+		if !slices.Contains(fields, p.Key) && slices.Contains(stepFields, p.Key) {
+			p.Errorf("a %s has none (delete it, or make it a step of its own)", fields[0])
+		}
+	}
+}
+
+// A StepAt is a step for one problem size, with all that the file leaves out.
+type StepAt struct {
+	Entry       string   // of a kernel
+	Args        []string // of a kernel: arguments and scratch
+	Geometry             // of a kernel
+	Cooperative bool
+	Memset      string // scratch or an output
+	Value       byte
+	Copy, To    string // any array, and scratch or an output
+}
+
+// Steps is what one launch of a variant does, in order, for one problem size: the steps of
+// its own launch, or of the kernel's. The given toggles go over the variant's. It is for
+// cuda manifests.
+func (m *Manifest) Steps(variant string, dims Dims, toggles map[string]int) ([]StepAt, error) {
+	v, err := m.Variant(variant)
+	if err != nil {
+		return nil, err
+	}
+	if m.launchOf(v) == nil {
+		return nil, fmt.Errorf("%s has no launch: its mode is %s", m.Name, m.Mode)
+	}
+	values := m.ToggleValues(variant)
+	maps.Copy(values, toggles)
+	return m.stepsAt(v, m.Env(dims, values))
+}
+
+func (m *Manifest) stepsAt(v Variant, env Env) ([]StepAt, error) {
+	var all []StepAt
+	for _, s := range m.stepsOf(v) {
+		at := StepAt{Entry: s.Entry, Args: s.Args, Cooperative: s.Cooperative, Memset: s.Memset, Value: byte(s.Value), Copy: s.Copy, To: s.To}
+		if s.kernel() {
+			var err error
+			if at.Geometry, err = s.geometry(env); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, at)
+	}
+	return all, nil
+}
+
+// stepsOf is a variant's launch as steps: a launch that has none is one. Entries and
+// arguments that were left out are there.
+func (m *Manifest) stepsOf(v Variant) []Step {
+	l := m.launchOf(v)
+	if l == nil {
+		return nil
+	}
+	steps := slices.Clone(l.Steps)
+	if len(steps) == 0 {
+		steps = []Step{{Start: l.Start}}
+	}
+	passed := m.passed()
+	for i := range steps {
+		if s := &steps[i]; s.kernel() {
+			s.Entry = cmp.Or(s.Entry, m.Entry)
+			if s.Args == nil {
+				s.Args = passed
+			}
+		}
+	}
+	return steps
+}
+
+func (s *Step) kernel() bool { return s.Memset == "" && s.Copy == "" }
+
+// Kernel tells whether the step starts one.
+func (s StepAt) Kernel() bool { return s.Memset == "" && s.Copy == "" }
+
+// A StepKernel is a kernel with the arguments that a step passes to it.
+type StepKernel struct {
+	Entry string
+	Args  []string
+}
+
+// Kernels is the kernels of a variant's launch, in order. One that is started twice in the
+// same way is there once.
+func (m *Manifest) Kernels(variant string) []StepKernel {
+	v, _ := m.Variant(variant)
+	var all []StepKernel
+	for _, s := range m.stepsOf(v) {
+		same := func(c StepKernel) bool { return c.Entry == s.Entry && slices.Equal(c.Args, s.Args) }
+		if s.kernel() && !slices.ContainsFunc(all, same) {
+			all = append(all, StepKernel{s.Entry, s.Args})
+		}
+	}
+	return all
+}
+
+// Entries is the kernels of a variant's launch, each once, in order.
+func (m *Manifest) Entries(variant string) []string {
+	var all []string
+	for _, c := range m.Kernels(variant) {
+		if !slices.Contains(all, c.Entry) {
+			all = append(all, c.Entry)
+		}
+	}
+	return all
+}
+
+// launches calls for the kernel's launch and for each variant's own, with its place.
+func (c *checker) launches(do func(l *Launch, at *strict.Node)) {
+	if c.m.Launch != nil {
+		do(c.m.Launch, c.n.Child("launch"))
+	}
+	for _, v := range c.m.Variants {
+		if v.Launch != nil {
+			do(v.Launch, c.n.Child("variants", v.Name, "launch"))
+		}
+	}
+}
+
+// A started kernel is one of a launch, with its step; -1 where there are none.
+type started struct {
+	*Start
+	step int
+}
+
+// starts is the kernels of a launch.
+func (l *Launch) starts() []started {
+	if len(l.Steps) == 0 {
+		return []started{{&l.Start, -1}}
+	}
+	var all []started
+	for i := range l.Steps {
+		if l.Steps[i].kernel() {
+			all = append(all, started{&l.Steps[i].Start, i})
+		}
+	}
+	return all
+}
+
+// place is where a kernel of a launch stands.
+func (s started) place(launch *strict.Node) *strict.Node {
+	if s.step < 0 {
+		return launch
+	}
+	return itemOf(launch.Child("steps"), s.step)
+}
+
+// checkSteps holds what launches name against the arguments and the scratch.
+func (c *checker) checkSteps() {
+	if c.m.Mode != ModeCUDA || !c.n.Child("arguments").List() {
+		return
+	}
+	c.launches(func(l *Launch, at *strict.Node) {
+		list := at.Child("steps")
+		for i, s := range l.Steps {
+			switch place := itemOf(list, i); {
+			case s.Memset != "":
+				c.checkFilled(s.Memset, place.Child("memset"))
+			case s.Copy != "":
+				c.checkCopy(s, place)
+			case s.Entry == "" && c.m.Entry == "" && !place.Has("entry"):
+				c.errorf(place.Child("entry"), "is required, for the manifest has none either (write e.g. entry: combine)")
+			}
+		}
+		starts := l.starts()
+		if len(starts) == 0 && list.List() && len(l.Steps) > 0 {
+			c.errorf(list, "starts no kernel (add a step with entry, grid and block)")
+			return
+		}
+		for _, s := range starts {
+			for k, name := range s.Args {
+				if _, ok := c.m.passable(name); !ok {
+					c.errorf(itemOf(s.place(at).Child("args"), k), "%q is neither an argument nor scratch (write one of %s)", name, strings.Join(c.m.passables(), ", "))
+				}
+			}
+		}
+		c.checkOutputs(l, starts, at)
+	})
+}
+
+// checkFilled sees to it that a step which is no kernel writes what a launch may.
+func (c *checker) checkFilled(name string, at *strict.Node) {
+	a, ok := c.m.passable(name)
+	switch {
+	case !ok:
+		c.errorf(at, "%q is neither scratch nor an output (write one of %s)", name, strings.Join(c.m.settable(), ", "))
+	case a.Access != Out && a.Access != Scratched && a.Access != "":
+		c.errorf(at, "%s is %s, which a launch must not overwrite (write one of %s)", name, accessInWords[a.Access], strings.Join(c.m.settable(), ", "))
+	}
+}
+
+// checkCopy holds the two ends of a copy against each other; how many elements they have is tried at every shape.
+func (c *checker) checkCopy(s Step, at *strict.Node) {
+	if s.To == "" {
+		return // refused already
+	}
+	c.checkFilled(s.To, at.Child("to"))
+	from, known := c.m.passable(s.Copy)
+	to, filled := c.m.passable(s.To)
+	switch {
+	case !known:
+		c.errorf(at.Child("copy"), "%q is neither an argument nor scratch (write one of %s)", s.Copy, strings.Join(c.m.passables(), ", "))
+	case from.Access != "" && !from.array() && from.Access != Scratched || from.Structs() || from.DType.Packed():
+		c.errorf(at.Child("copy"), "%s is no array of plain elements (name one, or scratch)", s.Copy)
+	case s.Copy == s.To:
+		c.errorf(at.Child("to"), "%s is what is copied (name another)", s.To)
+	case filled && from.DType != "" && to.DType != "" && from.DType != to.DType:
+		c.errorf(at.Child("to"), "%s is %s, and %s is %s (a copy converts nothing)", s.To, to.DType, s.Copy, from.DType)
+	}
+}
+
+// copySizes sees to it that every copy of a launch finds as much as it takes.
+func (m *Manifest) copySizes(l *Launch, t trial) error {
+	for _, s := range l.Steps {
+		if s.Copy == "" {
+			continue
+		}
+		var elements [2]int64
+		var last *Expr
+		for i, name := range []string{s.Copy, s.To} {
+			a, ok := m.passable(name)
+			if !ok || len(a.Shape) == 0 {
+				return nil // told of the name itself
+			}
+			shape, err := m.ShapeOf(a, t.dims, t.toggles)
+			if err != nil {
+				return nil // told of the shape itself
+			}
+			elements[i], last = product(shape), &a.Shape[len(a.Shape)-1]
+		}
+		if elements[0] < elements[1] {
+			return &fault{last, fmt.Sprintf("makes %s larger than %s, which is copied to it: %d and %d elements", s.To, s.Copy, elements[1], elements[0]), "copy from an array that has as many, or more"}
+		}
+	}
+	return nil
+}
+
+var accessInWords = map[Access]string{In: "an input", InOut: "an input too", Scalar: "a scalar", Struct: "a struct", Absent: "a null pointer"}
+
+// checkOutputs finds outputs that no step can write.
+func (c *checker) checkOutputs(l *Launch, starts []started, at *strict.Node) {
+	if slices.ContainsFunc(starts, func(s started) bool { return s.Args == nil }) {
+		return // all of them
+	}
+	named := c.m.handed(mapped(starts, func(s started) Step { return Step{Start: *s.Start} }))
+	for _, s := range l.Steps {
+		named[s.Memset], named[s.To] = true, true
+	}
+	field := "args"
+	if len(l.Steps) > 0 {
+		field = "steps"
+	}
+	for _, a := range c.m.Arguments {
+		if (a.Access == Out || a.Access == InOut) && !named[a.Name] {
+			c.errorf(at.Child(field), "nothing writes the output %s (name it in the args of the kernel that does)", a.Name)
+		}
+	}
+}
+
+// onlySteps tells whether every launch has steps, which say their entries themselves.
+func (c *checker) onlySteps() bool {
+	launches, steps := 0, 0
+	c.launches(func(l *Launch, at *strict.Node) {
+		launches++
+		if at.Has("steps") {
+			steps++
+		}
+	})
+	return launches > 0 && steps == launches
+}

@@ -1,0 +1,130 @@
+package policy
+
+import (
+	"cmp"
+
+	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/policies/quantity"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A CorrectnessGate says on which inputs the candidate runs and how far its
+// output may be from the reference's.
+type CorrectnessGate struct {
+	Enforcement
+	Deadline
+	Shapes        Shapes                            `yaml:"shapes" eg:"[small, mission]" default:"all" doc:"Shapes of the manifest: all, first (the first one in the manifest), or a list."`
+	Seeds         []int64                           `yaml:"seeds" eg:"[0, 1, 2]" default:"[0, 1, 2]" bounds:"1 to 100 entries" doc:"Seeds of the inputs. Every shape is tested with every seed and distribution."`
+	Distributions []distribution.Kind               `yaml:"distributions" eg:"[normal, dominant]" default:"[normal]" doc:"Distributions of the inputs."`
+	SecretCases   quantity.Count                    `yaml:"secret_cases" eg:"6" default:"0" bounds:"0 to 1000" doc:"Number of cases with shapes and seeds that are random in every run."`
+	MaxAbs        *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
+	MeanAbs       *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02" bounds:"(<= or <)" doc:"Mean |got − want| over the output."`
+	Bad           *quantity.Bound[quantity.Percent] `yaml:"bad_elements" eg:"<= 1%" default:"<= 0%" bounds:"(<= or <)" doc:"Share of elements outside of the manifest's tolerance, in cases and in timed launches. none removes this bound, and then max_abs_error is required."`
+	Norm          *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%" default:"(required if the gate decides)" bounds:"(<= or <, below 100%)" doc:"‖got − want‖ / ‖want‖ over the whole output."`
+	BitParity     bool                              `yaml:"bit_parity" eg:"true" default:"false" doc:"The output must equal that of the baseline bit for bit."`
+	Determinism   bool                              `yaml:"determinism" eg:"true" default:"false" doc:"Two launches on the same input must give the same bits."`
+	Existing      Existing                          `yaml:"existing" eg:"defer" default:"report" doc:"Cases that the baseline fails at least as badly: report them and do not decide by them, or defer."`
+	EndToEnd      *ErrorBounds                      `yaml:"end_to_end" eg:"{max_abs_error: \"<= 0.06\"}" doc:"Bounds on the error against the reference on the inputs before quantisation (normal distribution)."`
+}
+
+// ErrorBounds bounds one comparison.
+type ErrorBounds struct {
+	MaxAbs  *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
+	MeanAbs *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02" bounds:"(<= or <)" doc:"Mean |got − want| over the output."`
+	Bad     *quantity.Bound[quantity.Percent] `yaml:"bad_elements" eg:"<= 1%" bounds:"(<= or <)" doc:"Share of elements beyond the manifest's tolerance."`
+	Norm    *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%" bounds:"(<= or <)" doc:"‖got − want‖ / ‖want‖ over the whole output."`
+}
+
+// Bounds is what the candidate's own error is held against.
+func (g *CorrectnessGate) Bounds() ErrorBounds {
+	return ErrorBounds{MaxAbs: g.MaxAbs, MeanAbs: g.MeanAbs, Bad: g.Bad, Norm: g.Norm}
+}
+
+// A run compares every shape with every seed and distribution.
+const (
+	maxSeeds  = 100
+	maxSecret = 1000
+)
+
+func (g *CorrectnessGate) fill(n *strict.Node) {
+	g.Shapes.fill()
+	if !n.Has("seeds") {
+		g.Seeds = []int64{0, 1, 2}
+	}
+	if !n.Has("distributions") {
+		g.Distributions = []distribution.Kind{distribution.Normal}
+	}
+	g.Existing = cmp.Or(g.Existing, ExistingReports)
+	// The manifest's tolerance holds unless the policy says otherwise.
+	if !n.Has("bad_elements") {
+		g.Bad = &quantity.Bound[quantity.Percent]{Op: quantity.AtMost}
+	}
+}
+
+func (g *CorrectnessGate) check(n *strict.Node) {
+	g.checkInputs(n)
+	switch {
+	case g.Norm == nil && g.Decides():
+		// With N(0,1) inputs an attention output is so small that an absolute
+		// bound alone passes a kernel that writes zeros.
+		n.Child("norm_error").Errorf("is required: an absolute bound alone passes a kernel that writes zeros (write e.g. norm_error: \"<= 1%%\")")
+	case g.Norm != nil && !g.Norm.Lower() && g.Norm.Holds(1):
+		n.Child("norm_error").Errorf("%q passes a kernel that writes zeros (write e.g. \"<= 1%%\")", g.Norm)
+	}
+	if g.Bad == nil && g.MaxAbs == nil && g.Decides() {
+		n.Child("bad_elements").Errorf("takes the manifest's tolerance away, and nothing else bounds an element (add e.g. max_abs_error: \"<= 0.06\", or delete it)")
+	}
+	g.Bounds().check(n)
+	if e := g.EndToEnd; e != nil {
+		if *e == (ErrorBounds{}) {
+			n.Child("end_to_end").Errorf("bounds nothing (write e.g. max_abs_error: \"<= 0.06\", or end_to_end: none)")
+		}
+		e.check(n.Child("end_to_end"))
+	}
+}
+
+func (g *CorrectnessGate) checkInputs(n *strict.Node) {
+	seeds, distributed := n.Child("seeds"), n.Child("distributions")
+	switch {
+	case len(g.Seeds) == 0:
+		seeds.Errorf("is empty (write e.g. [0, 1, 2])")
+	case len(g.Seeds) > maxSeeds:
+		seeds.Errorf("has %d seeds (write at most %d)", len(g.Seeds), maxSeeds)
+	}
+	seen := map[int64]bool{}
+	strict.Each(seeds, g.Seeds, func(at *strict.Node, seed *int64) {
+		switch {
+		case *seed < 0:
+			at.Errorf("%d is negative (write e.g. [0, 1, 2])", *seed)
+		case seen[*seed]:
+			at.Errorf("%d is named twice (delete one)", *seed)
+		}
+		seen[*seed] = true
+	})
+	if len(g.Distributions) == 0 {
+		distributed.Errorf("is empty (write e.g. [%s])", strict.JoinWords(distribution.All()[:3]))
+	}
+	once(distributed, g.Distributions)
+	if g.SecretCases > maxSecret {
+		n.Child("secret_cases").Errorf("%s is more than %d", g.SecretCases, maxSecret)
+	}
+}
+
+func (b ErrorBounds) check(n *strict.Node) {
+	checkError(n.Child("max_abs_error"), b.MaxAbs)
+	checkError(n.Child("mean_abs_error"), b.MeanAbs)
+	checkError(n.Child("bad_elements"), b.Bad)
+	checkError(n.Child("norm_error"), b.Norm)
+}
+
+// checkError refuses a bound that asks for mistakes, and one that an exact
+// result would fail.
+func checkError[T quantity.Number | quantity.Percent](n *strict.Node, b *quantity.Bound[T]) {
+	switch {
+	case b == nil:
+	case b.Lower():
+		n.Errorf("%q asks for a large error (write \"<=\")", b)
+	case !b.Holds(0):
+		n.Errorf("%q can never be met: no error is below 0 (write e.g. \"<= 0\")", b)
+	}
+}

@@ -1,0 +1,18 @@
+package policy
+
+import "github.com/kernelgate/kernelgate/policies/strict"
+
+// Existing says what follows from a finding that the baseline has as well: the change
+// did not cause it, so by default it is reported and decides nothing.
+type Existing string
+
+const (
+	ExistingReports Existing = "report"
+	ExistingDefers  Existing = "defer"
+)
+
+// existings ends with the strictest.
+var existings = []Existing{ExistingReports, ExistingDefers}
+
+func (e *Existing) UnmarshalStrict(n *strict.Node) { strict.Word(n, e, existings) }
+func (e *Existing) JSONSchema() map[string]any     { return strict.WordSchema(existings) }

@@ -1,0 +1,108 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/quantity"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A Goal is conditions on shapes. Speedup is baseline/candidate − 1, latency
+// reduction is 1 − candidate/baseline; p50 and p90 are the candidate's own
+// latency.
+type Goal struct {
+	Shapes           Shapes                            `yaml:"shapes" eg:"[mission]" default:"all" doc:"Shapes of the manifest."`
+	Speedup          *quantity.Bound[quantity.Percent] `yaml:"speedup" eg:">= +10%" bounds:"(>= or >, above -100%)" doc:"baseline/candidate − 1."`
+	LatencyReduction *quantity.Bound[quantity.Percent] `yaml:"latency_reduction" eg:">= 9%" bounds:"(>= or >, below 100%)" doc:"1 − candidate/baseline."`
+	P50              *quantity.Bound[quantity.Micros]  `yaml:"p50" eg:"<= 5us" bounds:"(<= or <, above 0us)" doc:"The candidate's median latency."`
+	P90              *quantity.Bound[quantity.Micros]  `yaml:"p90" eg:"<= 6us" bounds:"(<= or <, above 0us)" doc:"The 90th percentile of the candidate's latency."`
+	BelowBest        *quantity.Bound[quantity.Percent] `yaml:"below_best" eg:"<= 8%" bounds:"(<= or <, 0% to below 100%)" doc:"How far the kernel, with this change, may be below its fastest merged state. It needs a second condition next to it."`
+}
+
+func (g *Goal) empty() bool { return g.Speedup == nil && g.LatencyReduction == nil && !g.Timed() }
+
+// Timed tells whether the goal bounds a time by itself.
+func (g *Goal) Timed() bool { return g.P50 != nil || g.P90 != nil }
+
+// Ratio is the least baseline/candidate that the goal asks, and 0 where it asks none.
+func (g *Goal) Ratio() float64 {
+	ratio := 0.0
+	if g.Speedup != nil {
+		ratio = 1 + float64(g.Speedup.Value)
+	}
+	if g.LatencyReduction != nil {
+		ratio = max(ratio, 1/(1-float64(g.LatencyReduction.Value)))
+	}
+	return ratio
+}
+
+// relative tells whether the goal compares the candidate with the baseline.
+func (g *Goal) relative() bool { return g.Speedup != nil || g.LatencyReduction != nil }
+
+// ForSecret is what the goal asks on a secret shape: its comparisons with the baseline. A
+// time in microseconds was chosen for the named shapes, not for a size drawn for the run.
+func (g *Goal) ForSecret(shape string) *Goal {
+	return &Goal{Shapes: Shapes{Names: []string{shape}}, Speedup: g.Speedup, LatencyReduction: g.LatencyReduction}
+}
+
+func (g Goal) String() string {
+	var parts []string
+	if g.Speedup != nil {
+		parts = append(parts, "speedup "+g.Speedup.String())
+	}
+	if g.LatencyReduction != nil {
+		parts = append(parts, "latency reduction "+g.LatencyReduction.String())
+	}
+	if g.P50 != nil {
+		parts = append(parts, "p50 "+g.P50.String())
+	}
+	if g.P90 != nil {
+		parts = append(parts, "p90 "+g.P90.String())
+	}
+	if g.BelowBest != nil {
+		parts = append(parts, "below its best "+g.BelowBest.String())
+	}
+	return fmt.Sprintf("%s on %s", strings.Join(parts, " and "), g.Shapes)
+}
+
+func (g *Goal) check(n *strict.Node) {
+	if g.empty() {
+		n.Errorf("names no metric (write e.g. speedup: \">= +10%%\")")
+	}
+	switch b := g.Speedup; {
+	case b == nil:
+	case !b.Lower():
+		n.Child("speedup").Errorf("%q asks for a slow kernel (write \">=\")", b)
+	case b.Value <= -1:
+		n.Child("speedup").Errorf("%q can never fail: a speedup is always above -100%% (write e.g. \">= -2%%\")", b)
+	}
+	switch b := g.LatencyReduction; {
+	case b == nil:
+	case !b.Lower():
+		n.Child("latency_reduction").Errorf("%q asks for a slow kernel (write \">=\")", b)
+	case b.Value >= 1:
+		n.Child("latency_reduction").Errorf("%q can never be met: a reduction is always below 100%% (write e.g. \">= 9%%\")", b)
+	}
+	switch b := g.BelowBest; {
+	case b == nil:
+	case b.Lower():
+		n.Child("below_best").Errorf("%q asks for a slow kernel (write \"<=\")", b)
+	case b.Value < 0, b.Value == 0 && b.Op == quantity.Below:
+		n.Child("below_best").Errorf("%q can never be met: a kernel at its best is 0%% below it (write e.g. \"<= 8%%\")", b)
+	case b.Value >= 1:
+		n.Child("below_best").Errorf("%q can never fail: every kernel is less than 100%% below its best (write e.g. \"<= 8%%\")", b)
+	}
+	checkLatency(n.Child("p50"), g.P50)
+	checkLatency(n.Child("p90"), g.P90)
+}
+
+func checkLatency(n *strict.Node, b *quantity.Bound[quantity.Micros]) {
+	switch {
+	case b == nil:
+	case b.Lower():
+		n.Errorf("%q asks for a slow kernel (write \"<=\")", b)
+	case b.Value == 0:
+		n.Errorf("%q can never be met: every kernel takes time (write e.g. \"<= 5us\")", b)
+	}
+}

@@ -1,0 +1,80 @@
+package policy_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
+)
+
+func TestNarrow(t *testing.T) {
+	text, err := policies.Shipped("l4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.Parse("l4.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Narrow([]string{"long"}, nil)
+	rule := p.RuleFor(policy.Change{Branch: "main"})
+	perf, correct := rule.Gates.Performance, rule.Gates.Correctness
+	if perf.Target != nil || perf.Guard.Shapes.String() != "long" || correct.Shapes.String() != "long" {
+		t.Errorf("target %v, guard %v, correctness on %s: want the guard and correctness on long alone", perf.Target, perf.Guard, correct.Shapes)
+	}
+	if !slices.Equal(correct.Seeds, []int64{0, 1, 2}) {
+		t.Errorf("seeds became %v without being named", correct.Seeds)
+	}
+	p.Narrow(nil, []int64{7})
+	if rule := p.RuleFor(policy.Change{Branch: "main"}); !slices.Equal(rule.Gates.Correctness.Seeds, []int64{7}) || rule.Gates.Performance.Guard.Shapes.String() != "long" {
+		t.Errorf("after naming seed 7: %v on %s", rule.Gates.Correctness.Seeds, rule.Gates.Performance.Guard.Shapes)
+	}
+}
+
+func TestAtMost(t *testing.T) {
+	text, err := policies.Shipped("l4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		rounds int
+		looks  []int
+		cut    bool
+	}{
+		{20, []int{6, 12, 20}, false},
+		{15, []int{6, 12, 15}, true},
+		{12, []int{6, 12}, true},
+		{2, []int{policy.MinRounds}, true}, // fewer would decide by luck
+	} {
+		p, err := policy.Parse("l4.yaml", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut := p.AtMost(c.rounds)
+		if looks := p.RuleFor(policy.Change{}).Gates.Performance.Looks; cut != c.cut || !slices.Equal(looks, c.looks) {
+			t.Errorf("at most %d rounds: looks %v, cut %v", c.rounds, looks, cut)
+		}
+	}
+}
+
+// More rounds than the policy's take more time, and one look more at their end.
+func TestAtLeast(t *testing.T) {
+	text, err := policies.Shipped("l4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.Parse("l4.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := *p.RuleFor(policy.Change{}).Gates.Performance
+	if p.AtLeast(15) {
+		t.Error("fewer rounds are raised")
+	}
+	raised := p.AtLeast(49)
+	is := p.RuleFor(policy.Change{}).Gates.Performance
+	if !raised || is.Rounds.Max != 49 || !slices.Equal(is.Looks, []int{6, 12, 20, 49}) || is.Budget != 3*was.Budget || is.Timeout != 3*was.Timeout {
+		t.Errorf("raised %v to %+v, looks %v, %v and %v", raised, is.Rounds, is.Looks, is.Budget, is.Timeout)
+	}
+}

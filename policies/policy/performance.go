@@ -1,0 +1,255 @@
+package policy
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/policies/quantity"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A PerformanceGate says what the candidate must gain, what it must not lose,
+// and how much measuring may be spent on the proof.
+type PerformanceGate struct {
+	Enforcement
+	Deadline
+	Baseline    Baseline          `yaml:"baseline" eg:"tag:v1.2" default:"base" doc:"What to measure the candidate against: base, the tip of the base branch; the tip of a different branch; a tag; a different variant; or best, the fastest commit ever merged."`
+	Target      *Goal             `yaml:"target" eg:"{shapes: [mission], speedup: \">= +10%\"}" doc:"Required gain; none for a change that need not be faster."`
+	Guard       *Goal             `yaml:"guard" eg:"{speedup: \">= -2%\"}" doc:"Maximum loss, on the shapes outside of the target."`
+	Confidence  quantity.Percent  `yaml:"confidence" eg:"99%" default:"95%" bounds:"80% to 99.9%" doc:"Confidence of the intervals that decide, for all looks together."`
+	Rounds      Rounds            `yaml:"rounds" eg:"{min: 8, max: 12}" doc:"Minimum and maximum number of rounds. Each round runs in fresh processes."`
+	Pairs       quantity.Count    `yaml:"pairs" eg:"20" default:"50" bounds:"4 to 100000" doc:"Number of pairs of baseline and candidate per round and shape."`
+	Looks       []int             `yaml:"looks" eg:"[6, 13, 20]" default:"(rounds.min, the middle, rounds.max)" bounds:"(ascending)" doc:"Numbers of rounds after which the gate may decide. The last is rounds.max."`
+	Control     quantity.Percent  `yaml:"control" eg:"1%" default:"2%" bounds:"0.1% to 50%" doc:"Maximum distance of the A/A control from 1."`
+	SoloShift   quantity.Percent  `yaml:"solo_shift" eg:"3%" default:"2%" bounds:"0.1% to 1000%" doc:"How much slower the baseline may be when it alternates with the candidate than when it runs alone."`
+	Tails       *Tails            `yaml:"tails" eg:"{mean: 5%, p90: none}" default:"{mean: 3%, p90: 3%}" doc:"How far the speedups of the mean and the p90 may lie below the goal for the median; none for no bound."`
+	Budget      quantity.Duration `yaml:"budget" eg:"10m" default:"5m" doc:"Time limit for measuring one run. A shape that is undecided by then is inconclusive."`
+	SecretShape *bool             `yaml:"secret_shape" eg:"false" default:"(true)" doc:"Also apply the guard's speedup and latency reduction to one random problem size from the manifest's secret ranges. Without a guard there is no secret shape."`
+	Roofline    *bool             `yaml:"roofline" eg:"false" default:"(true)" doc:"Defer a time below the physical minimum (the roofline) as suspicious."`
+}
+
+// Tails keeps a fast median from hiding slow launches: the speedup of the mean and of
+// the p90 must not fall below the one that the goal asks of the median by more than a
+// share. It defers where that is proven; an estimate below is open.
+type Tails struct {
+	Mean *quantity.Percent `yaml:"mean" eg:"5%" default:"3%" bounds:"0% to 50%" doc:"How far the mean's speedup may lie below the goal; none for no bound."`
+	P90  *quantity.Percent `yaml:"p90" eg:"none" default:"3%" bounds:"0% to 50%" doc:"How far the p90's speedup may lie below the goal; none for no bound."`
+}
+
+// Rounds is how many fresh processes are measured.
+type Rounds struct {
+	Min quantity.Count `yaml:"min" eg:"8" default:"6" bounds:"(6 to max)" doc:"Minimum number of rounds before a decision."`
+	Max quantity.Count `yaml:"max" eg:"40" default:"20" bounds:"(min to 1000)" doc:"Maximum number of rounds. A shape that is undecided by then is inconclusive."`
+}
+
+// A Baseline is what the candidate is measured against.
+type Baseline struct {
+	Kind string // base, best, ref, tag or variant
+	Name string
+}
+
+const baseBranch = "base"
+
+// Kinds of baselines that others ask for.
+const (
+	BaselineBest    = "best" // the kernel's high-water mark: the merged commit with the best cumulative speed
+	BaselineVariant = "variant"
+)
+
+var baselineText = regexp.MustCompile(`^(?:(base|best)|(ref|tag|variant):([A-Za-z0-9][A-Za-z0-9._/-]*))$`)
+
+func (b *Baseline) UnmarshalStrict(n *strict.Node) {
+	text, _ := n.Text()
+	m := baselineText.FindStringSubmatch(text)
+	// To git, two dots mean everything between two commits.
+	if m == nil || strings.Contains(text, "..") {
+		n.Errorf("%q is not a baseline (write base, best, ref:main, tag:v1.2 or variant:stage1)", text)
+		return
+	}
+	*b = Baseline{Kind: m[1] + m[2], Name: m[3]}
+}
+
+func (b *Baseline) JSONSchema() map[string]any {
+	return map[string]any{"title": "base, best, ref:NAME, tag:NAME or variant:NAME", "type": "string", "pattern": baselineText.String()}
+}
+
+func (b Baseline) String() string {
+	if b.Name == "" {
+		return b.Kind
+	}
+	return b.Kind + ":" + b.Name
+}
+
+// TimesSecretShape tells whether one problem size drawn for the run is timed under the
+// guard. A guard that only bounds times in microseconds says nothing about a size that
+// nobody knows.
+func (g *PerformanceGate) TimesSecretShape() bool {
+	return g.Guard != nil && g.Guard.relative() && (g.SecretShape == nil || *g.SecretShape)
+}
+
+// Goals is those that there are.
+func (g *PerformanceGate) Goals() []*Goal {
+	return slices.DeleteFunc([]*Goal{g.Target, g.Guard}, func(goal *Goal) bool { return goal == nil })
+}
+
+const (
+	// MinRounds is the fewest rounds that may decide. Intervals over five rounds or
+	// fewer rest on a spread that is itself a draw of luck.
+	MinRounds = 6
+	// MaxRounds is the most that a run may measure.
+	MaxRounds = 1000
+
+	defaultRounds    = MinRounds
+	defaultMaxRounds = 20
+)
+
+// ValidateStrict drops the looks of a layer underneath where this one changes
+// the rounds that they were made for.
+func (g *PerformanceGate) ValidateStrict(n *strict.Node) {
+	if n.Has("rounds") && !n.Has("looks") {
+		g.Looks = nil
+	}
+}
+
+// fill sets what was left out; the defaults are the ones whose error rates the
+// simulation in package gates shows.
+func (g *PerformanceGate) fill(n *strict.Node) {
+	for _, share := range []struct {
+		field string
+		v     *quantity.Percent
+		to    quantity.Percent
+	}{{"confidence", &g.Confidence, 0.95}, {"control", &g.Control, 0.02}, {"solo_shift", &g.SoloShift, 0.02}} {
+		if !n.Has(share.field) {
+			*share.v = share.to
+		}
+	}
+	g.Baseline.Kind = cmp.Or(g.Baseline.Kind, baseBranch)
+	if !n.Has("tails") {
+		g.Tails = &Tails{}
+	}
+	if g.Tails != nil {
+		g.Tails.fill(n.Child("tails"))
+	}
+	g.Rounds.fill(n.Child("rounds"))
+	if !n.Has("pairs") {
+		g.Pairs = 50
+	}
+	g.Budget = cmp.Or(g.Budget, quantity.Duration(5*time.Minute))
+	if g.Looks == nil {
+		g.Looks = defaultLooks(int(g.Rounds.Min), int(g.Rounds.Max))
+	}
+	for _, goal := range g.Goals() {
+		goal.Shapes.fill()
+	}
+}
+
+// given is nil where nothing is asked of the tails.
+func (t *Tails) given() *Tails {
+	if t == nil || *t == (Tails{}) {
+		return nil
+	}
+	return t
+}
+
+func (t *Tails) fill(n *strict.Node) {
+	for _, share := range []struct {
+		field string
+		v     **quantity.Percent
+	}{{"mean", &t.Mean}, {"p90", &t.P90}} {
+		if !n.Has(share.field) {
+			*share.v = new(quantity.Percent(0.03))
+		}
+	}
+}
+
+// fill keeps the default end out of the way of the one that was given.
+func (r *Rounds) fill(n *strict.Node) {
+	hasMin, hasMax := n.Has("min"), n.Has("max")
+	if !hasMin {
+		r.Min = defaultRounds
+		if hasMax {
+			r.Min = min(r.Min, r.Max)
+		}
+	}
+	if !hasMax {
+		r.Max = max(defaultMaxRounds, r.Min)
+	}
+}
+
+// defaultLooks are the first and the last round that may decide, and the
+// middle between them.
+func defaultLooks(first, last int) []int {
+	return slices.Compact([]int{first, (first + last) / 2, last})
+}
+
+func (g *PerformanceGate) check(n *strict.Node) {
+	if g.Target == nil && g.Guard == nil {
+		n.Errorf("asks for nothing (write target, guard or both)")
+	}
+	if g.Target != nil {
+		g.Target.check(n.Child("target"))
+	}
+	if g.Guard != nil {
+		g.Guard.check(n.Child("guard"))
+	}
+	for _, share := range []struct {
+		field       string
+		v, from, to quantity.Percent
+		example     string
+	}{
+		{"confidence", g.Confidence, 0.8, 0.999, "95%"},
+		{"control", g.Control, 0.001, 0.5, "2%"},
+		{"solo_shift", g.SoloShift, 0.001, 10, "2%"},
+	} {
+		if share.v < share.from || share.v > share.to {
+			n.Child(share.field).Errorf("%s is outside %s to %s (write e.g. %s)", share.v, share.from, share.to, share.example)
+		}
+	}
+	if g.Tails != nil {
+		g.Tails.check(n.Child("tails"))
+	}
+	if g.Pairs < 4 || g.Pairs > 100_000 {
+		n.Child("pairs").Errorf("%s is outside 4 to 100000 (write e.g. 50)", g.Pairs)
+	}
+	if g.Rounds.check(n.Child("rounds")) {
+		g.checkLooks(n.Child("looks"))
+	}
+}
+
+func (t *Tails) check(n *strict.Node) {
+	for field, v := range map[string]*quantity.Percent{"mean": t.Mean, "p90": t.P90} {
+		if v != nil && (*v < 0 || *v > 0.5) {
+			n.Child(field).Errorf("%s is outside 0%% to 50%% (write e.g. 3%%, or none)", *v)
+		}
+	}
+}
+
+func (r Rounds) check(n *strict.Node) bool {
+	switch {
+	case r.Min < MinRounds:
+		n.Child("min").Errorf("%s rounds cannot show the noise between processes (write at least %d)", r.Min, MinRounds)
+	case r.Max < r.Min:
+		n.Child("max").Errorf("%s is less than rounds.min %s (write at least %s)", r.Max, r.Min, r.Min)
+	case r.Max > MaxRounds:
+		n.Child("max").Errorf("%s rounds are too many (write at most %d)", r.Max, MaxRounds)
+	default:
+		return true
+	}
+	return false
+}
+
+func (g *PerformanceGate) checkLooks(n *strict.Node) {
+	rising := slices.IsSorted(g.Looks) && len(slices.Compact(slices.Clone(g.Looks))) == len(g.Looks)
+	switch looks := len(g.Looks); {
+	case looks == 0:
+		n.Errorf("is empty (write e.g. [6, 13, 20], or delete it)")
+	case !rising:
+		n.Errorf("do not ascend (write e.g. [6, 13, 20])")
+	case g.Looks[0] < int(g.Rounds.Min) || g.Looks[looks-1] != int(g.Rounds.Max):
+		n.Errorf("run from %d to %d, but rounds from %s to %s (the first look is not before rounds.min, the last is rounds.max)",
+			g.Looks[0], g.Looks[looks-1], g.Rounds.Min, g.Rounds.Max)
+	}
+}

@@ -1,0 +1,150 @@
+// Package policy is the language of policies: what a repository requires of a change
+// to a kernel before the change may be merged. It reads, checks, explains and compares
+// policies. It judges nothing (package gates does), and it reads no files.
+package policy
+
+import (
+	"regexp"
+	"strconv"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// Version is the policy language that this program reads.
+const Version = 1
+
+// A Policy is one file: gates that every rule starts from, and rules that say
+// which change must meet what.
+type Policy struct {
+	Version    int        `yaml:"version" required:"true" eg:"1" bounds:"(always 1)" doc:"Version of the policy language."`
+	Check      string     `yaml:"check" eg:"kernelgate/l4" default:"kernelgate" bounds:"(letters, digits, space, . _ / -)" doc:"Name of the required check on GitHub."`
+	Devices    []string   `yaml:"devices" eg:"[l4]" default:"(cpu for mode cpu, gpu for other modes)" doc:"Labels of the runners that may measure, in order of preference."`
+	Commands   Commands   `yaml:"commands" eg:"{rebench: triage}" doc:"The repository role that each comment command needs."`
+	Forks      Forks      `yaml:"forks" eg:"{run: never}" doc:"How to handle pull requests from forks."`
+	Toolchains Toolchains `yaml:"toolchains" eg:"{triton: {version: 3.6.0}}" doc:"Pinned compilers for kernels. The runners must have them. A change to a pin gates every kernel that the compiler builds."`
+	Gates      Gates      `yaml:"gates" required:"true" eg:"{correctness: {norm_error: \"<= 1%\"}}" doc:"Gates that every rule starts from. A rule overrides them field by field."`
+	Rules      []Rule     `yaml:"rules" required:"true" eg:"[{name: default}]" bounds:"1 to 100 entries" doc:"The first rule that matches applies. The last rule is the default."`
+}
+
+// DefaultCommands is who may say what where no policy says otherwise.
+func DefaultCommands() Commands {
+	return Commands{
+		Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain",
+		OKToTest: "write", ApprovePolicy: "maintain", Help: "read",
+	}
+}
+
+// Parse reads a policy. The error is a strict.Problems that names every mistake
+// by file, line and field.
+func Parse(file string, data []byte) (*Policy, error) {
+	p := &Policy{
+		Check: "kernelgate", Commands: DefaultCommands(), Forks: Forks{Run: ForksAfterApproval},
+	}
+	if err := strict.Decode(file, data, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+var checkName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,99}$`)
+
+// maxRules bounds what Parse does: every rule reads the shared gates anew.
+const maxRules = 100
+
+// ValidateStrict is not put off by a mistake elsewhere: an author wants to hear
+// of everything at once.
+func (p *Policy) ValidateStrict(n *strict.Node) {
+	if !n.Mapping() {
+		return
+	}
+	p.checkVersion(n.Child("version"))
+	if !checkName.MatchString(p.Check) {
+		n.Child("check").Errorf("%q is not a check name (write e.g. kernelgate)", p.Check)
+	}
+	p.checkDevices(n.Child("devices"))
+	p.checkToolchains(n.Child("toolchains"))
+	rules := n.Child("rules")
+	if len(rules.Items()) > maxRules {
+		rules.Errorf("has %d rules (write at most %d)", len(rules.Items()), maxRules)
+		return
+	}
+	p.checkRules(rules)
+	p.resolveRules(rules, n.Child("gates"))
+}
+
+// checkVersion leaves what is no number at all to the decoder.
+func (p *Policy) checkVersion(n *strict.Node) {
+	text, _ := n.Text()
+	if v, err := strconv.Atoi(text); err == nil && v != Version {
+		n.Errorf("%d is not a version this program reads (write %d)", v, Version)
+	}
+}
+
+func (p *Policy) checkDevices(n *strict.Node) {
+	seen := map[string]bool{}
+	strict.Each(n, p.Devices, func(at *strict.Node, label *string) {
+		switch {
+		case !strict.IsLabel(*label):
+			at.Errorf("%q is not a runner's label (write letters, digits, '_' and '-')", *label)
+		case seen[*label]:
+			at.Errorf("%q is named twice (delete one)", *label)
+		}
+		seen[*label] = true
+	})
+}
+
+// checkRules sees to it that every rule can be reached and every change meets
+// one.
+func (p *Policy) checkRules(n *strict.Node) {
+	if n.List() && len(n.Items()) == 0 {
+		n.Errorf("is empty (write at least - name: default)")
+	}
+	names := map[string]bool{}
+	left := len(p.Rules)
+	strict.Each(n, p.Rules, func(at *strict.Node, rule *Rule) {
+		left--
+		last, name := left == 0, at.Child("name")
+		if _, ok := name.Text(); !ok || name.Null() {
+			return // refused: nothing more is known of the rule
+		}
+		switch {
+		case !strict.IsName(rule.Name):
+			name.Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", rule.Name)
+		case names[rule.Name]:
+			name.Errorf("%q is the name of an earlier rule too (choose another)", rule.Name)
+		case last && rule.Name != defaultRule:
+			name.Errorf("the last rule is %q, but a rule named default is required at the end (write - name: default)", rule.Name)
+		case last && at.Has("when"):
+			at.Child("when").Errorf("the default rule applies to everything else (delete when)")
+		case !last && rule.Name == defaultRule:
+			name.Errorf("the default rule hides the rules behind it (move it to the end)")
+		case !last && !at.Has("when"):
+			at.Child("when").Errorf("a rule without a condition hides the rules behind it (add e.g. when: {labels: [perf]})")
+		}
+		names[rule.Name] = true
+	})
+}
+
+const defaultRule = "default"
+
+// resolveRules lays each rule's gates over the policy's. The shared gates are
+// read anew for every rule, so that no two rules share memory.
+func (p *Policy) resolveRules(n, shared *strict.Node) {
+	if !shared.Mapping() {
+		return
+	}
+	strict.Each(n, p.Rules, func(at *strict.Node, rule *Rule) {
+		rule.Gates = Gates{}
+		clean := shared.Decode(&rule.Gates)
+		own := at.Child("gates")
+		if at.Has("gates") {
+			clean = own.Decode(&rule.Gates) && clean
+		}
+		if clean {
+			laid := own.Over(shared)
+			rule.Gates.fill(laid)
+			rule.Gates.check(laid)
+		}
+	})
+	p.Gates.fill(shared)
+}

@@ -1,0 +1,111 @@
+package policy
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/kernelgate/kernelgate/policies/quantity"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A PTXASGate bounds what the compiler says of the candidate.
+type PTXASGate struct {
+	Enforcement
+	Registers     *CountBudget                    `yaml:"registers" eg:"{max: 128, increase: \"<= 8\"}" doc:"Registers per thread."`
+	StaticShared  *BytesBudget                    `yaml:"static_shared_memory" eg:"<= 48KiB" doc:"Shared memory that the source declares, per block."`
+	DynamicShared *BytesBudget                    `yaml:"dynamic_shared_memory" eg:"<= 64KiB" doc:"Shared memory that the launch requests, per block, at the largest shape."`
+	Shared        *BytesBudget                    `yaml:"shared_memory" eg:"{max: 99KiB, increase: \"<= 4KiB\"}" doc:"Static and dynamic shared memory together."`
+	SpillStores   *BytesBudget                    `yaml:"spill_stores" eg:"<= 0B" doc:"Bytes of registers that are spilled to memory, per thread."`
+	SpillLoads    *BytesBudget                    `yaml:"spill_loads" eg:"<= 0B" doc:"Bytes of spilled registers that are read back, per thread."`
+	Stack         *BytesBudget                    `yaml:"stack" eg:"<= 16B" doc:"Stack frame per thread."`
+	CodeSize      *BytesBudget                    `yaml:"code_size" eg:"<= 64KiB" doc:"Size of the machine code of the kernel."`
+	BlocksPerSM   *quantity.Bound[quantity.Count] `yaml:"blocks_per_sm" eg:">= 2" bounds:"(>= or >)" doc:"Occupancy, computed from the tables of the architecture."`
+}
+
+// Limits tells whether the gate limits anything, or only shows the figures.
+func (g *PTXASGate) Limits() bool {
+	shown := PTXASGate{Enforcement: g.Enforcement}
+	return *g != shown
+}
+
+// A Budget is a limit, and how much the candidate may add to the baseline.
+type Budget[T quantity.Count | quantity.Bytes] struct {
+	Max      *T                 `yaml:"max" eg:"128" doc:"Maximum for the candidate."`
+	Increase *quantity.Bound[T] `yaml:"increase" eg:"<= 8" bounds:"(<= or <)" doc:"Candidate minus baseline."`
+}
+
+// The two budgets: of things and of bytes.
+type (
+	CountBudget = Budget[quantity.Count]
+	BytesBudget = Budget[quantity.Bytes]
+)
+
+// UnmarshalStrict also reads the short form: registers: "<= 128".
+func (b *Budget[T]) UnmarshalStrict(n *strict.Node) {
+	if _, scalar := n.Text(); scalar {
+		var limit quantity.Bound[T]
+		switch {
+		case !n.Decode(&limit):
+		case limit.Op != quantity.AtMost:
+			n.Errorf("%q is not an upper limit (write \"<= %s\")", limit, fmt.Sprint(limit.Value))
+		default:
+			b.Max = &limit.Value
+		}
+		return
+	}
+	type fields Budget[T] // without this method
+	n.Decode((*fields)(b))
+}
+
+func (b *Budget[T]) JSONSchema() map[string]any {
+	var bound quantity.Bound[T]
+	var value T
+	orNone := func(s map[string]any) map[string]any {
+		return map[string]any{"anyOf": []any{s, map[string]any{"enum": []any{"none", nil}}}}
+	}
+	return map[string]any{"title": "bound (<=), or a mapping", "anyOf": []any{
+		bound.JSONSchema(),
+		map[string]any{
+			"type": "object", "additionalProperties": false,
+			"properties": map[string]any{
+				"max":      orNone(any(&value).(strict.Schemer).JSONSchema()),
+				"increase": orNone(bound.JSONSchema()),
+			},
+		},
+	}}
+}
+
+func (b *Budget[T]) check(n *strict.Node) {
+	if b == nil {
+		return
+	}
+	if b.Max == nil && b.Increase == nil {
+		n.Errorf("sets no limit (write max or increase)")
+	}
+	if b.Increase != nil && b.Increase.Lower() {
+		n.Child("increase").Errorf("%q asks for an increase (write \"<=\")", b.Increase)
+	}
+}
+
+func (g *PTXASGate) check(n *strict.Node) {
+	g.Registers.check(n.Child("registers"))
+	for field, b := range g.sizes() {
+		b.check(n.Child(field))
+	}
+	if g.BlocksPerSM != nil && !g.BlocksPerSM.Lower() {
+		n.Child("blocks_per_sm").Errorf("%q asks for low occupancy (write \">=\")", g.BlocksPerSM)
+	}
+}
+
+// sizes is the budgets in bytes under their fields, in the order of reports.
+func (g *PTXASGate) sizes() iter.Seq2[string, *BytesBudget] {
+	return func(yield func(string, *BytesBudget) bool) {
+		_ = yield("static_shared_memory", g.StaticShared) &&
+			yield("dynamic_shared_memory", g.DynamicShared) &&
+			yield("shared_memory", g.Shared) &&
+			yield("spill_stores", g.SpillStores) &&
+			yield("spill_loads", g.SpillLoads) &&
+			yield("stack", g.Stack) &&
+			yield("code_size", g.CodeSize)
+	}
+}

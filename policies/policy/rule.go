@@ -1,0 +1,161 @@
+package policy
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A Rule says which changes it is for and, over the policy's gates, what they
+// must meet.
+type Rule struct {
+	Name  string `yaml:"name" required:"true" eg:"optimisation" bounds:"(letters, digits, . _ -; the last rule is default)" doc:"Name of the rule in the verdict."`
+	When  When   `yaml:"when" eg:"{labels: [perf]}" default:"(every change)" doc:"Conditions of the rule. All of them must hold; in a list, one match is enough."`
+	Gates Gates  `yaml:"gates" eg:"{performance: {target: none}}" default:"(the policy's)" doc:"Fields that override the gates of the policy. Other fields stay as they are."`
+}
+
+// When is the condition of a rule. An empty one matches everything.
+type When struct {
+	Labels   []string `yaml:"labels" eg:"[perf]" doc:"The pull request has one of these labels."`
+	Branches []string `yaml:"branches" eg:"[main, release/*]" doc:"The base branch matches one of these globs."`
+	Paths    []string `yaml:"paths" eg:"[kernels/**]" doc:"A changed file of the kernel matches one of these globs. The files of a kernel are its manifest, the files of its folder, and the sources and headers that its build reads. ** crosses folders."`
+	Kernels  []string `yaml:"kernels" eg:"[\"sdpa_*\"]" doc:"The kernel's name matches one of these globs."`
+	Title    Regexp   `yaml:"title" eg:"^perf:" doc:"The title matches this regular expression."`
+	Draft    *bool    `yaml:"draft" eg:"false" doc:"The pull request is (not) a draft."`
+}
+
+// A Change is what a rule may ask of a pull request.
+type Change struct {
+	Labels []string `json:"labels,omitempty"`
+	Branch string   `json:"branch,omitempty"` // the base branch
+	Title  string   `json:"title,omitempty"`
+	Draft  bool     `json:"draft,omitempty"`
+	Paths  []string `json:"paths,omitempty"` // changed files, slash-separated, from the repository's root
+	Kernel string   `json:"-"`
+}
+
+// RuleFor is the first rule that applies to the change.
+func (p *Policy) RuleFor(c Change) *Rule {
+	for i := range p.Rules {
+		if p.Rules[i].When.Matches(c) {
+			return &p.Rules[i]
+		}
+	}
+	return &p.Rules[len(p.Rules)-1]
+}
+
+// Matches tells whether the change meets every condition that is given.
+func (w When) Matches(c Change) bool {
+	return !slices.ContainsFunc(w.conditions(), func(given condition) bool { return !given.met(c) })
+}
+
+// A condition is one part of When that was given.
+type condition struct {
+	who string // such as "labels perf, fast"
+	met func(Change) bool
+}
+
+func (w When) conditions() []condition {
+	var given []condition
+	list := func(what string, wanted []string, met func(Change) bool) {
+		if len(wanted) > 0 {
+			given = append(given, condition{what + " " + strings.Join(wanted, ", "), met})
+		}
+	}
+	list("labels", w.Labels, func(c Change) bool {
+		return slices.ContainsFunc(w.Labels, func(label string) bool { return slices.Contains(c.Labels, label) })
+	})
+	list("branches", w.Branches, func(c Change) bool { return anyGlob(w.Branches, c.Branch) })
+	list("paths", w.Paths, func(c Change) bool { return anyGlob(w.Paths, c.Paths...) })
+	list("kernels", w.Kernels, func(c Change) bool { return anyGlob(w.Kernels, c.Kernel) })
+	if title := w.Title.Regexp; title != nil {
+		list("titles that match", []string{title.String()}, func(c Change) bool { return title.MatchString(c.Title) })
+	}
+	if w.Draft != nil {
+		who := map[bool]string{true: "drafts", false: "what is no draft"}[*w.Draft]
+		given = append(given, condition{who, func(c Change) bool { return c.Draft == *w.Draft }})
+	}
+	return given
+}
+
+func (w *When) ValidateStrict(n *strict.Node) {
+	for _, list := range []struct {
+		field    string
+		patterns []string
+		check    func(*strict.Node, string)
+	}{
+		{"labels", w.Labels, checkLabel}, {"branches", w.Branches, checkGlob},
+		{"paths", w.Paths, checkPathGlob}, {"kernels", w.Kernels, checkGlob},
+	} {
+		at := n.Child(list.field)
+		if at.List() && len(at.Items()) == 0 {
+			at.Errorf("is empty (write at least one, or delete it)")
+		}
+		strict.Each(at, list.patterns, func(at *strict.Node, pattern *string) {
+			if _, ok := at.Text(); ok && !at.Null() {
+				list.check(at, *pattern)
+			}
+		})
+	}
+	if n.Mapping() && len(n.Pairs()) == 0 || n.Clean() && len(w.conditions()) == 0 {
+		n.Errorf("is empty: it would match everything (add e.g. labels: [perf])")
+	}
+}
+
+// anyGlob tells whether one of the patterns matches one of the names.
+func anyGlob(patterns []string, names ...string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		return slices.ContainsFunc(names, strict.Glob(pattern).MatchString)
+	})
+}
+
+// checkGlob refuses what other globs can do and this one cannot: such a
+// pattern would silently match nothing.
+func checkGlob(n *strict.Node, pattern string) {
+	switch {
+	case pattern == "":
+		n.Errorf("is empty (write e.g. \"**\")")
+	case strings.ContainsAny(pattern, `[]{}\`) || strings.HasPrefix(pattern, "!"):
+		n.Errorf("%q: only *, ** and ? have a meaning here (write one pattern for each alternative)", pattern)
+	}
+}
+
+func checkPathGlob(n *strict.Node, pattern string) {
+	switch {
+	case strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "./") || strings.Contains(pattern, ".."):
+		n.Errorf("%q matches no file: paths start at the repository's root, without a slash (write e.g. kernels/**)", pattern)
+	case strings.HasSuffix(pattern, "/"):
+		n.Errorf("%q matches no file: it ends in a slash (write %s**)", pattern, pattern)
+	default:
+		checkGlob(n, pattern)
+	}
+}
+
+func checkLabel(n *strict.Node, label string) {
+	if strings.TrimSpace(label) == "" {
+		n.Errorf("is empty (write the name of a label)")
+	}
+}
+
+// A Regexp is a regular expression that was checked when the policy was read.
+type Regexp struct{ *regexp.Regexp }
+
+func (r *Regexp) UnmarshalStrict(n *strict.Node) {
+	text, ok := n.Text()
+	if !ok || text == "" || n.Null() {
+		n.Errorf("is not a regular expression (write e.g. \"^perf:\")")
+		return
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		n.Errorf("%q is not a regular expression: %s", text, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return
+	}
+	r.Regexp = re
+}
+
+func (r *Regexp) JSONSchema() map[string]any {
+	return map[string]any{"title": "regular expression", "type": "string", "format": "regex", "minLength": 1}
+}

@@ -1,0 +1,121 @@
+package policy
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/policies/compare"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// Toolchains pins the compilers that kernels are built with. A pin names what runners have: it brings nothing, and one that a
+// runner does not have fails the run there.
+type Toolchains struct {
+	NVCC   *Toolchain `yaml:"nvcc" json:"nvcc,omitempty" eg:"{version: 13.0.88}" default:"(the runner's default)" doc:"nvcc with its ptxas, for CUDA, PTX, references and builds by a command of the manifest."`
+	Triton *Toolchain `yaml:"triton" json:"triton,omitempty" eg:"{version: 3.6.0}" default:"(the runner's default)" doc:"Triton, for kernels in Python."`
+}
+
+// A Toolchain is one compiler.
+type Toolchain struct {
+	Version string `yaml:"version" json:"version" required:"true" eg:"13.0.88" bounds:"(the full version)" doc:"Version, as kernelgate doctor prints it."`
+	Digest  string `yaml:"digest" json:"digest,omitempty" eg:"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" default:"(any)" bounds:"(sha256: and 64 hexadecimal digits)" doc:"Digest of the installation, as kernelgate doctor prints it."`
+}
+
+// The compilers that can be pinned.
+const (
+	NVCC   = "nvcc"
+	Triton = "triton"
+)
+
+// ToolchainKinds lists them.
+func ToolchainKinds() []string { return []string{NVCC, Triton} }
+
+// Of is the pin of a kind; nil where there is none.
+func (t Toolchains) Of(kind string) *Toolchain {
+	return map[string]*Toolchain{NVCC: t.NVCC, Triton: t.Triton}[kind]
+}
+
+// With is the pins with another of one kind.
+func (t Toolchains) With(kind string, pin *Toolchain) Toolchains {
+	switch kind {
+	case NVCC:
+		t.NVCC = pin
+	case Triton:
+		t.Triton = pin
+	}
+	return t
+}
+
+// Moved lists the kinds whose pins differ.
+func (t Toolchains) Moved(to Toolchains) []string {
+	return slices.DeleteFunc(ToolchainKinds(), func(kind string) bool { return t.Of(kind).Equal(to.Of(kind)) })
+}
+
+// Equal tells whether both pins are of the same compiler, or none.
+func (t *Toolchain) Equal(other *Toolchain) bool {
+	return t == other || t != nil && other != nil && *t == *other
+}
+
+// String is a pin as people read it.
+func (t *Toolchain) String() string {
+	switch {
+	case t == nil:
+		return "the runner's own"
+	case t.Digest == "":
+		return t.Version
+	}
+	return fmt.Sprintf("%s (%.19s)", t.Version, t.Digest)
+}
+
+var (
+	toolchainVersion = regexp.MustCompile(`^[0-9]+(\.[0-9A-Za-z+-]{1,20}){1,5}$`)
+	toolchainDigest  = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+)
+
+// IsToolchainVersion tells whether a text can be a compiler's version.
+func IsToolchainVersion(text string) bool { return toolchainVersion.MatchString(text) }
+
+// Check refuses what no policy could say.
+func (t Toolchains) Check() error {
+	for _, kind := range ToolchainKinds() {
+		pin := t.Of(kind)
+		if pin != nil && (!IsToolchainVersion(pin.Version) || pin.Digest != "" && !toolchainDigest.MatchString(pin.Digest)) {
+			return fmt.Errorf("the pin of %s is no version with a digest: %.80q", kind, pin.Version+" "+pin.Digest)
+		}
+	}
+	return nil
+}
+
+func (p *Policy) checkToolchains(n *strict.Node) {
+	for _, kind := range ToolchainKinds() {
+		pin, at := p.Toolchains.Of(kind), n.Child(kind)
+		if pin == nil {
+			continue
+		}
+		if _, given := at.Child("version").Text(); given && !IsToolchainVersion(pin.Version) {
+			at.Child("version").Errorf("%q is not a compiler's whole version (write e.g. 13.0.88, as kernelgate doctor tells it)", pin.Version)
+		}
+		if pin.Digest != "" && !toolchainDigest.MatchString(pin.Digest) {
+			at.Child("digest").Errorf("%q is not a digest (write sha256: and 64 hexadecimal digits, as kernelgate doctor tells it)", pin.Digest)
+		}
+	}
+}
+
+// compareToolchains: nobody can say which way another compiler leads. Every kernel that it builds is gated by it beside this.
+func compareToolchains(l *compare.List, old, new Toolchains) {
+	for _, kind := range old.Moved(new) {
+		l.Add("toolchains."+kind, pinned(old.Of(kind)), pinned(new.Of(kind)), compare.Changes)
+	}
+}
+
+// pinned is a pin in full.
+func pinned(t *Toolchain) string {
+	switch {
+	case t == nil:
+		return compare.None
+	case t.Digest == "":
+		return t.Version
+	}
+	return t.Version + " " + t.Digest
+}
