@@ -22,6 +22,7 @@ func TestCompilerSeesNoSecret(t *testing.T) {
 	for name, test := range map[string]struct{ source, want string }{
 		"accounts":           {`#include "/etc/passwd"`, "k.cu:1: /etc/passwd: No such file or directory"},
 		"a file of the home": {fmt.Sprintf("#include %q", secret), "No such file or directory"},
+		"a library":          {"#include <curand_kernel.h>", "k.cu:1: curand_kernel.h: No such file or directory; write include: [<curand>] in the manifest"},
 		"by a link":          {`#include "borrowed.h"`, "borrowed.h: No such file or directory"},
 		"beside the sources": {`#include "RELATIVE"`, "id_rsa: No such file or directory"},
 		"another process":    {`#include "/proc/1/environ"`, "No such file or directory"},

@@ -2,6 +2,7 @@ package output
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -18,19 +19,26 @@ type CompileError struct {
 
 func (e *CompileError) Error() string { return e.Summary }
 
+// IsError tells an error from a warning or a note.
 func IsError(d gates.Diagnostic) bool { return d.Severity == "error" }
 
+// LastLine is the last line of a text that is not empty.
 func LastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
+// Summarize puts a failed run into one line: its first error, and what to do about a missing header.
 func (e *CompileError) Summarize(r sandbox.Result) string {
 	if len(r.Refused) > 0 {
 		return "the compiler was stopped: " + strings.Join(r.Refused, "; ")
 	}
 	switch first := FirstError(e.Diagnostics); {
 	case first != "":
+		i := slices.IndexFunc(e.Diagnostics, IsError)
+		if remedy := headerRemedy(e.Diagnostics[i].Message); remedy != "" {
+			return first + "; " + remedy
+		}
 		return first
 	case r.Signal != 0:
 		return fmt.Sprintf("the compiler died: %s", r.Signal)
