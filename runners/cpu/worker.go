@@ -128,6 +128,9 @@ func (w *Worker) buildVariant(ctx context.Context, name string, side runners.Sid
 		Variant: side.Variant, Source: variant.Source, Toggles: toggles, Flags: flags,
 		Compiler: w.cc.Version, Arch: w.Device().Arch,
 	}
+	if b.Shadowed, err = w.cc.Shadowed(ctx, side.Dir, m); err != nil {
+		return b, nil, err
+	}
 	made, err := w.compileTwice(ctx, name, side, m.SourceFile(variant), append(m.IncludeFlags(), append(flags, openMP(m)...)...))
 	var refusal *output.CompileError
 	if errors.As(err, &refusal) {

@@ -170,6 +170,11 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 		return build, nil, err
 	}
 	build.Compiler, build.Digest = by.String(), by.digest()
+	if n, ok := by.(nvcc); ok {
+		if build.Shadowed, err = n.cuda.Shadowed(ctx, side.Dir, m); err != nil {
+			return build, nil, err
+		}
+	}
 	source := m.SourceFile(variant)
 	start := time.Now()
 	asked, err := kindsOf(m, side.Variant)

@@ -130,11 +130,10 @@ func (c *CUDA) lookups(ctx context.Context, b NVCCBuild, r sandbox.Result, in Su
 	a := in.asked(r, b.Dir, &b.Tree)
 	a.open = append(c.readable(), out, c.NVCC)
 	if !b.isPTX() {
-		dirs, err := systemIncludes(ctx, c.HostCompiler, []string{"-x", "c++"})
-		if err != nil {
+		var err error
+		if a.include, err = c.headers(ctx); err != nil {
 			return "", err
 		}
-		a.include = append([]string{filepath.Join(c.Home, "include"), filepath.Join(c.Home, "targets", "x86_64-linux", "include")}, dirs...)
 	}
 	a.usual = func() (map[string]bool, error) { return c.usualLookups(ctx, b) }
 	err := a.compileError(b.Source, "")

@@ -122,16 +122,17 @@ func isFolder(name string) bool {
 
 // flags names include folders by where they lie in a checkout.
 func (s Surroundings) flags(flags []string, dir string, t *Tree) []string {
-	const after = "-idirafter"
 	shown := s.places(dir, t)
 	var all []string
 	for _, flag := range flags {
-		if name, ok := strings.CutPrefix(flag, after+manifest.SetsFolder+"/"); ok {
-			flag = after + path.Join(setsRoot, name)
-		}
-		if name, ok := strings.CutPrefix(flag, after+manifest.RepositoryFolder+"/"); ok {
-			if at := path.Join(s.Root, name); slices.ContainsFunc(shown, func(p sandbox.Place) bool { return p.Inside == at }) {
-				flag = after + at
+		for _, search := range []string{manifest.SearchFirst, manifest.SearchLast} {
+			if name, ok := strings.CutPrefix(flag, search+manifest.SetsFolder+"/"); ok {
+				flag = search + path.Join(setsRoot, name)
+			}
+			if name, ok := strings.CutPrefix(flag, search+manifest.RepositoryFolder+"/"); ok {
+				if at := path.Join(s.Root, name); slices.ContainsFunc(shown, func(p sandbox.Place) bool { return p.Inside == at }) {
+					flag = search + at
+				}
 			}
 		}
 		all = append(all, flag)

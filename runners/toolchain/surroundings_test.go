@@ -112,6 +112,35 @@ func TestSurroundingsShow(t *testing.T) {
 	}
 }
 
+// A folder of include_first replaces headers of the system and the toolkit, for the compilers and in the list of what it
+// replaces.
+func TestIncludeFirst(t *testing.T) {
+	first := &manifest.Manifest{IncludeFirst: []string{"third"}}
+	files := map[string]string{".repository/third/stdint.h": "#define FACTOR 7\n", ".repository/third/cuda_fp16.h": "#define FACTOR 7\n", ".repository/third/own.h": ""}
+	tree := Tree{Folder: "kernels/k", Shared: []string{"third"}}
+	files["k.c"] = "#include <stdint.h>\n" + twiceSource
+	if _, err := compileC(t, files, tree, Here, first.IncludeFlags()...); err != nil {
+		t.Error(err)
+	}
+	cc, err := FindCC(t.Context(), os.Getenv, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := cc.Shadowed(t.Context(), folder(t, files), first); err != nil || !slices.Equal(got, []string{"stdint.h"}) {
+		t.Errorf("replaced: %v (%v)", got, err)
+	}
+	c := realCUDA(t)
+	files["k.cu"] = "#include <cuda_fp16.h>\nextern \"C\" __global__ void k(int *x) { x[0] = FACTOR; }\n"
+	delete(files, ".repository/third/stdint.h")
+	b := NVCCBuild{Dir: folder(t, files), Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89", Tree: tree, Include: first.IncludeFlags()}
+	mustBuild(t, c, b)
+	if got, err := c.Shadowed(t.Context(), b.Dir, first); err != nil || !slices.Equal(got, []string{"cuda_fp16.h"}) {
+		t.Errorf("replaced: %v (%v)", got, err)
+	}
+	b.Include = []string{"-idirafter.repository/third"}
+	mustRefuseBuild(t, c, b, "FACTOR")
+}
+
 // The same of nvcc.
 func TestSurroundingsOfNVCC(t *testing.T) {
 	c := realCUDA(t)
