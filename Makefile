@@ -51,12 +51,12 @@ lint: modules ## run gofmt, vet and staticcheck
 
 # These run without the race detector, which would make them up to ten times slower. They
 # measure real kernels, compile CUDA, or have no goroutine, in their code or in their tests,
-# that shares memory with another; ./bot/cli, ./docs, ./bot/demo and ./bot/try run the program whose parts are watched where
+# that shares memory with another; ./bot/cli, ./docs, ./examples, ./bot/demo and ./bot/try run the program whose parts are watched where
 # they are tested, and ./bot/github/embedded is watched by every story that speaks to it.
 # ./gates is one of them, and shows the error rates that it simulated. ./bot/controller and
 # ./bot/github/webhook run both ways: what is one long calculation, and the controller's stories that
 # reach no statement which others do not reach, run here alone, and the other stories not again.
-PLAIN := ./runners/cpu ./bot/controller ./runners/toolchain/... ./bot/cli ./docs ./runners/plan ./bot/github/webhook ./bot/actions ./bot/demo ./bot/local/... ./bot/try ./runners/measure ./runners/command \
+PLAIN := ./runners/cpu ./bot/controller ./runners/toolchain/... ./bot/cli ./docs ./examples ./runners/plan ./bot/github/webhook ./bot/actions ./bot/demo ./bot/local/... ./bot/try ./runners/measure ./runners/command \
 	./bot/answer ./bot/change/... ./bot/command ./runners/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/browser ./bot/pages/chart \
 	./bot/planner ./bot/present ./bot/publish ./bot/scheduler ./bot/verify ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/sdpatest ./runners/cuda/side ./runners/doctor ./runners/interleave \

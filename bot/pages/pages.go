@@ -43,8 +43,8 @@ type Server struct {
 //go:embed assets
 var files embed.FS
 
-// policyYAML lets a page load this server's style sheet and script, and nothing else.
-const policyYAML = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+// contentSecurityPolicy lets a page load this server's style sheet and script, and nothing else.
+const contentSecurityPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // ErrNotFound is a Source's word for what it does not have, and the answer to what is not
 // for the asker.
@@ -120,7 +120,7 @@ func (s *Server) Routes() []Route {
 func headers(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
-		head.Set("Content-Security-Policy", policyYAML)
+		head.Set("Content-Security-Policy", contentSecurityPolicy)
 		head.Set("Cache-Control", "private, no-cache")
 		head.Set("Cross-Origin-Opener-Policy", "same-origin")
 		head.Set("Cross-Origin-Resource-Policy", "same-origin")
