@@ -43,7 +43,7 @@ func docPages(t *testing.T) []docPage {
 		switch name := d.Name(); {
 		case err != nil:
 			return err
-		case d.IsDir() && (name == "testdata" || name == "results" || name == ".git"):
+		case d.IsDir() && (name == "testdata" || name == "results" || name == "bin" || name == ".git"):
 			return fs.SkipDir
 		case !d.IsDir() && strings.HasSuffix(name, ".md"):
 			text, err := os.ReadFile(file)
