@@ -13,8 +13,8 @@ import (
 // control's place: what a policy asks of its time in microseconds is judged, what it asks of a gain is not, and where it asks
 // nothing the figures are what the next change is compared with by whoever reads them.
 
-// alone tells whether there is no baseline, nor ever was.
-func (j *judgement) alone() bool { return j.evidence.Baseline == nil && j.evidence.Imported == "" }
+// alone tells whether there is no baseline: the kernel is new.
+func (j *judgement) alone() bool { return j.evidence.Baseline == nil }
 
 // asksTime tells whether a gate bounds a time by itself.
 func asksTime(gate *policy.PerformanceGate) bool {

@@ -12,10 +12,10 @@ import (
 )
 
 func TestWhichEvidenceHasLoneLaunches(t *testing.T) {
-	for want, list := range map[bool][]Evidence{true: {{Mode: "cuda"}, {Mode: "cpu"}}, false: {{Mode: "command"}, {Mode: "cuda", Imported: "x"}, {Mode: "command", Imported: "x"}}} {
+	for want, list := range map[bool][]Evidence{true: {{Mode: "cuda"}, {Mode: "cpu"}}, false: {{Mode: "command"}}} {
 		for _, e := range list {
 			if judgesLone(&e) != want {
-				t.Errorf("%s, imported %q: %v", e.Mode, e.Imported, !want)
+				t.Errorf("%s: %v", e.Mode, !want)
 			}
 		}
 	}
@@ -168,7 +168,6 @@ func TestWhoWantsTime(t *testing.T) {
 	}{
 		"a new kernel":               {Evidence{}, untimed, true},
 		"with a baseline":            {Evidence{Baseline: &Build{}}, untimed, false},
-		"an older report":            {Evidence{Imported: "x"}, untimed, false},
 		"timed already":              {Evidence{Performance: &Performance{}}, untimed, false},
 		"an earlier gate failed":     {Evidence{}, GateResult{Status: NotRun, Text: "an earlier gate did not pass"}, false},
 		"judged":                     {Evidence{}, GateResult{Status: Passed, Text: untimed.Text}, false},

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
 // correctness asks that every case of the policy was run and every output was
@@ -17,8 +16,6 @@ func (j *judgement) correctness() GateResult {
 	switch {
 	case c == nil:
 		return GateResult{Status: Missing, Text: "no output was compared"}
-	case c.Summary != nil:
-		return j.correctnessSummary(c.Summary)
 	case c.Test != nil:
 		return j.tested(c.Test)
 	}
@@ -225,34 +222,4 @@ func (j *judgement) notePrecision(cases []Case) {
 			return
 		}
 	}
-}
-
-// correctnessSummary judges what an older report says: that its cases passed
-// under its own tolerance, and the largest error, under ours.
-func (j *judgement) correctnessSummary(s *CorrectnessSummary) GateResult {
-	gate := j.rule.Gates.Correctness
-	bound := (*quantity.Bound[quantity.Number])(nil)
-	if gate.EndToEnd != nil {
-		bound = gate.EndToEnd.MaxAbs
-	}
-	text := fmt.Sprintf("%d/%d cases in the report", s.Passed, s.Total)
-	if s.MaxAbs != nil {
-		text += fmt.Sprintf(", max |err| %.4g", *s.MaxAbs)
-	}
-	if s.BitParity != nil && *s.BitParity {
-		text += ", bit-identical to the baseline"
-	}
-	r := GateResult{Status: Passed, Text: text}
-	switch {
-	case s.Passed < s.Total:
-		r = GateResult{Status: Failed, Reason: ReasonCorrectness, Text: "The output is wrong: " + text}
-	case bound != nil && s.MaxAbs != nil && !bound.Holds(*s.MaxAbs):
-		r = GateResult{Status: Failed, Reason: ReasonCorrectness, Text: fmt.Sprintf("The output is wrong: %s (asked %s)", text, bound)}
-	case s.Total == 0:
-		r = GateResult{Status: Missing, Text: "the report has no cases"}
-	}
-	if r.Status == Failed {
-		r.ToPass = []string{"make every case agree with the reference"}
-	}
-	return r
 }

@@ -20,7 +20,6 @@ type Evidence struct {
 	Schema     string        `json:"schema"`
 	Kernel     string        `json:"kernel"`
 	Mode       string        `json:"mode"`
-	Imported   string        `json:"imported,omitempty"` // the older report that the figures were copied from
 	Provenance Provenance    `json:"provenance"`
 	Change     policy.Change `json:"change"`
 	Device     Device        `json:"device"`
@@ -171,13 +170,12 @@ type Resources struct {
 	Warnings      []string `json:"warnings,omitempty"`
 }
 
-// Correctness is every case that was run, or a summary from an older report.
+// Correctness is every case that was run.
 type Correctness struct {
-	Tolerance Tolerance           `json:"tolerance"`
-	Cases     []Case              `json:"cases,omitempty"`
-	Summary   *CorrectnessSummary `json:"summary,omitempty"`
-	Test      *Test               `json:"test,omitempty"` // of a harness whose test command decides, in place of cases
-	Seconds   float64             `json:"seconds,omitempty"`
+	Tolerance Tolerance `json:"tolerance"`
+	Cases     []Case    `json:"cases,omitempty"`
+	Test      *Test     `json:"test,omitempty"` // of a harness whose test command decides, in place of cases
+	Seconds   float64   `json:"seconds,omitempty"`
 }
 
 // A Test is how the test command of a harness ended on both sides; no failure is a good
@@ -243,14 +241,6 @@ type Failure struct {
 	Detail string      `json:"detail"` // one line for people
 }
 
-// CorrectnessSummary is what older reports say: so many cases passed.
-type CorrectnessSummary struct {
-	Passed    int      `json:"passed"`
-	Total     int      `json:"total"`
-	MaxAbs    *float64 `json:"max_abs,omitempty"` // the largest of all cases
-	BitParity *bool    `json:"bit_parity,omitempty"`
-}
-
 // Sanitize is what tools that watch every access saw of the candidate on a few
 // small inputs.
 type Sanitize struct {
@@ -292,13 +282,11 @@ type Finding struct {
 	Before    bool        `json:"before,omitempty"` // in a verdict: the baseline has it as well
 }
 
-// Performance is every timing sample in the order it was taken, or summaries
-// from an older report.
+// Performance is every timing sample in the order it was taken.
 type Performance struct {
-	Rounds    []Round   `json:"rounds,omitempty"`
-	Summaries []Summary `json:"summaries,omitempty"`
-	Seconds   float64   `json:"seconds,omitempty"`
-	Exhausted bool      `json:"exhausted,omitempty"` // the time budget ended the measuring
+	Rounds    []Round `json:"rounds,omitempty"`
+	Seconds   float64 `json:"seconds,omitempty"`
+	Exhausted bool    `json:"exhausted,omitempty"` // the time budget ended the measuring
 }
 
 // A Round is what one set of fresh processes measured.
@@ -335,7 +323,6 @@ type Series struct {
 	Nanos         []float64 `json:"ns"`                      // time per launch, in Order
 	Wall          []float64 `json:"wall_ns,omitempty"`       // the same by the judge's own clock on the wall, with what lies around a launch
 	Disturbed     []int     `json:"spoiled,omitempty"`       // samples that something outside disturbed: kept, not used
-	Waited        float64   `json:"waited_ns,omitempty"`     // in older evidence: what the wall showed beyond Nanos, all samples together
 	Solo          []float64 `json:"solo_ns,omitempty"`       // the baseline alone, before the candidate was loaded
 	SoloSpoiled   int       `json:"solo_spoiled,omitempty"`  // how many of those were taken while something held the device back
 	Single        *Singles  `json:"single_ns,omitempty"`     // one launch at a time, where a sample is a batch of several
@@ -396,23 +383,6 @@ type Fitness struct {
 	Load      float64        `json:"load,omitempty"`    // runnable processes beside ours
 	Foreign   []string       `json:"foreign,omitempty"` // other processes on the device
 	ECCErrors int            `json:"ecc_errors,omitempty"`
-}
-
-// A Summary is one shape's figures from an older report, in microseconds.
-type Summary struct {
-	Shape     string  `json:"shape"`
-	Baseline  Figures `json:"baseline"`
-	Candidate Figures `json:"candidate"`
-}
-
-// Figures summarise samples that are no longer there.
-type Figures struct {
-	P50  float64  `json:"p50"`
-	P90  *float64 `json:"p90,omitempty"`
-	P99  *float64 `json:"p99,omitempty"`
-	Mean *float64 `json:"mean,omitempty"`
-	Std  *float64 `json:"std,omitempty"`
-	N    int      `json:"n,omitempty"`
 }
 
 // Profile is what the profiler counted, by shape and metric.

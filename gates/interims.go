@@ -117,7 +117,7 @@ func FindSoFar(rule *policy.Rule, e *Evidence) *SoFar {
 	g := goals[max(target, 0)]
 	draws := newResamplePlan(stats.DefaultResamples)
 	s := &shapeComparison{samples: collect(e.Performance.Rounds, g.shape.Name, clean)}
-	if e.Baseline == nil && e.Imported == "" {
+	if e.Baseline == nil {
 		return &SoFar{Shape: g.shape.Name, P50: stats.Describe(s.samples.candidate).P50}
 	}
 	s.control = draw(draws, s.samples.control, 0.5)

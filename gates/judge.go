@@ -35,7 +35,7 @@ func judge(p *policy.Policy, file string, e *Evidence, r *resamples) *Verdict {
 func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 	e, rule := j.evidence, j.rule
 	v := &Verdict{
-		Schema: VerdictSchema, Kernel: e.Kernel, Rule: rule.Name, Policy: file, Imported: e.Imported,
+		Schema: VerdictSchema, Kernel: e.Kernel, Rule: rule.Name, Policy: file,
 		Provenance: e.Provenance, Device: e.Device, Notes: slices.Clone(e.Notes), Rivals: e.Rivals, MachineCode: e.MachineCode,
 	}
 	j.recordChosen()
@@ -99,9 +99,7 @@ func (j *judgement) run() {
 		if !r.Required && (r.Status == Failed || r.Status == Open || r.Status == Missing) {
 			r.Status = Informs
 		}
-		// What an older report does not mention is no failure of the code; the
-		// gates behind it still have something to say.
-		stopped = stopped || r.Status == Failed || r.Status == Open || (r.Status == Missing && j.evidence.Imported == "")
+		stopped = stopped || r.Status == Failed || r.Status == Open || r.Status == Missing
 		j.results = append(j.results, r)
 	}
 	step(GateBuild, g.Build.Enforcement, j.build)
@@ -163,7 +161,7 @@ func (v *Verdict) conclude(e *Evidence) {
 		return
 	}
 	v.Outcome, v.Summary = Pass, "Every required gate passed."
-	if e.Candidate != nil && e.Imported == "" && !slices.ContainsFunc(v.Gates, func(r GateResult) bool { return r.Gate != GateBuild && r.Gate != GatePTXAS }) {
+	if e.Candidate != nil && !slices.ContainsFunc(v.Gates, func(r GateResult) bool { return r.Gate != GateBuild && r.Gate != GatePTXAS }) {
 		v.Summary = "It compiles, within its budgets. This is static: nothing was run."
 	}
 	if i := slices.IndexFunc(v.Gates, func(r GateResult) bool { return r.Gate == GatePerformance && r.Status == Passed }); i >= 0 {

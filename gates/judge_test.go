@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats/simulate"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 const fullPolicy = `version: 1
@@ -300,4 +303,30 @@ func TestMetricsOfAGoal(t *testing.T) {
 			}
 		})
 	}
+}
+
+func shippedPolicy(t testing.TB, name string) *policy.Policy {
+	t.Helper()
+	text, err := policies.Shipped(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.Parse(name+".yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func readEvidence(t testing.TB, file string) *Evidence {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := ParseEvidence(file, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }

@@ -133,7 +133,6 @@ func TestSoFar(t *testing.T) {
 		{"a guard", strings.Replace(policy, "    target: {shapes: [mission], speedup: \">= +10%\"}\n", "", 1), func(*Evidence) {}, "mission +20.2\u00a0% ["},
 		{"the target is not the first shape", strings.Replace(policy, "target: {shapes: [mission]", "target: {shapes: [small]", 1), func(*Evidence) {}, "small +"},
 		{"a new kernel", policy, func(e *Evidence) { e.Baseline = nil }, "mission 83.2\u00a0µs so far"},
-		{"an older report's kernel", policy, func(e *Evidence) { e.Baseline, e.Imported = nil, "x" }, "mission +20.2\u00a0% ["},
 		{"one round", policy, func(e *Evidence) { e.Performance.Rounds = e.Performance.Rounds[:1] }, ""},
 		{"no rounds", policy, func(e *Evidence) { e.Performance.Rounds = nil }, ""},
 		{"nothing timed", policy, func(e *Evidence) { e.Performance = nil }, ""},

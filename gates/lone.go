@@ -141,8 +141,8 @@ func (l *lone) shares(lacking func(base float64) float64, low, high float64) (s 
 func shareOfRatio(ratio float64) float64 { return 2 - 1/ratio }
 func ratioOfShare(share float64) float64 { return 1 / (2 - min(share, 1.95)) }
 
-// judgesLone is false where a harness or an older report took samples of its own.
-func judgesLone(e *Evidence) bool { return e.Mode != "command" && e.Imported == "" }
+// judgesLone is false where a harness took the samples.
+func judgesLone(e *Evidence) bool { return e.Mode != "command" }
 
 // confirm holds the shapes that have not missed their goals against the launches that ran alone.
 // What those do not confirm yet is open, and what they refute was not met.

@@ -65,7 +65,7 @@ func (j *judgement) moreRounds() Need {
 	have, rounds := 0, []Round(nil)
 	if p != nil {
 		have, rounds = len(p.Rounds), p.Rounds
-		if p.Exhausted || len(p.Summaries) > 0 {
+		if p.Exhausted {
 			return Need{}
 		}
 	}

@@ -143,9 +143,6 @@ func (e *Evidence) problem() (field, problem string) {
 		shapes[s.Name], secret = true, secret || s.Secret
 	}
 	if c := e.Correctness; c != nil {
-		if s := c.Summary; s != nil && (s.Passed < 0 || s.Total < s.Passed) {
-			return "correctness.summary", fmt.Sprintf("%d of %d cases cannot have passed", s.Passed, s.Total)
-		}
 		for i, k := range c.Cases {
 			if f, problem := k.invalid(); problem != "" {
 				return fmt.Sprintf("correctness.cases[%d].%s", i, f), problem
@@ -215,17 +212,6 @@ func (r Rival) problem(shapes map[string]bool) (field, problem string) {
 }
 
 func (p *Performance) problem(shapes map[string]bool) (field, problem string) {
-	for i, s := range p.Summaries {
-		field := fmt.Sprintf("performance.summaries[%d]", i)
-		if !shapes[s.Shape] {
-			return field + ".shape", fmt.Sprintf("%q is not among the shapes", s.Shape)
-		}
-		for side, f := range map[string]Figures{"baseline": s.Baseline, "candidate": s.Candidate} {
-			if !(f.P50 > 0) || f.N < 0 || f.Std != nil && *f.Std < 0 {
-				return field + "." + side, "has a p50 that is not above 0, or a negative count or spread"
-			}
-		}
-	}
 	attempt := 1
 	for i, r := range p.Rounds {
 		field := fmt.Sprintf("performance.rounds[%d]", i)

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
 // A case that the change has broken is told before those that were wrong already.
@@ -40,58 +39,6 @@ func TestOrderOfWrongCases(t *testing.T) {
 		if setup := strings.Contains(c.says, "every case"); (r.Reason == ReasonSetup) != setup {
 			t.Errorf("%s: the reason is %s", c.says, r.Reason)
 		}
-	}
-}
-
-// Figures without samples are held against every bound of a goal, and the worst of the answers counts.
-func TestSummariesAgainstGoals(t *testing.T) {
-	percent := func(by float64) *quantity.Bound[quantity.Percent] {
-		return &quantity.Bound[quantity.Percent]{Op: quantity.AtLeast, Value: quantity.Percent(by)}
-	}
-	micros := func(most float64) *quantity.Bound[quantity.Micros] {
-		return &quantity.Bound[quantity.Micros]{Op: quantity.AtMost, Value: quantity.Micros(most)}
-	}
-	// A speedup from 0.25 to 1 is a reduction from 0.2 to 0.5.
-	interval := Estimate{Value: 0.5, Lower: new(0.25), Upper: new(1.0)}
-	for _, c := range []struct {
-		name    string
-		goal    policy.Goal
-		speedup Estimate
-		want    Status
-	}{
-		{"no bound", policy.Goal{}, interval, Passed},
-		{"a speedup that is reached", policy.Goal{Speedup: percent(0.25)}, interval, Passed},
-		{"one that may be reached", policy.Goal{Speedup: percent(0.26)}, interval, Open},
-		{"one at the upper end", policy.Goal{Speedup: percent(1)}, interval, Open},
-		{"one that is not", policy.Goal{Speedup: percent(1.01)}, interval, Failed},
-		{"without an interval", policy.Goal{Speedup: percent(0.5)}, Estimate{Value: 0.5}, Passed},
-		{"without an interval, not reached", policy.Goal{Speedup: percent(0.51)}, Estimate{Value: 0.5}, Failed},
-		{"a reduction that is reached", policy.Goal{LatencyReduction: percent(0.19)}, interval, Passed},
-		{"one that may be", policy.Goal{LatencyReduction: percent(0.21)}, interval, Open},
-		{"one near the upper end", policy.Goal{LatencyReduction: percent(0.49)}, interval, Open},
-		{"a reduction that is not", policy.Goal{LatencyReduction: percent(0.51)}, interval, Failed},
-		{"a p50 that is kept", policy.Goal{P50: micros(80)}, interval, Passed},
-		{"a p50 that is not", policy.Goal{P50: micros(79)}, interval, Failed},
-		{"a p90 that is kept", policy.Goal{P90: micros(90)}, interval, Passed},
-		{"a p90 that is not", policy.Goal{P90: micros(89)}, interval, Failed},
-		{"open and then kept", policy.Goal{Speedup: percent(0.26), P50: micros(80)}, interval, Open},
-		{"open and then not kept", policy.Goal{Speedup: percent(0.26), P50: micros(79)}, interval, Failed},
-		{"failed and then open", policy.Goal{Speedup: percent(2), LatencyReduction: percent(0.21)}, interval, Failed},
-	} {
-		if got := (Summary{Candidate: Figures{P50: 80, P90: new(90.0)}}).against(&c.goal, c.speedup); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-	}
-	if got := (Summary{Candidate: Figures{P50: 80}}).against(&policy.Goal{P90: micros(90)}, interval); got != Open {
-		t.Errorf("a p90 that the report lacks: %s", got)
-	}
-	for _, f := range []Figures{{P50: 80, N: 1, Std: new(1.0)}, {P50: 80, N: 100}} {
-		if _, ok := f.logError(); ok {
-			t.Errorf("%+v has an error", f)
-		}
-	}
-	if got, ok := (Figures{P50: 80, N: 2, Std: new(8.0)}).logError(); !ok || !near(got, 1.2533141373155003*0.1/1.4142135623730951) {
-		t.Errorf("%g, %v", got, ok)
 	}
 }
 

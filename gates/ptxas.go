@@ -58,7 +58,7 @@ func (j *judgement) ptxasOf(gate *policy.PTXASGate, part Part) GateResult {
 	if b != nil && len(part.Shapes) > 0 {
 		b = b.Serving(part.Shapes[0])
 	}
-	t := resourceTable{baseline: b.uses(), candidate: c.uses(), imported: j.evidence.Imported != ""}
+	t := resourceTable{baseline: b.uses(), candidate: c.uses()}
 	count(&t, "registers", "", gate.Registers, func(r *Resources) *int { return r.Registers })
 	count(&t, "static shared memory", "B", gate.StaticShared, func(r *Resources) *int { return r.StaticShared })
 	count(&t, "dynamic shared memory", "B", gate.DynamicShared, func(r *Resources) *int { return r.DynamicShared })
@@ -112,7 +112,6 @@ func (r *Resources) shared() *int {
 // A resourceTable collects rows and what is wrong with them.
 type resourceTable struct {
 	baseline, candidate []KernelUse
-	imported            bool // absent figures are no fault
 	rows                []ResourceRow
 	failures            []overBudget
 	toPass              []string
@@ -153,7 +152,7 @@ func count[T quantity.Count | quantity.Bytes](t *resourceTable, name, unit strin
 	use, got := worst(t.candidate, get)
 	_, base := worst(t.baseline, get)
 	if got == nil {
-		if budget != nil && !t.imported {
+		if budget != nil {
 			t.missing = append(t.missing, name)
 		}
 		return
@@ -190,7 +189,7 @@ func count[T quantity.Count | quantity.Bytes](t *resourceTable, name, unit strin
 func (t *resourceTable) occupancy(bound *quantity.Bound[quantity.Count], arch string) {
 	use, blocks, limit, ok := leastBlocks(t.candidate, arch)
 	if !ok {
-		if bound != nil && !t.imported {
+		if bound != nil {
 			t.missing = append(t.missing, "blocks per SM (needs registers, block size and a known architecture)")
 		}
 		return

@@ -55,7 +55,6 @@ type Verdict struct {
 	Summary    string     `json:"summary"` // one sentence
 	Rule       string     `json:"rule"`
 	Policy     string     `json:"policy"` // its file name
-	Imported   string     `json:"imported,omitempty"`
 	Provenance Provenance `json:"provenance"`
 	Device     Device     `json:"device"`
 
@@ -195,7 +194,7 @@ type KindTime struct {
 // An Estimate is a figure with the interval that decides.
 type Estimate struct {
 	Value float64  `json:"value"`
-	Lower *float64 `json:"lower,omitempty"` // nil where only summaries were there
+	Lower *float64 `json:"lower,omitempty"` // nil where there are too few rounds
 	Upper *float64 `json:"upper,omitempty"`
 }
 

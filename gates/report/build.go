@@ -22,7 +22,6 @@ func build(v *gates.Verdict, to Links) document {
 	}
 	see("title", 100, []block{heading{3, append(line{mark(signOfVerdict(v.Outcome, v.Reason)), text(" ")}, prose(Headline(v))...)}})
 	see("the shapes", 90, speeds(v))
-	see("where the figures come from", 89, imported(v))
 	see("the resources in sight", 55, resourceLine(v))
 	see("the gates", 56, gateLine(v))
 	see("what stopped the build", 88, stoppedBuild(v))

@@ -148,7 +148,6 @@ func verdicts() map[string]*gates.Verdict {
 		"defer-inconclusive":      inconclusive(),
 		"defer-suspicious":        suspicious(),
 		"error-runner":            faulty(),
-		"pass-imported":           importedPass(),
 		"defer-same-machine-code": sameCode(),
 		"pass-attempts":           attempts(),
 		"pass-rivals":             withRivals(),
@@ -277,23 +276,6 @@ func faulty() *gates.Verdict {
 	v.Outcome = gates.Error
 	v.Comparisons[1].Control = ptr(around(0.041, 0.0055))
 	return v
-}
-
-// importedPass has what an older report has: no samples, few figures.
-func importedPass() *gates.Verdict {
-	found := "As reported: speedup +82.9\u00a0% on batch (asked speedup >= +15% on batch)"
-	summary := func(p50 float64) *stats.Summary { return &stats.Summary{P50: p50} }
-	return &gates.Verdict{
-		Schema: gates.VerdictSchema, Kernel: "sdpa_fp8", Outcome: gates.Pass, Rule: "tensor-cores", Policy: "policies/l4.yaml",
-		Summary: found, Imported: "the kernel's optimisation log (stage 2)", Device: gates.Device{Kind: "gpu", Name: "NVIDIA L4", Arch: "sm_89"},
-		Gates: []gates.GateResult{
-			{Gate: "build", Status: gates.Passed, Required: true, Text: "the report says that it was built"},
-			{Gate: "performance", Status: gates.Passed, Required: true, Text: found},
-		},
-		Resources: []gates.ResourceRow{{Name: "registers", Candidate: ptr(84.0), Limit: "≤ 128", Status: gates.Passed}},
-		Comparisons: []gates.Comparison{{Shape: "batch", Dims: "B=2 H=8 S=256 D=64", Role: "target", Goal: "speedup >= +15% on batch", Status: gates.Passed,
-			Baseline: summary(1200.81), Candidate: summary(656.38), Speedup: gates.Estimate{Value: 0.829444}, LatencyReduction: gates.Estimate{Value: 0.453386}}},
-	}
 }
 
 func sameCode() *gates.Verdict {

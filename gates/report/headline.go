@@ -124,10 +124,6 @@ func passed(v *gates.Verdict) string {
 			guards = append(guards, c)
 		}
 	}
-	copied := ""
-	if v.Imported != "" {
-		copied = " (copied, not measured)"
-	}
 	switch {
 	case len(alone) > 0:
 		c := slices.MaxFunc(alone, func(a, b gates.Comparison) int { return urgency(a) - urgency(b) })
@@ -141,9 +137,9 @@ func passed(v *gates.Verdict) string {
 		if more := len(targets) - 1; more > 0 {
 			said += fmt.Sprintf(" (and on %s)", plural(more, "more target"))
 		}
-		return said + copied
+		return said
 	case len(guards) == 1:
-		return fmt.Sprintf(" is not slower on %s: %s (%s)", quoted(guards[0].Label()), beforeAfter(guards[0]), against(guards[0])) + copied
+		return fmt.Sprintf(" is not slower on %s: %s (%s)", quoted(guards[0].Label()), beforeAfter(guards[0]), against(guards[0]))
 	case len(guards) > 1:
 		c := slices.MinFunc(guards, func(a, b gates.Comparison) int {
 			if a.Speedup.Value < b.Speedup.Value {
@@ -151,7 +147,7 @@ func passed(v *gates.Verdict) string {
 			}
 			return 1
 		})
-		return fmt.Sprintf(" is not slower on %d shapes; the least gain is on %s: %s (%s)", len(guards), quoted(c.Label()), beforeAfter(c), against(c)) + copied
+		return fmt.Sprintf(" is not slower on %d shapes; the least gain is on %s: %s (%s)", len(guards), quoted(c.Label()), beforeAfter(c), against(c))
 	}
 	return ""
 }

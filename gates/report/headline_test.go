@@ -48,7 +48,6 @@ func TestHeadline(t *testing.T) {
 		{"pass", passing(), "PASS · `sdpa_fp8` is 1.16× faster on `mission`: 1391.62 → 1199.10_µs"},
 		{"large", large, "PASS · `sdpa_fp8` is 6.4× faster on `mission`: 640.00 → 100.00_µs"},
 		{"existing", existingFindings(), "PASS · `sdpa_fp8` is 1.16× faster on `mission`: 1391.62 → 1199.10_µs; 3 of 12 cases fail as before, 1 sanitizer finding as before"},
-		{"imported", importedPass(), "PASS · `sdpa_fp8` is 1.83× faster on `batch`: 1200.81 → 656.38_µs (copied, not measured)"},
 		{"guards", guarded(nil), "PASS · `sdpa_fp8` is not slower on 3 shapes; the least gain is on `small`: 9.15 → 9.15_µs (+0.02_%, limit −2_%)"},
 		{"one guard", guarded(func(v *gates.Verdict) { v.Comparisons = v.Comparisons[:1] }), "PASS · `sdpa_fp8` is not slower on `small`: 9.15 → 9.15_µs (+0.02_%, limit −2_%)"},
 		{"new", newKernel, "PASS · `sdpa_fp8` is new: `mission` takes 1199.10_µs"},

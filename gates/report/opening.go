@@ -18,20 +18,6 @@ const (
 // Meaning says what a DEFER is to somebody who sees one for the first time.
 const Meaning = "DEFER: not accepted yet; the check fails and says what is missing."
 
-// imported warns that nobody measured for this verdict. It stands at the top:
-// it is a limit of the verdict, not a detail of a table.
-func imported(v *gates.Verdict) []block {
-	if v.Imported == "" {
-		return nil
-	}
-	for _, c := range v.Comparisons {
-		if measured(c) && c.Speedup.Lower == nil && c.Speedup.Upper == nil {
-			return []block{paragraph{line{mark(signInform), text(" "), bold("Imported"), text(" from summaries in " + v.Imported + ": no interval, point estimates only.")}}}
-		}
-	}
-	return []block{paragraph{line{mark(signInform), text(" "), bold("Imported"), text(" from " + v.Imported + ": the figures are copied, not measured in this run.")}}}
-}
-
 // gateLine is all gates in one line.
 func gateLine(v *gates.Verdict) []block {
 	var l line

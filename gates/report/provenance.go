@@ -59,7 +59,6 @@ func runRows(v *gates.Verdict) [][]line {
 	if p.Implementation != "" {
 		add("the head's manifest", line{mono(Short(p.Implementation))})
 	}
-	add("imported from", cell(v.Imported))
 	return rows
 }
 
