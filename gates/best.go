@@ -107,14 +107,14 @@ func (j *judgement) holdToBest(r GateResult) GateResult {
 		row := j.evidence.Best[i].against(own)
 		j.best = append(j.best, row)
 		if note := row.note(own, allowance(g.goal, gate.Guard)); note != "" {
-			j.notes = append(j.notes, note)
+			j.noteText(note)
 		}
 		if g.goal.BelowBest != nil && row.provenBelow(*g.goal.BelowBest, own) {
 			failed = append(failed, row)
 		}
 	}
 	if len(unknown) > 0 {
-		j.notes = append(j.notes, fmt.Sprintf("below_best asks nothing of %s: no merged state of the kernel was measured there on this device yet.", strings.Join(unknown, ", ")))
+		j.noteText(fmt.Sprintf("below_best asks nothing of %s: no merged state of the kernel was measured there on this device yet.", strings.Join(unknown, ", ")))
 	}
 	if len(failed) == 0 || r.Status != Passed && r.Status != Open {
 		return r

@@ -6,16 +6,11 @@ import (
 	"path"
 	"slices"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// What goes wrong with both sides is not the change's doing, and what went wrong
-// before it is told so.
-
-const (
-	mendSetup    = "mend it on the base branch: it is not this change that brings it"
-	sameCodeText = "The machine code is the same as the baseline's"
-)
+// A change is not blamed for a fault that both sides have, nor for one that was there before it.
 
 // unlessSame judges a gate, unless it asks about a candidate that is the baseline,
 // byte for byte: that was decided when the baseline was merged. What such a change
@@ -30,7 +25,7 @@ func (j *judgement) unlessSame(gate Gate, judge func() GateResult) GateResult {
 	if j.has(gate) {
 		judge() // what was seen is shown
 	}
-	return GateResult{Status: Passed, Text: sameCodeText + ", which is merged"}
+	return GateResult{Status: Passed, Found: facts.MergedCode{}}
 }
 
 // sameRefusal tells whether both sides were refused for one reason, whatever lines the
@@ -44,16 +39,6 @@ func sameRefusal(b, c *Build) bool {
 		return b.Error == c.Error
 	}
 	return was[0].Message == is[0].Message && path.Base(was[0].File) == path.Base(is[0].File)
-}
-
-func (j *judgement) neitherBuilds() GateResult {
-	c := j.evidence.Candidate
-	return GateResult{
-		Status: Failed, Reason: ReasonSetup,
-		Text:    "Neither the baseline nor the candidate builds, for the same reason: " + c.Error,
-		ToPass:  []string{mendSetup},
-		Details: texts(c.errors()),
-	}
 }
 
 // baselineProblem is what is wrong with the baseline on the same case, by the same
@@ -162,7 +147,7 @@ func (j *judgement) wrongBefore(cases []wrongCase, passed, total int) GateResult
 		r.Details = append(r.Details, fmt.Sprintf("as before: %s: %s [%s]", c.label(), c.problem, c.flags()))
 	}
 	j.existing = append(j.existing, fmt.Sprintf("%d of %d cases fail as before", len(cases), total))
-	j.notes = append(j.notes, fmt.Sprintf(
+	j.noteText(fmt.Sprintf(
 		"The baseline is wrong in %d of %d cases, and this change does not make them worse: fix the kernel on the base branch. The first: %s: %s.",
 		len(cases), total, cases[0].label(), cases[0].problem))
 	return r
@@ -172,13 +157,13 @@ func (j *judgement) wrongBefore(cases []wrongCase, passed, total int) GateResult
 func (j *judgement) tested(t *Test) GateResult {
 	switch {
 	case t.Failure == nil:
-		j.notes = append(j.notes, "The test command's exit status is the only word on the output: no element was compared, and none of what was timed.")
+		j.noteText("The test command's exit status is the only word on the output: no element was compared, and none of what was timed.")
 		return GateResult{Status: Passed, Text: fmt.Sprintf("the test command %s ended well", t.Command)}
 	case t.Baseline != nil:
 		return GateResult{
 			Status: Failed, Reason: ReasonSetup,
-			Text:   fmt.Sprintf("The test command fails on both sides: %s (the baseline: %s)", t.Failure.Detail, t.Baseline.Detail),
-			ToPass: []string{mendSetup},
+			Text:  fmt.Sprintf("The test command fails on both sides: %s (the baseline: %s)", t.Failure.Detail, t.Baseline.Detail),
+			Steps: []facts.Advice{facts.FixBase{}},
 		}
 	}
 	return GateResult{

@@ -218,7 +218,7 @@ func TestHeadlineOfKernels(t *testing.T) {
 		for i := range n {
 			table.candidate = append(table.candidate, KernelUse{Entry: fmt.Sprint("k", i+1), Resources: Resources{Registers: new(11 + i)}})
 		}
-		if got := table.headline(""); got != want {
+		if got := table.within("").Sentence(); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
 // A Part is one variant of a side that chooses by problem size, with the shapes that it
@@ -53,7 +55,7 @@ func (j *judgement) recordChosen() {
 			continue
 		}
 		if chosen := side.build.Chosen(); chosen != "" {
-			j.notes = append(j.notes, fmt.Sprintf("The %s chooses by problem size: %s.", side.name, chosen))
+			j.note(facts.ChoosesBySize{Side: side.name, Chosen: chosen})
 		}
 	}
 }

@@ -216,7 +216,7 @@ func (j *judgement) notePrecision(cases []Case) {
 			continue
 		}
 		if factor := k.Errors.Norm / k.Baseline.Norm; factor > 2 && k.Errors.Norm > 1e-4 {
-			j.notes = append(j.notes, fmt.Sprintf(
+			j.noteText(fmt.Sprintf(
 				"The candidate is less precise than the baseline: norm error %.3g%% against %.3g%% (%s).",
 				k.Errors.Norm*100, k.Baseline.Norm*100, k.label()))
 			return

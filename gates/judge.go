@@ -9,11 +9,9 @@
 package gates
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -40,6 +38,7 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 	}
 	j.recordChosen()
 	j.run()
+	j.write()
 	if j.here && e.Performance != nil {
 		for _, r := range j.results {
 			atTerminal(r.ToPass, len(e.Performance.Rounds))
@@ -48,15 +47,33 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 	v.Gates, v.Resources, v.Correctness, v.Comparisons = j.results, j.resources, j.cases, j.comparisons
 	v.Profile, v.Measuring, v.Findings = j.metrics, j.measuring, j.findings
 	v.Sanitizers, v.Existing, v.Best = j.sanitizers, j.existing, j.best
-	v.Notes = append(v.Notes, j.notes...)
+	v.Notes = append(v.Notes, facts.Sentences(j.notes)...)
 	for _, b := range []*Build{e.Baseline, e.Candidate} {
 		if b != nil {
 			v.Builds = append(v.Builds, *b)
 		}
 	}
-	v.conclude(e)
-	v.ToPass = append(v.ToPass, j.fittingRules(p, v)...)
+	concluded := conclude(e, j.results)
+	if e.Fault != "" && e.Setup {
+		v.Findings = append(v.Findings, e.FaultAt...)
+	}
+	concluded.steps = append(slices.Clip(concluded.steps), j.fittingRules(p, concluded.reason)...)
+	v.conclude(concluded, j.reader())
+	if j.here && e.Performance != nil {
+		atTerminal(v.ToPass, len(e.Performance.Rounds))
+	}
 	return v
+}
+
+func (j *judgement) note(f facts.Fact) { j.notes = append(j.notes, f) }
+
+// reader is who reads the advice.
+func (j *judgement) reader() facts.Reader {
+	to := facts.Reader{Terminal: j.here}
+	if j.evidence.Performance != nil {
+		to.Rounds = len(j.evidence.Performance.Rounds)
+	}
+	return to
 }
 
 func ruleFor(p *policy.Policy, e *Evidence) *policy.Rule {
@@ -81,7 +98,7 @@ type judgement struct {
 	best        []AgainstBest
 	measuring   *Measuring
 	findings    []Diagnostic
-	notes       []string
+	notes       []facts.Fact
 	existing    []string // findings that decide nothing, for the baseline has them as well
 }
 
@@ -91,10 +108,11 @@ func (j *judgement) run() {
 	g := j.rule.Gates
 	stopped := false
 	step := func(name Gate, enforcement policy.Enforcement, judge func() GateResult) {
-		r := GateResult{Status: NotRun, Text: "an earlier gate did not pass"}
+		r := GateResult{Status: NotRun, Found: facts.NotReached{}}
 		if !stopped {
 			r = j.unlessSame(name, judge)
 		}
+		r.adopt()
 		r.Gate, r.Required = name, enforcement.Decides()
 		if !r.Required && (r.Status == Failed || r.Status == Open || r.Status == Missing) {
 			r.Status = Informs
@@ -117,57 +135,5 @@ func (j *judgement) run() {
 	}
 	if g.Profile != nil {
 		step(GateProfile, g.Profile.Enforcement, j.profile)
-	}
-}
-
-// conclude is the one place where gate results become an outcome.
-func (v *Verdict) conclude(e *Evidence) {
-	switch {
-	case e.Fault != "" && e.Setup:
-		v.Outcome, v.Reason = Error, ReasonSetup
-		v.Summary = "The setup is at fault, not the change: " + e.Fault
-		v.Findings = append(v.Findings, e.FaultAt...)
-		v.ToPass = []string{mendSetup}
-		return
-	case e.Fault != "":
-		v.Outcome, v.Reason = Error, ReasonRunner
-		v.Summary = "The runner could not do its work: " + e.Fault
-		return
-	}
-	var missing *GateResult
-	for i := range v.Gates {
-		r := &v.Gates[i]
-		if !r.Required {
-			continue
-		}
-		switch r.Status {
-		case Failed, Open:
-			v.Outcome, v.Reason, v.Summary, v.ToPass = Defer, r.Reason, r.Text, r.ToPass
-			if r.Reason == ReasonRunner || r.Reason == ReasonSetup {
-				v.Outcome = Error
-			}
-			return
-		case Missing:
-			missing = cmp.Or(missing, r)
-		}
-	}
-	if missing != nil {
-		v.Outcome, v.Reason = Defer, ReasonInconclusive
-		v.Summary = fmt.Sprintf("The evidence does not have what the %s gate asks: %s", missing.Gate, missing.Text)
-		v.ToPass = missing.ToPass
-		if v.ToPass == nil {
-			v.ToPass = []string{fmt.Sprintf("have a runner gather what the %s gate lacks (%s), or ask for less in the policy", missing.Gate, missing.Text)}
-		}
-		return
-	}
-	v.Outcome, v.Summary = Pass, "Every required gate passed."
-	if e.Candidate != nil && !slices.ContainsFunc(v.Gates, func(r GateResult) bool { return r.Gate != GateBuild && r.Gate != GatePTXAS }) {
-		v.Summary = "It compiles, within its budgets. This is static: nothing was run."
-	}
-	if i := slices.IndexFunc(v.Gates, func(r GateResult) bool { return r.Gate == GatePerformance && r.Status == Passed }); i >= 0 {
-		v.Summary = v.Gates[i].Text
-	}
-	if rest := v.Remaining(); rest != "" {
-		v.Summary = strings.TrimSuffix(v.Summary, ".") + rest
 	}
 }

@@ -75,14 +75,6 @@ func (b *Build) Occupancy(arch string) (blocks int, limit string, ok bool) {
 	return blocks, limit, ok
 }
 
-// of names a kernel behind a figure, where there are several.
-func (u KernelUse) of() string {
-	if u.Entry == "" {
-		return ""
-	}
-	return " of " + u.Entry
-}
-
 // scratch adds what a launch uses beside its arguments.
 func (t *resourceTable) scratch(candidate, baseline *Build) {
 	row := ResourceRow{Name: "scratch", Unit: "B", Candidate: float(candidate.Resources.Scratch), Status: NotRun}

@@ -181,7 +181,7 @@ func TestSameRefusal(t *testing.T) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
-	if got := fmt.Sprint(texts(refused("", "k.cu", "no such type").Diagnostics)); got != "[warning: unused k.cu:3: error: no such type]" {
+	if got := fmt.Sprint(diagnostics(refused("", "k.cu", "no such type").Diagnostics)); got != "[warning: unused k.cu:3: error: no such type]" {
 		t.Error(got)
 	}
 }

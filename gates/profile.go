@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -14,32 +15,33 @@ func (j *judgement) profile() GateResult {
 	gate, p := j.rule.Gates.Profile, j.evidence.Profile
 	switch {
 	case p == nil:
-		return GateResult{Status: Missing, Text: "no profile was taken"}
+		return GateResult{Status: Missing, Found: facts.NoProfile{}}
 	case p.Skipped != "":
 		// No permission to profile says nothing about the code.
-		j.notes = append(j.notes, "The profile gate was skipped: "+p.Skipped)
-		return GateResult{Status: NotRun, Text: "skipped: " + p.Skipped}
+		j.note(facts.ProfileSkippedNote{Why: p.Skipped})
+		return GateResult{Status: NotRun, Found: facts.ProfileSkipped{Why: p.Skipped}}
 	}
-	var failures, missing []string
+	var missed []facts.Fact
+	var missing []string
 	for _, shape := range gate.Shapes.Pick(j.evidence.shapeNames()) {
 		f, m := j.profileShape(gate, p, shape)
-		failures, missing = append(failures, f...), append(missing, m...)
+		missed, missing = append(missed, f...), append(missing, m...)
 	}
 	switch {
-	case len(failures) > 0:
-		return GateResult{
-			Status: Failed, Reason: ReasonProfile,
-			Text:   "The profile is not what the policy asks: " + strings.Join(failures, "; "),
-			ToPass: failures,
+	case len(missed) > 0:
+		r := GateResult{Status: Failed, Reason: ReasonProfile, Found: facts.ProfileMissed{Missed: missed}}
+		for _, f := range missed {
+			r.Steps = append(r.Steps, facts.Stated{Fact: f})
 		}
+		return r
 	case len(missing) > 0:
-		return GateResult{Status: Missing, Text: "not counted: " + strings.Join(missing, ", ")}
+		return GateResult{Status: Missing, Found: facts.NotCounted{Metrics: missing}}
 	}
-	return GateResult{Status: Passed, Text: fmt.Sprintf("%d metrics as asked", len(j.metrics))}
+	return GateResult{Status: Passed, Found: facts.MetricsHold{Metrics: len(j.metrics)}}
 }
 
-func (j *judgement) profileShape(gate *policy.ProfileGate, p *Profile, shape string) (failures, missing []string) {
-	check := func(c policy.MetricCondition) (Status, string) {
+func (j *judgement) profileShape(gate *policy.ProfileGate, p *Profile, shape string) (failures []facts.Fact, missing []string) {
+	check := func(c policy.MetricCondition) (Status, facts.MetricMissed) {
 		row := MetricRow{Shape: shape, Metric: c.Metric, Limit: c.Is.String(), Status: Missing}
 		value, unit, steps := p.of(shape, c.Metric)
 		if value != nil {
@@ -54,30 +56,32 @@ func (j *judgement) profileShape(gate *policy.ProfileGate, p *Profile, shape str
 				j.metrics = append(j.metrics, each)
 			}
 		}
-		if row.Value == nil {
-			return row.Status, c.Metric
+		missed := facts.MetricMissed{Shape: shape, Metric: c.Metric, Asked: c.Is.String()}
+		if row.Value != nil {
+			missed.Value = *row.Value
 		}
-		return row.Status, fmt.Sprintf("%s: %s is %.4g (asked %s)", shape, c.Metric, *row.Value, c.Is)
+		return row.Status, missed
 	}
 	for _, c := range gate.All {
-		switch status, text := check(c); status {
+		switch status, missed := check(c); status {
 		case Failed:
-			failures = append(failures, text)
+			failures = append(failures, missed)
 		case Missing:
-			missing = append(missing, text)
+			missing = append(missing, c.Metric)
 		}
 	}
-	var tried, unknown []string
+	var tried []facts.MetricMissed
+	var unknown []string
 	met, first := len(gate.Any) == 0, len(j.metrics)
 	for _, c := range gate.Any {
-		status, text := check(c)
+		status, missed := check(c)
 		switch status {
 		case Passed:
 			met = true
 		case Failed:
-			tried = append(tried, text)
+			tried = append(tried, missed)
 		case Missing:
-			unknown = append(unknown, text)
+			unknown = append(unknown, c.Metric)
 		}
 	}
 	switch {
@@ -91,7 +95,7 @@ func (j *judgement) profileShape(gate *policy.ProfileGate, p *Profile, shape str
 	case len(unknown) > 0:
 		missing = append(missing, unknown...)
 	default:
-		failures = append(failures, "none of: "+strings.Join(tried, ", "))
+		failures = append(failures, facts.NoneMet{Missed: tried})
 	}
 	return failures, missing
 }

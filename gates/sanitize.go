@@ -49,7 +49,7 @@ func (j *judgement) unlooked(why, remedy string) GateResult {
 	}
 	if j.rule.Gates.Sanitize.MissingTool == policy.MissingInforms {
 		r.Status = Informs
-		j.notes = append(j.notes, "Nobody has looked for races and bad accesses: "+why)
+		j.noteText("Nobody has looked for races and bad accesses: " + why)
 	}
 	return r
 }
@@ -88,7 +88,7 @@ func (j *judgement) noteExisting(found []Finding) {
 	}
 	first := found[0]
 	first.Before = false // the sentence says so
-	j.notes = append(j.notes, fmt.Sprintf("The baseline has a mistake that this change did not cause: %s%s. Fix it on the base branch.", first, more))
+	j.noteText(fmt.Sprintf("The baseline has a mistake that this change did not cause: %s%s. Fix it on the base branch.", first, more))
 }
 
 // plural is a count with its noun.

@@ -31,7 +31,7 @@ func TestSpilledBytes(t *testing.T) {
 		"12 B spilled": {SpillStores: new(4), SpillLoads: new(8)}, "4 B spilled": {SpillStores: new(4)}, "": {SpillLoads: new(8)},
 		"64 registers, 1.5 KiB shared memory": {Registers: new(64), StaticShared: new(512), DynamicShared: new(1024)}, "16B stack, 2KiB code size": {Stack: new(16), CodeSize: new(2048)},
 	} {
-		if got := figuresOf([]KernelUse{{Resources: r}}, ""); got != want {
+		if got := figuresOf([]KernelUse{{Resources: r}}, "").String(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

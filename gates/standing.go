@@ -16,6 +16,7 @@ func Standing(p *policy.Policy, e *Evidence) []GateResult {
 	}
 	j := &judgement{rule: ruleFor(p, e), evidence: e, resamples: newResamples(stats.DefaultResamples)}
 	j.run()
+	j.write()
 	return slices.DeleteFunc(j.results, func(r GateResult) bool {
 		return !j.has(r.Gate) || r.Status == NotRun || r.Status == Missing
 	})

@@ -2,8 +2,8 @@ package gates
 
 import (
 	"slices"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
@@ -77,10 +77,10 @@ type Verdict struct {
 
 // Remaining is the end of the summary of a pass that leaves something wrong, or nothing.
 func (v *Verdict) Remaining() string {
-	if v.Outcome != Pass || len(v.Existing) == 0 {
+	if v.Outcome != Pass {
 		return ""
 	}
-	return ". Not everything is right: " + strings.Join(v.Existing, ", ") + "."
+	return facts.Remaining(v.Existing)
 }
 
 // A Status is how one gate, row or goal came out.
@@ -101,9 +101,13 @@ type GateResult struct {
 	Status   Status   `json:"status"`
 	Required bool     `json:"required"`
 	Reason   Reason   `json:"reason,omitempty"` // when failed or open
-	Text     string   `json:"text"`             // one line
+	Text     string   `json:"text"`             // the sentence of Found
 	Details  []string `json:"details,omitempty"`
 	ToPass   []string `json:"to_pass,omitempty"`
+
+	Found facts.Fact     `json:"-"`
+	More  []facts.Fact   `json:"-"` // behind Details
+	Steps []facts.Advice `json:"-"` // behind ToPass
 }
 
 // ComparisonOf is what was timed of a shape; nil where nothing was, and of no verdict.
@@ -192,11 +196,7 @@ type KindTime struct {
 }
 
 // An Estimate is a figure with the interval that decides.
-type Estimate struct {
-	Value float64  `json:"value"`
-	Lower *float64 `json:"lower,omitempty"` // nil where there are too few rounds
-	Upper *float64 `json:"upper,omitempty"`
-}
+type Estimate = facts.Estimate
 
 // Measuring says how the performance verdict was reached.
 type Measuring struct {
