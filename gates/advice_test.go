@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
@@ -107,21 +108,21 @@ func TestCountsThatExisted(t *testing.T) {
 
 // A row of cases shows the first problem that the change has caused, and else the first that existed.
 func TestProblemOfARow(t *testing.T) {
-	own, old, none := wrongCase{problem: "own"}, wrongCase{problem: "old", existed: true}, wrongCase{}
+	own, old, none := facts.WrongCase{Problem: facts.Quote("own")}, facts.WrongCase{Problem: facts.Quote("old"), Existed: true}, facts.WrongCase{}
 	for _, c := range []struct {
-		cases []wrongCase
+		cases []facts.WrongCase
 		want  string
 	}{
-		{[]wrongCase{none, none}, ""}, {[]wrongCase{none, own}, "seed 1: own"}, {[]wrongCase{old, own}, "seed 1: own"}, {[]wrongCase{old, none, own}, "seed 2: own"}, {[]wrongCase{own, old}, "seed 0: own"},
-		{[]wrongCase{old, old}, "seed 0: old"}, {[]wrongCase{none, old, none, own, own}, "seed 3: own"},
+		{[]facts.WrongCase{none, none}, ""}, {[]facts.WrongCase{none, own}, "seed 1: own"}, {[]facts.WrongCase{old, own}, "seed 1: own"}, {[]facts.WrongCase{old, none, own}, "seed 2: own"}, {[]facts.WrongCase{own, old}, "seed 0: own"},
+		{[]facts.WrongCase{old, old}, "seed 0: old"}, {[]facts.WrongCase{none, old, none, own, own}, "seed 3: own"},
 	} {
 		j := &judgement{}
 		passed := 0
 		for i, w := range c.cases {
-			if w.problem == "" {
+			if w.Problem == nil {
 				passed++
 			}
-			j.addCase(Case{Input: Input{Shape: "mission", Seed: uint64(i)}, Errors: &Errors{Elements: 10, Bad: i}}, w)
+			j.addCase(Case{Input: Input{Shape: "mission", Seed: uint64(i)}, Errors: &Errors{Elements: 10, Bad: i}}, w, w.Problem != nil)
 		}
 		if row := j.cases[0]; len(j.cases) != 1 || row.Problem != c.want || row.Total != len(c.cases) || row.Passed != passed || !near(row.BadShare, float64(len(c.cases)-1)/10) {
 			t.Errorf("%+v, want %q", j.cases, c.want)

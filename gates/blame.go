@@ -2,7 +2,6 @@ package gates
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"slices"
 
@@ -42,133 +41,97 @@ func sameRefusal(b, c *Build) bool {
 }
 
 // baselineProblem is what is wrong with the baseline on the same case, by the same
-// bounds.
-func baselineProblem(gate *policy.CorrectnessGate, k Case) string {
-	switch {
-	case k.BaselineFailure != nil:
-		return k.BaselineFailure.Detail
-	case k.Baseline == nil:
-		return ""
+// bounds; nil where nothing is.
+func baselineProblem(gate *policy.CorrectnessGate, k Case) facts.Fact {
+	if k.BaselineFailure != nil {
+		return facts.Quote(k.BaselineFailure.Detail)
 	}
-	return Case{Errors: k.Baseline}.Problem(gate)
+	if k.Baseline == nil {
+		return nil
+	}
+	if all := (Case{Errors: k.Baseline}).misses(gate); len(all) > 0 {
+		return all[0].fact
+	}
+	return nil
 }
 
-// A wrongCase is one that the candidate fails.
-type wrongCase struct {
-	Case
-	problem, already string // of the candidate; of the baseline, where it fails too
-	existed          bool   // the baseline fails it at least as badly
-}
-
-// newWrongCase is a case as the gate sees it; nothing is wrong with one without a problem.
-func newWrongCase(gate *policy.CorrectnessGate, k Case) wrongCase {
+// newWrongCase is the case as one that the candidate fails; it is not ok where it does not.
+func newWrongCase(gate *policy.CorrectnessGate, k Case) (w facts.WrongCase, ok bool) {
 	misses := k.misses(gate)
-	w := wrongCase{Case: k, existed: existed(misses)}
-	if len(misses) > 0 {
-		w.problem, w.already = misses[0].text, baselineProblem(gate, k)
+	if len(misses) == 0 {
+		return w, false
 	}
-	return w
+	return facts.WrongCase{Input: k.Input, Problem: misses[0].fact, Baseline: baselineProblem(gate, k), Existed: existed(misses)}, true
 }
 
-// wrongOutput tells whether both sides fail the case by what they computed: outputs that
-// agree with the reference and vary in their last bits are no sign of a wrong setup.
-func (w wrongCase) wrongOutput() bool { return w.problem != "" && w.already != "" }
-
-func (w wrongCase) String() string {
-	text := fmt.Sprintf("%s: %s", w.label(), w.problem)
-	switch {
-	case w.existed:
-		return text + " (the baseline has it as well)"
-	case w.already == "":
-		return text
-	case w.already == w.problem:
-		return text + " (the baseline is wrong there too, but less)"
-	}
-	return fmt.Sprintf("%s (the baseline is wrong there too: %s)", text, w.already)
-}
-
-// decides tells whether wrong cases decide the gate: one of them is the change's own, or
+// decides tells whether wrong cases decide the gate: the change has caused one of them, or
 // the policy defers for existing ones as well, or there is no case that proves anything.
-func decides(gate *policy.CorrectnessGate, wrong []wrongCase, total int) bool {
+func decides(gate *policy.CorrectnessGate, wrong []facts.WrongCase, total int) bool {
 	if len(wrong) == 0 {
 		return false
 	}
-	caused := slices.ContainsFunc(wrong, func(w wrongCase) bool { return !w.existed })
+	caused := slices.ContainsFunc(wrong, func(w facts.WrongCase) bool { return !w.Existed })
 	return caused || gate.Existing == policy.ExistingDefers || everyOutputWrong(wrong, total)
 }
 
-func everyOutputWrong(wrong []wrongCase, total int) bool {
-	return len(wrong) == total && !slices.ContainsFunc(wrong, func(w wrongCase) bool { return !w.wrongOutput() })
+// everyOutputWrong tells whether both sides fail every case by what they computed. Outputs that
+// agree with the reference and vary in their last bits are no sign of a wrong setup.
+func everyOutputWrong(wrong []facts.WrongCase, total int) bool {
+	return len(wrong) == total && !slices.ContainsFunc(wrong, func(w facts.WrongCase) bool { return w.Baseline == nil })
 }
 
 // wrong judges cases that the candidate fails, those that the baseline does not fail
 // first.
-func (j *judgement) wrong(cases []wrongCase, total int) GateResult {
-	slices.SortStableFunc(cases, func(a, b wrongCase) int {
-		return cmp.Or(boolOrder(a.existed)-boolOrder(b.existed), boolOrder(a.already != "")-boolOrder(b.already != ""))
+func (j *judgement) wrong(cases []facts.WrongCase, total int) GateResult {
+	slices.SortStableFunc(cases, func(a, b facts.WrongCase) int {
+		return cmp.Or(boolOrder(a.Existed)-boolOrder(b.Existed), boolOrder(a.Baseline != nil)-boolOrder(b.Baseline != nil))
 	})
-	before := 0
 	r := GateResult{Status: Failed, Reason: ReasonCorrectness}
+	found := facts.WrongOutput{Cases: len(cases), All: total, First: cases[0]}
 	for _, c := range cases {
-		r.Details = append(r.Details, fmt.Sprintf("%s [%s]", c, c.flags()))
-		before += boolOrder(c.existed)
+		r.More = append(r.More, facts.Reproducible{WrongCase: c})
+		found.Existed += boolOrder(c.Existed)
 	}
-	first := cases[0]
+	replay := j.evidence.replay(found.First.Input)
 	if everyOutputWrong(cases, total) {
-		return GateResult{
-			Status: Failed, Reason: ReasonSetup, Details: r.Details,
-			Text: fmt.Sprintf("Baseline and candidate are both wrong in every case (%d); first: %s", total, first),
-			ToPass: []string{
-				"hold kernel.yaml against the kernel's parameters (order, dtype, shape) and the reference against what the kernel computes, and mend what is wrong on the base branch",
-				"see for yourself: " + j.evidence.replay(first.Case),
-			},
-		}
+		r.Reason, r.Found = ReasonSetup, facts.BothWrong{Cases: total, First: found.First}
+		r.Steps = []facts.Advice{facts.CheckManifest{}, facts.SeeForYourself{Command: replay}}
+		return r
 	}
-	r.Text = fmt.Sprintf("The output is wrong in %d of %d cases; first: %s", len(cases), total, first)
-	r.ToPass = []string{"make every case agree with the reference; reproduce the first one: " + j.evidence.replay(first.Case)}
-	switch {
-	case before == len(cases):
-		r.Text += ". They were wrong before this change"
-		r.ToPass = append(r.ToPass, "or fix them on the base branch first: the policy defers for them as well (gates.correctness.existing)")
-	case before > 0:
-		r.Text += fmt.Sprintf(". %d of them were wrong before this change", before)
+	r.Found, r.Steps = found, []facts.Advice{facts.AgreeWithReference{Command: replay}}
+	if found.Existed == len(cases) {
+		r.Steps = append(r.Steps, facts.FixExistingCases{})
 	}
 	return r
 }
 
-// wrongBefore is the pass of a change that has caused none of the wrong cases. It says so
-// wherever the verdict is read, so that somebody fixes them.
-func (j *judgement) wrongBefore(cases []wrongCase, passed, total int) GateResult {
-	r := GateResult{
-		Status: Passed,
-		Text:   fmt.Sprintf("%d of %d cases agree with the reference; %d fail as they did before this change (see below)", passed, total, len(cases)),
-	}
+// wrongBefore is the pass of a change that has caused none of the wrong cases. The verdict
+// names them wherever it is read, so that somebody fixes them.
+func (j *judgement) wrongBefore(cases []facts.WrongCase, total int) GateResult {
+	r := GateResult{Status: Passed, Found: facts.NoneWorse{Wrong: len(cases), All: total}}
 	for _, c := range cases {
-		r.Details = append(r.Details, fmt.Sprintf("as before: %s: %s [%s]", c.label(), c.problem, c.flags()))
+		r.More = append(r.More, facts.AsBefore{Input: c.Input, Problem: c.Problem})
 	}
-	j.existing = append(j.existing, fmt.Sprintf("%d of %d cases fail as before", len(cases), total))
-	j.noteText(fmt.Sprintf(
-		"The baseline is wrong in %d of %d cases, and this change does not make them worse: fix the kernel on the base branch. The first: %s: %s.",
-		len(cases), total, cases[0].label(), cases[0].problem))
+	j.existing = append(j.existing, facts.ExistingCases{Wrong: len(cases), All: total})
+	j.note(facts.WrongBaseline{Wrong: len(cases), All: total, First: cases[0]})
 	return r
 }
 
-// tested is the word of a harness's own test command.
+// tested judges by the exit status of a harness's test command.
 func (j *judgement) tested(t *Test) GateResult {
 	switch {
 	case t.Failure == nil:
-		j.noteText("The test command's exit status is the only word on the output: no element was compared, and none of what was timed.")
-		return GateResult{Status: Passed, Text: fmt.Sprintf("the test command %s ended well", t.Command)}
+		j.note(facts.StatusOnly{})
+		return GateResult{Status: Passed, Found: facts.TestPassed{Command: t.Command}}
 	case t.Baseline != nil:
 		return GateResult{
 			Status: Failed, Reason: ReasonSetup,
-			Text:  fmt.Sprintf("The test command fails on both sides: %s (the baseline: %s)", t.Failure.Detail, t.Baseline.Detail),
-			Steps: []facts.Advice{facts.FixBase{}},
+			Found: facts.TestFailed{Detail: t.Failure.Detail, Baseline: t.Baseline.Detail}, Steps: []facts.Advice{facts.FixBase{}},
 		}
 	}
 	return GateResult{
-		Status: Failed, Reason: ReasonCorrectness, Text: "The test command fails: " + t.Failure.Detail,
-		ToPass: []string{"make the test command end with status 0: " + t.Command},
+		Status: Failed, Reason: ReasonCorrectness,
+		Found: facts.TestFailed{Detail: t.Failure.Detail}, Steps: []facts.Advice{facts.PassTest{Command: t.Command}},
 	}
 }
 

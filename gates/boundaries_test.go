@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
@@ -49,14 +50,14 @@ rules: [{name: default}]
 		}
 		c.change(&cases)
 		e := &Evidence{Shapes: []Shape{{Name: "mission"}}, Correctness: &Correctness{Cases: cases}}
-		if got := missingCases(gate, e); !slices.Equal(got, c.want) {
+		if got := facts.Sentences(missingCases(gate, e)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 	other := *gate
 	other.Shapes = policy.Shapes{Names: []string{"other"}}
 	other.SecretCases = 0
-	if got := missingCases(&other, &Evidence{Shapes: []Shape{{Name: "mission"}}, Correctness: &Correctness{}}); len(got) != 1 || got[0] != "shape other, which the kernel's manifest does not have" {
+	if got := missingCases(&other, &Evidence{Shapes: []Shape{{Name: "mission"}}, Correctness: &Correctness{}}); len(got) != 1 || got[0].Sentence() != "shape other, which the kernel's manifest does not have" {
 		t.Errorf("%q", got)
 	}
 }
@@ -143,15 +144,19 @@ func TestMissesOfACase(t *testing.T) {
 	}{
 		{"nothing", Case{Errors: none, Deterministic: new(true), BitParity: new(true)}, "[]"},
 		{"other bits than the baseline's", Case{Errors: none, Deterministic: new(true), BitParity: new(false)}, "[{the output is not bit-identical to the baseline's false}]"},
-		{"other bits each time", Case{Errors: none, Deterministic: new(false)}, "[{" + variesText + " false}]"},
-		{"other bits each time, as before", Case{Errors: none, Deterministic: new(false), BaselineDeterministic: new(false)}, "[{" + variesText + " true}]"},
-		{"other bits each time, as not before", Case{Errors: none, Deterministic: new(false), BaselineDeterministic: new(true)}, "[{" + variesText + " false}]"},
+		{"other bits each time", Case{Errors: none, Deterministic: new(false)}, "[{two launches on the same input gave different bits false}]"},
+		{"other bits each time, as before", Case{Errors: none, Deterministic: new(false), BaselineDeterministic: new(false)}, "[{two launches on the same input gave different bits true}]"},
+		{"other bits each time, as not before", Case{Errors: none, Deterministic: new(false), BaselineDeterministic: new(true)}, "[{two launches on the same input gave different bits false}]"},
 		{"an error", Case{Errors: at(1)}, "[{max |err| 1 (asked <= 0.5) false}]"},
 		{"an error, as before", Case{Errors: at(1.1), Baseline: at(1)}, "[{max |err| 1.1 (asked <= 0.5) true}]"},
 		{"an error, larger than before", Case{Errors: at(1.11), Baseline: at(1)}, "[{max |err| 1.11 (asked <= 0.5) false}]"},
 		{"an error that the bound allowed before", Case{Errors: at(0.52), Baseline: at(0.5)}, "[{max |err| 0.52 (asked <= 0.5) false}]"},
 	} {
-		if got := fmt.Sprint(c.k.misses(gate)); got != c.want {
+		got := "["
+		for _, m := range c.k.misses(gate) {
+			got += fmt.Sprintf("{%s %v}", m.fact.Sentence(), m.existed)
+		}
+		if got += "]"; got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -193,13 +194,7 @@ type Tolerance struct {
 }
 
 // An Input is what a kernel is run on.
-type Input struct {
-	Shape        string `json:"shape"`
-	Dims         string `json:"dims"`
-	Seed         uint64 `json:"seed"`
-	Distribution string `json:"distribution"`
-	Secret       bool   `json:"secret,omitempty"`
-}
+type Input = facts.Input
 
 // A Case is the candidate on one input.
 type Case struct {
@@ -266,21 +261,7 @@ type Sanitized struct {
 }
 
 // A Finding is one mistake of the kernel, as often as it was seen.
-type Finding struct {
-	Tool      string      `json:"tool,omitempty"` // in a verdict
-	Kind      FindingKind `json:"kind"`
-	Text      string      `json:"text"`               // what was seen, such as "a race between write and read of shared memory"
-	Severity  string      `json:"severity,omitempty"` // error unless given; warning, or info, which decides nothing
-	File      string      `json:"file,omitempty"`     // from the kernel's folder
-	Line      int         `json:"line,omitempty"`
-	OtherFile string      `json:"other_file,omitempty"` // a race's second access
-	OtherLine int         `json:"other_line,omitempty"`
-	Kernel    string      `json:"kernel,omitempty"` // the function
-	Shape     string      `json:"shape,omitempty"`  // of the first case, where the tool can tell
-	Cases     []int       `json:"cases,omitempty"`  // all of them, by their place in the list of cases, where the tool can tell
-	Count     int         `json:"count,omitempty"`
-	Before    bool        `json:"before,omitempty"` // in a verdict: the baseline has it as well
-}
+type Finding = facts.Finding
 
 // Performance is every timing sample in the order it was taken.
 type Performance struct {

@@ -1,9 +1,9 @@
 package gates
 
 import (
-	"fmt"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
@@ -25,7 +25,7 @@ const (
 
 // A miss is one thing that is wrong with a case.
 type miss struct {
-	text    string
+	fact    facts.Fact
 	existed bool // the baseline misses the same on the same input, at least as badly
 }
 
@@ -36,38 +36,36 @@ func (k Case) misses(gate *policy.CorrectnessGate) []miss {
 		gate = &policy.CorrectnessGate{Bad: &quantity.Bound[quantity.Percent]{Op: quantity.AtMost}}
 	}
 	if k.Failure != nil {
-		return []miss{{k.Failure.Detail, sameFailure(k.BaselineFailure, *k.Failure)}}
+		return []miss{{facts.Quote(k.Failure.Detail), sameFailure(k.BaselineFailure, *k.Failure)}}
 	}
 	var all []miss
 	if len(k.InputsChanged) > 0 {
 		f := InputsWritten(k.InputsChanged)
 		// The detail names the arguments: to write to a different one is a new mistake.
-		all = append(all, miss{f.Detail, sameFailure(k.BaselineFailure, f) && k.BaselineFailure.Detail == f.Detail})
+		all = append(all, miss{facts.Quote(f.Detail), sameFailure(k.BaselineFailure, f) && k.BaselineFailure.Detail == f.Detail})
 	}
 	if k.OutOfBounds {
 		f := WrittenOutside()
-		all = append(all, miss{f.Detail, sameFailure(k.BaselineFailure, f)})
+		all = append(all, miss{facts.Quote(f.Detail), sameFailure(k.BaselineFailure, f)})
 	}
 	if k.Errors == nil {
-		return append(all, miss{text: "no output was compared"})
+		return append(all, miss{fact: facts.NothingCompared{}})
 	}
 	all = append(all, k.Errors.countMisses(k.Baseline)...)
 	all = append(all, k.Errors.boundMisses(gate.Bounds(), k.Baseline)...)
 	if gate.EndToEnd != nil && k.EndToEnd != nil {
 		for _, m := range k.EndToEnd.boundMisses(*gate.EndToEnd, k.BaselineEndToEnd) {
-			all = append(all, miss{"against the unquantised inputs: " + m.text, m.existed})
+			all = append(all, miss{facts.EndToEnd{Miss: m.fact}, m.existed})
 		}
 	}
 	if gate.Determinism && k.Deterministic != nil && !*k.Deterministic {
-		all = append(all, miss{variesText, k.BaselineDeterministic != nil && !*k.BaselineDeterministic})
+		all = append(all, miss{facts.NotDeterministic{}, k.BaselineDeterministic != nil && !*k.BaselineDeterministic})
 	}
 	if gate.BitParity && k.BitParity != nil && !*k.BitParity {
-		all = append(all, miss{text: "the output is not bit-identical to the baseline's"})
+		all = append(all, miss{fact: facts.NotBitIdentical{}})
 	}
 	return all
 }
-
-const variesText = "two launches on the same input gave different bits"
 
 // existed tells whether the baseline has all of the misses, and there are any.
 func existed(all []miss) bool {
@@ -110,15 +108,15 @@ func (k Case) FailsAsBefore() bool {
 // baseline has.
 func (e Errors) countMisses(was *Errors) []miss {
 	var all []miss
-	count := func(n, before int, what string) {
+	count := func(n, before int, kind facts.ElementKind) {
 		if n > 0 {
-			all = append(all, miss{fmt.Sprintf("%d of %d elements %s", n, e.Elements, what), e.comparable(was) && n <= before})
+			all = append(all, miss{facts.ElementCount{Kind: kind, N: n, All: e.Elements}, e.comparable(was) && n <= before})
 		}
 	}
 	before := orNoErrors(was)
-	count(e.Unwritten, before.Unwritten, "were never written")
-	count(e.NaN, before.NaN, "are NaN")
-	count(e.Inf, before.Inf, "are infinite")
+	count(e.Unwritten, before.Unwritten, facts.Unwritten)
+	count(e.NaN, before.NaN, facts.NaN)
+	count(e.Inf, before.Inf, facts.Infinite)
 	return all
 }
 
@@ -126,35 +124,42 @@ func (e Errors) countMisses(was *Errors) []miss {
 func (e Errors) boundMisses(b policy.ErrorBounds, was *Errors) []miss {
 	var all []miss
 	for _, f := range []struct {
-		missed func(Errors) bool
-		value  func(Errors) float64
-		text   func() string
+		kind  facts.ErrorKind
+		asked asked
+		value func(Errors) float64
 	}{
-		{
-			func(e Errors) bool { return b.Norm != nil && !b.Norm.Holds(e.Norm) }, func(e Errors) float64 { return e.Norm },
-			func() string { return fmt.Sprintf("norm error %.3g%% (asked %s)", e.Norm*100, b.Norm) },
-		},
-		{
-			func(e Errors) bool { return b.MaxAbs != nil && !b.MaxAbs.Holds(e.MaxAbs) }, func(e Errors) float64 { return e.MaxAbs },
-			func() string { return fmt.Sprintf("max |err| %.4g (asked %s)", e.MaxAbs, b.MaxAbs) },
-		},
-		{
-			func(e Errors) bool { return b.MeanAbs != nil && !b.MeanAbs.Holds(e.MeanAbs) }, func(e Errors) float64 { return e.MeanAbs },
-			func() string { return fmt.Sprintf("mean |err| %.4g (asked %s)", e.MeanAbs, b.MeanAbs) },
-		},
+		{facts.NormError, bound(b.Norm), func(e Errors) float64 { return e.Norm }},
+		{facts.MaxError, bound(b.MaxAbs), func(e Errors) float64 { return e.MaxAbs }},
+		{facts.MeanError, bound(b.MeanAbs), func(e Errors) float64 { return e.MeanAbs }},
 	} {
-		if f.missed(e) {
-			all = append(all, miss{f.text(), e.noWorse(was) && f.missed(*was) && f.value(e) <= figureNoise*f.value(*was)})
+		if f.asked == nil || f.asked.Holds(f.value(e)) {
+			continue
 		}
+		existed := e.noWorse(was) && !f.asked.Holds(f.value(*was)) && f.value(e) <= figureNoise*f.value(*was)
+		all = append(all, miss{facts.ErrorBound{Error: f.kind, Value: f.value(e), Asked: f.asked.String()}, existed})
 	}
 	if bad := func(e Errors) bool { return b.Bad != nil && !b.Bad.Holds(e.badShare()) }; bad(e) {
 		same := e.noWorse(was)
 		if e.wrongElements() == 0 { // they are NaN, infinite or unwritten, and the figures say nothing about those
 			same = e.noMore(was)
 		}
-		all = append(all, miss{fmt.Sprintf("%d of %d elements (%.3g%%) are beyond the manifest's tolerance (asked %s)", e.Bad, e.Elements, e.badShare()*100, b.Bad), same && bad(*was)})
+		all = append(all, miss{facts.BadElements{Bad: e.Bad, All: e.Elements, Share: e.badShare(), Asked: b.Bad.String()}, same && bad(*was)})
 	}
 	return all
+}
+
+// An asked is a bound on one figure.
+type asked interface {
+	Holds(float64) bool
+	String() string
+}
+
+// bound is nil where there is none.
+func bound[T quantity.Number | quantity.Percent](b *quantity.Bound[T]) asked {
+	if b == nil {
+		return nil
+	}
+	return b
 }
 
 func (e Errors) badShare() float64 { return float64(e.Bad) / float64(max(e.Elements, 1)) }

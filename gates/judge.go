@@ -46,7 +46,7 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 	}
 	v.Gates, v.Resources, v.Correctness, v.Comparisons = j.results, j.resources, j.cases, j.comparisons
 	v.Profile, v.Measuring, v.Findings = j.metrics, j.measuring, j.findings
-	v.Sanitizers, v.Existing, v.Best = j.sanitizers, j.existing, j.best
+	v.Sanitizers, v.Existing, v.Best = j.sanitizers, facts.Sentences(j.existing), j.best
 	v.Notes = append(v.Notes, facts.Sentences(j.notes)...)
 	for _, b := range []*Build{e.Baseline, e.Candidate} {
 		if b != nil {
@@ -99,7 +99,7 @@ type judgement struct {
 	measuring   *Measuring
 	findings    []Diagnostic
 	notes       []facts.Fact
-	existing    []string // findings that decide nothing, for the baseline has them as well
+	existing    []facts.Fact // findings that decide nothing, for the baseline has them as well
 }
 
 // run takes the evidence through the gates in order, up to the first required

@@ -6,35 +6,36 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A case that the change has broken is told before those that were wrong already.
 func TestOrderOfWrongCases(t *testing.T) {
-	named := func(shape string, existed bool, already string) wrongCase {
-		return wrongCase{Case: Case{Input: Input{Shape: shape, Dims: "S=1", Distribution: "normal"}}, problem: "wrong", already: already, existed: existed}
+	named := func(shape string, existed bool, baseline facts.Fact) facts.WrongCase {
+		return facts.WrongCase{Input: Input{Shape: shape, Dims: "S=1", Distribution: "normal"}, Problem: facts.Quote("wrong"), Baseline: baseline, Existed: existed}
 	}
-	old, worse, own := named("old", true, "wrong"), named("worse", false, "wrong"), named("own", false, "")
+	old, worse, own := named("old", true, facts.Quote("wrong")), named("worse", false, facts.Quote("wrong")), named("own", false, nil)
 	for _, c := range []struct {
-		cases []wrongCase
+		cases []facts.WrongCase
 		total int
 		want  []string // shapes in their order
 		says  string
 	}{
-		{[]wrongCase{old, worse, own}, 5, []string{"own", "worse", "old"}, ". 1 of them were wrong before this change"},
-		{[]wrongCase{old, own, old}, 5, []string{"own", "old", "old"}, ". 2 of them were wrong before this change"},
-		{[]wrongCase{own}, 5, []string{"own"}, "in 1 of 5 cases; first: own, seed 0, normal inputs: wrong"},
-		{[]wrongCase{old}, 5, []string{"old"}, ". They were wrong before this change"},
-		{[]wrongCase{old, worse}, 2, []string{"worse", "old"}, "both wrong in every case (2)"},
+		{[]facts.WrongCase{old, worse, own}, 5, []string{"own", "worse", "old"}, ". 1 of them were wrong before this change"},
+		{[]facts.WrongCase{old, own, old}, 5, []string{"own", "old", "old"}, ". 2 of them were wrong before this change"},
+		{[]facts.WrongCase{own}, 5, []string{"own"}, "in 1 of 5 cases; first: own, seed 0, normal inputs: wrong"},
+		{[]facts.WrongCase{old}, 5, []string{"old"}, ". They were wrong before this change"},
+		{[]facts.WrongCase{old, worse}, 2, []string{"worse", "old"}, "both wrong in every case (2)"},
 	} {
 		r := (&judgement{evidence: &Evidence{Kernel: "k"}}).wrong(slices.Clone(c.cases), c.total)
 		var got []string
-		for _, d := range r.Details {
+		for _, d := range facts.Sentences(r.More) {
 			shape, _, _ := strings.Cut(d, ",")
 			got = append(got, shape)
 		}
-		if !slices.Equal(got, c.want) || !strings.Contains(r.Text, c.says) {
-			t.Errorf("%v: %s", got, r.Text)
+		if !slices.Equal(got, c.want) || !strings.Contains(r.Found.Sentence(), c.says) {
+			t.Errorf("%v: %s", got, r.Found.Sentence())
 		}
 		if setup := strings.Contains(c.says, "every case"); (r.Reason == ReasonSetup) != setup {
 			t.Errorf("%s: the reason is %s", c.says, r.Reason)

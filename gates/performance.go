@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -182,7 +183,7 @@ func (j *judgement) timedFailure(rounds []Round) (GateResult, bool) {
 		}
 	}
 	if slices.Sort(existing); len(existing) > 0 {
-		j.existing = append(j.existing, "timed outputs on "+strings.Join(slices.Compact(existing), ", ")+" are wrong as before")
+		j.existing = append(j.existing, facts.ExistingTimed{Shapes: slices.Compact(existing)})
 	}
 	return GateResult{}, false
 }

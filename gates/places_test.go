@@ -23,14 +23,6 @@ func TestPlaceOfAField(t *testing.T) {
 	}
 }
 
-func TestThousands(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 6144: "6,144", 999999: "999,999", 1234567: "1,234,567"} {
-		if got := thousands(n); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-}
-
 // Values of several kinds are brought to the geometric mean of their medians; a kind with one value counts as any other.
 func TestLevelledKinds(t *testing.T) {
 	sample := stats.Sample{Rounds: [][]float64{{1, 4}, {1}, {1}}}

@@ -1,5 +1,7 @@
 package gates
 
+import "github.com/kernelgate/kernelgate/gates/facts"
+
 // A Gate is one of the steps that a policy asks for, by its name there.
 type Gate string
 
@@ -50,16 +52,16 @@ const (
 )
 
 // A FindingKind is what a sanitizer found.
-type FindingKind string
+type FindingKind = facts.FindingKind
 
 const (
-	KindRace          FindingKind = "race"
-	KindOutOfBounds   FindingKind = "out-of-bounds"
-	KindMisaligned    FindingKind = "misaligned"
-	KindUninitialised FindingKind = "uninitialised-read"
-	KindBarrier       FindingKind = "barrier"
-	KindUseAfterFree  FindingKind = "use-after-free"
-	KindUndefined     FindingKind = "undefined" // what the language gives no meaning, such as a signed overflow
-	KindLeak          FindingKind = "leak"
-	KindOther         FindingKind = "other"
+	KindRace          = facts.KindRace
+	KindOutOfBounds   = facts.KindOutOfBounds
+	KindMisaligned    = facts.KindMisaligned
+	KindUninitialised = facts.KindUninitialised
+	KindBarrier       = facts.KindBarrier
+	KindUseAfterFree  = facts.KindUseAfterFree
+	KindUndefined     = facts.KindUndefined
+	KindLeak          = facts.KindLeak
+	KindOther         = facts.KindOther
 )
