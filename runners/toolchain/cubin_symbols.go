@@ -48,7 +48,7 @@ func (f *cubinFile) codeSize(entry string) int {
 type Global struct {
 	Name    string
 	Size    int  // bytes
-	Written bool // the code may write it: see writtenGlobals
+	Initial bool // it has an initial value, as constant tables have; without one, only a store gives it a meaning
 }
 
 // globals are the variables in memory that outlives a launch.
@@ -57,15 +57,7 @@ func (f *cubinFile) globals() []Global {
 	for _, y := range f.symtab() {
 		section := f.section(y.section).name
 		if y.kind == symbolObject && (section == ".nv.global" || section == ".nv.global.init") {
-			globals = append(globals, Global{Name: y.name, Size: int(min(y.size, 1<<48)), Written: true})
-		}
-	}
-	if len(globals) == 0 {
-		return nil
-	}
-	if written, told := f.writtenGlobals(); told {
-		for i := range globals {
-			globals[i].Written = written[globals[i].Name]
+			globals = append(globals, Global{Name: y.name, Size: int(min(y.size, 1<<48)), Initial: section == ".nv.global.init"})
 		}
 	}
 	return globals

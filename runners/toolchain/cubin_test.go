@@ -45,9 +45,9 @@ func TestRecordedCubins(t *testing.T) {
 				t.Errorf("entries (-want +got):\n%s", diff)
 			}
 			want := []Global{
-				{Name: "counter", Size: 4, Written: true},
-				{Name: "preset", Size: 4, Written: true},
-				{Name: "$str", Size: 13, Written: true}, // without PTX nobody can tell
+				{Name: "counter", Size: 4},
+				{Name: "preset", Size: 4, Initial: true},
+				{Name: "$str", Size: 13, Initial: true},
 			}
 			got := f.globals()
 			byName := func(a, b Global) int { return strings.Compare(a.Name, b.Name) }
