@@ -32,17 +32,17 @@ func TestAdvice(t *testing.T) {
 		want string
 	}{
 		{shapeComparison{}, ""},
-		{shapeComparison{tails: slowTail, kinds: slowKind, kindFloor: 0.9, refuted: "x"}, "fix the slow launches on mission"},
-		{shapeComparison{kinds: slowKind, kindFloor: 0.9, refuted: "x", samples: &samples{}}, "win back the time on mission on the kinds of input that lost it"},
+		{shapeComparison{tails: slowTail, kinds: slowKind, kindFloor: 0.9, refuted: facts.Quote("x")}, "fix the slow launches on mission"},
+		{shapeComparison{kinds: slowKind, kindFloor: 0.9, refuted: facts.Quote("x"), samples: &samples{}}, "win back the time on mission on the kinds of input that lost it"},
 		{shapeComparison{kinds: slowKind, kindFloor: 0.98, samples: &samples{
 			strata:  strata{kinds: []string{"normal", "large"}},
 			besides: timedSample{stats.Sample{Rounds: [][]float64{{70, 34.68}}}, [][]int{{0, 1}}},
 		}}, "bring `mission` to ≤\u00a035.38\u00a0µs on large inputs"},
-		{shapeComparison{refuted: "x"}, "when it runs alone"},
-		{shapeComparison{unconfirmed: "x"}, "when it runs alone"},
+		{shapeComparison{refuted: facts.Quote("x")}, "when it runs alone"},
+		{shapeComparison{unconfirmed: facts.Quote("x")}, "when it runs alone"},
 	} {
 		c.s.shape.Name = "mission"
-		if got := c.s.advice(0.025); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+		if got := stepWords(c.s.advice(0.025)); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

@@ -1,12 +1,13 @@
 package gates
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -39,10 +40,7 @@ type Best struct {
 }
 
 // A Loss is one merge that made a kernel slower.
-type Loss struct {
-	Commit  string  `json:"commit"`
-	Speedup float64 `json:"speedup"` // negative
-}
+type Loss = facts.Loss
 
 // MaxLosses is how many losses evidence names for one shape.
 const MaxLosses = 20
@@ -106,15 +104,15 @@ func (j *judgement) holdToBest(r GateResult) GateResult {
 		}
 		row := j.evidence.Best[i].against(own)
 		j.best = append(j.best, row)
-		if note := row.note(own, allowance(g.goal, gate.Guard)); note != "" {
-			j.noteText(note)
+		if note, ok := row.note(own, allowance(g.goal, gate.Guard)); ok {
+			j.note(note)
 		}
 		if g.goal.BelowBest != nil && row.provenBelow(*g.goal.BelowBest, own) {
 			failed = append(failed, row)
 		}
 	}
 	if len(unknown) > 0 {
-		j.noteText(fmt.Sprintf("below_best asks nothing of %s: no merged state of the kernel was measured there on this device yet.", strings.Join(unknown, ", ")))
+		j.note(facts.NoMark{Shapes: unknown})
 	}
 	if len(failed) == 0 || r.Status != Passed && r.Status != Open {
 		return r
@@ -171,66 +169,40 @@ func allowance(goals ...*policy.Goal) float64 {
 	return 0
 }
 
-// note is what people should know of the mark: a cumulative loss beyond what the goal allows one change, and
-// that a gain wins back what was there before.
-func (a AgainstBest) note(own Estimate, allowed float64) string {
-	text := ""
-	switch {
-	case own.Value >= leastShown && a.Baseline <= -leastShown:
-		text = fmt.Sprintf("%s: %s against its baseline, %s against its best (%s).", a.Shape, signed(own.Value), signed(a.Speedup.Value), a.mark())
-	case a.Speedup.Value < -max(allowed, leastShown):
-		text = fmt.Sprintf("%s: %s slower than its best (%s), after this change.", a.Shape, percent(a.Speedup.Value), a.mark())
-	default:
-		return ""
+// note is the note about the mark, where there is one: the candidate has lost more than the goal allows one change, or
+// its gain only wins back what was there before.
+func (a AgainstBest) note(own Estimate, allowed float64) (note facts.AgainstMark, ok bool) {
+	note = facts.AgainstMark{Shape: a.Shape, Mark: a.mark(), Speedup: a.Speedup.Value, Unmeasured: a.Unmeasured}
+	if own.Value >= leastShown && a.Baseline <= -leastShown {
+		note.Gained = &own.Value
+		return note, true
 	}
-	switch n := a.Unmeasured; {
-	case n == 1:
-		text += " One merge since then was not measured on this device, and counts as no change."
-	case n > 1:
-		text += fmt.Sprintf(" %d merges since then were not measured on this device, and count as no change.", n)
-	}
-	return text
+	return note, a.Speedup.Value < -max(allowed, leastShown)
 }
 
-// mark names the best commit, with its verdict.
-func (a AgainstBest) mark() string {
-	switch {
-	case a.Time.IsZero():
-		return shortCommit(a.Commit)
-	case a.Result == "":
-		return fmt.Sprintf("%s, measured as a baseline on %s", shortCommit(a.Commit), a.Time.UTC().Format(time.DateOnly))
-	}
-	return fmt.Sprintf("%s, %s of %s", shortCommit(a.Commit), a.Result, a.Time.UTC().Format(time.DateOnly))
+func (a AgainstBest) mark() facts.Mark {
+	return facts.Mark{Commit: a.Commit, Time: a.Time, Outcome: string(a.Result)}
 }
 
-func shortCommit(sha string) string { return fmt.Sprintf("`%.7s`", sha) }
-
-// belowBest defers a change for the sum of what was lost, and names who lost it.
+// belowBest defers a change for the sum of what was lost, and names the merges that lost it.
 func (j *judgement) belowBest(failed []AgainstBest, goals []goalOf) GateResult {
 	r := GateResult{Status: Failed, Reason: ReasonRegression}
-	var parts []string
+	var found facts.BelowBest
 	for _, a := range failed {
 		i := slices.IndexFunc(goals, func(g goalOf) bool { return g.shape.Name == a.Shape })
-		asked := goals[i].goal.BelowBest
-		parts = append(parts, fmt.Sprintf("%s on %s over %s (asked below its best %s)", estimate(a.Speedup), a.Shape, a.mark(), asked))
+		found.Shapes = append(found.Shapes, facts.BelowMark{Shape: a.Shape, Mark: a.mark(), Speedup: a.Speedup, Asked: goals[i].goal.BelowBest.String()})
 		if len(a.Lost) > 0 {
-			var lost []string
-			for _, l := range a.Lost {
-				lost = append(lost, fmt.Sprintf("%s %s", shortCommit(l.Commit), signed(l.Speedup)))
-			}
-			r.Details = append(r.Details, fmt.Sprintf("%s was lost by %s", a.Shape, strings.Join(lost, ", ")))
+			lost := facts.LostBy{Shape: a.Shape, Merges: a.Lost}
+			found.Lost = cmp.Or(found.Lost, &lost)
+			r.More = append(r.More, lost)
 		}
-		r.ToPass = append(r.ToPass, fmt.Sprintf("win back the time on %s, or change nothing that makes it slower: its best is %s", a.Shape, shortCommit(a.Commit)))
+		r.Steps = append(r.Steps, facts.WinBackBest{Shape: a.Shape, Commit: a.Commit})
 		for k := range j.comparisons {
 			if j.comparisons[k].Shape == a.Shape {
 				j.comparisons[k].Status = Failed
 			}
 		}
 	}
-	r.Text = "Slower than its best: speedup " + strings.Join(parts, "; ")
-	if len(r.Details) > 0 {
-		r.Text += "; " + r.Details[0]
-	}
-	r.ToPass = append(r.ToPass, "or, should the loss be wanted, have the policy's below_best raised")
+	r.Found, r.Steps = found, append(r.Steps, facts.RaiseBelowBest{})
 	return r
 }

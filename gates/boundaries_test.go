@@ -107,14 +107,6 @@ func TestCommonStep(t *testing.T) {
 	}
 }
 
-func TestDurations(t *testing.T) {
-	for micros, want := range map[float64]string{1: "1 µs", 999: "999 µs", 1000: "1 ms", 12_345: "12.3 ms", 999_000: "999 ms", 1e6: "1 s", 2.5e6: "2.5 s"} {
-		if got := duration(micros); got != want {
-			t.Errorf("%g µs: %s, want %s", micros, got, want)
-		}
-	}
-}
-
 func TestClippedDiff(t *testing.T) {
 	line := strings.Repeat("x", 1023) + "\n"
 	for _, c := range []struct {
@@ -174,8 +166,8 @@ func TestWhoWantsTime(t *testing.T) {
 		"a new kernel":               {Evidence{}, untimed, true},
 		"with a baseline":            {Evidence{Baseline: &Build{}}, untimed, false},
 		"timed already":              {Evidence{Performance: &Performance{}}, untimed, false},
-		"an earlier gate failed":     {Evidence{}, GateResult{Status: NotRun, Text: "an earlier gate did not pass"}, false},
-		"judged":                     {Evidence{}, GateResult{Status: Passed, Text: untimed.Text}, false},
+		"an earlier gate failed":     {Evidence{}, GateResult{Status: NotRun, Found: facts.NotReached{}}, false},
+		"judged":                     {Evidence{}, GateResult{Status: Passed, Found: untimed.Found}, false},
 		"compared, and not run then": {Evidence{Baseline: &Build{}}, GateResult{Status: NotRun}, false},
 	} {
 		c.e.Shapes = []Shape{{Name: "mission"}}

@@ -1,9 +1,10 @@
 package gates
 
 import (
-	"fmt"
 	"math"
 	"slices"
+
+	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
 // coarse is the largest step of a clock, as a share of the median, whose samples can be
@@ -68,16 +69,15 @@ func commonStep(a, b, noise float64) float64 {
 	return a
 }
 
-// coarseClock is why the clock is not fit for the shape, judged by the round in the
-// middle so that a single odd one decides nothing.
-func (s *shapeComparison) coarseClock() string {
+// coarseClock is why the clock is not fit for the shape, or nil. The median over the rounds
+// decides, so that a single odd round does not.
+func (s *shapeComparison) coarseClock() facts.Fact {
 	steps := slices.Sorted(slices.Values(s.samples.steps))
 	if len(steps) == 0 {
-		return ""
+		return nil
 	}
 	if step := steps[len(steps)/2]; step > coarse {
-		return fmt.Sprintf("the clock's step is %s of a sample on %s (at most %s can be judged); take more launches into a sample, or a finer clock",
-			percent(step), s.shape.Label(), percent(coarse))
+		return facts.CoarseClock{Shape: s.shape.Label(), Step: step, Most: coarse}
 	}
-	return ""
+	return nil
 }

@@ -1,7 +1,6 @@
 package gates
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 
@@ -101,7 +100,7 @@ func (c *comparison) passesAsFirst(number int) bool {
 		if s.status == Passed {
 			continue
 		}
-		if s.clueless || s.slowTail(c.alpha) != "" {
+		if s.clueless || s.slowTail(c.alpha) != nil {
 			return false
 		}
 		for _, t := range s.tests {
@@ -111,12 +110,6 @@ func (c *comparison) passesAsFirst(number int) bool {
 		}
 	}
 	return true
-}
-
-// laterCodeText says why a gain that would prove the first machine code of a change does
-// not prove this one.
-func laterCodeText(number int) string {
-	return fmt.Sprintf("It would pass as the first machine code of this change. It is number %d, and every variant raises the proof that is asked: it needs a larger gain or more rounds", number)
 }
 
 // confidenceAt is the confidence of intervals that miss on each side at the rate alpha.

@@ -1,10 +1,9 @@
 package gates
 
 import (
-	"fmt"
 	"math"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -16,8 +15,8 @@ type comparison struct {
 	number       int     // of the machine code
 	few          *stats.ResamplePlan
 	shapes       []*shapeComparison
-	fault        string // why the samples cannot be used
-	overclaimed  string // what batches claim and launches that ran alone do not show
+	fault        facts.Fact // why the samples cannot be used; else nil
+	overclaimed  facts.Fact // what batches claim and launches that ran alone do not show; else nil
 }
 
 // A shapeComparison is one look at one shape.
@@ -31,13 +30,13 @@ type shapeComparison struct {
 	kinds    []kindTest
 	status   Status
 	alone    *stats.Distribution // what launches that ran alone gained, see loneShare; nil where none did
-	waits    string              // why the clock on the wall counts; empty where it does not
+	waits    facts.Fact          // why the clock on the wall counts; nil where it does not
 	floor    float64             // microseconds that the device needs at least; 0 where unknown
 	apart    bool                // every side had a context and places of its own in every round
 	clueless bool                // the samples are too few to say anything
 
-	kindFloor            float64 // the least ratio that each kind of input must have
-	unconfirmed, refuted string  // what launches that ran alone do not show, or show to be otherwise
+	kindFloor            float64    // the least ratio that each kind of input must have
+	unconfirmed, refuted facts.Fact // what launches that ran alone do not show, or show to be otherwise
 }
 
 // A test is one condition of a goal: the p-values of having met and of having
@@ -250,172 +249,4 @@ func floorMicros(d Device, s Shape, cold bool) float64 {
 		floor = math.Max(floor, s.Bytes/d.Bandwidth*1e6)
 	}
 	return floor
-}
-
-// result puts the comparison into words.
-func (c *comparison) result(gate *policy.PerformanceGate, e *Evidence) GateResult {
-	if c.fault != "" {
-		return GateResult{
-			Status: Failed, Reason: ReasonRunner, Text: "The runner is not fit to measure: " + c.fault,
-			ToPass: []string{"free the machine of other work, then run again"},
-		}
-	}
-	outcome := c.outcome()
-	if outcome != Open || c.overclaimed != "" {
-		if why := c.suspicion(gate, e, outcome); why != "" {
-			return suspicious(why)
-		}
-	}
-	r := GateResult{Status: Passed, Text: "Proven: " + c.describe(Passed)}
-	switch outcome {
-	case Failed:
-		r = c.missed(e)
-	case Open:
-		r = c.undecided(e.Performance)
-	}
-	for _, s := range c.shapes {
-		if s.samples.strata.differs() {
-			r.Details = append(r.Details, fmt.Sprintf("%s by inputs: %s", s.shape.Label(), &s.samples.strata))
-		}
-		for _, more := range append([]string{s.waits}, s.buts(c.alpha)...) {
-			if more != "" {
-				r.Details = append(r.Details, s.shape.Label()+": "+strings.TrimPrefix(more, "but "))
-			}
-		}
-	}
-	return r
-}
-
-func (c *comparison) missed(e *Evidence) GateResult {
-	r := GateResult{Status: Failed}
-	for _, s := range c.shapes {
-		if s.status == Failed && s.role == RoleGuard {
-			r.Reason, r.Text = ReasonRegression, "Slower: "+c.describeRole(Failed, RoleGuard)
-			r.ToPass = append(r.ToPass, s.winBack(e)...)
-		}
-	}
-	if r.Reason != "" {
-		return r
-	}
-	r.Reason, r.Text = ReasonTooSlow, "Too slow: "+c.describeRole(Failed, RoleTarget)
-	for _, s := range c.shapes {
-		if s.status != Failed {
-			continue
-		}
-		if advice := s.advice(c.alpha); advice != "" {
-			r.ToPass = append(r.ToPass, advice)
-			continue
-		}
-		if step := s.bring(); step != "" {
-			r.ToPass = append(r.ToPass, step)
-		}
-	}
-	return r
-}
-
-// bring is the time that a shape must come down to, or "" where its speedup is not what failed.
-func (s *shapeComparison) bring() string {
-	for _, t := range s.tests {
-		if most := s.samples.time(s.samples.besides) / t.threshold; t.dist == s.ratio && t.dist.Estimate < t.threshold && most > 0 {
-			return fmt.Sprintf("bring `%s` to ≤\u00a0%s\u00a0µs", s.shape.Label(), atMost(most))
-		}
-	}
-	return ""
-}
-
-// buts is what keeps a shape from passing although its median has met the goal.
-func (s *shapeComparison) buts(alpha float64) []string {
-	return []string{s.carried(), s.slowTail(alpha), s.slowKind(alpha), s.unconfirmed, s.refuted}
-}
-
-// advice says what to do about the first of them.
-func (s *shapeComparison) advice(alpha float64) string {
-	switch {
-	case s.slowTail(alpha) != "":
-		return fmt.Sprintf("fix the slow launches on %s: what the median gains, they lose", s.shape.Label())
-	case s.slowKind(alpha) != "":
-		return s.bringKinds()
-	case s.unconfirmed+s.refuted != "":
-		return fmt.Sprintf("make a launch on %s faster when it runs alone: only that is a gain of the kernel", s.shape.Label())
-	}
-	return ""
-}
-
-func (c *comparison) undecided(p *Performance) GateResult {
-	r := GateResult{Status: Open, Reason: ReasonInconclusive}
-	why := ""
-	if p.Exhausted {
-		why = ", when the time budget was spent"
-	}
-	r.Text = fmt.Sprintf("Not decided after %d rounds%s: %s", c.rounds, why, c.describe(Open))
-	if n := p.CodeNumber(); c.passesAsFirst(n) {
-		r.Text += ". " + laterCodeText(n)
-	}
-	for _, s := range c.shapes {
-		if s.status != Open {
-			continue
-		}
-		if s.clueless {
-			r.ToPass = append(r.ToPass, fmt.Sprintf("measure %s again: too few clean samples", s.shape.Label()))
-			continue
-		}
-		for _, t := range s.tests {
-			if c.proves(t) {
-				continue
-			}
-			if t.meet <= c.alpha {
-				r.ToPass = append(r.ToPass, fmt.Sprintf("comment /rebench: %d of %d rounds meet the goal on %s, and machine code %d needs more of them", t.agree, t.rounds, s.shape.Label(), c.number))
-				continue
-			}
-			detail := fmt.Sprintf("%s: with this noise, %d rounds can show a difference of %s from the goal", s.shape.Label(), c.rounds, percent(t.dist.Detectable(c.alpha, power)))
-			if n := t.dist.RoundsNeeded(t.threshold, c.alpha, power); n < 10_000 {
-				detail += fmt.Sprintf("; about %d rounds would decide", n)
-				r.ToPass = append(r.ToPass, fmt.Sprintf("comment /rebench rounds=%d, or gain more on %s", max(n-c.rounds, 1), s.shape.Label()))
-			} else {
-				r.ToPass = append(r.ToPass, fmt.Sprintf("gain more on %s: it stands on the threshold, and no affordable number of rounds decides that", s.shape.Label()))
-			}
-			r.Details = append(r.Details, detail)
-		}
-		if advice := s.advice(c.alpha); advice != "" {
-			r.ToPass = append(r.ToPass, advice+", or measure more rounds: comment /rebench")
-		}
-	}
-	return r
-}
-
-// describe names the shapes of a status with their figures, targets first.
-func (c *comparison) describe(status Status) string {
-	if text := c.describeRole(status, RoleTarget); text != "" {
-		return text
-	}
-	return c.describeRole(status, RoleGuard)
-}
-
-func (c *comparison) describeRole(status Status, role Role) string {
-	var parts []string
-	for _, s := range c.shapes {
-		if s.status != status || s.role != role {
-			continue
-		}
-		if s.ratio == nil || s.clueless && status == Open {
-			parts = append(parts, s.shape.Label()+" has too few clean samples")
-			continue
-		}
-		asked := make([]string, len(s.tests))
-		for i, t := range s.tests {
-			asked[i] = t.metric + " " + t.asked
-		}
-		text := fmt.Sprintf("speedup %s on %s (asked %s)", estimate(speedupOf(s.ratio, c.alpha)), s.shape.Label(), strings.Join(asked, " and "))
-		kinds := ""
-		if status == Failed && s.samples.strata.differs() {
-			kinds = "by inputs " + s.samples.strata.String()
-		}
-		for _, more := range append([]string{kinds, s.waits}, s.buts(c.alpha)...) {
-			if more != "" {
-				text += ", " + more
-			}
-		}
-		parts = append(parts, text)
-	}
-	return strings.Join(parts, "; ")
 }

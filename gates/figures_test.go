@@ -72,13 +72,13 @@ func TestOnTheLimit(t *testing.T) {
 	s := &shapeComparison{goalOf: goalOf{role: RoleGuard, goal: &goal}, status: Passed, samples: &samples{byKind: []stats.Sample{one, half}, strata: strata{kinds: []string{"normal", "large"}}}}
 	c := &comparison{alpha: 0.025, few: newResamplePlan(fewResamples), shapes: []*shapeComparison{s}}
 	c.decideKinds(RoleGuard, &policy.PerformanceGate{})
-	if s.status != Passed || len(s.kinds) != 2 || s.kinds[1].miss != 1 || s.slowKind(0.025) != "" {
+	if s.status != Passed || len(s.kinds) != 2 || s.kinds[1].miss != 1 || s.slowKind(0.025) != nil {
 		t.Errorf("%s: %+v", s.status, s.kinds)
 	}
 	s.samples.byKind[1] = stats.Sample{Rounds: [][]float64{{0.4}, {0.4}, {0.4}, {0.4}, {0.4}, {0.4}}}
 	s.kinds = nil
 	c.decideKinds(RoleGuard, &policy.PerformanceGate{})
-	if s.status != Failed || !strings.Contains(s.slowKind(0.025), "but on large inputs it is −60") {
+	if s.status != Failed || !strings.Contains(words(s.slowKind(0.025)), "on large inputs it is −60") {
 		t.Errorf("%s: %s", s.status, s.slowKind(0.025))
 	}
 	// One that has lost in most rounds proves nothing yet.
@@ -94,11 +94,11 @@ func TestOnTheLimit(t *testing.T) {
 		t.Errorf("%s: %+v", s.status, s.kinds)
 	}
 	s.tails = []tail{{metric: "mean", limit: 1.25, dist: always(t, 1.25)}}
-	if text := s.slowTail(0.025); text != "" {
+	if text := words(s.slowTail(0.025)); text != "" {
 		t.Error(text)
 	}
 	s.tails[0].limit = 1.3
-	if text := s.slowTail(0.025); !strings.Contains(text, "the speedup of the mean is +25.0") {
+	if text := words(s.slowTail(0.025)); !strings.Contains(text, "the speedup of the mean is +25.0") {
 		t.Error(text)
 	}
 }
@@ -174,11 +174,11 @@ func TestMarksBesideAndAlone(t *testing.T) {
 	if len(m.beside.Rounds) != 1 || len(m.alone.Rounds) != 1 {
 		t.Errorf("a round without samples counts: %+v", m)
 	}
-	if m.fault("mission") != "" {
+	if m.fault("mission") != nil {
 		t.Error("half of the samples are too many")
 	}
 	m.add(&Series{}, []bool{true})
-	if !strings.HasPrefix(m.fault("mission"), "4 of 7 samples on mission") {
+	if !strings.HasPrefix(words(m.fault("mission")), "4 of 7 samples on mission") {
 		t.Errorf("%s", m.fault("mission"))
 	}
 }
@@ -242,8 +242,9 @@ func TestNoteOfTheBest(t *testing.T) {
 		{"a gain over the best", 0.05, -0.009, 0.04, 0.05, ""},
 	} {
 		for unmeasured, more := range []string{"", "One merge since then was not measured", "2 merges since then were not measured"} {
-			got := AgainstBest{Shape: "mission", Commit: bestCommit, Baseline: c.baseline, Speedup: Estimate{Value: c.sum}, Unmeasured: unmeasured}.note(Estimate{Value: c.own}, c.allowed)
-			if c.says == "" && got != "" || c.says != "" && !(strings.Contains(got, c.says) && strings.Contains(got, more)) {
+			note, noted := AgainstBest{Shape: "mission", Commit: bestCommit, Baseline: c.baseline, Speedup: Estimate{Value: c.sum}, Unmeasured: unmeasured}.note(Estimate{Value: c.own}, c.allowed)
+			got := note.Sentence()
+			if noted != (c.says != "") || c.says != "" && !(strings.Contains(got, c.says) && strings.Contains(got, more)) {
 				t.Errorf("%s, %d not measured: %q", c.name, unmeasured, got)
 			}
 		}
@@ -257,10 +258,10 @@ func TestBelowTheFloor(t *testing.T) {
 		below         bool
 	}{{0.5, 0.6, true}, {0.5, 0.5, false}, {0.5, 0, false}, {5, 6, true}, {0, 6, false}} {
 		cmp := &comparison{shapes: []*shapeComparison{{floor: c.floor, samples: &samples{candidate: []float64{c.micros}}}}}
-		if got := cmp.belowFloor(&policy.PerformanceGate{}); (got != "") != c.below {
+		if got := cmp.belowFloor(&policy.PerformanceGate{}); (got != nil) != c.below {
 			t.Errorf("%g µs of at least %g: %q", c.micros, c.floor, got)
 		}
-		if got := cmp.belowFloor(&policy.PerformanceGate{Roofline: new(false)}); got != "" {
+		if got := cmp.belowFloor(&policy.PerformanceGate{Roofline: new(false)}); got != nil {
 			t.Errorf("the policy does not ask for it: %q", got)
 		}
 	}
@@ -278,7 +279,7 @@ func TestSoFarHasTheControlsInterval(t *testing.T) {
 	s.control = draw(draws, s.samples.control, 0.5)
 	want := speedupOf(draw(draws, s.samples.ratios, 0.5).With(s.runBias()), (1-float64(gate.Confidence))/2)
 	if got == nil || got.Speedup.Value != want.Value || *got.Speedup.Lower != *want.Lower || *got.Speedup.Upper != *want.Upper || *got.Goal != 0.1 {
-		t.Errorf("%+v, want %s", got, estimate(want))
+		t.Errorf("%+v, want %s", got, want)
 	}
 }
 

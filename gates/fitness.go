@@ -1,8 +1,7 @@
 package gates
 
 import (
-	"fmt"
-
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -13,7 +12,7 @@ func (c *comparison) checkRunner(gate *policy.PerformanceGate) {
 	var low, high []float64
 	var where []*shapeComparison
 	for _, s := range c.shapes {
-		if fault := s.coarseClock(); fault != "" {
+		if fault := s.coarseClock(); fault != nil {
 			c.fault = fault
 		}
 		if s.control == nil {
@@ -27,8 +26,7 @@ func (c *comparison) checkRunner(gate *policy.PerformanceGate) {
 		for i, off := range stats.Holm(p, c.alpha) {
 			if off {
 				s := where[i]
-				c.fault = fmt.Sprintf("the A/A control on %s is %s instead of 0: two copies of the baseline differ by more than the allowed %s",
-					s.shape.Label(), estimate(speedupOf(s.control, c.alpha)), gate.Control)
+				c.fault = facts.ControlOff{Shape: s.shape.Label(), Control: speedupOf(s.control, c.alpha), Allowed: gate.Control.String()}
 			}
 		}
 	}
@@ -38,7 +36,7 @@ func (c *comparison) checkRunner(gate *policy.PerformanceGate) {
 // to be close: where all is disturbed, none ever is.
 func (c *comparison) checkMarks() {
 	for _, s := range c.shapes {
-		if fault := s.samples.marks.fault(s.shape.Label()); fault != "" {
+		if fault := s.samples.marks.fault(s.shape.Label()); fault != nil {
 			c.fault = fault
 		}
 	}

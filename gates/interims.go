@@ -99,7 +99,7 @@ func (s *SoFar) String() string {
 	if s.Speedup == nil {
 		return fmt.Sprintf("%s %.4g\u00a0µs so far", s.Shape, s.P50)
 	}
-	return fmt.Sprintf("%s %s so far", s.Shape, estimate(*s.Speedup))
+	return fmt.Sprintf("%s %s so far", s.Shape, *s.Speedup)
 }
 
 // FindSoFar is nil where nothing is known yet.

@@ -39,11 +39,6 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 	j.recordChosen()
 	j.run()
 	j.write()
-	if j.here && e.Performance != nil {
-		for _, r := range j.results {
-			atTerminal(r.ToPass, len(e.Performance.Rounds))
-		}
-	}
 	v.Gates, v.Resources, v.Correctness, v.Comparisons = j.results, j.resources, j.cases, j.comparisons
 	v.Profile, v.Measuring, v.Findings = j.metrics, j.measuring, j.findings
 	v.Sanitizers, v.Existing, v.Best = j.sanitizers, facts.Sentences(j.existing), j.best
@@ -59,9 +54,6 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 	}
 	concluded.steps = append(slices.Clip(concluded.steps), j.fittingRules(p, concluded.reason)...)
 	v.conclude(concluded, j.reader())
-	if j.here && e.Performance != nil {
-		atTerminal(v.ToPass, len(e.Performance.Rounds))
-	}
 	return v
 }
 
@@ -112,7 +104,6 @@ func (j *judgement) run() {
 		if !stopped {
 			r = j.unlessSame(name, judge)
 		}
-		r.adopt()
 		r.Gate, r.Required = name, enforcement.Decides()
 		if !r.Required && (r.Status == Failed || r.Status == Open || r.Status == Missing) {
 			r.Status = Informs

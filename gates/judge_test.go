@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats/simulate"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -329,4 +330,28 @@ func readEvidence(t testing.TB, file string) *Evidence {
 		t.Fatal(err)
 	}
 	return e
+}
+
+// words is the sentence of a fact, where there is one.
+func words(f facts.Fact) string {
+	if f == nil {
+		return ""
+	}
+	return f.Sentence()
+}
+
+// quoted is a text as a fact, where there is one.
+func quoted(text string) facts.Fact {
+	if text == "" {
+		return nil
+	}
+	return facts.Quote(text)
+}
+
+// stepWords is an advice in words, where there is one.
+func stepWords(a facts.Advice) string {
+	if a == nil {
+		return ""
+	}
+	return a.Step(facts.Reader{})
 }

@@ -1,11 +1,10 @@
 package gates
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -80,14 +79,14 @@ func (c *comparison) decideKinds(role Role, gate *policy.PerformanceGate) {
 	}
 }
 
-// slowKind names the kind of input that keeps the shape from passing.
-func (s *shapeComparison) slowKind(alpha float64) string {
+// slowKind is the kind of input that keeps the shape from passing, or nil.
+func (s *shapeComparison) slowKind(alpha float64) facts.Fact {
 	for _, t := range s.kinds {
 		if t.dist.Estimate < s.kindFloor {
-			return fmt.Sprintf("but on %s inputs it is %s (each kind of input must reach %s)", t.name, estimate(speedupOf(t.dist, alpha)), signed(s.kindFloor-1))
+			return facts.SlowKind{Kind: t.name, Speedup: speedupOf(t.dist, alpha), Limit: s.kindFloor - 1}
 		}
 	}
-	return ""
+	return nil
 }
 
 // belowKindFloor tells whether a kind of input is a reason why the shape does not pass.
@@ -95,35 +94,32 @@ func (s *shapeComparison) belowKindFloor() bool {
 	return slices.ContainsFunc(s.kinds, func(t kindTest) bool { return t.dist.Estimate < s.kindFloor })
 }
 
-// bringKinds is the times that the kinds of input which lost too much must come down to.
-func (s *shapeComparison) bringKinds() string {
-	var steps []string
+// bringKinds is the advice with the times that the kinds of input which lost too much must come down to.
+func (s *shapeComparison) bringKinds() facts.Advice {
+	step := facts.BringKinds{Shape: s.shape.Label()}
 	for k, micros := range s.samples.besides.byKind(len(s.samples.strata.kinds)) {
 		for _, t := range s.kinds {
 			if t.name == s.samples.strata.kinds[k] && t.dist.Estimate < s.kindFloor && micros > 0 {
-				steps = append(steps, fmt.Sprintf("to ≤\u00a0%s\u00a0µs on %s inputs", atMost(micros/s.kindFloor), t.name))
+				step.Kinds = append(step.Kinds, facts.KindLimit{Kind: t.name, Micros: micros / s.kindFloor})
 			}
 		}
 	}
-	if steps == nil {
-		return fmt.Sprintf("win back the time on %s on the kinds of input that lost it", s.shape.Label())
-	}
-	return fmt.Sprintf("bring `%s` %s", s.shape.Label(), strings.Join(steps, ", "))
+	return step
 }
 
-// carried names the kinds whose gain counts only in part.
-func (s *shapeComparison) carried() string {
+// capped is the kinds whose gain counts only in part, where the target is missed for that; else nil.
+func (s *shapeComparison) capped() facts.Fact {
 	if s.ratio == nil || s.ratio.Estimate < s.goal.Ratio() || s.ratio.Estimate >= s.raise(s.goal.Ratio(), s.samples.strata.medians) {
-		return "" // it reaches the target or not, whatever counts
+		return nil // the target is reached or missed, whatever counts
 	}
 	limit := math.Pow(s.goal.Ratio(), kindShare)
-	var names []string
+	capped := facts.Capped{Most: limit - 1}
 	for k, m := range s.samples.strata.medians {
 		if m > limit {
-			names = append(names, s.samples.strata.kinds[k])
+			capped.Kinds = append(capped.Kinds, s.samples.strata.kinds[k])
 		}
 	}
-	return fmt.Sprintf("of which a kind of input counts at most %s (%s gain more)", signed(limit-1), strings.Join(names, " and "))
+	return capped
 }
 
 // raise is the ratio that the geometric mean of the kinds must reach for a target to be

@@ -65,15 +65,6 @@ func TestOneKindPaysForTheOthers(t *testing.T) {
 	}
 }
 
-// A bound is never rounded up: a time that reads like it is within it.
-func TestBoundInWords(t *testing.T) {
-	for micros, want := range map[float64]string{35.3978: "35.39", 100: "100.00", 0.51239: "0.512", 0.0051239: "0.00512", 19023.37: "19023.3"} {
-		if got := atMost(micros); got != want {
-			t.Errorf("%v is at most %s, and not %s", micros, got, want)
-		}
-	}
-}
-
 // The ratio that the mean of the kinds must reach is the target itself where they gain
 // alike, is reached exactly where what counts of each comes to the target, and never lies
 // below the target.

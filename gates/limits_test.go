@@ -15,7 +15,7 @@ import (
 // Figures keep six digits and stay within what JSON can hold.
 func TestRound(t *testing.T) {
 	for f, want := range map[float64]float64{
-		1.23456789: 1.23457, -1.23456789: -1.23457, 0: 0, 1e300: 1e300, 1.5e300: 1e300, -1.5e300: -1e300, math.Inf(1): 1e300, math.Inf(-1): -1e300,
+		1.23456789: 1.23457, -1.23456789: -1.23457, 0: 0, 1e300: 1e300, 1.5e300: 1e300, -1.5e300: -1e300, 1e299: 1e299, math.Inf(1): 1e300, math.Inf(-1): -1e300,
 	} {
 		if got := round(f); got != want {
 			t.Errorf("round(%v) is %v, want %v", f, got, want)
@@ -53,14 +53,14 @@ func TestFloor(t *testing.T) {
 		return &comparison{shapes: []*shapeComparison{{goalOf: goalOf{shape: Shape{Name: "s"}}, floor: floor, samples: &samples{candidate: []float64{10, 10}}}}}
 	}
 	for floor, below := range map[float64]bool{9.9: false, 10: false, 10.1: true} {
-		if got := at(floor).belowFloor(&policy.PerformanceGate{}) != ""; got != below {
+		if got := at(floor).belowFloor(&policy.PerformanceGate{}) != nil; got != below {
 			t.Errorf("10 µs with a floor of %v µs: below is %v", floor, got)
 		}
-		if why := at(floor).belowFloor(&policy.PerformanceGate{Roofline: some(false)}); why != "" {
+		if why := at(floor).belowFloor(&policy.PerformanceGate{Roofline: some(false)}); why != nil {
 			t.Error(why)
 		}
 	}
-	if why := (&comparison{shapes: []*shapeComparison{{floor: 1, samples: &samples{}}}}).belowFloor(&policy.PerformanceGate{}); why != "" {
+	if why := (&comparison{shapes: []*shapeComparison{{floor: 1, samples: &samples{}}}}).belowFloor(&policy.PerformanceGate{}); why != nil {
 		t.Errorf("nothing was timed: %s", why)
 	}
 }
@@ -268,16 +268,16 @@ func TestMarksMustBeProven(t *testing.T) {
 		"one in ten is more": {rounds(2, 2, 2, 2, 2, 2), rounds(0, 0, 0, 0, 0, 0), true},
 	} {
 		m := &marks{taken: 120, spoiled: 1, beside: c.beside, alone: c.alone}
-		if p, why := m.moreBeside(draws, "s"); (p < 0.01) != c.proven || c.proven && why == "" {
-			t.Errorf("%s: p-value %v: %s", name, p, why)
+		if got := m.moreBeside(draws, "s"); (got.p < 0.01) != c.proven || c.proven && got.fact == nil {
+			t.Errorf("%s: %+v", name, got)
 		}
 		m.spoiled = 0
-		if p, _ := m.moreBeside(draws, "s"); p != 1 {
-			t.Errorf("%s, without marks: p-value %v", name, p)
+		if got := m.moreBeside(draws, "s"); got.p != 1 {
+			t.Errorf("%s, without marks: p-value %v", name, got.p)
 		}
 	}
 	for spoiled, fault := range map[int]bool{0: false, 59: false, 60: false, 61: true, 120: true} {
-		if got := (&marks{taken: 120, spoiled: spoiled}).fault("s") != ""; got != fault {
+		if got := (&marks{taken: 120, spoiled: spoiled}).fault("s") != nil; got != fault {
 			t.Errorf("%d of 120: a fault is %v", spoiled, got)
 		}
 	}

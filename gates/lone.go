@@ -1,9 +1,9 @@
 package gates
 
 import (
-	"fmt"
 	"math"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
@@ -162,16 +162,15 @@ func (c *comparison) confirm(gate *policy.PerformanceGate, e *Evidence) {
 		switch {
 		case s.status == Open: // what is not decided in a batch can be refuted all the same
 		case !ok || len(l.rounds) < l.batches:
-			s.status, s.unconfirmed = Open, "but too few launches ran alone to confirm it"
+			s.status, s.unconfirmed = Open, facts.TooFewAlone{}
 		case t.meet > c.alpha:
-			s.status = Open
-			s.unconfirmed = fmt.Sprintf("but launches that ran alone do not confirm it yet: %s", s.loneFigures(c.alpha))
+			s.status, s.unconfirmed = Open, s.gainAlone(c.alpha, false)
 		case mean.lacks:
-			s.status, s.unconfirmed = Open, "but "+s.meanFigures()
+			s.status, s.unconfirmed = Open, s.meanFigures()
 		default:
 			for _, t := range s.unevenAlone(c.few, e, c.alpha) {
 				if t.exceeds {
-					s.status, s.unconfirmed = Open, "but "+t.text
+					s.status, s.unconfirmed = Open, t.fact
 				}
 			}
 		}
@@ -182,19 +181,19 @@ func (c *comparison) confirm(gate *policy.PerformanceGate, e *Evidence) {
 	}
 	for i, missed := range stats.Holm(meanMisses, c.alpha) {
 		if missed {
-			of[i].refute("but " + of[i].meanFigures())
+			of[i].refute(of[i].meanFigures())
 		}
 	}
 	for i, missed := range stats.Holm(misses, c.alpha) {
 		if missed {
-			of[i].refute("but launches that ran alone show otherwise: " + of[i].loneFigures(c.alpha))
+			of[i].refute(of[i].gainAlone(c.alpha, true))
 		}
 	}
 }
 
 // refute fails a shape by its launches that ran alone.
-func (s *shapeComparison) refute(why string) {
-	s.status, s.unconfirmed, s.refuted = Failed, "", why
+func (s *shapeComparison) refute(why facts.Fact) {
+	s.status, s.unconfirmed, s.refuted = Failed, nil, why
 }
 
 // loneTest is the goal of a shape, tested on the launches that ran alone; not ok where
@@ -245,8 +244,8 @@ func (s *shapeComparison) loneTest(draws *stats.ResamplePlan, e *Evidence) (t te
 	return t, true
 }
 
-// loneFigures says what a launch gains in a batch and alone.
-func (s *shapeComparison) loneFigures(alpha float64) string {
+// gainAlone is what a launch gains in a batch and alone.
+func (s *shapeComparison) gainAlone(alpha float64, refuted bool) facts.Fact {
 	l := &s.samples.lone
 	var batch, alone []float64
 	for _, pairs := range l.rounds {
@@ -254,11 +253,11 @@ func (s *shapeComparison) loneFigures(alpha float64) string {
 			batch, alone = append(batch, l.baseline[p.kind]-l.candidate[p.kind]), append(alone, p.gain())
 		}
 	}
-	text := fmt.Sprintf("a launch gains %.3g µs in a batch and %.3g µs alone", stats.Describe(batch).P50, stats.Describe(alone).P50)
+	found := facts.GainAlone{Refuted: refuted, Batch: stats.Describe(batch).P50, Alone: stats.Describe(alone).P50}
 	if s.alone != nil {
-		text += fmt.Sprintf(" (speedup %s)", estimate(loneSpeedup(s.alone, alpha)))
+		found.Speedup = new(loneSpeedup(s.alone, alpha))
 	}
-	return text
+	return found
 }
 
 // loneShare is what launches gained that ran alone, as [lone.shares] has it, for the reader;
@@ -275,19 +274,19 @@ func loneSpeedup(d *stats.Distribution, alpha float64) Estimate {
 	return Estimate{Value: round(ratioOfShare(d.Estimate) - 1), Lower: rounded(ratioOfShare(lower) - 1), Upper: rounded(ratioOfShare(upper) - 1)}
 }
 
-// overclaims finds a kind of input on which a batch claims far more than launches show
-// alone: p-values of it, with the words for each.
-func (s *shapeComparison) overclaims(draws *stats.ResamplePlan, e *Evidence) (p []float64, why []string) {
+// overclaims tests, for every kind of input, whether a batch claims far more than launches show
+// alone.
+func (s *shapeComparison) overclaims(draws *stats.ResamplePlan, e *Evidence) []suspect {
+	var found []suspect
 	l, allowed := &s.samples.lone, loneAllowanceOf(e.Mode)
 	for k, cand := range l.candidate {
 		gain := l.baseline[k] - cand
 		most := allowed.micros + max(loneGain*gain, loneTime*cand)
 		beyond := func(p lonePair) float64 { return p.batch - p.gain() - most }
-		text := fmt.Sprintf("on %s a batch gains %.3g µs a launch, and launches that ran alone gain less by more than %.2g µs: launches of a batch share work",
-			s.inputsOf(k), gain, most)
+		fact := facts.Fact(facts.BatchGainsMore{Inputs: s.inputsOf(k), Gain: gain, Most: most})
 		if e.Baseline == nil { // copies of the kernel itself are in the baseline's place
 			beyond = func(p lonePair) float64 { return p.candidate - cand - max(allowed.start, loneNew*cand) }
-			text = fmt.Sprintf("on %s a launch of a batch takes %.3g µs, and one that runs alone far longer: launches of a batch share work", s.inputsOf(k), cand)
+			fact = facts.BatchFaster{Inputs: s.inputsOf(k), Micros: cand}
 		}
 		var sample stats.Sample
 		for _, pairs := range l.rounds {
@@ -300,16 +299,13 @@ func (s *shapeComparison) overclaims(draws *stats.ResamplePlan, e *Evidence) (p 
 			appendRound(&sample, values)
 		}
 		if d := draw(draws, sample, 0.5); d != nil {
-			p, why = append(p, d.PAbove(1)), append(why, text)
+			found = append(found, suspect{d.PAbove(1), fact})
 		}
 	}
-	return p, why
+	return found
 }
 
 // inputsOf names a shape with one of its kinds of input.
-func (s *shapeComparison) inputsOf(kind int) string {
-	if name := s.samples.strata.kinds[kind]; name != "" {
-		return fmt.Sprintf("%s with %s inputs", s.shape.Label(), name)
-	}
-	return s.shape.Label()
+func (s *shapeComparison) inputsOf(kind int) facts.KindOn {
+	return facts.KindOn{Shape: s.shape.Label(), Kind: s.samples.strata.kinds[kind]}
 }

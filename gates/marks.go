@@ -1,9 +1,9 @@
 package gates
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
@@ -45,18 +45,16 @@ func twos(first, n int) []float64 {
 // alone: (1 + share beside) / (1 + share alone).
 const markedMore = 1.05
 
-// moreBeside is the p-value of "the candidate brings no more marks than there were
-// without it".
-func (m *marks) moreBeside(draws *stats.ResamplePlan, shape string) (float64, string) {
+// moreBeside tests whether the candidate brings more marks than there were without it.
+func (m *marks) moreBeside(draws *stats.ResamplePlan, shape string) suspect {
 	if m.spoiled == 0 {
-		return 1, ""
+		return unsuspected
 	}
 	d, err := draws.MeanRatio(m.beside, m.alone)
 	if err != nil || d.Estimate <= markedMore {
-		return 1, ""
+		return unsuspected
 	}
-	beside, alone := share(m.beside), share(m.alone)
-	return d.PAbove(markedMore), fmt.Sprintf("%s of the samples on %s were disturbed from outside while the candidate was loaded, and %s before", percent(beside), shape, percent(alone))
+	return suspect{d.PAbove(markedMore), facts.BringsDisturbance{Shape: shape, With: share(m.beside), Before: share(m.alone)}}
 }
 
 func share(s stats.Sample) float64 {
@@ -72,10 +70,10 @@ func share(s stats.Sample) float64 {
 	return float64(marked) / float64(max(n, 1))
 }
 
-// fault is why so many marks make the figures worthless.
-func (m *marks) fault(shape string) string {
+// fault is why the marks make the figures worthless, or nil.
+func (m *marks) fault(shape string) facts.Fact {
 	if 2*m.spoiled <= m.taken {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%d of %d samples on %s were disturbed from outside", m.spoiled, m.taken, shape)
+	return facts.MostlyDisturbed{Shape: shape, Disturbed: m.spoiled, Taken: m.taken}
 }

@@ -61,7 +61,7 @@ func TestTooGoodANewKernel(t *testing.T) {
 		{"below the floor", faster(0.1), "", Passed, 60, "below the 60 µs"},
 	} {
 		s := &shapeComparison{samples: &samples{candidate: []float64{50}}, floor: c.floor}
-		got := (&comparison{alpha: 0.025, few: newResamplePlan(fewResamples), overclaimed: c.claims, shapes: []*shapeComparison{s}}).tooGood(&policy.PerformanceGate{Target: &c.goal}, c.outcome)
+		got := words((&comparison{alpha: 0.025, few: newResamplePlan(fewResamples), overclaimed: quoted(c.claims), shapes: []*shapeComparison{s}}).tooGood(&policy.PerformanceGate{Target: &c.goal}, c.outcome))
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
@@ -77,7 +77,7 @@ func TestNewKernelThatKeepsState(t *testing.T) {
 			appendRound(&s.samples.clocks.kept, []float64{kept})
 		}
 		got := (&comparison{alpha: 0.025, few: newResamplePlan(fewResamples), shapes: []*shapeComparison{s}}).tooGood(&policy.PerformanceGate{Target: &goal}, Passed)
-		if (got != "") != want {
+		if (got != nil) != want {
 			t.Errorf("%g times as fast with its state: %q", kept, got)
 		}
 	}
@@ -133,8 +133,8 @@ func TestFirstLaunches(t *testing.T) {
 		for range 6 {
 			appendRound(&s.samples.clocks.first, []float64{share})
 		}
-		if p, _ := s.preparesOnce(newResamplePlan(fewResamples)); len(p) != 1 || (p[0] < 0.01) != proven {
-			t.Errorf("%g: p is %g", share, p)
+		if got := s.preparesOnce(newResamplePlan(fewResamples)); len(got) != 1 || (got[0].p < 0.01) != proven {
+			t.Errorf("%g: %v", share, got)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestMiddleStepOfTheClock(t *testing.T) {
 		{nil, false}, {[]float64{0.006}, true}, {[]float64{0.005}, false}, {[]float64{0.006, 0, 0}, false}, {[]float64{0.006, 0, 0.006, 0, 0.006, 0}, true}, {[]float64{0.006, 0, 0, 0, 0.006, 0}, false},
 	} {
 		s := &shapeComparison{samples: &samples{steps: c.steps}}
-		if got := s.coarseClock(); (got != "") != c.want {
+		if got := s.coarseClock(); (got != nil) != c.want {
 			t.Errorf("%v: %q", c.steps, got)
 		}
 	}

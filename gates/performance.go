@@ -1,9 +1,7 @@
 package gates
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -24,23 +22,23 @@ func (j *judgement) performance() GateResult {
 	case p == nil && j.alone():
 		return untimed(gate)
 	case p == nil:
-		return GateResult{Status: Missing, Reason: ReasonInconclusive, Text: "nothing was timed"}
+		return GateResult{Status: Missing, Reason: ReasonInconclusive, Found: facts.NothingTimed{}}
 	}
 	if r, bad := j.timedFailure(p.Rounds); bad {
 		return j.suspectRace(r)
 	}
 	if len(unknown) > 0 {
-		return GateResult{Status: Missing, Text: "the manifest has no shape " + strings.Join(unknown, ", ")}
+		return GateResult{Status: Missing, Found: facts.NoSuchShapes{Names: unknown}}
 	}
 	if len(goals) == 0 && (!j.alone() || asksTime(gate)) {
-		return GateResult{Status: Missing, Text: "the policy's goals select no shape of the manifest, so nothing is proven"}
+		return GateResult{Status: Missing, Found: facts.NoShapes{}}
 	}
 	if j.alone() {
 		goals = ofTime(goals)
 	}
 	looks, err := schedule(gate, p.Rounds)
 	if err != nil {
-		return GateResult{Status: Failed, Reason: ReasonRunner, Text: err.Error()}
+		return GateResult{Status: Failed, Reason: ReasonRunner, Found: facts.Quote(err.Error())}
 	}
 	done := reached(looks, len(p.Rounds), p.Exhausted)
 	if len(done) == 0 {
@@ -50,8 +48,7 @@ func (j *judgement) performance() GateResult {
 		}
 		return GateResult{
 			Status: Open, Reason: ReasonInconclusive,
-			Text:   fmt.Sprintf("%d rounds were measured; the first decision is after %d", len(p.Rounds), first),
-			ToPass: []string{"measure more rounds: comment /rebench, or raise performance.budget"},
+			Found: facts.FewRounds{Rounds: len(p.Rounds), First: first}, Steps: []facts.Advice{facts.MeasureMore{}},
 		}
 	}
 	q := inquiry{gate: gate, evidence: j.evidence, goals: goals, view: clean, resamples: j.resamples}
@@ -80,11 +77,11 @@ func (q inquiry) take(done []interim) *comparison {
 		if q.view == clean {
 			c.checkMarks()
 		}
-		decided := c.outcome() != Open || c.overclaimed != ""
-		if c.fault == "" && (decided || last) {
+		decided := c.outcome() != Open || c.overclaimed != nil
+		if c.fault == nil && (decided || last) {
 			c.checkRunner(q.gate)
 		}
-		if c.fault != "" || decided {
+		if c.fault != nil || decided {
 			break
 		}
 	}
@@ -103,18 +100,17 @@ func (j *judgement) withMarked(passed GateResult, q inquiry, done []interim) Gat
 	}
 	return GateResult{
 		Status: Open, Reason: ReasonInconclusive,
-		Text:   fmt.Sprintf("Not decided: it passes only without the %d samples that were marked as disturbed. With them: %s", j.measuring.Spoiled, r.Text),
-		ToPass: []string{"measure again on a machine that nothing disturbs: comment /rebench"},
+		Found: facts.PassesWithoutDisturbed{Samples: j.measuring.Spoiled, With: r.Found}, Steps: []facts.Advice{facts.MeasureUndisturbed{}},
 	}
 }
 
-// sameCodeAdvice is what to do about a change that gains nothing. Where there is no change yet, it is what to do next.
-func (j *judgement) sameCodeAdvice() string {
+// sameCodeAdvice is the advice for a change that gains nothing. Where there is no change yet, it is to begin one.
+func (j *judgement) sameCodeAdvice() facts.Advice {
 	base, head := j.evidence.Provenance.Base, j.evidence.Provenance.Head
 	if base.SHA != "" && base.SHA == head.SHA && base.Variant == head.Variant && !head.Dirty {
-		return fmt.Sprintf("this is the base itself, and there is no change to judge yet: change the kernel on a branch, or look at one case of it: kernelgate check %s --shape %s", j.evidence.Kernel, firstShape(j.evidence))
+		return facts.StartChange{Kernel: j.evidence.Kernel, Shape: firstShape(j.evidence)}
 	}
-	return "change what the compiler emits: it saw through this change"
+	return facts.ChangeCode{}
 }
 
 // firstShape is what a case is shown of.
@@ -139,12 +135,11 @@ func (j *judgement) sameCode(gate *policy.PerformanceGate) (GateResult, bool) {
 		if gains(goal) {
 			return GateResult{
 				Status: Failed, Reason: ReasonTooSlow,
-				Text:   fmt.Sprintf("Too slow: the machine code is the same as the baseline's, so nothing was gained (asked %s)", goal),
-				ToPass: []string{j.sameCodeAdvice()},
+				Found: facts.NothingGained{Asked: goal.String()}, Steps: []facts.Advice{j.sameCodeAdvice()},
 			}, true
 		}
 	}
-	return GateResult{Status: Passed, Text: "The machine code is the same as the baseline's: nothing to measure"}, true
+	return GateResult{Status: Passed, Found: facts.NothingToMeasure{}}, true
 }
 
 // timedFailure finds launches that failed or gave wrong output while they were
@@ -156,29 +151,27 @@ func (j *judgement) timedFailure(rounds []Round) (GateResult, bool) {
 	// The baseline of a new kernel is a copy of itself, which is always as wrong.
 	reports := j.evidence.Baseline != nil && (gate == nil || gate.Existing != policy.ExistingDefers)
 	var existing []string
-	fail := func(format string, args ...any) (GateResult, bool) {
-		return GateResult{
-			Status: Failed, Reason: ReasonCorrectness, Text: fmt.Sprintf(format, args...),
-			ToPass: []string{"make every launch compute its whole output from its inputs"},
-		}, true
+	fail := func(found facts.Fact) (GateResult, bool) {
+		return GateResult{Status: Failed, Reason: ReasonCorrectness, Found: found, Steps: []facts.Advice{facts.ComputeWhole{}}}, true
 	}
 	for i, r := range rounds {
 		if r.Failure != nil {
-			return fail("The kernel failed while it was timed, in round %d: %s", i+1, r.Failure.Detail)
+			return fail(facts.FailedWhileTimed{Round: i + 1, Detail: r.Failure.Detail})
 		}
 		for _, s := range r.Series {
 			if tested && s.Verified == 0 {
 				continue
 			}
 			if s.Verified == 0 {
-				return GateResult{Status: Failed, Reason: ReasonRunner, Text: fmt.Sprintf("The outputs of the launches timed in round %d were not verified", i+1)}, true
+				return GateResult{Status: Failed, Reason: ReasonRunner, Found: facts.NotVerified{Round: i + 1}}, true
 			}
-			if problem := (Case{Errors: j.evidence.Correctness.held(s.Worst)}).Problem(gate); problem != "" {
-				if reports && s.asBefore(gate) {
-					existing = append(existing, s.Shape)
-					continue
-				}
-				return fail("The output was wrong while it was timed, on %s in round %d: %s; the kernel had passed its cases before", j.evidence.labelOf(s.Shape), i+1, problem)
+			misses := (Case{Errors: j.evidence.Correctness.held(s.Worst)}).misses(gate)
+			switch {
+			case len(misses) == 0:
+			case reports && s.asBefore(gate):
+				existing = append(existing, s.Shape)
+			default:
+				return fail(facts.WrongWhileTimed{Shape: j.evidence.labelOf(s.Shape), Round: i + 1, Problem: misses[0].fact})
 			}
 		}
 	}

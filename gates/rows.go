@@ -1,10 +1,8 @@
 package gates
 
 import (
-	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
@@ -147,51 +145,3 @@ func round(f float64) float64 {
 }
 
 func rounded(f float64) *float64 { return new(round(f)) }
-
-// percent writes a share the way people read it: +16.1 %.
-func percent(share float64) string {
-	text := strconv.FormatFloat(math.Abs(share)*100, 'f', decimals(share), 64)
-	return text + "\u00a0%"
-}
-
-// signed writes a change with its sign.
-func signed(change float64) string {
-	if text := percent(change); strings.Trim(text, "0.\u00a0%") == "" {
-		return text
-	}
-	if change < 0 {
-		return "−" + percent(change)
-	}
-	return "+" + percent(change)
-}
-
-func decimals(share float64) int {
-	switch size := math.Abs(share) * 100; {
-	case size < 1:
-		return 2
-	case size < 1000:
-		return 1
-	}
-	return 0
-}
-
-// atMost writes a time in microseconds as a bound: a time that reads the same is within it, so that it is rounded down.
-func atMost(micros float64) string {
-	decimals := 2
-	switch {
-	case micros >= 1e4:
-		decimals = 1
-	case micros < 1:
-		decimals = min(2-int(math.Floor(math.Log10(micros))), 9)
-	}
-	unit := math.Pow(10, float64(decimals))
-	return strconv.FormatFloat(math.Floor(micros*unit)/unit, 'f', decimals, 64)
-}
-
-// estimate writes a figure with its interval.
-func estimate(e Estimate) string {
-	if e.Lower == nil {
-		return signed(e.Value)
-	}
-	return fmt.Sprintf("%s [%s, %s]", signed(e.Value), signed(*e.Lower), signed(*e.Upper))
-}

@@ -2,10 +2,9 @@ package gates
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -45,11 +44,10 @@ func (j *judgement) sameShapes(open, settled []goalOf) (GateResult, bool) {
 	case len(names) > 0:
 		return GateResult{
 			Status: Failed, Reason: ReasonTooSlow,
-			Text:   fmt.Sprintf("Too slow: what serves %s is the baseline's machine code, so nothing was gained there (asked %s)", strings.Join(names, ", "), asked),
-			ToPass: []string{"change the variant that serves " + strings.Join(names, ", ") + ", or choose another for it"},
+			Found: facts.NothingGainedOn{Shapes: names, Asked: asked.String()}, Steps: []facts.Advice{facts.ChangeVariant{Shapes: names}},
 		}, true
 	case len(open) == 0 && len(settled) > 0:
-		return GateResult{Status: Passed, Text: "What serves every shape that is timed is the baseline's machine code: nothing to measure"}, true
+		return GateResult{Status: Passed, Found: facts.NoShapeToMeasure{}}, true
 	}
 	return GateResult{}, false
 }

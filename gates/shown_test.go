@@ -1,7 +1,6 @@
 package gates
 
 import (
-	"math"
 	"strings"
 	"testing"
 )
@@ -34,31 +33,6 @@ func TestSpilledBytes(t *testing.T) {
 		if got := figuresOf([]KernelUse{{Resources: r}}, "").String(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-	}
-}
-
-// Shares have as many digits as people read.
-func TestDigitsOfShares(t *testing.T) {
-	for share, want := range map[float64]string{0.001: "0.10\u00a0%", 0.00994: "0.99\u00a0%", 0.01: "1.0\u00a0%", 0.161: "16.1\u00a0%", 9.99: "999.0\u00a0%", 10: "1000\u00a0%", 10.004: "1000\u00a0%", 20: "2000\u00a0%"} {
-		if got := percent(share); got != want {
-			t.Errorf("%g: %s, want %s", share, got, want)
-		}
-		if got := percent(-share); got != want {
-			t.Errorf("%g: %s, want %s", -share, got, want)
-		}
-	}
-	for change, want := range map[float64]string{0: "0.00\u00a0%", 0.00001: "0.00\u00a0%", 0.1: "+10.0\u00a0%", -0.1: "−10.0\u00a0%"} {
-		if got := signed(change); got != want {
-			t.Errorf("%g: %s, want %s", change, got, want)
-		}
-	}
-	for f, want := range map[float64]float64{1.23456789: 1.23457, math.Inf(1): 1e300, math.Inf(-1): -1e300, 2e300: 1e300, -2e300: -1e300, 1e299: 1e299} {
-		if got := round(f); got != want {
-			t.Errorf("%g becomes %g, want %g", f, got, want)
-		}
-	}
-	if round(math.NaN()) != 0 {
-		t.Error("what is no number stays none")
 	}
 }
 

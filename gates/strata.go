@@ -1,11 +1,10 @@
 package gates
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
@@ -131,13 +130,13 @@ func (s *strata) differs() bool {
 	return false
 }
 
-// String is the speedup of every kind.
-func (s *strata) String() string {
-	var parts []string
+// speedups is the speedup on every kind.
+func (s *strata) speedups() []facts.KindSpeed {
+	var all []facts.KindSpeed
 	for k, name := range s.kinds {
 		if s.medians[k] > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", name, signed(s.medians[k]-1)))
+			all = append(all, facts.KindSpeed{Kind: name, Speedup: s.medians[k] - 1})
 		}
 	}
-	return strings.Join(parts, ", ")
+	return all
 }

@@ -1,8 +1,7 @@
 package gates
 
 import (
-	"fmt"
-
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -81,13 +80,12 @@ func (c *comparison) decideTails(role Role, gate *policy.PerformanceGate) {
 	}
 }
 
-// slowTail says which tail keeps the shape from passing.
-func (s *shapeComparison) slowTail(alpha float64) string {
+// slowTail is the tail that keeps the shape from passing, or nil.
+func (s *shapeComparison) slowTail(alpha float64) facts.Fact {
 	for _, t := range s.tails {
 		if t.dist.Estimate < t.limit {
-			return fmt.Sprintf("but the speedup of the %s is %s (at least %s: slow launches count as well)",
-				t.metric, estimate(speedupOf(t.dist, alpha)), signed(t.limit-1))
+			return facts.SlowTail{Metric: t.metric, Speedup: speedupOf(t.dist, alpha), Limit: t.limit - 1}
 		}
 	}
-	return ""
+	return nil
 }

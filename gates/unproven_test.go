@@ -69,6 +69,6 @@ func TestGoalsWithoutShapes(t *testing.T) {
 	p := performancePolicy(t, `{target: {speedup: ">= +10%"}, pairs: 20}`)
 	j := &judgement{rule: ruleFor(p, e), evidence: e, resamples: quickResamples()}
 	if r := j.performance(); r.Status != Missing {
-		t.Errorf("the performance gate says %s: %s", r.Status, r.Text)
+		t.Errorf("the performance gate says %s: %s", r.Status, words(r.Found))
 	}
 }

@@ -1,9 +1,9 @@
 package gates
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
@@ -138,16 +138,5 @@ func (s *shapeComparison) useWall(draws *stats.ResamplePlan, alpha float64) {
 	}
 	s.samples.ratios, s.samples.byKind = k.wall, k.wallByKind
 	s.samples.latencies, s.samples.besides = timedSample{k.slow, k.kinds}, timedSample{k.besides, k.kinds}
-	s.waits = fmt.Sprintf("it waits %s a launch longer than the baseline, so that the clock on the wall counts", duration(stats.Describe(k.waits).Mean))
-}
-
-// duration writes microseconds the way people read them.
-func duration(micros float64) string {
-	switch {
-	case micros >= 1e6:
-		return fmt.Sprintf("%.3g s", micros/1e6)
-	case micros >= 1e3:
-		return fmt.Sprintf("%.3g ms", micros/1e3)
-	}
-	return fmt.Sprintf("%.3g µs", micros)
+	s.waits = facts.Waits{Micros: stats.Describe(k.waits).Mean}
 }
