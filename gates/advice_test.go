@@ -18,7 +18,7 @@ func TestFindingsOfABuild(t *testing.T) {
 	if v.Reason != ReasonBuild || len(v.Findings) != 1 || v.Findings[0].Line != 7 {
 		t.Errorf("%s: %+v", v.Summary, v.Findings)
 	}
-	if got := strings.Join(v.Gates[0].Details, "; "); got != "k.cu:7: error: no such name; the baseline does not build either: another reason" {
+	if got := strings.Join(detailTexts(v.Gates[0]), "; "); got != "k.cu:7: error: no such name; the baseline does not build either: another reason" {
 		t.Error(got)
 	}
 }

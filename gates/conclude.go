@@ -59,7 +59,7 @@ func conclude(e *Evidence, results []GateResult) conclusion {
 func (j *judgement) write() {
 	for i := range j.results {
 		r := &j.results[i]
-		r.Text, r.Details, r.ToPass = r.Found.Sentence(), facts.Sentences(r.More), facts.Steps(r.Steps, j.reader())
+		r.Text, r.Details, r.ToPass = r.Found.Sentence(), facts.Details(r.More), facts.Steps(r.Steps, j.reader())
 	}
 }
 

@@ -355,3 +355,11 @@ func stepWords(a facts.Advice) string {
 	}
 	return a.Step(facts.Reader{})
 }
+
+func detailTexts(r GateResult) []string {
+	var texts []string
+	for _, d := range r.Details {
+		texts = append(texts, d.Text)
+	}
+	return texts
+}

@@ -44,7 +44,7 @@ func TestKindsOfInput(t *testing.T) {
 	}
 	details := ""
 	for _, g := range v.Gates {
-		details += strings.Join(g.Details, "\n")
+		details += strings.Join(detailTexts(g), "\n")
 	}
 	if !strings.Contains(details, "mission by inputs: normal +") || !strings.Contains(details, "large −4") || v.Measuring.Inputs != 3 {
 		t.Errorf("the kinds are not told apart: %s", details)

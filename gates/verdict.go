@@ -102,13 +102,16 @@ type GateResult struct {
 	Required bool     `json:"required"`
 	Reason   Reason   `json:"reason,omitempty"` // when failed or open
 	Text     string   `json:"text"`             // the sentence of Found
-	Details  []string `json:"details,omitempty"`
+	Details  []Detail `json:"details,omitempty"`
 	ToPass   []string `json:"to_pass,omitempty"`
 
 	Found facts.Fact     `json:"-"`
 	More  []facts.Fact   `json:"-"` // behind Details
 	Steps []facts.Advice `json:"-"` // behind ToPass
 }
+
+// A Detail is one more thing that a gate found.
+type Detail = facts.Detail
 
 // ComparisonOf is what was timed of a shape; nil where nothing was, and of no verdict.
 func (v *Verdict) ComparisonOf(shape string) *Comparison {

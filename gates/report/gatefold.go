@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
 // gistRunes is as much of a gate's finding as its heading shows.
@@ -17,11 +18,7 @@ func gateDetails(v *gates.Verdict, g gates.GateResult) []block {
 	}
 	var inner []block
 	if _, rest := detailsOf(v, g); len(rest) > 0 {
-		var items []line
-		for _, d := range rest {
-			items = append(items, prose(orDash(d)))
-		}
-		inner = append(inner, bullets{items})
+		inner = append(inner, bullets{detailLines(rest)})
 	}
 	switch g.Gate {
 	case gates.GateBuild:
@@ -49,7 +46,7 @@ func gateDetails(v *gates.Verdict, g gates.GateResult) []block {
 
 // detailsOf is a gate's details: those of shapes that are not as asked, which say why,
 // and the rest. Those of a build that failed are the compiler's words, which are shown.
-func detailsOf(v *gates.Verdict, g gates.GateResult) (why, rest []string) {
+func detailsOf(v *gates.Verdict, g gates.GateResult) (why, rest []facts.Detail) {
 	if stoppedBuild(v) != nil {
 		return nil, nil
 	}
@@ -58,7 +55,7 @@ func detailsOf(v *gates.Verdict, g gates.GateResult) (why, rest []string) {
 			continue
 		}
 		missed := g.Gate == gates.GatePerformance && speedDecides(v) && slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool {
-			return c.Status != gates.Passed && strings.HasPrefix(d, c.Shape)
+			return c.Status != gates.Passed && (d.Shape == c.Shape || d.Shape == c.Label())
 		})
 		if missed && len(why) < detailsShown {
 			why = append(why, d)
@@ -69,10 +66,18 @@ func detailsOf(v *gates.Verdict, g gates.GateResult) (why, rest []string) {
 	return why, rest
 }
 
+func detailLines(all []facts.Detail) []line {
+	var lines []line
+	for _, d := range all {
+		lines = append(lines, prose(orDash(d.Text)))
+	}
+	return lines
+}
+
 // byKind tells whether a detail says what a table by kind of input shows.
-func byKind(v *gates.Verdict, detail string) bool {
+func byKind(v *gates.Verdict, d facts.Detail) bool {
 	return slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool {
-		return len(c.Kinds) > 0 && (strings.HasPrefix(detail, c.Label()+" by inputs: ") || c.KindLimit != nil && strings.HasPrefix(detail, c.Label()+": on ") && strings.Contains(detail, " inputs it is "))
+		return len(c.Kinds) > 0 && d.Shape == c.Label() && (d.Kind == facts.DetailKindsApart || d.Kind == facts.DetailSlowKind && c.KindLimit != nil)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
 const (
@@ -223,8 +224,8 @@ func slower(v *gates.Verdict) string {
 func detailed(v *gates.Verdict, c gates.Comparison) string {
 	for _, g := range v.Gates {
 		for _, d := range g.Details {
-			if why, ok := strings.CutPrefix(d, c.Label()+": "); ok && g.Gate == gates.GatePerformance {
-				if strings.HasPrefix(why, "of which ") {
+			if why, ok := strings.CutPrefix(d.Text, c.Label()+": "); ok && g.Gate == gates.GatePerformance {
+				if d.Kind == facts.DetailCapped {
 					return fmt.Sprintf(" gains %s on %s, %s", Speedup(c.Speedup.Value), quoted(c.Label()), plainText(prose(why)))
 				}
 				return fmt.Sprintf(" on %s: %s", quoted(c.Label()), plainText(prose(why)))

@@ -46,7 +46,11 @@ func gateLine(v *gates.Verdict) []block {
 func whyNot(v *gates.Verdict) []block {
 	for _, g := range v.Gates {
 		if why, _ := detailsOf(v, g); len(why) > 0 {
-			return []block{bullets{proseLines(why)}}
+			var texts []string
+			for _, d := range why {
+				texts = append(texts, d.Text)
+			}
+			return []block{bullets{proseLines(texts)}}
 		}
 	}
 	return nil
