@@ -12,20 +12,20 @@ import (
 // the baseline and the control. Bounds on its time in microseconds are judged, bounds on a gain are not. Where the policy has no
 // bound, the times are there for the reader of the next change.
 
-// alone tells whether there is no baseline: the kernel is new.
-func (j *judgement) alone() bool { return j.evidence.Baseline == nil }
+// isNew tells whether there is no baseline: the kernel is new.
+func (j *judgement) isNew() bool { return j.evidence.Baseline == nil }
 
 // asksTime tells whether a gate bounds a time by itself.
 func asksTime(gate *policy.PerformanceGate) bool {
 	return slices.ContainsFunc(gate.Goals(), (*policy.Goal).Timed)
 }
 
-// ofTime leaves of goals what they ask of a time.
-func ofTime(goals []goalOf) []goalOf {
+// timeGoals leaves of goals what they ask of a time.
+func timeGoals(goals []goalOf) []goalOf {
 	var all []goalOf
 	for _, g := range goals {
 		g.goal = &policy.Goal{Shapes: g.goal.Shapes, P50: g.goal.P50, P90: g.goal.P90}
-		g.unasked = !g.goal.Timed()
+		g.unbounded = !g.goal.Timed()
 		all = append(all, g)
 	}
 	return all
@@ -42,7 +42,7 @@ func untimed(gate *policy.PerformanceGate) GateResult {
 // wantsTime tells whether a new kernel is to be timed although the policy asks nothing of its time.
 func (j *judgement) wantsTime(r GateResult) bool {
 	_, untimed := r.Found.(facts.NoBaseline)
-	return untimed && r.Status == NotRun && j.alone() && j.evidence.Performance == nil && len(TimedShapes(j.rule, j.evidence)) > 0
+	return untimed && r.Status == NotRun && j.isNew() && j.evidence.Performance == nil && len(TimedShapes(j.rule, j.evidence)) > 0
 }
 
 // timed judges the times of a new kernel.
@@ -83,7 +83,7 @@ func (c *comparison) tooGood(gate *policy.PerformanceGate, outcome Status) facts
 		return c.overclaimed
 	}
 	for _, s := range c.shapes {
-		if found := s.keeps(c.few); found.p <= c.alpha {
+		if found := s.dependsOnState(c.few); found.p <= c.alpha {
 			return found.fact
 		}
 	}
@@ -102,7 +102,7 @@ func (c *comparison) times(result facts.TimesResult, status Status) facts.Times 
 }
 
 func (s *shapeComparison) timeOf(alpha float64) facts.ShapeTime {
-	t := facts.ShapeTime{Shape: s.shape.Label(), TooFew: s.ratio == nil || s.clueless && s.status == Open, Micros: s.samples.time(s.samples.latencies)}
+	t := facts.ShapeTime{Shape: s.shape.Label(), TooFew: s.ratio == nil || s.tooFew && s.status == Open, Micros: s.samples.time(s.samples.candidateTimes)}
 	for _, test := range s.tests {
 		lower, upper := test.dist.Bounds(alpha)
 		t.Asked = append(t.Asked, facts.TimeAsked{Metric: test.metric, Value: test.dist.Estimate, Lower: lower, Upper: upper, Asked: test.asked})

@@ -35,8 +35,8 @@ func TestAdvice(t *testing.T) {
 		{shapeComparison{tails: slowTail, kinds: slowKind, kindFloor: 0.9, refuted: facts.Quote("x")}, "fix the slow launches on mission"},
 		{shapeComparison{kinds: slowKind, kindFloor: 0.9, refuted: facts.Quote("x"), samples: &samples{}}, "win back the time on mission on the kinds of input that lost it"},
 		{shapeComparison{kinds: slowKind, kindFloor: 0.98, samples: &samples{
-			strata:  strata{kinds: []string{"normal", "large"}},
-			besides: timedSample{stats.Sample{Rounds: [][]float64{{70, 34.68}}}, [][]int{{0, 1}}},
+			strata:        strata{kinds: []string{"normal", "large"}},
+			baselineTimes: timedSample{stats.Sample{Rounds: [][]float64{{70, 34.68}}}, [][]int{{0, 1}}},
 		}}, "bring `mission` to ≤\u00a035.38\u00a0µs on large inputs"},
 		{shapeComparison{refuted: facts.Quote("x")}, "when it runs alone"},
 		{shapeComparison{unconfirmed: facts.Quote("x")}, "when it runs alone"},

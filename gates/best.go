@@ -39,9 +39,6 @@ type Best struct {
 	Unmeasured int `json:"unmeasured,omitempty"`
 }
 
-// A Loss is one merge that made a kernel slower.
-type Loss = facts.Loss
-
 // MaxLosses is how many losses evidence names for one shape.
 const MaxLosses = 20
 
@@ -83,9 +80,9 @@ func (b Best) problem(shapes map[string]bool) (field, problem string) {
 // are not more exact than this.
 const leastShown = 0.01
 
-// holdToBest compares the candidate with the high-water mark of each shape. It adds notes, and defers
+// compareWithBest compares the candidate with the high-water mark of each shape. It adds notes, and defers
 // what is proven to be below the mark by more than the policy allows. It never lets anything pass.
-func (j *judgement) holdToBest(r GateResult) GateResult {
+func (j *judgement) compareWithBest(r GateResult) GateResult {
 	gate := j.rule.Gates.Performance
 	goals, _ := goalsOf(gate, j.evidence)
 	var failed []AgainstBest

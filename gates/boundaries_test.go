@@ -82,7 +82,7 @@ func TestRoundsThatProve(t *testing.T) {
 func TestRoundsOnTheGoal(t *testing.T) {
 	rounds := stats.Sample{Rounds: [][]float64{{1.5}, {1.5}, {1.5}, {1.5}, {1.4}, {1.6}}}
 	micros := stats.Sample{Rounds: [][]float64{{4}, {4}, {4}, {4}, {5}, {3}}}
-	s := &shapeComparison{goalOf: goalOf{role: RoleTarget}, ratio: always(t, 1.5), samples: &samples{ratios: rounds, latencies: timedSample{Sample: micros}}}
+	s := &shapeComparison{goalOf: goalOf{role: RoleTarget}, ratio: always(t, 1.5), samples: &samples{ratios: rounds, candidateTimes: timedSample{Sample: micros}}}
 	goal := within(4, 4)
 	goal.Speedup = &quantity.Bound[quantity.Percent]{Op: quantity.AtLeast, Value: 0.5}
 	tests, ok := s.testsOf(newResamplePlan(fewResamples), &goal)

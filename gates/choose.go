@@ -45,8 +45,8 @@ func (b *Build) judged() []Part {
 	return slices.DeleteFunc(slices.Clone(b.Parts), func(p Part) bool { return len(p.Shapes) == 0 })
 }
 
-// recordChosen notes which variant served which shape.
-func (j *judgement) recordChosen() {
+// noteChoices notes which variant served which shape.
+func (j *judgement) noteChoices() {
 	for _, side := range []struct {
 		name  string
 		build *Build

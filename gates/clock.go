@@ -7,10 +7,10 @@ import (
 	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
-// coarse is the largest step of a clock, as a share of the median, whose samples can be
+// maxClockStep is the largest step of a clock, as a share of the median, whose samples can be
 // judged. With a coarser one all samples of a side may read the same, and a
 // difference of half a step looks like none, or like a whole one without any noise.
-const coarse = 0.005
+const maxClockStep = 0.005
 
 // clockStep is the step of the clock behind a series as a share of the median, as far
 // as the samples show it: the greatest step that all differences of the times are
@@ -31,7 +31,7 @@ func clockStep(s *Series) float64 {
 	first, highest := times[0], slices.Max(times)
 	// Runners keep times in 32-bit floats, or round them.
 	noise := highest * 1e-6
-	limit := coarse * first
+	limit := maxClockStep * first
 	step := 0.0
 	for _, t := range times[1:] {
 		step = commonStep(step, math.Abs(t-first), noise)
@@ -76,8 +76,8 @@ func (s *shapeComparison) coarseClock() facts.Fact {
 	if len(steps) == 0 {
 		return nil
 	}
-	if step := steps[len(steps)/2]; step > coarse {
-		return facts.CoarseClock{Shape: s.shape.Label(), Step: step, Most: coarse}
+	if step := steps[len(steps)/2]; step > maxClockStep {
+		return facts.CoarseClock{Shape: s.shape.Label(), Step: step, Most: maxClockStep}
 	}
 	return nil
 }

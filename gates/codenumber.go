@@ -8,10 +8,10 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// codeShare is the part of the error rate that the n-th distinct machine code of a
+// codeAlpha is the part of the error rate that the n-th distinct machine code of a
 // change may spend: alpha/(n(n+1)). These parts sum to alpha over all n, so an author
 // who pushes one variant after the other does not get a new chance with each.
-func codeShare(alpha float64, n int) float64 {
+func codeAlpha(alpha float64, n int) float64 {
 	k := float64(max(n, 1))
 	return alpha / (k * (k + 1))
 }
@@ -30,7 +30,7 @@ func (c *comparison) proves(t test) bool {
 	if t.meet > c.alpha {
 		return false
 	}
-	return c.number <= 1 || signP(t.agree, t.rounds) <= math.Ldexp(codeShare(1, c.number)/codeShare(1, 1), -policy.MinRounds)
+	return c.number <= 1 || signP(t.agree, t.rounds) <= math.Ldexp(codeAlpha(1, c.number)/codeAlpha(1, 1), -policy.MinRounds)
 }
 
 // signP is the chance that at least so many of n fair coins show heads.
@@ -60,7 +60,7 @@ func agreeing(s stats.Sample, meets func(round stats.Summary) bool) int {
 // of the error rate: there is one at that moment in their place.
 func interimsOf(gate *policy.PerformanceGate, n int) []int {
 	looks := gate.Looks[:1:1]
-	first := looks[0] + int(math.Ceil(math.Log2(codeShare(1, 1)/codeShare(1, n))))
+	first := looks[0] + int(math.Ceil(math.Log2(codeAlpha(1, 1)/codeAlpha(1, n))))
 	for _, l := range append([]int{first}, gate.Looks...) {
 		if l >= first && l > looks[len(looks)-1] {
 			looks = append(looks, l)
@@ -95,12 +95,12 @@ func (c *comparison) passesAsFirst(number int) bool {
 	if number <= 1 {
 		return false
 	}
-	first := c.alpha * codeShare(1, 1) / codeShare(1, number)
+	first := c.alpha * codeAlpha(1, 1) / codeAlpha(1, number)
 	for _, s := range c.shapes {
 		if s.status == Passed {
 			continue
 		}
-		if s.clueless || s.slowTail(c.alpha) != nil {
+		if s.tooFew || s.slowTail(c.alpha) != nil {
 			return false
 		}
 		for _, t := range s.tests {

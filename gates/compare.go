@@ -10,13 +10,13 @@ import (
 
 // A comparison is one look at all shapes.
 type comparison struct {
-	rounds, look int
-	alpha        float64 // one-sided, of this look
-	number       int     // of the machine code
-	few          *stats.ResamplePlan
-	shapes       []*shapeComparison
-	fault        facts.Fact // why the samples cannot be used; else nil
-	overclaimed  facts.Fact // what batches claim and launches that ran alone do not show; else nil
+	rounds, interim int
+	alpha           float64 // one-sided, of this look
+	number          int     // of the machine code
+	few             *stats.ResamplePlan
+	shapes          []*shapeComparison
+	fault           facts.Fact // why the samples cannot be used; else nil
+	overclaimed     facts.Fact // what batches claim and launches that ran alone do not show; else nil
 }
 
 // A shapeComparison is one look at one shape.
@@ -32,8 +32,8 @@ type shapeComparison struct {
 	alone    *stats.Distribution // what launches that ran alone gained, see loneShare; nil where none did
 	waits    facts.Fact          // why the clock on the wall counts; nil where it does not
 	floor    float64             // microseconds that the device needs at least; 0 where unknown
-	apart    bool                // every side had a context and places of its own in every round
-	clueless bool                // the samples are too few to say anything
+	separate bool                // every side had a context and places of its own in every round
+	tooFew   bool                // the samples are too few to say anything
 
 	kindFloor            float64    // the least ratio that each kind of input must have
 	unconfirmed, refuted facts.Fact // what launches that ran alone do not show, or show to be otherwise
@@ -49,8 +49,8 @@ type test struct {
 	agree, rounds int // how many of the rounds meet the goal, each by itself
 }
 
-// An inquiry is what all looks of a verdict have in common.
-type inquiry struct {
+// An analysis is what all looks of a verdict have in common.
+type analysis struct {
 	gate     *policy.PerformanceGate
 	evidence *Evidence
 	goals    []goalOf
@@ -75,19 +75,19 @@ func newResamples(n int) *resamples {
 // compare holds the rounds against the goals at one look. Meeting all goals
 // needs every test to be proven, which needs no correction; a miss on any of
 // them defers, so misses within a role are corrected together (Holm).
-func (q inquiry) compare(l interim) *comparison {
+func (q analysis) compare(l interim) *comparison {
 	gate, e := q.gate, q.evidence
 	rounds := e.Performance.Rounds[:l.rounds]
 	c := &comparison{rounds: l.rounds, alpha: l.alpha, number: e.Performance.CodeNumber(), few: q.few}
 	for _, g := range q.goals {
 		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, q.view)}
-		s.apart = e.Device.Kind == "gpu" && s.samples.fresh
+		s.separate = e.Device.Kind == "gpu" && s.samples.fresh
 		if e.Mode == "cpu" {
 			s.useWall(q.few, l.alpha)
 		}
 		s.control = draw(q.few, s.samples.control, 0.5)
 		s.alone = s.loneShare(q.few)
-		if s.test(q.few); q.many != q.few && s.close(l.alpha) {
+		if s.test(q.few); q.many != q.few && s.nearThreshold(l.alpha) {
 			s.test(q.many)
 		}
 		s.floor = floorMicros(e.Device, g.shape, s.samples.cold)
@@ -106,19 +106,19 @@ func (q inquiry) compare(l interim) *comparison {
 // test holds the samples against the goal. A condition that the samples cannot test leaves
 // the shape clueless: it is not met, whatever the other conditions show.
 func (s *shapeComparison) test(draws *stats.ResamplePlan) {
-	s.tests, s.clueless = nil, true
+	s.tests, s.tooFew = nil, true
 	if s.ratio = draw(draws, s.samples.ratios, 0.5); s.ratio != nil {
 		s.ratio = s.ratio.With(s.runBias())
 		var ok bool
 		s.tests, ok = s.testsOf(draws, s.goal)
-		s.clueless = !ok
+		s.tooFew = !ok
 	}
 }
 
-// close tells whether a p-value lies so near to the error rate that the luck of few
+// nearThreshold tells whether a p-value lies so near to the error rate that the luck of few
 // resamples could decide: within a factor of 5, corrections for several shapes
 // included. Thousands of resamples are wasted on the others.
-func (s *shapeComparison) close(alpha float64) bool {
+func (s *shapeComparison) nearThreshold(alpha float64) bool {
 	for _, t := range s.tests {
 		for _, p := range []float64{t.meet, t.miss} {
 			if p < 5*alpha && p > alpha/5/128 {
@@ -151,14 +151,14 @@ func newResamplePlan(resamples int) *stats.ResamplePlan {
 func (s *shapeComparison) testsOf(draws *stats.ResamplePlan, goal *policy.Goal) (tests []test, ok bool) {
 	ok = true
 	above := func(metric, asked string, threshold float64) {
-		threshold = s.raise(threshold, s.samples.strata.medians)
+		threshold = s.raisedThreshold(threshold, s.samples.strata.medians)
 		agree := agreeing(s.samples.ratios, func(round stats.Summary) bool { return round.P50 >= threshold })
 		tests = append(tests, test{metric, asked, s.ratio.PAbove(threshold), s.ratio.PBelow(threshold), threshold, s.ratio, agree, len(s.samples.ratios.Rounds)})
 	}
 	below := func(metric, asked string, quantile, limit float64) {
-		sample := s.samples.latencies.Sample
+		sample := s.samples.candidateTimes.Sample
 		if quantile == 0.5 { // of the time that is shown
-			sample = s.samples.latencies.level(len(s.samples.strata.kinds))
+			sample = s.samples.candidateTimes.centre(len(s.samples.strata.kinds))
 		}
 		d := draw(draws, sample, quantile)
 		if d == nil {
@@ -203,7 +203,7 @@ func (c *comparison) decide(role Role) {
 		if s.role != role {
 			continue
 		}
-		proven, failed := !s.clueless && (s.unasked || len(s.tests) > 0), false
+		proven, failed := !s.tooFew && (s.unbounded || len(s.tests) > 0), false
 		for _, t := range s.tests {
 			proven = proven && c.proves(t)
 			failed = failed || missed[at]

@@ -55,18 +55,24 @@ func conclude(e *Evidence, results []GateResult) conclusion {
 	return conclusion{outcome: Pass, found: facts.AllPassed{Static: e.Candidate != nil && !slices.ContainsFunc(results, runs)}}
 }
 
-// write puts the facts of the gates into words. No other code of this package does.
-func (j *judgement) write() {
-	for i := range j.results {
-		r := &j.results[i]
-		r.Text, r.Details, r.ToPass = r.Found.Sentence(), facts.Details(r.More), facts.Steps(r.Steps, j.reader())
+// write puts the verdict into words: results, notes, summary and advice.
+func (j *judgement) write(v *Verdict, c conclusion) {
+	to := facts.Reader{Terminal: j.terminal}
+	if p := j.evidence.Performance; p != nil {
+		to.Rounds = len(p.Rounds)
+	}
+	writeResults(v.Gates, to)
+	v.Notes = append(slices.Clone(j.evidence.Notes), facts.Sentences(j.notes)...)
+	v.Existing = facts.Sentences(j.existing)
+	v.Summary, v.ToPass = c.found.Sentence(), facts.Steps(c.steps, to)
+	if rest := v.Remaining(); rest != "" {
+		v.Summary = strings.TrimSuffix(v.Summary, ".") + rest
 	}
 }
 
-// conclude puts the verdict into words.
-func (v *Verdict) conclude(c conclusion, to facts.Reader) {
-	v.Outcome, v.Reason, v.Summary, v.ToPass = c.outcome, c.reason, c.found.Sentence(), facts.Steps(c.steps, to)
-	if rest := v.Remaining(); rest != "" {
-		v.Summary = strings.TrimSuffix(v.Summary, ".") + rest
+func writeResults(results []GateResult, to facts.Reader) {
+	for i := range results {
+		r := &results[i]
+		r.Text, r.Details, r.ToPass = r.Found.Sentence(), facts.Details(r.More), facts.Steps(r.Steps, to)
 	}
 }

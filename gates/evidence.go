@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -193,9 +192,6 @@ type Tolerance struct {
 	Rel float64 `json:"rel"`
 }
 
-// An Input is what a kernel is run on.
-type Input = facts.Input
-
 // A Case is the candidate on one input.
 type Case struct {
 	Input
@@ -260,9 +256,6 @@ type Sanitized struct {
 	Seconds       float64   `json:"seconds,omitempty"`
 }
 
-// A Finding is one mistake of the kernel, as often as it was seen.
-type Finding = facts.Finding
-
 // Performance is every timing sample in the order it was taken.
 type Performance struct {
 	Rounds    []Round `json:"rounds,omitempty"`
@@ -305,14 +298,14 @@ type Series struct {
 	Wall          []float64 `json:"wall_ns,omitempty"`       // the same by the judge's own clock on the wall, with what lies around a launch
 	Disturbed     []int     `json:"spoiled,omitempty"`       // samples that something outside disturbed: kept, not used
 	Solo          []float64 `json:"solo_ns,omitempty"`       // the baseline alone, before the candidate was loaded
-	SoloSpoiled   int       `json:"solo_spoiled,omitempty"`  // how many of those were taken while something held the device back
+	SoloDisturbed int       `json:"solo_spoiled,omitempty"`  // how many of those were taken while something held the device back
 	Single        *Singles  `json:"single_ns,omitempty"`     // one launch at a time, where a sample is a batch of several
-	Kept          []float64 `json:"kept_ns,omitempty"`       // the candidate without its state reset before the launch, where it has state
+	Stateful      []float64 `json:"kept_ns,omitempty"`       // the candidate without its state reset before the launch, where it has state
 
-	Verified   int     `json:"verified"`             // outputs of timed launches that were compared
-	Worst      *Errors `json:"worst,omitempty"`      // against the reference: the largest of each figure
-	Referenced int     `json:"referenced,omitempty"` // outputs behind Worst; 0 in older evidence, where they are all
-	Beside     *Errors `json:"beside,omitempty"`     // against the baseline's output on the same input, over all of them
+	Verified        int     `json:"verified"`             // outputs of timed launches that were compared
+	Worst           *Errors `json:"worst,omitempty"`      // against the reference: the largest of each figure
+	Referenced      int     `json:"referenced,omitempty"` // outputs behind Worst; 0 in older evidence, where they are all
+	AgainstBaseline *Errors `json:"beside,omitempty"`     // against the baseline's output on the same input, over all of them
 	// Outputs is both sides of the outputs behind Worst in which a side has an element beyond the tolerance.
 	Outputs []TimedOutput `json:"outputs,omitempty"`
 }

@@ -22,7 +22,7 @@ func (j *judgement) fittingRules(p *policy.Policy, reason Reason) []facts.Advice
 		if rule == j.rule {
 			break // those behind it are never reached
 		}
-		if step, ok := wayTo(p, rule, change); ok && j.holds(rule.Gates.Performance) {
+		if step, ok := wayTo(p, rule, change); ok && j.mayMeet(rule.Gates.Performance) {
 			found = append(found, step)
 		}
 	}
@@ -35,12 +35,12 @@ func (j *judgement) identical() bool {
 	return j.evidence.SameCode || len(j.cases) > 0 && !slices.ContainsFunc(j.cases, differs)
 }
 
-// holds tells whether nothing that was measured speaks against what a gate asks.
-func (j *judgement) holds(gate *policy.PerformanceGate) bool {
+// mayMeet tells whether nothing that was measured speaks against what a gate asks.
+func (j *judgement) mayMeet(gate *policy.PerformanceGate) bool {
 	if gate == nil {
 		return true
 	}
-	if gains(gate.Target) || gains(gate.Guard) {
+	if asksGain(gate.Target) || asksGain(gate.Guard) {
 		return false
 	}
 	for _, c := range j.comparisons {
@@ -55,8 +55,8 @@ func (j *judgement) holds(gate *policy.PerformanceGate) bool {
 	return true
 }
 
-// gains tells whether a goal asks for more than what is there already.
-func gains(g *policy.Goal) bool {
+// asksGain tells whether a goal asks for more than what is there already.
+func asksGain(g *policy.Goal) bool {
 	return g != nil && (g.Speedup != nil && !g.Speedup.Holds(0) || g.LatencyReduction != nil && !g.LatencyReduction.Holds(0))
 }
 

@@ -209,7 +209,7 @@ func goldenCases() []goldenCase {
 			for i := range e.Performance.Rounds {
 				s := &e.Performance.Rounds[i].Series[0]
 				s.Distributions, s.Disturbed, s.Cold, s.Seed = []string{"normal", "zero"}, []int{3, 3, 10}, true, 5
-				s.Solo, s.SoloSpoiled = []float64{1e5, 1.01e5, 0.99e5}, 1
+				s.Solo, s.SoloDisturbed = []float64{1e5, 1.01e5, 0.99e5}, 1
 			}
 		}},
 		{"a new kernel", gatePolicy(`{target: {shapes: [mission], speedup: ">= +10%", p50: "<= 95us"}, pairs: 20}`), func(e *Evidence) {

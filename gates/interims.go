@@ -25,7 +25,7 @@ type interim struct {
 // over the policy's looks, a later one in one look at its end.
 func schedule(gate *policy.PerformanceGate, rounds []Round) ([]interim, error) {
 	number := codeNumber(rounds)
-	alpha := codeShare((1-float64(gate.Confidence))/2, number)
+	alpha := codeAlpha((1-float64(gate.Confidence))/2, number)
 	begun := 1
 	if len(rounds) > 0 {
 		begun = max(begun, rounds[0].Attempt) // those before it left no rounds
@@ -109,7 +109,7 @@ func FindSoFar(rule *policy.Rule, e *Evidence) *SoFar {
 		return nil
 	}
 	goals, _ := goalsOf(gate, e)
-	goals, _ = e.open(goals)
+	goals, _ = e.splitGoals(goals)
 	if len(goals) == 0 {
 		return nil
 	}

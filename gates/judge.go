@@ -1,11 +1,17 @@
-// Package gates judges evidence: pure functions from a policy and what a runner
-// saw to a verdict. No clock, no disk, no network and no randomness but a fixed
-// seed: the same evidence under the same policy gives the same verdict, byte
+// Package gates judges evidence: pure functions from a policy and the evidence of a
+// runner to a verdict. They use no clock, no disk, no network and no randomness but a
+// fixed seed: the same evidence under the same policy gives the same verdict, byte
 // for byte, years later.
 //
-// The gates stand in the order of policies.Gates, and a required one that fails
-// ends the run: green before fast. Next asks the same functions what evidence
-// is still missing, so that gathering and judging cannot disagree.
+// The gates run in the order build, ptxas, correctness, sanitize, performance, profile,
+// and a required gate that fails ends the run: a wrong kernel is never timed. [Next] asks
+// the same functions which evidence is still missing, so that gathering and judging
+// cannot disagree.
+//
+// Read judge.go first, then the file of each gate, then conclude.go. A gate puts what it
+// found into types of gates/facts, which write all sentences. Speed takes most of the
+// code: performance.go decides what to compare, samples.go reads the rounds, compare.go
+// tests them, and speeds.go says what the tests come to.
 package gates
 
 import (
@@ -21,9 +27,9 @@ func Judge(p *policy.Policy, file string, e *Evidence) *Verdict {
 	return judge(p, file, e, newResamples(stats.DefaultResamples))
 }
 
-// JudgeHere is Judge for somebody at a terminal, who measures again with a flag and not by a comment on a pull request.
-func JudgeHere(p *policy.Policy, file string, e *Evidence) *Verdict {
-	return judgeAs(&judgement{rule: ruleFor(p, e), evidence: e, resamples: newResamples(stats.DefaultResamples), here: true}, p, file)
+// JudgeForTerminal is Judge for a reader at a terminal, who measures again with a flag and not by a comment on a pull request.
+func JudgeForTerminal(p *policy.Policy, file string, e *Evidence) *Verdict {
+	return judgeAs(&judgement{rule: ruleFor(p, e), evidence: e, resamples: newResamples(stats.DefaultResamples), terminal: true}, p, file)
 }
 
 func judge(p *policy.Policy, file string, e *Evidence, r *resamples) *Verdict {
@@ -31,42 +37,30 @@ func judge(p *policy.Policy, file string, e *Evidence, r *resamples) *Verdict {
 }
 
 func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
-	e, rule := j.evidence, j.rule
-	v := &Verdict{
-		Schema: VerdictSchema, Kernel: e.Kernel, Rule: rule.Name, Policy: file,
-		Provenance: e.Provenance, Device: e.Device, Notes: slices.Clone(e.Notes), Rivals: e.Rivals, MachineCode: e.MachineCode,
-	}
-	j.recordChosen()
+	e := j.evidence
+	j.noteChoices()
 	j.run()
-	j.write()
-	v.Gates, v.Resources, v.Correctness, v.Comparisons = j.results, j.resources, j.cases, j.comparisons
-	v.Profile, v.Measuring, v.Findings = j.metrics, j.measuring, j.findings
-	v.Sanitizers, v.Existing, v.Best = j.sanitizers, facts.Sentences(j.existing), j.best
-	v.Notes = append(v.Notes, facts.Sentences(j.notes)...)
+	concluded := conclude(e, j.results)
+	concluded.steps = append(slices.Clip(concluded.steps), j.fittingRules(p, concluded.reason)...)
+	if e.Fault != "" && e.Setup {
+		j.findings = append(j.findings, e.FaultAt...)
+	}
+	v := &Verdict{
+		Schema: VerdictSchema, Kernel: e.Kernel, Outcome: concluded.outcome, Reason: concluded.reason, Rule: j.rule.Name, Policy: file,
+		Provenance: e.Provenance, Device: e.Device, Rivals: e.Rivals, MachineCode: e.MachineCode,
+		Gates: j.results, Resources: j.resources, Correctness: j.cases, Sanitizers: j.sanitizers, Comparisons: j.comparisons,
+		Best: j.best, Profile: j.metrics, Measuring: j.measuring, Findings: j.findings,
+	}
 	for _, b := range []*Build{e.Baseline, e.Candidate} {
 		if b != nil {
 			v.Builds = append(v.Builds, *b)
 		}
 	}
-	concluded := conclude(e, j.results)
-	if e.Fault != "" && e.Setup {
-		v.Findings = append(v.Findings, e.FaultAt...)
-	}
-	concluded.steps = append(slices.Clip(concluded.steps), j.fittingRules(p, concluded.reason)...)
-	v.conclude(concluded, j.reader())
+	j.write(v, concluded)
 	return v
 }
 
 func (j *judgement) note(f facts.Fact) { j.notes = append(j.notes, f) }
-
-// reader is who reads the advice.
-func (j *judgement) reader() facts.Reader {
-	to := facts.Reader{Terminal: j.here}
-	if j.evidence.Performance != nil {
-		to.Rounds = len(j.evidence.Performance.Rounds)
-	}
-	return to
-}
 
 func ruleFor(p *policy.Policy, e *Evidence) *policy.Rule {
 	change := e.Change
@@ -79,7 +73,7 @@ type judgement struct {
 	rule      *policy.Rule
 	evidence  *Evidence
 	resamples *resamples
-	here      bool // the advice is for somebody at a terminal
+	terminal  bool // the reader is at a terminal
 
 	results     []GateResult
 	resources   []ResourceRow
@@ -122,7 +116,7 @@ func (j *judgement) run() {
 		step(GateSanitize, g.Sanitize.Enforcement, j.sanitize)
 	}
 	if g.Performance != nil {
-		step(GatePerformance, g.Performance.Enforcement, func() GateResult { return j.holdToBest(j.performance()) })
+		step(GatePerformance, g.Performance.Enforcement, func() GateResult { return j.compareWithBest(j.performance()) })
 	}
 	if g.Profile != nil {
 		step(GateProfile, g.Profile.Enforcement, j.profile)

@@ -17,9 +17,9 @@ var figures = []figure{
 	func(r *Resources) **int { return &r.BlockThreads },
 }
 
-// Most is the highest of each figure of a launch's kernels. What one of them does not say is not
+// MaxResources is the highest of each figure of a launch's kernels. What one of them does not say is not
 // known of all.
-func Most(kernels []KernelUse) *Resources {
+func MaxResources(kernels []KernelUse) *Resources {
 	most := &Resources{}
 	for _, place := range figures {
 		if _, n := worst(kernels, func(r *Resources) *int { return *place(r) }); n != nil {
@@ -77,9 +77,9 @@ func (b *Build) Occupancy(arch string) (blocks int, limit string, ok bool) {
 
 // scratch adds what a launch uses beside its arguments.
 func (t *resourceTable) scratch(candidate, baseline *Build) {
-	row := ResourceRow{Name: "scratch", Unit: "B", Candidate: float(candidate.Resources.Scratch), Status: NotRun}
+	row := ResourceRow{Name: "scratch", Unit: "B", Candidate: toFloat(candidate.Resources.Scratch), Status: NotRun}
 	if baseline != nil && baseline.Resources != nil {
-		row.Baseline = float(baseline.Resources.Scratch)
+		row.Baseline = toFloat(baseline.Resources.Scratch)
 	}
 	if row.Candidate != nil || row.Baseline != nil {
 		t.rows = append(t.rows, row)
@@ -100,9 +100,9 @@ func (t *resourceTable) perKernel(arch string) {
 			}
 		}
 		add := func(name, unit string, get func(*Resources) *int) {
-			row := ResourceRow{Name: fmt.Sprintf("%s: %s", u.Entry, name), Unit: unit, Candidate: float(get(&u.Resources)), Status: NotRun}
+			row := ResourceRow{Name: fmt.Sprintf("%s: %s", u.Entry, name), Unit: unit, Candidate: toFloat(get(&u.Resources)), Status: NotRun}
 			if base != nil {
-				row.Baseline = float(get(base))
+				row.Baseline = toFloat(get(base))
 			}
 			if row.Candidate != nil {
 				t.rows = append(t.rows, row)

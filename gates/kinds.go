@@ -60,7 +60,7 @@ func (c *comparison) decideKinds(role Role, gate *policy.PerformanceGate) {
 		for k, sample := range s.samples.byKind {
 			d := draw(c.few, sample, 0.5)
 			if d == nil { // too few clean rounds to know what this kind lost
-				s.status, s.clueless = Open, true
+				s.status, s.tooFew = Open, true
 				continue
 			}
 			t := kindTest{name: s.samples.strata.kinds[k], dist: d.With(s.runBias()), miss: 1}
@@ -94,10 +94,10 @@ func (s *shapeComparison) belowKindFloor() bool {
 	return slices.ContainsFunc(s.kinds, func(t kindTest) bool { return t.dist.Estimate < s.kindFloor })
 }
 
-// bringKinds is the advice with the times that the kinds of input which lost too much must come down to.
-func (s *shapeComparison) bringKinds() facts.Advice {
+// kindTimesToReach is the advice with the times that the kinds of input which lost too much must come down to.
+func (s *shapeComparison) kindTimesToReach() facts.Advice {
 	step := facts.BringKinds{Shape: s.shape.Label()}
-	for k, micros := range s.samples.besides.byKind(len(s.samples.strata.kinds)) {
+	for k, micros := range s.samples.baselineTimes.byKind(len(s.samples.strata.kinds)) {
 		for _, t := range s.kinds {
 			if t.name == s.samples.strata.kinds[k] && t.dist.Estimate < s.kindFloor && micros > 0 {
 				step.Kinds = append(step.Kinds, facts.KindLimit{Kind: t.name, Micros: micros / s.kindFloor})
@@ -109,7 +109,7 @@ func (s *shapeComparison) bringKinds() facts.Advice {
 
 // capped is the kinds whose gain counts only in part, where the target is missed for that; else nil.
 func (s *shapeComparison) capped() facts.Fact {
-	if s.ratio == nil || s.ratio.Estimate < s.goal.Ratio() || s.ratio.Estimate >= s.raise(s.goal.Ratio(), s.samples.strata.medians) {
+	if s.ratio == nil || s.ratio.Estimate < s.goal.Ratio() || s.ratio.Estimate >= s.raisedThreshold(s.goal.Ratio(), s.samples.strata.medians) {
 		return nil // the target is reached or missed, whatever counts
 	}
 	limit := math.Pow(s.goal.Ratio(), kindShare)
@@ -122,11 +122,11 @@ func (s *shapeComparison) capped() facts.Fact {
 	return capped
 }
 
-// raise is the ratio that the geometric mean of the kinds must reach for a target to be
+// raisedThreshold is the ratio that the geometric mean of the kinds must reach for a target to be
 // met, given the kinds' medians: should all of them fall by the same factor, the mean of
 // what counts of each is the target just there. Where no kind gains more than its share
 // that is the target itself. A guard asks for no gain, and stays.
-func (s *shapeComparison) raise(asked float64, medians []float64) float64 {
+func (s *shapeComparison) raisedThreshold(asked float64, medians []float64) float64 {
 	if s.role != RoleTarget || asked <= 1 {
 		return asked
 	}

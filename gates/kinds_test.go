@@ -77,7 +77,7 @@ func TestRaisedTarget(t *testing.T) {
 		for range 1 + rng.IntN(6) {
 			medians = append(medians, math.Exp(0.4*rng.NormFloat64()))
 		}
-		raised := s.raise(asked, medians)
+		raised := s.raisedThreshold(asked, medians)
 		if raised < asked*(1-1e-12) {
 			t.Fatalf("%v: %g is below the target %g", medians, raised, asked)
 		}
@@ -92,7 +92,7 @@ func TestRaisedTarget(t *testing.T) {
 			t.Fatalf("%v raise %g to %g, of which %g counts", medians, asked, raised, math.Exp(counted))
 		}
 		alike := slices.Repeat([]float64{medians[0]}, 4)
-		if got := s.raise(asked, alike); math.Abs(got-asked) > 1e-9 {
+		if got := s.raisedThreshold(asked, alike); math.Abs(got-asked) > 1e-9 {
 			t.Fatalf("%s: kinds that gain alike raise %g to %g", fmt.Sprint(alike), asked, got)
 		}
 	}

@@ -20,7 +20,7 @@ func TestPassesAsTheFirstCode(t *testing.T) {
 	slow := shape(Open, 0.001)
 	slow.tails = []tail{{limit: 1.5, dist: always(t, 1.25)}}
 	clueless := shape(Open)
-	clueless.clueless = true
+	clueless.tooFew = true
 	for _, c := range []struct {
 		name   string
 		number int
@@ -52,7 +52,7 @@ func TestWhatIsLacking(t *testing.T) {
 	if len(r.More) != 1 || len(r.Steps) != 1 || !strings.Contains(stepWords(r.Steps[0]), "mission") {
 		t.Errorf("%+v, to pass %+v", r.More, r.Steps)
 	}
-	few := &shapeComparison{goalOf: goalOf{shape: Shape{Name: "small"}}, status: Open, clueless: true}
+	few := &shapeComparison{goalOf: goalOf{shape: Shape{Name: "small"}}, status: Open, tooFew: true}
 	r = (&comparison{rounds: 6, alpha: 0.025, shapes: []*shapeComparison{few}}).undecided(&Performance{Exhausted: true})
 	if len(r.Steps) != 1 || stepWords(r.Steps[0]) != "measure small again: too few clean samples" || !strings.Contains(words(r.Found), "when the time budget was spent") {
 		t.Errorf("%+v, to pass %+v", r.Found, r.Steps)

@@ -216,7 +216,7 @@ func (s *shapeComparison) loneTest(draws *stats.ResamplePlan, e *Evidence) (t te
 			most = max(most, limit*(1+loneReach*s.runBias().Scale))
 		}
 		sample, kinds := l.shares(func(base float64) float64 { return allowed.lacking(base, asked) }, limit/2, most)
-		levelKinds(sample, kinds, len(s.samples.strata.kinds))
+		centreKinds(sample, kinds, len(s.samples.strata.kinds))
 		d := draw(draws, sample, 0.5)
 		if d == nil {
 			return t, false
@@ -264,7 +264,7 @@ func (s *shapeComparison) gainAlone(alpha float64, refuted bool) facts.Fact {
 // nil where there are none.
 func (s *shapeComparison) loneShare(draws *stats.ResamplePlan) *stats.Distribution {
 	sample, kinds := s.samples.lone.shares(func(float64) float64 { return 0 }, 0.05, 1.95)
-	levelKinds(sample, kinds, len(s.samples.strata.kinds))
+	centreKinds(sample, kinds, len(s.samples.strata.kinds))
 	return draw(draws, sample, 0.5)
 }
 

@@ -13,10 +13,10 @@ import (
 // have been slow by its own fault. So a pass must hold with the marked samples too,
 // and marks that come with the candidate are suspicious.
 type marks struct {
-	taken, spoiled int // on all three sides
+	taken, disturbed int // on all three sides
 	// A value a sample, 2 where it is marked and else 1: with the candidate, and with
 	// the baseline alone before the candidate was loaded.
-	beside, alone stats.Sample
+	withCandidate, withoutCandidate stats.Sample
 }
 
 func (m *marks) add(series *Series, spoiled []bool) {
@@ -27,16 +27,16 @@ func (m *marks) add(series *Series, spoiled []bool) {
 			n++
 		}
 	}
-	m.spoiled += n
+	m.disturbed += n
 	if len(series.Solo) == 0 || len(spoiled) == 0 {
 		return
 	}
-	m.beside.Rounds = append(m.beside.Rounds, twos(n, len(spoiled)))
-	m.alone.Rounds = append(m.alone.Rounds, twos(series.SoloSpoiled, len(series.Solo)))
+	m.withCandidate.Rounds = append(m.withCandidate.Rounds, marked(n, len(spoiled)))
+	m.withoutCandidate.Rounds = append(m.withoutCandidate.Rounds, marked(series.SoloDisturbed, len(series.Solo)))
 }
 
-// twos is a list of n values of which the first so many are 2, and else 1.
-func twos(first, n int) []float64 {
+// marked is a list of n values of which the first so many are 2, and else 1.
+func marked(first, n int) []float64 {
 	first = min(first, n)
 	return append(slices.Repeat([]float64{2}, first), slices.Repeat([]float64{1}, n-first)...)
 }
@@ -45,16 +45,16 @@ func twos(first, n int) []float64 {
 // alone: (1 + share beside) / (1 + share alone).
 const markedMore = 1.05
 
-// moreBeside tests whether the candidate brings more marks than there were without it.
-func (m *marks) moreBeside(draws *stats.ResamplePlan, shape string) suspect {
-	if m.spoiled == 0 {
+// moreWithCandidate tests whether the candidate brings more marks than there were without it.
+func (m *marks) moreWithCandidate(draws *stats.ResamplePlan, shape string) suspect {
+	if m.disturbed == 0 {
 		return unsuspected
 	}
-	d, err := draws.MeanRatio(m.beside, m.alone)
+	d, err := draws.MeanRatio(m.withCandidate, m.withoutCandidate)
 	if err != nil || d.Estimate <= markedMore {
 		return unsuspected
 	}
-	return suspect{d.PAbove(markedMore), facts.BringsDisturbance{Shape: shape, With: share(m.beside), Before: share(m.alone)}}
+	return suspect{d.PAbove(markedMore), facts.BringsDisturbance{Shape: shape, With: share(m.withCandidate), Before: share(m.withoutCandidate)}}
 }
 
 func share(s stats.Sample) float64 {
@@ -72,8 +72,8 @@ func share(s stats.Sample) float64 {
 
 // fault is why the marks make the figures worthless, or nil.
 func (m *marks) fault(shape string) facts.Fact {
-	if 2*m.spoiled <= m.taken {
+	if 2*m.disturbed <= m.taken {
 		return nil
 	}
-	return facts.MostlyDisturbed{Shape: shape, Disturbed: m.spoiled, Taken: m.taken}
+	return facts.MostlyDisturbed{Shape: shape, Disturbed: m.disturbed, Taken: m.taken}
 }

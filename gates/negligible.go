@@ -35,8 +35,8 @@ func (c *Correctness) judged() []Case {
 	return cases
 }
 
-// held is the errors of timed launches as they are held to bounds.
-func (c *Correctness) held(e *Errors) *Errors {
+// judgedErrors is the errors of timed launches as they are held to bounds.
+func (c *Correctness) judgedErrors(e *Errors) *Errors {
 	if c == nil || !e.negligible(c.Tolerance) {
 		return e
 	}

@@ -23,29 +23,29 @@ func ParseEvidence(file string, data []byte) (*Evidence, error) {
 		Schema *string `json:"schema"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, place(file, data, err)
+		return nil, locate(file, data, err)
 	}
 	if head.Schema == nil || *head.Schema != EvidenceSchema {
 		got := "missing"
 		if head.Schema != nil {
 			got = fmt.Sprintf("%q", *head.Schema)
 		}
-		return nil, fmt.Errorf("%s: schema: is %s (this program reads %q; gather the evidence with the same version)", at(file, data, "schema"), got, EvidenceSchema)
+		return nil, fmt.Errorf("%s: schema: is %s (this program reads %q; gather the evidence with the same version)", locateField(file, data, "schema"), got, EvidenceSchema)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	e := &Evidence{}
 	if err := dec.Decode(e); err != nil {
-		return nil, place(file, data, err)
+		return nil, locate(file, data, err)
 	}
 	if field, problem := e.problem(); problem != "" {
-		return nil, fmt.Errorf("%s: %s: %s", at(file, data, field), field, problem)
+		return nil, fmt.Errorf("%s: %s: %s", locateField(file, data, field), field, problem)
 	}
 	return e, nil
 }
 
-// place puts a decoding error where its author can find it.
-func place(file string, data []byte, err error) error {
+// locate puts a decoding error where its author can find it.
+func locate(file string, data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("%s: is not valid JSON: %s", position(file, data, syntax.Offset), syntax.Error())
 	}
@@ -81,8 +81,8 @@ func position(file string, data []byte, offset int64) string {
 	return fmt.Sprintf("%s:%d:%d", file, 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n'))
 }
 
-// at finds a field such as performance.rounds[2].series[0].order in the file.
-func at(file string, data []byte, field string) string {
+// locateField finds a field such as performance.rounds[2].series[0].order in the file.
+func locateField(file string, data []byte, field string) string {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	offset := int64(0)
 	for part := range strings.SplitSeq(strings.NewReplacer("[", ".#", "]", "").Replace(field), ".") {
@@ -269,15 +269,15 @@ func (s Series) problem() (field, problem string) {
 	} else if n > 0 && s.Single.Launches < 2 {
 		return "single_ns", fmt.Sprintf("has means of processes with %d launches", s.Single.Launches)
 	}
-	for _, times := range [][]float64{s.Nanos, s.Wall, s.Solo, s.Kept, s.Single.Baseline, s.Single.Candidate, s.Single.FirstBaseline, s.Single.FirstCandidate, s.Single.MeanBaseline, s.Single.MeanCandidate} {
+	for _, times := range [][]float64{s.Nanos, s.Wall, s.Solo, s.Stateful, s.Single.Baseline, s.Single.Candidate, s.Single.FirstBaseline, s.Single.FirstCandidate, s.Single.MeanBaseline, s.Single.MeanCandidate} {
 		for _, ns := range times {
 			if !(ns > 0) || math.IsInf(ns, 0) {
 				return "ns", fmt.Sprintf("has the time %v, which is not above 0", ns)
 			}
 		}
 	}
-	if s.SoloSpoiled < 0 || s.SoloSpoiled > len(s.Solo) {
-		return "solo_spoiled", fmt.Sprintf("is %d of %d samples", s.SoloSpoiled, len(s.Solo))
+	if s.SoloDisturbed < 0 || s.SoloDisturbed > len(s.Solo) {
+		return "solo_spoiled", fmt.Sprintf("is %d of %d samples", s.SoloDisturbed, len(s.Solo))
 	}
 	if s.Referenced < 0 {
 		return "referenced", fmt.Sprintf("is %d", s.Referenced)

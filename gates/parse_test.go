@@ -75,8 +75,8 @@ func FuzzParseEvidence(f *testing.F) {
 		}
 	}
 	first := &small.Performance.Rounds[0].Series[0]
-	first.Wall, first.Solo, first.SoloSpoiled, first.Disturbed = slices.Clone(first.Nanos), []float64{1e5, 1e5}, 1, []int{0, 0, 4}
-	first.Single, first.Kept, first.Referenced = &Singles{Baseline: []float64{1e5}, Candidate: []float64{9e4}}, []float64{8e4}, 1
+	first.Wall, first.Solo, first.SoloDisturbed, first.Disturbed = slices.Clone(first.Nanos), []float64{1e5, 1e5}, 1, []int{0, 0, 4}
+	first.Single, first.Stateful, first.Referenced = &Singles{Baseline: []float64{1e5}, Candidate: []float64{9e4}}, []float64{8e4}, 1
 	small.MachineCode = &MachineCode{Tool: "nvdisasm 13", Changes: []CodeChange{{Kernel: "k", Shapes: []string{"mission"}, Baseline: &Instructions{Memory: 2}, Candidate: &Instructions{Tensor: 1}, Diff: "@@ -1,1 +1,1 @@ k.cu:3\n-A\n+B", Cut: 2}}, More: 1}
 	rival := Rival{Name: "torch", Shape: small.Shapes[0].Name, Stats: stats.Describe([]float64{40, 42})}
 	for _, rivals := range [][]Rival{nil, {rival, {Name: "cudnn", Failure: "not installed"}}} {

@@ -74,7 +74,7 @@ func TestNewKernelThatKeepsState(t *testing.T) {
 	for kept, want := range map[float64]bool{1: false, 1.5: true} {
 		s := &shapeComparison{samples: &samples{candidate: []float64{50}}}
 		for range 6 {
-			appendRound(&s.samples.clocks.kept, []float64{kept})
+			appendRound(&s.samples.clocks.stateful, []float64{kept})
 		}
 		got := (&comparison{alpha: 0.025, few: newResamplePlan(fewResamples), shapes: []*shapeComparison{s}}).tooGood(&policy.PerformanceGate{Target: &goal}, Passed)
 		if (got != nil) != want {

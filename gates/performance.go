@@ -14,12 +14,12 @@ func (j *judgement) performance() GateResult {
 		return r
 	}
 	goals, unknown := goalsOf(gate, j.evidence)
-	goals, settled := j.evidence.open(goals)
+	goals, settled := j.evidence.splitGoals(goals)
 	if r, decided := j.sameShapes(goals, settled); decided {
 		return r
 	}
 	switch {
-	case p == nil && j.alone():
+	case p == nil && j.isNew():
 		return untimed(gate)
 	case p == nil:
 		return GateResult{Status: Missing, Reason: ReasonInconclusive, Found: facts.NothingTimed{}}
@@ -30,11 +30,11 @@ func (j *judgement) performance() GateResult {
 	if len(unknown) > 0 {
 		return GateResult{Status: Missing, Found: facts.NoSuchShapes{Names: unknown}}
 	}
-	if len(goals) == 0 && (!j.alone() || asksTime(gate)) {
+	if len(goals) == 0 && (!j.isNew() || asksTime(gate)) {
 		return GateResult{Status: Missing, Found: facts.NoShapes{}}
 	}
-	if j.alone() {
-		goals = ofTime(goals)
+	if j.isNew() {
+		goals = timeGoals(goals)
 	}
 	looks, err := schedule(gate, p.Rounds)
 	if err != nil {
@@ -51,29 +51,29 @@ func (j *judgement) performance() GateResult {
 			Found: facts.FewRounds{Rounds: len(p.Rounds), First: first}, Steps: []facts.Advice{facts.MeasureMore{}},
 		}
 	}
-	q := inquiry{gate: gate, evidence: j.evidence, goals: goals, view: clean, resamples: j.resamples}
-	c := q.take(done)
+	q := analysis{gate: gate, evidence: j.evidence, goals: goals, view: clean, resamples: j.resamples}
+	c := q.run(done)
 	j.comparisons = append(c.rows(), j.comparisons...)
 	j.measuring = c.measuring(gate, p, looks)
-	if j.alone() {
+	if j.isNew() {
 		j.comparisons = withoutBaseline(j.comparisons)
 		return c.timed(gate, j.evidence)
 	}
 	r := c.result(gate, j.evidence)
-	if r.Status == Passed && j.measuring.Spoiled > 0 {
+	if r.Status == Passed && j.measuring.Disturbed > 0 {
 		return j.withMarked(r, q, done)
 	}
 	return r
 }
 
-// take takes the looks one by one up to the first that decides. What an earlier
+// run takes the looks one by one up to the first that decides. What an earlier
 // look decided, later rounds do not decide again.
-func (q inquiry) take(done []interim) *comparison {
+func (q analysis) run(done []interim) *comparison {
 	var c *comparison
 	for i, l := range done {
 		last := i == len(done)-1
 		c = q.compare(l)
-		c.look = i + 1
+		c.interim = i + 1
 		if q.view == clean {
 			c.checkMarks()
 		}
@@ -91,16 +91,16 @@ func (q inquiry) take(done []interim) *comparison {
 // withMarked lets a pass stand only where it holds with the samples that were marked
 // as disturbed as well: marks fall on whole blocks, and a candidate that brings them
 // about must not win by having its slow blocks left out.
-func (j *judgement) withMarked(passed GateResult, q inquiry, done []interim) GateResult {
+func (j *judgement) withMarked(passed GateResult, q analysis, done []interim) GateResult {
 	q.view = whole
-	all := q.take(done)
+	all := q.run(done)
 	r := all.result(q.gate, j.evidence)
 	if r.Status == Passed {
 		return passed
 	}
 	return GateResult{
 		Status: Open, Reason: ReasonInconclusive,
-		Found: facts.PassesWithoutDisturbed{Samples: j.measuring.Spoiled, With: r.Found}, Steps: []facts.Advice{facts.MeasureUndisturbed{}},
+		Found: facts.PassesWithoutDisturbed{Samples: j.measuring.Disturbed, With: r.Found}, Steps: []facts.Advice{facts.MeasureUndisturbed{}},
 	}
 }
 
@@ -132,7 +132,7 @@ func (j *judgement) sameCode(gate *policy.PerformanceGate) (GateResult, bool) {
 		if goal.Timed() {
 			return GateResult{}, false
 		}
-		if gains(goal) {
+		if asksGain(goal) {
 			return GateResult{
 				Status: Failed, Reason: ReasonTooSlow,
 				Found: facts.NothingGained{Asked: goal.String()}, Steps: []facts.Advice{j.sameCodeAdvice()},
@@ -165,7 +165,7 @@ func (j *judgement) timedFailure(rounds []Round) (GateResult, bool) {
 			if s.Verified == 0 {
 				return GateResult{Status: Failed, Reason: ReasonRunner, Found: facts.NotVerified{Round: i + 1}}, true
 			}
-			misses := (Case{Errors: j.evidence.Correctness.held(s.Worst)}).misses(gate)
+			misses := (Case{Errors: j.evidence.Correctness.judgedErrors(s.Worst)}).misses(gate)
 			switch {
 			case len(misses) == 0:
 			case reports && s.asBefore(gate):
@@ -183,10 +183,10 @@ func (j *judgement) timedFailure(rounds []Round) (GateResult, bool) {
 
 // A goalOf is what one shape must meet.
 type goalOf struct {
-	shape   Shape
-	role    Role
-	goal    *policy.Goal
-	unasked bool // the shape is timed for the reader only: its goal has no condition
+	shape     Shape
+	role      Role
+	goal      *policy.Goal
+	unbounded bool // the shape is timed for the reader only: its goal has no condition
 }
 
 // goalsOf gives every shape its role; a target is not guarded as well. The secret shape is
@@ -220,7 +220,7 @@ func TimedShapes(rule *policy.Rule, e *Evidence) []string {
 	var names []string
 	if rule.Gates.Performance != nil {
 		goals, _ := goalsOf(rule.Gates.Performance, e)
-		goals, _ = e.open(goals)
+		goals, _ = e.splitGoals(goals)
 		for _, g := range goals {
 			names = append(names, g.shape.Name)
 		}
@@ -231,21 +231,21 @@ func TimedShapes(rule *policy.Rule, e *Evidence) []string {
 // measuring says how the figures came about.
 func (c *comparison) measuring(gate *policy.PerformanceGate, p *Performance, looks []interim) *Measuring {
 	m := &Measuring{
-		Rounds: c.rounds, MaxRounds: looks[len(looks)-1].rounds, Look: c.look, Looks: len(looks), Attempts: 1,
+		Rounds: c.rounds, MaxRounds: looks[len(looks)-1].rounds, Interim: c.interim, Interims: len(looks), Attempts: 1,
 		Confidence: confidenceAt(c.alpha), Policy: float64(gate.Confidence), Seconds: round(p.Seconds),
 	}
 	if c.rounds > 0 {
 		m.Attempts = max(1, p.Rounds[c.rounds-1].Attempt)
 	}
 	if n := p.CodeNumber(); n > 1 {
-		m.CodeNumber, m.ErrorRate = n, round(codeShare(1-float64(gate.Confidence), n))
+		m.CodeNumber, m.ErrorRate = n, round(codeAlpha(1-float64(gate.Confidence), n))
 	}
 	for _, s := range c.shapes {
 		m.Pairs += s.samples.pairs
 		if n := len(s.samples.strata.kinds); n > 1 {
 			m.Inputs = max(m.Inputs, n)
 		}
-		m.Spoiled += s.samples.marks.spoiled
+		m.Disturbed += s.samples.marks.disturbed
 	}
 	return m
 }

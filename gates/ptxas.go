@@ -23,11 +23,11 @@ func (j *judgement) ptxas() GateResult {
 		}
 		all = append(all, r)
 	}
-	return inOne(all)
+	return mergeResults(all)
 }
 
-// inOne is one result of several: failed where one is, and missing where one is missing.
-func inOne(all []GateResult) GateResult {
+// mergeResults is one result of several: failed where one is, and missing where one is missing.
+func mergeResults(all []GateResult) GateResult {
 	for _, status := range []Status{Failed, Missing, Passed} {
 		var r GateResult
 		var found facts.Series
@@ -151,7 +151,7 @@ func count[T quantity.Count | quantity.Bytes](t *resourceTable, name, unit strin
 		}
 		return
 	}
-	row := ResourceRow{Name: name, Unit: unit, Candidate: float(got), Baseline: float(base), Status: NotRun}
+	row := ResourceRow{Name: name, Unit: unit, Candidate: toFloat(got), Baseline: toFloat(base), Status: NotRun}
 	if budget == nil {
 		t.rows = append(t.rows, row)
 		return
@@ -186,9 +186,9 @@ func (t *resourceTable) occupancy(bound *quantity.Bound[quantity.Count], arch st
 		t.missing.Occupancy = bound != nil
 		return
 	}
-	row := ResourceRow{Name: "blocks per SM", Candidate: float(&blocks), Status: NotRun}
+	row := ResourceRow{Name: "blocks per SM", Candidate: toFloat(&blocks), Status: NotRun}
 	if _, base, _, ok := leastBlocks(t.baseline, arch); ok {
-		row.Baseline = float(&base)
+		row.Baseline = toFloat(&base)
 	}
 	if bound != nil {
 		row.Limit, row.Status = bound.String(), Passed
@@ -229,7 +229,7 @@ func (t *resourceTable) within(arch string) facts.WithinBudget {
 
 // figuresOf is the highest figures of kernels, and the fewest of their blocks.
 func figuresOf(all []KernelUse, arch string) facts.KernelFigures {
-	r := Most(all)
+	r := MaxResources(all)
 	f := facts.KernelFigures{Registers: r.Registers, Stack: r.Stack, CodeSize: r.CodeSize}
 	_, f.Shared = worst(all, (*Resources).shared)
 	if _, n, _, ok := leastBlocks(all, arch); ok {
@@ -245,7 +245,7 @@ func figuresOf(all []KernelUse, arch string) facts.KernelFigures {
 	return f
 }
 
-func float(n *int) *float64 {
+func toFloat(n *int) *float64 {
 	if n == nil {
 		return nil
 	}

@@ -12,7 +12,7 @@ func (c *comparison) rows() []Comparison {
 	var rows []Comparison
 	for _, s := range c.shapes {
 		base, cand := describe(s.samples.baseline), describe(s.samples.candidate)
-		base.P50, cand.P50 = round(s.samples.time(s.samples.besides)), round(s.samples.time(s.samples.latencies))
+		base.P50, cand.P50 = round(s.samples.time(s.samples.baselineTimes)), round(s.samples.time(s.samples.candidateTimes))
 		row := Comparison{
 			Shape: s.shape.Name, Dims: s.shape.Dims, Secret: s.shape.Secret, Role: s.role, Goal: s.goal.String(), Status: s.status,
 		}
@@ -72,7 +72,7 @@ func (s *shapeComparison) kindTimes(alpha float64) []KindTime {
 	if len(strata.kinds) < 2 || !strata.differs() && !s.belowKindFloor() {
 		return nil
 	}
-	baseline, candidate := s.samples.besides.byKind(len(strata.kinds)), s.samples.latencies.byKind(len(strata.kinds))
+	baseline, candidate := s.samples.baselineTimes.byKind(len(strata.kinds)), s.samples.candidateTimes.byKind(len(strata.kinds))
 	var all []KindTime
 	for k, name := range strata.kinds {
 		if strata.medians[k] == 0 {

@@ -23,7 +23,7 @@ var separateBias = stats.RunBias{Scale: 0.0003, Dof: 3}
 // make a candidate pass.
 func (s *shapeComparison) runBias() stats.RunBias {
 	expected := expectedBias
-	if s.apart {
+	if s.separate {
 		expected = separateBias
 	}
 	if s.control == nil {

@@ -16,8 +16,8 @@ func (e *Evidence) settled(g goalOf) bool {
 	return slices.Contains(e.SameShapes, g.shape.Name) && !g.goal.Timed()
 }
 
-// open is the goals that have to be measured, and settled those that equal code answers.
-func (e *Evidence) open(goals []goalOf) (open, settled []goalOf) {
+// splitGoals is the goals that have to be measured, and settled those that equal code answers.
+func (e *Evidence) splitGoals(goals []goalOf) (open, settled []goalOf) {
 	for _, g := range goals {
 		if e.settled(g) {
 			settled = append(settled, g)
@@ -34,7 +34,7 @@ func (j *judgement) sameShapes(open, settled []goalOf) (GateResult, bool) {
 	var asked *policy.Goal // of the first of them
 	for _, g := range settled {
 		row := Comparison{Shape: g.shape.Name, Dims: g.shape.Dims, Secret: g.shape.Secret, Role: g.role, Goal: g.goal.String(), Status: Passed, Same: true}
-		if gains(g.goal) {
+		if asksGain(g.goal) {
 			row.Status = Failed
 			asked, names = cmp.Or(asked, g.goal), append(names, g.shape.Label())
 		}

@@ -11,18 +11,18 @@ import (
 // samples is what the rounds say of one shape, in the forms that are judged.
 // Every form is grouped by round, the unit of evidence.
 type samples struct {
-	ratios    stats.Sample // baseline/candidate, a value a block
-	control   stats.Sample // baseline/control
-	solo      stats.Sample // baseline beside the candidate / baseline alone
-	latencies timedSample  // of the candidate, by the clock that counts
-	besides   timedSample  // the baseline's in the same rounds
-	clocks    clocks
-	marks     marks
-	strata    strata         // of ratios
-	byKind    []stats.Sample // ratios of each kind of input; none where there is one kind
-	lone      lone
-	uneven    []stats.Sample // by kind of input, see addUneven
-	whole     []stats.Sample // by kind of input: the speedup, should one launch do the extra work of its process
+	ratios         stats.Sample // baseline/candidate, a value a block
+	control        stats.Sample // baseline/control
+	solo           stats.Sample // baseline beside the candidate / baseline alone
+	candidateTimes timedSample  // of the candidate, by the clock that counts
+	baselineTimes  timedSample  // the baseline's in the same rounds
+	clocks         clocks
+	marks          marks
+	strata         strata         // of ratios
+	byKind         []stats.Sample // ratios of each kind of input; none where there is one kind
+	lone           lone
+	uneven         []stats.Sample // by kind of input, see addUneven
+	whole          []stats.Sample // by kind of input: the speedup, should one launch do the extra work of its process
 
 	baseline, candidate []float64 // all samples in use, in microseconds, for the reader
 	pairs               int
@@ -68,7 +68,7 @@ func RoundTimes(e *Evidence) map[string][]float64 {
 	for _, r := range e.Performance.Rounds {
 		for _, series := range r.Series {
 			s := collect([]Round{{Series: []Series{series}}}, series.Shape, clean)
-			if micros := s.time(s.latencies); micros > 0 {
+			if micros := s.time(s.candidateTimes); micros > 0 {
 				all[series.Shape] = append(all[series.Shape], micros)
 			}
 		}
@@ -76,13 +76,13 @@ func RoundTimes(e *Evidence) map[string][]float64 {
 	return all
 }
 
-// level is the sample with every kind brought to the geometric mean of the kinds' medians.
-func (t timedSample) level(kinds int) stats.Sample {
+// centre is the sample with every kind brought to the geometric mean of the kinds' medians.
+func (t timedSample) centre(kinds int) stats.Sample {
 	var s stats.Sample
 	for _, round := range t.Rounds {
 		s.Rounds = append(s.Rounds, slices.Clone(round))
 	}
-	levelKinds(s, t.kinds, kinds)
+	centreKinds(s, t.kinds, kinds)
 	return s
 }
 
@@ -108,8 +108,8 @@ func collect(rounds []Round, shape string, v view) *samples {
 	}
 	s.byKind, s.clocks.wallByKind = s.strata.split(s.ratios), s.strata.split(s.clocks.wall)
 	s.strata.errors = medianErrors(s.byKind)
-	s.strata.medians = s.strata.level(s.ratios)
-	s.strata.level(s.clocks.wall)
+	s.strata.medians = s.strata.centre(s.ratios)
+	s.strata.centre(s.clocks.wall)
 	s.lone.baseline, s.lone.candidate = batched.medians(len(s.strata.kinds))
 	return s
 }
@@ -225,8 +225,8 @@ func (s *samples) add(series *Series, v view, batched kindTimes) {
 	}
 	appendRound(&s.control, control)
 	if len(latencies) > 0 && len(besides) > 0 {
-		s.latencies.add(latencies, ofLatencies)
-		s.besides.add(besides, ofBesides)
+		s.candidateTimes.add(latencies, ofLatencies)
+		s.baselineTimes.add(besides, ofBesides)
 	}
 	s.clocks.add(series, walls)
 	s.addUneven(series)

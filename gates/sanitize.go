@@ -154,7 +154,7 @@ func (l *search) lack(tool facts.ToolLacking) string {
 
 // faulty names the findings, those that the baseline does not have first.
 func (l *search) faulty() GateResult {
-	slices.SortStableFunc(l.found, func(a, b Finding) int { return boolOrder(a.Before) - boolOrder(b.Before) })
+	slices.SortStableFunc(l.found, func(a, b Finding) int { return toInt(a.Before) - toInt(b.Before) })
 	caused := slices.ContainsFunc(l.found, func(f Finding) bool { return !f.Before })
 	existed := !caused && l.hidden == 0
 	r := GateResult{

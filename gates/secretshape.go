@@ -33,13 +33,13 @@ func (e *Evidence) labelOf(name string) string {
 	return name
 }
 
-// winBack is the advice for a shape that has lost time. The author has never seen the size of a
+// regainSteps is the advice for a shape that has lost time. The author has never seen the size of a
 // secret shape, so a second step is the command that times that size again.
-func (s *shapeComparison) winBack(e *Evidence) []facts.Advice {
+func (s *shapeComparison) regainSteps(e *Evidence) []facts.Advice {
 	g := s.goalOf
-	step := s.bring()
+	step := s.timeToReach()
 	if step == nil && s.belowKindFloor() {
-		step = s.bringKinds()
+		step = s.kindTimesToReach()
 	}
 	if step == nil {
 		step = facts.WinBack{Shape: g.shape.Label(), Asked: g.goal.String()}

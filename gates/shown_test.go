@@ -19,7 +19,7 @@ func TestLeastBlocks(t *testing.T) {
 			t.Errorf("%s: %s, %d, %s, %v", name, got.Entry, blocks, limit, ok)
 		}
 	}
-	most := Most([]KernelUse{use("a", 32), use("b", 128), {Resources: Resources{Registers: new(64)}}})
+	most := MaxResources([]KernelUse{use("a", 32), use("b", 128), {Resources: Resources{Registers: new(64)}}})
 	if *most.Registers != 128 || most.BlockThreads != nil {
 		t.Errorf("%+v", most)
 	}

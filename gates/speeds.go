@@ -39,7 +39,7 @@ func (c *comparison) missed(e *Evidence) GateResult {
 	r := GateResult{Status: Failed}
 	for _, s := range c.shapes {
 		if s.status == Failed && s.role == RoleGuard {
-			r.Steps = append(r.Steps, s.winBack(e)...)
+			r.Steps = append(r.Steps, s.regainSteps(e)...)
 		}
 	}
 	if lost := c.speedsOf(Failed, RoleGuard); lost != nil {
@@ -53,17 +53,17 @@ func (c *comparison) missed(e *Evidence) GateResult {
 		}
 		if step := s.advice(c.alpha); step != nil {
 			r.Steps = append(r.Steps, step)
-		} else if step := s.bring(); step != nil {
+		} else if step := s.timeToReach(); step != nil {
 			r.Steps = append(r.Steps, step)
 		}
 	}
 	return r
 }
 
-// bring is the advice with the time that a shape must come down to, or nil where its speedup is not what failed.
-func (s *shapeComparison) bring() facts.Advice {
+// timeToReach is the advice with the time that a shape must come down to, or nil where its speedup is not what failed.
+func (s *shapeComparison) timeToReach() facts.Advice {
 	for _, t := range s.tests {
-		if most := s.samples.time(s.samples.besides) / t.threshold; t.dist == s.ratio && t.dist.Estimate < t.threshold && most > 0 {
+		if most := s.samples.time(s.samples.baselineTimes) / t.threshold; t.dist == s.ratio && t.dist.Estimate < t.threshold && most > 0 {
 			return facts.BringTime{Shape: s.shape.Label(), Micros: most}
 		}
 	}
@@ -76,7 +76,7 @@ func (s *shapeComparison) advice(alpha float64) facts.Advice {
 	case s.slowTail(alpha) != nil:
 		return facts.FixSlowLaunches{Shape: s.shape.Label()}
 	case s.slowKind(alpha) != nil:
-		return s.bringKinds()
+		return s.kindTimesToReach()
 	case s.unconfirmed != nil || s.refuted != nil:
 		return facts.GainAloneToo{Shape: s.shape.Label()}
 	}
@@ -93,7 +93,7 @@ func (c *comparison) undecided(p *Performance) GateResult {
 		if s.status != Open {
 			continue
 		}
-		if s.clueless {
+		if s.tooFew {
 			r.Steps = append(r.Steps, facts.MeasureShape{Shape: s.shape.Label()})
 			continue
 		}
@@ -149,7 +149,7 @@ func (c *comparison) speedsOf(status Status, role Role) []facts.ShapeSpeed {
 
 func (s *shapeComparison) speed(alpha float64) facts.ShapeSpeed {
 	speed := facts.ShapeSpeed{Shape: s.shape.Label(), Remarks: s.remarks(), But: s.buts(alpha)}
-	if s.ratio == nil || s.clueless && s.status == Open {
+	if s.ratio == nil || s.tooFew && s.status == Open {
 		speed.TooFew = true
 		return speed
 	}

@@ -53,17 +53,17 @@ func (s *strata) split(sample stats.Sample) []stats.Sample {
 	return byKind
 }
 
-// level brings ratios of all kinds to the geometric mean of the kinds' medians. It
+// centre brings ratios of all kinds to the geometric mean of the kinds' medians. It
 // returns the medians; with one kind it changes nothing.
-func (s *strata) level(sample stats.Sample) []float64 {
+func (s *strata) centre(sample stats.Sample) []float64 {
 	if len(sample.Rounds) != len(s.rounds) {
 		return nil
 	}
-	return levelKinds(sample, s.rounds, len(s.kinds))
+	return centreKinds(sample, s.rounds, len(s.kinds))
 }
 
-// levelKinds is level for a sample whose values are of the given kinds.
-func levelKinds(sample stats.Sample, kinds [][]int, n int) []float64 {
+// centreKinds is level for a sample whose values are of the given kinds.
+func centreKinds(sample stats.Sample, kinds [][]int, n int) []float64 {
 	if n < 2 {
 		return nil
 	}

@@ -43,8 +43,8 @@ func (c *comparison) suspicion(gate *policy.PerformanceGate, e *Evidence, outcom
 	}
 	checks := []func(*shapeComparison) suspect{
 		func(s *shapeComparison) suspect { return s.disturbs(c.few, gate) },
-		func(s *shapeComparison) suspect { return s.samples.marks.moreBeside(c.few, s.shape.Label()) },
-		func(s *shapeComparison) suspect { return s.keeps(c.few) },
+		func(s *shapeComparison) suspect { return s.samples.marks.moreWithCandidate(c.few, s.shape.Label()) },
+		func(s *shapeComparison) suspect { return s.dependsOnState(c.few) },
 	}
 	if e.Mode == "cuda" {
 		checks = append(checks, func(s *shapeComparison) suspect { return s.unseenGain(c.few) })
@@ -118,9 +118,9 @@ func (s *shapeComparison) disturbs(draws *stats.ResamplePlan, gate *policy.Perfo
 	}
 }
 
-// keeps tests whether the candidate's time depends on what an earlier launch left behind.
-func (s *shapeComparison) keeps(draws *stats.ResamplePlan) suspect {
-	d := draw(draws, s.samples.clocks.kept, 0.5)
+// dependsOnState tests whether the candidate's time depends on what an earlier launch left behind.
+func (s *shapeComparison) dependsOnState(draws *stats.ResamplePlan) suspect {
+	d := draw(draws, s.samples.clocks.stateful, 0.5)
 	if d == nil {
 		return unsuspected
 	}

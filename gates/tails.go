@@ -42,11 +42,11 @@ func (s *shapeComparison) tailsOf(draws *stats.ResamplePlan, gate *policy.Perfor
 		tails = append(tails, t)
 	}
 	if allowed := gate.Tails.Mean; allowed != nil {
-		d, err := draws.MeanRatio(s.samples.besides.Sample, s.samples.latencies.Sample)
+		d, err := draws.MeanRatio(s.samples.baselineTimes.Sample, s.samples.candidateTimes.Sample)
 		add("mean", float64(*allowed), d, err)
 	}
 	if allowed := gate.Tails.P90; allowed != nil {
-		d, err := draws.QuantileRatio(s.samples.besides.Sample, s.samples.latencies.Sample, 0.9)
+		d, err := draws.QuantileRatio(s.samples.baselineTimes.Sample, s.samples.candidateTimes.Sample, 0.9)
 		add("p90", float64(*allowed), d, err)
 	}
 	return tails, ok

@@ -110,9 +110,6 @@ type GateResult struct {
 	Steps []facts.Advice `json:"-"` // behind ToPass
 }
 
-// A Detail is one more thing that a gate found.
-type Detail = facts.Detail
-
 // ComparisonOf is what was timed of a shape; nil where nothing was, and of no verdict.
 func (v *Verdict) ComparisonOf(shape string) *Comparison {
 	if v == nil {
@@ -198,15 +195,12 @@ type KindTime struct {
 	Speedup   Estimate `json:"speedup"`
 }
 
-// An Estimate is a figure with the interval that decides.
-type Estimate = facts.Estimate
-
 // Measuring says how the performance verdict was reached.
 type Measuring struct {
 	Rounds     int     `json:"rounds"`
 	MaxRounds  int     `json:"max_rounds"`
-	Look       int     `json:"look"` // the look that decided, from 1
-	Looks      int     `json:"looks"`
+	Interim    int     `json:"look"` // the look that decided, from 1
+	Interims   int     `json:"looks"`
 	Attempts   int     `json:"attempts"`
 	CodeNumber int     `json:"code_number,omitempty"` // where this is not the first machine code of the change
 	ErrorRate  float64 `json:"error_rate,omitempty"`  // that a later machine code may spend, out of the policy's
@@ -214,7 +208,7 @@ type Measuring struct {
 	Policy     float64 `json:"policy_confidence"`
 	Pairs      int     `json:"pairs"`
 	Inputs     int     `json:"inputs,omitempty"` // kinds of input that were timed in turn, where there is more than one
-	Spoiled    int     `json:"spoiled"`
+	Disturbed  int     `json:"spoiled"`
 	Seconds    float64 `json:"seconds"`
 }
 

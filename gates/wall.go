@@ -11,20 +11,20 @@ import (
 // judged. A form is empty where the evidence has none of it.
 type clocks struct {
 	// By block, by the judge's own clock on the wall:
-	wall    stats.Sample // baseline/candidate
-	waiting stats.Sample // 2 + what the candidate waits beyond the baseline, as a share of the baseline's time
-	host    stats.Sample // 1 + what the wall saw of the gain beyond half of it, as a share of the baseline's time
-	slow    stats.Sample // the candidate's times on the wall, in microseconds
-	besides stats.Sample // the baseline's
-	gain    []float64    // what the candidate gained by the times that are judged, as a share
-	waits   []float64    // what the candidate waits beyond the baseline, in microseconds
-	kinds   [][]int      // the kinds of input of slow and besides
+	wall          stats.Sample // baseline/candidate
+	waiting       stats.Sample // 2 + what the candidate waits beyond the baseline, as a share of the baseline's time
+	host          stats.Sample // 1 + what the wall saw of the gain beyond half of it, as a share of the baseline's time
+	candidateWall stats.Sample // the candidate's times on the wall, in microseconds
+	baselineWall  stats.Sample // the baseline's
+	gain          []float64    // what the candidate gained by the times that are judged, as a share
+	waits         []float64    // what the candidate waits beyond the baseline, in microseconds
+	kinds         [][]int      // the kinds of input of slow and besides
 
 	wallByKind []stats.Sample // of wall, each kind of input by itself
 
 	// By round:
-	kept  stats.Sample // the candidate's time / its time without the reset
-	first stats.Sample // 1 + how far the first launch of a process is beyond what is allowed, as a share of the candidate's time
+	stateful stats.Sample // the candidate's time / its time without the reset
+	first    stats.Sample // 1 + how far the first launch of a process is beyond what is allowed, as a share of the candidate's time
 }
 
 const (
@@ -47,8 +47,8 @@ const (
 
 // A clockRound is the blocks of one round.
 type clockRound struct {
-	wall, waiting, host, slow, besides, gain, waits []float64
-	kinds                                           []int
+	wall, waiting, host, candidateWall, baselineWall, gain, waits []float64
+	kinds                                                         []int
 }
 
 func (r *clockRound) add(kind int, b, c side) {
@@ -56,7 +56,7 @@ func (r *clockRound) add(kind int, b, c side) {
 	base, gained := b.mean(), b.mean()-c.mean()
 	wait := c.waiting() - b.waiting()
 	r.wall = append(r.wall, b.wallMean()/c.wallMean())
-	r.slow, r.besides = append(r.slow, c.wallMean()), append(r.besides, b.wallMean())
+	r.candidateWall, r.baselineWall = append(r.candidateWall, c.wallMean()), append(r.baselineWall, b.wallMean())
 	r.waits = append(r.waits, wait)
 	r.waiting = append(r.waiting, 2+clip(wait/base, -1, 1))
 	r.gain = append(r.gain, gained/base)
@@ -67,14 +67,14 @@ func (k *clocks) add(series *Series, r clockRound) {
 	appendRound(&k.wall, r.wall)
 	appendRound(&k.waiting, r.waiting)
 	appendRound(&k.host, r.host)
-	appendRound(&k.slow, r.slow)
-	appendRound(&k.besides, r.besides)
+	appendRound(&k.candidateWall, r.candidateWall)
+	appendRound(&k.baselineWall, r.baselineWall)
 	if len(r.kinds) > 0 {
 		k.kinds = append(k.kinds, r.kinds)
 	}
 	k.gain, k.waits = append(k.gain, r.gain...), append(k.waits, r.waits...)
 	k.addFirst(series.Single)
-	if len(series.Kept) == 0 {
+	if len(series.Stateful) == 0 {
 		return
 	}
 	var times []float64
@@ -89,7 +89,7 @@ func (k *clocks) add(series *Series, r clockRound) {
 		at++
 	}
 	if c := stats.Describe(times).P50; c > 0 {
-		appendRound(&k.kept, []float64{c / stats.Describe(series.Kept).P50})
+		appendRound(&k.stateful, []float64{c / stats.Describe(series.Stateful).P50})
 	}
 }
 
@@ -137,6 +137,6 @@ func (s *shapeComparison) useWall(draws *stats.ResamplePlan, alpha float64) {
 		return
 	}
 	s.samples.ratios, s.samples.byKind = k.wall, k.wallByKind
-	s.samples.latencies, s.samples.besides = timedSample{k.slow, k.kinds}, timedSample{k.besides, k.kinds}
+	s.samples.candidateTimes, s.samples.baselineTimes = timedSample{k.candidateWall, k.kinds}, timedSample{k.baselineWall, k.kinds}
 	s.waits = facts.Waits{Micros: stats.Describe(k.waits).Mean}
 }

@@ -43,9 +43,9 @@ func oneOf(t *testing.T, name string, role Role, status Status) *shapeComparison
 	return &shapeComparison{
 		goalOf: goalOf{shape: Shape{Name: name}, role: role, goal: &goal}, status: status, ratio: d, tests: []test{{metric: "speedup", asked: ">= +50%", threshold: 1.5, dist: d, meet: 1}},
 		samples: &samples{
-			strata:    strata{kinds: []string{"normal"}},
-			besides:   timedSample{stats.Sample{Rounds: [][]float64{{100}}}, [][]int{{0}}},
-			latencies: timedSample{stats.Sample{Rounds: [][]float64{{80}}}, [][]int{{0}}},
+			strata:         strata{kinds: []string{"normal"}},
+			baselineTimes:  timedSample{stats.Sample{Rounds: [][]float64{{100}}}, [][]int{{0}}},
+			candidateTimes: timedSample{stats.Sample{Rounds: [][]float64{{80}}}, [][]int{{0}}},
 		},
 	}
 }

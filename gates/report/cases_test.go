@@ -87,7 +87,7 @@ func passing() *gates.Verdict {
 			{Variant: "cp_async", Source: "sdpa.cu", Toggles: map[string]int{"USE_CP_ASYNC": 1, "NUM_STAGES": 2}, Flags: []string{"-O3", "--use_fast_math"},
 				Arch: "sm_89", Compiler: "nvcc 12.2", OK: true, Code: "sha256:5d03e1f4c2a87b90", Seconds: 9.4},
 		},
-		Measuring: &gates.Measuring{Rounds: 12, MaxRounds: 20, Look: 2, Looks: 3, Attempts: 1, Confidence: 0.9834, Policy: 0.95, Pairs: 1800, Spoiled: 4, Seconds: 71.3},
+		Measuring: &gates.Measuring{Rounds: 12, MaxRounds: 20, Interim: 2, Interims: 3, Attempts: 1, Confidence: 0.9834, Policy: 0.95, Pairs: 1800, Disturbed: 4, Seconds: 71.3},
 		Notes:     []string{"The pull request edits `kernel.yaml`: it was judged by the base's manifest."},
 	}
 }
@@ -257,7 +257,7 @@ func inconclusive() *gates.Verdict {
 	long := timed("long", "B=1 H=8 S=2048 D=64", "guard", goalGuard, gates.Open, 18642.9, 19031.8, 0.021)
 	long.Detectable, long.RoundsNeeded = 0.0291, stats.Never
 	v.Comparisons[1], v.Comparisons[2] = c, long
-	v.Measuring.Rounds, v.Measuring.Look, v.Measuring.Confidence, v.Measuring.Spoiled = 20, 3, 0.9712, 1
+	v.Measuring.Rounds, v.Measuring.Interim, v.Measuring.Confidence, v.Measuring.Disturbed = 20, 3, 0.9712, 1
 	v.Gates[3].Details = []facts.Detail{{Kind: "detectable", Shape: "mission", Text: "mission: with this noise, 20 rounds can show a difference of 1.8 % from the goal; about 47 rounds would decide"}}
 	return v
 }
@@ -290,7 +290,7 @@ func sameCode() *gates.Verdict {
 
 func attempts() *gates.Verdict {
 	v := passing()
-	v.Measuring = &gates.Measuring{Rounds: 74, MaxRounds: 80, Look: 9, Looks: 10, Attempts: 5, CodeNumber: 7, ErrorRate: 0.000892857, Confidence: 0.999961, Policy: 0.95, Pairs: 11100, Seconds: 431}
+	v.Measuring = &gates.Measuring{Rounds: 74, MaxRounds: 80, Interim: 9, Interims: 10, Attempts: 5, CodeNumber: 7, ErrorRate: 0.000892857, Confidence: 0.999961, Policy: 0.95, Pairs: 11100, Seconds: 431}
 	return v
 }
 

@@ -98,8 +98,8 @@ func measuring(v *gates.Verdict) line {
 	if m.Pairs > 0 {
 		fmt.Fprintf(&b, ", %s", plural(m.Pairs, "pair"))
 	}
-	if m.Look > 0 && m.Looks > 1 {
-		fmt.Fprintf(&b, ", at the %s of the %d moments at which the policy lets the verdict fall", ordinal(m.Look), m.Looks)
+	if m.Interim > 0 && m.Interims > 1 {
+		fmt.Fprintf(&b, ", at the %s of the %d moments at which the policy lets the verdict fall", ordinal(m.Interim), m.Interims)
 	}
 	b.WriteString(". A speedup is the median of paired ratios, baseline/candidate block by block")
 	if m.Inputs > 1 {
@@ -120,10 +120,10 @@ func measuring(v *gates.Verdict) line {
 		fmt.Fprintf(&b, " This is machine code %d of this change or its author: it is judged at an error rate of %s, out of the policy's %s.", m.CodeNumber, smallShare(m.ErrorRate), smallShare(1-m.Policy))
 	}
 	switch {
-	case m.Spoiled == 1:
+	case m.Disturbed == 1:
 		b.WriteString(" 1 sample was spoiled from outside: kept, marked, not used; a pass must hold with it too.")
-	case m.Spoiled > 1:
-		fmt.Fprintf(&b, " %d samples were spoiled from outside: kept, marked, not used; a pass must hold with them too.", m.Spoiled)
+	case m.Disturbed > 1:
+		fmt.Fprintf(&b, " %d samples were spoiled from outside: kept, marked, not used; a pass must hold with them too.", m.Disturbed)
 	}
 	return line{text(b.String())}
 }

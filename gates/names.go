@@ -1,7 +1,5 @@
 package gates
 
-import "github.com/kernelgate/kernelgate/gates/facts"
-
 // A Gate is one of the steps that a policy asks for, by its name there.
 type Gate string
 
@@ -49,19 +47,4 @@ const (
 	FailureRefused        FailureKind = "refused"       // it called what the sandbox does not allow
 	FailureOutput         FailureKind = "output"        // a harness's results cannot be read
 	FailureTool           FailureKind = "tool"          // a sanitizer's own
-)
-
-// A FindingKind is what a sanitizer found.
-type FindingKind = facts.FindingKind
-
-const (
-	KindRace          = facts.KindRace
-	KindOutOfBounds   = facts.KindOutOfBounds
-	KindMisaligned    = facts.KindMisaligned
-	KindUninitialised = facts.KindUninitialised
-	KindBarrier       = facts.KindBarrier
-	KindUseAfterFree  = facts.KindUseAfterFree
-	KindUndefined     = facts.KindUndefined
-	KindLeak          = facts.KindLeak
-	KindOther         = facts.KindOther
 )

@@ -25,7 +25,7 @@ func TestAdviceAtTheTerminal(t *testing.T) {
 	e := passing()
 	e.Performance.Rounds = e.Performance.Rounds[:4]
 	p := parsePolicy(t, fullPolicy)
-	if v := JudgeHere(p, "test.yaml", e); !slices.Contains(v.ToPass, "measure more rounds: run again with --rounds 8, or raise performance.budget") {
+	if v := JudgeForTerminal(p, "test.yaml", e); !slices.Contains(v.ToPass, "measure more rounds: run again with --rounds 8, or raise performance.budget") {
 		t.Errorf("at a terminal: %q", v.ToPass)
 	}
 	if v := Judge(p, "test.yaml", e); !slices.Contains(v.ToPass, "measure more rounds: comment /rebench, or raise performance.budget") {

@@ -84,13 +84,13 @@ func everyOutputWrong(wrong []facts.WrongCase, total int) bool {
 // first.
 func (j *judgement) wrong(cases []facts.WrongCase, total int) GateResult {
 	slices.SortStableFunc(cases, func(a, b facts.WrongCase) int {
-		return cmp.Or(boolOrder(a.Existed)-boolOrder(b.Existed), boolOrder(a.Baseline != nil)-boolOrder(b.Baseline != nil))
+		return cmp.Or(toInt(a.Existed)-toInt(b.Existed), toInt(a.Baseline != nil)-toInt(b.Baseline != nil))
 	})
 	r := GateResult{Status: Failed, Reason: ReasonCorrectness}
 	found := facts.WrongOutput{Cases: len(cases), All: total, First: cases[0]}
 	for _, c := range cases {
 		r.More = append(r.More, facts.Reproducible{WrongCase: c})
-		found.Existed += boolOrder(c.Existed)
+		found.Existed += toInt(c.Existed)
 	}
 	replay := j.evidence.replay(found.First.Input)
 	if everyOutputWrong(cases, total) {
@@ -135,7 +135,7 @@ func (j *judgement) tested(t *Test) GateResult {
 	}
 }
 
-func boolOrder(b bool) int {
+func toInt(b bool) int {
 	if b {
 		return 1
 	}
