@@ -12,15 +12,15 @@ import (
 // the baseline and the control. Bounds on its time in microseconds are judged, bounds on a gain are not. Where the policy has no
 // bound, the times are there for the reader of the next change.
 
-// isNew tells whether there is no baseline: the kernel is new.
+// isNew reports whether there is no baseline: the kernel is new.
 func (j *judgement) isNew() bool { return j.evidence.Baseline == nil }
 
-// asksTime tells whether a gate bounds a time by itself.
+// asksTime reports whether a gate bounds a time in microseconds.
 func asksTime(gate *policy.PerformanceGate) bool {
 	return slices.ContainsFunc(gate.Goals(), (*policy.Goal).Timed)
 }
 
-// timeGoals leaves of goals what they ask of a time.
+// timeGoals keeps the conditions of goals that bound a time in microseconds.
 func timeGoals(goals []goalOf) []goalOf {
 	var all []goalOf
 	for _, g := range goals {
@@ -39,7 +39,7 @@ func untimed(gate *policy.PerformanceGate) GateResult {
 	return GateResult{Status: Missing, Reason: ReasonInconclusive, Found: facts.NoBaseline{Asked: true}}
 }
 
-// wantsTime tells whether a new kernel is to be timed although the policy asks nothing of its time.
+// wantsTime reports whether a new kernel is to be timed although the policy asks nothing of its time.
 func (j *judgement) wantsTime(r GateResult) bool {
 	_, untimed := r.Found.(facts.NoBaseline)
 	return untimed && r.Status == NotRun && j.isNew() && j.evidence.Performance == nil && len(TimedShapes(j.rule, j.evidence)) > 0
@@ -113,7 +113,7 @@ func (s *shapeComparison) timeOf(alpha float64) facts.ShapeTime {
 	return t
 }
 
-// withoutBaseline takes out of rows what compares a kernel with itself.
+// withoutBaseline removes from rows the figures that compare a kernel with itself.
 func withoutBaseline(rows []Comparison) []Comparison {
 	for i := range rows {
 		rows[i].Baseline, rows[i].Speedup, rows[i].LatencyReduction, rows[i].SoloShift, rows[i].Alone, rows[i].Detectable = nil, Estimate{}, Estimate{}, nil, nil, 0

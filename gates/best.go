@@ -13,17 +13,18 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A guard bounds what one change may lose. Many changes that each stay within it may lose much more
-// together, and a revert of them would look like a gain. So evidence may say where the baseline stands
-// relative to the kernel's high-water mark: the merged commit with the best cumulative speed on this
-// device. The product of that position and of the change's own speedup is the cumulative loss.
+// A guard bounds the loss of one change. Many changes that each stay within it may lose much more
+// together, and a revert of them would look like a gain. So evidence may name the kernel's
+// high-water mark, the merged commit with the best cumulative speed on this device, and the
+// baseline's speed relative to it. The product of that and of the change's speedup is the cumulative
+// loss.
 //
-// The position is a product of point estimates and counts as exact; only the change's own interval is used.
-// A high-water mark is the maximum of estimates, and therefore a little too high: where several commits are
-// equally fast, by about the noise of one run.
+// The baseline's relative speed is a product of point estimates and counts as exact; only the
+// change's interval is used. A high-water mark is the maximum of estimates, and therefore a little
+// too high: where several commits are equally fast, by about the noise of one run.
 
-// A Best is the high-water mark of one shape. The server that judges knows it from the history of the
-// base branch; a runner does not, and its word on it is refused.
+// A Best is the high-water mark of one shape. The server that judges computes it from the history of
+// the base branch. A runner does not know it, and evidence of a runner that has one is refused.
 type Best struct {
 	Shape  string    `json:"shape"`
 	Commit string    `json:"commit"`
@@ -54,7 +55,7 @@ type AgainstBest struct {
 	Unmeasured int       `json:"unmeasured,omitempty"`
 }
 
-// problem is what the judge cannot use.
+// problem is the first field that the judge cannot use.
 func (b Best) problem(shapes map[string]bool) (field, problem string) {
 	switch {
 	case !shapes[b.Shape]:
@@ -76,12 +77,13 @@ func (b Best) problem(shapes map[string]bool) (field, problem string) {
 	return "", ""
 }
 
-// leastShown is the smallest difference from the mark that a note tells. Products of estimates
-// are not more exact than this.
+// leastShown is the smallest difference from the mark that a note mentions. Products of estimates
+// are not more exact.
 const leastShown = 0.01
 
-// compareWithBest compares the candidate with the high-water mark of each shape. It adds notes, and defers
-// what is proven to be below the mark by more than the policy allows. It never lets anything pass.
+// compareWithBest compares the candidate with the high-water mark of each shape. It adds notes, and
+// defers a change that is proven to be below the mark by more than the policy allows. It never turns
+// a failure into a pass.
 func (j *judgement) compareWithBest(r GateResult) GateResult {
 	gate := j.rule.Gates.Performance
 	goals, _ := goalsOf(gate, j.evidence)
@@ -117,7 +119,7 @@ func (j *judgement) compareWithBest(r GateResult) GateResult {
 	return j.belowBest(failed, goals)
 }
 
-// ownSpeedup is the candidate's speedup over the baseline; equal machine code is as fast.
+// ownSpeedup is the candidate's speedup over the baseline. Equal machine code has the speedup 0.
 func (j *judgement) ownSpeedup(shape string) (Estimate, bool) {
 	equal := Estimate{Lower: new(0.0), Upper: new(0.0)}
 	for _, c := range j.comparisons {
@@ -143,8 +145,9 @@ func (b Best) against(own Estimate) AgainstBest {
 	return row
 }
 
-// provenBelow tells whether the whole interval is further below the mark than the bound allows. A change
-// that is proven to be no slower than its baseline is not blamed for what others lost.
+// provenBelow reports whether the whole interval is further below the mark than the bound allows. A
+// change that is proven to be no slower than its baseline is not blamed for the losses of earlier
+// changes.
 func (a AgainstBest) provenBelow(bound quantity.Bound[quantity.Percent], own Estimate) bool {
 	if a.Speedup.Upper == nil || *own.Lower >= 0 {
 		return false
@@ -152,7 +155,7 @@ func (a AgainstBest) provenBelow(bound quantity.Bound[quantity.Percent], own Est
 	return !bound.Holds(-*a.Speedup.Upper)
 }
 
-// allowance is the loss that a shape's goal lets one change make.
+// allowance is the loss that the goal of a shape allows one change.
 func allowance(goals ...*policy.Goal) float64 {
 	for _, g := range goals {
 		switch {

@@ -7,13 +7,13 @@ import (
 	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
-// build asks that the candidate compiled. A baseline that does not compile is a fault of the base branch,
-// and so is whatever keeps both sides from compiling.
+// build asks that the candidate compiled. A baseline that does not compile is a fault of the base
+// branch, and so is a reason that keeps both sides from compiling.
 func (j *judgement) build() GateResult {
 	c, b := j.evidence.Candidate, j.evidence.Baseline
 	switch {
 	case j.evidence.Removed:
-		// Moving a kernel to another folder would shake off its gate.
+		// Moving a kernel to a different folder must not remove its gate.
 		return GateResult{
 			Status: Failed, Reason: ReasonSuspicious,
 			Found: facts.ManifestRemoved{}, Steps: []facts.Advice{facts.KeepManifest{}},

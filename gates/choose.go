@@ -15,7 +15,7 @@ type Part struct {
 	Build
 }
 
-// Serving is what a shape is given to: the build itself, or the part of a choice.
+// Serving is the build that serves a shape: the build itself, or a part of a choice.
 func (b *Build) Serving(shape string) *Build {
 	for i := range b.Parts {
 		if slices.Contains(b.Parts[i].Shapes, shape) {
@@ -25,7 +25,7 @@ func (b *Build) Serving(shape string) *Build {
 	return b
 }
 
-// Chosen says which variant served which shapes; nothing where there is no choice.
+// Chosen says which variant served which shapes; it is empty where there is no choice.
 func (b *Build) Chosen() string {
 	var parts []string
 	for _, p := range b.Parts {
@@ -36,8 +36,8 @@ func (b *Build) Chosen() string {
 	return strings.Join(parts, "; ")
 }
 
-// judged is the builds whose resources count: that of a plain side, or every variant of a
-// choice that serves a shape.
+// judged is the builds whose resources count: the build itself, or every variant of a choice that
+// serves a shape.
 func (b *Build) judged() []Part {
 	if len(b.Parts) == 0 {
 		return []Part{{Build: *b}}

@@ -8,17 +8,17 @@ import (
 )
 
 // maxClockStep is the largest step of a clock, as a share of the median, whose samples can be
-// judged. With a coarser one all samples of a side may read the same, and a
-// difference of half a step looks like none, or like a whole one without any noise.
+// judged. With a coarser clock all samples of a side may read the same, and a difference of half a
+// step looks like no difference, or like a whole step without noise.
 const maxClockStep = 0.005
 
-// clockStep is the step of the clock behind a series as a share of the median, as far
-// as the samples show it: the greatest step that all differences of the times are
-// multiples of. It is 0 where that is finer than anybody cares for. The clock ticks
-// over whole samples, so times are taken times the batch.
+// clockStep is the step of the clock behind a series as a share of the median, as far as the samples
+// show it: the greatest step that all differences of the times are multiples of. It is 0 where the
+// step is too fine to matter. The clock ticks over whole samples, so times are multiplied by the
+// batch.
 //
-// A quiet machine has few distinct times too. So a step is believed only where the
-// samples lie on three places of its lattice or more, two of them next to each other.
+// A quiet machine has few distinct times too. So a step counts only where the samples lie on at
+// least three points of its lattice, two of them adjacent.
 func clockStep(s *Series) float64 {
 	if len(s.Nanos) == 0 {
 		return 0
@@ -53,8 +53,8 @@ func clockStep(s *Series) float64 {
 	return step / times[len(times)/2]
 }
 
-// commonStep is the greatest common step of two lengths by Euclid's method, where what
-// is within the noise of zero is zero.
+// commonStep is the greatest common step of two lengths by Euclid's algorithm. A length within the
+// noise counts as zero.
 func commonStep(a, b, noise float64) float64 {
 	for b > noise {
 		rest := math.Mod(a, b)

@@ -8,10 +8,10 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// A comparison is one look at all shapes.
+// A comparison is one interim analysis of all shapes.
 type comparison struct {
 	rounds, interim int
-	alpha           float64 // one-sided, of this look
+	alpha           float64 // one-sided, of this analysis
 	number          int     // of the machine code
 	few             *stats.ResamplePlan
 	shapes          []*shapeComparison
@@ -19,7 +19,7 @@ type comparison struct {
 	overclaimed     facts.Fact // what batches claim and launches that ran alone do not show; else nil
 }
 
-// A shapeComparison is one look at one shape.
+// A shapeComparison is one interim analysis of one shape.
 type shapeComparison struct {
 	goalOf
 	samples  *samples
@@ -32,7 +32,7 @@ type shapeComparison struct {
 	alone    *stats.Distribution // what launches that ran alone gained, see loneShare; nil where none did
 	waits    facts.Fact          // why the clock on the wall counts; nil where it does not
 	floor    float64             // microseconds that the device needs at least; 0 where unknown
-	separate bool                // every side had a context and places of its own in every round
+	separate bool                // every round loads every side into a new context, at new addresses
 	tooFew   bool                // the samples are too few to say anything
 
 	kindFloor            float64    // the least ratio that each kind of input must have
@@ -46,10 +46,10 @@ type test struct {
 	meet, miss    float64
 	threshold     float64 // in the unit of the distribution
 	dist          *stats.Distribution
-	agree, rounds int // how many of the rounds meet the goal, each by itself
+	agree, rounds int // how many of the rounds meet the goal, each on its own samples
 }
 
-// An analysis is what all looks of a verdict have in common.
+// An analysis is what all interim analyses of a verdict have in common.
 type analysis struct {
 	gate     *policy.PerformanceGate
 	evidence *Evidence
@@ -60,8 +60,8 @@ type analysis struct {
 
 // resamples are drawn once for all figures of a verdict, and are the same for every verdict.
 type resamples struct {
-	many *stats.ResamplePlan // of the figures that decide, where it is close
-	few  *stats.ResamplePlan // of all others
+	many *stats.ResamplePlan // of the figures that decide close cases
+	few  *stats.ResamplePlan // of all figures that do not
 }
 
 func newResamples(n int) *resamples {
@@ -72,9 +72,9 @@ func newResamples(n int) *resamples {
 	return r
 }
 
-// compare holds the rounds against the goals at one look. Meeting all goals
-// needs every test to be proven, which needs no correction; a miss on any of
-// them defers, so misses within a role are corrected together (Holm).
+// compare tests the rounds against the goals. Meeting all goals needs every test to be proven, which
+// needs no correction for multiple tests. A miss of any goal defers the change, so the misses within
+// a role are corrected together (Holm).
 func (q analysis) compare(l interim) *comparison {
 	gate, e := q.gate, q.evidence
 	rounds := e.Performance.Rounds[:l.rounds]
@@ -103,8 +103,8 @@ func (q analysis) compare(l interim) *comparison {
 	return c
 }
 
-// test holds the samples against the goal. A condition that the samples cannot test leaves
-// the shape clueless: it is not met, whatever the other conditions show.
+// test tests the samples against the goal. If the samples cannot test one of the conditions, the
+// shape has too few samples: the goal is not met, whatever the remaining conditions show.
 func (s *shapeComparison) test(draws *stats.ResamplePlan) {
 	s.tests, s.tooFew = nil, true
 	if s.ratio = draw(draws, s.samples.ratios, 0.5); s.ratio != nil {
@@ -115,9 +115,9 @@ func (s *shapeComparison) test(draws *stats.ResamplePlan) {
 	}
 }
 
-// nearThreshold tells whether a p-value lies so near to the error rate that the luck of few
-// resamples could decide: within a factor of 5, corrections for several shapes
-// included. Thousands of resamples are wasted on the others.
+// nearThreshold reports whether a p-value is so near to the error rate that the luck of few
+// resamples could decide: within a factor of 5, corrections for several shapes included. Only such
+// shapes are tested with many resamples.
 func (s *shapeComparison) nearThreshold(alpha float64) bool {
 	for _, t := range s.tests {
 		for _, p := range []float64{t.meet, t.miss} {
@@ -129,7 +129,7 @@ func (s *shapeComparison) nearThreshold(alpha float64) bool {
 	return false
 }
 
-// draw is nil where there are too few clean rounds to bootstrap.
+// draw bootstraps a quantile. It is nil where there are too few clean rounds.
 func draw(draws *stats.ResamplePlan, s stats.Sample, quantile float64) *stats.Distribution {
 	d, err := draws.Quantile(s, quantile)
 	if err != nil {
@@ -146,8 +146,8 @@ func newResamplePlan(resamples int) *stats.ResamplePlan {
 	return draws
 }
 
-// testsOf is one test for each condition of the goal. It is not ok where the samples are too
-// few to test one of them.
+// testsOf is one test for each condition of the goal. It is not ok where the samples are too few for
+// one of them.
 func (s *shapeComparison) testsOf(draws *stats.ResamplePlan, goal *policy.Goal) (tests []test, ok bool) {
 	ok = true
 	above := func(metric, asked string, threshold float64) {
@@ -186,8 +186,8 @@ func (s *shapeComparison) testsOf(draws *stats.ResamplePlan, goal *policy.Goal) 
 	return tests, ok
 }
 
-// decide gives every shape of a role its status. A shape is Open until every condition of its
-// goal is proven: a goal that no test was made for is not met.
+// decide gives every shape of a role its status. A shape is Open until every condition of its goal
+// is proven; a goal without a test is not met.
 func (c *comparison) decide(role Role) {
 	var misses []float64
 	for _, s := range c.shapes {
@@ -238,8 +238,8 @@ func (c *comparison) outcome() Status {
 	return Passed
 }
 
-// floorMicros is the time that no kernel can beat: the work over the device's
-// limits. Traffic counts only where the caches were cold.
+// floorMicros is the time that no kernel can beat: the work divided by the limits of the device.
+// Memory traffic counts only where the caches were cold.
 func floorMicros(d Device, s Shape, cold bool) float64 {
 	floor := 0.0
 	if peak := d.Peak[s.Peak]; peak > 0 {

@@ -58,7 +58,7 @@ func (j *judgement) correctness() GateResult {
 	return GateResult{Status: Passed, Found: passed}
 }
 
-// tested tells whether a test command has decided in place of cases.
+// tested reports whether a test command has decided in place of cases.
 func (e *Evidence) tested() bool { return e.Correctness != nil && e.Correctness.Test != nil }
 
 // replay is the command that repeats one case and shows what is wrong with it.
@@ -80,8 +80,8 @@ func (e *Evidence) Wrong(gate *policy.CorrectnessGate) []int {
 	return numbers
 }
 
-// Problem is the first thing wrong with the case under a gate, the most telling first, or
-// nothing. Without a gate no element may be beyond the tolerance.
+// Problem is the first thing that is wrong with the case under a gate, the most important first, or
+// empty. Without a gate no element may be beyond the tolerance.
 func (k Case) Problem(gate *policy.CorrectnessGate) string {
 	if all := k.misses(gate); len(all) > 0 {
 		return all[0].fact.Sentence()
@@ -89,8 +89,8 @@ func (k Case) Problem(gate *policy.CorrectnessGate) string {
 	return ""
 }
 
-// missingCases is what the policy asks and the evidence does not have. An
-// author who can choose the cases could leave out the ones that fail.
+// missingCases is the cases that the policy asks for and the evidence does not have. An author who
+// could choose the cases could leave out those that fail.
 func missingCases(gate *policy.CorrectnessGate, e *Evidence) []facts.Fact {
 	names := e.shapeNames()
 	var missing []facts.Fact
@@ -133,8 +133,8 @@ func missingCases(gate *policy.CorrectnessGate, e *Evidence) []facts.Fact {
 	return missing
 }
 
-// addCase puts a case into the table, together with its like. A problem that the change
-// has caused is shown before one that existed.
+// addCase adds a case to the row of its shape and distribution. A problem that the change has caused
+// is shown before an existing one.
 func (j *judgement) addCase(k Case, w facts.WrongCase, wrong bool) {
 	i := slices.IndexFunc(j.cases, func(r CaseRow) bool {
 		return r.Shape == k.Shape && r.Dims == k.Dims && r.Distribution == k.Distribution && r.Secret == k.Secret
@@ -168,8 +168,7 @@ func (j *judgement) addCase(k Case, w facts.WrongCase, wrong bool) {
 	}
 }
 
-// both joins what a row says with what one more case says; unknown stays
-// unknown.
+// both combines a row with one more case; unknown stays unknown.
 func both(row, next *bool, first bool) *bool {
 	switch {
 	case first:

@@ -8,18 +8,17 @@ import (
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-// A finding exists already where the baseline has it on the same input, at least as
-// badly. Such a finding is reported and decides nothing, unless the policy says so: a
-// change must not wait for somebody else's mistake, nor hide its own behind it.
+// A finding exists already where the baseline has it on the same input, at least as badly. An
+// existing finding is reported and decides nothing, unless the policy says so. A change need not
+// wait until an earlier mistake is fixed, but must not hide a new one behind it.
 
 const (
-	// figureNoise is how much larger an error may be than the baseline's and still count
-	// as the same. An honest change adds in a different order: that moves the averages
-	// over an output by a few per cent at most.
+	// figureNoise is how much larger an error may be than the baseline's and still count as the same.
+	// Code that adds in a different order moves the averages over an output by a few per cent at most.
 	figureNoise = 1.1
-	// peakNoise is the same for the largest error of a single element where no bound on
-	// it is missed. It varies more than an average does, but an element that is plainly
-	// wrong among elements that are rounded badly is larger by orders of magnitude.
+	// peakNoise is the same for the largest error of a single element where no bound on it is missed.
+	// It varies more than an average does, but an element that is plainly wrong is larger than one with
+	// a large rounding error by orders of magnitude.
 	peakNoise = 2
 )
 
@@ -67,7 +66,7 @@ func (k Case) misses(gate *policy.CorrectnessGate) []miss {
 	return all
 }
 
-// existed tells whether the baseline has all of the misses, and there are any.
+// existed reports whether the baseline has all of the misses, and there are any.
 func existed(all []miss) bool {
 	for _, m := range all {
 		if !m.existed {
@@ -88,8 +87,8 @@ func WrittenOutside() Failure {
 	return Failure{Kind: FailureOutOfBounds, Detail: "the kernel wrote outside its arguments"}
 }
 
-// sameFailure tells whether the baseline fails in the same way. A kernel that keeps state
-// or calls what the sandbox refuses is suspicious whatever the baseline does.
+// sameFailure reports whether the baseline fails in the same way. A kernel that keeps state or makes
+// a call that the sandbox refuses is suspicious whatever the baseline does.
 func sameFailure(was *Failure, is Failure) bool {
 	switch is.Kind {
 	case FailureCrash, FailureExit, FailureTimeout, FailureOutOfMemory, FailureIllegalAddress, FailureLaunch, FailureInputs, FailureOutOfBounds:
@@ -98,14 +97,14 @@ func sameFailure(was *Failure, is Failure) bool {
 	return false
 }
 
-// FailsAsBefore tells whether the candidate failed the case without an output, in the same
+// FailsAsBefore reports whether the candidate failed the case without an output, in the same
 // way as the baseline.
 func (k Case) FailsAsBefore() bool {
 	return k.Failure != nil && sameFailure(k.BaselineFailure, *k.Failure)
 }
 
-// countMisses is the elements that no bound allows. There must not be one more than the
-// baseline has.
+// countMisses is the elements that no bound allows, each kind with whether the baseline has at least
+// as many.
 func (e Errors) countMisses(was *Errors) []miss {
 	var all []miss
 	count := func(n, before int, kind facts.ElementKind) {
@@ -170,15 +169,15 @@ func (e Errors) wrongElements() int { return e.Bad - e.NaN - e.Inf - e.Unwritten
 
 func (e Errors) comparable(was *Errors) bool { return was != nil && was.Elements == e.Elements }
 
-// noMore tells whether no kind of bad element is more frequent than in the baseline's
-// output. Kinds do not make up for each other.
+// noMore reports whether no kind of bad element is more frequent than in the baseline's output.
+// Fewer of one kind do not make up for more of another kind.
 func (e Errors) noMore(was *Errors) bool {
 	return e.comparable(was) && e.Unwritten <= was.Unwritten && e.NaN <= was.NaN && e.Inf <= was.Inf && e.wrongElements() <= was.wrongElements()
 }
 
-// noWorse tells whether an output is no worse than the baseline's on the same input by
-// any figure, whether a bound is on it or not: elements that are plainly wrong must not
-// hide among as many that are rounded badly.
+// noWorse reports whether an output is no worse than the baseline's on the same input by any figure,
+// with or without a bound: elements that are plainly wrong must not hide among as many with large
+// rounding errors.
 func (e Errors) noWorse(was *Errors) bool {
 	return e.noMore(was) && e.Norm <= figureNoise*was.Norm && e.MeanAbs <= figureNoise*was.MeanAbs && e.MaxAbs <= peakNoise*was.MaxAbs
 }
@@ -190,8 +189,8 @@ func orNoErrors(e *Errors) Errors {
 	return *e
 }
 
-// asBefore tells whether every output of timed launches that misses a bound is one that
-// the baseline gets wrong as well, on the same input and as badly.
+// asBefore reports whether the baseline gets every timed output that misses a bound wrong as well,
+// on the same input and as badly.
 func (s Series) asBefore(gate *policy.CorrectnessGate) bool {
 	rest := orNoErrors(s.Worst)
 	for _, o := range s.Outputs {
@@ -200,7 +199,7 @@ func (s Series) asBefore(gate *policy.CorrectnessGate) bool {
 		}
 		rest = rest.without(o.Candidate)
 	}
-	// What no listed output explains is a mistake of an output that is not listed.
+	// An error that no listed output explains is in an output that is not listed.
 	return len(s.Outputs) > 0 && len((Case{Errors: &rest}).misses(gate)) == 0
 }
 

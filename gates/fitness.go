@@ -6,8 +6,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// checkRunner looks at what would make the figures worthless: it is the runner's
-// fault, never the code's.
+// checkRunner looks for faults of the runner that make the figures worthless.
 func (c *comparison) checkRunner(gate *policy.PerformanceGate) {
 	var low, high []float64
 	var where []*shapeComparison
@@ -32,8 +31,8 @@ func (c *comparison) checkRunner(gate *policy.PerformanceGate) {
 	}
 }
 
-// checkMarks finds a shape of which more was disturbed than not. It needs no verdict
-// to be close: where all is disturbed, none ever is.
+// checkMarks finds a shape of which most samples were disturbed. It needs no decided comparison:
+// where all samples are disturbed, no comparison is ever decided.
 func (c *comparison) checkMarks() {
 	for _, s := range c.shapes {
 		if fault := s.samples.marks.fault(s.shape.Label()); fault != nil {

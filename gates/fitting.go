@@ -29,13 +29,13 @@ func (j *judgement) fittingRules(p *policy.Policy, reason Reason) []facts.Advice
 	return found
 }
 
-// identical tells whether not a bit of any output differs from the baseline's.
+// identical reports whether every output equals the baseline's bit for bit.
 func (j *judgement) identical() bool {
 	differs := func(r CaseRow) bool { return r.BitParity == nil || !*r.BitParity }
 	return j.evidence.SameCode || len(j.cases) > 0 && !slices.ContainsFunc(j.cases, differs)
 }
 
-// mayMeet tells whether nothing that was measured speaks against what a gate asks.
+// mayMeet reports whether no measured figure contradicts the goals of a gate.
 func (j *judgement) mayMeet(gate *policy.PerformanceGate) bool {
 	if gate == nil {
 		return true
@@ -55,7 +55,7 @@ func (j *judgement) mayMeet(gate *policy.PerformanceGate) bool {
 	return true
 }
 
-// asksGain tells whether a goal asks for more than what is there already.
+// asksGain reports whether a goal asks for more than no change.
 func asksGain(g *policy.Goal) bool {
 	return g != nil && (g.Speedup != nil && !g.Speedup.Holds(0) || g.LatencyReduction != nil && !g.LatencyReduction.Holds(0))
 }

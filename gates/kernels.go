@@ -5,7 +5,7 @@ import "fmt"
 // A figure of resources is the place of a number in them.
 type figure func(*Resources) **int
 
-// figures are those of which more is worse.
+// figures are those of which a higher one is worse.
 var figures = []figure{
 	func(r *Resources) **int { return &r.Registers },
 	func(r *Resources) **int { return &r.StaticShared },
@@ -17,8 +17,8 @@ var figures = []figure{
 	func(r *Resources) **int { return &r.BlockThreads },
 }
 
-// MaxResources is the highest of each figure of a launch's kernels. What one of them does not say is not
-// known of all.
+// MaxResources is the highest of each figure of the kernels of a launch. A figure that one of them
+// lacks is unknown for the launch.
 func MaxResources(kernels []KernelUse) *Resources {
 	most := &Resources{}
 	for _, place := range figures {
@@ -40,7 +40,8 @@ func (b *Build) uses() []KernelUse {
 	return []KernelUse{{Resources: *b.Resources, Line: b.EntryLine}}
 }
 
-// worst is the kernel that has most of something, and how much; nil where one of them does not say.
+// worst is the kernel with the highest figure, and the figure; nil where one of the kernels lacks
+// it.
 func worst(all []KernelUse, get func(*Resources) *int) (use KernelUse, n *int) {
 	for _, u := range all {
 		got := get(&u.Resources)
@@ -68,14 +69,14 @@ func leastBlocks(all []KernelUse, arch string) (use KernelUse, blocks int, limit
 	return use, blocks, limit, len(all) > 0
 }
 
-// Occupancy is how many blocks an SM holds of the kernel of a launch that it holds fewest of, and
-// what limits it.
+// Occupancy is how many blocks an SM holds of the kernel with the fewest, and which resource limits
+// it.
 func (b *Build) Occupancy(arch string) (blocks int, limit string, ok bool) {
 	_, blocks, limit, ok = leastBlocks(b.uses(), arch)
 	return blocks, limit, ok
 }
 
-// scratch adds what a launch uses beside its arguments.
+// scratch adds the memory that a launch uses in addition to its arguments.
 func (t *resourceTable) scratch(candidate, baseline *Build) {
 	row := ResourceRow{Name: "scratch", Unit: "B", Candidate: toFloat(candidate.Resources.Scratch), Status: NotRun}
 	if baseline != nil && baseline.Resources != nil {
@@ -86,8 +87,8 @@ func (t *resourceTable) scratch(candidate, baseline *Build) {
 	}
 }
 
-// perKernel adds what people ask of each kernel of a launch of several, beside that of the same
-// name in the baseline. What is judged is the worst of them, which stands above.
+// perKernel adds the main figures of each kernel of a launch of several, next to those of the kernel
+// with the same name in the baseline. The rows above them have the worst figures, which are judged.
 func (t *resourceTable) perKernel(arch string) {
 	for _, u := range t.candidate {
 		if u.Entry == "" {

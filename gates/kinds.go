@@ -9,22 +9,22 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// A kernel can gain on one kind of input and lose on the others. Every kind counts the
-// same in the speedup of a shape, which is the geometric mean of the kinds' medians; but a
-// kind that is answered at once would then pay for all others. So there are two more rules.
-// No kind may lose what the guard does not allow. And of what one kind gains, at most
-// kindShare times what the target asks counts.
+// A kernel can gain on one kind of input and lose on the rest. Every kind counts the same in the
+// speedup of a shape, which is the geometric mean of the kinds' medians. But a kernel that returns
+// at once on one kind could then lose on all the rest. So there are two more rules. No kind may lose
+// more than the guard allows. And of the gain of one kind, at most kindShare times the gain that the
+// target asks counts.
 
-// kindShare is how much of a target's gain one kind may contribute. Three of five kinds
-// alone cannot reach a target: they come to 3 × 1.5 / 5 of it.
+// kindShare is how much of a target's gain one kind may contribute. Three of five kinds cannot reach
+// a target without the rest: they come to 3 × 1.5 / 5 of it.
 const kindShare = 1.5
 
-// kindLoss is what a kind of a target may lose where the policy has no guard that says it.
+// kindLoss is what a kind of a target may lose where the policy has no guard.
 const kindLoss = 0.02
 
-// A kindTest holds one kind of input against the guard. As with the tails, nobody claims
-// that no kind lost anything, so a kind defers only where the loss is proven; an estimate
-// beyond the limit leaves the shape open.
+// A kindTest tests one kind of input against the guard. The change does not claim that no kind lost
+// anything, so a kind defers only where its loss is proven. An estimate beyond the limit leaves the
+// shape open.
 type kindTest struct {
 	name string
 	dist *stats.Distribution
@@ -43,8 +43,8 @@ func (s *shapeComparison) kindLimit(gate *policy.PerformanceGate) float64 {
 	return min(limit, s.goal.Ratio())
 }
 
-// decideKinds looks at the kinds of the shapes of a role whose goals are met, or open yet: a
-// loss that is proven of one kind needs no more rounds.
+// decideKinds tests the kinds of the shapes of a role whose goals are met or open: a proven loss of
+// one kind needs no more rounds.
 func (c *comparison) decideKinds(role Role, gate *policy.PerformanceGate) {
 	var misses []float64
 	var of []*shapeComparison
@@ -89,7 +89,7 @@ func (s *shapeComparison) slowKind(alpha float64) facts.Fact {
 	return nil
 }
 
-// belowKindFloor tells whether a kind of input is a reason why the shape does not pass.
+// belowKindFloor reports whether a kind of input is a reason why the shape does not pass.
 func (s *shapeComparison) belowKindFloor() bool {
 	return slices.ContainsFunc(s.kinds, func(t kindTest) bool { return t.dist.Estimate < s.kindFloor })
 }
@@ -123,9 +123,9 @@ func (s *shapeComparison) capped() facts.Fact {
 }
 
 // raisedThreshold is the ratio that the geometric mean of the kinds must reach for a target to be
-// met, given the kinds' medians: should all of them fall by the same factor, the mean of
-// what counts of each is the target just there. Where no kind gains more than its share
-// that is the target itself. A guard asks for no gain, and stays.
+// met, given the kinds' medians: if all medians are scaled by one factor so that the mean of the
+// parts that count just reaches the target, it is the mean of the scaled medians. Where no kind
+// gains more than its share, it is the target. A guard asks for no gain, and its threshold stays.
 func (s *shapeComparison) raisedThreshold(asked float64, medians []float64) float64 {
 	if s.role != RoleTarget || asked <= 1 {
 		return asked

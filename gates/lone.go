@@ -9,15 +9,14 @@ import (
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-// Short kernels are timed in batches, and the launches of a batch can share work: one of
-// them computes what the others will be asked, and those return at once. A launch that
-// runs alone cannot: its inputs did not exist while an earlier launch ran, and no other
-// follows. So a gain in a batch counts as far as launches that run alone show it.
+// Short kernels are timed in batches, and the launches of a batch can share work: one launch
+// computes the results of the rest, which return at once. A launch that runs alone cannot do that:
+// its inputs did not exist while an earlier launch ran, and no launch follows. So a gain in a batch
+// counts as far as launches that run alone confirm it.
 //
-// Running alone costs a launch about two microseconds more, on both sides alike. What is
-// compared is therefore the difference between baseline and candidate in microseconds,
-// kind of input by kind of input: in a batch and alone it is the same, up to what a
-// larger grid or a cluster pays more for starting alone.
+// Running alone costs a launch about two microseconds more, on both sides alike. What is compared is
+// therefore the difference between baseline and candidate in microseconds, for each kind of input:
+// in a batch and alone it is the same, up to the higher start-up cost of a larger grid or a cluster.
 
 // A loneAllowance is how much of a difference need not show alone, in microseconds and as
 // shares of times.
@@ -144,8 +143,8 @@ func ratioOfShare(share float64) float64 { return 1 / (2 - min(share, 1.95)) }
 // judgesLone is false where a harness took the samples.
 func judgesLone(e *Evidence) bool { return e.Mode != "command" }
 
-// confirm holds the shapes that have not missed their goals against the launches that ran alone.
-// What those do not confirm yet is open, and what they refute was not met.
+// confirm compares the shapes that have not missed their goals with the launches that ran alone. A
+// gain that those do not confirm yet leaves the shape open, and one that they refute fails it.
 func (c *comparison) confirm(gate *policy.PerformanceGate, e *Evidence) {
 	if !judgesLone(e) {
 		return

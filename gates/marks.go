@@ -7,42 +7,41 @@ import (
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
-// marks counts the samples that a runner marked as disturbed from outside. A mark is
-// the runner's word about the device, and a kernel can have a hand in it: one that
-// draws much power is throttled, and a block of slow samples that is left out may
-// have been slow by its own fault. So a pass must hold with the marked samples too,
-// and marks that come with the candidate are suspicious.
+// marks counts the samples that a runner marked as disturbed from outside. A kernel can influence
+// the marks: one that draws much power is throttled, and a block of slow samples that is left out
+// may have been slow because of the kernel. So a pass must hold with the marked samples too, and
+// marks that come with the candidate are suspicious.
 type marks struct {
 	taken, disturbed int // on all three sides
-	// A value a sample, 2 where it is marked and else 1: with the candidate, and with
-	// the baseline alone before the candidate was loaded.
+	// A value for each sample, 2 where it is marked and else 1: with the candidate loaded,
+	// and with only the baseline loaded.
 	withCandidate, withoutCandidate stats.Sample
 }
 
-func (m *marks) add(series *Series, spoiled []bool) {
-	m.taken += len(spoiled)
+func (m *marks) add(series *Series, disturbed []bool) {
+	m.taken += len(disturbed)
 	n := 0
-	for _, marked := range spoiled {
+	for _, marked := range disturbed {
 		if marked {
 			n++
 		}
 	}
 	m.disturbed += n
-	if len(series.Solo) == 0 || len(spoiled) == 0 {
+	if len(series.Solo) == 0 || len(disturbed) == 0 {
 		return
 	}
-	m.withCandidate.Rounds = append(m.withCandidate.Rounds, marked(n, len(spoiled)))
+	m.withCandidate.Rounds = append(m.withCandidate.Rounds, marked(n, len(disturbed)))
 	m.withoutCandidate.Rounds = append(m.withoutCandidate.Rounds, marked(series.SoloDisturbed, len(series.Solo)))
 }
 
-// marked is a list of n values of which the first so many are 2, and else 1.
+// marked is a list of n values, the first so many 2 and the rest 1.
 func marked(first, n int) []float64 {
 	first = min(first, n)
 	return append(slices.Repeat([]float64{2}, first), slices.Repeat([]float64{1}, n-first)...)
 }
 
-// markedMore is how much more often a sample may be marked beside the candidate than
-// alone: (1 + share beside) / (1 + share alone).
+// markedMore is how much more often a sample may be marked with the candidate loaded than without
+// it: (1 + share with) / (1 + share without).
 const markedMore = 1.05
 
 // moreWithCandidate tests whether the candidate brings more marks than there were without it.

@@ -44,7 +44,7 @@ func ParseEvidence(file string, data []byte) (*Evidence, error) {
 	return e, nil
 }
 
-// locate puts a decoding error where its author can find it.
+// locate adds the position of the mistake to a decoding error.
 func locate(file string, data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("%s: is not valid JSON: %s", position(file, data, syntax.Offset), syntax.Error())
@@ -74,8 +74,8 @@ func describeKind(kind string) string {
 	return "a number"
 }
 
-// position is the place of the byte before the offset: decoders count what they
-// have read, the offending byte included.
+// position is the line and column of the byte before the offset: decoders count the offending byte
+// as read.
 func position(file string, data []byte, offset int64) string {
 	before := data[:min(max(offset-1, 0), int64(len(data)))]
 	return fmt.Sprintf("%s:%d:%d", file, 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n'))
@@ -95,8 +95,8 @@ func locateField(file string, data []byte, field string) string {
 	return position(file, data, offset+1)
 }
 
-// descend moves the decoder to the value below a key (or #index) of the value
-// that comes next, and tells where the value begins.
+// descend moves the decoder to the value of a key (or #index) of the next value, and returns where
+// it begins.
 func descend(dec *json.Decoder, part string) (int64, bool) {
 	open, err := dec.Token()
 	if err != nil {
@@ -124,7 +124,7 @@ func descend(dec *json.Decoder, part string) (int64, bool) {
 	return 0, false
 }
 
-// problem is the first thing that the types allow and the judge cannot use.
+// problem is the first field that the types allow and the judge cannot use.
 func (e *Evidence) problem() (field, problem string) {
 	if e.Kernel == "" {
 		return "kernel", "is empty"
@@ -175,7 +175,7 @@ func (e *Evidence) problem() (field, problem string) {
 	return "", ""
 }
 
-// invalid is the first figure that no comparison gives.
+// invalid is the first figure that no comparison can give.
 func (k Case) invalid() (field, problem string) {
 	for _, e := range []struct {
 		field  string
@@ -200,7 +200,7 @@ func (r Rival) problem(shapes map[string]bool) (field, problem string) {
 	case r.Shape != "" && !shapes[r.Shape]:
 		return "shape", fmt.Sprintf("%q is not among the shapes", r.Shape)
 	case r.Failure != "" && s.N != 0:
-		return "failure", fmt.Sprintf("stands beside times (%d samples): a rival has failed or was timed", s.N)
+		return "failure", fmt.Sprintf("is given together with times (%d samples): a rival has failed or was timed", s.N)
 	case r.Failure != "":
 		return "", ""
 	case r.Shape == "":

@@ -38,7 +38,7 @@ func TestParseEvidenceRefuses(t *testing.T) {
 		{"a rival without a name", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "", "failure": "gone", "stats": {}}],`), "rivals[0].name: is empty"},
 		{"a rival without a shape", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "torch", "stats": {"n": 1}}],`), "rivals[0].shape: is empty"},
 		{"a rival without times", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "torch", "shape": "mission", "stats": {"n": 3, "min": 0}}],`), "rivals[0].stats: are no summary of times above 0"},
-		{"a rival that failed and was timed", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "torch", "failure": "gone", "stats": {"n": 3}}],`), "rivals[0].failure: stands beside times (3 samples)"},
+		{"a rival that failed and was timed", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "torch", "failure": "gone", "stats": {"n": 3}}],`), "rivals[0].failure: is given together with times (3 samples)"},
 		{"code of nobody", edit(`"kernel": "k",`, `"kernel": "k", "machine_code": {"changes": [{"kernel": ""}]},`), "machine_code.changes[0].kernel: is empty or longer than any name"},
 		{"a diff without end", edit(`"kernel": "k",`, `"kernel": "k", "machine_code": {"changes": [{"kernel": "k", "diff": "`+strings.Repeat("x", MaxCodeDiff+1)+`"}]},`), "machine_code.changes[0].diff: has 16385 bytes (at most 16384)"},
 		{"fewer than no instructions", edit(`"kernel": "k",`, `"kernel": "k", "machine_code": {"changes": [{"kernel": "k", "candidate": {"tensor": -1}}]},`), "machine_code.changes[0].candidate: has a negative count"},

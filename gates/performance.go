@@ -7,7 +7,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// performance asks that the gain is proven and that nothing else was lost.
+// performance asks that the gain is proven and that no guarded shape has lost more than it may.
 func (j *judgement) performance() GateResult {
 	gate, p := j.rule.Gates.Performance, j.evidence.Performance
 	if r, decided := j.sameCode(gate); decided {
@@ -36,15 +36,15 @@ func (j *judgement) performance() GateResult {
 	if j.isNew() {
 		goals = timeGoals(goals)
 	}
-	looks, err := schedule(gate, p.Rounds)
+	interims, err := schedule(gate, p.Rounds)
 	if err != nil {
 		return GateResult{Status: Failed, Reason: ReasonRunner, Found: facts.Quote(err.Error())}
 	}
-	done := reached(looks, len(p.Rounds), p.Exhausted)
+	done := reached(interims, len(p.Rounds), p.Exhausted)
 	if len(done) == 0 {
 		first := policy.MinRounds
-		if len(looks) > 0 {
-			first = looks[0].rounds
+		if len(interims) > 0 {
+			first = interims[0].rounds
 		}
 		return GateResult{
 			Status: Open, Reason: ReasonInconclusive,
@@ -54,7 +54,7 @@ func (j *judgement) performance() GateResult {
 	q := analysis{gate: gate, evidence: j.evidence, goals: goals, view: clean, resamples: j.resamples}
 	c := q.run(done)
 	j.comparisons = append(c.rows(), j.comparisons...)
-	j.measuring = c.measuring(gate, p, looks)
+	j.measuring = c.measuring(gate, p, interims)
 	if j.isNew() {
 		j.comparisons = withoutBaseline(j.comparisons)
 		return c.timed(gate, j.evidence)
@@ -66,8 +66,8 @@ func (j *judgement) performance() GateResult {
 	return r
 }
 
-// run takes the looks one by one up to the first that decides. What an earlier
-// look decided, later rounds do not decide again.
+// run analyses the rounds at one interim analysis after the next, up to the first that decides.
+// Later rounds do not change its decision.
 func (q analysis) run(done []interim) *comparison {
 	var c *comparison
 	for i, l := range done {
@@ -88,9 +88,9 @@ func (q analysis) run(done []interim) *comparison {
 	return c
 }
 
-// withMarked lets a pass stand only where it holds with the samples that were marked
-// as disturbed as well: marks fall on whole blocks, and a candidate that brings them
-// about must not win by having its slow blocks left out.
+// withMarked keeps a pass only where it holds with the samples that were marked as disturbed as
+// well. Marks remove whole blocks, and a candidate that causes marks must not win because its slow
+// blocks are left out.
 func (j *judgement) withMarked(passed GateResult, q analysis, done []interim) GateResult {
 	q.view = whole
 	all := q.run(done)
@@ -113,7 +113,7 @@ func (j *judgement) sameCodeAdvice() facts.Advice {
 	return facts.ChangeCode{}
 }
 
-// firstShape is what a case is shown of.
+// firstShape is the shape that the advice names.
 func firstShape(e *Evidence) string {
 	for _, s := range e.Shapes {
 		if !s.Secret {
@@ -123,7 +123,7 @@ func firstShape(e *Evidence) string {
 	return "NAME"
 }
 
-// sameCode decides without measuring what cannot differ.
+// sameCode decides without measuring where both sides have the same machine code.
 func (j *judgement) sameCode(gate *policy.PerformanceGate) (GateResult, bool) {
 	if !j.evidence.SameCode {
 		return GateResult{}, false
@@ -142,10 +142,10 @@ func (j *judgement) sameCode(gate *policy.PerformanceGate) (GateResult, bool) {
 	return GateResult{Status: Passed, Found: facts.NothingToMeasure{}}, true
 }
 
-// timedFailure finds launches that failed or gave wrong output while they were
-// timed. A kernel that is right only when nobody times it is wrong.
-// Of a harness whose test command decides, nobody knows the outputs that were timed.
-// Nor does an output decide that the baseline gets wrong on the same input as badly.
+// timedFailure finds launches that failed or gave wrong output while they were timed. A kernel that
+// is right only when it is not timed is wrong. Where the test command of a harness decides, the
+// timed outputs are unknown. An output that the baseline gets wrong on the same input as badly does
+// not decide.
 func (j *judgement) timedFailure(rounds []Round) (GateResult, bool) {
 	gate, tested := j.rule.Gates.Correctness, j.evidence.tested()
 	// The baseline of a new kernel is a copy of itself, which is always as wrong.
@@ -189,8 +189,8 @@ type goalOf struct {
 	unbounded bool // the shape is timed for the reader only: its goal has no condition
 }
 
-// goalsOf gives every shape its role; a target is not guarded as well. The secret shape is
-// guarded whatever shapes the policy lists: nobody could name it.
+// goalsOf gives every shape its role; a target is not guarded as well. The secret shape is guarded
+// whatever shapes the policy lists, since no policy can name it.
 func goalsOf(gate *policy.PerformanceGate, e *Evidence) (goals []goalOf, unknown []string) {
 	names := e.shapeNames()
 	pick := func(g *policy.Goal) []string {
@@ -214,8 +214,8 @@ func goalsOf(gate *policy.PerformanceGate, e *Evidence) (goals []goalOf, unknown
 	return goals, unknown
 }
 
-// TimedShapes is the shapes that a rule wants timed, in the manifest's order and the secret
-// one last.
+// TimedShapes is the shapes that a rule wants timed, in the order of the manifest, the secret shape
+// last.
 func TimedShapes(rule *policy.Rule, e *Evidence) []string {
 	var names []string
 	if rule.Gates.Performance != nil {
@@ -228,10 +228,10 @@ func TimedShapes(rule *policy.Rule, e *Evidence) []string {
 	return names
 }
 
-// measuring says how the figures came about.
-func (c *comparison) measuring(gate *policy.PerformanceGate, p *Performance, looks []interim) *Measuring {
+// measuring says how the figures were measured.
+func (c *comparison) measuring(gate *policy.PerformanceGate, p *Performance, interims []interim) *Measuring {
 	m := &Measuring{
-		Rounds: c.rounds, MaxRounds: looks[len(looks)-1].rounds, Interim: c.interim, Interims: len(looks), Attempts: 1,
+		Rounds: c.rounds, MaxRounds: interims[len(interims)-1].rounds, Interim: c.interim, Interims: len(interims), Attempts: 1,
 		Confidence: confidenceAt(c.alpha), Policy: float64(gate.Confidence), Seconds: round(p.Seconds),
 	}
 	if c.rounds > 0 {
@@ -250,10 +250,10 @@ func (c *comparison) measuring(gate *policy.PerformanceGate, p *Performance, loo
 	return m
 }
 
-// fewResamples is enough where nothing hangs on the last digit of a p-value.
+// fewResamples is enough where the last digit of a p-value does not decide.
 const fewResamples = 2_000
 
-// power is the chance that Detectable and RoundsNeeded promise.
+// power is the statistical power of Detectable and RoundsNeeded.
 const power = 0.8
 
 // seed is the only randomness of a verdict, and it never changes.

@@ -9,8 +9,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// profile holds the profiler's counters against the policy: every condition of
-// all, and one of any, on every shape that was profiled.
+// profile compares the profiler's counters with the policy: every condition of all, and one of any,
+// on every profiled shape.
 func (j *judgement) profile() GateResult {
 	gate, p := j.rule.Gates.Profile, j.evidence.Profile
 	switch {
@@ -86,7 +86,7 @@ func (j *judgement) profileShape(gate *policy.ProfileGate, p *Profile, shape str
 	}
 	switch {
 	case met:
-		// One is enough: what the others are stands in nobody's way.
+		// One condition is enough: the rest only inform.
 		for i := range j.metrics[first:] {
 			if row := &j.metrics[first+i]; row.Status == Failed || row.Status == Missing {
 				row.Status = Informs
@@ -100,13 +100,13 @@ func (j *judgement) profileShape(gate *policy.ProfileGate, p *Profile, shape str
 	return failures, missing
 }
 
-// MetricDuration is how long ncu saw a kernel run. It weighs the kernels of a launch of several
-// against each other, and is no timing.
+// MetricDuration is how long ncu saw a kernel run. It weighs the kernels of a launch of several; it
+// is no timing.
 const MetricDuration = "gpu__time_duration.sum"
 
-// of is a counter of a launch on one shape; nil where it was not counted. Of several kernels it is
-// the sum where the counter is one (….sum), and else the mean by the time that each ran; steps is
-// what each of them counted.
+// of is a counter of a launch on one shape; nil where it was not counted. For several kernels it is
+// the sum where the counter is one (….sum), and else their mean weighted by the time of each; steps
+// is the counter of each kernel.
 func (p *Profile) of(shape, name string) (value *float64, unit string, steps []Metric) {
 	durations := map[int]float64{}
 	for _, m := range p.Metrics {
@@ -138,7 +138,7 @@ func (p *Profile) of(shape, name string) (value *float64, unit string, steps []M
 	return new(weighed / weight), unit, steps
 }
 
-// same tells whether two rows show the same counter.
+// same reports whether two rows show the same counter.
 func (r MetricRow) same(other MetricRow) bool {
 	return r.Shape == other.Shape && r.Metric == other.Metric && r.Limit == other.Limit
 }

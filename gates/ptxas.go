@@ -140,8 +140,7 @@ func (t *resourceTable) named() []ResourceRow {
 	return t.rows
 }
 
-// count adds the row of one figure: shown when it was reported, judged when a
-// budget is set.
+// count adds the row of one figure. A reported figure is shown, and judged where it has a budget.
 func count[T quantity.Count | quantity.Bytes](t *resourceTable, name, unit string, budget *policy.Budget[T], get func(*Resources) *int) {
 	use, got := worst(t.candidate, get)
 	_, base := worst(t.baseline, get)

@@ -50,8 +50,8 @@ func (c *comparison) rows() []Comparison {
 	return rows
 }
 
-// time is how long a launch takes on a shape: the geometric mean of the medians on each kind of input, as the speedup is that of
-// the kinds' speedups.
+// time is how long a launch takes on a shape: the geometric mean of the medians on each kind of
+// input, as the speedup is the geometric mean of the speedups.
 func (s *samples) time(t timedSample) float64 {
 	sum, n := 0.0, 0
 	for _, median := range t.byKind(len(s.strata.kinds)) {
@@ -66,7 +66,8 @@ func (s *samples) time(t timedSample) float64 {
 	return math.Exp(sum / float64(n))
 }
 
-// kindTimes is the times on each kind of input; none where the kinds gain the same and none of them is why the shape does not pass.
+// kindTimes is the times on each kind of input; none where all kinds gain the same and none of them
+// is why the shape does not pass.
 func (s *shapeComparison) kindTimes(alpha float64) []KindTime {
 	strata := &s.samples.strata
 	if len(strata.kinds) < 2 || !strata.differs() && !s.belowKindFloor() {
@@ -89,8 +90,7 @@ func (s *shapeComparison) kindTimes(alpha float64) []KindTime {
 	return all
 }
 
-// rates adds the achieved rates and, where the device's limits are known, their
-// share of them.
+// rates adds the achieved rates and, where the limits of the device are known, their share of them.
 func (s *shapeComparison) rates(row *Comparison, micros float64) {
 	if micros <= 0 {
 		return
@@ -114,14 +114,14 @@ func describe(micros []float64) stats.Summary {
 	}
 }
 
-// speedupOf is a ratio's distribution as a speedup, with the interval that the
-// look decides by.
+// speedupOf is a ratio's distribution as a speedup, with the interval at the error rate of the
+// interim analysis.
 func speedupOf(d *stats.Distribution, alpha float64) Estimate {
 	lower, upper := d.Bounds(alpha)
 	return Estimate{Value: round(d.Estimate - 1), Lower: rounded(lower - 1), Upper: rounded(upper - 1)}
 }
 
-// reductionOf turns a speedup into the latency reduction that it means.
+// reductionOf converts a speedup into a latency reduction.
 func reductionOf(speedup Estimate) Estimate {
 	turn := func(s float64) float64 { return round(1 - 1/(1+s)) }
 	e := Estimate{Value: turn(speedup.Value)}
@@ -131,8 +131,8 @@ func reductionOf(speedup Estimate) Estimate {
 	return e
 }
 
-// round keeps six significant digits, so that a verdict does not depend on the
-// last bit of a machine's arithmetic, and no more than JSON can hold.
+// round keeps six significant digits, so that a verdict does not depend on the last bit of
+// floating-point arithmetic, and stays within the numbers of JSON.
 func round(f float64) float64 {
 	switch {
 	case math.IsNaN(f):

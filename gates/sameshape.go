@@ -8,15 +8,17 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// Where a side chooses by problem size, a change of one variant leaves the shapes that others serve as they were: the machine code
-// is equal there and started in the same way. They have nothing to measure, and nothing to gain.
+// Where a side chooses by problem size, a change of one variant does not change the code of the
+// shapes that the rest of the variants serve. There is nothing to measure on those shapes, and
+// nothing to gain.
 
-// settled tells whether equal code at a shape answers a goal without a clock: what is asked of a time by itself needs one.
+// settled reports whether equal code at a shape answers a goal without a measurement. A bound on a
+// time in microseconds needs one.
 func (e *Evidence) settled(g goalOf) bool {
 	return slices.Contains(e.SameShapes, g.shape.Name) && !g.goal.Timed()
 }
 
-// splitGoals is the goals that have to be measured, and settled those that equal code answers.
+// splitGoals separates the goals that have to be measured from those that equal code answers.
 func (e *Evidence) splitGoals(goals []goalOf) (open, settled []goalOf) {
 	for _, g := range goals {
 		if e.settled(g) {
@@ -28,7 +30,8 @@ func (e *Evidence) splitGoals(goals []goalOf) (open, settled []goalOf) {
 	return open, settled
 }
 
-// sameShapes decides by the shapes that did not change, where that is enough: a gain that is asked of one is not there.
+// sameShapes decides by the shapes with equal code, where that is enough: a gain that is asked there
+// is missed.
 func (j *judgement) sameShapes(open, settled []goalOf) (GateResult, bool) {
 	var names []string
 	var asked *policy.Goal // of the first of them

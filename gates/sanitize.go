@@ -10,9 +10,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// sanitize asks that every tool of the policy ran on every case and found
-// nothing. What a runner cannot look for is no proof that it is not there: unless
-// the policy says that a missing tool only informs, the gate stays open.
+// sanitize asks that every tool of the policy ran on every case and found nothing. A tool that the
+// runner does not have proves nothing: the gate stays open, unless the policy says that a missing
+// tool only informs.
 func (j *judgement) sanitize() GateResult {
 	gate, s := j.rule.Gates.Sanitize, j.evidence.Sanitize
 	switch {
@@ -75,7 +75,7 @@ func (j *judgement) clean(l *search) GateResult {
 	return r
 }
 
-// A search sorts what the tools say.
+// A search collects the results of the tools.
 type search struct {
 	gate     *policy.SanitizeGate
 	evidence *Evidence
@@ -140,7 +140,7 @@ func (l *search) tool(name string) SanitizerRow {
 	return row
 }
 
-// decides tells whether a finding decides the gate.
+// decides reports whether a finding decides the gate.
 func (l *search) decides() bool {
 	defers := l.gate.Existing == policy.ExistingDefers
 	return l.hidden > 0 || slices.ContainsFunc(l.found, func(f Finding) bool { return defers || !f.Before })
@@ -182,7 +182,7 @@ func (l *search) unfinished() GateResult {
 	return r
 }
 
-// missingCases is what the policy asks and no sanitizer has seen.
+// missingCases is the cases that the policy asks for and no sanitizer has seen.
 func (l *search) missingCases() []facts.Fact {
 	names := l.evidence.shapeNames()
 	var missing []facts.Fact
@@ -210,7 +210,7 @@ func (l *search) missingCases() []facts.Fact {
 	return missing
 }
 
-// annotate puts every finding onto its line; a race stands on both. One that existed and
+// annotate puts every finding on its line, and a race on both of its lines. An existing finding that
 // decides nothing is a note.
 func (j *judgement) annotate(found []Finding, existing policy.Existing) {
 	for _, f := range found {
@@ -247,7 +247,7 @@ func (j *judgement) suspectRace(r GateResult) GateResult {
 	return r
 }
 
-// problem is what no runner writes and the judge would misread.
+// problem is the first field that no runner writes and the judge would misread.
 func (s *Sanitize) problem() (field, problem string) {
 	for i, run := range s.Tools {
 		at := fmt.Sprintf("tools[%d]", i)
@@ -271,7 +271,7 @@ func (s *Sanitize) problem() (field, problem string) {
 	return "", ""
 }
 
-// invalidFinding is what no tool says about a finding.
+// invalidFinding is what is wrong with a finding that no tool reports.
 func invalidFinding(f Finding, cases int) string {
 	switch {
 	case f.Kind == "" || f.Text == "":

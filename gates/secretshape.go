@@ -7,12 +7,11 @@ import (
 	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
-// A kernel can be fast on the shapes that the manifest names and slow on all others. So one
-// problem size that nobody knew when the code was written is timed in every round, under
-// the guard. These are the words for it.
+// A kernel can be fast on the shapes that the manifest names and slow on all remaining ones. So
+// every round also times one problem size that was drawn for the run, under the guard. This file
+// names it and advises its author.
 
-// Label is the shape as people read it. The name of a secret shape says nothing without
-// its size.
+// Label is the shape as people read it. A secret shape has its size in the label.
 func (s Shape) Label() string { return label(s.Name, s.Dims, s.Secret) }
 
 // Label is the shape as people read it.

@@ -7,10 +7,10 @@ import (
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
-// clocks is what other clocks and other ways to launch say beside the times that are
-// judged. A form is empty where the evidence has none of it.
+// clocks is the figures of further clocks and further ways to launch, in addition to the times that
+// are judged. A form is empty where the evidence has none of it.
 type clocks struct {
-	// By block, by the judge's own clock on the wall:
+	// For each block, by the judge's wall clock:
 	wall          stats.Sample // baseline/candidate
 	waiting       stats.Sample // 2 + what the candidate waits beyond the baseline, as a share of the baseline's time
 	host          stats.Sample // 1 + what the wall saw of the gain beyond half of it, as a share of the baseline's time
@@ -18,30 +18,30 @@ type clocks struct {
 	baselineWall  stats.Sample // the baseline's
 	gain          []float64    // what the candidate gained by the times that are judged, as a share
 	waits         []float64    // what the candidate waits beyond the baseline, in microseconds
-	kinds         [][]int      // the kinds of input of slow and besides
+	kinds         [][]int      // the kinds of input of candidateWall and baselineWall
 
-	wallByKind []stats.Sample // of wall, each kind of input by itself
+	wallByKind []stats.Sample // of wall, for each kind of input
 
-	// By round:
+	// For each round:
 	stateful stats.Sample // the candidate's time / its time without the reset
 	first    stats.Sample // 1 + how far the first launch of a process is beyond what is allowed, as a share of the candidate's time
 }
 
 const (
-	// waitingAllowed is how much longer than the baseline a candidate may wait, as a
-	// share of the baseline's time, before the clock on the wall is the one that counts.
+	// waitingAllowed is how much longer than the baseline a candidate may wait, as a share of the
+	// baseline's time, before the wall clock is the one that counts.
 	waitingAllowed = 0.10
 
-	// hostGain is the least gain that is held against the clock on the wall: a smaller
-	// one may hide in what lies around a launch.
+	// hostGain is the least gain that is compared with the wall clock: a smaller one may disappear in
+	// the overhead around a launch.
 	hostGain = 0.02
 
-	// The first launch of a process may cost the candidate so much more than later ones,
-	// beyond what it costs the baseline: a share of a launch, or half of what the first
-	// steps of its process cost the baseline, which differ a little from program to program.
+	// The first launch of a process may cost the candidate this much more than later ones, beyond its
+	// cost for the baseline: a share of a launch, or half of the start-up cost of the baseline's
+	// process, which differs a little from program to program.
 	firstShare, firstStart = 0.25, 0.5
 
-	// keptFaster is how much faster a candidate may be when its state is kept.
+	// keptFaster is how much faster a candidate may be when its state is not reset.
 	keptFaster = 0.10
 )
 
@@ -93,7 +93,7 @@ func (k *clocks) add(series *Series, r clockRound) {
 	}
 }
 
-// addFirst holds first launches against those that follow them in the same process.
+// addFirst compares first launches with those that follow them in the same process.
 func (k *clocks) addFirst(s *Singles) {
 	if s == nil || len(s.FirstCandidate) == 0 {
 		return
@@ -118,16 +118,15 @@ func (s *Singles) allowedFirst() float64 {
 	return max(firstShare*stats.Describe(s.Candidate).P50, firstStart*s.start())
 }
 
-// useWall turns to the clock on the wall where the candidate is proven to wait: the
-// account of a kernel's processor time does not show what it sleeps, and who asked
-// for a result waits for it all the same.
+// useWall switches to the wall clock where the candidate is proven to wait: processor time does not
+// include the time that a kernel sleeps, but its caller waits for it.
 func (s *shapeComparison) useWall(draws *stats.ResamplePlan, alpha float64) {
 	k := &s.samples.clocks
 	if len(k.waiting.Rounds) == 0 {
 		return
 	}
-	// The mean, for a kernel may sleep in some of its launches alone. What a shared
-	// machine adds falls on both sides alike, and is clipped alike.
+	// The mean, since a kernel may sleep only in some of its launches. The noise of a shared machine
+	// affects both sides alike, and is clipped alike.
 	var nothing stats.Sample
 	for _, round := range k.waiting.Rounds {
 		nothing.Rounds = append(nothing.Rounds, slices.Repeat([]float64{2}, len(round)))

@@ -11,24 +11,24 @@ import (
 
 // A change is not blamed for a fault that both sides have, nor for one that was there before it.
 
-// unlessSame judges a gate, unless it asks about a candidate that is the baseline,
-// byte for byte: that was decided when the baseline was merged. What such a change
-// gains is the performance gate's own question.
+// unlessSame judges a gate, unless the candidate's machine code equals the baseline's: then the gate
+// was decided when the baseline was merged. Only the performance gate still asks what such a change
+// gains.
 func (j *judgement) unlessSame(gate Gate, judge func() GateResult) GateResult {
 	if !j.evidence.SameCode || gate == GateBuild || gate == GatePerformance {
 		return judge()
 	}
 	if gate == GateProfile && j.evidence.Performance != nil {
-		return judge() // an absolute time was asked, so that it was run
+		return judge() // a bound on a time was asked, so the kernel was run
 	}
 	if j.has(gate) {
-		judge() // what was seen is shown
+		judge() // the rows are shown
 	}
 	return GateResult{Status: Passed, Found: facts.MergedCode{}}
 }
 
-// sameRefusal tells whether both sides were refused for one reason, whatever lines the
-// change has moved it to.
+// sameRefusal reports whether the compiler refused both sides for the same reason, even if the
+// change has moved it to a different line.
 func sameRefusal(b, c *Build) bool {
 	if b == nil || b.OK || c.OK {
 		return false
@@ -64,7 +64,7 @@ func newWrongCase(gate *policy.CorrectnessGate, k Case) (w facts.WrongCase, ok b
 	return facts.WrongCase{Input: k.Input, Problem: misses[0].fact, Baseline: baselineProblem(gate, k), Existed: existed(misses)}, true
 }
 
-// decides tells whether wrong cases decide the gate: the change has caused one of them, or
+// decides reports whether wrong cases decide the gate: the change has caused one of them, or
 // the policy defers for existing ones as well, or there is no case that proves anything.
 func decides(gate *policy.CorrectnessGate, wrong []facts.WrongCase, total int) bool {
 	if len(wrong) == 0 {
@@ -74,7 +74,7 @@ func decides(gate *policy.CorrectnessGate, wrong []facts.WrongCase, total int) b
 	return caused || gate.Existing == policy.ExistingDefers || everyOutputWrong(wrong, total)
 }
 
-// everyOutputWrong tells whether both sides fail every case by what they computed. Outputs that
+// everyOutputWrong reports whether both sides fail every case by what they computed. Outputs that
 // agree with the reference and vary in their last bits are no sign of a wrong setup.
 func everyOutputWrong(wrong []facts.WrongCase, total int) bool {
 	return len(wrong) == total && !slices.ContainsFunc(wrong, func(w facts.WrongCase) bool { return w.Baseline == nil })

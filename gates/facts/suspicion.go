@@ -32,7 +32,7 @@ type Disturbs struct {
 }
 
 func (d Disturbs) Sentence() string {
-	return fmt.Sprintf("the baseline is %s slower beside the candidate than alone on %s (at most %s): the candidate disturbs what it is measured against",
+	return fmt.Sprintf("the baseline is %s slower with the candidate loaded than before on %s (at most %s): the candidate disturbs what it is measured against",
 		percent(d.Slower), d.Shape, d.Allowed)
 }
 

@@ -60,8 +60,8 @@ func quoted(name string) string {
 	return "`" + name + "`"
 }
 
-// existing is what a pass leaves wrong, for the same line: it must not read as if all were
-// right. It is never cut off.
+// existing is what a pass leaves wrong. It is in the headline, so that the pass does not read as if
+// everything were right, and is never cut off.
 func existing(v *gates.Verdict) string {
 	if v.Outcome != gates.Pass || len(v.Existing) == 0 {
 		return ""
@@ -69,7 +69,7 @@ func existing(v *gates.Verdict) string {
 	return "; " + Clip(Plain(strings.Join(v.Existing, ", ")), existingRunes)
 }
 
-// summary is the verdict's, without what existing says.
+// summary is the verdict's summary, without the part that existing has.
 func summary(v *gates.Verdict) string {
 	return plainText(prose(strings.TrimSuffix(v.Summary, v.Remaining())))
 }
@@ -98,7 +98,7 @@ func finding(v *gates.Verdict) string {
 	return ": " + lowered(s)
 }
 
-// lowered is a sentence that goes on after a colon.
+// lowered is a sentence that continues after a colon.
 func lowered(s string) string {
 	first, _, _ := strings.Cut(s, " ")
 	if slices.Contains([]string{"The", "Too", "Over", "Slower", "Slower:", "Not", "No", "Nothing", "Timed,", "Proven:"}, first) {
@@ -107,7 +107,7 @@ func lowered(s string) string {
 	return s
 }
 
-// passed is what a pass proves; "" where no speed proves it.
+// passed is the speed that a pass proves; "" where no speed decides it.
 func passed(v *gates.Verdict) string {
 	var targets, guards, alone []gates.Comparison
 	for _, c := range v.Comparisons {
@@ -161,7 +161,7 @@ func faster(x float64) string {
 	return factor(1 + x)
 }
 
-// missed is what keeps a deferred kernel from passing, where it is a figure.
+// missed is the figure that keeps a deferred kernel from passing; "" where it is no figure.
 func missed(v *gates.Verdict) string {
 	switch v.Reason {
 	case gates.ReasonTooSlow, gates.ReasonRegression:
@@ -220,7 +220,7 @@ func slower(v *gates.Verdict) string {
 	return said
 }
 
-// detailed is what the performance gate says about a shape whose speedup is as asked.
+// detailed is the detail of the performance gate about a shape whose speedup is as asked.
 func detailed(v *gates.Verdict, c gates.Comparison) string {
 	for _, g := range v.Gates {
 		for _, d := range g.Details {
@@ -291,7 +291,7 @@ func beforeAfter(c gates.Comparison) string {
 	return micros(c.Baseline.P50) + " → " + Micros(c.Candidate.P50, goalFigures(c.Goal).micros...)
 }
 
-// against is a shape's speedup with what is asked of it: "−2.9 %, limit −2 %".
+// against is the speedup of a shape with its goal: "−2.9 %, limit −2 %".
 func against(c gates.Comparison) string {
 	said := Speedup(c.Speedup.Value, goalFigures(c.Goal).shares...)
 	if asked := askedBound(c); asked != "" {
@@ -300,7 +300,7 @@ func against(c gates.Comparison) string {
 	return said
 }
 
-// askedBound is what is asked of a shape's speed, by what it is to its role: "goal +10 %", "limit −2 %".
+// askedBound is the goal of a shape, named by its role: "goal +10 %", "limit −2 %".
 func askedBound(c gates.Comparison) string {
 	asked := askedWords(c.Goal)
 	if asked == "" {

@@ -15,7 +15,7 @@ const (
 	notesShown = 8
 )
 
-// Meaning says what a DEFER is to somebody who sees one for the first time.
+// Meaning explains a DEFER to a reader who has never seen one.
 const Meaning = "DEFER: not accepted yet; the check fails and says what is missing."
 
 // gateLine is all gates in one line.
@@ -42,7 +42,7 @@ func gateLine(v *gates.Verdict) []block {
 	return []block{paragraph{l}}
 }
 
-// whyNot is what the shapes that do not pass say for themselves, beyond what the tables show.
+// whyNot is the details about the shapes that do not pass, in addition to the tables.
 func whyNot(v *gates.Verdict) []block {
 	for _, g := range v.Gates {
 		if why, _ := detailsOf(v, g); len(why) > 0 {
@@ -56,7 +56,7 @@ func whyNot(v *gates.Verdict) []block {
 	return nil
 }
 
-// toPass is what would make it pass. Commands are set apart, so that they can be copied.
+// toPass is the steps to pass. Commands are in separate blocks, so that they can be copied.
 func toPass(v *gates.Verdict) []block {
 	if v.Outcome == gates.Pass || len(v.ToPass) == 0 {
 		return nil
@@ -95,7 +95,7 @@ func toPass(v *gates.Verdict) []block {
 	return blocks
 }
 
-// moreSteps is those for which there is no room in sight.
+// moreSteps is the steps that are not visible.
 func moreSteps(v *gates.Verdict) []block {
 	if v.Outcome == gates.Pass {
 		return nil
@@ -112,7 +112,7 @@ func moreSteps(v *gates.Verdict) []block {
 	return []block{heading{4, cell("More steps")}, bullets{proseLines(words[stepsShown:])}}
 }
 
-// capital is a sentence that stands by itself.
+// capital is a sentence with a capital letter.
 func capital(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(first)) + s[size:]
@@ -129,7 +129,7 @@ func Command(step string) (words, command string, ok bool) {
 
 func notes(v *gates.Verdict) []block { return some(v.Notes, notesShown, "notes") }
 
-// some is the first few texts as bullets, and the others folded.
+// some is the first few texts as bullets, and the rest folded.
 func some(texts []string, n int, what string) []block {
 	if len(texts) == 0 {
 		return nil
