@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
@@ -17,7 +18,7 @@ func TestFindingsOfABuild(t *testing.T) {
 	if v.Reason != ReasonBuild || len(v.Findings) != 1 || v.Findings[0].Line != 7 {
 		t.Errorf("%s: %+v", v.Summary, v.Findings)
 	}
-	if got := strings.Join(v.Gates[0].Details, "; "); got != "k.cu:7: error: no such name; the baseline does not build either: another reason" {
+	if got := strings.Join(detailTexts(v.Gates[0]), "; "); got != "k.cu:7: error: no such name; the baseline does not build either: another reason" {
 		t.Error(got)
 	}
 }
@@ -31,17 +32,17 @@ func TestAdvice(t *testing.T) {
 		want string
 	}{
 		{shapeComparison{}, ""},
-		{shapeComparison{tails: slowTail, kinds: slowKind, kindFloor: 0.9, refuted: "x"}, "fix the slow launches on mission"},
-		{shapeComparison{kinds: slowKind, kindFloor: 0.9, refuted: "x", samples: &samples{}}, "win back the time on mission on the kinds of input that lost it"},
+		{shapeComparison{tails: slowTail, kinds: slowKind, kindFloor: 0.9, refuted: facts.Quote("x")}, "fix the slow launches on mission"},
+		{shapeComparison{kinds: slowKind, kindFloor: 0.9, refuted: facts.Quote("x"), samples: &samples{}}, "win back the time on mission on the kinds of input that lost it"},
 		{shapeComparison{kinds: slowKind, kindFloor: 0.98, samples: &samples{
-			strata:  strata{kinds: []string{"normal", "large"}},
-			besides: timedSample{stats.Sample{Rounds: [][]float64{{70, 34.68}}}, [][]int{{0, 1}}},
+			strata:        strata{kinds: []string{"normal", "large"}},
+			baselineTimes: timedSample{stats.Sample{Rounds: [][]float64{{70, 34.68}}}, [][]int{{0, 1}}},
 		}}, "bring `mission` to ≤\u00a035.38\u00a0µs on large inputs"},
-		{shapeComparison{refuted: "x"}, "when it runs alone"},
-		{shapeComparison{unconfirmed: "x"}, "when it runs alone"},
+		{shapeComparison{refuted: facts.Quote("x")}, "when it runs alone"},
+		{shapeComparison{unconfirmed: facts.Quote("x")}, "when it runs alone"},
 	} {
 		c.s.shape.Name = "mission"
-		if got := c.s.advice(0.025); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+		if got := stepWords(c.s.advice(0.025)); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
@@ -107,21 +108,21 @@ func TestCountsThatExisted(t *testing.T) {
 
 // A row of cases shows the first problem that the change has caused, and else the first that existed.
 func TestProblemOfARow(t *testing.T) {
-	own, old, none := wrongCase{problem: "own"}, wrongCase{problem: "old", existed: true}, wrongCase{}
+	own, old, none := facts.WrongCase{Problem: facts.Quote("own")}, facts.WrongCase{Problem: facts.Quote("old"), Existed: true}, facts.WrongCase{}
 	for _, c := range []struct {
-		cases []wrongCase
+		cases []facts.WrongCase
 		want  string
 	}{
-		{[]wrongCase{none, none}, ""}, {[]wrongCase{none, own}, "seed 1: own"}, {[]wrongCase{old, own}, "seed 1: own"}, {[]wrongCase{old, none, own}, "seed 2: own"}, {[]wrongCase{own, old}, "seed 0: own"},
-		{[]wrongCase{old, old}, "seed 0: old"}, {[]wrongCase{none, old, none, own, own}, "seed 3: own"},
+		{[]facts.WrongCase{none, none}, ""}, {[]facts.WrongCase{none, own}, "seed 1: own"}, {[]facts.WrongCase{old, own}, "seed 1: own"}, {[]facts.WrongCase{old, none, own}, "seed 2: own"}, {[]facts.WrongCase{own, old}, "seed 0: own"},
+		{[]facts.WrongCase{old, old}, "seed 0: old"}, {[]facts.WrongCase{none, old, none, own, own}, "seed 3: own"},
 	} {
 		j := &judgement{}
 		passed := 0
 		for i, w := range c.cases {
-			if w.problem == "" {
+			if w.Problem == nil {
 				passed++
 			}
-			j.addCase(Case{Input: Input{Shape: "mission", Seed: uint64(i)}, Errors: &Errors{Elements: 10, Bad: i}}, w)
+			j.addCase(Case{Input: Input{Shape: "mission", Seed: uint64(i)}, Errors: &Errors{Elements: 10, Bad: i}}, w, w.Problem != nil)
 		}
 		if row := j.cases[0]; len(j.cases) != 1 || row.Problem != c.want || row.Total != len(c.cases) || row.Passed != passed || !near(row.BadShare, float64(len(c.cases)-1)/10) {
 			t.Errorf("%+v, want %q", j.cases, c.want)

@@ -1,28 +1,30 @@
 package gates
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A guard bounds what one change may lose. Many changes that each stay within it may lose much more
-// together, and a revert of them would look like a gain. So evidence may say where the baseline stands
-// relative to the kernel's high-water mark: the merged commit with the best cumulative speed on this
-// device. The product of that position and of the change's own speedup is the cumulative loss.
+// A guard bounds the loss of one change. Many changes that each stay within it may lose much more
+// together, and a revert of them would look like a gain. So evidence may name the kernel's
+// high-water mark, the merged commit with the best cumulative speed on this device, and the
+// baseline's speed relative to it. The product of that and of the change's speedup is the cumulative
+// loss.
 //
-// The position is a product of point estimates and counts as exact; only the change's own interval is used.
-// A high-water mark is the maximum of estimates, and therefore a little too high: where several commits are
-// equally fast, by about the noise of one run.
+// The baseline's relative speed is a product of point estimates and counts as exact; only the
+// change's interval is used. A high-water mark is the maximum of estimates, and therefore a little
+// too high: where several commits are equally fast, by about the noise of one run.
 
-// A Best is the high-water mark of one shape. The server that judges knows it from the history of the
-// base branch; a runner does not, and its word on it is refused.
+// A Best is the high-water mark of one shape. The server that judges computes it from the history of
+// the base branch. A runner does not know it, and evidence of a runner that has one is refused.
 type Best struct {
 	Shape  string    `json:"shape"`
 	Commit string    `json:"commit"`
@@ -36,12 +38,6 @@ type Best struct {
 	// Unmeasured counts the merges from the mark to the baseline that were not measured on this device.
 	// Their speedup counts as 0.
 	Unmeasured int `json:"unmeasured,omitempty"`
-}
-
-// A Loss is one merge that made a kernel slower.
-type Loss struct {
-	Commit  string  `json:"commit"`
-	Speedup float64 `json:"speedup"` // negative
 }
 
 // MaxLosses is how many losses evidence names for one shape.
@@ -59,7 +55,7 @@ type AgainstBest struct {
 	Unmeasured int       `json:"unmeasured,omitempty"`
 }
 
-// problem is what the judge cannot use.
+// problem is the first field that the judge cannot use.
 func (b Best) problem(shapes map[string]bool) (field, problem string) {
 	switch {
 	case !shapes[b.Shape]:
@@ -81,13 +77,14 @@ func (b Best) problem(shapes map[string]bool) (field, problem string) {
 	return "", ""
 }
 
-// leastShown is the smallest difference from the mark that a note tells. Products of estimates
-// are not more exact than this.
+// leastShown is the smallest difference from the mark that a note mentions. Products of estimates
+// are not more exact.
 const leastShown = 0.01
 
-// holdToBest compares the candidate with the high-water mark of each shape. It adds notes, and defers
-// what is proven to be below the mark by more than the policy allows. It never lets anything pass.
-func (j *judgement) holdToBest(r GateResult) GateResult {
+// compareWithBest compares the candidate with the high-water mark of each shape. It adds notes, and
+// defers a change that is proven to be below the mark by more than the policy allows. It never turns
+// a failure into a pass.
+func (j *judgement) compareWithBest(r GateResult) GateResult {
 	gate := j.rule.Gates.Performance
 	goals, _ := goalsOf(gate, j.evidence)
 	var failed []AgainstBest
@@ -106,15 +103,15 @@ func (j *judgement) holdToBest(r GateResult) GateResult {
 		}
 		row := j.evidence.Best[i].against(own)
 		j.best = append(j.best, row)
-		if note := row.note(own, allowance(g.goal, gate.Guard)); note != "" {
-			j.notes = append(j.notes, note)
+		if note, ok := row.note(own, allowance(g.goal, gate.Guard)); ok {
+			j.note(note)
 		}
 		if g.goal.BelowBest != nil && row.provenBelow(*g.goal.BelowBest, own) {
 			failed = append(failed, row)
 		}
 	}
 	if len(unknown) > 0 {
-		j.notes = append(j.notes, fmt.Sprintf("below_best asks nothing of %s: no merged state of the kernel was measured there on this device yet.", strings.Join(unknown, ", ")))
+		j.note(facts.NoMark{Shapes: unknown})
 	}
 	if len(failed) == 0 || r.Status != Passed && r.Status != Open {
 		return r
@@ -122,7 +119,7 @@ func (j *judgement) holdToBest(r GateResult) GateResult {
 	return j.belowBest(failed, goals)
 }
 
-// ownSpeedup is the candidate's speedup over the baseline; equal machine code is as fast.
+// ownSpeedup is the candidate's speedup over the baseline. Equal machine code has the speedup 0.
 func (j *judgement) ownSpeedup(shape string) (Estimate, bool) {
 	equal := Estimate{Lower: new(0.0), Upper: new(0.0)}
 	for _, c := range j.comparisons {
@@ -148,8 +145,9 @@ func (b Best) against(own Estimate) AgainstBest {
 	return row
 }
 
-// provenBelow tells whether the whole interval is further below the mark than the bound allows. A change
-// that is proven to be no slower than its baseline is not blamed for what others lost.
+// provenBelow reports whether the whole interval is further below the mark than the bound allows. A
+// change that is proven to be no slower than its baseline is not blamed for the losses of earlier
+// changes.
 func (a AgainstBest) provenBelow(bound quantity.Bound[quantity.Percent], own Estimate) bool {
 	if a.Speedup.Upper == nil || *own.Lower >= 0 {
 		return false
@@ -157,7 +155,7 @@ func (a AgainstBest) provenBelow(bound quantity.Bound[quantity.Percent], own Est
 	return !bound.Holds(-*a.Speedup.Upper)
 }
 
-// allowance is the loss that a shape's goal lets one change make.
+// allowance is the loss that the goal of a shape allows one change.
 func allowance(goals ...*policy.Goal) float64 {
 	for _, g := range goals {
 		switch {
@@ -171,66 +169,40 @@ func allowance(goals ...*policy.Goal) float64 {
 	return 0
 }
 
-// note is what people should know of the mark: a cumulative loss beyond what the goal allows one change, and
-// that a gain wins back what was there before.
-func (a AgainstBest) note(own Estimate, allowed float64) string {
-	text := ""
-	switch {
-	case own.Value >= leastShown && a.Baseline <= -leastShown:
-		text = fmt.Sprintf("%s: %s against its baseline, %s against its best (%s).", a.Shape, signed(own.Value), signed(a.Speedup.Value), a.mark())
-	case a.Speedup.Value < -max(allowed, leastShown):
-		text = fmt.Sprintf("%s: %s slower than its best (%s), after this change.", a.Shape, percent(a.Speedup.Value), a.mark())
-	default:
-		return ""
+// note is the note about the mark, where there is one: the candidate has lost more than the goal allows one change, or
+// its gain only wins back what was there before.
+func (a AgainstBest) note(own Estimate, allowed float64) (note facts.AgainstMark, ok bool) {
+	note = facts.AgainstMark{Shape: a.Shape, Mark: a.mark(), Speedup: a.Speedup.Value, Unmeasured: a.Unmeasured}
+	if own.Value >= leastShown && a.Baseline <= -leastShown {
+		note.Gained = &own.Value
+		return note, true
 	}
-	switch n := a.Unmeasured; {
-	case n == 1:
-		text += " One merge since then was not measured on this device, and counts as no change."
-	case n > 1:
-		text += fmt.Sprintf(" %d merges since then were not measured on this device, and count as no change.", n)
-	}
-	return text
+	return note, a.Speedup.Value < -max(allowed, leastShown)
 }
 
-// mark names the best commit, with its verdict.
-func (a AgainstBest) mark() string {
-	switch {
-	case a.Time.IsZero():
-		return shortCommit(a.Commit)
-	case a.Result == "":
-		return fmt.Sprintf("%s, measured as a baseline on %s", shortCommit(a.Commit), a.Time.UTC().Format(time.DateOnly))
-	}
-	return fmt.Sprintf("%s, %s of %s", shortCommit(a.Commit), a.Result, a.Time.UTC().Format(time.DateOnly))
+func (a AgainstBest) mark() facts.Mark {
+	return facts.Mark{Commit: a.Commit, Time: a.Time, Outcome: string(a.Result)}
 }
 
-func shortCommit(sha string) string { return fmt.Sprintf("`%.7s`", sha) }
-
-// belowBest defers a change for the sum of what was lost, and names who lost it.
+// belowBest defers a change for the sum of what was lost, and names the merges that lost it.
 func (j *judgement) belowBest(failed []AgainstBest, goals []goalOf) GateResult {
 	r := GateResult{Status: Failed, Reason: ReasonRegression}
-	var parts []string
+	var found facts.BelowBest
 	for _, a := range failed {
 		i := slices.IndexFunc(goals, func(g goalOf) bool { return g.shape.Name == a.Shape })
-		asked := goals[i].goal.BelowBest
-		parts = append(parts, fmt.Sprintf("%s on %s over %s (asked below its best %s)", estimate(a.Speedup), a.Shape, a.mark(), asked))
+		found.Shapes = append(found.Shapes, facts.BelowMark{Shape: a.Shape, Mark: a.mark(), Speedup: a.Speedup, Asked: goals[i].goal.BelowBest.String()})
 		if len(a.Lost) > 0 {
-			var lost []string
-			for _, l := range a.Lost {
-				lost = append(lost, fmt.Sprintf("%s %s", shortCommit(l.Commit), signed(l.Speedup)))
-			}
-			r.Details = append(r.Details, fmt.Sprintf("%s was lost by %s", a.Shape, strings.Join(lost, ", ")))
+			lost := facts.LostBy{Shape: a.Shape, Merges: a.Lost}
+			found.Lost = cmp.Or(found.Lost, &lost)
+			r.More = append(r.More, lost)
 		}
-		r.ToPass = append(r.ToPass, fmt.Sprintf("win back the time on %s, or change nothing that makes it slower: its best is %s", a.Shape, shortCommit(a.Commit)))
+		r.Steps = append(r.Steps, facts.WinBackBest{Shape: a.Shape, Commit: a.Commit})
 		for k := range j.comparisons {
 			if j.comparisons[k].Shape == a.Shape {
 				j.comparisons[k].Status = Failed
 			}
 		}
 	}
-	r.Text = "Slower than its best: speedup " + strings.Join(parts, "; ")
-	if len(r.Details) > 0 {
-		r.Text += "; " + r.Details[0]
-	}
-	r.ToPass = append(r.ToPass, "or, should the loss be wanted, have the policy's below_best raised")
+	r.Found, r.Steps = found, append(r.Steps, facts.RaiseBelowBest{})
 	return r
 }

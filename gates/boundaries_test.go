@@ -6,16 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
 func TestWhichEvidenceHasLoneLaunches(t *testing.T) {
-	for want, list := range map[bool][]Evidence{true: {{Mode: "cuda"}, {Mode: "cpu"}}, false: {{Mode: "command"}, {Mode: "cuda", Imported: "x"}, {Mode: "command", Imported: "x"}}} {
+	for want, list := range map[bool][]Evidence{true: {{Mode: "cuda"}, {Mode: "cpu"}}, false: {{Mode: "command"}}} {
 		for _, e := range list {
 			if judgesLone(&e) != want {
-				t.Errorf("%s, imported %q: %v", e.Mode, e.Imported, !want)
+				t.Errorf("%s: %v", e.Mode, !want)
 			}
 		}
 	}
@@ -49,14 +50,14 @@ rules: [{name: default}]
 		}
 		c.change(&cases)
 		e := &Evidence{Shapes: []Shape{{Name: "mission"}}, Correctness: &Correctness{Cases: cases}}
-		if got := missingCases(gate, e); !slices.Equal(got, c.want) {
+		if got := facts.Sentences(missingCases(gate, e)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 	other := *gate
 	other.Shapes = policy.Shapes{Names: []string{"other"}}
 	other.SecretCases = 0
-	if got := missingCases(&other, &Evidence{Shapes: []Shape{{Name: "mission"}}, Correctness: &Correctness{}}); len(got) != 1 || got[0] != "shape other, which the kernel's manifest does not have" {
+	if got := missingCases(&other, &Evidence{Shapes: []Shape{{Name: "mission"}}, Correctness: &Correctness{}}); len(got) != 1 || got[0].Sentence() != "shape other, which the kernel's manifest does not have" {
 		t.Errorf("%q", got)
 	}
 }
@@ -81,7 +82,7 @@ func TestRoundsThatProve(t *testing.T) {
 func TestRoundsOnTheGoal(t *testing.T) {
 	rounds := stats.Sample{Rounds: [][]float64{{1.5}, {1.5}, {1.5}, {1.5}, {1.4}, {1.6}}}
 	micros := stats.Sample{Rounds: [][]float64{{4}, {4}, {4}, {4}, {5}, {3}}}
-	s := &shapeComparison{goalOf: goalOf{role: RoleTarget}, ratio: always(t, 1.5), samples: &samples{ratios: rounds, latencies: timedSample{Sample: micros}}}
+	s := &shapeComparison{goalOf: goalOf{role: RoleTarget}, ratio: always(t, 1.5), samples: &samples{ratios: rounds, candidateTimes: timedSample{Sample: micros}}}
 	goal := within(4, 4)
 	goal.Speedup = &quantity.Bound[quantity.Percent]{Op: quantity.AtLeast, Value: 0.5}
 	tests, ok := s.testsOf(newResamplePlan(fewResamples), &goal)
@@ -102,14 +103,6 @@ func TestCommonStep(t *testing.T) {
 	} {
 		if got := commonStep(c.a, c.b, c.noise); !near(got, c.want) {
 			t.Errorf("%g and %g: %g, want %g", c.a, c.b, got, c.want)
-		}
-	}
-}
-
-func TestDurations(t *testing.T) {
-	for micros, want := range map[float64]string{1: "1 µs", 999: "999 µs", 1000: "1 ms", 12_345: "12.3 ms", 999_000: "999 ms", 1e6: "1 s", 2.5e6: "2.5 s"} {
-		if got := duration(micros); got != want {
-			t.Errorf("%g µs: %s, want %s", micros, got, want)
 		}
 	}
 }
@@ -143,15 +136,19 @@ func TestMissesOfACase(t *testing.T) {
 	}{
 		{"nothing", Case{Errors: none, Deterministic: new(true), BitParity: new(true)}, "[]"},
 		{"other bits than the baseline's", Case{Errors: none, Deterministic: new(true), BitParity: new(false)}, "[{the output is not bit-identical to the baseline's false}]"},
-		{"other bits each time", Case{Errors: none, Deterministic: new(false)}, "[{" + variesText + " false}]"},
-		{"other bits each time, as before", Case{Errors: none, Deterministic: new(false), BaselineDeterministic: new(false)}, "[{" + variesText + " true}]"},
-		{"other bits each time, as not before", Case{Errors: none, Deterministic: new(false), BaselineDeterministic: new(true)}, "[{" + variesText + " false}]"},
+		{"other bits each time", Case{Errors: none, Deterministic: new(false)}, "[{two launches on the same input gave different bits false}]"},
+		{"other bits each time, as before", Case{Errors: none, Deterministic: new(false), BaselineDeterministic: new(false)}, "[{two launches on the same input gave different bits true}]"},
+		{"other bits each time, as not before", Case{Errors: none, Deterministic: new(false), BaselineDeterministic: new(true)}, "[{two launches on the same input gave different bits false}]"},
 		{"an error", Case{Errors: at(1)}, "[{max |err| 1 (asked <= 0.5) false}]"},
 		{"an error, as before", Case{Errors: at(1.1), Baseline: at(1)}, "[{max |err| 1.1 (asked <= 0.5) true}]"},
 		{"an error, larger than before", Case{Errors: at(1.11), Baseline: at(1)}, "[{max |err| 1.11 (asked <= 0.5) false}]"},
 		{"an error that the bound allowed before", Case{Errors: at(0.52), Baseline: at(0.5)}, "[{max |err| 0.52 (asked <= 0.5) false}]"},
 	} {
-		if got := fmt.Sprint(c.k.misses(gate)); got != c.want {
+		got := "["
+		for _, m := range c.k.misses(gate) {
+			got += fmt.Sprintf("{%s %v}", m.fact.Sentence(), m.existed)
+		}
+		if got += "]"; got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
@@ -168,10 +165,9 @@ func TestWhoWantsTime(t *testing.T) {
 	}{
 		"a new kernel":               {Evidence{}, untimed, true},
 		"with a baseline":            {Evidence{Baseline: &Build{}}, untimed, false},
-		"an older report":            {Evidence{Imported: "x"}, untimed, false},
 		"timed already":              {Evidence{Performance: &Performance{}}, untimed, false},
-		"an earlier gate failed":     {Evidence{}, GateResult{Status: NotRun, Text: "an earlier gate did not pass"}, false},
-		"judged":                     {Evidence{}, GateResult{Status: Passed, Text: untimed.Text}, false},
+		"an earlier gate failed":     {Evidence{}, GateResult{Status: NotRun, Found: facts.NotReached{}}, false},
+		"judged":                     {Evidence{}, GateResult{Status: Passed, Found: untimed.Found}, false},
 		"compared, and not run then": {Evidence{Baseline: &Build{}}, GateResult{Status: NotRun}, false},
 	} {
 		c.e.Shapes = []Shape{{Name: "mission"}}
@@ -219,7 +215,7 @@ func TestHeadlineOfKernels(t *testing.T) {
 		for i := range n {
 			table.candidate = append(table.candidate, KernelUse{Entry: fmt.Sprint("k", i+1), Resources: Resources{Registers: new(11 + i)}})
 		}
-		if got := table.headline(""); got != want {
+		if got := table.within("").Sentence(); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}

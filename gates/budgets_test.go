@@ -25,7 +25,6 @@ func TestBlocksPerSMNeedsFigures(t *testing.T) {
 		{"unknown architecture", func(e *Evidence) { e.Candidate.Arch = "sm_52" }, Defer, ReasonInconclusive, "blocks per SM (needs registers"},
 		{"unknown block size", func(e *Evidence) { e.Candidate.Resources.BlockThreads = nil }, Defer, ReasonInconclusive, "blocks per SM (needs registers"},
 		{"unknown registers", func(e *Evidence) { e.Candidate.Resources.Registers = nil }, Defer, ReasonInconclusive, "blocks per SM (needs registers"},
-		{"imported evidence need not have them", func(e *Evidence) { e.Candidate.Arch, e.Imported = "sm_52", "bench.json" }, Pass, "", ""},
 		{"static shared memory counts", func(e *Evidence) { e.Candidate.Resources.StaticShared = some(80 << 10) }, Defer, ReasonResources, "limited by shared memory"},
 		{"dynamic shared memory counts", func(e *Evidence) {
 			e.Candidate.Resources.StaticShared, e.Candidate.Resources.DynamicShared = nil, some(80<<10)

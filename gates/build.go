@@ -3,65 +3,61 @@ package gates
 import (
 	"fmt"
 	"slices"
+
+	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
-// build asks that the candidate compiled. A baseline that does not is the
-// base's own trouble and cannot be blamed on the change, nor can what keeps both of
-// them from it.
+// build asks that the candidate compiled. A baseline that does not compile is a fault of the base
+// branch, and so is a reason that keeps both sides from compiling.
 func (j *judgement) build() GateResult {
 	c, b := j.evidence.Candidate, j.evidence.Baseline
 	switch {
 	case j.evidence.Removed:
-		// Moving a kernel to another folder would shake off its gate.
+		// Moving a kernel to a different folder must not remove its gate.
 		return GateResult{
-			Status: Failed, Reason: ReasonSuspicious, Text: "The change removes the kernel's manifest, and with it the gate",
-			ToPass: []string{"keep kernel.yaml where it is, or ask a maintainer to /override with the reason"},
+			Status: Failed, Reason: ReasonSuspicious,
+			Found: facts.ManifestRemoved{}, Steps: []facts.Advice{facts.KeepManifest{}},
 		}
-	case c == nil && j.evidence.Imported != "":
-		return GateResult{Status: Passed, Text: "the report says that it was built"}
 	case c == nil:
-		return GateResult{Status: Missing, Text: "no build was recorded"}
+		return GateResult{Status: Missing, Found: facts.NoBuild{}}
 	case !c.OK && sameRefusal(b, c):
-		return j.neitherBuilds()
+		return GateResult{
+			Status: Failed, Reason: ReasonSetup,
+			Found: facts.BuildFailed{Baseline: true, Candidate: true, Error: c.Error},
+			More:  diagnostics(c.errors()), Steps: []facts.Advice{facts.FixBase{}},
+		}
 	case !c.OK:
 		errors := c.errors()
 		j.findings = append(j.findings, errors...)
 		r := GateResult{
 			Status: Failed, Reason: ReasonBuild,
-			Text:    fmt.Sprintf("The candidate does not build: %s", c.Error),
-			ToPass:  []string{"make the kernel compile with the manifest's flags"},
-			Details: texts(errors),
+			Found: facts.BuildFailed{Candidate: true, Error: c.Error},
+			More:  diagnostics(errors), Steps: []facts.Advice{facts.MakeItCompile{}},
 		}
 		if b != nil && !b.OK {
-			r.Details = append(r.Details, "the baseline does not build either: "+b.Error)
+			r.More = append(r.More, facts.BaselineFailedToo{Error: b.Error})
 		}
 		return r
 	case b != nil && !b.OK:
 		return GateResult{
 			Status: Failed, Reason: ReasonSetup,
-			Text:   fmt.Sprintf("The baseline does not build on this runner: %s", b.Error),
-			ToPass: []string{"mend the base branch or the runner's compiler, then run again"},
+			Found: facts.BuildFailed{Baseline: true, Error: b.Error}, Steps: []facts.Advice{facts.FixBaseOrCompiler{}},
 		}
 	}
-	text := "compiled with " + c.Compiler
-	if c.Compiler == "" {
-		text = "compiled"
+	return GateResult{
+		Status: Passed, Found: facts.Built{Compiler: c.Compiler, SameCode: j.evidence.SameCode}, More: diagnostics(c.Diagnostics),
 	}
-	if j.evidence.SameCode {
-		text += "; the machine code is the same as the baseline's"
-	}
-	return GateResult{Status: Passed, Text: text, Details: texts(c.Diagnostics)}
 }
 
-// errors is what kept the compiler from its work.
+// errors is the diagnostics that kept the compiler from its work.
 func (b *Build) errors() []Diagnostic {
 	return slices.DeleteFunc(slices.Clone(b.Diagnostics), func(d Diagnostic) bool { return d.Severity != "error" })
 }
 
-func texts(list []Diagnostic) []string {
-	var all []string
+func diagnostics(list []Diagnostic) []facts.Fact {
+	var all []facts.Fact
 	for _, d := range list {
-		all = append(all, d.String())
+		all = append(all, facts.Quote(d.String()))
 	}
 	return all
 }

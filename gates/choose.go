@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
 // A Part is one variant of a side that chooses by problem size, with the shapes that it
@@ -13,7 +15,7 @@ type Part struct {
 	Build
 }
 
-// Serving is what a shape is given to: the build itself, or the part of a choice.
+// Serving is the build that serves a shape: the build itself, or a part of a choice.
 func (b *Build) Serving(shape string) *Build {
 	for i := range b.Parts {
 		if slices.Contains(b.Parts[i].Shapes, shape) {
@@ -23,7 +25,7 @@ func (b *Build) Serving(shape string) *Build {
 	return b
 }
 
-// Chosen says which variant served which shapes; nothing where there is no choice.
+// Chosen says which variant served which shapes; it is empty where there is no choice.
 func (b *Build) Chosen() string {
 	var parts []string
 	for _, p := range b.Parts {
@@ -34,8 +36,8 @@ func (b *Build) Chosen() string {
 	return strings.Join(parts, "; ")
 }
 
-// judged is the builds whose resources count: that of a plain side, or every variant of a
-// choice that serves a shape.
+// judged is the builds whose resources count: the build itself, or every variant of a choice that
+// serves a shape.
 func (b *Build) judged() []Part {
 	if len(b.Parts) == 0 {
 		return []Part{{Build: *b}}
@@ -43,8 +45,8 @@ func (b *Build) judged() []Part {
 	return slices.DeleteFunc(slices.Clone(b.Parts), func(p Part) bool { return len(p.Shapes) == 0 })
 }
 
-// recordChosen notes which variant served which shape.
-func (j *judgement) recordChosen() {
+// noteChoices notes which variant served which shape.
+func (j *judgement) noteChoices() {
 	for _, side := range []struct {
 		name  string
 		build *Build
@@ -53,7 +55,7 @@ func (j *judgement) recordChosen() {
 			continue
 		}
 		if chosen := side.build.Chosen(); chosen != "" {
-			j.notes = append(j.notes, fmt.Sprintf("The %s chooses by problem size: %s.", side.name, chosen))
+			j.note(facts.ChoosesBySize{Side: side.name, Chosen: chosen})
 		}
 	}
 }

@@ -38,9 +38,9 @@ func TestOverclaims(t *testing.T) {
 				pairs[i].batch = c.base - c.candidate
 			}
 		}
-		p, why := s.overclaims(newResamplePlan(fewResamples), e)
-		if len(p) != 1 || len(why) != 1 || (p[0] < 0.01) != c.want {
-			t.Errorf("%s: %v, want %v", c.name, p, c.want)
+		found := s.overclaims(newResamplePlan(fewResamples), e)
+		if len(found) != 1 || (found[0].p < 0.01) != c.want {
+			t.Errorf("%s: %v, want %v", c.name, found, c.want)
 		}
 	}
 }

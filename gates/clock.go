@@ -1,23 +1,24 @@
 package gates
 
 import (
-	"fmt"
 	"math"
 	"slices"
+
+	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
-// coarse is the largest step of a clock, as a share of the median, whose samples can be
-// judged. With a coarser one all samples of a side may read the same, and a
-// difference of half a step looks like none, or like a whole one without any noise.
-const coarse = 0.005
+// maxClockStep is the largest step of a clock, as a share of the median, whose samples can be
+// judged. With a coarser clock all samples of a side may read the same, and a difference of half a
+// step looks like no difference, or like a whole step without noise.
+const maxClockStep = 0.005
 
-// clockStep is the step of the clock behind a series as a share of the median, as far
-// as the samples show it: the greatest step that all differences of the times are
-// multiples of. It is 0 where that is finer than anybody cares for. The clock ticks
-// over whole samples, so times are taken times the batch.
+// clockStep is the step of the clock behind a series as a share of the median, as far as the samples
+// show it: the greatest step that all differences of the times are multiples of. It is 0 where the
+// step is too fine to matter. The clock ticks over whole samples, so times are multiplied by the
+// batch.
 //
-// A quiet machine has few distinct times too. So a step is believed only where the
-// samples lie on three places of its lattice or more, two of them next to each other.
+// A quiet machine has few distinct times too. So a step counts only where the samples lie on at
+// least three points of its lattice, two of them adjacent.
 func clockStep(s *Series) float64 {
 	if len(s.Nanos) == 0 {
 		return 0
@@ -30,7 +31,7 @@ func clockStep(s *Series) float64 {
 	first, highest := times[0], slices.Max(times)
 	// Runners keep times in 32-bit floats, or round them.
 	noise := highest * 1e-6
-	limit := coarse * first
+	limit := maxClockStep * first
 	step := 0.0
 	for _, t := range times[1:] {
 		step = commonStep(step, math.Abs(t-first), noise)
@@ -52,8 +53,8 @@ func clockStep(s *Series) float64 {
 	return step / times[len(times)/2]
 }
 
-// commonStep is the greatest common step of two lengths by Euclid's method, where what
-// is within the noise of zero is zero.
+// commonStep is the greatest common step of two lengths by Euclid's algorithm. A length within the
+// noise counts as zero.
 func commonStep(a, b, noise float64) float64 {
 	for b > noise {
 		rest := math.Mod(a, b)
@@ -68,16 +69,15 @@ func commonStep(a, b, noise float64) float64 {
 	return a
 }
 
-// coarseClock is why the clock is not fit for the shape, judged by the round in the
-// middle so that a single odd one decides nothing.
-func (s *shapeComparison) coarseClock() string {
+// coarseClock is why the clock is not fit for the shape, or nil. The median over the rounds
+// decides, so that a single odd round does not.
+func (s *shapeComparison) coarseClock() facts.Fact {
 	steps := slices.Sorted(slices.Values(s.samples.steps))
 	if len(steps) == 0 {
-		return ""
+		return nil
 	}
-	if step := steps[len(steps)/2]; step > coarse {
-		return fmt.Sprintf("the clock's step is %s of a sample on %s (at most %s can be judged); take more launches into a sample, or a finer clock",
-			percent(step), s.shape.Label(), percent(coarse))
+	if step := steps[len(steps)/2]; step > maxClockStep {
+		return facts.CoarseClock{Shape: s.shape.Label(), Step: step, Most: maxClockStep}
 	}
-	return ""
+	return nil
 }

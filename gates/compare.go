@@ -1,26 +1,25 @@
 package gates
 
 import (
-	"fmt"
 	"math"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// A comparison is one look at all shapes.
+// A comparison is one interim analysis of all shapes.
 type comparison struct {
-	rounds, look int
-	alpha        float64 // one-sided, of this look
-	number       int     // of the machine code
-	few          *stats.ResamplePlan
-	shapes       []*shapeComparison
-	fault        string // why the samples cannot be used
-	overclaimed  string // what batches claim and launches that ran alone do not show
+	rounds, interim int
+	alpha           float64 // one-sided, of this analysis
+	number          int     // of the machine code
+	few             *stats.ResamplePlan
+	shapes          []*shapeComparison
+	fault           facts.Fact // why the samples cannot be used; else nil
+	overclaimed     facts.Fact // what batches claim and launches that ran alone do not show; else nil
 }
 
-// A shapeComparison is one look at one shape.
+// A shapeComparison is one interim analysis of one shape.
 type shapeComparison struct {
 	goalOf
 	samples  *samples
@@ -31,13 +30,13 @@ type shapeComparison struct {
 	kinds    []kindTest
 	status   Status
 	alone    *stats.Distribution // what launches that ran alone gained, see loneShare; nil where none did
-	waits    string              // why the clock on the wall counts; empty where it does not
+	waits    facts.Fact          // why the clock on the wall counts; nil where it does not
 	floor    float64             // microseconds that the device needs at least; 0 where unknown
-	apart    bool                // every side had a context and places of its own in every round
-	clueless bool                // the samples are too few to say anything
+	separate bool                // every round loads every side into a new context, at new addresses
+	tooFew   bool                // the samples are too few to say anything
 
-	kindFloor            float64 // the least ratio that each kind of input must have
-	unconfirmed, refuted string  // what launches that ran alone do not show, or show to be otherwise
+	kindFloor            float64    // the least ratio that each kind of input must have
+	unconfirmed, refuted facts.Fact // what launches that ran alone do not show, or show to be otherwise
 }
 
 // A test is one condition of a goal: the p-values of having met and of having
@@ -47,11 +46,11 @@ type test struct {
 	meet, miss    float64
 	threshold     float64 // in the unit of the distribution
 	dist          *stats.Distribution
-	agree, rounds int // how many of the rounds meet the goal, each by itself
+	agree, rounds int // how many of the rounds meet the goal, each on its own samples
 }
 
-// An inquiry is what all looks of a verdict have in common.
-type inquiry struct {
+// An analysis is what all interim analyses of a verdict have in common.
+type analysis struct {
 	gate     *policy.PerformanceGate
 	evidence *Evidence
 	goals    []goalOf
@@ -61,8 +60,8 @@ type inquiry struct {
 
 // resamples are drawn once for all figures of a verdict, and are the same for every verdict.
 type resamples struct {
-	many *stats.ResamplePlan // of the figures that decide, where it is close
-	few  *stats.ResamplePlan // of all others
+	many *stats.ResamplePlan // of the figures that decide close cases
+	few  *stats.ResamplePlan // of all figures that do not
 }
 
 func newResamples(n int) *resamples {
@@ -73,22 +72,22 @@ func newResamples(n int) *resamples {
 	return r
 }
 
-// compare holds the rounds against the goals at one look. Meeting all goals
-// needs every test to be proven, which needs no correction; a miss on any of
-// them defers, so misses within a role are corrected together (Holm).
-func (q inquiry) compare(l interim) *comparison {
+// compare tests the rounds against the goals. Meeting all goals needs every test to be proven, which
+// needs no correction for multiple tests. A miss of any goal defers the change, so the misses within
+// a role are corrected together (Holm).
+func (q analysis) compare(l interim) *comparison {
 	gate, e := q.gate, q.evidence
 	rounds := e.Performance.Rounds[:l.rounds]
 	c := &comparison{rounds: l.rounds, alpha: l.alpha, number: e.Performance.CodeNumber(), few: q.few}
 	for _, g := range q.goals {
 		s := &shapeComparison{goalOf: g, samples: collect(rounds, g.shape.Name, q.view)}
-		s.apart = e.Device.Kind == "gpu" && s.samples.fresh
+		s.separate = e.Device.Kind == "gpu" && s.samples.fresh
 		if e.Mode == "cpu" {
 			s.useWall(q.few, l.alpha)
 		}
 		s.control = draw(q.few, s.samples.control, 0.5)
 		s.alone = s.loneShare(q.few)
-		if s.test(q.few); q.many != q.few && s.close(l.alpha) {
+		if s.test(q.few); q.many != q.few && s.nearThreshold(l.alpha) {
 			s.test(q.many)
 		}
 		s.floor = floorMicros(e.Device, g.shape, s.samples.cold)
@@ -104,22 +103,22 @@ func (q inquiry) compare(l interim) *comparison {
 	return c
 }
 
-// test holds the samples against the goal. A condition that the samples cannot test leaves
-// the shape clueless: it is not met, whatever the other conditions show.
+// test tests the samples against the goal. If the samples cannot test one of the conditions, the
+// shape has too few samples: the goal is not met, whatever the remaining conditions show.
 func (s *shapeComparison) test(draws *stats.ResamplePlan) {
-	s.tests, s.clueless = nil, true
+	s.tests, s.tooFew = nil, true
 	if s.ratio = draw(draws, s.samples.ratios, 0.5); s.ratio != nil {
 		s.ratio = s.ratio.With(s.runBias())
 		var ok bool
 		s.tests, ok = s.testsOf(draws, s.goal)
-		s.clueless = !ok
+		s.tooFew = !ok
 	}
 }
 
-// close tells whether a p-value lies so near to the error rate that the luck of few
-// resamples could decide: within a factor of 5, corrections for several shapes
-// included. Thousands of resamples are wasted on the others.
-func (s *shapeComparison) close(alpha float64) bool {
+// nearThreshold reports whether a p-value is so near to the error rate that the luck of few
+// resamples could decide: within a factor of 5, corrections for several shapes included. Only such
+// shapes are tested with many resamples.
+func (s *shapeComparison) nearThreshold(alpha float64) bool {
 	for _, t := range s.tests {
 		for _, p := range []float64{t.meet, t.miss} {
 			if p < 5*alpha && p > alpha/5/128 {
@@ -130,7 +129,7 @@ func (s *shapeComparison) close(alpha float64) bool {
 	return false
 }
 
-// draw is nil where there are too few clean rounds to bootstrap.
+// draw bootstraps a quantile. It is nil where there are too few clean rounds.
 func draw(draws *stats.ResamplePlan, s stats.Sample, quantile float64) *stats.Distribution {
 	d, err := draws.Quantile(s, quantile)
 	if err != nil {
@@ -147,19 +146,19 @@ func newResamplePlan(resamples int) *stats.ResamplePlan {
 	return draws
 }
 
-// testsOf is one test for each condition of the goal. It is not ok where the samples are too
-// few to test one of them.
+// testsOf is one test for each condition of the goal. It is not ok where the samples are too few for
+// one of them.
 func (s *shapeComparison) testsOf(draws *stats.ResamplePlan, goal *policy.Goal) (tests []test, ok bool) {
 	ok = true
 	above := func(metric, asked string, threshold float64) {
-		threshold = s.raise(threshold, s.samples.strata.medians)
+		threshold = s.raisedThreshold(threshold, s.samples.strata.medians)
 		agree := agreeing(s.samples.ratios, func(round stats.Summary) bool { return round.P50 >= threshold })
 		tests = append(tests, test{metric, asked, s.ratio.PAbove(threshold), s.ratio.PBelow(threshold), threshold, s.ratio, agree, len(s.samples.ratios.Rounds)})
 	}
 	below := func(metric, asked string, quantile, limit float64) {
-		sample := s.samples.latencies.Sample
+		sample := s.samples.candidateTimes.Sample
 		if quantile == 0.5 { // of the time that is shown
-			sample = s.samples.latencies.level(len(s.samples.strata.kinds))
+			sample = s.samples.candidateTimes.centre(len(s.samples.strata.kinds))
 		}
 		d := draw(draws, sample, quantile)
 		if d == nil {
@@ -187,8 +186,8 @@ func (s *shapeComparison) testsOf(draws *stats.ResamplePlan, goal *policy.Goal) 
 	return tests, ok
 }
 
-// decide gives every shape of a role its status. A shape is Open until every condition of its
-// goal is proven: a goal that no test was made for is not met.
+// decide gives every shape of a role its status. A shape is Open until every condition of its goal
+// is proven; a goal without a test is not met.
 func (c *comparison) decide(role Role) {
 	var misses []float64
 	for _, s := range c.shapes {
@@ -204,7 +203,7 @@ func (c *comparison) decide(role Role) {
 		if s.role != role {
 			continue
 		}
-		proven, failed := !s.clueless && (s.unasked || len(s.tests) > 0), false
+		proven, failed := !s.tooFew && (s.unbounded || len(s.tests) > 0), false
 		for _, t := range s.tests {
 			proven = proven && c.proves(t)
 			failed = failed || missed[at]
@@ -239,8 +238,8 @@ func (c *comparison) outcome() Status {
 	return Passed
 }
 
-// floorMicros is the time that no kernel can beat: the work over the device's
-// limits. Traffic counts only where the caches were cold.
+// floorMicros is the time that no kernel can beat: the work divided by the limits of the device.
+// Memory traffic counts only where the caches were cold.
 func floorMicros(d Device, s Shape, cold bool) float64 {
 	floor := 0.0
 	if peak := d.Peak[s.Peak]; peak > 0 {
@@ -250,172 +249,4 @@ func floorMicros(d Device, s Shape, cold bool) float64 {
 		floor = math.Max(floor, s.Bytes/d.Bandwidth*1e6)
 	}
 	return floor
-}
-
-// result puts the comparison into words.
-func (c *comparison) result(gate *policy.PerformanceGate, e *Evidence) GateResult {
-	if c.fault != "" {
-		return GateResult{
-			Status: Failed, Reason: ReasonRunner, Text: "The runner is not fit to measure: " + c.fault,
-			ToPass: []string{"free the machine of other work, then run again"},
-		}
-	}
-	outcome := c.outcome()
-	if outcome != Open || c.overclaimed != "" {
-		if why := c.suspicion(gate, e, outcome); why != "" {
-			return suspicious(why)
-		}
-	}
-	r := GateResult{Status: Passed, Text: "Proven: " + c.describe(Passed)}
-	switch outcome {
-	case Failed:
-		r = c.missed(e)
-	case Open:
-		r = c.undecided(e.Performance)
-	}
-	for _, s := range c.shapes {
-		if s.samples.strata.differs() {
-			r.Details = append(r.Details, fmt.Sprintf("%s by inputs: %s", s.shape.Label(), &s.samples.strata))
-		}
-		for _, more := range append([]string{s.waits}, s.buts(c.alpha)...) {
-			if more != "" {
-				r.Details = append(r.Details, s.shape.Label()+": "+strings.TrimPrefix(more, "but "))
-			}
-		}
-	}
-	return r
-}
-
-func (c *comparison) missed(e *Evidence) GateResult {
-	r := GateResult{Status: Failed}
-	for _, s := range c.shapes {
-		if s.status == Failed && s.role == RoleGuard {
-			r.Reason, r.Text = ReasonRegression, "Slower: "+c.describeRole(Failed, RoleGuard)
-			r.ToPass = append(r.ToPass, s.winBack(e)...)
-		}
-	}
-	if r.Reason != "" {
-		return r
-	}
-	r.Reason, r.Text = ReasonTooSlow, "Too slow: "+c.describeRole(Failed, RoleTarget)
-	for _, s := range c.shapes {
-		if s.status != Failed {
-			continue
-		}
-		if advice := s.advice(c.alpha); advice != "" {
-			r.ToPass = append(r.ToPass, advice)
-			continue
-		}
-		if step := s.bring(); step != "" {
-			r.ToPass = append(r.ToPass, step)
-		}
-	}
-	return r
-}
-
-// bring is the time that a shape must come down to, or "" where its speedup is not what failed.
-func (s *shapeComparison) bring() string {
-	for _, t := range s.tests {
-		if most := s.samples.time(s.samples.besides) / t.threshold; t.dist == s.ratio && t.dist.Estimate < t.threshold && most > 0 {
-			return fmt.Sprintf("bring `%s` to ≤\u00a0%s\u00a0µs", s.shape.Label(), atMost(most))
-		}
-	}
-	return ""
-}
-
-// buts is what keeps a shape from passing although its median has met the goal.
-func (s *shapeComparison) buts(alpha float64) []string {
-	return []string{s.carried(), s.slowTail(alpha), s.slowKind(alpha), s.unconfirmed, s.refuted}
-}
-
-// advice says what to do about the first of them.
-func (s *shapeComparison) advice(alpha float64) string {
-	switch {
-	case s.slowTail(alpha) != "":
-		return fmt.Sprintf("fix the slow launches on %s: what the median gains, they lose", s.shape.Label())
-	case s.slowKind(alpha) != "":
-		return s.bringKinds()
-	case s.unconfirmed+s.refuted != "":
-		return fmt.Sprintf("make a launch on %s faster when it runs alone: only that is a gain of the kernel", s.shape.Label())
-	}
-	return ""
-}
-
-func (c *comparison) undecided(p *Performance) GateResult {
-	r := GateResult{Status: Open, Reason: ReasonInconclusive}
-	why := ""
-	if p.Exhausted {
-		why = ", when the time budget was spent"
-	}
-	r.Text = fmt.Sprintf("Not decided after %d rounds%s: %s", c.rounds, why, c.describe(Open))
-	if n := p.CodeNumber(); c.passesAsFirst(n) {
-		r.Text += ". " + laterCodeText(n)
-	}
-	for _, s := range c.shapes {
-		if s.status != Open {
-			continue
-		}
-		if s.clueless {
-			r.ToPass = append(r.ToPass, fmt.Sprintf("measure %s again: too few clean samples", s.shape.Label()))
-			continue
-		}
-		for _, t := range s.tests {
-			if c.proves(t) {
-				continue
-			}
-			if t.meet <= c.alpha {
-				r.ToPass = append(r.ToPass, fmt.Sprintf("comment /rebench: %d of %d rounds meet the goal on %s, and machine code %d needs more of them", t.agree, t.rounds, s.shape.Label(), c.number))
-				continue
-			}
-			detail := fmt.Sprintf("%s: with this noise, %d rounds can show a difference of %s from the goal", s.shape.Label(), c.rounds, percent(t.dist.Detectable(c.alpha, power)))
-			if n := t.dist.RoundsNeeded(t.threshold, c.alpha, power); n < 10_000 {
-				detail += fmt.Sprintf("; about %d rounds would decide", n)
-				r.ToPass = append(r.ToPass, fmt.Sprintf("comment /rebench rounds=%d, or gain more on %s", max(n-c.rounds, 1), s.shape.Label()))
-			} else {
-				r.ToPass = append(r.ToPass, fmt.Sprintf("gain more on %s: it stands on the threshold, and no affordable number of rounds decides that", s.shape.Label()))
-			}
-			r.Details = append(r.Details, detail)
-		}
-		if advice := s.advice(c.alpha); advice != "" {
-			r.ToPass = append(r.ToPass, advice+", or measure more rounds: comment /rebench")
-		}
-	}
-	return r
-}
-
-// describe names the shapes of a status with their figures, targets first.
-func (c *comparison) describe(status Status) string {
-	if text := c.describeRole(status, RoleTarget); text != "" {
-		return text
-	}
-	return c.describeRole(status, RoleGuard)
-}
-
-func (c *comparison) describeRole(status Status, role Role) string {
-	var parts []string
-	for _, s := range c.shapes {
-		if s.status != status || s.role != role {
-			continue
-		}
-		if s.ratio == nil || s.clueless && status == Open {
-			parts = append(parts, s.shape.Label()+" has too few clean samples")
-			continue
-		}
-		asked := make([]string, len(s.tests))
-		for i, t := range s.tests {
-			asked[i] = t.metric + " " + t.asked
-		}
-		text := fmt.Sprintf("speedup %s on %s (asked %s)", estimate(speedupOf(s.ratio, c.alpha)), s.shape.Label(), strings.Join(asked, " and "))
-		kinds := ""
-		if status == Failed && s.samples.strata.differs() {
-			kinds = "by inputs " + s.samples.strata.String()
-		}
-		for _, more := range append([]string{kinds, s.waits}, s.buts(c.alpha)...) {
-			if more != "" {
-				text += ", " + more
-			}
-		}
-		parts = append(parts, text)
-	}
-	return strings.Join(parts, "; ")
 }

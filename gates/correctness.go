@@ -2,12 +2,10 @@ package gates
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
 // correctness asks that every case of the policy was run and every output was
@@ -16,33 +14,29 @@ func (j *judgement) correctness() GateResult {
 	gate, c := j.rule.Gates.Correctness, j.evidence.Correctness
 	switch {
 	case c == nil:
-		return GateResult{Status: Missing, Text: "no output was compared"}
-	case c.Summary != nil:
-		return j.correctnessSummary(c.Summary)
+		return GateResult{Status: Missing, Found: facts.NothingCompared{}}
 	case c.Test != nil:
 		return j.tested(c.Test)
 	}
-	var wrong []wrongCase
-	parity, deterministic, varies := true, true, false
-	worst := Errors{}
+	var wrong []facts.WrongCase
+	varies := false
+	passed := facts.CasesPassed{Cases: len(c.Cases), Deterministic: true, BitIdentical: true}
 	for _, k := range c.judged() {
-		w := newWrongCase(gate, k)
-		w.existed = w.existed && j.evidence.Baseline != nil
-		j.addCase(k, w)
-		if w.problem != "" {
+		w, isWrong := newWrongCase(gate, k)
+		w.Existed = w.Existed && j.evidence.Baseline != nil
+		j.addCase(k, w, isWrong)
+		if isWrong {
 			wrong = append(wrong, w)
 		}
 		if k.Errors != nil {
-			worst.MaxAbs = max(worst.MaxAbs, k.Errors.MaxAbs)
-			worst.Norm = max(worst.Norm, k.Errors.Norm)
+			passed.MaxAbs, passed.Norm = max(passed.MaxAbs, k.Errors.MaxAbs), max(passed.Norm, k.Errors.Norm)
 		}
-		parity = parity && k.BitParity != nil && *k.BitParity
+		passed.BitIdentical = passed.BitIdentical && k.BitParity != nil && *k.BitParity
+		passed.Deterministic = passed.Deterministic && k.Deterministic != nil && *k.Deterministic
 		varies = varies || k.Deterministic != nil && !*k.Deterministic
-		deterministic = deterministic && k.Deterministic != nil && *k.Deterministic
 	}
-	passed, total := len(c.Cases)-len(wrong), len(c.Cases)
-	if decides(gate, wrong, total) {
-		r := j.wrong(wrong, total)
+	if decides(gate, wrong, len(c.Cases)) {
+		r := j.wrong(wrong, len(c.Cases))
 		if varies {
 			return j.suspectRace(r)
 		}
@@ -51,50 +45,25 @@ func (j *judgement) correctness() GateResult {
 	if i := slices.IndexFunc(c.Cases, func(k Case) bool { return k.StateKept }); i >= 0 {
 		return GateResult{
 			Status: Failed, Reason: ReasonSuspicious,
-			Text:   fmt.Sprintf("The output depends on what earlier launches left behind: %s", c.Cases[i].label()),
-			ToPass: []string{"compute every output from the launch's own inputs: keep nothing in device variables from one launch to the next"},
+			Found: facts.StateKept{Input: c.Cases[i].Input}, Steps: []facts.Advice{facts.KeepNothing{}},
 		}
 	}
 	if missing := missingCases(gate, j.evidence); len(missing) > 0 {
-		return GateResult{
-			Status:  Missing,
-			Text:    fmt.Sprintf("%d cases were not run; first: %s", len(missing), missing[0]),
-			Details: missing,
-		}
+		return GateResult{Status: Missing, Found: facts.CasesNotRun{Missing: missing}, More: missing}
 	}
 	j.notePrecision(c.Cases)
 	if len(wrong) > 0 {
-		return j.wrongBefore(wrong, passed, total)
+		return j.wrongBefore(wrong, len(c.Cases))
 	}
-	text := fmt.Sprintf("%d/%d cases, max |err| %.4g, norm error %.3g%%", passed, total, worst.MaxAbs, worst.Norm*100)
-	if deterministic {
-		text += ", deterministic"
-	}
-	if parity {
-		text += ", bit-identical to the baseline"
-	}
-	return GateResult{Status: Passed, Text: text}
+	return GateResult{Status: Passed, Found: passed}
 }
 
-// tested tells whether a test command has decided in place of cases.
+// tested reports whether a test command has decided in place of cases.
 func (e *Evidence) tested() bool { return e.Correctness != nil && e.Correctness.Test != nil }
 
-func (k Case) label() string {
-	name := k.Shape
-	if k.Secret {
-		name = fmt.Sprintf("secret shape (%s)", k.Dims)
-	}
-	return fmt.Sprintf("%s, seed %d, %s inputs", name, k.Seed, k.Distribution)
-}
-
-// flags names the case to kernelgate check.
-func (k Case) flags() string {
-	return fmt.Sprintf("--shape %s --seed %d --inputs %s", strings.ReplaceAll(k.Dims, " ", ","), k.Seed, k.Distribution)
-}
-
 // replay is the command that repeats one case and shows what is wrong with it.
-func (e *Evidence) replay(k Case) string {
-	return cmp.Or(e.Provenance.Command, "kernelgate check "+e.Kernel) + " " + k.flags()
+func (e *Evidence) replay(i Input) string {
+	return cmp.Or(e.Provenance.Command, "kernelgate check "+e.Kernel) + " " + i.Flags()
 }
 
 // Wrong is the cases that fail the gate, by their number in the evidence, from 1.
@@ -111,22 +80,22 @@ func (e *Evidence) Wrong(gate *policy.CorrectnessGate) []int {
 	return numbers
 }
 
-// Problem is the first thing wrong with the case under a gate, the most telling first, or
-// nothing. Without a gate no element may be beyond the tolerance.
+// Problem is the first thing that is wrong with the case under a gate, the most important first, or
+// empty. Without a gate no element may be beyond the tolerance.
 func (k Case) Problem(gate *policy.CorrectnessGate) string {
 	if all := k.misses(gate); len(all) > 0 {
-		return all[0].text
+		return all[0].fact.Sentence()
 	}
 	return ""
 }
 
-// missingCases is what the policy asks and the evidence does not have. An
-// author who can choose the cases could leave out the ones that fail.
-func missingCases(gate *policy.CorrectnessGate, e *Evidence) []string {
+// missingCases is the cases that the policy asks for and the evidence does not have. An author who
+// could choose the cases could leave out those that fail.
+func missingCases(gate *policy.CorrectnessGate, e *Evidence) []facts.Fact {
 	names := e.shapeNames()
-	var missing []string
+	var missing []facts.Fact
 	for _, name := range gate.Shapes.Unknown(names) {
-		missing = append(missing, fmt.Sprintf("shape %s, which the kernel's manifest does not have", name))
+		missing = append(missing, facts.UnknownShape{Name: name})
 	}
 	type key struct {
 		shape, distribution string
@@ -148,25 +117,25 @@ func missingCases(gate *policy.CorrectnessGate, e *Evidence) []string {
 				k := have[key{shape, string(d), uint64(seed)}]
 				switch {
 				case k == nil:
-					missing = append(missing, fmt.Sprintf("%s, seed %d, %s inputs", shape, seed, d))
+					missing = append(missing, facts.CaseNotRun{Input: Input{Shape: shape, Seed: uint64(seed), Distribution: string(d)}})
 				case k.Failure != nil: // there is nothing to compare, and that is judged
 				case gate.Determinism && k.Deterministic == nil:
-					missing = append(missing, k.label()+": a second launch")
+					missing = append(missing, facts.CaseNotRun{Input: k.Input, SecondLaunch: true})
 				case gate.BitParity && k.BitParity == nil:
-					missing = append(missing, k.label()+": the baseline's output")
+					missing = append(missing, facts.CaseNotRun{Input: k.Input, BaselineOutput: true})
 				}
 			}
 		}
 	}
 	if lacking := int(gate.SecretCases) - secret; lacking > 0 {
-		missing = append(missing, fmt.Sprintf("%d secret cases", lacking))
+		missing = append(missing, facts.SecretCasesLacking{Cases: lacking})
 	}
 	return missing
 }
 
-// addCase puts a case into the table, together with its like. A problem that the change
-// has caused is shown before one that existed.
-func (j *judgement) addCase(k Case, w wrongCase) {
+// addCase adds a case to the row of its shape and distribution. A problem that the change has caused
+// is shown before an existing one.
+func (j *judgement) addCase(k Case, w facts.WrongCase, wrong bool) {
 	i := slices.IndexFunc(j.cases, func(r CaseRow) bool {
 		return r.Shape == k.Shape && r.Dims == k.Dims && r.Distribution == k.Distribution && r.Secret == k.Secret
 	})
@@ -178,12 +147,12 @@ func (j *judgement) addCase(k Case, w wrongCase) {
 	onlyExisting := row.Existing == row.Total-row.Passed
 	row.Total++
 	switch {
-	case w.problem == "":
+	case !wrong:
 		row.Passed++
-	case row.Problem == "" || onlyExisting && !w.existed:
-		row.Problem = fmt.Sprintf("seed %d: %s", k.Seed, w.problem)
+	case row.Problem == "" || onlyExisting && !w.Existed:
+		row.Problem = facts.OfSeed{Seed: k.Seed, Problem: w.Problem}.Sentence()
 	}
-	if w.existed {
+	if w.Existed {
 		row.Existing++
 	}
 	row.Deterministic = both(row.Deterministic, k.Deterministic, row.Total == 1)
@@ -199,8 +168,7 @@ func (j *judgement) addCase(k Case, w wrongCase) {
 	}
 }
 
-// both joins what a row says with what one more case says; unknown stays
-// unknown.
+// both combines a row with one more case; unknown stays unknown.
 func both(row, next *bool, first bool) *bool {
 	switch {
 	case first:
@@ -211,48 +179,16 @@ func both(row, next *bool, first bool) *bool {
 	return new(*row && *next)
 }
 
-// notePrecision tells when the candidate is right, but by a narrower margin
-// than the baseline: a precision that was traded away should be seen.
+// notePrecision adds a note where the candidate is right, but less precise than the
+// baseline: a reader should see that precision was traded for speed.
 func (j *judgement) notePrecision(cases []Case) {
 	for _, k := range cases {
 		if k.Errors == nil || k.Baseline == nil || k.Baseline.Norm == 0 {
 			continue
 		}
 		if factor := k.Errors.Norm / k.Baseline.Norm; factor > 2 && k.Errors.Norm > 1e-4 {
-			j.notes = append(j.notes, fmt.Sprintf(
-				"The candidate is less precise than the baseline: norm error %.3g%% against %.3g%% (%s).",
-				k.Errors.Norm*100, k.Baseline.Norm*100, k.label()))
+			j.note(facts.LessPrecise{Input: k.Input, Norm: k.Errors.Norm, Baseline: k.Baseline.Norm})
 			return
 		}
 	}
-}
-
-// correctnessSummary judges what an older report says: that its cases passed
-// under its own tolerance, and the largest error, under ours.
-func (j *judgement) correctnessSummary(s *CorrectnessSummary) GateResult {
-	gate := j.rule.Gates.Correctness
-	bound := (*quantity.Bound[quantity.Number])(nil)
-	if gate.EndToEnd != nil {
-		bound = gate.EndToEnd.MaxAbs
-	}
-	text := fmt.Sprintf("%d/%d cases in the report", s.Passed, s.Total)
-	if s.MaxAbs != nil {
-		text += fmt.Sprintf(", max |err| %.4g", *s.MaxAbs)
-	}
-	if s.BitParity != nil && *s.BitParity {
-		text += ", bit-identical to the baseline"
-	}
-	r := GateResult{Status: Passed, Text: text}
-	switch {
-	case s.Passed < s.Total:
-		r = GateResult{Status: Failed, Reason: ReasonCorrectness, Text: "The output is wrong: " + text}
-	case bound != nil && s.MaxAbs != nil && !bound.Holds(*s.MaxAbs):
-		r = GateResult{Status: Failed, Reason: ReasonCorrectness, Text: fmt.Sprintf("The output is wrong: %s (asked %s)", text, bound)}
-	case s.Total == 0:
-		r = GateResult{Status: Missing, Text: "the report has no cases"}
-	}
-	if r.Status == Failed {
-		r.ToPass = []string{"make every case agree with the reference"}
-	}
-	return r
 }

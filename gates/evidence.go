@@ -13,14 +13,12 @@ import (
 // EvidenceSchema names the version of the evidence format.
 const EvidenceSchema = "kernelgate/evidence/v1"
 
-// Evidence is what a runner saw of one kernel at one head: raw facts with their
-// origin, and no opinion. A part that is nil was not gathered (an earlier gate
-// had failed, or it is still to come).
+// Evidence is what a runner observed of one kernel at one head: raw facts with their origin, and no
+// judgement. A nil part was not gathered: an earlier gate failed, or the part is still to come.
 type Evidence struct {
 	Schema     string        `json:"schema"`
 	Kernel     string        `json:"kernel"`
 	Mode       string        `json:"mode"`
-	Imported   string        `json:"imported,omitempty"` // the older report that the figures were copied from
 	Provenance Provenance    `json:"provenance"`
 	Change     policy.Change `json:"change"`
 	Device     Device        `json:"device"`
@@ -40,12 +38,12 @@ type Evidence struct {
 	Performance *Performance `json:"performance,omitempty"`
 	Profile     *Profile     `json:"profile,omitempty"`
 	Rivals      []Rival      `json:"rivals,omitempty"`
-	Best        []Best       `json:"best,omitempty"` // where the baseline stands relative to the kernel's best; the server's word
+	Best        []Best       `json:"best,omitempty"` // the baseline's speed relative to the kernel's best; only a server fills it in
 
-	// Fault is what went wrong with the runner itself, or with what the base brings. It
-	// ends the run as ERROR, whatever else was seen.
+	// Fault is an error of the runner, or of the base branch. It ends the run as ERROR,
+	// whatever else was observed.
 	Fault   string       `json:"fault,omitempty"`
-	Setup   bool         `json:"setup,omitempty"`    // the fault is the base's: its reference, manifest or sources
+	Setup   bool         `json:"setup,omitempty"`    // the fault is in the base's reference, manifest or sources
 	FaultAt []Diagnostic `json:"fault_at,omitempty"` // the lines at fault, where they are known
 }
 
@@ -60,7 +58,7 @@ type Provenance struct {
 	Tools      map[string]string `json:"tools,omitempty"`
 	Manifest   string            `json:"manifest,omitempty"` // hash of the base's kernel.yaml
 	// Implementation is the hash of the kernel.yaml that the candidate was built and
-	// launched by, where that is another.
+	// launched by, where it differs from Manifest.
 	Implementation string `json:"implementation,omitempty"`
 	Policy         string `json:"policy,omitempty"` // hash of the policy that steered the gathering
 	Host           string `json:"host,omitempty"`
@@ -147,7 +145,7 @@ type KernelUse struct {
 // A Diagnostic is a message about one line of a file: a compiler's, a sanitizer's, or
 // about a mistake in a policy or a manifest.
 type Diagnostic struct {
-	Tool     string `json:"tool,omitempty"` // the program that names itself (ptxas, nvlink, gcc …); none where a compiler names the source alone
+	Tool     string `json:"tool,omitempty"` // the program that names itself (ptxas, nvlink, gcc …); none where a compiler names only the source
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`   // 0: not said
 	Column   int    `json:"column,omitempty"` // 0: not said
@@ -172,13 +170,12 @@ type Resources struct {
 	Warnings      []string `json:"warnings,omitempty"`
 }
 
-// Correctness is every case that was run, or a summary from an older report.
+// Correctness is every case that was run.
 type Correctness struct {
-	Tolerance Tolerance           `json:"tolerance"`
-	Cases     []Case              `json:"cases,omitempty"`
-	Summary   *CorrectnessSummary `json:"summary,omitempty"`
-	Test      *Test               `json:"test,omitempty"` // of a harness whose test command decides, in place of cases
-	Seconds   float64             `json:"seconds,omitempty"`
+	Tolerance Tolerance `json:"tolerance"`
+	Cases     []Case    `json:"cases,omitempty"`
+	Test      *Test     `json:"test,omitempty"` // of a harness whose test command decides, in place of cases
+	Seconds   float64   `json:"seconds,omitempty"`
 }
 
 // A Test is how the test command of a harness ended on both sides; no failure is a good
@@ -195,15 +192,6 @@ type Tolerance struct {
 	Rel float64 `json:"rel"`
 }
 
-// An Input is what a kernel is run on.
-type Input struct {
-	Shape        string `json:"shape"`
-	Dims         string `json:"dims"`
-	Seed         uint64 `json:"seed"`
-	Distribution string `json:"distribution"`
-	Secret       bool   `json:"secret,omitempty"`
-}
-
 // A Case is the candidate on one input.
 type Case struct {
 	Input
@@ -214,11 +202,11 @@ type Case struct {
 	BaselineFailure *Failure `json:"baseline_failure,omitempty"` // how the baseline failed on it, where it did
 	// BaselineEndToEnd is EndToEnd of the baseline.
 	BaselineEndToEnd *Errors `json:"baseline_end_to_end,omitempty"`
-	// BaselineDeterministic tells whether launches of the baseline agree bit for bit. It is known where the candidate's do not.
+	// BaselineDeterministic reports whether launches of the baseline agree bit for bit. It is known where the candidate's do not.
 	BaselineDeterministic *bool `json:"baseline_deterministic,omitempty"`
 
 	Deterministic *bool    `json:"deterministic,omitempty"`  // two launches agree bit for bit
-	StateKept     bool     `json:"state_kept,omitempty"`     // a launch that finds what earlier ones left behind gives other bits
+	StateKept     bool     `json:"state_kept,omitempty"`     // a launch that finds data of earlier launches gives different bits
 	BitParity     *bool    `json:"bit_parity,omitempty"`     // equal to the baseline bit for bit
 	InputsChanged []string `json:"inputs_changed,omitempty"` // arguments that the kernel wrote and must not
 	OutOfBounds   bool     `json:"out_of_bounds,omitempty"`  // the kernel wrote outside its arguments
@@ -238,18 +226,10 @@ type Errors struct {
 	Unwritten int     `json:"unwritten,omitempty"`
 }
 
-// A Failure is how a launch ended that did not end well.
+// A Failure is how a launch failed.
 type Failure struct {
 	Kind   FailureKind `json:"kind"`
 	Detail string      `json:"detail"` // one line for people
-}
-
-// CorrectnessSummary is what older reports say: so many cases passed.
-type CorrectnessSummary struct {
-	Passed    int      `json:"passed"`
-	Total     int      `json:"total"`
-	MaxAbs    *float64 `json:"max_abs,omitempty"` // the largest of all cases
-	BitParity *bool    `json:"bit_parity,omitempty"`
 }
 
 // Sanitize is what tools that watch every access saw of the candidate on a few
@@ -276,30 +256,11 @@ type Sanitized struct {
 	Seconds       float64   `json:"seconds,omitempty"`
 }
 
-// A Finding is one mistake of the kernel, as often as it was seen.
-type Finding struct {
-	Tool      string      `json:"tool,omitempty"` // in a verdict
-	Kind      FindingKind `json:"kind"`
-	Text      string      `json:"text"`               // what was seen, such as "a race between write and read of shared memory"
-	Severity  string      `json:"severity,omitempty"` // error unless given; warning, or info, which decides nothing
-	File      string      `json:"file,omitempty"`     // from the kernel's folder
-	Line      int         `json:"line,omitempty"`
-	OtherFile string      `json:"other_file,omitempty"` // a race's second access
-	OtherLine int         `json:"other_line,omitempty"`
-	Kernel    string      `json:"kernel,omitempty"` // the function
-	Shape     string      `json:"shape,omitempty"`  // of the first case, where the tool can tell
-	Cases     []int       `json:"cases,omitempty"`  // all of them, by their place in the list of cases, where the tool can tell
-	Count     int         `json:"count,omitempty"`
-	Before    bool        `json:"before,omitempty"` // in a verdict: the baseline has it as well
-}
-
-// Performance is every timing sample in the order it was taken, or summaries
-// from an older report.
+// Performance is every timing sample in the order it was taken.
 type Performance struct {
-	Rounds    []Round   `json:"rounds,omitempty"`
-	Summaries []Summary `json:"summaries,omitempty"`
-	Seconds   float64   `json:"seconds,omitempty"`
-	Exhausted bool      `json:"exhausted,omitempty"` // the time budget ended the measuring
+	Rounds    []Round `json:"rounds,omitempty"`
+	Seconds   float64 `json:"seconds,omitempty"`
+	Exhausted bool    `json:"exhausted,omitempty"` // the time budget ended the measuring
 }
 
 // A Round is what one set of fresh processes measured.
@@ -323,9 +284,8 @@ const (
 	SideControl   = 'a' // a second copy of the baseline, timed as if it were a candidate
 )
 
-// A Series is one round's samples on one shape. Every half of a block has inputs
-// of its own, the same for its three sides, and no launch has seen them before:
-// see [Series.DrawSeed].
+// A Series is one round's samples on one shape. Every half of a block has new inputs, the same for
+// its three sides, and no launch has seen them before: see [Series.DrawSeed].
 type Series struct {
 	Shape         string    `json:"shape"`
 	Batch         int       `json:"batch"`                   // launches per sample
@@ -334,18 +294,17 @@ type Series struct {
 	Distributions []string  `json:"distributions,omitempty"` // block k draws its inputs as the k-th of them, round and round
 	Order         string    `json:"order"`                   // a letter a sample: b, c or a; blocks mirror themselves, such as "bcaacb cabbac"
 	Nanos         []float64 `json:"ns"`                      // time per launch, in Order
-	Wall          []float64 `json:"wall_ns,omitempty"`       // the same by the judge's own clock on the wall, with what lies around a launch
-	Disturbed     []int     `json:"spoiled,omitempty"`       // samples that something outside disturbed: kept, not used
-	Waited        float64   `json:"waited_ns,omitempty"`     // in older evidence: what the wall showed beyond Nanos, all samples together
-	Solo          []float64 `json:"solo_ns,omitempty"`       // the baseline alone, before the candidate was loaded
-	SoloSpoiled   int       `json:"solo_spoiled,omitempty"`  // how many of those were taken while something held the device back
+	Wall          []float64 `json:"wall_ns,omitempty"`       // the same by the judge's wall clock, with the overhead around a launch
+	Disturbed     []int     `json:"spoiled,omitempty"`       // samples that were disturbed from outside: stored, not used
+	Solo          []float64 `json:"solo_ns,omitempty"`       // the baseline before the candidate was loaded
+	SoloDisturbed int       `json:"solo_spoiled,omitempty"`  // how many of those were disturbed from outside
 	Single        *Singles  `json:"single_ns,omitempty"`     // one launch at a time, where a sample is a batch of several
-	Kept          []float64 `json:"kept_ns,omitempty"`       // the candidate without its state reset before the launch, where it has state
+	Stateful      []float64 `json:"kept_ns,omitempty"`       // the candidate without the reset of its state before the launch, where it has state
 
-	Verified   int     `json:"verified"`             // outputs of timed launches that were compared
-	Worst      *Errors `json:"worst,omitempty"`      // against the reference: the largest of each figure
-	Referenced int     `json:"referenced,omitempty"` // outputs behind Worst; 0 in older evidence, where they are all
-	Beside     *Errors `json:"beside,omitempty"`     // against the baseline's output on the same input, over all of them
+	Verified        int     `json:"verified"`             // outputs of timed launches that were compared
+	Worst           *Errors `json:"worst,omitempty"`      // against the reference: the largest of each figure
+	Referenced      int     `json:"referenced,omitempty"` // outputs behind Worst; 0 in older evidence, where they are all
+	AgainstBaseline *Errors `json:"beside,omitempty"`     // against the baseline's output on the same input, over all of them
 	// Outputs is both sides of the outputs behind Worst in which a side has an element beyond the tolerance.
 	Outputs []TimedOutput `json:"outputs,omitempty"`
 }
@@ -358,34 +317,34 @@ type TimedOutput struct {
 	Baseline     Errors `json:"baseline"`
 }
 
-// Singles is the times of launches that ran alone, in the order taken: the n-th of both
-// sides had the same inputs, of the n-th of the series' distributions, round and round.
-// A gain in a batch is believed as far as these launches show it.
+// Singles is the times of launches that ran alone, in the order taken. The n-th launch of both sides
+// had the same inputs, of the n-th distribution of the series in rotation. A gain in a batch counts
+// as far as these launches confirm it.
 type Singles struct {
 	Baseline  []float64 `json:"baseline"`
 	Candidate []float64 `json:"candidate"`
-	// Isolated says that no code of a side could reach the inputs of its launch before
-	// every earlier launch of that side had finished. Evidence of older versions lacks it.
+	// Isolated says that no code of a side could reach the inputs of its launch before every earlier
+	// launch of that side had finished.
 	Isolated bool `json:"isolated,omitempty"`
-	// What the first launch of a process took, on a CPU: those that follow it find what it
-	// left in the process's memory.
+	// What the first launch of a process took, on a CPU. Later launches find in memory what it left
+	// there.
 	FirstBaseline  []float64 `json:"first_baseline,omitempty"`
 	FirstCandidate []float64 `json:"first_candidate,omitempty"`
-	// On a CPU each time above is the median over the launches of one process but the
-	// first. These are the means over the same launches: a launch that does more than its
-	// share of the work shows in them. Launches is how many each process ran.
+	// On a CPU each time above is the median over the launches of one process without the first. These
+	// are the means over the same launches: a launch that does the work of later ones shows in them.
+	// Launches is how many each process ran.
 	MeanBaseline  []float64 `json:"mean_baseline,omitempty"`
 	MeanCandidate []float64 `json:"mean_candidate,omitempty"`
 	Launches      int       `json:"launches,omitempty"`
 }
 
-// DrawSeed is the seed of one launch's inputs: in the phase "timed", of the draw-th
-// half of a block, counted over the series, and the launch's place in its batch;
-// other phases are launches that warm up or stand alone. Anyone can draw the inputs
-// again with it; nobody who has seen some of them can tell the next.
+// DrawSeed is the seed of the inputs of one launch. In the phase "timed", draw counts the halves of
+// blocks over the series, and launch the launches of a batch. Further phases are for launches that
+// warm up or run alone. Anyone can draw the inputs again with the seed; nobody can predict the next
+// inputs from earlier ones.
 func (s Series) DrawSeed(phase string, draw, launch int) uint64 {
 	digest := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %d %d", s.Seed, s.Shape, phase, draw, launch))
-	return binary.LittleEndian.Uint64(digest[:]) >> 16 // exact in JSON, whoever reads it
+	return binary.LittleEndian.Uint64(digest[:]) >> 16 // exact as a JSON number in every language
 }
 
 // Fitness is the runner's own state around a round.
@@ -394,26 +353,9 @@ type Fitness struct {
 	Throttle  []string       `json:"throttle,omitempty"`
 	Celsius   int            `json:"celsius,omitempty"`
 	Watts     float64        `json:"watts,omitempty"`
-	Load      float64        `json:"load,omitempty"`    // runnable processes beside ours
-	Foreign   []string       `json:"foreign,omitempty"` // other processes on the device
+	Load      float64        `json:"load,omitempty"`    // runnable processes that are not ours
+	Foreign   []string       `json:"foreign,omitempty"` // processes on the device that are not ours
 	ECCErrors int            `json:"ecc_errors,omitempty"`
-}
-
-// A Summary is one shape's figures from an older report, in microseconds.
-type Summary struct {
-	Shape     string  `json:"shape"`
-	Baseline  Figures `json:"baseline"`
-	Candidate Figures `json:"candidate"`
-}
-
-// Figures summarise samples that are no longer there.
-type Figures struct {
-	P50  float64  `json:"p50"`
-	P90  *float64 `json:"p90,omitempty"`
-	P99  *float64 `json:"p99,omitempty"`
-	Mean *float64 `json:"mean,omitempty"`
-	Std  *float64 `json:"std,omitempty"`
-	N    int      `json:"n,omitempty"`
 }
 
 // Profile is what the profiler counted, by shape and metric.
@@ -429,14 +371,13 @@ type Metric struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit,omitempty"`
-	// Step is which kernel of a launch of several it was counted of, in order from 1, and
-	// Kernel is that one's name.
+	// Step is the number of the kernel in a launch of several, from 1, and Kernel is its name.
 	Step   int    `json:"step,omitempty"`
 	Kernel string `json:"kernel,omitempty"`
 }
 
-// A Rival is how long another implementation takes on one shape, in
-// microseconds, or why it could not be timed. No gate reads it.
+// A Rival is how long a different implementation takes on one shape, in microseconds, or why it
+// could not be timed. No gate reads it.
 type Rival struct {
 	Name    string        `json:"name"`
 	Shape   string        `json:"shape,omitempty"` // none where it failed on all of them

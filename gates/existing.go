@@ -1,31 +1,30 @@
 package gates
 
 import (
-	"fmt"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-// A finding exists already where the baseline has it on the same input, at least as
-// badly. Such a finding is reported and decides nothing, unless the policy says so: a
-// change must not wait for somebody else's mistake, nor hide its own behind it.
+// A finding exists already where the baseline has it on the same input, at least as badly. An
+// existing finding is reported and decides nothing, unless the policy says so. A change need not
+// wait until an earlier mistake is fixed, but must not hide a new one behind it.
 
 const (
-	// figureNoise is how much larger an error may be than the baseline's and still count
-	// as the same. An honest change adds in a different order: that moves the averages
-	// over an output by a few per cent at most.
+	// figureNoise is how much larger an error may be than the baseline's and still count as the same.
+	// Code that adds in a different order moves the averages over an output by a few per cent at most.
 	figureNoise = 1.1
-	// peakNoise is the same for the largest error of a single element where no bound on
-	// it is missed. It varies more than an average does, but an element that is plainly
-	// wrong among elements that are rounded badly is larger by orders of magnitude.
+	// peakNoise is the same for the largest error of a single element where no bound on it is missed.
+	// It varies more than an average does, but an element that is plainly wrong is larger than one with
+	// a large rounding error by orders of magnitude.
 	peakNoise = 2
 )
 
 // A miss is one thing that is wrong with a case.
 type miss struct {
-	text    string
+	fact    facts.Fact
 	existed bool // the baseline misses the same on the same input, at least as badly
 }
 
@@ -36,40 +35,38 @@ func (k Case) misses(gate *policy.CorrectnessGate) []miss {
 		gate = &policy.CorrectnessGate{Bad: &quantity.Bound[quantity.Percent]{Op: quantity.AtMost}}
 	}
 	if k.Failure != nil {
-		return []miss{{k.Failure.Detail, sameFailure(k.BaselineFailure, *k.Failure)}}
+		return []miss{{facts.Quote(k.Failure.Detail), sameFailure(k.BaselineFailure, *k.Failure)}}
 	}
 	var all []miss
 	if len(k.InputsChanged) > 0 {
 		f := InputsWritten(k.InputsChanged)
 		// The detail names the arguments: to write to a different one is a new mistake.
-		all = append(all, miss{f.Detail, sameFailure(k.BaselineFailure, f) && k.BaselineFailure.Detail == f.Detail})
+		all = append(all, miss{facts.Quote(f.Detail), sameFailure(k.BaselineFailure, f) && k.BaselineFailure.Detail == f.Detail})
 	}
 	if k.OutOfBounds {
 		f := WrittenOutside()
-		all = append(all, miss{f.Detail, sameFailure(k.BaselineFailure, f)})
+		all = append(all, miss{facts.Quote(f.Detail), sameFailure(k.BaselineFailure, f)})
 	}
 	if k.Errors == nil {
-		return append(all, miss{text: "no output was compared"})
+		return append(all, miss{fact: facts.NothingCompared{}})
 	}
 	all = append(all, k.Errors.countMisses(k.Baseline)...)
 	all = append(all, k.Errors.boundMisses(gate.Bounds(), k.Baseline)...)
 	if gate.EndToEnd != nil && k.EndToEnd != nil {
 		for _, m := range k.EndToEnd.boundMisses(*gate.EndToEnd, k.BaselineEndToEnd) {
-			all = append(all, miss{"against the unquantised inputs: " + m.text, m.existed})
+			all = append(all, miss{facts.EndToEnd{Miss: m.fact}, m.existed})
 		}
 	}
 	if gate.Determinism && k.Deterministic != nil && !*k.Deterministic {
-		all = append(all, miss{variesText, k.BaselineDeterministic != nil && !*k.BaselineDeterministic})
+		all = append(all, miss{facts.NotDeterministic{}, k.BaselineDeterministic != nil && !*k.BaselineDeterministic})
 	}
 	if gate.BitParity && k.BitParity != nil && !*k.BitParity {
-		all = append(all, miss{text: "the output is not bit-identical to the baseline's"})
+		all = append(all, miss{fact: facts.NotBitIdentical{}})
 	}
 	return all
 }
 
-const variesText = "two launches on the same input gave different bits"
-
-// existed tells whether the baseline has all of the misses, and there are any.
+// existed reports whether the baseline has all of the misses, and there are any.
 func existed(all []miss) bool {
 	for _, m := range all {
 		if !m.existed {
@@ -90,8 +87,8 @@ func WrittenOutside() Failure {
 	return Failure{Kind: FailureOutOfBounds, Detail: "the kernel wrote outside its arguments"}
 }
 
-// sameFailure tells whether the baseline fails in the same way. A kernel that keeps state
-// or calls what the sandbox refuses is suspicious whatever the baseline does.
+// sameFailure reports whether the baseline fails in the same way. A kernel that keeps state or makes
+// a call that the sandbox refuses is suspicious whatever the baseline does.
 func sameFailure(was *Failure, is Failure) bool {
 	switch is.Kind {
 	case FailureCrash, FailureExit, FailureTimeout, FailureOutOfMemory, FailureIllegalAddress, FailureLaunch, FailureInputs, FailureOutOfBounds:
@@ -100,25 +97,25 @@ func sameFailure(was *Failure, is Failure) bool {
 	return false
 }
 
-// FailsAsBefore tells whether the candidate failed the case without an output, in the same
+// FailsAsBefore reports whether the candidate failed the case without an output, in the same
 // way as the baseline.
 func (k Case) FailsAsBefore() bool {
 	return k.Failure != nil && sameFailure(k.BaselineFailure, *k.Failure)
 }
 
-// countMisses is the elements that no bound allows. There must not be one more than the
-// baseline has.
+// countMisses is the elements that no bound allows, each kind with whether the baseline has at least
+// as many.
 func (e Errors) countMisses(was *Errors) []miss {
 	var all []miss
-	count := func(n, before int, what string) {
+	count := func(n, before int, kind facts.ElementKind) {
 		if n > 0 {
-			all = append(all, miss{fmt.Sprintf("%d of %d elements %s", n, e.Elements, what), e.comparable(was) && n <= before})
+			all = append(all, miss{facts.ElementCount{Kind: kind, N: n, All: e.Elements}, e.comparable(was) && n <= before})
 		}
 	}
 	before := orNoErrors(was)
-	count(e.Unwritten, before.Unwritten, "were never written")
-	count(e.NaN, before.NaN, "are NaN")
-	count(e.Inf, before.Inf, "are infinite")
+	count(e.Unwritten, before.Unwritten, facts.Unwritten)
+	count(e.NaN, before.NaN, facts.NaN)
+	count(e.Inf, before.Inf, facts.Infinite)
 	return all
 }
 
@@ -126,35 +123,42 @@ func (e Errors) countMisses(was *Errors) []miss {
 func (e Errors) boundMisses(b policy.ErrorBounds, was *Errors) []miss {
 	var all []miss
 	for _, f := range []struct {
-		missed func(Errors) bool
-		value  func(Errors) float64
-		text   func() string
+		kind  facts.ErrorKind
+		asked asked
+		value func(Errors) float64
 	}{
-		{
-			func(e Errors) bool { return b.Norm != nil && !b.Norm.Holds(e.Norm) }, func(e Errors) float64 { return e.Norm },
-			func() string { return fmt.Sprintf("norm error %.3g%% (asked %s)", e.Norm*100, b.Norm) },
-		},
-		{
-			func(e Errors) bool { return b.MaxAbs != nil && !b.MaxAbs.Holds(e.MaxAbs) }, func(e Errors) float64 { return e.MaxAbs },
-			func() string { return fmt.Sprintf("max |err| %.4g (asked %s)", e.MaxAbs, b.MaxAbs) },
-		},
-		{
-			func(e Errors) bool { return b.MeanAbs != nil && !b.MeanAbs.Holds(e.MeanAbs) }, func(e Errors) float64 { return e.MeanAbs },
-			func() string { return fmt.Sprintf("mean |err| %.4g (asked %s)", e.MeanAbs, b.MeanAbs) },
-		},
+		{facts.NormError, bound(b.Norm), func(e Errors) float64 { return e.Norm }},
+		{facts.MaxError, bound(b.MaxAbs), func(e Errors) float64 { return e.MaxAbs }},
+		{facts.MeanError, bound(b.MeanAbs), func(e Errors) float64 { return e.MeanAbs }},
 	} {
-		if f.missed(e) {
-			all = append(all, miss{f.text(), e.noWorse(was) && f.missed(*was) && f.value(e) <= figureNoise*f.value(*was)})
+		if f.asked == nil || f.asked.Holds(f.value(e)) {
+			continue
 		}
+		existed := e.noWorse(was) && !f.asked.Holds(f.value(*was)) && f.value(e) <= figureNoise*f.value(*was)
+		all = append(all, miss{facts.ErrorBound{Error: f.kind, Value: f.value(e), Asked: f.asked.String()}, existed})
 	}
 	if bad := func(e Errors) bool { return b.Bad != nil && !b.Bad.Holds(e.badShare()) }; bad(e) {
 		same := e.noWorse(was)
 		if e.wrongElements() == 0 { // they are NaN, infinite or unwritten, and the figures say nothing about those
 			same = e.noMore(was)
 		}
-		all = append(all, miss{fmt.Sprintf("%d of %d elements (%.3g%%) are beyond the manifest's tolerance (asked %s)", e.Bad, e.Elements, e.badShare()*100, b.Bad), same && bad(*was)})
+		all = append(all, miss{facts.BadElements{Bad: e.Bad, All: e.Elements, Share: e.badShare(), Asked: b.Bad.String()}, same && bad(*was)})
 	}
 	return all
+}
+
+// An asked is a bound on one figure.
+type asked interface {
+	Holds(float64) bool
+	String() string
+}
+
+// bound is nil where there is none.
+func bound[T quantity.Number | quantity.Percent](b *quantity.Bound[T]) asked {
+	if b == nil {
+		return nil
+	}
+	return b
 }
 
 func (e Errors) badShare() float64 { return float64(e.Bad) / float64(max(e.Elements, 1)) }
@@ -165,15 +169,15 @@ func (e Errors) wrongElements() int { return e.Bad - e.NaN - e.Inf - e.Unwritten
 
 func (e Errors) comparable(was *Errors) bool { return was != nil && was.Elements == e.Elements }
 
-// noMore tells whether no kind of bad element is more frequent than in the baseline's
-// output. Kinds do not make up for each other.
+// noMore reports whether no kind of bad element is more frequent than in the baseline's output.
+// Fewer of one kind do not make up for more of another kind.
 func (e Errors) noMore(was *Errors) bool {
 	return e.comparable(was) && e.Unwritten <= was.Unwritten && e.NaN <= was.NaN && e.Inf <= was.Inf && e.wrongElements() <= was.wrongElements()
 }
 
-// noWorse tells whether an output is no worse than the baseline's on the same input by
-// any figure, whether a bound is on it or not: elements that are plainly wrong must not
-// hide among as many that are rounded badly.
+// noWorse reports whether an output is no worse than the baseline's on the same input by any figure,
+// with or without a bound: elements that are plainly wrong must not hide among as many with large
+// rounding errors.
 func (e Errors) noWorse(was *Errors) bool {
 	return e.noMore(was) && e.Norm <= figureNoise*was.Norm && e.MeanAbs <= figureNoise*was.MeanAbs && e.MaxAbs <= peakNoise*was.MaxAbs
 }
@@ -185,8 +189,8 @@ func orNoErrors(e *Errors) Errors {
 	return *e
 }
 
-// asBefore tells whether every output of timed launches that misses a bound is one that
-// the baseline gets wrong as well, on the same input and as badly.
+// asBefore reports whether the baseline gets every timed output that misses a bound wrong as well,
+// on the same input and as badly.
 func (s Series) asBefore(gate *policy.CorrectnessGate) bool {
 	rest := orNoErrors(s.Worst)
 	for _, o := range s.Outputs {
@@ -195,7 +199,7 @@ func (s Series) asBefore(gate *policy.CorrectnessGate) bool {
 		}
 		rest = rest.without(o.Candidate)
 	}
-	// What no listed output explains is a mistake of an output that is not listed.
+	// An error that no listed output explains is in an output that is not listed.
 	return len(s.Outputs) > 0 && len((Case{Errors: &rest}).misses(gate)) == 0
 }
 

@@ -49,17 +49,17 @@ func TestKindLimit(t *testing.T) {
 // A kind that was never timed does not count in what a target is raised to, nor does a target that asks for no gain rise.
 func TestRaisedTargetOfFewKinds(t *testing.T) {
 	s := &shapeComparison{goalOf: goalOf{role: RoleTarget}}
-	if a, b := s.raise(1.1, []float64{0, 1, 1.5}), s.raise(1.1, []float64{1, 1.5}); !near(a, b) || a <= 1.1 {
+	if a, b := s.raisedThreshold(1.1, []float64{0, 1, 1.5}), s.raisedThreshold(1.1, []float64{1, 1.5}); !near(a, b) || a <= 1.1 {
 		t.Errorf("%g and %g", a, b)
 	}
-	if got := s.raise(1.1, []float64{0, 1.5}); got != 1.1 {
+	if got := s.raisedThreshold(1.1, []float64{0, 1.5}); got != 1.1 {
 		t.Errorf("one kind: %g", got)
 	}
-	if got := s.raise(1, []float64{1, 1.5}); got != 1 {
+	if got := s.raisedThreshold(1, []float64{1, 1.5}); got != 1 {
 		t.Errorf("no gain: %g", got)
 	}
 	s.role = RoleGuard
-	if got := s.raise(1.1, []float64{1, 1.5}); got != 1.1 {
+	if got := s.raisedThreshold(1.1, []float64{1, 1.5}); got != 1.1 {
 		t.Errorf("a guard: %g", got)
 	}
 }
@@ -72,13 +72,13 @@ func TestOnTheLimit(t *testing.T) {
 	s := &shapeComparison{goalOf: goalOf{role: RoleGuard, goal: &goal}, status: Passed, samples: &samples{byKind: []stats.Sample{one, half}, strata: strata{kinds: []string{"normal", "large"}}}}
 	c := &comparison{alpha: 0.025, few: newResamplePlan(fewResamples), shapes: []*shapeComparison{s}}
 	c.decideKinds(RoleGuard, &policy.PerformanceGate{})
-	if s.status != Passed || len(s.kinds) != 2 || s.kinds[1].miss != 1 || s.slowKind(0.025) != "" {
+	if s.status != Passed || len(s.kinds) != 2 || s.kinds[1].miss != 1 || s.slowKind(0.025) != nil {
 		t.Errorf("%s: %+v", s.status, s.kinds)
 	}
 	s.samples.byKind[1] = stats.Sample{Rounds: [][]float64{{0.4}, {0.4}, {0.4}, {0.4}, {0.4}, {0.4}}}
 	s.kinds = nil
 	c.decideKinds(RoleGuard, &policy.PerformanceGate{})
-	if s.status != Failed || !strings.Contains(s.slowKind(0.025), "but on large inputs it is −60") {
+	if s.status != Failed || !strings.Contains(words(s.slowKind(0.025)), "on large inputs it is −60") {
 		t.Errorf("%s: %s", s.status, s.slowKind(0.025))
 	}
 	// One that has lost in most rounds proves nothing yet.
@@ -90,15 +90,15 @@ func TestOnTheLimit(t *testing.T) {
 	// A kind of which too little is known keeps the shape open.
 	s.status, s.kinds, s.samples.byKind = Passed, nil, []stats.Sample{one, {}}
 	c.decideKinds(RoleGuard, &policy.PerformanceGate{})
-	if s.status != Open || !s.clueless || len(s.kinds) != 1 {
+	if s.status != Open || !s.tooFew || len(s.kinds) != 1 {
 		t.Errorf("%s: %+v", s.status, s.kinds)
 	}
 	s.tails = []tail{{metric: "mean", limit: 1.25, dist: always(t, 1.25)}}
-	if text := s.slowTail(0.025); text != "" {
+	if text := words(s.slowTail(0.025)); text != "" {
 		t.Error(text)
 	}
 	s.tails[0].limit = 1.3
-	if text := s.slowTail(0.025); !strings.Contains(text, "the speedup of the mean is +25.0") {
+	if text := words(s.slowTail(0.025)); !strings.Contains(text, "the speedup of the mean is +25.0") {
 		t.Error(text)
 	}
 }
@@ -112,7 +112,7 @@ func TestRoundsWithoutSomeSamples(t *testing.T) {
 	}
 	lengths := func(s *samples) [8]int {
 		return [8]int{
-			len(s.ratios.Rounds), len(s.control.Rounds), len(s.solo.Rounds), len(s.latencies.Rounds), len(s.latencies.kinds), len(s.besides.Rounds), len(s.strata.rounds), s.pairs,
+			len(s.ratios.Rounds), len(s.control.Rounds), len(s.solo.Rounds), len(s.candidateTimes.Rounds), len(s.candidateTimes.kinds), len(s.baselineTimes.Rounds), len(s.strata.rounds), s.pairs,
 		}
 	}
 	for _, c := range []struct {
@@ -138,8 +138,8 @@ func TestRoundsWithoutSomeSamples(t *testing.T) {
 	if s.ratios.Rounds[0][0] != 2 || s.ratios.Rounds[0][1] != 2 || s.control.Rounds[0][0] != 1 || s.candidate[0] != 0.5 || s.baseline[1] != 2 {
 		t.Errorf("%+v", s)
 	}
-	if s := collect(series(func(s *Series) { s.Disturbed = []int{1} }), "mission", whole); s.pairs != 2 || s.marks.spoiled != 1 {
-		t.Errorf("as if none were marked: %d pairs, %d marked", s.pairs, s.marks.spoiled)
+	if s := collect(series(func(s *Series) { s.Disturbed = []int{1} }), "mission", whole); s.pairs != 2 || s.marks.disturbed != 1 {
+		t.Errorf("as if none were marked: %d pairs, %d marked", s.pairs, s.marks.disturbed)
 	}
 	times := newKindTimes()
 	if _, ok := times.gain(0); ok {
@@ -163,22 +163,22 @@ func TestClip(t *testing.T) {
 func TestMarksBesideAndAlone(t *testing.T) {
 	var m marks
 	m.add(&Series{}, []bool{true, false})
-	if m.taken != 2 || m.spoiled != 1 || len(m.beside.Rounds)+len(m.alone.Rounds) != 0 {
+	if m.taken != 2 || m.disturbed != 1 || len(m.withCandidate.Rounds)+len(m.withoutCandidate.Rounds) != 0 {
 		t.Errorf("%+v", m)
 	}
-	m.add(&Series{Solo: []float64{1, 1, 1}, SoloSpoiled: 1}, []bool{true, false, false, true})
-	if m.taken != 6 || m.spoiled != 3 || share(m.beside) != 0.5 || share(m.alone) != 1.0/3 {
+	m.add(&Series{Solo: []float64{1, 1, 1}, SoloDisturbed: 1}, []bool{true, false, false, true})
+	if m.taken != 6 || m.disturbed != 3 || share(m.withCandidate) != 0.5 || share(m.withoutCandidate) != 1.0/3 {
 		t.Errorf("%+v", m)
 	}
 	m.add(&Series{Solo: []float64{1}}, nil)
-	if len(m.beside.Rounds) != 1 || len(m.alone.Rounds) != 1 {
+	if len(m.withCandidate.Rounds) != 1 || len(m.withoutCandidate.Rounds) != 1 {
 		t.Errorf("a round without samples counts: %+v", m)
 	}
-	if m.fault("mission") != "" {
+	if m.fault("mission") != nil {
 		t.Error("half of the samples are too many")
 	}
 	m.add(&Series{}, []bool{true})
-	if !strings.HasPrefix(m.fault("mission"), "4 of 7 samples on mission") {
+	if !strings.HasPrefix(words(m.fault("mission")), "4 of 7 samples on mission") {
 		t.Errorf("%s", m.fault("mission"))
 	}
 }
@@ -191,7 +191,7 @@ func TestBlockOnTheWall(t *testing.T) {
 		got  []float64
 		want float64
 	}{
-		"wall": {r.wall, 1.2}, "slow": {r.slow, 5}, "besides": {r.besides, 6}, "gain": {r.gain, 0.5}, "waits": {r.waits, 1}, "waiting": {r.waiting, 2.25}, "host": {r.host, 1},
+		"wall": {r.wall, 1.2}, "slow": {r.candidateWall, 5}, "besides": {r.baselineWall, 6}, "gain": {r.gain, 0.5}, "waits": {r.waits, 1}, "waiting": {r.waiting, 2.25}, "host": {r.host, 1},
 	} {
 		if len(c.got) != 1 || !near(c.got[0], c.want) {
 			t.Errorf("%s: %v, want %g", name, c.got, c.want)
@@ -242,8 +242,9 @@ func TestNoteOfTheBest(t *testing.T) {
 		{"a gain over the best", 0.05, -0.009, 0.04, 0.05, ""},
 	} {
 		for unmeasured, more := range []string{"", "One merge since then was not measured", "2 merges since then were not measured"} {
-			got := AgainstBest{Shape: "mission", Commit: bestCommit, Baseline: c.baseline, Speedup: Estimate{Value: c.sum}, Unmeasured: unmeasured}.note(Estimate{Value: c.own}, c.allowed)
-			if c.says == "" && got != "" || c.says != "" && !(strings.Contains(got, c.says) && strings.Contains(got, more)) {
+			note, noted := AgainstBest{Shape: "mission", Commit: bestCommit, Baseline: c.baseline, Speedup: Estimate{Value: c.sum}, Unmeasured: unmeasured}.note(Estimate{Value: c.own}, c.allowed)
+			got := note.Sentence()
+			if noted != (c.says != "") || c.says != "" && !(strings.Contains(got, c.says) && strings.Contains(got, more)) {
 				t.Errorf("%s, %d not measured: %q", c.name, unmeasured, got)
 			}
 		}
@@ -257,10 +258,10 @@ func TestBelowTheFloor(t *testing.T) {
 		below         bool
 	}{{0.5, 0.6, true}, {0.5, 0.5, false}, {0.5, 0, false}, {5, 6, true}, {0, 6, false}} {
 		cmp := &comparison{shapes: []*shapeComparison{{floor: c.floor, samples: &samples{candidate: []float64{c.micros}}}}}
-		if got := cmp.belowFloor(&policy.PerformanceGate{}); (got != "") != c.below {
+		if got := cmp.belowFloor(&policy.PerformanceGate{}); (got != nil) != c.below {
 			t.Errorf("%g µs of at least %g: %q", c.micros, c.floor, got)
 		}
-		if got := cmp.belowFloor(&policy.PerformanceGate{Roofline: new(false)}); got != "" {
+		if got := cmp.belowFloor(&policy.PerformanceGate{Roofline: new(false)}); got != nil {
 			t.Errorf("the policy does not ask for it: %q", got)
 		}
 	}
@@ -278,14 +279,14 @@ func TestSoFarHasTheControlsInterval(t *testing.T) {
 	s.control = draw(draws, s.samples.control, 0.5)
 	want := speedupOf(draw(draws, s.samples.ratios, 0.5).With(s.runBias()), (1-float64(gate.Confidence))/2)
 	if got == nil || got.Speedup.Value != want.Value || *got.Speedup.Lower != *want.Lower || *got.Speedup.Upper != *want.Upper || *got.Goal != 0.1 {
-		t.Errorf("%+v, want %s", got, estimate(want))
+		t.Errorf("%+v, want %s", got, want)
 	}
 }
 
 // Before the first round there is something to say about the measuring all the same.
 func TestMeasuringBeforeTheFirstRound(t *testing.T) {
 	m := (&comparison{alpha: 0.025}).measuring(&policy.PerformanceGate{Confidence: 0.95}, &Performance{}, []interim{{6, 0.01}, {12, 0.01}})
-	if m.Attempts != 1 || m.MaxRounds != 12 || m.Looks != 2 || m.Rounds != 0 {
+	if m.Attempts != 1 || m.MaxRounds != 12 || m.Interims != 2 || m.Rounds != 0 {
 		t.Errorf("%+v", m)
 	}
 }

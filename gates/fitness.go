@@ -1,19 +1,17 @@
 package gates
 
 import (
-	"fmt"
-
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// checkRunner looks at what would make the figures worthless: it is the runner's
-// fault, never the code's.
+// checkRunner looks for faults of the runner that make the figures worthless.
 func (c *comparison) checkRunner(gate *policy.PerformanceGate) {
 	var low, high []float64
 	var where []*shapeComparison
 	for _, s := range c.shapes {
-		if fault := s.coarseClock(); fault != "" {
+		if fault := s.coarseClock(); fault != nil {
 			c.fault = fault
 		}
 		if s.control == nil {
@@ -27,18 +25,17 @@ func (c *comparison) checkRunner(gate *policy.PerformanceGate) {
 		for i, off := range stats.Holm(p, c.alpha) {
 			if off {
 				s := where[i]
-				c.fault = fmt.Sprintf("the A/A control on %s is %s instead of 0: two copies of the baseline differ by more than the allowed %s",
-					s.shape.Label(), estimate(speedupOf(s.control, c.alpha)), gate.Control)
+				c.fault = facts.ControlOff{Shape: s.shape.Label(), Control: speedupOf(s.control, c.alpha), Allowed: gate.Control.String()}
 			}
 		}
 	}
 }
 
-// checkMarks finds a shape of which more was disturbed than not. It needs no verdict
-// to be close: where all is disturbed, none ever is.
+// checkMarks finds a shape of which most samples were disturbed. It needs no decided comparison:
+// where all samples are disturbed, no comparison is ever decided.
 func (c *comparison) checkMarks() {
 	for _, s := range c.shapes {
-		if fault := s.samples.marks.fault(s.shape.Label()); fault != "" {
+		if fault := s.samples.marks.fault(s.shape.Label()); fault != nil {
 			c.fault = fault
 		}
 	}

@@ -2,46 +2,45 @@ package gates
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// fittingRules says by which label or title a change would be judged as what it is: one
-// that changes no bit of the output and was deferred for its speed alone may be meant
-// as a refactoring, of which nobody asks a gain.
-func (j *judgement) fittingRules(p *policy.Policy, v *Verdict) []string {
-	if v.Reason != ReasonTooSlow || !j.identical() {
+// fittingRules advises a label or a title under which a rule for refactorings would judge the change. A change that
+// leaves every bit of the output as it was, and is deferred only for its speed, may be a refactoring.
+func (j *judgement) fittingRules(p *policy.Policy, reason Reason) []facts.Advice {
+	if reason != ReasonTooSlow || !j.identical() {
 		return nil
 	}
 	change := j.evidence.Change
 	change.Kernel = j.evidence.Kernel
-	var found []string
+	var found []facts.Advice
 	for i := range p.Rules {
 		rule := &p.Rules[i]
 		if rule == j.rule {
 			break // those behind it are never reached
 		}
-		if how := wayTo(p, rule, change); how != "" && j.holds(rule.Gates.Performance) {
-			found = append(found, fmt.Sprintf("or, should it be a refactoring, %s: the outputs are the baseline's bit for bit, and the rule `%s` asks %s", how, rule.Name, askedOfSpeed(rule.Gates.Performance)))
+		if step, ok := wayTo(p, rule, change); ok && j.mayMeet(rule.Gates.Performance) {
+			found = append(found, step)
 		}
 	}
 	return found
 }
 
-// identical tells whether not a bit of any output differs from the baseline's.
+// identical reports whether every output equals the baseline's bit for bit.
 func (j *judgement) identical() bool {
 	differs := func(r CaseRow) bool { return r.BitParity == nil || !*r.BitParity }
 	return j.evidence.SameCode || len(j.cases) > 0 && !slices.ContainsFunc(j.cases, differs)
 }
 
-// holds tells whether nothing that was measured speaks against what a gate asks.
-func (j *judgement) holds(gate *policy.PerformanceGate) bool {
+// mayMeet reports whether no measured figure contradicts the goals of a gate.
+func (j *judgement) mayMeet(gate *policy.PerformanceGate) bool {
 	if gate == nil {
 		return true
 	}
-	if gains(gate.Target) || gains(gate.Guard) {
+	if asksGain(gate.Target) || asksGain(gate.Guard) {
 		return false
 	}
 	for _, c := range j.comparisons {
@@ -56,33 +55,30 @@ func (j *judgement) holds(gate *policy.PerformanceGate) bool {
 	return true
 }
 
-// gains tells whether a goal asks for more than what is there already.
-func gains(g *policy.Goal) bool {
+// asksGain reports whether a goal asks for more than no change.
+func asksGain(g *policy.Goal) bool {
 	return g != nil && (g.Speedup != nil && !g.Speedup.Holds(0) || g.LatencyReduction != nil && !g.LatencyReduction.Holds(0))
 }
 
-// wayTo is what an author can do for a rule to apply; "" where that is nothing.
-func wayTo(p *policy.Policy, rule *policy.Rule, change policy.Change) string {
+// wayTo is what an author can do for a rule to apply. It is not ok where there is nothing.
+func wayTo(p *policy.Policy, rule *policy.Rule, change policy.Change) (step facts.AsRefactoring, ok bool) {
+	step.Rule = rule.Name
+	if gate := rule.Gates.Performance; gate != nil && len(gate.Goals()) > 0 {
+		step.Asked = cmp.Or(gate.Guard, gate.Target).String()
+	}
 	for _, label := range rule.When.Labels {
 		with := change
 		with.Labels = append(slices.Clone(change.Labels), label)
 		if p.RuleFor(with) == rule {
-			return fmt.Sprintf("give it the label `%s`", label)
+			step.Label = label
+			return step, true
 		}
 	}
 	if title := rule.When.Title; title.Regexp != nil {
 		rest := rule.When
 		rest.Title = policy.Regexp{}
-		if rest.Matches(change) {
-			return fmt.Sprintf("give it a title that matches `%s`", title)
-		}
+		step.Title = title.String()
+		return step, rest.Matches(change)
 	}
-	return ""
-}
-
-func askedOfSpeed(gate *policy.PerformanceGate) string {
-	if gate == nil || len(gate.Goals()) == 0 {
-		return "nothing of its speed"
-	}
-	return "only " + cmp.Or(gate.Guard, gate.Target).String()
+	return step, false
 }

@@ -131,8 +131,8 @@ func TestLooksTakenEarlyStand(t *testing.T) {
 			continue
 		}
 		found++
-		if v.Measuring.Rounds != 9 || v.Measuring.Look != 2 {
-			t.Fatalf("judged after %d rounds at look %d", v.Measuring.Rounds, v.Measuring.Look)
+		if v.Measuring.Rounds != 9 || v.Measuring.Interim != 2 {
+			t.Fatalf("judged after %d rounds at look %d", v.Measuring.Rounds, v.Measuring.Interim)
 		}
 		steps(e, 9, 1/1.6)
 		attempt(e, 9, 2)

@@ -1,19 +1,23 @@
-// Package gates judges evidence: pure functions from a policy and what a runner
-// saw to a verdict. No clock, no disk, no network and no randomness but a fixed
-// seed: the same evidence under the same policy gives the same verdict, byte
+// Package gates judges evidence: pure functions from a policy and the evidence of a
+// runner to a verdict. They use no clock, no disk, no network and no randomness but a
+// fixed seed: the same evidence under the same policy gives the same verdict, byte
 // for byte, years later.
 //
-// The gates stand in the order of policies.Gates, and a required one that fails
-// ends the run: green before fast. Next asks the same functions what evidence
-// is still missing, so that gathering and judging cannot disagree.
+// The gates run in the order build, ptxas, correctness, sanitize, performance, profile,
+// and a required gate that fails ends the run: a wrong kernel is never timed. [Next] asks
+// the same functions which evidence is still missing, so that gathering and judging
+// cannot disagree.
+//
+// Read judge.go first, then the file of each gate, then conclude.go. A gate puts what it
+// found into types of gates/facts, which write all sentences. Speed takes most of the
+// code: performance.go decides what to compare, samples.go reads the rounds, compare.go
+// tests them, and speeds.go says what the tests come to.
 package gates
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -23,9 +27,9 @@ func Judge(p *policy.Policy, file string, e *Evidence) *Verdict {
 	return judge(p, file, e, newResamples(stats.DefaultResamples))
 }
 
-// JudgeHere is Judge for somebody at a terminal, who measures again with a flag and not by a comment on a pull request.
-func JudgeHere(p *policy.Policy, file string, e *Evidence) *Verdict {
-	return judgeAs(&judgement{rule: ruleFor(p, e), evidence: e, resamples: newResamples(stats.DefaultResamples), here: true}, p, file)
+// JudgeForTerminal is Judge for a reader at a terminal, who measures again with a flag and not by a comment on a pull request.
+func JudgeForTerminal(p *policy.Policy, file string, e *Evidence) *Verdict {
+	return judgeAs(&judgement{rule: ruleFor(p, e), evidence: e, resamples: newResamples(stats.DefaultResamples), terminal: true}, p, file)
 }
 
 func judge(p *policy.Policy, file string, e *Evidence, r *resamples) *Verdict {
@@ -33,31 +37,30 @@ func judge(p *policy.Policy, file string, e *Evidence, r *resamples) *Verdict {
 }
 
 func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
-	e, rule := j.evidence, j.rule
-	v := &Verdict{
-		Schema: VerdictSchema, Kernel: e.Kernel, Rule: rule.Name, Policy: file, Imported: e.Imported,
-		Provenance: e.Provenance, Device: e.Device, Notes: slices.Clone(e.Notes), Rivals: e.Rivals, MachineCode: e.MachineCode,
-	}
-	j.recordChosen()
+	e := j.evidence
+	j.noteChoices()
 	j.run()
-	if j.here && e.Performance != nil {
-		for _, r := range j.results {
-			atTerminal(r.ToPass, len(e.Performance.Rounds))
-		}
+	concluded := conclude(e, j.results)
+	concluded.steps = append(slices.Clip(concluded.steps), j.fittingRules(p, concluded.reason)...)
+	if e.Fault != "" && e.Setup {
+		j.findings = append(j.findings, e.FaultAt...)
 	}
-	v.Gates, v.Resources, v.Correctness, v.Comparisons = j.results, j.resources, j.cases, j.comparisons
-	v.Profile, v.Measuring, v.Findings = j.metrics, j.measuring, j.findings
-	v.Sanitizers, v.Existing, v.Best = j.sanitizers, j.existing, j.best
-	v.Notes = append(v.Notes, j.notes...)
+	v := &Verdict{
+		Schema: VerdictSchema, Kernel: e.Kernel, Outcome: concluded.outcome, Reason: concluded.reason, Rule: j.rule.Name, Policy: file,
+		Provenance: e.Provenance, Device: e.Device, Rivals: e.Rivals, MachineCode: e.MachineCode,
+		Gates: j.results, Resources: j.resources, Correctness: j.cases, Sanitizers: j.sanitizers, Comparisons: j.comparisons,
+		Best: j.best, Profile: j.metrics, Measuring: j.measuring, Findings: j.findings,
+	}
 	for _, b := range []*Build{e.Baseline, e.Candidate} {
 		if b != nil {
 			v.Builds = append(v.Builds, *b)
 		}
 	}
-	v.conclude(e)
-	v.ToPass = append(v.ToPass, j.fittingRules(p, v)...)
+	j.write(v, concluded)
 	return v
 }
+
+func (j *judgement) note(f facts.Fact) { j.notes = append(j.notes, f) }
 
 func ruleFor(p *policy.Policy, e *Evidence) *policy.Rule {
 	change := e.Change
@@ -70,7 +73,7 @@ type judgement struct {
 	rule      *policy.Rule
 	evidence  *Evidence
 	resamples *resamples
-	here      bool // the advice is for somebody at a terminal
+	terminal  bool // the reader is at a terminal
 
 	results     []GateResult
 	resources   []ResourceRow
@@ -81,8 +84,8 @@ type judgement struct {
 	best        []AgainstBest
 	measuring   *Measuring
 	findings    []Diagnostic
-	notes       []string
-	existing    []string // findings that decide nothing, for the baseline has them as well
+	notes       []facts.Fact
+	existing    []facts.Fact // findings that decide nothing, for the baseline has them as well
 }
 
 // run takes the evidence through the gates in order, up to the first required
@@ -91,7 +94,7 @@ func (j *judgement) run() {
 	g := j.rule.Gates
 	stopped := false
 	step := func(name Gate, enforcement policy.Enforcement, judge func() GateResult) {
-		r := GateResult{Status: NotRun, Text: "an earlier gate did not pass"}
+		r := GateResult{Status: NotRun, Found: facts.NotReached{}}
 		if !stopped {
 			r = j.unlessSame(name, judge)
 		}
@@ -99,9 +102,7 @@ func (j *judgement) run() {
 		if !r.Required && (r.Status == Failed || r.Status == Open || r.Status == Missing) {
 			r.Status = Informs
 		}
-		// What an older report does not mention is no failure of the code; the
-		// gates behind it still have something to say.
-		stopped = stopped || r.Status == Failed || r.Status == Open || (r.Status == Missing && j.evidence.Imported == "")
+		stopped = stopped || r.Status == Failed || r.Status == Open || r.Status == Missing
 		j.results = append(j.results, r)
 	}
 	step(GateBuild, g.Build.Enforcement, j.build)
@@ -115,61 +116,9 @@ func (j *judgement) run() {
 		step(GateSanitize, g.Sanitize.Enforcement, j.sanitize)
 	}
 	if g.Performance != nil {
-		step(GatePerformance, g.Performance.Enforcement, func() GateResult { return j.holdToBest(j.performance()) })
+		step(GatePerformance, g.Performance.Enforcement, func() GateResult { return j.compareWithBest(j.performance()) })
 	}
 	if g.Profile != nil {
 		step(GateProfile, g.Profile.Enforcement, j.profile)
-	}
-}
-
-// conclude is the one place where gate results become an outcome.
-func (v *Verdict) conclude(e *Evidence) {
-	switch {
-	case e.Fault != "" && e.Setup:
-		v.Outcome, v.Reason = Error, ReasonSetup
-		v.Summary = "The setup is at fault, not the change: " + e.Fault
-		v.Findings = append(v.Findings, e.FaultAt...)
-		v.ToPass = []string{mendSetup}
-		return
-	case e.Fault != "":
-		v.Outcome, v.Reason = Error, ReasonRunner
-		v.Summary = "The runner could not do its work: " + e.Fault
-		return
-	}
-	var missing *GateResult
-	for i := range v.Gates {
-		r := &v.Gates[i]
-		if !r.Required {
-			continue
-		}
-		switch r.Status {
-		case Failed, Open:
-			v.Outcome, v.Reason, v.Summary, v.ToPass = Defer, r.Reason, r.Text, r.ToPass
-			if r.Reason == ReasonRunner || r.Reason == ReasonSetup {
-				v.Outcome = Error
-			}
-			return
-		case Missing:
-			missing = cmp.Or(missing, r)
-		}
-	}
-	if missing != nil {
-		v.Outcome, v.Reason = Defer, ReasonInconclusive
-		v.Summary = fmt.Sprintf("The evidence does not have what the %s gate asks: %s", missing.Gate, missing.Text)
-		v.ToPass = missing.ToPass
-		if v.ToPass == nil {
-			v.ToPass = []string{fmt.Sprintf("have a runner gather what the %s gate lacks (%s), or ask for less in the policy", missing.Gate, missing.Text)}
-		}
-		return
-	}
-	v.Outcome, v.Summary = Pass, "Every required gate passed."
-	if e.Candidate != nil && e.Imported == "" && !slices.ContainsFunc(v.Gates, func(r GateResult) bool { return r.Gate != GateBuild && r.Gate != GatePTXAS }) {
-		v.Summary = "It compiles, within its budgets. This is static: nothing was run."
-	}
-	if i := slices.IndexFunc(v.Gates, func(r GateResult) bool { return r.Gate == GatePerformance && r.Status == Passed }); i >= 0 {
-		v.Summary = v.Gates[i].Text
-	}
-	if rest := v.Remaining(); rest != "" {
-		v.Summary = strings.TrimSuffix(v.Summary, ".") + rest
 	}
 }

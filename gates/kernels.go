@@ -5,7 +5,7 @@ import "fmt"
 // A figure of resources is the place of a number in them.
 type figure func(*Resources) **int
 
-// figures are those of which more is worse.
+// figures are those of which a higher one is worse.
 var figures = []figure{
 	func(r *Resources) **int { return &r.Registers },
 	func(r *Resources) **int { return &r.StaticShared },
@@ -17,9 +17,9 @@ var figures = []figure{
 	func(r *Resources) **int { return &r.BlockThreads },
 }
 
-// Most is the highest of each figure of a launch's kernels. What one of them does not say is not
-// known of all.
-func Most(kernels []KernelUse) *Resources {
+// MaxResources is the highest of each figure of the kernels of a launch. A figure that one of them
+// lacks is unknown for the launch.
+func MaxResources(kernels []KernelUse) *Resources {
 	most := &Resources{}
 	for _, place := range figures {
 		if _, n := worst(kernels, func(r *Resources) *int { return *place(r) }); n != nil {
@@ -40,7 +40,8 @@ func (b *Build) uses() []KernelUse {
 	return []KernelUse{{Resources: *b.Resources, Line: b.EntryLine}}
 }
 
-// worst is the kernel that has most of something, and how much; nil where one of them does not say.
+// worst is the kernel with the highest figure, and the figure; nil where one of the kernels lacks
+// it.
 func worst(all []KernelUse, get func(*Resources) *int) (use KernelUse, n *int) {
 	for _, u := range all {
 		got := get(&u.Resources)
@@ -68,34 +69,26 @@ func leastBlocks(all []KernelUse, arch string) (use KernelUse, blocks int, limit
 	return use, blocks, limit, len(all) > 0
 }
 
-// Occupancy is how many blocks an SM holds of the kernel of a launch that it holds fewest of, and
-// what limits it.
+// Occupancy is how many blocks an SM holds of the kernel with the fewest, and which resource limits
+// it.
 func (b *Build) Occupancy(arch string) (blocks int, limit string, ok bool) {
 	_, blocks, limit, ok = leastBlocks(b.uses(), arch)
 	return blocks, limit, ok
 }
 
-// of names a kernel behind a figure, where there are several.
-func (u KernelUse) of() string {
-	if u.Entry == "" {
-		return ""
-	}
-	return " of " + u.Entry
-}
-
-// scratch adds what a launch uses beside its arguments.
+// scratch adds the memory that a launch uses in addition to its arguments.
 func (t *resourceTable) scratch(candidate, baseline *Build) {
-	row := ResourceRow{Name: "scratch", Unit: "B", Candidate: float(candidate.Resources.Scratch), Status: NotRun}
+	row := ResourceRow{Name: "scratch", Unit: "B", Candidate: toFloat(candidate.Resources.Scratch), Status: NotRun}
 	if baseline != nil && baseline.Resources != nil {
-		row.Baseline = float(baseline.Resources.Scratch)
+		row.Baseline = toFloat(baseline.Resources.Scratch)
 	}
 	if row.Candidate != nil || row.Baseline != nil {
 		t.rows = append(t.rows, row)
 	}
 }
 
-// perKernel adds what people ask of each kernel of a launch of several, beside that of the same
-// name in the baseline. What is judged is the worst of them, which stands above.
+// perKernel adds the main figures of each kernel of a launch of several, next to those of the kernel
+// with the same name in the baseline. The rows above them have the worst figures, which are judged.
 func (t *resourceTable) perKernel(arch string) {
 	for _, u := range t.candidate {
 		if u.Entry == "" {
@@ -108,9 +101,9 @@ func (t *resourceTable) perKernel(arch string) {
 			}
 		}
 		add := func(name, unit string, get func(*Resources) *int) {
-			row := ResourceRow{Name: fmt.Sprintf("%s: %s", u.Entry, name), Unit: unit, Candidate: float(get(&u.Resources)), Status: NotRun}
+			row := ResourceRow{Name: fmt.Sprintf("%s: %s", u.Entry, name), Unit: unit, Candidate: toFloat(get(&u.Resources)), Status: NotRun}
 			if base != nil {
-				row.Baseline = float(get(base))
+				row.Baseline = toFloat(get(base))
 			}
 			if row.Candidate != nil {
 				t.rows = append(t.rows, row)

@@ -25,7 +25,7 @@ func several(baseline, candidate []KernelUse) *Evidence {
 		build *Build
 		uses  []KernelUse
 	}{{e.Baseline, baseline}, {e.Candidate, candidate}} {
-		side.build.Arch, side.build.Kernels, side.build.Resources = "sm_90", side.uses, Most(side.uses)
+		side.build.Arch, side.build.Kernels, side.build.Resources = "sm_90", side.uses, MaxResources(side.uses)
 	}
 	return e
 }
@@ -77,14 +77,14 @@ func TestEveryKernelIsJudged(t *testing.T) {
 
 // What one kernel does not say is not taken for nothing.
 func TestMost(t *testing.T) {
-	most := Most([]KernelUse{use("a", 1, 10, 300, 0), use("b", 2, 20, 100, 4)})
+	most := MaxResources([]KernelUse{use("a", 1, 10, 300, 0), use("b", 2, 20, 100, 4)})
 	if *most.Registers != 20 || *most.StaticShared != 300 || *most.SpillStores != 4 || most.Stack != nil {
 		t.Errorf("got %+v", most)
 	}
 	silent := use("c", 3, 1, 1, 1)
 	silent.Registers = nil
 	for _, order := range [][]KernelUse{{use("a", 1, 10, 300, 0), silent}, {silent, use("a", 1, 10, 300, 0)}} {
-		if most := Most(order); most.Registers != nil {
+		if most := MaxResources(order); most.Registers != nil {
 			t.Errorf("%d registers are known", *most.Registers)
 		}
 	}

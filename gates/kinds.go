@@ -1,31 +1,30 @@
 package gates
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// A kernel can gain on one kind of input and lose on the others. Every kind counts the
-// same in the speedup of a shape, which is the geometric mean of the kinds' medians; but a
-// kind that is answered at once would then pay for all others. So there are two more rules.
-// No kind may lose what the guard does not allow. And of what one kind gains, at most
-// kindShare times what the target asks counts.
+// A kernel can gain on one kind of input and lose on the rest. Every kind counts the same in the
+// speedup of a shape, which is the geometric mean of the kinds' medians. But a kernel that returns
+// at once on one kind could then lose on all the rest. So there are two more rules. No kind may lose
+// more than the guard allows. And of the gain of one kind, at most kindShare times the gain that the
+// target asks counts.
 
-// kindShare is how much of a target's gain one kind may contribute. Three of five kinds
-// alone cannot reach a target: they come to 3 × 1.5 / 5 of it.
+// kindShare is how much of a target's gain one kind may contribute. Three of five kinds cannot reach
+// a target without the rest: they come to 3 × 1.5 / 5 of it.
 const kindShare = 1.5
 
-// kindLoss is what a kind of a target may lose where the policy has no guard that says it.
+// kindLoss is what a kind of a target may lose where the policy has no guard.
 const kindLoss = 0.02
 
-// A kindTest holds one kind of input against the guard. As with the tails, nobody claims
-// that no kind lost anything, so a kind defers only where the loss is proven; an estimate
-// beyond the limit leaves the shape open.
+// A kindTest tests one kind of input against the guard. The change does not claim that no kind lost
+// anything, so a kind defers only where its loss is proven. An estimate beyond the limit leaves the
+// shape open.
 type kindTest struct {
 	name string
 	dist *stats.Distribution
@@ -44,8 +43,8 @@ func (s *shapeComparison) kindLimit(gate *policy.PerformanceGate) float64 {
 	return min(limit, s.goal.Ratio())
 }
 
-// decideKinds looks at the kinds of the shapes of a role whose goals are met, or open yet: a
-// loss that is proven of one kind needs no more rounds.
+// decideKinds tests the kinds of the shapes of a role whose goals are met or open: a proven loss of
+// one kind needs no more rounds.
 func (c *comparison) decideKinds(role Role, gate *policy.PerformanceGate) {
 	var misses []float64
 	var of []*shapeComparison
@@ -61,7 +60,7 @@ func (c *comparison) decideKinds(role Role, gate *policy.PerformanceGate) {
 		for k, sample := range s.samples.byKind {
 			d := draw(c.few, sample, 0.5)
 			if d == nil { // too few clean rounds to know what this kind lost
-				s.status, s.clueless = Open, true
+				s.status, s.tooFew = Open, true
 				continue
 			}
 			t := kindTest{name: s.samples.strata.kinds[k], dist: d.With(s.runBias()), miss: 1}
@@ -80,57 +79,54 @@ func (c *comparison) decideKinds(role Role, gate *policy.PerformanceGate) {
 	}
 }
 
-// slowKind names the kind of input that keeps the shape from passing.
-func (s *shapeComparison) slowKind(alpha float64) string {
+// slowKind is the kind of input that keeps the shape from passing, or nil.
+func (s *shapeComparison) slowKind(alpha float64) facts.Fact {
 	for _, t := range s.kinds {
 		if t.dist.Estimate < s.kindFloor {
-			return fmt.Sprintf("but on %s inputs it is %s (each kind of input must reach %s)", t.name, estimate(speedupOf(t.dist, alpha)), signed(s.kindFloor-1))
+			return facts.SlowKind{Kind: t.name, Speedup: speedupOf(t.dist, alpha), Limit: s.kindFloor - 1}
 		}
 	}
-	return ""
+	return nil
 }
 
-// belowKindFloor tells whether a kind of input is a reason why the shape does not pass.
+// belowKindFloor reports whether a kind of input is a reason why the shape does not pass.
 func (s *shapeComparison) belowKindFloor() bool {
 	return slices.ContainsFunc(s.kinds, func(t kindTest) bool { return t.dist.Estimate < s.kindFloor })
 }
 
-// bringKinds is the times that the kinds of input which lost too much must come down to.
-func (s *shapeComparison) bringKinds() string {
-	var steps []string
-	for k, micros := range s.samples.besides.byKind(len(s.samples.strata.kinds)) {
+// kindTimesToReach is the advice with the times that the kinds of input which lost too much must come down to.
+func (s *shapeComparison) kindTimesToReach() facts.Advice {
+	step := facts.BringKinds{Shape: s.shape.Label()}
+	for k, micros := range s.samples.baselineTimes.byKind(len(s.samples.strata.kinds)) {
 		for _, t := range s.kinds {
 			if t.name == s.samples.strata.kinds[k] && t.dist.Estimate < s.kindFloor && micros > 0 {
-				steps = append(steps, fmt.Sprintf("to ≤\u00a0%s\u00a0µs on %s inputs", atMost(micros/s.kindFloor), t.name))
+				step.Kinds = append(step.Kinds, facts.KindLimit{Kind: t.name, Micros: micros / s.kindFloor})
 			}
 		}
 	}
-	if steps == nil {
-		return fmt.Sprintf("win back the time on %s on the kinds of input that lost it", s.shape.Label())
-	}
-	return fmt.Sprintf("bring `%s` %s", s.shape.Label(), strings.Join(steps, ", "))
+	return step
 }
 
-// carried names the kinds whose gain counts only in part.
-func (s *shapeComparison) carried() string {
-	if s.ratio == nil || s.ratio.Estimate < s.goal.Ratio() || s.ratio.Estimate >= s.raise(s.goal.Ratio(), s.samples.strata.medians) {
-		return "" // it reaches the target or not, whatever counts
+// capped is the kinds whose gain counts only in part, where the target is missed for that; else nil.
+func (s *shapeComparison) capped() facts.Fact {
+	if s.ratio == nil || s.ratio.Estimate < s.goal.Ratio() || s.ratio.Estimate >= s.raisedThreshold(s.goal.Ratio(), s.samples.strata.medians) {
+		return nil // the target is reached or missed, whatever counts
 	}
 	limit := math.Pow(s.goal.Ratio(), kindShare)
-	var names []string
+	capped := facts.Capped{Most: limit - 1}
 	for k, m := range s.samples.strata.medians {
 		if m > limit {
-			names = append(names, s.samples.strata.kinds[k])
+			capped.Kinds = append(capped.Kinds, s.samples.strata.kinds[k])
 		}
 	}
-	return fmt.Sprintf("of which a kind of input counts at most %s (%s gain more)", signed(limit-1), strings.Join(names, " and "))
+	return capped
 }
 
-// raise is the ratio that the geometric mean of the kinds must reach for a target to be
-// met, given the kinds' medians: should all of them fall by the same factor, the mean of
-// what counts of each is the target just there. Where no kind gains more than its share
-// that is the target itself. A guard asks for no gain, and stays.
-func (s *shapeComparison) raise(asked float64, medians []float64) float64 {
+// raisedThreshold is the ratio that the geometric mean of the kinds must reach for a target to be
+// met, given the kinds' medians: if all medians are scaled by one factor so that the mean of the
+// parts that count just reaches the target, it is the mean of the scaled medians. Where no kind
+// gains more than its share, it is the target. A guard asks for no gain, and its threshold stays.
+func (s *shapeComparison) raisedThreshold(asked float64, medians []float64) float64 {
 	if s.role != RoleTarget || asked <= 1 {
 		return asked
 	}

@@ -65,15 +65,6 @@ func TestOneKindPaysForTheOthers(t *testing.T) {
 	}
 }
 
-// A bound is never rounded up: a time that reads like it is within it.
-func TestBoundInWords(t *testing.T) {
-	for micros, want := range map[float64]string{35.3978: "35.39", 100: "100.00", 0.51239: "0.512", 0.0051239: "0.00512", 19023.37: "19023.3"} {
-		if got := atMost(micros); got != want {
-			t.Errorf("%v is at most %s, and not %s", micros, got, want)
-		}
-	}
-}
-
 // The ratio that the mean of the kinds must reach is the target itself where they gain
 // alike, is reached exactly where what counts of each comes to the target, and never lies
 // below the target.
@@ -86,7 +77,7 @@ func TestRaisedTarget(t *testing.T) {
 		for range 1 + rng.IntN(6) {
 			medians = append(medians, math.Exp(0.4*rng.NormFloat64()))
 		}
-		raised := s.raise(asked, medians)
+		raised := s.raisedThreshold(asked, medians)
 		if raised < asked*(1-1e-12) {
 			t.Fatalf("%v: %g is below the target %g", medians, raised, asked)
 		}
@@ -101,7 +92,7 @@ func TestRaisedTarget(t *testing.T) {
 			t.Fatalf("%v raise %g to %g, of which %g counts", medians, asked, raised, math.Exp(counted))
 		}
 		alike := slices.Repeat([]float64{medians[0]}, 4)
-		if got := s.raise(asked, alike); math.Abs(got-asked) > 1e-9 {
+		if got := s.raisedThreshold(asked, alike); math.Abs(got-asked) > 1e-9 {
 			t.Fatalf("%s: kinds that gain alike raise %g to %g", fmt.Sprint(alike), asked, got)
 		}
 	}

@@ -20,7 +20,7 @@ func TestPassesAsTheFirstCode(t *testing.T) {
 	slow := shape(Open, 0.001)
 	slow.tails = []tail{{limit: 1.5, dist: always(t, 1.25)}}
 	clueless := shape(Open)
-	clueless.clueless = true
+	clueless.tooFew = true
 	for _, c := range []struct {
 		name   string
 		number int
@@ -49,13 +49,13 @@ func TestWhatIsLacking(t *testing.T) {
 	proven.meet, proven.threshold = 0.001, 1.1
 	s.tests = []test{proven, lacking}
 	r := (&comparison{rounds: 6, alpha: 0.025, few: newResamplePlan(fewResamples), shapes: []*shapeComparison{s, oneOf(t, "done", RoleTarget, Passed)}}).undecided(&Performance{})
-	if len(r.Details) != 1 || len(r.ToPass) != 1 || !strings.Contains(r.ToPass[0], "mission") {
-		t.Errorf("%q, to pass %q", r.Details, r.ToPass)
+	if len(r.More) != 1 || len(r.Steps) != 1 || !strings.Contains(stepWords(r.Steps[0]), "mission") {
+		t.Errorf("%+v, to pass %+v", r.More, r.Steps)
 	}
-	few := &shapeComparison{goalOf: goalOf{shape: Shape{Name: "small"}}, status: Open, clueless: true}
+	few := &shapeComparison{goalOf: goalOf{shape: Shape{Name: "small"}}, status: Open, tooFew: true}
 	r = (&comparison{rounds: 6, alpha: 0.025, shapes: []*shapeComparison{few}}).undecided(&Performance{Exhausted: true})
-	if len(r.ToPass) != 1 || r.ToPass[0] != "measure small again: too few clean samples" || !strings.Contains(r.Text, "when the time budget was spent") {
-		t.Errorf("%s, to pass %q", r.Text, r.ToPass)
+	if len(r.Steps) != 1 || stepWords(r.Steps[0]) != "measure small again: too few clean samples" || !strings.Contains(words(r.Found), "when the time budget was spent") {
+		t.Errorf("%+v, to pass %+v", r.Found, r.Steps)
 	}
 }
 
@@ -85,8 +85,8 @@ func TestToolsThatAreLacking(t *testing.T) {
 		e := evidence("mission")
 		e.Sanitize = &Sanitize{Cases: []Input{e.Correctness.Cases[0].Input}, Tools: c.tools}
 		j := &judgement{rule: &policy.Rules[len(policy.Rules)-1], evidence: e}
-		if r := j.sanitize(); r.Status != Missing || !strings.Contains(r.Text, c.says) {
-			t.Errorf("%s: %s %s", name, r.Status, r.Text)
+		if r := j.sanitize(); r.Status != Missing || !strings.Contains(words(r.Found), c.says) {
+			t.Errorf("%s: %s %s", name, r.Status, words(r.Found))
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 // Figures keep six digits and stay within what JSON can hold.
 func TestRound(t *testing.T) {
 	for f, want := range map[float64]float64{
-		1.23456789: 1.23457, -1.23456789: -1.23457, 0: 0, 1e300: 1e300, 1.5e300: 1e300, -1.5e300: -1e300, math.Inf(1): 1e300, math.Inf(-1): -1e300,
+		1.23456789: 1.23457, -1.23456789: -1.23457, 0: 0, 1e300: 1e300, 1.5e300: 1e300, -1.5e300: -1e300, 1e299: 1e299, math.Inf(1): 1e300, math.Inf(-1): -1e300,
 	} {
 		if got := round(f); got != want {
 			t.Errorf("round(%v) is %v, want %v", f, got, want)
@@ -53,14 +53,14 @@ func TestFloor(t *testing.T) {
 		return &comparison{shapes: []*shapeComparison{{goalOf: goalOf{shape: Shape{Name: "s"}}, floor: floor, samples: &samples{candidate: []float64{10, 10}}}}}
 	}
 	for floor, below := range map[float64]bool{9.9: false, 10: false, 10.1: true} {
-		if got := at(floor).belowFloor(&policy.PerformanceGate{}) != ""; got != below {
+		if got := at(floor).belowFloor(&policy.PerformanceGate{}) != nil; got != below {
 			t.Errorf("10 µs with a floor of %v µs: below is %v", floor, got)
 		}
-		if why := at(floor).belowFloor(&policy.PerformanceGate{Roofline: some(false)}); why != "" {
+		if why := at(floor).belowFloor(&policy.PerformanceGate{Roofline: some(false)}); why != nil {
 			t.Error(why)
 		}
 	}
-	if why := (&comparison{shapes: []*shapeComparison{{floor: 1, samples: &samples{}}}}).belowFloor(&policy.PerformanceGate{}); why != "" {
+	if why := (&comparison{shapes: []*shapeComparison{{floor: 1, samples: &samples{}}}}).belowFloor(&policy.PerformanceGate{}); why != nil {
 		t.Errorf("nothing was timed: %s", why)
 	}
 }
@@ -94,7 +94,7 @@ func TestManyResamplesWhereItIsClose(t *testing.T) {
 		{alpha / 5 / 127, 1, true}, {alpha / 5 / 128, 1, false}, {alpha / 5 / 129, 1, false}, {0, 1, false}, {0, 0, false},
 	} {
 		s := &shapeComparison{tests: []test{{meet: 1, miss: 0}, {meet: c.meet, miss: c.miss}}}
-		if got := s.close(alpha); got != c.close {
+		if got := s.nearThreshold(alpha); got != c.close {
 			t.Errorf("p-values %v and %v: close is %v", c.meet, c.miss, got)
 		}
 	}
@@ -109,7 +109,7 @@ func TestManyResamplesWhereItIsClose(t *testing.T) {
 	goals, _ := goalsOf(gate, e)
 	r := newResamples(stats.DefaultResamples)
 	at := func(r *resamples) test {
-		q := inquiry{gate: gate, evidence: e, goals: goals, resamples: r}
+		q := analysis{gate: gate, evidence: e, goals: goals, resamples: r}
 		return q.compare(interim{rounds: 6, alpha: 0.00375}).shapes[0].tests[0]
 	}
 	with, few, many := at(r), at(&resamples{r.few, r.few}), at(&resamples{r.many, r.many})
@@ -133,7 +133,6 @@ func TestSoFar(t *testing.T) {
 		{"a guard", strings.Replace(policy, "    target: {shapes: [mission], speedup: \">= +10%\"}\n", "", 1), func(*Evidence) {}, "mission +20.2\u00a0% ["},
 		{"the target is not the first shape", strings.Replace(policy, "target: {shapes: [mission]", "target: {shapes: [small]", 1), func(*Evidence) {}, "small +"},
 		{"a new kernel", policy, func(e *Evidence) { e.Baseline = nil }, "mission 83.2\u00a0µs so far"},
-		{"an older report's kernel", policy, func(e *Evidence) { e.Baseline, e.Imported = nil, "x" }, "mission +20.2\u00a0% ["},
 		{"one round", policy, func(e *Evidence) { e.Performance.Rounds = e.Performance.Rounds[:1] }, ""},
 		{"no rounds", policy, func(e *Evidence) { e.Performance.Rounds = nil }, ""},
 		{"nothing timed", policy, func(e *Evidence) { e.Performance = nil }, ""},
@@ -199,7 +198,7 @@ func TestSuspicionOnOneOfTwoShapes(t *testing.T) {
 		"stands alone": func(s *Series) {
 			s.Batch, s.Single = 8, &Singles{Baseline: []float64{simulatedNanos}, Candidate: []float64{3 * simulatedNanos}}
 		},
-		"keeps state": func(s *Series) { s.Kept = []float64{0.5 * simulatedNanos, 0.5 * simulatedNanos} },
+		"keeps state": func(s *Series) { s.Stateful = []float64{0.5 * simulatedNanos, 0.5 * simulatedNanos} },
 		"is not seen by the wall": func(s *Series) {
 			for i, side := range strings.ReplaceAll(s.Order, " ", "") {
 				wall := s.Nanos[i] + 2e4
@@ -239,13 +238,13 @@ func TestSuspicionOnOneOfTwoShapes(t *testing.T) {
 // The time with kept state is held against the candidate's in a batch.
 func TestKeptNeedsTheCandidate(t *testing.T) {
 	var k clocks
-	k.add(&Series{Order: "bca", Nanos: []float64{1e5, 1e5, 1e5}, Kept: []float64{5e4}}, clockRound{})
-	if len(k.kept.Rounds) != 1 || k.kept.Rounds[0][0] != 2 {
-		t.Errorf("kept %v", k.kept.Rounds)
+	k.add(&Series{Order: "bca", Nanos: []float64{1e5, 1e5, 1e5}, Stateful: []float64{5e4}}, clockRound{})
+	if len(k.stateful.Rounds) != 1 || k.stateful.Rounds[0][0] != 2 {
+		t.Errorf("kept %v", k.stateful.Rounds)
 	}
 	k = clocks{}
-	if k.add(&Series{Order: "ba", Nanos: []float64{1, 1}, Kept: []float64{1}}, clockRound{}); len(k.kept.Rounds) != 0 {
-		t.Errorf("no candidate in the batch: %v", k.kept.Rounds)
+	if k.add(&Series{Order: "ba", Nanos: []float64{1, 1}, Stateful: []float64{1}}, clockRound{}); len(k.stateful.Rounds) != 0 {
+		t.Errorf("no candidate in the batch: %v", k.stateful.Rounds)
 	}
 }
 
@@ -254,7 +253,7 @@ func TestMarksMustBeProven(t *testing.T) {
 	draws := newResamplePlan(stats.MinResamples)
 	rounds := func(shares ...int) (s stats.Sample) {
 		for _, n := range shares {
-			s.Rounds = append(s.Rounds, twos(n, 20))
+			s.Rounds = append(s.Rounds, marked(n, 20))
 		}
 		return s
 	}
@@ -268,17 +267,17 @@ func TestMarksMustBeProven(t *testing.T) {
 		"hardly more":        {rounds(1, 1, 1, 1, 1, 1), rounds(0, 0, 0, 0, 0, 0), false},
 		"one in ten is more": {rounds(2, 2, 2, 2, 2, 2), rounds(0, 0, 0, 0, 0, 0), true},
 	} {
-		m := &marks{taken: 120, spoiled: 1, beside: c.beside, alone: c.alone}
-		if p, why := m.moreBeside(draws, "s"); (p < 0.01) != c.proven || c.proven && why == "" {
-			t.Errorf("%s: p-value %v: %s", name, p, why)
+		m := &marks{taken: 120, disturbed: 1, withCandidate: c.beside, withoutCandidate: c.alone}
+		if got := m.moreWithCandidate(draws, "s"); (got.p < 0.01) != c.proven || c.proven && got.fact == nil {
+			t.Errorf("%s: %+v", name, got)
 		}
-		m.spoiled = 0
-		if p, _ := m.moreBeside(draws, "s"); p != 1 {
-			t.Errorf("%s, without marks: p-value %v", name, p)
+		m.disturbed = 0
+		if got := m.moreWithCandidate(draws, "s"); got.p != 1 {
+			t.Errorf("%s, without marks: p-value %v", name, got.p)
 		}
 	}
 	for spoiled, fault := range map[int]bool{0: false, 59: false, 60: false, 61: true, 120: true} {
-		if got := (&marks{taken: 120, spoiled: spoiled}).fault("s") != ""; got != fault {
+		if got := (&marks{taken: 120, disturbed: spoiled}).fault("s") != nil; got != fault {
 			t.Errorf("%d of 120: a fault is %v", spoiled, got)
 		}
 	}

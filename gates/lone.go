@@ -1,23 +1,22 @@
 package gates
 
 import (
-	"fmt"
 	"math"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-// Short kernels are timed in batches, and the launches of a batch can share work: one of
-// them computes what the others will be asked, and those return at once. A launch that
-// runs alone cannot: its inputs did not exist while an earlier launch ran, and no other
-// follows. So a gain in a batch counts as far as launches that run alone show it.
+// Short kernels are timed in batches, and the launches of a batch can share work: one launch
+// computes the results of the rest, which return at once. A launch that runs alone cannot do that:
+// its inputs did not exist while an earlier launch ran, and no launch follows. So a gain in a batch
+// counts as far as launches that run alone confirm it.
 //
-// Running alone costs a launch about two microseconds more, on both sides alike. What is
-// compared is therefore the difference between baseline and candidate in microseconds,
-// kind of input by kind of input: in a batch and alone it is the same, up to what a
-// larger grid or a cluster pays more for starting alone.
+// Running alone costs a launch about two microseconds more, on both sides alike. What is compared is
+// therefore the difference between baseline and candidate in microseconds, for each kind of input:
+// in a batch and alone it is the same, up to the higher start-up cost of a larger grid or a cluster.
 
 // A loneAllowance is how much of a difference need not show alone, in microseconds and as
 // shares of times.
@@ -141,11 +140,11 @@ func (l *lone) shares(lacking func(base float64) float64, low, high float64) (s 
 func shareOfRatio(ratio float64) float64 { return 2 - 1/ratio }
 func ratioOfShare(share float64) float64 { return 1 / (2 - min(share, 1.95)) }
 
-// judgesLone is false where a harness or an older report took samples of its own.
-func judgesLone(e *Evidence) bool { return e.Mode != "command" && e.Imported == "" }
+// judgesLone is false where a harness took the samples.
+func judgesLone(e *Evidence) bool { return e.Mode != "command" }
 
-// confirm holds the shapes that have not missed their goals against the launches that ran alone.
-// What those do not confirm yet is open, and what they refute was not met.
+// confirm compares the shapes that have not missed their goals with the launches that ran alone. A
+// gain that those do not confirm yet leaves the shape open, and one that they refute fails it.
 func (c *comparison) confirm(gate *policy.PerformanceGate, e *Evidence) {
 	if !judgesLone(e) {
 		return
@@ -162,16 +161,15 @@ func (c *comparison) confirm(gate *policy.PerformanceGate, e *Evidence) {
 		switch {
 		case s.status == Open: // what is not decided in a batch can be refuted all the same
 		case !ok || len(l.rounds) < l.batches:
-			s.status, s.unconfirmed = Open, "but too few launches ran alone to confirm it"
+			s.status, s.unconfirmed = Open, facts.TooFewAlone{}
 		case t.meet > c.alpha:
-			s.status = Open
-			s.unconfirmed = fmt.Sprintf("but launches that ran alone do not confirm it yet: %s", s.loneFigures(c.alpha))
+			s.status, s.unconfirmed = Open, s.gainAlone(c.alpha, false)
 		case mean.lacks:
-			s.status, s.unconfirmed = Open, "but "+s.meanFigures()
+			s.status, s.unconfirmed = Open, s.meanFigures()
 		default:
 			for _, t := range s.unevenAlone(c.few, e, c.alpha) {
 				if t.exceeds {
-					s.status, s.unconfirmed = Open, "but "+t.text
+					s.status, s.unconfirmed = Open, t.fact
 				}
 			}
 		}
@@ -182,19 +180,19 @@ func (c *comparison) confirm(gate *policy.PerformanceGate, e *Evidence) {
 	}
 	for i, missed := range stats.Holm(meanMisses, c.alpha) {
 		if missed {
-			of[i].refute("but " + of[i].meanFigures())
+			of[i].refute(of[i].meanFigures())
 		}
 	}
 	for i, missed := range stats.Holm(misses, c.alpha) {
 		if missed {
-			of[i].refute("but launches that ran alone show otherwise: " + of[i].loneFigures(c.alpha))
+			of[i].refute(of[i].gainAlone(c.alpha, true))
 		}
 	}
 }
 
 // refute fails a shape by its launches that ran alone.
-func (s *shapeComparison) refute(why string) {
-	s.status, s.unconfirmed, s.refuted = Failed, "", why
+func (s *shapeComparison) refute(why facts.Fact) {
+	s.status, s.unconfirmed, s.refuted = Failed, nil, why
 }
 
 // loneTest is the goal of a shape, tested on the launches that ran alone; not ok where
@@ -217,7 +215,7 @@ func (s *shapeComparison) loneTest(draws *stats.ResamplePlan, e *Evidence) (t te
 			most = max(most, limit*(1+loneReach*s.runBias().Scale))
 		}
 		sample, kinds := l.shares(func(base float64) float64 { return allowed.lacking(base, asked) }, limit/2, most)
-		levelKinds(sample, kinds, len(s.samples.strata.kinds))
+		centreKinds(sample, kinds, len(s.samples.strata.kinds))
 		d := draw(draws, sample, 0.5)
 		if d == nil {
 			return t, false
@@ -245,8 +243,8 @@ func (s *shapeComparison) loneTest(draws *stats.ResamplePlan, e *Evidence) (t te
 	return t, true
 }
 
-// loneFigures says what a launch gains in a batch and alone.
-func (s *shapeComparison) loneFigures(alpha float64) string {
+// gainAlone is what a launch gains in a batch and alone.
+func (s *shapeComparison) gainAlone(alpha float64, refuted bool) facts.Fact {
 	l := &s.samples.lone
 	var batch, alone []float64
 	for _, pairs := range l.rounds {
@@ -254,18 +252,18 @@ func (s *shapeComparison) loneFigures(alpha float64) string {
 			batch, alone = append(batch, l.baseline[p.kind]-l.candidate[p.kind]), append(alone, p.gain())
 		}
 	}
-	text := fmt.Sprintf("a launch gains %.3g µs in a batch and %.3g µs alone", stats.Describe(batch).P50, stats.Describe(alone).P50)
+	found := facts.GainAlone{Refuted: refuted, Batch: stats.Describe(batch).P50, Alone: stats.Describe(alone).P50}
 	if s.alone != nil {
-		text += fmt.Sprintf(" (speedup %s)", estimate(loneSpeedup(s.alone, alpha)))
+		found.Speedup = new(loneSpeedup(s.alone, alpha))
 	}
-	return text
+	return found
 }
 
 // loneShare is what launches gained that ran alone, as [lone.shares] has it, for the reader;
 // nil where there are none.
 func (s *shapeComparison) loneShare(draws *stats.ResamplePlan) *stats.Distribution {
 	sample, kinds := s.samples.lone.shares(func(float64) float64 { return 0 }, 0.05, 1.95)
-	levelKinds(sample, kinds, len(s.samples.strata.kinds))
+	centreKinds(sample, kinds, len(s.samples.strata.kinds))
 	return draw(draws, sample, 0.5)
 }
 
@@ -275,19 +273,19 @@ func loneSpeedup(d *stats.Distribution, alpha float64) Estimate {
 	return Estimate{Value: round(ratioOfShare(d.Estimate) - 1), Lower: rounded(ratioOfShare(lower) - 1), Upper: rounded(ratioOfShare(upper) - 1)}
 }
 
-// overclaims finds a kind of input on which a batch claims far more than launches show
-// alone: p-values of it, with the words for each.
-func (s *shapeComparison) overclaims(draws *stats.ResamplePlan, e *Evidence) (p []float64, why []string) {
+// overclaims tests, for every kind of input, whether a batch claims far more than launches show
+// alone.
+func (s *shapeComparison) overclaims(draws *stats.ResamplePlan, e *Evidence) []suspect {
+	var found []suspect
 	l, allowed := &s.samples.lone, loneAllowanceOf(e.Mode)
 	for k, cand := range l.candidate {
 		gain := l.baseline[k] - cand
 		most := allowed.micros + max(loneGain*gain, loneTime*cand)
 		beyond := func(p lonePair) float64 { return p.batch - p.gain() - most }
-		text := fmt.Sprintf("on %s a batch gains %.3g µs a launch, and launches that ran alone gain less by more than %.2g µs: launches of a batch share work",
-			s.inputsOf(k), gain, most)
+		fact := facts.Fact(facts.BatchGainsMore{Inputs: s.inputsOf(k), Gain: gain, Most: most})
 		if e.Baseline == nil { // copies of the kernel itself are in the baseline's place
 			beyond = func(p lonePair) float64 { return p.candidate - cand - max(allowed.start, loneNew*cand) }
-			text = fmt.Sprintf("on %s a launch of a batch takes %.3g µs, and one that runs alone far longer: launches of a batch share work", s.inputsOf(k), cand)
+			fact = facts.BatchFaster{Inputs: s.inputsOf(k), Micros: cand}
 		}
 		var sample stats.Sample
 		for _, pairs := range l.rounds {
@@ -300,16 +298,13 @@ func (s *shapeComparison) overclaims(draws *stats.ResamplePlan, e *Evidence) (p 
 			appendRound(&sample, values)
 		}
 		if d := draw(draws, sample, 0.5); d != nil {
-			p, why = append(p, d.PAbove(1)), append(why, text)
+			found = append(found, suspect{d.PAbove(1), fact})
 		}
 	}
-	return p, why
+	return found
 }
 
 // inputsOf names a shape with one of its kinds of input.
-func (s *shapeComparison) inputsOf(kind int) string {
-	if name := s.samples.strata.kinds[kind]; name != "" {
-		return fmt.Sprintf("%s with %s inputs", s.shape.Label(), name)
-	}
-	return s.shape.Label()
+func (s *shapeComparison) inputsOf(kind int) facts.KindOn {
+	return facts.KindOn{Shape: s.shape.Label(), Kind: s.samples.strata.kinds[kind]}
 }

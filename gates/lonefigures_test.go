@@ -213,7 +213,7 @@ func TestLoneShareOfKinds(t *testing.T) {
 	}
 	got := loneSpeedup(d, 0.025)
 	if speedup := 1/(2-want) - 1; math.Abs(got.Value-speedup) > 1e-5 || math.Abs(*got.Lower-speedup) > 1e-3 || math.Abs(*got.Upper-speedup) > 1e-3 {
-		t.Errorf("the speedup is %s, want %g", estimate(got), speedup)
+		t.Errorf("the speedup is %s, want %g", got, speedup)
 	}
 	if d := (loneRun{base: 100, gains: []float64{300}}).shape().loneShare(draws); !near(d.Estimate, 1.95) {
 		t.Errorf("a gain beyond the whole time is the share %g", d.Estimate)

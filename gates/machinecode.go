@@ -5,18 +5,19 @@ import (
 	"strings"
 )
 
-// MachineCode is what the code of both sides is made of, where it differs. It is for people: no gate reads it.
+// MachineCode is the machine code of both sides, where it differs. It is for the reader: no gate
+// uses it.
 type MachineCode struct {
 	Tool    string       `json:"tool,omitempty"` // the disassembler, such as nvdisasm 13.4.92
 	Changes []CodeChange `json:"changes,omitempty"`
-	More    int          `json:"more,omitempty"`    // kernels that differ too, and were not looked at
+	More    int          `json:"more,omitempty"`    // kernels that differ as well and are not listed
 	Skipped string       `json:"skipped,omitempty"` // why there is none, with the remedy
 }
 
 // A CodeChange is one kernel before and after. A side that does not have it is nil.
 type CodeChange struct {
 	Kernel    string        `json:"kernel"`
-	Shapes    []string      `json:"shapes,omitempty"` // that it is launched on, where others are served by other code
+	Shapes    []string      `json:"shapes,omitempty"` // that it is launched on, where different code serves the rest
 	Baseline  *Instructions `json:"baseline,omitempty"`
 	Candidate *Instructions `json:"candidate,omitempty"`
 	Diff      string        `json:"diff,omitempty"` // of the disassembly, as diff -u has it, with the source's lines where they are known
@@ -68,7 +69,8 @@ func (m *MachineCode) problem() (field, problem string) {
 	return "", ""
 }
 
-// ClipDiff keeps as many whole lines of a diff as evidence may hold, and tells how many it left out.
+// ClipDiff keeps as many whole lines of a diff as evidence may hold, and counts the lines that it
+// left out.
 func ClipDiff(diff string, lines int) (kept string, cut int) {
 	all := strings.SplitAfter(strings.TrimSuffix(diff, "\n"), "\n")
 	var b strings.Builder

@@ -1,62 +1,59 @@
 package gates
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
-// marks counts the samples that a runner marked as disturbed from outside. A mark is
-// the runner's word about the device, and a kernel can have a hand in it: one that
-// draws much power is throttled, and a block of slow samples that is left out may
-// have been slow by its own fault. So a pass must hold with the marked samples too,
-// and marks that come with the candidate are suspicious.
+// marks counts the samples that a runner marked as disturbed from outside. A kernel can influence
+// the marks: one that draws much power is throttled, and a block of slow samples that is left out
+// may have been slow because of the kernel. So a pass must hold with the marked samples too, and
+// marks that come with the candidate are suspicious.
 type marks struct {
-	taken, spoiled int // on all three sides
-	// A value a sample, 2 where it is marked and else 1: with the candidate, and with
-	// the baseline alone before the candidate was loaded.
-	beside, alone stats.Sample
+	taken, disturbed int // on all three sides
+	// A value for each sample, 2 where it is marked and else 1: with the candidate loaded,
+	// and with only the baseline loaded.
+	withCandidate, withoutCandidate stats.Sample
 }
 
-func (m *marks) add(series *Series, spoiled []bool) {
-	m.taken += len(spoiled)
+func (m *marks) add(series *Series, disturbed []bool) {
+	m.taken += len(disturbed)
 	n := 0
-	for _, marked := range spoiled {
+	for _, marked := range disturbed {
 		if marked {
 			n++
 		}
 	}
-	m.spoiled += n
-	if len(series.Solo) == 0 || len(spoiled) == 0 {
+	m.disturbed += n
+	if len(series.Solo) == 0 || len(disturbed) == 0 {
 		return
 	}
-	m.beside.Rounds = append(m.beside.Rounds, twos(n, len(spoiled)))
-	m.alone.Rounds = append(m.alone.Rounds, twos(series.SoloSpoiled, len(series.Solo)))
+	m.withCandidate.Rounds = append(m.withCandidate.Rounds, marked(n, len(disturbed)))
+	m.withoutCandidate.Rounds = append(m.withoutCandidate.Rounds, marked(series.SoloDisturbed, len(series.Solo)))
 }
 
-// twos is a list of n values of which the first so many are 2, and else 1.
-func twos(first, n int) []float64 {
+// marked is a list of n values, the first so many 2 and the rest 1.
+func marked(first, n int) []float64 {
 	first = min(first, n)
 	return append(slices.Repeat([]float64{2}, first), slices.Repeat([]float64{1}, n-first)...)
 }
 
-// markedMore is how much more often a sample may be marked beside the candidate than
-// alone: (1 + share beside) / (1 + share alone).
+// markedMore is how much more often a sample may be marked with the candidate loaded than without
+// it: (1 + share with) / (1 + share without).
 const markedMore = 1.05
 
-// moreBeside is the p-value of "the candidate brings no more marks than there were
-// without it".
-func (m *marks) moreBeside(draws *stats.ResamplePlan, shape string) (float64, string) {
-	if m.spoiled == 0 {
-		return 1, ""
+// moreWithCandidate tests whether the candidate brings more marks than there were without it.
+func (m *marks) moreWithCandidate(draws *stats.ResamplePlan, shape string) suspect {
+	if m.disturbed == 0 {
+		return unsuspected
 	}
-	d, err := draws.MeanRatio(m.beside, m.alone)
+	d, err := draws.MeanRatio(m.withCandidate, m.withoutCandidate)
 	if err != nil || d.Estimate <= markedMore {
-		return 1, ""
+		return unsuspected
 	}
-	beside, alone := share(m.beside), share(m.alone)
-	return d.PAbove(markedMore), fmt.Sprintf("%s of the samples on %s were disturbed from outside while the candidate was loaded, and %s before", percent(beside), shape, percent(alone))
+	return suspect{d.PAbove(markedMore), facts.BringsDisturbance{Shape: shape, With: share(m.withCandidate), Before: share(m.withoutCandidate)}}
 }
 
 func share(s stats.Sample) float64 {
@@ -72,10 +69,10 @@ func share(s stats.Sample) float64 {
 	return float64(marked) / float64(max(n, 1))
 }
 
-// fault is why so many marks make the figures worthless.
-func (m *marks) fault(shape string) string {
-	if 2*m.spoiled <= m.taken {
-		return ""
+// fault is why the marks make the figures worthless, or nil.
+func (m *marks) fault(shape string) facts.Fact {
+	if 2*m.disturbed <= m.taken {
+		return nil
 	}
-	return fmt.Sprintf("%d of %d samples on %s were disturbed from outside", m.spoiled, m.taken, shape)
+	return facts.MostlyDisturbed{Shape: shape, Disturbed: m.disturbed, Taken: m.taken}
 }

@@ -32,7 +32,7 @@ func TestMarkedSamples(t *testing.T) {
 	solo := func(e *Evidence, spoiled int) {
 		for r := range e.Performance.Rounds {
 			s := &e.Performance.Rounds[r].Series[0]
-			s.Solo, s.SoloSpoiled = slices.Repeat([]float64{simulatedNanos, 1.001 * simulatedNanos}, 5), spoiled
+			s.Solo, s.SoloDisturbed = slices.Repeat([]float64{simulatedNanos, 1.001 * simulatedNanos}, 5), spoiled
 		}
 	}
 	t.Run("a pass must hold with them", func(t *testing.T) {
@@ -44,8 +44,8 @@ func TestMarkedSamples(t *testing.T) {
 		e := quiet(1.2).measured(newRand(1, 1), 6)
 		mark(e, func(_, block int) bool { return block%5 < 2 })
 		expect(t, judged(t, gate10, e), Pass, "", "Proven")
-		if v := judged(t, gate10, e); v.Measuring.Spoiled != 6*8*6 {
-			t.Errorf("%d samples are counted as spoiled, of all three sides", v.Measuring.Spoiled)
+		if v := judged(t, gate10, e); v.Measuring.Disturbed != 6*8*6 {
+			t.Errorf("%d samples are counted as spoiled, of all three sides", v.Measuring.Disturbed)
 		}
 	})
 	t.Run("more of them beside the candidate are suspicious", func(t *testing.T) {

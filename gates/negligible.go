@@ -1,18 +1,19 @@
 package gates
 
-// A norm error is relative to the expected output. Where that output is zero for every purpose, as of a layer norm on constant
-// inputs, any rounding is a large part of it. The bound is for outputs that are small and not for those that are nothing: it is
-// left aside where no element is bad and the expected values, on average, are within a thousandth of the manifest's absolute
-// tolerance. A kernel all of whose outputs are that small is held to the bound all the same: nothing else would judge it.
+// A norm error is relative to the expected output. Where that output is practically zero, as of a
+// layer norm on constant inputs, any rounding is a large part of it. The bound is meant for small
+// outputs, not for such ones: it does not apply where no element is bad and the expected values, on
+// average, are within a thousandth of the manifest's absolute tolerance. A kernel all of whose
+// outputs are that small must keep the bound all the same: no other test would judge it.
 const negligibleShare = 1e-3
 
-// negligible tells whether the expected output is nothing, for certain. The difference of no element is larger than MaxAbs, so
-// that the root mean square of what was expected is at most MaxAbs/Norm.
+// negligible reports whether the expected output is certainly negligible. No element differs by more
+// than MaxAbs, so the root mean square of the expected values is at most MaxAbs/Norm.
 func (e *Errors) negligible(t Tolerance) bool {
 	return e != nil && e.Bad == 0 && e.Norm > 0 && e.MaxAbs <= e.Norm*t.Abs*negligibleShare
 }
 
-// judged is the cases with the norm errors that are held to a bound; the others are 0.
+// judged is the cases with only those norm errors to which the bound applies; the rest are 0.
 func (c *Correctness) judged() []Case {
 	some := false
 	for _, k := range c.Cases {
@@ -35,8 +36,9 @@ func (c *Correctness) judged() []Case {
 	return cases
 }
 
-// held is the errors of timed launches as they are held to bounds.
-func (c *Correctness) held(e *Errors) *Errors {
+// judgedErrors is the errors of timed launches without a norm error to which the bound does not
+// apply.
+func (c *Correctness) judgedErrors(e *Errors) *Errors {
 	if c == nil || !e.negligible(c.Tolerance) {
 		return e
 	}

@@ -11,9 +11,8 @@ type Need struct {
 	Rounds int  // performance: measure until there are this many rounds in all
 }
 
-// Next says what a runner must gather next. It is the judge's own question, so
-// a run stops at the first required gate that fails, and measures not one round
-// more than the verdict needs.
+// Next says which evidence a runner must gather next. It runs the same judgement as Judge, so a run
+// stops at the first required gate that fails, and measures no more rounds than the verdict needs.
 func Next(p *policy.Policy, e *Evidence) Need {
 	return next(p, e, newResamples(stats.DefaultResamples))
 }
@@ -31,13 +30,13 @@ func next(p *policy.Policy, e *Evidence, r *resamples) Need {
 		if !j.has(r.Gate) && (r.Status == Missing || r.Status == Informs) && r.Gate != GatePerformance {
 			return Need{Gate: r.Gate}
 		}
-		// A new kernel gets a time where none is asked for, too.
+		// A new kernel is timed even where the policy asks for no time.
 		if r.Gate == GatePerformance && (r.Reason == ReasonInconclusive || j.wantsTime(r)) {
 			if need := j.moreRounds(); need.Gate != "" {
 				return need
 			}
 		}
-		// What is there and does not pass will not pass by gathering it again.
+		// Evidence that is there and does not pass will not pass when it is gathered again.
 		if r.Required && r.Status != Passed && r.Status != NotRun && r.Status != Informs {
 			return Need{}
 		}
@@ -45,7 +44,7 @@ func next(p *policy.Policy, e *Evidence, r *resamples) Need {
 	return Need{}
 }
 
-// has tells whether a gate's evidence was gathered at all.
+// has reports whether a gate's evidence was gathered.
 func (j *judgement) has(gate Gate) bool {
 	switch gate {
 	case GateCorrectness:
@@ -65,15 +64,15 @@ func (j *judgement) moreRounds() Need {
 	have, rounds := 0, []Round(nil)
 	if p != nil {
 		have, rounds = len(p.Rounds), p.Rounds
-		if p.Exhausted || len(p.Summaries) > 0 {
+		if p.Exhausted {
 			return Need{}
 		}
 	}
-	looks, err := schedule(gate, rounds)
+	interims, err := schedule(gate, rounds)
 	if err != nil {
 		return Need{}
 	}
-	for _, l := range looks {
+	for _, l := range interims {
 		if l.rounds > have {
 			return Need{Gate: GatePerformance, Rounds: l.rounds}
 		}

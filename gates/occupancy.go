@@ -2,7 +2,7 @@ package gates
 
 import "strings"
 
-// An smLimits is what one streaming multiprocessor of an architecture can hold.
+// An smLimits is the resources of one streaming multiprocessor of an architecture.
 type smLimits struct {
 	warps, blocks  int
 	shared         int // bytes per SM

@@ -23,29 +23,29 @@ func ParseEvidence(file string, data []byte) (*Evidence, error) {
 		Schema *string `json:"schema"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, place(file, data, err)
+		return nil, locate(file, data, err)
 	}
 	if head.Schema == nil || *head.Schema != EvidenceSchema {
 		got := "missing"
 		if head.Schema != nil {
 			got = fmt.Sprintf("%q", *head.Schema)
 		}
-		return nil, fmt.Errorf("%s: schema: is %s (this program reads %q; gather the evidence with the same version)", at(file, data, "schema"), got, EvidenceSchema)
+		return nil, fmt.Errorf("%s: schema: is %s (this program reads %q; gather the evidence with the same version)", locateField(file, data, "schema"), got, EvidenceSchema)
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	e := &Evidence{}
 	if err := dec.Decode(e); err != nil {
-		return nil, place(file, data, err)
+		return nil, locate(file, data, err)
 	}
 	if field, problem := e.problem(); problem != "" {
-		return nil, fmt.Errorf("%s: %s: %s", at(file, data, field), field, problem)
+		return nil, fmt.Errorf("%s: %s: %s", locateField(file, data, field), field, problem)
 	}
 	return e, nil
 }
 
-// place puts a decoding error where its author can find it.
-func place(file string, data []byte, err error) error {
+// locate adds the position of the mistake to a decoding error.
+func locate(file string, data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("%s: is not valid JSON: %s", position(file, data, syntax.Offset), syntax.Error())
 	}
@@ -74,15 +74,15 @@ func describeKind(kind string) string {
 	return "a number"
 }
 
-// position is the place of the byte before the offset: decoders count what they
-// have read, the offending byte included.
+// position is the line and column of the byte before the offset: decoders count the offending byte
+// as read.
 func position(file string, data []byte, offset int64) string {
 	before := data[:min(max(offset-1, 0), int64(len(data)))]
 	return fmt.Sprintf("%s:%d:%d", file, 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n'))
 }
 
-// at finds a field such as performance.rounds[2].series[0].order in the file.
-func at(file string, data []byte, field string) string {
+// locateField finds a field such as performance.rounds[2].series[0].order in the file.
+func locateField(file string, data []byte, field string) string {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	offset := int64(0)
 	for part := range strings.SplitSeq(strings.NewReplacer("[", ".#", "]", "").Replace(field), ".") {
@@ -95,8 +95,8 @@ func at(file string, data []byte, field string) string {
 	return position(file, data, offset+1)
 }
 
-// descend moves the decoder to the value below a key (or #index) of the value
-// that comes next, and tells where the value begins.
+// descend moves the decoder to the value of a key (or #index) of the next value, and returns where
+// it begins.
 func descend(dec *json.Decoder, part string) (int64, bool) {
 	open, err := dec.Token()
 	if err != nil {
@@ -124,7 +124,7 @@ func descend(dec *json.Decoder, part string) (int64, bool) {
 	return 0, false
 }
 
-// problem is the first thing that the types allow and the judge cannot use.
+// problem is the first field that the types allow and the judge cannot use.
 func (e *Evidence) problem() (field, problem string) {
 	if e.Kernel == "" {
 		return "kernel", "is empty"
@@ -143,9 +143,6 @@ func (e *Evidence) problem() (field, problem string) {
 		shapes[s.Name], secret = true, secret || s.Secret
 	}
 	if c := e.Correctness; c != nil {
-		if s := c.Summary; s != nil && (s.Passed < 0 || s.Total < s.Passed) {
-			return "correctness.summary", fmt.Sprintf("%d of %d cases cannot have passed", s.Passed, s.Total)
-		}
 		for i, k := range c.Cases {
 			if f, problem := k.invalid(); problem != "" {
 				return fmt.Sprintf("correctness.cases[%d].%s", i, f), problem
@@ -178,7 +175,7 @@ func (e *Evidence) problem() (field, problem string) {
 	return "", ""
 }
 
-// invalid is the first figure that no comparison gives.
+// invalid is the first figure that no comparison can give.
 func (k Case) invalid() (field, problem string) {
 	for _, e := range []struct {
 		field  string
@@ -203,7 +200,7 @@ func (r Rival) problem(shapes map[string]bool) (field, problem string) {
 	case r.Shape != "" && !shapes[r.Shape]:
 		return "shape", fmt.Sprintf("%q is not among the shapes", r.Shape)
 	case r.Failure != "" && s.N != 0:
-		return "failure", fmt.Sprintf("stands beside times (%d samples): a rival has failed or was timed", s.N)
+		return "failure", fmt.Sprintf("is given together with times (%d samples): a rival has failed or was timed", s.N)
 	case r.Failure != "":
 		return "", ""
 	case r.Shape == "":
@@ -215,17 +212,6 @@ func (r Rival) problem(shapes map[string]bool) (field, problem string) {
 }
 
 func (p *Performance) problem(shapes map[string]bool) (field, problem string) {
-	for i, s := range p.Summaries {
-		field := fmt.Sprintf("performance.summaries[%d]", i)
-		if !shapes[s.Shape] {
-			return field + ".shape", fmt.Sprintf("%q is not among the shapes", s.Shape)
-		}
-		for side, f := range map[string]Figures{"baseline": s.Baseline, "candidate": s.Candidate} {
-			if !(f.P50 > 0) || f.N < 0 || f.Std != nil && *f.Std < 0 {
-				return field + "." + side, "has a p50 that is not above 0, or a negative count or spread"
-			}
-		}
-	}
 	attempt := 1
 	for i, r := range p.Rounds {
 		field := fmt.Sprintf("performance.rounds[%d]", i)
@@ -283,15 +269,15 @@ func (s Series) problem() (field, problem string) {
 	} else if n > 0 && s.Single.Launches < 2 {
 		return "single_ns", fmt.Sprintf("has means of processes with %d launches", s.Single.Launches)
 	}
-	for _, times := range [][]float64{s.Nanos, s.Wall, s.Solo, s.Kept, s.Single.Baseline, s.Single.Candidate, s.Single.FirstBaseline, s.Single.FirstCandidate, s.Single.MeanBaseline, s.Single.MeanCandidate} {
+	for _, times := range [][]float64{s.Nanos, s.Wall, s.Solo, s.Stateful, s.Single.Baseline, s.Single.Candidate, s.Single.FirstBaseline, s.Single.FirstCandidate, s.Single.MeanBaseline, s.Single.MeanCandidate} {
 		for _, ns := range times {
 			if !(ns > 0) || math.IsInf(ns, 0) {
 				return "ns", fmt.Sprintf("has the time %v, which is not above 0", ns)
 			}
 		}
 	}
-	if s.SoloSpoiled < 0 || s.SoloSpoiled > len(s.Solo) {
-		return "solo_spoiled", fmt.Sprintf("is %d of %d samples", s.SoloSpoiled, len(s.Solo))
+	if s.SoloDisturbed < 0 || s.SoloDisturbed > len(s.Solo) {
+		return "solo_spoiled", fmt.Sprintf("is %d of %d samples", s.SoloDisturbed, len(s.Solo))
 	}
 	if s.Referenced < 0 {
 		return "referenced", fmt.Sprintf("is %d", s.Referenced)

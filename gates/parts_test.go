@@ -6,92 +6,40 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
 // A case that the change has broken is told before those that were wrong already.
 func TestOrderOfWrongCases(t *testing.T) {
-	named := func(shape string, existed bool, already string) wrongCase {
-		return wrongCase{Case: Case{Input: Input{Shape: shape, Dims: "S=1", Distribution: "normal"}}, problem: "wrong", already: already, existed: existed}
+	named := func(shape string, existed bool, baseline facts.Fact) facts.WrongCase {
+		return facts.WrongCase{Input: Input{Shape: shape, Dims: "S=1", Distribution: "normal"}, Problem: facts.Quote("wrong"), Baseline: baseline, Existed: existed}
 	}
-	old, worse, own := named("old", true, "wrong"), named("worse", false, "wrong"), named("own", false, "")
+	old, worse, own := named("old", true, facts.Quote("wrong")), named("worse", false, facts.Quote("wrong")), named("own", false, nil)
 	for _, c := range []struct {
-		cases []wrongCase
+		cases []facts.WrongCase
 		total int
 		want  []string // shapes in their order
 		says  string
 	}{
-		{[]wrongCase{old, worse, own}, 5, []string{"own", "worse", "old"}, ". 1 of them were wrong before this change"},
-		{[]wrongCase{old, own, old}, 5, []string{"own", "old", "old"}, ". 2 of them were wrong before this change"},
-		{[]wrongCase{own}, 5, []string{"own"}, "in 1 of 5 cases; first: own, seed 0, normal inputs: wrong"},
-		{[]wrongCase{old}, 5, []string{"old"}, ". They were wrong before this change"},
-		{[]wrongCase{old, worse}, 2, []string{"worse", "old"}, "both wrong in every case (2)"},
+		{[]facts.WrongCase{old, worse, own}, 5, []string{"own", "worse", "old"}, ". 1 of them were wrong before this change"},
+		{[]facts.WrongCase{old, own, old}, 5, []string{"own", "old", "old"}, ". 2 of them were wrong before this change"},
+		{[]facts.WrongCase{own}, 5, []string{"own"}, "in 1 of 5 cases; first: own, seed 0, normal inputs: wrong"},
+		{[]facts.WrongCase{old}, 5, []string{"old"}, ". They were wrong before this change"},
+		{[]facts.WrongCase{old, worse}, 2, []string{"worse", "old"}, "both wrong in every case (2)"},
 	} {
 		r := (&judgement{evidence: &Evidence{Kernel: "k"}}).wrong(slices.Clone(c.cases), c.total)
 		var got []string
-		for _, d := range r.Details {
+		for _, d := range facts.Sentences(r.More) {
 			shape, _, _ := strings.Cut(d, ",")
 			got = append(got, shape)
 		}
-		if !slices.Equal(got, c.want) || !strings.Contains(r.Text, c.says) {
-			t.Errorf("%v: %s", got, r.Text)
+		if !slices.Equal(got, c.want) || !strings.Contains(r.Found.Sentence(), c.says) {
+			t.Errorf("%v: %s", got, r.Found.Sentence())
 		}
 		if setup := strings.Contains(c.says, "every case"); (r.Reason == ReasonSetup) != setup {
 			t.Errorf("%s: the reason is %s", c.says, r.Reason)
 		}
-	}
-}
-
-// Figures without samples are held against every bound of a goal, and the worst of the answers counts.
-func TestSummariesAgainstGoals(t *testing.T) {
-	percent := func(by float64) *quantity.Bound[quantity.Percent] {
-		return &quantity.Bound[quantity.Percent]{Op: quantity.AtLeast, Value: quantity.Percent(by)}
-	}
-	micros := func(most float64) *quantity.Bound[quantity.Micros] {
-		return &quantity.Bound[quantity.Micros]{Op: quantity.AtMost, Value: quantity.Micros(most)}
-	}
-	// A speedup from 0.25 to 1 is a reduction from 0.2 to 0.5.
-	interval := Estimate{Value: 0.5, Lower: new(0.25), Upper: new(1.0)}
-	for _, c := range []struct {
-		name    string
-		goal    policy.Goal
-		speedup Estimate
-		want    Status
-	}{
-		{"no bound", policy.Goal{}, interval, Passed},
-		{"a speedup that is reached", policy.Goal{Speedup: percent(0.25)}, interval, Passed},
-		{"one that may be reached", policy.Goal{Speedup: percent(0.26)}, interval, Open},
-		{"one at the upper end", policy.Goal{Speedup: percent(1)}, interval, Open},
-		{"one that is not", policy.Goal{Speedup: percent(1.01)}, interval, Failed},
-		{"without an interval", policy.Goal{Speedup: percent(0.5)}, Estimate{Value: 0.5}, Passed},
-		{"without an interval, not reached", policy.Goal{Speedup: percent(0.51)}, Estimate{Value: 0.5}, Failed},
-		{"a reduction that is reached", policy.Goal{LatencyReduction: percent(0.19)}, interval, Passed},
-		{"one that may be", policy.Goal{LatencyReduction: percent(0.21)}, interval, Open},
-		{"one near the upper end", policy.Goal{LatencyReduction: percent(0.49)}, interval, Open},
-		{"a reduction that is not", policy.Goal{LatencyReduction: percent(0.51)}, interval, Failed},
-		{"a p50 that is kept", policy.Goal{P50: micros(80)}, interval, Passed},
-		{"a p50 that is not", policy.Goal{P50: micros(79)}, interval, Failed},
-		{"a p90 that is kept", policy.Goal{P90: micros(90)}, interval, Passed},
-		{"a p90 that is not", policy.Goal{P90: micros(89)}, interval, Failed},
-		{"open and then kept", policy.Goal{Speedup: percent(0.26), P50: micros(80)}, interval, Open},
-		{"open and then not kept", policy.Goal{Speedup: percent(0.26), P50: micros(79)}, interval, Failed},
-		{"failed and then open", policy.Goal{Speedup: percent(2), LatencyReduction: percent(0.21)}, interval, Failed},
-	} {
-		if got := (Summary{Candidate: Figures{P50: 80, P90: new(90.0)}}).against(&c.goal, c.speedup); got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-	}
-	if got := (Summary{Candidate: Figures{P50: 80}}).against(&policy.Goal{P90: micros(90)}, interval); got != Open {
-		t.Errorf("a p90 that the report lacks: %s", got)
-	}
-	for _, f := range []Figures{{P50: 80, N: 1, Std: new(1.0)}, {P50: 80, N: 100}} {
-		if _, ok := f.logError(); ok {
-			t.Errorf("%+v has an error", f)
-		}
-	}
-	if got, ok := (Figures{P50: 80, N: 2, Std: new(8.0)}).logError(); !ok || !near(got, 1.2533141373155003*0.1/1.4142135623730951) {
-		t.Errorf("%g, %v", got, ok)
 	}
 }
 
@@ -113,7 +61,7 @@ func TestTooGoodANewKernel(t *testing.T) {
 		{"below the floor", faster(0.1), "", Passed, 60, "below the 60 µs"},
 	} {
 		s := &shapeComparison{samples: &samples{candidate: []float64{50}}, floor: c.floor}
-		got := (&comparison{alpha: 0.025, few: newResamplePlan(fewResamples), overclaimed: c.claims, shapes: []*shapeComparison{s}}).tooGood(&policy.PerformanceGate{Target: &c.goal}, c.outcome)
+		got := words((&comparison{alpha: 0.025, few: newResamplePlan(fewResamples), overclaimed: quoted(c.claims), shapes: []*shapeComparison{s}}).tooGood(&policy.PerformanceGate{Target: &c.goal}, c.outcome))
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
@@ -126,10 +74,10 @@ func TestNewKernelThatKeepsState(t *testing.T) {
 	for kept, want := range map[float64]bool{1: false, 1.5: true} {
 		s := &shapeComparison{samples: &samples{candidate: []float64{50}}}
 		for range 6 {
-			appendRound(&s.samples.clocks.kept, []float64{kept})
+			appendRound(&s.samples.clocks.stateful, []float64{kept})
 		}
 		got := (&comparison{alpha: 0.025, few: newResamplePlan(fewResamples), shapes: []*shapeComparison{s}}).tooGood(&policy.PerformanceGate{Target: &goal}, Passed)
-		if (got != "") != want {
+		if (got != nil) != want {
 			t.Errorf("%g times as fast with its state: %q", kept, got)
 		}
 	}
@@ -185,8 +133,8 @@ func TestFirstLaunches(t *testing.T) {
 		for range 6 {
 			appendRound(&s.samples.clocks.first, []float64{share})
 		}
-		if p, _ := s.preparesOnce(newResamplePlan(fewResamples)); len(p) != 1 || (p[0] < 0.01) != proven {
-			t.Errorf("%g: p is %g", share, p)
+		if got := s.preparesOnce(newResamplePlan(fewResamples)); len(got) != 1 || (got[0].p < 0.01) != proven {
+			t.Errorf("%g: %v", share, got)
 		}
 	}
 }
@@ -200,7 +148,7 @@ func TestMiddleStepOfTheClock(t *testing.T) {
 		{nil, false}, {[]float64{0.006}, true}, {[]float64{0.005}, false}, {[]float64{0.006, 0, 0}, false}, {[]float64{0.006, 0, 0.006, 0, 0.006, 0}, true}, {[]float64{0.006, 0, 0, 0, 0.006, 0}, false},
 	} {
 		s := &shapeComparison{samples: &samples{steps: c.steps}}
-		if got := s.coarseClock(); (got != "") != c.want {
+		if got := s.coarseClock(); (got != nil) != c.want {
 			t.Errorf("%v: %q", c.steps, got)
 		}
 	}
@@ -234,7 +182,7 @@ func TestSameRefusal(t *testing.T) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
-	if got := fmt.Sprint(texts(refused("", "k.cu", "no such type").Diagnostics)); got != "[warning: unused k.cu:3: error: no such type]" {
+	if got := fmt.Sprint(diagnostics(refused("", "k.cu", "no such type").Diagnostics)); got != "[warning: unused k.cu:3: error: no such type]" {
 		t.Error(got)
 	}
 }

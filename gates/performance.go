@@ -1,124 +1,119 @@
 package gates
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// performance asks that the gain is proven and that nothing else was lost.
+// performance asks that the gain is proven and that no guarded shape has lost more than it may.
 func (j *judgement) performance() GateResult {
 	gate, p := j.rule.Gates.Performance, j.evidence.Performance
 	if r, decided := j.sameCode(gate); decided {
 		return r
 	}
 	goals, unknown := goalsOf(gate, j.evidence)
-	goals, settled := j.evidence.open(goals)
+	goals, settled := j.evidence.splitGoals(goals)
 	if r, decided := j.sameShapes(goals, settled); decided {
 		return r
 	}
 	switch {
-	case p == nil && j.alone():
+	case p == nil && j.isNew():
 		return untimed(gate)
 	case p == nil:
-		return GateResult{Status: Missing, Reason: ReasonInconclusive, Text: "nothing was timed"}
-	case len(p.Summaries) > 0:
-		return j.performanceSummaries(gate, p.Summaries)
+		return GateResult{Status: Missing, Reason: ReasonInconclusive, Found: facts.NothingTimed{}}
 	}
 	if r, bad := j.timedFailure(p.Rounds); bad {
 		return j.suspectRace(r)
 	}
 	if len(unknown) > 0 {
-		return GateResult{Status: Missing, Text: "the manifest has no shape " + strings.Join(unknown, ", ")}
+		return GateResult{Status: Missing, Found: facts.NoSuchShapes{Names: unknown}}
 	}
-	if len(goals) == 0 && (!j.alone() || asksTime(gate)) {
-		return GateResult{Status: Missing, Text: "the policy's goals select no shape of the manifest, so nothing is proven"}
+	if len(goals) == 0 && (!j.isNew() || asksTime(gate)) {
+		return GateResult{Status: Missing, Found: facts.NoShapes{}}
 	}
-	if j.alone() {
-		goals = ofTime(goals)
+	if j.isNew() {
+		goals = timeGoals(goals)
 	}
-	looks, err := schedule(gate, p.Rounds)
+	interims, err := schedule(gate, p.Rounds)
 	if err != nil {
-		return GateResult{Status: Failed, Reason: ReasonRunner, Text: err.Error()}
+		return GateResult{Status: Failed, Reason: ReasonRunner, Found: facts.Quote(err.Error())}
 	}
-	done := reached(looks, len(p.Rounds), p.Exhausted)
+	done := reached(interims, len(p.Rounds), p.Exhausted)
 	if len(done) == 0 {
 		first := policy.MinRounds
-		if len(looks) > 0 {
-			first = looks[0].rounds
+		if len(interims) > 0 {
+			first = interims[0].rounds
 		}
 		return GateResult{
 			Status: Open, Reason: ReasonInconclusive,
-			Text:   fmt.Sprintf("%d rounds were measured; the first decision is after %d", len(p.Rounds), first),
-			ToPass: []string{"measure more rounds: comment /rebench, or raise performance.budget"},
+			Found: facts.FewRounds{Rounds: len(p.Rounds), First: first}, Steps: []facts.Advice{facts.MeasureMore{}},
 		}
 	}
-	q := inquiry{gate: gate, evidence: j.evidence, goals: goals, view: clean, resamples: j.resamples}
-	c := q.take(done)
+	q := analysis{gate: gate, evidence: j.evidence, goals: goals, view: clean, resamples: j.resamples}
+	c := q.run(done)
 	j.comparisons = append(c.rows(), j.comparisons...)
-	j.measuring = c.measuring(gate, p, looks)
-	if j.alone() {
+	j.measuring = c.measuring(gate, p, interims)
+	if j.isNew() {
 		j.comparisons = withoutBaseline(j.comparisons)
 		return c.timed(gate, j.evidence)
 	}
 	r := c.result(gate, j.evidence)
-	if r.Status == Passed && j.measuring.Spoiled > 0 {
+	if r.Status == Passed && j.measuring.Disturbed > 0 {
 		return j.withMarked(r, q, done)
 	}
 	return r
 }
 
-// take takes the looks one by one up to the first that decides. What an earlier
-// look decided, later rounds do not decide again.
-func (q inquiry) take(done []interim) *comparison {
+// run analyses the rounds at one interim analysis after the next, up to the first that decides.
+// Later rounds do not change its decision.
+func (q analysis) run(done []interim) *comparison {
 	var c *comparison
 	for i, l := range done {
 		last := i == len(done)-1
 		c = q.compare(l)
-		c.look = i + 1
+		c.interim = i + 1
 		if q.view == clean {
 			c.checkMarks()
 		}
-		decided := c.outcome() != Open || c.overclaimed != ""
-		if c.fault == "" && (decided || last) {
+		decided := c.outcome() != Open || c.overclaimed != nil
+		if c.fault == nil && (decided || last) {
 			c.checkRunner(q.gate)
 		}
-		if c.fault != "" || decided {
+		if c.fault != nil || decided {
 			break
 		}
 	}
 	return c
 }
 
-// withMarked lets a pass stand only where it holds with the samples that were marked
-// as disturbed as well: marks fall on whole blocks, and a candidate that brings them
-// about must not win by having its slow blocks left out.
-func (j *judgement) withMarked(passed GateResult, q inquiry, done []interim) GateResult {
+// withMarked keeps a pass only where it holds with the samples that were marked as disturbed as
+// well. Marks remove whole blocks, and a candidate that causes marks must not win because its slow
+// blocks are left out.
+func (j *judgement) withMarked(passed GateResult, q analysis, done []interim) GateResult {
 	q.view = whole
-	all := q.take(done)
+	all := q.run(done)
 	r := all.result(q.gate, j.evidence)
 	if r.Status == Passed {
 		return passed
 	}
 	return GateResult{
 		Status: Open, Reason: ReasonInconclusive,
-		Text:   fmt.Sprintf("Not decided: it passes only without the %d samples that were marked as disturbed. With them: %s", j.measuring.Spoiled, r.Text),
-		ToPass: []string{"measure again on a machine that nothing disturbs: comment /rebench"},
+		Found: facts.PassesWithoutDisturbed{Samples: j.measuring.Disturbed, With: r.Found}, Steps: []facts.Advice{facts.MeasureUndisturbed{}},
 	}
 }
 
-// sameCodeAdvice is what to do about a change that gains nothing. Where there is no change yet, it is what to do next.
-func (j *judgement) sameCodeAdvice() string {
+// sameCodeAdvice is the advice for a change that gains nothing. Where there is no change yet, it is to begin one.
+func (j *judgement) sameCodeAdvice() facts.Advice {
 	base, head := j.evidence.Provenance.Base, j.evidence.Provenance.Head
 	if base.SHA != "" && base.SHA == head.SHA && base.Variant == head.Variant && !head.Dirty {
-		return fmt.Sprintf("this is the base itself, and there is no change to judge yet: change the kernel on a branch, or look at one case of it: kernelgate check %s --shape %s", j.evidence.Kernel, firstShape(j.evidence))
+		return facts.StartChange{Kernel: j.evidence.Kernel, Shape: firstShape(j.evidence)}
 	}
-	return "change what the compiler emits: it saw through this change"
+	return facts.ChangeCode{}
 }
 
-// firstShape is what a case is shown of.
+// firstShape is the shape that the advice names.
 func firstShape(e *Evidence) string {
 	for _, s := range e.Shapes {
 		if !s.Secret {
@@ -128,7 +123,7 @@ func firstShape(e *Evidence) string {
 	return "NAME"
 }
 
-// sameCode decides without measuring what cannot differ.
+// sameCode decides without measuring where both sides have the same machine code.
 func (j *judgement) sameCode(gate *policy.PerformanceGate) (GateResult, bool) {
 	if !j.evidence.SameCode {
 		return GateResult{}, false
@@ -137,68 +132,65 @@ func (j *judgement) sameCode(gate *policy.PerformanceGate) (GateResult, bool) {
 		if goal.Timed() {
 			return GateResult{}, false
 		}
-		if gains(goal) {
+		if asksGain(goal) {
 			return GateResult{
 				Status: Failed, Reason: ReasonTooSlow,
-				Text:   fmt.Sprintf("Too slow: the machine code is the same as the baseline's, so nothing was gained (asked %s)", goal),
-				ToPass: []string{j.sameCodeAdvice()},
+				Found: facts.NothingGained{Asked: goal.String()}, Steps: []facts.Advice{j.sameCodeAdvice()},
 			}, true
 		}
 	}
-	return GateResult{Status: Passed, Text: sameCodeText + ": nothing to measure"}, true
+	return GateResult{Status: Passed, Found: facts.NothingToMeasure{}}, true
 }
 
-// timedFailure finds launches that failed or gave wrong output while they were
-// timed. A kernel that is right only when nobody times it is wrong.
-// Of a harness whose test command decides, nobody knows the outputs that were timed.
-// Nor does an output decide that the baseline gets wrong on the same input as badly.
+// timedFailure finds launches that failed or gave wrong output while they were timed. A kernel that
+// is right only when it is not timed is wrong. Where the test command of a harness decides, the
+// timed outputs are unknown. An output that the baseline gets wrong on the same input as badly does
+// not decide.
 func (j *judgement) timedFailure(rounds []Round) (GateResult, bool) {
 	gate, tested := j.rule.Gates.Correctness, j.evidence.tested()
 	// The baseline of a new kernel is a copy of itself, which is always as wrong.
 	reports := j.evidence.Baseline != nil && (gate == nil || gate.Existing != policy.ExistingDefers)
 	var existing []string
-	fail := func(format string, args ...any) (GateResult, bool) {
-		return GateResult{
-			Status: Failed, Reason: ReasonCorrectness, Text: fmt.Sprintf(format, args...),
-			ToPass: []string{"make every launch compute its whole output from its inputs"},
-		}, true
+	fail := func(found facts.Fact) (GateResult, bool) {
+		return GateResult{Status: Failed, Reason: ReasonCorrectness, Found: found, Steps: []facts.Advice{facts.ComputeWhole{}}}, true
 	}
 	for i, r := range rounds {
 		if r.Failure != nil {
-			return fail("The kernel failed while it was timed, in round %d: %s", i+1, r.Failure.Detail)
+			return fail(facts.FailedWhileTimed{Round: i + 1, Detail: r.Failure.Detail})
 		}
 		for _, s := range r.Series {
 			if tested && s.Verified == 0 {
 				continue
 			}
 			if s.Verified == 0 {
-				return GateResult{Status: Failed, Reason: ReasonRunner, Text: fmt.Sprintf("The outputs of the launches timed in round %d were not verified", i+1)}, true
+				return GateResult{Status: Failed, Reason: ReasonRunner, Found: facts.NotVerified{Round: i + 1}}, true
 			}
-			if problem := (Case{Errors: j.evidence.Correctness.held(s.Worst)}).Problem(gate); problem != "" {
-				if reports && s.asBefore(gate) {
-					existing = append(existing, s.Shape)
-					continue
-				}
-				return fail("The output was wrong while it was timed, on %s in round %d: %s; the kernel had passed its cases before", j.evidence.labelOf(s.Shape), i+1, problem)
+			misses := (Case{Errors: j.evidence.Correctness.judgedErrors(s.Worst)}).misses(gate)
+			switch {
+			case len(misses) == 0:
+			case reports && s.asBefore(gate):
+				existing = append(existing, s.Shape)
+			default:
+				return fail(facts.WrongWhileTimed{Shape: j.evidence.labelOf(s.Shape), Round: i + 1, Problem: misses[0].fact})
 			}
 		}
 	}
 	if slices.Sort(existing); len(existing) > 0 {
-		j.existing = append(j.existing, "timed outputs on "+strings.Join(slices.Compact(existing), ", ")+" are wrong as before")
+		j.existing = append(j.existing, facts.ExistingTimed{Shapes: slices.Compact(existing)})
 	}
 	return GateResult{}, false
 }
 
 // A goalOf is what one shape must meet.
 type goalOf struct {
-	shape   Shape
-	role    Role
-	goal    *policy.Goal
-	unasked bool // the shape is timed for the reader only: its goal has no condition
+	shape     Shape
+	role      Role
+	goal      *policy.Goal
+	unbounded bool // the shape is timed for the reader only: its goal has no condition
 }
 
-// goalsOf gives every shape its role; a target is not guarded as well. The secret shape is
-// guarded whatever shapes the policy lists: nobody could name it.
+// goalsOf gives every shape its role; a target is not guarded as well. The secret shape is guarded
+// whatever shapes the policy lists, since no policy can name it.
 func goalsOf(gate *policy.PerformanceGate, e *Evidence) (goals []goalOf, unknown []string) {
 	names := e.shapeNames()
 	pick := func(g *policy.Goal) []string {
@@ -222,13 +214,13 @@ func goalsOf(gate *policy.PerformanceGate, e *Evidence) (goals []goalOf, unknown
 	return goals, unknown
 }
 
-// TimedShapes is the shapes that a rule wants timed, in the manifest's order and the secret
-// one last.
+// TimedShapes is the shapes that a rule wants timed, in the order of the manifest, the secret shape
+// last.
 func TimedShapes(rule *policy.Rule, e *Evidence) []string {
 	var names []string
 	if rule.Gates.Performance != nil {
 		goals, _ := goalsOf(rule.Gates.Performance, e)
-		goals, _ = e.open(goals)
+		goals, _ = e.splitGoals(goals)
 		for _, g := range goals {
 			names = append(names, g.shape.Name)
 		}
@@ -236,32 +228,32 @@ func TimedShapes(rule *policy.Rule, e *Evidence) []string {
 	return names
 }
 
-// measuring says how the figures came about.
-func (c *comparison) measuring(gate *policy.PerformanceGate, p *Performance, looks []interim) *Measuring {
+// measuring says how the figures were measured.
+func (c *comparison) measuring(gate *policy.PerformanceGate, p *Performance, interims []interim) *Measuring {
 	m := &Measuring{
-		Rounds: c.rounds, MaxRounds: looks[len(looks)-1].rounds, Look: c.look, Looks: len(looks), Attempts: 1,
+		Rounds: c.rounds, MaxRounds: interims[len(interims)-1].rounds, Interim: c.interim, Interims: len(interims), Attempts: 1,
 		Confidence: confidenceAt(c.alpha), Policy: float64(gate.Confidence), Seconds: round(p.Seconds),
 	}
 	if c.rounds > 0 {
 		m.Attempts = max(1, p.Rounds[c.rounds-1].Attempt)
 	}
 	if n := p.CodeNumber(); n > 1 {
-		m.CodeNumber, m.ErrorRate = n, round(codeShare(1-float64(gate.Confidence), n))
+		m.CodeNumber, m.ErrorRate = n, round(codeAlpha(1-float64(gate.Confidence), n))
 	}
 	for _, s := range c.shapes {
 		m.Pairs += s.samples.pairs
 		if n := len(s.samples.strata.kinds); n > 1 {
 			m.Inputs = max(m.Inputs, n)
 		}
-		m.Spoiled += s.samples.marks.spoiled
+		m.Disturbed += s.samples.marks.disturbed
 	}
 	return m
 }
 
-// fewResamples is enough where nothing hangs on the last digit of a p-value.
+// fewResamples is enough where the last digit of a p-value does not decide.
 const fewResamples = 2_000
 
-// power is the chance that Detectable and RoundsNeeded promise.
+// power is the statistical power of Detectable and RoundsNeeded.
 const power = 0.8
 
 // seed is the only randomness of a verdict, and it never changes.

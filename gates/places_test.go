@@ -17,16 +17,8 @@ func TestPlaceOfAField(t *testing.T) {
 		"a": "f:2:5", "list": "f:3:8", "list[0]": "f:4:3", "list[0].x": "f:4:7", "list[1].x": "f:5:7", "list[1].y": "f:5:15", "list[1].y[0]": "f:5:18", "list[1].y[1]": "f:5:19",
 		"list[1].z": "f:4:11", "list[9]": "f:3:8", "nobody": "f:1:1", "a.b": "f:2:5",
 	} {
-		if got := at("f", []byte(text), field); got != want {
+		if got := locateField("f", []byte(text), field); got != want {
 			t.Errorf("%s: %s, want %s", field, got, want)
-		}
-	}
-}
-
-func TestThousands(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 6144: "6,144", 999999: "999,999", 1234567: "1,234,567"} {
-		if got := thousands(n); got != want {
-			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }
@@ -34,7 +26,7 @@ func TestThousands(t *testing.T) {
 // Values of several kinds are brought to the geometric mean of their medians; a kind with one value counts as any other.
 func TestLevelledKinds(t *testing.T) {
 	sample := stats.Sample{Rounds: [][]float64{{1, 4}, {1}, {1}}}
-	medians := levelKinds(sample, [][]int{{0, 2}, {0}, {0}}, 3)
+	medians := centreKinds(sample, [][]int{{0, 2}, {0}, {0}}, 3)
 	if !slices.Equal(medians, []float64{1, 0, 4}) {
 		t.Errorf("the medians are %v", medians)
 	}
@@ -46,7 +38,7 @@ func TestLevelledKinds(t *testing.T) {
 		}
 	}
 	one := stats.Sample{Rounds: [][]float64{{1, 4}}}
-	if medians := levelKinds(one, [][]int{{0, 0}}, 1); medians != nil || one.Rounds[0][1] != 4 {
+	if medians := centreKinds(one, [][]int{{0, 0}}, 1); medians != nil || one.Rounds[0][1] != 4 {
 		t.Errorf("one kind: %v, %v", medians, one)
 	}
 	for _, c := range []struct {
@@ -64,7 +56,7 @@ func TestLevelledKinds(t *testing.T) {
 	if got := s.split(stats.Sample{}); got != nil {
 		t.Errorf("other rounds than the kinds': %v", got)
 	}
-	if got := s.level(stats.Sample{}); got != nil {
+	if got := s.centre(stats.Sample{}); got != nil {
 		t.Errorf("other rounds than the kinds': %v", got)
 	}
 }
@@ -90,7 +82,7 @@ func TestRulesThatHold(t *testing.T) {
 		{"a time", &policy.PerformanceGate{Guard: &micros}, Estimate{Value: -0.5}, true},
 	} {
 		j := &judgement{comparisons: []Comparison{{Speedup: c.speed}}}
-		if got := j.holds(c.gate); got != c.want {
+		if got := j.mayMeet(c.gate); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
@@ -129,7 +121,7 @@ func TestKindsThatDifferByNoise(t *testing.T) {
 				sample.Rounds, s.rounds = append(sample.Rounds, ratios), append(s.rounds, kinds)
 			}
 			s.errors = medianErrors(s.split(sample))
-			s.medians = s.level(sample)
+			s.medians = s.centre(sample)
 			if s.differs() {
 				n++
 			}

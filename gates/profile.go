@@ -5,41 +5,43 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// profile holds the profiler's counters against the policy: every condition of
-// all, and one of any, on every shape that was profiled.
+// profile compares the profiler's counters with the policy: every condition of all, and one of any,
+// on every profiled shape.
 func (j *judgement) profile() GateResult {
 	gate, p := j.rule.Gates.Profile, j.evidence.Profile
 	switch {
 	case p == nil:
-		return GateResult{Status: Missing, Text: "no profile was taken"}
+		return GateResult{Status: Missing, Found: facts.NoProfile{}}
 	case p.Skipped != "":
 		// No permission to profile says nothing about the code.
-		j.notes = append(j.notes, "The profile gate was skipped: "+p.Skipped)
-		return GateResult{Status: NotRun, Text: "skipped: " + p.Skipped}
+		j.note(facts.ProfileSkippedNote{Why: p.Skipped})
+		return GateResult{Status: NotRun, Found: facts.ProfileSkipped{Why: p.Skipped}}
 	}
-	var failures, missing []string
+	var missed []facts.Fact
+	var missing []string
 	for _, shape := range gate.Shapes.Pick(j.evidence.shapeNames()) {
 		f, m := j.profileShape(gate, p, shape)
-		failures, missing = append(failures, f...), append(missing, m...)
+		missed, missing = append(missed, f...), append(missing, m...)
 	}
 	switch {
-	case len(failures) > 0:
-		return GateResult{
-			Status: Failed, Reason: ReasonProfile,
-			Text:   "The profile is not what the policy asks: " + strings.Join(failures, "; "),
-			ToPass: failures,
+	case len(missed) > 0:
+		r := GateResult{Status: Failed, Reason: ReasonProfile, Found: facts.ProfileMissed{Missed: missed}}
+		for _, f := range missed {
+			r.Steps = append(r.Steps, facts.Stated{Fact: f})
 		}
+		return r
 	case len(missing) > 0:
-		return GateResult{Status: Missing, Text: "not counted: " + strings.Join(missing, ", ")}
+		return GateResult{Status: Missing, Found: facts.NotCounted{Metrics: missing}}
 	}
-	return GateResult{Status: Passed, Text: fmt.Sprintf("%d metrics as asked", len(j.metrics))}
+	return GateResult{Status: Passed, Found: facts.MetricsHold{Metrics: len(j.metrics)}}
 }
 
-func (j *judgement) profileShape(gate *policy.ProfileGate, p *Profile, shape string) (failures, missing []string) {
-	check := func(c policy.MetricCondition) (Status, string) {
+func (j *judgement) profileShape(gate *policy.ProfileGate, p *Profile, shape string) (failures []facts.Fact, missing []string) {
+	check := func(c policy.MetricCondition) (Status, facts.MetricMissed) {
 		row := MetricRow{Shape: shape, Metric: c.Metric, Limit: c.Is.String(), Status: Missing}
 		value, unit, steps := p.of(shape, c.Metric)
 		if value != nil {
@@ -54,35 +56,37 @@ func (j *judgement) profileShape(gate *policy.ProfileGate, p *Profile, shape str
 				j.metrics = append(j.metrics, each)
 			}
 		}
-		if row.Value == nil {
-			return row.Status, c.Metric
+		missed := facts.MetricMissed{Shape: shape, Metric: c.Metric, Asked: c.Is.String()}
+		if row.Value != nil {
+			missed.Value = *row.Value
 		}
-		return row.Status, fmt.Sprintf("%s: %s is %.4g (asked %s)", shape, c.Metric, *row.Value, c.Is)
+		return row.Status, missed
 	}
 	for _, c := range gate.All {
-		switch status, text := check(c); status {
+		switch status, missed := check(c); status {
 		case Failed:
-			failures = append(failures, text)
+			failures = append(failures, missed)
 		case Missing:
-			missing = append(missing, text)
+			missing = append(missing, c.Metric)
 		}
 	}
-	var tried, unknown []string
+	var tried []facts.MetricMissed
+	var unknown []string
 	met, first := len(gate.Any) == 0, len(j.metrics)
 	for _, c := range gate.Any {
-		status, text := check(c)
+		status, missed := check(c)
 		switch status {
 		case Passed:
 			met = true
 		case Failed:
-			tried = append(tried, text)
+			tried = append(tried, missed)
 		case Missing:
-			unknown = append(unknown, text)
+			unknown = append(unknown, c.Metric)
 		}
 	}
 	switch {
 	case met:
-		// One is enough: what the others are stands in nobody's way.
+		// One condition is enough: the rest only inform.
 		for i := range j.metrics[first:] {
 			if row := &j.metrics[first+i]; row.Status == Failed || row.Status == Missing {
 				row.Status = Informs
@@ -91,18 +95,18 @@ func (j *judgement) profileShape(gate *policy.ProfileGate, p *Profile, shape str
 	case len(unknown) > 0:
 		missing = append(missing, unknown...)
 	default:
-		failures = append(failures, "none of: "+strings.Join(tried, ", "))
+		failures = append(failures, facts.NoneMet{Missed: tried})
 	}
 	return failures, missing
 }
 
-// MetricDuration is how long ncu saw a kernel run. It weighs the kernels of a launch of several
-// against each other, and is no timing.
+// MetricDuration is how long ncu saw a kernel run. It weighs the kernels of a launch of several; it
+// is no timing.
 const MetricDuration = "gpu__time_duration.sum"
 
-// of is a counter of a launch on one shape; nil where it was not counted. Of several kernels it is
-// the sum where the counter is one (….sum), and else the mean by the time that each ran; steps is
-// what each of them counted.
+// of is a counter of a launch on one shape; nil where it was not counted. For several kernels it is
+// the sum where the counter is one (….sum), and else their mean weighted by the time of each; steps
+// is the counter of each kernel.
 func (p *Profile) of(shape, name string) (value *float64, unit string, steps []Metric) {
 	durations := map[int]float64{}
 	for _, m := range p.Metrics {
@@ -134,7 +138,7 @@ func (p *Profile) of(shape, name string) (value *float64, unit string, steps []M
 	return new(weighed / weight), unit, steps
 }
 
-// same tells whether two rows show the same counter.
+// same reports whether two rows show the same counter.
 func (r MetricRow) same(other MetricRow) bool {
 	return r.Shape == other.Shape && r.Metric == other.Metric && r.Limit == other.Limit
 }

@@ -4,61 +4,65 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-// ptxas holds the compiler's figures against their budgets.
+// ptxas compares the compiler's figures with their budgets.
 func (j *judgement) ptxas() GateResult {
 	gate, c := j.rule.Gates.PTXAS, j.evidence.Candidate
 	if c == nil {
-		return GateResult{Status: Missing, Text: "no resource usage was recorded"}
+		return GateResult{Status: Missing, Found: facts.NoResources{}}
 	}
 	var all []GateResult
 	for _, part := range c.judged() {
 		r := j.ptxasOf(gate, part)
 		if len(c.Parts) > 0 {
-			r.Text = part.Variant + ": " + r.Text
+			r.Found = facts.OfVariant{Variant: part.Variant, Fact: r.Found}
 		}
 		all = append(all, r)
 	}
-	return inOne(all)
+	return mergeResults(all)
 }
 
-// inOne is one result of several: failed where one is, and missing where one is missing.
-func inOne(all []GateResult) GateResult {
+// mergeResults is one result of several: failed where one is, and missing where one is missing.
+func mergeResults(all []GateResult) GateResult {
 	for _, status := range []Status{Failed, Missing, Passed} {
 		var r GateResult
-		var texts []string
+		var found facts.Series
 		for _, next := range all {
 			if next.Status == status {
 				r.Status, r.Reason = next.Status, next.Reason
-				texts, r.ToPass = append(texts, next.Text), append(r.ToPass, next.ToPass...)
+				found, r.Steps = append(found, next.Found), append(r.Steps, next.Steps...)
 			}
-			r.Details = append(r.Details, next.Details...)
+			r.More = append(r.More, next.More...)
 		}
-		if r.Text = strings.Join(texts, "; "); texts != nil {
+		if found != nil {
+			r.Found = found
 			return r
 		}
 	}
-	return GateResult{Status: Missing, Text: "no resource usage was recorded"}
+	return GateResult{Status: Missing, Found: facts.NoResources{}}
 }
 
-// ptxasOf holds one build's figures against the budgets, beside those of the baseline that
-// serves the same shapes.
+// ptxasOf compares one build's figures with the budgets and with the build of the baseline that serves the same shapes.
 func (j *judgement) ptxasOf(gate *policy.PTXASGate, part Part) GateResult {
 	c := &part.Build
 	if c.Resources == nil && !gate.Limits() {
-		return GateResult{Status: Passed, Text: "no resource usage was recorded, and the policy limits none"}
+		return GateResult{Status: Passed, Found: facts.NoResources{Unlimited: true}}
 	}
 	if c.Resources == nil {
-		return GateResult{Status: Missing, Text: "no resource usage was recorded"}
+		return GateResult{Status: Missing, Found: facts.NoResources{}}
 	}
 	b := j.evidence.Baseline
 	if b != nil && len(part.Shapes) > 0 {
 		b = b.Serving(part.Shapes[0])
 	}
-	t := resourceTable{baseline: b.uses(), candidate: c.uses(), imported: j.evidence.Imported != ""}
+	t := resourceTable{baseline: b.uses(), candidate: c.uses()}
+	if len(part.Shapes) > 0 {
+		t.variant = c.Variant
+	}
 	count(&t, "registers", "", gate.Registers, func(r *Resources) *int { return r.Registers })
 	count(&t, "static shared memory", "B", gate.StaticShared, func(r *Resources) *int { return r.StaticShared })
 	count(&t, "dynamic shared memory", "B", gate.DynamicShared, func(r *Resources) *int { return r.DynamicShared })
@@ -70,28 +74,25 @@ func (j *judgement) ptxasOf(gate *policy.PTXASGate, part Part) GateResult {
 	t.occupancy(gate.BlocksPerSM, c.Arch)
 	t.perKernel(c.Arch)
 	t.scratch(c, b)
-	if len(part.Shapes) > 0 {
-		t.name(c.Variant)
-	}
-	j.resources = append(j.resources, t.rows...)
+	j.resources = append(j.resources, t.named()...)
 
-	r := GateResult{Details: c.Resources.Warnings}
+	r := GateResult{More: facts.Quotes(c.Resources.Warnings)}
 	if len(c.Resources.Globals) > 0 {
-		j.notes = append(j.notes, "The kernel keeps state between launches in device memory: "+strings.Join(c.Resources.Globals, ", ")+".")
+		j.note(facts.KeepsState{Globals: c.Resources.Globals})
 	}
 	switch {
-	case len(t.failures) > 0:
-		r.Status, r.Reason = Failed, ReasonResources
-		r.Text = "Over budget: " + strings.Join(t.failed(), "; ")
-		r.ToPass = t.toPass
-		for _, failure := range t.failures {
-			j.findings = append(j.findings, Diagnostic{File: c.Source, Line: failure.line, Severity: "error", Message: failure.text})
+	case len(t.exceeded) > 0:
+		r.Status, r.Reason, r.Steps = Failed, ReasonResources, t.steps
+		over := facts.OverBudget{}
+		for _, e := range t.exceeded {
+			over.Exceeded = append(over.Exceeded, e.fact)
+			j.findings = append(j.findings, Diagnostic{File: c.Source, Line: e.line, Severity: "error", Message: e.fact.Sentence()})
 		}
-	case len(t.missing) > 0:
-		r.Status = Missing
-		r.Text = "not recorded: " + strings.Join(t.missing, ", ")
+		r.Found = over
+	case len(t.missing.Resources) > 0 || t.missing.Occupancy:
+		r.Status, r.Found = Missing, t.missing
 	default:
-		r.Status, r.Text = Passed, t.headline(c.Arch)
+		r.Status, r.Found = Passed, t.within(c.Arch)
 	}
 	return r
 }
@@ -112,99 +113,88 @@ func (r *Resources) shared() *int {
 // A resourceTable collects rows and what is wrong with them.
 type resourceTable struct {
 	baseline, candidate []KernelUse
-	imported            bool // absent figures are no fault
+	variant             string // of a choice by problem size; else empty
 	rows                []ResourceRow
-	failures            []overBudget
-	toPass              []string
-	missing             []string
+	exceeded            []overBudget
+	steps               []facts.Advice
+	missing             facts.NotRecorded
 }
 
-// An overBudget is a figure that is too high, with the line of its kernel.
+// An overBudget is a figure beyond its budget, with the line of its kernel.
 type overBudget struct {
-	text string
+	fact facts.Fact
 	line int
 }
 
-func (t *resourceTable) fail(u KernelUse, format string, args ...any) {
-	t.failures = append(t.failures, overBudget{fmt.Sprintf(format, args...), u.Line})
+func (t *resourceTable) exceed(u KernelUse, found facts.Fact, step facts.Advice) {
+	t.exceeded, t.steps = append(t.exceeded, overBudget{found, u.Line}), append(t.steps, step)
 }
 
-func (t *resourceTable) failed() []string {
-	var texts []string
-	for _, f := range t.failures {
-		texts = append(texts, f.text)
+// named is the rows with the variant of a choice that they are of.
+func (t *resourceTable) named() []ResourceRow {
+	if t.variant != "" {
+		for i := range t.rows {
+			t.rows[i].Name += " of " + t.variant
+		}
 	}
-	return texts
+	return t.rows
 }
 
-// name says of which variant of a choice the table is.
-func (t *resourceTable) name(variant string) {
-	for i := range t.rows {
-		t.rows[i].Name += " of " + variant
-	}
-	for i := range t.toPass {
-		t.toPass[i] += " in " + variant
-	}
-}
-
-// count adds the row of one figure: shown when it was reported, judged when a
-// budget is set.
+// count adds the row of one figure. A reported figure is shown, and judged where it has a budget.
 func count[T quantity.Count | quantity.Bytes](t *resourceTable, name, unit string, budget *policy.Budget[T], get func(*Resources) *int) {
 	use, got := worst(t.candidate, get)
 	_, base := worst(t.baseline, get)
 	if got == nil {
-		if budget != nil && !t.imported {
-			t.missing = append(t.missing, name)
+		if budget != nil {
+			t.missing.Resources = append(t.missing.Resources, name)
 		}
 		return
 	}
-	row := ResourceRow{Name: name, Unit: unit, Candidate: float(got), Baseline: float(base), Status: NotRun}
+	row := ResourceRow{Name: name, Unit: unit, Candidate: toFloat(got), Baseline: toFloat(base), Status: NotRun}
 	if budget == nil {
 		t.rows = append(t.rows, row)
 		return
 	}
 	row.Status = Passed
-	show := func(n int) string { return fmt.Sprint(T(n)) }
+	resource := facts.Resource{Name: name, Unit: unit, Kernel: use.Entry}
 	var limits []string
 	if budget.Max != nil {
 		limits = append(limits, fmt.Sprintf("≤ %v", *budget.Max))
-		if over := *got - int(*budget.Max); over > 0 {
+		if *got > int(*budget.Max) {
 			row.Status = Failed
-			t.fail(use, "%s%s %s (at most %v)", name, use.of(), show(*got), *budget.Max)
-			t.toPass = append(t.toPass, fmt.Sprintf("cut %s%s by %s, to at most %v", name, use.of(), show(over), *budget.Max))
+			over := facts.OverLimit{Resource: resource, Value: *got, Limit: int(*budget.Max)}
+			t.exceed(use, over, facts.Reduce{OverLimit: over, Variant: t.variant})
 		}
 	}
 	if budget.Increase != nil && base != nil {
 		limits = append(limits, fmt.Sprintf("increase %s", *budget.Increase))
-		if grown := *got - *base; !budget.Increase.Holds(float64(grown)) {
+		if !budget.Increase.Holds(float64(*got - *base)) {
 			row.Status = Failed
-			t.fail(use, "%s%s %s is %s more than the baseline's %s (increase %s)", name, use.of(), show(*got), show(grown), show(*base), *budget.Increase)
-			t.toPass = append(t.toPass, fmt.Sprintf("keep the increase of %s%s at %s", name, use.of(), *budget.Increase))
+			grown := facts.Grown{Resource: resource, Value: *got, Baseline: *base, Asked: budget.Increase.String()}
+			t.exceed(use, grown, facts.LimitIncrease{Grown: grown, Variant: t.variant})
 		}
 	}
 	row.Limit = strings.Join(limits, ", ")
 	t.rows = append(t.rows, row)
 }
 
-// occupancy needs the block size beside the compiler's figures.
+// occupancy adds the row of the blocks per SM, which needs the block size in addition to the compiler's figures.
 func (t *resourceTable) occupancy(bound *quantity.Bound[quantity.Count], arch string) {
 	use, blocks, limit, ok := leastBlocks(t.candidate, arch)
 	if !ok {
-		if bound != nil && !t.imported {
-			t.missing = append(t.missing, "blocks per SM (needs registers, block size and a known architecture)")
-		}
+		t.missing.Occupancy = bound != nil
 		return
 	}
-	row := ResourceRow{Name: "blocks per SM", Candidate: float(&blocks), Status: NotRun}
+	row := ResourceRow{Name: "blocks per SM", Candidate: toFloat(&blocks), Status: NotRun}
 	if _, base, _, ok := leastBlocks(t.baseline, arch); ok {
-		row.Baseline = float(&base)
+		row.Baseline = toFloat(&base)
 	}
 	if bound != nil {
 		row.Limit, row.Status = bound.String(), Passed
 		if !bound.Holds(float64(blocks)) {
 			row.Status = Failed
-			t.fail(use, "%s per SM%s (asked %s; limited by %s)", plural(blocks, "block"), use.of(), bound, limit)
-			t.toPass = append(t.toPass, fmt.Sprintf("use less of %s, until the SM holds %s blocks%s", limit, bound, use.of()))
+			few := facts.FewBlocks{Kernel: use.Entry, Blocks: blocks, Asked: bound.String(), LimitedBy: limit}
+			t.exceed(use, few, facts.FitMoreBlocks{FewBlocks: few, Variant: t.variant})
 		}
 	}
 	t.rows = append(t.rows, row)
@@ -221,57 +211,40 @@ func occupancyOf(r *Resources, arch string) (blocks int, limit string, ok bool) 
 	return BlocksPerSM(arch, *r.BlockThreads, *r.Registers, shared)
 }
 
-// headline names the figures that people ask for first, of each kernel or, of many, the worst.
-func (t *resourceTable) headline(arch string) string {
+// within is the figures of each kernel or, of many kernels, the worst figures.
+func (t *resourceTable) within(arch string) facts.WithinBudget {
 	const few = 3
-	var parts []string
+	if n := len(t.candidate); n > few {
+		return facts.WithinBudget{Kernels: []facts.KernelFigures{figuresOf(t.candidate, arch)}, WorstOf: n}
+	}
+	var w facts.WithinBudget
 	for _, u := range t.candidate {
-		text := figuresOf([]KernelUse{u}, arch)
-		if u.Entry != "" {
-			text = u.Entry + ": " + text
-		}
-		parts = append(parts, text)
+		figures := figuresOf([]KernelUse{u}, arch)
+		figures.Kernel = u.Entry
+		w.Kernels = append(w.Kernels, figures)
 	}
-	if n := len(parts); n > few {
-		parts = []string{fmt.Sprintf("the worst of %d kernels: %s", n, figuresOf(t.candidate, arch))}
-	}
-	return strings.Join(parts, "; ") + "; within budget"
+	return w
 }
 
 // figuresOf is the highest figures of kernels, and the fewest of their blocks.
-func figuresOf(all []KernelUse, arch string) string {
-	r := Most(all)
-	var parts []string
-	if r.Registers != nil {
-		parts = append(parts, fmt.Sprintf("%d registers", *r.Registers))
-	}
-	if _, n := worst(all, (*Resources).shared); n != nil {
-		parts = append(parts, fmt.Sprintf("%.1f KiB shared memory", float64(*n)/1024))
-	}
-	if r.Registers == nil {
-		for _, f := range []struct {
-			n    *int
-			name string
-		}{{r.Stack, "stack"}, {r.CodeSize, "code size"}} {
-			if f.n != nil {
-				parts = append(parts, fmt.Sprintf("%s %s", quantity.Bytes(*f.n), f.name))
-			}
-		}
-	}
+func figuresOf(all []KernelUse, arch string) facts.KernelFigures {
+	r := MaxResources(all)
+	f := facts.KernelFigures{Registers: r.Registers, Stack: r.Stack, CodeSize: r.CodeSize}
+	_, f.Shared = worst(all, (*Resources).shared)
 	if _, n, _, ok := leastBlocks(all, arch); ok {
-		parts = append(parts, plural(n, "block")+" per SM")
+		f.Blocks = &n
 	}
 	if r.SpillStores != nil {
-		spills := *r.SpillStores
+		spilt := *r.SpillStores
 		if r.SpillLoads != nil {
-			spills += *r.SpillLoads
+			spilt += *r.SpillLoads
 		}
-		parts = append(parts, fmt.Sprintf("%d B spilled", spills))
+		f.Spilt = &spilt
 	}
-	return strings.Join(parts, ", ")
+	return f
 }
 
-func float(n *int) *float64 {
+func toFloat(n *int) *float64 {
 	if n == nil {
 		return nil
 	}

@@ -1,10 +1,8 @@
 package gates
 
 import (
-	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
@@ -14,7 +12,7 @@ func (c *comparison) rows() []Comparison {
 	var rows []Comparison
 	for _, s := range c.shapes {
 		base, cand := describe(s.samples.baseline), describe(s.samples.candidate)
-		base.P50, cand.P50 = round(s.samples.time(s.samples.besides)), round(s.samples.time(s.samples.latencies))
+		base.P50, cand.P50 = round(s.samples.time(s.samples.baselineTimes)), round(s.samples.time(s.samples.candidateTimes))
 		row := Comparison{
 			Shape: s.shape.Name, Dims: s.shape.Dims, Secret: s.shape.Secret, Role: s.role, Goal: s.goal.String(), Status: s.status,
 		}
@@ -52,8 +50,8 @@ func (c *comparison) rows() []Comparison {
 	return rows
 }
 
-// time is how long a launch takes on a shape: the geometric mean of the medians on each kind of input, as the speedup is that of
-// the kinds' speedups.
+// time is how long a launch takes on a shape: the geometric mean of the medians on each kind of
+// input, as the speedup is the geometric mean of the speedups.
 func (s *samples) time(t timedSample) float64 {
 	sum, n := 0.0, 0
 	for _, median := range t.byKind(len(s.strata.kinds)) {
@@ -68,13 +66,14 @@ func (s *samples) time(t timedSample) float64 {
 	return math.Exp(sum / float64(n))
 }
 
-// kindTimes is the times on each kind of input; none where the kinds gain the same and none of them is why the shape does not pass.
+// kindTimes is the times on each kind of input; none where all kinds gain the same and none of them
+// is why the shape does not pass.
 func (s *shapeComparison) kindTimes(alpha float64) []KindTime {
 	strata := &s.samples.strata
 	if len(strata.kinds) < 2 || !strata.differs() && !s.belowKindFloor() {
 		return nil
 	}
-	baseline, candidate := s.samples.besides.byKind(len(strata.kinds)), s.samples.latencies.byKind(len(strata.kinds))
+	baseline, candidate := s.samples.baselineTimes.byKind(len(strata.kinds)), s.samples.candidateTimes.byKind(len(strata.kinds))
 	var all []KindTime
 	for k, name := range strata.kinds {
 		if strata.medians[k] == 0 {
@@ -91,8 +90,7 @@ func (s *shapeComparison) kindTimes(alpha float64) []KindTime {
 	return all
 }
 
-// rates adds the achieved rates and, where the device's limits are known, their
-// share of them.
+// rates adds the achieved rates and, where the limits of the device are known, their share of them.
 func (s *shapeComparison) rates(row *Comparison, micros float64) {
 	if micros <= 0 {
 		return
@@ -116,14 +114,14 @@ func describe(micros []float64) stats.Summary {
 	}
 }
 
-// speedupOf is a ratio's distribution as a speedup, with the interval that the
-// look decides by.
+// speedupOf is a ratio's distribution as a speedup, with the interval at the error rate of the
+// interim analysis.
 func speedupOf(d *stats.Distribution, alpha float64) Estimate {
 	lower, upper := d.Bounds(alpha)
 	return Estimate{Value: round(d.Estimate - 1), Lower: rounded(lower - 1), Upper: rounded(upper - 1)}
 }
 
-// reductionOf turns a speedup into the latency reduction that it means.
+// reductionOf converts a speedup into a latency reduction.
 func reductionOf(speedup Estimate) Estimate {
 	turn := func(s float64) float64 { return round(1 - 1/(1+s)) }
 	e := Estimate{Value: turn(speedup.Value)}
@@ -133,8 +131,8 @@ func reductionOf(speedup Estimate) Estimate {
 	return e
 }
 
-// round keeps six significant digits, so that a verdict does not depend on the
-// last bit of a machine's arithmetic, and no more than JSON can hold.
+// round keeps six significant digits, so that a verdict does not depend on the last bit of
+// floating-point arithmetic, and stays within the numbers of JSON.
 func round(f float64) float64 {
 	switch {
 	case math.IsNaN(f):
@@ -147,51 +145,3 @@ func round(f float64) float64 {
 }
 
 func rounded(f float64) *float64 { return new(round(f)) }
-
-// percent writes a share the way people read it: +16.1 %.
-func percent(share float64) string {
-	text := strconv.FormatFloat(math.Abs(share)*100, 'f', decimals(share), 64)
-	return text + "\u00a0%"
-}
-
-// signed writes a change with its sign.
-func signed(change float64) string {
-	if text := percent(change); strings.Trim(text, "0.\u00a0%") == "" {
-		return text
-	}
-	if change < 0 {
-		return "−" + percent(change)
-	}
-	return "+" + percent(change)
-}
-
-func decimals(share float64) int {
-	switch size := math.Abs(share) * 100; {
-	case size < 1:
-		return 2
-	case size < 1000:
-		return 1
-	}
-	return 0
-}
-
-// atMost writes a time in microseconds as a bound: a time that reads the same is within it, so that it is rounded down.
-func atMost(micros float64) string {
-	decimals := 2
-	switch {
-	case micros >= 1e4:
-		decimals = 1
-	case micros < 1:
-		decimals = min(2-int(math.Floor(math.Log10(micros))), 9)
-	}
-	unit := math.Pow(10, float64(decimals))
-	return strconv.FormatFloat(math.Floor(micros*unit)/unit, 'f', decimals, 64)
-}
-
-// estimate writes a figure with its interval.
-func estimate(e Estimate) string {
-	if e.Lower == nil {
-		return signed(e.Value)
-	}
-	return fmt.Sprintf("%s [%s, %s]", signed(e.Value), signed(*e.Lower), signed(*e.Upper))
-}

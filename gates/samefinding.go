@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A mistake is findings that only their lines tell apart. Lines move when a source is
-// edited, so a mistake of the candidate is held against the baseline's by what was seen,
-// which has the kind and the size of the access, and by the function.
+// A mistake identifies findings that differ only in their lines. Lines move when a source is edited,
+// so mistakes of candidate and baseline are matched by the text, which has the kind and the size of
+// the access, and by the function.
 type mistake struct {
 	kind     FindingKind
 	severity string
@@ -16,7 +16,7 @@ type mistake struct {
 	place    string
 }
 
-// mistakeOf is none for a finding without a place: nobody can tell that it is the same.
+// mistakeOf is empty for a finding without a function or a file, which cannot be matched.
 func mistakeOf(f Finding) mistake {
 	name, _, _ := strings.Cut(f.Kernel, "<") // the arguments of a template change with a tile size
 	place := cmp.Or(strings.TrimSpace(name), f.File)
@@ -26,9 +26,10 @@ func mistakeOf(f Finding) mistake {
 	return mistake{f.Kind, cmp.Or(f.Severity, "error"), f.Text, place}
 }
 
-// markExisting marks what the baseline has as well. A mistake exists where the candidate
-// has it in no more places, no more often and in no other case than the baseline. Where
-// it has it in more, those lines that both have are marked, so that the new ones show.
+// markExisting marks the findings that the baseline has as well. A mistake exists where the
+// candidate has it on no more lines, no more often and in no case in which the baseline does not
+// have it. Where the candidate has it on more lines, the lines that both have are marked, so that
+// the new ones show.
 func markExisting(found, baseline []Finding) {
 	is, was := byMistake(found), byMistake(baseline)
 	for m, indices := range is {
@@ -53,8 +54,8 @@ func byMistake(list []Finding) map[mistake][]int {
 	return groups
 }
 
-// noMoreOf compares how many findings of a mistake there are, how often they were seen
-// and in which cases.
+// noMoreOf compares how many findings of a mistake there are, how often they were seen and in which
+// cases.
 func noMoreOf(found []Finding, is []int, baseline []Finding, was []int) bool {
 	often, seen := countOf(found, is)
 	before, in := countOf(baseline, was)

@@ -2,23 +2,24 @@ package gates
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// Where a side chooses by problem size, a change of one variant leaves the shapes that others serve as they were: the machine code
-// is equal there and started in the same way. They have nothing to measure, and nothing to gain.
+// Where a side chooses by problem size, a change of one variant does not change the code of the
+// shapes that the rest of the variants serve. There is nothing to measure on those shapes, and
+// nothing to gain.
 
-// settled tells whether equal code at a shape answers a goal without a clock: what is asked of a time by itself needs one.
+// settled reports whether equal code at a shape answers a goal without a measurement. A bound on a
+// time in microseconds needs one.
 func (e *Evidence) settled(g goalOf) bool {
 	return slices.Contains(e.SameShapes, g.shape.Name) && !g.goal.Timed()
 }
 
-// open is the goals that have to be measured, and settled those that equal code answers.
-func (e *Evidence) open(goals []goalOf) (open, settled []goalOf) {
+// splitGoals separates the goals that have to be measured from those that equal code answers.
+func (e *Evidence) splitGoals(goals []goalOf) (open, settled []goalOf) {
 	for _, g := range goals {
 		if e.settled(g) {
 			settled = append(settled, g)
@@ -29,13 +30,14 @@ func (e *Evidence) open(goals []goalOf) (open, settled []goalOf) {
 	return open, settled
 }
 
-// sameShapes decides by the shapes that did not change, where that is enough: a gain that is asked of one is not there.
+// sameShapes decides by the shapes with equal code, where that is enough: a gain that is asked there
+// is missed.
 func (j *judgement) sameShapes(open, settled []goalOf) (GateResult, bool) {
 	var names []string
 	var asked *policy.Goal // of the first of them
 	for _, g := range settled {
 		row := Comparison{Shape: g.shape.Name, Dims: g.shape.Dims, Secret: g.shape.Secret, Role: g.role, Goal: g.goal.String(), Status: Passed, Same: true}
-		if gains(g.goal) {
+		if asksGain(g.goal) {
 			row.Status = Failed
 			asked, names = cmp.Or(asked, g.goal), append(names, g.shape.Label())
 		}
@@ -45,11 +47,10 @@ func (j *judgement) sameShapes(open, settled []goalOf) (GateResult, bool) {
 	case len(names) > 0:
 		return GateResult{
 			Status: Failed, Reason: ReasonTooSlow,
-			Text:   fmt.Sprintf("Too slow: what serves %s is the baseline's machine code, so nothing was gained there (asked %s)", strings.Join(names, ", "), asked),
-			ToPass: []string{"change the variant that serves " + strings.Join(names, ", ") + ", or choose another for it"},
+			Found: facts.NothingGainedOn{Shapes: names, Asked: asked.String()}, Steps: []facts.Advice{facts.ChangeVariant{Shapes: names}},
 		}, true
 	case len(open) == 0 && len(settled) > 0:
-		return GateResult{Status: Passed, Text: "What serves every shape that is timed is the baseline's machine code: nothing to measure"}, true
+		return GateResult{Status: Passed, Found: facts.NoShapeToMeasure{}}, true
 	}
 	return GateResult{}, false
 }

@@ -8,27 +8,27 @@ import (
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
-// samples is what the rounds say of one shape, in the forms that are judged.
-// Every form is grouped by round, the unit of evidence.
+// samples is the samples of one shape in the forms that are judged. Every form is grouped by round,
+// the unit of replication.
 type samples struct {
-	ratios    stats.Sample // baseline/candidate, a value a block
-	control   stats.Sample // baseline/control
-	solo      stats.Sample // baseline beside the candidate / baseline alone
-	latencies timedSample  // of the candidate, by the clock that counts
-	besides   timedSample  // the baseline's in the same rounds
-	clocks    clocks
-	marks     marks
-	strata    strata         // of ratios
-	byKind    []stats.Sample // ratios of each kind of input; none where there is one kind
-	lone      lone
-	uneven    []stats.Sample // by kind of input, see addUneven
-	whole     []stats.Sample // by kind of input: the speedup, should one launch do the extra work of its process
+	ratios         stats.Sample // baseline/candidate, a value for each block
+	control        stats.Sample // baseline/control
+	solo           stats.Sample // baseline with the candidate loaded / baseline before
+	candidateTimes timedSample  // of the candidate, by the clock that counts
+	baselineTimes  timedSample  // the baseline's in the same rounds
+	clocks         clocks
+	marks          marks
+	strata         strata         // of ratios
+	byKind         []stats.Sample // ratios of each kind of input; none where there is one kind
+	lone           lone
+	uneven         []stats.Sample // by kind of input, see addUneven
+	whole          []stats.Sample // by kind of input: the speedup, should one launch do the extra work of its process
 
 	baseline, candidate []float64 // all samples in use, in microseconds, for the reader
 	pairs               int
 	cold                bool
-	fresh               bool      // every launch had inputs of its own, drawn by a judge that shares nothing with the sides
-	steps               []float64 // of the clock, as a share of the median, a value a round
+	fresh               bool      // every launch had new inputs, drawn by a judge that shares nothing with the sides
+	steps               []float64 // of the clock, as a share of the median, one for each round
 }
 
 // A timedSample is times in microseconds, each with its kind of input.
@@ -68,7 +68,7 @@ func RoundTimes(e *Evidence) map[string][]float64 {
 	for _, r := range e.Performance.Rounds {
 		for _, series := range r.Series {
 			s := collect([]Round{{Series: []Series{series}}}, series.Shape, clean)
-			if micros := s.time(s.latencies); micros > 0 {
+			if micros := s.time(s.candidateTimes); micros > 0 {
 				all[series.Shape] = append(all[series.Shape], micros)
 			}
 		}
@@ -76,13 +76,13 @@ func RoundTimes(e *Evidence) map[string][]float64 {
 	return all
 }
 
-// level is the sample with every kind brought to the geometric mean of the kinds' medians.
-func (t timedSample) level(kinds int) stats.Sample {
+// centre is the sample with every kind scaled to the geometric mean of the kinds' medians.
+func (t timedSample) centre(kinds int) stats.Sample {
 	var s stats.Sample
 	for _, round := range t.Rounds {
 		s.Rounds = append(s.Rounds, slices.Clone(round))
 	}
-	levelKinds(s, t.kinds, kinds)
+	centreKinds(s, t.kinds, kinds)
 	return s
 }
 
@@ -94,8 +94,8 @@ const (
 	whole             // all of them, as if none were marked
 )
 
-// collect reads one shape out of rounds. In the clean view a block with a spoiled
-// sample gives no pair; nothing is dropped from the evidence itself.
+// collect reads one shape out of rounds. In the clean view a block with a disturbed sample gives no
+// pair; the evidence itself keeps all samples.
 func collect(rounds []Round, shape string, v view) *samples {
 	s := &samples{cold: true, fresh: true}
 	batched := newKindTimes()
@@ -108,8 +108,8 @@ func collect(rounds []Round, shape string, v view) *samples {
 	}
 	s.byKind, s.clocks.wallByKind = s.strata.split(s.ratios), s.strata.split(s.clocks.wall)
 	s.strata.errors = medianErrors(s.byKind)
-	s.strata.medians = s.strata.level(s.ratios)
-	s.strata.level(s.clocks.wall)
+	s.strata.medians = s.strata.centre(s.ratios)
+	s.strata.centre(s.clocks.wall)
 	s.lone.baseline, s.lone.candidate = batched.medians(len(s.strata.kinds))
 	return s
 }
@@ -124,7 +124,7 @@ func (t kindTimes) add(kind int, b, c side) {
 	t.candidate[kind] = append(t.candidate[kind], c.mean())
 }
 
-// gain is what the candidate gains on a kind; not ok where nothing was timed on it.
+// gain is what the candidate gains on a kind; it is not ok where nothing was timed on it.
 func (t kindTimes) gain(kind int) (micros float64, ok bool) {
 	if len(t.baseline[kind]) == 0 {
 		return 0, false
@@ -154,18 +154,18 @@ func (s side) waiting() float64  { return s.wallMean() - s.mean() }
 func over(a, b side) float64     { return a.mean() / b.mean() }
 
 func (s *samples) add(series *Series, v view, batched kindTimes) {
-	spoiled := series.disturbed()
-	s.marks.add(series, spoiled)
+	disturbed := series.disturbed()
+	s.marks.add(series, disturbed)
 	if v == whole {
-		clear(spoiled)
+		clear(disturbed)
 	}
 	lists := make([]float64, 5*len(series.Nanos)) // room for all that follows
 	list := func() (part []float64) {
 		part, lists = lists[:0:len(series.Nanos)], lists[len(series.Nanos):]
 		return part
 	}
-	ratios, control, latencies, besides, alone := list(), list(), list(), list(), list()
-	var kinds, ofLatencies, ofBesides []int
+	ratios, control, candidateTimes, baselineTimes, alone := list(), list(), list(), list(), list()
+	var kinds, candidateKinds, baselineKinds []int
 	var walls clockRound
 	own := newKindTimes()
 	at, number := 0, -1
@@ -183,7 +183,7 @@ func (s *samples) add(series *Series, v view, batched kindTimes) {
 			}
 			micros := series.Nanos[at] / 1e3
 			switch {
-			case spoiled[at]:
+			case disturbed[at]:
 				of.disturbed = true
 			default:
 				of.sum += micros
@@ -192,9 +192,9 @@ func (s *samples) add(series *Series, v view, batched kindTimes) {
 					of.wall += series.Wall[at] / 1e3
 				}
 				if letter == SideBaseline {
-					besides, ofBesides = append(besides, micros), append(ofBesides, kind)
+					baselineTimes, baselineKinds = append(baselineTimes, micros), append(baselineKinds, kind)
 				} else if letter == SideCandidate {
-					latencies, ofLatencies = append(latencies, micros), append(ofLatencies, kind)
+					candidateTimes, candidateKinds = append(candidateTimes, micros), append(candidateKinds, kind)
 				}
 			}
 			at++
@@ -218,15 +218,15 @@ func (s *samples) add(series *Series, v view, batched kindTimes) {
 	s.pairs += len(ratios)
 	s.cold = s.cold && series.Cold
 	s.fresh = s.fresh && series.Seed != 0
-	s.baseline, s.candidate = append(s.baseline, besides...), append(s.candidate, latencies...)
+	s.baseline, s.candidate = append(s.baseline, baselineTimes...), append(s.candidate, candidateTimes...)
 	appendRound(&s.ratios, ratios)
 	if len(kinds) > 0 {
 		s.strata.rounds = append(s.strata.rounds, kinds)
 	}
 	appendRound(&s.control, control)
-	if len(latencies) > 0 && len(besides) > 0 {
-		s.latencies.add(latencies, ofLatencies)
-		s.besides.add(besides, ofBesides)
+	if len(candidateTimes) > 0 && len(baselineTimes) > 0 {
+		s.candidateTimes.add(candidateTimes, candidateKinds)
+		s.baselineTimes.add(baselineTimes, baselineKinds)
 	}
 	s.clocks.add(series, walls)
 	s.addUneven(series)
@@ -241,8 +241,8 @@ func (s *samples) add(series *Series, v view, batched kindTimes) {
 	s.steps = append(s.steps, clockStep(series))
 }
 
-// disturbed marks the samples that something outside disturbed. An index that is named
-// twice is one sample.
+// disturbed marks the samples that were disturbed from outside. An index that is named twice is one
+// sample.
 func (s *Series) disturbed() []bool {
 	marked := make([]bool, len(s.Nanos))
 	for _, i := range s.Disturbed {
@@ -257,8 +257,8 @@ func appendRound(s *stats.Sample, values []float64) {
 	}
 }
 
-// clip keeps what is far away from being farther away: once a figure is many times
-// beyond its limit, how much more must not look like noise.
+// clip bounds a value: once a figure is many times beyond its limit, further distance must not look
+// like noise.
 func clip(x, low, high float64) float64 {
 	if math.IsNaN(x) {
 		return low

@@ -4,22 +4,22 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// sanitize asks that every tool of the policy ran on every case and found
-// nothing. What a runner cannot look for is no proof that it is not there: unless
-// the policy says that a missing tool only informs, the gate stays open.
+// sanitize asks that every tool of the policy ran on every case and found nothing. A tool that the
+// runner does not have proves nothing: the gate stays open, unless the policy says that a missing
+// tool only informs.
 func (j *judgement) sanitize() GateResult {
 	gate, s := j.rule.Gates.Sanitize, j.evidence.Sanitize
 	switch {
 	case s == nil:
-		return j.unlooked("no sanitizer was run", "run kernelgate check on a runner that has the tools")
+		return j.notSearched(facts.NoSanitizer{}, facts.UseRunnerWithTools{})
 	case s.Skipped != "":
-		return j.unlooked(s.Skipped, "")
+		return j.notSearched(facts.Quote(s.Skipped))
 	}
 	l := &search{gate: gate, evidence: j.evidence}
 	for _, tool := range gate.Tools {
@@ -33,81 +33,57 @@ func (j *judgement) sanitize() GateResult {
 		return l.unfinished()
 	}
 	if missing := l.missingCases(); len(missing) > 0 {
-		return GateResult{Status: Missing, Text: "not run under the sanitizers: " + strings.Join(missing, ", "), Details: missing}
+		return GateResult{Status: Missing, Found: facts.NotSanitized{Missing: missing}, More: missing}
 	}
-	if len(l.lacking) == len(l.asked) && len(l.lacking) > 0 {
-		return j.unlooked(strings.Join(l.lacking, "; "), "")
+	if len(l.lacking) == l.asked && len(l.lacking) > 0 {
+		var lacking facts.Series
+		for _, tool := range l.lacking {
+			lacking = append(lacking, tool)
+		}
+		return j.notSearched(lacking)
 	}
 	return j.clean(l)
 }
 
-// unlooked is the result where nobody looked: told, and no pass.
-func (j *judgement) unlooked(why, remedy string) GateResult {
-	r := GateResult{Status: Missing, Text: "not looked for races and bad accesses: " + why}
-	if remedy != "" {
-		r.ToPass = []string{remedy}
-	}
+// notSearched is the result where no tool has searched the kernel. It is no pass.
+func (j *judgement) notSearched(why facts.Fact, steps ...facts.Advice) GateResult {
+	r := GateResult{Status: Missing, Found: facts.NotSearched{Why: why}, Steps: steps}
 	if j.rule.Gates.Sanitize.MissingTool == policy.MissingInforms {
 		r.Status = Informs
-		j.notes = append(j.notes, "Nobody has looked for races and bad accesses: "+why)
+		j.note(facts.NotSearched{Why: why, Note: true})
 	}
 	return r
 }
 
-// clean is a pass as far as the tools could look; what they could not is told.
+// clean is a pass as far as the tools that ran can see. It names those that did not run.
 func (j *judgement) clean(l *search) GateResult {
-	text := fmt.Sprintf("%s found nothing in %s", strings.Join(l.ran, ", "), plural(len(j.evidence.Sanitize.Cases), "case"))
-	if len(l.found) > 0 {
-		text = fmt.Sprintf("%s found nothing new in %s; as before this change: %s (see below)",
-			strings.Join(l.ran, ", "), plural(len(j.evidence.Sanitize.Cases), "case"), plural(len(l.found), "finding"))
-		j.noteExisting(l.found)
+	r := GateResult{
+		Status: Passed,
+		Found:  facts.Clean{Ran: l.ran, Cases: len(j.evidence.Sanitize.Cases), Existing: len(l.found), Lacking: l.lacking},
 	}
-	if len(l.ran) == 0 {
-		text = "there is nothing for these tools to find in this kernel"
+	if len(l.found) > 0 { // the baseline has them as well, and somebody should fix them there
+		j.existing = append(j.existing, facts.ExistingFindings{Findings: len(l.found)})
+		j.note(facts.FaultyBaseline{First: l.found[0], More: len(l.found) - 1})
 	}
-	r := GateResult{Status: Passed, Text: text}
 	for _, f := range l.found {
-		r.Details = append(r.Details, f.String())
+		r.More = append(r.More, f)
 	}
-	r.Details = append(r.Details, j.evidence.Sanitize.Unseen...)
-	if len(l.lacking) > 0 {
-		r.Text += "; not looked for: " + strings.Join(l.lacking, "; ")
-		if l.gate.MissingTool != policy.MissingInforms {
-			r.Status = Missing
-		}
+	r.More = append(r.More, facts.Quotes(j.evidence.Sanitize.Unseen)...)
+	if len(l.lacking) > 0 && l.gate.MissingTool != policy.MissingInforms {
+		r.Status = Missing
 	}
 	return r
 }
 
-// noteExisting tells what is wrong with the baseline, so that somebody fixes it.
-func (j *judgement) noteExisting(found []Finding) {
-	j.existing = append(j.existing, plural(len(found), "sanitizer finding")+" as before")
-	more := ""
-	if len(found) > 1 {
-		more = fmt.Sprintf(", and %d more", len(found)-1)
-	}
-	first := found[0]
-	first.Before = false // the sentence says so
-	j.notes = append(j.notes, fmt.Sprintf("The baseline has a mistake that this change did not cause: %s%s. Fix it on the base branch.", first, more))
-}
-
-// plural is a count with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// A search sorts what the tools say.
+// A search collects the results of the tools.
 type search struct {
 	gate     *policy.SanitizeGate
 	evidence *Evidence
 
-	asked   []string  // tools that have something to look for
-	ran     []string  // that ended
-	lacking []string  // that the runner does not have, with the reason
-	found   []Finding // of all tools; each names its own
+	asked   int      // tools that have something to look for
+	ran     []string // tools that ended
+	lacking []facts.ToolLacking
+	found   []Finding // of all tools; each names its tool
 	hidden  int       // more than are listed
 	broken  *Sanitized
 }
@@ -117,9 +93,8 @@ func (l *search) tool(name string) SanitizerRow {
 	row := SanitizerRow{Tool: name, Status: Missing}
 	i := slices.IndexFunc(l.evidence.Sanitize.Tools, func(r Sanitized) bool { return r.Tool == name })
 	if i < 0 {
-		l.asked = append(l.asked, name)
-		l.lacking = append(l.lacking, name+" was not run")
-		row.Note = "was not run"
+		l.asked++
+		row.Note = l.lack(facts.ToolLacking{Tool: name})
 		return row
 	}
 	run := &l.evidence.Sanitize.Tools[i]
@@ -128,10 +103,9 @@ func (l *search) tool(name string) SanitizerRow {
 		row.Status, row.Note = NotRun, run.NotApplicable
 		return row
 	}
-	l.asked = append(l.asked, name)
+	l.asked++
 	if run.Skipped != "" {
-		l.lacking = append(l.lacking, name+": "+run.Skipped)
-		row.Note = run.Skipped
+		row.Note = l.lack(facts.ToolLacking{Tool: name, Why: run.Skipped})
 		return row
 	}
 	row.Status = Passed
@@ -153,11 +127,11 @@ func (l *search) tool(name string) SanitizerRow {
 	}
 	l.found, l.hidden = append(l.found, row.Findings...), l.hidden+run.Hidden
 	if run.Hidden > 0 {
-		row.Status, row.Note = Failed, fmt.Sprintf("and %d more that are not listed", run.Hidden)
+		row.Status, row.Note = Failed, facts.HiddenFindings{Findings: run.Hidden}.Sentence()
 	}
 	switch {
 	case run.Failure != nil && row.Status != Failed:
-		// What comes behind an existing finding was not looked at either.
+		// The tool stopped at an existing finding, and did not search what comes after it.
 		row.Status, row.Note = Failed, run.Failure.Detail
 		l.broken = cmp.Or(l.broken, run)
 	case row.Status != Failed:
@@ -166,57 +140,54 @@ func (l *search) tool(name string) SanitizerRow {
 	return row
 }
 
-// decides tells whether a finding decides the gate.
+// decides reports whether a finding decides the gate.
 func (l *search) decides() bool {
 	defers := l.gate.Existing == policy.ExistingDefers
 	return l.hidden > 0 || slices.ContainsFunc(l.found, func(f Finding) bool { return defers || !f.Before })
 }
 
-// faulty names the first finding in one line.
+// lack records a tool that was not run, and returns the reason.
+func (l *search) lack(tool facts.ToolLacking) string {
+	l.lacking = append(l.lacking, tool)
+	return tool.Reason()
+}
+
+// faulty names the findings, those that the baseline does not have first.
 func (l *search) faulty() GateResult {
-	r := GateResult{Status: Failed, Reason: ReasonCorrectness, ToPass: []string{"fix what the sanitizers found; every finding stands on its line"}}
-	before := 0
-	slices.SortStableFunc(l.found, func(a, b Finding) int { return boolOrder(a.Before) - boolOrder(b.Before) })
+	slices.SortStableFunc(l.found, func(a, b Finding) int { return toInt(a.Before) - toInt(b.Before) })
+	caused := slices.ContainsFunc(l.found, func(f Finding) bool { return !f.Before })
+	existed := !caused && l.hidden == 0
+	r := GateResult{
+		Status: Failed, Reason: ReasonCorrectness,
+		Found: facts.Faulty{Findings: l.found, Hidden: l.hidden, Existed: existed},
+		Steps: []facts.Advice{facts.FixFindings{Existed: existed}},
+	}
 	for _, f := range l.found {
-		r.Details = append(r.Details, f.String())
-		before += boolOrder(f.Before)
-	}
-	if len(l.found) == 0 {
-		r.Text = fmt.Sprintf("The sanitizers found %d faults and list none", l.hidden)
-		return r
-	}
-	r.Text = r.Details[0]
-	if more := len(l.found) - 1 + l.hidden; more > 0 {
-		r.Text += fmt.Sprintf("; %d more", more)
-	}
-	if before == len(l.found) && l.hidden == 0 {
-		r.Text += ". It was there before this change"
-		r.ToPass = []string{"fix it in this change or on the base branch first: the policy defers for what the baseline has as well (gates.sanitize.existing)"}
+		r.More = append(r.More, f)
 	}
 	return r
 }
 
-// unfinished is a tool that gave no answer while the candidate ran under it: an
-// author could see to that, so it is never taken for a missing tool.
+// unfinished is a tool that gave no answer while the candidate ran under it. The candidate
+// may have caused that, so it never counts as a missing tool.
 func (l *search) unfinished() GateResult {
 	r := GateResult{
 		Status: Failed, Reason: ReasonCorrectness,
-		Text:   fmt.Sprintf("%s: %s", l.broken.Tool, l.broken.Failure.Detail),
-		ToPass: []string{"make the kernel run to its end under " + cmp.Or(l.broken.With, l.broken.Tool)},
+		Found: facts.ToolFailed{Tool: l.broken.Tool, Detail: l.broken.Failure.Detail},
+		Steps: []facts.Advice{facts.RunToEnd{Under: cmp.Or(l.broken.With, l.broken.Tool)}},
 	}
 	if l.broken.Failure.Kind == FailureTimeout || l.broken.Failure.Kind == FailureTool {
-		r.Reason = ReasonInconclusive
-		r.ToPass = []string{"name a smaller shape in gates.sanitize.shapes, or raise gates.sanitize.timeout"}
+		r.Reason, r.Steps = ReasonInconclusive, []facts.Advice{facts.SanitizeLess{}}
 	}
 	return r
 }
 
-// missingCases is what the policy asks and no sanitizer has seen.
-func (l *search) missingCases() []string {
+// missingCases is the cases that the policy asks for and no sanitizer has seen.
+func (l *search) missingCases() []facts.Fact {
 	names := l.evidence.shapeNames()
-	var missing []string
+	var missing []facts.Fact
 	for _, name := range l.gate.Shapes.Unknown(names) {
-		missing = append(missing, fmt.Sprintf("shape %s, which the kernel's manifest does not have", name))
+		missing = append(missing, facts.UnknownShape{Name: name})
 	}
 	secret := 0
 	for _, c := range l.evidence.Sanitize.Cases {
@@ -229,68 +200,21 @@ func (l *search) missingCases() []string {
 			if !slices.ContainsFunc(l.evidence.Sanitize.Cases, func(c Input) bool {
 				return !c.Secret && c.Shape == shape && c.Distribution == string(d)
 			}) {
-				missing = append(missing, fmt.Sprintf("%s, %s inputs", shape, d))
+				missing = append(missing, facts.InputNotSanitized{Shape: shape, Distribution: string(d)})
 			}
 		}
 	}
 	if lacking := int(l.gate.SecretCases) - secret; lacking > 0 {
-		missing = append(missing, fmt.Sprintf("%d secret cases", lacking))
+		missing = append(missing, facts.SecretCasesLacking{Cases: lacking})
 	}
 	return missing
 }
 
-// String is the finding in one line: the tool, what it saw, where, and how often.
-func (f Finding) String() string {
-	text := f.Text
-	if f.Tool != "" {
-		text = f.Tool + ": " + text
-	}
-	switch {
-	case f.File != "":
-		text += " in " + f.place()
-	case f.Kernel != "":
-		text += " in " + f.Kernel
-	}
-	if f.Count > 1 {
-		unit := "times"
-		if f.Kind == KindRace {
-			unit = "hazards"
-		}
-		text += fmt.Sprintf(" (%s %s)", thousands(f.Count), unit)
-	}
-	if f.Before {
-		text += " (the baseline has it as well)"
-	}
-	return text
-}
-
-// place is the line, or both lines of a race.
-func (f Finding) place() string {
-	text := fmt.Sprintf("%s:%d", f.File, f.Line)
-	switch {
-	case f.OtherFile == "" || f.OtherFile == f.File && f.OtherLine == f.Line:
-	case f.OtherFile == f.File:
-		text += fmt.Sprintf(" and :%d", f.OtherLine)
-	default:
-		text += fmt.Sprintf(" and %s:%d", f.OtherFile, f.OtherLine)
-	}
-	return text
-}
-
-// thousands sets a large number apart: 6,144.
-func thousands(n int) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
-// annotate puts every finding onto its line; a race stands on both. One that existed and
+// annotate puts every finding on its line, and a race on both of its lines. An existing finding that
 // decides nothing is a note.
 func (j *judgement) annotate(found []Finding, existing policy.Existing) {
 	for _, f := range found {
-		d := Diagnostic{File: f.File, Line: f.Line, Severity: cmp.Or(f.Severity, "error"), Message: f.String()}
+		d := Diagnostic{File: f.File, Line: f.Line, Severity: cmp.Or(f.Severity, "error"), Message: f.Sentence()}
 		if f.Before && existing != policy.ExistingDefers {
 			d.Severity = "note"
 		}
@@ -304,26 +228,26 @@ func (j *judgement) annotate(found []Finding, existing policy.Existing) {
 	}
 }
 
-// suspectRace adds to a result what to do where a kernel is right at one time and
-// wrong at another: on a GPU a race is the usual cause, on a CPU memory that nobody has written, and the sanitizers name its line.
+// suspectRace adds the advice for a kernel that is right at one time and wrong at another. On a GPU a race is
+// the usual cause, on a CPU memory that is read before it is written. The sanitizers name the line.
 func (j *judgement) suspectRace(r GateResult) GateResult {
-	cause := "look for a race"
-	if j.evidence.Mode == string(manifest.ModeCPU) {
-		cause = "look for memory that is read before it is written, or that several threads use at once"
+	if r.Reason != ReasonCorrectness {
+		return r
 	}
+	step := facts.LookForRace{CPU: j.evidence.Mode == string(manifest.ModeCPU), Searched: facts.NothingFound}
 	switch gate := j.rule.Gates.Sanitize; {
-	case r.Reason != ReasonCorrectness:
 	case gate == nil:
-		r.ToPass = append(r.ToPass, cause+": write sanitize: {shapes: [SMALL]} below gates in the policy, with the name of a small shape, and run kernelgate check")
+		step.Searched = facts.NoSanitizeGate
 	case j.evidence.Sanitize == nil:
-		r.ToPass = append(r.ToPass, cause+": run kernelgate check --policy with a copy of the policy that has determinism: false, so that the sanitize gate comes to speak")
+		step.Searched = facts.NotYetSearched
 	default:
-		r.ToPass = append(r.ToPass, fmt.Sprintf("%s: the sanitizers found nothing on %s; name more shapes in gates.sanitize.shapes and run kernelgate check", cause, gate.Shapes))
+		step.Shapes = gate.Shapes.String()
 	}
+	r.Steps = append(r.Steps, step)
 	return r
 }
 
-// problem is what no runner writes and the judge would misread.
+// problem is the first field that no runner writes and the judge would misread.
 func (s *Sanitize) problem() (field, problem string) {
 	for i, run := range s.Tools {
 		at := fmt.Sprintf("tools[%d]", i)
@@ -334,12 +258,12 @@ func (s *Sanitize) problem() (field, problem string) {
 			return at + ".hidden", "is negative"
 		}
 		for k, f := range run.Findings {
-			if problem := f.problem(len(s.Cases)); problem != "" {
+			if problem := invalidFinding(f, len(s.Cases)); problem != "" {
 				return fmt.Sprintf("%s.findings[%d]", at, k), problem
 			}
 		}
 		for k, f := range run.Baseline {
-			if problem := f.problem(len(s.Cases)); problem != "" {
+			if problem := invalidFinding(f, len(s.Cases)); problem != "" {
 				return fmt.Sprintf("%s.baseline[%d]", at, k), problem
 			}
 		}
@@ -347,8 +271,8 @@ func (s *Sanitize) problem() (field, problem string) {
 	return "", ""
 }
 
-// problem is what no tool says about a finding.
-func (f Finding) problem(cases int) string {
+// invalidFinding is what is wrong with a finding that no tool reports.
+func invalidFinding(f Finding, cases int) string {
 	switch {
 	case f.Kind == "" || f.Text == "":
 		return "has no kind or no text"

@@ -176,7 +176,7 @@ func TestRacesAreSuspected(t *testing.T) {
 	}{
 		{"two launches differ", fullPolicy, varies, "write sanitize: {shapes: [SMALL]} below gates"},
 		{"wrong while timed", fullPolicy, timed, "write sanitize: {shapes: [SMALL]} below gates"},
-		{"two launches differ under a sanitize gate", "", func(e *Evidence) { varies(e); e.Sanitize = nil }, "so that the sanitize gate comes to speak"},
+		{"two launches differ under a sanitize gate", "", func(e *Evidence) { varies(e); e.Sanitize = nil }, "so that the sanitize gate runs"},
 		{"wrong while timed after the sanitizers", "", timed, "found nothing on small; name more shapes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

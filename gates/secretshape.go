@@ -1,17 +1,17 @@
 package gates
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
-// A kernel can be fast on the shapes that the manifest names and slow on all others. So one
-// problem size that nobody knew when the code was written is timed in every round, under
-// the guard. These are the words for it.
+// A kernel can be fast on the shapes that the manifest names and slow on all remaining ones. So
+// every round also times one problem size that was drawn for the run, under the guard. This file
+// names it and advises its author.
 
-// Label is the shape as people read it. The name of a secret shape says nothing without
-// its size.
+// Label is the shape as people read it. A secret shape has its size in the label.
 func (s Shape) Label() string { return label(s.Name, s.Dims, s.Secret) }
 
 // Label is the shape as people read it.
@@ -32,24 +32,24 @@ func (e *Evidence) labelOf(name string) string {
 	return name
 }
 
-// winBack says what to do about the time that a shape has lost. The author has never seen
-// the size of a secret shape, so a second step is the command that times that size again.
-func (s *shapeComparison) winBack(e *Evidence) []string {
+// regainSteps is the advice for a shape that has lost time. The author has never seen the size of a
+// secret shape, so a second step is the command that times that size again.
+func (s *shapeComparison) regainSteps(e *Evidence) []facts.Advice {
 	g := s.goalOf
-	text := s.bring()
-	if text == "" && s.belowKindFloor() {
-		text = s.bringKinds()
+	step := s.timeToReach()
+	if step == nil && s.belowKindFloor() {
+		step = s.kindTimesToReach()
 	}
-	if text == "" {
-		text = fmt.Sprintf("win back the time on %s (asked %s)", g.shape.Label(), g.goal)
+	if step == nil {
+		step = facts.WinBack{Shape: g.shape.Label(), Asked: g.goal.String()}
 	}
 	if !g.shape.Secret {
-		return []string{text}
+		return []facts.Advice{step}
 	}
-	steps := []string{text + ": the size was drawn for this run, so the kernel must be as fast on sizes that the manifest does not name"}
+	steps := []facts.Advice{facts.OnUnseenSize{Advice: step}}
 	lines := strings.Split(strings.TrimSpace(e.Provenance.Command), "\n")
 	if again := lines[len(lines)-1]; again != "" {
-		steps = append(steps, fmt.Sprintf("time this size again with: %s --secret-shape %s", again, strings.ReplaceAll(g.shape.Dims, " ", ",")))
+		steps = append(steps, facts.TimeSizeAgain{Command: again, Dims: g.shape.Dims})
 	}
 	return steps
 }

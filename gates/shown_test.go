@@ -1,7 +1,6 @@
 package gates
 
 import (
-	"math"
 	"strings"
 	"testing"
 )
@@ -20,7 +19,7 @@ func TestLeastBlocks(t *testing.T) {
 			t.Errorf("%s: %s, %d, %s, %v", name, got.Entry, blocks, limit, ok)
 		}
 	}
-	most := Most([]KernelUse{use("a", 32), use("b", 128), {Resources: Resources{Registers: new(64)}}})
+	most := MaxResources([]KernelUse{use("a", 32), use("b", 128), {Resources: Resources{Registers: new(64)}}})
 	if *most.Registers != 128 || most.BlockThreads != nil {
 		t.Errorf("%+v", most)
 	}
@@ -31,34 +30,9 @@ func TestSpilledBytes(t *testing.T) {
 		"12 B spilled": {SpillStores: new(4), SpillLoads: new(8)}, "4 B spilled": {SpillStores: new(4)}, "": {SpillLoads: new(8)},
 		"64 registers, 1.5 KiB shared memory": {Registers: new(64), StaticShared: new(512), DynamicShared: new(1024)}, "16B stack, 2KiB code size": {Stack: new(16), CodeSize: new(2048)},
 	} {
-		if got := figuresOf([]KernelUse{{Resources: r}}, ""); got != want {
+		if got := figuresOf([]KernelUse{{Resources: r}}, "").String(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-	}
-}
-
-// Shares have as many digits as people read.
-func TestDigitsOfShares(t *testing.T) {
-	for share, want := range map[float64]string{0.001: "0.10\u00a0%", 0.00994: "0.99\u00a0%", 0.01: "1.0\u00a0%", 0.161: "16.1\u00a0%", 9.99: "999.0\u00a0%", 10: "1000\u00a0%", 10.004: "1000\u00a0%", 20: "2000\u00a0%"} {
-		if got := percent(share); got != want {
-			t.Errorf("%g: %s, want %s", share, got, want)
-		}
-		if got := percent(-share); got != want {
-			t.Errorf("%g: %s, want %s", -share, got, want)
-		}
-	}
-	for change, want := range map[float64]string{0: "0.00\u00a0%", 0.00001: "0.00\u00a0%", 0.1: "+10.0\u00a0%", -0.1: "−10.0\u00a0%"} {
-		if got := signed(change); got != want {
-			t.Errorf("%g: %s, want %s", change, got, want)
-		}
-	}
-	for f, want := range map[float64]float64{1.23456789: 1.23457, math.Inf(1): 1e300, math.Inf(-1): -1e300, 2e300: 1e300, -2e300: -1e300, 1e299: 1e299} {
-		if got := round(f); got != want {
-			t.Errorf("%g becomes %g, want %g", f, got, want)
-		}
-	}
-	if round(math.NaN()) != 0 {
-		t.Error("what is no number stays none")
 	}
 }
 

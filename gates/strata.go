@@ -1,20 +1,18 @@
 package gates
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
-// strata is which inputs each block of each round was timed on. A kernel may take
-// another way for another kind of input and gain more on the one than on the
-// other. The median of all blocks would then be that of the kinds in the middle,
-// and jump from one to the next with the noise. So every kind counts the same:
-// the figure is the geometric mean of the kinds' medians, and a ratio is held
-// against those of its own kind alone.
+// strata is the kind of input, or stratum, of each block of each round. A kernel may take a
+// different path for each kind of input and gain more on one than on the next. The median of all
+// blocks would then be that of the kinds in the middle, and jump from one to the next with the
+// noise. So every kind has the same weight: the figure is the geometric mean of the kinds' medians,
+// and a ratio is compared only with those of its kind.
 type strata struct {
 	kinds   []string
 	rounds  [][]int   // of a round's blocks, in the order of its ratios
@@ -35,7 +33,7 @@ func (s *strata) kind(series *Series, block int) int {
 	return len(s.kinds) - 1
 }
 
-// split is the ratios of each kind by itself.
+// split is the ratios of each kind.
 func (s *strata) split(sample stats.Sample) []stats.Sample {
 	if len(s.kinds) < 2 || len(sample.Rounds) != len(s.rounds) {
 		return nil
@@ -54,17 +52,17 @@ func (s *strata) split(sample stats.Sample) []stats.Sample {
 	return byKind
 }
 
-// level brings ratios of all kinds to the geometric mean of the kinds' medians. It
-// returns the medians; with one kind it changes nothing.
-func (s *strata) level(sample stats.Sample) []float64 {
+// centre scales the ratios of all kinds to the geometric mean of the kinds' medians. It returns the
+// medians; with one kind it changes nothing.
+func (s *strata) centre(sample stats.Sample) []float64 {
 	if len(sample.Rounds) != len(s.rounds) {
 		return nil
 	}
-	return levelKinds(sample, s.rounds, len(s.kinds))
+	return centreKinds(sample, s.rounds, len(s.kinds))
 }
 
-// levelKinds is level for a sample whose values are of the given kinds.
-func levelKinds(sample stats.Sample, kinds [][]int, n int) []float64 {
+// centreKinds is level for a sample whose values are of the given kinds.
+func centreKinds(sample stats.Sample, kinds [][]int, n int) []float64 {
 	if n < 2 {
 		return nil
 	}
@@ -110,11 +108,11 @@ func medianErrors(byKind []stats.Sample) []float64 {
 	return errors
 }
 
-// differsBy is how many standard errors apart two kinds must be to be shown side by side. Among the ten pairs of five kinds,
-// noise alone exceeds it in about one shape of forty.
+// differsBy is how many standard errors apart two kinds must be to be shown side by side. Among the
+// ten pairs of five kinds, noise exceeds it in about one shape of forty.
 const differsBy = 3
 
-// differs tells whether the kinds of input have speedups that a reader should see side by side: two of them are more than 2 %
+// differs reports whether the kinds of input have speedups that a reader should see side by side: two of them are more than 2 %
 // and more than the noise apart.
 func (s *strata) differs() bool {
 	for i, a := range s.medians {
@@ -131,13 +129,13 @@ func (s *strata) differs() bool {
 	return false
 }
 
-// String is the speedup of every kind.
-func (s *strata) String() string {
-	var parts []string
+// speedups is the speedup on every kind.
+func (s *strata) speedups() []facts.KindSpeed {
+	var all []facts.KindSpeed
 	for k, name := range s.kinds {
 		if s.medians[k] > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", name, signed(s.medians[k]-1)))
+			all = append(all, facts.KindSpeed{Kind: name, Speedup: s.medians[k] - 1})
 		}
 	}
-	return strings.Join(parts, ", ")
+	return all
 }

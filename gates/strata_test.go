@@ -40,11 +40,11 @@ func TestKindsOfInput(t *testing.T) {
 	}
 	got := v.Comparisons[0].Speedup
 	if want := math.Cbrt(1.2*1.2*0.6) - 1; math.Abs(got.Value-want) > 0.005 || *got.Upper-*got.Lower > 0.02 {
-		t.Errorf("speedup %s, want about %.3f", estimate(got), want)
+		t.Errorf("speedup %s, want about %.3f", got, want)
 	}
 	details := ""
 	for _, g := range v.Gates {
-		details += strings.Join(g.Details, "\n")
+		details += strings.Join(detailTexts(g), "\n")
 	}
 	if !strings.Contains(details, "mission by inputs: normal +") || !strings.Contains(details, "large −4") || v.Measuring.Inputs != 3 {
 		t.Errorf("the kinds are not told apart: %s", details)
@@ -65,6 +65,6 @@ func TestKindsThatAreAlike(t *testing.T) {
 	}
 	together := judged(t, gate10, e)
 	if a, b := apart.Comparisons[0].Speedup, together.Comparisons[0].Speedup; math.Abs(a.Value-b.Value) > 0.002 || apart.Outcome != Pass || together.Outcome != Pass {
-		t.Errorf("apart %s, together %s", estimate(a), estimate(b))
+		t.Errorf("apart %s, together %s", a, b)
 	}
 }

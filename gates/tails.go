@@ -1,20 +1,18 @@
 package gates
 
 import (
-	"fmt"
-
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// A tail is the mean or the p90 held against the goal of the median. A median does not
-// feel the slowest launches; whoever waits for them does.
+// A tail is the mean or the p90 compared with the goal of the median. A median does not react to the
+// slowest launches, but a caller has to wait for them.
 //
-// The gain of the median is what the change claims, so it must be proven. That the
-// tails are no worse is claimed by nobody, and to prove it takes many times the
-// rounds on a machine with noise of its own; so a tail defers a change only where it is
-// proven to lie below its limit. But one whose estimate lies there does not pass
-// either: it is open, and more rounds decide.
+// The change claims the gain of the median, so it must be proven. It does not claim that the tails
+// are no worse, and to prove that takes many times the rounds on a noisy machine. So a tail defers a
+// change only where it is proven to be below its limit. An estimate below the limit leaves the shape
+// open, and more rounds decide.
 type tail struct {
 	metric string
 	limit  float64 // of baseline/candidate
@@ -22,9 +20,9 @@ type tail struct {
 	miss   float64 // p-value of having missed
 }
 
-// tailsOf is the tails of a shape, from the goal's own figure: so much below what was
-// asked of the median. A goal that asks for microseconds alone says nothing of the
-// baseline, and has none. It is not ok where the samples do not show them.
+// tailsOf is the tails of a shape. Their limits are somewhat below the goal of the median. A goal
+// that bounds only microseconds asks nothing relative to the baseline, and has no tails. It is not
+// ok where the samples do not show them.
 func (s *shapeComparison) tailsOf(draws *stats.ResamplePlan, gate *policy.PerformanceGate) (tails []tail, ok bool) {
 	asked := s.goal.Ratio()
 	if asked == 0 || gate.Tails == nil {
@@ -43,19 +41,19 @@ func (s *shapeComparison) tailsOf(draws *stats.ResamplePlan, gate *policy.Perfor
 		tails = append(tails, t)
 	}
 	if allowed := gate.Tails.Mean; allowed != nil {
-		d, err := draws.MeanRatio(s.samples.besides.Sample, s.samples.latencies.Sample)
+		d, err := draws.MeanRatio(s.samples.baselineTimes.Sample, s.samples.candidateTimes.Sample)
 		add("mean", float64(*allowed), d, err)
 	}
 	if allowed := gate.Tails.P90; allowed != nil {
-		d, err := draws.QuantileRatio(s.samples.besides.Sample, s.samples.latencies.Sample, 0.9)
+		d, err := draws.QuantileRatio(s.samples.baselineTimes.Sample, s.samples.candidateTimes.Sample, 0.9)
 		add("p90", float64(*allowed), d, err)
 	}
 	return tails, ok
 }
 
-// decideTails looks at the tails of the shapes of a role whose goals are met. They are
-// corrected together, apart from the goals: where a goal is just met, its tails are far
-// from their limits.
+// decideTails tests the tails of the shapes of a role whose goals are met. They are corrected
+// together, separately from the goals: where a goal is just met, its tails are far from their
+// limits.
 func (c *comparison) decideTails(role Role, gate *policy.PerformanceGate) {
 	var misses []float64
 	var of []*shapeComparison
@@ -81,13 +79,12 @@ func (c *comparison) decideTails(role Role, gate *policy.PerformanceGate) {
 	}
 }
 
-// slowTail says which tail keeps the shape from passing.
-func (s *shapeComparison) slowTail(alpha float64) string {
+// slowTail is the tail that keeps the shape from passing, or nil.
+func (s *shapeComparison) slowTail(alpha float64) facts.Fact {
 	for _, t := range s.tails {
 		if t.dist.Estimate < t.limit {
-			return fmt.Sprintf("but the speedup of the %s is %s (at least %s: slow launches count as well)",
-				t.metric, estimate(speedupOf(t.dist, alpha)), signed(t.limit-1))
+			return facts.SlowTail{Metric: t.metric, Speedup: speedupOf(t.dist, alpha), Limit: t.limit - 1}
 		}
 	}
-	return ""
+	return nil
 }

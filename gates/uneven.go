@@ -1,9 +1,9 @@
 package gates
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -69,7 +69,7 @@ func (s *samples) addUneven(series *Series) {
 type unevenTest struct {
 	exceeds bool    // the estimate is beyond what is allowed, and it matters: the shape does not pass
 	proven  float64 // p-value of it
-	text    string
+	fact    facts.Fact
 }
 
 // unevenAlone tests every kind of input. The baseline of a new kernel is a copy of itself,
@@ -87,7 +87,7 @@ func (s *shapeComparison) unevenAlone(draws *stats.ResamplePlan, e *Evidence, al
 			harmless := asked > 0 && whole != nil && whole.PAbove(asked) <= alpha
 			tests = append(tests, unevenTest{
 				exceeds: d.Estimate > 1 && !harmless, proven: d.PAbove(1),
-				text: fmt.Sprintf("on %s some launches of a process take longer than the others by more than the baseline's do: a few launches do work that the others are spared", s.inputsOf(kind)),
+				fact: facts.Uneven{Inputs: s.inputsOf(kind)},
 			})
 		}
 	}
@@ -132,8 +132,8 @@ func (s *shapeComparison) meanAlone(draws *stats.ResamplePlan, gate *policy.Perf
 	return meanTest{lacks: true, miss: d.PBelow(1)}
 }
 
-// meanFigures says what a launch gains alone by the median and on average.
-func (s *shapeComparison) meanFigures() string {
+// meanFigures is what a launch gains alone by the median and on average.
+func (s *shapeComparison) meanFigures() facts.Fact {
 	var median, mean []float64
 	for _, pairs := range s.samples.lone.rounds {
 		for _, p := range pairs {
@@ -142,5 +142,5 @@ func (s *shapeComparison) meanFigures() string {
 			}
 		}
 	}
-	return fmt.Sprintf("of launches that ran alone the median gains %.3g µs, and the mean %.3g µs: slow launches count as well", stats.Describe(median).P50, stats.Describe(mean).Mean)
+	return facts.MeanAlone{Median: stats.Describe(median).P50, Mean: stats.Describe(mean).Mean}
 }

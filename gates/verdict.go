@@ -2,15 +2,15 @@ package gates
 
 import (
 	"slices"
-	"strings"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
 // VerdictSchema names the version of the verdict format.
 const VerdictSchema = "kernelgate/verdict/v1"
 
-// An Outcome is the one word of a verdict.
+// An Outcome is the result of a verdict.
 type Outcome string
 
 const (
@@ -31,12 +31,12 @@ const (
 	ReasonInconclusive Reason = "inconclusive"
 	ReasonSuspicious   Reason = "suspicious"
 	ReasonProfile      Reason = "profile"
-	ReasonRunner       Reason = "runner" // with ERROR alone
-	ReasonSetup        Reason = "setup"  // with ERROR alone: what fails on both sides is not the change's
+	ReasonRunner       Reason = "runner" // only with ERROR
+	ReasonSetup        Reason = "setup"  // only with ERROR: both sides fail, so the change is not at fault
 )
 
-// ProvenWrong tells what the author must mend from what is not proven yet and may
-// become so by measuring more.
+// ProvenWrong reports whether the author must fix something. A change with any other reason is not
+// proven yet, and more measuring may prove it.
 func (r Reason) ProvenWrong() bool {
 	switch r {
 	case ReasonBuild, ReasonResources, ReasonCorrectness, ReasonRegression, ReasonSuspicious:
@@ -45,8 +45,8 @@ func (r Reason) ProvenWrong() bool {
 	return false
 }
 
-// A Verdict is everything that may be said of a run, in the order in which it
-// was decided. It holds all that a report shows.
+// A Verdict is the result of a run, with everything that a report shows, in the order in which it
+// was decided.
 type Verdict struct {
 	Schema     string     `json:"schema"`
 	Kernel     string     `json:"kernel"`
@@ -55,7 +55,6 @@ type Verdict struct {
 	Summary    string     `json:"summary"` // one sentence
 	Rule       string     `json:"rule"`
 	Policy     string     `json:"policy"` // its file name
-	Imported   string     `json:"imported,omitempty"`
 	Provenance Provenance `json:"provenance"`
 	Device     Device     `json:"device"`
 
@@ -78,10 +77,10 @@ type Verdict struct {
 
 // Remaining is the end of the summary of a pass that leaves something wrong, or nothing.
 func (v *Verdict) Remaining() string {
-	if v.Outcome != Pass || len(v.Existing) == 0 {
+	if v.Outcome != Pass {
 		return ""
 	}
-	return ". Not everything is right: " + strings.Join(v.Existing, ", ") + "."
+	return facts.Remaining(v.Existing)
 }
 
 // A Status is how one gate, row or goal came out.
@@ -102,12 +101,17 @@ type GateResult struct {
 	Status   Status   `json:"status"`
 	Required bool     `json:"required"`
 	Reason   Reason   `json:"reason,omitempty"` // when failed or open
-	Text     string   `json:"text"`             // one line
-	Details  []string `json:"details,omitempty"`
+	Text     string   `json:"text"`             // the sentence of Found
+	Details  []Detail `json:"details,omitempty"`
 	ToPass   []string `json:"to_pass,omitempty"`
+
+	Found facts.Fact     `json:"-"`
+	More  []facts.Fact   `json:"-"` // behind Details
+	Steps []facts.Advice `json:"-"` // behind ToPass
 }
 
-// ComparisonOf is what was timed of a shape; nil where nothing was, and of no verdict.
+// ComparisonOf is the comparison of a shape; nil where nothing was timed on it, and for a nil
+// verdict.
 func (v *Verdict) ComparisonOf(shape string) *Comparison {
 	if v == nil {
 		return nil
@@ -192,27 +196,20 @@ type KindTime struct {
 	Speedup   Estimate `json:"speedup"`
 }
 
-// An Estimate is a figure with the interval that decides.
-type Estimate struct {
-	Value float64  `json:"value"`
-	Lower *float64 `json:"lower,omitempty"` // nil where only summaries were there
-	Upper *float64 `json:"upper,omitempty"`
-}
-
 // Measuring says how the performance verdict was reached.
 type Measuring struct {
 	Rounds     int     `json:"rounds"`
 	MaxRounds  int     `json:"max_rounds"`
-	Look       int     `json:"look"` // the look that decided, from 1
-	Looks      int     `json:"looks"`
+	Interim    int     `json:"look"` // the interim analysis that decided, from 1
+	Interims   int     `json:"looks"`
 	Attempts   int     `json:"attempts"`
 	CodeNumber int     `json:"code_number,omitempty"` // where this is not the first machine code of the change
 	ErrorRate  float64 `json:"error_rate,omitempty"`  // that a later machine code may spend, out of the policy's
-	Confidence float64 `json:"confidence"`            // of the shown intervals; all looks together spend the policy's
+	Confidence float64 `json:"confidence"`            // of the shown intervals; all interim analyses together spend the error rate of Policy
 	Policy     float64 `json:"policy_confidence"`
 	Pairs      int     `json:"pairs"`
 	Inputs     int     `json:"inputs,omitempty"` // kinds of input that were timed in turn, where there is more than one
-	Spoiled    int     `json:"spoiled"`
+	Disturbed  int     `json:"spoiled"`
 	Seconds    float64 `json:"seconds"`
 }
 

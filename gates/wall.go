@@ -1,54 +1,54 @@
 package gates
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
-// clocks is what other clocks and other ways to launch say beside the times that are
-// judged. A form is empty where the evidence has none of it.
+// clocks is the figures of further clocks and further ways to launch, in addition to the times that
+// are judged. A form is empty where the evidence has none of it.
 type clocks struct {
-	// By block, by the judge's own clock on the wall:
-	wall    stats.Sample // baseline/candidate
-	waiting stats.Sample // 2 + what the candidate waits beyond the baseline, as a share of the baseline's time
-	host    stats.Sample // 1 + what the wall saw of the gain beyond half of it, as a share of the baseline's time
-	slow    stats.Sample // the candidate's times on the wall, in microseconds
-	besides stats.Sample // the baseline's
-	gain    []float64    // what the candidate gained by the times that are judged, as a share
-	waits   []float64    // what the candidate waits beyond the baseline, in microseconds
-	kinds   [][]int      // the kinds of input of slow and besides
+	// For each block, by the judge's wall clock:
+	wall          stats.Sample // baseline/candidate
+	waiting       stats.Sample // 2 + what the candidate waits beyond the baseline, as a share of the baseline's time
+	host          stats.Sample // 1 + what the wall saw of the gain beyond half of it, as a share of the baseline's time
+	candidateWall stats.Sample // the candidate's times on the wall, in microseconds
+	baselineWall  stats.Sample // the baseline's
+	gain          []float64    // what the candidate gained by the times that are judged, as a share
+	waits         []float64    // what the candidate waits beyond the baseline, in microseconds
+	kinds         [][]int      // the kinds of input of candidateWall and baselineWall
 
-	wallByKind []stats.Sample // of wall, each kind of input by itself
+	wallByKind []stats.Sample // of wall, for each kind of input
 
-	// By round:
-	kept  stats.Sample // the candidate's time / its time without the reset
-	first stats.Sample // 1 + how far the first launch of a process is beyond what is allowed, as a share of the candidate's time
+	// For each round:
+	stateful stats.Sample // the candidate's time / its time without the reset
+	first    stats.Sample // 1 + how far the first launch of a process is beyond what is allowed, as a share of the candidate's time
 }
 
 const (
-	// waitingAllowed is how much longer than the baseline a candidate may wait, as a
-	// share of the baseline's time, before the clock on the wall is the one that counts.
+	// waitingAllowed is how much longer than the baseline a candidate may wait, as a share of the
+	// baseline's time, before the wall clock is the one that counts.
 	waitingAllowed = 0.10
 
-	// hostGain is the least gain that is held against the clock on the wall: a smaller
-	// one may hide in what lies around a launch.
+	// hostGain is the least gain that is compared with the wall clock: a smaller one may disappear in
+	// the overhead around a launch.
 	hostGain = 0.02
 
-	// The first launch of a process may cost the candidate so much more than later ones,
-	// beyond what it costs the baseline: a share of a launch, or half of what the first
-	// steps of its process cost the baseline, which differ a little from program to program.
+	// The first launch of a process may cost the candidate this much more than later ones, beyond its
+	// cost for the baseline: a share of a launch, or half of the start-up cost of the baseline's
+	// process, which differs a little from program to program.
 	firstShare, firstStart = 0.25, 0.5
 
-	// keptFaster is how much faster a candidate may be when its state is kept.
+	// keptFaster is how much faster a candidate may be when its state is not reset.
 	keptFaster = 0.10
 )
 
 // A clockRound is the blocks of one round.
 type clockRound struct {
-	wall, waiting, host, slow, besides, gain, waits []float64
-	kinds                                           []int
+	wall, waiting, host, candidateWall, baselineWall, gain, waits []float64
+	kinds                                                         []int
 }
 
 func (r *clockRound) add(kind int, b, c side) {
@@ -56,7 +56,7 @@ func (r *clockRound) add(kind int, b, c side) {
 	base, gained := b.mean(), b.mean()-c.mean()
 	wait := c.waiting() - b.waiting()
 	r.wall = append(r.wall, b.wallMean()/c.wallMean())
-	r.slow, r.besides = append(r.slow, c.wallMean()), append(r.besides, b.wallMean())
+	r.candidateWall, r.baselineWall = append(r.candidateWall, c.wallMean()), append(r.baselineWall, b.wallMean())
 	r.waits = append(r.waits, wait)
 	r.waiting = append(r.waiting, 2+clip(wait/base, -1, 1))
 	r.gain = append(r.gain, gained/base)
@@ -67,14 +67,14 @@ func (k *clocks) add(series *Series, r clockRound) {
 	appendRound(&k.wall, r.wall)
 	appendRound(&k.waiting, r.waiting)
 	appendRound(&k.host, r.host)
-	appendRound(&k.slow, r.slow)
-	appendRound(&k.besides, r.besides)
+	appendRound(&k.candidateWall, r.candidateWall)
+	appendRound(&k.baselineWall, r.baselineWall)
 	if len(r.kinds) > 0 {
 		k.kinds = append(k.kinds, r.kinds)
 	}
 	k.gain, k.waits = append(k.gain, r.gain...), append(k.waits, r.waits...)
 	k.addFirst(series.Single)
-	if len(series.Kept) == 0 {
+	if len(series.Stateful) == 0 {
 		return
 	}
 	var times []float64
@@ -89,11 +89,11 @@ func (k *clocks) add(series *Series, r clockRound) {
 		at++
 	}
 	if c := stats.Describe(times).P50; c > 0 {
-		appendRound(&k.kept, []float64{c / stats.Describe(series.Kept).P50})
+		appendRound(&k.stateful, []float64{c / stats.Describe(series.Stateful).P50})
 	}
 }
 
-// addFirst holds first launches against those that follow them in the same process.
+// addFirst compares first launches with those that follow them in the same process.
 func (k *clocks) addFirst(s *Singles) {
 	if s == nil || len(s.FirstCandidate) == 0 {
 		return
@@ -118,16 +118,15 @@ func (s *Singles) allowedFirst() float64 {
 	return max(firstShare*stats.Describe(s.Candidate).P50, firstStart*s.start())
 }
 
-// useWall turns to the clock on the wall where the candidate is proven to wait: the
-// account of a kernel's processor time does not show what it sleeps, and who asked
-// for a result waits for it all the same.
+// useWall switches to the wall clock where the candidate is proven to wait: processor time does not
+// include the time that a kernel sleeps, but its caller waits for it.
 func (s *shapeComparison) useWall(draws *stats.ResamplePlan, alpha float64) {
 	k := &s.samples.clocks
 	if len(k.waiting.Rounds) == 0 {
 		return
 	}
-	// The mean, for a kernel may sleep in some of its launches alone. What a shared
-	// machine adds falls on both sides alike, and is clipped alike.
+	// The mean, since a kernel may sleep only in some of its launches. The noise of a shared machine
+	// affects both sides alike, and is clipped alike.
 	var nothing stats.Sample
 	for _, round := range k.waiting.Rounds {
 		nothing.Rounds = append(nothing.Rounds, slices.Repeat([]float64{2}, len(round)))
@@ -137,17 +136,6 @@ func (s *shapeComparison) useWall(draws *stats.ResamplePlan, alpha float64) {
 		return
 	}
 	s.samples.ratios, s.samples.byKind = k.wall, k.wallByKind
-	s.samples.latencies, s.samples.besides = timedSample{k.slow, k.kinds}, timedSample{k.besides, k.kinds}
-	s.waits = fmt.Sprintf("it waits %s a launch longer than the baseline, so that the clock on the wall counts", duration(stats.Describe(k.waits).Mean))
-}
-
-// duration writes microseconds the way people read them.
-func duration(micros float64) string {
-	switch {
-	case micros >= 1e6:
-		return fmt.Sprintf("%.3g s", micros/1e6)
-	case micros >= 1e3:
-		return fmt.Sprintf("%.3g ms", micros/1e3)
-	}
-	return fmt.Sprintf("%.3g µs", micros)
+	s.samples.candidateTimes, s.samples.baselineTimes = timedSample{k.candidateWall, k.kinds}, timedSample{k.baselineWall, k.kinds}
+	s.waits = facts.Waits{Micros: stats.Describe(k.waits).Mean}
 }

@@ -130,7 +130,7 @@ func TestKeptState(t *testing.T) {
 			for r := range e.Performance.Rounds {
 				s := &e.Performance.Rounds[r].Series[0]
 				for range 7 {
-					s.Kept = append(s.Kept, c.kept*simulatedNanos/1.2*(1+0.003*rng.NormFloat64()))
+					s.Stateful = append(s.Stateful, c.kept*simulatedNanos/1.2*(1+0.003*rng.NormFloat64()))
 				}
 			}
 			expect(t, judged(t, gate10, e), c.outcome, c.reason, c.says)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
@@ -42,9 +43,9 @@ func oneOf(t *testing.T, name string, role Role, status Status) *shapeComparison
 	return &shapeComparison{
 		goalOf: goalOf{shape: Shape{Name: name}, role: role, goal: &goal}, status: status, ratio: d, tests: []test{{metric: "speedup", asked: ">= +50%", threshold: 1.5, dist: d, meet: 1}},
 		samples: &samples{
-			strata:    strata{kinds: []string{"normal"}},
-			besides:   timedSample{stats.Sample{Rounds: [][]float64{{100}}}, [][]int{{0}}},
-			latencies: timedSample{stats.Sample{Rounds: [][]float64{{80}}}, [][]int{{0}}},
+			strata:         strata{kinds: []string{"normal"}},
+			baselineTimes:  timedSample{stats.Sample{Rounds: [][]float64{{100}}}, [][]int{{0}}},
+			candidateTimes: timedSample{stats.Sample{Rounds: [][]float64{{80}}}, [][]int{{0}}},
 		},
 	}
 }
@@ -73,11 +74,11 @@ func TestOrderOfReasons(t *testing.T) {
 		{"lost", []*shapeComparison{missed, lost}, "", "", Failed, ReasonRegression, "Slower: ", "bring `lost` to ≤\u00a066.66\u00a0µs", "missed"},
 		{"open", []*shapeComparison{met, open}, "", "", Open, ReasonInconclusive, "Not decided after 6 rounds: speedup +25.0", "on open", "met"},
 	} {
-		cmp := &comparison{rounds: 6, alpha: 0.025, few: newResamplePlan(fewResamples), shapes: c.shapes, fault: c.fault, overclaimed: c.claims}
+		cmp := &comparison{rounds: 6, alpha: 0.025, few: newResamplePlan(fewResamples), shapes: c.shapes, fault: quoted(c.fault), overclaimed: quoted(c.claims)}
 		r := cmp.result(&policy.PerformanceGate{}, e)
-		steps := strings.Join(r.ToPass, "\n")
-		if r.Status != c.status || r.Reason != c.reason || !strings.Contains(r.Text, c.says) || !strings.Contains(steps, c.toPass) || c.passes != "" && strings.Contains(steps, " "+c.passes) {
-			t.Errorf("%s: %s (%s) %s\nto pass: %s", c.name, r.Status, r.Reason, r.Text, steps)
+		steps := strings.Join(facts.Steps(r.Steps, facts.Reader{}), "\n")
+		if r.Status != c.status || r.Reason != c.reason || !strings.Contains(words(r.Found), c.says) || !strings.Contains(steps, c.toPass) || c.passes != "" && strings.Contains(steps, " "+c.passes) {
+			t.Errorf("%s: %s (%s) %s\nto pass: %s", c.name, r.Status, r.Reason, words(r.Found), steps)
 		}
 	}
 }

@@ -126,8 +126,6 @@ func belongs(now, was *gates.Evidence) error {
 		return fmt.Errorf("%w: the %s was %q and is %q now", errOtherEvidence, what, was, is)
 	}
 	switch {
-	case was.Imported != "":
-		return fmt.Errorf("%w: its figures come from the older report %s, without the samples", errOtherEvidence, was.Imported)
 	case was.Kernel != now.Kernel:
 		return differs("kernel", was.Kernel, now.Kernel)
 	case was.Removed:

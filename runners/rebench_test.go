@@ -184,7 +184,6 @@ func TestOtherEvidenceIsRefused(t *testing.T) {
 		{"other shapes", func(e *gates.Evidence, _ *Job) { e.Shapes[0].Dims = "N=11" }, "the manifest's shapes or their work have changed"},
 		{"another manifest", func(_ *gates.Evidence, j *Job) { j.Provenance.Manifest = "n" }, `the manifest's hash was "m" and is "n" now`},
 		{"a kernel that was new then", func(e *gates.Evidence, _ *Job) { e.Baseline = nil }, "both sides build to other machine code than they did"},
-		{"imported figures", func(e *gates.Evidence, _ *Job) { e.Imported = "report.md" }, "its figures come from the older report report.md"},
 		{"a removed kernel", func(e *gates.Evidence, _ *Job) { e.Removed = true }, "it says that the kernel was removed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -93,7 +93,7 @@ func (g *gatherer) run(ctx context.Context) error {
 		}
 		if need.Gate != last {
 			last = need.Gate
-			g.progress.now = &Standing{Kernel: g.job.Manifest.Name, Kind: g.evidence.Device.Kind, Gates: gates.Standing(g.job.Policy, g.evidence)}
+			g.progress.now = &Standing{Kernel: g.job.Manifest.Name, Kind: g.evidence.Device.Kind, Gates: gates.PartialResults(g.job.Policy, g.evidence)}
 		}
 		err := g.step(ctx, func() error { return g.gather(ctx, need) })
 		if err == nil && need.Gate == gates.GateBuild && g.job.Record != nil && g.evidence.Fault == "" {

@@ -71,17 +71,17 @@ func newRogue(t *testing.T) rogue {
 	return rogue{w}
 }
 
-// A runner's word on what change it was, by which rule it is judged, and on figures of
-// older reports is worth nothing: ten times slower does not pass for a refactoring
+// A runner's word on which change it measured, and so on the rule that judges it, is worth
+// nothing: ten times slower does not pass for a refactoring
 // with the same machine code.
 func TestRunnerThatLies(t *testing.T) {
 	r := newRogue(t)
 	pr := r.propose("slow", "// speed 0.1\n", embedded.PROptions{Title: "Ten times slower"})
 	l := r.lease()
 	lie := map[string]any{
-		"schema": gates.EvidenceSchema, "kernel": "scale", "mode": "cpu", "imported": "x", "provenance": r.job(l).Provenance,
+		"schema": gates.EvidenceSchema, "kernel": "scale", "mode": "cpu", "provenance": r.job(l).Provenance,
 		"change": map[string]any{"labels": []string{"refactoring"}}, "device": map[string]any{"kind": "cpu", "name": "x", "arch": "x"}, "shapes": []any{},
-		"correctness": map[string]any{"summary": map[string]any{"passed": 1, "total": 1}, "tolerance": map[string]any{"abs": 1, "rel": 0}},
+		"correctness": map[string]any{"tolerance": map[string]any{"abs": 1, "rel": 0}},
 		"same_code":   true,
 	}
 	data, err := json.Marshal(map[string]any{"token": l.Token, "evidence": lie, "log": "x"})
@@ -97,6 +97,6 @@ func TestRunnerThatLies(t *testing.T) {
 	if c.Conclusion != "failure" || !strings.Contains(c.Title, "Runner: scale") {
 		t.Errorf("a change that is ten times slower: %s %q", c.Conclusion, c.Title)
 	}
-	r.said(pr, "imported: its figures come from an older report")
+	r.said(pr, "the runner's evidence is no answer to its job: change is")
 	close(r.hold)
 }

@@ -205,7 +205,7 @@ func FuzzRendered(f *testing.F) {
 			}
 			v.Gates = slices.Clone(v.Gates)
 			for i := range v.Gates {
-				v.Gates[i].Text, v.Gates[i].Details = text, []string{text}
+				v.Gates[i].Text, v.Gates[i].Details = text, []gates.Detail{{Text: text}}
 			}
 			v.Builds = slices.Clone(v.Builds)
 			for i := range v.Builds {

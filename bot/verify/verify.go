@@ -56,12 +56,6 @@ func same(a, b any) bool { return text(a) == text(b) }
 func (c checker) origin() error {
 	e := c.evidence
 	switch {
-	case e.Imported != "":
-		return errors.New("imported: its figures come from an older report")
-	case e.Correctness != nil && e.Correctness.Summary != nil:
-		return errors.New("correctness.summary: it has a summary in place of cases")
-	case e.Performance != nil && len(e.Performance.Summaries) > 0:
-		return errors.New("performance.summaries: it has summaries in place of rounds")
 	case len(e.Best) > 0:
 		return errors.New("best: a runner does not know what was merged")
 	case e.Removed:

@@ -184,13 +184,6 @@ func TestLies(t *testing.T) {
 		"its own word on the best": {"best", func(e *gates.Evidence) {
 			e.Best = []gates.Best{{Shape: "mission", Commit: strings.Repeat("c", 40), Baseline: 1}}
 		}},
-		"an older report": {"imported", func(e *gates.Evidence) { e.Imported = "x" }},
-		"summaries of times": {"performance.summaries", func(e *gates.Evidence) {
-			e.Performance = &gates.Performance{Summaries: []gates.Summary{{Shape: "mission", Baseline: gates.Figures{P50: 2}, Candidate: gates.Figures{P50: 1}}}}
-		}},
-		"a summary of cases": {"correctness.summary", func(e *gates.Evidence) {
-			e.Correctness = &gates.Correctness{Summary: &gates.CorrectnessSummary{Passed: 1, Total: 1}}
-		}},
 		"a test command's word": {"correctness.test", func(e *gates.Evidence) {
 			e.Correctness = &gates.Correctness{Tolerance: e.Correctness.Tolerance, Test: &gates.Test{Command: "./t"}}
 		}},

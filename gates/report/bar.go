@@ -74,7 +74,7 @@ func spanOf(c gates.Comparison) span {
 }
 
 func (s span) bar(goal int, left, right float64) string {
-	// What meets the goal is to the right of it, however close: no bar contradicts a verdict.
+	// A value that meets the goal is to the right of it, however close: no bar contradicts a verdict.
 	cell := func(d float64) int {
 		if d < 0 {
 			return goal - 1 - int(math.Round(d/-left*float64(goal-1)))
@@ -100,7 +100,7 @@ var (
 	reductionText = regexp.MustCompile(`latency reduction >=? *([+-]?\d+(?:\.\d+)?)%`)
 )
 
-// speedupGoal is the speedup that a goal asks; one that asks for a time alone has none.
+// speedupGoal is the speedup that a goal asks for. A goal that bounds only a time has none.
 func speedupGoal(goal string) (float64, bool) {
 	asked, ok := math.Inf(-1), false
 	if m := speedupText.FindStringSubmatch(goal); m != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// resourceRowsShown is as many parts of a build as have their row of resources in sight.
+// resourceRowsShown is how many parts of a build have a visible row of resources.
 const resourceRowsShown = 3
 
 // A resourceColumn is one figure of the row of resources.
@@ -44,7 +44,7 @@ func resourceLine(v *gates.Verdict) []block {
 			columns = append(columns, resourceColumn{title: Plain(name), names: []string{name}})
 		}
 	}
-	// What is over budget must be seen.
+	// A figure over budget is always shown.
 	slices.SortStableFunc(parts, func(a, b string) int { return overs(of[b]) - overs(of[a]) })
 	heads := []column{{title: "resources", optional: true, wrap: true}}
 	for _, c := range columns {

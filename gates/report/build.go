@@ -6,8 +6,9 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// build puts the verdict into words, once for all forms: the verdict with its number, the comparison table, the resources before
-// and after, the gates in one line, what would make it pass, and where to find more. Everything else is folded.
+// build makes the document of a verdict, once for all forms: the verdict with its number, the
+// comparison table, the resources before and after, the gates in one line, the steps to pass, and
+// where to find more. The rest is folded.
 func build(v *gates.Verdict, to Links) document {
 	var d document
 	see := func(name string, keep int, blocks []block) {
@@ -22,7 +23,6 @@ func build(v *gates.Verdict, to Links) document {
 	}
 	see("title", 100, []block{heading{3, append(line{mark(signOfVerdict(v.Outcome, v.Reason)), text(" ")}, prose(Headline(v))...)}})
 	see("the shapes", 90, speeds(v))
-	see("where the figures come from", 89, imported(v))
 	see("the resources in sight", 55, resourceLine(v))
 	see("the gates", 56, gateLine(v))
 	see("what stopped the build", 88, stoppedBuild(v))
@@ -59,7 +59,7 @@ func build(v *gates.Verdict, to Links) document {
 	return d
 }
 
-// sight is what stands in sight, and folded is the rest.
+// sight separates the visible sections from the folded ones.
 func (d document) sight() (above, folded []section) {
 	for _, s := range d.sections {
 		if s.folded {
@@ -71,10 +71,10 @@ func (d document) sight() (above, folded []section) {
 	return above, folded
 }
 
-// FoldTitle is what a fold with everything that does not stand in sight is called.
+// FoldTitle is the title of the fold with everything that is not visible.
 const FoldTitle = "Details: all figures, how they were measured, how to reproduce"
 
-// Fold hides Markdown below a title of which nothing acts.
+// Fold folds Markdown below a title. The title is escaped.
 func Fold(title, markdown string) string {
 	return fmt.Sprintf("<details><summary>%s</summary>\n\n%s\n</details>\n", EscapeSummary(title), markdown)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
@@ -54,7 +55,7 @@ func passing() *gates.Verdict {
 			{Gate: "correctness", Status: gates.Passed, Required: true, Text: "36/36 cases, max |err| 0.0596, norm error 0.92%, deterministic"},
 			{Gate: "performance", Status: gates.Passed, Required: true, Text: found},
 			{Gate: "profile", Status: gates.Informs, Text: "The profile is not what the policy asks: none of: mission: sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active is 0 (asked >= 50%)",
-				Details: []string{"mission: the tensor pipe is idle", "mission: DRAM is at 3.1 % of its peak"}},
+				Details: quotes("mission: the tensor pipe is idle", "mission: DRAM is at 3.1 % of its peak")},
 		},
 		Resources: []gates.ResourceRow{
 			{Name: "registers", Baseline: ptr(84.0), Candidate: ptr(88.0), Limit: "≤ 128, increase <= 8", Status: gates.Passed},
@@ -86,7 +87,7 @@ func passing() *gates.Verdict {
 			{Variant: "cp_async", Source: "sdpa.cu", Toggles: map[string]int{"USE_CP_ASYNC": 1, "NUM_STAGES": 2}, Flags: []string{"-O3", "--use_fast_math"},
 				Arch: "sm_89", Compiler: "nvcc 12.2", OK: true, Code: "sha256:5d03e1f4c2a87b90", Seconds: 9.4},
 		},
-		Measuring: &gates.Measuring{Rounds: 12, MaxRounds: 20, Look: 2, Looks: 3, Attempts: 1, Confidence: 0.9834, Policy: 0.95, Pairs: 1800, Spoiled: 4, Seconds: 71.3},
+		Measuring: &gates.Measuring{Rounds: 12, MaxRounds: 20, Interim: 2, Interims: 3, Attempts: 1, Confidence: 0.9834, Policy: 0.95, Pairs: 1800, Disturbed: 4, Seconds: 71.3},
 		Notes:     []string{"The pull request edits `kernel.yaml`: it was judged by the base's manifest."},
 	}
 }
@@ -148,7 +149,6 @@ func verdicts() map[string]*gates.Verdict {
 		"defer-inconclusive":      inconclusive(),
 		"defer-suspicious":        suspicious(),
 		"error-runner":            faulty(),
-		"pass-imported":           importedPass(),
 		"defer-same-machine-code": sameCode(),
 		"pass-attempts":           attempts(),
 		"pass-rivals":             withRivals(),
@@ -185,7 +185,7 @@ func unbuilt() *gates.Verdict {
 	c.Diagnostics = append(c.Diagnostics,
 		gates.Diagnostic{File: "sdpa.cu", Line: 118, Column: 23, Severity: "error", Message: "no instance of function template \"std::vector<float>::at\" matches the argument list"},
 		gates.Diagnostic{File: "sdpa.cu", Line: 131, Severity: "error", Message: "identifier \"cp_async_wait\" is undefined"})
-	v.Gates[0].Details = []string{"sdpa.cu:118:23: error: no instance of function template"}
+	v.Gates[0].Details = quotes("sdpa.cu:118:23: error: no instance of function template")
 	return v
 }
 
@@ -211,7 +211,7 @@ func wrong() *gates.Verdict {
 		{Shape: "secret", Dims: "B=2 H=3 S=77 D=64", Distribution: "uniform", Secret: true, Passed: 0, Total: 3, MaxAbs: 2.4, MeanAbs: 0.0931, Norm: 0.66, BadShare: 0.12,
 			Problem: "seed 9120: norm error 66% (asked <= 2%)", Deterministic: ptr(true)},
 	}
-	v.Gates[2].Details = []string{"small, seed 0, normal inputs: 17 of 2048 elements are NaN", "mission, seed 1, normal inputs: the kernel wrote to its input K"}
+	v.Gates[2].Details = quotes("small, seed 0, normal inputs: 17 of 2048 elements are NaN", "mission, seed 1, normal inputs: the kernel wrote to its input K")
 	return v
 }
 
@@ -257,8 +257,8 @@ func inconclusive() *gates.Verdict {
 	long := timed("long", "B=1 H=8 S=2048 D=64", "guard", goalGuard, gates.Open, 18642.9, 19031.8, 0.021)
 	long.Detectable, long.RoundsNeeded = 0.0291, stats.Never
 	v.Comparisons[1], v.Comparisons[2] = c, long
-	v.Measuring.Rounds, v.Measuring.Look, v.Measuring.Confidence, v.Measuring.Spoiled = 20, 3, 0.9712, 1
-	v.Gates[3].Details = []string{"mission: with this noise, 20 rounds can show a difference of 1.8 % from the goal; about 47 rounds would decide"}
+	v.Measuring.Rounds, v.Measuring.Interim, v.Measuring.Confidence, v.Measuring.Disturbed = 20, 3, 0.9712, 1
+	v.Gates[3].Details = []facts.Detail{{Kind: "detectable", Shape: "mission", Text: "mission: with this noise, 20 rounds can show a difference of 1.8 % from the goal; about 47 rounds would decide"}}
 	return v
 }
 
@@ -279,23 +279,6 @@ func faulty() *gates.Verdict {
 	return v
 }
 
-// importedPass has what an older report has: no samples, few figures.
-func importedPass() *gates.Verdict {
-	found := "As reported: speedup +82.9\u00a0% on batch (asked speedup >= +15% on batch)"
-	summary := func(p50 float64) *stats.Summary { return &stats.Summary{P50: p50} }
-	return &gates.Verdict{
-		Schema: gates.VerdictSchema, Kernel: "sdpa_fp8", Outcome: gates.Pass, Rule: "tensor-cores", Policy: "policies/l4.yaml",
-		Summary: found, Imported: "the kernel's optimisation log (stage 2)", Device: gates.Device{Kind: "gpu", Name: "NVIDIA L4", Arch: "sm_89"},
-		Gates: []gates.GateResult{
-			{Gate: "build", Status: gates.Passed, Required: true, Text: "the report says that it was built"},
-			{Gate: "performance", Status: gates.Passed, Required: true, Text: found},
-		},
-		Resources: []gates.ResourceRow{{Name: "registers", Candidate: ptr(84.0), Limit: "≤ 128", Status: gates.Passed}},
-		Comparisons: []gates.Comparison{{Shape: "batch", Dims: "B=2 H=8 S=256 D=64", Role: "target", Goal: "speedup >= +15% on batch", Status: gates.Passed,
-			Baseline: summary(1200.81), Candidate: summary(656.38), Speedup: gates.Estimate{Value: 0.829444}, LatencyReduction: gates.Estimate{Value: 0.453386}}},
-	}
-}
-
 func sameCode() *gates.Verdict {
 	v := deferred("performance", gates.Failed, gates.ReasonTooSlow,
 		"Too slow: the machine code is the same as the baseline's, so nothing was gained (asked speedup >= +10% on mission)",
@@ -307,7 +290,7 @@ func sameCode() *gates.Verdict {
 
 func attempts() *gates.Verdict {
 	v := passing()
-	v.Measuring = &gates.Measuring{Rounds: 74, MaxRounds: 80, Look: 9, Looks: 10, Attempts: 5, CodeNumber: 7, ErrorRate: 0.000892857, Confidence: 0.999961, Policy: 0.95, Pairs: 11100, Seconds: 431}
+	v.Measuring = &gates.Measuring{Rounds: 74, MaxRounds: 80, Interim: 9, Interims: 10, Attempts: 5, CodeNumber: 7, ErrorRate: 0.000892857, Confidence: 0.999961, Policy: 0.95, Pairs: 11100, Seconds: 431}
 	return v
 }
 
@@ -339,7 +322,7 @@ func existingFindings() *gates.Verdict {
 	row := &v.Correctness[1]
 	row.Passed, row.Existing, row.Problem = 0, 3, "seed 0: 17 of 262144 elements (0.00648%) are beyond the manifest's tolerance (asked <= 0%)"
 	v.Gates[2].Text = "9 of 12 cases agree with the reference; 3 fail as they did before this change (see below)"
-	v.Gates[2].Details = []string{"as before: mission, seed 0, dominant inputs: 17 of 262144 elements (0.00648%) are beyond the manifest's tolerance (asked <= 0%) [--shape B=1,H=8,S=512,D=64 --seed 0 --inputs dominant]"}
+	v.Gates[2].Details = quotes("as before: mission, seed 0, dominant inputs: 17 of 262144 elements (0.00648%) are beyond the manifest's tolerance (asked <= 0%) [--shape B=1,H=8,S=512,D=64 --seed 0 --inputs dominant]")
 	v.Sanitizers = []gates.SanitizerRow{
 		{Tool: "memcheck", With: "compute-sanitizer 2025.3.1", Status: gates.Passed},
 		{Tool: "racecheck", With: "compute-sanitizer 2025.3.1", Status: gates.Informs, Findings: []gates.Finding{
@@ -350,3 +333,6 @@ func existingFindings() *gates.Verdict {
 	v.Gates = slices.Insert(v.Gates, 3, found)
 	return v
 }
+
+// quotes is details of no particular kind.
+func quotes(texts ...string) []facts.Detail { return facts.Details(facts.Quotes(texts)) }

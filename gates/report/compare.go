@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
-// CompareRuns is two runs side by side in a terminal: the times of B as a speedup over A's, drawn against no change, with what is
-// not by chance first; then what was counted and differs.
+// CompareRuns is two runs side by side in a terminal: the speedup of B over A, drawn against no
+// change, significant differences first; then the counters that differ.
 func CompareRuns(a, b Result, opt TerminalOptions) string {
 	w := terminalWriter{TerminalOptions: opt}
 	say := func(text string) { w.b.WriteString(strings.Join(wrap(text, opt.Width), "\n") + "\n") }
@@ -126,7 +126,7 @@ func (r Result) title() string {
 	return text
 }
 
-// apart is what is not the same of the two, beside the kernel's time.
+// apart is what differs between the two runs, except the times of the kernel.
 func apart(a, b *gates.Evidence) string {
 	var said []string
 	if a.Kernel != b.Kernel {
@@ -141,7 +141,8 @@ func apart(a, b *gates.Evidence) string {
 	return strings.Join(said, " ")
 }
 
-// Moved names what changed around the kernel between two runs; "" where nothing did that both know of.
+// Moved names what changed around the kernel between two runs, as far as both say it; "" where
+// nothing did.
 func Moved(before, after gates.Device, from, to gates.Provenance) string {
 	var said []string
 	say := func(what, from, to string) {

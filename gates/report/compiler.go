@@ -26,7 +26,7 @@ func stoppedBuild(v *gates.Verdict) []block {
 	return blocks
 }
 
-// builds is how the sides were built, and what else the compiler said.
+// builds is how the sides were built, with the remaining output of the compiler.
 func builds(v *gates.Verdict) []block {
 	var blocks []block
 	for i, b := range v.Builds {

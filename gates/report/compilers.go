@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// recompiled tells whether the sides of a verdict were built by different compilers of one kind: what is under the gate then is the
+// recompiled reports whether the sides of a verdict were built by different compilers of one kind: what is under the gate then is the
 // compiler.
 func recompiled(v *gates.Verdict) bool {
 	if v == nil || len(v.Builds) != 2 {
@@ -61,7 +61,8 @@ func compilers(all []*gates.Verdict) (table, bool) {
 	}, rows), true
 }
 
-// worse puts first what does not pass, then what loses most time, then whose code grows most; equal code comes last.
+// worse orders kernels that do not pass first, then by lost time, then by growth of the code; equal
+// code comes last.
 func worse(a, b *gates.Verdict) int {
 	rank := func(v *gates.Verdict) int {
 		switch {
@@ -102,7 +103,7 @@ func growth(v *gates.Verdict) float64 {
 	return 0
 }
 
-// codeWords is what became of the machine code.
+// codeWords says how the machine code changed.
 func codeWords(v *gates.Verdict) string {
 	switch {
 	case sameBuild(v):
@@ -148,7 +149,7 @@ func speedCell(v *gates.Verdict) line {
 	return cell(percent(worstSpeedup(v)))
 }
 
-// compilerMove is the compilers of both sides, by digest where that alone differs.
+// compilerMove is the compilers of both sides, by digest where only that differs.
 func compilerMove(before, after gates.Build) string {
 	if before.Compiler != after.Compiler {
 		_, version, _ := strings.Cut(after.Compiler, " ")

@@ -8,7 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// correctness shows what failed case by case, and sums up by shape what did not.
+// correctness shows failed cases one by one, and passed cases summed up by shape.
 func correctness(v *gates.Verdict) []block {
 	if len(v.Correctness) == 0 {
 		return nil
@@ -19,7 +19,7 @@ func correctness(v *gates.Verdict) []block {
 	shapes := shapesOf(summed, func(r gates.CaseRow) string { return r.Dims })
 	var rows [][]line
 	for _, r := range summed {
-		// What holds for all rows is said once, below.
+		// A property of all rows is stated once, below the table.
 		if determinism != nil {
 			r.Deterministic = nil
 		}
@@ -82,7 +82,7 @@ func byShape(all []gates.CaseRow) []gates.CaseRow {
 	return rows
 }
 
-// both is what two rows agree on: false as soon as one is.
+// both is true where both rows are, and unknown where one of them is.
 func both(a, b *bool) *bool {
 	if a == nil || b == nil {
 		return nil
@@ -90,7 +90,7 @@ func both(a, b *bool) *bool {
 	return new(*a && *b)
 }
 
-// unanimous is what all rows say, or nil where they differ or are silent.
+// unanimous is the value that all rows have, or nil where they differ or lack it.
 func unanimous(rows []gates.CaseRow, get func(gates.CaseRow) *bool) *bool {
 	first := get(rows[0])
 	for _, r := range rows {
@@ -158,8 +158,8 @@ func passedOf(r gates.CaseRow) line {
 	return line{mark(s), text(fmt.Sprintf("%c%d/%d", nbsp, r.Passed, r.Total))}
 }
 
-// compared tells figures from their absence: a failed case without any error
-// never got as far as a comparison.
+// compared reports whether a row has figures: a failed case without any error never got as far as a
+// comparison.
 func compared(r gates.CaseRow) bool {
 	return r.Total > 0 && (r.Passed > 0 || r.MaxAbs != 0 || r.MeanAbs != 0 || r.Norm != 0 || r.BadShare != 0)
 }

@@ -15,14 +15,14 @@ type document struct {
 	sections []section
 }
 
-// A section is what stays or goes together when space is short.
+// A section is a part of the document that is shown or left out as a whole when space is short.
 type section struct {
-	name   string // how the reader is told that it was left out
+	name   string // for the list of sections that were left out
 	more   string // how a terminal names it; "" where it does not
-	keep   int    // the least is left out first
-	brief  bool   // of a kernel beside others, too
-	folded bool   // below what stands in sight
-	asked  bool   // folded, but for whoever sits at the terminal
+	keep   int    // its priority: the lowest is left out first
+	brief  bool   // shown for one of several kernels, too
+	folded bool   // below the visible part
+	asked  bool   // folded, but always shown at a terminal
 	blocks []block
 }
 
@@ -35,7 +35,7 @@ type (
 		text  line
 	}
 	paragraph struct{ text line }
-	stanza    struct{ lines []line } // each on a line of its own
+	stanza    struct{ lines []line } // each on a separate line
 	bullets   struct{ items []line }
 	listing   struct{ text string } // verbatim
 	details   struct {              // folded, where the form can fold
@@ -56,17 +56,17 @@ func (listing) block()   {}
 func (details) block()   {}
 func (table) block()     {}
 
-// A column says how a table's cells are set.
+// A column says how the cells of a table's column are set.
 type column struct {
 	title    string
 	right    bool // aligned to the right, for figures
 	wrap     bool // may be broken over lines where width is short
 	spare    int  // may be left out where width is short, the greatest first; 0 never
 	optional bool // left out where every cell is blank
-	figure   bool // no name of its row, even where it stands first
+	figure   bool // not the name of its row, even as the first column
 }
 
-// newTable leaves out optional columns in which nothing is said.
+// newTable leaves out optional columns without any content.
 func newTable(columns []column, rows [][]line) table {
 	var t table
 	t.rows = make([][]line, len(rows))
@@ -141,13 +141,13 @@ func prose(s string) line {
 	}
 }
 
-// blank tells whether the line says nothing.
+// blank reports whether the line has no content.
 func (l line) blank() bool {
 	return !slices.ContainsFunc(l, func(in inline) bool { return in.style == symbol || in.text != "" && in.text != dash })
 }
 
-// clean makes any string one line of visible text: what moves the cursor,
-// breaks lines, turns the direction of writing or is not seen at all goes.
+// clean makes any string one line of visible text. It removes characters that move the cursor, break
+// lines, change the direction of writing or are invisible.
 func clean(s string) string {
 	var b strings.Builder
 	space := false

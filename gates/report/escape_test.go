@@ -149,7 +149,6 @@ func tainted(s string) *gates.Verdict {
 	v.Builds[1].OK = false
 	v.Builds[1].Diagnostics = []gates.Diagnostic{{Message: "m"}}
 	v.Notes = []string{"n"}
-	v.Imported = "i"
 	taint(reflect.ValueOf(v).Elem(), s)
 	v.Outcome = gates.Defer
 	return v

@@ -8,7 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
-// figures is a table of times, and one of what follows from them.
+// figures is a table of times, and one of the figures derived from them.
 func figures(v *gates.Verdict) []block {
 	shapes := shapesOf(v.Comparisons, func(c gates.Comparison) string { return c.Dims })
 	var times, rates [][]line
@@ -96,7 +96,7 @@ func control(e *gates.Estimate) line {
 	return cell(s)
 }
 
-// legend explains the columns whose names alone do not.
+// legend explains the columns whose names are not self-explanatory.
 func legend(v *gates.Verdict, rates [][]line) line {
 	said := func(column int) bool {
 		return slices.ContainsFunc(rates, func(row []line) bool { return !row[column].blank() })

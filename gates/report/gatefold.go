@@ -5,23 +5,20 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
-// gistRunes is as much of a gate's finding as its heading shows.
+// gistRunes is how much of a gate's finding its heading shows.
 const gistRunes = 200
 
-// gateDetails is a gate's finding as a heading, and below it what it was found in.
+// gateDetails is a gate's finding as a heading, with its details and tables below.
 func gateDetails(v *gates.Verdict, g gates.GateResult) []block {
 	if g.Status == gates.NotRun {
 		return nil
 	}
 	var inner []block
 	if _, rest := detailsOf(v, g); len(rest) > 0 {
-		var items []line
-		for _, d := range rest {
-			items = append(items, prose(orDash(d)))
-		}
-		inner = append(inner, bullets{items})
+		inner = append(inner, bullets{detailLines(rest)})
 	}
 	switch g.Gate {
 	case gates.GateBuild:
@@ -47,9 +44,9 @@ func gateDetails(v *gates.Verdict, g gates.GateResult) []block {
 	return append([]block{heading{4, head}}, inner...)
 }
 
-// detailsOf is a gate's details: those of shapes that are not as asked, which say why,
-// and the rest. Those of a build that failed are the compiler's words, which are shown.
-func detailsOf(v *gates.Verdict, g gates.GateResult) (why, rest []string) {
+// detailsOf separates the details about shapes that do not pass, which say why, from the rest. A
+// build that failed has none: the compiler's output is shown instead.
+func detailsOf(v *gates.Verdict, g gates.GateResult) (why, rest []facts.Detail) {
 	if stoppedBuild(v) != nil {
 		return nil, nil
 	}
@@ -58,7 +55,7 @@ func detailsOf(v *gates.Verdict, g gates.GateResult) (why, rest []string) {
 			continue
 		}
 		missed := g.Gate == gates.GatePerformance && speedDecides(v) && slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool {
-			return c.Status != gates.Passed && strings.HasPrefix(d, c.Shape)
+			return c.Status != gates.Passed && (d.Shape == c.Shape || d.Shape == c.Label())
 		})
 		if missed && len(why) < detailsShown {
 			why = append(why, d)
@@ -69,23 +66,30 @@ func detailsOf(v *gates.Verdict, g gates.GateResult) (why, rest []string) {
 	return why, rest
 }
 
-// byKind tells whether a detail says what a table by kind of input shows.
-func byKind(v *gates.Verdict, detail string) bool {
+func detailLines(all []facts.Detail) []line {
+	var lines []line
+	for _, d := range all {
+		lines = append(lines, prose(orDash(d.Text)))
+	}
+	return lines
+}
+
+// byKind reports whether a table by kind of input shows what a detail says.
+func byKind(v *gates.Verdict, d facts.Detail) bool {
 	return slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool {
-		return len(c.Kinds) > 0 && (strings.HasPrefix(detail, c.Label()+" by inputs: ") || c.KindLimit != nil && strings.HasPrefix(detail, c.Label()+": on ") && strings.Contains(detail, " inputs it is "))
+		return len(c.Kinds) > 0 && d.Shape == c.Label() && (d.Kind == facts.DetailKindsApart || d.Kind == facts.DetailSlowKind && c.KindLimit != nil)
 	})
 }
 
-// detailsShown is as many of a gate's details as stand in sight.
+// detailsShown is how many of a gate's details are visible.
 const detailsShown = 3
 
-// told tells whether the headline says all that a gate has to say in words.
+// told reports whether the headline already has a gate's text.
 func told(v *gates.Verdict, g gates.GateResult) bool {
 	return g.Required && g.Status != gates.Passed && g.Text == v.Summary
 }
 
-// gist is what a gate found in one line. What the top of the report says already is
-// not repeated.
+// gist is what a gate found, in one line. It does not repeat the top of the report.
 func gist(v *gates.Verdict, g gates.GateResult) string {
 	switch {
 	case g.Gate == gates.GatePerformance && len(v.Comparisons) > 0:
@@ -96,7 +100,7 @@ func gist(v *gates.Verdict, g gates.GateResult) string {
 	return Clip(plainText(prose(g.Text)), gistRunes)
 }
 
-// notRun names the gates that there was nothing to do for, by the reason.
+// notRun names the gates that were not run, by reason.
 func notRun(v *gates.Verdict) []block {
 	var reasons []string
 	names := map[string][]string{}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
 const (
@@ -59,8 +60,8 @@ func quoted(name string) string {
 	return "`" + name + "`"
 }
 
-// existing is what a pass leaves wrong, for the same line: it must not read as if all were
-// right. It is never cut off.
+// existing is what a pass leaves wrong. It is in the headline, so that the pass does not read as if
+// everything were right, and is never cut off.
 func existing(v *gates.Verdict) string {
 	if v.Outcome != gates.Pass || len(v.Existing) == 0 {
 		return ""
@@ -68,7 +69,7 @@ func existing(v *gates.Verdict) string {
 	return "; " + Clip(Plain(strings.Join(v.Existing, ", ")), existingRunes)
 }
 
-// summary is the verdict's, without what existing says.
+// summary is the verdict's summary, without the part that existing has.
 func summary(v *gates.Verdict) string {
 	return plainText(prose(strings.TrimSuffix(v.Summary, v.Remaining())))
 }
@@ -97,7 +98,7 @@ func finding(v *gates.Verdict) string {
 	return ": " + lowered(s)
 }
 
-// lowered is a sentence that goes on after a colon.
+// lowered is a sentence that continues after a colon.
 func lowered(s string) string {
 	first, _, _ := strings.Cut(s, " ")
 	if slices.Contains([]string{"The", "Too", "Over", "Slower", "Slower:", "Not", "No", "Nothing", "Timed,", "Proven:"}, first) {
@@ -106,7 +107,7 @@ func lowered(s string) string {
 	return s
 }
 
-// passed is what a pass proves; "" where no speed proves it.
+// passed is the speed that a pass proves; "" where no speed decides it.
 func passed(v *gates.Verdict) string {
 	var targets, guards, alone []gates.Comparison
 	for _, c := range v.Comparisons {
@@ -124,10 +125,6 @@ func passed(v *gates.Verdict) string {
 			guards = append(guards, c)
 		}
 	}
-	copied := ""
-	if v.Imported != "" {
-		copied = " (copied, not measured)"
-	}
 	switch {
 	case len(alone) > 0:
 		c := slices.MaxFunc(alone, func(a, b gates.Comparison) int { return urgency(a) - urgency(b) })
@@ -141,9 +138,9 @@ func passed(v *gates.Verdict) string {
 		if more := len(targets) - 1; more > 0 {
 			said += fmt.Sprintf(" (and on %s)", plural(more, "more target"))
 		}
-		return said + copied
+		return said
 	case len(guards) == 1:
-		return fmt.Sprintf(" is not slower on %s: %s (%s)", quoted(guards[0].Label()), beforeAfter(guards[0]), against(guards[0])) + copied
+		return fmt.Sprintf(" is not slower on %s: %s (%s)", quoted(guards[0].Label()), beforeAfter(guards[0]), against(guards[0]))
 	case len(guards) > 1:
 		c := slices.MinFunc(guards, func(a, b gates.Comparison) int {
 			if a.Speedup.Value < b.Speedup.Value {
@@ -151,7 +148,7 @@ func passed(v *gates.Verdict) string {
 			}
 			return 1
 		})
-		return fmt.Sprintf(" is not slower on %d shapes; the least gain is on %s: %s (%s)", len(guards), quoted(c.Label()), beforeAfter(c), against(c)) + copied
+		return fmt.Sprintf(" is not slower on %d shapes; the least gain is on %s: %s (%s)", len(guards), quoted(c.Label()), beforeAfter(c), against(c))
 	}
 	return ""
 }
@@ -164,7 +161,7 @@ func faster(x float64) string {
 	return factor(1 + x)
 }
 
-// missed is what keeps a deferred kernel from passing, where it is a figure.
+// missed is the figure that keeps a deferred kernel from passing; "" where it is no figure.
 func missed(v *gates.Verdict) string {
 	switch v.Reason {
 	case gates.ReasonTooSlow, gates.ReasonRegression:
@@ -223,12 +220,12 @@ func slower(v *gates.Verdict) string {
 	return said
 }
 
-// detailed is what the performance gate says about a shape whose speedup is as asked.
+// detailed is the detail of the performance gate about a shape whose speedup is as asked.
 func detailed(v *gates.Verdict, c gates.Comparison) string {
 	for _, g := range v.Gates {
 		for _, d := range g.Details {
-			if why, ok := strings.CutPrefix(d, c.Label()+": "); ok && g.Gate == gates.GatePerformance {
-				if strings.HasPrefix(why, "of which ") {
+			if why, ok := strings.CutPrefix(d.Text, c.Label()+": "); ok && g.Gate == gates.GatePerformance {
+				if d.Kind == facts.DetailCapped {
 					return fmt.Sprintf(" gains %s on %s, %s", Speedup(c.Speedup.Value), quoted(c.Label()), plainText(prose(why)))
 				}
 				return fmt.Sprintf(" on %s: %s", quoted(c.Label()), plainText(prose(why)))
@@ -294,7 +291,7 @@ func beforeAfter(c gates.Comparison) string {
 	return micros(c.Baseline.P50) + " → " + Micros(c.Candidate.P50, goalFigures(c.Goal).micros...)
 }
 
-// against is a shape's speedup with what is asked of it: "−2.9 %, limit −2 %".
+// against is the speedup of a shape with its goal: "−2.9 %, limit −2 %".
 func against(c gates.Comparison) string {
 	said := Speedup(c.Speedup.Value, goalFigures(c.Goal).shares...)
 	if asked := askedBound(c); asked != "" {
@@ -303,7 +300,7 @@ func against(c gates.Comparison) string {
 	return said
 }
 
-// askedBound is what is asked of a shape's speed, by what it is to its role: "goal +10 %", "limit −2 %".
+// askedBound is the goal of a shape, named by its role: "goal +10 %", "limit −2 %".
 func askedBound(c gates.Comparison) string {
 	asked := askedWords(c.Goal)
 	if asked == "" {

@@ -49,7 +49,7 @@ type Step struct {
 	Verdict       *gates.Verdict
 	Before, After string
 	Factor        float64           // of all steps up to this one, on the shape that must gain
-	First         bool              // its baseline is nobody's candidate
+	First         bool              // its baseline is the candidate of no step
 	Target        *gates.Comparison // on that shape; nil where none must gain
 }
 
@@ -91,7 +91,7 @@ func Steps(verdicts []*gates.Verdict) []Step {
 	return steps
 }
 
-// stateOf is what a side of a step is called: its variant, or else its commit.
+// stateOf is the name of a side of a step: its variant, or else its commit.
 func stateOf(c gates.Commit) string {
 	if c.Variant == "" && !c.Dirty {
 		return Short(c.SHA)
@@ -99,8 +99,8 @@ func stateOf(c gates.Commit) string {
 	return c.Variant
 }
 
-// inOrder has every step behind the one that made its baseline. Beside each other variants
-// stand by their names, commits by their time, and a choice among variants behind them.
+// inOrder puts every step after the one that made its baseline. Independent steps are ordered by the
+// name of the variant or the time of the commit, with a choice among variants last.
 func inOrder(steps []Step) []Step {
 	rank := func(s Step) string {
 		switch v := s.Verdict; {
@@ -138,7 +138,7 @@ func devicesOf(steps []Step) []string {
 	return names
 }
 
-// negatives are the steps that were not taken, with what was found and learnt.
+// negatives are the steps that were not taken, with the finding and the lesson.
 func negatives(steps []Step, lessons map[string]string) []line {
 	var items []line
 	for _, s := range steps {

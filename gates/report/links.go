@@ -7,7 +7,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// Links is where a reader finds more. What has no address is named without one, or left out where the name says nothing.
+// Links is where a reader finds more. A thing without an address is named without a link, or left
+// out where its name is no use.
 type Links struct {
 	Report, History, MachineCode string // addresses
 	Rule                         string // of the policy's file

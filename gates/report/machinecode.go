@@ -61,7 +61,7 @@ func codeGist(m *gates.MachineCode) string {
 	return Clip(said, gistRunes)
 }
 
-// codeKinds is what instructions are told apart by.
+// codeKinds is the classes of instructions.
 var codeKinds = []struct {
 	name string
 	of   func(*gates.Instructions) int

@@ -21,13 +21,13 @@ type Part int
 
 const (
 	Whole  Part = iota
-	Above       // what stands in sight, with the title
-	Brief       // of that what a kernel beside others says: its title, its tables and what would make it pass
-	Folded      // what is folded below it, without the fold
+	Above       // the visible part, with the title
+	Brief       // the visible part of one of several kernels: its title, its tables and the steps to pass
+	Folded      // the folded part, without the fold
 	Flat        // everything, without the fold
 )
 
-// has tells whether a section belongs to the part.
+// has reports whether a section belongs to the part.
 func (p Part) has(s section) bool {
 	switch p {
 	case Above:

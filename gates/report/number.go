@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	dash  = "–"      // stands for what is not known
+	dash  = "–"      // an unknown value
 	minus = "−"      // the true minus sign
 	nbsp  = '\u00a0' // between a figure and its unit, which never part
 )
@@ -194,7 +194,7 @@ func amount(x float64, unit string) string {
 	case x == math.Trunc(x) && math.Abs(x) < 1e15:
 		s = strings.Replace(strconv.FormatFloat(x, 'f', 0, 64), "-", minus, 1)
 	case math.Abs(x) < 1e6 && (unit == "KiB" || unit == "MiB"):
-		// Limits are mostly whole: 48.02 KiB is over 48 KiB, and must look it.
+		// Limits are mostly whole: 48.02 KiB is over 48 KiB, and must not be shown as 48 KiB.
 		s = strings.Replace(rounded(x, 1, []float64{math.Round(x)}), "-", minus, 1)
 	}
 	if unit == "" {
@@ -220,7 +220,7 @@ func amountOf(x *float64, unit string) string {
 	return amount(*x, unit)
 }
 
-// change is the way from one amount to another.
+// change is an amount before and after.
 func change(from, to *float64, unit string) string {
 	if from == nil || to == nil || !finite(*to-*from) {
 		return dash
@@ -267,7 +267,7 @@ func smallShare(x float64) string {
 	return strconv.FormatFloat(s, 'f', -1, 64) + string(nbsp) + "%"
 }
 
-// duration is a span that nobody needs to the millisecond.
+// duration is a time span without needless digits.
 func duration(seconds float64) string {
 	switch {
 	case !finite(seconds) || seconds <= 0:

@@ -39,7 +39,7 @@ func deciding(v *gates.Verdict) string {
 	return s
 }
 
-// decidingShape is the first that stands in the way, or else the first target.
+// decidingShape is the first shape that does not pass, or else the first target.
 func decidingShape(v *gates.Verdict) *gates.Comparison {
 	for _, wanted := range []func(c *gates.Comparison) bool{
 		func(c *gates.Comparison) bool { return c.Status == gates.Failed },

@@ -9,7 +9,6 @@ import (
 func TestOneLine(t *testing.T) {
 	for name, want := range map[string]string{
 		"pass":                    "PASS sdpa_fp8: +16.1_% [+15.7_%,_+16.4_%] on mission",
-		"pass-imported":           "PASS sdpa_fp8: +82.9_% on batch",
 		"defer-build":             "DEFER (build) sdpa_fp8: The candidate does not build: 2 errors in sdpa.cu",
 		"defer-too-slow":          "DEFER (too-slow) sdpa_fp8: +0.16_% [−0.18_%,_+0.50_%] on mission, goal speedup ≥_+10_%",
 		"defer-regression":        "DEFER (regression) sdpa_fp8: −6.3_% [−6.7_%,_−5.9_%] on long, goal speedup ≥_−2_%",

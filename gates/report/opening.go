@@ -15,22 +15,8 @@ const (
 	notesShown = 8
 )
 
-// Meaning says what a DEFER is to somebody who sees one for the first time.
+// Meaning explains a DEFER to a reader who has never seen one.
 const Meaning = "DEFER: not accepted yet; the check fails and says what is missing."
-
-// imported warns that nobody measured for this verdict. It stands at the top:
-// it is a limit of the verdict, not a detail of a table.
-func imported(v *gates.Verdict) []block {
-	if v.Imported == "" {
-		return nil
-	}
-	for _, c := range v.Comparisons {
-		if measured(c) && c.Speedup.Lower == nil && c.Speedup.Upper == nil {
-			return []block{paragraph{line{mark(signInform), text(" "), bold("Imported"), text(" from summaries in " + v.Imported + ": no interval, point estimates only.")}}}
-		}
-	}
-	return []block{paragraph{line{mark(signInform), text(" "), bold("Imported"), text(" from " + v.Imported + ": the figures are copied, not measured in this run.")}}}
-}
 
 // gateLine is all gates in one line.
 func gateLine(v *gates.Verdict) []block {
@@ -56,17 +42,21 @@ func gateLine(v *gates.Verdict) []block {
 	return []block{paragraph{l}}
 }
 
-// whyNot is what the shapes that do not pass say for themselves, beyond what the tables show.
+// whyNot is the details about the shapes that do not pass, in addition to the tables.
 func whyNot(v *gates.Verdict) []block {
 	for _, g := range v.Gates {
 		if why, _ := detailsOf(v, g); len(why) > 0 {
-			return []block{bullets{proseLines(why)}}
+			var texts []string
+			for _, d := range why {
+				texts = append(texts, d.Text)
+			}
+			return []block{bullets{proseLines(texts)}}
 		}
 	}
 	return nil
 }
 
-// toPass is what would make it pass. Commands are set apart, so that they can be copied.
+// toPass is the steps to pass. Commands are in separate blocks, so that they can be copied.
 func toPass(v *gates.Verdict) []block {
 	if v.Outcome == gates.Pass || len(v.ToPass) == 0 {
 		return nil
@@ -105,7 +95,7 @@ func toPass(v *gates.Verdict) []block {
 	return blocks
 }
 
-// moreSteps is those for which there is no room in sight.
+// moreSteps is the steps that are not visible.
 func moreSteps(v *gates.Verdict) []block {
 	if v.Outcome == gates.Pass {
 		return nil
@@ -122,7 +112,7 @@ func moreSteps(v *gates.Verdict) []block {
 	return []block{heading{4, cell("More steps")}, bullets{proseLines(words[stepsShown:])}}
 }
 
-// capital is a sentence that stands by itself.
+// capital is a sentence with a capital letter.
 func capital(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(first)) + s[size:]
@@ -139,7 +129,7 @@ func Command(step string) (words, command string, ok bool) {
 
 func notes(v *gates.Verdict) []block { return some(v.Notes, notesShown, "notes") }
 
-// some is the first few texts as bullets, and the others folded.
+// some is the first few texts as bullets, and the rest folded.
 func some(texts []string, n int, what string) []block {
 	if len(texts) == 0 {
 		return nil

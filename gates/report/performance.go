@@ -9,12 +9,11 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// measured tells whether there is anything to compare: a shape of which the
-// same machine code was built, or that an earlier gate kept from being timed,
-// has no figures.
+// measured reports whether both sides have times. Shapes with equal machine code, and shapes that an
+// earlier gate kept from being timed, have none.
 func measured(c gates.Comparison) bool { return c.Baseline != nil && c.Candidate != nil }
 
-// performance is everything that was timed, for those who doubt.
+// performance is everything that was timed.
 func performance(v *gates.Verdict) []block {
 	var blocks []block
 	blocks = append(blocks, hiddenSpeeds(v)...)
@@ -24,7 +23,7 @@ func performance(v *gates.Verdict) []block {
 	return append(blocks, figures(v)...)
 }
 
-// performanceGist is how much measuring there was: what it showed stands in sight.
+// performanceGist is how long the measuring took; the result is visible above.
 func performanceGist(v *gates.Verdict) string {
 	if m := v.Measuring; m != nil && m.Rounds > 0 {
 		s := plural(m.Rounds, "round")
@@ -36,7 +35,8 @@ func performanceGist(v *gates.Verdict) string {
 	return "all figures"
 }
 
-// gain is a speedup with its interval: "+16.1 % [+15.8 %, +16.4 %]", "6.4× [6.3×, 6.5×]". Without an interval it is the value alone.
+// gain is a speedup with its interval: "+16.1 % [+15.8 %, +16.4 %]", "6.4× [6.3×, 6.5×]". Without an
+// interval it is only the value.
 func gain(e gates.Estimate, goals []float64) line {
 	l := line{bold(Speedup(e.Value, goals...))}
 	if e.Lower == nil && e.Upper == nil {
@@ -60,8 +60,8 @@ var goalText = regexp.MustCompile(`(\d+(?:\.\d+)?)[\s\x{a0}]*(%|us|µs|μs)`)
 
 type figuresOfGoal struct{ shares, micros []float64 }
 
-// goalFigures reads what a shown figure must not be rounded onto. A goal that it
-// cannot read costs a decimal, nothing more.
+// goalFigures reads the figures of a goal, onto which a shown figure must not be rounded. If it
+// cannot read a goal, a figure has one decimal more or less.
 func goalFigures(goal string) figuresOfGoal {
 	var f figuresOfGoal
 	for _, m := range goalText.FindAllStringSubmatch(goal, -1) {
@@ -83,8 +83,7 @@ func goalWords(goal string) string {
 	return conditionWords(before)
 }
 
-// measuring says how the figures were reached, so that a reader can tell what
-// they are worth.
+// measuring says how the figures were measured, so that a reader can judge how reliable they are.
 func measuring(v *gates.Verdict) line {
 	m := v.Measuring
 	if m == nil || m.Rounds <= 0 {
@@ -98,8 +97,8 @@ func measuring(v *gates.Verdict) line {
 	if m.Pairs > 0 {
 		fmt.Fprintf(&b, ", %s", plural(m.Pairs, "pair"))
 	}
-	if m.Look > 0 && m.Looks > 1 {
-		fmt.Fprintf(&b, ", at the %s of the %d moments at which the policy lets the verdict fall", ordinal(m.Look), m.Looks)
+	if m.Interim > 0 && m.Interims > 1 {
+		fmt.Fprintf(&b, ", at the %s of the %d moments at which the policy lets the verdict fall", ordinal(m.Interim), m.Interims)
 	}
 	b.WriteString(". A speedup is the median of paired ratios, baseline/candidate block by block")
 	if m.Inputs > 1 {
@@ -120,10 +119,10 @@ func measuring(v *gates.Verdict) line {
 		fmt.Fprintf(&b, " This is machine code %d of this change or its author: it is judged at an error rate of %s, out of the policy's %s.", m.CodeNumber, smallShare(m.ErrorRate), smallShare(1-m.Policy))
 	}
 	switch {
-	case m.Spoiled == 1:
+	case m.Disturbed == 1:
 		b.WriteString(" 1 sample was spoiled from outside: kept, marked, not used; a pass must hold with it too.")
-	case m.Spoiled > 1:
-		fmt.Fprintf(&b, " %d samples were spoiled from outside: kept, marked, not used; a pass must hold with them too.", m.Spoiled)
+	case m.Disturbed > 1:
+		fmt.Fprintf(&b, " %d samples were spoiled from outside: kept, marked, not used; a pass must hold with them too.", m.Disturbed)
 	}
 	return line{text(b.String())}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// provenance is all that another needs to see the same figures again.
+// provenance is everything that it takes to reproduce the figures.
 func provenance(v *gates.Verdict) []block {
 	var inner []block
 	if rows := runRows(v); rows != nil {
@@ -30,7 +30,7 @@ func provenance(v *gates.Verdict) []block {
 	return append([]block{heading{4, cell(head)}}, inner...)
 }
 
-// runRows is what both sides share.
+// runRows is the rows that both sides share.
 func runRows(v *gates.Verdict) [][]line {
 	var rows [][]line
 	add := func(name string, value line) {
@@ -59,7 +59,6 @@ func runRows(v *gates.Verdict) [][]line {
 	if p.Implementation != "" {
 		add("the head's manifest", line{mono(Short(p.Implementation))})
 	}
-	add("imported from", cell(v.Imported))
 	return rows
 }
 
@@ -115,7 +114,7 @@ func commitRows(v *gates.Verdict) [][]line {
 	})
 }
 
-// buildRows is what they were built from, and what came of it.
+// buildRows is the sources and the results of both builds.
 func buildRows(v *gates.Verdict) [][]line {
 	return eachSide(v, []sideRow{
 		{"source", func(_ gates.Commit, b gates.Build) line { return codeCell(b.Source) }},
@@ -134,7 +133,7 @@ func buildRows(v *gates.Verdict) [][]line {
 	})
 }
 
-// A sideRow tells the sides apart.
+// A sideRow is a row that differs between the sides.
 type sideRow struct {
 	name string
 	of   func(gates.Commit, gates.Build) line

@@ -7,8 +7,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// rivals sets the candidate beside other implementations. Their times decide
-// nothing, which the heading says.
+// rivals compares the candidate with further implementations. Their times decide nothing, which the
+// heading says.
 func rivals(v *gates.Verdict) []block {
 	if len(v.Rivals) == 0 {
 		return nil
@@ -29,7 +29,7 @@ func rivals(v *gates.Verdict) []block {
 		}
 		rows = append(rows, row)
 	}
-	// Shape by shape: rivals are read against each other.
+	// Ordered by shape, so that rivals can be compared with each other.
 	done := map[string]bool{}
 	for _, r := range v.Rivals {
 		switch {

@@ -10,13 +10,13 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// A Result is what a measurement left to compare with another.
+// A Result is a measurement that can be compared with a second one.
 type Result struct {
 	Verdict  *gates.Verdict
 	Evidence *gates.Evidence
 }
 
-// NotSideBySide is what whoever compares two runs must know.
+// NotSideBySide is the caveat of every comparison of two runs.
 const NotSideBySide = "Two runs were not taken side by side: what differs between their hosts, clocks and hours counts as noise only as far as their rounds show it. The gate compares within one run."
 
 // A Difference is one figure in both runs.
@@ -45,7 +45,7 @@ func Differences(a, b Result) []Difference {
 	for _, m := range []Result{a, b} {
 		if m.Verdict != nil {
 			for _, c := range m.Verdict.Comparisons {
-				if !c.Secret && !slices.Contains(shapes, c.Shape) { // the secret one is another size in every run
+				if !c.Secret && !slices.Contains(shapes, c.Shape) { // the secret shape has a different size in every run
 					shapes = append(shapes, c.Shape)
 				}
 			}
@@ -115,7 +115,7 @@ func logs(values []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// counted is what does not vary: a difference is one.
+// counted is the figures that do not vary from run to run: any difference is real.
 func counted(a, b Result) []Difference {
 	type key struct{ kind, name, unit string }
 	var order []key
@@ -138,7 +138,7 @@ func counted(a, b Result) []Difference {
 		for _, r := range m.Verdict.Correctness {
 			name := r.Shape + " · " + r.Distribution
 			if r.Secret {
-				continue // drawn anew for each run
+				continue // drawn for each run
 			}
 			put(key{"error", name, ""}, &r.Norm)
 		}

@@ -8,8 +8,8 @@ import (
 
 const findingsShown = 20
 
-// sanitizers shows what was looked for and what was found: a line a finding, a
-// line a tool that found none.
+// sanitizers shows the tools and their findings: a row for each finding, and one for each tool
+// without a finding.
 func sanitizers(v *gates.Verdict) []block {
 	if len(v.Sanitizers) == 0 {
 		return nil
@@ -43,7 +43,7 @@ func sanitizers(v *gates.Verdict) []block {
 	return blocks
 }
 
-// resultOf tells what the change has caused from what the baseline has as well.
+// resultOf distinguishes findings of the change from those that the baseline has as well.
 func resultOf(s gates.SanitizerRow, f gates.Finding) line {
 	if f.Before {
 		return line{mark(signInform), text(string(nbsp) + "as before")}

@@ -18,7 +18,7 @@ func raced() *gates.Verdict {
 	v.Gates[2] = right.Gates[2]
 	v.Gates = slices.Insert(v.Gates, 3, gates.GateResult{
 		Gate: "sanitize", Status: gates.Failed, Required: true, Reason: gates.ReasonCorrectness, Text: v.Summary, ToPass: v.ToPass,
-		Details: []string{"racecheck: a race between write and read of shared memory in sdpa.cu:123 and :140 (6,144 hazards)", "memcheck: a read of 4 bytes beyond an array in load_tile"},
+		Details: quotes("racecheck: a race between write and read of shared memory in sdpa.cu:123 and :140 (6,144 hazards)", "memcheck: a read of 4 bytes beyond an array in load_tile"),
 	})
 	const with = "compute-sanitizer 2025.3.1.0"
 	v.Sanitizers = []gates.SanitizerRow{

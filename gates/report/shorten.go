@@ -37,7 +37,7 @@ func shorten(d document, limit int, fold bool) string {
 	return ""
 }
 
-// written is sections as Markdown, and what was left out of them.
+// written is sections as Markdown, and the names of those that were left out.
 func written(sections []section, left []string, fold bool) string {
 	above, folded := document{sections}.sight()
 	var parts []string

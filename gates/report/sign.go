@@ -2,7 +2,7 @@ package report
 
 import "github.com/kernelgate/kernelgate/gates"
 
-// A sign is a mark before a line that says how it came out.
+// A sign is a mark before a line that shows a result.
 type sign int
 
 const (
@@ -29,8 +29,8 @@ var signs = map[sign]struct{ emoji, glyph, colour string }{
 // The colours of a terminal.
 const red, green, yellow = "31", "32", "33"
 
-// Sign is the mark of a verdict, by what it means for the author: what is proven wrong
-// must be mended, what is not proven yet waits for more.
+// Sign is the mark of a verdict, by what the author has to do: a change that is proven wrong must be
+// fixed, one that is not proven yet needs more evidence.
 func Sign(o gates.Outcome, r gates.Reason) string { return signs[signOfVerdict(o, r)].emoji }
 
 func signOfVerdict(o gates.Outcome, r gates.Reason) sign {

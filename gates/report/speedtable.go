@@ -11,11 +11,11 @@ import (
 
 const (
 	rowsShown  = 8
-	kindsShown = 2  // shapes with a table by kind of input in sight
+	kindsShown = 2  // shapes with a visible table by kind of input
 	shapeRunes = 40 // of a shape's name
 )
 
-// speedDecides tells whether the verdict hangs on the shapes' speed. Where it hangs on something else, marks at the
+// speedDecides reports whether the verdict hangs on the shapes' speed. Where it hangs on something else, marks at the
 // rows would contradict it.
 func speedDecides(v *gates.Verdict) bool {
 	switch v.Reason {
@@ -28,7 +28,7 @@ func speedDecides(v *gates.Verdict) bool {
 // speeds is the comparison table, and the same by kind of input where a shape that does not pass gains differently on them.
 func speeds(v *gates.Verdict) []block {
 	if v.Outcome != gates.Pass && v.Outcome != gates.Defer {
-		return nil // what a runner that is not fit measured is no comparison
+		return nil // the times of a runner that is not fit to measure are no comparison
 	}
 	shown, hidden := byUrgency(v)
 	var blocks []block
@@ -59,7 +59,8 @@ func speeds(v *gates.Verdict) []block {
 	return blocks
 }
 
-// hiddenSpeeds is the shapes for which there is no room in sight, and those of a verdict that is none.
+// hiddenSpeeds is the shapes that are not visible, and those of a verdict whose times are not
+// reliable.
 func hiddenSpeeds(v *gates.Verdict) []block {
 	_, hidden := byUrgency(v)
 	if v.Outcome != gates.Pass && v.Outcome != gates.Defer {
@@ -78,7 +79,7 @@ func hiddenSpeeds(v *gates.Verdict) []block {
 	return blocks
 }
 
-// byUrgency is the shapes with what is not as asked first, as far as they stand in sight, and the rest.
+// byUrgency separates the visible shapes, those that do not pass first, from the rest.
 func byUrgency(v *gates.Verdict) (shown, hidden []gates.Comparison) {
 	all := slices.Clone(v.Comparisons)
 	slices.SortStableFunc(all, func(a, b gates.Comparison) int { return urgency(b) - urgency(a) })
@@ -88,7 +89,7 @@ func byUrgency(v *gates.Verdict) (shown, hidden []gates.Comparison) {
 
 func urgency(c gates.Comparison) int {
 	switch {
-	case c.Status == gates.Failed && c.Role != gates.RoleTarget: // lost, which counts before what is not gained
+	case c.Status == gates.Failed && c.Role != gates.RoleTarget: // a loss counts before a missed gain
 		return 4
 	case c.Status == gates.Failed:
 		return 3
@@ -122,7 +123,7 @@ func gainColumn(bounded bool) column {
 	return column{title: "speedup", wrap: true, optional: true}
 }
 
-// speedRow is a shape with its times, its speedup and what is asked. A target is in bold.
+// speedRow is a shape with its times, its speedup and its goal. A target is in bold.
 func speedRow(c gates.Comparison, marked bool) []line {
 	name := line{}
 	if marked {
@@ -152,7 +153,8 @@ func speedRow(c gates.Comparison, marked bool) []line {
 	return row
 }
 
-// kindsInSight is the shapes that do not pass and gain differently by kind of input: the mean of the kinds alone does not say why.
+// kindsInSight is the shapes that do not pass and gain differently by kind of input: the mean of the
+// kinds does not show why.
 func kindsInSight(v *gates.Verdict) []gates.Comparison {
 	if v.Outcome != gates.Defer || !speedDecides(v) {
 		return nil
@@ -192,7 +194,7 @@ func kindTable(c gates.Comparison) []block {
 	}, rows)}
 }
 
-// askedWords is a goal beside a speedup, which need not be named.
+// askedWords is the goal of a speedup, without the word speedup.
 func askedWords(goal string) string {
 	words := goalWords(goal)
 	if words == dash {
@@ -204,7 +206,7 @@ func askedWords(goal string) string {
 	return Clip(clean(words), 80)
 }
 
-// signOfShape tells what was lost, which is wrong, from what is not gained yet.
+// signOfShape distinguishes a loss, which is wrong, from a gain that is not there yet.
 func signOfShape(c gates.Comparison) sign {
 	if c.Status == gates.Failed && c.Role == gates.RoleTarget {
 		return signDefer

@@ -12,8 +12,8 @@ import (
 type TerminalOptions struct {
 	Width   int  // columns of the terminal; none or less is no limit
 	Colour  bool // colours on marks, and bold headings
-	Details bool // also what a pull request shows folded
-	// More says where the reader finds what is left out; "" is report.md, which a check writes next to its evidence.
+	Details bool // also the parts that a pull request shows folded
+	// More says where the reader finds the parts that are left out; "" is report.md, which a check writes next to its evidence.
 	More string
 }
 
@@ -45,7 +45,7 @@ const indent = 2
 type terminalWriter struct {
 	TerminalOptions
 	b      strings.Builder
-	folded []string // what was left out
+	folded []string // the sections that were left out
 }
 
 func (w *terminalWriter) block(bl block) {
@@ -100,7 +100,7 @@ func (w *terminalWriter) paragraph(s string) {
 	w.b.WriteByte('\n')
 }
 
-// hanging sets off the first line, and lines the others up below its text.
+// hanging indents all lines but the first.
 func (w *terminalWriter) hanging(s, first, rest string) {
 	lead := strings.Repeat(" ", indent) + first
 	for _, s := range wrap(s, w.inner(indent+2)) {

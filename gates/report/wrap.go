@@ -70,7 +70,7 @@ func breakWord(word string, width int) []string {
 	return append(pieces, word[start:])
 }
 
-// inSequence tells whether s ends within an escape sequence.
+// inSequence reports whether s ends within an escape sequence.
 func inSequence(s string) bool {
 	i := strings.LastIndexByte(s, '\x1b')
 	return i >= 0 && !strings.ContainsRune(s[i:], 'm')

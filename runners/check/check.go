@@ -189,7 +189,7 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 	} else if result.Measured, err = c.measure(ctx, job, filepath.Join(filepath.Dir(job.Trusted), "build"), progress); err != nil {
 		return Result{}, err
 	}
-	result.Verdict = gates.JudgeHere(job.Policy, job.PolicyFile, result.Evidence)
+	result.Verdict = gates.JudgeForTerminal(job.Policy, job.PolicyFile, result.Evidence)
 	result.Wrong = result.Evidence.Wrong(job.Rule().Gates.Correctness)
 	return result, nil
 }

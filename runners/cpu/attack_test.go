@@ -191,7 +191,7 @@ func TestGoodKernelAfterwards(t *testing.T) {
 	}
 	for _, r := range e.Performance.Rounds {
 		for _, s := range r.Series {
-			if len(s.Wall) != len(s.Nanos) || s.Worst.Bad != 0 || s.Beside.Bad != 0 || s.Referenced == 0 {
+			if len(s.Wall) != len(s.Nanos) || s.Worst.Bad != 0 || s.AgainstBaseline.Bad != 0 || s.Referenced == 0 {
 				t.Errorf("a good kernel's series is not clean: %+v", s)
 			}
 			if lone := s.Single; lone == nil || lone.Launches != min(s.Batch, maxLone) || len(lone.MeanBaseline) != len(lone.Baseline) || len(lone.MeanCandidate) != len(lone.Candidate) {

@@ -55,7 +55,7 @@ func resources(build *gates.Build, k *codes, m *manifest.Manifest, shapes []mani
 		}
 		uses = append(uses, use)
 	}
-	build.Resources = gates.Most(uses)
+	build.Resources = gates.MaxResources(uses)
 	if len(uses) > 1 {
 		build.Kernels = uses
 	}

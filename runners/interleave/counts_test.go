@@ -94,11 +94,11 @@ func TestCounts(t *testing.T) {
 		if err := r.Measure(); err != nil {
 			t.Fatal(err)
 		}
-		if len(s.Solo) != c.extra || len(s.Kept) != c.extra || f.lone[gates.SideCandidate] != c.singles || (Plan{Pairs: c.pairs}).LoneLaunches(c.batch, 1) != c.singles {
-			t.Errorf("%d pairs of batches of %d: %d solo, %d kept, %d alone", c.pairs, c.batch, len(s.Solo), len(s.Kept), f.lone[gates.SideCandidate])
+		if len(s.Solo) != c.extra || len(s.Stateful) != c.extra || f.lone[gates.SideCandidate] != c.singles || (Plan{Pairs: c.pairs}).LoneLaunches(c.batch, 1) != c.singles {
+			t.Errorf("%d pairs of batches of %d: %d solo, %d kept, %d alone", c.pairs, c.batch, len(s.Solo), len(s.Stateful), f.lone[gates.SideCandidate])
 		}
-		if s.Solo[0] != 1000 || s.Kept[0] != 1000 {
-			t.Errorf("times per launch: %v solo, %v kept", s.Solo[0], s.Kept[0])
+		if s.Solo[0] != 1000 || s.Stateful[0] != 1000 {
+			t.Errorf("times per launch: %v solo, %v kept", s.Solo[0], s.Stateful[0])
 		}
 		if err := r.Check(); err != nil {
 			t.Fatal(err)

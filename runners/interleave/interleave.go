@@ -160,7 +160,7 @@ func (r *Timing) Alone() error {
 		}
 		r.series.Solo = append(r.series.Solo, perLaunch(t.Device, r.series.Batch))
 		if r.bench.Throttled() {
-			r.series.SoloSpoiled++
+			r.series.SoloDisturbed++
 		}
 	}
 	return nil
@@ -303,7 +303,7 @@ func (r *Timing) kept() error {
 		if err != nil || !ok {
 			return err
 		}
-		r.series.Kept = append(r.series.Kept, perLaunch(t.Device, r.series.Batch))
+		r.series.Stateful = append(r.series.Stateful, perLaunch(t.Device, r.series.Batch))
 		if _, err := r.bench.Time(gates.SideBaseline, r.series.Batch); err != nil {
 			return err
 		}

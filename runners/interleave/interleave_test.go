@@ -56,12 +56,12 @@ func TestSeries(t *testing.T) {
 		if len(f.bad) > 0 || f.live != 0 {
 			t.Fatalf("run %d: %v; %d outputs were not dropped", n, f.bad, f.live)
 		}
-		outputs := (2*plan.Pairs+len(s.Kept))*s.Batch + f.alone // those that found the state of others are compared too
-		if len(s.Nanos) != 6*plan.Pairs || len(s.Wall) != len(s.Nanos) || s.Verified != outputs || f.timed != 2*plan.Pairs+len(s.Kept) {
+		outputs := (2*plan.Pairs+len(s.Stateful))*s.Batch + f.alone // those that found the state of others are compared too
+		if len(s.Nanos) != 6*plan.Pairs || len(s.Wall) != len(s.Nanos) || s.Verified != outputs || f.timed != 2*plan.Pairs+len(s.Stateful) {
 			t.Fatalf("run %d: %d samples, %d on the wall, %d of %d outputs verified", n, len(s.Nanos), len(s.Wall), s.Verified, outputs)
 		}
-		if s.Referenced < 1 || s.Referenced > plan.References+len(s.Distributions) || s.Worst.Bad != 0 || s.Beside.MaxAbs > 0.01 {
-			t.Fatalf("run %d: %d outputs beside the reference, worst %+v, beside the baseline %+v", n, s.Referenced, s.Worst, s.Beside)
+		if s.Referenced < 1 || s.Referenced > plan.References+len(s.Distributions) || s.Worst.Bad != 0 || s.AgainstBaseline.MaxAbs > 0.01 {
+			t.Fatalf("run %d: %d outputs beside the reference, worst %+v, beside the baseline %+v", n, s.Referenced, s.Worst, s.AgainstBaseline)
 		}
 		count := plan.LoneLaunches(s.Batch, len(s.Distributions))
 		if s.Single != nil && (len(s.Single.Candidate) != count || len(s.Single.Baseline) != count || !s.Single.Isolated || s.Single.Candidate[0] != 3000 || f.alone < 2*count) {
@@ -70,7 +70,7 @@ func TestSeries(t *testing.T) {
 		if f.lone[gates.SideBaseline] != count || f.lone[gates.SideCandidate] != count {
 			t.Fatalf("run %d: %v launches ran alone, want %d of both", n, f.lone, count)
 		}
-		if (s.Single != nil) != (s.Batch > 1) || (len(s.Kept) > 0) != f.state || len(s.Solo) < 4 || s.Nanos[0] != 1000 || s.Wall[0] != 2000 {
+		if (s.Single != nil) != (s.Batch > 1) || (len(s.Stateful) > 0) != f.state || len(s.Solo) < 4 || s.Nanos[0] != 1000 || s.Wall[0] != 2000 {
 			t.Fatalf("run %d: %+v", n, s)
 		}
 		if back := parsed(t, s, nil); !reflect.DeepEqual(back, s) {
@@ -144,8 +144,8 @@ func TestOneWrongLaunch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Worst.Bad != 8 || s.Beside.MaxAbs != 0.02 {
-			t.Fatalf("run %d: launch %d of draw %d was wrong: the reference saw %+v, the baseline %+v", n, f.wrongLaunch, f.wrongDraw, s.Worst, s.Beside)
+		if s.Worst.Bad != 8 || s.AgainstBaseline.MaxAbs != 0.02 {
+			t.Fatalf("run %d: launch %d of draw %d was wrong: the reference saw %+v, the baseline %+v", n, f.wrongLaunch, f.wrongDraw, s.Worst, s.AgainstBaseline)
 		}
 	}
 }
@@ -159,8 +159,8 @@ func TestLeavesWorkToTheNext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Batch > 1 && (s.Worst.Bad != 8 || s.Beside.Unwritten != 8) {
-			t.Fatalf("run %d: the reference saw %+v, the baseline %+v", n, s.Worst, s.Beside)
+		if s.Batch > 1 && (s.Worst.Bad != 8 || s.AgainstBaseline.Unwritten != 8) {
+			t.Fatalf("run %d: the reference saw %+v, the baseline %+v", n, s.Worst, s.AgainstBaseline)
 		}
 	}
 }
@@ -175,8 +175,8 @@ func TestOneWrongLaunchWithinTheOthersSpread(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Worst.Bad != 8 || s.Beside.Bad != 1 {
-			t.Fatalf("run %d: the reference saw %+v, the baseline %+v", n, s.Worst, s.Beside)
+		if s.Worst.Bad != 8 || s.AgainstBaseline.Bad != 1 {
+			t.Fatalf("run %d: the reference saw %+v, the baseline %+v", n, s.Worst, s.AgainstBaseline)
 		}
 	}
 }

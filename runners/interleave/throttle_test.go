@@ -44,8 +44,8 @@ func TestThrottledSamplesAreMarked(t *testing.T) {
 			if err := r.Alone(); err != nil {
 				t.Fatal(err)
 			}
-			if len(s.Solo) != 4 || s.SoloSpoiled != c.solo {
-				t.Errorf("%d of %d solo samples are spoiled, want %d", s.SoloSpoiled, len(s.Solo), c.solo)
+			if len(s.Solo) != 4 || s.SoloDisturbed != c.solo {
+				t.Errorf("%d of %d solo samples are spoiled, want %d", s.SoloDisturbed, len(s.Solo), c.solo)
 			}
 			if err := r.Measure(); err != nil {
 				t.Fatal(err)

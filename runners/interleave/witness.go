@@ -47,7 +47,7 @@ func newWitness(r *Timing) *witness {
 	for range min(r.plan.References, launches) {
 		w.chosen[r.rng.IntN(launches)] = true
 	}
-	r.series.Verified, r.series.Worst, r.series.Beside = 0, &gates.Errors{}, &gates.Errors{}
+	r.series.Verified, r.series.Worst, r.series.AgainstBaseline = 0, &gates.Errors{}, &gates.Errors{}
 	return w
 }
 
@@ -81,7 +81,7 @@ func (w *witness) see(b Bench, dist distribution.Kind, launches int) error {
 			}
 			w.kept = append(w.kept, chosen{k, dist})
 		}
-		runners.Worse(w.timing.series.Beside, &d.Errors)
+		runners.Worse(w.timing.series.AgainstBaseline, &d.Errors)
 	}
 	w.seen += len(all)
 	w.timing.series.Verified += len(all)

@@ -4,26 +4,28 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/gates/facts"
 )
 
 // Somebody at a terminal is told the flag, with all rounds, and never a comment.
 func TestAdviceAtTheTerminal(t *testing.T) {
-	for text, want := range map[string]string{
-		"comment /rebench rounds=27, or gain more on mission":                              "run again with --rounds 49, or gain more on mission",
-		"measure more rounds: comment /rebench, or raise performance.budget":               "measure more rounds: run again with --rounds 44, or raise performance.budget",
-		"fix the slow launches on small, or measure more rounds: comment /rebench":         "fix the slow launches on small, or measure more rounds: run again with --rounds 44",
-		"measure again on a machine that nothing disturbs: comment /rebench":               "measure again on a machine that nothing disturbs: run again",
-		"bring the p50 of mission from 3 µs to 2 µs or less (speedup >= +10% over 2.2 µs)": "bring the p50 of mission from 3 µs to 2 µs or less (speedup >= +10% over 2.2 µs)",
+	at := facts.Reader{Terminal: true, Rounds: 22}
+	for want, step := range map[string]facts.Advice{
+		"run again with --rounds 49, or gain more on mission":                                                                  facts.AddRounds{Shape: "mission", Rounds: 27},
+		"measure more rounds: run again with --rounds 44, or raise performance.budget":                                         facts.MeasureMore{},
+		"fix the slow launches on small: what the median gains, they lose, or measure more rounds: run again with --rounds 44": facts.OrMeasureMore{Advice: facts.FixSlowLaunches{Shape: "small"}},
+		"measure again on a machine that nothing disturbs: run again":                                                          facts.MeasureUndisturbed{},
+		"run again: 5 of 6 rounds meet the goal on small, and machine code 3 needs more of them":                               facts.AddAgreeingRounds{Shape: "small", Agree: 5, Rounds: 6, CodeNumber: 3},
 	} {
-		advice := []string{text}
-		if atTerminal(advice, 22); advice[0] != want {
-			t.Errorf("%q becomes %q, want %q", text, advice[0], want)
+		if got := step.Step(at); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	e := passing()
 	e.Performance.Rounds = e.Performance.Rounds[:4]
 	p := parsePolicy(t, fullPolicy)
-	if v := JudgeHere(p, "test.yaml", e); !slices.Contains(v.ToPass, "measure more rounds: run again with --rounds 8, or raise performance.budget") {
+	if v := JudgeForTerminal(p, "test.yaml", e); !slices.Contains(v.ToPass, "measure more rounds: run again with --rounds 8, or raise performance.budget") {
 		t.Errorf("at a terminal: %q", v.ToPass)
 	}
 	if v := Judge(p, "test.yaml", e); !slices.Contains(v.ToPass, "measure more rounds: comment /rebench, or raise performance.budget") {

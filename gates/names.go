@@ -12,8 +12,8 @@ const (
 	GateProfile     Gate = "profile"
 )
 
-// Title is what people call the gate on a kind of device. A policy calls the budgets of resources ptxas, after the tool
-// that reports them on a GPU; a CPU has no such tool.
+// Title is the name of the gate on a kind of device. A policy calls the budgets of resources ptxas,
+// after the tool that reports them on a GPU; a CPU has no such tool.
 func (g Gate) Title(kind string) string {
 	if g == GatePTXAS && kind == "cpu" {
 		return "resources"
@@ -21,7 +21,7 @@ func (g Gate) Title(kind string) string {
 	return string(g)
 }
 
-// A Role is what a policy's goals make of a shape.
+// A Role is what the goals of a policy ask of a shape.
 type Role string
 
 const (
@@ -30,7 +30,7 @@ const (
 	RoleInfo   Role = "info"   // decides nothing
 )
 
-// A FailureKind is how a launch that did not end well ended.
+// A FailureKind is how a launch failed.
 type FailureKind string
 
 const (
@@ -47,19 +47,4 @@ const (
 	FailureRefused        FailureKind = "refused"       // it called what the sandbox does not allow
 	FailureOutput         FailureKind = "output"        // a harness's results cannot be read
 	FailureTool           FailureKind = "tool"          // a sanitizer's own
-)
-
-// A FindingKind is what a sanitizer found.
-type FindingKind string
-
-const (
-	KindRace          FindingKind = "race"
-	KindOutOfBounds   FindingKind = "out-of-bounds"
-	KindMisaligned    FindingKind = "misaligned"
-	KindUninitialised FindingKind = "uninitialised-read"
-	KindBarrier       FindingKind = "barrier"
-	KindUseAfterFree  FindingKind = "use-after-free"
-	KindUndefined     FindingKind = "undefined" // what the language gives no meaning, such as a signed overflow
-	KindLeak          FindingKind = "leak"
-	KindOther         FindingKind = "other"
 )

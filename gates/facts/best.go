@@ -1,0 +1,116 @@
+package facts
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Mark is the commit with the best cumulative speed of a kernel.
+type Mark struct {
+	Commit  string
+	Time    time.Time // when it was judged; zero where that is not known
+	Outcome string    // of its verdict; empty where it was never judged as a candidate
+}
+
+func (m Mark) String() string {
+	switch {
+	case m.Time.IsZero():
+		return shortCommit(m.Commit)
+	case m.Outcome == "":
+		return fmt.Sprintf("%s, measured as a baseline on %s", shortCommit(m.Commit), m.Time.UTC().Format(time.DateOnly))
+	}
+	return fmt.Sprintf("%s, %s of %s", shortCommit(m.Commit), m.Outcome, m.Time.UTC().Format(time.DateOnly))
+}
+
+func shortCommit(sha string) string { return fmt.Sprintf("`%.7s`", sha) }
+
+// An AgainstMark is the note about a kernel's speed against its best.
+type AgainstMark struct {
+	Shape      string
+	Mark       Mark
+	Gained     *float64 // over the baseline, where the change wins back time; else nil
+	Speedup    float64  // over the mark
+	Unmeasured int      // merges since then that were not measured
+}
+
+func (a AgainstMark) Sentence() string {
+	text := fmt.Sprintf("%s: %s slower than its best (%s), after this change.", a.Shape, percent(a.Speedup), a.Mark)
+	if a.Gained != nil {
+		text = fmt.Sprintf("%s: %s against its baseline, %s against its best (%s).", a.Shape, signed(*a.Gained), signed(a.Speedup), a.Mark)
+	}
+	switch n := a.Unmeasured; {
+	case n == 1:
+		text += " One merge since then was not measured on this device, and counts as no change."
+	case n > 1:
+		text += fmt.Sprintf(" %d merges since then were not measured on this device, and count as no change.", n)
+	}
+	return text
+}
+
+// A NoMark is the note about shapes whose best is not known.
+type NoMark struct{ Shapes []string }
+
+func (n NoMark) Sentence() string {
+	return fmt.Sprintf("below_best asks nothing of %s: no merged state of the kernel was measured there on this device yet.", strings.Join(n.Shapes, ", "))
+}
+
+// A BelowBest is shapes that are too far below their best.
+type BelowBest struct {
+	Shapes []BelowMark
+	Lost   *LostBy // of the first shape of which it is known
+}
+
+// A BelowMark is one of them.
+type BelowMark struct {
+	Shape   string
+	Mark    Mark
+	Speedup Estimate // over the mark
+	Asked   string
+}
+
+func (b BelowBest) Sentence() string {
+	var parts []string
+	for _, s := range b.Shapes {
+		parts = append(parts, fmt.Sprintf("%s on %s over %s (asked below its best %s)", s.Speedup, s.Shape, s.Mark, s.Asked))
+	}
+	text := "Slower than its best: speedup " + strings.Join(parts, "; ")
+	if b.Lost != nil {
+		text += "; " + b.Lost.Sentence()
+	}
+	return text
+}
+
+// A LostBy is the merges that made a shape slower.
+type LostBy struct {
+	Shape  string
+	Merges []Loss
+}
+
+// A Loss is one merge that made a kernel slower.
+type Loss struct {
+	Commit  string  `json:"commit"`
+	Speedup float64 `json:"speedup"` // negative
+}
+
+func (l LostBy) Sentence() string {
+	var parts []string
+	for _, m := range l.Merges {
+		parts = append(parts, fmt.Sprintf("%s %s", shortCommit(m.Commit), signed(m.Speedup)))
+	}
+	return fmt.Sprintf("%s was lost by %s", l.Shape, strings.Join(parts, ", "))
+}
+
+// WinBackBest is the advice to it.
+type WinBackBest struct{ Shape, Commit string }
+
+func (w WinBackBest) Step(Reader) string {
+	return fmt.Sprintf("win back the time on %s, or change nothing that makes it slower: its best is %s", w.Shape, shortCommit(w.Commit))
+}
+
+// RaiseBelowBest is the advice for a loss that is wanted.
+type RaiseBelowBest struct{}
+
+func (RaiseBelowBest) Step(Reader) string {
+	return "or, should the loss be wanted, have the policy's below_best raised"
+}
