@@ -184,7 +184,7 @@ func (s *State) answered(at time.Time, e Answered) {
 // applyRerun starts the next attempt at a kernel. Its earlier result stays in the
 // past, and its evidence is in the new bundle.
 func (s *State) applyRerun(at time.Time, a Rerun) {
-	i := s.kernelIndex(a.Folder, a.Kernel)
+	i := s.kernelIndex(a.Folder)
 	if i < 0 || s.Runs[i].Unfinished() {
 		return
 	}
@@ -200,7 +200,7 @@ func (s *State) applyRerun(at time.Time, a Rerun) {
 }
 
 func (s *State) applySideRun(at time.Time, a SideRun) {
-	i := s.kernelIndex(a.Folder, a.Kernel)
+	i := s.kernelIndex(a.Folder)
 	if i < 0 {
 		return
 	}
@@ -244,8 +244,8 @@ func (s *State) published(e Published) {
 	if e.Comment != nil {
 		s.Comment = *e.Comment
 	}
-	if e.Told != "" {
-		s.AnnouncedDigest = e.Told
+	if e.AnnouncedDigest != "" {
+		s.AnnouncedDigest = e.AnnouncedDigest
 	}
 	for id, reply := range e.Replies {
 		if i := slices.IndexFunc(s.Commands, func(c Command) bool { return c.ID == id }); i >= 0 {

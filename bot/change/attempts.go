@@ -114,13 +114,13 @@ type LeaseRef struct {
 type Begun struct {
 	LeaseRef
 	Attempt    int    `json:"attempt"`
-	CodeNumber int    `json:"code_number,omitempty"` // of the machine code; absent in older events
+	CodeNumber int    `json:"code_number"` // of the machine code
 	Head       string `json:"head"`
 }
 
 // Listed says that a machine code is measured for the first time in this list.
 type Listed struct {
-	Code string `json:"code"` // see Matter.Listed
+	Code string `json:"code"` // see EvidenceKey.Listed
 }
 
 // Found says what evidence there is.
@@ -129,7 +129,7 @@ type Found struct {
 	Attempt  int    `json:"attempt"` // of the last round; 0 where nothing was timed
 	Head     string `json:"head"`    // what it was gathered for
 	Evidence string `json:"evidence"`
-	// Dispatch is that of the run; "" in events of older versions.
+	// Dispatch is that of the run.
 	Dispatch string `json:"dispatch,omitempty"`
 }
 
@@ -151,7 +151,7 @@ func (a *AttemptLog) Apply(seq uint64, kind string, data []byte) error {
 		a.numbers[b.LeaseRef] = b.Attempt
 		a.Attempts = max(a.Attempts, b.Attempt)
 		if a.CodeNumber == 0 {
-			a.CodeNumber = max(1, b.CodeNumber)
+			a.CodeNumber = b.CodeNumber
 		}
 	case FoundKind:
 		var f Found

@@ -266,8 +266,7 @@ func TestListedByTwoBots(t *testing.T) {
 	}
 }
 
-// The number of a machine code is that of its first attempt, whoever asks later. Attempts
-// of an older bot have none, which is the first.
+// A machine code keeps the number of its first attempt.
 func TestCodeNumberStays(t *testing.T) {
 	s := &store{t, map[string][][2]string{}}
 	for i, c := range []struct{ asked, want int }{{5, 5}, {2, 5}, {9, 5}} {
@@ -276,10 +275,6 @@ func TestCodeNumberStays(t *testing.T) {
 			t.Errorf("attempt %d is of machine code %d, want %d", i+1, b.CodeNumber, c.want)
 		}
 		s.write("a", BegunKind, b)
-	}
-	s.events["old"] = [][2]string{{BegunKind, `{"job":"j","token":1,"attempt":1,"head":"h"}`}}
-	if n := s.read("old").CodeNumber; n != 1 {
-		t.Errorf("an older bot's machine code is number %d", n)
 	}
 }
 

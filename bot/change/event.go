@@ -11,7 +11,7 @@ import (
 )
 
 // An Event is one of Seen, Planned, Asked, Answered, Reviewed, Started, Built, Finished, Dropped,
-// Published, Doubted and Beside.
+// Published, HeadShared and RepublishAsked.
 type Event interface{ kind() string }
 
 // Facts is a change as GitHub tells it.
@@ -106,49 +106,26 @@ type Kernel struct {
 	Rule   string `json:"rule"`
 	// Rules is all that count, in a group whose pull requests get different ones.
 	Rules              []string `json:"rules,omitempty"`
-	Paths              []string `json:"paths,omitempty"` // changed files that are the kernel's
-	Labels             Labels   `json:"label"`           // of the runners that may measure it
-	Build              string   `json:"build,omitempty"` // label of runners that may compile it before that
-	Sources            string   `json:"sources"`         // digest of what is built and measured
-	RequirementsDigest string   `json:"asks"`            // digest of what the base asks of it beside the policy
-	Bundle             string   `json:"bundle"`          // its blob
-	Was                string   `json:"was,omitempty"`   // the folder of the kernel that it was before, where the change renames it
+	Paths              []string `json:"paths,omitempty"`     // changed files that are the kernel's
+	Labels             []string `json:"labels"`              // of the runners that may measure it, most wanted first
+	Build              string   `json:"build,omitempty"`     // label of runners that may compile it before that
+	Sources            string   `json:"sources"`             // digest of what is built and measured
+	RequirementsDigest string   `json:"requirements_digest"` // digest of what the base asks of it beside the policy
+	Bundle             string   `json:"bundle"`              // its blob
+	Was                string   `json:"was,omitempty"`       // the folder of the kernel that it was before, where the change renames it
 	// Dispatch is the digest of what decides, apart from the machine code, what a merge runs at
 	// every problem size. Evidence holds only where it is equal.
 	Dispatch string `json:"dispatch,omitempty"`
 	// Reused is an earlier run of the same sources under the same rule; it goes on as
 	// it is.
-	Reused bool `json:"kept,omitempty"`
+	Reused bool `json:"reused,omitempty"`
 	// Result is there when no runner is needed: the kernel is gone, or evidence
 	// that is there already is judged by another rule.
 	Result *Result `json:"result,omitempty"`
 }
 
-// PathsIn is the changed files that a rule for paths is matched against. Plans of earlier versions have those of the change only.
-func (k Kernel) PathsIn(p *Plan) []string {
-	if k.Paths != nil {
-		return k.Paths
-	}
-	return p.Paths
-}
-
 // ManifestName is as in Run.
 func (k Kernel) ManifestName() string { return Run{Kernel: k.Name, Folder: k.Folder}.ManifestName() }
-
-// Labels are those of the runners that may measure a kernel, most wanted first.
-type Labels []string
-
-// UnmarshalJSON reads the one label that events had before, too.
-func (l *Labels) UnmarshalJSON(data []byte) error {
-	if one := ""; json.Unmarshal(data, &one) == nil {
-		*l = nil
-		if one != "" {
-			*l = Labels{one}
-		}
-		return nil
-	}
-	return json.Unmarshal(data, (*[]string)(l))
-}
 
 // Planned says what the change's facts lead to.
 type Planned struct {
@@ -181,7 +158,7 @@ type Effect struct {
 	Override     *Override      `json:"override,omitempty"`
 	Cancel       string         `json:"cancel,omitempty"` // the head whose runs end
 	Rebench      []Rerun        `json:"rebench,omitempty"`
-	SideRuns     []SideRun      `json:"side,omitempty"`
+	SideRuns     []SideRun      `json:"side_runs,omitempty"`
 }
 
 // An Override lets one head pass in spite of the gates.
@@ -197,19 +174,16 @@ type Override struct {
 
 // Rerun is one more attempt at a kernel, which adds to the evidence.
 type Rerun struct {
-	Folder string `json:"folder,omitempty"`
-	Kernel string `json:"kernel,omitempty"` // its name, in events of before there was a folder
+	Folder string `json:"folder"`
 	Bundle string `json:"bundle"`
 }
 
 // SideRun is a measurement for information: against another baseline, or of other
 // shapes or seeds than the policy's. It changes no verdict.
 type SideRun struct {
-	Folder  string          `json:"folder,omitempty"`
-	Kernel  string          `json:"kernel,omitempty"` // as in Again
+	Folder  string          `json:"folder"`
 	Bundle  string          `json:"bundle"`
 	Rebench command.Rebench `json:"rebench"`
-	Text    string          `json:"text,omitempty"` // the command, in events of before it was data
 }
 
 // Answered is the bot's decision on a command, with what follows from it.
@@ -302,10 +276,10 @@ type Posted struct {
 
 // Published is what was written to GitHub. It names what is new alone.
 type Published struct {
-	Checks  map[string]Posted `json:"checks,omitempty"` // by name@sha
-	Comment *Posted           `json:"comment,omitempty"`
-	Replies map[string]int64  `json:"replies,omitempty"` // by the command's id
-	Told    string            `json:"told,omitempty"`    // as in State
+	Checks          map[string]Posted `json:"checks,omitempty"` // by name@sha
+	Comment         *Posted           `json:"comment,omitempty"`
+	Replies         map[string]int64  `json:"replies,omitempty"`          // by the command's id
+	AnnouncedDigest string            `json:"announced_digest,omitempty"` // as in State
 	// Complete says that GitHub now shows all that follows from the events before.
 	Complete bool `json:"complete,omitempty"`
 }
@@ -330,26 +304,26 @@ func (Built) kind() string          { return "built" }
 func (Finished) kind() string       { return "finished" }
 func (Dropped) kind() string        { return "dropped" }
 func (Published) kind() string      { return "published" }
-func (HeadShared) kind() string     { return "beside" }
-func (RepublishAsked) kind() string { return "doubted" }
+func (HeadShared) kind() string     { return "head_shared" }
+func (RepublishAsked) kind() string { return "republish_asked" }
 
 // KindOf is the word under which an event is stored.
 func KindOf(e Event) string { return e.kind() }
 
 // decoders are by the word under which an event is stored.
 var decoders = map[string]func(kind string, data []byte) (Event, error){
-	"seen":      decode[Seen],
-	"planned":   decode[Planned],
-	"asked":     decodeAsked,
-	"answered":  decodeAnswered,
-	"reviewed":  decode[Reviewed],
-	"started":   decode[Started],
-	"built":     decode[Built],
-	"finished":  decode[Finished],
-	"dropped":   decode[Dropped],
-	"published": decode[Published],
-	"beside":    decode[HeadShared],
-	"doubted":   decode[RepublishAsked],
+	"seen":            decode[Seen],
+	"planned":         decode[Planned],
+	"asked":           decode[Asked],
+	"answered":        decode[Answered],
+	"reviewed":        decode[Reviewed],
+	"started":         decode[Started],
+	"built":           decode[Built],
+	"finished":        decode[Finished],
+	"dropped":         decode[Dropped],
+	"published":       decode[Published],
+	"head_shared":     decode[HeadShared],
+	"republish_asked": decode[RepublishAsked],
 }
 
 // Decode reads a stored event.
@@ -364,34 +338,6 @@ func decode[E Event](kind string, data []byte) (Event, error) {
 	var e E
 	if err := json.Unmarshal(data, &e); err != nil {
 		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
-	}
-	return e, nil
-}
-
-// decodeAsked reads the command of an event that has it as text.
-func decodeAsked(kind string, data []byte) (Event, error) {
-	var stored struct {
-		Asked
-		Text string `json:"text"`
-	}
-	if err := json.Unmarshal(data, &stored); err != nil {
-		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
-	}
-	if stored.Text != "" {
-		stored.Request = command.Read(stored.Text)
-	}
-	return stored.Asked, nil
-}
-
-func decodeAnswered(kind string, data []byte) (Event, error) {
-	var e Answered
-	if err := json.Unmarshal(data, &e); err != nil {
-		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
-	}
-	for i, a := range e.Effect.SideRuns {
-		if r, ok := command.Read(a.Text).Command.(command.Rebench); ok {
-			e.Effect.SideRuns[i].Rebench, e.Effect.SideRuns[i].Text = r, ""
-		}
 	}
 	return e, nil
 }

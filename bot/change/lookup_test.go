@@ -163,12 +163,6 @@ func TestLookups(t *testing.T) {
 	if _, ok := s.ByFolder(""); ok {
 		t.Error("found a kernel without a folder")
 	}
-	if got := s.kernelIndex("", "gemm"); got != 1 {
-		t.Errorf("by its name it is at %d", got)
-	}
-	if got := s.kernelIndex("kernels/none", "gemm"); got != -1 {
-		t.Errorf("in another folder it is at %d", got)
-	}
 	for word, n := range map[string]int{"kernels/scale": 1, "scale": 1, "none": 0} {
 		if got := s.Meant(word); len(got) != n {
 			t.Errorf("%s means %+v", word, got)

@@ -197,12 +197,6 @@ func (k *Controller) Counts() Counts {
 	return k.counts
 }
 
-// Idle reports whether all accepted deliveries are handled and all queues are empty.
-func (k *Controller) Idle() bool {
-	c := k.Counts()
-	return c.Handled >= c.Accepted && k.resyncQueue.idle() && k.reconcileQueue.idle() && k.publishQueue.idle()
-}
-
 func (k *Controller) count(do func(*Counts)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -315,7 +315,7 @@ func TestStoppedBeforeAWrite(t *testing.T) {
 // doubted is how often a change was to be published anew.
 func (b *bots) doubted() (n int) {
 	b.events(func(e journal.Event) {
-		if e.Kind == "doubted" {
+		if e.Kind == "republish_asked" {
 			n++
 		}
 	})

@@ -71,6 +71,6 @@ func (k *Controller) notifySharers(ctx context.Context, s *change.State, others 
 		}
 		k.publishQueue.add(other.ID)
 	}
-	_, err = k.states.update(ctx, s.ID, func(*change.State) (change.Event, error) { return change.Published{Told: told}, nil })
+	_, err = k.states.update(ctx, s.ID, func(*change.State) (change.Event, error) { return change.Published{AnnouncedDigest: told}, nil })
 	return err
 }

@@ -159,13 +159,10 @@ func (s *Server) held(r *http.Request, name string) (*journal.Lease, error) {
 	return s.attach(r, name, token)
 }
 
-// protocolOf is the protocol of whoever asks: those who name none are from before there were numbers.
-func protocolOf(ask protocol.LeaseRequest) int { return max(ask.Protocol, 1) }
-
 // checkProtocol refuses a runner that the bot cannot work with. The answer is one that every runner takes for final.
 func (s *Server) checkProtocol(ask protocol.LeaseRequest) error {
 	oldest := cmp.Or(s.Oldest, protocol.Oldest)
-	own, p := cmp.Or(s.Version, "the bot's version"), protocolOf(ask)
+	own, p := cmp.Or(s.Version, "the bot's version"), ask.Protocol
 	switch {
 	case p < oldest:
 		return refuse(http.StatusForbidden, "%s is too old for this bot: it speaks version %d of the runners' protocol, and the bot needs %d or newer. Install %s on the runner's host and start the runner again",
@@ -179,7 +176,7 @@ func (s *Server) checkProtocol(ask protocol.LeaseRequest) error {
 
 // outdated says what an operator should know of a runner's version; "" where there is nothing.
 func (s *Server) outdated(ask protocol.LeaseRequest) string {
-	switch p := protocolOf(ask); {
+	switch p := ask.Protocol; {
 	case p < protocol.Version:
 		return fmt.Sprintf("old: speaks version %d of the protocol, the bot %d (install %s)", p, protocol.Version, cmp.Or(s.Version, "the bot's version"))
 	case s.Version != "" && ask.Version != "" && ask.Version != s.Version:

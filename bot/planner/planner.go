@@ -387,12 +387,12 @@ func builders(job runners.Job) string {
 }
 
 // labels are the kinds of runners that may measure the kernel, most wanted first.
-func labels(job runners.Job) change.Labels {
+func labels(job runners.Job) []string {
 	switch {
 	case len(job.Policy.Devices) > 0:
 		return job.Policy.Devices
 	case job.Manifest.Mode == manifest.ModeCPU:
-		return change.Labels{"cpu"}
+		return []string{"cpu"}
 	}
-	return change.Labels{"gpu"}
+	return []string{"gpu"}
 }

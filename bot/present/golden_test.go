@@ -81,7 +81,7 @@ func TestGolden(t *testing.T) {
 		"reading":     tell(t).seen(nil),
 		"no-kernel":   tell(t).seen(nil).planned(nil),
 		"no-kernel-2": tell(t).seen(nil).planned(nil, "sdpa_fp8").started("sdpa_fp8").push(sha2).planned(nil),
-		"queued":      tell(t).seen(nil).planned(func(p *change.Plan) { p.Kernels[0].Labels = change.Labels{"l4", "a100"} }, "sdpa_fp8"),
+		"queued":      tell(t).seen(nil).planned(func(p *change.Plan) { p.Kernels[0].Labels = []string{"l4", "a100"} }, "sdpa_fp8"),
 		"pass":        tell(t).seen(nil).planned(nil, "sdpa_fp8").started("sdpa_fp8").finished("sdpa_fp8", pass),
 		"defer-build": tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", noBuild),
 		"defer-spill": tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", spills),

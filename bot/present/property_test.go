@@ -91,7 +91,7 @@ func (d dice) event(s *story) change.Event {
 			p.Problems = append(p.Problems, gates.Diagnostic{File: d.word(), Line: d.IntN(5), Message: d.word()})
 		}
 		for i := range pick(d, 0, 1, 1, 1, 2, 2, 3, 3, 9) {
-			k := change.Kernel{Name: fmt.Sprintf("k%d%s", i, d.word()), Folder: fmt.Sprintf("f%d/%s", i, d.word()), Rule: d.word(), Labels: change.Labels{d.word(), d.word()}, Reused: d.maybe(1, 2)}
+			k := change.Kernel{Name: fmt.Sprintf("k%d%s", i, d.word()), Folder: fmt.Sprintf("f%d/%s", i, d.word()), Rule: d.word(), Labels: []string{d.word(), d.word()}, Reused: d.maybe(1, 2)}
 			if d.maybe(1, 4) {
 				k.Result = d.result()
 			}

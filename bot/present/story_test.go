@@ -109,7 +109,7 @@ func (s *story) push(head string) *story {
 func (s *story) planned(bend func(*change.Plan), names ...string) *story {
 	p := change.Plan{Key: s.state.Facts.PlanKey(), Head: s.state.Facts.Head, Base: base, Check: "kernelgate", PolicyFile: ".github/kernelgate.yaml", Forks: "after-approval"}
 	for _, n := range names {
-		p.Kernels = append(p.Kernels, change.Kernel{Name: n, Folder: "kernels/" + n, Rule: "default", Labels: change.Labels{"h200"}, Sources: "s", Bundle: "b"})
+		p.Kernels = append(p.Kernels, change.Kernel{Name: n, Folder: "kernels/" + n, Rule: "default", Labels: []string{"h200"}, Sources: "s", Bundle: "b"})
 	}
 	if bend != nil {
 		bend(&p)

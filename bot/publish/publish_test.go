@@ -217,7 +217,7 @@ func TestOvertaken(t *testing.T) {
 	w := newWorld(t)
 	h := w.token("gate", nil)
 	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
-	w.apply(change.Published{Told: "something"})
+	w.apply(change.Published{AnnouncedDigest: "something"})
 	_, err := h.CreateCheck(t.Context(), "olga/kernels", client.Check{Name: "kernelgate", HeadSHA: w.pr.HeadSHA(), ExternalID: "pull.7.99", Status: "completed", Conclusion: "failure", Title: "Another's", Summary: "Another's"})
 	w.no(err)
 	was := w.lists.times.Load()

@@ -16,7 +16,7 @@ import (
 
 const (
 	headerKind = "Kernelgate-Kind"
-	headerAt   = "Kernelgate-At" // when it happened by the writer's clock; events of older versions have none
+	headerAt   = "Kernelgate-At" // when it happened by the writer's clock
 )
 
 // followAhead is how many events Follow reads at once.

@@ -24,7 +24,7 @@ type Job struct {
 	// Build is the label of runners that compile it before another measures it, where there are any.
 	Build string `json:"build,omitempty"`
 
-	// What its turn depends on. Jobs of before have none of it.
+	// What its turn depends on.
 	Class  scheduler.Class `json:"class,omitempty"`
 	Repo   string          `json:"repo,omitempty"`
 	Author string          `json:"author,omitempty"`
@@ -247,7 +247,7 @@ func (j *Journal) admit(ctx context.Context, m stored) (bool, error) {
 	return true, nil
 }
 
-// parseJob reads a stored job. Those of before had one label, which is in the subject.
+// parseJob reads a stored job.
 func parseJob(m stored) (*entry, error) {
 	parts := strings.Split(m.subject, ".")
 	if len(parts) != 3 {
@@ -259,7 +259,7 @@ func parseJob(m stored) (*entry, error) {
 	}
 	e.ID = parts[2]
 	if len(e.Labels) == 0 {
-		e.Labels = []string{parts[1]}
+		return nil, errors.New("it has no labels")
 	}
 	return e, nil
 }

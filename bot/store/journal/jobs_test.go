@@ -406,17 +406,18 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Jobs of an earlier version have their one label in the subject, and no list.
-func TestJobOfBefore(t *testing.T) {
+// A stored message that is not a job is removed, and the jobs next to it are served.
+func TestMessageThatIsNotAJob(t *testing.T) {
 	t.Parallel()
 	o := Options{Dir: t.TempDir()}
 	j := open(t, o)
 	ctx := testContext(t)
-	if _, err := j.js.Publish(ctx, "jobs.l4.a", []byte(`{"bundle":"abc","digest":"abc","kernel":"k"}`)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := j.js.Publish(ctx, "jobs.l4.junk", []byte(`junk`)); err != nil {
-		t.Fatal(err)
+	for subject, data := range map[string]string{
+		"jobs.l4.a": `{"bundle":"abc","kernel":"k","labels":["l4"]}`, "jobs.l4.junk": `junk`, "jobs.l4.nobody": `{"bundle":"abc","kernel":"k"}`,
+	} {
+		if _, err := j.js.Publish(ctx, subject, []byte(data)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)

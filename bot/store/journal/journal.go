@@ -196,9 +196,6 @@ func (j *Journal) embed() (err error) {
 	if j.lock, err = lockDir(j.opt.Dir); err != nil {
 		return err
 	}
-	if err := mendBlocks(j.opt.Dir); err != nil {
-		return err
-	}
 	limit := j.opt.MaxStore
 	if limit == 0 {
 		if limit, err = storeLimit(j.opt.Dir); err != nil {

@@ -218,7 +218,7 @@ func (j *Journal) observeTerm(epoch uint64) {
 }
 
 func termOf(h nats.Header) uint64 {
-	n, _ := strconv.ParseUint(h.Get(headerEpoch), 10, 64) // events of before have none
+	n, _ := strconv.ParseUint(h.Get(headerEpoch), 10, 64)
 	return n
 }
 

@@ -66,7 +66,9 @@ func (j *Journal) declare(ctx context.Context) error {
 	events := common
 	events.Name, events.Subjects = "EVENTS", []string{"events.*"}
 	events.DenyDelete, events.DenyPurge = true, true
-	events.Compression = jetstream.NoCompression // see mendBlocks
+	// Not compressed: a NATS server that is killed after it has compressed a block, and before the next block has a message,
+	// goes on writing in the compressed one and cannot read the stream again.
+	events.Compression = jetstream.NoCompression
 
 	for _, s := range []struct {
 		into *jetstream.Stream

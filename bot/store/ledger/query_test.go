@@ -35,7 +35,7 @@ func (t *teller) seen(f change.Facts) *teller {
 	t.write(t.State, change.Seen{Facts: f})
 	p := change.Plan{Key: f.PlanKey(), Head: f.Head}
 	for _, k := range []string{"gemm", "softmax"} {
-		p.Kernels = append(p.Kernels, change.Kernel{Name: k, Folder: "kernels/" + k, Rule: "faster", Labels: change.Labels{"l4"}})
+		p.Kernels = append(p.Kernels, change.Kernel{Name: k, Folder: "kernels/" + k, Rule: "faster", Labels: []string{"l4"}})
 	}
 	t.write(t.State, change.Planned{Plan: p})
 	return t
