@@ -135,7 +135,7 @@ func (s *State) planned(at time.Time, p Plan) {
 			continue
 		}
 		run := Run{
-			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Rules: k.Rules, Labels: k.Labels, Build: k.Build, Sources: k.Sources, RequirementsDigest: k.RequirementsDigest, Dispatch: k.Dispatch, Bundle: k.Bundle, Was: k.Was,
+			KernelSpec: k.KernelSpec, Head: p.Head,
 			Attempt: 1, Job: s.jobID(k.Name, len(s.Runs), 1), Phase: Queued, Asked: at,
 		}
 		if k.Result != nil {
@@ -193,7 +193,7 @@ func (s *State) applyRerun(at time.Time, a Rerun) {
 	s.retire(before)
 	next := before
 	next.Attempt, next.Phase, next.Bundle, next.Asked = before.Attempt+1, Queued, a.Bundle, at
-	next.Job = s.jobID(next.Kernel, i, next.Attempt)
+	next.Job = s.jobID(next.Name, i, next.Attempt)
 	next.Token, next.Runner, next.Begun, next.Ended, next.Result = 0, "", time.Time{}, time.Time{}, nil
 	next.Builds, next.Compiled = false, nil
 	s.Runs[i] = next
@@ -206,8 +206,8 @@ func (s *State) applySideRun(at time.Time, a SideRun) {
 	}
 	run := s.Runs[i]
 	s.SideRuns = append(s.SideRuns, Run{
-		Kernel: run.Kernel, Folder: run.Folder, Head: s.Facts.Head, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle, SideRun: &a.Rebench,
-		Attempt: 1, Job: s.jobID(run.Kernel, len(s.SideRuns), 1), Phase: Queued, Asked: at,
+		KernelSpec: KernelSpec{Name: run.Name, Folder: run.Folder, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle}, Head: s.Facts.Head, SideRun: &a.Rebench,
+		Attempt: 1, Job: s.jobID(run.Name, len(s.SideRuns), 1), Phase: Queued, Asked: at,
 	})
 }
 

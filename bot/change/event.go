@@ -3,11 +3,11 @@ package change
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // An Event is one of Seen, Planned, Asked, Answered, Reviewed, Started, Built, Finished, Dropped,
@@ -74,58 +74,43 @@ type Plan struct {
 	Paths      []string           `json:"paths,omitempty"`    // changed files, the first of them, for rules that go by path
 	Kernels    []Kernel           `json:"kernels,omitempty"`
 	RuleChange *RuleChange        `json:"rule_change,omitempty"` // nil where the rules stay as they are
+
+	parsed *parsedPolicy
 }
 
-// ReadPolicy reads the plan's policy, which was read once when the plan was made.
-func (p *Plan) ReadPolicy() (*policy.Policy, error) {
-	policy, err := policy.Parse(p.PolicyFile, []byte(p.Policy))
-	if err != nil {
-		return nil, fmt.Errorf("reading the plan's policy: %w", err)
-	}
-	return policy, nil
-}
-
-// Commands is who may give which, by the plan's policy.
-func (p *Plan) Commands() policy.Commands {
-	if p != nil {
-		if policy, err := p.ReadPolicy(); err == nil {
-			return policy.Commands
-		}
-	}
-	return policy.DefaultCommands()
-}
-
-// NeverForks tells whether the plan's policy keeps code from forks off every runner,
-// whoever approves it. Without a plan nothing says so.
-func (p *Plan) NeverForks() bool { return p != nil && p.Forks == string(policy.ForksNever) }
-
-// A Kernel is one kernel that the change touches.
-type Kernel struct {
+// A KernelSpec says what is measured of one kernel, and by which rules. A plan has one for each
+// kernel, and each attempt at the kernel has the one that it was started with.
+type KernelSpec struct {
 	Name   string `json:"name"`   // as it is shown
-	Folder string `json:"folder"` // which kernel it is
+	Folder string `json:"folder"` // identifies the kernel
 	Rule   string `json:"rule"`
-	// Rules is all that count, in a group whose pull requests get different ones.
+	// Rules is all that apply, in a merge group whose pull requests get different ones.
 	Rules              []string `json:"rules,omitempty"`
-	Paths              []string `json:"paths,omitempty"`     // changed files that are the kernel's
-	Labels             []string `json:"labels"`              // of the runners that may measure it, most wanted first
-	Build              string   `json:"build,omitempty"`     // label of runners that may compile it before that
-	Sources            string   `json:"sources"`             // digest of what is built and measured
-	RequirementsDigest string   `json:"requirements_digest"` // digest of what the base asks of it beside the policy
-	Bundle             string   `json:"bundle"`              // its blob
-	Was                string   `json:"was,omitempty"`       // the folder of the kernel that it was before, where the change renames it
+	Labels             []string `json:"labels"`                        // of the runners that may measure it, most wanted first
+	Build              string   `json:"build,omitempty"`               // label of the runners that may compile it before that
+	Sources            string   `json:"sources,omitempty"`             // digest of what is built and measured
+	RequirementsDigest string   `json:"requirements_digest,omitempty"` // digest of what the base asks of it in addition to the policy
 	// Dispatch is the digest of what decides, apart from the machine code, what a merge runs at
 	// every problem size. Evidence holds only where it is equal.
 	Dispatch string `json:"dispatch,omitempty"`
-	// Reused is an earlier run of the same sources under the same rule; it goes on as
-	// it is.
-	Reused bool `json:"reused,omitempty"`
-	// Result is there when no runner is needed: the kernel is gone, or evidence
-	// that is there already is judged by another rule.
-	Result *Result `json:"result,omitempty"`
+	Bundle   string `json:"bundle,omitempty"` // its blob
+	Was      string `json:"was,omitempty"`    // the folder of the kernel before the change, where the change renames it
 }
 
-// ManifestName is as in Run.
-func (k Kernel) ManifestName() string { return Run{Kernel: k.Name, Folder: k.Folder}.ManifestName() }
+// ManifestName is the kernel's name in its manifest: Name without the folder that is added where two
+// kernels have one name.
+func (k KernelSpec) ManifestName() string { return strings.TrimSuffix(k.Name, " ("+k.Folder+")") }
+
+// A Kernel is one kernel that the change touches.
+type Kernel struct {
+	KernelSpec
+	Paths []string `json:"paths,omitempty"` // changed files that are the kernel's
+	// Reused says that an earlier run of the same sources under the same rule stays as it is.
+	Reused bool `json:"reused,omitempty"`
+	// Result is there when no runner is needed: the kernel was removed, or existing evidence
+	// is judged by a different rule.
+	Result *Result `json:"result,omitempty"`
+}
 
 // Planned says what the change's facts lead to.
 type Planned struct {

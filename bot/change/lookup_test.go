@@ -31,19 +31,19 @@ func TestRunsOfOneKernel(t *testing.T) {
 		a, b Run
 		same bool
 	}{
-		{Run{Kernel: "k", Folder: "x"}, Run{Kernel: "k", Folder: "x"}, true},
-		{Run{Kernel: "k", Folder: "x"}, Run{Kernel: "k", Folder: "y"}, false},
-		{Run{Kernel: "k", Folder: "x"}, Run{Kernel: "renamed", Folder: "x"}, true},
-		{Run{Kernel: "k"}, Run{Kernel: "k", Folder: "y"}, true},
-		{Run{Kernel: "k", Folder: "x"}, Run{Kernel: "k"}, true},
-		{Run{Kernel: "k"}, Run{Kernel: "other", Folder: "y"}, false},
-		{Run{Kernel: "k"}, Run{Kernel: "other"}, false},
+		{Run{KernelSpec: KernelSpec{Name: "k", Folder: "x"}}, Run{KernelSpec: KernelSpec{Name: "k", Folder: "x"}}, true},
+		{Run{KernelSpec: KernelSpec{Name: "k", Folder: "x"}}, Run{KernelSpec: KernelSpec{Name: "k", Folder: "y"}}, false},
+		{Run{KernelSpec: KernelSpec{Name: "k", Folder: "x"}}, Run{KernelSpec: KernelSpec{Name: "renamed", Folder: "x"}}, true},
+		{Run{KernelSpec: KernelSpec{Name: "k"}}, Run{KernelSpec: KernelSpec{Name: "k", Folder: "y"}}, true},
+		{Run{KernelSpec: KernelSpec{Name: "k", Folder: "x"}}, Run{KernelSpec: KernelSpec{Name: "k"}}, true},
+		{Run{KernelSpec: KernelSpec{Name: "k"}}, Run{KernelSpec: KernelSpec{Name: "other", Folder: "y"}}, false},
+		{Run{KernelSpec: KernelSpec{Name: "k"}}, Run{KernelSpec: KernelSpec{Name: "other"}}, false},
 	} {
 		if got := c.a.Same(c.b); got != c.same {
 			t.Errorf("%+v and %+v: %v", c.a, c.b, got)
 		}
 	}
-	if got := (Run{Kernel: "k (kernels/k)", Folder: "kernels/k"}).ManifestName(); got != "k" {
+	if got := (Run{KernelSpec: KernelSpec{Name: "k (kernels/k)", Folder: "kernels/k"}}).ManifestName(); got != "k" {
 		t.Errorf("the manifest's name is %q", got)
 	}
 	for want, r := range map[int]Run{2: {Attempt: 2}, 5: {Attempt: 2, Result: &Result{Attempt: 5}}, 3: {Attempt: 3, Result: &Result{Attempt: 1}}} {
@@ -151,7 +151,7 @@ func TestWantedAndSettled(t *testing.T) {
 func TestLookups(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("scale"), kernel("gemm"))
 	r, ok := s.Run(s.job("gemm"))
-	if !ok || r.Kernel != "gemm" {
+	if !ok || r.Name != "gemm" {
 		t.Errorf("found %+v", r)
 	}
 	if _, ok := s.Run("no such job"); ok {

@@ -55,43 +55,29 @@ const (
 
 // A Run is one attempt at one kernel of one head.
 type Run struct {
-	Kernel             string    `json:"kernel"` // as it is shown
-	Folder             string    `json:"folder"` // which kernel it is
-	Head               string    `json:"head"`
-	Rule               string    `json:"rule"`
-	Rules              []string  `json:"rules,omitempty"` // as in Kernel
-	Labels             []string  `json:"labels"`
-	Build              string    `json:"build,omitempty"` // as in Kernel
-	Sources            string    `json:"sources,omitempty"`
-	RequirementsDigest string    `json:"requirements_digest,omitempty"`
-	Bundle             string    `json:"bundle,omitempty"`
-	Was                string    `json:"was,omitempty"` // as in Kernel
-	Job                string    `json:"job"`
-	Attempt            int       `json:"attempt"`
-	Phase              Phase     `json:"phase"`
-	Token              uint64    `json:"token,omitempty"`
-	Runner             string    `json:"runner,omitempty"`
-	Builds             bool      `json:"builds,omitempty"` // the runner compiles it, and measures nothing
-	Asked              time.Time `json:"asked"`
-	Begun              time.Time `json:"begun"`
-	Ended              time.Time `json:"ended"`
-	Result             *Result   `json:"result,omitempty"`
-	Dispatch           string    `json:"dispatch,omitempty"`
-	// Compiled is what came of compiling it ahead; nil before that, and where nobody does.
+	KernelSpec
+	Head    string    `json:"head"`
+	Job     string    `json:"job"`
+	Attempt int       `json:"attempt"`
+	Phase   Phase     `json:"phase"`
+	Token   uint64    `json:"token,omitempty"`
+	Runner  string    `json:"runner,omitempty"`
+	Builds  bool      `json:"builds,omitempty"` // the runner compiles it, and measures nothing
+	Asked   time.Time `json:"asked"`
+	Begun   time.Time `json:"begun"`
+	Ended   time.Time `json:"ended"`
+	Result  *Result   `json:"result,omitempty"`
+	// Compiled is the outcome of the build stage; nil before it ends, and where there is none.
 	Compiled *Compiled `json:"compiled,omitempty"`
-	// SideRun is what somebody asked for beside the policy; nil for a run in line.
+	// SideRun is a measurement that somebody asked for in addition to the policy's; nil for a run in line.
 	SideRun *command.Rebench `json:"side_run,omitempty"`
 }
-
-// ManifestName is the kernel's name without the folder that tells it from another of that
-// name where it is shown.
-func (r Run) ManifestName() string { return strings.TrimSuffix(r.Kernel, " ("+r.Folder+")") }
 
 // Same tells whether both are of the same kernel. What a comment remembers of a run may
 // have no folder.
 func (r Run) Same(other Run) bool {
 	if r.Folder == "" || other.Folder == "" {
-		return r.Kernel == other.Kernel
+		return r.Name == other.Name
 	}
 	return r.Folder == other.Folder
 }
@@ -227,7 +213,7 @@ func (s *State) Meant(word string) []Run {
 	if r, ok := s.ByFolder(word); ok {
 		return []Run{r}
 	}
-	return slices.DeleteFunc(slices.Clone(s.Runs), func(r Run) bool { return r.ManifestName() != word && r.Kernel != word })
+	return slices.DeleteFunc(slices.Clone(s.Runs), func(r Run) bool { return r.ManifestName() != word && r.Name != word })
 }
 
 // CheckKey is the name under which a check is remembered.

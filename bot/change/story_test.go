@@ -50,7 +50,7 @@ func (s *story) plan(kernels ...Kernel) *story {
 }
 
 func kernel(name string) Kernel {
-	return Kernel{Name: name, Folder: "kernels/" + name, Rule: "default", Labels: []string{"l4"}, Sources: "src-" + name, Bundle: "bundle-" + name}
+	return Kernel{KernelSpec: KernelSpec{Name: name, Folder: "kernels/" + name, Rule: "default", Labels: []string{"l4"}, Sources: "src-" + name, Bundle: "bundle-" + name}}
 }
 
 func kept(name string) Kernel {
@@ -92,7 +92,7 @@ func (s *story) tells(want ...string) *story {
 	var got []string
 	describe := func(list string, runs []Run) {
 		for _, r := range runs {
-			line := fmt.Sprintf("%s %s@%.1s #%d %s", list, r.Kernel, r.Head, r.Attempt, r.Phase)
+			line := fmt.Sprintf("%s %s@%.1s #%d %s", list, r.Name, r.Head, r.Attempt, r.Phase)
 			if r.Result != nil {
 				line += " " + string(r.Result.Outcome)
 			}

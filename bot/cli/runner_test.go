@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/gpus"
@@ -79,7 +80,7 @@ func TestRunnerOfThreeGPUs(t *testing.T) {
 	defer server.Close()
 	defer server.CloseClientConnections()
 	for _, label := range []string{"cpu", "l4", "h200"} {
-		if err := j.Enqueue(ctx, journal.Job{ID: "job-" + label, Labels: []string{label}, Kernel: "k", Bundle: "none"}); err != nil {
+		if err := j.Enqueue(ctx, journal.Job{Job: scheduler.Job{ID: "job-" + label, Labels: []string{label}, Kernel: "k"}, Bundle: "none"}); err != nil {
 			t.Fatal(err)
 		}
 	}

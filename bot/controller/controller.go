@@ -37,6 +37,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/bot/trace"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Config holds the parts of a bot.
@@ -88,7 +89,7 @@ type Controller struct {
 
 	redeliverer *redeliverer // used by the resync only
 
-	progress      *lru.Cache[string, present.Progress]   // by job
+	progress      *lru.Cache[string, runners.LogEntry]   // by job
 	positions     *lru.Cache[string, scheduler.Position] // last published, by job
 	firstSeen     *lru.Cache[string, time.Time]          // when a head first needed publishing
 	lastPublished *lru.Cache[change.ID, time.Time]       // when progress was last published
@@ -145,7 +146,7 @@ func New(c Config) *Controller {
 	}
 	k := &Controller{
 		Config: c, names: map[int64]string{}, stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, conflicts: map[change.ID]*conflict{}, pushed: map[resyncTarget]*push{}, suspended: map[int64]string{},
-		progress: newLRU[string, present.Progress](cacheSize), positions: newLRU[string, scheduler.Position](cacheSize), firstSeen: newLRU[string, time.Time](cacheSize), lastPublished: newLRU[change.ID, time.Time](cacheSize),
+		progress: newLRU[string, runners.LogEntry](cacheSize), positions: newLRU[string, scheduler.Position](cacheSize), firstSeen: newLRU[string, time.Time](cacheSize), lastPublished: newLRU[change.ID, time.Time](cacheSize),
 		planFailures: newLRU[change.ID, int](cacheSize),
 		outcomes:     newLRU[judged, string](cacheSize),
 	}

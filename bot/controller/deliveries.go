@@ -12,7 +12,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/present"
-	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
 // Store puts a webhook into the journal, unless nobody would read it; it is what a
@@ -25,7 +24,7 @@ func (k *Controller) Store(ctx context.Context, d webhook.Delivery) error {
 	if event, err := webhook.Decode(d.Event, d.Body); err == nil && k.unused(event) {
 		return webhook.ErrNotUsed
 	}
-	fresh, err := k.Journal.Accept(ctx, journal.Delivery{ID: d.ID, Event: d.Event, Received: d.Received, Body: d.Body})
+	fresh, err := k.Journal.Accept(ctx, d)
 	if fresh {
 		k.count(func(c *Counts) { c.Accepted++ })
 	}
@@ -58,7 +57,7 @@ func commands(r webhook.Remark) bool {
 }
 
 func (k *Controller) deliveryLoop(ctx context.Context) error {
-	return k.Journal.Process(ctx, func(ctx context.Context, d journal.Delivery) error {
+	return k.Journal.Process(ctx, func(ctx context.Context, d webhook.Delivery) error {
 		err := k.handleDelivery(ctx, d)
 		k.count(func(c *Counts) {
 			c.Handled++
@@ -78,7 +77,7 @@ const recordTimeout = time.Minute
 
 // handleDelivery notes what a delivery says. Everything that follows from it is done
 // afterwards, by workers: a delivery waits for neither GitHub nor git.
-func (k *Controller) handleDelivery(ctx context.Context, d journal.Delivery) error {
+func (k *Controller) handleDelivery(ctx context.Context, d webhook.Delivery) error {
 	ctx, cancel := context.WithTimeout(received(ctx, d.Received), recordTimeout)
 	defer cancel()
 	if d.Event == inFlightEvent {

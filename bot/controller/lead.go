@@ -9,8 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
 // Of several bots on one journal one leads: it alone does what this package is for. The
@@ -110,7 +111,7 @@ func (k *Controller) reportInFlight(ctx context.Context, under []change.ID) {
 	body, err := json.Marshal(names)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	d := journal.Delivery{ID: "doubt-" + rand.Text(), Event: inFlightEvent, Received: k.Now(), Body: body}
+	d := webhook.Delivery{ID: "doubt-" + rand.Text(), Event: inFlightEvent, Received: k.Now(), Body: body}
 	for err == nil {
 		if _, err = k.Journal.Accept(ctx, d); err == nil {
 			k.Log.Info("the lead was lost in the middle of work, which is published anew", "changes", len(under))

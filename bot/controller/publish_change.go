@@ -8,7 +8,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
-	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/runners"
@@ -144,7 +143,7 @@ func (k *Controller) Progress(job string, p runners.Event) {
 	if err != nil {
 		return
 	}
-	k.progress.Add(job, present.Progress{Event: p, At: k.Now()})
+	k.progress.Add(job, runners.LogEntry{Event: p, At: k.Now()})
 	if last, _ := k.lastPublished.Get(id); k.Now().Sub(last) >= k.ProgressEvery {
 		k.publishQueue.add(id)
 	}

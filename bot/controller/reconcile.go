@@ -95,8 +95,7 @@ func (k *Controller) enqueueJobs(ctx context.Context, s *change.State) error {
 			continue
 		}
 		if err := k.Journal.Enqueue(ctx, journal.Job{
-			ID: run.Job, Labels: run.Labels, Build: run.Build, Kernel: run.Kernel, Bundle: run.Bundle,
-			Class: classOf(s.ID.Kind, run), Repo: s.Facts.Repo, Author: s.Facts.Author,
+			Job: scheduler.Job{ID: run.Job, Labels: run.Labels, Build: run.Build, Kernel: run.Name, Class: classOf(s.ID.Kind, run), Repo: s.Facts.Repo, Author: s.Facts.Author}, Bundle: run.Bundle,
 		}); err != nil {
 			return fmt.Errorf("queueing %s: %w", run.Job, err)
 		}

@@ -140,7 +140,7 @@ func (k *Controller) reportFault(ctx context.Context, runner string, s *change.S
 			return
 		}
 	}
-	k.Judged(ctx, runner, s.Facts.Repo+" "+run.Kernel, fault)
+	k.Judged(ctx, runner, s.Facts.Repo+" "+run.Name, fault)
 }
 
 // gather is where a verdict's evidence comes from.
@@ -163,7 +163,9 @@ func (k *Controller) verdictOn(ctx context.Context, s *change.State, run change.
 		}
 	}
 	if run.SideRun != nil {
-		narrow(policy, *run.SideRun, e)
+		if policy, err = narrowed(s.Plan, *run.SideRun, e); err != nil {
+			return nil, err
+		}
 	}
 	of := subjectOf(s, s.Plan, run.Folder)
 	of.extra = run.SideRun != nil
@@ -199,12 +201,17 @@ func (k *Controller) jobOf(ctx context.Context, run change.Run) (runners.Job, er
 	return job, nil
 }
 
-// narrow makes the policy ask what an extra was asked for.
-func narrow(policy *policy.Policy, r command.Rebench, e *gates.Evidence) {
+// narrowed is a copy of the policy that asks for what a side run was asked for.
+func narrowed(p *change.Plan, r command.Rebench, e *gates.Evidence) (*policy.Policy, error) {
+	policy, err := p.ParsePolicy() // a copy: it is changed here
+	if err != nil {
+		return nil, err
+	}
 	if r.Versus != "" && len(r.Shapes) == 0 {
 		for _, s := range e.Shapes {
 			r.Shapes = append(r.Shapes, s.Name)
 		}
 	}
 	policy.Narrow(r.Shapes, r.Seeds)
+	return policy, nil
 }

@@ -12,13 +12,10 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// A Build is what a runner brings that compiles and measures nothing.
+// A Build is the result of a runner that compiles and measures nothing. Its Artifacts are names in the journal's Artifacts.
 type Build struct {
-	Evidence  []byte
-	Log       []byte
-	Artifacts []string // names in the journal's Artifacts
-	Open      bool     // it must be measured, whatever the evidence says
-	Fault     string   // why there is nothing else
+	protocol.Result
+	Fault string // why there is nothing else
 }
 
 // builds sends what another runner has compiled of the job.
@@ -47,8 +44,8 @@ func (s *Server) finishBuild(ctx context.Context, l *journal.Lease, who Runner, 
 			return err
 		}
 	}
-	who.Builds = true
-	over, err := s.Results.Built(ctx, l.ID, l.Token, who, Build{Evidence: res.Evidence, Log: []byte(res.Log), Artifacts: kept, Open: res.Open})
+	who.Builds, res.Artifacts = true, kept
+	over, err := s.Results.Built(ctx, l.ID, l.Token, who, Build{Result: res})
 	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
 		s.discard(ctx, l, blobs)
 		return err
@@ -90,7 +87,7 @@ func (s *Server) storeBlob(ctx context.Context, blob string) (string, error) {
 // lostBuild has a job go on to those who measure whose compiling was not heard of any more.
 func (s *Server) lostBuild(ctx context.Context, l *journal.Lease, by string) error {
 	s.Log.Warn("a build runner stopped responding; the runner that measures the job compiles it", "job", l.ID, "token", l.Token, "runner", by)
-	_, err := s.Results.Built(ctx, l.ID, l.Token, Runner{Name: by, Builds: true}, Build{Open: true, Fault: "it stopped responding"})
+	_, err := s.Results.Built(ctx, l.ID, l.Token, Runner{Name: by, Builds: true}, Build{Result: protocol.Result{Open: true}, Fault: "it stopped responding"})
 	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
 		return l.Done(ctx)
 	}

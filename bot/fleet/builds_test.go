@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
@@ -27,7 +28,7 @@ func (w *world) enqueueCUDA(id string) {
 	if _, err := w.journal.Bundles.Put(w.ctx(), digest, bytes.NewReader(content)); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := w.journal.Enqueue(w.ctx(), journal.Job{ID: id, Labels: []string{"l4"}, Build: "build-nvcc", Kernel: "twice", Bundle: digest}); err != nil {
+	if err := w.journal.Enqueue(w.ctx(), journal.Job{Job: scheduler.Job{ID: id, Labels: []string{"l4"}, Build: "build-nvcc", Kernel: "twice"}, Bundle: digest}); err != nil {
 		w.t.Fatal(err)
 	}
 }

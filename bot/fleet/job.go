@@ -19,7 +19,7 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, name string) err
 		return err
 	}
 	err = s.send(w, r, name, l, l.Bundle, "the bundle of the job is no longer stored (rebench to create it again)")
-	if statusOf(err) == http.StatusNotFound && s.Now().Sub(l.Queued()) < journal.KeepBundles {
+	if statusOf(err) == http.StatusNotFound && s.Now().Sub(l.Queued) < journal.KeepBundles {
 		return s.postpone(r.Context(), l, name)
 	}
 	return err

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
@@ -171,7 +172,7 @@ func (w *world) enqueue(label, id string) {
 // put puts a job in line, whatever its bundle is.
 func (w *world) put(id, bundle string, labels ...string) {
 	w.t.Helper()
-	if err := w.journal.Enqueue(w.ctx(), journal.Job{ID: id, Labels: labels, Kernel: "twice", Bundle: bundle}); err != nil {
+	if err := w.journal.Enqueue(w.ctx(), journal.Job{Job: scheduler.Job{ID: id, Labels: labels, Kernel: "twice"}, Bundle: bundle}); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
@@ -159,7 +160,7 @@ func approvedBy(who, digest string) change.Effect {
 func running(t testing.TB) *story {
 	s := tell(t).seen(nil).planned(nil, "sdpa_fp8", "gemm_fp8").started("sdpa_fp8")
 	s.view.Runners[0].Busy = true
-	s.view.Progress[s.job("sdpa_fp8")] = Progress{Event: runners.Event{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds",
+	s.view.Progress[s.job("sdpa_fp8")] = runners.LogEntry{Event: runners.Event{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds",
 		Detail: "+15.9 % [+14.1 %, +17.6 %]", Left: 95}, At: s.at.Add(-5 * time.Second)}
 	return s
 }

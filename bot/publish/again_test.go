@@ -17,7 +17,7 @@ import (
 )
 
 // running is a kernel that has to be measured.
-var running = change.Kernel{Sources: "other", Labels: []string{"l4"}}
+var running = change.Kernel{KernelSpec: change.KernelSpec{Sources: "other", Labels: []string{"l4"}}}
 
 // plan makes the kernel scale what the change is about, in one state.
 func (w *world) plan(k change.Kernel) {

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
 // enqueueCUDA queues a job that may be compiled before it is measured.
 func enqueueCUDA(t *testing.T, j *Journal, id string) {
 	t.Helper()
-	if err := j.Enqueue(testContext(t), Job{ID: id, Labels: []string{"l4"}, Build: "build-nvcc", Kernel: "k", Bundle: "bundle of " + id}); err != nil {
+	if err := j.Enqueue(testContext(t), Job{Job: scheduler.Job{ID: id, Labels: []string{"l4"}, Build: "build-nvcc", Kernel: "k"}, Bundle: "bundle of " + id}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 )
 
@@ -128,7 +131,7 @@ func (c *cluster) reads(t *testing.T) {
 		all.Go(func() {
 			for i := range 10 {
 				id := fmt.Sprintf("job-%d-%d", g, i)
-				if err := j.Enqueue(ctx, Job{ID: id, Labels: []string{fmt.Sprintf("l%d", g)}, Bundle: "b"}); err != nil {
+				if err := j.Enqueue(ctx, Job{Job: scheduler.Job{ID: id, Labels: []string{fmt.Sprintf("l%d", g)}}, Bundle: "b"}); err != nil {
 					fail("enqueue", err)
 					return
 				}
@@ -185,7 +188,7 @@ func (c *cluster) killed(t *testing.T) {
 	var longest time.Duration
 	var all sync.WaitGroup
 	all.Go(func() {
-		err := j.Process(ctx, func(_ context.Context, d Delivery) error {
+		err := j.Process(ctx, func(_ context.Context, d webhook.Delivery) error {
 			mu.Lock()
 			defer mu.Unlock()
 			handled[d.ID]++
@@ -205,7 +208,7 @@ func (c *cluster) killed(t *testing.T) {
 					return
 				case <-time.After(10 * time.Millisecond): // a server that comes back must be able to catch up
 				}
-				d := Delivery{ID: fmt.Sprintf("d-%d-%d", g, i), Event: "push", Body: make([]byte, 2000)}
+				d := webhook.Delivery{ID: fmt.Sprintf("d-%d-%d", g, i), Event: "push", Body: make([]byte, 2000)}
 				for { // as GitHub's redelivery does
 					start := time.Now()
 					_, err := j.Accept(ctx, d)
@@ -328,7 +331,7 @@ func (c *cluster) silent(t *testing.T) {
 	}
 	start := time.Now()
 	for n := 0; ; n++ {
-		if _, err := j.Accept(ctx, Delivery{ID: "silent", Event: "push"}); err == nil {
+		if _, err := j.Accept(ctx, webhook.Delivery{ID: "silent", Event: "push"}); err == nil {
 			break
 		} else if ctx.Err() != nil {
 			t.Fatal(err)

@@ -15,19 +15,10 @@ import (
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
-// A Job is work for a runner, as it is stored.
+// A Job is work for a runner: what the scheduler orders by, and the bundle to work on.
 type Job struct {
-	ID     string   `json:"id"`
-	Labels []string `json:"labels"` // of the runners that may take it, most wanted first
-	Kernel string   `json:"kernel"` // as people see it
-	Bundle string   `json:"bundle"` // name in Bundles, which is its SHA-256 in hex
-	// Build is the label of runners that compile it before another measures it, where there are any.
-	Build string `json:"build,omitempty"`
-
-	// What its turn depends on.
-	Class  scheduler.Class `json:"class,omitempty"`
-	Repo   string          `json:"repo,omitempty"`
-	Author string          `json:"author,omitempty"`
+	scheduler.Job
+	Bundle string `json:"bundle"` // name in Bundles, which is its SHA-256 in hex
 }
 
 // A Queue says how much work there is for the runners of one label. A job of several labels waits in each.
@@ -154,7 +145,8 @@ func (j *Journal) enqueue(ctx context.Context, job Job) error {
 			return err
 		})
 		if err == nil {
-			j.queue.add(&entry{Job: job, seq: ack.Sequence, queued: time.Now()}, nil)
+			job.Queued = time.Now()
+			j.queue.add(&entry{Job: job, seq: ack.Sequence}, nil)
 			return nil
 		}
 		if !isConflict(err) {
@@ -253,11 +245,11 @@ func parseJob(m stored) (*entry, error) {
 	if len(parts) != 3 {
 		return nil, fmt.Errorf("subject %q is not jobs.<label>.<id>", m.subject)
 	}
-	e := &entry{seq: m.seq, queued: m.at}
+	e := &entry{seq: m.seq}
 	if err := json.Unmarshal(m.data, &e.Job); err != nil {
 		return nil, err
 	}
-	e.ID = parts[2]
+	e.ID, e.Queued = parts[2], m.at
 	if len(e.Labels) == 0 {
 		return nil, errors.New("it has no labels")
 	}

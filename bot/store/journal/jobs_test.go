@@ -16,7 +16,7 @@ import (
 
 func enqueue(t *testing.T, j *Journal, id string, labels ...string) {
 	t.Helper()
-	if err := j.Enqueue(testContext(t), Job{ID: id, Labels: labels, Kernel: "k", Bundle: "bundle of " + id}); err != nil {
+	if err := j.Enqueue(testContext(t), Job{Job: scheduler.Job{ID: id, Labels: labels, Kernel: "k"}, Bundle: "bundle of " + id}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -83,10 +83,10 @@ func TestEnqueueRefuses(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{})
 	for name, job := range map[string]Job{
-		"a subject as its id": {ID: "a.b", Labels: []string{"l4"}, Bundle: "b"},
-		"a pattern as label":  {ID: "a", Labels: []string{"l4", "*"}, Bundle: "b"},
-		"no label":            {ID: "a", Bundle: "b"},
-		"no bundle":           {ID: "a", Labels: []string{"l4"}},
+		"a subject as its id": {Job: scheduler.Job{ID: "a.b", Labels: []string{"l4"}}, Bundle: "b"},
+		"a pattern as label":  {Job: scheduler.Job{ID: "a", Labels: []string{"l4", "*"}}, Bundle: "b"},
+		"no label":            {Job: scheduler.Job{ID: "a"}, Bundle: "b"},
+		"no bundle":           {Job: scheduler.Job{ID: "a", Labels: []string{"l4"}}},
 	} {
 		if err := j.Enqueue(testContext(t), job); err == nil {
 			t.Errorf("%s: taken", name)
@@ -427,7 +427,11 @@ func TestMessageThatIsNotAJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Job{ID: "a", Labels: []string{"l4"}, Kernel: "k", Bundle: "abc"}, l.Job); diff != "" {
+	if l.Queued.IsZero() {
+		t.Error("nobody knows since when it waits")
+	}
+	l.Queued = time.Time{}
+	if diff := cmp.Diff(Job{Job: scheduler.Job{ID: "a", Labels: []string{"l4"}, Kernel: "k"}, Bundle: "abc"}, l.Job); diff != "" {
 		t.Error(diff)
 	}
 	if info, err := j.jobs.Info(ctx); err != nil || info.State.Msgs != 1 {
@@ -444,7 +448,7 @@ func TestCostsOutliveTheProcess(t *testing.T) {
 	ctx := testContext(t)
 	put := func(id, repo string) {
 		t.Helper()
-		if err := j.Enqueue(ctx, Job{ID: id, Labels: []string{"l4"}, Kernel: "k", Bundle: "bundle of " + id, Class: scheduler.PullRequest, Repo: repo, Author: "ada"}); err != nil {
+		if err := j.Enqueue(ctx, Job{Job: scheduler.Job{ID: id, Labels: []string{"l4"}, Kernel: "k", Class: scheduler.PullRequest, Repo: repo, Author: "ada"}, Bundle: "bundle of " + id}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -477,7 +481,7 @@ func TestRepositoriesTakeTurns(t *testing.T) {
 	j := open(t, Options{})
 	ctx := testContext(t)
 	for _, id := range []string{"a1", "a2", "a3", "b1"} {
-		if err := j.Enqueue(ctx, Job{ID: id, Labels: []string{"l4"}, Bundle: "bundle of " + id, Repo: "o/" + id[:1]}); err != nil {
+		if err := j.Enqueue(ctx, Job{Job: scheduler.Job{ID: id, Labels: []string{"l4"}, Repo: "o/" + id[:1]}, Bundle: "bundle of " + id}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,8 +13,12 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
 // patience bounds a test that hangs; no test waits for it to pass.
@@ -110,7 +114,7 @@ func TestEverythingSurvivesReopening(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.Accept(ctx, Delivery{ID: "late", Event: "ping"}); !errors.Is(err, errClosed) {
+	if _, err := j.Accept(ctx, webhook.Delivery{ID: "late", Event: "ping"}); !errors.Is(err, errClosed) {
 		t.Errorf("accepting on a closed journal: %v, want ErrClosed", err)
 	}
 	verify(t, ctx, open(t, Options{Dir: dir}))
@@ -125,7 +129,7 @@ func TestExternalServer(t *testing.T) {
 	verify(t, ctx, open(t, Options{URL: srv.ClientURL()}))
 
 	// This server's limit is 1 MB.
-	_, err := a.Accept(ctx, Delivery{ID: "big", Event: "push", Body: make([]byte, 2<<20)})
+	_, err := a.Accept(ctx, webhook.Delivery{ID: "big", Event: "push", Body: make([]byte, 2<<20)})
 	if err == nil || !strings.Contains(err.Error(), "raise max_payload") {
 		t.Errorf("a delivery too large for the server: %v", err)
 	}
@@ -134,13 +138,13 @@ func TestExternalServer(t *testing.T) {
 // fill writes one of everything; verify finds it again.
 func fill(t *testing.T, ctx context.Context, j *Journal) {
 	t.Helper()
-	if isNew, err := j.Accept(ctx, Delivery{ID: "d1", Event: "push", Body: []byte("{}")}); err != nil || !isNew {
+	if isNew, err := j.Accept(ctx, webhook.Delivery{ID: "d1", Event: "push", Body: []byte("{}")}); err != nil || !isNew {
 		t.Fatal(isNew, err)
 	}
 	if _, err := j.Append(ctx, "run1", 0, "queued", map[string]int{"pr": 7}); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Enqueue(ctx, Job{ID: "j1", Labels: []string{"l4"}, Bundle: "work"}); err != nil {
+	if err := j.Enqueue(ctx, Job{Job: scheduler.Job{ID: "j1", Labels: []string{"l4"}}, Bundle: "work"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := j.Bundles.Put(ctx, "b1", strings.NewReader("source")); err != nil {
@@ -150,7 +154,7 @@ func fill(t *testing.T, ctx context.Context, j *Journal) {
 
 func verify(t *testing.T, ctx context.Context, j *Journal) {
 	t.Helper()
-	if isNew, err := j.Accept(ctx, Delivery{ID: "d1", Event: "push", Body: []byte("{}")}); err != nil || isNew {
+	if isNew, err := j.Accept(ctx, webhook.Delivery{ID: "d1", Event: "push", Body: []byte("{}")}); err != nil || isNew {
 		t.Error("delivery:", isNew, err)
 	}
 	if e, err := j.Last(ctx, "run1"); err != nil || e.Kind != "queued" || string(e.Data) != `{"pr":7}` {

@@ -9,6 +9,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
 // leading has a journal lead, or wait for it. Each lead's context comes through led; stop ends it, and waits.
@@ -61,7 +65,7 @@ func TestLeadPassesOn(t *testing.T) {
 	ledB, _ := leading(t, b)
 	eventually(t, "the other one knows who leads", func() bool { who, _ := b.Leader(); return !b.Leads() && who == "a" })
 
-	if err := a.Enqueue(ctx, Job{ID: "job", Labels: []string{"cpu"}, Bundle: "b"}); err != nil {
+	if err := a.Enqueue(ctx, Job{Job: scheduler.Job{ID: "job", Labels: []string{"cpu"}}, Bundle: "b"}); err != nil {
 		t.Fatal(err)
 	}
 	lease, err := a.Lease(ctx, "runner", "cpu")
@@ -69,18 +73,20 @@ func TestLeadPassesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, do := range map[string]func() error{
-		"append":  func() error { _, err := b.Append(ctx, "run", 0, "kind", 1); return err },
-		"enqueue": func() error { return b.Enqueue(ctx, Job{ID: "other", Labels: []string{"cpu"}, Bundle: "b"}) },
-		"lease":   func() error { _, err := b.Lease(ctx, "runner", "cpu"); return err },
-		"attach":  func() error { _, err := b.Attach(ctx, "job", lease.Token, "runner"); return err },
-		"hold":    func() error { return b.EnsureLeader(ctx) },
+		"append": func() error { _, err := b.Append(ctx, "run", 0, "kind", 1); return err },
+		"enqueue": func() error {
+			return b.Enqueue(ctx, Job{Job: scheduler.Job{ID: "other", Labels: []string{"cpu"}}, Bundle: "b"})
+		},
+		"lease":  func() error { _, err := b.Lease(ctx, "runner", "cpu"); return err },
+		"attach": func() error { _, err := b.Attach(ctx, "job", lease.Token, "runner"); return err },
+		"hold":   func() error { return b.EnsureLeader(ctx) },
 	} {
 		if err := do(); !errors.Is(err, ErrNotLeading) {
 			t.Errorf("%s by one that stands by: %v", name, err)
 		}
 	}
 	for _, j := range []*Journal{a, b} {
-		if fresh, err := j.Accept(ctx, Delivery{ID: "by-" + j.opt.Name, Event: "push"}); err != nil || !fresh {
+		if fresh, err := j.Accept(ctx, webhook.Delivery{ID: "by-" + j.opt.Name, Event: "push"}); err != nil || !fresh {
 			t.Errorf("accept by %s: %v, %v", j.opt.Name, fresh, err)
 		}
 	}
@@ -103,7 +109,7 @@ func TestLeadPassesOn(t *testing.T) {
 		t.Error(err)
 	}
 	handled := make(chan string, 2)
-	processing(t, b, func(_ context.Context, d Delivery) error { handled <- d.ID; return nil })
+	processing(t, b, func(_ context.Context, d webhook.Delivery) error { handled <- d.ID; return nil })
 	if first, second := next(t, handled), next(t, handled); first == second || !strings.HasPrefix(first, "by-") {
 		t.Errorf("handled %s and %s", first, second)
 	}
@@ -153,7 +159,7 @@ func TestFence(t *testing.T) {
 		before[run] = seq
 	}
 	for _, id := range []string{"job", "gone"} {
-		if err := a.Enqueue(ctx, Job{ID: id, Labels: []string{id}, Bundle: "b"}); err != nil {
+		if err := a.Enqueue(ctx, Job{Job: scheduler.Job{ID: id, Labels: []string{id}}, Bundle: "b"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -172,7 +178,7 @@ func TestFence(t *testing.T) {
 	if _, err := b.Cancel(ctx, "gone"); err != nil {
 		t.Fatal(err)
 	}
-	processing(t, b, func(context.Context, Delivery) error { return nil })
+	processing(t, b, func(context.Context, webhook.Delivery) error { return nil })
 	eventually(t, "the second one has the deliveries", func() bool {
 		is, _, err := getRecord[cursor](ctx, b.state, placeKey)
 		return err == nil && is.Epoch == 2
@@ -291,12 +297,12 @@ func TestAcceptedElsewhere(t *testing.T) {
 	ledA, _ := leading(t, a)
 	next(t, ledA)
 	heard := a.accepted.wait()
-	if _, err := b.Accept(testContext(t), Delivery{ID: "one", Event: "push"}); err != nil {
+	if _, err := b.Accept(testContext(t), webhook.Delivery{ID: "one", Event: "push"}); err != nil {
 		t.Fatal(err)
 	}
 	next(t, heard)
 	handled := make(chan string, 1)
-	processing(t, a, func(_ context.Context, d Delivery) error { handled <- d.ID; return nil })
+	processing(t, a, func(_ context.Context, d webhook.Delivery) error { handled <- d.ID; return nil })
 	if id := next(t, handled); id != "one" {
 		t.Errorf("handled %s", id)
 	}
@@ -342,7 +348,7 @@ func TestJobsAreReadBeforeTheyAreMissed(t *testing.T) {
 	ctx := testContext(t)
 	ledA, stopA := leading(t, a)
 	next(t, ledA)
-	if err := a.Enqueue(ctx, Job{ID: "job", Labels: []string{"cpu"}, Bundle: "b"}); err != nil {
+	if err := a.Enqueue(ctx, Job{Job: scheduler.Job{ID: "job", Labels: []string{"cpu"}}, Bundle: "b"}); err != nil {
 		t.Fatal(err)
 	}
 	lease, err := a.Lease(ctx, "runner", "cpu")

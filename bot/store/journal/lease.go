@@ -200,9 +200,6 @@ func (j *Journal) leaseAs(rec leaseRecord, e *entry, revision uint64) *Lease {
 	}
 }
 
-// Queued is when the job was enqueued.
-func (l *Lease) Queued() time.Time { return l.entry.queued }
-
 // Extend says that the runner is alive. The error tells it to stop: ErrCancelled or ErrLeaseLost.
 func (l *Lease) Extend(ctx context.Context) error {
 	if err := l.check(ctx); err != nil {

@@ -25,9 +25,8 @@ type jobQueue struct {
 // An entry is a job in line. But for heard, which the line's lock guards, it never changes.
 type entry struct {
 	Job
-	seq    uint64
-	queued time.Time
-	heard  time.Time // when the holder was last heard, by the clock that people see
+	seq   uint64
+	heard time.Time // when the holder was last heard, by the clock that people see
 }
 
 func newJobQueue(limits scheduler.Limits) *jobQueue {
@@ -47,7 +46,7 @@ func (l *jobQueue) add(e *entry, known func(*scheduler.Queue)) {
 			return
 		}
 		l.jobs[e.ID] = e
-		q.Add(scheduler.Job{ID: e.ID, Class: e.Class, Repo: e.Repo, Author: e.Author, Kernel: e.Kernel, Labels: e.Labels, Build: e.Build, Queued: e.queued})
+		q.Add(e.Job.Job)
 		if known != nil {
 			known(q)
 		}
