@@ -38,7 +38,7 @@ func (k *Controller) runAsLeader(ctx context.Context) error {
 	k.resyncQueue.start(ctx)
 	var all sync.WaitGroup
 	errs := make(chan error, 3)
-	for _, loop := range []func(context.Context) error{k.resyncLoop, k.deliveryLoop, k.sweepLoop} {
+	for _, loop := range []func(context.Context) error{k.resyncLoop, k.deliveryLoop, k.sweeper().Run} {
 		all.Go(func() {
 			defer cancel() // one without the other would be half a bot
 			errs <- loop(ctx)
@@ -83,10 +83,11 @@ func (k *Controller) catchUp(ctx context.Context) error {
 // resetMemory leaves nothing in memory but counters and the outcomes of pure functions.
 func (k *Controller) resetMemory() {
 	k.mu.Lock()
-	k.stale, k.unread, k.names, k.suspended = map[change.ID]change.Facts{}, map[change.ID]bool{}, map[int64]string{}, map[int64]string{}
+	k.stale, k.unread = map[change.ID]change.Facts{}, map[change.ID]bool{}
 	k.conflicts, k.pushed = map[change.ID]*conflict{}, map[resyncTarget]*push{}
 	k.positionsChecked = time.Time{}
 	k.mu.Unlock()
+	k.repos.Reset()
 	k.progress.Purge()
 	k.positions.Purge()
 	k.firstSeen.Purge()

@@ -22,7 +22,7 @@ func (k *Controller) publishChange(ctx context.Context, id change.ID) error {
 		if err != nil {
 			return err
 		}
-		if s.Seq == 0 || s.Facts.Head == "" || k.isSuspended(id.Repo) {
+		if s.Seq == 0 || s.Facts.Head == "" || k.repos.Suspended(id.Repo) {
 			return nil
 		}
 		others, err := k.sharersOf(ctx, s, s.Facts.Head)
@@ -55,7 +55,7 @@ func (k *Controller) publishChange(ctx context.Context, id change.ID) error {
 			err = k.publishNow(as, s, others, ends)
 		}
 		if errors.Is(err, client.ErrUnavailable) {
-			k.suspend(id.Repo, s.Facts.Repo, err)
+			k.repos.Suspend(id.Repo, s.Facts.Repo, err)
 			return nil
 		}
 		if errors.Is(err, publish.ErrNotVisible) && k.isDeleted(ctx, s) {
@@ -76,7 +76,7 @@ func (k *Controller) isDeleted(ctx context.Context, s *change.State) bool {
 	if !client.NotFound(err) {
 		return false
 	}
-	k.suspend(s.ID.Repo, s.Facts.Repo, err)
+	k.repos.Suspend(s.ID.Repo, s.Facts.Repo, err)
 	return true
 }
 

@@ -26,7 +26,7 @@ func (k *Controller) reconcile(ctx context.Context, id change.ID) error {
 		}
 		again, err := k.reconcileStep(ctx, s)
 		if errors.Is(err, client.ErrUnavailable) {
-			k.suspend(id.Repo, s.Facts.Repo, err)
+			k.repos.Suspend(id.Repo, s.Facts.Repo, err)
 			return nil
 		}
 		if err != nil {
@@ -54,7 +54,7 @@ func (k *Controller) reconcileStep(ctx context.Context, s *change.State) (bool, 
 	switch {
 	case len(s.Dropping) > 0:
 		return true, k.cancelJobs(ctx, s)
-	case k.isSuspended(s.ID.Repo):
+	case k.repos.Suspended(s.ID.Repo):
 		return false, k.endIfRemoved(ctx, s)
 	case s.Facts.Head == "": // known by a comment alone
 		return s.Facts.Open, k.timed(ctx, s, "look", k.fetchUnknown)

@@ -34,7 +34,7 @@ func (k *Controller) rejudgePast(ctx context.Context, id change.ID, p *planner.P
 		if row.Extra || row.Evidence == "" {
 			continue
 		}
-		e, err := k.evidence(ctx, change.Result{Evidence: row.Evidence})
+		e, err := k.evidence(ctx, row.Evidence)
 		if err != nil {
 			k.Log.Debug("a verdict of before is not judged again", "change", row.Change.String(), "err", err) // too old to be kept, perhaps
 			continue

@@ -103,7 +103,7 @@ func (k *Controller) finish(ctx context.Context, job string, token uint64, by st
 	if err != nil {
 		return err
 	}
-	if err := k.recordEvidence(ctx, s, run, token, *result); err != nil {
+	if err := k.attempts.Record(ctx, s, run, token, *result); err != nil {
 		return err
 	}
 	result.Files = artifacts

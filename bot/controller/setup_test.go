@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/sweep"
+
 	"github.com/kernelgate/kernelgate/bot/controller"
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/client"
@@ -56,7 +58,7 @@ type setup struct {
 	now    func() time.Time                   // the client's and the bot's clock
 	look   func(planner.Mirrors) planner.Mirrors
 	limits scheduler.Limits // of repositories
-	sweeps []controller.Sweep
+	sweeps []sweep.Schedule
 	judged func(ctx context.Context, runner, kernel, fault string)
 	others map[string]fleet.Credential // of runners beside the usual one, which the bot then knows by what they say
 

@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/sweep"
+
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/controller"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
@@ -19,7 +20,7 @@ func nightly(t *testing.T, opt worldOptions) (*world, *atomic.Int64) {
 	clock := &atomic.Int64{}
 	clock.Store(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC).UnixNano())
 	opt.now = func() time.Time { return time.Unix(0, clock.Load()).UTC() }
-	opt.sweeps = []controller.Sweep{{Repository: "*", At: 2 * time.Hour, Every: 24 * time.Hour}}
+	opt.sweeps = []sweep.Schedule{{Repository: "*", At: 2 * time.Hour, Every: 24 * time.Hour}}
 	return newWorld(t, opt), clock
 }
 

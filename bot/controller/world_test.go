@@ -17,8 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/sweep"
+
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/controller"
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
@@ -95,7 +96,7 @@ type worldOptions struct {
 	lease    time.Duration    // as in setup
 	absent   bool             // as in setup
 	quota    scheduler.Limits // of repositories
-	sweeps   []controller.Sweep
+	sweeps   []sweep.Schedule
 	judged   func(ctx context.Context, runner, kernel, fault string)
 	others   map[string]fleet.Credential // as in setup
 	forgets  bool                        // the runner is of a version that has no attempt counted

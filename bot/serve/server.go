@@ -18,6 +18,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/sweep"
+
 	"github.com/kernelgate/kernelgate/bot/controller"
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/client"
@@ -236,10 +238,10 @@ func limits(c Config) scheduler.Limits {
 }
 
 // sweeps are the configuration's, as the controller has them.
-func sweeps(c Config) (all []controller.Sweep) {
+func sweeps(c Config) (all []sweep.Schedule) {
 	for _, s := range c.Sweeps {
 		at, _ := s.at() // it was checked
-		all = append(all, controller.Sweep{Repository: s.Repository, At: at, Every: s.every(), Kernels: s.Kernels})
+		all = append(all, sweep.Schedule{Repository: s.Repository, At: at, Every: s.every(), Kernels: s.Kernels})
 	}
 	return all
 }
