@@ -27,6 +27,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
+
 	"github.com/kernelgate/kernelgate/bot/attempts"
 	"github.com/kernelgate/kernelgate/bot/repos"
 	"github.com/kernelgate/kernelgate/bot/sweep"
@@ -47,6 +49,7 @@ import (
 // Config holds the parts of a bot.
 type Config struct {
 	Journal *journal.Journal
+	Jobs    *jobs.Queue
 	Ledger  *ledger.Ledger
 	GitHub  *client.GitHub
 	Planner *planner.Planner

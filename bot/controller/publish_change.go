@@ -155,7 +155,7 @@ func (k *Controller) queuePosition(r change.Run) (scheduler.Position, bool) {
 	if r.Phase != change.Queued {
 		return scheduler.Position{}, false
 	}
-	return k.Journal.Position(r.Job)
+	return k.Jobs.Position(r.Job)
 }
 
 // publishPositions has those shown that stand elsewhere in line than was told, every now and then while runners are at work: that
@@ -170,7 +170,7 @@ func (k *Controller) publishPositions() {
 	if !due {
 		return
 	}
-	for job, place := range k.Journal.Positions() {
+	for job, place := range k.Jobs.Positions() {
 		if id, err := change.OfJob(job); err == nil && k.positionChanged(job, place) {
 			k.publishQueue.add(id)
 		}

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
+
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
-	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
 // reconcile does what a change's state asks for, one step after the other, until it
@@ -76,7 +77,7 @@ func (k *Controller) reconcileStep(ctx context.Context, s *change.State) (bool, 
 // one stops within seconds.
 func (k *Controller) cancelJobs(ctx context.Context, s *change.State) error {
 	for _, job := range s.Dropping {
-		if _, err := k.Journal.Cancel(ctx, job); err != nil {
+		if _, err := k.Jobs.Cancel(ctx, job); err != nil {
 			return fmt.Errorf("cancelling %s: %w", job, err)
 		}
 		k.forgetJob(job)
@@ -94,7 +95,7 @@ func (k *Controller) enqueueJobs(ctx context.Context, s *change.State) error {
 		if run.Phase != change.Queued {
 			continue
 		}
-		if err := k.Journal.Enqueue(ctx, journal.Job{
+		if err := k.Jobs.Enqueue(ctx, jobs.Job{
 			Job: scheduler.Job{ID: run.Job, Labels: run.Labels, Build: run.Build, Kernel: run.Name, Class: classOf(s.ID.Kind, run), Repo: s.Facts.Repo, Author: s.Facts.Author}, Bundle: run.Bundle,
 		}); err != nil {
 			return fmt.Errorf("queueing %s: %w", run.Job, err)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
+
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/fleet"
@@ -21,7 +23,7 @@ import (
 func (k *Controller) Started(ctx context.Context, job string, token uint64, by fleet.Runner) error {
 	id, err := change.OfJob(job)
 	if err != nil {
-		return fmt.Errorf("%w: %w", journal.ErrCancelled, err)
+		return fmt.Errorf("%w: %w", jobs.ErrCancelled, err)
 	}
 	_, err = k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		run, err := k.activeRun(now, job, token)
@@ -41,7 +43,7 @@ func (k *Controller) Started(ctx context.Context, job string, token uint64, by f
 func (k *Controller) ofJob(ctx context.Context, job string) (*change.State, error) {
 	id, err := change.OfJob(job)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", journal.ErrCancelled, err)
+		return nil, fmt.Errorf("%w: %w", jobs.ErrCancelled, err)
 	}
 	return k.states.load(ctx, id)
 }
@@ -52,9 +54,9 @@ func (k *Controller) activeRun(s *change.State, job string, token uint64) (chang
 	run, ok := s.Run(job)
 	switch {
 	case !ok || run.Phase == change.Abandoned || s.Held() || !s.Facts.Open:
-		return run, fmt.Errorf("job %s: %w", job, journal.ErrCancelled)
+		return run, fmt.Errorf("job %s: %w", job, jobs.ErrCancelled)
 	case run.Phase == change.Done || token < run.Token:
-		return run, fmt.Errorf("job %s: %w", job, journal.ErrLeaseLost)
+		return run, fmt.Errorf("job %s: %w", job, jobs.ErrLeaseLost)
 	}
 	return run, nil
 }

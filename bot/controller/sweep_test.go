@@ -116,7 +116,7 @@ func TestSweepIsCarriedOut(t *testing.T) {
 	w.no(j.Close())
 	w.start()
 	defer func() { w.no(w.running.stop()) }()
-	l, err := w.running.journal.Lease(w.ctx, "somebody", "cpu")
+	l, err := w.running.jobs.Lease(w.ctx, "somebody", "cpu")
 	w.no(err)
 	id, err := change.OfJob(l.ID)
 	w.no(err)

@@ -7,7 +7,8 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
+
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
@@ -32,7 +33,7 @@ func (s *Server) builds(w http.ResponseWriter, r *http.Request, name string) err
 
 // finishBuild has written down what was compiled. Where that is a verdict the job is over; otherwise it goes on to those who measure,
 // with what was compiled.
-func (s *Server) finishBuild(ctx context.Context, l *journal.Lease, who Runner, res protocol.Result, blobs []string) error {
+func (s *Server) finishBuild(ctx context.Context, l *jobs.Lease, who Runner, res protocol.Result, blobs []string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
 	defer cancel()
 	compiled := ArtifactBlob(l.ID, l.Token, runners.BuildsFile)
@@ -46,7 +47,7 @@ func (s *Server) finishBuild(ctx context.Context, l *journal.Lease, who Runner, 
 	}
 	who.Builds, res.Artifacts = true, kept
 	over, err := s.Results.Built(ctx, l.ID, l.Token, who, Build{Result: res})
-	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
+	if errors.Is(err, jobs.ErrLeaseLost) || errors.Is(err, jobs.ErrCancelled) {
 		s.discard(ctx, l, blobs)
 		return err
 	}
@@ -59,7 +60,7 @@ func (s *Server) finishBuild(ctx context.Context, l *journal.Lease, who Runner, 
 		err = l.HandOn(ctx, builds)
 		s.Log.Info("job compiled and handed on", "job", l.ID, "token", l.Token, "runner", who.Name, "builds", builds)
 	}
-	if errors.Is(err, journal.ErrCancelled) || errors.Is(err, journal.ErrLeaseLost) {
+	if errors.Is(err, jobs.ErrCancelled) || errors.Is(err, jobs.ErrLeaseLost) {
 		return nil // the lease ran out meanwhile: whoever has it compiles it too
 	}
 	if err == nil && len(kept) < len(blobs) {
@@ -85,10 +86,10 @@ func (s *Server) storeBlob(ctx context.Context, blob string) (string, error) {
 }
 
 // lostBuild has a job go on to those who measure whose compiling was not heard of any more.
-func (s *Server) lostBuild(ctx context.Context, l *journal.Lease, by string) error {
+func (s *Server) lostBuild(ctx context.Context, l *jobs.Lease, by string) error {
 	s.Log.Warn("a build runner stopped responding; the runner that measures the job compiles it", "job", l.ID, "token", l.Token, "runner", by)
 	_, err := s.Results.Built(ctx, l.ID, l.Token, Runner{Name: by, Builds: true}, Build{Result: protocol.Result{Open: true}, Fault: "it stopped responding"})
-	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
+	if errors.Is(err, jobs.ErrLeaseLost) || errors.Is(err, jobs.ErrCancelled) {
 		return l.Done(ctx)
 	}
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
+
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
@@ -81,7 +83,7 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 		return answerJSON(w, test)
 	}
 	for {
-		l, err := s.Journal.Lease(ctx, name, ask.Labels...)
+		l, err := s.Jobs.Lease(ctx, name, ask.Labels...)
 		if ctx.Err() != nil && err != nil {
 			w.WriteHeader(http.StatusNoContent)
 			return nil
@@ -112,13 +114,13 @@ func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Se
 
 // start makes an answer of a lease; nil means that there is nothing left to do
 // for the job.
-func (s *Server) start(ctx, asking context.Context, l *journal.Lease, who Runner) (*protocol.LeaseResponse, error) {
+func (s *Server) start(ctx, asking context.Context, l *jobs.Lease, who Runner) (*protocol.LeaseResponse, error) {
 	if asking.Err() != nil { // the runner has hung up
 		return nil, errors.Join(asking.Err(), l.Release(ctx, 0))
 	}
 	who.Builds = l.Compiles()
 	err := s.Results.Started(ctx, l.ID, l.Token, who)
-	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
+	if errors.Is(err, jobs.ErrLeaseLost) || errors.Is(err, jobs.ErrCancelled) {
 		s.Log.Info("the job is no longer needed", "job", l.ID, "token", l.Token, "reason", err)
 		return nil, l.Done(ctx)
 	}
@@ -142,16 +144,16 @@ func (s *Server) start(ctx, asking context.Context, l *journal.Lease, who Runner
 }
 
 // attach finds the lease that a request is about.
-func (s *Server) attach(r *http.Request, name string, token uint64) (*journal.Lease, error) {
+func (s *Server) attach(r *http.Request, name string, token uint64) (*jobs.Lease, error) {
 	id := r.PathValue("id")
 	if !protocol.JobID(id) {
 		return nil, refuse(http.StatusNotFound, "%q is not the id of a job", id)
 	}
-	return s.Journal.Attach(r.Context(), id, token, name)
+	return s.Jobs.Attach(r.Context(), id, token, name)
 }
 
 // held finds the lease that a request names by ?token=N.
-func (s *Server) held(r *http.Request, name string) (*journal.Lease, error) {
+func (s *Server) held(r *http.Request, name string) (*jobs.Lease, error) {
 	token, err := strconv.ParseUint(r.URL.Query().Get("token"), 10, 64)
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "?token= must be the lease's token")

@@ -10,7 +10,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
-func repo(id int64, name string) webhook.Repository { return webhook.Repository{ID: id, FullName: name} }
+func repo(id int64, name string) webhook.Repository {
+	return webhook.Repository{ID: id, FullName: name}
+}
 
 // A late delivery does not give a repository its old name back, and a renamed repository is still watched.
 func TestNames(t *testing.T) {

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
+
 	"github.com/kernelgate/kernelgate/bot/sweep"
 
 	"github.com/kernelgate/kernelgate/bot/controller"
@@ -63,6 +65,7 @@ type Options struct {
 // A Server is a bot at work.
 type Server struct {
 	Journal *journal.Journal
+	Jobs    *jobs.Queue
 	Ledger  *ledger.Ledger
 	Client  *client.GitHub
 	Bot     *controller.Controller
@@ -162,6 +165,9 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.Journal, err = journal.Open(ctx, journalOptions(s.opt, s.log)); err != nil {
 		return err
 	}
+	if s.Jobs, err = jobs.Open(ctx, s.Journal, jobs.Options{LeaseFor: s.opt.LeaseFor, Limits: limits(c), Log: s.log, Now: s.opt.Now}); err != nil {
+		return err
+	}
 	if err := s.clearScratch(); err != nil {
 		return err
 	}
@@ -217,7 +223,7 @@ func (s *Server) prepareData() error {
 }
 
 func journalOptions(o Options, log *slog.Logger) journal.Options {
-	j := journal.Options{MaxStore: o.MaxStore, LeaseFor: o.LeaseFor, LeadFor: o.LeadFor, Limits: limits(o.Config), Log: log, Now: o.Now}
+	j := journal.Options{MaxStore: o.MaxStore, LeadFor: o.LeadFor, Log: log, Now: o.Now}
 	if len(o.NATS) == 0 {
 		j.Dir = filepath.Join(o.Data, "journal")
 		return j
@@ -264,7 +270,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 	c := s.opt.Config
 	_, web, _ := client.Addresses(c.GitHub.APIURL, c.GitHub.GitURL) // one that cannot be read was refused before
 	s.Bot = controller.New(controller.Config{
-		Journal: s.Journal, Ledger: s.Ledger, GitHub: s.Client,
+		Journal: s.Journal, Jobs: s.Jobs, Ledger: s.Ledger, GitHub: s.Client,
 		Planner: &planner.Planner{
 			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client},
 			Bundles: s.Journal.Bundles, History: s.Ledger, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
@@ -275,7 +281,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})
 	s.Runners = &fleet.Server{
-		Journal: s.Journal, Results: s.Bot, Tokens: tokens, Version: s.opt.Version,
+		Journal: s.Journal, Jobs: s.Jobs, Results: s.Bot, Tokens: tokens, Version: s.opt.Version,
 		LeaseFor: s.opt.LeaseFor, Heartbeat: s.opt.Heartbeat, Poll: s.opt.Poll, Log: s.log, Now: s.opt.Now,
 	}
 	if s.opt.Secrets.Operator != "" {
@@ -347,6 +353,9 @@ func (s *Server) close() error {
 	s.trace.Close()
 	if s.Ledger != nil {
 		err = errors.Join(err, s.Ledger.Close())
+	}
+	if s.Jobs != nil {
+		s.Jobs.Close()
 	}
 	if s.Journal != nil {
 		err = errors.Join(err, s.Journal.Close())

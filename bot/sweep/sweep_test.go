@@ -39,7 +39,9 @@ func TestSweep(t *testing.T) {
 	daily := Schedule{Repository: "*", At: 2 * time.Hour, Every: 24 * time.Hour, Kernels: []string{"kernels/a"}}
 	s := &Sweeper{
 		Schedules: []Schedule{daily}, Timeout: time.Minute, Journal: memory{}, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
-		Find: func(_ context.Context, name string) (Target, error) { return Target{Repo: name, Branch: "main", Head: head}, nil },
+		Find: func(_ context.Context, name string) (Target, error) {
+			return Target{Repo: name, Branch: "main", Head: head}, nil
+		},
 		Begin: func(_ context.Context, repo int64, d Decision) error {
 			if refuse {
 				return errors.New("refused")

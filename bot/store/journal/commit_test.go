@@ -41,7 +41,7 @@ func TestGroupCommit(t *testing.T) {
 			j.commit.write(group)
 
 			for i, w := range group {
-				if err := next(t, w.done); isConflict(err) != before[i] || err != nil && !before[i] {
+				if err := next(t, w.done); IsConflict(err) != before[i] || err != nil && !before[i] {
 					t.Errorf("message %d (stored before: %v): %v", i, before[i], err)
 				}
 				msg, err := j.deliveries.GetLastMsgForSubject(ctx, w.msg.Subject)
@@ -116,7 +116,7 @@ func TestLostAnswer(t *testing.T) {
 			default:
 			}
 			for ; have < tt.group; have++ { // sent again, and refused or not
-				if a := next(t, answers); a.err != nil && !isConflict(a.err) {
+				if a := next(t, answers); a.err != nil && !IsConflict(a.err) {
 					t.Errorf("message %d: %v", a.from, a.err)
 				}
 			}

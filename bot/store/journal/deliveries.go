@@ -48,7 +48,7 @@ func deadKey(id string) string { return "dead." + id }
 // Accept puts d on disk. It reports false for a copy of a delivery that was processed or is waiting to be: after a nil
 // error the delivery is safe in either case. A copy of one that was given up is accepted as new.
 func (j *Journal) Accept(ctx context.Context, d webhook.Delivery) (bool, error) {
-	if err := errors.Join(checkToken("delivery id", d.ID), checkToken("event", d.Event)); err != nil {
+	if err := errors.Join(CheckToken("delivery id", d.ID), CheckToken("event", d.Event)); err != nil {
 		return false, fmt.Errorf("accept delivery: %w", err)
 	}
 	if room := j.nc.MaxPayload() - 4096; int64(len(d.Body)) > room {
@@ -61,7 +61,7 @@ func (j *Journal) Accept(ctx context.Context, d webhook.Delivery) (bool, error) 
 		j.notifyAccepted()
 		return true, nil
 	}
-	if !isConflict(err) {
+	if !IsConflict(err) {
 		return false, fmt.Errorf("accept delivery %s: %w", d.ID, err)
 	}
 	dead, revision, err := getRecord[DeadDelivery](ctx, j.state, deadKey(d.ID))
@@ -73,7 +73,7 @@ func (j *Journal) Accept(ctx context.Context, d webhook.Delivery) (bool, error) 
 
 // Accepted tells whether a delivery is on disk, processed or not.
 func (j *Journal) Accepted(ctx context.Context, event, id string) (bool, error) {
-	if err := errors.Join(checkToken("delivery id", id), checkToken("event", event)); err != nil {
+	if err := errors.Join(CheckToken("delivery id", id), CheckToken("event", event)); err != nil {
 		return false, fmt.Errorf("look for a delivery: %w", err)
 	}
 	seq, err := j.lastOf(ctx, j.deliveries, "deliveries."+event+"."+id)
@@ -135,7 +135,7 @@ func parseDelivery(subject string, header nats.Header, body []byte) (webhook.Del
 // redeliver stores a fresh copy of a delivery that was given up; it reports false when somebody else just did.
 func (j *Journal) redeliver(ctx context.Context, d webhook.Delivery, dead DeadDelivery) (bool, error) {
 	err := j.commit.put(ctx, deliveryMessage(d, dead.Seq))
-	if isConflict(err) {
+	if IsConflict(err) {
 		return false, nil
 	}
 	if err == nil {

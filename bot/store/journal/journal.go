@@ -1,6 +1,5 @@
 // Package journal is the bot's only source of truth: what GitHub sent, what is to be done and what became of it, on disk
-// before anybody is told. It does not interpret any of it: deliveries and events are bytes with an identity, and a job is a
-// bundle for runners of some labels.
+// before anybody is told. It stores and does not decide: deliveries, events, jobs and lease records are bytes with an identity.
 //
 // # Where it is kept
 //
@@ -27,19 +26,15 @@
 // idempotent. There are no acknowledgements to lose: deliveries are read from the stream by their sequence, and those that
 // wait for another attempt are read again when it is due.
 //
-// # Jobs: the record decides
+// # Jobs: stored here, decided elsewhere
 //
-// Who holds a job is in its lease record, and every change of that is conditional on the revision that the writer has seen.
-// Which jobs are unfinished and who waits for one is known in memory, from the stream at the start, and package queue decides
-// whose turn it is. It is no consumer's to decide: a subject for each label and class would give the oldest job of the class,
-// whoever's it is, and a job of several labels would be in several lines. What the leases have cost is in the records too, for
-// the limits of a day and to know how long a kernel takes. A lease whose holder is not heard runs out; after
-// three of them the job goes to whoever asks for what is lost, to be written down as failed.
+// A job is bytes under an id, and so is the record of its lease: every change of that is conditional on the revision that the
+// writer has seen. Package jobs knows who waits, who holds what, and whose turn it is.
 //
 // # Several processes
 //
-// On an external server several processes share a journal. All accept deliveries and read; one leads (Lead), and it alone
-// writes events, hands out jobs and processes deliveries. Its epoch is a fence against those that led before.
+// Several processes may share a journal on an external server. All of them accept deliveries and read; one leads (Campaign).
+// Only the leader writes events, hands out jobs and processes deliveries. Its epoch is a fence against earlier leaders.
 //
 // # Readers leave nothing behind
 //
@@ -71,8 +66,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
 // Options says where the journal is and how patient it is. The zero value of every field but Dir or URL is good.
@@ -87,12 +80,10 @@ type Options struct {
 	// NATS holds connection options for URL: credentials, certificates.
 	NATS []nats.Option
 
-	Retry    []time.Duration  // pauses before a failed delivery is tried again; when they are used up it is given up
-	LeaseFor time.Duration    // how long a runner may stay silent before its job goes to another; 30 s
-	LeadFor  time.Duration    // how long the process that leads may stay silent before another does; 4 s
-	Name     string           // of this process among those on one server, for people
-	Address  string           // where others reach this process; those that stand by know that of the one that leads
-	Limits   scheduler.Limits // what repositories may use of the runners
+	Retry   []time.Duration // pauses before a failed delivery is tried again; when they are used up it is given up
+	LeadFor time.Duration   // how long the process that leads may stay silent before another does; 4 s
+	Name    string          // of this process among those on one server, for people
+	Address string          // where others reach this process; those that stand by know that of the one that leads
 
 	Log *slog.Logger
 	Now func() time.Time
@@ -108,7 +99,6 @@ func (o Options) withDefaults() Options {
 	if o.Retry == nil {
 		o.Retry = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute}
 	}
-	o.LeaseFor = cmp.Or(o.LeaseFor, 30*time.Second)
 	o.LeadFor = cmp.Or(o.LeadFor, 4*time.Second)
 	o.answerIn = cmp.Or(o.answerIn, 5*time.Second)
 	o.ledIn = cmp.Or(o.ledIn, time.Minute)
@@ -141,7 +131,6 @@ type Journal struct {
 	commit   *committer
 	accepted notifier // deliveries
 	appended notifier // events
-	queue    *jobQueue
 	lead     lead
 	written  struct {
 		mu  sync.Mutex
@@ -161,7 +150,7 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 	if o.Dir != "" && o.Replicas > 1 {
 		return nil, fmt.Errorf("open journal: the embedded server cannot keep %d copies (give the URLs of a cluster)", o.Replicas)
 	}
-	j := &Journal{opt: o.withDefaults(), queue: newJobQueue(o.Limits)}
+	j := &Journal{opt: o.withDefaults()}
 	defer func() {
 		if err != nil {
 			_ = j.Close()
@@ -183,9 +172,6 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 	}
 	if err := j.declare(ctx); err != nil {
 		return nil, err
-	}
-	if err := j.loadJobs(ctx); err != nil {
-		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	j.commit = newCommitter(j.nc, j.js, j.opt.answerIn/2)
 	return j, j.subscribeAccepted()
@@ -264,7 +250,6 @@ func (j *Journal) close() error {
 	if j.commit != nil {
 		j.commit.close()
 	}
-	j.queue.close()
 	var err error
 	if j.nc != nil {
 		if !j.nc.IsClosed() {

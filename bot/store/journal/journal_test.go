@@ -17,8 +17,6 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
 // patience bounds a test that hangs; no test waits for it to pass.
@@ -144,7 +142,10 @@ func fill(t *testing.T, ctx context.Context, j *Journal) {
 	if _, err := j.Append(ctx, "run1", 0, "queued", map[string]int{"pr": 7}); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Enqueue(ctx, Job{Job: scheduler.Job{ID: "j1", Labels: []string{"l4"}}, Bundle: "work"}); err != nil {
+	if _, err := j.PutJob(ctx, "l4", "j1", []byte("work")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.WriteLease(ctx, "j1", map[string]string{"holder": "ann"}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := j.Bundles.Put(ctx, "b1", strings.NewReader("source")); err != nil {
@@ -160,8 +161,12 @@ func verify(t *testing.T, ctx context.Context, j *Journal) {
 	if e, err := j.Last(ctx, "run1"); err != nil || e.Kind != "queued" || string(e.Data) != `{"pr":7}` {
 		t.Error("event:", e, err)
 	}
-	if l, err := j.Lease(ctx, "ann", "l4"); err != nil || l.ID != "j1" || l.Bundle != "work" {
-		t.Error("job:", l, err)
+	if job, err := j.StoredJob(ctx, "l4", "j1"); err != nil || string(job.Data) != "work" {
+		t.Error("job:", job, err)
+	}
+	var rec map[string]string
+	if revision, err := j.ReadLease(ctx, "j1", &rec); err != nil || revision == 0 || rec["holder"] != "ann" {
+		t.Error("lease:", rec, err)
 	}
 	if r, _, err := j.Bundles.Get(ctx, "b1"); err != nil {
 		t.Error("bundle:", err)

@@ -51,7 +51,7 @@ func (j *Journal) Campaign(ctx context.Context, do func(context.Context) error) 
 			return err
 		}
 		j.opt.Log.Warn("this bot does not lead any more", "why", context.Cause(led), "error", err)
-		j.queue.clear()
+		j.lead.deposed()
 		select {
 		case <-time.After(j.opt.LeadFor / 12):
 		case <-ctx.Done():
@@ -72,21 +72,39 @@ func (j *Journal) whileLeader(ctx, led context.Context, do func(context.Context)
 	}()
 	defer func() { enough(); <-keeping }()
 	defer context.AfterFunc(ctx, stop)()
-	j.queue.clear() // of what others did meanwhile it knows nothing
-	if err := j.loadJobs(led); err != nil {
+	if err := j.lead.elected(led); err != nil {
 		if led.Err() == nil {
 			j.lead.stepDown(fmt.Errorf("the jobs cannot be read: %w", err))
 		}
 		return err
 	}
-	j.lead.mu.Lock()
-	j.lead.loaded = true
-	j.lead.mu.Unlock()
 	return do(led)
+}
+
+// OnElection sets what is called when this process has begun to lead, before Campaign calls its function, and what is called
+// when it does not lead any more. An error of elected gives the lead up. Set it before Campaign.
+func (j *Journal) OnElection(elected func(context.Context) error, deposed func()) {
+	j.lead.onElected, j.lead.onDeposed = elected, deposed
+}
+
+func (l *lead) elected(ctx context.Context) error {
+	if l.onElected == nil {
+		return nil
+	}
+	return l.onElected(ctx)
+}
+
+func (l *lead) deposed() {
+	if l.onDeposed != nil {
+		l.onDeposed()
+	}
 }
 
 // A lead is this process's part in who leads.
 type lead struct {
+	onElected func(context.Context) error
+	onDeposed func()
+
 	turn sync.Mutex // held by whoever changes the record
 
 	mu       sync.Mutex
@@ -98,7 +116,6 @@ type lead struct {
 	sent     time.Time // when the newest word that the record has was sent
 	lasts    time.Duration
 	led      context.Context // ends with the lead
-	loaded   bool            // the jobs of before are known
 	lost     context.CancelCauseFunc
 	other    string // who leads, as far as is known
 	where    string // and its Options.Address
@@ -140,7 +157,9 @@ func (j *Journal) Leader() (name, address string) {
 	return j.lead.other, j.lead.where
 }
 
-// fence is the epoch to write with, or ErrNotLeading. Without Lead there is none, and everybody may write.
+// Term is the epoch to write with, or ErrNotLeading; 0 where nobody has called Campaign, and everybody may write.
+func (j *Journal) Term() (uint64, error) { return j.fence() }
+
 func (j *Journal) fence() (uint64, error) {
 	l := &j.lead
 	l.mu.Lock()
@@ -155,27 +174,12 @@ func (j *Journal) fence() (uint64, error) {
 	return l.epoch, nil
 }
 
-// knowsJobs is ErrNotLeading where this process does not lead, or has just begun to and does not know all jobs yet: of one
-// that it does not know it cannot tell whether it is there.
-func (j *Journal) knowsJobs() error {
+// WhileLeading is a context that ends with ctx or with the lead, or ErrNotLeading.
+func (j *Journal) WhileLeading(ctx context.Context) (context.Context, func(), error) {
 	if _, err := j.fence(); err != nil {
-		return err
-	}
-	j.lead.mu.Lock()
-	defer j.lead.mu.Unlock()
-	if j.lead.asked && !j.lead.loaded {
-		return ErrNotLeading
-	}
-	return nil
-}
-
-// whileLeading is a context that ends with ctx or with the lead, or ErrNotLeading.
-func (j *Journal) whileLeading(ctx context.Context) (context.Context, func(), error) {
-	ctx, cancel := context.WithCancel(ctx)
-	if err := j.knowsJobs(); err != nil {
-		cancel()
 		return nil, nil, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	j.lead.mu.Lock()
 	defer j.lead.mu.Unlock()
 	if j.lead.led == nil {
@@ -206,8 +210,8 @@ func (j *Journal) EnsureLeader(ctx context.Context) error {
 	return err
 }
 
-// observeTerm takes note of an epoch that was read: a newer one means that another process leads.
-func (j *Journal) observeTerm(epoch uint64) {
+// ObserveTerm takes note of an epoch that was read: a newer one than its own means that another process leads.
+func (j *Journal) ObserveTerm(epoch uint64) {
 	l := &j.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -147,7 +147,7 @@ func (p *processor) tryClaim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.j.observeTerm(was.Epoch)
+	p.j.ObserveTerm(was.Epoch)
 	if p.epoch, err = p.j.fence(); err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (p *processor) saveCursor(ctx context.Context) error {
 		return nil
 	}
 	_, err = writeRecord(ctx, p.j.state, placeKey, done, revision)
-	if isConflict(err) {
+	if IsConflict(err) {
 		return nil // by another, which is found out the next time
 	}
 	return err
