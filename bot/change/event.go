@@ -33,9 +33,18 @@ type Facts struct {
 	Members       []Member  `json:"members,omitempty"`   // a group's pull requests, once they were found
 	Rules         string    `json:"rules,omitempty"`     // digest of the base's, once they changed under an open pull request
 	BaseGone      bool      `json:"base_gone,omitempty"` // the branch Base does not exist: nothing can be planned
-	Ended         string    `json:"ended,omitempty"`     // why nobody can reach it any more: the repository was deleted, say
+	Ended         EndReason `json:"ended,omitempty"`     // why nobody can reach it any more
 	Updated       time.Time `json:"updated"`
 }
+
+// An EndReason says why a repository, with all its changes, can be reached no more.
+type EndReason string
+
+const (
+	RepositoryDeleted EndReason = "repository_deleted"
+	AppUninstalled    EndReason = "app_uninstalled"
+	AppRemoved        EndReason = "app_removed" // from this repository
+)
 
 // A Member is a pull request of a merge group, in what a rule may ask of it. One without
 // a number stands for commits of which nobody knows where they come from.

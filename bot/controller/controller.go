@@ -101,7 +101,7 @@ type Controller struct {
 	firstSeen     *lru.Cache[string, time.Time]          // when a head first needed publishing
 	lastPublished *lru.Cache[change.ID, time.Time]       // when progress was last published
 	planFailures  *lru.Cache[change.ID, int]             // consecutive failures to plan
-	outcomes      *lru.Cache[judged, string]             // verdicts of evidence that was judged again
+	outcomes      *lru.Cache[judged, change.Judgement]   // verdicts of evidence that was judged again
 }
 
 // Counts are the bot's counters since its start.
@@ -155,7 +155,7 @@ func New(c Config) *Controller {
 		Config: c, repos: repos.New(c.Repositories, c.Log), stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, conflicts: map[change.ID]*conflict{}, pushed: map[resyncTarget]*push{},
 		progress: newLRU[string, runners.LogEntry](cacheSize), positions: newLRU[string, scheduler.Position](cacheSize), firstSeen: newLRU[string, time.Time](cacheSize), lastPublished: newLRU[change.ID, time.Time](cacheSize),
 		planFailures: newLRU[change.ID, int](cacheSize),
-		outcomes:     newLRU[judged, string](cacheSize),
+		outcomes:     newLRU[judged, change.Judgement](cacheSize),
 	}
 	k.redeliverer = newRedeliverer(k)
 	k.states = newStates(c.Journal, c.Now, k.repos.Name)

@@ -113,7 +113,7 @@ func (k *Controller) handleDelivery(ctx context.Context, d webhook.Delivery) err
 		return k.recordInstallation(ctx, e)
 	case webhook.InstallationRepositories:
 		k.addRepositories(e.Added)
-		return k.removeRepositories(ctx, e.Removed, "the App was taken out of it")
+		return k.removeRepositories(ctx, e.Removed, change.AppRemoved)
 	case webhook.InstallationTarget:
 		k.recordAccount(e)
 	case webhook.RepositoryChange:

@@ -22,7 +22,7 @@ func (k *Controller) recordRepository(ctx context.Context, e webhook.RepositoryC
 	case "archived":
 		k.repos.Suspend(r.ID, r.FullName, errors.New("it is archived"))
 	case "deleted":
-		return k.removeRepositories(ctx, []webhook.Repository{r}, "it was deleted")
+		return k.removeRepositories(ctx, []webhook.Repository{r}, change.RepositoryDeleted)
 	}
 	return nil
 }
@@ -30,7 +30,7 @@ func (k *Controller) recordRepository(ctx context.Context, e webhook.RepositoryC
 func (k *Controller) recordInstallation(ctx context.Context, e webhook.Installation) error {
 	switch e.Action {
 	case "deleted":
-		return k.removeRepositories(ctx, e.Repositories, "the App was uninstalled")
+		return k.removeRepositories(ctx, e.Repositories, change.AppUninstalled)
 	case "suspend":
 		for _, r := range k.repos.Of(e.Account.Login) {
 			k.repos.Suspend(r.ID, r.FullName, errors.New("the App is suspended there"))
@@ -62,13 +62,13 @@ func (k *Controller) addRepositories(repos []webhook.Repository) {
 // removeRepositories ends the open changes of repositories that nobody can reach any more: their
 // jobs are cancelled, and nothing more is published. If a repository comes back, the resync starts
 // whatever is open then from the beginning.
-func (k *Controller) removeRepositories(ctx context.Context, repos []webhook.Repository, why string) error {
+func (k *Controller) removeRepositories(ctx context.Context, repos []webhook.Repository, why change.EndReason) error {
 	for _, r := range repos {
 		if !k.repos.Observe(r) {
 			continue
 		}
-		k.repos.Suspend(r.ID, r.FullName, errors.New(why))
-		k.repos.End(r.ID, why)
+		k.repos.Suspend(r.ID, r.FullName, errors.New(string(why)))
+		k.repos.End(r.ID, string(why))
 		pulls, err := k.Ledger.OpenPulls(ctx, r.ID)
 		if err != nil {
 			return err
@@ -84,14 +84,14 @@ func (k *Controller) removeRepositories(ctx context.Context, repos []webhook.Rep
 
 // endIfRemoved ends a change that was recorded after its repository had ended, by a resync that was running or by a late delivery.
 func (k *Controller) endIfRemoved(ctx context.Context, s *change.State) error {
-	why := k.repos.Ended(s.ID.Repo)
+	why := change.EndReason(k.repos.Ended(s.ID.Repo))
 	if why == "" || s.Settled() {
 		return nil
 	}
 	return k.endChange(ctx, s.ID, why)
 }
 
-func (k *Controller) endChange(ctx context.Context, id change.ID, why string) error {
+func (k *Controller) endChange(ctx context.Context, id change.ID, why change.EndReason) error {
 	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		f := now.Facts
 		if f.Open, f.Ended = false, why; now.Facts.Same(f) {

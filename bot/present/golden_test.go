@@ -146,7 +146,7 @@ func rules(loosens bool) func(*change.Plan) {
 				difference(".github/kernelgate.yaml", "rules[@octocat].when", "labels a|b", "labels `<b>`\n/approve-policy", compare.Changes),
 			}
 			p.RuleChange.More = 3
-			p.RuleChange.Past = []change.PastVerdict{{Kernel: "sdpa_fp8", Change: "#9", Head: sha2, Old: "DEFER (too-slow)", New: "PASS"}}
+			p.RuleChange.Past = []change.PastVerdict{{Kernel: "sdpa_fp8", Change: change.ID{Kind: change.Pull, Number: 9}, Head: sha2, Old: change.Judgement{Outcome: gates.Defer, Reason: "too-slow"}, New: change.Judgement{Outcome: gates.Pass}}}
 		}
 		p.RuleChange.Differences = append(p.RuleChange.Differences,
 			difference(".github/kernelgate.yaml", "rules[*].gates.correctness.seeds", "0, 1", "0, 1, 2", compare.Tightens))
