@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernelgate/kernelgate/bot/attempts"
-
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates/report"

@@ -203,12 +203,12 @@ type Built struct {
 	Compiled
 }
 
-// Compiled is what came of compiling a job as a stage of its own.
+// Compiled is the outcome of a job's build stage.
 type Compiled struct {
 	By       string `json:"by"`
-	Evidence string `json:"evidence,omitempty"` // blob: what the compilers said
+	Evidence string `json:"evidence,omitempty"` // blob: what the compilers reported
 	Log      string `json:"log,omitempty"`      // blob
-	Fault    string `json:"fault,omitempty"`    // why nothing did
+	Fault    string `json:"fault,omitempty"`    // why there is no evidence
 }
 
 // Reviewed is the word of code owners' reviews on what the head does to the rules; nil

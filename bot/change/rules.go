@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-
 	"github.com/kernelgate/kernelgate/policies/compare"
 )
 

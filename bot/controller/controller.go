@@ -27,10 +27,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/store/jobs"
-
 	"github.com/kernelgate/kernelgate/bot/attempts"
 	"github.com/kernelgate/kernelgate/bot/repos"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/sweep"
 
 	lru "github.com/hashicorp/golang-lru/v2"

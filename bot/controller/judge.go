@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/bot/attempts"
-
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kernelgate/kernelgate/bot/store/jobs"
-
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 )
 
 // reconcile does what a change's state asks for, one step after the other, until it

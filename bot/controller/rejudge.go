@@ -36,7 +36,7 @@ func (k *Controller) rejudgePast(ctx context.Context, id change.ID, p *planner.P
 		}
 		e, err := k.evidence(ctx, row.Evidence)
 		if err != nil {
-			k.Log.Debug("a verdict of before is not judged again", "change", row.Change.String(), "err", err) // too old to be kept, perhaps
+			k.Log.Debug("a past verdict is not judged again", "change", row.Change.String(), "err", err) // too old to be kept, perhaps
 			continue
 		}
 		p.RuleChange.Judged++

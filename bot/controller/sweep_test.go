@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/sweep"
-
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/bot/sweep"
 	"github.com/kernelgate/kernelgate/gates"
 )
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/bot/store/jobs"
-
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
@@ -71,7 +70,7 @@ func (s *Server) finishBuild(ctx context.Context, l *jobs.Lease, who Runner, res
 	return err
 }
 
-// storeBlob puts what was compiled beside the bundles, by its digest: it is a part of what the next runner gets, and kept as long.
+// storeBlob copies the compiled files to the bundles, under their digest: the next runner gets both, and both are kept equally long.
 func (s *Server) storeBlob(ctx context.Context, blob string) (string, error) {
 	content, digest, err := s.Journal.Artifacts.Get(ctx, blob)
 	if err != nil {

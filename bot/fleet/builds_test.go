@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/store/jobs"
-
 	"github.com/kernelgate/kernelgate/bot/scheduler"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"

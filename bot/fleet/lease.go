@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/store/jobs"
-
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/store/jobs"
-
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/protocol"

@@ -18,9 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/store/jobs"
-
 	"github.com/kernelgate/kernelgate/bot/scheduler"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"

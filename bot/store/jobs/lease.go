@@ -20,7 +20,7 @@ type Lease struct {
 	Token  uint64
 	Label  string   // under which the holder got it
 	Losses []Expiry // of the leases before
-	Built  *Built   // how compiling it ended, as a stage of its own; nil before that, and where nobody does
+	Built  *Built   // the outcome of the build stage; nil before it ends, and where there is none
 
 	unread   int
 	holder   string

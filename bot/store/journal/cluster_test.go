@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
-
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 )
 

@@ -4,11 +4,11 @@
 // # Where it is kept
 //
 // In NATS JetStream. By default the server runs inside this process, reached through a pipe, with no port open and with
-// SyncAlways: a write is answered after fsync. Options.URL names an external server or cluster instead; the code is the
-// same, but the promise is then that server's: set sync_interval: always there. Options.Replicas says on how many servers of
-// a cluster everything is kept; opening never takes copies away. What decides is read from the server that leads, blobs
-// included, since a follower may not know yet what was just written, and never will while its disk is full; what is read in
-// pages comes from any of them and is then as new as it is, and read on later.
+// SyncAlways: it answers a write after fsync. Options.URL names an external server or cluster instead. The code is the same,
+// but the external server must then be durable: set sync_interval: always there. Options.Replicas says how many servers of a
+// cluster keep a copy; opening never removes copies. Reads that a decision depends on, blobs included, go to the leading
+// server: a follower may not have the newest write yet, and never gets it while its disk is full. Pages come from any server;
+// they may be behind, and the reader continues later.
 //
 //	DELIVERIES  webhooks as they came                deliveries.<event>.<id>   kept for 30 days
 //	JOBS        work for runners, gone when done     jobs.<most wanted label>.<id>
@@ -18,18 +18,17 @@
 //
 // # Deliveries: processed, not seen
 //
-// GitHub's redelivery bears the id of the first. Each id has a subject of its own, and a delivery is stored with "nothing is
-// on this subject yet" as its condition, so a second copy is refused by the server, for as long as the first is kept. A
-// refused copy is dropped when the first was processed or is going to be; when it was given up, the copy is stored and
-// processed. The mark "processed" is written after the handler returned, and is what decides; beside it a place is noted
-// every second, from which the next process reads on. A crash in between runs the handler again, so handlers must be
-// idempotent. There are no acknowledgements to lose: deliveries are read from the stream by their sequence, and those that
-// wait for another attempt are read again when it is due.
+// GitHub's redelivery has the id of the first delivery. Each id has its own subject, and a delivery is stored on the condition
+// that its subject is empty, so the server refuses a second copy for as long as it keeps the first. A refused copy is dropped
+// if the first was processed or will be. If the first was given up, the copy is stored and processed. The journal marks a
+// delivery as processed after its handler has returned, and writes its position every second, from which the next process
+// continues. A crash in between runs the handler again, so handlers must be idempotent. There are no acknowledgements to
+// lose: deliveries are read from the stream by their sequence, and a failed one is read again when its next attempt is due.
 //
 // # Jobs: stored here, decided elsewhere
 //
-// A job is bytes under an id, and so is the record of its lease: every change of that is conditional on the revision that the
-// writer has seen. Package jobs knows who waits, who holds what, and whose turn it is.
+// A job is bytes under an id, and so is the record of its lease. Every change of a lease record is conditional on the revision
+// that the writer has seen. Package jobs knows who waits, who holds which job, and whose turn it is.
 //
 // # Several processes
 //
@@ -43,12 +42,11 @@
 //
 // # Group commit
 //
-// The server answers after fsync, one fsync a message: it does not group concurrent publishes. That is fast on a good disk
-// and hopeless on one that takes 5 ms. So deliveries that arrive while a commit is under way wait and go together: few of
-// them one by one, from 16 on as an atomic batch, which the server stores with four fsyncs whatever its size.
-// Nobody waits for company: a delivery that is alone is committed at once. Nor does anybody wait for another's answer: one
-// that is lost costs its own caller a second attempt. BenchmarkAccept and BenchmarkAcceptSteady measure
-// it; run them on a machine that does nothing else, since every fsync is also a wait for a free core.
+// The server needs one fsync for each message: it does not group concurrent publishes. That is fast on a good disk, and far
+// too slow where an fsync takes 5 ms. So deliveries that arrive during a commit wait and are committed together: fewer than 16
+// one by one, more as an atomic batch, which costs four fsyncs whatever its size. A single delivery is committed at once. A
+// lost answer costs its own caller a second attempt, and delays nobody else. BenchmarkAccept and BenchmarkAcceptSteady measure
+// this; run them on an idle machine, since every fsync also waits for a free core.
 package journal
 
 import (

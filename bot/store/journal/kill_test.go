@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
-
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 )
 

@@ -12,23 +12,23 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// ErrNotLeading says that another bot leads, or may lead by now: what was asked for is not this one's to do.
+// ErrNotLeading says that another bot leads, or may lead by now, so this one must not do what was asked.
 var ErrNotLeading = errors.New("this bot does not lead (another one does, or is about to)")
 
 const headerEpoch = "Kernelgate-Epoch"
 
-// Campaign calls do while this process leads, until ctx ends or do does. Of several processes on one server one leads at a time;
-// the others wait. The context that do gets ends when the lead is lost, which is no error: once do has returned, the process
-// waits for its turn again. An embedded server has one process, which leads.
+// Campaign calls do while this process leads, until ctx ends or do returns. One of several processes on one server leads at a
+// time; the others wait. The context of do ends when the lead is lost, which is no error: once do has returned, the process
+// campaigns again. An embedded server has one process, which always leads.
 //
-// Whoever leads says so every few seconds. A process that has not heard of that for longer than Options.LeadFor takes the
-// lead, with the next epoch. The one that lost it knows by its own clocks, before anybody else may have it: no clock is
-// compared with another's. And the epoch is a fence: events and lease records bear that of their writer, every write is
-// conditional on the newest that its writer has read, and who reads a newer epoch than its own does not lead any more. So
-// a process that was stopped at any moment writes nothing over what its successor wrote.
+// The leader renews its record every few seconds. A process that has seen no renewal for longer than Options.LeadFor takes the
+// lead, with the next epoch. The old leader knows by its own clock that its lead has ended, before another process can take it;
+// no two clocks are compared. The epoch is also a fence: events and lease records have the epoch of their writer, every write
+// is conditional on the newest record that its writer has read, and a process that reads a newer epoch than its own steps
+// down. So a process that was stopped at any moment overwrites nothing of its successor.
 //
-// From the first call on, what belongs to the lead fails with ErrNotLeading where this process does not have it: Append, and
-// all about jobs. Deliveries are accepted by everyone.
+// After the first call, Append and everything about jobs fail with ErrNotLeading where this process does not lead. Every
+// process accepts deliveries.
 func (j *Journal) Campaign(ctx context.Context, do func(context.Context) error) error {
 	if !j.external() {
 		return do(ctx)
@@ -147,7 +147,7 @@ func (j *Journal) Leads() bool {
 	return err == nil && j.lead.asked
 }
 
-// Leader is the process that leads, and where it is reached, as it said itself; "" where that is this one, or nobody knows.
+// Leader is the name and the address of the process that leads, as it has published them; "" where this process leads, or nobody knows.
 func (j *Journal) Leader() (name, address string) {
 	if j.Leads() {
 		return "", ""
@@ -189,8 +189,8 @@ func (j *Journal) WhileLeading(ctx context.Context) (context.Context, func(), er
 	return ctx, func() { stop(); cancel() }, nil
 }
 
-// EnsureLeader makes sure that this process leads, and will for a while: at least half of Options.LeadFor. It is asked before
-// something is done elsewhere that no fence protects.
+// EnsureLeader makes sure that this process leads, and will lead for at least half of Options.LeadFor. Call it before a write
+// to a system that checks no epoch, such as GitHub.
 func (j *Journal) EnsureLeader(ctx context.Context) error {
 	if !j.external() {
 		return nil

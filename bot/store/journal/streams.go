@@ -123,8 +123,8 @@ func (j *Journal) declare(ctx context.Context) error {
 // order is that in which the streams are made.
 var order = []string{"DELIVERIES", "JOBS", "EVENTS", "KV_DELIVERY_STATE", "KV_LEASES", objects + "BUNDLES", objects + "ARTIFACTS"}
 
-// nothingLost refuses a server that has the later streams and not the earlier ones: it could not read one. To make it anew
-// would bury what may still be on its disk, and begin with nothing as if nothing had ever been.
+// nothingLost refuses a server that has the later streams and not the earlier ones: it could not read one. To create it
+// again would hide the data that may still be on its disk.
 func (j *Journal) nothingLost(ctx context.Context) error {
 	missing := ""
 	for _, name := range order {
