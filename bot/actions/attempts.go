@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/kernelgate/kernelgate/bot/attempts"
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates/report"
@@ -112,7 +113,7 @@ func (c counter) written(ctx context.Context, run change.Run, code runners.Code)
 	if !c.posts.MayCheck() {
 		return uncounted, nil
 	}
-	matter := change.EvidenceKeyOf(c.state.ID, c.state.Plan, run)
+	matter := attempts.KeyOf(c.state.ID, c.state.Plan, run)
 	author := c.state.Facts.Author
 	now := mark{c.state.ID.Number, matter.OfCode(code), matter.OfSources(run.Sources, code), matter.OfAuthor(author, code), matter.Listed(code)}
 	name := clipBytes(report.Plain(fmt.Sprintf("%s attempts by %s / %s", c.state.Plan.Check, author, run.Folder)), maxMarkName)

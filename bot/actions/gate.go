@@ -41,7 +41,7 @@ func (s *session) gate(ctx context.Context) (End, error) {
 		result, err := s.run(ctx, run)
 		if ctx.Err() != nil {
 			s.abandon(ctx)
-			return End{}, fmt.Errorf("measuring %s: %w", run.Kernel, context.Cause(ctx))
+			return End{}, fmt.Errorf("measuring %s: %w", run.Name, context.Cause(ctx))
 		}
 		if err != nil { // as on any runner: a check that stays in progress blocks the change for ever
 			if result, err = s.faulty(run, err); err != nil {
@@ -113,7 +113,7 @@ func (s *session) run(ctx context.Context, run change.Run) (change.Result, error
 	result, verdict := judge(job.Policy, job.PolicyFile, out.Evidence, run.Rules)
 	s.verdicts[run.Job] = verdict
 	s.lines.print(report.Terminal(verdict, report.TerminalOptions{Width: 120}))
-	return result, s.write(run.Kernel, out, verdict)
+	return result, s.write(run.Name, out, verdict)
 }
 
 // faulty is the verdict on a kernel that this machine could not measure, or whose evidence
@@ -154,7 +154,7 @@ func (s *session) fit(job runners.Job, run change.Run) error {
 	devices := job.Policy.Devices
 	switch {
 	case len(s.Kernels) > 0 && !slices.Contains(s.Kernels, run.Folder) && !slices.Contains(s.Kernels, run.ManifestName()):
-		return fmt.Errorf("the workflow has this job measure %s alone (add %s to its kernels)", strings.Join(s.Kernels, ", "), run.Kernel)
+		return fmt.Errorf("the workflow has this job measure %s alone (add %s to its kernels)", strings.Join(s.Kernels, ", "), run.Name)
 	case len(devices) > 0 && !slices.ContainsFunc(devices, func(d string) bool { return slices.Contains(s.Labels, d) }):
 		return fmt.Errorf("the policy lets %s measure, and this runner is %s (send the job elsewhere with runs-on, or say what else this one is in KERNELGATE_LABELS)",
 			strings.Join(devices, ", "), strings.Join(s.Labels, ", "))

@@ -84,9 +84,9 @@ func TestMistakesInTheJob(t *testing.T) {
 func TestHistory(t *testing.T) {
 	head, ended := strings.Repeat("ab", 20), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	runs := []change.Run{
-		{Kernel: "a", Folder: "kernels/a", Head: head, Attempt: 1, Rule: "default", Phase: change.Done, Ended: ended, Result: &change.Result{Outcome: gates.Defer, Reason: "too-slow", Line: "--> <!-- no -->"}},
-		{Kernel: "a", Folder: "kernels/a", Head: head, Attempt: 2, Rule: "default", Phase: change.Abandoned, Ended: ended},
-		{Kernel: "b", Head: head, Attempt: 1, Rule: "default", Phase: change.Queued},
+		{KernelSpec: change.KernelSpec{Name: "a", Folder: "kernels/a", Rule: "default"}, Head: head, Attempt: 1, Phase: change.Done, Ended: ended, Result: &change.Result{Outcome: gates.Defer, Reason: "too-slow", Line: "--> <!-- no -->"}},
+		{KernelSpec: change.KernelSpec{Name: "a", Folder: "kernels/a", Rule: "default"}, Head: head, Attempt: 2, Phase: change.Abandoned, Ended: ended},
+		{KernelSpec: change.KernelSpec{Name: "b", Rule: "default"}, Head: head, Attempt: 1, Phase: change.Queued},
 	}
 	body := remember("text\n", runs)
 	if strings.Count(body, "-->") != 1 || !strings.HasPrefix(body, "text\n\n<!-- kernelgate:history:") {
@@ -96,10 +96,10 @@ func TestHistory(t *testing.T) {
 	if diff := cmp.Diff(runs[:2], back); diff != "" {
 		t.Error(diff)
 	}
-	if n := tried(back, change.Run{Folder: "kernels/a", Head: head}); n != 2 {
+	if n := tried(back, change.Run{KernelSpec: change.KernelSpec{Folder: "kernels/a"}, Head: head}); n != 2 {
 		t.Errorf("%d attempts, want 2", n)
 	}
-	if n := tried(back, change.Run{Folder: "kernels/a", Head: strings.Repeat("cd", 20)}) + tried(back, change.Run{Folder: "kernels/b", Head: head}); n != 0 {
+	if n := tried(back, change.Run{KernelSpec: change.KernelSpec{Folder: "kernels/a"}, Head: strings.Repeat("cd", 20)}) + tried(back, change.Run{KernelSpec: change.KernelSpec{Folder: "kernels/b"}, Head: head}); n != 0 {
 		t.Errorf("%d attempts at what was not begun", n)
 	}
 	long := strings.Repeat("x", client.MaxCommentText-300)

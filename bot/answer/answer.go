@@ -185,7 +185,7 @@ func cancel(s *change.State) (change.Answered, error) {
 func names(runs []change.Run) string {
 	var list []string
 	for _, r := range runs {
-		list = append(list, code(r.Kernel))
+		list = append(list, code(r.Name))
 	}
 	slices.Sort(list)
 	return strings.Join(list, ", ")

@@ -66,10 +66,10 @@ func stateOf(bend func(*change.State)) *change.State {
 	s := &change.State{
 		ID: change.ID{Kind: change.Pull, Repo: 7, Number: 12}, Facts: change.Facts{Repo: "o/r", Head: head, Base: "main", Open: true},
 		Runs: []change.Run{
-			{Kernel: "scale", Folder: "kernels/scale", Sources: "s", Phase: change.Done, Result: result},
-			{Kernel: "scale (kernels/other)", Folder: "kernels/other", Sources: "s", Phase: change.Done, Result: &change.Result{Outcome: gates.Error}},
-			{Kernel: "gemm", Folder: "kernels/gemm", Sources: "s", Phase: change.Running},
-			{Kernel: "gone", Folder: "kernels/gone", Phase: change.Done, Result: result},
+			{KernelSpec: change.KernelSpec{Name: "scale", Folder: "kernels/scale", Sources: "s"}, Phase: change.Done, Result: result},
+			{KernelSpec: change.KernelSpec{Name: "scale (kernels/other)", Folder: "kernels/other", Sources: "s"}, Phase: change.Done, Result: &change.Result{Outcome: gates.Error}},
+			{KernelSpec: change.KernelSpec{Name: "gemm", Folder: "kernels/gemm", Sources: "s"}, Phase: change.Running},
+			{KernelSpec: change.KernelSpec{Name: "gone", Folder: "kernels/gone"}, Phase: change.Done, Result: result},
 		},
 	}
 	s.Plan = &change.Plan{Key: s.Facts.PlanKey(), Head: head}

@@ -83,7 +83,7 @@ func profiles(pol *policy.Policy, runs []change.Run) bool {
 func (d Decider) anew(s *change.State) (change.Answered, error) {
 	for _, run := range s.Runs {
 		if err := d.Spent(run); err != nil {
-			return refused("%s: %v.", code(run.Kernel), err)
+			return refused("%s: %v.", code(run.Name), err)
 		}
 	}
 	return granted(change.Effect{}, "Measuring %s anew: a workflow keeps no evidence of earlier attempts. Each attempt at the same machine code is judged at half the error rate of the one before it.", names(s.Runs))

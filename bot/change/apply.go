@@ -135,7 +135,7 @@ func (s *State) planned(at time.Time, p Plan) {
 			continue
 		}
 		run := Run{
-			Kernel: k.Name, Folder: k.Folder, Head: p.Head, Rule: k.Rule, Rules: k.Rules, Labels: k.Labels, Build: k.Build, Sources: k.Sources, RequirementsDigest: k.RequirementsDigest, Dispatch: k.Dispatch, Bundle: k.Bundle, Was: k.Was,
+			KernelSpec: k.KernelSpec, Head: p.Head,
 			Attempt: 1, Job: s.jobID(k.Name, len(s.Runs), 1), Phase: Queued, Asked: at,
 		}
 		if k.Result != nil {
@@ -184,7 +184,7 @@ func (s *State) answered(at time.Time, e Answered) {
 // applyRerun starts the next attempt at a kernel. Its earlier result stays in the
 // past, and its evidence is in the new bundle.
 func (s *State) applyRerun(at time.Time, a Rerun) {
-	i := s.kernelIndex(a.Folder, a.Kernel)
+	i := s.kernelIndex(a.Folder)
 	if i < 0 || s.Runs[i].Unfinished() {
 		return
 	}
@@ -193,21 +193,21 @@ func (s *State) applyRerun(at time.Time, a Rerun) {
 	s.retire(before)
 	next := before
 	next.Attempt, next.Phase, next.Bundle, next.Asked = before.Attempt+1, Queued, a.Bundle, at
-	next.Job = s.jobID(next.Kernel, i, next.Attempt)
+	next.Job = s.jobID(next.Name, i, next.Attempt)
 	next.Token, next.Runner, next.Begun, next.Ended, next.Result = 0, "", time.Time{}, time.Time{}, nil
 	next.Builds, next.Compiled = false, nil
 	s.Runs[i] = next
 }
 
 func (s *State) applySideRun(at time.Time, a SideRun) {
-	i := s.kernelIndex(a.Folder, a.Kernel)
+	i := s.kernelIndex(a.Folder)
 	if i < 0 {
 		return
 	}
 	run := s.Runs[i]
 	s.SideRuns = append(s.SideRuns, Run{
-		Kernel: run.Kernel, Folder: run.Folder, Head: s.Facts.Head, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle, SideRun: &a.Rebench,
-		Attempt: 1, Job: s.jobID(run.Kernel, len(s.SideRuns), 1), Phase: Queued, Asked: at,
+		KernelSpec: KernelSpec{Name: run.Name, Folder: run.Folder, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle}, Head: s.Facts.Head, SideRun: &a.Rebench,
+		Attempt: 1, Job: s.jobID(run.Name, len(s.SideRuns), 1), Phase: Queued, Asked: at,
 	})
 }
 
@@ -244,8 +244,8 @@ func (s *State) published(e Published) {
 	if e.Comment != nil {
 		s.Comment = *e.Comment
 	}
-	if e.Told != "" {
-		s.AnnouncedDigest = e.Told
+	if e.AnnouncedDigest != "" {
+		s.AnnouncedDigest = e.AnnouncedDigest
 	}
 	for id, reply := range e.Replies {
 		if i := slices.IndexFunc(s.Commands, func(c Command) bool { return c.ID == id }); i >= 0 {

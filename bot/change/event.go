@@ -3,15 +3,15 @@ package change
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // An Event is one of Seen, Planned, Asked, Answered, Reviewed, Started, Built, Finished, Dropped,
-// Published, Doubted and Beside.
+// Published, HeadShared and RepublishAsked.
 type Event interface{ kind() string }
 
 // Facts is a change as GitHub tells it.
@@ -33,9 +33,18 @@ type Facts struct {
 	Members       []Member  `json:"members,omitempty"`   // a group's pull requests, once they were found
 	Rules         string    `json:"rules,omitempty"`     // digest of the base's, once they changed under an open pull request
 	BaseGone      bool      `json:"base_gone,omitempty"` // the branch Base does not exist: nothing can be planned
-	Ended         string    `json:"ended,omitempty"`     // why nobody can reach it any more: the repository was deleted, say
+	Ended         EndReason `json:"ended,omitempty"`     // why nobody can reach it any more
 	Updated       time.Time `json:"updated"`
 }
+
+// An EndReason says why a repository, with all its changes, can be reached no more.
+type EndReason string
+
+const (
+	RepositoryDeleted EndReason = "repository_deleted"
+	AppUninstalled    EndReason = "app_uninstalled"
+	AppRemoved        EndReason = "app_removed" // from this repository
+)
 
 // A Member is a pull request of a merge group, in what a rule may ask of it. One without
 // a number stands for commits of which nobody knows where they come from.
@@ -74,80 +83,42 @@ type Plan struct {
 	Paths      []string           `json:"paths,omitempty"`    // changed files, the first of them, for rules that go by path
 	Kernels    []Kernel           `json:"kernels,omitempty"`
 	RuleChange *RuleChange        `json:"rule_change,omitempty"` // nil where the rules stay as they are
+
+	parsed *parsedPolicy
 }
 
-// ReadPolicy reads the plan's policy, which was read once when the plan was made.
-func (p *Plan) ReadPolicy() (*policy.Policy, error) {
-	policy, err := policy.Parse(p.PolicyFile, []byte(p.Policy))
-	if err != nil {
-		return nil, fmt.Errorf("reading the plan's policy: %w", err)
-	}
-	return policy, nil
-}
-
-// Commands is who may give which, by the plan's policy.
-func (p *Plan) Commands() policy.Commands {
-	if p != nil {
-		if policy, err := p.ReadPolicy(); err == nil {
-			return policy.Commands
-		}
-	}
-	return policy.DefaultCommands()
-}
-
-// NeverForks tells whether the plan's policy keeps code from forks off every runner,
-// whoever approves it. Without a plan nothing says so.
-func (p *Plan) NeverForks() bool { return p != nil && p.Forks == string(policy.ForksNever) }
-
-// A Kernel is one kernel that the change touches.
-type Kernel struct {
+// A KernelSpec says what is measured of one kernel, and by which rules. A plan has one for each
+// kernel, and each attempt at the kernel has the one that it was started with.
+type KernelSpec struct {
 	Name   string `json:"name"`   // as it is shown
-	Folder string `json:"folder"` // which kernel it is
+	Folder string `json:"folder"` // identifies the kernel
 	Rule   string `json:"rule"`
-	// Rules is all that count, in a group whose pull requests get different ones.
+	// Rules is all that apply, in a merge group whose pull requests get different ones.
 	Rules              []string `json:"rules,omitempty"`
-	Paths              []string `json:"paths,omitempty"` // changed files that are the kernel's
-	Labels             Labels   `json:"label"`           // of the runners that may measure it
-	Build              string   `json:"build,omitempty"` // label of runners that may compile it before that
-	Sources            string   `json:"sources"`         // digest of what is built and measured
-	RequirementsDigest string   `json:"asks"`            // digest of what the base asks of it beside the policy
-	Bundle             string   `json:"bundle"`          // its blob
-	Was                string   `json:"was,omitempty"`   // the folder of the kernel that it was before, where the change renames it
+	Labels             []string `json:"labels"`                        // of the runners that may measure it, most wanted first
+	Build              string   `json:"build,omitempty"`               // label of the runners that may compile it before that
+	Sources            string   `json:"sources,omitempty"`             // digest of what is built and measured
+	RequirementsDigest string   `json:"requirements_digest,omitempty"` // digest of what the base asks of it in addition to the policy
 	// Dispatch is the digest of what decides, apart from the machine code, what a merge runs at
 	// every problem size. Evidence holds only where it is equal.
 	Dispatch string `json:"dispatch,omitempty"`
-	// Reused is an earlier run of the same sources under the same rule; it goes on as
-	// it is.
-	Reused bool `json:"kept,omitempty"`
-	// Result is there when no runner is needed: the kernel is gone, or evidence
-	// that is there already is judged by another rule.
+	Bundle   string `json:"bundle,omitempty"` // its blob
+	Was      string `json:"was,omitempty"`    // the folder of the kernel before the change, where the change renames it
+}
+
+// ManifestName is the kernel's name in its manifest: Name without the folder that is added where two
+// kernels have one name.
+func (k KernelSpec) ManifestName() string { return strings.TrimSuffix(k.Name, " ("+k.Folder+")") }
+
+// A Kernel is one kernel that the change touches.
+type Kernel struct {
+	KernelSpec
+	Paths []string `json:"paths,omitempty"` // changed files that are the kernel's
+	// Reused says that an earlier run of the same sources under the same rule stays as it is.
+	Reused bool `json:"reused,omitempty"`
+	// Result is there when no runner is needed: the kernel was removed, or existing evidence
+	// is judged by a different rule.
 	Result *Result `json:"result,omitempty"`
-}
-
-// PathsIn is the changed files that a rule for paths is matched against. Plans of earlier versions have those of the change only.
-func (k Kernel) PathsIn(p *Plan) []string {
-	if k.Paths != nil {
-		return k.Paths
-	}
-	return p.Paths
-}
-
-// ManifestName is as in Run.
-func (k Kernel) ManifestName() string { return Run{Kernel: k.Name, Folder: k.Folder}.ManifestName() }
-
-// Labels are those of the runners that may measure a kernel, most wanted first.
-type Labels []string
-
-// UnmarshalJSON reads the one label that events had before, too.
-func (l *Labels) UnmarshalJSON(data []byte) error {
-	if one := ""; json.Unmarshal(data, &one) == nil {
-		*l = nil
-		if one != "" {
-			*l = Labels{one}
-		}
-		return nil
-	}
-	return json.Unmarshal(data, (*[]string)(l))
 }
 
 // Planned says what the change's facts lead to.
@@ -181,7 +152,7 @@ type Effect struct {
 	Override     *Override      `json:"override,omitempty"`
 	Cancel       string         `json:"cancel,omitempty"` // the head whose runs end
 	Rebench      []Rerun        `json:"rebench,omitempty"`
-	SideRuns     []SideRun      `json:"side,omitempty"`
+	SideRuns     []SideRun      `json:"side_runs,omitempty"`
 }
 
 // An Override lets one head pass in spite of the gates.
@@ -197,19 +168,16 @@ type Override struct {
 
 // Rerun is one more attempt at a kernel, which adds to the evidence.
 type Rerun struct {
-	Folder string `json:"folder,omitempty"`
-	Kernel string `json:"kernel,omitempty"` // its name, in events of before there was a folder
+	Folder string `json:"folder"`
 	Bundle string `json:"bundle"`
 }
 
 // SideRun is a measurement for information: against another baseline, or of other
 // shapes or seeds than the policy's. It changes no verdict.
 type SideRun struct {
-	Folder  string          `json:"folder,omitempty"`
-	Kernel  string          `json:"kernel,omitempty"` // as in Again
+	Folder  string          `json:"folder"`
 	Bundle  string          `json:"bundle"`
 	Rebench command.Rebench `json:"rebench"`
-	Text    string          `json:"text,omitempty"` // the command, in events of before it was data
 }
 
 // Answered is the bot's decision on a command, with what follows from it.
@@ -235,12 +203,12 @@ type Built struct {
 	Compiled
 }
 
-// Compiled is what came of compiling a job as a stage of its own.
+// Compiled is the outcome of a job's build stage.
 type Compiled struct {
 	By       string `json:"by"`
-	Evidence string `json:"evidence,omitempty"` // blob: what the compilers said
+	Evidence string `json:"evidence,omitempty"` // blob: what the compilers reported
 	Log      string `json:"log,omitempty"`      // blob
-	Fault    string `json:"fault,omitempty"`    // why nothing did
+	Fault    string `json:"fault,omitempty"`    // why there is no evidence
 }
 
 // Reviewed is the word of code owners' reviews on what the head does to the rules; nil
@@ -302,10 +270,10 @@ type Posted struct {
 
 // Published is what was written to GitHub. It names what is new alone.
 type Published struct {
-	Checks  map[string]Posted `json:"checks,omitempty"` // by name@sha
-	Comment *Posted           `json:"comment,omitempty"`
-	Replies map[string]int64  `json:"replies,omitempty"` // by the command's id
-	Told    string            `json:"told,omitempty"`    // as in State
+	Checks          map[string]Posted `json:"checks,omitempty"` // by name@sha
+	Comment         *Posted           `json:"comment,omitempty"`
+	Replies         map[string]int64  `json:"replies,omitempty"`          // by the command's id
+	AnnouncedDigest string            `json:"announced_digest,omitempty"` // as in State
 	// Complete says that GitHub now shows all that follows from the events before.
 	Complete bool `json:"complete,omitempty"`
 }
@@ -330,26 +298,26 @@ func (Built) kind() string          { return "built" }
 func (Finished) kind() string       { return "finished" }
 func (Dropped) kind() string        { return "dropped" }
 func (Published) kind() string      { return "published" }
-func (HeadShared) kind() string     { return "beside" }
-func (RepublishAsked) kind() string { return "doubted" }
+func (HeadShared) kind() string     { return "head_shared" }
+func (RepublishAsked) kind() string { return "republish_asked" }
 
 // KindOf is the word under which an event is stored.
 func KindOf(e Event) string { return e.kind() }
 
 // decoders are by the word under which an event is stored.
 var decoders = map[string]func(kind string, data []byte) (Event, error){
-	"seen":      decode[Seen],
-	"planned":   decode[Planned],
-	"asked":     decodeAsked,
-	"answered":  decodeAnswered,
-	"reviewed":  decode[Reviewed],
-	"started":   decode[Started],
-	"built":     decode[Built],
-	"finished":  decode[Finished],
-	"dropped":   decode[Dropped],
-	"published": decode[Published],
-	"beside":    decode[HeadShared],
-	"doubted":   decode[RepublishAsked],
+	"seen":            decode[Seen],
+	"planned":         decode[Planned],
+	"asked":           decode[Asked],
+	"answered":        decode[Answered],
+	"reviewed":        decode[Reviewed],
+	"started":         decode[Started],
+	"built":           decode[Built],
+	"finished":        decode[Finished],
+	"dropped":         decode[Dropped],
+	"published":       decode[Published],
+	"head_shared":     decode[HeadShared],
+	"republish_asked": decode[RepublishAsked],
 }
 
 // Decode reads a stored event.
@@ -364,34 +332,6 @@ func decode[E Event](kind string, data []byte) (Event, error) {
 	var e E
 	if err := json.Unmarshal(data, &e); err != nil {
 		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
-	}
-	return e, nil
-}
-
-// decodeAsked reads the command of an event that has it as text.
-func decodeAsked(kind string, data []byte) (Event, error) {
-	var stored struct {
-		Asked
-		Text string `json:"text"`
-	}
-	if err := json.Unmarshal(data, &stored); err != nil {
-		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
-	}
-	if stored.Text != "" {
-		stored.Request = command.Read(stored.Text)
-	}
-	return stored.Asked, nil
-}
-
-func decodeAnswered(kind string, data []byte) (Event, error) {
-	var e Answered
-	if err := json.Unmarshal(data, &e); err != nil {
-		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
-	}
-	for i, a := range e.Effect.SideRuns {
-		if r, ok := command.Read(a.Text).Command.(command.Rebench); ok {
-			e.Effect.SideRuns[i].Rebench, e.Effect.SideRuns[i].Text = r, ""
-		}
 	}
 	return e, nil
 }

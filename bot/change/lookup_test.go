@@ -31,19 +31,19 @@ func TestRunsOfOneKernel(t *testing.T) {
 		a, b Run
 		same bool
 	}{
-		{Run{Kernel: "k", Folder: "x"}, Run{Kernel: "k", Folder: "x"}, true},
-		{Run{Kernel: "k", Folder: "x"}, Run{Kernel: "k", Folder: "y"}, false},
-		{Run{Kernel: "k", Folder: "x"}, Run{Kernel: "renamed", Folder: "x"}, true},
-		{Run{Kernel: "k"}, Run{Kernel: "k", Folder: "y"}, true},
-		{Run{Kernel: "k", Folder: "x"}, Run{Kernel: "k"}, true},
-		{Run{Kernel: "k"}, Run{Kernel: "other", Folder: "y"}, false},
-		{Run{Kernel: "k"}, Run{Kernel: "other"}, false},
+		{Run{KernelSpec: KernelSpec{Name: "k", Folder: "x"}}, Run{KernelSpec: KernelSpec{Name: "k", Folder: "x"}}, true},
+		{Run{KernelSpec: KernelSpec{Name: "k", Folder: "x"}}, Run{KernelSpec: KernelSpec{Name: "k", Folder: "y"}}, false},
+		{Run{KernelSpec: KernelSpec{Name: "k", Folder: "x"}}, Run{KernelSpec: KernelSpec{Name: "renamed", Folder: "x"}}, true},
+		{Run{KernelSpec: KernelSpec{Name: "k"}}, Run{KernelSpec: KernelSpec{Name: "k", Folder: "y"}}, true},
+		{Run{KernelSpec: KernelSpec{Name: "k", Folder: "x"}}, Run{KernelSpec: KernelSpec{Name: "k"}}, true},
+		{Run{KernelSpec: KernelSpec{Name: "k"}}, Run{KernelSpec: KernelSpec{Name: "other", Folder: "y"}}, false},
+		{Run{KernelSpec: KernelSpec{Name: "k"}}, Run{KernelSpec: KernelSpec{Name: "other"}}, false},
 	} {
 		if got := c.a.Same(c.b); got != c.same {
 			t.Errorf("%+v and %+v: %v", c.a, c.b, got)
 		}
 	}
-	if got := (Run{Kernel: "k (kernels/k)", Folder: "kernels/k"}).ManifestName(); got != "k" {
+	if got := (Run{KernelSpec: KernelSpec{Name: "k (kernels/k)", Folder: "kernels/k"}}).ManifestName(); got != "k" {
 		t.Errorf("the manifest's name is %q", got)
 	}
 	for want, r := range map[int]Run{2: {Attempt: 2}, 5: {Attempt: 2, Result: &Result{Attempt: 5}}, 3: {Attempt: 3, Result: &Result{Attempt: 1}}} {
@@ -151,7 +151,7 @@ func TestWantedAndSettled(t *testing.T) {
 func TestLookups(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("scale"), kernel("gemm"))
 	r, ok := s.Run(s.job("gemm"))
-	if !ok || r.Kernel != "gemm" {
+	if !ok || r.Name != "gemm" {
 		t.Errorf("found %+v", r)
 	}
 	if _, ok := s.Run("no such job"); ok {
@@ -162,12 +162,6 @@ func TestLookups(t *testing.T) {
 	}
 	if _, ok := s.ByFolder(""); ok {
 		t.Error("found a kernel without a folder")
-	}
-	if got := s.kernelIndex("", "gemm"); got != 1 {
-		t.Errorf("by its name it is at %d", got)
-	}
-	if got := s.kernelIndex("kernels/none", "gemm"); got != -1 {
-		t.Errorf("in another folder it is at %d", got)
 	}
 	for word, n := range map[string]int{"kernels/scale": 1, "scale": 1, "none": 0} {
 		if got := s.Meant(word); len(got) != n {
@@ -223,61 +217,5 @@ func TestLateEvents(t *testing.T) {
 	}
 	if len(s.Past) != maxPast || s.Past[0].Attempt != 6 || s.Runs[0].Attempt != maxPast+6 {
 		t.Errorf("%d past runs from attempt %d, now %d", len(s.Past), s.Past[0].Attempt, s.Runs[0].Attempt)
-	}
-}
-
-// An account numbers the attempts of claims, each once.
-func TestAccountNumbers(t *testing.T) {
-	a := NewAttemptLog()
-	one, two := LeaseRef{Job: "j", Token: 1}, LeaseRef{Job: "j", Token: 2}
-	if _, ok := a.Number(one); ok {
-		t.Error("a claim has a number before it began")
-	}
-	if _, ok := a.Best(""); ok {
-		t.Error("an account has evidence before there is any")
-	}
-	b, ok := a.Next(one, 0, 1, headOne)
-	if !ok || b.Attempt != 1 || b.Head != headOne {
-		t.Errorf("the first: %+v, %v", b, ok)
-	}
-	if b, ok := a.Next(one, 5, 1, headOne); !ok || b.Attempt != 5 {
-		t.Errorf("at least the fifth: %+v, %v", b, ok)
-	}
-	apply := func(seq uint64, kind, data string, fine bool) {
-		t.Helper()
-		if err := a.Apply(seq, kind, []byte(data)); (err == nil) != fine {
-			t.Errorf("%s %s: %v", kind, data, err)
-		}
-	}
-	apply(1, BegunKind, `{"job":"j","token":1,"attempt":3}`, true)
-	if n, ok := a.Number(one); !ok || n != 3 || a.Attempts != 3 || a.Seq != 1 {
-		t.Errorf("begun: %d, %v, of %d", n, ok, a.Attempts)
-	}
-	if _, ok := a.Next(one, 0, 1, headOne); ok {
-		t.Error("a claim begins twice")
-	}
-	if b, ok := a.Next(two, 2, 1, headOne); !ok || b.Attempt != 4 {
-		t.Errorf("the next: %+v, %v", b, ok)
-	}
-	apply(2, FoundKind, `{"attempt":0,"evidence":"e0"}`, true)
-	if f, ok := a.Best(""); !ok || f.Evidence != "e0" {
-		t.Errorf("evidence of nothing timed: %+v, %v", f, ok)
-	}
-	apply(3, FoundKind, `{"attempt":3,"evidence":"e3"}`, true)
-	apply(4, FoundKind, `{"attempt":2,"evidence":"e2"}`, true)
-	if f, ok := a.Best(""); !ok || f.Evidence != "e3" {
-		t.Errorf("the best: %+v, %v", f, ok)
-	}
-	if f, ok := a.Of(2, ""); !ok || f.Evidence != "e2" {
-		t.Errorf("of the second: %+v, %v", f, ok)
-	}
-	if _, ok := a.Of(1, ""); ok {
-		t.Error("an attempt that left nothing has evidence")
-	}
-	apply(5, BegunKind, `{`, false)
-	apply(5, FoundKind, `{`, false)
-	apply(5, "other", `{}`, false)
-	if a.Seq != 4 {
-		t.Errorf("the sequence is %d", a.Seq)
 	}
 }

@@ -40,9 +40,9 @@ func anyEffect(r *rand.Rand, s *State) Effect {
 	case 2:
 		return Effect{Cancel: sha}
 	case 3:
-		return Effect{Rebench: []Rerun{{Folder: "kernels/" + kernel(), Bundle: "r1"}, {Kernel: kernel(), Bundle: "r2"}}}
+		return Effect{Rebench: []Rerun{{Folder: "kernels/" + kernel(), Bundle: "r1"}, {Folder: "kernels/" + kernel(), Bundle: "r2"}}}
 	case 4:
-		return Effect{SideRuns: []SideRun{{Folder: "kernels/" + kernel(), Bundle: "s1", Rebench: command.Rebench{Versus: "self"}}, {Kernel: kernel(), Bundle: "s2"}}}
+		return Effect{SideRuns: []SideRun{{Folder: "kernels/" + kernel(), Bundle: "s1", Rebench: command.Rebench{Versus: "self"}}, {Folder: "kernels/" + kernel(), Bundle: "s2"}}}
 	}
 	return Effect{}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/compare"
 )
 
@@ -16,8 +17,8 @@ type RuleChange struct {
 	Loosens     bool             `json:"loosens,omitempty"`
 	Files       []string         `json:"files,omitempty"`  // that do: a code owner of each can approve it; none where they are too many
 	Digest      string           `json:"digest"`           // of all differences
-	Judged      int              `json:"judged,omitempty"` // how many verdicts of before were judged by the new policy too
-	Past        []PastVerdict    `json:"past,omitempty"`   // those of them that would be others
+	Judged      int              `json:"judged,omitempty"` // how many past verdicts were judged by the new policy too
+	Past        []PastVerdict    `json:"past,omitempty"`   // those of them that would change
 }
 
 // A RuleDifference is one of a file.
@@ -28,11 +29,17 @@ type RuleDifference struct {
 
 // A PastVerdict is one that the new policy would change.
 type PastVerdict struct {
-	Kernel string `json:"kernel"`
-	Change string `json:"change"` // as people name it, such as #12
-	Head   string `json:"head"`
-	Old    string `json:"old"` // with its reason
-	New    string `json:"new"`
+	Kernel string    `json:"kernel"`
+	Change ID        `json:"change"`
+	Head   string    `json:"head"`
+	Old    Judgement `json:"old"` // by the base's policy
+	New    Judgement `json:"new"`
+}
+
+// A Judgement is an outcome with its reason.
+type Judgement struct {
+	Outcome gates.Outcome `json:"outcome"`
+	Reason  gates.Reason  `json:"reason,omitempty"`
 }
 
 // RulesApproved is somebody's word that one head may change the rules.

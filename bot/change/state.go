@@ -18,10 +18,10 @@ type State struct {
 	Seq      uint64    `json:"seq"` // of the last event; 0 before the first
 	First    time.Time `json:"first"`
 	Facts    Facts     `json:"facts"`
-	Plan     *Plan     `json:"plan,omitempty"` // the newest, perhaps of earlier facts: see NeedsPlan
-	Runs     []Run     `json:"runs,omitempty"` // of the plan, a kernel each
-	SideRuns []Run     `json:"side,omitempty"` // for information
-	Past     []Run     `json:"past,omitempty"` // attempts before, oldest first
+	Plan     *Plan     `json:"plan,omitempty"`      // the newest, perhaps of earlier facts: see NeedsPlan
+	Runs     []Run     `json:"runs,omitempty"`      // of the plan, a kernel each
+	SideRuns []Run     `json:"side_runs,omitempty"` // for information
+	Past     []Run     `json:"past,omitempty"`      // attempts before, oldest first
 
 	Approved      []string       `json:"approved,omitempty"`       // commits of a fork that may be run
 	Override      *Override      `json:"override,omitempty"`       // of the head alone
@@ -38,9 +38,9 @@ type State struct {
 	Dropping        []string          `json:"dropping,omitempty"` // jobs that nobody waits for
 	Checks          map[string]Posted `json:"checks,omitempty"`   // by name@sha
 	Comment         Posted            `json:"comment"`
-	AnnouncedDigest string            `json:"told,omitempty"`    // what pull requests with the same head know of this one
-	NeedsPublish    bool              `json:"dirty,omitempty"`   // GitHub does not show everything yet
-	Republish       bool              `json:"doubted,omitempty"` // nor need it show what was published: all of it is written again
+	AnnouncedDigest string            `json:"announced_digest,omitempty"` // what pull requests with the same head know of this one
+	NeedsPublish    bool              `json:"needs_publish,omitempty"`    // GitHub does not show everything yet
+	Republish       bool              `json:"republish,omitempty"`        // nor need it show what was published: all of it is written again
 }
 
 // A Phase is how far a run is.
@@ -55,44 +55,29 @@ const (
 
 // A Run is one attempt at one kernel of one head.
 type Run struct {
-	Kernel             string    `json:"kernel"` // as it is shown
-	Folder             string    `json:"folder"` // which kernel it is
-	Head               string    `json:"head"`
-	Rule               string    `json:"rule"`
-	Rules              []string  `json:"rules,omitempty"` // as in Kernel
-	Labels             Labels    `json:"label"`
-	Build              string    `json:"build,omitempty"` // as in Kernel
-	Sources            string    `json:"sources,omitempty"`
-	RequirementsDigest string    `json:"asks,omitempty"`
-	Bundle             string    `json:"bundle,omitempty"`
-	Was                string    `json:"was,omitempty"` // as in Kernel
-	Job                string    `json:"job"`
-	Attempt            int       `json:"attempt"`
-	Phase              Phase     `json:"phase"`
-	Token              uint64    `json:"token,omitempty"`
-	Runner             string    `json:"runner,omitempty"`
-	Builds             bool      `json:"builds,omitempty"` // the runner compiles it, and measures nothing
-	Asked              time.Time `json:"asked"`
-	Begun              time.Time `json:"begun"`
-	Ended              time.Time `json:"ended"`
-	Result             *Result   `json:"result,omitempty"`
-	// Dispatch is as in Kernel; "" in events of older versions.
-	Dispatch string `json:"dispatch,omitempty"`
-	// Compiled is what came of compiling it ahead; nil before that, and where nobody does.
+	KernelSpec
+	Head    string    `json:"head"`
+	Job     string    `json:"job"`
+	Attempt int       `json:"attempt"`
+	Phase   Phase     `json:"phase"`
+	Token   uint64    `json:"token,omitempty"`
+	Runner  string    `json:"runner,omitempty"`
+	Builds  bool      `json:"builds,omitempty"` // the runner compiles it, and measures nothing
+	Asked   time.Time `json:"asked"`
+	Begun   time.Time `json:"begun"`
+	Ended   time.Time `json:"ended"`
+	Result  *Result   `json:"result,omitempty"`
+	// Compiled is the outcome of the build stage; nil before it ends, and where there is none.
 	Compiled *Compiled `json:"compiled,omitempty"`
-	// SideRun is what somebody asked for beside the policy; nil for a run in line.
-	SideRun *command.Rebench `json:"side,omitempty"`
+	// SideRun is a measurement that somebody asked for in addition to the policy's; nil for a run in line.
+	SideRun *command.Rebench `json:"side_run,omitempty"`
 }
-
-// ManifestName is the kernel's name without the folder that tells it from another of that
-// name where it is shown.
-func (r Run) ManifestName() string { return strings.TrimSuffix(r.Kernel, " ("+r.Folder+")") }
 
 // Same tells whether both are of the same kernel. What a comment remembers of a run may
 // have no folder.
 func (r Run) Same(other Run) bool {
 	if r.Folder == "" || other.Folder == "" {
-		return r.Kernel == other.Kernel
+		return r.Name == other.Name
 	}
 	return r.Folder == other.Folder
 }
@@ -211,15 +196,15 @@ func (s *State) find(job string) *Run {
 
 // ByFolder finds the run in line of a kernel.
 func (s *State) ByFolder(folder string) (Run, bool) {
-	if i := s.kernelIndex(folder, ""); i >= 0 {
+	if i := s.kernelIndex(folder); i >= 0 {
 		return s.Runs[i], true
 	}
 	return Run{}, false
 }
 
-// kernelIndex is where a kernel's run in line is, or -1. Old events know the name alone.
-func (s *State) kernelIndex(folder, name string) int {
-	return slices.IndexFunc(s.Runs, func(r Run) bool { return r.Folder == folder && folder != "" || folder == "" && r.Kernel == name })
+// kernelIndex is the index of a kernel's run in line, or -1.
+func (s *State) kernelIndex(folder string) int {
+	return slices.IndexFunc(s.Runs, func(r Run) bool { return r.Folder == folder })
 }
 
 // Meant is the runs in line that a word of a command may mean: the one in that folder
@@ -228,7 +213,7 @@ func (s *State) Meant(word string) []Run {
 	if r, ok := s.ByFolder(word); ok {
 		return []Run{r}
 	}
-	return slices.DeleteFunc(slices.Clone(s.Runs), func(r Run) bool { return r.ManifestName() != word && r.Kernel != word })
+	return slices.DeleteFunc(slices.Clone(s.Runs), func(r Run) bool { return r.ManifestName() != word && r.Name != word })
 }
 
 // CheckKey is the name under which a check is remembered.

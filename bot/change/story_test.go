@@ -50,7 +50,7 @@ func (s *story) plan(kernels ...Kernel) *story {
 }
 
 func kernel(name string) Kernel {
-	return Kernel{Name: name, Folder: "kernels/" + name, Rule: "default", Labels: Labels{"l4"}, Sources: "src-" + name, Bundle: "bundle-" + name}
+	return Kernel{KernelSpec: KernelSpec{Name: name, Folder: "kernels/" + name, Rule: "default", Labels: []string{"l4"}, Sources: "src-" + name, Bundle: "bundle-" + name}}
 }
 
 func kept(name string) Kernel {
@@ -92,7 +92,7 @@ func (s *story) tells(want ...string) *story {
 	var got []string
 	describe := func(list string, runs []Run) {
 		for _, r := range runs {
-			line := fmt.Sprintf("%s %s@%.1s #%d %s", list, r.Kernel, r.Head, r.Attempt, r.Phase)
+			line := fmt.Sprintf("%s %s@%.1s #%d %s", list, r.Name, r.Head, r.Attempt, r.Phase)
 			if r.Result != nil {
 				line += " " + string(r.Result.Outcome)
 			}
@@ -340,43 +340,6 @@ func TestCommands(t *testing.T) {
 	}
 	if s.Checks["c@1"].ID != 4 || s.Comment.ID != 5 {
 		t.Errorf("posted: %v, %v", s.Checks, s.Comment)
-	}
-}
-
-// Events of before commands were data, and kernels folders, mean what they meant.
-func TestOldEvents(t *testing.T) {
-	read := func(kind, text string) Event {
-		t.Helper()
-		e, err := Decode(kind, []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e
-	}
-	twice := kernel("a")
-	twice.Name, twice.Folder = "a (kernels/b)", "kernels/b"
-	s := begin(t).seen(facts(headOne)).plan(kernel("a"), twice).finish("a", gates.Defer).finish("b", gates.Defer)
-	s.then(read("asked", `{"id":"comment-1","by":"ann","text":"/rebench a rounds=3","head":"1"}`), read("asked", `{"id":"comment-2","by":"ann","text":"/rebench speed=3"}`),
-		read("asked", `{"id":"comment-3","by":"ann","text":"/ok-to-test 1234567"}`), read("asked", `{"id":"comment-4","by":"ann","text":"no more a command"}`))
-	var got []string
-	for _, c := range s.Commands {
-		problem := ""
-		if c.Request.Mistake != nil {
-			problem = c.Request.Mistake.Problem
-		}
-		got = append(got, c.ID+" "+c.Request.Name()+" "+c.Request.String()+" "+problem)
-	}
-	want := []string{"comment-1 rebench /rebench a rounds=3 ", "comment-2 rebench /rebench speed=3 `/rebench`: `speed=` is no argument (write `shapes=`, `seeds=`, `rounds=`, `vs=`, or `profile`)",
-		"comment-3 ok-to-test /ok-to-test 1234567 ", "comment-4  no more a command This is no command."}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	s.then(read("answered", `{"id":"comment-1","ok":true,"effect":{"rebench":[{"kernel":"a (kernels/b)","bundle":"more"}],"side":[{"kernel":"a","bundle":"x","label":"l4","text":"/rebench a vs=self"}]}}`))
-	if b, _ := s.ByFolder("kernels/b"); b.Bundle != "more" || b.Attempt != 2 || s.Runs[0].Attempt != 1 {
-		t.Errorf("the second attempt is of %+v", s.Runs)
-	}
-	if len(s.SideRuns) != 1 || s.SideRuns[0].Folder != "kernels/a" || !slices.Equal(s.SideRuns[0].Labels, Labels{"l4"}) || s.SideRuns[0].SideRun.Versus != command.Self {
-		t.Errorf("extra: %+v", s.SideRuns)
 	}
 }
 

@@ -4,14 +4,14 @@ import "slices"
 
 // A state is read, copied and written whole with every event of its change. So what it keeps
 // is bounded, however long a pull request stays open. The journal has every event for good,
-// and the ledger every run and every command. No rule counts what is dropped here: attempts
-// are counted in accounts (see Account), and the overrides and approvals that hold have
+// and the ledger every run and every command. No rule counts what is dropped here: package
+// attempts counts attempts, and the overrides and approvals that hold have
 // fields of their own.
 const (
 	maxPast     = 50  // earlier attempts
-	maxExtra    = 50  // measurements for information
+	maxSideRuns = 50  // measurements for information
 	maxApproved = 50  // commits of a fork
-	maxChecks   = 200 // on heads of before
+	maxChecks   = 200 // on earlier heads
 	// maxCommands is how many commands are kept. Those whose reply GitHub does not show yet
 	// are kept up to maxUnreplied, those that nobody has answered always.
 	maxCommands, maxUnreplied = 100, 1000
@@ -42,7 +42,7 @@ func dropOldest[T any](list []T, most int, mayGo func(T) bool) []T {
 // trimSideRuns makes room for measurements. It is called when some are added, and drops none
 // that a runner is still needed for.
 func (s *State) trimSideRuns() {
-	s.SideRuns = dropOldest(s.SideRuns, maxExtra, func(r Run) bool { return !r.Unfinished() })
+	s.SideRuns = dropOldest(s.SideRuns, maxSideRuns, func(r Run) bool { return !r.Unfinished() })
 }
 
 // trimCommands makes room for a command.

@@ -78,7 +78,7 @@ func TestTrimKeepsWhatIsOpen(t *testing.T) {
 	if !has("comment-1") || !has("comment-2") || has("comment-100") || len(s.Commands) != maxCommands {
 		t.Errorf("%d commands: without an answer %v, without a reply %v, done %v", len(s.Commands), has("comment-1"), has("comment-2"), has("comment-100"))
 	}
-	if _, ok := s.Run(first); !ok || len(s.SideRuns) > maxExtra {
+	if _, ok := s.Run(first); !ok || len(s.SideRuns) > maxSideRuns {
 		t.Errorf("%d measurements, the one that waits is there: %v", len(s.SideRuns), ok)
 	}
 	if _, ok := s.Checks[CheckKey("kernelgate", headTwo)]; !ok || len(s.Checks) > maxChecks+1 {

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"net/http"
 	"os"
 	"os/exec"
@@ -268,7 +269,7 @@ func TestOperatePowerCut(t *testing.T) {
 	}
 	lost := 0
 	for _, id := range accepted {
-		isNew, err := j.Accept(ctx, journal.Delivery{ID: id, Event: "check_suite", Body: []byte("{}")})
+		isNew, err := j.Accept(ctx, webhook.Delivery{ID: id, Event: "check_suite", Body: []byte("{}")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/scheduler"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/gpus"
@@ -74,12 +76,17 @@ func TestRunnerOfThreeGPUs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	bot := &fleet.Server{Journal: j, Results: nobody{}, Tokens: map[string]fleet.Credential{"box": fleet.NewCredential("secret", "cpu", "gpu", "l4", "h200")}, Version: "kernelgate v9"}
+	queue, err := jobs.Open(ctx, j, jobs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer queue.Close()
+	bot := &fleet.Server{Journal: j, Jobs: queue, Results: nobody{}, Tokens: map[string]fleet.Credential{"box": fleet.NewCredential("secret", "cpu", "gpu", "l4", "h200")}, Version: "kernelgate v9"}
 	server := httptest.NewServer(bot.Handler())
 	defer server.Close()
 	defer server.CloseClientConnections()
 	for _, label := range []string{"cpu", "l4", "h200"} {
-		if err := j.Enqueue(ctx, journal.Job{ID: "job-" + label, Labels: []string{label}, Kernel: "k", Bundle: "none"}); err != nil {
+		if err := queue.Enqueue(ctx, jobs.Job{Job: scheduler.Job{ID: "job-" + label, Labels: []string{label}, Kernel: "k"}, Bundle: "none"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -133,7 +140,7 @@ func TestRunnerOfThreeGPUs(t *testing.T) {
 		t.Errorf("the runner: %v\n%s", err, said)
 	}
 
-	later := &fleet.Server{Journal: j, Results: nobody{}, Tokens: bot.Tokens, Version: "kernelgate v9", Oldest: 99}
+	later := &fleet.Server{Journal: j, Jobs: queue, Results: nobody{}, Tokens: bot.Tokens, Version: "kernelgate v9", Oldest: 99}
 	newer := httptest.NewServer(later.Handler())
 	defer newer.Close()
 	old, said3 := runnerOf(t, ctx, newer.URL, library, "--gpus", "2")

@@ -53,7 +53,7 @@ func TestWhoWaitsIsAnnounced(t *testing.T) {
 	}
 	w.poll("all to be queued", func() bool {
 		n := 0
-		for _, q := range w.running.journal.Queues() {
+		for _, q := range w.running.jobs.Backlogs() {
 			n += q.Waiting
 		}
 		return n == pulls

@@ -33,7 +33,7 @@ func (k *Controller) Built(ctx context.Context, job string, token uint64, by fle
 	}
 	if err == nil && !b.Open {
 		gather := func(*change.State, change.Run) (*gates.Evidence, error) { return e, nil }
-		return true, k.finish(ctx, job, token, by.Name, b.Log, b.Artifacts, gather)
+		return true, k.finish(ctx, job, token, by.Name, []byte(b.Log), b.Artifacts, gather)
 	}
 	compiled := change.Compiled{By: by.Name}
 	if err != nil {
@@ -42,7 +42,7 @@ func (k *Controller) Built(ctx context.Context, job string, token uint64, by fle
 		return false, err
 	}
 	if len(b.Log) > 0 {
-		if compiled.Log, err = k.storeBytes(ctx, "log", b.Log); err != nil {
+		if compiled.Log, err = k.storeBytes(ctx, "log", []byte(b.Log)); err != nil {
 			return false, err
 		}
 	}
@@ -88,7 +88,9 @@ func (k *Controller) staticEvidence(ctx context.Context, s *change.State, run ch
 		return nil, unavailable{err}
 	}
 	if run.SideRun != nil {
-		narrow(policy, *run.SideRun, e)
+		if policy, err = narrowed(s.Plan, *run.SideRun, e); err != nil {
+			return nil, unavailable{err}
+		}
 	}
 	if v := change.Judge(policy, s.Plan.PolicyFile, e, run.Rules); v.Outcome == gates.Error {
 		return nil, errors.New(v.Summary)

@@ -27,6 +27,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/attempts"
+	"github.com/kernelgate/kernelgate/bot/repos"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
+	"github.com/kernelgate/kernelgate/bot/sweep"
+
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -37,11 +42,13 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/bot/trace"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Config holds the parts of a bot.
 type Config struct {
 	Journal *journal.Journal
+	Jobs    *jobs.Queue
 	Ledger  *ledger.Ledger
 	GitHub  *client.GitHub
 	Planner *planner.Planner
@@ -50,7 +57,7 @@ type Config struct {
 	Reconcile     time.Duration // interval of the resync; default 5 minutes
 	ProgressEvery time.Duration // interval between updates of a running check; default 15 s
 	Backoff       time.Duration // first pause after a failure, which then doubles; default 1 s
-	Sweeps        []Sweep
+	Sweeps        []sweep.Schedule
 	SweepLook     time.Duration // how often sweeps are checked; default one minute
 	Runners       func() []present.RunnerInfo
 	// Judged is called for every verdict about a runner's evidence, with the kernel and the runner's fault, "" if there is none.
@@ -68,7 +75,9 @@ type Config struct {
 // A Controller is one bot's reconciler.
 type Controller struct {
 	Config
-	states *states
+	states   *states
+	repos    *repos.Registry
+	attempts *attempts.Store
 
 	reconcileQueue *workQueue[change.ID]
 	publishQueue   *workQueue[change.ID]
@@ -80,20 +89,18 @@ type Controller struct {
 	unread           map[change.ID]bool         // changes whose reviews must be read
 	conflicts        map[change.ID]*conflict    // changes where GitHub's answer differs from a delivery of the same second
 	pushed           map[resyncTarget]*push     // pushes that git may not show yet
-	names            map[int64]string           // current names of the watched repositories
-	suspended        map[int64]string           // suspended repositories; the reason if it is permanent, else ""
 	positionsChecked time.Time                  // when the queue positions were last compared
 
 	putOffLogged time.Time // when the log last said that some publications wait
 
 	redeliverer *redeliverer // used by the resync only
 
-	progress      *lru.Cache[string, present.Progress]   // by job
+	progress      *lru.Cache[string, runners.LogEntry]   // by job
 	positions     *lru.Cache[string, scheduler.Position] // last published, by job
 	firstSeen     *lru.Cache[string, time.Time]          // when a head first needed publishing
 	lastPublished *lru.Cache[change.ID, time.Time]       // when progress was last published
 	planFailures  *lru.Cache[change.ID, int]             // consecutive failures to plan
-	outcomes      *lru.Cache[judged, string]             // verdicts of evidence that was judged again
+	outcomes      *lru.Cache[judged, change.Judgement]   // verdicts of evidence that was judged again
 }
 
 // Counts are the bot's counters since its start.
@@ -144,13 +151,14 @@ func New(c Config) *Controller {
 		c.Runners = func() []present.RunnerInfo { return nil }
 	}
 	k := &Controller{
-		Config: c, names: map[int64]string{}, stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, conflicts: map[change.ID]*conflict{}, pushed: map[resyncTarget]*push{}, suspended: map[int64]string{},
-		progress: newLRU[string, present.Progress](cacheSize), positions: newLRU[string, scheduler.Position](cacheSize), firstSeen: newLRU[string, time.Time](cacheSize), lastPublished: newLRU[change.ID, time.Time](cacheSize),
+		Config: c, repos: repos.New(c.Repositories, c.Log), stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, conflicts: map[change.ID]*conflict{}, pushed: map[resyncTarget]*push{},
+		progress: newLRU[string, runners.LogEntry](cacheSize), positions: newLRU[string, scheduler.Position](cacheSize), firstSeen: newLRU[string, time.Time](cacheSize), lastPublished: newLRU[change.ID, time.Time](cacheSize),
 		planFailures: newLRU[change.ID, int](cacheSize),
-		outcomes:     newLRU[judged, string](cacheSize),
+		outcomes:     newLRU[judged, change.Judgement](cacheSize),
 	}
 	k.redeliverer = newRedeliverer(k)
-	k.states = newStates(c.Journal, c.Now, k.repositoryName)
+	k.states = newStates(c.Journal, c.Now, k.repos.Name)
+	k.attempts = &attempts.Store{Journal: c.Journal, Evidence: k.evidence}
 	k.reconcileQueue = &workQueue[change.ID]{name: "work", handle: k.reconcile, leads: c.Journal.Leads, lane: k.laneWithPrefetch, timeout: reconcileTimeout, slots: reconcileSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	k.publishQueue = &workQueue[change.ID]{name: "show", handle: k.publishChange, leads: c.Journal.Leads, lane: k.laneOfChange, timeout: publishTimeout, slots: publishSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
 	k.resyncQueue = &workQueue[resyncTarget]{name: "look", handle: k.resync, leads: c.Journal.Leads, lane: k.laneOfTarget, timeout: resyncTimeout, slots: resyncSlots, backoff: c.Backoff, log: c.Log, now: c.Now}
@@ -195,12 +203,6 @@ func (k *Controller) Counts() Counts {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.counts
-}
-
-// Idle reports whether all accepted deliveries are handled and all queues are empty.
-func (k *Controller) Idle() bool {
-	c := k.Counts()
-	return c.Handled >= c.Accepted && k.resyncQueue.idle() && k.reconcileQueue.idle() && k.publishQueue.idle()
 }
 
 func (k *Controller) count(do func(*Counts)) {

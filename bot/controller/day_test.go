@@ -24,6 +24,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
+
 	"github.com/nats-io/nats-server/v2/server/ats"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -66,6 +68,7 @@ type day struct {
 	requests   []time.Time
 	refused    []string // for a limit's sake
 	journal    *journal.Journal
+	jobs       *jobs.Queue
 	controller *controller.Controller
 }
 
@@ -151,7 +154,7 @@ func (d *day) no(err error) {
 // A record is the bot's, as an agent would ask for it.
 type record struct {
 	bot *controller.Controller
-	l   *journal.Lease
+	l   *jobs.Lease
 }
 
 func (r record) Begin(ctx context.Context, c runners.Code) (runners.Attempt, error) {
@@ -170,7 +173,7 @@ func (r record) Earlier(ctx context.Context, c runners.Code) (runners.Earlier, e
 // runner measures one job after the other, each for minutes, and says how far it is.
 func (d *day) runner(ctx context.Context, name string, takes time.Duration) {
 	for {
-		l, err := d.journal.Lease(ctx, name, "cpu")
+		l, err := d.jobs.Lease(ctx, name, "cpu")
 		if ctx.Err() != nil {
 			return
 		}
@@ -184,7 +187,7 @@ func (d *day) runner(ctx context.Context, name string, takes time.Duration) {
 	}
 }
 
-func (d *day) measure(ctx context.Context, l *journal.Lease, who fleet.Runner, takes time.Duration) error {
+func (d *day) measure(ctx context.Context, l *jobs.Lease, who fleet.Runner, takes time.Duration) error {
 	if err := d.controller.Started(ctx, l.ID, l.Token, who); err != nil {
 		return err
 	}
@@ -337,13 +340,15 @@ func TestDay(t *testing.T) {
 func (d *day) run(repos map[string]*embedded.Repo) {
 	ctx, cancel := context.WithCancel(d.Context())
 	var err error
-	d.journal, err = journal.Open(ctx, journal.Options{Dir: filepath.Join(d.dir, "journal"), LeaseFor: time.Minute})
+	d.journal, err = journal.Open(ctx, journal.Options{Dir: filepath.Join(d.dir, "journal")})
+	d.no(err)
+	d.jobs, err = jobs.Open(ctx, d.journal, jobs.Options{LeaseFor: time.Minute})
 	d.no(err)
 	l, err := ledger.Open(ctx, filepath.Join(d.dir, "ledger.db"), ledger.Options{})
 	d.no(err)
 	github, err := client.NewApp(d.app.ID(), d.app.PrivateKeyPEM(), client.Options{BaseURL: d.hub.URL(), GitURL: d.hub.URL(), Transport: d})
 	d.no(err)
-	d.controller = controller.New(controller.Config{Journal: d.journal, Ledger: l, GitHub: github, Planner: &planner.Planner{
+	d.controller = controller.New(controller.Config{Journal: d.journal, Jobs: d.jobs, Ledger: l, GitHub: github, Planner: &planner.Planner{
 		Mirrors: &mirror.Store{Dir: filepath.Join(d.dir, "mirrors"), Origin: github}, Bundles: d.journal.Bundles, Scratch: d.dir, Version: "kernelgate test", Now: time.Now}})
 	var all sync.WaitGroup
 	work := func(do func() error) {
@@ -363,6 +368,7 @@ func (d *day) run(repos map[string]*embedded.Repo) {
 	cancel()
 	all.Wait()
 	d.no(l.Close())
+	d.jobs.Close()
 	d.no(d.journal.Close())
 }
 

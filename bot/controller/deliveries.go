@@ -12,7 +12,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/present"
-	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
 // Store puts a webhook into the journal, unless nobody would read it; it is what a
@@ -25,7 +24,7 @@ func (k *Controller) Store(ctx context.Context, d webhook.Delivery) error {
 	if event, err := webhook.Decode(d.Event, d.Body); err == nil && k.unused(event) {
 		return webhook.ErrNotUsed
 	}
-	fresh, err := k.Journal.Accept(ctx, journal.Delivery{ID: d.ID, Event: d.Event, Received: d.Received, Body: d.Body})
+	fresh, err := k.Journal.Accept(ctx, d)
 	if fresh {
 		k.count(func(c *Counts) { c.Accepted++ })
 	}
@@ -58,7 +57,7 @@ func commands(r webhook.Remark) bool {
 }
 
 func (k *Controller) deliveryLoop(ctx context.Context) error {
-	return k.Journal.Process(ctx, func(ctx context.Context, d journal.Delivery) error {
+	return k.Journal.Process(ctx, func(ctx context.Context, d webhook.Delivery) error {
 		err := k.handleDelivery(ctx, d)
 		k.count(func(c *Counts) {
 			c.Handled++
@@ -78,7 +77,7 @@ const recordTimeout = time.Minute
 
 // handleDelivery notes what a delivery says. Everything that follows from it is done
 // afterwards, by workers: a delivery waits for neither GitHub nor git.
-func (k *Controller) handleDelivery(ctx context.Context, d journal.Delivery) error {
+func (k *Controller) handleDelivery(ctx context.Context, d webhook.Delivery) error {
 	ctx, cancel := context.WithTimeout(received(ctx, d.Received), recordTimeout)
 	defer cancel()
 	if d.Event == inFlightEvent {
@@ -114,7 +113,7 @@ func (k *Controller) handleDelivery(ctx context.Context, d journal.Delivery) err
 		return k.recordInstallation(ctx, e)
 	case webhook.InstallationRepositories:
 		k.addRepositories(e.Added)
-		return k.removeRepositories(ctx, e.Removed, "the App was taken out of it")
+		return k.removeRepositories(ctx, e.Removed, change.AppRemoved)
 	case webhook.InstallationTarget:
 		k.recordAccount(e)
 	case webhook.RepositoryChange:
@@ -126,12 +125,12 @@ func (k *Controller) handleDelivery(ctx context.Context, d journal.Delivery) err
 }
 
 func (k *Controller) recordPull(ctx context.Context, e webhook.PullRequest) error {
-	if !k.observe(e.Repository) {
+	if !k.repos.Observe(e.Repository) {
 		return nil
 	}
 	id := change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}
 	told := facts.OfEvent(e)
-	told.Repo = k.repositoryName(e.Repository.ID)
+	told.Repo = k.repos.Name(e.Repository.ID)
 	s, err := k.states.load(ctx, id)
 	// Of two in one second nobody but GitHub knows which is the later.
 	if err == nil && (s.Seq == 0 || told.Updated.After(s.Facts.Updated)) {
@@ -150,7 +149,7 @@ func (k *Controller) recordPull(ctx context.Context, e webhook.PullRequest) erro
 // command of ours changes nothing.
 func (k *Controller) recordComment(ctx context.Context, e webhook.Event) error {
 	said, a, ok := facts.OfRemark(e)
-	if !ok || !said.Open || said.Author.Bot || !k.observe(said.Repository) {
+	if !ok || !said.Open || said.Author.Bot || !k.repos.Observe(said.Repository) {
 		return nil
 	}
 	if a.Request, ok = command.Parse(said.Body); !ok {
@@ -162,7 +161,7 @@ func (k *Controller) recordComment(ctx context.Context, e webhook.Event) error {
 			return nil, nil
 		}
 		// Opened before the bot was there. Whoever works on it asks GitHub for the rest.
-		return change.Seen{Facts: change.Facts{Repo: k.repositoryName(said.Repository.ID), DefaultBranch: said.Repository.DefaultBranch, Open: true}}, nil
+		return change.Seen{Facts: change.Facts{Repo: k.repos.Name(said.Repository.ID), DefaultBranch: said.Repository.DefaultBranch, Open: true}}, nil
 	})
 	if err != nil {
 		return err
@@ -215,7 +214,7 @@ func (k *Controller) recordCheckRun(ctx context.Context, delivery string, e webh
 // recordButton notes a command that came without a comment. For a fork GitHub does not
 // say which pull request it is: the ledger knows the head.
 func (k *Controller) recordButton(ctx context.Context, delivery string, o webhook.Origin, head string, pulls []int, c command.Command) error {
-	if !k.observe(o.Repository) {
+	if !k.repos.Observe(o.Repository) {
 		return nil
 	}
 	var ids []change.ID
@@ -245,12 +244,12 @@ func (k *Controller) recordButton(ctx context.Context, delivery string, o webhoo
 
 // recordGroup gates what the merge queue wants to merge, on its own commit.
 func (k *Controller) recordGroup(ctx context.Context, e webhook.MergeGroup) error {
-	if !k.observe(e.Repository) {
+	if !k.repos.Observe(e.Repository) {
 		return nil
 	}
 	id := change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}
 	f := facts.OfGroup(e)
-	f.Repo = k.repositoryName(e.Repository.ID)
+	f.Repo = k.repos.Name(e.Repository.ID)
 	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Seq > 0 && (!now.Facts.Open || f.Open) {
 			return nil, nil // told already; a group that is gone stays so
@@ -266,10 +265,10 @@ func (k *Controller) recordGroup(ctx context.Context, e webhook.MergeGroup) erro
 // recordPush has open pull requests held against the rules of the branch, which may be gone,
 // and measures what reached the default branch, for the history.
 func (k *Controller) recordPush(ctx context.Context, e webhook.Push) error {
-	if !k.observe(e.Repository) {
+	if !k.repos.Observe(e.Repository) {
 		return nil
 	}
-	at := resyncTarget{repo: e.Repository.ID, name: k.repositoryName(e.Repository.ID), branch: e.Branch}
+	at := resyncTarget{repo: e.Repository.ID, name: k.repos.Name(e.Repository.ID), branch: e.Branch}
 	k.markPushed(at, e)
 	k.resyncQueue.add(at)
 	if !e.Default() || e.Made() || e.Deleted() {
@@ -281,7 +280,7 @@ func (k *Controller) recordPush(ctx context.Context, e webhook.Push) error {
 			return nil, nil
 		}
 		return change.Seen{Facts: change.Facts{
-			Repo: k.repositoryName(e.Repository.ID), DefaultBranch: e.Repository.DefaultBranch, Title: e.Branch, Author: e.Sender.Login, Open: true,
+			Repo: k.repos.Name(e.Repository.ID), DefaultBranch: e.Repository.DefaultBranch, Title: e.Branch, Author: e.Sender.Login, Open: true,
 			Head: e.After, Base: e.Branch, BaseSHA: e.Before,
 		}}, nil
 	})

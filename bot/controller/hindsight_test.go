@@ -3,6 +3,7 @@ package controller
 import (
 	"testing"
 
+	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -19,17 +20,17 @@ func TestOutcomeIsJudgedOnce(t *testing.T) {
 	for _, c := range []struct {
 		evidence, policy string
 		outcome          gates.Outcome
-		want             string
+		want             gates.Outcome
 		times            int
 	}{
-		{"one", "old", gates.Pass, "PASS", 1},
-		{"one", "new", gates.Defer, "DEFER", 2},
-		{"two", "old", gates.Defer, "DEFER", 3},
-		{"one", "old", gates.Defer, "PASS", 3},
-		{"one", "new", gates.Pass, "DEFER", 3},
+		{"one", "old", gates.Pass, gates.Pass, 1},
+		{"one", "new", gates.Defer, gates.Defer, 2},
+		{"two", "old", gates.Defer, gates.Defer, 3},
+		{"one", "old", gates.Defer, gates.Pass, 3},
+		{"one", "new", gates.Pass, gates.Defer, 3},
 	} {
-		if got := k.outcome(c.evidence, c.policy, judge(c.outcome)); got != c.want || times != c.times {
-			t.Errorf("%s by the %s policy: %s after %d, want %s after %d", c.evidence, c.policy, got, times, c.want, c.times)
+		if got := k.outcome(c.evidence, c.policy, judge(c.outcome)); got != (change.Judgement{Outcome: c.want}) || times != c.times {
+			t.Errorf("%s by the %s policy: %v after %d, want %s after %d", c.evidence, c.policy, got, times, c.want, c.times)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 )
 
 // idleAtMost is how long a runner may be idle while work waits for it. An election in NATS takes up to 9 s, and an election among
@@ -116,7 +116,7 @@ func (b *bots) watch(hands []*hand) *watch {
 
 // queues is what a bot that leads tells of its jobs.
 type queues struct {
-	Queues []journal.Queue
+	Queues []jobs.Backlog
 	Held   map[string]string // by the runner's name
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernelgate/kernelgate/bot/attempts"
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
@@ -46,7 +47,7 @@ func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p plann
 	if s.ID.Kind == change.Group || old.Phase != change.Done || old.Result == nil || old.Result.Evidence == "" {
 		return nil
 	}
-	e, err := k.evidence(ctx, *old.Result)
+	e, err := k.evidence(ctx, old.Result.Evidence)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p plann
 		return err
 	}
 	if s.ID.Kind != change.Push && s.Plan.Policy != p.Policy && e.Fault == "" && gates.Next(policy, e).Gate == "" {
-		if e, err = k.carry(ctx, change.EvidenceKeyOf(s.ID, &p.Plan, old), old, e); err != nil || e == nil {
+		if e, err = k.attempts.Carry(ctx, attempts.KeyOf(s.ID, &p.Plan, old), old, e); err != nil || e == nil {
 			return err
 		}
 		e.Change = changed
@@ -102,7 +103,7 @@ func (k *Controller) judge(ctx context.Context, of subject, policy *policy.Polic
 	v := change.Judge(policy, of.policyFile, e, rules)
 	k.count(func(c *Counts) { c.Judged++ })
 	result := change.NewResult(v)
-	result.Attempt = lastAttempt(e)
+	result.Attempt = attempts.Last(e)
 	result.Compare(v, e, of.against(policy, e))
 	var err error
 	if result.Evidence, err = k.storeJSON(ctx, "evidence", e); err != nil {
@@ -131,12 +132,12 @@ func (k *Controller) storeBytes(ctx context.Context, what string, data []byte) (
 	return name, nil
 }
 
-func (k *Controller) evidence(ctx context.Context, r change.Result) (*gates.Evidence, error) {
-	data, err := k.Journal.Artifacts.Read(ctx, r.Evidence)
+func (k *Controller) evidence(ctx context.Context, blob string) (*gates.Evidence, error) {
+	data, err := k.Journal.Artifacts.Read(ctx, blob)
 	if err != nil {
 		return nil, fmt.Errorf("reading stored evidence: %w", err)
 	}
-	return gates.ParseEvidence(r.Evidence, data)
+	return gates.ParseEvidence(blob, data)
 }
 
 func (k *Controller) verdict(ctx context.Context, r change.Result) (*gates.Verdict, error) {

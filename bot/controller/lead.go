@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
-// Of several bots on one journal one leads: it alone does what this package is for. The
-// others store webhooks and wait. What is written to the journal is fenced there; what is
-// written to GitHub is preceded by a look at the lead (client.Options.MayWrite). A bot that
-// is stopped between that look and the write, and comes back when another leads, may write
-// that once. It then says so, and what it was at is published anew by the one that leads.
+// One of several bots on one journal leads, and only the leader reconciles and publishes. The others
+// store webhooks and wait. The journal fences writes to itself. Before each write to GitHub, the
+// client checks that the bot still leads (client.Options.MayWrite). A bot that is stopped between
+// the check and the write, and continues when another bot leads, may make that one write. It then
+// reports which changes it worked on, and the leader publishes them again.
 
 // Run works whenever this bot leads, until ctx ends. The ledger must be following the
 // journal already.
@@ -37,7 +37,7 @@ func (k *Controller) runAsLeader(ctx context.Context) error {
 	k.resyncQueue.start(ctx)
 	var all sync.WaitGroup
 	errs := make(chan error, 3)
-	for _, loop := range []func(context.Context) error{k.resyncLoop, k.deliveryLoop, k.sweepLoop} {
+	for _, loop := range []func(context.Context) error{k.resyncLoop, k.deliveryLoop, k.sweeper().Run} {
 		all.Go(func() {
 			defer cancel() // one without the other would be half a bot
 			errs <- loop(ctx)
@@ -82,10 +82,11 @@ func (k *Controller) catchUp(ctx context.Context) error {
 // resetMemory leaves nothing in memory but counters and the outcomes of pure functions.
 func (k *Controller) resetMemory() {
 	k.mu.Lock()
-	k.stale, k.unread, k.names, k.suspended = map[change.ID]change.Facts{}, map[change.ID]bool{}, map[int64]string{}, map[int64]string{}
+	k.stale, k.unread = map[change.ID]change.Facts{}, map[change.ID]bool{}
 	k.conflicts, k.pushed = map[change.ID]*conflict{}, map[resyncTarget]*push{}
 	k.positionsChecked = time.Time{}
 	k.mu.Unlock()
+	k.repos.Reset()
 	k.progress.Purge()
 	k.positions.Purge()
 	k.firstSeen.Purge()
@@ -110,10 +111,10 @@ func (k *Controller) reportInFlight(ctx context.Context, under []change.ID) {
 	body, err := json.Marshal(names)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	d := journal.Delivery{ID: "doubt-" + rand.Text(), Event: inFlightEvent, Received: k.Now(), Body: body}
+	d := webhook.Delivery{ID: "doubt-" + rand.Text(), Event: inFlightEvent, Received: k.Now(), Body: body}
 	for err == nil {
 		if _, err = k.Journal.Accept(ctx, d); err == nil {
-			k.Log.Info("the lead was lost in the middle of work, which is published anew", "changes", len(under))
+			k.Log.Info("the lead was lost in the middle of work, which the new leader publishes again", "changes", len(under))
 			return
 		}
 		k.Log.Warn("what was under way when the lead was lost cannot be told yet", "err", err)
@@ -126,16 +127,16 @@ func (k *Controller) reportInFlight(ctx context.Context, under []change.ID) {
 	k.Log.Error("what was under way when the lead was lost cannot be told: GitHub may show something old of these changes (comment /rebench there)", "changes", names, "err", err)
 }
 
-// recordInFlight has changes published anew that a bot wrote of which did not lead any more.
+// recordInFlight republishes changes that a deposed leader may have written to.
 func (k *Controller) recordInFlight(ctx context.Context, body []byte) error {
 	var names []string
 	if err := json.Unmarshal(body, &names); err != nil {
-		return fmt.Errorf("reading what another bot was at: %w", err)
+		return fmt.Errorf("reading the changes of a deposed leader: %w", err)
 	}
 	for _, name := range names {
 		id, err := change.ParseID(name)
 		if err != nil {
-			return fmt.Errorf("reading what another bot was at: %w", err)
+			return fmt.Errorf("reading the changes of a deposed leader: %w", err)
 		}
 		_, err = k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 			if now.Seq == 0 {

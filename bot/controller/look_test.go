@@ -28,8 +28,8 @@ func TestLookByTheNameOfNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := New(Config{GitHub: h})
-	k.recordName(7, "olga/kernels")
-	k.recordName(7, "olga/cuda")
+	k.repos.Rename(7, "olga/kernels")
+	k.repos.Rename(7, "olga/cuda")
 	asked := resyncTarget{repo: 7, name: "olga/kernels"}
 	if err := k.resync(t.Context(), asked); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestLookByTheNameOfNow(t *testing.T) {
 	if !strings.Contains(all, "/olga/cuda/") || strings.Contains(all, "/olga/kernels/") {
 		t.Errorf("it asked for %s", all)
 	}
-	k.suspend(7, "olga/cuda", errors.New("the App was taken out of it"))
+	k.repos.Suspend(7, "olga/cuda", errors.New("the App was taken out of it"))
 	before := len(heard.asked)
 	if err := k.resync(t.Context(), asked); err != nil || len(heard.asked) != before {
 		t.Errorf("of one that is gone: %v, %v", heard.asked[before:], err)

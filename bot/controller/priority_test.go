@@ -29,7 +29,7 @@ func pullOf(number int, now time.Time, ago time.Duration, kernels ...change.Kern
 func TestPriorities(t *testing.T) {
 	now := time.Date(2026, 11, 17, 9, 0, 0, 0, time.UTC)
 	k := &Controller{Config: Config{Now: func() time.Time { return now }}}
-	scale := change.Kernel{Name: "scale", Folder: "kernels/scale", Sources: "s", Labels: change.Labels{"l4"}}
+	scale := change.Kernel{KernelSpec: change.KernelSpec{Name: "scale", Folder: "kernels/scale", Sources: "s", Labels: []string{"l4"}}}
 	const old, fresh = 30 * 24 * time.Hour, time.Minute
 	with := func(s *change.State, events ...change.Event) *change.State {
 		for i, e := range events {
@@ -116,7 +116,7 @@ func TestVerdictDoesNotWaitForIdlePulls(t *testing.T) {
 				}
 				k := &Controller{Config: Config{GitHub: github, Now: time.Now, Log: slog.New(slog.DiscardHandler)}}
 				const verdicts = 30 // one each two minutes
-				kernel := change.Kernel{Name: "scale", Folder: "kernels/scale", Sources: "s", Labels: change.Labels{"l4"}}
+				kernel := change.Kernel{KernelSpec: change.KernelSpec{Name: "scale", Folder: "kernels/scale", Sources: "s", Labels: []string{"l4"}}}
 				var states []*change.State
 				for i := range c.idle {
 					states = append(states, pullOf(i, begun, c.ago))

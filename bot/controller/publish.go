@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // publish brings GitHub in line with the state, and notes what it shows now.
@@ -72,7 +73,7 @@ func (k *Controller) view(ctx context.Context, s *change.State, others []*change
 
 func (k *Controller) ownView(ctx context.Context, s *change.State) (present.View, error) {
 	v := present.View{
-		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]present.Progress{}, Tried: map[string][]change.Tried{},
+		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]runners.LogEntry{}, Tried: map[string][]change.Tried{},
 		Places: map[string]scheduler.Position{}, Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(), RunURL: k.Page(s.Facts.Repo, s.ID), Web: k.Web, Pages: map[string]present.Page{},
 	}
 	for _, run := range slices.Concat(s.Runs, s.SideRuns) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
-	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/runners"
@@ -23,7 +22,7 @@ func (k *Controller) publishChange(ctx context.Context, id change.ID) error {
 		if err != nil {
 			return err
 		}
-		if s.Seq == 0 || s.Facts.Head == "" || k.isSuspended(id.Repo) {
+		if s.Seq == 0 || s.Facts.Head == "" || k.repos.Suspended(id.Repo) {
 			return nil
 		}
 		others, err := k.sharersOf(ctx, s, s.Facts.Head)
@@ -56,7 +55,7 @@ func (k *Controller) publishChange(ctx context.Context, id change.ID) error {
 			err = k.publishNow(as, s, others, ends)
 		}
 		if errors.Is(err, client.ErrUnavailable) {
-			k.suspend(id.Repo, s.Facts.Repo, err)
+			k.repos.Suspend(id.Repo, s.Facts.Repo, err)
 			return nil
 		}
 		if errors.Is(err, publish.ErrNotVisible) && k.isDeleted(ctx, s) {
@@ -77,7 +76,7 @@ func (k *Controller) isDeleted(ctx context.Context, s *change.State) bool {
 	if !client.NotFound(err) {
 		return false
 	}
-	k.suspend(s.ID.Repo, s.Facts.Repo, err)
+	k.repos.Suspend(s.ID.Repo, s.Facts.Repo, err)
 	return true
 }
 
@@ -144,7 +143,7 @@ func (k *Controller) Progress(job string, p runners.Event) {
 	if err != nil {
 		return
 	}
-	k.progress.Add(job, present.Progress{Event: p, At: k.Now()})
+	k.progress.Add(job, runners.LogEntry{Event: p, At: k.Now()})
 	if last, _ := k.lastPublished.Get(id); k.Now().Sub(last) >= k.ProgressEvery {
 		k.publishQueue.add(id)
 	}
@@ -156,7 +155,7 @@ func (k *Controller) queuePosition(r change.Run) (scheduler.Position, bool) {
 	if r.Phase != change.Queued {
 		return scheduler.Position{}, false
 	}
-	return k.Journal.Position(r.Job)
+	return k.Jobs.Position(r.Job)
 }
 
 // publishPositions has those shown that stand elsewhere in line than was told, every now and then while runners are at work: that
@@ -171,7 +170,7 @@ func (k *Controller) publishPositions() {
 	if !due {
 		return
 	}
-	for job, place := range k.Journal.Positions() {
+	for job, place := range k.Jobs.Positions() {
 		if id, err := change.OfJob(job); err == nil && k.positionChanged(job, place) {
 			k.publishQueue.add(id)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
-	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 )
 
 // reconcile does what a change's state asks for, one step after the other, until it
@@ -26,7 +26,7 @@ func (k *Controller) reconcile(ctx context.Context, id change.ID) error {
 		}
 		again, err := k.reconcileStep(ctx, s)
 		if errors.Is(err, client.ErrUnavailable) {
-			k.suspend(id.Repo, s.Facts.Repo, err)
+			k.repos.Suspend(id.Repo, s.Facts.Repo, err)
 			return nil
 		}
 		if err != nil {
@@ -54,7 +54,7 @@ func (k *Controller) reconcileStep(ctx context.Context, s *change.State) (bool, 
 	switch {
 	case len(s.Dropping) > 0:
 		return true, k.cancelJobs(ctx, s)
-	case k.isSuspended(s.ID.Repo):
+	case k.repos.Suspended(s.ID.Repo):
 		return false, k.endIfRemoved(ctx, s)
 	case s.Facts.Head == "": // known by a comment alone
 		return s.Facts.Open, k.timed(ctx, s, "look", k.fetchUnknown)
@@ -76,7 +76,7 @@ func (k *Controller) reconcileStep(ctx context.Context, s *change.State) (bool, 
 // one stops within seconds.
 func (k *Controller) cancelJobs(ctx context.Context, s *change.State) error {
 	for _, job := range s.Dropping {
-		if _, err := k.Journal.Cancel(ctx, job); err != nil {
+		if _, err := k.Jobs.Cancel(ctx, job); err != nil {
 			return fmt.Errorf("cancelling %s: %w", job, err)
 		}
 		k.forgetJob(job)
@@ -94,9 +94,8 @@ func (k *Controller) enqueueJobs(ctx context.Context, s *change.State) error {
 		if run.Phase != change.Queued {
 			continue
 		}
-		if err := k.Journal.Enqueue(ctx, journal.Job{
-			ID: run.Job, Labels: run.Labels, Build: run.Build, Kernel: run.Kernel, Bundle: run.Bundle,
-			Class: classOf(s.ID.Kind, run), Repo: s.Facts.Repo, Author: s.Facts.Author,
+		if err := k.Jobs.Enqueue(ctx, jobs.Job{
+			Job: scheduler.Job{ID: run.Job, Labels: run.Labels, Build: run.Build, Kernel: run.Name, Class: classOf(s.ID.Kind, run), Repo: s.Facts.Repo, Author: s.Facts.Author}, Bundle: run.Bundle,
 		}); err != nil {
 			return fmt.Errorf("queueing %s: %w", run.Job, err)
 		}

@@ -34,9 +34,9 @@ func (k *Controller) rejudgePast(ctx context.Context, id change.ID, p *planner.P
 		if row.Extra || row.Evidence == "" {
 			continue
 		}
-		e, err := k.evidence(ctx, change.Result{Evidence: row.Evidence})
+		e, err := k.evidence(ctx, row.Evidence)
 		if err != nil {
-			k.Log.Debug("a verdict of before is not judged again", "change", row.Change.String(), "err", err) // too old to be kept, perhaps
+			k.Log.Debug("a past verdict is not judged again", "change", row.Change.String(), "err", err) // too old to be kept, perhaps
 			continue
 		}
 		p.RuleChange.Judged++
@@ -49,7 +49,7 @@ func (k *Controller) rejudgePast(ctx context.Context, id change.ID, p *planner.P
 		is := k.outcome(row.Evidence, p.NewText, func() *gates.Verdict { return gates.Judge(p.NewPolicy, p.PolicyFile, e) })
 		if was != is {
 			p.RuleChange.Past = append(p.RuleChange.Past, change.PastVerdict{
-				Kernel: row.Kernel, Change: named(row.Change), Head: row.Head, Old: was, New: is,
+				Kernel: row.Kernel, Change: row.Change, Head: row.Head, Old: was, New: is,
 			})
 		}
 	}
@@ -59,12 +59,13 @@ func (k *Controller) rejudgePast(ctx context.Context, id change.ID, p *planner.P
 // outcome is what comes of evidence by a policy. Judging takes up to a third of a second,
 // for the thousands of resamples behind an interval; of the same evidence by the same
 // policy comes the same, so it is done once, however often a change is planned.
-func (k *Controller) outcome(evidence, policy string, judge func() *gates.Verdict) string {
+func (k *Controller) outcome(evidence, policy string, judge func() *gates.Verdict) change.Judgement {
 	key := judged{evidence, sha256.Sum256([]byte(policy))}
 	if known, ok := k.outcomes.Get(key); ok {
 		return known
 	}
-	out := outcomeOf(judge())
+	v := judge()
+	out := change.Judgement{Outcome: v.Outcome, Reason: v.Reason}
 	k.outcomes.Add(key, out)
 	return out
 }
@@ -73,19 +74,4 @@ func (k *Controller) outcome(evidence, policy string, judge func() *gates.Verdic
 type judged struct {
 	evidence string
 	policy   [sha256.Size]byte
-}
-
-// named is a change as people name it.
-func named(id change.ID) string {
-	if id.Kind == change.Pull {
-		return fmt.Sprintf("#%d", id.Number)
-	}
-	return string(id.Kind)
-}
-
-func outcomeOf(v *gates.Verdict) string {
-	if v.Reason == "" {
-		return string(v.Outcome)
-	}
-	return fmt.Sprintf("%s (%s)", v.Outcome, v.Reason)
 }

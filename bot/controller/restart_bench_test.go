@@ -50,7 +50,7 @@ func BenchmarkRestart(b *testing.B) {
 	defer tick.Stop()
 	for next := 1; ; <-tick.C {
 		n := 0
-		for _, q := range w.running.journal.Queues() {
+		for _, q := range w.running.jobs.Backlogs() {
 			n += q.Waiting
 		}
 		if n >= next {

@@ -8,6 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/bot/verify"
@@ -21,7 +22,7 @@ import (
 func (k *Controller) Started(ctx context.Context, job string, token uint64, by fleet.Runner) error {
 	id, err := change.OfJob(job)
 	if err != nil {
-		return fmt.Errorf("%w: %w", journal.ErrCancelled, err)
+		return fmt.Errorf("%w: %w", jobs.ErrCancelled, err)
 	}
 	_, err = k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		run, err := k.activeRun(now, job, token)
@@ -41,7 +42,7 @@ func (k *Controller) Started(ctx context.Context, job string, token uint64, by f
 func (k *Controller) ofJob(ctx context.Context, job string) (*change.State, error) {
 	id, err := change.OfJob(job)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", journal.ErrCancelled, err)
+		return nil, fmt.Errorf("%w: %w", jobs.ErrCancelled, err)
 	}
 	return k.states.load(ctx, id)
 }
@@ -52,9 +53,9 @@ func (k *Controller) activeRun(s *change.State, job string, token uint64) (chang
 	run, ok := s.Run(job)
 	switch {
 	case !ok || run.Phase == change.Abandoned || s.Held() || !s.Facts.Open:
-		return run, fmt.Errorf("job %s: %w", job, journal.ErrCancelled)
+		return run, fmt.Errorf("job %s: %w", job, jobs.ErrCancelled)
 	case run.Phase == change.Done || token < run.Token:
-		return run, fmt.Errorf("job %s: %w", job, journal.ErrLeaseLost)
+		return run, fmt.Errorf("job %s: %w", job, jobs.ErrLeaseLost)
 	}
 	return run, nil
 }
@@ -103,7 +104,7 @@ func (k *Controller) finish(ctx context.Context, job string, token uint64, by st
 	if err != nil {
 		return err
 	}
-	if err := k.recordEvidence(ctx, s, run, token, *result); err != nil {
+	if err := k.attempts.Record(ctx, s, run, token, *result); err != nil {
 		return err
 	}
 	result.Files = artifacts
@@ -140,7 +141,7 @@ func (k *Controller) reportFault(ctx context.Context, runner string, s *change.S
 			return
 		}
 	}
-	k.Judged(ctx, runner, s.Facts.Repo+" "+run.Kernel, fault)
+	k.Judged(ctx, runner, s.Facts.Repo+" "+run.Name, fault)
 }
 
 // gather is where a verdict's evidence comes from.
@@ -163,7 +164,9 @@ func (k *Controller) verdictOn(ctx context.Context, s *change.State, run change.
 		}
 	}
 	if run.SideRun != nil {
-		narrow(policy, *run.SideRun, e)
+		if policy, err = narrowed(s.Plan, *run.SideRun, e); err != nil {
+			return nil, err
+		}
 	}
 	of := subjectOf(s, s.Plan, run.Folder)
 	of.extra = run.SideRun != nil
@@ -199,12 +202,17 @@ func (k *Controller) jobOf(ctx context.Context, run change.Run) (runners.Job, er
 	return job, nil
 }
 
-// narrow makes the policy ask what an extra was asked for.
-func narrow(policy *policy.Policy, r command.Rebench, e *gates.Evidence) {
+// narrowed is a copy of the policy that asks for what a side run was asked for.
+func narrowed(p *change.Plan, r command.Rebench, e *gates.Evidence) (*policy.Policy, error) {
+	policy, err := p.ParsePolicy() // a copy: it is changed here
+	if err != nil {
+		return nil, err
+	}
 	if r.Versus != "" && len(r.Shapes) == 0 {
 		for _, s := range e.Shapes {
 			r.Shapes = append(r.Shapes, s.Name)
 		}
 	}
 	policy.Narrow(r.Shapes, r.Seeds)
+	return policy, nil
 }

@@ -128,7 +128,7 @@ func (k *Controller) lists(ctx context.Context) ([]func(context.Context) ([]clie
 				if err != nil {
 					return nil, err
 				}
-				k.recordName(r.ID, r.FullName) // which need not be the one that it was asked for by
+				k.repos.Rename(r.ID, r.FullName) // which need not be the one that it was asked for by
 				return []client.Repository{r}, nil
 			})
 		}
@@ -145,49 +145,26 @@ func (k *Controller) lists(ctx context.Context) ([]func(context.Context) ([]clie
 
 // observeListed enqueues a listed repository, or suspends it if it is archived or disabled.
 func (k *Controller) observeListed(r client.Repository) {
-	if k.repositoryName(r.ID) != "" || k.watched(r.FullName) {
-		k.recordName(r.ID, r.FullName)
+	if !k.repos.Known(r.Repository) {
+		return
 	}
+	k.repos.Rename(r.ID, r.FullName)
 	switch {
-	case k.repositoryName(r.ID) == "" && !k.watched(r.FullName):
 	case r.Archived || r.Disabled:
-		k.suspend(r.ID, r.FullName, errors.New("it is archived or disabled"))
+		k.repos.Suspend(r.ID, r.FullName, errors.New("it is archived or disabled"))
 	default:
-		k.resume(r.ID)
+		k.repos.Resume(r.ID)
 		k.resyncQueue.addIfAbsent(resyncTarget{repo: r.ID, name: r.FullName})
 	}
-}
-
-// suspend stops work on a repository until GitHub lists it as active again.
-func (k *Controller) suspend(repo int64, name string, why error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if _, away := k.suspended[repo]; !away {
-		k.suspended[repo] = ""
-		k.Log.Info("a repository is left alone until that changes", "repo", name, "why", why)
-	}
-}
-
-func (k *Controller) resume(repo int64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.suspended, repo)
-}
-
-func (k *Controller) isSuspended(repo int64) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, away := k.suspended[repo]
-	return away
 }
 
 // resync compares a repository, or the rules of one branch, with the bot's state. The repository may have been renamed or
 // removed since it was enqueued, so its current name is used.
 func (k *Controller) resync(ctx context.Context, p resyncTarget) error {
-	if k.isSuspended(p.repo) {
+	if k.repos.Suspended(p.repo) {
 		return nil
 	}
-	p.name = cmp.Or(k.repositoryName(p.repo), p.name)
+	p.name = cmp.Or(k.repos.Name(p.repo), p.name)
 	var err error
 	if p.branch != "" {
 		err = k.resyncBranch(ctx, p)
@@ -195,7 +172,7 @@ func (k *Controller) resync(ctx context.Context, p resyncTarget) error {
 		err = k.resyncPulls(ctx, p)
 	}
 	if errors.Is(err, client.ErrUnavailable) || client.NotFound(err) {
-		k.suspend(p.repo, p.name, err)
+		k.repos.Suspend(p.repo, p.name, err)
 		return nil
 	}
 	if err != nil {

@@ -37,7 +37,7 @@ func (k *Controller) isUnread(id change.ID) bool {
 
 // recordReview hears of a review, of which GitHub tells the rest.
 func (k *Controller) recordReview(ctx context.Context, e webhook.Review) error {
-	if !e.Open || !k.observe(e.Repository) {
+	if !e.Open || !k.repos.Observe(e.Repository) {
 		return nil
 	}
 	id := change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}

@@ -23,8 +23,10 @@ import (
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/bot/sweep"
 	measuring "github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/protocol"
@@ -56,7 +58,7 @@ type setup struct {
 	now    func() time.Time                   // the client's and the bot's clock
 	look   func(planner.Mirrors) planner.Mirrors
 	limits scheduler.Limits // of repositories
-	sweeps []controller.Sweep
+	sweeps []sweep.Schedule
 	judged func(ctx context.Context, runner, kernel, fault string)
 	others map[string]fleet.Credential // of runners beside the usual one, which the bot then knows by what they say
 
@@ -68,6 +70,7 @@ type server struct {
 	bot     *controller.Controller
 	ledger  *ledger.Ledger
 	journal *journal.Journal
+	jobs    *jobs.Queue
 	stop    func() error
 }
 
@@ -122,7 +125,7 @@ func listenAgain(addr string) (l net.Listener, err error) {
 
 func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	where := journal.Options{Dir: filepath.Join(s.Dir, "journal"), LeaseFor: cmp.Or(s.Lease, 30*time.Second), Limits: s.limits, Log: log}
+	where := journal.Options{Dir: filepath.Join(s.Dir, "journal"), Log: log}
 	if s.NATS != "" {
 		where.Dir, where.URL, where.Name, where.LeadFor, where.Replicas = "", s.NATS, s.Name, s.Lead, s.Copies
 	}
@@ -130,6 +133,11 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	if err != nil {
 		cancel()
 		return nil, err
+	}
+	work, err := jobs.Open(ctx, j, jobs.Options{LeaseFor: cmp.Or(s.Lease, 30*time.Second), Limits: s.limits, Log: log})
+	if err != nil {
+		cancel()
+		return nil, errors.Join(err, j.Close())
 	}
 	l, err := ledger.Open(ctx, filepath.Join(s.Dir, "ledger.db"), ledger.Options{})
 	if err != nil {
@@ -152,7 +160,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		here = append(here, present.RunnerInfo{Name: r.Name, Labels: []string{r.Label}})
 	}
 	runners := &fleet.Server{
-		Journal: j, Tokens: tokens,
+		Journal: j, Jobs: work, Tokens: tokens,
 		LeaseFor: cmp.Or(s.Lease, 30*time.Second), Heartbeat: cmp.Or(s.Beat, 50*time.Millisecond), Poll: time.Second, Log: log,
 	}
 	maps.Copy(runners.Tokens, s.others)
@@ -184,7 +192,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		mirrors = s.look(mirrors)
 	}
 	b := controller.New(controller.Config{
-		Journal: j, Ledger: l, GitHub: client, Reconcile: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Judged: s.judged, Log: log,
+		Journal: j, Jobs: work, Ledger: l, GitHub: client, Reconcile: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Judged: s.judged, Log: log,
 		Repositories: watched, Now: s.now, Sweeps: s.sweeps, SweepLook: 20 * time.Millisecond,
 		Planner: &planner.Planner{Mirrors: mirrors, Bundles: j.Bundles, History: l, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
 		Runners: connected,
@@ -197,7 +205,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		fmt.Fprint(w, j.Leads())
 	})
 	mux.HandleFunc("GET /queues", func(w http.ResponseWriter, _ *http.Request) {
-		answer := queues{Queues: j.Queues(), Held: map[string]string{}}
+		answer := queues{Queues: work.Backlogs(), Held: map[string]string{}}
 		for _, r := range runners.Runners() {
 			answer.Held[r.Name] = r.Job
 		}
@@ -241,11 +249,12 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 			Measure: measure, Log: log, Host: "host",
 		})
 	})
-	return &server{bot: b, ledger: l, journal: j, stop: sync.OnceValue(func() error {
+	return &server{bot: b, ledger: l, journal: j, jobs: work, stop: sync.OnceValue(func() error {
 		cancel()
 		web.Close()
 		all.Wait()
 		close(failures)
+		work.Close()
 		err := errors.Join(l.Close(), j.Close())
 		for failure := range failures {
 			err = errors.Join(err, failure)

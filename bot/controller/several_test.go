@@ -312,10 +312,10 @@ func TestStoppedBeforeAWrite(t *testing.T) {
 	}
 }
 
-// doubted is how often a change was to be published anew.
+// doubted is how often a change was to be published again.
 func (b *bots) doubted() (n int) {
 	b.events(func(e journal.Event) {
-		if e.Kind == "doubted" {
+		if e.Kind == "republish_asked" {
 			n++
 		}
 	})

@@ -41,9 +41,9 @@ func (k *Controller) sharersOf(ctx context.Context, s *change.State, head string
 	return others, nil
 }
 
-// notifySharers has the others that have this one's head, and those that had it until now, shown anew
-// where they do not know how this one stands. It does not wait until that can be
-// published: what they say until then may let a head pass that must not.
+// notifySharers republishes the changes that have the same head as this one, or had it until now,
+// if they show an older state of this one. It does not wait for a free slot to publish: until
+// then, an outdated check may let a head pass that must not.
 func (k *Controller) notifySharers(ctx context.Context, s *change.State, others []*change.State) error {
 	if until := present.ToldHead(s.AnnouncedDigest); until != s.Facts.Head {
 		more, err := k.sharersOf(ctx, s, until)
@@ -71,6 +71,6 @@ func (k *Controller) notifySharers(ctx context.Context, s *change.State, others 
 		}
 		k.publishQueue.add(other.ID)
 	}
-	_, err = k.states.update(ctx, s.ID, func(*change.State) (change.Event, error) { return change.Published{Told: told}, nil })
+	_, err = k.states.update(ctx, s.ID, func(*change.State) (change.Event, error) { return change.Published{AnnouncedDigest: told}, nil })
 	return err
 }

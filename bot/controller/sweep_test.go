@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/controller"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/bot/sweep"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -19,7 +19,7 @@ func nightly(t *testing.T, opt worldOptions) (*world, *atomic.Int64) {
 	clock := &atomic.Int64{}
 	clock.Store(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC).UnixNano())
 	opt.now = func() time.Time { return time.Unix(0, clock.Load()).UTC() }
-	opt.sweeps = []controller.Sweep{{Repository: "*", At: 2 * time.Hour, Every: 24 * time.Hour}}
+	opt.sweeps = []sweep.Schedule{{Repository: "*", At: 2 * time.Hour, Every: 24 * time.Hour}}
 	return newWorld(t, opt), clock
 }
 
@@ -115,7 +115,7 @@ func TestSweepIsCarriedOut(t *testing.T) {
 	w.no(j.Close())
 	w.start()
 	defer func() { w.no(w.running.stop()) }()
-	l, err := w.running.journal.Lease(w.ctx, "somebody", "cpu")
+	l, err := w.running.jobs.Lease(w.ctx, "somebody", "cpu")
 	w.no(err)
 	id, err := change.OfJob(l.ID)
 	w.no(err)

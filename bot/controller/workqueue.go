@@ -92,12 +92,6 @@ func (w *workQueue[K]) drain() (cut []K) {
 	return cut
 }
 
-func (w *workQueue[K]) idle() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.tasks) == 0
-}
-
 // add enqueues a key. It ends a backoff.
 func (w *workQueue[K]) add(key K) {
 	w.mu.Lock()

@@ -15,8 +15,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/planner"
-	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A crew is workers on things that are named account/thing, in a time that passes when
@@ -214,7 +214,7 @@ func TestPauses(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	k := New(Config{})
 	for i := range 3 * cacheSize {
-		k.progress.Add(fmt.Sprint(i), present.Progress{})
+		k.progress.Add(fmt.Sprint(i), runners.LogEntry{})
 		k.redeliverer.asked.Add(fmt.Sprint(i), ask{})
 	}
 	if k.progress.Len() > cacheSize || k.redeliverer.asked.Len() > cacheSize {

@@ -18,12 +18,12 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
-	"github.com/kernelgate/kernelgate/bot/controller"
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
+	"github.com/kernelgate/kernelgate/bot/sweep"
 	measuring "github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
@@ -95,7 +95,7 @@ type worldOptions struct {
 	lease    time.Duration    // as in setup
 	absent   bool             // as in setup
 	quota    scheduler.Limits // of repositories
-	sweeps   []controller.Sweep
+	sweeps   []sweep.Schedule
 	judged   func(ctx context.Context, runner, kernel, fault string)
 	others   map[string]fleet.Credential // as in setup
 	forgets  bool                        // the runner is of a version that has no attempt counted

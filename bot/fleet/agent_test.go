@@ -116,7 +116,7 @@ func TestCancelEndsTheMeasurement(t *testing.T) {
 		}
 	})
 	scratch := next(t, begun, "the measurement")
-	if ok, err := w.journal.Cancel(w.ctx(), "unwanted"); err != nil || !ok {
+	if ok, err := w.jobs.Cancel(w.ctx(), "unwanted"); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	w.enqueue("l4", "wanted")

@@ -7,18 +7,15 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// A Build is what a runner brings that compiles and measures nothing.
+// A Build is the result of a runner that compiles and measures nothing. Its Artifacts are names in the journal's Artifacts.
 type Build struct {
-	Evidence  []byte
-	Log       []byte
-	Artifacts []string // names in the journal's Artifacts
-	Open      bool     // it must be measured, whatever the evidence says
-	Fault     string   // why there is nothing else
+	protocol.Result
+	Fault string // why there is nothing else
 }
 
 // builds sends what another runner has compiled of the job.
@@ -35,7 +32,7 @@ func (s *Server) builds(w http.ResponseWriter, r *http.Request, name string) err
 
 // finishBuild has written down what was compiled. Where that is a verdict the job is over; otherwise it goes on to those who measure,
 // with what was compiled.
-func (s *Server) finishBuild(ctx context.Context, l *journal.Lease, who Runner, res protocol.Result, blobs []string) error {
+func (s *Server) finishBuild(ctx context.Context, l *jobs.Lease, who Runner, res protocol.Result, blobs []string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
 	defer cancel()
 	compiled := ArtifactBlob(l.ID, l.Token, runners.BuildsFile)
@@ -47,9 +44,9 @@ func (s *Server) finishBuild(ctx context.Context, l *journal.Lease, who Runner, 
 			return err
 		}
 	}
-	who.Builds = true
-	over, err := s.Results.Built(ctx, l.ID, l.Token, who, Build{Evidence: res.Evidence, Log: []byte(res.Log), Artifacts: kept, Open: res.Open})
-	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
+	who.Builds, res.Artifacts = true, kept
+	over, err := s.Results.Built(ctx, l.ID, l.Token, who, Build{Result: res})
+	if errors.Is(err, jobs.ErrLeaseLost) || errors.Is(err, jobs.ErrCancelled) {
 		s.discard(ctx, l, blobs)
 		return err
 	}
@@ -62,7 +59,7 @@ func (s *Server) finishBuild(ctx context.Context, l *journal.Lease, who Runner, 
 		err = l.HandOn(ctx, builds)
 		s.Log.Info("job compiled and handed on", "job", l.ID, "token", l.Token, "runner", who.Name, "builds", builds)
 	}
-	if errors.Is(err, journal.ErrCancelled) || errors.Is(err, journal.ErrLeaseLost) {
+	if errors.Is(err, jobs.ErrCancelled) || errors.Is(err, jobs.ErrLeaseLost) {
 		return nil // the lease ran out meanwhile: whoever has it compiles it too
 	}
 	if err == nil && len(kept) < len(blobs) {
@@ -73,7 +70,7 @@ func (s *Server) finishBuild(ctx context.Context, l *journal.Lease, who Runner, 
 	return err
 }
 
-// storeBlob puts what was compiled beside the bundles, by its digest: it is a part of what the next runner gets, and kept as long.
+// storeBlob copies the compiled files to the bundles, under their digest: the next runner gets both, and both are kept equally long.
 func (s *Server) storeBlob(ctx context.Context, blob string) (string, error) {
 	content, digest, err := s.Journal.Artifacts.Get(ctx, blob)
 	if err != nil {
@@ -88,10 +85,10 @@ func (s *Server) storeBlob(ctx context.Context, blob string) (string, error) {
 }
 
 // lostBuild has a job go on to those who measure whose compiling was not heard of any more.
-func (s *Server) lostBuild(ctx context.Context, l *journal.Lease, by string) error {
+func (s *Server) lostBuild(ctx context.Context, l *jobs.Lease, by string) error {
 	s.Log.Warn("a build runner stopped responding; the runner that measures the job compiles it", "job", l.ID, "token", l.Token, "runner", by)
-	_, err := s.Results.Built(ctx, l.ID, l.Token, Runner{Name: by, Builds: true}, Build{Open: true, Fault: "it stopped responding"})
-	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
+	_, err := s.Results.Built(ctx, l.ID, l.Token, Runner{Name: by, Builds: true}, Build{Result: protocol.Result{Open: true}, Fault: "it stopped responding"})
+	if errors.Is(err, jobs.ErrLeaseLost) || errors.Is(err, jobs.ErrCancelled) {
 		return l.Done(ctx)
 	}
 	if err != nil {

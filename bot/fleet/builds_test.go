@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/scheduler"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/agent"
@@ -27,7 +29,7 @@ func (w *world) enqueueCUDA(id string) {
 	if _, err := w.journal.Bundles.Put(w.ctx(), digest, bytes.NewReader(content)); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := w.journal.Enqueue(w.ctx(), journal.Job{ID: id, Labels: []string{"l4"}, Build: "build-nvcc", Kernel: "twice", Bundle: digest}); err != nil {
+	if err := w.jobs.Enqueue(w.ctx(), jobs.Job{Job: scheduler.Job{ID: id, Labels: []string{"l4"}, Build: "build-nvcc", Kernel: "twice"}, Bundle: digest}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -156,7 +158,7 @@ func TestTamperedBuilds(t *testing.T) {
 	// The lease says which it is. It is given back, for the next to come.
 	var digest string
 	for digest == "" {
-		l, err := w.journal.Lease(w.ctx(), "bob", "l4")
+		l, err := w.jobs.Lease(w.ctx(), "bob", "l4")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -152,8 +152,8 @@ func TestVersions(t *testing.T) {
 	}{
 		{"as the bot", "kernelgate v9", protocol.Version, 0, http.StatusNoContent, ""},
 		{"another build", "kernelgate v8", protocol.Version, 0, http.StatusNoContent, "runs kernelgate v8, the bot kernelgate v9"},
-		{"old", "kernelgate v1", 0, 1, http.StatusNoContent, "old: speaks version 1 of the protocol, the bot 3 (install kernelgate v9)"},
-		{"too old", "kernelgate v1", 0, 0, http.StatusForbidden, "kernelgate v1 is too old for this bot: it speaks version 1 of the runners' protocol, and the bot needs 3 or newer. Install kernelgate v9 on the runner's host and start the runner again"},
+		{"old", "kernelgate v1", 2, 2, http.StatusNoContent, "old: speaks version 2 of the protocol, the bot 3 (install kernelgate v9)"},
+		{"too old", "kernelgate v1", 2, 0, http.StatusForbidden, "kernelgate v1 is too old for this bot: it speaks version 2 of the runners' protocol, and the bot needs 3 or newer. Install kernelgate v9 on the runner's host and start the runner again"},
 		{"newer", "kernelgate v10", protocol.Version + 1, 0, http.StatusForbidden, "kernelgate v10 is newer than this bot: it speaks version 4 of the runners' protocol, and the bot supports up to 3. Update the bot first, or install kernelgate v9 on the runner's host"},
 	} {
 		w.server.Oldest = c.oldest

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/protocol"
@@ -19,7 +20,7 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, name string) err
 		return err
 	}
 	err = s.send(w, r, name, l, l.Bundle, "the bundle of the job is no longer stored (rebench to create it again)")
-	if statusOf(err) == http.StatusNotFound && s.Now().Sub(l.Queued()) < journal.KeepBundles {
+	if statusOf(err) == http.StatusNotFound && s.Now().Sub(l.Queued) < journal.KeepBundles {
 		return s.postpone(r.Context(), l, name)
 	}
 	return err
@@ -30,7 +31,7 @@ const mostPostponed = time.Hour
 
 // postpone takes a job back whose bundle is missing and should be there. That is the store's trouble and says nothing about the
 // change, so it must not become a verdict: the job is handed out again later, and the runner takes another meanwhile.
-func (s *Server) postpone(ctx context.Context, l *journal.Lease, name string) error {
+func (s *Server) postpone(ctx context.Context, l *jobs.Lease, name string) error {
 	pause := mostPostponed
 	if l.Token <= 10 {
 		pause = min(pause, s.LeaseFor<<(l.Token-1))
@@ -41,14 +42,14 @@ func (s *Server) postpone(ctx context.Context, l *journal.Lease, name string) er
 		return err
 	}
 	s.updateRunner(name, idle(l.ID, l.Token))
-	return journal.ErrLeaseLost
+	return jobs.ErrLeaseLost
 }
 
 // BundlesMissing counts how often the bundle of a live job was not in the journal.
 func (s *Server) BundlesMissing() uint64 { return s.missing.Load() }
 
 // send hands out what lies among the bundles under that digest, to the runner that has the lease.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, name string, l *journal.Lease, digest, gone string) error {
+func (s *Server) send(w http.ResponseWriter, r *http.Request, name string, l *jobs.Lease, digest, gone string) error {
 	content, _, err := s.Journal.Bundles.Get(r.Context(), digest)
 	if errors.Is(err, journal.ErrNotFound) {
 		return refuse(http.StatusNotFound, "%s", gone)
@@ -215,7 +216,7 @@ func (s *Server) result(w http.ResponseWriter, r *http.Request, name string) err
 	if settled(err) {
 		s.updateRunner(name, idle(r.PathValue("id"), res.Token))
 	}
-	if errors.Is(err, journal.ErrFinished) {
+	if errors.Is(err, jobs.ErrFinished) {
 		return nil
 	}
 	return err
@@ -227,7 +228,7 @@ func settled(err error) bool {
 }
 
 // finish has the result written down, then takes the job off the queue.
-func (s *Server) finish(ctx context.Context, l *journal.Lease, who Runner, res protocol.Result) error {
+func (s *Server) finish(ctx context.Context, l *jobs.Lease, who Runner, res protocol.Result) error {
 	blobs, err := s.blobs(ctx, l, res.Artifacts)
 	if err != nil {
 		return err
@@ -238,7 +239,7 @@ func (s *Server) finish(ctx context.Context, l *journal.Lease, who Runner, res p
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
 	defer cancel()
 	err = s.Results.Finished(ctx, l.ID, l.Token, who, res.Evidence, []byte(res.Log), blobs)
-	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
+	if errors.Is(err, jobs.ErrLeaseLost) || errors.Is(err, jobs.ErrCancelled) {
 		s.discard(ctx, l, blobs)
 		return err
 	}
@@ -246,7 +247,7 @@ func (s *Server) finish(ctx context.Context, l *journal.Lease, who Runner, res p
 		return err
 	}
 	err = l.Done(ctx)
-	if errors.Is(err, journal.ErrCancelled) || errors.Is(err, journal.ErrLeaseLost) {
+	if errors.Is(err, jobs.ErrCancelled) || errors.Is(err, jobs.ErrLeaseLost) {
 		// The lease ran out meanwhile, and another runner has begun for nothing: its
 		// result will be refused.
 		return nil
@@ -256,7 +257,7 @@ func (s *Server) finish(ctx context.Context, l *journal.Lease, who Runner, res p
 
 // blobs is what the artifacts are called in the journal. One that never came is
 // the runner's mistake, and better seen now.
-func (s *Server) blobs(ctx context.Context, l *journal.Lease, names []string) ([]string, error) {
+func (s *Server) blobs(ctx context.Context, l *jobs.Lease, names []string) ([]string, error) {
 	if len(names) > protocol.MaxArtifacts {
 		return nil, refuse(http.StatusRequestEntityTooLarge, "a job has at most %d artifacts", protocol.MaxArtifacts)
 	}
@@ -277,7 +278,7 @@ func (s *Server) blobs(ctx context.Context, l *journal.Lease, names []string) ([
 }
 
 // discard takes a job off the queue whose result nobody wants.
-func (s *Server) discard(ctx context.Context, l *journal.Lease, blobs []string) {
+func (s *Server) discard(ctx context.Context, l *jobs.Lease, blobs []string) {
 	err := l.Done(ctx)
 	for _, blob := range blobs {
 		err = errors.Join(err, s.Journal.Artifacts.Delete(ctx, blob))

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
@@ -81,7 +82,7 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 		return answerJSON(w, test)
 	}
 	for {
-		l, err := s.Journal.Lease(ctx, name, ask.Labels...)
+		l, err := s.Jobs.Lease(ctx, name, ask.Labels...)
 		if ctx.Err() != nil && err != nil {
 			w.WriteHeader(http.StatusNoContent)
 			return nil
@@ -112,13 +113,13 @@ func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Se
 
 // start makes an answer of a lease; nil means that there is nothing left to do
 // for the job.
-func (s *Server) start(ctx, asking context.Context, l *journal.Lease, who Runner) (*protocol.LeaseResponse, error) {
+func (s *Server) start(ctx, asking context.Context, l *jobs.Lease, who Runner) (*protocol.LeaseResponse, error) {
 	if asking.Err() != nil { // the runner has hung up
 		return nil, errors.Join(asking.Err(), l.Release(ctx, 0))
 	}
 	who.Builds = l.Compiles()
 	err := s.Results.Started(ctx, l.ID, l.Token, who)
-	if errors.Is(err, journal.ErrLeaseLost) || errors.Is(err, journal.ErrCancelled) {
+	if errors.Is(err, jobs.ErrLeaseLost) || errors.Is(err, jobs.ErrCancelled) {
 		s.Log.Info("the job is no longer needed", "job", l.ID, "token", l.Token, "reason", err)
 		return nil, l.Done(ctx)
 	}
@@ -142,16 +143,16 @@ func (s *Server) start(ctx, asking context.Context, l *journal.Lease, who Runner
 }
 
 // attach finds the lease that a request is about.
-func (s *Server) attach(r *http.Request, name string, token uint64) (*journal.Lease, error) {
+func (s *Server) attach(r *http.Request, name string, token uint64) (*jobs.Lease, error) {
 	id := r.PathValue("id")
 	if !protocol.JobID(id) {
 		return nil, refuse(http.StatusNotFound, "%q is not the id of a job", id)
 	}
-	return s.Journal.Attach(r.Context(), id, token, name)
+	return s.Jobs.Attach(r.Context(), id, token, name)
 }
 
 // held finds the lease that a request names by ?token=N.
-func (s *Server) held(r *http.Request, name string) (*journal.Lease, error) {
+func (s *Server) held(r *http.Request, name string) (*jobs.Lease, error) {
 	token, err := strconv.ParseUint(r.URL.Query().Get("token"), 10, 64)
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "?token= must be the lease's token")
@@ -159,13 +160,10 @@ func (s *Server) held(r *http.Request, name string) (*journal.Lease, error) {
 	return s.attach(r, name, token)
 }
 
-// protocolOf is the protocol of whoever asks: those who name none are from before there were numbers.
-func protocolOf(ask protocol.LeaseRequest) int { return max(ask.Protocol, 1) }
-
 // checkProtocol refuses a runner that the bot cannot work with. The answer is one that every runner takes for final.
 func (s *Server) checkProtocol(ask protocol.LeaseRequest) error {
 	oldest := cmp.Or(s.Oldest, protocol.Oldest)
-	own, p := cmp.Or(s.Version, "the bot's version"), protocolOf(ask)
+	own, p := cmp.Or(s.Version, "the bot's version"), ask.Protocol
 	switch {
 	case p < oldest:
 		return refuse(http.StatusForbidden, "%s is too old for this bot: it speaks version %d of the runners' protocol, and the bot needs %d or newer. Install %s on the runner's host and start the runner again",
@@ -179,7 +177,7 @@ func (s *Server) checkProtocol(ask protocol.LeaseRequest) error {
 
 // outdated says what an operator should know of a runner's version; "" where there is nothing.
 func (s *Server) outdated(ask protocol.LeaseRequest) string {
-	switch p := protocolOf(ask); {
+	switch p := ask.Protocol; {
 	case p < protocol.Version:
 		return fmt.Sprintf("old: speaks version %d of the protocol, the bot %d (install %s)", p, protocol.Version, cmp.Or(s.Version, "the bot's version"))
 	case s.Version != "" && ask.Version != "" && ask.Version != s.Version:

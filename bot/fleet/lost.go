@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 )
 
 // Run ends jobs that have lost their runners too often, until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
 	s.once.Do(s.setDefaults)
 	for ctx.Err() == nil {
-		l, err := s.Journal.Lost(ctx)
+		l, err := s.Jobs.Lost(ctx)
 		if err == nil {
 			// Half of it would leave the job to nobody until the lease runs out.
 			err = s.lost(context.WithoutCancel(ctx), l)
@@ -32,7 +32,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // lost has it written down that the job failed, then takes it off the queue.
-func (s *Server) lost(ctx context.Context, l *journal.Lease) error {
+func (s *Server) lost(ctx context.Context, l *jobs.Lease) error {
 	ctx, cancel := context.WithTimeout(ctx, finishing)
 	defer cancel()
 	if b := l.Built; b != nil && b.Lost && len(l.Losses) == 0 {
@@ -41,14 +41,14 @@ func (s *Server) lost(ctx context.Context, l *journal.Lease) error {
 	why := describeExpiries(l.Losses)
 	s.Log.Error("a job has lost its runners and is given up", "job", l.ID, "token", l.Token, "reason", why)
 	err := s.Results.Lost(ctx, l.ID, l.Token, why)
-	if err != nil && !errors.Is(err, journal.ErrLeaseLost) && !errors.Is(err, journal.ErrCancelled) {
+	if err != nil && !errors.Is(err, jobs.ErrLeaseLost) && !errors.Is(err, jobs.ErrCancelled) {
 		return errors.Join(err, l.Release(ctx, s.LeaseFor/3))
 	}
 	return l.Done(ctx)
 }
 
 // describeExpiries is what is known, for people.
-func describeExpiries(losses []journal.Expiry) string {
+func describeExpiries(losses []jobs.Expiry) string {
 	const clock = "15:04:05"
 	var each []string
 	for _, one := range losses {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/protocol"
@@ -59,7 +60,7 @@ func TestOthersAreRefused(t *testing.T) {
 	w.all("ann's", "job", 2, http.StatusConflict)
 	w.all("ann's", "none", 1, http.StatusConflict)
 	w.all("ann's", "j.*", 1, http.StatusNotFound)
-	if ok, err := w.journal.Cancel(w.ctx(), "job"); err != nil || !ok {
+	if ok, err := w.jobs.Cancel(w.ctx(), "job"); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	w.all("ann's", "job", 1, http.StatusGone)
@@ -129,7 +130,7 @@ func TestResultAfterACrash(t *testing.T) {
 // What nobody needs any more leaves the queue, at its start or at its end.
 func TestRefusedJobsLeaveTheQueue(t *testing.T) {
 	t.Parallel()
-	for err, want := range map[error]int{journal.ErrLeaseLost: http.StatusConflict, journal.ErrCancelled: http.StatusGone} {
+	for err, want := range map[error]int{jobs.ErrLeaseLost: http.StatusConflict, jobs.ErrCancelled: http.StatusGone} {
 		t.Run(err.Error(), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, time.Hour)
@@ -189,7 +190,7 @@ func TestHangingUp(t *testing.T) {
 	w.enqueue("l4", "job")
 	gone, hangUp := context.WithCancel(t.Context())
 	hangUp()
-	l, err := w.journal.Lease(w.ctx(), "ann", "l4")
+	l, err := w.jobs.Lease(w.ctx(), "ann", "l4")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +202,7 @@ func TestHangingUp(t *testing.T) {
 		t.Errorf("started by %+v", got.by)
 	}
 	w.enqueue("l4", "other")
-	if l, err = w.journal.Lease(w.ctx(), "ann", "l4"); err != nil {
+	if l, err = w.jobs.Lease(w.ctx(), "ann", "l4"); err != nil {
 		t.Fatal(err)
 	}
 	during, hangUp := context.WithCancel(t.Context())

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 )
 
 // A Credential is what the bot knows of a runner's token, and what the runner
@@ -77,9 +77,9 @@ func statusOf(err error) int {
 		return no.status
 	case errors.As(err, &large):
 		return http.StatusRequestEntityTooLarge
-	case errors.Is(err, journal.ErrCancelled):
+	case errors.Is(err, jobs.ErrCancelled):
 		return http.StatusGone
-	case errors.Is(err, journal.ErrLeaseLost), errors.Is(err, journal.ErrFinished):
+	case errors.Is(err, jobs.ErrLeaseLost), errors.Is(err, jobs.ErrFinished):
 		return http.StatusConflict
 	}
 	return http.StatusServiceUnavailable

@@ -26,6 +26,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/protocol"
@@ -33,8 +34,8 @@ import (
 
 // Results is told what becomes of jobs.
 type Results interface {
-	// Started comes before the runner gets the job. With journal.ErrLeaseLost or
-	// journal.ErrCancelled the job is of no use any more: it is taken off the queue
+	// Started comes before the runner gets the job. With jobs.ErrLeaseLost or
+	// jobs.ErrCancelled the job is of no use any more: it is taken off the queue
 	// and nobody gets it.
 	Started(ctx context.Context, job string, token uint64, by Runner) error
 	// Lost ends a job whose runners were lost, as Finished would. It is idempotent,
@@ -52,7 +53,7 @@ type Results interface {
 	// those of Finished.
 	Built(ctx context.Context, job string, token uint64, by Runner, b Build) (over bool, err error)
 	// Finished writes down what the runner brought. It is idempotent. With
-	// journal.ErrLeaseLost or journal.ErrCancelled it refuses the result for good,
+	// jobs.ErrLeaseLost or jobs.ErrCancelled it refuses the result for good,
 	// and the job is taken off the queue; after any other error the runner tries
 	// again. Artifacts are names in the journal's Artifacts.
 	Finished(ctx context.Context, job string, token uint64, by Runner, evidence, log []byte, artifacts []string) error
@@ -78,6 +79,7 @@ func (r Runner) Compiles() bool {
 // called, and not changed after.
 type Server struct {
 	Journal *journal.Journal
+	Jobs    *jobs.Queue
 	Results Results
 	Tokens  map[string]Credential // by runner's name
 	// Operator is the hash of the token with which runners are drained and returned; nil lets nobody.
@@ -199,7 +201,7 @@ func (s *Server) updateRunner(name string, change func(*RunnerState)) Runner {
 
 // at says that the runner works on this lease. After a restart of the bot, that
 // is how it becomes known again.
-func (s *Server) at(l *journal.Lease) func(*RunnerState) {
+func (s *Server) at(l *jobs.Lease) func(*RunnerState) {
 	return func(state *RunnerState) {
 		now := lease{l.ID, l.Token}
 		if state.lease == now || state.over == now {

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/scheduler"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
@@ -43,14 +45,16 @@ func next[T any](t *testing.T, c <-chan T, what string) T {
 
 // A world is a bot on a socket that can be started again.
 type world struct {
-	t       *testing.T
-	options journal.Options
-	socket  string
-	tokens  map[string]Credential
-	poll    time.Duration
-	results *recorder
+	t        *testing.T
+	options  journal.Options
+	leaseFor time.Duration
+	socket   string
+	tokens   map[string]Credential
+	poll     time.Duration
+	results  *recorder
 
 	journal *journal.Journal
+	jobs    *jobs.Queue
 	server  *Server
 	http    *httptest.Server
 
@@ -102,7 +106,7 @@ func newWorld(t *testing.T, leaseFor time.Duration) *world {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	w := &world{
-		t: t, options: journal.Options{Dir: t.TempDir(), LeaseFor: leaseFor}, socket: filepath.Join(dir, "s"),
+		t: t, options: journal.Options{Dir: t.TempDir()}, leaseFor: leaseFor, socket: filepath.Join(dir, "s"),
 		tokens:  map[string]Credential{"ann": NewCredential("ann's", "l4", "cpu"), "bob": NewCredential("bob's", "l4")},
 		poll:    20 * time.Second,
 		results: newRecorder(),
@@ -118,8 +122,11 @@ func (w *world) start() {
 	if w.journal, err = journal.Open(w.ctx(), w.options); err != nil {
 		w.t.Fatal(err)
 	}
+	if w.jobs, err = jobs.Open(w.ctx(), w.journal, jobs.Options{LeaseFor: w.leaseFor}); err != nil {
+		w.t.Fatal(err)
+	}
 	// A second a beat, which hurried makes 20 ms.
-	w.server = &Server{Journal: w.journal, Results: w.results, Tokens: w.tokens, LeaseFor: w.options.LeaseFor, Heartbeat: time.Second, Poll: w.poll}
+	w.server = &Server{Journal: w.journal, Jobs: w.jobs, Results: w.results, Tokens: w.tokens, LeaseFor: w.leaseFor, Heartbeat: time.Second, Poll: w.poll}
 	if w.server.LeaseFor < w.server.Heartbeat {
 		w.server.Heartbeat = w.server.LeaseFor
 	}
@@ -146,6 +153,7 @@ func (w *world) stop() {
 	w.http.CloseClientConnections()
 	w.http.Close()
 	w.http = nil
+	w.jobs.Close()
 	if err := w.journal.Close(); err != nil {
 		w.t.Error(err)
 	}
@@ -171,7 +179,7 @@ func (w *world) enqueue(label, id string) {
 // put puts a job in line, whatever its bundle is.
 func (w *world) put(id, bundle string, labels ...string) {
 	w.t.Helper()
-	if err := w.journal.Enqueue(w.ctx(), journal.Job{ID: id, Labels: labels, Kernel: "twice", Bundle: bundle}); err != nil {
+	if err := w.jobs.Enqueue(w.ctx(), jobs.Job{Job: scheduler.Job{ID: id, Labels: labels, Kernel: "twice"}, Bundle: bundle}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -179,7 +187,7 @@ func (w *world) put(id, bundle string, labels ...string) {
 func (w *world) unfinished() int {
 	w.t.Helper()
 	n := 0
-	for _, q := range w.journal.Queues() {
+	for _, q := range w.jobs.Backlogs() {
 		n += q.Waiting + q.Leased
 	}
 	return n
@@ -363,7 +371,7 @@ func (r *recorder) Earlier(_ context.Context, _ string, _ uint64, c runners.Code
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c.Candidate == "gone" {
-		return protocol.PriorEvidence{}, journal.ErrCancelled
+		return protocol.PriorEvidence{}, jobs.ErrCancelled
 	}
 	return r.known, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/gates/report"
 )
 
 // badge is the last verdict about a kernel on the default branch, the size of a word: what is only proposed turns no README red.
@@ -48,7 +49,7 @@ func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
 		word = sign.Word
 		colour = map[string]string{"pass": "#1a7f37", "fail": "#b42318", "open": "#8a5a00", "error": "#57606a"}[sign.Class]
 		if shape := mainShape([]ledger.RunRow{run}); shape != "" {
-			word += " " + micros(run.P50[shape])
+			word += " " + report.Micros(run.P50[shape])
 		}
 		break
 	}

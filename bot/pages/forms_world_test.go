@@ -117,7 +117,7 @@ func viewOf(t *testing.T, p piece) present.View {
 	do(change.Seen{Facts: change.Facts{Repo: "example/attention", DefaultBranch: "main", Title: "Faster", Author: "ada", Open: true, Head: head, Base: "main"}})
 	do(change.Planned{Plan: change.Plan{
 		Key: s.Facts.PlanKey(), Head: head, Base: strings.Repeat("c3", 20), Check: "kernelgate", PolicyFile: ".github/kernelgate.yaml", Forks: "after-approval",
-		Kernels: []change.Kernel{{Name: p.name, Folder: "kernels/" + p.name, Rule: "default", Labels: change.Labels{"h200"}, Sources: "s", Bundle: "b"}},
+		Kernels: []change.Kernel{{KernelSpec: change.KernelSpec{Name: p.name, Folder: "kernels/" + p.name, Rule: "default", Labels: []string{"h200"}, Sources: "s", Bundle: "b"}}},
 	}})
 	run, ok := s.ByFolder("kernels/" + p.name)
 	if !ok {

@@ -80,7 +80,7 @@ func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
 		if p.Asked.Kernel != "" && k.Name != p.Asked.Kernel {
 			continue
 		}
-		asked.Kernel, asked.Paths = k.ManifestName(), k.PathsIn(plan)
+		asked.Kernel, asked.Paths = k.ManifestName(), k.Paths
 		rule := rules.RuleFor(asked)
 		p.Kernels = append(p.Kernels, RuleOfOne{Kernel: k.Name, Rule: rule.Name, Passed: rules.PassedOver(asked), Why: "it is for " + rule.When.String(), Asks: rule.Asked()})
 	}

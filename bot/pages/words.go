@@ -28,13 +28,13 @@ func (s *Server) functions() template.FuncMap {
 		"asked":   asked,
 		"fine":    fine,
 		"faults":  faults,
-		"micros":  micros,
+		"micros":  report.Micros,
 		"factor":  report.Factor,
 		"time": func(v *float64) string {
 			if v == nil {
 				return "–"
 			}
-			return micros(*v)
+			return report.Micros(*v)
 		},
 		"figure":  figure,
 		"percent": func(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" },
@@ -265,9 +265,6 @@ func faults(g *protocol.GPU) string {
 	}
 	return strings.Join(said, ", ")
 }
-
-// micros is a time with its unit.
-func micros(v float64) string { return report.Micros(v) }
 
 // figure writes what a compiler or a profiler counted, with the digits that comments have.
 func figure(v *float64, unit string) string {

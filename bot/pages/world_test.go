@@ -213,7 +213,7 @@ func (w *world) open(id change.ID, repo, title, kernel string) *change.State {
 	w.write(s, change.Seen{Facts: f})
 	w.write(s, change.Planned{Plan: change.Plan{
 		Key: f.PlanKey(), Head: f.Head, Check: "kernelgate", PolicyFile: ".github/kernelgate.yaml", Policy: policyText,
-		Kernels: []change.Kernel{{Name: kernel, Folder: "kernels/" + kernel, Rule: "default", Labels: change.Labels{"h200"}, Bundle: "b"}},
+		Kernels: []change.Kernel{{KernelSpec: change.KernelSpec{Name: kernel, Folder: "kernels/" + kernel, Rule: "default", Labels: []string{"h200"}, Bundle: "b"}}},
 	}})
 	return s
 }

@@ -66,7 +66,7 @@ func (k *known) policy(file string, text []byte) (*policy.Policy, error) {
 	return read(k.policies, policy.Parse, file, text)
 }
 
-// read parses a text that is not known. Mistakes name the file, and are told anew.
+// read parses a text that is not known. A text with mistakes is parsed each time, since they name the file.
 func read[T any](seen *lru.Cache[[sha256.Size]byte, *T], parse func(string, []byte) (*T, error), file string, text []byte) (*T, error) {
 	key := sha256.Sum256(text)
 	if got, ok := seen.Get(key); ok {

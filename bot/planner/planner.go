@@ -275,7 +275,8 @@ func (s *survey) policy(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	s.out.Policy, s.out.Forks = string(text), string(policy.Forks.Run)
+	s.out.SetPolicy(string(text), policy)
+	s.out.Forks = string(policy.Forks.Run)
 	if policy.Check != "" && !s.out.NoPolicy {
 		s.out.Check = policy.Check
 	}
@@ -328,7 +329,7 @@ func (s *survey) options(policyAt string) plan.Options {
 
 // kernel packs a job.
 func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) (change.Kernel, error) {
-	k := change.Kernel{Name: s.name(job), Folder: job.Key, Rule: job.Rule().Name, Rules: rules, Paths: job.Change.Paths[:min(len(job.Change.Paths), maxPaths)], Labels: labels(job), Build: builders(job)}
+	k := change.Kernel{KernelSpec: change.KernelSpec{Name: s.name(job), Folder: job.Key, Rule: job.Rule().Name, Rules: rules, Labels: labels(job), Build: builders(job)}, Paths: job.Change.Paths[:min(len(job.Change.Paths), maxPaths)]}
 	if job.Removed {
 		s.out.Evidence[k.Folder] = job.RemovedEvidence()
 		return k, nil
@@ -387,12 +388,12 @@ func builders(job runners.Job) string {
 }
 
 // labels are the kinds of runners that may measure the kernel, most wanted first.
-func labels(job runners.Job) change.Labels {
+func labels(job runners.Job) []string {
 	switch {
 	case len(job.Policy.Devices) > 0:
 		return job.Policy.Devices
 	case job.Manifest.Mode == manifest.ModeCPU:
-		return change.Labels{"cpu"}
+		return []string{"cpu"}
 	}
-	return change.Labels{"gpu"}
+	return []string{"gpu"}
 }

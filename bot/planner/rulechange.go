@@ -106,7 +106,7 @@ func (s *survey) policyChange(ctx context.Context, changed []string) (compare.Li
 	if err != nil || bytes.Equal(old, is) {
 		return nil, err
 	}
-	was, err := policy.Parse(plan.PolicyFile, old)
+	was, err := s.planner.known.policy(plan.PolicyFile, old)
 	if err != nil {
 		return nil, err // it was read a moment ago
 	}
@@ -115,7 +115,7 @@ func (s *survey) policyChange(ctx context.Context, changed []string) (compare.Li
 		list.Add(wholeFile, "a policy", compare.None, compare.Loosens)
 		return list, nil
 	}
-	edited, err := policy.Parse(plan.PolicyFile, is)
+	edited, err := s.planner.known.policy(plan.PolicyFile, is)
 	if err != nil {
 		list.Add(wholeFile, "a policy", mistaken(err), compare.Changes)
 		return list, nil
@@ -150,7 +150,7 @@ func (s *survey) manifestChange(ctx context.Context, changed []string, file stri
 // comparedWith is the variants that the base's policy compares with: to make one of them
 // slower is to ask for less.
 func (s *survey) comparedWith() []string {
-	pol, err := policy.Parse(plan.PolicyFile, []byte(s.out.Policy))
+	pol, err := s.out.ReadPolicy()
 	if err != nil {
 		return nil // told where it is read
 	}

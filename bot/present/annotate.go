@@ -35,7 +35,7 @@ func (v View) annotations(r change.Run) (all []client.Annotation, note string) {
 		line := max(f.Line, 1)
 		all = append(all, client.Annotation{
 			Path: file, StartLine: line, EndLine: line, Level: level(f.Severity),
-			Title: report.Clip(report.Plain(word(r)+" "+r.Kernel), titleRunes), Message: message,
+			Title: report.Clip(report.Plain(word(r)+" "+r.Name), titleRunes), Message: message,
 		})
 	}
 	if extra := len(all) - maxAnnotations; extra > 0 {

@@ -27,7 +27,7 @@ func TestBuilding(t *testing.T) {
 	expect("Waiting for a host that builds")
 	s.do(change.Started{Job: job, Token: s.state.Seq, Runner: "build1", Builds: true})
 	before := expect("Building on build1")
-	s.view.Progress[job] = Progress{Event: runners.Event{Gate: gates.GateBuild, Text: "compiling the baseline", Detail: "sm_90"}}
+	s.view.Progress[job] = runners.LogEntry{Event: runners.Event{Gate: gates.GateBuild, Text: "compiling the baseline", Detail: "sm_90"}}
 	expect("Building on build1: compiling the baseline, sm_90")
 	delete(s.view.Progress, job)
 	s.do(change.Built{Job: job, Token: s.state.Seq, Compiled: change.Compiled{By: "build1"}})

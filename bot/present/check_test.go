@@ -54,15 +54,15 @@ func TestWaiting(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		runners []RunnerInfo
-		live    Progress
+		live    runners.LogEntry
 		want    string
 	}{
-		{"none", nil, Progress{}, "Waiting for a runner labelled h200: none is connected"},
-		{"none that fits", []RunnerInfo{{Name: "r", Labels: []string{"l4"}}}, Progress{}, "Waiting for a runner labelled h200: none is connected"},
-		{"one, busy", []RunnerInfo{h200(true)}, Progress{}, "Waiting for a runner labelled h200: it is busy"},
-		{"two, busy", []RunnerInfo{h200(true), h200(true)}, Progress{}, "Waiting for a runner labelled h200: all 2 are busy"},
-		{"one is free", []RunnerInfo{h200(true), h200(false)}, Progress{}, "Waiting for a runner labelled h200"},
-		{"a place in line", nil, Progress{Event: runners.Event{Text: "third in line"}}, "third in line"},
+		{"none", nil, runners.LogEntry{}, "Waiting for a runner labelled h200: none is connected"},
+		{"none that fits", []RunnerInfo{{Name: "r", Labels: []string{"l4"}}}, runners.LogEntry{}, "Waiting for a runner labelled h200: none is connected"},
+		{"one, busy", []RunnerInfo{h200(true)}, runners.LogEntry{}, "Waiting for a runner labelled h200: it is busy"},
+		{"two, busy", []RunnerInfo{h200(true), h200(true)}, runners.LogEntry{}, "Waiting for a runner labelled h200: all 2 are busy"},
+		{"one is free", []RunnerInfo{h200(true), h200(false)}, runners.LogEntry{}, "Waiting for a runner labelled h200"},
+		{"a place in line", nil, runners.LogEntry{Event: runners.Event{Text: "third in line"}}, "third in line"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := tell(t).seen(nil).planned(nil, "sdpa_fp8")
@@ -104,16 +104,16 @@ func TestPlaceInLine(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	for _, c := range []struct {
-		p    Progress
+		p    runners.LogEntry
 		want string
 	}{
-		{Progress{Event: runners.Event{Gate: "build"}}, "build"},
-		{Progress{Event: runners.Event{Gate: "build", Text: "candidate"}}, "build: candidate"},
-		{Progress{Event: runners.Event{Gate: "correctness", Done: 36, Total: 36, Unit: "cases"}}, "correctness: case 36 of 36"},
-		{Progress{Event: runners.Event{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds", Detail: "+15.9 %", Left: 40}}, "performance: mission, round 4 of 20, +15.9 %, about 40 s left"},
-		{Progress{Event: runners.Event{Gate: "performance", Left: 3 * 3600}}, "performance: about 3 h left"},
+		{runners.LogEntry{Event: runners.Event{Gate: "build"}}, "build"},
+		{runners.LogEntry{Event: runners.Event{Gate: "build", Text: "candidate"}}, "build: candidate"},
+		{runners.LogEntry{Event: runners.Event{Gate: "correctness", Done: 36, Total: 36, Unit: "cases"}}, "correctness: case 36 of 36"},
+		{runners.LogEntry{Event: runners.Event{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds", Detail: "+15.9 %", Left: 40}}, "performance: mission, round 4 of 20, +15.9 %, about 40 s left"},
+		{runners.LogEntry{Event: runners.Event{Gate: "performance", Left: 3 * 3600}}, "performance: about 3 h left"},
 	} {
-		if got := c.p.String(); got != c.want {
+		if got := progressLine(c.p.Event); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}

@@ -82,7 +82,7 @@ func (v View) aggregate() Check {
 func (v View) kernelCheck(r change.Run) Check {
 	s, at := v.State, v.ofRun(r)
 	c := Check{Check: client.Check{
-		Name: v.checkName() + " / " + report.Clip(report.Plain(r.Kernel), nameRunes), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, r.Folder),
+		Name: v.checkName() + " / " + report.Clip(report.Plain(r.Name), nameRunes), HeadSHA: s.Facts.Head, ExternalID: externalID(s.ID, r.Folder),
 		DetailsURL: cmp.Or(v.Pages[r.Job].URL, v.RunURL), Status: at.status, Conclusion: at.conclusion, Title: at.title, StartedAt: r.Begun,
 	}, State: at.state()}
 	if at.status == completed {

@@ -265,7 +265,7 @@ func reasons(runs []change.Run) string {
 			words = append(words, "…")
 			break
 		}
-		word := r.Kernel
+		word := r.Name
 		if r.Result != nil && r.Result.Reason != "" && r.Result.Reason != gates.ReasonRunner {
 			word += ": " + string(r.Result.Reason)
 		}

@@ -104,14 +104,14 @@ func (v View) compose() *composition {
 			c.reports = v.fold(c.reports, r, "", func(limit int) string { return joined(v.picture(r), v.reportOf(r, report.Folded, limit)) })
 			continue
 		}
-		c.reports = v.fold(c.reports, r, v.done(r).sign+" "+report.EscapeSummary(report.Clip(r.Kernel, nameRunes)),
+		c.reports = v.fold(c.reports, r, v.done(r).sign+" "+report.EscapeSummary(report.Clip(r.Name, nameRunes)),
 			func(limit int) string {
 				return joined(v.about(r), v.again(r), v.reportOf(r, report.Flat, limit))
 			})
 	}
 	for _, r := range s.SideRuns {
 		if r.Phase == change.Done {
-			c.extras = v.fold(c.extras, r, signInform+" "+report.EscapeSummary(report.Clip("For information — "+r.Kernel+": "+extraOf(r), 200)),
+			c.extras = v.fold(c.extras, r, signInform+" "+report.EscapeSummary(report.Clip("For information — "+r.Name+": "+extraOf(r), 200)),
 				func(limit int) string { return v.reportOf(r, report.Flat, limit) })
 		}
 	}

@@ -31,7 +31,7 @@ func Explain(s *change.State, pol *policy.Policy) string {
 	var text []string
 	for _, k := range p.Kernels {
 		text = append(text, explain(pol, p.PolicyFile, policy.Change{
-			Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft, Kernel: k.ManifestName(), Paths: k.PathsIn(p),
+			Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft, Kernel: k.ManifestName(), Paths: k.Paths,
 		}))
 	}
 	return strings.Join(text, "\n")

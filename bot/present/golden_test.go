@@ -82,7 +82,7 @@ func TestGolden(t *testing.T) {
 		"reading":     tell(t).seen(nil),
 		"no-kernel":   tell(t).seen(nil).planned(nil),
 		"no-kernel-2": tell(t).seen(nil).planned(nil, "sdpa_fp8").started("sdpa_fp8").push(sha2).planned(nil),
-		"queued":      tell(t).seen(nil).planned(func(p *change.Plan) { p.Kernels[0].Labels = change.Labels{"l4", "a100"} }, "sdpa_fp8"),
+		"queued":      tell(t).seen(nil).planned(func(p *change.Plan) { p.Kernels[0].Labels = []string{"l4", "a100"} }, "sdpa_fp8"),
 		"pass":        tell(t).seen(nil).planned(nil, "sdpa_fp8").started("sdpa_fp8").finished("sdpa_fp8", pass),
 		"defer-build": tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", noBuild),
 		"defer-spill": tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", spills),
@@ -146,7 +146,7 @@ func rules(loosens bool) func(*change.Plan) {
 				difference(".github/kernelgate.yaml", "rules[@octocat].when", "labels a|b", "labels `<b>`\n/approve-policy", compare.Changes),
 			}
 			p.RuleChange.More = 3
-			p.RuleChange.Past = []change.PastVerdict{{Kernel: "sdpa_fp8", Change: "#9", Head: sha2, Old: "DEFER (too-slow)", New: "PASS"}}
+			p.RuleChange.Past = []change.PastVerdict{{Kernel: "sdpa_fp8", Change: change.ID{Kind: change.Pull, Number: 9}, Head: sha2, Old: change.Judgement{Outcome: gates.Defer, Reason: "too-slow"}, New: change.Judgement{Outcome: gates.Pass}}}
 		}
 		p.RuleChange.Differences = append(p.RuleChange.Differences,
 			difference(".github/kernelgate.yaml", "rules[*].gates.correctness.seeds", "0, 1", "0, 1, 2", compare.Tightens))
@@ -160,7 +160,7 @@ func approvedBy(who, digest string) change.Effect {
 func running(t testing.TB) *story {
 	s := tell(t).seen(nil).planned(nil, "sdpa_fp8", "gemm_fp8").started("sdpa_fp8")
 	s.view.Runners[0].Busy = true
-	s.view.Progress[s.job("sdpa_fp8")] = Progress{Event: runners.Event{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds",
+	s.view.Progress[s.job("sdpa_fp8")] = runners.LogEntry{Event: runners.Event{Gate: "performance", Text: "mission", Done: 3, Total: 20, Unit: "rounds",
 		Detail: "+15.9 % [+14.1 %, +17.6 %]", Left: 95}, At: s.at.Add(-5 * time.Second)}
 	return s
 }

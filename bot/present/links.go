@@ -103,7 +103,7 @@ func (v View) reports() string {
 	var list []string
 	for _, r := range v.inOrder() {
 		if page := v.Pages[r.Job].URL; page != "" && r.Phase == change.Done && len(list) < linksShown {
-			list = append(list, report.Link{Text: report.Clip(r.Kernel, nameRunes), URL: page}.Markdown())
+			list = append(list, report.Link{Text: report.Clip(r.Name, nameRunes), URL: page}.Markdown())
 		}
 	}
 	if list == nil {

@@ -142,7 +142,7 @@ func (v View) tried(runs []change.Run) string {
 			if t.Reason != "" {
 				outcome += " (" + string(t.Reason) + ")"
 			}
-			line := strings.TrimPrefix(report.Plain(t.Line), outcome+" "+report.Plain(r.Kernel)+": ")
+			line := strings.TrimPrefix(report.Plain(t.Line), outcome+" "+report.Plain(r.Name)+": ")
 			items = append(items, fmt.Sprintf("- %s in #%d (%s), %s: %s, %s", kernelCode(r), t.Number,
 				report.Escape(report.Clip(report.Plain(t.Title), 100)), day(t.At), report.Escape(outcome), report.Escape(report.Clip(line, 200))))
 		}
@@ -176,7 +176,7 @@ func extraOf(r change.Run) string {
 		return ""
 	}
 	asked := *r.SideRun
-	asked.Kernels = []string{r.Kernel}
+	asked.Kernels = []string{r.Name}
 	return report.Plain(asked.String())
 }
 

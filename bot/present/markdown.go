@@ -86,5 +86,5 @@ func when(at string) string {
 const nameRunes = 100
 
 func kernelCode(r change.Run) string {
-	return report.EscapeCode(report.Clip(report.Plain(r.Kernel), nameRunes))
+	return report.EscapeCode(report.Clip(report.Plain(r.Name), nameRunes))
 }

@@ -48,10 +48,10 @@ func (d dice) story(t testing.TB) *story {
 		s.do(d.event(s))
 		for _, r := range slices.Concat(s.state.Runs, s.state.SideRuns) {
 			if d.maybe(1, 2) && s.view.Verdicts[r.Job] == nil && r.Result != nil {
-				s.view.Verdicts[r.Job] = d.verdict(r.Kernel, r.Result.Outcome)
+				s.view.Verdicts[r.Job] = d.verdict(r.Name, r.Result.Outcome)
 			}
 			if d.maybe(1, 3) {
-				s.view.Progress[r.Job] = Progress{Event: runners.Event{Gate: gates.Gate(d.word()), Text: d.word(), Done: d.IntN(9), Total: d.IntN(9), Unit: d.word(), Detail: d.word(), Left: runners.Seconds(d.Int64N(1e4))}, At: s.at}
+				s.view.Progress[r.Job] = runners.LogEntry{Event: runners.Event{Gate: gates.Gate(d.word()), Text: d.word(), Done: d.IntN(9), Total: d.IntN(9), Unit: d.word(), Detail: d.word(), Left: runners.Seconds(d.Int64N(1e4))}, At: s.at}
 			}
 			if d.maybe(1, 3) {
 				s.view.Tried[r.Folder] = append(s.view.Tried[r.Folder], change.Tried{Number: d.IntN(99), Title: d.word(), Outcome: gates.Defer, Reason: gates.ReasonTooSlow, Line: d.word(), At: s.at})
@@ -92,7 +92,7 @@ func (d dice) event(s *story) change.Event {
 			p.Problems = append(p.Problems, gates.Diagnostic{File: d.word(), Line: d.IntN(5), Message: d.word()})
 		}
 		for i := range pick(d, 0, 1, 1, 1, 2, 2, 3, 3, 9) {
-			k := change.Kernel{Name: fmt.Sprintf("k%d%s", i, d.word()), Folder: fmt.Sprintf("f%d/%s", i, d.word()), Rule: d.word(), Labels: change.Labels{d.word(), d.word()}, Reused: d.maybe(1, 2)}
+			k := change.Kernel{KernelSpec: change.KernelSpec{Name: fmt.Sprintf("k%d%s", i, d.word()), Folder: fmt.Sprintf("f%d/%s", i, d.word()), Rule: d.word(), Labels: []string{d.word(), d.word()}}, Reused: d.maybe(1, 2)}
 			if d.maybe(1, 4) {
 				k.Result = d.result()
 			}
@@ -244,7 +244,7 @@ func checkSteady(t *testing.T, v View, checks []Check) {
 	t.Helper()
 	later := v
 	later.State = v.State.Clone()
-	later.Progress, later.Now = map[string]Progress{}, v.Now.Add(time.Hour)
+	later.Progress, later.Now = map[string]runners.LogEntry{}, v.Now.Add(time.Hour)
 	posted := map[string]change.Posted{}
 	for _, c := range checks {
 		posted[change.CheckKey(c.Name, c.HeadSHA)] = change.Posted{ID: 9, Digest: c.Digest, Done: c.Status == completed}

@@ -105,9 +105,25 @@ func pastTable(r *change.RuleChange) string {
 	}
 	var rows []string
 	for _, p := range r.Past {
-		rows = append(rows, row(p.Change, report.EscapeCode(report.Short(p.Head)), report.EscapeCode(report.Clip(report.Plain(p.Kernel), nameRunes)),
-			report.Escape(p.Old), report.Escape(p.New)))
+		rows = append(rows, row(changeName(p.Change), report.EscapeCode(report.Short(p.Head)), report.EscapeCode(report.Clip(report.Plain(p.Kernel), nameRunes)),
+			report.Escape(judgement(p.Old)), report.Escape(judgement(p.New))))
 	}
 	return details(fmt.Sprintf("By the new policy, %d of the last %d verdicts would be others", len(r.Past), r.Judged),
 		table([]string{"change", "commit", "kernel", "by the base's policy", "by the new one"}, rows, 4000, "verdicts"))
+}
+
+// changeName is a change as people name it.
+func changeName(id change.ID) string {
+	if id.Kind == change.Pull {
+		return fmt.Sprintf("#%d", id.Number)
+	}
+	return string(id.Kind)
+}
+
+// judgement is an outcome with its reason: "DEFER (correctness)".
+func judgement(j change.Judgement) string {
+	if j.Reason == "" {
+		return string(j.Outcome)
+	}
+	return fmt.Sprintf("%s (%s)", j.Outcome, j.Reason)
 }

@@ -80,7 +80,7 @@ func (v View) line(r change.Run) string {
 	if r.Result != nil && report.Plain(r.Result.Line) != "" {
 		return report.Plain(r.Result.Line)
 	}
-	return word(r) + " " + r.Kernel
+	return word(r) + " " + r.Name
 }
 
 // word is the verdict with its reason.
@@ -95,7 +95,7 @@ func word(r change.Run) string {
 // finding is the line without what a table says in other columns.
 func (v View) finding(r change.Run) string {
 	line := v.line(r)
-	if rest, ok := strings.CutPrefix(line, word(r)+" "+report.Plain(r.Kernel)); ok {
+	if rest, ok := strings.CutPrefix(line, word(r)+" "+report.Plain(r.Name)); ok {
 		return strings.TrimPrefix(rest, ": ")
 	}
 	return line

@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/policy"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 var (
@@ -71,7 +72,7 @@ func tell(t testing.TB) *story { return tellOf(t, change.ID{Kind: change.Pull, R
 func tellOf(t testing.TB, id change.ID) *story {
 	s := &story{t: t, state: change.New(id), at: time.Date(2025, 3, 14, 9, 0, 0, 0, time.UTC)}
 	s.view = View{
-		State: s.state, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]Progress{}, Tried: map[string][]change.Tried{}, Buttons: true,
+		State: s.state, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]runners.LogEntry{}, Tried: map[string][]change.Tried{}, Buttons: true,
 		Runners: []RunnerInfo{{Name: "h200-1", Labels: []string{"h200"}}},
 	}
 	return s
@@ -109,7 +110,7 @@ func (s *story) push(head string) *story {
 func (s *story) planned(bend func(*change.Plan), names ...string) *story {
 	p := change.Plan{Key: s.state.Facts.PlanKey(), Head: s.state.Facts.Head, Base: base, Check: "kernelgate", PolicyFile: ".github/kernelgate.yaml", Forks: "after-approval"}
 	for _, n := range names {
-		p.Kernels = append(p.Kernels, change.Kernel{Name: n, Folder: "kernels/" + n, Rule: "default", Labels: change.Labels{"h200"}, Sources: "s", Bundle: "b"})
+		p.Kernels = append(p.Kernels, change.Kernel{KernelSpec: change.KernelSpec{Name: n, Folder: "kernels/" + n, Rule: "default", Labels: []string{"h200"}, Sources: "s", Bundle: "b"}})
 	}
 	if bend != nil {
 		bend(&p)

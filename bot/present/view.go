@@ -22,7 +22,7 @@ import (
 type View struct {
 	State    *change.State
 	Verdicts map[string]*gates.Verdict     // by job; one that is not here is told in its one line
-	Progress map[string]Progress           // live, by job
+	Progress map[string]runners.LogEntry   // the last that was heard of each job
 	Places   map[string]scheduler.Position // in line, by job
 	Tried    map[string][]change.Tried     // by folder: what other pull requests tried in vain
 	Workflow bool                          // a workflow's job publishes this: it may be killed, so kernels' checks and the comment are there from the start
@@ -40,12 +40,6 @@ type Page struct {
 	URL     string
 	History string // the page of its kernel
 	Picture string // of its intervals, where everybody may see it
-}
-
-// Progress is what a runner does at the moment, or what a queued job waits for.
-type Progress struct {
-	runners.Event
-	At time.Time // when it was heard
 }
 
 // RunnerInfo is a connected runner.

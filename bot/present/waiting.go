@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // silence is how old a runner's word may be before it is called old.
@@ -26,10 +27,10 @@ func (v View) working(r change.Run) string {
 	if !ok {
 		return doing
 	}
-	text := p.String()
+	text := progressLine(p.Event)
 	if r.Builds {
 		p.Gate = ""
-		text = doing + ": " + p.String()
+		text = doing + ": " + progressLine(p.Event)
 	}
 	if age := v.Now.Sub(p.At); !v.Now.IsZero() && !p.At.IsZero() && age > silence {
 		text += fmt.Sprintf(" (last heard of %s ago)", duration(age))
@@ -37,8 +38,8 @@ func (v View) working(r change.Run) string {
 	return text
 }
 
-// String is the progress in one line.
-func (p Progress) String() string {
+// progressLine is what a runner does at the moment, or what a queued job waits for, in one line.
+func progressLine(p runners.Event) string {
 	var parts []string
 	if p.Text != "" {
 		parts = append(parts, p.Text)
@@ -64,7 +65,7 @@ func (p Progress) String() string {
 
 // waiting is what a queued run waits for, as plain text.
 func (v View) waiting(r change.Run) string {
-	if p := v.Progress[r.Job].String(); p != "" {
+	if p := progressLine(v.Progress[r.Job].Event); p != "" {
 		return p
 	}
 	place, placed := v.Places[r.Job]

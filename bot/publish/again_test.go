@@ -17,7 +17,7 @@ import (
 )
 
 // running is a kernel that has to be measured.
-var running = change.Kernel{Sources: "other", Labels: change.Labels{"l4"}}
+var running = change.Kernel{KernelSpec: change.KernelSpec{Sources: "other", Labels: []string{"l4"}}}
 
 // plan makes the kernel scale what the change is about, in one state.
 func (w *world) plan(k change.Kernel) {
@@ -152,12 +152,12 @@ func TestAnothersCheck(t *testing.T) {
 		{"it came later", func(w *world, h *client.GitHub) {
 			w.no(w.publish(&publish.Publisher{GitHub: h}, true))
 			another(w, h)
-			w.apply(change.Published{Told: "something"})
+			w.apply(change.Published{AnnouncedDigest: "something"})
 		}, "success failure success", 1},
 		{"it came later, and we crashed after we wrote ours", func(w *world, h *client.GitHub) {
 			w.no(w.publish(&publish.Publisher{GitHub: h}, true))
 			another(w, h)
-			w.apply(change.Published{Told: "something"})
+			w.apply(change.Published{AnnouncedDigest: "something"})
 			w.no(w.publish(&publish.Publisher{GitHub: h}, false))
 		}, "success failure success", 1},
 		{"it came later, and ours is not listed any more", func(w *world, h *client.GitHub) {
@@ -166,7 +166,7 @@ func TestAnothersCheck(t *testing.T) {
 			c := w.state.Checks[key]
 			c.ID = 1
 			w.state.Checks[key] = c
-			w.apply(change.Published{Told: "something"})
+			w.apply(change.Published{AnnouncedDigest: "something"})
 		}, "success", 1},
 		{"it came later, and nobody has asked", func(w *world, h *client.GitHub) {
 			w.no(w.publish(&publish.Publisher{GitHub: h}, true))
@@ -175,7 +175,7 @@ func TestAnothersCheck(t *testing.T) {
 		{"it came later, and ours is closed", func(w *world, h *client.GitHub) {
 			w.no(w.publish(&publish.Publisher{GitHub: h}, true))
 			another(w, h)
-			w.apply(change.Published{Told: "something"})
+			w.apply(change.Published{AnnouncedDigest: "something"})
 			f := w.state.Facts
 			f.Open = false
 			w.apply(change.Seen{Facts: f})

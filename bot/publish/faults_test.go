@@ -78,12 +78,12 @@ func TestFailedUpdates(t *testing.T) {
 		alter        func(*change.State)
 		crashed      bool // before the first publication was noted
 	}{
-		{"listing checks that another may have overtaken", change.Published{Told: "something"}, http.MethodGet, "/check-runs", nil, false},
+		{"listing checks that another may have overtaken", change.Published{AnnouncedDigest: "something"}, http.MethodGet, "/check-runs", nil, false},
 		{"listing checks in doubt", change.RepublishAsked{}, http.MethodGet, "/check-runs", nil, false},
 		{"updating checks in doubt", change.RepublishAsked{}, http.MethodPatch, "/check-runs", nil, false},
 		{"editing the comment in doubt", change.RepublishAsked{}, http.MethodPatch, "/comments", nil, false},
 		{"listing comments in doubt", change.RepublishAsked{}, http.MethodGet, "/comments", nil, false},
-		{"listing checks that another may have overtaken, with news", change.Published{Told: "something"}, http.MethodGet, "/check-runs", alterChecks, false},
+		{"listing checks that another may have overtaken, with news", change.Published{AnnouncedDigest: "something"}, http.MethodGet, "/check-runs", alterChecks, false},
 		{"updating a check", nil, http.MethodPatch, "/check-runs", alterChecks, false},
 		{"editing the comment", nil, http.MethodPatch, "/comments", func(s *change.State) { s.Comment.Digest = "of something else" }, false},
 		{"updating a check that was found", nil, http.MethodPatch, "/check-runs", nil, true},
@@ -277,7 +277,7 @@ func TestUnknownCommit(t *testing.T) {
 func TestNothingIsListed(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range present.Checks(present.View{State: w.state}) {
-		w.apply(change.Published{Told: "something", Checks: map[string]change.Posted{change.CheckKey(c.Name, c.HeadSHA): {ID: 7, Digest: c.Digest, Done: true}}})
+		w.apply(change.Published{AnnouncedDigest: "something", Checks: map[string]change.Posted{change.CheckKey(c.Name, c.HeadSHA): {ID: 7, Digest: c.Digest, Done: true}}})
 	}
 	out, err := (&publish.Publisher{GitHub: w.token("gate", nil)}).Publish(t.Context(), present.View{State: w.state})
 	if err != nil || len(out.Checks) != 0 || len(w.repo.Checks(w.pr.HeadSHA())) != 0 {
@@ -338,7 +338,7 @@ func TestStatuses(t *testing.T) {
 	if err != nil || len(out.Checks) != 0 {
 		t.Errorf("noted %+v, %v", out.Checks, err)
 	}
-	w.apply(change.Published{Told: "something"})
+	w.apply(change.Published{AnnouncedDigest: "something"})
 	out, err = p.Publish(t.Context(), present.View{State: w.state})
 	if _, again := out.Checks[change.CheckKey("kernelgate", w.pr.HeadSHA())]; err != nil || !again || len(out.Checks) != 1 {
 		t.Errorf("noted %+v, %v", out.Checks, err)

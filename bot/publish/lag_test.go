@@ -189,14 +189,14 @@ func TestLostCheck(t *testing.T) {
 	}
 }
 
-// An earlier version noted a check that GitHub did not take as number 1. It is created.
-func TestInventedCheck(t *testing.T) {
+// A change whose verdicts were shown as commit statuses gets checks as soon as the bot may create them.
+func TestCheckAfterStatus(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range present.Checks(present.View{State: w.state}) {
 		w.apply(change.Published{Checks: map[string]change.Posted{change.CheckKey(c.Name, c.HeadSHA): {ID: 1, Digest: c.Digest, Done: true}}})
 	}
 	w.no(w.publish(&publish.Publisher{GitHub: w.through(&refusal{}, true)}, true))
-	w.shows("in place of invented ones", 3)
+	w.shows("in place of statuses", 3)
 }
 
 // Nobody waits for a check on a commit that is not the head any more, or of a change that

@@ -174,8 +174,7 @@ func (w *writer) awaited(c present.Check) bool {
 	return w.state.Facts.Open && c.HeadSHA == w.state.Facts.Head
 }
 
-// have is what was posted under a key. A check that is noted as number 1 is none: it was
-// a commit status, or an earlier version of this program noted a check that GitHub had refused.
+// have is what was posted under a key. Number 1 stands for a commit status, which is not a check.
 func (w *writer) have(key string) change.Posted {
 	have := w.state.Checks[key]
 	if have.ID == 1 && w.GitHub.UsesChecks() {

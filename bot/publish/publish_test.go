@@ -42,7 +42,7 @@ func newWorld(t *testing.T) *world {
 	w := newWorldWithoutPlan(t)
 	f := w.state.Facts
 	w.apply(change.Planned{Plan: change.Plan{Key: f.PlanKey(), Head: f.Head, Check: "kernelgate", Kernels: []change.Kernel{
-		{Name: "scale", Folder: "kernels/scale", Sources: "s", Result: &change.Result{Outcome: gates.Pass, Line: "PASS scale: faster"}},
+		{KernelSpec: change.KernelSpec{Name: "scale", Folder: "kernels/scale", Sources: "s"}, Result: &change.Result{Outcome: gates.Pass, Line: "PASS scale: faster"}},
 	}}})
 	w.apply(change.Asked{ID: "comment-1", Comment: w.asked.ID, By: "olga", Request: command.Read("/explain"), Head: f.Head})
 	w.apply(change.Answered{ID: "comment-1", OK: true, Reply: "So it is."})
@@ -217,7 +217,7 @@ func TestOvertaken(t *testing.T) {
 	w := newWorld(t)
 	h := w.token("gate", nil)
 	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
-	w.apply(change.Published{Told: "something"})
+	w.apply(change.Published{AnnouncedDigest: "something"})
 	_, err := h.CreateCheck(t.Context(), "olga/kernels", client.Check{Name: "kernelgate", HeadSHA: w.pr.HeadSHA(), ExternalID: "pull.7.99", Status: "completed", Conclusion: "failure", Title: "Another's", Summary: "Another's"})
 	w.no(err)
 	was := w.lists.times.Load()

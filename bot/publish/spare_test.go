@@ -25,7 +25,7 @@ func TestSpareWrites(t *testing.T) {
 			w := newWorld(t)
 			if f := w.state.Facts; c.runs {
 				w.apply(change.Planned{Plan: change.Plan{Key: f.PlanKey(), Head: f.Head, Check: "kernelgate", Kernels: []change.Kernel{
-					{Name: "scale", Folder: "kernels/scale", Sources: "other", Labels: change.Labels{"l4"}},
+					{KernelSpec: change.KernelSpec{Name: "scale", Folder: "kernels/scale", Sources: "other", Labels: []string{"l4"}}},
 				}}})
 			}
 			key, err := testKey()

@@ -40,8 +40,8 @@ func (q *Queue) level(i *item, now time.Time) level {
 		l = 3
 	case Sweep:
 		l = lowest
-	default:
-		return highest // also of a job of before there were classes
+	default: // PullRequest
+		return highest
 	}
 	return max(highest, l-level(max(0, now.Sub(i.Queued))/q.AgingInterval))
 }

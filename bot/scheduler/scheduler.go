@@ -25,17 +25,17 @@ const leasesAtMost = 3
 
 // A Job is work for a runner, in what its turn depends on.
 type Job struct {
-	ID     string
-	Class  Class
-	Repo   string
-	Author string
-	Kernel string   // within the repository
-	Labels []string // of the runners that may take it, most wanted first
-	Build  string   // label of those that compile it first, where there are any; "" leaves that to whoever measures
-	Queued time.Time
+	ID     string    `json:"id"`
+	Class  Class     `json:"class,omitempty"`
+	Repo   string    `json:"repo,omitempty"`
+	Author string    `json:"author,omitempty"`
+	Kernel string    `json:"kernel"`          // its name within the repository
+	Labels []string  `json:"labels"`          // of the runners that may take it, most wanted first
+	Build  string    `json:"build,omitempty"` // label of the runners that compile it first, where there are any; "" leaves that to the one that measures
+	Queued time.Time `json:"-"`               // the store knows when it was written
 }
 
-// An Waiter waits for a job of one of the labels or, with none, for one that was lost too often.
+// A Waiter waits for a job of one of the labels or, with none, for one that was lost too often.
 type Waiter struct {
 	Labels []string
 	kind   string // of them, once it asks

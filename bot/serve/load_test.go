@@ -307,7 +307,7 @@ func TestExample(t *testing.T) {
 }
 
 func TestManifest(t *testing.T) {
-	data, err := os.ReadFile("../install/app-manifest.json")
+	data, err := os.ReadFile("../github/app/app-manifest.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,11 +86,11 @@ func (o observer) Collect(out chan<- prometheus.Metric) {
 	o.collectStores(ctx, send)
 	if leads { // runners are elsewhere, and are told of there
 		o.collectRunners(send)
-		off := o.Journal.ForecastError()
+		off := o.Jobs.ForecastError()
 		for of, h := range map[string]scheduler.Histogram{"begin": off.Began, "duration": off.Took} {
 			send.histogram("estimate_off_seconds", "Error of the estimates of when a waiting job begins and how long it takes.", h, labels{"of": of})
 		}
-		for class, waited := range o.Journal.Waited() {
+		for class, waited := range o.Jobs.Waited() {
 			send.histogram("queue_wait_seconds", "How long jobs waited until a runner first had them.", waited, labels{"class": cmp.Or(string(class), string(scheduler.PullRequest))})
 		}
 	}
@@ -184,7 +184,7 @@ func (o observer) collectStores(ctx context.Context, send sender) {
 		}
 		send.gauge("deliveries_oldest_seconds", "Age of the oldest delivery that is not handled yet; 0 if there is none.", age, nil)
 	}
-	for _, q := range o.Journal.Queues() {
+	for _, q := range o.Jobs.Backlogs() {
 		for state, n := range map[string]int{"waiting": q.Waiting, "leased": q.Leased} {
 			send.gauge("queue_jobs", "Jobs that are not finished.", float64(n), labels{"label": q.Label, "state": state})
 		}

@@ -205,7 +205,7 @@ func (s stores) Runners() []pages.Runner {
 	return list
 }
 
-func (s stores) Places() map[string]scheduler.Position { return s.s.Journal.Positions() }
+func (s stores) Places() map[string]scheduler.Position { return s.s.Jobs.Positions() }
 
 func (s stores) Said(job string) []runners.LogEntry { return s.s.Runners.Said(job) }
 

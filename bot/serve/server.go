@@ -25,8 +25,10 @@ import (
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
+	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/bot/sweep"
 	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/gpus"
@@ -61,6 +63,7 @@ type Options struct {
 // A Server is a bot at work.
 type Server struct {
 	Journal *journal.Journal
+	Jobs    *jobs.Queue
 	Ledger  *ledger.Ledger
 	Client  *client.GitHub
 	Bot     *controller.Controller
@@ -160,6 +163,9 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.Journal, err = journal.Open(ctx, journalOptions(s.opt, s.log)); err != nil {
 		return err
 	}
+	if s.Jobs, err = jobs.Open(ctx, s.Journal, jobs.Options{LeaseFor: s.opt.LeaseFor, Limits: limits(c), Log: s.log, Now: s.opt.Now}); err != nil {
+		return err
+	}
 	if err := s.clearScratch(); err != nil {
 		return err
 	}
@@ -215,7 +221,7 @@ func (s *Server) prepareData() error {
 }
 
 func journalOptions(o Options, log *slog.Logger) journal.Options {
-	j := journal.Options{MaxStore: o.MaxStore, LeaseFor: o.LeaseFor, LeadFor: o.LeadFor, Limits: limits(o.Config), Log: log, Now: o.Now}
+	j := journal.Options{MaxStore: o.MaxStore, LeadFor: o.LeadFor, Log: log, Now: o.Now}
 	if len(o.NATS) == 0 {
 		j.Dir = filepath.Join(o.Data, "journal")
 		return j
@@ -236,10 +242,10 @@ func limits(c Config) scheduler.Limits {
 }
 
 // sweeps are the configuration's, as the controller has them.
-func sweeps(c Config) (all []controller.Sweep) {
+func sweeps(c Config) (all []sweep.Schedule) {
 	for _, s := range c.Sweeps {
 		at, _ := s.at() // it was checked
-		all = append(all, controller.Sweep{Repository: s.Repository, At: at, Every: s.every(), Kernels: s.Kernels})
+		all = append(all, sweep.Schedule{Repository: s.Repository, At: at, Every: s.every(), Kernels: s.Kernels})
 	}
 	return all
 }
@@ -262,7 +268,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 	c := s.opt.Config
 	_, web, _ := client.Addresses(c.GitHub.APIURL, c.GitHub.GitURL) // one that cannot be read was refused before
 	s.Bot = controller.New(controller.Config{
-		Journal: s.Journal, Ledger: s.Ledger, GitHub: s.Client,
+		Journal: s.Journal, Jobs: s.Jobs, Ledger: s.Ledger, GitHub: s.Client,
 		Planner: &planner.Planner{
 			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client},
 			Bundles: s.Journal.Bundles, History: s.Ledger, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
@@ -273,7 +279,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})
 	s.Runners = &fleet.Server{
-		Journal: s.Journal, Results: s.Bot, Tokens: tokens, Version: s.opt.Version,
+		Journal: s.Journal, Jobs: s.Jobs, Results: s.Bot, Tokens: tokens, Version: s.opt.Version,
 		LeaseFor: s.opt.LeaseFor, Heartbeat: s.opt.Heartbeat, Poll: s.opt.Poll, Log: s.log, Now: s.opt.Now,
 	}
 	if s.opt.Secrets.Operator != "" {
@@ -345,6 +351,9 @@ func (s *Server) close() error {
 	s.trace.Close()
 	if s.Ledger != nil {
 		err = errors.Join(err, s.Ledger.Close())
+	}
+	if s.Jobs != nil {
+		s.Jobs.Close()
 	}
 	if s.Journal != nil {
 		err = errors.Join(err, s.Journal.Close())

@@ -18,7 +18,7 @@ import (
 // reaches beyond what the bot saw.
 func OfRun(run change.Run, e *gates.Evidence, came, judged time.Time, r change.Result) []Span {
 	about := []attribute.KeyValue{
-		attribute.String("kernelgate.kernel", run.Kernel), attribute.String("kernelgate.job", run.Job), attribute.Int("kernelgate.attempt", run.Attempt),
+		attribute.String("kernelgate.kernel", run.Name), attribute.String("kernelgate.job", run.Job), attribute.Int("kernelgate.attempt", run.Attempt),
 		attribute.String("kernelgate.runner", run.Runner), attribute.String("kernelgate.outcome", string(r.Outcome)), attribute.String("kernelgate.reason", string(r.Reason)),
 	}
 	begun := run.Begun

@@ -31,7 +31,7 @@ func TestBotsAgree(t *testing.T) {
 	c := tracetest.New(t)
 	other := head
 	other.SHA = strings.Repeat("b", 40)
-	run := change.Run{Kernel: "scale", Job: "pr-7-12-abc-1", Attempt: 1, Runner: "gpu1", Asked: at(1), Begun: at(2)}
+	run := change.Run{KernelSpec: change.KernelSpec{Name: "scale"}, Job: "pr-7-12-abc-1", Attempt: 1, Runner: "gpu1", Asked: at(1), Begun: at(2)}
 	for i, told := range [][]trace.Span{{{Name: "plan", From: at(0), To: at(1)}}, trace.OfRun(run, nil, at(3), at(4), change.Result{Outcome: gates.Pass})} {
 		bot, err := trace.Open(trace.Options{Endpoint: c.URL + "/", Header: http.Header{"X-Key": {"k"}}})
 		if err != nil {

@@ -99,7 +99,7 @@ func (t *trial) unfit(p pull) string {
 	if i < 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s needs a runner labelled %s, and this machine is %s", state.Runs[i].Kernel, strings.Join(state.Runs[i].Labels, " or "), strings.Join(t.opt.Devices, ", "))
+	return fmt.Sprintf("%s needs a runner labelled %s, and this machine is %s", state.Runs[i].Name, strings.Join(state.Runs[i].Labels, " or "), strings.Join(t.opt.Devices, ", "))
 }
 
 // good counts the pull requests whose required check is green.

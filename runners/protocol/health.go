@@ -6,17 +6,13 @@ import (
 	"unicode"
 )
 
-// Version is the protocol that this program speaks; a runner names its own when it asks for a job. A number says what the
-// other side understands, so that each change to it has one of its own:
+// Version is the protocol that this program speaks; a runner names its own when it asks for a job. Every change that the
+// other side must understand gets a new number:
 //
-//	1  the runners before there were numbers
-//	2  a runner tells its Health, and is told to test itself
 //	3  a runner writes the number of the machine code into its rounds
 const Version = 3
 
-// Oldest is the protocol that a bot still serves. A runner before 3 would end the
-// measuring of a later machine code as early as that of the first, and the bot would
-// refuse what it sends.
+// Oldest is the oldest protocol that a bot serves.
 const Oldest = 3
 
 // GPUHeader says which of its host's GPUs a runner's request is about, by number. A runner of one GPU leaves it out; to the

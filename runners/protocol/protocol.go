@@ -53,7 +53,7 @@ type LeaseRequest struct {
 	Labels  []string `json:"labels"`
 	Version string   `json:"version,omitempty"`
 	Host    string   `json:"host,omitempty"`
-	// Protocol is the Version that the runner speaks; 0 is 1.
+	// Protocol is the Version that the runner speaks.
 	Protocol int     `json:"protocol,omitempty"`
 	Health   *Health `json:"health,omitempty"`
 	// Wait is for how many seconds there may be no answer; 0 leaves it to the server. A runner that hears nothing for longer

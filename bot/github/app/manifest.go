@@ -1,12 +1,17 @@
 package app
 
 import (
+	_ "embed" // for the manifest
 	"encoding/json"
 	"fmt"
 	"net/url"
-
-	"github.com/kernelgate/kernelgate/bot/install"
 )
+
+//go:embed app-manifest.json
+var shipped string
+
+// Manifest is the GitHub App that the bot needs, in the form that GitHub reads. Its addresses are placeholders.
+func Manifest() []byte { return []byte(shipped) }
 
 // A manifest is an App as GitHub's form takes it.
 type manifest struct {
@@ -25,10 +30,10 @@ type hook struct {
 	Active bool   `json:"active"`
 }
 
-// manifest is the one in bot/install with this job's addresses in it.
+// manifest is the shipped one with this job's addresses in it.
 func (j *job) manifest(back string) (manifest, error) {
 	var m manifest
-	if err := json.Unmarshal(install.Manifest(), &m); err != nil {
+	if err := json.Unmarshal(Manifest(), &m); err != nil {
 		return m, fmt.Errorf("reading the App's manifest: %w", err)
 	}
 	m.Name, m.URL, m.RedirectURL = j.opt.Name, j.site, back

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/bot/github/client"
@@ -31,8 +33,8 @@ func TestRepositoriesOfAllInstallations(t *testing.T) {
 		w.no(err)
 		got = append(got, some...)
 	}
-	want := []client.Repository{{FullName: repo, ID: w.repo.ID(), DefaultBranch: "main"},
-		{FullName: "lab/secret", ID: secret.ID(), DefaultBranch: "trunk"}}
+	want := []client.Repository{{Repository: webhook.Repository{FullName: repo, ID: w.repo.ID(), DefaultBranch: "main"}},
+		{Repository: webhook.Repository{FullName: "lab/secret", ID: secret.ID(), DefaultBranch: "trunk"}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("repositories (-want +got):\n%s", diff)
 	}

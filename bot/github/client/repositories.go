@@ -5,20 +5,20 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+
 	"github.com/google/go-github/v60/github"
 )
 
 // A Repository is one that the client reaches.
 type Repository struct {
-	FullName      string
-	ID            int64
-	DefaultBranch string
-	Archived      bool // can be read, and takes nothing
-	Disabled      bool // by GitHub
+	webhook.Repository
+	Archived bool // can be read, and takes nothing
+	Disabled bool // by GitHub
 }
 
 func repository(r *github.Repository) Repository {
-	return Repository{FullName: r.GetFullName(), ID: r.GetID(), DefaultBranch: r.GetDefaultBranch(), Archived: r.GetArchived(), Disabled: r.GetDisabled()}
+	return Repository{Repository: webhook.Repository{FullName: r.GetFullName(), ID: r.GetID(), DefaultBranch: r.GetDefaultBranch()}, Archived: r.GetArchived(), Disabled: r.GetDisabled()}
 }
 
 // Installations are the App's, without those that are suspended. A token has no such

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-github/v60/github"
 
-	"github.com/kernelgate/kernelgate/bot/install"
+	"github.com/kernelgate/kernelgate/bot/github/app"
 )
 
 // AppOptions describe a GitHub App to be registered.
@@ -57,7 +57,7 @@ func (s *Server) CreateApp(opt AppOptions) (*App, error) {
 	}
 	// An App that tests may do more with than operators may is one that hides what they lack.
 	var shipped manifest
-	if err := json.Unmarshal(install.Manifest(), &shipped); err != nil {
+	if err := json.Unmarshal(app.Manifest(), &shipped); err != nil {
 		return nil, fmt.Errorf("create app %s: read kernelgate's manifest: %w", opt.Slug, err)
 	}
 	if opt.Permissions == nil {

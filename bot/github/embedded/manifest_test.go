@@ -34,7 +34,7 @@ func (w *world) postManifest(path string, manifest string) (*http.Response, stri
 // aManifest is a good one with some fields replaced, or taken out by nil.
 func (w *world) aManifest(replace map[string]any) string {
 	w.Helper()
-	raw, err := os.ReadFile("../../install/app-manifest.json")
+	raw, err := os.ReadFile("../app/app-manifest.json")
 	w.no(err)
 	m := map[string]any{}
 	w.no(json.Unmarshal(raw, &m))

@@ -15,10 +15,12 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
-// webhook is 20 KB that compresses about as well as hex does: no better than GitHub's.
-func webhook() []byte {
+// payload is 20 KB that compresses about as well as hex does: no better than GitHub's.
+func payload() []byte {
 	var b strings.Builder
 	for i := 0; b.Len() < 20<<10; i++ {
 		sum := sha256.Sum256([]byte{byte(i), byte(i >> 8)})
@@ -31,7 +33,7 @@ func BenchmarkAccept(b *testing.B) {
 	for _, callers := range []int{1, 16, 64} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
 			j := open(b, Options{})
-			ctx, body := b.Context(), webhook()
+			ctx, body := b.Context(), payload()
 			b.SetBytes(int64(len(body)))
 			var n atomic.Int64
 			var wg sync.WaitGroup
@@ -39,7 +41,7 @@ func BenchmarkAccept(b *testing.B) {
 			for range callers {
 				wg.Go(func() {
 					for i := n.Add(1); i <= int64(b.N); i = n.Add(1) {
-						if _, err := j.Accept(ctx, Delivery{ID: fmt.Sprint("d", i), Event: "push", Body: body}); err != nil {
+						if _, err := j.Accept(ctx, webhook.Delivery{ID: fmt.Sprint("d", i), Event: "push", Body: body}); err != nil {
 							b.Error(err)
 							return
 						}
@@ -57,7 +59,7 @@ func BenchmarkAcceptSteady(b *testing.B) {
 	for _, rate := range []int{200, 1000} {
 		b.Run(fmt.Sprintf("rate=%d", rate), func(b *testing.B) {
 			j := open(b, Options{})
-			ctx, body := b.Context(), webhook()
+			ctx, body := b.Context(), payload()
 			took := make([]time.Duration, b.N)
 			var wg sync.WaitGroup
 			tick := time.NewTicker(time.Second / time.Duration(rate))
@@ -66,7 +68,7 @@ func BenchmarkAcceptSteady(b *testing.B) {
 			for i := range b.N {
 				due := <-tick.C
 				wg.Go(func() {
-					if _, err := j.Accept(ctx, Delivery{ID: fmt.Sprint("d", i), Event: "push", Body: body}); err != nil {
+					if _, err := j.Accept(ctx, webhook.Delivery{ID: fmt.Sprint("d", i), Event: "push", Body: body}); err != nil {
 						b.Error(err)
 					}
 					took[i] = time.Since(due)
@@ -83,12 +85,12 @@ func BenchmarkAcceptSteady(b *testing.B) {
 
 func BenchmarkProcess(b *testing.B) {
 	j := open(b, Options{})
-	ctx, body := b.Context(), webhook()
+	ctx, body := b.Context(), payload()
 	var wg sync.WaitGroup
 	for g := range 64 {
 		wg.Go(func() {
 			for i := g; i < b.N; i += 64 {
-				if _, err := j.Accept(ctx, Delivery{ID: fmt.Sprint("d", i), Event: "push", Body: body}); err != nil {
+				if _, err := j.Accept(ctx, webhook.Delivery{ID: fmt.Sprint("d", i), Event: "push", Body: body}); err != nil {
 					b.Error(err)
 				}
 			}
@@ -99,7 +101,7 @@ func BenchmarkProcess(b *testing.B) {
 	defer cancel()
 	n := 0
 	b.ResetTimer()
-	err := j.Process(ctx, func(context.Context, Delivery) error {
+	err := j.Process(ctx, func(context.Context, webhook.Delivery) error {
 		if n++; n == b.N {
 			cancel()
 		}

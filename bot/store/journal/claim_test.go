@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
 // A journal that does not answer when processing begins is asked again: nobody starts the bot a second time for it.
@@ -27,14 +29,14 @@ func TestProcessBeginsWhenTheJournalAnswers(t *testing.T) {
 		return true
 	})
 	handled := make(chan string, 1)
-	processing(t, j, func(_ context.Context, d Delivery) error { handled <- d.ID; return nil })
+	processing(t, j, func(_ context.Context, d webhook.Delivery) error { handled <- d.ID; return nil })
 	for range 2 { // the second answer is to the second attempt
 		next(t, lost)
 	}
 	silent.Store(false)
 	ctx := testContext(t)
 	for {
-		_, err := j.Accept(ctx, Delivery{ID: "a", Event: "push"})
+		_, err := j.Accept(ctx, webhook.Delivery{ID: "a", Event: "push"})
 		if err == nil {
 			break
 		}
@@ -54,7 +56,7 @@ func TestProcessEndsAtAGarbledPlace(t *testing.T) {
 	if _, err := j.state.kv.Put(testContext(t), placeKey, []byte("{")); err != nil {
 		t.Fatal(err)
 	}
-	err := j.Process(testContext(t), func(context.Context, Delivery) error { return nil })
+	err := j.Process(testContext(t), func(context.Context, webhook.Delivery) error { return nil })
 	if !errors.Is(err, errGarbled) {
 		t.Errorf("Process ended with %v", err)
 	}

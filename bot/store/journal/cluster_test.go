@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 )
 
@@ -72,7 +73,7 @@ func TestCluster(t *testing.T) {
 	t.Run("replicas", c.replicas)
 	t.Run("reads what it wrote", c.reads)
 	t.Run("health", c.health)
-	t.Run("tidied up twice", func(t *testing.T) { tidiesUpTwice(t, c.open(t, Options{Replicas: 3})) })
+	t.Run("deleted twice", func(t *testing.T) { deletesTwice(t, c.open(t, Options{Replicas: 3})) })
 	t.Run("servers killed", c.killed)
 	t.Run("a silent server", c.silent)
 }
@@ -86,8 +87,8 @@ func replicasOf(t *testing.T, j *Journal) map[int]int {
 	return count
 }
 
-// Copies are made on as many servers as were asked for, opening takes none away, and a cluster that is too small says what
-// to mend.
+// Copies are made on as many servers as were asked for, opening takes none away, and the error of a cluster that is too small says
+// what to change.
 func (c *cluster) replicas(t *testing.T) {
 	first := c.open(t, Options{})
 	if got := replicasOf(t, first); len(got) != 1 || got[1] != 7 {
@@ -113,7 +114,7 @@ func (c *cluster) replicas(t *testing.T) {
 	}
 }
 
-// What was just written is read back, whichever server answers: no lease that was granted is lost, and no event is missing.
+// What was just written is read back, whichever server answers: no job, lease or event is missing.
 func (c *cluster) reads(t *testing.T) {
 	j := c.open(t, Options{Replicas: 3})
 	ctx := testContext(t)
@@ -128,20 +129,22 @@ func (c *cluster) reads(t *testing.T) {
 		all.Go(func() {
 			for i := range 10 {
 				id := fmt.Sprintf("job-%d-%d", g, i)
-				if err := j.Enqueue(ctx, Job{ID: id, Labels: []string{fmt.Sprintf("l%d", g)}, Bundle: "b"}); err != nil {
-					fail("enqueue", err)
-					return
-				}
-				l, err := j.Lease(ctx, "runner", fmt.Sprintf("l%d", g))
+				job, err := j.PutJob(ctx, "l4", id, []byte("b"))
 				if err != nil {
-					fail("lease", err)
+					fail("put a job", err)
 					return
 				}
-				if err := l.Extend(ctx); err != nil {
-					fail("extend", err)
+				if there, err := j.StoredJob(ctx, "l4", id); err != nil || there.Seq != job {
+					fail("read a job", fmt.Errorf("%d after %d: %w", there.Seq, job, err))
 				}
-				if _, err := j.Attach(ctx, l.ID, l.Token, "runner"); err != nil {
-					fail("attach", err)
+				revision, err := j.WriteLease(ctx, id, i, 0)
+				if err != nil {
+					fail("write a lease", err)
+					return
+				}
+				var rec int
+				if got, err := j.ReadLease(ctx, id, &rec); err != nil || got != revision || rec != i {
+					fail("read a lease", fmt.Errorf("%d at %d after %d: %w", rec, got, revision, err))
 				}
 				seq, err := j.Append(ctx, id, 0, "kind", i)
 				if err != nil {
@@ -153,8 +156,8 @@ func (c *cluster) reads(t *testing.T) {
 				if got, err := j.ReplayRun(ctx, id, func(Event) error { return nil }); err != nil || got != seq {
 					fail("replay", fmt.Errorf("%d after %d: %w", got, seq, err))
 				}
-				if err := l.Done(ctx); err != nil {
-					fail("done", err)
+				if err := j.DeleteJob(ctx, job); err != nil {
+					fail("delete a job", err)
 				}
 			}
 		})
@@ -185,7 +188,7 @@ func (c *cluster) killed(t *testing.T) {
 	var longest time.Duration
 	var all sync.WaitGroup
 	all.Go(func() {
-		err := j.Process(ctx, func(_ context.Context, d Delivery) error {
+		err := j.Process(ctx, func(_ context.Context, d webhook.Delivery) error {
 			mu.Lock()
 			defer mu.Unlock()
 			handled[d.ID]++
@@ -205,7 +208,7 @@ func (c *cluster) killed(t *testing.T) {
 					return
 				case <-time.After(10 * time.Millisecond): // a server that comes back must be able to catch up
 				}
-				d := Delivery{ID: fmt.Sprintf("d-%d-%d", g, i), Event: "push", Body: make([]byte, 2000)}
+				d := webhook.Delivery{ID: fmt.Sprintf("d-%d-%d", g, i), Event: "push", Body: make([]byte, 2000)}
 				for { // as GitHub's redelivery does
 					start := time.Now()
 					_, err := j.Accept(ctx, d)
@@ -328,7 +331,7 @@ func (c *cluster) silent(t *testing.T) {
 	}
 	start := time.Now()
 	for n := 0; ; n++ {
-		if _, err := j.Accept(ctx, Delivery{ID: "silent", Event: "push"}); err == nil {
+		if _, err := j.Accept(ctx, webhook.Delivery{ID: "silent", Event: "push"}); err == nil {
 			break
 		} else if ctx.Err() != nil {
 			t.Fatal(err)

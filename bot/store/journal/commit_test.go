@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
 func TestGroupCommit(t *testing.T) {
@@ -27,19 +29,19 @@ func TestGroupCommit(t *testing.T) {
 			ctx := testContext(t)
 			group := make([]*write, tt.size)
 			for i := range group {
-				d := Delivery{ID: fmt.Sprint("d", i), Event: "push", Body: []byte("{}")}
-				group[i] = &write{msg: d.message(0), done: make(chan error, 1)}
+				d := webhook.Delivery{ID: fmt.Sprint("d", i), Event: "push", Body: []byte("{}")}
+				group[i] = &write{msg: deliveryMessage(d, 0), done: make(chan error, 1)}
 			}
 			before := make(map[int]bool)
 			for _, i := range tt.stored {
 				before[i] = true
-				accept(t, j, Delivery{ID: fmt.Sprint("d", i), Body: []byte("{}")})
+				accept(t, j, webhook.Delivery{ID: fmt.Sprint("d", i), Body: []byte("{}")})
 			}
 
 			j.commit.write(group)
 
 			for i, w := range group {
-				if err := next(t, w.done); isConflict(err) != before[i] || err != nil && !before[i] {
+				if err := next(t, w.done); IsConflict(err) != before[i] || err != nil && !before[i] {
 					t.Errorf("message %d (stored before: %v): %v", i, before[i], err)
 				}
 				msg, err := j.deliveries.GetLastMsgForSubject(ctx, w.msg.Subject)
@@ -85,8 +87,8 @@ func TestLostAnswer(t *testing.T) {
 			})
 			group := make([]*write, tt.group)
 			for i := range group {
-				d := Delivery{ID: fmt.Sprint("d", i), Event: "push", Body: []byte("{}")}
-				group[i] = &write{msg: d.message(0), done: make(chan error, 1)}
+				d := webhook.Delivery{ID: fmt.Sprint("d", i), Event: "push", Body: []byte("{}")}
+				group[i] = &write{msg: deliveryMessage(d, 0), done: make(chan error, 1)}
 			}
 			type answer struct {
 				from int
@@ -98,7 +100,7 @@ func TestLostAnswer(t *testing.T) {
 			}
 			go j.commit.write(group)
 			next(t, lost)
-			accept(t, j, Delivery{ID: "later"})
+			accept(t, j, webhook.Delivery{ID: "later"})
 			have := 0
 			if tt.group < batchFrom { // the others need not wait
 				for have < tt.group-1 {
@@ -114,11 +116,11 @@ func TestLostAnswer(t *testing.T) {
 			default:
 			}
 			for ; have < tt.group; have++ { // sent again, and refused or not
-				if a := next(t, answers); a.err != nil && !isConflict(a.err) {
+				if a := next(t, answers); a.err != nil && !IsConflict(a.err) {
 					t.Errorf("message %d: %v", a.from, a.err)
 				}
 			}
-			if accept(t, j, Delivery{ID: "d0"}) {
+			if accept(t, j, webhook.Delivery{ID: "d0"}) {
 				t.Error("what was stored is not known")
 			}
 		})
@@ -144,10 +146,10 @@ func TestLostAnswerHoldsUpNobody(t *testing.T) {
 		}
 	})
 	first := make(chan bool, 1)
-	go func() { first <- accept(t, j, Delivery{ID: "first"}) }()
+	go func() { first <- accept(t, j, webhook.Delivery{ID: "first"}) }()
 	next(t, lost)
 	for i := range 3 {
-		accept(t, j, Delivery{ID: fmt.Sprint("later", i)})
+		accept(t, j, webhook.Delivery{ID: fmt.Sprint("later", i)})
 	}
 	select {
 	case <-first:

@@ -10,17 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// A Delivery is one webhook as it came.
-type Delivery struct {
-	ID       string    // X-GitHub-Delivery
-	Event    string    // X-GitHub-Event
-	Received time.Time // when it came
-	Body     []byte
-}
 
 // A DeadDelivery is one that was given up: every attempt to process it failed.
 type DeadDelivery struct {
@@ -53,8 +47,8 @@ func deadKey(id string) string { return "dead." + id }
 
 // Accept puts d on disk. It reports false for a copy of a delivery that was processed or is waiting to be: after a nil
 // error the delivery is safe in either case. A copy of one that was given up is accepted as new.
-func (j *Journal) Accept(ctx context.Context, d Delivery) (bool, error) {
-	if err := errors.Join(checkToken("delivery id", d.ID), checkToken("event", d.Event)); err != nil {
+func (j *Journal) Accept(ctx context.Context, d webhook.Delivery) (bool, error) {
+	if err := errors.Join(CheckToken("delivery id", d.ID), CheckToken("event", d.Event)); err != nil {
 		return false, fmt.Errorf("accept delivery: %w", err)
 	}
 	if room := j.nc.MaxPayload() - 4096; int64(len(d.Body)) > room {
@@ -62,12 +56,12 @@ func (j *Journal) Accept(ctx context.Context, d Delivery) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, j.acceptIn(len(d.Body)))
 	defer cancel()
-	err := j.commit.put(ctx, d.message(0))
+	err := j.commit.put(ctx, deliveryMessage(d, 0))
 	if err == nil {
 		j.notifyAccepted()
 		return true, nil
 	}
-	if !isConflict(err) {
+	if !IsConflict(err) {
 		return false, fmt.Errorf("accept delivery %s: %w", d.ID, err)
 	}
 	dead, revision, err := getRecord[DeadDelivery](ctx, j.state, deadKey(d.ID))
@@ -79,7 +73,7 @@ func (j *Journal) Accept(ctx context.Context, d Delivery) (bool, error) {
 
 // Accepted tells whether a delivery is on disk, processed or not.
 func (j *Journal) Accepted(ctx context.Context, event, id string) (bool, error) {
-	if err := errors.Join(checkToken("delivery id", id), checkToken("event", event)); err != nil {
+	if err := errors.Join(CheckToken("delivery id", id), CheckToken("event", event)); err != nil {
 		return false, fmt.Errorf("look for a delivery: %w", err)
 	}
 	seq, err := j.lastOf(ctx, j.deliveries, "deliveries."+event+"."+id)
@@ -118,7 +112,7 @@ func (j *Journal) acceptIn(size int) time.Duration {
 }
 
 // message carries the condition that the subject's last sequence is expect.
-func (d Delivery) message(expect uint64) *nats.Msg {
+func deliveryMessage(d webhook.Delivery, expect uint64) *nats.Msg {
 	m := nats.NewMsg("deliveries." + d.Event + "." + d.ID)
 	m.Data = d.Body
 	m.Header.Set(headerExpect, strconv.FormatUint(expect, 10))
@@ -129,19 +123,19 @@ func (d Delivery) message(expect uint64) *nats.Msg {
 	return m
 }
 
-func parseDelivery(subject string, header nats.Header, body []byte) (Delivery, error) {
+func parseDelivery(subject string, header nats.Header, body []byte) (webhook.Delivery, error) {
 	parts := strings.Split(subject, ".")
 	if len(parts) != 3 {
-		return Delivery{}, fmt.Errorf("subject %q is not deliveries.<event>.<id>", subject)
+		return webhook.Delivery{}, fmt.Errorf("subject %q is not deliveries.<event>.<id>", subject)
 	}
 	received, err := time.Parse(time.RFC3339Nano, header.Get(headerReceived))
-	return Delivery{Event: parts[1], ID: parts[2], Received: received, Body: body}, err
+	return webhook.Delivery{Event: parts[1], ID: parts[2], Received: received, Body: body}, err
 }
 
 // redeliver stores a fresh copy of a delivery that was given up; it reports false when somebody else just did.
-func (j *Journal) redeliver(ctx context.Context, d Delivery, dead DeadDelivery) (bool, error) {
-	err := j.commit.put(ctx, d.message(dead.Seq))
-	if isConflict(err) {
+func (j *Journal) redeliver(ctx context.Context, d webhook.Delivery, dead DeadDelivery) (bool, error) {
+	err := j.commit.put(ctx, deliveryMessage(d, dead.Seq))
+	if IsConflict(err) {
 		return false, nil
 	}
 	if err == nil {

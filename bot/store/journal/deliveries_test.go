@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+
 	"github.com/google/go-cmp/cmp"
 )
 
-func accept(t testing.TB, j *Journal, d Delivery) bool {
+func accept(t testing.TB, j *Journal, d webhook.Delivery) bool {
 	t.Helper()
 	d.Event = "push"
 	isNew, err := j.Accept(testContext(t), d)
@@ -24,7 +26,7 @@ func accept(t testing.TB, j *Journal, d Delivery) bool {
 }
 
 // processing runs Process in the background; stop ends it and waits.
-func processing(t *testing.T, j *Journal, handle func(context.Context, Delivery) error) (stop func()) {
+func processing(t *testing.T, j *Journal, handle func(context.Context, webhook.Delivery) error) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(testContext(t))
 	ended := make(chan error, 1)
@@ -53,11 +55,11 @@ func next[T any](t *testing.T, c <-chan T) (v T) {
 func TestDeliveryComesBackAsItCame(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{})
-	sent := Delivery{ID: "a-1", Event: "push", Body: []byte("\x00{}"),
+	sent := webhook.Delivery{ID: "a-1", Event: "push", Body: []byte("\x00{}"),
 		Received: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)}
 	accept(t, j, sent)
-	got := make(chan Delivery, 1)
-	processing(t, j, func(_ context.Context, d Delivery) error { got <- d; return nil })
+	got := make(chan webhook.Delivery, 1)
+	processing(t, j, func(_ context.Context, d webhook.Delivery) error { got <- d; return nil })
 	if diff := cmp.Diff(sent, next(t, got)); diff != "" {
 		t.Error(diff)
 	}
@@ -66,7 +68,7 @@ func TestDeliveryComesBackAsItCame(t *testing.T) {
 func TestAccepted(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{})
-	accept(t, j, Delivery{ID: "a-1", Event: "push"})
+	accept(t, j, webhook.Delivery{ID: "a-1", Event: "push"})
 	for id, want := range map[string]bool{"a-1": true, "a-2": false} {
 		if got, err := j.Accepted(testContext(t), "push", id); err != nil || got != want {
 			t.Errorf("%s is accepted: %v, %v", id, got, err)
@@ -80,7 +82,7 @@ func TestAccepted(t *testing.T) {
 func TestAcceptRefusesNamesThatAreSubjects(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{})
-	for _, d := range []Delivery{{ID: "", Event: "push"}, {ID: "a.b", Event: "push"}, {ID: "*", Event: "push"},
+	for _, d := range []webhook.Delivery{{ID: "", Event: "push"}, {ID: "a.b", Event: "push"}, {ID: "*", Event: "push"},
 		{ID: "a", Event: ">"}, {ID: strings.Repeat("a", 129), Event: "push"}} {
 		if _, err := j.Accept(testContext(t), d); err == nil {
 			t.Errorf("accepted %+v", d)
@@ -91,9 +93,9 @@ func TestAcceptRefusesNamesThatAreSubjects(t *testing.T) {
 func TestLargestWebhook(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{})
-	accept(t, j, Delivery{ID: "big", Body: make([]byte, 25<<20)})
+	accept(t, j, webhook.Delivery{ID: "big", Body: make([]byte, 25<<20)})
 	size := make(chan int, 1)
-	processing(t, j, func(_ context.Context, d Delivery) error { size <- len(d.Body); return nil })
+	processing(t, j, func(_ context.Context, d webhook.Delivery) error { size <- len(d.Body); return nil })
 	if got := next(t, size); got != 25<<20 {
 		t.Errorf("%d bytes came back", got)
 	}
@@ -102,21 +104,21 @@ func TestLargestWebhook(t *testing.T) {
 func TestDuplicates(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{})
-	if !accept(t, j, Delivery{ID: "a"}) {
+	if !accept(t, j, webhook.Delivery{ID: "a"}) {
 		t.Error("the first is not new")
 	}
-	if accept(t, j, Delivery{ID: "a"}) {
+	if accept(t, j, webhook.Delivery{ID: "a"}) {
 		t.Error("a copy of one that waits is new")
 	}
 	got := make(chan string, 10)
-	handle := func(_ context.Context, d Delivery) error { got <- d.ID; return nil }
+	handle := func(_ context.Context, d webhook.Delivery) error { got <- d.ID; return nil }
 	stop := processing(t, j, handle)
 	next(t, got)
 	stop()
-	if accept(t, j, Delivery{ID: "a"}) {
+	if accept(t, j, webhook.Delivery{ID: "a"}) {
 		t.Error("a copy of one that was processed is new")
 	}
-	accept(t, j, Delivery{ID: "b"})
+	accept(t, j, webhook.Delivery{ID: "b"})
 	processing(t, j, handle)
 	if id := next(t, got); id != "b" {
 		t.Errorf("%s was processed twice", id)
@@ -133,7 +135,7 @@ func TestConcurrentDuplicatesAreStoredOnce(t *testing.T) {
 	for i := range ids * copies {
 		wg.Go(func() {
 			id := fmt.Sprint("d", i%ids)
-			isNew, err := j.Accept(testContext(t), Delivery{ID: id, Event: "push", Body: []byte("{}")})
+			isNew, err := j.Accept(testContext(t), webhook.Delivery{ID: id, Event: "push", Body: []byte("{}")})
 			if err != nil {
 				t.Error(err)
 			}
@@ -163,12 +165,12 @@ func TestOrderAndRetry(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{Retry: []time.Duration{time.Millisecond, time.Millisecond}})
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
-		accept(t, j, Delivery{ID: id})
+		accept(t, j, webhook.Delivery{ID: id})
 	}
 	failures := 2
 	all := make(chan struct{})
 	var order []string
-	processing(t, j, func(_ context.Context, d Delivery) error {
+	processing(t, j, func(_ context.Context, d webhook.Delivery) error {
 		if d.ID == "a" && failures > 0 {
 			if failures--; failures == 0 {
 				panic("the handler panics")
@@ -194,12 +196,12 @@ func TestFailingHoldUpNoOther(t *testing.T) {
 	const n = 300 // more than the server lets a consumer leave unacknowledged here once
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { accept(t, j, Delivery{ID: fmt.Sprint("bad", i)}) })
+		all.Go(func() { accept(t, j, webhook.Delivery{ID: fmt.Sprint("bad", i)}) })
 	}
 	all.Wait()
-	accept(t, j, Delivery{ID: "good"})
+	accept(t, j, webhook.Delivery{ID: "good"})
 	got := make(chan string, n+1)
-	processing(t, j, func(_ context.Context, d Delivery) error {
+	processing(t, j, func(_ context.Context, d webhook.Delivery) error {
 		got <- d.ID
 		if d.ID != "good" {
 			return errors.New("down")
@@ -217,10 +219,10 @@ func TestDeadLetterAndRedelivery(t *testing.T) {
 	o := Options{Dir: dir, Retry: []time.Duration{time.Millisecond}, Now: func() time.Time { return now }}
 	j := open(t, o)
 	ctx := testContext(t)
-	accept(t, j, Delivery{ID: "bad", Received: now})
-	accept(t, j, Delivery{ID: "good", Received: now})
+	accept(t, j, webhook.Delivery{ID: "bad", Received: now})
+	accept(t, j, webhook.Delivery{ID: "good", Received: now})
 	got := make(chan string, 10)
-	stop := processing(t, j, func(_ context.Context, d Delivery) error {
+	stop := processing(t, j, func(_ context.Context, d webhook.Delivery) error {
 		got <- d.ID
 		if d.ID == "bad" {
 			return errors.New("cannot be understood")
@@ -243,20 +245,20 @@ func TestDeadLetterAndRedelivery(t *testing.T) {
 		t.Fatal(err)
 	}
 	j = open(t, o)
-	handle := func(_ context.Context, d Delivery) error { got <- d.ID; return nil }
-	accept(t, j, Delivery{ID: "other"})
+	handle := func(_ context.Context, d webhook.Delivery) error { got <- d.ID; return nil }
+	accept(t, j, webhook.Delivery{ID: "other"})
 	stop = processing(t, j, handle)
 	if id := next(t, got); id != "other" {
 		t.Errorf("handled %s, want other", id)
 	}
-	if !accept(t, j, Delivery{ID: "bad", Received: now}) {
+	if !accept(t, j, webhook.Delivery{ID: "bad", Received: now}) {
 		t.Error("a copy of one that was given up is not new")
 	}
 	if id := next(t, got); id != "bad" {
 		t.Errorf("handled %s, want bad", id)
 	}
 	stop()
-	if accept(t, j, Delivery{ID: "bad", Received: now}) {
+	if accept(t, j, webhook.Delivery{ID: "bad", Received: now}) {
 		t.Error("a copy of one that was processed at last is new")
 	}
 	if dead, err := j.Dead(ctx); err != nil || len(dead) != 0 {
@@ -269,13 +271,13 @@ func TestDeliveryThatKillsTheProcessIsGivenUp(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{Retry: []time.Duration{time.Millisecond}})
 	ctx := testContext(t)
-	accept(t, j, Delivery{ID: "killer"})
+	accept(t, j, webhook.Delivery{ID: "killer"})
 	if err := putRecord(ctx, j.state, "killer", deliveryState{Seq: 1, Attempts: 2}); err != nil {
 		t.Fatal(err)
 	}
-	accept(t, j, Delivery{ID: "next"})
+	accept(t, j, webhook.Delivery{ID: "next"})
 	got := make(chan string, 10)
-	processing(t, j, func(_ context.Context, d Delivery) error { got <- d.ID; return nil })
+	processing(t, j, func(_ context.Context, d webhook.Delivery) error { got <- d.ID; return nil })
 	if id := next(t, got); id != "next" {
 		t.Errorf("handled %s, want next", id)
 	}
@@ -288,10 +290,10 @@ func TestDeliveryThatKillsTheProcessIsGivenUp(t *testing.T) {
 func TestShutdownIsNotAFailure(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{Retry: []time.Duration{}})
-	accept(t, j, Delivery{ID: "a"})
+	accept(t, j, webhook.Delivery{ID: "a"})
 	for range 3 {
 		started := make(chan struct{}, 1)
-		stop := processing(t, j, func(ctx context.Context, _ Delivery) error {
+		stop := processing(t, j, func(ctx context.Context, _ webhook.Delivery) error {
 			started <- struct{}{}
 			<-ctx.Done()
 			return ctx.Err()
@@ -307,12 +309,12 @@ func TestShutdownIsNotAFailure(t *testing.T) {
 func TestSecondProcessEndsTheFirst(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{})
-	handle := func(context.Context, Delivery) error { return nil }
+	handle := func(context.Context, webhook.Delivery) error { return nil }
 	ended := make(chan error, 1)
 	started := make(chan struct{}, 1)
-	accept(t, j, Delivery{ID: "a"})
+	accept(t, j, webhook.Delivery{ID: "a"})
 	go func() {
-		ended <- j.Process(testContext(t), func(context.Context, Delivery) error { started <- struct{}{}; return nil })
+		ended <- j.Process(testContext(t), func(context.Context, webhook.Delivery) error { started <- struct{}{}; return nil })
 	}()
 	next(t, started)
 	processing(t, j, handle)
@@ -329,10 +331,10 @@ func TestBacklogIsProcessedInOrder(t *testing.T) {
 	ids := make([]string, n)
 	for i := range ids {
 		ids[i] = fmt.Sprint("d", i)
-		accept(t, j, Delivery{ID: ids[i], Body: []byte("{}")})
+		accept(t, j, webhook.Delivery{ID: ids[i], Body: []byte("{}")})
 	}
 	got := make(chan string) // unbuffered: the handler waits for its reader
-	processing(t, j, func(_ context.Context, d Delivery) error { got <- d.ID; return nil })
+	processing(t, j, func(_ context.Context, d webhook.Delivery) error { got <- d.ID; return nil })
 	for i, want := range ids {
 		if id := next(t, got); id != want {
 			t.Fatalf("number %d is %s, want %s", i, id, want)

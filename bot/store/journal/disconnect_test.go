@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
 // Whenever the line to the server is cut, every delivery that was accepted is handled soon after, though handling and
@@ -38,7 +40,7 @@ func TestEveryDeliveryIsHandledAfterAnyDisconnect(t *testing.T) {
 		}
 		check()
 	}
-	processing(t, j, func(_ context.Context, d Delivery) error {
+	processing(t, j, func(_ context.Context, d webhook.Delivery) error {
 		mu.Lock()
 		defer mu.Unlock()
 		happened <- struct{}{}
@@ -54,7 +56,7 @@ func TestEveryDeliveryIsHandledAfterAnyDisconnect(t *testing.T) {
 	for g := range senders {
 		all.Go(func() {
 			for i := range each {
-				d := Delivery{ID: fmt.Sprintf("d-%d-%d", g, i), Event: "push", Body: make([]byte, (i%5)/4*3000)}
+				d := webhook.Delivery{ID: fmt.Sprintf("d-%d-%d", g, i), Event: "push", Body: make([]byte, (i%5)/4*3000)}
 				// As GitHub's redelivery, until it is accepted.
 				for ctx.Err() == nil {
 					if _, err := j.Accept(ctx, d); err == nil {

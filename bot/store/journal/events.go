@@ -16,7 +16,7 @@ import (
 
 const (
 	headerKind = "Kernelgate-Kind"
-	headerAt   = "Kernelgate-At" // when it happened by the writer's clock; events of older versions have none
+	headerAt   = "Kernelgate-At" // when it happened by the writer's clock
 )
 
 // followAhead is how many events Follow reads at once.
@@ -41,7 +41,7 @@ func (j *Journal) Append(ctx context.Context, run string, expect uint64, kind st
 // AppendAt is Append for a writer that applies the event itself: at is stored with the event, so that the writer and every
 // later reader apply it with the same time, whatever the server's clock says.
 func (j *Journal) AppendAt(ctx context.Context, at time.Time, run string, expect uint64, kind string, payload any) (uint64, error) {
-	if err := errors.Join(checkToken("run", run), checkToken("kind", kind)); err != nil {
+	if err := errors.Join(CheckToken("run", run), CheckToken("kind", kind)); err != nil {
 		return 0, fmt.Errorf("append event: %w", err)
 	}
 	data, err := json.Marshal(payload)
@@ -66,7 +66,7 @@ func (j *Journal) AppendAt(ctx context.Context, at time.Time, run string, expect
 		ack, err = j.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(expect))
 		return err
 	})
-	if isConflict(err) {
+	if IsConflict(err) {
 		return 0, fmt.Errorf("append %s to run %s after event %d: %w", kind, run, expect, ErrConflict)
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ func (j *Journal) AppendAt(ctx context.Context, at time.Time, run string, expect
 
 // Last returns the run's newest event, or ErrNotFound.
 func (j *Journal) Last(ctx context.Context, run string) (Event, error) {
-	if err := checkToken("run", run); err != nil {
+	if err := CheckToken("run", run); err != nil {
 		return Event{}, err
 	}
 	msg, err := j.last(ctx, j.events, "events."+run)
@@ -88,7 +88,7 @@ func (j *Journal) Last(ctx context.Context, run string) (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("last event of run %s: %w", run, err)
 	}
-	j.observeTerm(termOf(msg.Header))
+	j.ObserveTerm(termOf(msg.Header))
 	return Event{Seq: msg.Sequence, Run: run, Kind: msg.Header.Get(headerKind), At: timeOf(msg.Header, msg.Time), Data: msg.Data}, nil
 }
 
@@ -108,7 +108,7 @@ func (j *Journal) Replay(ctx context.Context, after uint64, apply func(Event) er
 
 // ReplayRun is Replay for one run from its beginning.
 func (j *Journal) ReplayRun(ctx context.Context, run string, apply func(Event) error) (uint64, error) {
-	if err := checkToken("run", run); err != nil {
+	if err := CheckToken("run", run); err != nil {
 		return 0, err
 	}
 	return j.replay(ctx, "events."+run, 0, apply)
@@ -219,7 +219,7 @@ func (j *Journal) replayAll(ctx context.Context, after uint64, apply func(Event)
 // applyAll hands messages on as events, and returns the sequence of the last one that was applied, or after.
 func (j *Journal) applyAll(list []stored, after uint64, apply func(Event) error) (uint64, error) {
 	for _, m := range list {
-		j.observeTerm(termOf(m.header))
+		j.ObserveTerm(termOf(m.header))
 		e := Event{Seq: m.seq, At: timeOf(m.header, m.at), Data: m.data, Run: strings.TrimPrefix(m.subject, "events."), Kind: m.header.Get(headerKind)}
 		if err := apply(e); err != nil {
 			return after, fmt.Errorf("apply event %d (%s of run %s): %w", e.Seq, e.Kind, e.Run, err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
 // health: a server that is gone is missed in every stream, and back when it is.
@@ -54,7 +56,7 @@ func TestUnhandled(t *testing.T) {
 	}
 	before := time.Now().Add(-time.Millisecond)
 	for _, id := range []string{"a", "b"} {
-		if _, err := j.Accept(ctx, Delivery{ID: id, Event: "push", Received: time.Now()}); err != nil {
+		if _, err := j.Accept(ctx, webhook.Delivery{ID: id, Event: "push", Received: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +70,7 @@ func TestUnhandled(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_ = j.Process(ctx, func(_ context.Context, d Delivery) error {
+			_ = j.Process(ctx, func(_ context.Context, d webhook.Delivery) error {
 				handled <- d.ID
 				if d.ID == fails {
 					return context.DeadlineExceeded

@@ -1,15 +1,14 @@
 // Package journal is the bot's only source of truth: what GitHub sent, what is to be done and what became of it, on disk
-// before anybody is told. It does not interpret any of it: deliveries and events are bytes with an identity, and a job is a
-// bundle for runners of some labels.
+// before anybody is told. It stores and does not decide: deliveries, events, jobs and lease records are bytes with an identity.
 //
 // # Where it is kept
 //
 // In NATS JetStream. By default the server runs inside this process, reached through a pipe, with no port open and with
-// SyncAlways: a write is answered after fsync. Options.URL names an external server or cluster instead; the code is the
-// same, but the promise is then that server's: set sync_interval: always there. Options.Replicas says on how many servers of
-// a cluster everything is kept; opening never takes copies away. What decides is read from the server that leads, blobs
-// included, since a follower may not know yet what was just written, and never will while its disk is full; what is read in
-// pages comes from any of them and is then as new as it is, and read on later.
+// SyncAlways: it answers a write after fsync. Options.URL names an external server or cluster instead. The code is the same,
+// but the external server must then be durable: set sync_interval: always there. Options.Replicas says how many servers of a
+// cluster keep a copy; opening never removes copies. Reads that a decision depends on, blobs included, go to the leading
+// server: a follower may not have the newest write yet, and never gets it while its disk is full. Pages come from any server;
+// they may be behind, and the reader continues later.
 //
 //	DELIVERIES  webhooks as they came                deliveries.<event>.<id>   kept for 30 days
 //	JOBS        work for runners, gone when done     jobs.<most wanted label>.<id>
@@ -19,27 +18,22 @@
 //
 // # Deliveries: processed, not seen
 //
-// GitHub's redelivery bears the id of the first. Each id has a subject of its own, and a delivery is stored with "nothing is
-// on this subject yet" as its condition, so a second copy is refused by the server, for as long as the first is kept. A
-// refused copy is dropped when the first was processed or is going to be; when it was given up, the copy is stored and
-// processed. The mark "processed" is written after the handler returned, and is what decides; beside it a place is noted
-// every second, from which the next process reads on. A crash in between runs the handler again, so handlers must be
-// idempotent. There are no acknowledgements to lose: deliveries are read from the stream by their sequence, and those that
-// wait for another attempt are read again when it is due.
+// GitHub's redelivery has the id of the first delivery. Each id has its own subject, and a delivery is stored on the condition
+// that its subject is empty, so the server refuses a second copy for as long as it keeps the first. A refused copy is dropped
+// if the first was processed or will be. If the first was given up, the copy is stored and processed. The journal marks a
+// delivery as processed after its handler has returned, and writes its position every second, from which the next process
+// continues. A crash in between runs the handler again, so handlers must be idempotent. There are no acknowledgements to
+// lose: deliveries are read from the stream by their sequence, and a failed one is read again when its next attempt is due.
 //
-// # Jobs: the record decides
+// # Jobs: stored here, decided elsewhere
 //
-// Who holds a job is in its lease record, and every change of that is conditional on the revision that the writer has seen.
-// Which jobs are unfinished and who waits for one is known in memory, from the stream at the start, and package queue decides
-// whose turn it is. It is no consumer's to decide: a subject for each label and class would give the oldest job of the class,
-// whoever's it is, and a job of several labels would be in several lines. What the leases have cost is in the records too, for
-// the limits of a day and to know how long a kernel takes. A lease whose holder is not heard runs out; after
-// three of them the job goes to whoever asks for what is lost, to be written down as failed.
+// A job is bytes under an id, and so is the record of its lease. Every change of a lease record is conditional on the revision
+// that the writer has seen. Package jobs knows who waits, who holds which job, and whose turn it is.
 //
 // # Several processes
 //
-// On an external server several processes share a journal. All accept deliveries and read; one leads (Lead), and it alone
-// writes events, hands out jobs and processes deliveries. Its epoch is a fence against those that led before.
+// Several processes may share a journal on an external server. All of them accept deliveries and read; one leads (Campaign).
+// Only the leader writes events, hands out jobs and processes deliveries. Its epoch is a fence against earlier leaders.
 //
 // # Readers leave nothing behind
 //
@@ -48,12 +42,11 @@
 //
 // # Group commit
 //
-// The server answers after fsync, one fsync a message: it does not group concurrent publishes. That is fast on a good disk
-// and hopeless on one that takes 5 ms. So deliveries that arrive while a commit is under way wait and go together: few of
-// them one by one, from 16 on as an atomic batch, which the server stores with four fsyncs whatever its size.
-// Nobody waits for company: a delivery that is alone is committed at once. Nor does anybody wait for another's answer: one
-// that is lost costs its own caller a second attempt. BenchmarkAccept and BenchmarkAcceptSteady measure
-// it; run them on a machine that does nothing else, since every fsync is also a wait for a free core.
+// The server needs one fsync for each message: it does not group concurrent publishes. That is fast on a good disk, and far
+// too slow where an fsync takes 5 ms. So deliveries that arrive during a commit wait and are committed together: fewer than 16
+// one by one, more as an atomic batch, which costs four fsyncs whatever its size. A single delivery is committed at once. A
+// lost answer costs its own caller a second attempt, and delays nobody else. BenchmarkAccept and BenchmarkAcceptSteady measure
+// this; run them on an idle machine, since every fsync also waits for a free core.
 package journal
 
 import (
@@ -71,8 +64,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
 // Options says where the journal is and how patient it is. The zero value of every field but Dir or URL is good.
@@ -87,12 +78,10 @@ type Options struct {
 	// NATS holds connection options for URL: credentials, certificates.
 	NATS []nats.Option
 
-	Retry    []time.Duration  // pauses before a failed delivery is tried again; when they are used up it is given up
-	LeaseFor time.Duration    // how long a runner may stay silent before its job goes to another; 30 s
-	LeadFor  time.Duration    // how long the process that leads may stay silent before another does; 4 s
-	Name     string           // of this process among those on one server, for people
-	Address  string           // where others reach this process; those that stand by know that of the one that leads
-	Limits   scheduler.Limits // what repositories may use of the runners
+	Retry   []time.Duration // pauses before a failed delivery is tried again; when they are used up it is given up
+	LeadFor time.Duration   // how long the process that leads may stay silent before another does; 4 s
+	Name    string          // of this process among those on one server, for people
+	Address string          // where others reach this process; those that stand by know that of the one that leads
 
 	Log *slog.Logger
 	Now func() time.Time
@@ -108,7 +97,6 @@ func (o Options) withDefaults() Options {
 	if o.Retry == nil {
 		o.Retry = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute}
 	}
-	o.LeaseFor = cmp.Or(o.LeaseFor, 30*time.Second)
 	o.LeadFor = cmp.Or(o.LeadFor, 4*time.Second)
 	o.answerIn = cmp.Or(o.answerIn, 5*time.Second)
 	o.ledIn = cmp.Or(o.ledIn, time.Minute)
@@ -141,7 +129,6 @@ type Journal struct {
 	commit   *committer
 	accepted notifier // deliveries
 	appended notifier // events
-	queue    *jobQueue
 	lead     lead
 	written  struct {
 		mu  sync.Mutex
@@ -161,7 +148,7 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 	if o.Dir != "" && o.Replicas > 1 {
 		return nil, fmt.Errorf("open journal: the embedded server cannot keep %d copies (give the URLs of a cluster)", o.Replicas)
 	}
-	j := &Journal{opt: o.withDefaults(), queue: newJobQueue(o.Limits)}
+	j := &Journal{opt: o.withDefaults()}
 	defer func() {
 		if err != nil {
 			_ = j.Close()
@@ -184,9 +171,6 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 	if err := j.declare(ctx); err != nil {
 		return nil, err
 	}
-	if err := j.loadJobs(ctx); err != nil {
-		return nil, fmt.Errorf("open journal: %w", err)
-	}
 	j.commit = newCommitter(j.nc, j.js, j.opt.answerIn/2)
 	return j, j.subscribeAccepted()
 }
@@ -194,9 +178,6 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 // embed starts the server in this process and connects to it through memory.
 func (j *Journal) embed() (err error) {
 	if j.lock, err = lockDir(j.opt.Dir); err != nil {
-		return err
-	}
-	if err := mendBlocks(j.opt.Dir); err != nil {
 		return err
 	}
 	limit := j.opt.MaxStore
@@ -267,7 +248,6 @@ func (j *Journal) close() error {
 	if j.commit != nil {
 		j.commit.close()
 	}
-	j.queue.close()
 	var err error
 	if j.nc != nil {
 		if !j.nc.IsClosed() {

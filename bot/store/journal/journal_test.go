@@ -13,6 +13,8 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -110,7 +112,7 @@ func TestEverythingSurvivesReopening(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.Accept(ctx, Delivery{ID: "late", Event: "ping"}); !errors.Is(err, errClosed) {
+	if _, err := j.Accept(ctx, webhook.Delivery{ID: "late", Event: "ping"}); !errors.Is(err, errClosed) {
 		t.Errorf("accepting on a closed journal: %v, want ErrClosed", err)
 	}
 	verify(t, ctx, open(t, Options{Dir: dir}))
@@ -125,7 +127,7 @@ func TestExternalServer(t *testing.T) {
 	verify(t, ctx, open(t, Options{URL: srv.ClientURL()}))
 
 	// This server's limit is 1 MB.
-	_, err := a.Accept(ctx, Delivery{ID: "big", Event: "push", Body: make([]byte, 2<<20)})
+	_, err := a.Accept(ctx, webhook.Delivery{ID: "big", Event: "push", Body: make([]byte, 2<<20)})
 	if err == nil || !strings.Contains(err.Error(), "raise max_payload") {
 		t.Errorf("a delivery too large for the server: %v", err)
 	}
@@ -134,13 +136,16 @@ func TestExternalServer(t *testing.T) {
 // fill writes one of everything; verify finds it again.
 func fill(t *testing.T, ctx context.Context, j *Journal) {
 	t.Helper()
-	if isNew, err := j.Accept(ctx, Delivery{ID: "d1", Event: "push", Body: []byte("{}")}); err != nil || !isNew {
+	if isNew, err := j.Accept(ctx, webhook.Delivery{ID: "d1", Event: "push", Body: []byte("{}")}); err != nil || !isNew {
 		t.Fatal(isNew, err)
 	}
 	if _, err := j.Append(ctx, "run1", 0, "queued", map[string]int{"pr": 7}); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Enqueue(ctx, Job{ID: "j1", Labels: []string{"l4"}, Bundle: "work"}); err != nil {
+	if _, err := j.PutJob(ctx, "l4", "j1", []byte("work")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.WriteLease(ctx, "j1", map[string]string{"holder": "ann"}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := j.Bundles.Put(ctx, "b1", strings.NewReader("source")); err != nil {
@@ -150,14 +155,18 @@ func fill(t *testing.T, ctx context.Context, j *Journal) {
 
 func verify(t *testing.T, ctx context.Context, j *Journal) {
 	t.Helper()
-	if isNew, err := j.Accept(ctx, Delivery{ID: "d1", Event: "push", Body: []byte("{}")}); err != nil || isNew {
+	if isNew, err := j.Accept(ctx, webhook.Delivery{ID: "d1", Event: "push", Body: []byte("{}")}); err != nil || isNew {
 		t.Error("delivery:", isNew, err)
 	}
 	if e, err := j.Last(ctx, "run1"); err != nil || e.Kind != "queued" || string(e.Data) != `{"pr":7}` {
 		t.Error("event:", e, err)
 	}
-	if l, err := j.Lease(ctx, "ann", "l4"); err != nil || l.ID != "j1" || l.Bundle != "work" {
-		t.Error("job:", l, err)
+	if job, err := j.StoredJob(ctx, "l4", "j1"); err != nil || string(job.Data) != "work" {
+		t.Error("job:", job, err)
+	}
+	var rec map[string]string
+	if revision, err := j.ReadLease(ctx, "j1", &rec); err != nil || revision == 0 || rec["holder"] != "ann" {
+		t.Error("lease:", rec, err)
 	}
 	if r, _, err := j.Bundles.Get(ctx, "b1"); err != nil {
 		t.Error("bundle:", err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 )
 
@@ -47,14 +48,14 @@ func child(job string) error {
 		}
 	}
 	go func() {
-		_ = j.Process(ctx, func(_ context.Context, d Delivery) error { say("handled", d.ID); return nil })
+		_ = j.Process(ctx, func(_ context.Context, d webhook.Delivery) error { say("handled", d.ID); return nil })
 	}()
 	var wg sync.WaitGroup
 	for g := range 24 { // enough for batches
 		wg.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				id := fmt.Sprintf("%s-%d-%d", prefix, g, i)
-				if _, err := j.Accept(ctx, Delivery{ID: id, Event: "push", Body: make([]byte, 2000)}); err != nil {
+				if _, err := j.Accept(ctx, webhook.Delivery{ID: id, Event: "push", Body: make([]byte, 2000)}); err != nil {
 					return
 				}
 				say("accepted", id)
@@ -124,7 +125,7 @@ func TestKilledWhileAccepting(t *testing.T) {
 	}
 	rest, done := context.WithTimeout(ctx, patience)
 	defer done()
-	err := j.Process(rest, func(_ context.Context, d Delivery) error {
+	err := j.Process(rest, func(_ context.Context, d webhook.Delivery) error {
 		if accepted[d.ID] && !handled[d.ID] {
 			handled[d.ID] = true
 			if missing--; missing == 0 {

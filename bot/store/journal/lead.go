@@ -12,23 +12,23 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// ErrNotLeading says that another bot leads, or may lead by now: what was asked for is not this one's to do.
+// ErrNotLeading says that another bot leads, or may lead by now, so this one must not do what was asked.
 var ErrNotLeading = errors.New("this bot does not lead (another one does, or is about to)")
 
 const headerEpoch = "Kernelgate-Epoch"
 
-// Campaign calls do while this process leads, until ctx ends or do does. Of several processes on one server one leads at a time;
-// the others wait. The context that do gets ends when the lead is lost, which is no error: once do has returned, the process
-// waits for its turn again. An embedded server has one process, which leads.
+// Campaign calls do while this process leads, until ctx ends or do returns. One of several processes on one server leads at a
+// time; the others wait. The context of do ends when the lead is lost, which is no error: once do has returned, the process
+// campaigns again. An embedded server has one process, which always leads.
 //
-// Whoever leads says so every few seconds. A process that has not heard of that for longer than Options.LeadFor takes the
-// lead, with the next epoch. The one that lost it knows by its own clocks, before anybody else may have it: no clock is
-// compared with another's. And the epoch is a fence: events and lease records bear that of their writer, every write is
-// conditional on the newest that its writer has read, and who reads a newer epoch than its own does not lead any more. So
-// a process that was stopped at any moment writes nothing over what its successor wrote.
+// The leader renews its record every few seconds. A process that has seen no renewal for longer than Options.LeadFor takes the
+// lead, with the next epoch. The old leader knows by its own clock that its lead has ended, before another process can take it;
+// no two clocks are compared. The epoch is also a fence: events and lease records have the epoch of their writer, every write
+// is conditional on the newest record that its writer has read, and a process that reads a newer epoch than its own steps
+// down. So a process that was stopped at any moment overwrites nothing of its successor.
 //
-// From the first call on, what belongs to the lead fails with ErrNotLeading where this process does not have it: Append, and
-// all about jobs. Deliveries are accepted by everyone.
+// After the first call, Append and everything about jobs fail with ErrNotLeading where this process does not lead. Every
+// process accepts deliveries.
 func (j *Journal) Campaign(ctx context.Context, do func(context.Context) error) error {
 	if !j.external() {
 		return do(ctx)
@@ -51,7 +51,7 @@ func (j *Journal) Campaign(ctx context.Context, do func(context.Context) error) 
 			return err
 		}
 		j.opt.Log.Warn("this bot does not lead any more", "why", context.Cause(led), "error", err)
-		j.queue.clear()
+		j.lead.deposed()
 		select {
 		case <-time.After(j.opt.LeadFor / 12):
 		case <-ctx.Done():
@@ -72,21 +72,39 @@ func (j *Journal) whileLeader(ctx, led context.Context, do func(context.Context)
 	}()
 	defer func() { enough(); <-keeping }()
 	defer context.AfterFunc(ctx, stop)()
-	j.queue.clear() // of what others did meanwhile it knows nothing
-	if err := j.loadJobs(led); err != nil {
+	if err := j.lead.elected(led); err != nil {
 		if led.Err() == nil {
 			j.lead.stepDown(fmt.Errorf("the jobs cannot be read: %w", err))
 		}
 		return err
 	}
-	j.lead.mu.Lock()
-	j.lead.loaded = true
-	j.lead.mu.Unlock()
 	return do(led)
+}
+
+// OnElection sets what is called when this process has begun to lead, before Campaign calls its function, and what is called
+// when it does not lead any more. An error of elected gives the lead up. Set it before Campaign.
+func (j *Journal) OnElection(elected func(context.Context) error, deposed func()) {
+	j.lead.onElected, j.lead.onDeposed = elected, deposed
+}
+
+func (l *lead) elected(ctx context.Context) error {
+	if l.onElected == nil {
+		return nil
+	}
+	return l.onElected(ctx)
+}
+
+func (l *lead) deposed() {
+	if l.onDeposed != nil {
+		l.onDeposed()
+	}
 }
 
 // A lead is this process's part in who leads.
 type lead struct {
+	onElected func(context.Context) error
+	onDeposed func()
+
 	turn sync.Mutex // held by whoever changes the record
 
 	mu       sync.Mutex
@@ -98,7 +116,6 @@ type lead struct {
 	sent     time.Time // when the newest word that the record has was sent
 	lasts    time.Duration
 	led      context.Context // ends with the lead
-	loaded   bool            // the jobs of before are known
 	lost     context.CancelCauseFunc
 	other    string // who leads, as far as is known
 	where    string // and its Options.Address
@@ -130,7 +147,7 @@ func (j *Journal) Leads() bool {
 	return err == nil && j.lead.asked
 }
 
-// Leader is the process that leads, and where it is reached, as it said itself; "" where that is this one, or nobody knows.
+// Leader is the name and the address of the process that leads, as it has published them; "" where this process leads, or nobody knows.
 func (j *Journal) Leader() (name, address string) {
 	if j.Leads() {
 		return "", ""
@@ -140,7 +157,9 @@ func (j *Journal) Leader() (name, address string) {
 	return j.lead.other, j.lead.where
 }
 
-// fence is the epoch to write with, or ErrNotLeading. Without Lead there is none, and everybody may write.
+// Term is the epoch to write with, or ErrNotLeading; 0 where nobody has called Campaign, and everybody may write.
+func (j *Journal) Term() (uint64, error) { return j.fence() }
+
 func (j *Journal) fence() (uint64, error) {
 	l := &j.lead
 	l.mu.Lock()
@@ -155,27 +174,12 @@ func (j *Journal) fence() (uint64, error) {
 	return l.epoch, nil
 }
 
-// knowsJobs is ErrNotLeading where this process does not lead, or has just begun to and does not know all jobs yet: of one
-// that it does not know it cannot tell whether it is there.
-func (j *Journal) knowsJobs() error {
+// WhileLeading is a context that ends with ctx or with the lead, or ErrNotLeading.
+func (j *Journal) WhileLeading(ctx context.Context) (context.Context, func(), error) {
 	if _, err := j.fence(); err != nil {
-		return err
-	}
-	j.lead.mu.Lock()
-	defer j.lead.mu.Unlock()
-	if j.lead.asked && !j.lead.loaded {
-		return ErrNotLeading
-	}
-	return nil
-}
-
-// whileLeading is a context that ends with ctx or with the lead, or ErrNotLeading.
-func (j *Journal) whileLeading(ctx context.Context) (context.Context, func(), error) {
-	ctx, cancel := context.WithCancel(ctx)
-	if err := j.knowsJobs(); err != nil {
-		cancel()
 		return nil, nil, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	j.lead.mu.Lock()
 	defer j.lead.mu.Unlock()
 	if j.lead.led == nil {
@@ -185,8 +189,8 @@ func (j *Journal) whileLeading(ctx context.Context) (context.Context, func(), er
 	return ctx, func() { stop(); cancel() }, nil
 }
 
-// EnsureLeader makes sure that this process leads, and will for a while: at least half of Options.LeadFor. It is asked before
-// something is done elsewhere that no fence protects.
+// EnsureLeader makes sure that this process leads, and will lead for at least half of Options.LeadFor. Call it before a write
+// to a system that checks no epoch, such as GitHub.
 func (j *Journal) EnsureLeader(ctx context.Context) error {
 	if !j.external() {
 		return nil
@@ -206,8 +210,8 @@ func (j *Journal) EnsureLeader(ctx context.Context) error {
 	return err
 }
 
-// observeTerm takes note of an epoch that was read: a newer one means that another process leads.
-func (j *Journal) observeTerm(epoch uint64) {
+// ObserveTerm takes note of an epoch that was read: a newer one than its own means that another process leads.
+func (j *Journal) ObserveTerm(epoch uint64) {
 	l := &j.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,7 +222,7 @@ func (j *Journal) observeTerm(epoch uint64) {
 }
 
 func termOf(h nats.Header) uint64 {
-	n, _ := strconv.ParseUint(h.Get(headerEpoch), 10, 64) // events of before have none
+	n, _ := strconv.ParseUint(h.Get(headerEpoch), 10, 64)
 	return n
 }
 

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
 // leading has a journal lead, or wait for it. Each lead's context comes through led; stop ends it, and waits.
@@ -38,7 +40,7 @@ func believe(j *Journal, epoch uint64) {
 	l := &j.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.epoch, l.sent, l.lasts, l.loaded = epoch, time.Now(), time.Hour, true
+	l.epoch, l.sent, l.lasts = epoch, time.Now(), time.Hour
 	l.led, l.lost = context.WithCancelCause(context.Background())
 }
 
@@ -48,8 +50,7 @@ func (j *Journal) epoch() uint64 {
 	return j.lead.epoch
 }
 
-// One that gives the lead back has a successor at once, who knows the jobs and goes on with their leases. Deliveries are
-// accepted by both, and processed by whoever leads.
+// A process that gives the lead back has a successor at once. Both accept deliveries, and the one that leads processes them.
 func TestLeadPassesOn(t *testing.T) {
 	t.Parallel()
 	url := external(t).ClientURL()
@@ -61,49 +62,33 @@ func TestLeadPassesOn(t *testing.T) {
 	ledB, _ := leading(t, b)
 	eventually(t, "the other one knows who leads", func() bool { who, _ := b.Leader(); return !b.Leads() && who == "a" })
 
-	if err := a.Enqueue(ctx, Job{ID: "job", Labels: []string{"cpu"}, Bundle: "b"}); err != nil {
-		t.Fatal(err)
-	}
-	lease, err := a.Lease(ctx, "runner", "cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, do := range map[string]func() error{
-		"append":  func() error { _, err := b.Append(ctx, "run", 0, "kind", 1); return err },
-		"enqueue": func() error { return b.Enqueue(ctx, Job{ID: "other", Labels: []string{"cpu"}, Bundle: "b"}) },
-		"lease":   func() error { _, err := b.Lease(ctx, "runner", "cpu"); return err },
-		"attach":  func() error { _, err := b.Attach(ctx, "job", lease.Token, "runner"); return err },
-		"hold":    func() error { return b.EnsureLeader(ctx) },
+		"append": func() error { _, err := b.Append(ctx, "run", 0, "kind", 1); return err },
+		"wait":   func() error { _, _, err := b.WhileLeading(ctx); return err },
+		"hold":   func() error { return b.EnsureLeader(ctx) },
 	} {
 		if err := do(); !errors.Is(err, ErrNotLeading) {
 			t.Errorf("%s by one that stands by: %v", name, err)
 		}
 	}
 	for _, j := range []*Journal{a, b} {
-		if fresh, err := j.Accept(ctx, Delivery{ID: "by-" + j.opt.Name, Event: "push"}); err != nil || !fresh {
+		if fresh, err := j.Accept(ctx, webhook.Delivery{ID: "by-" + j.opt.Name, Event: "push"}); err != nil || !fresh {
 			t.Errorf("accept by %s: %v, %v", j.opt.Name, fresh, err)
 		}
 	}
-	waiting := make(chan error, 1)
-	go func() { _, err := a.Lease(ctx, "another", "cpu"); waiting <- err }()
-	eventually(t, "a runner waits", func() bool { a.queue.mu.Lock(); defer a.queue.mu.Unlock(); return len(a.queue.waiting) == 1 })
-	stopA()
-	if err := next(t, waiting); !errors.Is(err, ErrNotLeading) {
-		t.Errorf("a runner that waited where the lead was given back: %v", err)
+	waiting, done, err := a.WhileLeading(ctx)
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer done()
+	stopA()
+	next(t, waiting.Done())
 	next(t, ledB)
 	if b.epoch() != 2 {
 		t.Errorf("the second leads with epoch %d", b.epoch())
 	}
-	got, err := b.Attach(ctx, "job", lease.Token, "runner")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(got.Extend(ctx), got.Done(ctx)); err != nil {
-		t.Error(err)
-	}
 	handled := make(chan string, 2)
-	processing(t, b, func(_ context.Context, d Delivery) error { handled <- d.ID; return nil })
+	processing(t, b, func(_ context.Context, d webhook.Delivery) error { handled <- d.ID; return nil })
 	if first, second := next(t, handled), next(t, handled); first == second || !strings.HasPrefix(first, "by-") {
 		t.Errorf("handled %s and %s", first, second)
 	}
@@ -152,12 +137,6 @@ func TestFence(t *testing.T) {
 		}
 		before[run] = seq
 	}
-	for _, id := range []string{"job", "gone"} {
-		if err := a.Enqueue(ctx, Job{ID: id, Labels: []string{id}, Bundle: "b"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	jobs := []*entry{a.queue.get("job"), a.queue.get("gone")}
 	stopA()
 	ledB, _ := leading(t, b)
 	next(t, ledB)
@@ -165,26 +144,13 @@ func TestFence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lease, err := b.Lease(ctx, "runner", "job")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Cancel(ctx, "gone"); err != nil {
-		t.Fatal(err)
-	}
-	processing(t, b, func(context.Context, Delivery) error { return nil })
+	processing(t, b, func(context.Context, webhook.Delivery) error { return nil })
 	eventually(t, "the second one has the deliveries", func() bool {
 		is, _, err := getRecord[cursor](ctx, b.state, placeKey)
 		return err == nil && is.Epoch == 2
 	})
 
-	again := func() {
-		believe(a, 1)
-		a.queue.clear()
-		for _, e := range jobs {
-			a.queue.add(e, nil)
-		}
-	}
+	again := func() { believe(a, 1) }
 	again()
 	if _, err := a.Append(ctx, "one", before["one"], "kind", "late"); !errors.Is(err, ErrConflict) {
 		t.Errorf("a write after what it knew: %v", err)
@@ -204,9 +170,6 @@ func TestFence(t *testing.T) {
 			}
 			return err
 		},
-		"lease":      func() error { _, err := a.Lease(ctx, "thief", "job"); return err },
-		"cancel":     func() error { _, err := a.Cancel(ctx, "job"); return err },
-		"attach":     func() error { _, err := a.Attach(ctx, "job", lease.Token, "runner"); return err },
 		"deliveries": func() error { return (&processor{j: a}).tryClaim(ctx) },
 		"renewal":    func() error { return a.renewLead(ctx) },
 	} {
@@ -220,9 +183,6 @@ func TestFence(t *testing.T) {
 	}
 	if last, err := b.Last(ctx, "one"); err != nil || last.Seq != after {
 		t.Errorf("the last event is %d, want %d (%v)", last.Seq, after, err)
-	}
-	if err := lease.Extend(ctx); err != nil {
-		t.Errorf("the successor's lease: %v", err)
 	}
 	// What the successor has not touched is as if it had been written before.
 	again()
@@ -291,12 +251,12 @@ func TestAcceptedElsewhere(t *testing.T) {
 	ledA, _ := leading(t, a)
 	next(t, ledA)
 	heard := a.accepted.wait()
-	if _, err := b.Accept(testContext(t), Delivery{ID: "one", Event: "push"}); err != nil {
+	if _, err := b.Accept(testContext(t), webhook.Delivery{ID: "one", Event: "push"}); err != nil {
 		t.Fatal(err)
 	}
 	next(t, heard)
 	handled := make(chan string, 1)
-	processing(t, a, func(_ context.Context, d Delivery) error { handled <- d.ID; return nil })
+	processing(t, a, func(_ context.Context, d webhook.Delivery) error { handled <- d.ID; return nil })
 	if id := next(t, handled); id != "one" {
 		t.Errorf("handled %s", id)
 	}
@@ -334,31 +294,30 @@ func TestEpochsGrowForGood(t *testing.T) {
 	}
 }
 
-// Between taking the lead and having read the jobs nobody is told that a job is gone.
-func TestJobsAreReadBeforeTheyAreMissed(t *testing.T) {
+// Whoever has jobs in memory hears of every change of leadership: before the leader begins, and after it has ended. One that
+// cannot read them gives the lead up, and is asked again.
+func TestOnElection(t *testing.T) {
 	t.Parallel()
-	url := external(t).ClientURL()
-	a, b := open(t, Options{URL: url, Name: "a"}), open(t, Options{URL: url, Name: "b"})
-	ctx := testContext(t)
-	ledA, stopA := leading(t, a)
-	next(t, ledA)
-	if err := a.Enqueue(ctx, Job{ID: "job", Labels: []string{"cpu"}, Bundle: "b"}); err != nil {
-		t.Fatal(err)
+	a := open(t, Options{URL: external(t).ClientURL(), LeadFor: time.Second})
+	heard := make(chan string, 16)
+	failing := true
+	a.OnElection(func(context.Context) error {
+		heard <- "elected"
+		if failing {
+			failing = false
+			return errors.New("unreadable")
+		}
+		return nil
+	}, func() { heard <- "deposed" })
+	led, stop := leading(t, a)
+	for _, want := range []string{"elected", "deposed", "elected"} {
+		if got := next(t, heard); got != want {
+			t.Fatalf("heard %s, want %s", got, want)
+		}
 	}
-	lease, err := a.Lease(ctx, "runner", "cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopA()
-	b.lead.asked, b.lead.holder = true, "b"
-	b.queue.clear()
-	if led, err := b.acquireLead(ctx); err != nil || led.Err() != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Attach(ctx, "job", lease.Token, "runner"); !errors.Is(err, ErrNotLeading) {
-		t.Errorf("attach before the jobs were read: %v", err)
-	}
-	if _, err := b.Cancel(ctx, "job"); !errors.Is(err, ErrNotLeading) {
-		t.Errorf("cancel before the jobs were read: %v", err)
+	next(t, led)
+	stop()
+	if got := next(t, heard); got != "deposed" {
+		t.Errorf("heard %s at the end", got)
 	}
 }

@@ -52,7 +52,7 @@ func (j *Journal) acquireLead(ctx context.Context) (context.Context, error) {
 				j.opt.Log.Info("this bot leads", "epoch", epoch, "before", rec.Name)
 				return led, nil
 			}
-			if !isConflict(err) && ctx.Err() == nil {
+			if !IsConflict(err) && ctx.Err() == nil {
 				j.opt.Log.Warn("cannot take the lead; it is tried again soon", "error", err)
 			}
 		}
@@ -76,7 +76,7 @@ func (j *Journal) tryLead(ctx context.Context, rec leadRecord, revision uint64) 
 	l := &j.lead
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.epoch, l.revision, l.sent, l.lasts, l.led, l.lost, l.loaded = rec.Epoch, revision, sent, j.opt.LeadFor, led, lost, false
+	l.epoch, l.revision, l.sent, l.lasts, l.led, l.lost = rec.Epoch, revision, sent, j.opt.LeadFor, led, lost
 	return led, nil
 }
 
@@ -124,7 +124,7 @@ func (j *Journal) renewLead(ctx context.Context) error {
 			l.mu.Unlock()
 			return nil
 		}
-		if !isConflict(err) {
+		if !IsConflict(err) {
 			return err
 		}
 		// By another, or by this one: its last answer was lost.
@@ -152,13 +152,13 @@ func (j *Journal) resign(ctx context.Context) {
 	epoch, revision := l.epoch, l.revision
 	l.end(errors.New("it was given back"))
 	l.mu.Unlock()
-	j.queue.clear()
+	l.deposed()
 	if epoch == 0 {
 		return
 	}
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.opt.answerIn)
 	defer cancel()
-	if _, err := writeRecord(late, j.leases, leadKey, leadRecord{Epoch: epoch, Name: j.opt.Name}, revision); err != nil && !isConflict(err) {
+	if _, err := writeRecord(late, j.leases, leadKey, leadRecord{Epoch: epoch, Name: j.opt.Name}, revision); err != nil && !IsConflict(err) {
 		j.opt.Log.Warn("cannot give the lead back; another bot takes it when it is missed", "error", err)
 	}
 }

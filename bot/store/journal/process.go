@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 )
@@ -28,7 +30,7 @@ const (
 //
 // Only one Process runs on a journal, that of the process which leads (Lead). One that does not know of that, of an older
 // version, ends it with an error.
-func (j *Journal) Process(ctx context.Context, handle func(context.Context, Delivery) error) error {
+func (j *Journal) Process(ctx context.Context, handle func(context.Context, webhook.Delivery) error) error {
 	p := &processor{j: j, handle: handle}
 	err := p.run(ctx)
 	if ctx.Err() != nil {
@@ -53,7 +55,7 @@ const placeKey = "processor.place"
 // A processor belongs to one goroutine.
 type processor struct {
 	j      *Journal
-	handle func(context.Context, Delivery) error
+	handle func(context.Context, webhook.Delivery) error
 
 	next  uint64   // to be read
 	again []repeat // those that wait for their next try
@@ -145,7 +147,7 @@ func (p *processor) tryClaim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.j.observeTerm(was.Epoch)
+	p.j.ObserveTerm(was.Epoch)
 	if p.epoch, err = p.j.fence(); err != nil {
 		return err
 	}
@@ -175,7 +177,7 @@ func (p *processor) saveCursor(ctx context.Context) error {
 		return nil
 	}
 	_, err = writeRecord(ctx, p.j.state, placeKey, done, revision)
-	if isConflict(err) {
+	if IsConflict(err) {
 		return nil // by another, which is found out the next time
 	}
 	return err
@@ -275,7 +277,7 @@ func (p *processor) try(ctx context.Context, m stored) {
 }
 
 // failed has the delivery tried again, or gives it up.
-func (p *processor) failed(ctx context.Context, m stored, d Delivery, state *marked, why error) {
+func (p *processor) failed(ctx context.Context, m stored, d webhook.Delivery, state *marked, why error) {
 	state.Error = why.Error()
 	if state.Attempts > len(p.j.opt.Retry) {
 		p.deadLetter(ctx, m, d, state)
@@ -290,7 +292,7 @@ func (p *processor) failed(ctx context.Context, m stored, d Delivery, state *mar
 	p.later(m.seq, pause)
 }
 
-func (p *processor) call(ctx context.Context, d Delivery) (err error) {
+func (p *processor) call(ctx context.Context, d webhook.Delivery) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.j.opt.Log.Error("panic while processing a delivery", "delivery", d.ID, "panic", r, "stack", string(debug.Stack()))
@@ -301,7 +303,7 @@ func (p *processor) call(ctx context.Context, d Delivery) (err error) {
 }
 
 // finish writes the mark that counts.
-func (p *processor) finish(ctx context.Context, m stored, d Delivery, state *marked) error {
+func (p *processor) finish(ctx context.Context, m stored, d webhook.Delivery, state *marked) error {
 	state.Done, state.Error = true, ""
 	if err := p.mark(ctx, d.ID, state); err != nil {
 		return err
@@ -313,7 +315,7 @@ func (p *processor) finish(ctx context.Context, m stored, d Delivery, state *mar
 }
 
 // deadLetter lists the delivery as dead, then marks it so: in that order, since a copy is accepted of what is listed alone.
-func (p *processor) deadLetter(ctx context.Context, m stored, d Delivery, state *marked) {
+func (p *processor) deadLetter(ctx context.Context, m stored, d webhook.Delivery, state *marked) {
 	err := putRecord(ctx, p.j.state, deadKey(d.ID), DeadDelivery{
 		ID: d.ID, Event: d.Event, Received: d.Received,
 		Attempts: state.Attempts, Error: state.Error, At: p.j.opt.Now().UTC(), Seq: m.seq,

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
 // A journal at its limit still answers, and says that it takes no writes; used and limit tell why.
@@ -21,7 +23,7 @@ func TestFullJournal(t *testing.T) {
 	}
 	var refused error
 	for i := 0; refused == nil && i < 64; i++ {
-		_, refused = j.Accept(ctx, Delivery{ID: fmt.Sprint(i), Event: "push", Body: []byte(strings.Repeat("x", 64<<10))})
+		_, refused = j.Accept(ctx, webhook.Delivery{ID: fmt.Sprint(i), Event: "push", Body: []byte(strings.Repeat("x", 64<<10))})
 	}
 	j.written.at = j.written.at.Add(-writeEvery)
 	if err := j.Writable(ctx); err == nil || refused == nil {

@@ -18,12 +18,6 @@ var (
 	errLocked = errors.New("the journal is in use by another process")
 	// ErrConflict says that a run has moved on since the writer last looked.
 	ErrConflict = errors.New("the run has a newer event")
-	// ErrLeaseLost says that the job went to another runner, or is finished.
-	ErrLeaseLost = errors.New("the lease is lost")
-	// ErrFinished says that the job was finished under this very lease.
-	ErrFinished = errors.New("the job is finished")
-	// ErrCancelled says that nobody wants the job's result any more.
-	ErrCancelled = errors.New("the job was cancelled")
 	// ErrNotFound says that there is no such thing in the journal.
 	ErrNotFound = errors.New("not in the journal")
 	// errClosed says that the journal was closed.
@@ -66,7 +60,9 @@ func (j *Journal) declare(ctx context.Context) error {
 	events := common
 	events.Name, events.Subjects = "EVENTS", []string{"events.*"}
 	events.DenyDelete, events.DenyPurge = true, true
-	events.Compression = jetstream.NoCompression // see mendBlocks
+	// Not compressed: a NATS server that is killed after it has compressed a block, and before the next block has a message,
+	// goes on writing in the compressed one and cannot read the stream again.
+	events.Compression = jetstream.NoCompression
 
 	for _, s := range []struct {
 		into *jetstream.Stream
@@ -127,8 +123,8 @@ func (j *Journal) declare(ctx context.Context) error {
 // order is that in which the streams are made.
 var order = []string{"DELIVERIES", "JOBS", "EVENTS", "KV_DELIVERY_STATE", "KV_LEASES", objects + "BUNDLES", objects + "ARTIFACTS"}
 
-// nothingLost refuses a server that has the later streams and not the earlier ones: it could not read one. To make it anew
-// would bury what may still be on its disk, and begin with nothing as if nothing had ever been.
+// nothingLost refuses a server that has the later streams and not the earlier ones: it could not read one. To create it
+// again would hide the data that may still be on its disk.
 func (j *Journal) nothingLost(ctx context.Context) error {
 	missing := ""
 	for _, name := range order {
@@ -210,8 +206,8 @@ func (j *Journal) declareError(what string, err error) error {
 	return fmt.Errorf("open journal: set up %s: %w; %s", what, err, next)
 }
 
-// checkToken keeps names that become part of a subject from meaning more than themselves there.
-func checkToken(what, s string) error {
+// CheckToken refuses a name that would mean more than itself as a part of a subject.
+func CheckToken(what, s string) error {
 	valid := s != "" && len(s) <= 128 && strings.IndexFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
 	}) < 0
@@ -221,8 +217,8 @@ func checkToken(what, s string) error {
 	return nil
 }
 
-// isConflict recognises a write refused because the subject's last sequence is not the expected one.
-func isConflict(err error) bool {
+// IsConflict recognises a write that was refused because the subject's last sequence is not the expected one.
+func IsConflict(err error) bool {
 	var api *jetstream.APIError
 	if !errors.As(err, &api) {
 		return false
@@ -271,7 +267,7 @@ func putRecord[T any](ctx context.Context, b bucket, key string, rec T) error {
 }
 
 // writeRecord replaces the value of that revision, 0 for none, and returns the new revision. Where somebody else was
-// faster, the error is one that isConflict knows.
+// faster, the error is one that IsConflict knows.
 func writeRecord[T any](ctx context.Context, b bucket, key string, rec T, revision uint64) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.answerIn)
 	defer cancel()

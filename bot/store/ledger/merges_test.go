@@ -27,11 +27,11 @@ func TestMerges(t *testing.T) {
 		return change.Result{Outcome: gates.Pass, Device: "L4", Arch: "sm_89", Against: against, Ratios: map[string]change.Ratio{"small": {Value: ratio, Dims: "N=1"}}}
 	}
 	push := func(letter, before, base, folder, was string, r change.Result) {
-		run(change.ID{Kind: change.Push, Repo: 1, SHA: commit(letter)}, commit(letter), commit(before), commit(base), change.Kernel{Folder: folder, Was: was}, r)
+		run(change.ID{Kind: change.Push, Repo: 1, SHA: commit(letter)}, commit(letter), commit(before), commit(base), change.Kernel{KernelSpec: change.KernelSpec{Folder: folder, Was: was}}, r)
 	}
 	push("b", "a", "a", "kernels/gemm", "", measured(commit("a"), 0.9))
-	run(change.ID{Kind: change.Pull, Repo: 1, Number: 1}, commit("f"), "", commit("b"), change.Kernel{Folder: "kernels/gemm"}, measured(commit("b"), 3))
-	run(change.ID{Kind: change.Pull, Repo: 1, Number: 2}, commit("e"), "", commit("b"), change.Kernel{Folder: "kernels/new"}, change.Result{Outcome: gates.Error, Against: commit("a"), Unbuildable: true})
+	run(change.ID{Kind: change.Pull, Repo: 1, Number: 1}, commit("f"), "", commit("b"), change.Kernel{KernelSpec: change.KernelSpec{Folder: "kernels/gemm"}}, measured(commit("b"), 3))
+	run(change.ID{Kind: change.Pull, Repo: 1, Number: 2}, commit("e"), "", commit("b"), change.Kernel{KernelSpec: change.KernelSpec{Folder: "kernels/new"}}, change.Result{Outcome: gates.Error, Against: commit("a"), Unbuildable: true})
 	push("c", "9", "b", "kernels/gemm", "", measured(commit("b"), 0.8)) // forced: it left the branch at b
 	push("d", "c", "c", "kernels/new", "kernels/gemm", change.Result{Outcome: gates.Pass, Device: "L4"})
 	push("8", "d", "d", "kernels/gemm", "", measured(commit("d"), 0.1)) // another kernel, in the folder that is free

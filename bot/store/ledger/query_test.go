@@ -35,7 +35,7 @@ func (t *teller) seen(f change.Facts) *teller {
 	t.write(t.State, change.Seen{Facts: f})
 	p := change.Plan{Key: f.PlanKey(), Head: f.Head}
 	for _, k := range []string{"gemm", "softmax"} {
-		p.Kernels = append(p.Kernels, change.Kernel{Name: k, Folder: "kernels/" + k, Rule: "faster", Labels: change.Labels{"l4"}})
+		p.Kernels = append(p.Kernels, change.Kernel{KernelSpec: change.KernelSpec{Name: k, Folder: "kernels/" + k, Rule: "faster", Labels: []string{"l4"}}})
 	}
 	t.write(t.State, change.Planned{Plan: p})
 	return t
@@ -139,7 +139,7 @@ func TestTriedBefore(t *testing.T) {
 // A kernel is its folder, whatever it is called and however its name is shown.
 func TestKernelsOfOneName(t *testing.T) {
 	w := newWorld(0)
-	for n, k := range []change.Kernel{{Name: "gemm", Folder: "kernels/gemm"}, {Name: "gemm", Folder: "other/gemm"}, {Name: "gemm (kernels/gemm)", Folder: "kernels/gemm"}} {
+	for n, k := range []change.Kernel{{KernelSpec: change.KernelSpec{Name: "gemm", Folder: "kernels/gemm"}}, {KernelSpec: change.KernelSpec{Name: "gemm", Folder: "other/gemm"}}, {KernelSpec: change.KernelSpec{Name: "gemm (kernels/gemm)", Folder: "kernels/gemm"}}} {
 		f := change.Facts{Repo: "o/r", Open: true, Head: sha(fmt.Sprint(n)), Base: "main"}
 		c := &teller{world: w, State: change.New(pull(n + 1))}
 		w.changes = append(w.changes, c.State)
@@ -203,7 +203,7 @@ func TestRunsOutliveTheirState(t *testing.T) {
 	labelled.Labels = []string{"perf"}
 	w.write(one.State, change.Seen{Facts: labelled})
 	w.write(one.State, change.Planned{Plan: change.Plan{
-		Key: labelled.PlanKey(), Head: labelled.Head, Kernels: []change.Kernel{{Name: "gemm", Folder: "kernels/gemm", Bundle: "new", Reused: true}},
+		Key: labelled.PlanKey(), Head: labelled.Head, Kernels: []change.Kernel{{KernelSpec: change.KernelSpec{Name: "gemm", Folder: "kernels/gemm", Bundle: "new"}, Reused: true}},
 	}})
 	one.push(sha("2"))
 	l := filled(t, w)

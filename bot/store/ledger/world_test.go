@@ -167,7 +167,7 @@ func (w *world) next(s *change.State) {
 		p := change.Plan{Key: s.Facts.PlanKey(), Head: s.Facts.Head, Check: "kernelgate", PolicyFile: ".github/kernelgate.yaml", Policy: policy}
 		for _, k := range kernels[:1+w.r.IntN(3)] {
 			_, had := s.ByFolder("kernels/" + k)
-			p.Kernels = append(p.Kernels, change.Kernel{Name: k, Folder: "kernels/" + k, Rule: "default", Labels: change.Labels{"l4"}, Bundle: "b1", Reused: had && w.r.IntN(2) == 0})
+			p.Kernels = append(p.Kernels, change.Kernel{KernelSpec: change.KernelSpec{Name: k, Folder: "kernels/" + k, Rule: "default", Labels: []string{"l4"}, Bundle: "b1"}, Reused: had && w.r.IntN(2) == 0})
 		}
 		w.write(s, change.Planned{Plan: p})
 	case len(unfinished) > 0:

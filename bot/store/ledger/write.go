@@ -124,7 +124,7 @@ func (b *batch) writeRuns(ctx context.Context, tx *sql.Tx) error {
 			}
 			main := r.change.Kind.OnMain() && !r.extra && (result.Outcome == gates.Pass || result.Outcome == gates.Defer)
 			var n int64
-			if err := stmt.QueryRowContext(ctx, r.Job, r.change.String(), r.change.Repo, r.Kernel, r.Folder, r.Attempt, r.Head, r.Rule, r.Phase,
+			if err := stmt.QueryRowContext(ctx, r.Job, r.change.String(), r.change.Repo, r.Name, r.Folder, r.Attempt, r.Head, r.Rule, r.Phase,
 				result.Outcome, result.Reason, result.Line, result.Device, r.Runner, nanos(r.Asked), nanos(r.Begun), nanos(r.Ended),
 				result.Evidence, result.Verdict, r.extra, r.Was, result.Against, result.Arch, result.Unbuildable, main).Scan(&n); err != nil {
 				return fmt.Errorf("run %s: %w", r.Job, err)

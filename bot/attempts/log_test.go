@@ -1,4 +1,4 @@
-package change
+package attempts
 
 import (
 	"encoding/json"
@@ -11,15 +11,15 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// A store is accounts as a journal keeps them.
+// A store is logs as a journal keeps them.
 type store struct {
 	t      *testing.T
 	events map[string][][2]string
 }
 
-func (s *store) read(name string) *AttemptLog {
+func (s *store) read(name string) *Log {
 	s.t.Helper()
-	a := NewAttemptLog()
+	a := NewLog()
 	for i, e := range s.events[name] {
 		if err := a.Apply(uint64(i+1), e[0], []byte(e[1])); err != nil {
 			s.t.Fatal(err)
@@ -60,7 +60,7 @@ func TestAttemptsNeverOverspend(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		s := &store{t, map[string][][2]string{}}
-		m := EvidenceKey{Repo: 1, Folder: "k", Asks: "a", Policy: "p"}
+		m := Key{Repo: 1, Folder: "k", Requirements: "a", Policy: "p"}
 		spent, asked := map[string]float64{}, map[string][]string{}
 		for i := range 40 {
 			job := i
@@ -164,20 +164,20 @@ func TestEvidenceByDispatch(t *testing.T) {
 	if _, ok := a.Of(2, "N % 8 == 0"); ok {
 		t.Error("an attempt at another dispatch has left evidence for this one")
 	}
-	if m := (EvidenceKey{7, "k", "a", "p"}); m.Listed(runners.Code{Candidate: "c"}) == (EvidenceKey{7, "k", "a2", "p"}).Listed(runners.Code{Candidate: "c"}) {
+	if m := (Key{7, "k", "a", "p"}); m.Listed(runners.Code{Candidate: "c"}) == (Key{7, "k", "a2", "p"}).Listed(runners.Code{Candidate: "c"}) {
 		t.Error("code that is launched in another way has the place of the first in a list")
 	}
 }
 
 // Whatever evidence depends on makes another account; nothing else does.
 func TestNames(t *testing.T) {
-	m, c := EvidenceKey{7, "k", "a", "p"}, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}
+	m, c := Key{7, "k", "a", "p"}, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}
 	seen := map[string]bool{m.OfCode(c): true, m.OfSources("s", c): true}
 	for i, other := range []struct {
-		EvidenceKey
+		Key
 		runners.Code
 	}{
-		{EvidenceKey{8, "k", "a", "p"}, c}, {EvidenceKey{7, "l", "a", "p"}, c}, {EvidenceKey{7, "k", "b", "p"}, c}, {EvidenceKey{7, "k", "a", "q"}, c},
+		{Key{8, "k", "a", "p"}, c}, {Key{7, "l", "a", "p"}, c}, {Key{7, "k", "b", "p"}, c}, {Key{7, "k", "a", "q"}, c},
 		{m, runners.Code{Baseline: "B", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}},
 		{m, runners.Code{Baseline: "b", Candidate: "C", Compiler: "cc", Device: "d", Arch: "x"}},
 		{m, runners.Code{Baseline: "b", Candidate: "c", Compiler: "CC", Device: "d", Arch: "x"}},
@@ -197,7 +197,7 @@ func TestNames(t *testing.T) {
 
 func TestApplyRefuses(t *testing.T) {
 	for _, e := range [][2]string{{"exploded", "{}"}, {BegunKind, "{"}, {FoundKind, `{"attempt":"x"}`}, {ListedKind, `{"code":7}`}} {
-		if err := NewAttemptLog().Apply(1, e[0], []byte(e[1])); err == nil {
+		if err := NewLog().Apply(1, e[0], []byte(e[1])); err == nil {
 			t.Errorf("%s %s was taken", e[0], e[1])
 		}
 	}
@@ -207,7 +207,7 @@ func FuzzApply(f *testing.F) {
 	f.Add(BegunKind, []byte(`{"job":"j","token":1,"attempt":3}`))
 	f.Add(FoundKind, []byte(`{"job":"j","token":1,"attempt":-3,"evidence":"e"}`))
 	f.Fuzz(func(t *testing.T, kind string, data []byte) {
-		s := NewAttemptLog()
+		s := NewLog()
 		if s.Apply(1, kind, data) != nil {
 			return
 		}
@@ -222,13 +222,13 @@ func FuzzApply(f *testing.F) {
 // code has one place, no two have the same, and the parts of the error rate that the
 // numbers stand for never sum to more than all of it.
 func TestListedByTwoBots(t *testing.T) {
-	m := EvidenceKey{Repo: 1, Folder: "k", Asks: "a", Policy: "p"}
+	m := Key{Repo: 1, Folder: "k", Requirements: "a", Policy: "p"}
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		s := &store{t, map[string][][2]string{}}
 		name := m.OfPull(7)
 		type bot struct {
-			read *AttemptLog // nil before it has read the list
+			read *Log // nil before it has read the list
 			code string
 		}
 		bots := []*bot{{}, {}}
@@ -266,8 +266,7 @@ func TestListedByTwoBots(t *testing.T) {
 	}
 }
 
-// The number of a machine code is that of its first attempt, whoever asks later. Attempts
-// of an older bot have none, which is the first.
+// A machine code keeps the number of its first attempt.
 func TestCodeNumberStays(t *testing.T) {
 	s := &store{t, map[string][][2]string{}}
 	for i, c := range []struct{ asked, want int }{{5, 5}, {2, 5}, {9, 5}} {
@@ -277,22 +276,18 @@ func TestCodeNumberStays(t *testing.T) {
 		}
 		s.write("a", BegunKind, b)
 	}
-	s.events["old"] = [][2]string{{BegunKind, `{"job":"j","token":1,"attempt":1,"head":"h"}`}}
-	if n := s.read("old").CodeNumber; n != 1 {
-		t.Errorf("an older bot's machine code is number %d", n)
-	}
 }
 
 // A list is of one pull request and kernel, or of one author, kernel, baseline and device.
 func TestListNames(t *testing.T) {
-	m, c := EvidenceKey{7, "k", "a", "p"}, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}
+	m, c := Key{7, "k", "a", "p"}, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}
 	author := m.OfAuthor("Walt", c)
 	for what, same := range map[string]bool{
-		"another policy":       EvidenceKey{7, "k", "a2", "p2"}.OfPull(3) == m.OfPull(3) && EvidenceKey{7, "k", "a2", "p2"}.OfAuthor("walt", c) == author,
+		"another policy":       Key{7, "k", "a2", "p2"}.OfPull(3) == m.OfPull(3) && Key{7, "k", "a2", "p2"}.OfAuthor("walt", c) == author,
 		"another candidate":    m.OfAuthor("walt", runners.Code{Baseline: "b", Candidate: "c2", Compiler: "cc2", Device: "d", Arch: "x"}) == author,
 		"another pull request": m.OfPull(3) != m.OfPull(4),
-		"another kernel":       EvidenceKey{7, "k2", "a", "p"}.OfPull(3) != m.OfPull(3) && EvidenceKey{7, "k2", "a", "p"}.OfAuthor("walt", c) != author,
-		"another repository":   EvidenceKey{8, "k", "a", "p"}.OfPull(3) != m.OfPull(3) && EvidenceKey{8, "k", "a", "p"}.OfAuthor("walt", c) != author,
+		"another kernel":       Key{7, "k2", "a", "p"}.OfPull(3) != m.OfPull(3) && Key{7, "k2", "a", "p"}.OfAuthor("walt", c) != author,
+		"another repository":   Key{8, "k", "a", "p"}.OfPull(3) != m.OfPull(3) && Key{8, "k", "a", "p"}.OfAuthor("walt", c) != author,
 		"another author":       m.OfAuthor("mona", c) != author,
 		"another baseline":     m.OfAuthor("walt", runners.Code{Baseline: "b2", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x"}) != author,
 		"another device":       m.OfAuthor("walt", runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d2", Arch: "x"}) != author,
@@ -300,5 +295,61 @@ func TestListNames(t *testing.T) {
 		if !same {
 			t.Errorf("%s: the name of a list is not as expected", what)
 		}
+	}
+}
+
+// A log numbers the attempts of leases, each once.
+func TestLogNumbers(t *testing.T) {
+	a := NewLog()
+	one, two := LeaseRef{Job: "j", Token: 1}, LeaseRef{Job: "j", Token: 2}
+	if _, ok := a.Number(one); ok {
+		t.Error("a lease has a number before it began")
+	}
+	if _, ok := a.Best(""); ok {
+		t.Error("a log has evidence before there is any")
+	}
+	b, ok := a.Next(one, 0, 1, "head")
+	if !ok || b.Attempt != 1 || b.Head != "head" {
+		t.Errorf("the first: %+v, %v", b, ok)
+	}
+	if b, ok := a.Next(one, 5, 1, "head"); !ok || b.Attempt != 5 {
+		t.Errorf("at least the fifth: %+v, %v", b, ok)
+	}
+	apply := func(seq uint64, kind, data string, fine bool) {
+		t.Helper()
+		if err := a.Apply(seq, kind, []byte(data)); (err == nil) != fine {
+			t.Errorf("%s %s: %v", kind, data, err)
+		}
+	}
+	apply(1, BegunKind, `{"job":"j","token":1,"attempt":3}`, true)
+	if n, ok := a.Number(one); !ok || n != 3 || a.Attempts != 3 || a.Seq != 1 {
+		t.Errorf("begun: %d, %v, of %d", n, ok, a.Attempts)
+	}
+	if _, ok := a.Next(one, 0, 1, "head"); ok {
+		t.Error("a lease begins twice")
+	}
+	if b, ok := a.Next(two, 2, 1, "head"); !ok || b.Attempt != 4 {
+		t.Errorf("the next: %+v, %v", b, ok)
+	}
+	apply(2, FoundKind, `{"attempt":0,"evidence":"e0"}`, true)
+	if f, ok := a.Best(""); !ok || f.Evidence != "e0" {
+		t.Errorf("evidence of nothing timed: %+v, %v", f, ok)
+	}
+	apply(3, FoundKind, `{"attempt":3,"evidence":"e3"}`, true)
+	apply(4, FoundKind, `{"attempt":2,"evidence":"e2"}`, true)
+	if f, ok := a.Best(""); !ok || f.Evidence != "e3" {
+		t.Errorf("the best: %+v, %v", f, ok)
+	}
+	if f, ok := a.Of(2, ""); !ok || f.Evidence != "e2" {
+		t.Errorf("of the second: %+v, %v", f, ok)
+	}
+	if _, ok := a.Of(1, ""); ok {
+		t.Error("an attempt that left nothing has evidence")
+	}
+	apply(5, BegunKind, `{`, false)
+	apply(5, FoundKind, `{`, false)
+	apply(5, "other", `{}`, false)
+	if a.Seq != 4 {
+		t.Errorf("the sequence is %d", a.Seq)
 	}
 }

@@ -1,4 +1,4 @@
-package journal
+package jobs
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/scheduler"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
 // A Lease is a runner's right to work on a job. It lasts Options.LeaseFor and as long again with every Extend; when it ran
@@ -19,59 +20,59 @@ type Lease struct {
 	Token  uint64
 	Label  string   // under which the holder got it
 	Losses []Expiry // of the leases before
-	Built  *Built   // how compiling it ended, as a stage of its own; nil before that, and where nobody does
+	Built  *Built   // the outcome of the build stage; nil before it ends, and where there is none
 
 	unread   int
 	holder   string
-	j        *Journal
+	of       *Queue
 	entry    *entry
 	revision uint64
 	uses     []scheduler.Use // of the leases before
 }
 
 // Lease waits for a job of one of the labels, for a holder that is known by that name.
-func (j *Journal) Lease(ctx context.Context, holder string, labels ...string) (*Lease, error) {
+func (jobs *Queue) Lease(ctx context.Context, holder string, labels ...string) (*Lease, error) {
 	if len(labels) == 0 || holder == "" {
 		return nil, errors.New("lease a job: name the holder, and the labels of the jobs that it may take")
 	}
-	return j.lease(ctx, holder, labels)
+	return jobs.lease(ctx, holder, labels)
 }
 
 // Lost waits for a job that was handed out as often as a job is, every time to a runner that was never heard of again.
 // The lease is for whoever writes down that the job has failed.
 // Where this process does not lead, it waits for that first.
-func (j *Journal) Lost(ctx context.Context) (*Lease, error) {
+func (jobs *Queue) Lost(ctx context.Context) (*Lease, error) {
 	for {
-		l, err := j.lease(ctx, "", nil)
-		if !errors.Is(err, ErrNotLeading) {
+		l, err := jobs.lease(ctx, "", nil)
+		if !errors.Is(err, journal.ErrNotLeading) {
 			return l, err
 		}
 		select {
-		case <-time.After(pollEvery):
+		case <-time.After(leadPoll):
 		case <-ctx.Done():
 			return nil, fmt.Errorf("lease a job: %w", ctx.Err())
 		}
 	}
 }
 
-func (j *Journal) lease(ctx context.Context, holder string, labels []string) (*Lease, error) {
-	waiting, done, err := j.whileLeading(ctx)
+func (jobs *Queue) lease(ctx context.Context, holder string, labels []string) (*Lease, error) {
+	waiting, done, err := jobs.whileLeading(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("lease a job: %w", err)
 	}
 	defer done()
 	for {
-		e, err := j.queue.wait(waiting, labels)
+		e, err := jobs.line.wait(waiting, labels)
 		if err != nil && ctx.Err() == nil {
-			err = ErrNotLeading
+			err = journal.ErrNotLeading
 		}
 		if err != nil {
 			return nil, fmt.Errorf("lease a job: %w", err)
 		}
 		// Half of it would leave the job to nobody until the lease runs out.
-		l, err := j.acquire(context.WithoutCancel(ctx), e, holder, labels)
+		l, err := jobs.acquire(context.WithoutCancel(ctx), e, holder, labels)
 		if err != nil {
-			j.queue.change(func(q *scheduler.Queue) { q.Decline(e.ID, time.Now().Add(journalPause)) })
+			jobs.line.change(func(q *scheduler.Queue) { q.Decline(e.ID, time.Now().Add(declinePause)) })
 			return nil, fmt.Errorf("lease job %s: %w", e.ID, err)
 		}
 		if l != nil {
@@ -81,68 +82,68 @@ func (j *Journal) lease(ctx context.Context, holder string, labels []string) (*L
 }
 
 // acquire writes that the job was handed out; nil without an error means that there is nothing left to do for it.
-func (j *Journal) acquire(ctx context.Context, e *entry, holder string, labels []string) (*Lease, error) {
+func (jobs *Queue) acquire(ctx context.Context, e *entry, holder string, labels []string) (*Lease, error) {
 	for {
-		rec, revision, err := j.leaseOf(ctx, e.ID)
+		rec, revision, err := jobs.readLease(ctx, e.ID)
 		if err != nil {
 			return nil, err
 		}
 		if rec.over(e.seq) {
-			if err := j.deleteJob(ctx, e.seq); err != nil {
+			if err := jobs.journal.DeleteJob(ctx, e.seq); err != nil {
 				return nil, err
 			}
-			j.queue.remove(e, false)
+			jobs.line.remove(e, false)
 			return nil, nil
 		}
-		next := leaseRecord{Seq: e.seq, Token: rec.Token + 1, State: leased, Holder: holder, Since: j.opt.Now().UTC()}
+		next := leaseRecord{Seq: e.seq, Token: rec.Token + 1, State: leased, Holder: holder, Since: jobs.opt.Now().UTC()}
 		if rec.Seq == e.seq {
 			next.Losses, next.Unread, next.Uses, next.Built = rec.Losses, rec.Unread, rec.Uses, rec.Built
 			if rec.State == leased && rec.Holder != "" {
-				heard, spoke := j.lastAck(e, rec)
+				heard, spoke := jobs.lastAck(e, rec)
 				switch {
-				case j.leaseAs(rec, e, revision).Compiles():
+				case jobs.leaseAs(rec, e, revision).Compiles():
 					next.Built = &Built{By: rec.Holder, Lost: true} // whoever measures compiles it, too
 				case !spoke:
 					next.Unread++
 				default:
 					next.Losses = append(next.Losses, Expiry{Holder: rec.Holder, Since: rec.Since, LastAck: heard})
 				}
-				if use, ok := j.queue.cost(e.ID); ok {
+				if use, ok := jobs.line.cost(e.ID); ok {
 					next.used(rec.Uses, use)
 				}
 			}
 		}
 		if next.Label = e.labelFor(labels, next.Built); next.Label == "" && holder != "" {
-			j.queue.change(func(q *scheduler.Queue) { q.Built(e.ID); q.Decline(e.ID, time.Time{}) }) // it is compiled already
+			jobs.line.change(func(q *scheduler.Queue) { q.Built(e.ID); q.Decline(e.ID, time.Time{}) }) // it is compiled already
 			return nil, nil
 		}
 		if e.Build != "" && next.Label != e.Build && next.Built == nil && holder != "" {
 			next.Built = &Built{} // whoever measures has begun
 		}
-		revision, err = j.writeLease(ctx, e.ID, next, revision)
-		if isConflict(err) {
+		revision, err = jobs.writeLease(ctx, e.ID, next, revision)
+		if journal.IsConflict(err) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		j.queue.change(func(q *scheduler.Queue) {
+		jobs.line.change(func(q *scheduler.Queue) {
 			if next.Built != nil {
 				q.Built(e.ID)
 			}
 			now := time.Now()
-			q.Lease(e.ID, holder, labels, len(next.Losses), now, now.Add(j.opt.LeaseFor))
+			q.Lease(e.ID, holder, labels, len(next.Losses), now, now.Add(jobs.opt.LeaseFor))
 			next.enough(q, e.ID)
 			e.heard = next.Since
 		})
-		return j.leaseAs(next, e, revision), nil
+		return jobs.leaseAs(next, e, revision), nil
 	}
 }
 
 // lastAck is when the holder of a lease was last heard, and whether it ever was, as far as this process knows.
-func (j *Journal) lastAck(e *entry, rec leaseRecord) (at time.Time, spoke bool) {
+func (jobs *Queue) lastAck(e *entry, rec leaseRecord) (at time.Time, spoke bool) {
 	at = rec.Since
-	j.queue.change(func(q *scheduler.Queue) {
+	jobs.line.change(func(q *scheduler.Queue) {
 		spoke = q.Acked(e.ID)
 		if e.heard.After(at) {
 			at = e.heard
@@ -153,19 +154,19 @@ func (j *Journal) lastAck(e *entry, rec leaseRecord) (at time.Time, spoke bool) 
 
 // Attach returns the lease that was given to the holder under that token, in this process or in an earlier one. It fails
 // with ErrFinished, ErrCancelled or ErrLeaseLost where that lease is over.
-func (j *Journal) Attach(ctx context.Context, id string, token uint64, holder string) (*Lease, error) {
-	if err := checkToken("job id", id); err != nil {
+func (jobs *Queue) Attach(ctx context.Context, id string, token uint64, holder string) (*Lease, error) {
+	if err := journal.CheckToken("job id", id); err != nil {
 		return nil, fmt.Errorf("attach to a job: %w", err)
 	}
-	l, err := j.attach(ctx, id, token, holder)
+	l, err := jobs.attach(ctx, id, token, holder)
 	if err != nil {
 		return nil, fmt.Errorf("attach to job %s: %w", id, err)
 	}
 	return l, nil
 }
 
-func (j *Journal) attach(ctx context.Context, id string, token uint64, holder string) (*Lease, error) {
-	rec, revision, err := j.leaseOf(ctx, id)
+func (jobs *Queue) attach(ctx context.Context, id string, token uint64, holder string) (*Lease, error) {
+	rec, revision, err := jobs.readLease(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -179,39 +180,36 @@ func (j *Journal) attach(ctx context.Context, id string, token uint64, holder st
 	case rec.State != leased || rec.Holder != holder:
 		return nil, ErrLeaseLost
 	}
-	e := j.queue.get(id)
-	if err := j.knowsJobs(); err != nil {
+	e := jobs.line.get(id)
+	if err := jobs.known(); err != nil {
 		return nil, err
 	}
 	if e == nil || e.seq != rec.Seq {
 		return nil, ErrLeaseLost // it was ended since the record was read
 	}
-	j.queue.change(func(q *scheduler.Queue) {
+	jobs.line.change(func(q *scheduler.Queue) {
 		q.Ack(id)
-		e.heard = j.opt.Now().UTC()
+		e.heard = jobs.opt.Now().UTC()
 	})
-	return j.leaseAs(rec, e, revision), nil
+	return jobs.leaseAs(rec, e, revision), nil
 }
 
-func (j *Journal) leaseAs(rec leaseRecord, e *entry, revision uint64) *Lease {
+func (jobs *Queue) leaseAs(rec leaseRecord, e *entry, revision uint64) *Lease {
 	return &Lease{
 		Job: e.Job, Token: rec.Token, Label: rec.Label, Losses: rec.Losses, Built: rec.Built, unread: rec.Unread,
-		holder: rec.Holder, j: j, entry: e, revision: revision, uses: rec.Uses,
+		holder: rec.Holder, of: jobs, entry: e, revision: revision, uses: rec.Uses,
 	}
 }
-
-// Queued is when the job was enqueued.
-func (l *Lease) Queued() time.Time { return l.entry.queued }
 
 // Extend says that the runner is alive. The error tells it to stop: ErrCancelled or ErrLeaseLost.
 func (l *Lease) Extend(ctx context.Context) error {
 	if err := l.check(ctx); err != nil {
 		return fmt.Errorf("extend lease of job %s: %w", l.ID, err)
 	}
-	l.j.queue.change(func(q *scheduler.Queue) {
+	l.of.line.change(func(q *scheduler.Queue) {
 		now := time.Now()
-		q.Extend(l.ID, now, now.Add(l.j.opt.LeaseFor))
-		l.entry.heard = l.j.opt.Now().UTC()
+		q.Extend(l.ID, now, now.Add(l.of.opt.LeaseFor))
+		l.entry.heard = l.of.opt.Now().UTC()
 	})
 	return nil
 }
@@ -221,13 +219,13 @@ func (l *Lease) Shorten(ctx context.Context, within time.Duration) error {
 	if err := l.check(ctx); err != nil {
 		return fmt.Errorf("doubt the holder of job %s: %w", l.ID, err)
 	}
-	l.j.queue.change(func(q *scheduler.Queue) { q.ShortenLease(l.ID, time.Now().Add(within)) })
+	l.of.line.change(func(q *scheduler.Queue) { q.ShortenLease(l.ID, time.Now().Add(within)) })
 	return nil
 }
 
 // check says whether the lease is still this one's.
 func (l *Lease) check(ctx context.Context) error {
-	rec, revision, err := l.j.leaseOf(ctx, l.ID)
+	rec, revision, err := l.of.readLease(ctx, l.ID)
 	switch {
 	case err != nil:
 		return err
@@ -245,12 +243,12 @@ func (l *Lease) Done(ctx context.Context) error {
 	err := l.end(ctx, leaseRecord{State: finished})
 	if err == nil {
 		// The record decides already; without this the next process would tidy up.
-		err = l.j.deleteJob(ctx, l.entry.seq)
+		err = l.of.journal.DeleteJob(ctx, l.entry.seq)
 	}
 	if err != nil {
 		return fmt.Errorf("finish job %s: %w", l.ID, err)
 	}
-	l.j.queue.remove(l.entry, true)
+	l.of.line.remove(l.entry, true)
 	return nil
 }
 
@@ -259,7 +257,7 @@ func (l *Lease) Release(ctx context.Context, delay time.Duration) error {
 	if err := l.end(ctx, leaseRecord{State: released, Losses: l.Losses, Built: l.Built}); err != nil {
 		return fmt.Errorf("release job %s: %w", l.ID, err)
 	}
-	l.j.queue.change(func(q *scheduler.Queue) {
+	l.of.line.change(func(q *scheduler.Queue) {
 		now := time.Now()
 		q.Release(l.ID, now, now.Add(delay))
 	})
@@ -268,12 +266,12 @@ func (l *Lease) Release(ctx context.Context, delay time.Duration) error {
 
 func (l *Lease) end(ctx context.Context, rec leaseRecord) error {
 	rec.Seq, rec.Token, rec.Uses, rec.Unread = l.entry.seq, l.Token, l.uses, l.unread
-	if use, ok := l.j.queue.cost(l.ID); ok {
+	if use, ok := l.of.line.cost(l.ID); ok {
 		use.Whole = rec.State == finished || rec.Built != l.Built
 		rec.used(l.uses, use)
 	}
-	_, err := l.j.writeLease(ctx, l.ID, rec, l.revision)
-	if !isConflict(err) {
+	_, err := l.of.writeLease(ctx, l.ID, rec, l.revision)
+	if !journal.IsConflict(err) {
 		return err
 	}
 	if err := l.check(ctx); err != nil {

@@ -1,4 +1,4 @@
-package journal
+package jobs
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func attach(t *testing.T, j *Journal, of *Lease, holder string) *Lease {
+func attach(t *testing.T, j *world, of *Lease, holder string) *Lease {
 	t.Helper()
 	l, err := j.Attach(testContext(t), of.ID, of.Token, holder)
 	if err != nil {
@@ -19,7 +19,7 @@ func attach(t *testing.T, j *Journal, of *Lease, holder string) *Lease {
 // A runner goes on working while the bot is started again, and has its whole lease from then on.
 func TestAttachAfterReopening(t *testing.T) {
 	t.Parallel()
-	ctx, o := testContext(t), Options{Dir: t.TempDir()}
+	ctx, o := testContext(t), options{Dir: t.TempDir()}
 	j := open(t, o)
 	enqueue(t, j, "a", "l4")
 	enqueue(t, j, "b", "l4")
@@ -33,11 +33,11 @@ func TestAttachAfterReopening(t *testing.T) {
 	if again.Label != "l4" || again.Token != 1 || again.Bundle != "bundle of a" {
 		t.Errorf("attached to %+v", again)
 	}
-	before := j.queue.statuses()
+	before := j.line.statuses()
 	if err := again.Extend(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if after := j.queue.statuses(); !after[0].Free.After(before[0].Free) || after[1].Free != before[1].Free {
+	if after := j.line.statuses(); !after[0].Free.After(before[0].Free) || after[1].Free != before[1].Free {
 		t.Errorf("extended from %v to %v, and the other from %v to %v", before[0].Free, after[0].Free, before[1].Free, after[1].Free)
 	}
 	if err := again.Done(ctx); err != nil {
@@ -56,7 +56,7 @@ func TestAttachAfterReopening(t *testing.T) {
 
 func TestAttachRefuses(t *testing.T) {
 	t.Parallel()
-	j := open(t, Options{})
+	j := open(t, options{})
 	ctx := testContext(t)
 	take := func(id string) *Lease {
 		enqueue(t, j, id, "l4")
@@ -101,7 +101,7 @@ func TestAttachRefuses(t *testing.T) {
 // does not lie about until a lease runs out.
 func TestLeaseEndsWithItsContextCleanly(t *testing.T) {
 	t.Parallel()
-	j := open(t, Options{LeaseFor: time.Hour})
+	j := open(t, options{LeaseFor: time.Hour})
 	for range 100 {
 		ctx, cancel := context.WithCancel(testContext(t))
 		got := make(chan *Lease, 1)

@@ -1,4 +1,4 @@
-package journal
+package jobs
 
 import (
 	"context"
@@ -8,9 +8,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
-// A jobQueue is the jobs that are unfinished and those who wait for one, in memory. Package queue says whose turn it is; here
-// is the clock for it, and the way to those who wait. It says whom to ask the record for a job; the record decides.
-type jobQueue struct {
+// A line is the unfinished jobs and those who wait for one, in memory. Package scheduler says whose turn it is; the line adds the
+// clock, and the channels to those who wait. It says whom to ask the record for a job; the record decides.
+type line struct {
 	mu      sync.Mutex
 	turns   *scheduler.Queue
 	jobs    map[string]*entry
@@ -25,36 +25,35 @@ type jobQueue struct {
 // An entry is a job in line. But for heard, which the line's lock guards, it never changes.
 type entry struct {
 	Job
-	seq    uint64
-	queued time.Time
-	heard  time.Time // when the holder was last heard, by the clock that people see
+	seq   uint64
+	heard time.Time // when the holder was last heard, by the clock that people see
 }
 
-func newJobQueue(limits scheduler.Limits) *jobQueue {
-	return &jobQueue{turns: scheduler.New(limits), jobs: map[string]*entry{}, waiting: map[*scheduler.Waiter]chan *entry{}}
+func newLine(limits scheduler.Limits) *line {
+	return &line{turns: scheduler.New(limits), jobs: map[string]*entry{}, waiting: map[*scheduler.Waiter]chan *entry{}}
 }
 
-func (l *jobQueue) get(id string) *entry {
+func (l *line) get(id string) *entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.jobs[id]
 }
 
 // add takes a job in; one of the same id that came earlier stays. With it comes what is known of its leases.
-func (l *jobQueue) add(e *entry, known func(*scheduler.Queue)) {
+func (l *line) add(e *entry, known func(*scheduler.Queue)) {
 	l.change(func(q *scheduler.Queue) {
 		if l.jobs[e.ID] != nil {
 			return
 		}
 		l.jobs[e.ID] = e
-		q.Add(scheduler.Job{ID: e.ID, Class: e.Class, Repo: e.Repo, Author: e.Author, Kernel: e.Kernel, Labels: e.Labels, Build: e.Build, Queued: e.queued})
+		q.Add(e.Job.Job)
 		if known != nil {
 			known(q)
 		}
 	})
 }
 
-func (l *jobQueue) remove(e *entry, done bool) {
+func (l *line) remove(e *entry, done bool) {
 	l.change(func(q *scheduler.Queue) {
 		if l.jobs[e.ID] == e {
 			delete(l.jobs, e.ID)
@@ -64,7 +63,7 @@ func (l *jobQueue) remove(e *entry, done bool) {
 }
 
 // clear forgets all jobs, and what they cost. Whoever waits goes on waiting.
-func (l *jobQueue) clear() {
+func (l *line) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.jobs, l.places = map[string]*entry{}, nil
@@ -75,7 +74,7 @@ func (l *jobQueue) clear() {
 }
 
 // change says what became of a job.
-func (l *jobQueue) change(do func(*scheduler.Queue)) {
+func (l *line) change(do func(*scheduler.Queue)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	do(l.turns)
@@ -83,7 +82,7 @@ func (l *jobQueue) change(do func(*scheduler.Queue)) {
 }
 
 // wait returns a job for one of the labels, which the caller must then ask the record for.
-func (l *jobQueue) wait(ctx context.Context, labels []string) (*entry, error) {
+func (l *line) wait(ctx context.Context, labels []string) (*entry, error) {
 	asker, got := &scheduler.Waiter{Labels: labels}, make(chan *entry, 1)
 	l.change(func(q *scheduler.Queue) {
 		l.waiting[asker] = got
@@ -107,7 +106,7 @@ func (l *jobQueue) wait(ctx context.Context, labels []string) (*entry, error) {
 }
 
 // match is called with the lock held.
-func (l *jobQueue) match() {
+func (l *line) match() {
 	if l.closed {
 		return
 	}
@@ -125,7 +124,7 @@ func (l *jobQueue) match() {
 	}
 }
 
-func (l *jobQueue) close() {
+func (l *line) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
@@ -134,14 +133,14 @@ func (l *jobQueue) close() {
 	}
 }
 
-func (l *jobQueue) statuses() []scheduler.JobStatus {
+func (l *line) statuses() []scheduler.JobStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.turns.Statuses(time.Now())
 }
 
 // cost is what a job's lease has cost until now, for the record.
-func (l *jobQueue) cost(id string) (use scheduler.Use, ok bool) {
+func (l *line) cost(id string) (use scheduler.Use, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.turns.Cost(id, time.Now())
@@ -151,7 +150,7 @@ func (l *jobQueue) cost(id string) (use scheduler.Use, ok bool) {
 const foresight = 5 * time.Second
 
 // forecast is called with the lock held. What it returns is never changed.
-func (l *jobQueue) forecast(now time.Time) map[string]scheduler.Position {
+func (l *line) forecast(now time.Time) map[string]scheduler.Position {
 	if l.places == nil || now.Sub(l.placed) > foresight {
 		l.places, l.placed = l.turns.Positions(now), now
 	}

@@ -1,15 +1,17 @@
-package journal
+package jobs
 
 import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
 // enqueueCUDA queues a job that may be compiled before it is measured.
-func enqueueCUDA(t *testing.T, j *Journal, id string) {
+func enqueueCUDA(t *testing.T, j *world, id string) {
 	t.Helper()
-	if err := j.Enqueue(testContext(t), Job{ID: id, Labels: []string{"l4"}, Build: "build-nvcc", Kernel: "k", Bundle: "bundle of " + id}); err != nil {
+	if err := j.Enqueue(testContext(t), Job{Job: scheduler.Job{ID: id, Labels: []string{"l4"}, Build: "build-nvcc", Kernel: "k"}, Bundle: "bundle of " + id}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -17,7 +19,7 @@ func enqueueCUDA(t *testing.T, j *Journal, id string) {
 // What was compiled is known after a restart, as is that a job is being compiled, and whose lease that was.
 func TestBuiltOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
-	ctx, o := testContext(t), Options{Dir: t.TempDir()}
+	ctx, o := testContext(t), options{Dir: t.TempDir()}
 	j := open(t, o)
 	enqueueCUDA(t, j, "a")
 	enqueueCUDA(t, j, "b")
@@ -67,7 +69,7 @@ func TestBuiltOutlivesTheProcess(t *testing.T) {
 func TestLostCompiling(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
-	j := open(t, Options{LeaseFor: 50 * time.Millisecond})
+	j := open(t, options{LeaseFor: 50 * time.Millisecond})
 	enqueueCUDA(t, j, "a")
 	gone := lease(t, j, "build-nvcc", "a", 1)
 	l, err := j.Lost(ctx)

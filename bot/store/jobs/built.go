@@ -1,4 +1,4 @@
-package journal
+package jobs
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func (l *Lease) HandOn(ctx context.Context, builds string) error {
 	if err := l.end(ctx, leaseRecord{State: released, Losses: l.Losses, Built: &Built{By: l.holder, Builds: builds}}); err != nil {
 		return fmt.Errorf("hand job %s on: %w", l.ID, err)
 	}
-	l.j.queue.change(func(q *scheduler.Queue) {
+	l.of.line.change(func(q *scheduler.Queue) {
 		now := time.Now()
 		q.Built(l.ID)
 		if use, ok := q.Release(l.ID, now, now); ok {

@@ -1,4 +1,4 @@
-package journal
+package jobs
 
 import (
 	"context"
@@ -12,16 +12,17 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kernelgate/kernelgate/bot/scheduler"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
-func enqueue(t *testing.T, j *Journal, id string, labels ...string) {
+func enqueue(t *testing.T, j *world, id string, labels ...string) {
 	t.Helper()
-	if err := j.Enqueue(testContext(t), Job{ID: id, Labels: labels, Kernel: "k", Bundle: "bundle of " + id}); err != nil {
+	if err := j.Enqueue(testContext(t), Job{Job: scheduler.Job{ID: id, Labels: labels, Kernel: "k"}, Bundle: "bundle of " + id}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func lease(t *testing.T, j *Journal, label, wantID string, wantToken uint64) *Lease {
+func lease(t *testing.T, j *world, label, wantID string, wantToken uint64) *Lease {
 	t.Helper()
 	l, err := j.Lease(testContext(t), "ann", label)
 	if err != nil {
@@ -33,11 +34,11 @@ func lease(t *testing.T, j *Journal, label, wantID string, wantToken uint64) *Le
 	return l
 }
 
-func unfinished(j *Journal) int { return len(j.queue.statuses()) }
+func unfinished(j *world) int { return len(j.line.statuses()) }
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	j := open(t, Options{})
+	j := open(t, options{})
 	ctx := testContext(t)
 	for range 2 {
 		enqueue(t, j, "a", "l4") // the second time for nothing
@@ -45,11 +46,11 @@ func TestQueue(t *testing.T) {
 	enqueue(t, j, "b", "l4")
 	enqueue(t, j, "c", "h200")
 	a := lease(t, j, "l4", "a", 1)
-	enqueue(t, j, "a", "l4") // nor while it is worked on
+	enqueue(t, j, "a", "l4") // nor while a runner has it
 
-	queues := j.Queues()
-	want := []Queue{{Label: "h200", Waiting: 1}, {Label: "l4", Waiting: 1, Leased: 1}}
-	if diff := cmp.Diff(want, queues, cmpopts.IgnoreFields(Queue{}, "Oldest")); diff != "" {
+	queues := j.Backlogs()
+	want := []Backlog{{Label: "h200", Waiting: 1}, {Label: "l4", Waiting: 1, Leased: 1}}
+	if diff := cmp.Diff(want, queues, cmpopts.IgnoreFields(Backlog{}, "Oldest")); diff != "" {
 		t.Fatal(diff)
 	}
 	if h200, l4 := queues[0], queues[1]; !l4.Oldest.Before(h200.Oldest) || l4.Oldest.IsZero() {
@@ -81,12 +82,12 @@ func TestQueue(t *testing.T) {
 
 func TestEnqueueRefuses(t *testing.T) {
 	t.Parallel()
-	j := open(t, Options{})
+	j := open(t, options{})
 	for name, job := range map[string]Job{
-		"a subject as its id": {ID: "a.b", Labels: []string{"l4"}, Bundle: "b"},
-		"a pattern as label":  {ID: "a", Labels: []string{"l4", "*"}, Bundle: "b"},
-		"no label":            {ID: "a", Bundle: "b"},
-		"no bundle":           {ID: "a", Labels: []string{"l4"}},
+		"a subject as its id": {Job: scheduler.Job{ID: "a.b", Labels: []string{"l4"}}, Bundle: "b"},
+		"a pattern as label":  {Job: scheduler.Job{ID: "a", Labels: []string{"l4", "*"}}, Bundle: "b"},
+		"no label":            {Job: scheduler.Job{ID: "a"}, Bundle: "b"},
+		"no bundle":           {Job: scheduler.Job{ID: "a", Labels: []string{"l4"}}},
 	} {
 		if err := j.Enqueue(testContext(t), job); err == nil {
 			t.Errorf("%s: taken", name)
@@ -99,7 +100,7 @@ func TestEnqueueRefuses(t *testing.T) {
 
 func TestLeaseWaitsAndGivesUp(t *testing.T) {
 	t.Parallel()
-	j := open(t, Options{})
+	j := open(t, options{})
 	ctx, cancel := context.WithCancel(testContext(t))
 	ended := make(chan error, 1)
 	go func() { _, err := j.Lease(ctx, "ann", "l4"); ended <- err }()
@@ -115,7 +116,7 @@ func TestLeaseWaitsAndGivesUp(t *testing.T) {
 }
 
 // waits asks for a job, and returns when it is known to be waiting.
-func waits(t *testing.T, j *Journal, holder string, labels ...string) <-chan *Lease {
+func waits(t *testing.T, j *world, holder string, labels ...string) <-chan *Lease {
 	t.Helper()
 	before := waiting(j)
 	got := make(chan *Lease, 1)
@@ -135,17 +136,17 @@ func waits(t *testing.T, j *Journal, holder string, labels ...string) <-chan *Le
 	return got
 }
 
-func waiting(j *Journal) int {
-	j.queue.mu.Lock()
-	defer j.queue.mu.Unlock()
-	return len(j.queue.waiting)
+func waiting(j *world) int {
+	j.line.mu.Lock()
+	defer j.line.mu.Unlock()
+	return len(j.line.waiting)
 }
 
 // A job of several labels goes to whoever waits with the most wanted of them, though another came first, and to any where
 // there is no choice.
 func TestMostWantedLabelFirst(t *testing.T) {
 	t.Parallel()
-	j := open(t, Options{})
+	j := open(t, options{})
 	ctx := testContext(t)
 	l4, any, h200 := waits(t, j, "l", "l4"), waits(t, j, "x", "cpu", "l4"), waits(t, j, "h", "h200")
 	enqueue(t, j, "a", "h200", "l4")
@@ -156,13 +157,13 @@ func TestMostWantedLabelFirst(t *testing.T) {
 	if l := next(t, l4); l.Label != "l4" || l.ID != "b" {
 		t.Errorf("%s taken as %s", l.ID, l.Label)
 	}
-	want := []Queue{{Label: "h200", Leased: 1}, {Label: "l4", Leased: 1}}
-	if diff := cmp.Diff(want, j.Queues(), cmpopts.IgnoreFields(Queue{}, "Oldest")); diff != "" {
+	want := []Backlog{{Label: "h200", Leased: 1}, {Label: "l4", Leased: 1}}
+	if diff := cmp.Diff(want, j.Backlogs(), cmpopts.IgnoreFields(Backlog{}, "Oldest")); diff != "" {
 		t.Error(diff)
 	}
 	enqueue(t, j, "c", "tpu", "gpu")
-	want = append([]Queue{{Label: "gpu", Waiting: 1}}, append(want, Queue{Label: "tpu", Waiting: 1})...)
-	if diff := cmp.Diff(want, j.Queues(), cmpopts.IgnoreFields(Queue{}, "Oldest")); diff != "" {
+	want = append([]Backlog{{Label: "gpu", Waiting: 1}}, append(want, Backlog{Label: "tpu", Waiting: 1})...)
+	if diff := cmp.Diff(want, j.Backlogs(), cmpopts.IgnoreFields(Backlog{}, "Oldest")); diff != "" {
 		t.Error(diff)
 	}
 	if ok, err := j.Cancel(ctx, "c"); err != nil || !ok {
@@ -177,7 +178,7 @@ func TestMostWantedLabelFirst(t *testing.T) {
 // However many runners of whatever label ask at once, a job is at one of them, and every job is done once.
 func TestManyRunnersOneJob(t *testing.T) {
 	t.Parallel()
-	j := open(t, Options{})
+	j := open(t, options{})
 	ctx, cancel := context.WithCancel(testContext(t))
 	defer cancel()
 	const jobs = 60
@@ -230,7 +231,7 @@ func TestManyRunnersOneJob(t *testing.T) {
 
 func TestExpiredLeaseGoesToAnother(t *testing.T) {
 	t.Parallel()
-	j := open(t, Options{LeaseFor: 50 * time.Millisecond})
+	j := open(t, options{LeaseFor: 50 * time.Millisecond})
 	ctx := testContext(t)
 	enqueue(t, j, "a", "l4", "h200")
 	zombie := lease(t, j, "l4", "a", 1)
@@ -261,7 +262,7 @@ func TestExpiredLeaseGoesToAnother(t *testing.T) {
 func TestLostTooOften(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	o := Options{Dir: t.TempDir(), LeaseFor: 50 * time.Millisecond, Now: func() time.Time { return now }}
+	o := options{Dir: t.TempDir(), LeaseFor: 50 * time.Millisecond, Now: func() time.Time { return now }}
 	j := open(t, o)
 	ctx := testContext(t)
 	enqueue(t, j, "a", "l4")
@@ -312,7 +313,7 @@ func TestLostTooOften(t *testing.T) {
 }
 
 // taken says what a runner does that has heard of its lease.
-func taken(t *testing.T, j *Journal, l *Lease) {
+func taken(t *testing.T, j *world, l *Lease) {
 	t.Helper()
 	if _, err := j.Attach(testContext(t), l.ID, l.Token, "ann"); err != nil {
 		t.Fatal(err)
@@ -323,7 +324,7 @@ func taken(t *testing.T, j *Journal, l *Lease) {
 // runner may die of the answer.
 func TestLeasesThatNobodySpokeOf(t *testing.T) {
 	t.Parallel()
-	j := open(t, Options{LeaseFor: 20 * time.Millisecond})
+	j := open(t, options{LeaseFor: 20 * time.Millisecond})
 	enqueue(t, j, "a", "l4")
 	unread := 0
 	for token := uint64(1); unread < unreadAtMost+3; token++ {
@@ -351,7 +352,7 @@ func TestRecordCountsWithoutTheMessage(t *testing.T) {
 	for _, state := range []leaseState{finished, cancelled} {
 		t.Run(string(state), func(t *testing.T) {
 			t.Parallel()
-			o := Options{Dir: t.TempDir()}
+			o := options{Dir: t.TempDir()}
 			j := open(t, o)
 			enqueue(t, j, "a", "l4")
 			if err := lease(t, j, "l4", "a", 1).end(testContext(t), leaseRecord{State: state}); err != nil {
@@ -372,7 +373,7 @@ func TestRecordCountsWithoutTheMessage(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	j := open(t, Options{})
+	j := open(t, options{})
 	ctx := testContext(t)
 	enqueue(t, j, "waits", "l4", "h200")
 	if ok, err := j.Cancel(ctx, "waits"); err != nil || !ok {
@@ -406,17 +407,18 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Jobs of an earlier version have their one label in the subject, and no list.
-func TestJobOfBefore(t *testing.T) {
+// A stored message that is not a job is removed, and the jobs next to it are served.
+func TestMessageThatIsNotAJob(t *testing.T) {
 	t.Parallel()
-	o := Options{Dir: t.TempDir()}
+	o := options{Dir: t.TempDir()}
 	j := open(t, o)
 	ctx := testContext(t)
-	if _, err := j.js.Publish(ctx, "jobs.l4.a", []byte(`{"bundle":"abc","digest":"abc","kernel":"k"}`)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := j.js.Publish(ctx, "jobs.l4.junk", []byte(`junk`)); err != nil {
-		t.Fatal(err)
+	for id, data := range map[string]string{
+		"a": `{"bundle":"abc","kernel":"k","labels":["l4"]}`, "junk": `junk`, "nobody": `{"bundle":"abc","kernel":"k"}`,
+	} {
+		if _, err := j.stored.PutJob(ctx, "l4", id, []byte(data)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
@@ -426,11 +428,16 @@ func TestJobOfBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Job{ID: "a", Labels: []string{"l4"}, Kernel: "k", Bundle: "abc"}, l.Job); diff != "" {
+	if l.Queued.IsZero() {
+		t.Error("nobody knows since when it waits")
+	}
+	l.Queued = time.Time{}
+	if diff := cmp.Diff(Job{Job: scheduler.Job{ID: "a", Labels: []string{"l4"}, Kernel: "k"}, Bundle: "abc"}, l.Job); diff != "" {
 		t.Error(diff)
 	}
-	if info, err := j.jobs.Info(ctx); err != nil || info.State.Msgs != 1 {
-		t.Errorf("%d messages, %v", info.State.Msgs, err)
+	left := 0
+	if err := j.stored.EachJob(ctx, func(journal.StoredJob) error { left++; return nil }); err != nil || left != 1 {
+		t.Errorf("%d messages, %v", left, err)
 	}
 }
 
@@ -438,12 +445,12 @@ func TestJobOfBefore(t *testing.T) {
 // expected to take as long as the last.
 func TestCostsOutliveTheProcess(t *testing.T) {
 	t.Parallel()
-	o := Options{Dir: t.TempDir(), Limits: scheduler.Limits{"o/r": {GPUTime: time.Nanosecond}}}
+	o := options{Dir: t.TempDir(), Limits: scheduler.Limits{"o/r": {GPUTime: time.Nanosecond}}}
 	j := open(t, o)
 	ctx := testContext(t)
 	put := func(id, repo string) {
 		t.Helper()
-		if err := j.Enqueue(ctx, Job{ID: id, Labels: []string{"l4"}, Kernel: "k", Bundle: "bundle of " + id, Class: scheduler.PullRequest, Repo: repo, Author: "ada"}); err != nil {
+		if err := j.Enqueue(ctx, Job{Job: scheduler.Job{ID: id, Labels: []string{"l4"}, Kernel: "k", Class: scheduler.PullRequest, Repo: repo, Author: "ada"}, Bundle: "bundle of " + id}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -473,10 +480,10 @@ func TestCostsOutliveTheProcess(t *testing.T) {
 // A job of one repository does not wait for the many of another that came before it.
 func TestRepositoriesTakeTurns(t *testing.T) {
 	t.Parallel()
-	j := open(t, Options{})
+	j := open(t, options{})
 	ctx := testContext(t)
 	for _, id := range []string{"a1", "a2", "a3", "b1"} {
-		if err := j.Enqueue(ctx, Job{ID: id, Labels: []string{"l4"}, Bundle: "bundle of " + id, Repo: "o/" + id[:1]}); err != nil {
+		if err := j.Enqueue(ctx, Job{Job: scheduler.Job{ID: id, Labels: []string{"l4"}, Repo: "o/" + id[:1]}, Bundle: "bundle of " + id}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -488,15 +495,15 @@ func TestRepositoriesTakeTurns(t *testing.T) {
 // Of two bots that tidy up after a job each may find that the other was faster. (On a cluster: see TestCluster.)
 func TestTidiedUpTwice(t *testing.T) {
 	t.Parallel()
-	tidiesUpTwice(t, open(t, Options{}))
+	tidiesUpTwice(t, open(t, options{}))
 }
 
-func tidiesUpTwice(t *testing.T, j *Journal) {
+func tidiesUpTwice(t *testing.T, j *world) {
 	t.Helper()
 	enqueue(t, j, "twice", "l4")
-	seq := j.queue.get("twice").seq
+	seq := j.line.get("twice").seq
 	for range 2 {
-		if err := j.deleteJob(testContext(t), seq); err != nil {
+		if err := j.stored.DeleteJob(testContext(t), seq); err != nil {
 			t.Error(err)
 		}
 	}
