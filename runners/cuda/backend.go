@@ -171,11 +171,8 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 	build.Compiler, build.Digest = by.String(), by.digest()
 	source := m.SourceFile(variant)
 	start := time.Now()
-	asked, err := kindsOf(m, side.Variant)
-	if err != nil {
-		return build, nil, err
-	}
-	cubins, err := b.compile(ctx, b.compilationOf(role, side.Variant), by, asked)
+	k := &codes{side: side, by: by, cubins: map[string]*toolchain.Cubin{}, entries: map[string]string{}}
+	asked, cubins, err := b.compileKinds(ctx, role, k, m)
 	build.Seconds = time.Since(start).Seconds()
 	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
 		build.Error, build.Diagnostics = refusal.Summary, refusal.Diagnostics
@@ -184,7 +181,6 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 	if err != nil {
 		return build, nil, err
 	}
-	k := &codes{side: side, by: by, cubins: map[string]*toolchain.Cubin{}}
 	k.add(asked, cubins)
 	if m := mismatched(cubins[0], m, side.Variant); m != nil {
 		fmt.Fprintf(&b.log, "%s\n%s", m.summary, m.table())
@@ -193,7 +189,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 	}
 	build.OK, build.EntryLine, build.Cached = true, cubins[0].Kernels[0].Line, true
 	if b.sideOf(role).Variant != manifest.Choice {
-		b.tuning[role] = cubins[0].Autotune
+		b.tuning[role] = tuningOf(cubins)
 	}
 	for _, cubin := range cubins {
 		build.Cached = build.Cached && cubin.Cached

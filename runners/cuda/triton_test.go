@@ -149,8 +149,8 @@ func TestTritonCover(t *testing.T) {
 			if err := json.Unmarshal([]byte(readText(t, b.sides[runners.Candidate].Kinds)), &kinds); err != nil || failure != nil || len(kinds) != 2 {
 				t.Fatalf("%d kinds are told, want 2 (%v, %v)", len(kinds), failure, err)
 			}
-			special, err := job.Manifest.Special("wide", drawn[1].Shape.Dims, nil)
-			if built, ok := kinds[special.Key()]; err != nil || !ok || built.Start == nil || built.Start.Block[0] != 256 {
+			special, err := job.Manifest.Specials("wide", drawn[1].Shape.Dims, nil, false)
+			if built, ok := kinds[special[0].Key()]; err != nil || !ok || built.Start == nil || built.Start.Block[0] != 256 {
 				t.Errorf("a launch finds %+v (%v)", built, err)
 			}
 		})

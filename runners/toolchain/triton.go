@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,18 +25,22 @@ import (
 // A TritonBuild is one Triton kernel to compile for one architecture, for several kinds of launches. Nothing in it comes from the
 // change but the files in Dir.
 type TritonBuild struct {
-	Dir     string // folder of the sources, seen read-only
-	Source  string // a file in Dir
-	Entry   string // the function
-	Arch    string // such as sm_90
+	Dir     string   // folder of the sources, seen read-only
+	Source  string   // a file in Dir, which is imported as a module of its package
+	Root    string   // folder of the repository that the package is found in; "" is Dir
+	Include []string // folders of the repository that modules are imported from too
+	Entry   string   // the function of kinds that name none
+	Arch    string   // such as sm_90
 	Kinds   []manifest.Special
 	Tree    Tree   // where Dir lies in its repository
 	Scratch string // existing folder; the cubins come into a new one below it
 	Timeout time.Duration
+
+	describe bool // asks for the configurations and compiles nothing
 }
 
 // maxKinds bounds what one kernel may have compiled: a constant that follows a size makes a kind of every size.
-const maxKinds = 64
+const maxKinds = 256
 
 //go:embed triton_compile.py
 var tritonScript []byte
@@ -48,6 +53,9 @@ func (t *Triton) Build(ctx context.Context, b TritonBuild) ([]*Cubin, error) {
 		return nil, err
 	}
 	made, cached, err := t.outputs(ctx, b)
+	if err == nil && slices.ContainsFunc(made, func(o nvccOutput) bool { return o.Refusal == needsExact }) {
+		return nil, ErrNeedsExact
+	}
 	if err != nil {
 		return nil, fmt.Errorf("compiling %s for %s: %w", b.Source, b.Arch, err)
 	}
@@ -83,7 +91,7 @@ func (b TritonBuild) check() error {
 	case len(b.Kinds) == 0:
 		return errors.New("no kind of launch is asked for")
 	case len(b.Kinds) > maxKinds:
-		return &CompileError{Summary: fmt.Sprintf("the kernel would be compiled %d times, once for each value of its constants and each class of its arguments: at most %d are possible (let constants follow fewer sizes, as by pow2ceil)", len(b.Kinds), maxKinds)}
+		return &CompileError{Summary: fmt.Sprintf("the kernel would be compiled %d times, once for each value of its constants and each class of its arguments: at most %d are possible (let constants follow fewer sizes, as by pow2ceil, or choose one configuration under autotune)", len(b.Kinds), maxKinds)}
 	}
 	return nil
 }
@@ -102,6 +110,7 @@ func (t *Triton) outputs(ctx context.Context, b TritonBuild) (made []nvccOutput,
 	}
 	var missing []int
 	for i, kind := range b.Kinds {
+
 		if made[i], cached[i] = t.handed(b, kind); cached[i] {
 			continue
 		}
@@ -168,7 +177,10 @@ func (t *Triton) buildKey(b TritonBuild, kind manifest.Special, at func(library 
 		Source, Entry, Arch string
 		Kind                string
 		Tree                Tree
-	}{cacheVersion, t.String(), t.PythonVersion, t.Digest, library.Size(), at(library), sha256.Sum256(tritonScript), t.memory(), b.Source, b.Entry, b.Arch, kind.Key(), b.Tree})
+		Root                string
+		Include             []string
+		Packages            []string
+	}{cacheVersion, t.String(), t.PythonVersion, t.Digest, library.Size(), at(library), sha256.Sum256(tritonScript), t.memory(), b.Source, b.Entry, b.Arch, kind.Key(), b.Tree, b.Root, b.Include, t.packages()})
 	if err == nil {
 		err = folderhash.Write(h, b.Dir, nil)
 	}

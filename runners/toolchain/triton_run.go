@@ -1,6 +1,7 @@
 package toolchain
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,7 +53,7 @@ func (t *Triton) compileIn(ctx context.Context, b TritonBuild, in Surroundings) 
 		return nil, fmt.Errorf("making room for Triton: %w", err)
 	}
 	defer os.RemoveAll(work)
-	r, log, err := t.script(ctx, b, work, in)
+	refused, log, err := t.imported(ctx, b, work, in)
 	if err != nil {
 		return nil, err
 	}
@@ -63,18 +64,11 @@ func (t *Triton) compileIn(ctx context.Context, b TritonBuild, in Surroundings) 
 		}
 		return made, nil
 	}
-	if !r.OK() {
-		diagnostics := diagnosticsIn(log, b.Dir)
-		summary, final := refusal(t.memory(), r, log, diagnostics)
-		if !blames(diagnostics) || strings.Contains(summary, "No module named 'triton'") {
-			if fault := t.probe(ctx, b); fault != nil {
-				return nil, fault
-			}
-		}
-		return refuse(final, "%s%s", summary, advice(summary))
+	if refused.Refusal != "" {
+		return refuse(refused.Final, "%s", refused.Refusal)
 	}
-	if err, ok := errors.AsType[*CompileError](in.asked(r, b.Dir, &b.Tree).compileError(b.Source, log)); ok {
-		return refuse(true, "%s", err.Summary)
+	if exists(filepath.Join(work, "out", "exact")) {
+		return refuse(true, "%s", needsExact)
 	}
 	for i := range made {
 		made[i], err = t.collect(ctx, b, filepath.Join(work, "out", strconv.Itoa(i)))
@@ -88,10 +82,43 @@ func (t *Triton) compileIn(ctx context.Context, b TritonBuild, in Surroundings) 
 	return made, nil
 }
 
+// imported runs the script on the kernel's source. What was made has a refusal where the source is to blame.
+func (t *Triton) imported(ctx context.Context, b TritonBuild, work string, in Surroundings) (o nvccOutput, log string, err error) {
+	r, log, err := t.script(ctx, b, work, in)
+	if err != nil {
+		return o, log, err
+	}
+	if !r.OK() {
+		diagnostics := diagnosticsIn(log, b.Dir)
+		summary, final := refusal(t.memory(), r, log, diagnostics)
+		if !blames(diagnostics) || strings.Contains(summary, "No module named 'triton'") {
+			if fault := t.probe(ctx, b); fault != nil {
+				return o, log, fault
+			}
+		}
+		// A package may be installed later.
+		o.Refusal, o.Final = summary+advice(summary), final && !strings.Contains(log, "ModuleNotFoundError")
+		return o, log, nil
+	}
+	if err, ok := errors.AsType[*CompileError](in.asked(r, b.Dir, &b.Tree).compileError(b.Source, log)); ok {
+		o.Refusal, o.Final = err.Summary, true
+	}
+	return o, log, nil
+}
+
+// needsExact is the word of a build that has to know the values of scalars. It is no refusal of the source.
+const needsExact = "@triton.heuristics: the build needs the values of the arguments"
+
+// ErrNeedsExact asks for kinds that have the values of scalars and the shapes of arrays: functions of @triton.heuristics get them.
+var ErrNeedsExact = errors.New(needsExact)
+
 // advice is what to do about a kernel that needs what a build has not.
 func advice(summary string) string {
-	if strings.Contains(summary, "No module named") {
-		return " (a build sees Python, Triton and the kernel's folder: keep the kernel in a file that imports nothing else)"
+	switch {
+	case strings.Contains(summary, "No module named"):
+		return " (a build sees the packages of the runner's Python, and of the repository the kernel's folder, root and include: write root: with the folder that the package lies in, install the package on the runner, or name as the source an entry file that imports the kernel alone)"
+	case strings.Contains(summary, "attempted relative import"):
+		return " (the package is larger than what the build sees: write root: with the folder that the package lies in)"
 	}
 	return ""
 }
@@ -99,13 +126,29 @@ func advice(summary string) string {
 // script runs our script on the kernel's source.
 func (t *Triton) script(ctx context.Context, b TritonBuild, work string, s Surroundings) (sandbox.Result, string, error) {
 	in, out, empty := filepath.Join(work, "in"), filepath.Join(work, "out"), filepath.Join(work, "empty")
+	kinds := slices.Clone(b.Kinds)
+	for i := range kinds {
+		kinds[i].Entry = cmp.Or(kinds[i].Entry, b.Entry)
+	}
+	include := []string{}
+	for _, folder := range b.Include {
+		include = append(include, s.folder(folder, b.Dir, &b.Tree))
+	}
+	base := s.dir(&b.Tree)
+	if b.Root != "" {
+		base = s.folder(b.Root, b.Dir, &b.Tree)
+	}
 	request, err := json.Marshal(struct {
-		Path   []string           `json:"path"`
-		Source string             `json:"source"`
-		Entry  string             `json:"entry"`
-		Arch   int                `json:"arch"`
-		Kinds  []manifest.Special `json:"kinds"`
-	}{append([]string{}, t.path...), s.source(b.Source, b.Dir, &b.Tree), b.Entry, capability(b.Arch), b.Kinds})
+		Path     []string           `json:"path"`
+		Source   string             `json:"source"`
+		Base     string             `json:"base"`
+		Root     bool               `json:"root"`
+		Include  []string           `json:"include"`
+		Arch     int                `json:"arch"`
+		Forks    int                `json:"forks"`
+		Describe bool               `json:"describe"`
+		Kinds    []manifest.Special `json:"kinds"`
+	}{append([]string{}, t.path...), s.source(b.Source, b.Dir, &b.Tree), base, b.Root != "", include, capability(b.Arch), s.forks, b.describe, kinds})
 	if err == nil {
 		err = errors.Join(os.Mkdir(in, 0o755), os.Mkdir(out, 0o755), os.Mkdir(empty, 0o755), os.WriteFile(filepath.Join(in, "request.json"), request, 0o644),
 			os.WriteFile(filepath.Join(in, "triton_compile.py"), tritonScript, 0o644))
@@ -213,7 +256,7 @@ func (t *Triton) probe(ctx context.Context, b TritonBuild) error {
 		return fmt.Errorf("writing the source for a trial of Triton: %w", err)
 	}
 	r, log, err := t.script(ctx, TritonBuild{
-		Dir: dir, Tree: Tree{}, Source: "empty.py", Entry: "empty", Arch: b.Arch, Kinds: []manifest.Special{{Constants: map[string]float64{}, Warps: 4, Stages: 3, CTAs: 1, Arguments: []manifest.SpecialArgument{}}},
+		Dir: dir, Tree: Tree{}, Source: "empty.py", Arch: b.Arch, Kinds: []manifest.Special{{Entry: "empty", Constants: map[string]float64{}, Warps: 4, Stages: 3, CTAs: 1, Arguments: []manifest.SpecialArgument{}}},
 	}, work, Here)
 	if err == nil && !r.OK() {
 		err = fmt.Errorf("%s with Python %s compiles not even an empty kernel for %s (%s): try it by hand, or install another Triton", t, t.PythonVersion, b.Arch, lastLine(log))

@@ -29,6 +29,8 @@ type Built struct {
 	// Kinds is a file with the code of a kernel that has another for other launches: a mapping from keys of kernels.Special to
 	// Built. What is said of the code is said there; the rest holds for all.
 	Kinds string `json:"kinds,omitempty"`
+	// Exact tells that these keys have the values of scalars in them.
+	Exact bool `json:"exact,omitempty"`
 }
 
 // Joined is the manifest that the code is launched by: the problem of the base's
