@@ -58,7 +58,7 @@ var (
 	Here = Surroundings{Root: "/repository", work: "/build", host: "sandbox", env: []string{"HOME=/tmp", backendsInTree}, python: []string{"-I", "-B"}}
 	// There is where it takes place once more.
 	There = Surroundings{
-		Root: "/srv/another/place/for/checkouts", work: "/opt/jobs/job", host: "another-host", whole: true, forks: 3, python: []string{"-E", "-s"},
+		Root: "/srv/another/place/for/checkouts", work: "/opt/jobs/job", host: "another-host", whole: true, forks: 24, python: []string{"-E", "-s"},
 		env: []string{"HOME=/tmp/home", "USER=another", "PWD=/", "CI=true", "SOURCE_DATE_EPOCH=2000000000"},
 	}
 )
