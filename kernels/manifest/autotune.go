@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -68,11 +69,14 @@ func (a *Autotune) String() string {
 // before anything is picked.
 func (a *Autotune) at(dims Dims, env Env) (map[string]Literal, error) {
 	if len(a.picks) > 0 {
-		return slices.MinFunc(a.picks, func(p, q Pick) int {
-			return int(math.Copysign(1, p.Dims.distance(dims)-q.Dims.distance(dims)))
-		}).Values, nil
+		return Nearest(a.picks, dims).Values, nil
 	}
 	return a.Values.values(env)
+}
+
+// Nearest is the pick of the shape that a size is most like; the first of several.
+func Nearest(picks []Pick, dims Dims) Pick {
+	return slices.MinFunc(picks, func(p, q Pick) int { return cmp.Compare(p.Dims.distance(dims), q.Dims.distance(dims)) })
 }
 
 // distance tells how far apart two sizes are, dim by dim on a logarithmic scale.

@@ -27,7 +27,8 @@ import (
 type codes struct {
 	side    runners.Side
 	by      compiler
-	exact   bool // the code depends on the values of scalars, see manifest.Specials
+	exact   bool            // the code depends on the values of scalars, see manifest.Specials
+	picks   []manifest.Pick // of a kernel whose configurations were all tried
 	cubins  map[string]*toolchain.Cubin
 	entries map[string]string // of Triton: the kernel that the code of a key is of
 }
@@ -101,6 +102,9 @@ func (k *codes) of(entry string, number int) (cubins []*toolchain.Cubin, place i
 	return cubins, place
 }
 
+// of is the manifest that a side is built and launched by, with the configurations that were picked.
+func (b *Backend) of(k *codes) *manifest.Manifest { return b.job.Of(k.side).Picked(k.picks) }
+
 // code stands for all machine code of a side, and for how it is launched where its compiler says so: size by size, since what a kind
 // is called is the author's affair.
 func (k *codes) code(m *manifest.Manifest) (string, error) {
@@ -146,7 +150,7 @@ func (b *Backend) compileKinds(ctx context.Context, role runners.Role, k *codes,
 
 // built is what a side's process is told, in a file of its own where there is more than one kind to tell of.
 func (b *Backend) built(role runners.Role, k *codes, m *manifest.Manifest) (*sides.Built, error) {
-	built := &sides.Built{Variant: k.side.Variant, Toggles: m.ToggleValues(k.side.Variant), Exact: k.exact}
+	built := &sides.Built{Variant: k.side.Variant, Toggles: m.ToggleValues(k.side.Variant), Exact: k.exact, Picks: k.picks}
 	all := map[string]sides.Built{}
 	for key, cubin := range k.cubins {
 		entries := m.Entries(k.side.Variant)
@@ -165,7 +169,8 @@ func (b *Backend) built(role runners.Role, k *codes, m *manifest.Manifest) (*sid
 		if err != nil {
 			return nil, err
 		}
-		built.Kinds = filepath.Join(b.config.Scratch, string(role)+"-kinds-"+strconv.Itoa(len(all))+".json")
+		b.told++
+		built.Kinds = filepath.Join(b.config.Scratch, string(role)+"-kinds-"+strconv.Itoa(b.told)+".json")
 		if err := os.WriteFile(built.Kinds, text, 0o644); err != nil {
 			return nil, fmt.Errorf("writing the %s's code for its process: %w", role, err)
 		}
@@ -194,7 +199,7 @@ func (b *Backend) cover(ctx context.Context, cases []worker.Case, timed []manife
 		if k == nil {
 			continue
 		}
-		m := b.job.Of(k.side)
+		m := b.of(k)
 		asked, err := specials(m, k.side.Variant, sizes, k.exact)
 		if err != nil {
 			return nil, err
@@ -233,23 +238,10 @@ func (b *Backend) uncovered(cases []worker.Case, timed []manifest.Shape, failure
 		all = append(all, worker.Case{Case: runners.Case{Shape: s, Distribution: distribution.Normal, Secret: !named}})
 	}
 	i := max(0, slices.IndexFunc(all, func(c worker.Case) bool {
-		_, err := k.at(b.job.Of(k.side), c.Shape.Dims)
+		_, err := k.at(b.of(k), c.Shape.Dims)
 		return err != nil
 	}))
 	failed := all[i].Evidence()
 	failed.Failure = failure
 	return failed
-}
-
-// tuningOf is the configurations that the kernels of a launch offer, each once.
-func tuningOf(cubins []*toolchain.Cubin) []string {
-	var all []string
-	for _, c := range cubins {
-		for _, configuration := range c.Autotune {
-			if !slices.Contains(all, configuration) {
-				all = append(all, configuration)
-			}
-		}
-	}
-	return all
 }

@@ -60,6 +60,7 @@ func (b *Backend) launched(role runners.Role, shape string) []launchedKernel {
 	if k == nil {
 		return nil
 	}
+	m = b.of(k)
 	cubins, err := k.at(m, s.Dims)
 	if err != nil {
 		return nil

@@ -37,6 +37,7 @@ type TritonBuild struct {
 	Timeout time.Duration
 
 	describe bool // asks for the configurations and compiles nothing
+	each     bool // a kind that does not compile is no reason to refuse the others
 }
 
 // maxKinds bounds what one kernel may have compiled: a constant that follows a size makes a kind of every size.
@@ -49,35 +50,65 @@ var tritonScript []byte
 // may do there what it likes: all that leaves are cubins, which are read like any other, and a launch for each, which is held
 // against the code. Errors are as those of CUDA.Build.
 func (t *Triton) Build(ctx context.Context, b TritonBuild) ([]*Cubin, error) {
-	if err := b.check(); err != nil {
+	cubins, refused, err := t.build(ctx, b)
+	for _, refusal := range refused {
+		if err != nil || refusal == nil {
+			continue
+		}
+		err = refusal
+		if len(cubins) > 0 && cubins[0] != nil {
+			err = errors.Join(err, os.RemoveAll(filepath.Dir(cubins[0].Path)))
+		}
+	}
+	if err != nil {
 		return nil, err
+	}
+	return cubins, nil
+}
+
+// BuildEach is Build for kinds of which some may not compile: there is no cubin of these, but the reason.
+func (t *Triton) BuildEach(ctx context.Context, b TritonBuild) (cubins []*Cubin, refused []error, err error) {
+	b.each = true
+	return t.build(ctx, b)
+}
+
+func (t *Triton) build(ctx context.Context, b TritonBuild) (cubins []*Cubin, refused []error, err error) {
+	if err := b.check(); err != nil {
+		return nil, nil, err
 	}
 	made, cached, err := t.outputs(ctx, b)
 	if err == nil && slices.ContainsFunc(made, func(o nvccOutput) bool { return o.Refusal == needsExact }) {
-		return nil, ErrNeedsExact
+		return nil, nil, ErrNeedsExact
 	}
 	if err != nil {
-		return nil, fmt.Errorf("compiling %s for %s: %w", b.Source, b.Arch, err)
+		return nil, nil, fmt.Errorf("compiling %s for %s: %w", b.Source, b.Arch, err)
 	}
 	out, err := os.MkdirTemp(b.Scratch, b.Arch+"-")
 	if err != nil {
-		return nil, fmt.Errorf("making room for the cubins of %s: %w", b.Source, err)
+		return nil, nil, fmt.Errorf("making room for the cubins of %s: %w", b.Source, err)
 	}
-	var cubins []*Cubin
+	cubins, refused = make([]*Cubin, len(made)), make([]error, len(made))
+	left := 0
 	for i, o := range made {
 		cubin, err := o.readTriton(b, b.Kinds[i])
-		if err == nil {
-			cubin.Path, cubin.Cached = filepath.Join(out, strconv.Itoa(i)+".cubin"), cached[i]
-			if err = os.WriteFile(cubin.Path, cubin.Image, 0o644); err != nil {
-				err = fmt.Errorf("writing a cubin of %s: %w", b.Source, err)
-			}
-		}
 		if err != nil {
-			return nil, errors.Join(err, os.RemoveAll(out))
+			refused[i] = err
+			if b.each {
+				continue
+			}
+			break
 		}
-		cubins = append(cubins, cubin)
+		cubin.Path, cubin.Cached = filepath.Join(out, strconv.Itoa(i)+".cubin"), cached[i]
+		if err := os.WriteFile(cubin.Path, cubin.Image, 0o644); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("writing a cubin of %s: %w", b.Source, err), os.RemoveAll(out))
+		}
+		cubins[i] = cubin
+		left++
 	}
-	return cubins, nil
+	if left == 0 {
+		err = os.RemoveAll(out)
+	}
+	return cubins, refused, err
 }
 
 func (b TritonBuild) check() error {

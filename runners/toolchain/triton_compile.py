@@ -65,10 +65,18 @@ def main(request, out):
         same = repr((kind["entry"], sorted(parts["signature"].items()), sorted((n, repr(v)) for n, v in parts["constants"].items()), sorted(parts["attrs"].items()), sorted(parts["options"].items())))
         if same not in compiled:
             calls.clear()
-            made = triton.compile(
-                ASTSource(fn=k.fn, signature=parts["signature"], constexprs=parts["constants"], attrs=parts["attrs"]),
-                target=target, options=parts["options"],
-            )
+            try:
+                made = triton.compile(
+                    ASTSource(fn=k.fn, signature=parts["signature"], constexprs=parts["constants"], attrs=parts["attrs"]),
+                    target=target, options=parts["options"],
+                )
+            except Exception as error:
+                if not request["each"]:
+                    raise
+                # Triton's own tuner passes over a configuration that does not compile.
+                file, line, message = located(error, request)
+                write(out, f"{number}.refused", (f"{file}:{line}: " * bool(line) + message).encode())
+                continue
             compiled[same] = made, [os.path.basename(calls[-1][0])] + [a for a in calls[-1][1:] if a.startswith("-")] if calls else []
         made, assembler = compiled[same]
         data = made.metadata._asdict()
@@ -483,33 +491,38 @@ def tell(error, request):
     """One line for the report, in a compiler's form, and all of it behind."""
     try:
         with open(request) as f:
-            request = json.load(f)
-        source = request["source"]
-        given = {os.path.realpath(d) + os.sep for d in [os.getcwd(), request["base"]] + request["include"]}
-        line, file = 0, source
-        message = f"{type(error).__name__}: {error}"
-        if isinstance(error, Refusal):
-            message, line, at = error.args
-            file = at or source
-        elif isinstance(error, SyntaxError) and error.filename:
-            line, file = error.lineno or 1, error.filename
-        else:
-            for frame in traceback.extract_tb(error.__traceback__):
-                if any(os.path.realpath(frame.filename).startswith(d) for d in given):
-                    line, file = frame.lineno, os.path.realpath(frame.filename)
-            # Triton's own errors know the line within the function.
-            seen = error
-            while seen is not None:
-                node, src = getattr(seen, "node", None), getattr(seen, "src", None)
-                if getattr(node, "lineno", 0) and isinstance(src, str):
-                    name, start = start_of(src, source, given)
-                    line, file, message = node.lineno + start, name, getattr(seen, "error_message", None) or message
-                seen = seen.__cause__
+            file, line, message = located(error, json.load(f))
         if line:  # otherwise nobody knows yet whether the source is to blame
-            print(f"{file}:{line}: error: {' '.join(str(message).split())[:900]}", file=sys.stderr)
+            print(f"{file}:{line}: error: {message}", file=sys.stderr)
     except Exception:
         pass
     traceback.print_exception(error)
+
+
+def located(error, request):
+    """The file and line that an error is about, and what it says in one line; no line where it is not known."""
+    source = request["source"]
+    given = {os.path.realpath(d) + os.sep for d in [os.getcwd(), request["base"]] + request["include"]}
+    line, file = 0, source
+    message = f"{type(error).__name__}: {error}"
+    if isinstance(error, Refusal):
+        message, line, at = error.args
+        file = at or source
+    elif isinstance(error, SyntaxError) and error.filename:
+        line, file = error.lineno or 1, error.filename
+    else:
+        for frame in traceback.extract_tb(error.__traceback__):
+            if any(os.path.realpath(frame.filename).startswith(d) for d in given):
+                line, file = frame.lineno, os.path.realpath(frame.filename)
+        # Triton's own errors know the line within the function.
+        seen = error
+        while seen is not None:
+            node, src = getattr(seen, "node", None), getattr(seen, "src", None)
+            if getattr(node, "lineno", 0) and isinstance(src, str):
+                name, start = start_of(src, source, given)
+                line, file, message = node.lineno + start, name, getattr(seen, "error_message", None) or message
+            seen = seen.__cause__
+    return file, line, " ".join(str(message).split())[:900]
 
 
 def start_of(src, source, given):

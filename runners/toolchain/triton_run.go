@@ -33,11 +33,17 @@ const maxSaid = 256 << 10
 // compile has all kinds compiled here and, at the same time, in other surroundings.
 func (t *Triton) compile(ctx context.Context, b TritonBuild) ([]nvccOutput, error) {
 	build := func(ctx context.Context, in Surroundings) ([]nvccOutput, error) { return t.compileIn(ctx, b, in) }
-	kinds, there, err := twice(ctx, build, func(kinds []nvccOutput) bool { return kinds[0].Refusal != "" })
-	if err != nil || kinds[0].Refusal != "" {
+	refused := func(kinds []nvccOutput) bool {
+		return !slices.ContainsFunc(kinds, func(o nvccOutput) bool { return o.Refusal == "" })
+	}
+	kinds, there, err := twice(ctx, build, refused)
+	if err != nil || refused(kinds) {
 		return kinds, err
 	}
 	for i := range kinds {
+		if kinds[i].Refusal != "" {
+			continue
+		}
 		if kinds[i] = kinds[i].sameAs(there[i], b.Source); kinds[i].Refusal == "" && kinds[i].Usage != there[i].Usage {
 			kinds[i] = nvccOutput{Log: kinds[i].Log, Refusal: ErrSurroundings(b.Source).Summary, Final: true}
 		}
@@ -71,6 +77,10 @@ func (t *Triton) compileIn(ctx context.Context, b TritonBuild, in Surroundings) 
 		return refuse(true, "%s", needsExact)
 	}
 	for i := range made {
+		if why, err := readOutput(filepath.Join(work, "out", strconv.Itoa(i)+".refused"), maxSaid); err == nil && b.each {
+			made[i] = nvccOutput{Log: log, Refusal: shown(in.names(string(why), &b.Tree)), Final: true}
+			continue
+		}
 		made[i], err = t.collect(ctx, b, filepath.Join(work, "out", strconv.Itoa(i)))
 		if refusal, ok := errors.AsType[*CompileError](err); ok {
 			return refuse(true, "%s", refusal.Summary)
@@ -147,8 +157,9 @@ func (t *Triton) script(ctx context.Context, b TritonBuild, work string, s Surro
 		Arch     int                `json:"arch"`
 		Forks    int                `json:"forks"`
 		Describe bool               `json:"describe"`
+		Each     bool               `json:"each"`
 		Kinds    []manifest.Special `json:"kinds"`
-	}{append([]string{}, t.path...), s.source(b.Source, b.Dir, &b.Tree), base, b.Root != "", include, capability(b.Arch), s.forks, b.describe, kinds})
+	}{append([]string{}, t.path...), s.source(b.Source, b.Dir, &b.Tree), base, b.Root != "", include, capability(b.Arch), s.forks, b.describe, b.each, kinds})
 	if err == nil {
 		err = errors.Join(os.Mkdir(in, 0o755), os.Mkdir(out, 0o755), os.Mkdir(empty, 0o755), os.WriteFile(filepath.Join(in, "request.json"), request, 0o644),
 			os.WriteFile(filepath.Join(in, "triton_compile.py"), tritonScript, 0o644))
