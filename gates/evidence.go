@@ -122,6 +122,7 @@ type Build struct {
 	EntryLine   int            `json:"entry_line,omitempty"` // of the kernel function in Source
 	Toggles     map[string]int `json:"toggles,omitempty"`
 	Flags       []string       `json:"flags,omitempty"`
+	Shadowed    []string       `json:"shadowed_headers,omitempty"` // of the system and the toolkit, that folders of include_first replace
 	Arch        string         `json:"arch,omitempty"`
 	Compiler    string         `json:"compiler,omitempty"`
 	Digest      string         `json:"compiler_digest,omitempty"` // of the compiler, where the policy pins it

@@ -91,7 +91,7 @@ func (c *checker) checkNames() {
 var needs = map[Mode]struct{ required, refused []string }{
 	ModeCUDA:    {[]string{"entry", "arguments", "arch", "launch", "reference", "tolerance"}, []string{"command", "threads"}},
 	ModeCPU:     {[]string{"entry", "arguments", "reference", "tolerance"}, []string{"arch", "launch", "scratch", "command"}},
-	ModeCommand: {[]string{"command"}, []string{"entry", "arguments", "root", "include", "arch", "flags", "launch", "scratch", "reference", "tolerance", "source", "threads", "choose"}},
+	ModeCommand: {[]string{"command"}, []string{"entry", "arguments", "root", "include", "include_first", "arch", "flags", "launch", "scratch", "reference", "tolerance", "source", "threads", "choose"}},
 }
 
 var examples = map[string]string{

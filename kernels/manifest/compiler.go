@@ -39,9 +39,9 @@ type compilerRule struct {
 
 var compilerRules = map[Compiler]compilerRule{
 	NVCC:    {endings: []string{".cu", ".cuh"}, sources: defaultSources[ModeCUDA], refused: append(slices.Clone(tritonFields), "build"), flags: flagLists[ModeCUDA]},
-	PTX:     {endings: []string{".ptx"}, sources: []string{"*.ptx"}, refused: append(slices.Clone(tritonFields), "build", "include", "toggles"), flags: flagList{ptxasFlags, ptxasFlagsPrompt}},
-	Triton:  {endings: []string{".py"}, sources: []string{"*.py", "**/*.py"}, refused: []string{"build", "flags", "choose"}, launches: true},
-	Program: {sources: []string{"**"}, refused: append(slices.Clone(tritonFields), "include", "flags", "scratch", "choose"), launches: true},
+	PTX:     {endings: []string{".ptx"}, sources: []string{"*.ptx"}, refused: append(slices.Clone(tritonFields), "build", "include", "include_first", "toggles"), flags: flagList{ptxasFlags, ptxasFlagsPrompt}},
+	Triton:  {endings: []string{".py"}, sources: []string{"*.py", "**/*.py"}, refused: []string{"build", "include_first", "flags", "choose"}, launches: true},
+	Program: {sources: []string{"**"}, refused: append(slices.Clone(tritonFields), "include", "include_first", "flags", "scratch", "choose"), launches: true},
 }
 
 var tritonFields = []string{"constants", "autotune", "num_warps", "num_stages", "num_ctas"}

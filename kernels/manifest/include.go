@@ -24,13 +24,37 @@ var setName = regexp.MustCompile(`^<([A-Za-z0-9_][A-Za-z0-9_.+-]*)>$`)
 
 // IncludeFolders is the folders of the repository whose headers the sources may include.
 func (m *Manifest) IncludeFolders() []string {
-	return slices.DeleteFunc(slices.Clone(m.Include), func(item string) bool { return setName.MatchString(item) })
+	return slices.DeleteFunc(m.includes(), func(item string) bool { return setName.MatchString(item) })
+}
+
+// includes is all that the sources may include from, in the order of the search.
+func (m *Manifest) includes() []string { return slices.Concat(m.IncludeFirst, m.Include) }
+
+// FirstFolders is the folders of the repository that are searched before the system's.
+func (m *Manifest) FirstFolders() []string {
+	return slices.DeleteFunc(slices.Clone(m.IncludeFirst), func(item string) bool { return setName.MatchString(item) })
+}
+
+// FirstPlaces is where a side's folder has what is searched before the system's headers.
+func (m *Manifest) FirstPlaces() []string {
+	places := make([]string, len(m.IncludeFirst))
+	for i, item := range m.IncludeFirst {
+		places[i] = includePlace(item)
+	}
+	return places
+}
+
+func includePlace(item string) string {
+	if set := setName.FindStringSubmatch(item); set != nil {
+		return path.Join(SetsFolder, set[1])
+	}
+	return path.Join(RepositoryFolder, item)
 }
 
 // IncludeSets is the sets of headers that the runner must have, by their names.
 func (m *Manifest) IncludeSets() []string {
 	var names []string
-	for _, item := range m.Include {
+	for _, item := range m.includes() {
 		if set := setName.FindStringSubmatch(item); set != nil {
 			names = append(names, set[1])
 		}
@@ -58,34 +82,43 @@ func (m *Manifest) SourceFile(v Variant) string {
 	return path.Join(RepositoryFolder, m.Root, v.Source)
 }
 
-// IncludeFlags is what makes a C preprocessor find them, in a side's folder. They come
-// behind the system's own: no header of the repository gets into one of the system's, so
-// that the sources alone say what they read.
+// The two ways in which a C preprocessor searches a folder: before the system's folders, or after them.
+const (
+	SearchFirst = "-I"
+	SearchLast  = "-idirafter"
+)
+
+// IncludeFlags makes a C preprocessor find the headers, in a side's folder. Folders of include
+// are searched after the system's: no header of the repository gets into one of the system's,
+// so that the sources alone say what they read. Folders of include_first give that up.
 func (m *Manifest) IncludeFlags() []string {
-	flags := make([]string, len(m.Include))
-	for i, item := range m.Include {
-		at := path.Join(RepositoryFolder, item)
-		if set := setName.FindStringSubmatch(item); set != nil {
-			at = path.Join(SetsFolder, set[1])
-		}
-		flags[i] = "-idirafter" + at
+	var flags []string
+	for _, at := range m.FirstPlaces() {
+		flags = append(flags, SearchFirst+at)
+	}
+	for _, item := range m.Include {
+		flags = append(flags, SearchLast+includePlace(item))
 	}
 	return flags
 }
 
 func (c *checker) checkInclude() {
-	at := c.n.Child("include")
-	if len(c.m.Include) > maxInclude {
-		c.errorf(at, "has %d folders (write at most %d)", len(c.m.Include), maxInclude)
+	all := c.m.includes()
+	if len(all) > maxInclude {
+		c.errorf(c.n.Child("include"), "has %d folders with those of include_first (write at most %d)", len(all), maxInclude)
 	}
-	for i, item := range c.m.Include {
+	for i, item := range all {
+		at := itemOf(c.n.Child("include_first"), i)
+		if i >= len(c.m.IncludeFirst) {
+			at = itemOf(c.n.Child("include"), i-len(c.m.IncludeFirst))
+		}
 		switch {
 		case c.m.Compiler == Triton && setName.MatchString(item):
 			c.errorf(itemOf(at, i), "%q is a set of headers, which Python does not import (name a folder of the repository)", item)
 		case !filePath.MatchString(item) && !setName.MatchString(item):
-			c.errorf(itemOf(at, i), "%q is not a folder of the repository (write its path from the root, e.g. common or third_party/x/include, or <cutlass> for a set that the runner has)", item)
-		case slices.Contains(c.m.Include[:i], item):
-			c.errorf(itemOf(at, i), "%q is named twice (delete one)", item)
+			c.errorf(at, "%q is not a folder of the repository (write its path from the root, e.g. common or third_party/x/include, or <cutlass> for a set that the runner has)", item)
+		case slices.Contains(all[:i], item):
+			c.errorf(at, "%q is named twice (delete one)", item)
 		}
 	}
 	if c.m.Root == topFolder && c.m.Compiler == Triton {

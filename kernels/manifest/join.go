@@ -114,7 +114,7 @@ func (m *Manifest) Recipe(variant string) string {
 		return m.ofParts(m.choice(), m.Recipe)
 	}
 	v, _ := m.Variant(variant)
-	parts := []string{"source: " + path.Join(m.Root, v.Source), "flags: " + written(slices.Concat(m.CompilerFlags(variant), m.Defines(variant))), "arch: " + written(m.ArchOf(variant)), "limits: " + written(v.Limits), "include: " + written(m.Include), m.Call(variant)}
+	parts := []string{"source: " + path.Join(m.Root, v.Source), "flags: " + written(slices.Concat(m.CompilerFlags(variant), m.Defines(variant))), "arch: " + written(m.ArchOf(variant)), "limits: " + written(v.Limits), "include: " + written(m.Include), "include_first: " + written(m.IncludeFirst), m.Call(variant)}
 	if recipe := m.compilerRecipe(); recipe != "" {
 		parts = append(parts, recipe)
 	}

@@ -44,6 +44,25 @@ func FuzzKeys(f *testing.F) {
 	})
 }
 
+// Folders of include_first are searched before the system's, and belong to the way the kernel is built.
+func TestIncludeFirst(t *testing.T) {
+	parse := func(fields string) *Manifest {
+		m, err := Parse("kernel.yaml", []byte(edited(t, minimalCPU, "source: scale.c\n", "source: scale.c\n"+fields)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	m := parse("include: [common]\ninclude_first: [third/cccl, <cutlass>]\n")
+	same(t, "flags", m.IncludeFlags(), []string{"-I.repository/third/cccl", "-I.sets/cutlass", "-idirafter.repository/common"})
+	same(t, "folders", m.Elsewhere(), []string{"third/cccl", "common"})
+	same(t, "first", m.FirstFolders(), []string{"third/cccl"})
+	same(t, "sets", m.IncludeSets(), []string{"cutlass"})
+	if other := parse("include: [third/cccl, <cutlass>, common]\n"); m.Recipe("default") == other.Recipe("default") {
+		t.Error("a folder that is searched first is built the same way as one that is searched last")
+	}
+}
+
 // Sources and headers of other folders lie to each other as in the repository; what a
 // runner has of its own lies apart from them.
 func TestElsewhere(t *testing.T) {
@@ -68,18 +87,20 @@ func TestElsewhere(t *testing.T) {
 
 func TestElsewhereMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"root: ../other\nsource: a.c\n":                  `root: "../other" is not a folder of the repository`,
-		"root: csrc/../../x\nsource: a.c\n":              `root: "csrc/../../x" is not a folder of the repository`,
-		"root: /etc\nsource: a.c\n":                      `root: "/etc" is not a folder of the repository`,
-		"root: .git\nsource: a.c\n":                      `root: ".git" is not a folder of the repository`,
-		"root: .\nsource: a.c\n":                         `root: "." is not a folder of the repository`,
-		"root: csrc/\nsource: a.c\n":                     `root: "csrc/" is not a folder of the repository`,
-		"root: csrc\nsources: ['*.c']\nsource: a.c\n":    "sources: is not read with root",
-		"root: csrc\nsource: ../a.c\n":                   `source: "../a.c" is not a file within the kernel's folder`,
-		"source: scale.c\ninclude: ['<../x>']\n":         `include[0]: "<../x>" is not a folder of the repository`,
-		"source: scale.c\ninclude: ['<a/b>']\n":          `include[0]: "<a/b>" is not a folder of the repository`,
-		"source: scale.c\ninclude: [<>]\n":               `include[0]: "<>" is not a folder of the repository`,
-		"source: scale.c\ninclude: [<x>, common, <x>]\n": `include[2]: "<x>" is named twice`,
+		"root: ../other\nsource: a.c\n":                                      `root: "../other" is not a folder of the repository`,
+		"root: csrc/../../x\nsource: a.c\n":                                  `root: "csrc/../../x" is not a folder of the repository`,
+		"root: /etc\nsource: a.c\n":                                          `root: "/etc" is not a folder of the repository`,
+		"root: .git\nsource: a.c\n":                                          `root: ".git" is not a folder of the repository`,
+		"root: .\nsource: a.c\n":                                             `root: "." is not a folder of the repository`,
+		"root: csrc/\nsource: a.c\n":                                         `root: "csrc/" is not a folder of the repository`,
+		"root: csrc\nsources: ['*.c']\nsource: a.c\n":                        "sources: is not read with root",
+		"root: csrc\nsource: ../a.c\n":                                       `source: "../a.c" is not a file within the kernel's folder`,
+		"source: scale.c\ninclude: ['<../x>']\n":                             `include[0]: "<../x>" is not a folder of the repository`,
+		"source: scale.c\ninclude: ['<a/b>']\n":                              `include[0]: "<a/b>" is not a folder of the repository`,
+		"source: scale.c\ninclude: [<>]\n":                                   `include[0]: "<>" is not a folder of the repository`,
+		"source: scale.c\ninclude: [<x>, common, <x>]\n":                     `include[2]: "<x>" is named twice`,
+		"source: scale.c\ninclude_first: [../x]\n":                           `include_first[0]: "../x" is not a folder of the repository`,
+		"source: scale.c\ninclude_first: [common]\ninclude: [<x>, common]\n": `include[1]: "common" is named twice`,
 	} {
 		_, err := Parse("kernel.yaml", []byte(edited(t, minimalCPU, "source: scale.c\n", text)))
 		if err == nil || !strings.Contains(err.Error(), want) {

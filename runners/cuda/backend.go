@@ -24,6 +24,7 @@ import (
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // Config is what a backend may be told beside the job.
@@ -167,6 +168,11 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 		return build, nil, err
 	}
 	build.Compiler, build.Digest = by.String(), by.digest()
+	if n, ok := by.(nvcc); ok {
+		if build.Shadowed, err = n.cuda.Shadowed(ctx, side.Dir, m); err != nil {
+			return build, nil, err
+		}
+	}
 	source := m.SourceFile(variant)
 	start := time.Now()
 	k := &codes{side: side, by: by, cubins: map[string]*toolchain.Cubin{}, entries: map[string]string{}}
@@ -179,7 +185,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 		asked, cubins, err = b.compileKinds(ctx, role, k, m)
 	}
 	build.Seconds = time.Since(start).Seconds()
-	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+	if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 		build.Error, build.Diagnostics = refusal.Summary, refusal.Diagnostics
 		return build, nil, nil
 	}

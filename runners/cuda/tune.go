@@ -19,6 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // A tuning is all configurations of a kernel whose manifest says autotune: all, on the way to those that are gated.
@@ -79,7 +80,7 @@ func (b *Backend) compileAll(ctx context.Context, role runners.Role, k *codes, m
 		return nil, err
 	}
 	if len(t.configurations) == 0 {
-		return nil, &toolchain.CompileError{Summary: fmt.Sprintf("%s (no configuration of @triton.autotune compiles)", t.first)}
+		return nil, &output.CompileError{Summary: fmt.Sprintf("%s (no configuration of @triton.autotune compiles)", t.first)}
 	}
 	return t, nil
 }
@@ -94,11 +95,11 @@ func tunedEntry(described map[string]toolchain.TritonTuning, source string) (str
 	}
 	switch len(tuned) {
 	case 0:
-		return "", &toolchain.CompileError{Summary: source + ": no kernel of the launch has @triton.autotune, and the manifest says autotune: all (delete it there)"}
+		return "", &output.CompileError{Summary: source + ": no kernel of the launch has @triton.autotune, and the manifest says autotune: all (delete it there)"}
 	case 1:
 		return tuned[0], nil
 	}
-	return "", &toolchain.CompileError{Summary: fmt.Sprintf("%s: %s have @triton.autotune, and autotune: all tries the configurations of one kernel (choose a configuration under autotune)", source, strings.Join(tuned, " and "))}
+	return "", &output.CompileError{Summary: fmt.Sprintf("%s: %s have @triton.autotune, and autotune: all tries the configurations of one kernel (choose a configuration under autotune)", source, strings.Join(tuned, " and "))}
 }
 
 // compileEach compiles the configurations for the sizes that are nearest to a shape that they are left at.
@@ -126,7 +127,7 @@ func (b *Backend) compileEach(ctx context.Context, by triton, k *codes, m *manif
 				w.kinds, err = specials(picked, k.side.Variant, sizesNear(m, k.side.Variant, shapes, w.shapes), t.exact)
 			}
 			if err != nil {
-				return &toolchain.CompileError{Summary: fmt.Sprintf("the configuration %s cannot be launched: %v", w.words, err)}
+				return &output.CompileError{Summary: fmt.Sprintf("the configuration %s cannot be launched: %v", w.words, err)}
 			}
 			all, kinds = append(all, w), append(kinds, w.kinds...)
 		}

@@ -149,6 +149,9 @@ func (p *Plan) scan(ctx context.Context, rev, folder string, m *manifest.Manifes
 			s.there[f] = true
 		}
 	}
+	for _, dir := range m.FirstFolders() {
+		s.reachAll(dir) // the system's headers may include it
+	}
 	for _, dir := range s.include {
 		s.reach(path.Join(dir, "stdc-predef.h")) // what gcc reads unasked
 		if unseen {

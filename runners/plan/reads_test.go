@@ -130,6 +130,21 @@ func compilerReads(t *testing.T, dir, folder string) []string {
 	return read
 }
 
+// The system's headers may include what lies in a folder of include_first: all of it is the kernel's.
+func TestHeadersSearchedFirst(t *testing.T) {
+	r := newTree(t)
+	files := including("#include <stddef.h>\n")
+	files["k/kernel.yaml"] = strings.Replace(files["k/kernel.yaml"], "include:", "include_first:", 1)
+	base := r.commit(files)
+	p := r.plan(plan.Options{Base: base, Head: r.commit(map[string]string{"common/c.h": "// changed\n"})})
+	if _, err := p.Kernels(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !p.Touches("k", []string{"common/c.h"}) {
+		t.Error("a change of a header that the system's may include is no change of the kernel")
+	}
+}
+
 // Both graphs count: what the base read and what the head reads; and a header that comes
 // first from now on is read too.
 func TestHeadersOfBothSides(t *testing.T) {

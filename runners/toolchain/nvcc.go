@@ -23,7 +23,7 @@ type NVCCBuild struct {
 	Arch    string   // such as sm_90a
 	Flags   []string
 	Defines []string // flags too: -DNAME=VALUE
-	Include []string // flags of the host's preprocessor, which reads the sources of both: -idirafterFOLDER, within Dir
+	Include []string // flags of the host's preprocessor, which reads the sources of both: -IFOLDER and -idirafterFOLDER, within Dir
 	Tree    Tree     // where Dir lies in its repository
 	Trusted bool     // the sources are the judge's or the base's reference: nothing is asked of them but that they compile
 	Scratch string   // existing folder; the cubin comes into a new one below it

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 const kernelText = "extern \"C\" __global__ void k(int* y) { *y = 1; }\n"
@@ -20,6 +22,7 @@ func TestCompilerSeesNoSecret(t *testing.T) {
 	for name, test := range map[string]struct{ source, want string }{
 		"accounts":           {`#include "/etc/passwd"`, "k.cu:1: /etc/passwd: No such file or directory"},
 		"a file of the home": {fmt.Sprintf("#include %q", secret), "No such file or directory"},
+		"a library":          {"#include <curand_kernel.h>", "k.cu:1: curand_kernel.h: No such file or directory; write include: [<curand>] in the manifest"},
 		"by a link":          {`#include "borrowed.h"`, "borrowed.h: No such file or directory"},
 		"beside the sources": {`#include "RELATIVE"`, "id_rsa: No such file or directory"},
 		"another process":    {`#include "/proc/1/environ"`, "No such file or directory"},
@@ -57,7 +60,7 @@ func TestCompilerHasNoEnvironment(t *testing.T) {
 	shown := logOf(err)
 	if err == nil {
 		shown = cubin.Log + string(cubin.Image)
-	} else if refusal := new(CompileError); !errors.As(err, &refusal) {
+	} else if refusal := new(output.CompileError); !errors.As(err, &refusal) {
 		t.Fatal(err)
 	}
 	if strings.Contains(shown, secret) {

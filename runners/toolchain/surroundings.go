@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // What is measured must be what a checkout of the merged change compiles to. So a build
@@ -150,16 +151,17 @@ func isFolder(name string) bool {
 
 // flags names include folders by where they lie in a checkout.
 func (s Surroundings) flags(flags []string, dir string, t *Tree) []string {
-	const after = "-idirafter"
 	shown := s.places(dir, t)
 	var all []string
 	for _, flag := range flags {
-		if name, ok := strings.CutPrefix(flag, after+manifest.SetsFolder+"/"); ok {
-			flag = after + path.Join(setsRoot, name)
-		}
-		if name, ok := strings.CutPrefix(flag, after+manifest.RepositoryFolder+"/"); ok {
-			if at := path.Join(s.Root, name); slices.ContainsFunc(shown, func(p sandbox.Place) bool { return p.Inside == at }) {
-				flag = after + at
+		for _, search := range []string{manifest.SearchFirst, manifest.SearchLast} {
+			if name, ok := strings.CutPrefix(flag, search+manifest.SetsFolder+"/"); ok {
+				flag = search + path.Join(setsRoot, name)
+			}
+			if name, ok := strings.CutPrefix(flag, search+manifest.RepositoryFolder+"/"); ok {
+				if at := path.Join(s.Root, name); slices.ContainsFunc(shown, func(p sandbox.Place) bool { return p.Inside == at }) {
+					flag = search + at
+				}
 			}
 		}
 		all = append(all, flag)
@@ -227,8 +229,8 @@ func twice[T any](ctx context.Context, build func(context.Context, Surroundings)
 }
 
 // ErrSurroundings refuses a source whose machine code depends on its surroundings.
-func ErrSurroundings(source string) *CompileError {
-	return &CompileError{Summary: source + ": " + differs}
+func ErrSurroundings(source string) *output.CompileError {
+	return &output.CompileError{Summary: source + ": " + differs}
 }
 
 const differs = "the machine code depends on where it is compiled: the same source gave other code in a folder of another name, on a host of another name, " +

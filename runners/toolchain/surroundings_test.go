@@ -11,10 +11,12 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/object"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // compileC compiles k.c of a folder as a worker does, in one of the surroundings.
-func compileC(t *testing.T, files map[string]string, tree Tree, in Surroundings, flags ...string) (Object, error) {
+func compileC(t *testing.T, files map[string]string, tree Tree, in Surroundings, flags ...string) (object.Object, error) {
 	t.Helper()
 	if !sandbox.Probe().Works() {
 		t.Skip("there is no sandbox here")
@@ -24,15 +26,15 @@ func compileC(t *testing.T, files map[string]string, tree Tree, in Surroundings,
 		t.Fatal(err)
 	}
 	out := t.TempDir()
-	object := filepath.Join(out, "kernel.o")
+	file := filepath.Join(out, "kernel.o")
 	_, err = cc.Run(t.Context(), Compile{
 		Dir: folder(t, files), Tree: &tree, In: in, Source: "k.c", Out: out, Timeout: buildTimeout,
-		Args: append(flags, "-O2", "-fno-ident", "-ffunction-sections", "-Werror=date-time", "-x", "c", "-c", "-o", object),
+		Args: append(flags, "-O2", "-fno-ident", "-ffunction-sections", "-Werror=date-time", "-x", "c", "-c", "-o", file),
 	})
 	if err != nil {
-		return Object{}, err
+		return object.Object{}, err
 	}
-	return ReadObject(object, "k")
+	return object.Read(file, "k")
 }
 
 const twiceSource = "int k(int x) { return FACTOR * x; }\n"
@@ -67,7 +69,7 @@ func TestAsksForWhatTheBuildHasNot(t *testing.T) {
 			files := maps.Clone(beside)
 			files["k.c"] = c.source + twiceSource
 			_, err := compileC(t, files, tree, Here, "-idirafter.repository/common")
-			refusal, refused := errors.AsType[*CompileError](err)
+			refusal, refused := errors.AsType[*output.CompileError](err)
 			switch {
 			case c.want == "" && err != nil:
 				t.Error(err)
@@ -108,6 +110,35 @@ func TestSurroundingsShow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A folder of include_first replaces headers of the system and the toolkit, for the compilers and in the list of what it
+// replaces.
+func TestIncludeFirst(t *testing.T) {
+	first := &manifest.Manifest{IncludeFirst: []string{"third"}}
+	files := map[string]string{".repository/third/stdint.h": "#define FACTOR 7\n", ".repository/third/cuda_fp16.h": "#define FACTOR 7\n", ".repository/third/own.h": ""}
+	tree := Tree{Folder: "kernels/k", Shared: []string{"third"}}
+	files["k.c"] = "#include <stdint.h>\n" + twiceSource
+	if _, err := compileC(t, files, tree, Here, first.IncludeFlags()...); err != nil {
+		t.Error(err)
+	}
+	cc, err := FindCC(t.Context(), os.Getenv, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := cc.Shadowed(t.Context(), folder(t, files), first); err != nil || !slices.Equal(got, []string{"stdint.h"}) {
+		t.Errorf("replaced: %v (%v)", got, err)
+	}
+	c := realCUDA(t)
+	files["k.cu"] = "#include <cuda_fp16.h>\nextern \"C\" __global__ void k(int *x) { x[0] = FACTOR; }\n"
+	delete(files, ".repository/third/stdint.h")
+	b := NVCCBuild{Dir: folder(t, files), Source: "k.cu", Entries: []string{"k"}, Arch: "sm_89", Tree: tree, Include: first.IncludeFlags()}
+	mustBuild(t, c, b)
+	if got, err := c.Shadowed(t.Context(), b.Dir, first); err != nil || !slices.Equal(got, []string{"cuda_fp16.h"}) {
+		t.Errorf("replaced: %v (%v)", got, err)
+	}
+	b.Include = []string{"-idirafter.repository/third"}
+	mustRefuseBuild(t, c, b, "FACTOR")
 }
 
 // The same of nvcc.
@@ -167,7 +198,7 @@ func TestSurroundingsOfTriton(t *testing.T) {
 				Kinds: []manifest.Special{special(map[string]float64{"BLOCK": 64}, 4, "x:*fp32/16 n:i32")},
 			}
 			_, err := c.Build(t.Context(), b)
-			refusal, refused := errors.AsType[*CompileError](err)
+			refusal, refused := errors.AsType[*output.CompileError](err)
 			if test.want == "" && err != nil || test.want != "" && (!refused || !strings.Contains(refusal.Summary, test.want)) {
 				t.Errorf("%v, want %q", err, test.want)
 			}

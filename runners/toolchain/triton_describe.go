@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // A TritonTuning is the configurations that @triton.autotune of a kernel offers.
@@ -38,19 +40,19 @@ func (t *Triton) Describe(ctx context.Context, b TritonBuild) (map[string]Triton
 	case here.refusal != nil:
 		return nil, here.refusal
 	case !bytes.Equal(here.text, there.text):
-		return nil, &CompileError{Summary: fmt.Sprintf("%s: two imports gave other configurations of @triton.autotune: write them so that they depend on nothing but the source", b.Source)}
+		return nil, &output.CompileError{Summary: fmt.Sprintf("%s: two imports gave other configurations of @triton.autotune: write them so that they depend on nothing but the source", b.Source)}
 	}
 	var all map[string]TritonTuning
 	if err := readStrictly(here.text, &all); err != nil {
-		return nil, &CompileError{Summary: fmt.Sprintf("what the build of %s says of its configurations cannot be read: %v", b.Source, err)}
+		return nil, &output.CompileError{Summary: fmt.Sprintf("what the build of %s says of its configurations cannot be read: %v", b.Source, err)}
 	}
 	for entry, k := range all {
 		if len(k.Configurations) > maxConfigurations {
-			return nil, &CompileError{Summary: fmt.Sprintf("%s: @triton.autotune of %s offers %d configurations, and up to %d are tried (offer fewer, or choose one under autotune)", b.Source, shown(entry), len(k.Configurations), maxConfigurations)}
+			return nil, &output.CompileError{Summary: fmt.Sprintf("%s: @triton.autotune of %s offers %d configurations, and up to %d are tried (offer fewer, or choose one under autotune)", b.Source, entryname.Quote(entry), len(k.Configurations), maxConfigurations)}
 		}
 		for _, kept := range k.Kept {
 			if slices.ContainsFunc(kept, func(i int) bool { return i < 0 || i >= len(k.Configurations) }) {
-				return nil, &CompileError{Summary: fmt.Sprintf("what the build of %s says of its configurations is no list of them", b.Source)}
+				return nil, &output.CompileError{Summary: fmt.Sprintf("what the build of %s says of its configurations is no list of them", b.Source)}
 			}
 		}
 	}
@@ -60,7 +62,7 @@ func (t *Triton) Describe(ctx context.Context, b TritonBuild) (map[string]Triton
 // A description is what a build said, or why it was refused.
 type description struct {
 	text    []byte
-	refusal *CompileError
+	refusal *output.CompileError
 }
 
 func (t *Triton) describeIn(ctx context.Context, b TritonBuild, in Surroundings) (d description, err error) {
@@ -74,13 +76,13 @@ func (t *Triton) describeIn(ctx context.Context, b TritonBuild, in Surroundings)
 		return d, err
 	}
 	if refused.Refusal == "" {
-		d.text, err = readOutput(filepath.Join(work, "out", "describe.json"), maxDescription)
+		d.text, err = output.ReadFile(filepath.Join(work, "out", "describe.json"), maxDescription)
 		if err != nil {
 			refused.Refusal = err.Error()
 		}
 	}
 	if refused.Refusal != "" {
-		d.refusal = &CompileError{Summary: refused.Refusal, Log: log, Diagnostics: diagnosticsIn(log, b.Dir)}
+		d.refusal = &output.CompileError{Summary: refused.Refusal, Log: log, Diagnostics: diagnosticsIn(log, b.Dir)}
 	}
 	return d, nil
 }

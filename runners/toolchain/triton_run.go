@@ -16,6 +16,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // maxKind is the bytes of one kind's cubin: there may be many.
@@ -77,12 +79,12 @@ func (t *Triton) compileIn(ctx context.Context, b TritonBuild, in Surroundings) 
 		return refuse(true, "%s", needsExact)
 	}
 	for i := range made {
-		if why, err := readOutput(filepath.Join(work, "out", strconv.Itoa(i)+".refused"), maxSaid); err == nil && b.each {
-			made[i] = nvccOutput{Log: log, Refusal: shown(in.names(string(why), &b.Tree)), Final: true}
+		if why, err := output.ReadFile(filepath.Join(work, "out", strconv.Itoa(i)+".refused"), maxSaid); err == nil && b.each {
+			made[i] = nvccOutput{Log: log, Refusal: entryname.Quote(in.names(string(why), &b.Tree)), Final: true}
 			continue
 		}
 		made[i], err = t.collect(ctx, b, filepath.Join(work, "out", strconv.Itoa(i)))
-		if refusal, ok := errors.AsType[*CompileError](err); ok {
+		if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 			return refuse(true, "%s", refusal.Summary)
 		}
 		if err != nil {
@@ -110,7 +112,7 @@ func (t *Triton) imported(ctx context.Context, b TritonBuild, work string, in Su
 		o.Refusal, o.Final = summary+advice(summary), final && !strings.Contains(log, "ModuleNotFoundError")
 		return o, log, nil
 	}
-	if err, ok := errors.AsType[*CompileError](in.asked(r, b.Dir, &b.Tree).compileError(b.Source, log)); ok {
+	if err, ok := errors.AsType[*output.CompileError](in.asked(r, b.Dir, &b.Tree).compileError(b.Source, log)); ok {
 		o.Refusal, o.Final = err.Summary, true
 	}
 	return o, log, nil
@@ -186,12 +188,12 @@ func capability(arch string) int {
 	return n
 }
 
-// collect reads what the script left for one kind. The error is a *CompileError where that is not what a compiler leaves.
+// collect reads what the script left for one kind. The error is a *output.CompileError where that is not what a compiler leaves.
 func (t *Triton) collect(ctx context.Context, b TritonBuild, name string) (o nvccOutput, err error) {
-	if o.Image, err = readOutput(name+".cubin", maxKind); err != nil {
+	if o.Image, err = output.ReadFile(name+".cubin", maxKind); err != nil {
 		return o, err
 	}
-	said, err := readOutput(name+".json", maxSaid)
+	said, err := output.ReadFile(name+".json", maxSaid)
 	if err != nil {
 		return o, err
 	}
@@ -233,7 +235,7 @@ func (t *Triton) figures(ctx context.Context, b TritonBuild, o nvccOutput, ptx s
 	if err != nil || !r.OK() {
 		return "", err
 	}
-	image, err := readOutput(again, maxImage)
+	image, err := output.ReadFile(again, maxImage)
 	if err != nil {
 		return "", nil
 	}
@@ -270,7 +272,7 @@ func (t *Triton) probe(ctx context.Context, b TritonBuild) error {
 		Dir: dir, Tree: Tree{}, Source: "empty.py", Arch: b.Arch, Kinds: []manifest.Special{{Entry: "empty", Constants: map[string]float64{}, Warps: 4, Stages: 3, CTAs: 1, Arguments: []manifest.SpecialArgument{}}},
 	}, work, Here)
 	if err == nil && !r.OK() {
-		err = fmt.Errorf("%s with Python %s compiles not even an empty kernel for %s (%s): try it by hand, or install another Triton", t, t.PythonVersion, b.Arch, lastLine(log))
+		err = fmt.Errorf("%s with Python %s compiles not even an empty kernel for %s (%s): try it by hand, or install another Triton", t, t.PythonVersion, b.Arch, output.LastLine(log))
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 const tunedKernel = `import triton
@@ -115,7 +116,7 @@ func TestTritonDescribe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := c.Describe(t.Context(), tunedBuild(t, strings.Replace(tunedKernel, test.from, test.to, 1), 100, nil))
-			refusal, ok := errors.AsType[*CompileError](err)
+			refusal, ok := errors.AsType[*output.CompileError](err)
 			if !ok || !strings.Contains(refusal.Summary, test.want) {
 				t.Errorf("%v\nwant …%s…\n%s", err, test.want, logOf(err))
 			}
