@@ -154,3 +154,37 @@ func TestTritonShadows(t *testing.T) {
 		mustRefuseTriton(t, c, b, "the package triton has the name of one that Python or Triton imports (rename the folder)")
 	})
 }
+
+// What a package's own modules may do at their import is what a kernel's source could do before: they see the folders that they are
+// given and the runner's Python, and nothing that they patch is believed.
+func TestTritonPackageAttacks(t *testing.T) {
+	c := cached(t, realTritons(t)[0])
+	was := mustBuildTriton(t, c, packaged(t, nil))[0]
+	t.Setenv("SECRET_TOKEN", "of the runner")
+	const util = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef twice(v):\n    return v + v\n"
+	hidden := t.TempDir()
+	for name, test := range map[string]struct {
+		helper string
+		want   string // a refusal; "" has the same code
+	}{
+		"it looks around":          {util + "\nimport os\nfor path in [" + quoted(c.Cache.Dir, hidden, os.Getenv("HOME")+"/.ssh", "/etc/shadow") + "]:\n    if os.path.exists(path) and os.access(path, os.R_OK):\n        raise RuntimeError(path)\nif 'SECRET_TOKEN' in os.environ:\n    raise RuntimeError('environment')\n", ""},
+		"it writes to the package": {util + "\nimport os\ntry:\n    open(os.path.join(os.path.dirname(__file__), 'left.py'), 'w')\nexcept OSError:\n    pass\nelse:\n    raise RuntimeError('written')\n", ""},
+		"a hook for imports":       {util + "\nimport sys\n\nclass Finder:\n    def find_spec(self, name, path=None, target=None):\n        if name == 'shared_sizes':\n            raise ImportError('hooked')\nsys.meta_path.insert(0, Finder())\n", "hooked"},
+		"a patch by the folder":    {util + "\nimport os, triton.compiler\nif os.getcwd().startswith('/repository'):\n    real = triton.compile\n    def compile(src, target, options):\n        return real(src, target=target, options={**options, 'num_warps': 8})\n    triton.compile = triton.compiler.compile = compile\n", "the machine code depends on where it is compiled"},
+		"a patch of what is told":  {util + "\nimport json\nreal = json.dumps\njson.dumps = lambda v, *a, **k: real({**v, 'warps': 1} if isinstance(v, dict) and 'warps' in v else v, *a, **k)\n", "would be launched as its machine code does not allow"},
+		"an exit":                  {util + "\nimport os\nos._exit(0)\n", "left no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := packaged(t, map[string]string{".repository/src/kernelpkg/util.py": test.helper})
+			if test.want != "" {
+				mustRefuseTriton(t, c, b, test.want)
+				return
+			}
+			if is := mustBuildTriton(t, c, b)[0]; is.Code != was.Code {
+				t.Error("the code is another")
+			}
+		})
+	}
+}
+
+func quoted(words ...string) string { return `"` + strings.Join(words, `", "`) + `"` }
