@@ -172,7 +172,7 @@ func TestTritonPackageAttacks(t *testing.T) {
 		"a hook for imports":       {util + "\nimport sys\n\nclass Finder:\n    def find_spec(self, name, path=None, target=None):\n        if name == 'shared_sizes':\n            raise ImportError('hooked')\nsys.meta_path.insert(0, Finder())\n", "hooked"},
 		"a patch by the folder":    {util + "\nimport os, triton.compiler\nif os.getcwd().startswith('/repository'):\n    real = triton.compile\n    def compile(src, target, options):\n        return real(src, target=target, options={**options, 'num_warps': 8})\n    triton.compile = triton.compiler.compile = compile\n", "the machine code depends on where it is compiled"},
 		"a patch of what is told":  {util + "\nimport json\nreal = json.dumps\njson.dumps = lambda v, *a, **k: real({**v, 'warps': 1} if isinstance(v, dict) and 'warps' in v else v, *a, **k)\n", "would be launched as its machine code does not allow"},
-		"an exit":                  {util + "\nimport os\nos._exit(0)\n", "left no"},
+		"an exit":                  {util + "\nimport os\nos._exit(0)\n", "the compiler made no 0.cubin of it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := packaged(t, map[string]string{".repository/src/kernelpkg/util.py": test.helper})
