@@ -83,6 +83,9 @@ func TestPythonPackage(t *testing.T) {
 			if job.Candidate.Sources == job.Baseline.Sources {
 				t.Error("another helper is the same source")
 			}
+			if same, err := r.plan(plan.Options{Base: head, Head: head, Kernels: []string{"k"}}).Job(t.Context(), "k"); err != nil || same.Candidate.Sources != same.Baseline.Sources {
+				t.Errorf("the same files are other sources (%v)", err)
+			}
 			for _, d := range job.Candidate.Differs {
 				if strings.HasSuffix(d.Path, ".py") && (!strings.HasPrefix(d.Path, "k/") || strings.HasPrefix(name, "the folder")) {
 					t.Errorf("a checkout has %s otherwise: %s", d.Path, d.Why)

@@ -27,7 +27,6 @@ def main(request, out):
     if hasattr(triton.runtime.cache, "triton_key"):
         triton.runtime.cache.triton_key = lambda: "kernelgate"
     target = GPUTarget("cuda", request["arch"], 32)
-    triton.runtime.driver.set_active(Driver(target))
 
     # Which assembler made the cubin, and with which flags, for whoever wants its figures.
     calls = []
@@ -116,22 +115,6 @@ def elsewhere(forks):
             os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 255)
 
 
-class Driver:
-    """Stands for the GPU that there is not. What a package asks at its import has an answer as far as the build knows it."""
-
-    def __init__(self, target):
-        self.target = target
-
-    def get_current_target(self):
-        return self.target
-
-    def get_current_device(self):
-        return 0
-
-    def __getattr__(self, name):
-        raise RuntimeError(f"{name}: a build has no GPU (write an entry file that imports the kernel alone)")
-
-
 def load(request):
     """Imports the source as a module of its package."""
     source = os.path.realpath(os.path.join(os.getcwd(), request["source"]))
@@ -173,6 +156,8 @@ def within(path, base):
 def shadowed(path):
     """Refuses a file that another checkout would import and this build does not: the runner's Python has the name too."""
     for entry in sorted(os.listdir(path)):
+        if not entry.split(".")[0].isidentifier():
+            continue
         name, suffix = os.path.splitext(entry)
         file = os.path.join(path, entry)
         if suffix == "" and os.path.isfile(os.path.join(file, "__init__.py")):

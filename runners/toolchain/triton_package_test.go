@@ -92,7 +92,7 @@ func TestTritonPackageMistakes(t *testing.T) {
 			b.Root, b.Tree.Shared = "src/kernelpkg/ops", []string{"common", "src/kernelpkg/ops"}
 		},
 			[]string{"scale.py:3: ImportError: attempted relative import beyond top-level package (the package is larger than what the build sees: write root:"}},
-		"a GPU at the import": {map[string]string{scale: text + "\nSMS = triton.runtime.driver.active.utils.get_device_properties(0)\n"}, nil, []string{"scale.py:12: RuntimeError: utils: a build has no GPU (write an entry file that imports the kernel alone)"}},
+		"a GPU at the import": {map[string]string{scale: text + "\nSMS = triton.runtime.driver.active.utils.get_device_properties(0)\n"}, nil, []string{"scale.py:12: RuntimeError: 0 active drivers ([]). There should only be one. (a build has no GPU: name as the source an entry file that imports the kernel past this)"}},
 		"in a helper":         {map[string]string{".repository/src/kernelpkg/util.py": "import triton\n\ndef twice(v)\n"}, nil, []string{"src/kernelpkg/util.py:3: SyntaxError: expected ':'"}},
 		"no such entry":       {nil, func(b *TritonBuild) { b.Kinds[0].Entry = "scale" }, []string{"has no kernel scale: write the entry as one of these, or define it: scale_kernel"}},
 	} {

@@ -124,11 +124,16 @@ const needsExact = "@triton.heuristics: the build needs the values of the argume
 // ErrNeedsExact asks for kinds that have the values of scalars and the shapes of arrays: functions of @triton.heuristics get them.
 var ErrNeedsExact = errors.New(needsExact)
 
+// needsGPU is how Triton and torch say that there is none.
+var needsGPU = regexp.MustCompile(`active drivers|NVIDIA driver|CUDA driver|No CUDA GPUs|not compiled with CUDA`)
+
 // advice is what to do about a kernel that needs what a build has not.
 func advice(summary string) string {
 	switch {
 	case strings.Contains(summary, "No module named"):
 		return " (a build sees the packages of the runner's Python, and of the repository the kernel's folder, root and include: write root: with the folder that the package lies in, install the package on the runner, or name as the source an entry file that imports the kernel alone)"
+	case needsGPU.MatchString(summary):
+		return " (a build has no GPU: name as the source an entry file that imports the kernel past this)"
 	case strings.Contains(summary, "attempted relative import"):
 		return " (the package is larger than what the build sees: write root: with the folder that the package lies in)"
 	}
