@@ -132,7 +132,30 @@ type Build struct {
 	Cached      bool           `json:"cached,omitempty"`
 	Resources   *Resources     `json:"resources,omitempty"` // of the kernel; of several, the most that any of them needs
 	Kernels     []KernelUse    `json:"kernels,omitempty"`   // of a launch of several, each
+	Tuning      *Tuning        `json:"tuning,omitempty"`    // of a Triton kernel with @triton.autotune
 	Parts       []Part         `json:"parts,omitempty"`     // of a choice by problem size: every variant that it chooses from on this device
+}
+
+// A Tuning is the configurations that @triton.autotune offers, and which of them is measured.
+type Tuning struct {
+	Offered []string     `json:"offered,omitempty"`
+	Chosen  []string     `json:"chosen,omitempty"`  // by the manifest
+	Picks   []TuningPick `json:"picks,omitempty"`   // by shape; none where no GPU ran
+	Refused []string     `json:"refused,omitempty"` // configurations that do not compile, with the reason
+}
+
+// A TuningPick is the configuration that was fastest at a shape.
+type TuningPick struct {
+	Shape         string       `json:"shape"`
+	Configuration string       `json:"configuration"`
+	Micros        float64      `json:"micros"`
+	Times         []TuningTime `json:"times,omitempty"` // of all that were tried, in the decorator's order
+}
+
+// A TuningTime is the time of a launch with a configuration.
+type TuningTime struct {
+	Configuration string  `json:"configuration"`
+	Micros        float64 `json:"micros"`
 }
 
 // A KernelUse is what one kernel of a launch of several needs.

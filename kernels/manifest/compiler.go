@@ -40,11 +40,11 @@ type compilerRule struct {
 var compilerRules = map[Compiler]compilerRule{
 	NVCC:    {endings: []string{".cu", ".cuh"}, sources: defaultSources[ModeCUDA], refused: append(slices.Clone(tritonFields), "build"), flags: flagLists[ModeCUDA]},
 	PTX:     {endings: []string{".ptx"}, sources: []string{"*.ptx"}, refused: append(slices.Clone(tritonFields), "build", "include", "include_first", "toggles"), flags: flagList{ptxasFlags, ptxasFlagsPrompt}},
-	Triton:  {endings: []string{".py"}, sources: []string{"*.py"}, refused: []string{"build", "include", "include_first", "flags", "scratch", "choose"}, launches: true},
+	Triton:  {endings: []string{".py"}, sources: []string{"*.py", "**/*.py"}, refused: []string{"build", "include_first", "flags", "choose"}, launches: true},
 	Program: {sources: []string{"**"}, refused: append(slices.Clone(tritonFields), "include", "include_first", "flags", "scratch", "choose"), launches: true},
 }
 
-var tritonFields = []string{"constants", "num_warps", "num_stages", "num_ctas"}
+var tritonFields = []string{"constants", "autotune", "num_warps", "num_stages", "num_ctas"}
 
 // compilerLaunches tells whether the kernel's compiler says how large a block is, and not the manifest.
 func (m *Manifest) compilerLaunches() bool { return compilerRules[m.Compiler].launches }
@@ -127,14 +127,31 @@ func (c *checker) checkBlock(l *Launch, at *strict.Node) {
 			c.errorf(start.Child("block"), "is required (write e.g. block: [128])")
 		}
 	}
-	if c.m.compilerLaunches() {
-		for _, field := range []string{"block", "shared_memory", "cluster", "max_threads", "cooperative", "args", "steps"} {
-			if at.Has(field) {
-				c.errorf(at.Child(field), "is what compiler: %s says itself (delete it)", c.m.Compiler)
+	refused := []string{"block", "shared_memory", "cluster", "max_threads", "cooperative"}
+	switch {
+	case c.m.Compiler == Program:
+		starts, refused = []*strict.Node{at}, append(refused, "args", "steps")
+	case !c.m.compilerLaunches():
+		refused = nil
+		for _, start := range starts {
+			for _, field := range stepTritonFields {
+				if start.Has(field) {
+					c.errorf(start.Child(field), "is not read with compiler: %s (delete it)", c.m.Compiler)
+				}
+			}
+		}
+	}
+	for _, start := range starts {
+		for _, field := range refused {
+			if start.Has(field) {
+				c.errorf(start.Child(field), "is what compiler: %s says itself (delete it)", c.m.Compiler)
 			}
 		}
 	}
 }
+
+// stepTritonFields are the fields of a step that only Triton reads.
+var stepTritonFields = []string{"constants", "num_warps", "num_stages"}
 
 var pythonName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
@@ -143,17 +160,19 @@ func (c *checker) checkTriton() {
 	if m.Entry != "" && !pythonName.MatchString(m.Entry) {
 		c.errorf(n.Child("entry"), "%q is no name of a Python function (write e.g. softmax_kernel)", m.Entry)
 	}
-	if len(m.Constants) > maxNamed {
-		c.errorf(n.Child("constants"), "has %d entries (write at most %d)", len(m.Constants), maxNamed)
-	}
 	for _, p := range n.Child("constants").Pairs() {
-		switch {
-		case !pythonName.MatchString(p.Key):
-			c.errorf(p, "%q is no name of a parameter (write letters, digits and _)", p.Key)
-		case slices.ContainsFunc(m.Toggles, func(t Toggle) bool { return t.Name == p.Key }):
+		if slices.ContainsFunc(m.Toggles, func(t Toggle) bool { return t.Name == p.Key }) {
 			c.errorf(p, "%q is a toggle, which is a constant already (delete it here)", p.Key)
 		}
 	}
+	c.checkAutotune()
+	c.launches(func(l *Launch, at *strict.Node) {
+		for i, s := range l.Steps {
+			if s.Entry != "" && !pythonName.MatchString(s.Entry) {
+				c.errorf(itemOf(at.Child("steps"), i).Child("entry"), "%q is no name of a Python function (write e.g. softmax_kernel)", s.Entry)
+			}
+		}
+	})
 	c.checkDescriptors()
 	for i := range m.Arguments {
 		a := &m.Arguments[i]
@@ -189,7 +208,10 @@ func (m *Manifest) compilerRecipe() string {
 	}
 	parts := []string{"compiler: " + string(m.Compiler)}
 	for _, name := range slices.Sorted(maps.Keys(m.Constants)) {
-		parts = append(parts, name+" = "+m.Constants[name].text)
+		parts = append(parts, name+" = "+m.Constants[name].String())
+	}
+	if m.Autotune != nil {
+		parts = append(parts, "autotune: "+m.Autotune.String())
 	}
 	for name, e := range map[string]*Expr{"num_warps": m.NumWarps, "num_stages": m.NumStages, "num_ctas": m.NumCTAs} {
 		if e != nil {

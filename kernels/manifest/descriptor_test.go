@@ -34,7 +34,7 @@ func TestDescriptors(t *testing.T) {
 		"default":          "tensordesc<fp16[32, 64]> tensordesc<fp8e4nv[1, 32, 64]> i32",
 		"default,TILE=512": "tensordesc<fp16[512, 64]> tensordesc<fp8e4nv[1, 512, 64]> i32",
 	} {
-		s, err := m.Special(variant, small.Dims, nil)
+		s, err := special(m, variant, small.Dims)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,9 +17,23 @@ func (c *checker) compileAll() {
 		return
 	}
 	all, overDims := c.m.exprs()
-	toggles := c.m.toggleNames()
+	toggles, tuned := c.m.toggleNames(), c.m.tunedNames()
+	// The problem does not depend on the configuration, and the configuration not on itself.
+	implementation := map[*Expr]bool{}
+	for _, e := range exprsOf(c.m.Scratch, c.m.Launch, c.m.Variants, c.m.Constants, c.m.NumWarps, c.m.NumStages, c.m.NumCTAs) {
+		implementation[e] = true
+	}
+	for i := range c.m.Arguments {
+		for _, e := range exprsOf(c.m.Arguments[i].TensorMap) {
+			implementation[e] = true
+		}
+	}
 	for _, e := range all {
-		c.compile(e, toggles)
+		if implementation[e] {
+			c.compile(e, slices.Concat(toggles, tuned))
+		} else {
+			c.compile(e, toggles)
+		}
 	}
 	for _, e := range overDims {
 		c.compile(e, nil)
@@ -37,7 +51,11 @@ func (c *checker) compile(e *Expr, toggles []string) {
 	}
 	for _, name := range e.names {
 		if !slices.Contains(known, name) {
-			c.errorf(e.at, "%q in %q is not known here (known: %s)", name, e.text, strings.Join(known, ", "))
+			hint := ""
+			if _, bare := e.bare(); bare && e.literal {
+				hint = fmt.Sprintf("; write {text: %s} for a text, {dtype: %[1]s} for a format", name)
+			}
+			c.errorf(e.at, "%q in %q is not known here (known: %s%s)", name, e.text, strings.Join(known, ", "), hint)
 			return
 		}
 	}
@@ -136,8 +154,13 @@ func (m *Manifest) launchValues(v Variant) []computed {
 	l := m.launchOf(v)
 	if m.Compiler == Triton {
 		// Every toggle is looked for in every expression.
-		used := exprsOf(m.Constants, m.NumWarps, m.NumStages, m.NumCTAs, m.Arguments, l)
-		add(m.workOf(m.Constants, m.NumWarps, m.NumStages, m.NumCTAs, m.Arguments)+(1+len(m.Toggles))*len(used), func(t trial) error { _, err := m.Special(v.Name, t.dims, t.toggles); return err }, "constants")
+		used := exprsOf(m.Constants, m.Autotune, m.NumWarps, m.NumStages, m.NumCTAs, m.Arguments, l)
+		steps := 1
+		if l != nil {
+			steps = len(l.starts())
+		}
+		cost := m.workOf(m.Constants, m.Autotune, m.NumWarps, m.NumStages, m.NumCTAs, m.Arguments, l) + (1+len(m.Toggles))*len(used)
+		add(steps*cost, func(t trial) error { _, err := m.Specials(v.Name, t.dims, t.toggles, true); return err }, "constants")
 	}
 	if l == nil {
 		return all

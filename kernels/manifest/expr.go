@@ -39,6 +39,7 @@ type Expr struct {
 	at      *strict.Node // where it was read, until the manifest is checked
 
 	condition bool // true or false, which are 1 and 0
+	literal   bool // a text could stand here in its place
 }
 
 // An Env gives names their values.

@@ -17,6 +17,9 @@ const (
 
 const maxInclude = 16
 
+// topFolder is the repository's own. Only Python packages are found from there.
+const topFolder = "."
+
 var setName = regexp.MustCompile(`^<([A-Za-z0-9_][A-Za-z0-9_.+-]*)>$`)
 
 // IncludeFolders is the folders of the repository whose headers the sources may include.
@@ -110,11 +113,16 @@ func (c *checker) checkInclude() {
 			at = itemOf(c.n.Child("include"), i-len(c.m.IncludeFirst))
 		}
 		switch {
+		case c.m.Compiler == Triton && setName.MatchString(item):
+			c.errorf(itemOf(at, i), "%q is a set of headers, which Python does not import (name a folder of the repository)", item)
 		case !filePath.MatchString(item) && !setName.MatchString(item):
 			c.errorf(at, "%q is not a folder of the repository (write its path from the root, e.g. common or third_party/x/include, or <cutlass> for a set that the runner has)", item)
 		case slices.Contains(all[:i], item):
 			c.errorf(at, "%q is named twice (delete one)", item)
 		}
+	}
+	if c.m.Root == topFolder && c.m.Compiler == Triton {
+		return
 	}
 	if c.n.Has("root") && !filePath.MatchString(c.m.Root) {
 		c.errorf(c.n.Child("root"), "%q is not a folder of the repository (write its path from the root, e.g. csrc/kernels)", c.m.Root)

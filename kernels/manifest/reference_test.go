@@ -54,6 +54,7 @@ func TestReference(t *testing.T) {
 			"{version: 1, name: a, mode: cpu, entry: f, reference: {source: reference.c, entry: r}, tolerance: {abs: 1}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}, two: {B: 1, H: 8, S: 2048, D: 64}}," +
 				"  arguments: [" + o + "], variants: {stage1: {source: a.c}, stage2: {source: b.c}}, choose: [{when: S > 64, variant: stage2}, {variant: stage1}]}",
 			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, compiler: triton, reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
+			"{" + cuda + ", arguments: [" + q + ", " + o + "], launch: {steps: [{grid: [8]}, {grid: [8]}]}, source: a.py, compiler: triton, reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
 			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
 			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, compiler: command, build: [a], reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
 			"{version: 1, name: a, mode: command, command: {build: [a], bench: [b]}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}}",

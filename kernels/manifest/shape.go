@@ -156,8 +156,16 @@ func matchDims(n *strict.Node, dims Dims, first Shape) Dims {
 	return ordered
 }
 
-// Env is the dims, the toggles' defaults and, over them, the given toggles.
+// Env is the dims, the toggles' defaults and, over them, the given toggles, with the numbers of the configuration that
+// @triton.autotune has at this size.
 func (m *Manifest) Env(dims Dims, toggles map[string]int) Env {
+	env := m.plainEnv(dims, toggles)
+	m.tuned(env, dims)
+	return env
+}
+
+// plainEnv is the same without the configuration, which may depend on it.
+func (m *Manifest) plainEnv(dims Dims, toggles map[string]int) Env {
 	env := Env{}
 	for _, t := range m.Toggles {
 		env[t.Name] = t.Default

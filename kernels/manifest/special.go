@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,16 +11,21 @@ import (
 	"slices"
 )
 
-// A Special is what a specialising compiler knows of a launch when it compiles. Launches of which it knows the same have the
-// same machine code.
+// A Special is what a specialising compiler knows of the launch of one kernel when it compiles. Launches of which it knows the
+// same have the same machine code.
 type Special struct {
-	Constants map[string]float64 `json:"constants"`         // parameters that are no arguments
-	Toggles   map[string]int     `json:"toggles,omitempty"` // constants too, of the kernels that have such a parameter
-	Spoken    []string           `json:"spoken,omitempty"`  // toggles that the manifest uses itself, which the kernel need not have
+	Entry     string             `json:"entry,omitempty"`    // the function
+	Constants map[string]float64 `json:"constants"`          // parameters that are no arguments
+	Literals  map[string]Literal `json:"literals,omitempty"` // the same, of those that are no numbers
+	Toggles   map[string]int     `json:"toggles,omitempty"`  // constants too, of the kernels that have such a parameter
+	Spoken    []string           `json:"spoken,omitempty"`   // toggles that the manifest uses itself, which the kernel need not have
 	Warps     int                `json:"warps"`
 	Stages    int                `json:"stages"`
 	CTAs      int                `json:"ctas"`
 	Arguments []SpecialArgument  `json:"arguments"`
+	Exact     bool               `json:"exact,omitempty"` // the arguments have their values and shapes
+	// Configuration is values that one configuration of @triton.autotune must have; empty where the manifest chooses none.
+	Configuration map[string]Literal `json:"configuration,omitempty"`
 }
 
 // A SpecialArgument is what is known of an argument. The type is Triton's: *fp32, i32, fp32, u1, tensordesc<fp16[64, 64]>, or none
@@ -30,6 +36,10 @@ type SpecialArgument struct {
 	Hint  string `json:"hint,omitempty"`
 	DType DType  `json:"dtype,omitempty"` // of a tensor descriptor's elements
 	Block []int  `json:"block,omitempty"` // of a tensor descriptor: its block_shape
+
+	// For functions of @triton.heuristics, which are asked at every size: see Specials.
+	Value *float64 `json:"value,omitempty"` // of a scalar
+	Shape []int    `json:"shape,omitempty"` // of an array
 }
 
 // Key is equal where all of it is: a hash.
@@ -57,62 +67,122 @@ const (
 	maxStages = 16
 )
 
-// Special is what Triton's own just-in-time compiler would know of a launch at these dims: arrays lie at multiples of 16,
-// integers are the narrowest of i32 and i64 that hold them, with what is said of ones and of multiples of 16, and
-// floats are fp32. Other compilers know nothing.
-func (m *Manifest) Special(variant string, dims Dims, toggles map[string]int) (Special, error) {
+// Specials is what Triton's own just-in-time compiler would know of the kernels of a launch at these dims, in order: arrays lie at
+// multiples of 16, integers are the narrowest of i32 and i64 that hold them, with what is said of ones and of multiples of 16,
+// and floats are fp32. Where it is exact, the values of scalars and the shapes of arrays are known too. Other compilers know
+// nothing: there is one that is empty.
+func (m *Manifest) Specials(variant string, dims Dims, toggles map[string]int, exact bool) ([]Special, error) {
 	if !m.Specializes() {
-		return Special{}, nil
+		return []Special{{}}, nil
+	}
+	v, err := m.Variant(variant)
+	if err != nil {
+		return nil, err
 	}
 	values := m.ToggleValues(variant)
 	maps.Copy(values, toggles)
 	env := m.Env(dims, values)
-	s := Special{Constants: map[string]float64{}, Toggles: values, Warps: 4, Stages: 3, CTAs: 1}
-	var err error
-	for _, name := range slices.Sorted(maps.Keys(m.Constants)) {
-		if s.Constants[name], err = m.Constants[name].eval(env); err != nil {
-			return s, err
+	spoken := m.spoken(variant)
+	var configuration map[string]Literal
+	if m.Autotune != nil {
+		plain := m.plainEnv(dims, values)
+		if configuration, err = m.Autotune.at(dims, plain); err != nil {
+			return nil, err
 		}
 	}
+	var all []Special
+	for _, step := range m.stepsOf(v) {
+		if !step.kernel() {
+			continue
+		}
+		s := Special{Entry: step.Entry, Toggles: values, Spoken: spoken, Configuration: configuration, Exact: exact}
+		if err := m.specialise(&s, step, env); err != nil {
+			return nil, err
+		}
+		for _, name := range step.Args {
+			a, ok := m.passable(name)
+			if !ok {
+				return nil, fmt.Errorf("%q is neither an argument nor scratch", name)
+			}
+			known, err := m.specialArgument(a, env, dims, values, exact)
+			if err != nil {
+				return nil, err
+			}
+			s.Arguments = append(s.Arguments, known)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// specialise adds the constants and options of one kernel.
+func (m *Manifest) specialise(s *Special, step Step, env Env) error {
+	constants := maps.Clone(m.Constants)
+	if constants == nil {
+		constants = Constants{}
+	}
+	maps.Copy(constants, step.Constants)
+	given, err := constants.values(env)
+	if err != nil {
+		return err
+	}
+	s.Constants = map[string]float64{}
+	for name, value := range given {
+		if value.Kind == LiteralNumber {
+			s.Constants[name] = value.Number
+			continue
+		}
+		if s.Literals == nil {
+			s.Literals = map[string]Literal{}
+		}
+		s.Literals[name] = value
+	}
+	s.Warps, s.Stages, s.CTAs = 4, 3, 1
+	warps := cmp.Or(step.NumWarps, m.NumWarps)
 	for _, option := range []struct {
 		expr *Expr
 		into *int
 		most int64
-	}{{m.NumWarps, &s.Warps, maxWarps}, {m.NumStages, &s.Stages, maxStages}, {m.NumCTAs, &s.CTAs, maxCluster}} {
+	}{{warps, &s.Warps, maxWarps}, {cmp.Or(step.NumStages, m.NumStages), &s.Stages, maxStages}, {m.NumCTAs, &s.CTAs, maxCluster}} {
 		if option.expr == nil {
 			continue
 		}
 		if err := axis(option.into, option.expr, env, option.most); err != nil {
-			return s, err
+			return err
 		}
 	}
 	if s.Warps&(s.Warps-1) != 0 {
-		return s, &fault{m.NumWarps, fmt.Sprintf("is %d", s.Warps), "make it a power of two"}
+		return &fault{warps, fmt.Sprintf("is %d", s.Warps), "make it a power of two"}
 	}
-	s.Spoken = m.spoken(variant)
-	for i := range m.Arguments {
-		a := &m.Arguments[i]
-		known := SpecialArgument{Name: a.Name}
-		switch {
-		case a.Access == Absent:
-			known.Type = "none"
-		case a.TensorMap != nil:
-			if known.Block, err = m.boxOf(a, env); err != nil {
-				return s, err
-			}
-			known.Type, known.DType = descriptorType(a.DType, known.Block), a.DType
-		case a.Access != Scalar:
-			known.Type, known.Hint = "*"+tritonTypes[a.DType], "16"
-		default:
-			value, err := m.ScalarValue(a, dims, values)
-			if err != nil {
-				return s, err
-			}
-			known.Type, known.Hint = scalarSpecial(a.DType, value)
+	return nil
+}
+
+// specialArgument is what is known of one argument.
+func (m *Manifest) specialArgument(a *Argument, env Env, dims Dims, toggles map[string]int, exact bool) (known SpecialArgument, err error) {
+	known.Name = a.Name
+	switch {
+	case a.Access == Absent:
+		known.Type = "none"
+		return known, nil
+	case a.Access == Scalar:
+		value, err := m.ScalarValue(a, dims, toggles)
+		known.Type, known.Hint = scalarSpecial(a.DType, value)
+		if exact {
+			known.Value = &value
 		}
-		s.Arguments = append(s.Arguments, known)
+		return known, err
+	case a.TensorMap != nil:
+		if known.Block, err = m.boxOf(a, env); err != nil {
+			return known, err
+		}
+		known.Type, known.DType = descriptorType(a.DType, known.Block), a.DType
+	default:
+		known.Type, known.Hint = "*"+tritonTypes[a.DType], "16"
 	}
-	return s, nil
+	if exact {
+		known.Shape, err = m.ShapeOf(a, dims, toggles)
+	}
+	return known, err
 }
 
 func scalarSpecial(d DType, value float64) (kind, hint string) {
@@ -138,7 +208,7 @@ func scalarSpecial(d DType, value float64) (kind, hint string) {
 // spoken is the toggles that expressions of the implementation use.
 func (m *Manifest) spoken(variant string) []string {
 	v, _ := m.Variant(variant)
-	used := exprsOf(m.Constants, m.NumWarps, m.NumStages, m.NumCTAs, m.launchOf(v))
+	used := exprsOf(m.Constants, m.Autotune, m.NumWarps, m.NumStages, m.NumCTAs, m.launchOf(v))
 	for i := range m.Arguments {
 		used = append(used, exprsOf(m.Arguments[i].TensorMap)...)
 	}

@@ -16,10 +16,13 @@ const maxSteps = 32
 type Step struct {
 	Entry string `yaml:"entry" eg:"combine" default:"(the manifest's)" doc:"Kernel function of the step, by its name in the source."`
 	Start
-	Memset string `yaml:"memset" eg:"partial" doc:"Instead of a kernel: set all bytes of this scratch array or output to value."`
-	Value  int    `yaml:"value" eg:"255" default:"0" bounds:"0 to 255" doc:"Value of each byte, for memset."`
-	Copy   string `yaml:"copy" eg:"partial" doc:"Instead of a kernel: copy the first elements of this array to the array that to names."`
-	To     string `yaml:"to" eg:"o" default:"(required for a copy)" doc:"Scratch array or output that the copy writes, of the same format."`
+	Constants Constants `yaml:"constants" eg:"{BLOCK: 64}" doc:"compiler: triton: constants of this kernel, over those of the manifest."`
+	NumWarps  *Expr     `yaml:"num_warps" eg:"8" default:"(the manifest's)" bounds:"1 to 32" doc:"compiler: triton: number of warps of a block of this kernel."`
+	NumStages *Expr     `yaml:"num_stages" eg:"2" default:"(the manifest's)" bounds:"1 to 16" doc:"compiler: triton: number of stages of software pipelines of this kernel."`
+	Memset    string    `yaml:"memset" eg:"partial" doc:"Instead of a kernel: set all bytes of this scratch array or output to value."`
+	Value     int       `yaml:"value" eg:"255" default:"0" bounds:"0 to 255" doc:"Value of each byte, for memset."`
+	Copy      string    `yaml:"copy" eg:"partial" doc:"Instead of a kernel: copy the first elements of this array to the array that to names."`
+	To        string    `yaml:"to" eg:"o" default:"(required for a copy)" doc:"Scratch array or output that the copy writes, of the same format."`
 }
 
 func (s *Step) ValidateStrict(n *strict.Node) {

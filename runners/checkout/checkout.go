@@ -241,6 +241,7 @@ func split(out string) []string {
 // Files lists every file of a revision below a folder ("" is the top), by its
 // path from the repository's top.
 func (r *Repo) Files(ctx context.Context, rev, folder string) ([]string, error) {
+	folder = withoutTop(folder)
 	if rev == workTree {
 		return r.filesWorkTree(ctx, folder)
 	}
@@ -255,6 +256,14 @@ func (r *Repo) Files(ctx context.Context, rev, folder string) ([]string, error) 
 		return nil, fmt.Errorf("listing files at %.12s: %w", rev, err)
 	}
 	return files, nil
+}
+
+// withoutTop has no name for the repository's own folder, which manifests call ".".
+func withoutTop(folder string) string {
+	if folder == "." {
+		return ""
+	}
+	return folder
 }
 
 func (r *Repo) filesWorkTree(ctx context.Context, folder string) ([]string, error) {

@@ -29,6 +29,7 @@ const (
 
 // Entries are all of a revision below a folder, by their paths from the repository's top.
 func (r *Repo) Entries(ctx context.Context, rev, folder string) (map[string]Entry, error) {
+	folder = withoutTop(folder)
 	entries := map[string]Entry{}
 	if rev == workTree {
 		return entries, r.entriesWorkTree(ctx, folder, entries)

@@ -16,6 +16,7 @@ import (
 // Export writes the files of a folder at a revision, those that keep agrees to,
 // below another folder. Links and other odd files are left out: they could lead anywhere.
 func (r *Repo) Export(ctx context.Context, rev, folder, to string, keep func(rel string) bool) error {
+	folder = withoutTop(folder)
 	export := r.exportCommit
 	if rev == workTree {
 		export = r.exportWorkTree

@@ -29,6 +29,9 @@ func (n NotHere) Error() string {
 
 // Submodule finds the one that a folder lies in at a revision; nil where it lies in none.
 func (r *Repo) Submodule(ctx context.Context, rev, folder string) (found *Submodule, err error) {
+	if folder = withoutTop(folder); folder == "" {
+		return nil, nil // the repository itself
+	}
 	if rev == workTree {
 		return r.submoduleWorkTree(ctx, folder)
 	}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -55,18 +56,15 @@ type Backend struct {
 	kinds      map[runners.Role]*codes
 	made       map[madeCode]*codes
 	compiling  map[string]*compilation
-	micros     map[string]float64        // a launch's time by shape, roughly
-	calibrated []manifest.Shape          // the shapes of micros
-	whole      context.Context           // what is begun ahead of its gate ends with it
-	tools      *tools                    // sanitizers at work
-	next       *next                     // a round's worker that is ready before it is needed
-	xids       xidSource                 // nil where nobody tells
-	tuning     map[runners.Role][]string // what Triton's tuner would try
+	micros     map[string]float64 // a launch's time by shape, roughly
+	calibrated []manifest.Shape   // the shapes of micros
+	whole      context.Context    // what is begun ahead of its gate ends with it
+	tools      *tools             // sanitizers at work
+	next       *next              // a round's worker that is ready before it is needed
+	xids       xidSource          // nil where nobody tells
+	told       int                // files that tell a side's process of its code
 	log        strings.Builder
 }
-
-// Autotune is the configurations that Triton's own tuner would try for a side, which is built.
-func (b *Backend) Autotune(role runners.Role) []string { return b.tuning[role] }
 
 // New finds the GPU and the compiler. What the backend begins before its gate comes
 // ends with ctx, which is the whole run's.
@@ -103,7 +101,7 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 		return nil, missing
 	}
 	b := &Backend{
-		job: job, config: config, cuda: compiler, installed: installed, cudas: map[policy.Toolchain]*toolchain.CUDA{}, tritons: map[policy.Toolchain]*toolchain.Triton{}, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{}, tuning: map[runners.Role][]string{},
+		job: job, config: config, cuda: compiler, installed: installed, cudas: map[policy.Toolchain]*toolchain.CUDA{}, tritons: map[policy.Toolchain]*toolchain.Triton{}, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{},
 		xids: xids, whole: ctx,
 	}
 	b.config.LaunchTimeout = cmp.Or(b.config.LaunchTimeout, 10*time.Second)
@@ -177,11 +175,15 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 	}
 	source := m.SourceFile(variant)
 	start := time.Now()
-	asked, err := kindsOf(m, side.Variant)
-	if err != nil {
-		return build, nil, err
+	k := &codes{side: side, by: by, cubins: map[string]*toolchain.Cubin{}, entries: map[string]string{}}
+	var all *tuning
+	var asked []manifest.Special
+	var cubins []*toolchain.Cubin
+	if m.TriesAll() {
+		all, err = b.compileAll(ctx, role, k, m)
+	} else {
+		asked, cubins, err = b.compileKinds(ctx, role, k, m)
 	}
-	cubins, err := b.compile(ctx, b.compilationOf(role, side.Variant), by, asked)
 	build.Seconds = time.Since(start).Seconds()
 	if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 		build.Error, build.Diagnostics = refusal.Summary, refusal.Diagnostics
@@ -190,22 +192,27 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 	if err != nil {
 		return build, nil, err
 	}
-	k := &codes{side: side, by: by, cubins: map[string]*toolchain.Cubin{}}
 	k.add(asked, cubins)
+	if all != nil {
+		if err := b.tune(ctx, role, all, k, m, &build); err != nil || build.Error != "" {
+			return build, nil, err
+		}
+		m, cubins = b.of(k), slices.Collect(maps.Values(k.cubins))
+	}
 	if m := mismatched(cubins[0], m, side.Variant); m != nil {
 		fmt.Fprintf(&b.log, "%s\n%s", m.summary, m.table())
 		build.Error, build.Diagnostics = m.summary, append(m.diagnostics(source), cubins[0].Diagnostics...)
 		return build, nil, nil
 	}
 	build.OK, build.EntryLine, build.Cached = true, cubins[0].Kernels[0].Line, true
-	if b.sideOf(role).Variant != manifest.Choice {
-		b.tuning[role] = cubins[0].Autotune
-	}
+	addTuning(&build, cubins, all == nil)
 	for _, cubin := range cubins {
 		build.Cached = build.Cached && cubin.Cached
 		build.Diagnostics = append(build.Diagnostics, cubin.Diagnostics...)
 	}
-	if build.Code, err = k.code(m); err != nil {
+	if all != nil {
+		build.Code = all.code()
+	} else if build.Code, err = k.code(m); err != nil {
 		return build, nil, err
 	}
 	if err := resources(&build, k, m, b.shapesOf(role, side.Variant)); err != nil {

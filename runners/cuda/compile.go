@@ -99,7 +99,7 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 		if err != nil {
 			return nil, err
 		}
-		return triton{by, toolchain.TritonBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Entry: m.Entry, Arch: arch}}, nil
+		return triton{by, toolchain.TritonBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Root: m.Root, Include: m.IncludeFolders(), Arch: arch}}, nil
 	case manifest.PTX:
 		return ptxas{plain}, nil
 	case manifest.Program:
@@ -187,7 +187,10 @@ func (b *Backend) ahead(ctx context.Context) {
 			if err != nil {
 				continue // and this
 			}
-			if kinds, err := kindsOf(m, name); err == nil {
+			if m.TriesAll() {
+				continue // which configurations there are has to be asked first
+			}
+			if kinds, err := kindsOf(m, name, false); err == nil {
 				b.begin(ctx, b.compilationOf(role, name), by, kinds)
 			}
 		}

@@ -23,12 +23,15 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// codes is the machine code of a side by the launches that it is for, see kernels.Special. Compilers that know nothing of launches
+// codes is the machine code of a side by the launches that it is for, see manifest.Special. Compilers that know nothing of launches
 // have one.
 type codes struct {
-	side   runners.Side
-	by     compiler
-	cubins map[string]*toolchain.Cubin
+	side    runners.Side
+	by      compiler
+	exact   bool            // the code depends on the values of scalars, see manifest.Specials
+	picks   []manifest.Pick // of a kernel whose configurations were all tried
+	cubins  map[string]*toolchain.Cubin
+	entries map[string]string // of Triton: the kernel that the code of a key is of
 }
 
 // A madeCode names a variant of a side that was compiled.
@@ -38,23 +41,25 @@ type madeCode struct {
 }
 
 // kindsOf is what a compiler is asked for before anything runs: the kinds of all launches that are known by then.
-func kindsOf(m *manifest.Manifest, variant string) ([]manifest.Special, error) {
-	all, err := specials(m, variant, m.Sizes(variant))
+func kindsOf(m *manifest.Manifest, variant string, exact bool) ([]manifest.Special, error) {
+	all, err := specials(m, variant, m.Sizes(variant), exact)
 	if err == nil && len(all) == 0 {
 		return []manifest.Special{{}}, nil // no compiler but Triton looks at sizes, and its kernels have one at least
 	}
 	return all, err
 }
 
-func specials(m *manifest.Manifest, variant string, sizes []manifest.Dims) ([]manifest.Special, error) {
+func specials(m *manifest.Manifest, variant string, sizes []manifest.Dims, exact bool) ([]manifest.Special, error) {
 	var all []manifest.Special
 	for _, dims := range sizes {
-		s, err := m.Special(variant, dims, nil)
+		list, err := m.Specials(variant, dims, nil, exact)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(all, func(o manifest.Special) bool { return o.Key() == s.Key() }) {
-			all = append(all, s)
+		for _, s := range list {
+			if !slices.ContainsFunc(all, func(o manifest.Special) bool { return o.Key() == s.Key() }) {
+				all = append(all, s)
+			}
 		}
 	}
 	return all, nil
@@ -64,21 +69,42 @@ func specials(m *manifest.Manifest, variant string, sizes []manifest.Dims) ([]ma
 func (k *codes) add(asked []manifest.Special, made []*toolchain.Cubin) {
 	for i, s := range asked {
 		k.cubins[s.Key()] = made[min(i, len(made)-1)]
+		k.entries[s.Key()] = s.Entry
 	}
 }
 
-// at is the code for a size.
-func (k *codes) at(m *manifest.Manifest, dims manifest.Dims) (*toolchain.Cubin, error) {
-	s, err := m.Special(k.side.Variant, dims, nil)
+// at is the code for a size: of each kernel of the launch in order, or one for all of them.
+func (k *codes) at(m *manifest.Manifest, dims manifest.Dims) ([]*toolchain.Cubin, error) {
+	list, err := m.Specials(k.side.Variant, dims, nil, k.exact)
 	if err != nil {
 		return nil, err
 	}
-	cubin := k.cubins[s.Key()]
-	if cubin == nil {
-		return nil, fmt.Errorf("nothing was compiled for %s", dims)
+	var all []*toolchain.Cubin
+	for _, s := range list {
+		cubin := k.cubins[s.Key()]
+		if cubin == nil {
+			return nil, fmt.Errorf("nothing was compiled for %s", dims)
+		}
+		all = append(all, cubin)
 	}
-	return cubin, nil
+	return all, nil
 }
+
+// of is the code of a kernel, by all kinds of launches, and its place in each cubin.
+func (k *codes) of(entry string, number int) (cubins []*toolchain.Cubin, place int) {
+	for _, key := range slices.Sorted(maps.Keys(k.cubins)) {
+		switch k.entries[key] {
+		case "":
+			cubins, place = append(cubins, k.cubins[key]), number
+		case entry:
+			cubins = append(cubins, k.cubins[key])
+		}
+	}
+	return cubins, place
+}
+
+// of is the manifest that a side is built and launched by, with the configurations that were picked.
+func (b *Backend) of(k *codes) *manifest.Manifest { return b.job.Of(k.side).Picked(k.picks) }
 
 // code stands for all machine code of a side, and for how it is launched where its compiler says so: size by size, since what a kind
 // is called is the author's affair.
@@ -88,25 +114,51 @@ func (k *codes) code(m *manifest.Manifest) (string, error) {
 		return only[0].Code, nil
 	}
 	for _, dims := range m.Sizes(k.side.Variant) {
-		cubin, err := k.at(m, dims)
+		cubins, err := k.at(m, dims)
 		if err != nil {
 			return "", err
 		}
-		start, err := json.Marshal(cubin.Start)
-		if err != nil {
-			return "", err
+		for _, cubin := range cubins {
+			start, err := json.Marshal(cubin.Start)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(h, "%s %s %s\n", dims, cubin.Code, start)
 		}
-		fmt.Fprintf(h, "%s %s %s\n", dims, cubin.Code, start)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
+// compileKinds has all kinds of launches compiled that are known before anything runs. A kernel with @triton.heuristics says so at its
+// import, and is asked for again with the values that its functions get.
+func (b *Backend) compileKinds(ctx context.Context, role runners.Role, k *codes, m *manifest.Manifest) ([]manifest.Special, []*toolchain.Cubin, error) {
+	name := b.compilationOf(role, k.side.Variant)
+	asked, err := kindsOf(m, k.side.Variant, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	cubins, err := b.compile(ctx, name, k.by, asked)
+	if !errors.Is(err, toolchain.ErrNeedsExact) {
+		return asked, cubins, err
+	}
+	k.exact = true
+	if asked, err = kindsOf(m, k.side.Variant, true); err != nil {
+		return nil, nil, err
+	}
+	cubins, err = b.compile(ctx, name+"-exact", k.by, asked)
+	return asked, cubins, err
+}
+
 // built is what a side's process is told, in a file of its own where there is more than one kind to tell of.
 func (b *Backend) built(role runners.Role, k *codes, m *manifest.Manifest) (*sides.Built, error) {
-	built := &sides.Built{Variant: k.side.Variant, Toggles: m.ToggleValues(k.side.Variant)}
+	built := &sides.Built{Variant: k.side.Variant, Toggles: m.ToggleValues(k.side.Variant), Exact: k.exact, Picks: k.picks}
 	all := map[string]sides.Built{}
 	for key, cubin := range k.cubins {
-		one := sides.Built{Image: cubin.Path, Symbols: symbols(cubin, m.Entries(k.side.Variant)), Start: cubin.Start}
+		entries := m.Entries(k.side.Variant)
+		if k.entries[key] != "" {
+			entries = []string{k.entries[key]}
+		}
+		one := sides.Built{Image: cubin.Path, Symbols: symbols(cubin, entries), Start: cubin.Start}
 		for _, g := range cubin.Globals {
 			one.Globals = append(one.Globals, g.Name)
 		}
@@ -118,7 +170,8 @@ func (b *Backend) built(role runners.Role, k *codes, m *manifest.Manifest) (*sid
 		if err != nil {
 			return nil, err
 		}
-		built.Kinds = filepath.Join(b.config.Scratch, string(role)+"-kinds-"+strconv.Itoa(len(all))+".json")
+		b.told++
+		built.Kinds = filepath.Join(b.config.Scratch, string(role)+"-kinds-"+strconv.Itoa(b.told)+".json")
 		if err := os.WriteFile(built.Kinds, text, 0o644); err != nil {
 			return nil, fmt.Errorf("writing the %s's code for its process: %w", role, err)
 		}
@@ -147,8 +200,8 @@ func (b *Backend) cover(ctx context.Context, cases []worker.Case, timed []manife
 		if k == nil {
 			continue
 		}
-		m := b.job.Of(k.side)
-		asked, err := specials(m, k.side.Variant, sizes)
+		m := b.of(k)
+		asked, err := specials(m, k.side.Variant, sizes, k.exact)
 		if err != nil {
 			return nil, err
 		}
@@ -186,7 +239,7 @@ func (b *Backend) uncovered(cases []worker.Case, timed []manifest.Shape, failure
 		all = append(all, worker.Case{Case: runners.Case{Shape: s, Distribution: distribution.Normal, Secret: !named}})
 	}
 	i := max(0, slices.IndexFunc(all, func(c worker.Case) bool {
-		_, err := k.at(b.job.Of(k.side), c.Shape.Dims)
+		_, err := k.at(b.of(k), c.Shape.Dims)
 		return err != nil
 	}))
 	failed := all[i].Evidence()

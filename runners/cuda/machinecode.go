@@ -60,13 +60,26 @@ func (b *Backend) launched(role runners.Role, shape string) []launchedKernel {
 	if k == nil {
 		return nil
 	}
-	cubin, err := k.at(m, s.Dims)
+	m = b.of(k)
+	cubins, err := k.at(m, s.Dims)
 	if err != nil {
 		return nil
 	}
 	var all []launchedKernel
-	for i, entry := range m.Entries(variant) {
-		all = append(all, launchedKernel{entry, cubin.Code, toolchain.CodePlace{Path: cubin.Path, Symbol: cubin.Kernels[i].Symbol}})
+	add := func(entry string, cubin *toolchain.Cubin, place int) {
+		all = append(all, launchedKernel{entry, cubin.Code, toolchain.CodePlace{Path: cubin.Path, Symbol: cubin.Kernels[place].Symbol}})
+	}
+	if !m.Specializes() {
+		for i, entry := range m.Entries(variant) {
+			add(entry, cubins[0], i)
+		}
+		return all
+	}
+	list, err := m.Specials(variant, s.Dims, nil, k.exact)
+	for i := range list {
+		if err == nil && !slices.ContainsFunc(all, func(o launchedKernel) bool { return o.entry == list[i].Entry }) {
+			add(list[i].Entry, cubins[i], 0)
+		}
 	}
 	return all
 }

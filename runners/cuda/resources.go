@@ -24,9 +24,9 @@ func symbols(c *toolchain.Cubin, entries []string) map[string]string {
 // at the shape that asks for most of those that it serves. Of a kernel with several codes it is the
 // most of each; what is not known of one of them is not known.
 func resources(build *gates.Build, k *codes, m *manifest.Manifest, shapes []manifest.Shape) error {
-	cubins := slices.Collect(maps.Values(k.cubins))
 	var uses []gates.KernelUse
-	for i, entry := range m.Entries(build.Variant) {
+	for number, entry := range m.Entries(build.Variant) {
+		cubins, i := k.of(entry, number)
 		threads, dynamic, err := asked(m, build.Variant, entry, shapes)
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func resources(build *gates.Build, k *codes, m *manifest.Manifest, shapes []mani
 	if build.Resources.Scratch, err = scratch(m, build.Variant); err != nil {
 		return err
 	}
-	r := build.Resources
+	r, cubins := build.Resources, slices.Collect(maps.Values(k.cubins))
 	for _, c := range cubins {
 		r.Warnings = append(r.Warnings, c.Warnings...)
 		for _, g := range c.Globals {

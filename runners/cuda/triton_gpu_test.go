@@ -276,10 +276,11 @@ func doBench(t *testing.T, job runners.Job) []float64 {
 	t.Helper()
 	m, variant := job.Manifest, job.Candidate.Variant
 	shape, _ := m.Shape("mission")
-	special, err := m.Special(variant, shape.Dims, nil)
+	specials, err := m.Specials(variant, shape.Dims, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
+	special := specials[0]
 	steps, err := m.Steps(variant, shape.Dims, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -149,8 +149,8 @@ func TestTritonCover(t *testing.T) {
 			if err := json.Unmarshal([]byte(readText(t, b.sides[runners.Candidate].Kinds)), &kinds); err != nil || failure != nil || len(kinds) != 2 {
 				t.Fatalf("%d kinds are told, want 2 (%v, %v)", len(kinds), failure, err)
 			}
-			special, err := job.Manifest.Special("wide", drawn[1].Shape.Dims, nil)
-			if built, ok := kinds[special.Key()]; err != nil || !ok || built.Start == nil || built.Start.Block[0] != 256 {
+			special, err := job.Manifest.Specials("wide", drawn[1].Shape.Dims, nil, false)
+			if built, ok := kinds[special[0].Key()]; err != nil || !ok || built.Start == nil || built.Start.Block[0] != 256 {
 				t.Errorf("a launch finds %+v (%v)", built, err)
 			}
 		})
@@ -204,21 +204,24 @@ func TestTritonStatic(t *testing.T) {
 			t.Errorf("a kernel that is wrong at other sizes is the same: %v, %q", e.SameCode, e.Notes)
 		}
 	})
-	// The tuner's configurations are not built, and a change of them alone is told and counts as another kernel.
+	// The configuration that the manifest chooses is built, and a change of the others alone is told and counts as another kernel.
 	t.Run("other configurations", func(t *testing.T) {
 		tuned := func(warps string) func(string) string {
 			return func(s string) string {
 				return strings.Replace(s, "@triton.jit", "@triton.autotune(configs=[triton.Config({}, num_warps="+warps+"), triton.Config({}, num_warps=2, num_stages=2)], key=[\"cols\"])\n@triton.jit", 1)
 			}
 		}
-		trial := tritonTrial{kernel: "softmax", policy: policy, baseline: "wide", candidate: "wide", arch: "sm_90", before: tuned("4"), edit: func(s string) string { return strings.Replace(s, "num_warps=4", "num_warps=8", 1) }}
+		choosing := func(text string) string {
+			return strings.Replace(text, "num_warps: WARPS\n", "autotune: {num_warps: \"min(WARPS, 2)\"}\n", 1)
+		}
+		trial := tritonTrial{kernel: "softmax", policy: policy, baseline: "wide", candidate: "wide", arch: "sm_90", before: tuned("4"), manifest: choosing, edit: func(s string) string { return strings.Replace(s, "num_warps=4", "num_warps=8", 1) }}
 		e, _, _ := trial.gather(t)
-		const want = "The change edits the configurations of @triton.autotune, from 2 configurations to 2 configurations: - num_warps=4, num_stages=3, num_ctas=1; + num_warps=8, num_stages=3, num_ctas=1. None of them is tried: "
+		const want = "The change edits the configurations of @triton.autotune, from 2 configurations to 2 configurations: - num_warps=4, num_stages=3, num_ctas=1; + num_warps=8, num_stages=3, num_ctas=1.\n@triton.autotune offers 2 configurations. Measured is what the manifest chooses: num_warps=2, num_stages=2, num_ctas=1."
 		if e.SameCode || e.Candidate.Code != e.Baseline.Code || !strings.Contains(strings.Join(e.Notes, "\n"), want) {
 			t.Errorf("same %v, notes %q", e.SameCode, e.Notes)
 		}
 		trial.edit = nil
-		if e, _, _ := trial.gather(t); !e.SameCode || !strings.Contains(strings.Join(e.Notes, "\n"), "@triton.autotune lists 2 configurations. None of them is tried") {
+		if e, _, _ := trial.gather(t); !e.SameCode || !strings.Contains(strings.Join(e.Notes, "\n"), "@triton.autotune offers 2 configurations. Measured is what the manifest chooses: num_warps=2, ") {
 			t.Errorf("same %v, notes %q", e.SameCode, e.Notes)
 		}
 	})

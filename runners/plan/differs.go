@@ -46,6 +46,9 @@ func (p *Plan) differs(ctx context.Context, job *runners.Job, sources string, s 
 	}
 	own := manifest.FolderOf(job.Key)
 	folders := map[string]string{own: s.Dir}
+	if m.Root != "" && below(own, m.Root) {
+		delete(folders, own) // it is built as a part of the root
+	}
 	for _, folder := range m.Elsewhere() {
 		folders[folder] = filepath.Join(s.Dir, manifest.RepositoryFolder, filepath.FromSlash(folder))
 	}

@@ -82,7 +82,11 @@ func hashSources(job *runners.Job) (err error) {
 		if side == nil || !job.Of(*side).Specializes() {
 			continue
 		}
-		if side.Sources, err = folderhash.Sum(side.Dir); err != nil {
+		dir := side.Dir
+		if job.Of(*side).Root != "" {
+			dir = filepath.Join(dir, manifest.RepositoryFolder) // the kernel's own folder has no sources
+		}
+		if side.Sources, err = folderhash.Sum(dir); err != nil {
 			return fmt.Errorf("hashing the sources of %s: %w", job.Manifest.Name, err)
 		}
 	}

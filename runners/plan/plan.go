@@ -184,7 +184,7 @@ func (p *Plan) PathsOf(key string, files []string) []string {
 	own := []string{}
 	for _, f := range files {
 		home := !p.reads[key][f] || slices.ContainsFunc(p.homes[key], func(folder string) bool {
-			return f == folder || strings.HasPrefix(f, folder+"/") || strings.HasPrefix(folder, f+"/")
+			return f == folder || below(f, folder) || strings.HasPrefix(folder, f+"/")
 		})
 		if home && p.Touches(key, []string{f}) {
 			own = append(own, f)

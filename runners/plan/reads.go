@@ -81,7 +81,7 @@ func (p *Plan) note(ctx context.Context, rev, key string, m *manifest.Manifest) 
 	about := false
 	for _, f := range p.changed {
 		for _, folder := range folders {
-			about = about || strings.HasPrefix(f, folder+"/")
+			about = about || below(f, folder)
 			if folder == f || strings.HasPrefix(folder, f+"/") {
 				p.reads[key][f] = true // a submodule that the folder lies in, or a link in its place
 			}
@@ -96,6 +96,9 @@ func (p *Plan) note(ctx context.Context, rev, key string, m *manifest.Manifest) 
 	}
 	return err
 }
+
+// below tells whether a file lies in a folder; all lie in the repository's own.
+func below(file, folder string) bool { return folder == "." || strings.HasPrefix(file, folder+"/") }
 
 // texts is files at a revision, the work tree as well; what is not there, or no file, is
 // left out.

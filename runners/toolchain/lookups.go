@@ -132,6 +132,9 @@ func (a asked) ofRepository(rel string) string {
 		}
 	}
 	for _, f := range append([]string{folder}, a.tree.Shared...) {
+		if f = path.Clean(f); f == topFolder {
+			f = ""
+		}
 		switch {
 		case sandbox.Within("/"+rel, "/"+f) && a.open == nil:
 			return a.listed(rel)

@@ -42,7 +42,8 @@ type Cubin struct {
 	Globals []Global // writable memory that outlives a launch
 	Start   *Start   // how its one kernel is launched; nil where the manifest says so
 
-	Autotune []string // what Triton's own tuner would try, in the build's words; it is not tried here
+	Autotune []string // the configurations that @triton.autotune offers, in the build's words
+	Chosen   string   // the one of them that this is; "" where there is none
 
 	Warnings    []string // of ptxas, about any entry
 	Diagnostics []gates.Diagnostic

@@ -43,6 +43,8 @@ type Surroundings struct {
 	python []string
 	// whole has the source named by its whole path.
 	whole bool
+	// forks is how many processes a Python build goes through before it begins: its own number differs.
+	forks int
 }
 
 // setsRoot is where the include sets of the runner lie, in all surroundings.
@@ -57,7 +59,7 @@ var (
 	Here = Surroundings{Root: "/repository", work: "/build", host: "sandbox", env: []string{"HOME=/tmp", backendsInTree}, python: []string{"-I", "-B"}}
 	// There is where it takes place once more.
 	There = Surroundings{
-		Root: "/srv/another/place/for/checkouts", work: "/opt/jobs/job", host: "another-host", whole: true, python: []string{"-E", "-s"},
+		Root: "/srv/another/place/for/checkouts", work: "/opt/jobs/job", host: "another-host", whole: true, forks: 24, python: []string{"-E", "-s"},
 		env: []string{"HOME=/tmp/home", "USER=another", "PWD=/", "CI=true", "SOURCE_DATE_EPOCH=2000000000"},
 	}
 )
@@ -76,6 +78,9 @@ func (s Surroundings) dir(t *Tree) string { return path.Join(s.Root, t.folder())
 // places shows a folder of sources as a checkout has it.
 func (s Surroundings) places(dir string, t *Tree) []sandbox.Place {
 	places := []sandbox.Place{{Host: dir, Inside: s.dir(t)}}
+	if t.within(dir) {
+		places = nil
+	}
 	for _, folder := range t.Shared {
 		host := filepath.Join(dir, manifest.RepositoryFolder, filepath.FromSlash(folder))
 		if isFolder(host) && t.reachable(dir, folder) {
@@ -99,11 +104,32 @@ func (s Surroundings) enter(spec *sandbox.Spec, dir string, t *Tree) {
 	spec.Env = append(slices.Clone(spec.Env), slices.DeleteFunc(slices.Clone(s.env), given)...)
 }
 
+// within tells whether the kernel's folder is shown as a part of another one, since its own has no files of the repository.
+func (t *Tree) within(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	own := func(e os.DirEntry) bool {
+		return e.Name() == manifest.RepositoryFolder || e.Name() == manifest.SetsFolder
+	}
+	if err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !own(e) }) {
+		return false
+	}
+	return slices.ContainsFunc(t.Shared, func(folder string) bool {
+		rel, ok := strings.CutPrefix(t.folder(), folder+"/")
+		if folder == topFolder {
+			rel, ok = t.folder(), true
+		}
+		return ok && isFolder(filepath.Join(dir, manifest.RepositoryFolder, filepath.FromSlash(folder), filepath.FromSlash(rel)))
+	})
+}
+
 // reachable tells whether a shared folder can be shown at its own path: where it lies within another folder that is
 // shown, or that within it, the outer one must have a folder in its place.
 func (t *Tree) reachable(dir, folder string) bool {
 	inside := func(inner, outer, host string) bool {
 		rel, ok := strings.CutPrefix(inner, outer+"/")
+		if outer == topFolder && inner != topFolder {
+			rel, ok = inner, true
+		}
 		return !ok || isFolder(filepath.Join(host, filepath.FromSlash(rel)))
 	}
 	at := func(shared string) string {
@@ -114,6 +140,9 @@ func (t *Tree) reachable(dir, folder string) bool {
 	}
 	return !slices.ContainsFunc(t.Shared, func(other string) bool { return !inside(folder, other, at(other)) })
 }
+
+// topFolder is the repository's own, as manifests name it.
+const topFolder = "."
 
 func isFolder(name string) bool {
 	info, err := os.Stat(name)
@@ -138,6 +167,17 @@ func (s Surroundings) flags(flags []string, dir string, t *Tree) []string {
 		all = append(all, flag)
 	}
 	return all
+}
+
+// folder is where a build finds a folder of the repository that it is given.
+func (s Surroundings) folder(name, dir string, t *Tree) string {
+	at := path.Join(s.Root, name)
+	for _, p := range s.places(dir, t) {
+		if sandbox.Within(at, p.Inside) {
+			return at
+		}
+	}
+	return path.Join(s.dir(t), manifest.RepositoryFolder, name)
 }
 
 // source is how the compiler is told of a source.

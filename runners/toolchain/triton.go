@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,18 +26,23 @@ import (
 // A TritonBuild is one Triton kernel to compile for one architecture, for several kinds of launches. Nothing in it comes from the
 // change but the files in Dir.
 type TritonBuild struct {
-	Dir     string // folder of the sources, seen read-only
-	Source  string // a file in Dir
-	Entry   string // the function
-	Arch    string // such as sm_90
+	Dir     string   // folder of the sources, seen read-only
+	Source  string   // a file in Dir, which is imported as a module of its package
+	Root    string   // folder of the repository that the package is found in; "" is Dir
+	Include []string // folders of the repository that modules are imported from too
+	Entry   string   // the function of kinds that name none
+	Arch    string   // such as sm_90
 	Kinds   []manifest.Special
 	Tree    Tree   // where Dir lies in its repository
 	Scratch string // existing folder; the cubins come into a new one below it
 	Timeout time.Duration
+
+	describe bool // asks for the configurations and compiles nothing
+	each     bool // a kind that does not compile is no reason to refuse the others
 }
 
 // maxKinds bounds what one kernel may have compiled: a constant that follows a size makes a kind of every size.
-const maxKinds = 64
+const maxKinds = 256
 
 //go:embed triton_compile.py
 var tritonScript []byte
@@ -45,32 +51,65 @@ var tritonScript []byte
 // may do there what it likes: all that leaves are cubins, which are read like any other, and a launch for each, which is held
 // against the code. Errors are as those of CUDA.Build.
 func (t *Triton) Build(ctx context.Context, b TritonBuild) ([]*Cubin, error) {
-	if err := b.check(); err != nil {
+	cubins, refused, err := t.build(ctx, b)
+	for _, refusal := range refused {
+		if err != nil || refusal == nil {
+			continue
+		}
+		err = refusal
+		if len(cubins) > 0 && cubins[0] != nil {
+			err = errors.Join(err, os.RemoveAll(filepath.Dir(cubins[0].Path)))
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
+	return cubins, nil
+}
+
+// BuildEach is Build for kinds of which some may not compile: there is no cubin of these, but the reason.
+func (t *Triton) BuildEach(ctx context.Context, b TritonBuild) (cubins []*Cubin, refused []error, err error) {
+	b.each = true
+	return t.build(ctx, b)
+}
+
+func (t *Triton) build(ctx context.Context, b TritonBuild) (cubins []*Cubin, refused []error, err error) {
+	if err := b.check(); err != nil {
+		return nil, nil, err
+	}
 	made, cached, err := t.outputs(ctx, b)
+	if err == nil && slices.ContainsFunc(made, func(o nvccOutput) bool { return o.Refusal == needsExact }) {
+		return nil, nil, ErrNeedsExact
+	}
 	if err != nil {
-		return nil, fmt.Errorf("compiling %s for %s: %w", b.Source, b.Arch, err)
+		return nil, nil, fmt.Errorf("compiling %s for %s: %w", b.Source, b.Arch, err)
 	}
 	out, err := os.MkdirTemp(b.Scratch, b.Arch+"-")
 	if err != nil {
-		return nil, fmt.Errorf("making room for the cubins of %s: %w", b.Source, err)
+		return nil, nil, fmt.Errorf("making room for the cubins of %s: %w", b.Source, err)
 	}
-	var cubins []*Cubin
+	cubins, refused = make([]*Cubin, len(made)), make([]error, len(made))
+	left := 0
 	for i, o := range made {
 		cubin, err := o.readTriton(b, b.Kinds[i])
-		if err == nil {
-			cubin.Path, cubin.Cached = filepath.Join(out, strconv.Itoa(i)+".cubin"), cached[i]
-			if err = os.WriteFile(cubin.Path, cubin.Image, 0o644); err != nil {
-				err = fmt.Errorf("writing a cubin of %s: %w", b.Source, err)
-			}
-		}
 		if err != nil {
-			return nil, errors.Join(err, os.RemoveAll(out))
+			refused[i] = err
+			if b.each {
+				continue
+			}
+			break
 		}
-		cubins = append(cubins, cubin)
+		cubin.Path, cubin.Cached = filepath.Join(out, strconv.Itoa(i)+".cubin"), cached[i]
+		if err := os.WriteFile(cubin.Path, cubin.Image, 0o644); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("writing a cubin of %s: %w", b.Source, err), os.RemoveAll(out))
+		}
+		cubins[i] = cubin
+		left++
 	}
-	return cubins, nil
+	if left == 0 {
+		err = os.RemoveAll(out)
+	}
+	return cubins, refused, err
 }
 
 func (b TritonBuild) check() error {
@@ -84,7 +123,7 @@ func (b TritonBuild) check() error {
 	case len(b.Kinds) == 0:
 		return errors.New("no kind of launch is asked for")
 	case len(b.Kinds) > maxKinds:
-		return &output.CompileError{Summary: fmt.Sprintf("the kernel would be compiled %d times, once for each value of its constants and each class of its arguments: at most %d are possible (let constants follow fewer sizes, as by pow2ceil)", len(b.Kinds), maxKinds)}
+		return &output.CompileError{Summary: fmt.Sprintf("the kernel would be compiled %d times, once for each value of its constants and each class of its arguments: at most %d are possible (let constants follow fewer sizes, as by pow2ceil, or choose one configuration under autotune)", len(b.Kinds), maxKinds)}
 	}
 	return nil
 }
@@ -103,6 +142,7 @@ func (t *Triton) outputs(ctx context.Context, b TritonBuild) (made []nvccOutput,
 	}
 	var missing []int
 	for i, kind := range b.Kinds {
+
 		if made[i], cached[i] = t.handed(b, kind); cached[i] {
 			continue
 		}
@@ -169,7 +209,10 @@ func (t *Triton) buildKey(b TritonBuild, kind manifest.Special, at func(library 
 		Source, Entry, Arch string
 		Kind                string
 		Tree                Tree
-	}{cacheVersion, t.String(), t.PythonVersion, t.Digest, library.Size(), at(library), sha256.Sum256(tritonScript), t.memory(), b.Source, b.Entry, b.Arch, kind.Key(), b.Tree})
+		Root                string
+		Include             []string
+		Packages            []string
+	}{cacheVersion, t.String(), t.PythonVersion, t.Digest, library.Size(), at(library), sha256.Sum256(tritonScript), t.memory(), b.Source, b.Entry, b.Arch, kind.Key(), b.Tree, b.Root, b.Include, t.packages()})
 	if err == nil {
 		err = folderhash.Write(h, b.Dir, nil)
 	}

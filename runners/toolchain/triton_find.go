@@ -24,6 +24,7 @@ type Triton struct {
 	Digest        string // of the package, where a policy pins it
 	Folder        string // the package itself
 	path          []string
+	sites         []string // folders of the packages of its Python
 	read          []string // folders that Python and Triton need
 
 	// Cache keeps what was compiled; nil compiles every time.
@@ -39,19 +40,20 @@ var ErrNoTriton = errors.New("no Triton was found: install it (pip install trito
 
 // A python is what an interpreter says of itself. Its own packages are trusted; those of a checkout are not on its path.
 type python struct {
-	Executable string `json:"executable"` // as it was called: an environment's is a link, and finds its packages by its own place
-	Real       string `json:"real"`
-	Prefix     string `json:"prefix"`
-	BasePrefix string `json:"base_prefix"`
-	Version    string `json:"version"`
-	Tag        string `json:"tag"`    // such as cp311
-	Triton     string `json:"triton"` // the folder of the package; empty where there is none
+	Executable string   `json:"executable"` // as it was called: an environment's is a link, and finds its packages by its own place
+	Real       string   `json:"real"`
+	Prefix     string   `json:"prefix"`
+	BasePrefix string   `json:"base_prefix"`
+	Version    string   `json:"version"`
+	Tag        string   `json:"tag"`    // such as cp311
+	Triton     string   `json:"triton"` // the folder of the package; empty where there is none
+	Sites      []string `json:"sites"`  // folders of its packages
 }
 
-const askPython = `import sys, json, os, importlib.util
+const askPython = `import sys, json, os, site, importlib.util
 spec = importlib.util.find_spec("triton")
 print(json.dumps({"executable": sys.executable, "real": os.path.realpath(sys.executable), "prefix": sys.prefix, "base_prefix": sys.base_prefix, "version": "%d.%d.%d" % sys.version_info[:3],
-  "tag": "cp%d%d" % sys.version_info[:2], "triton": os.path.dirname(spec.origin) if spec and spec.origin else ""}))`
+  "tag": "cp%d%d" % sys.version_info[:2], "triton": os.path.dirname(spec.origin) if spec and spec.origin else "", "sites": site.getsitepackages()}))`
 
 // FindTriton asks the Python that KERNELGATE_PYTHON names, or python3, for its Triton, and looks then for one that fetch-triton.sh
 // has left for that Python.
@@ -153,13 +155,26 @@ func (p python) with(folder string) (*Triton, error) {
 	if !found || len(version) > 64 {
 		return nil, fmt.Errorf("%s does not tell its version: install Triton 3", folder)
 	}
-	t := &Triton{Python: p.Executable, PythonVersion: p.Version, Version: version, Folder: folder}
+	t := &Triton{Python: p.Executable, PythonVersion: p.Version, Version: version, Folder: folder, sites: p.Sites}
 	for _, dir := range []string{p.Prefix, p.BasePrefix, prefix(p.Executable), prefix(p.Real), filepath.Dir(folder)} {
 		if !slices.ContainsFunc(append(sandbox.SystemPaths(), t.read...), func(seen string) bool { return sandbox.Within(dir, seen) }) {
 			t.read = append(t.read, dir)
 		}
 	}
 	return t, nil
+}
+
+// packages is the packages of its Python, by name and version: a kernel may import them.
+func (t *Triton) packages() []string {
+	all := []string{}
+	for _, site := range t.sites {
+		found, _ := filepath.Glob(filepath.Join(site, "*.dist-info"))
+		for _, name := range found {
+			all = append(all, filepath.Base(name))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // String is how evidence names it.

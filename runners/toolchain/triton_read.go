@@ -26,7 +26,8 @@ type said struct {
 	Unmet   []string     `json:"unmet"`   // ways to launch that there are not here
 	PTXAS   []string     `json:"ptxas"`   // the assembler and its flags
 	Line    int          `json:"line"`
-	Tuning  []string     `json:"autotune"` // the configurations that @triton.autotune would try
+	Tuning  []string     `json:"autotune"`      // the configurations that @triton.autotune offers
+	Chosen  string       `json:"configuration"` // the one of them that this is
 }
 
 // readStrictly reads what a build says: what is not known here is another compiler's.
@@ -63,6 +64,9 @@ func (o nvccOutput) readTriton(b TritonBuild, kind manifest.Special) (*Cubin, er
 	k := &cubin.Kernels[0]
 	for _, configuration := range s.Tuning[:min(len(s.Tuning), maxTuning)] {
 		cubin.Autotune = append(cubin.Autotune, entryname.Quote(configuration))
+	}
+	if s.Chosen != "" {
+		cubin.Chosen = entryname.Quote(s.Chosen)
 	}
 	const forbidden = "%s would be launched as its machine code does not allow: the build says %v"
 	passed, err := s.described(kind)

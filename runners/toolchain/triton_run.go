@@ -1,6 +1,7 @@
 package toolchain
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
@@ -33,11 +35,17 @@ const maxSaid = 256 << 10
 // compile has all kinds compiled here and, at the same time, in other surroundings.
 func (t *Triton) compile(ctx context.Context, b TritonBuild) ([]nvccOutput, error) {
 	build := func(ctx context.Context, in Surroundings) ([]nvccOutput, error) { return t.compileIn(ctx, b, in) }
-	kinds, there, err := twice(ctx, build, func(kinds []nvccOutput) bool { return kinds[0].Refusal != "" })
-	if err != nil || kinds[0].Refusal != "" {
+	refused := func(kinds []nvccOutput) bool {
+		return !slices.ContainsFunc(kinds, func(o nvccOutput) bool { return o.Refusal == "" })
+	}
+	kinds, there, err := twice(ctx, build, refused)
+	if err != nil || refused(kinds) {
 		return kinds, err
 	}
 	for i := range kinds {
+		if kinds[i].Refusal != "" {
+			continue
+		}
 		if kinds[i] = kinds[i].sameAs(there[i], b.Source); kinds[i].Refusal == "" && kinds[i].Usage != there[i].Usage {
 			kinds[i] = nvccOutput{Log: kinds[i].Log, Refusal: ErrSurroundings(b.Source).Summary, Final: true}
 		}
@@ -53,7 +61,7 @@ func (t *Triton) compileIn(ctx context.Context, b TritonBuild, in Surroundings) 
 		return nil, fmt.Errorf("making room for Triton: %w", err)
 	}
 	defer os.RemoveAll(work)
-	r, log, err := t.script(ctx, b, work, in)
+	refused, log, err := t.imported(ctx, b, work, in)
 	if err != nil {
 		return nil, err
 	}
@@ -64,20 +72,17 @@ func (t *Triton) compileIn(ctx context.Context, b TritonBuild, in Surroundings) 
 		}
 		return made, nil
 	}
-	if !r.OK() {
-		diagnostics := diagnosticsIn(log, b.Dir)
-		summary, final := refusal(t.memory(), r, log, diagnostics)
-		if !blames(diagnostics) || strings.Contains(summary, "No module named 'triton'") {
-			if fault := t.probe(ctx, b); fault != nil {
-				return nil, fault
-			}
-		}
-		return refuse(final, "%s%s", summary, advice(summary))
+	if refused.Refusal != "" {
+		return refuse(refused.Final, "%s", refused.Refusal)
 	}
-	if err, ok := errors.AsType[*output.CompileError](in.asked(r, b.Dir, &b.Tree).compileError(b.Source, log)); ok {
-		return refuse(true, "%s", err.Summary)
+	if exists(filepath.Join(work, "out", "exact")) {
+		return refuse(true, "%s", needsExact)
 	}
 	for i := range made {
+		if why, err := output.ReadFile(filepath.Join(work, "out", strconv.Itoa(i)+".refused"), maxSaid); err == nil && b.each {
+			made[i] = nvccOutput{Log: log, Refusal: entryname.Quote(in.names(string(why), &b.Tree)), Final: true}
+			continue
+		}
 		made[i], err = t.collect(ctx, b, filepath.Join(work, "out", strconv.Itoa(i)))
 		if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 			return refuse(true, "%s", refusal.Summary)
@@ -89,10 +94,48 @@ func (t *Triton) compileIn(ctx context.Context, b TritonBuild, in Surroundings) 
 	return made, nil
 }
 
+// imported runs the script on the kernel's source. What was made has a refusal where the source is to blame.
+func (t *Triton) imported(ctx context.Context, b TritonBuild, work string, in Surroundings) (o nvccOutput, log string, err error) {
+	r, log, err := t.script(ctx, b, work, in)
+	if err != nil {
+		return o, log, err
+	}
+	if !r.OK() {
+		diagnostics := diagnosticsIn(log, b.Dir)
+		summary, final := refusal(t.memory(), r, log, diagnostics)
+		if !blames(diagnostics) || strings.Contains(summary, "No module named 'triton'") {
+			if fault := t.probe(ctx, b); fault != nil {
+				return o, log, fault
+			}
+		}
+		// A package may be installed later.
+		o.Refusal, o.Final = summary+advice(summary), final && !strings.Contains(log, "ModuleNotFoundError")
+		return o, log, nil
+	}
+	if err, ok := errors.AsType[*output.CompileError](in.asked(r, b.Dir, &b.Tree).compileError(b.Source, log)); ok {
+		o.Refusal, o.Final = err.Summary, true
+	}
+	return o, log, nil
+}
+
+// needsExact is the word of a build that has to know the values of scalars. It is no refusal of the source.
+const needsExact = "@triton.heuristics: the build needs the values of the arguments"
+
+// ErrNeedsExact asks for kinds that have the values of scalars and the shapes of arrays: functions of @triton.heuristics get them.
+var ErrNeedsExact = errors.New(needsExact)
+
+// needsGPU is how Triton and torch say that there is none.
+var needsGPU = regexp.MustCompile(`active drivers|NVIDIA driver|CUDA driver|No CUDA GPUs|not compiled with CUDA`)
+
 // advice is what to do about a kernel that needs what a build has not.
 func advice(summary string) string {
-	if strings.Contains(summary, "No module named") {
-		return " (a build sees Python, Triton and the kernel's folder: keep the kernel in a file that imports nothing else)"
+	switch {
+	case strings.Contains(summary, "No module named"):
+		return " (a build sees the packages of the runner's Python, and of the repository the kernel's folder, root and include: write root: with the folder that the package lies in, install the package on the runner, or name as the source an entry file that imports the kernel alone)"
+	case needsGPU.MatchString(summary):
+		return " (a build has no GPU: name as the source an entry file that imports the kernel past this)"
+	case strings.Contains(summary, "attempted relative import"):
+		return " (the package is larger than what the build sees: write root: with the folder that the package lies in)"
 	}
 	return ""
 }
@@ -100,13 +143,30 @@ func advice(summary string) string {
 // script runs our script on the kernel's source.
 func (t *Triton) script(ctx context.Context, b TritonBuild, work string, s Surroundings) (sandbox.Result, string, error) {
 	in, out, empty := filepath.Join(work, "in"), filepath.Join(work, "out"), filepath.Join(work, "empty")
+	kinds := slices.Clone(b.Kinds)
+	for i := range kinds {
+		kinds[i].Entry = cmp.Or(kinds[i].Entry, b.Entry)
+	}
+	include := []string{}
+	for _, folder := range b.Include {
+		include = append(include, s.folder(folder, b.Dir, &b.Tree))
+	}
+	base := s.dir(&b.Tree)
+	if b.Root != "" {
+		base = s.folder(b.Root, b.Dir, &b.Tree)
+	}
 	request, err := json.Marshal(struct {
-		Path   []string           `json:"path"`
-		Source string             `json:"source"`
-		Entry  string             `json:"entry"`
-		Arch   int                `json:"arch"`
-		Kinds  []manifest.Special `json:"kinds"`
-	}{append([]string{}, t.path...), s.source(b.Source, b.Dir, &b.Tree), b.Entry, capability(b.Arch), b.Kinds})
+		Path     []string           `json:"path"`
+		Source   string             `json:"source"`
+		Base     string             `json:"base"`
+		Root     bool               `json:"root"`
+		Include  []string           `json:"include"`
+		Arch     int                `json:"arch"`
+		Forks    int                `json:"forks"`
+		Describe bool               `json:"describe"`
+		Each     bool               `json:"each"`
+		Kinds    []manifest.Special `json:"kinds"`
+	}{append([]string{}, t.path...), s.source(b.Source, b.Dir, &b.Tree), base, b.Root != "", include, capability(b.Arch), s.forks, b.describe, b.each, kinds})
 	if err == nil {
 		err = errors.Join(os.Mkdir(in, 0o755), os.Mkdir(out, 0o755), os.Mkdir(empty, 0o755), os.WriteFile(filepath.Join(in, "request.json"), request, 0o644),
 			os.WriteFile(filepath.Join(in, "triton_compile.py"), tritonScript, 0o644))
@@ -133,7 +193,7 @@ func capability(arch string) int {
 	return n
 }
 
-// collect reads what the script left for one kind. The error is a *CompileError where that is not what a compiler leaves.
+// collect reads what the script left for one kind. The error is a *output.CompileError where that is not what a compiler leaves.
 func (t *Triton) collect(ctx context.Context, b TritonBuild, name string) (o nvccOutput, err error) {
 	if o.Image, err = output.ReadFile(name+".cubin", maxKind); err != nil {
 		return o, err
@@ -214,7 +274,7 @@ func (t *Triton) probe(ctx context.Context, b TritonBuild) error {
 		return fmt.Errorf("writing the source for a trial of Triton: %w", err)
 	}
 	r, log, err := t.script(ctx, TritonBuild{
-		Dir: dir, Tree: Tree{}, Source: "empty.py", Entry: "empty", Arch: b.Arch, Kinds: []manifest.Special{{Constants: map[string]float64{}, Warps: 4, Stages: 3, CTAs: 1, Arguments: []manifest.SpecialArgument{}}},
+		Dir: dir, Tree: Tree{}, Source: "empty.py", Arch: b.Arch, Kinds: []manifest.Special{{Entry: "empty", Constants: map[string]float64{}, Warps: 4, Stages: 3, CTAs: 1, Arguments: []manifest.SpecialArgument{}}},
 	}, work, Here)
 	if err == nil && !r.OK() {
 		err = fmt.Errorf("%s with Python %s compiles not even an empty kernel for %s (%s): try it by hand, or install another Triton", t, t.PythonVersion, b.Arch, output.LastLine(log))

@@ -29,11 +29,23 @@ type Built struct {
 	// Kinds is a file with the code of a kernel that has another for other launches: a mapping from keys of kernels.Special to
 	// Built. What is said of the code is said there; the rest holds for all.
 	Kinds string `json:"kinds,omitempty"`
+	// Exact tells that these keys have the values of scalars in them.
+	Exact bool `json:"exact,omitempty"`
+	// Picks are the configurations that were found fastest, see manifest.Picked.
+	Picks []manifest.Pick `json:"picks,omitempty"`
 }
 
 // Joined is the manifest that the code is launched by: the problem of the base's
 // kernel.yaml with the side's own implementation.
 func (b Built) Joined(problem string) (*manifest.Manifest, error) {
+	m, err := b.joined(problem)
+	if err != nil {
+		return nil, err
+	}
+	return m.Picked(b.Picks), nil
+}
+
+func (b Built) joined(problem string) (*manifest.Manifest, error) {
 	if b.Manifest == "" {
 		return manifest.Parse(manifest.FileName, []byte(problem))
 	}

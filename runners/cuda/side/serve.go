@@ -143,6 +143,7 @@ func (s *server) do(r request, files []*os.File) (a answer, err error) {
 		if <-s.read; s.unread != nil {
 			return a, fmt.Errorf("reading the manifest: %w", s.unread)
 		}
+		s.manifest = s.manifest.Picked(r.Load.Picks)
 		if s.kernel, err = Load(s.ctx, s.stream, s.manifest, *r.Load, s.setup.Timeout); err != nil {
 			return a, err
 		}

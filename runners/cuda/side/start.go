@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
@@ -35,17 +36,27 @@ func (k *Kernel) loadKinds() error {
 	return nil
 }
 
-// kind is the code for launches of a size.
-func (k *Kernel) kind(dims manifest.Dims) (*Kernel, error) {
-	special, err := k.manifest.Special(k.built.Variant, dims, k.built.Toggles)
+// code is the code of each kernel of a launch, in order, and itself for a kernel that has one for all launches.
+func (k *Kernel) code(dims manifest.Dims, kernels int) ([]*Kernel, error) {
+	if k.kinds == nil {
+		return slices.Repeat([]*Kernel{k}, kernels), nil
+	}
+	list, err := k.manifest.Specials(k.built.Variant, dims, k.built.Toggles, k.built.Exact)
 	if err != nil {
 		return nil, err
 	}
-	kind := k.kinds[special.Key()]
-	if kind == nil {
-		return nil, fmt.Errorf("nothing was compiled for %s", dims)
+	var all []*Kernel
+	for _, special := range list {
+		kind := k.kinds[special.Key()]
+		if kind == nil {
+			return nil, fmt.Errorf("nothing was compiled for %s", dims)
+		}
+		all = append(all, kind)
 	}
-	return kind, nil
+	if len(all) != kernels {
+		return nil, fmt.Errorf("%d kernels were compiled for a launch of %d", len(all), kernels)
+	}
+	return all, nil
 }
 
 // started is a launch with what the code's compiler says of it. A cluster's blocks come on top of the grid, as in Triton.

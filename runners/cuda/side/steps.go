@@ -21,37 +21,47 @@ func (k *Kernel) Prepare(n int, dims manifest.Dims, args []tensor.Arg, offsets [
 		}
 		return part.Prepare(n, dims, args, offsets, base)
 	}
-	if k.kinds != nil {
-		kind, err := k.kind(dims)
-		if err != nil {
-			return nil, err
-		}
-		return kind.Prepare(n, dims, args, offsets, base)
-	}
-	if err := k.copies(n + 1); err != nil {
+	steps, err := k.steps(dims)
+	if err != nil {
 		return nil, err
 	}
-	m := k.modules[min(n, len(k.modules)-1)]
-	steps, err := k.steps(dims)
+	kernels := 0
+	for _, s := range steps {
+		if s.Kernel() {
+			kernels++
+		}
+	}
+	codes, err := k.code(dims, kernels)
 	if err != nil {
 		return nil, err
 	}
 	var queue []func() error
 	for _, s := range steps {
-		prepare := k.start
-		switch {
-		case s.Memset != "":
-			prepare = k.memset
-		case s.Copy != "":
-			prepare = k.copy
+		code := k
+		if s.Kernel() {
+			code, codes = codes[0], codes[1:]
 		}
-		step, err := prepare(m, s, placed{n, dims, args, offsets, base})
+		step, err := code.prepare(n, s, placed{n, dims, args, offsets, base})
 		if err != nil {
 			return nil, err
 		}
 		queue = append(queue, step)
 	}
 	return func() error { return all(queue) }, nil
+}
+
+// prepare is one step of the n-th launch of a batch.
+func (k *Kernel) prepare(n int, s manifest.StepAt, p placed) (func() error, error) {
+	switch {
+	case s.Memset != "":
+		return k.memset(s, p)
+	case s.Copy != "":
+		return k.copy(s, p)
+	}
+	if err := k.copies(n + 1); err != nil {
+		return nil, err
+	}
+	return k.start(k.modules[min(n, len(k.modules)-1)], s, p)
 }
 
 // placed is a launch's arguments with their place.
@@ -75,7 +85,7 @@ func (p placed) find(name string) (int, error) {
 }
 
 // memset is a step that sets the bytes of an array.
-func (k *Kernel) memset(_ *module, s manifest.StepAt, p placed) (func() error, error) {
+func (k *Kernel) memset(s manifest.StepAt, p placed) (func() error, error) {
 	i, err := p.find(s.Memset)
 	if err != nil {
 		return nil, err
@@ -85,7 +95,7 @@ func (k *Kernel) memset(_ *module, s manifest.StepAt, p placed) (func() error, e
 }
 
 // copy is a step that fills an array with the first elements of another.
-func (k *Kernel) copy(_ *module, s manifest.StepAt, p placed) (func() error, error) {
+func (k *Kernel) copy(s manifest.StepAt, p placed) (func() error, error) {
 	from, err := p.find(s.Copy)
 	if err != nil {
 		return nil, err
@@ -165,7 +175,17 @@ func tooLarge(s manifest.StepAt, perSM, sms int) error {
 func (k *Kernel) parameters(names []string, p placed) (*driver.Args, error) {
 	list := &driver.Args{}
 	if s := k.built.Start; s != nil && s.Passed != nil {
-		return list, pass(list, s.Passed, p.args, p.address, func(i int, d toolchain.Descriptor) ([][]byte, error) { return k.descriptor(i, d, p) })
+		var args []tensor.Arg
+		var places []int // of what the kernel is passed among all arguments
+		for _, name := range names {
+			i, err := p.find(name)
+			if err != nil {
+				return nil, err
+			}
+			args, places = append(args, p.args[i]), append(places, i)
+		}
+		address := func(i int) uint64 { return p.address(places[i]) }
+		return list, pass(list, s.Passed, args, address, func(i int, d toolchain.Descriptor) ([][]byte, error) { return k.descriptor(places[i], d, p) })
 	}
 	if names == nil {
 		for i, a := range p.args {

@@ -3,6 +3,8 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
@@ -333,6 +335,30 @@ func (d *desk) without(evidence *gates.Case, p *tensor.Problem, sheet *oracle.In
 	return d.beside(evidence, p, sheet, reference)
 }
 
+// tuningSamples is how many launches a configuration is timed by.
+const tuningSamples = 15
+
+// short is the time of one launch: roughly, or where configurations are compared the median of some that find a cold cache, by
+// the GPU's clock.
+func (s *session) short(p *side.Process) (time.Duration, error) {
+	if !s.request.Tune {
+		return p.Rough(0, first)
+	}
+	var all []time.Duration
+	for range tuningSamples {
+		if err := p.Ready(0, true); err != nil {
+			return 0, err
+		}
+		took, err := p.Run(0, first, 1, true)
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, took)
+	}
+	slices.Sort(all)
+	return all[len(all)/2], nil
+}
+
 // calibrate finds the time of a launch on every planned shape, of the faster
 // side. A candidate that fails here will fail in the round, which tells.
 func (s *session) calibrate(d *desk) error {
@@ -352,7 +378,7 @@ func (s *session) calibrate(d *desk) error {
 			if side == nil {
 				continue
 			}
-			took, err := side.Rough(0, first)
+			took, err := s.short(side)
 			if failure, err := interleave.Failure(blame(side, err)); err != nil {
 				return err
 			} else if failure != nil {

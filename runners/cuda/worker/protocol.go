@@ -42,6 +42,7 @@ type Request struct {
 	Pairs         int                 `json:"pairs,omitempty"`
 	Seed          uint64              `json:"seed,omitempty"`
 	Launch        int                 `json:"launches,omitempty"`
+	Tune          bool                `json:"tune,omitempty"`  // cases: time the planned shapes as a round does, one launch a sample
 	Apart         bool                `json:"apart,omitempty"` // launch: every array is an allocation of its own, and outputs are not written before
 
 	// Hold lets the worker bring up its contexts and then wait for a Start on the

@@ -90,7 +90,7 @@ func (s *session) manifests() (err error) {
 		switch {
 		case own.built == nil:
 		case own.built.Manifest == "":
-			*own.into = s.manifest
+			*own.into = s.manifest.Picked(own.built.Picks)
 		default:
 			if *own.into, err = own.built.Joined(s.request.Manifest); err != nil {
 				return fmt.Errorf("reading a side's manifest: %w", err)

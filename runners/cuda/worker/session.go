@@ -65,7 +65,7 @@ func (s *session) startSides() error {
 			built = s.request.Candidate
 		}
 		p, err := side.Start(who[letter], s.request.Program, os.Environ(), side.Setup{
-			Manifest: s.request.Manifest, Own: built.Manifest, Timeout: s.request.Timeout, Padding: s.rng.Int64N(maxPadding), Flush: round,
+			Manifest: s.request.Manifest, Own: built.Manifest, Timeout: s.request.Timeout, Padding: s.rng.Int64N(maxPadding), Flush: round || s.request.Tune,
 		})
 		if err != nil {
 			return err

@@ -1,0 +1,1 @@
+from .rule import gated_delta_kernel
