@@ -20,6 +20,7 @@ type PythonConfig struct {
 	Getenv  func(string) string
 	Devices []string // of the GPU, for device: cuda
 	GPU     string   // its UUID
+	OnCPU   bool     // compute there whatever the manifest says: there is no GPU
 }
 
 // A PythonReference is the reference of a job that is written in Python. Its process is started before anybody asks for outputs,
@@ -36,6 +37,11 @@ func StartPythonReference(ctx context.Context, job Job, c PythonConfig) *PythonR
 	r := &PythonReference{job: job}
 	if c.Getenv == nil {
 		c.Getenv = os.Getenv
+	}
+	if c.OnCPU {
+		m, reference := *job.Manifest, *job.Manifest.Reference
+		reference.Device = manifest.OnCPU
+		m.Reference, job.Manifest = &reference, &m
 	}
 	if r.found, r.err = pyref.Find(ctx, c.Getenv); r.err == nil {
 		r.err = r.found.For(job.Manifest.Reference)

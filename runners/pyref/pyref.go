@@ -45,7 +45,7 @@ const (
 type Spec struct {
 	Manifest *manifest.Manifest // of the base
 	Trusted  string             // the folder of the base's manifest
-	Scratch  string             // an existing folder for files of the process
+	Scratch  string             // a folder for files of the process
 	Python   *Python
 	// Devices are the GPU's device files, and GPU is its UUID, for device: cuda.
 	Devices []string
@@ -119,6 +119,9 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 	text, err := sourceOf(s.Manifest, s.Trusted)
 	if err != nil {
 		return nil, err
+	}
+	if err := os.MkdirAll(s.Scratch, 0o755); err != nil {
+		return nil, fmt.Errorf("making room for the reference: %w", err)
 	}
 	work, err := os.MkdirTemp(s.Scratch, "reference-")
 	if err != nil {
