@@ -107,11 +107,17 @@ func (p *Python) fetched(getenv func(string) string, tag string) {
 	if len(folders) == 0 {
 		return
 	}
-	home := filepath.Dir(slices.Max(folders))
+	home, err := filepath.EvalSymlinks(filepath.Dir(slices.Max(folders)))
+	if err != nil {
+		return
+	}
 	p.NumPy = strings.TrimSuffix(strings.TrimPrefix(filepath.Base(home), "numpy-"), "-"+tag)
 	p.path = []string{home}
 	p.show(home)
 }
+
+// Fetched is the folder of a NumPy that is none of the installation's own; "" where there is none.
+func (p *Python) Fetched() string { return strings.Join(p.path, "") }
 
 // For refuses a Python that lacks what a reference surely needs. What its file imports shows when it runs.
 func (p *Python) For(r *manifest.Reference) error {
