@@ -56,7 +56,7 @@ lint: modules ## run gofmt, vet and staticcheck
 # ./gates is one of them, and shows the error rates that it simulated. ./bot/controller and
 # ./bot/github/webhook run both ways: what is one long calculation, and the controller's stories that
 # reach no statement which others do not reach, run here alone, and the other stories not again.
-PLAIN := ./runners/cpu ./bot/controller ./runners/toolchain ./bot/cli ./docs ./runners/plan ./bot/github/webhook ./bot/actions ./bot/demo ./bot/local/... ./bot/try ./runners/measure ./runners/command \
+PLAIN := ./runners/cpu ./bot/controller ./runners/toolchain/... ./bot/cli ./docs ./runners/plan ./bot/github/webhook ./bot/actions ./bot/demo ./bot/local/... ./bot/try ./runners/measure ./runners/command \
 	./bot/answer ./bot/change/... ./bot/command ./runners/protocol ./bot/github/embedded/... ./bot/install ./bot/pages/browser ./bot/pages/chart \
 	./bot/planner ./bot/present ./bot/publish ./bot/scheduler ./bot/verify ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/sdpatest ./runners/cuda/side ./runners/doctor ./runners/interleave \

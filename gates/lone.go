@@ -169,7 +169,7 @@ func (c *comparison) confirm(gate *policy.PerformanceGate, e *Evidence) {
 		case mean.lacks:
 			s.status, s.unconfirmed = Open, "but "+s.meanFigures()
 		default:
-			for _, t := range s.unevenAlone(c.few, e) {
+			for _, t := range s.unevenAlone(c.few, e, c.alpha) {
 				if t.exceeds {
 					s.status, s.unconfirmed = Open, "but "+t.text
 				}

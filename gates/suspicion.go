@@ -53,7 +53,7 @@ func (c *comparison) findOverclaim(e *Evidence) {
 		func(s *shapeComparison) ([]float64, []string) { return s.overclaims(c.few, e) },
 		func(s *shapeComparison) ([]float64, []string) { return s.preparesOnce(c.few) },
 		func(s *shapeComparison) (p []float64, why []string) {
-			for _, t := range s.unevenAlone(c.few, e) {
+			for _, t := range s.unevenAlone(c.few, e, c.alpha) {
 				p, why = append(p, t.proven), append(why, t.text)
 			}
 			return p, why

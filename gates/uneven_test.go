@@ -69,6 +69,25 @@ func TestUnevenLaunches(t *testing.T) {
 	}
 }
 
+// A launch that is five times as fast stays so, whatever a disturbance adds to it: short launches on a busy machine do not wait for
+// more rounds. A table is found all the same.
+func TestUnevenShortLaunches(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		cost    float64
+		outcome Outcome
+		reason  Reason
+	}{
+		{"disturbances that weigh more in short launches", 1.1 * simulatedNanos / 5, Pass, ""},
+		{"a table of three launches", 3 * simulatedNanos / 5, Defer, ReasonSuspicious},
+	} {
+		e := quiet(5).measured(newRand(2, 2), 6)
+		withLone(e, 2500, 200, simulatedNanos*(1-1/5.0))
+		withMeans(e, 12_000, func(int) float64 { return c.cost })
+		t.Run(c.name, func(t *testing.T) { expect(t, judged(t, gate10, e), c.outcome, c.reason, "") })
+	}
+}
+
 // A table for one kind of input alone is found, in whatever launch it is made.
 func TestUnevenLaunchesByKind(t *testing.T) {
 	for _, first := range []bool{false, true} {
@@ -88,7 +107,7 @@ func TestUnevenLaunchesByKind(t *testing.T) {
 		if !first {
 			withMeans(e, 5_000, large)
 		} else {
-			withMeans(e, 5_000, func(int) float64 { return 0 })
+			withMeans(e, 20_000, func(int) float64 { return 0 })
 			for i := range e.Performance.Rounds {
 				s := e.Performance.Rounds[i].Series[0].Single
 				for n := range s.Baseline {

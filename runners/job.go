@@ -10,6 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // A Job is one kernel of one change, with everything that a backend needs and
@@ -309,7 +310,7 @@ func (j Job) ReferenceErrorf(format string, args ...any) error {
 // SetupErrorf is a setup error. What a compiler says of it is kept, line by line.
 func SetupErrorf(format string, args ...any) error {
 	e := &SetupError{Err: fmt.Errorf(format, args...)}
-	if refusal, ok := errors.AsType[*toolchain.CompileError](e.Err); ok {
+	if refusal, ok := errors.AsType[*output.CompileError](e.Err); ok {
 		for _, d := range refusal.Diagnostics {
 			if d.Severity == "error" {
 				e.At = append(e.At, d)

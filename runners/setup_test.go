@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // slow builds some sides until it is stopped.
@@ -75,7 +75,7 @@ func (silence) Report(Event) {}
 type broken struct{ *scripted }
 
 func (b broken) Correctness(context.Context, *policy.CorrectnessGate, Progress) (*gates.Correctness, error) {
-	return nil, errors.Join(SetupErrorf("the reference r.c does not compile: %w", &toolchain.CompileError{
+	return nil, errors.Join(SetupErrorf("the reference r.c does not compile: %w", &output.CompileError{
 		Summary: "r.c:3: 'x' undeclared", Diagnostics: []gates.Diagnostic{{File: "r.c", Line: 3, Severity: "error", Message: "'x' undeclared"}},
 	}))
 }

@@ -13,10 +13,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/runners/protocol"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 const (

@@ -12,10 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/bot/github/webhook"
-	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/kernelgate/kernelgate/bot/github/webhook"
+	"github.com/kernelgate/kernelgate/bot/serve"
 )
 
 func TestWebhookLeadsToACheck(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/folderhash"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // folders of the sides. Their names are equally long: the length of a path
@@ -109,13 +109,13 @@ func buildProblem(r sandbox.Result, log string) string {
 	if r.TimedOut || r.OutOfMemory || r.OutputTruncated {
 		return "the build command was stopped: " + strings.Join(r.Refused, "; ")
 	}
-	switch first := toolchain.FirstError(toolchain.ParseDiagnostics(log)); {
+	switch first := output.FirstError(output.ParseDiagnostics(log)); {
 	case first != "":
 		return first
 	case r.Signal != 0:
 		return fmt.Sprintf("the build command died: %s", r.Signal)
 	}
-	out := &output{}
+	out := &harnessOutput{}
 	out.stderr.WriteString(log)
 	return fmt.Sprintf("the build command ended with status %d%s", r.ExitCode, lastWords(out))
 }
@@ -124,7 +124,7 @@ func buildProblem(r sandbox.Result, log string) string {
 const maxDiagnostics = 50
 
 func diagnostics(log string) []gates.Diagnostic {
-	all := toolchain.ParseDiagnostics(log)
+	all := output.ParseDiagnostics(log)
 	return all[:min(len(all), maxDiagnostics)]
 }
 

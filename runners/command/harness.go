@@ -35,14 +35,14 @@ type harness struct {
 	timeout time.Duration
 }
 
-// An output is what one process of a harness printed.
-type output struct {
+// A harnessOutput is what one process of a harness printed.
+type harnessOutput struct {
 	results, stdout, stderr bytes.Buffer
 }
 
 // run starts a fresh process and waits until it and all that it started are
 // gone. The failure is the program's own; the error is the runner's.
-func (h harness) run(ctx context.Context, r request) (*output, *gates.Failure, error) {
+func (h harness) run(ctx context.Context, r request) (*harnessOutput, *gates.Failure, error) {
 	env, err := r.env(h.path)
 	if err != nil {
 		return nil, nil, err
@@ -55,7 +55,7 @@ func (h harness) run(ctx context.Context, r request) (*output, *gates.Failure, e
 		return nil, nil, fmt.Errorf("making a pipe for the results of %s: %w", h.argv[0], err)
 	}
 	defer near.Close()
-	out := &output{}
+	out := &harnessOutput{}
 	p, err := sandbox.Start(ctx, sandbox.Spec{
 		Args: h.argv, Dir: h.dir, Env: env,
 		Read:    slices.Concat(sandbox.SystemPaths(), h.read, []string{h.dir}),
@@ -107,7 +107,7 @@ func notStarted(program string, err error) *gates.Failure {
 }
 
 // failureOf puts a bad end into words; nil is a good one.
-func failureOf(r sandbox.Result, timeout time.Duration, out *output) *gates.Failure {
+func failureOf(r sandbox.Result, timeout time.Duration, out *harnessOutput) *gates.Failure {
 	switch {
 	case r.OK():
 		return nil
@@ -134,7 +134,7 @@ func shellSignal(status int) (syscall.Signal, bool) {
 
 // lastWords is the last line that the program left, the most telling one more
 // often than not.
-func lastWords(out *output) string {
+func lastWords(out *harnessOutput) string {
 	for _, text := range []string{out.stderr.String(), out.stdout.String()} {
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		if last := oneLine(lines[len(lines)-1]); last != "" {

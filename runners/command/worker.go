@@ -142,7 +142,7 @@ func (w *Worker) ask(ctx context.Context, role runners.Role, r request, n needs)
 
 // understand reads what a process printed, and finds how it failed if it did.
 // What it printed before a bad end is kept.
-func (v vocabulary) understand(out *output, failure *gates.Failure, n needs) (*report, *gates.Failure) {
+func (v vocabulary) understand(out *harnessOutput, failure *gates.Failure, n needs) (*report, *gates.Failure) {
 	said, err := v.read(out.results.Bytes(), out.stdout.Bytes(), n)
 	switch {
 	case failure != nil && err == nil && said.problem != "" && failure.Kind == gates.FailureExit:

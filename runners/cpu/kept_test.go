@@ -20,6 +20,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
@@ -197,7 +198,7 @@ func (c counted) Run(_ context.Context, call toolchain.Compile) (string, error) 
 	*c.calls++
 	text, err := os.ReadFile(filepath.Join(call.Dir, "k.c"))
 	if string(text) == "refuse" {
-		err = &toolchain.CompileError{Summary: "refused"}
+		err = &output.CompileError{Summary: "refused"}
 	}
 	return "made in " + call.Out, errors.Join(err, os.WriteFile(filepath.Join(call.Out, "kernel"), text, 0o755))
 }

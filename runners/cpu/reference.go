@@ -10,6 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/object"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // reference builds the reference once. That it compiles is the duty of the base, or of a change that brings a new kernel.
@@ -19,7 +21,7 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 	}
 	m := w.job.Manifest
 	trusted := toolchain.Compile{Dir: w.job.Trusted, Source: m.Reference.Source, Tree: w.job.Tree(runners.Side{Manifest: m}), In: toolchain.Here}
-	object, err := w.compile(ctx, "reference", "object", trusted, m.Reference.Entry, []string{"-O2"})
+	made, err := w.compile(ctx, "reference", "object", trusted, m.Reference.Entry, []string{"-O2"})
 	if err != nil {
 		return nil, w.referenceFault(err, "does not compile: %w", err)
 	}
@@ -30,7 +32,7 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 	if err != nil {
 		return nil, err
 	}
-	exe, err := w.link(ctx, "reference", object.info, stub(m.ReferencePrototype(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.ReferenceArgs(false), 1))
+	exe, err := w.link(ctx, "reference", made.info, stub(m.ReferencePrototype(object.EntrySymbol), object.EntrySymbol, sample.ReferenceArgs(false), 1))
 	if err != nil {
 		return nil, w.referenceFault(err, "does not link: %w", err)
 	}
@@ -40,7 +42,7 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 
 // referenceFault blames whoever brings the reference for what a compiler says about it, and nobody for anything else.
 func (w *Worker) referenceFault(err error, format string, args ...any) error {
-	if _, ok := errors.AsType[*toolchain.CompileError](err); ok {
+	if _, ok := errors.AsType[*output.CompileError](err); ok {
 		return w.job.ReferenceErrorf(format, args...)
 	}
 	return fmt.Errorf("the reference %s %w", w.job.Manifest.Reference.Source, fmt.Errorf(format, args...))

@@ -21,6 +21,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/object"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // Sanitize builds the candidate once more for every tool of the gate, with the
@@ -144,7 +146,7 @@ func (w *Worker) sanitizerStarts(ctx context.Context, tool policy.Sanitizer, s i
 	}
 	args := append(s.Flags(), source, "-o", exe)
 	log, err := w.compiler.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out, Timeout: compileTimeout})
-	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+	if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 		fmt.Fprintf(&w.log, "# %s\n%s\n", s.Flag(), log)
 		return fmt.Sprintf("%s cannot be used here: %s (install the compiler's sanitizer libraries)", s.Flag(), refusal.Summary), nil
 	}
@@ -198,8 +200,8 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policy.Sanitizer, s in
 			symbol = built.symbol
 		}
 	}
-	prototype := strings.TrimSuffix(m.CPrototype(toolchain.EntrySymbol), ";")
-	text := sanitizedStub(fmt.Sprintf("%s __asm__(%q);", prototype, symbol), toolchain.EntrySymbol, sample.Args)
+	prototype := strings.TrimSuffix(m.CPrototype(object.EntrySymbol), ";")
+	text := sanitizedStub(fmt.Sprintf("%s __asm__(%q);", prototype, symbol), object.EntrySymbol, sample.Args)
 	if isCXX(w.job) {
 		source += "pp"
 		text = "extern \"C\" {\n" + text + "}\n"
@@ -220,7 +222,7 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policy.Sanitizer, s in
 		step.Out, step.Timeout = out, compileTimeout
 		log, err := w.compiler.Run(ctx, step)
 		fmt.Fprintf(&w.log, "# %s\n%s %s\n%s\n", tool, filepath.Base(w.cc.Path), strings.Join(step.Args, " "), log)
-		if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+		if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 			return "", &gates.Failure{Kind: gates.FailureBuild, Detail: fmt.Sprintf("the kernel does not build with %s: %s", s.Flag(), refusal.Summary)}, nil
 		}
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // A reference is called by what the manifest says of its parameters, and a C program that is called with others than it has runs
@@ -64,7 +65,7 @@ func (w *Worker) checkReference(ctx context.Context) error {
 
 // tryType compiles a pointer to the function of a type; the refusal is nil where it has that type, or where the compiler refuses
 // something else.
-func (w *Worker) tryType(ctx context.Context, q typeQuery, params []manifest.CParameter, changes func(manifest.CParameter) string) (*toolchain.CompileError, error) {
+func (w *Worker) tryType(ctx context.Context, q typeQuery, params []manifest.CParameter, changes func(manifest.CParameter) string) (*output.CompileError, error) {
 	out, err := w.folder(q.name, "signature")
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (w *Worker) tryType(ctx context.Context, q typeQuery, params []manifest.CPa
 	}
 	args := append(slices.Clone(q.flags), "-fsyntax-only", "-Werror=incompatible-pointer-types", "-include", q.source, "-x", name, file)
 	_, err = w.compiler.Run(ctx, toolchain.Compile{Dir: q.dir, Args: args, Out: out, Timeout: compileTimeout})
-	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+	if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 		refusal.Log = linesOf(refusal.Log, file)
 		if refusal.Log == "" {
 			return nil, nil // it is not the type that is refused
@@ -106,7 +107,7 @@ func linesOf(log, file string) string {
 var has = regexp.MustCompile(`(?:from incompatible pointer type|invalid conversion from|with an expression of type) ['‘]void ?\(?\*?\)?\(([^'’]*)\)['’]`)
 
 // mismatch names the first parameter that is another, where the compiler tells.
-func mismatch(params []manifest.CParameter, refusal *toolchain.CompileError) string {
+func mismatch(params []manifest.CParameter, refusal *output.CompileError) string {
 	found := has.FindStringSubmatch(refusal.Log)
 	if found == nil {
 		return refusal.Summary

@@ -25,6 +25,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/object"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // Config is what a worker may be told beside the job.
@@ -136,8 +138,8 @@ func (w *Worker) buildVariant(ctx context.Context, name string, side runners.Sid
 		Variant: side.Variant, Source: variant.Source, Toggles: toggles, Flags: flags,
 		Compiler: w.cc.Version, Arch: w.Device().Arch,
 	}
-	object, err := w.compileTwice(ctx, name, side, m.SourceFile(variant), append(m.IncludeFlags(), append(flags, openMP(m)...)...))
-	var refusal *toolchain.CompileError
+	made, err := w.compileTwice(ctx, name, side, m.SourceFile(variant), append(m.IncludeFlags(), append(flags, openMP(m)...)...))
+	var refusal *output.CompileError
 	if errors.As(err, &refusal) {
 		b.Error, b.Diagnostics = refusal.Summary, refusal.Diagnostics
 		b.Seconds = time.Since(start).Seconds()
@@ -148,18 +150,18 @@ func (w *Worker) buildVariant(ctx context.Context, name string, side runners.Sid
 	}
 	if strings.HasPrefix(name, string(runners.Candidate)) { // a baseline was merged, mistake or not
 		if b.Error, err = w.checkKernel(ctx, name, side, variant); err != nil || b.Error != "" {
-			b.Diagnostics, b.Seconds = object.diagnostics, time.Since(start).Seconds()
+			b.Diagnostics, b.Seconds = made.diagnostics, time.Since(start).Seconds()
 			return b, nil, err
 		}
 	}
-	b.Code = object.info.Code
-	b.Resources = object.resources()
-	b.Diagnostics = object.diagnostics
+	b.Code = made.info.Code
+	b.Resources = made.resources()
+	b.Diagnostics = made.diagnostics
 	sample, err := tensor.NewProblem(m, m.Shapes[0], toggles, "zero", 0)
 	if err != nil {
 		return b, nil, err
 	}
-	exe, err := w.link(ctx, name, object.info, stub(m.CPrototype(toolchain.EntrySymbol), toolchain.EntrySymbol, sample.Args, m.Threads), openMP(m)...)
+	exe, err := w.link(ctx, name, made.info, stub(m.CPrototype(object.EntrySymbol), object.EntrySymbol, sample.Args, m.Threads), openMP(m)...)
 	if errors.As(err, &refusal) {
 		b.Error = fmt.Sprintf("the entry point %s does not link: %s", m.Entry, refusal.Summary)
 		b.Seconds = time.Since(start).Seconds()
@@ -169,12 +171,12 @@ func (w *Worker) buildVariant(ctx context.Context, name string, side runners.Sid
 		return b, nil, err
 	}
 	b.OK, b.Seconds = true, time.Since(start).Seconds()
-	return b, &executable{path: exe, symbol: object.info.Entry, variant: side.Variant, manifest: m, toggles: toggles, threads: m.Threads}, nil
+	return b, &executable{path: exe, symbol: made.info.Entry, variant: side.Variant, manifest: m, toggles: toggles, threads: m.Threads}, nil
 }
 
-// An object is one compiled source.
-type object struct {
-	info        toolchain.Object
+// A compiledSource is one object file, and what the compiler said about it.
+type compiledSource struct {
+	info        object.Object
 	frames      map[string]int
 	diagnostics []gates.Diagnostic
 }
@@ -182,7 +184,7 @@ type object struct {
 const compileTimeout = 2 * time.Minute
 
 // compileTwice compiles a side here and in other surroundings: both must give the same machine code.
-func (w *Worker) compileTwice(ctx context.Context, name string, side runners.Side, source string, flags []string) (object, error) {
+func (w *Worker) compileTwice(ctx context.Context, name string, side runners.Side, source string, flags []string) (compiledSource, error) {
 	m := w.job.Of(side)
 	call := toolchain.Compile{Dir: side.Dir, Source: source, Tree: w.job.Tree(side), In: toolchain.Here}
 	first, err := w.compile(ctx, name, "object", call, m.Entry, flags)
@@ -194,7 +196,7 @@ func (w *Worker) compileTwice(ctx context.Context, name string, side runners.Sid
 	if err == nil && second.info.Code != first.info.Code {
 		err = toolchain.ErrSurroundings(source)
 	}
-	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+	if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 		refusal.Diagnostics = first.diagnostics
 		fmt.Fprintf(&w.log, "%s\n", refusal.Summary)
 	}
@@ -203,10 +205,10 @@ func (w *Worker) compileTwice(ctx context.Context, name string, side runners.Sid
 
 // compile makes an object of a source. What the compiler leaves in its folder is the source's doing, so that nothing but what
 // is read here gets any further.
-func (w *Worker) compile(ctx context.Context, name, part string, call toolchain.Compile, entry string, flags []string) (object, error) {
+func (w *Worker) compile(ctx context.Context, name, part string, call toolchain.Compile, entry string, flags []string) (compiledSource, error) {
 	out, err := w.folder(name, part)
 	if err != nil {
-		return object{}, err
+		return compiledSource{}, err
 	}
 	file := filepath.Join(out, "kernel.o")
 	args := append([]string{"-Wall"}, compileOnly(flags)...)
@@ -219,13 +221,13 @@ func (w *Worker) compile(ctx context.Context, name, part string, call toolchain.
 		fmt.Fprintf(&w.log, "# %s\n%s %s %s\n%s\n", name, filepath.Base(w.cc.Path), strings.Join(args, " "), call.Source, log)
 	}
 	if err != nil {
-		return object{}, err
+		return compiledSource{}, err
 	}
-	o := object{diagnostics: toolchain.ParseDiagnostics(log)}
-	if o.info, err = toolchain.ReadObject(file, entry); err == nil {
+	o := compiledSource{diagnostics: output.ParseDiagnostics(log)}
+	if o.info, err = object.Read(file, entry); err == nil {
 		o.frames, err = toolchain.Frames(filepath.Join(out, "kernel.su"))
 	}
-	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+	if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 		refusal.Summary, refusal.Diagnostics = call.Source+": "+refusal.Summary, o.diagnostics
 		fmt.Fprintf(&w.log, "%s\n", refusal.Summary)
 	}
@@ -269,24 +271,24 @@ const linkFlags = "-Wl,-z,noexecstack,-z,text,-z,relro,-z,now,--build-id=none"
 const objectName = "kernel.o"
 
 // link makes a program of the stub and the object in a folder that the compiler of the source has never seen.
-func (w *Worker) link(ctx context.Context, name string, kernel toolchain.Object, stub string, flags ...string) (string, error) {
+func (w *Worker) link(ctx context.Context, name string, kernel object.Object, stub string, flags ...string) (string, error) {
 	out, err := w.folder(name, "program")
 	if err != nil {
 		return "", err
 	}
-	source, object, exe := filepath.Join(out, "main.c"), filepath.Join(out, objectName), filepath.Join(out, "kernel")
-	if err := errors.Join(os.WriteFile(source, []byte(stub), 0o644), os.WriteFile(object, kernel.Image, 0o644)); err != nil {
+	source, kernelFile, exe := filepath.Join(out, "main.c"), filepath.Join(out, objectName), filepath.Join(out, "kernel")
+	if err := errors.Join(os.WriteFile(source, []byte(stub), 0o644), os.WriteFile(kernelFile, kernel.Image, 0o644)); err != nil {
 		return "", fmt.Errorf("writing the %s's main: %w", name, err)
 	}
 	// A C++ compiler is there for its libraries.
-	args := []string{"-O1", "-x", "c", source, "-x", "none", object, "-o", exe, linkFlags, "-lm"}
+	args := []string{"-O1", "-x", "c", source, "-x", "none", kernelFile, "-o", exe, linkFlags, "-lm"}
 	args = append(args, flags...)
 	log, err := w.compiler.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out, Timeout: compileTimeout})
 	fmt.Fprintf(&w.log, "%s %s\n%s\n", filepath.Base(w.cc.Path), strings.Join(args, " "), log)
 	return exe, err
 }
 
-func (o object) resources() *gates.Resources {
+func (o compiledSource) resources() *gates.Resources {
 	stack := 0
 	for _, bytes := range o.frames {
 		stack = max(stack, bytes)

@@ -24,6 +24,7 @@ import (
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // Config is what a backend may be told beside the job.
@@ -186,7 +187,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 	}
 	cubins, err := b.compile(ctx, b.compilationOf(role, side.Variant), by, asked)
 	build.Seconds = time.Since(start).Seconds()
-	if refusal, ok := errors.AsType[*toolchain.CompileError](err); ok {
+	if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 		build.Error, build.Diagnostics = refusal.Summary, refusal.Diagnostics
 		return build, nil, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 const compileTimeout = 5 * time.Minute
@@ -158,7 +159,7 @@ func (b *Backend) compile(ctx context.Context, name string, by compiler, kinds [
 			b.log.WriteString(cubin.Log)
 		}
 	}
-	if refusal, ok := errors.AsType[*toolchain.CompileError](c.err); ok {
+	if refusal, ok := errors.AsType[*output.CompileError](c.err); ok {
 		b.log.WriteString(refusal.Log)
 	}
 	return c.cubins, c.err
@@ -213,7 +214,7 @@ func (b *Backend) reference(ctx context.Context) (*sides.Built, error) {
 	m := b.job.Manifest
 	cubins, err := b.compile(ctx, "reference", b.referenceBuild(), nil)
 	if err != nil {
-		if _, ok := errors.AsType[*toolchain.CompileError](err); ok {
+		if _, ok := errors.AsType[*output.CompileError](err); ok {
 			return nil, b.job.ReferenceErrorf("does not compile: %w", err)
 		}
 		return nil, fmt.Errorf("compiling the reference %s: %w", m.Reference.Source, err)

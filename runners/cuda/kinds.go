@@ -20,6 +20,7 @@ import (
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // codes is the machine code of a side by the launches that it is for, see kernels.Special. Compilers that know nothing of launches
@@ -160,7 +161,7 @@ func (b *Backend) cover(ctx context.Context, cases []worker.Case, timed []manife
 			fmt.Fprintln(name, s.Key())
 		}
 		made, err := b.compile(ctx, fmt.Sprintf("%s-%x", role, name.Sum(nil)[:8]), k.by, asked)
-		refusal, refused := errors.AsType[*toolchain.CompileError](err)
+		refusal, refused := errors.AsType[*output.CompileError](err)
 		switch {
 		case refused && role == runners.Candidate:
 			return &gates.Failure{Kind: gates.FailureBuild, Detail: "the kernel does not compile for it: " + refusal.Summary}, nil

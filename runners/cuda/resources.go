@@ -67,7 +67,7 @@ func resources(build *gates.Build, k *codes, m *manifest.Manifest, shapes []mani
 	for _, c := range cubins {
 		r.Warnings = append(r.Warnings, c.Warnings...)
 		for _, g := range c.Globals {
-			if g.Written {
+			if !g.Initial { // a variable that a launch must have written, if anything reads it
 				r.Globals = append(r.Globals, fmt.Sprintf("%s (%d B)", g.Name, g.Size))
 			}
 		}

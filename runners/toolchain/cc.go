@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // A CC is a C or C++ compiler of the system.
@@ -73,16 +73,6 @@ type Compile struct {
 	Source string
 }
 
-// A CompileError is a compiler's refusal: evidence about the source, not a
-// fault of the runner.
-type CompileError struct {
-	Summary     string
-	Log         string
-	Diagnostics []gates.Diagnostic
-}
-
-func (e *CompileError) Error() string { return e.Summary }
-
 // compilerEnv is all the environment that a compiler gets.
 var compilerEnv = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp"}
 
@@ -112,8 +102,8 @@ func (c CC) Run(ctx context.Context, call Compile) (log string, err error) {
 		return log, fmt.Errorf("running %s: %w", filepath.Base(c.Path), err)
 	}
 	if !r.OK() {
-		failure := &CompileError{Log: log, Diagnostics: ParseDiagnostics(log)}
-		failure.Summary = failure.summary(r)
+		failure := &output.CompileError{Log: log, Diagnostics: output.ParseDiagnostics(log)}
+		failure.Summary = failure.Summarize(r)
 		return log, failure
 	}
 	if call.Tree == nil {
@@ -157,53 +147,19 @@ func systemIncludes(ctx context.Context, compiler string, args []string) ([]stri
 // includesOf remembers what compilers said.
 var includesOf sync.Map
 
-func (e *CompileError) summary(r sandbox.Result) string {
-	if len(r.Refused) > 0 {
-		return "the compiler was stopped: " + strings.Join(r.Refused, "; ")
-	}
-	switch first := FirstError(e.Diagnostics); {
-	case first != "":
-		return first
-	case r.Signal != 0:
-		return fmt.Sprintf("the compiler died: %s", r.Signal)
-	}
-	return fmt.Sprintf("the compiler ended with status %d and named no error", r.ExitCode)
-}
-
-// FirstError is the first error among the messages in one line, with the number
-// of those behind it; empty where there is none.
-func FirstError(messages []gates.Diagnostic) string {
-	first, errors := "", 0
-	for _, d := range messages {
-		if !isError(d) {
-			continue
-		}
-		if errors++; first == "" {
-			first = d.Message
-			if d.File != "" {
-				first = fmt.Sprintf("%s:%d: %s", d.File, d.Line, d.Message)
-			}
-		}
-	}
-	if errors > 1 {
-		return fmt.Sprintf("%s (and %d more errors)", first, errors-1)
-	}
-	return first
-}
-
 // maxStackUsage is the bytes of a report about 32,768 functions with long names.
 const maxStackUsage = 16 << 20
 
 // Frames reads the stack frames that -fstack-usage wrote: bytes by function. The names in the file are the source's, which can
 // garble it; the error is a *CompileError then.
 func Frames(file string) (map[string]int, error) {
-	text, err := readOutput(file, maxStackUsage)
+	text, err := output.ReadFile(file, maxStackUsage)
 	if err != nil {
 		return nil, err
 	}
 	frames, err := parseStackUsage(string(text))
 	if err != nil {
-		return nil, refuseObject("the compiler's stack report is garbled (%v): the source must not change its own name, as by #line", err)
+		return nil, output.Refuse("the compiler's stack report is garbled (%v): the source must not change its own name, as by #line", err)
 	}
 	return frames, nil
 }

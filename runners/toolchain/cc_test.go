@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // The report's names are the source's, and so may be what lies in its place.
@@ -30,7 +32,7 @@ func TestFrames(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := Frames(file)
-			if refusal := new(CompileError); !errors.As(err, &refusal) || !strings.Contains(refusal.Summary, test.want) {
+			if refusal := new(output.CompileError); !errors.As(err, &refusal) || !strings.Contains(refusal.Summary, test.want) {
 				t.Errorf("error %v (%T), want a refusal that says %q", err, err, test.want)
 			}
 		})

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // A Command runs programs of a repository that write cubins, by whatever compiler: CuTe DSL, TileLang, Rust. They see the
@@ -127,22 +129,22 @@ func (c *Command) build(ctx context.Context, b CommandBuild, out string, in Surr
 	in.enter(&spec, b.Dir, &b.Tree)
 	r, err := sandbox.Run(ctx, spec)
 	if err != nil {
-		return nil, fmt.Errorf("running the build %s: %w", shown(strings.Join(b.Args, " ")), err)
+		return nil, fmt.Errorf("running the build %s: %w", entryname.Quote(strings.Join(b.Args, " ")), err)
 	}
 	log := in.names(text.String(), &b.Tree)
 	cubin := &Cubin{Log: log, Diagnostics: diagnosticsIn(log, b.Dir), Path: filepath.Join(out, commandCubin)}
 	if !r.OK() {
 		summary, _ := refusal(c.memory, r, cubin.Log, cubin.Diagnostics)
-		return nil, cubin.refuse("the build %s: %s", shown(strings.Join(b.Args, " ")), summary)
+		return nil, cubin.refuse("the build %s: %s", entryname.Quote(strings.Join(b.Args, " ")), summary)
 	}
-	if cubin.Image, err = readOutput(cubin.Path, maxImage); err != nil {
+	if cubin.Image, err = output.ReadFile(cubin.Path, maxImage); err != nil {
 		return nil, withLog(err, cubin)
 	}
-	launch, err := readOutput(filepath.Join(out, commandLaunch), maxSaid)
+	launch, err := output.ReadFile(filepath.Join(out, commandLaunch), maxSaid)
 	if err != nil {
 		return nil, withLog(err, cubin)
 	}
-	if refusal, ok := errors.AsType[*CompileError](in.asked(r, b.Dir, &b.Tree).compileError(b.Source, log)); ok {
+	if refusal, ok := errors.AsType[*output.CompileError](in.asked(r, b.Dir, &b.Tree).compileError(b.Source, log)); ok {
 		return nil, cubin.refuse("%s", refusal.Summary)
 	}
 	if err := cubin.readCommand(b, launch); err != nil {
@@ -152,7 +154,7 @@ func (c *Command) build(ctx context.Context, b CommandBuild, out string, in Surr
 }
 
 func withLog(err error, c *Cubin) error {
-	if refusal, ok := errors.AsType[*CompileError](err); ok {
+	if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 		return c.refuse("%s", refusal.Summary)
 	}
 	return err

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // build.py assembles PTX by the toolkit's own ptxas, as any front end would.
@@ -80,7 +82,7 @@ func TestCommandRefuses(t *testing.T) {
 			}
 			b := commandBuild(t, script, ptx)
 			_, err := c.Build(t.Context(), b)
-			refusal := &CompileError{}
+			refusal := &output.CompileError{}
 			if !errors.As(err, &refusal) || !strings.Contains(refusal.Summary, test.want) {
 				t.Errorf("got %v\nwant …%s…", err, test.want)
 			}
@@ -103,7 +105,7 @@ func TestCommandSays(t *testing.T) {
 	} {
 		c := &Cubin{Image: recordedCubins(t)["sm_90a"]}
 		err := c.readCommand(CommandBuild{Source: "build.py", Entry: "scale", Arch: "sm_90"}, []byte(test.said))
-		if refusal := new(CompileError); !errors.As(err, &refusal) || !strings.Contains(refusal.Summary, test.want) {
+		if refusal := new(output.CompileError); !errors.As(err, &refusal) || !strings.Contains(refusal.Summary, test.want) {
 			t.Errorf("%s: got %v\nwant …%s…", name, err, test.want)
 		}
 	}
@@ -126,7 +128,7 @@ func FuzzCommandSays(f *testing.F) {
 	f.Fuzz(func(t *testing.T, said string) {
 		c := &Cubin{Image: image}
 		if err := c.readCommand(CommandBuild{Source: "build.py", Entry: entry, Arch: "sm_89"}, []byte(said)); err != nil {
-			if _, ok := err.(*CompileError); !ok {
+			if _, ok := err.(*output.CompileError); !ok {
 				t.Fatalf("the machine is blamed: %v", err)
 			}
 			return

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 func TestMalformedCubins(t *testing.T) {
@@ -57,13 +60,13 @@ func TestHostCodeIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	inside := bytes.Clone(good)
-	copy(inside[f.sections[slices.IndexFunc(f.sections, func(s elfSection) bool { return s.name == ".nv.compat" })].offset:], "\x7fELF")
+	copy(inside[f.sections[slices.IndexFunc(f.sections, func(s elf.Section) bool { return s.Name == ".nv.compat" })].Offset:], "\x7fELF")
 	for name, image := range map[string][]byte{
 		".nv.host.call": bytes.Replace(good, []byte("\x00.nv.callgraph\x00"), []byte("\x00.nv.host.call\x00"), 1),
 		".nv.compat":    inside,
 	} {
 		_, err := nvccOutput{Image: image}.read(NVCCBuild{Dir: t.TempDir(), Source: "k.cu", Entries: []string{"scale"}, Arch: "sm_90a"})
-		refusal := new(CompileError)
+		refusal := new(output.CompileError)
 		if want := "k.cu: section " + name + " of the cubin: it carries code for the host, which no kernel may bring"; !errors.As(err, &refusal) || refusal.Summary != want {
 			t.Errorf("error %v (%T), want the refusal %q", err, err, want)
 		}
@@ -80,7 +83,7 @@ func TestCubinsTakeLittleMemory(t *testing.T) {
 	}
 	le := binary.LittleEndian
 	move := func(section string, size int) {
-		i := slices.IndexFunc(f.sections, func(s elfSection) bool { return s.name == section })
+		i := slices.IndexFunc(f.sections, func(s elf.Section) bool { return s.Name == section })
 		h := image[int(le.Uint64(image[40:]))+64*i:]
 		le.PutUint64(h[24:], uint64(len(image)))
 		le.PutUint64(h[32:], uint64(size))

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
 )
 
 // machineCode hashes everything in a cubin that takes part in a launch: instructions, constants, initial values, the
@@ -48,12 +50,12 @@ func (f *cubinFile) machineCode() (string, error) {
 	c := codeHash{f, map[uint64]string{}}
 	var sums []string
 	for i, s := range f.sections {
-		if i == 0 || s.isNoise() || f.isNoiseRelocation(s) {
+		if i == 0 || isNoise(s) || f.isNoiseRelocation(s) {
 			continue
 		}
 		h := sha256.New()
 		if err := c.hashSection(h, s); err != nil {
-			return "", fmt.Errorf("hashing section %s of a cubin: %w", s.name, err)
+			return "", fmt.Errorf("hashing section %s of a cubin: %w", s.Name, err)
 		}
 		sums = append(sums, string(h.Sum(nil)))
 	}
@@ -91,22 +93,22 @@ func isToolkit(word []byte) bool {
 // hashSegment tells a segment by the sections in it. Between them is room that depends on where in the file they lie.
 func (c codeHash) hashSegment(h hash.Hash, g cubinSegment) {
 	fmt.Fprintf(h, "segment %d %#x at %#x, %#x, aligned to %d, %d more bytes, the table %v: ", g.kind, g.flags, g.address, g.place, g.align, g.size-g.fileSize, g.isTable)
-	var first, last elfSection
+	var first, last elf.Section
 	for _, s := range c.sections {
-		if len(s.data) == 0 || s.flags&sectionAllocated == 0 || s.offset < g.offset || s.offset-g.offset > g.fileSize || s.size > g.fileSize-(s.offset-g.offset) {
+		if len(s.Data) == 0 || s.Flags&elf.SectionAllocated == 0 || s.Offset < g.offset || s.Offset-g.offset > g.fileSize || s.Size > g.fileSize-(s.Offset-g.offset) {
 			continue
 		}
-		if first.size == 0 || s.offset < first.offset {
+		if first.Size == 0 || s.Offset < first.Offset {
 			first = s
 		}
-		if last.size == 0 || s.offset+s.size > last.offset+last.size {
+		if last.Size == 0 || s.Offset+s.Size > last.Offset+last.Size {
 			last = s
 		}
-		fmt.Fprintf(h, "%q ", stableName(s.name))
+		fmt.Fprintf(h, "%q ", stableName(s.Name))
 	}
 	switch {
-	case first.size > 0:
-		fmt.Fprintf(h, "%d before %q, %d behind %q\n", first.offset-g.offset, stableName(first.name), g.offset+g.fileSize-last.offset-last.size, stableName(last.name))
+	case first.Size > 0:
+		fmt.Fprintf(h, "%d before %q, %d behind %q\n", first.Offset-g.offset, stableName(first.Name), g.offset+g.fileSize-last.Offset-last.Size, stableName(last.Name))
 	case g.isTable:
 		fmt.Fprintf(h, "%d\n", g.fileSize)
 	case g.fileSize == 0:
@@ -121,28 +123,28 @@ func (c codeHash) symbolLines() []string {
 	var lines []string
 	for i, s := range c.sections {
 		for number, y := range c.symbols[i] {
-			if y.kind == symbolSection || y.kind == symbolFile || y.section > 0 && c.section(y.section).isNoise() {
+			if y.Kind == elf.SymbolSection || y.Kind == elf.SymbolFile || y.Section > 0 && isNoise(c.section(y.Section)) {
 				continue
 			}
 			name := ""
-			if y.isEntry() {
-				name = shortened(stableName(y.name))
+			if isEntry(y) {
+				name = shortened(stableName(y.Name))
 			}
-			lines = append(lines, fmt.Sprintf("%q: %d %d %q %s", s.name, y.kind, y.binding, name, c.describe(i, uint32(number))))
+			lines = append(lines, fmt.Sprintf("%q: %d %d %q %s", s.Name, y.Kind, y.Binding, name, c.describe(i, uint32(number))))
 		}
 	}
 	slices.Sort(lines)
 	return lines
 }
 
-func (s elfSection) isRelocation() bool {
-	return s.kind == sectionRel || s.kind == sectionRela || s.kind == sectionMercuryRela
+func isRelocation(s elf.Section) bool {
+	return s.Kind == elf.SectionRel || s.Kind == elf.SectionRela || s.Kind == sectionMercuryRela
 }
 
 // section is an empty one where there is none.
-func (f *cubinFile) section(i int) elfSection {
+func (f *cubinFile) section(i int) elf.Section {
 	if i < 0 || i >= len(f.sections) {
-		return elfSection{}
+		return elf.Section{}
 	}
 	return f.sections[i]
 }
@@ -152,45 +154,45 @@ func (f *cubinFile) sectionName(i int) string {
 	if i < 0 || i >= len(f.sections) {
 		return strconv.Itoa(i)
 	}
-	return stableName(f.sections[i].name)
+	return stableName(f.sections[i].Name)
 }
 
-func (c codeHash) hashSection(h hash.Hash, s elfSection) error {
-	fmt.Fprintf(h, "%q %d %#x %#x %d %d %d %q\n", stableName(s.name), s.kind, s.flags, s.address, s.size, s.align, s.entrySize, c.sectionName(s.link))
+func (c codeHash) hashSection(h hash.Hash, s elf.Section) error {
+	fmt.Fprintf(h, "%q %d %#x %#x %d %d %d %q\n", stableName(s.Name), s.Kind, s.Flags, s.Address, s.Size, s.Align, s.EntrySize, c.sectionName(s.Link))
 	switch {
-	case s.flags&sectionRuns != 0 || s.kind == sectionMercury:
+	case s.Flags&elf.SectionRuns != 0 || s.Kind == sectionMercury:
 		// The upper byte was the number of registers up to CUDA 12.
-		fmt.Fprintf(h, "info %d %s\n", s.info>>24, c.describe(s.link, s.info&0xffffff))
-	case s.flags&sectionInfoLink != 0 || s.isRelocation():
-		fmt.Fprintf(h, "info %q\n", c.sectionName(int(s.info)))
+		fmt.Fprintf(h, "info %d %s\n", s.Info>>24, c.describe(s.Link, s.Info&0xffffff))
+	case s.Flags&elf.SectionInfoLink != 0 || isRelocation(s):
+		fmt.Fprintf(h, "info %q\n", c.sectionName(int(s.Info)))
 	default:
-		fmt.Fprintf(h, "info %d\n", s.info)
+		fmt.Fprintf(h, "info %d\n", s.Info)
 	}
-	switch s.kind {
-	case sectionRel:
+	switch s.Kind {
+	case elf.SectionRel:
 		return c.hashRelocations(h, s, 16)
-	case sectionRela, sectionMercuryRela:
+	case elf.SectionRela, sectionMercuryRela:
 		return c.hashRelocations(h, s, 24)
 	case sectionInfo, sectionMercuryInfo:
 		return c.hashAttributes(h, s)
 	case sectionCallGraph:
-		for _, word := range words(s.data) {
-			fmt.Fprintf(h, "%s\n", c.describe(s.link, word))
+		for _, word := range words(s.Data) {
+			fmt.Fprintf(h, "%s\n", c.describe(s.Link, word))
 		}
 	default:
-		h.Write(s.data)
+		h.Write(s.Data)
 	}
 	return nil
 }
 
-func (c codeHash) hashRelocations(h hash.Hash, s elfSection, size int) error {
-	if len(s.data)%size != 0 {
+func (c codeHash) hashRelocations(h hash.Hash, s elf.Section, size int) error {
+	if len(s.Data)%size != 0 {
 		return malformed("half a relocation")
 	}
 	le := binary.LittleEndian
-	for at := 0; at < len(s.data); at += size {
-		d := s.data[at : at+size]
-		fmt.Fprintf(h, "%d %d %s %x\n", le.Uint64(d), le.Uint32(d[8:]), c.describe(s.link, le.Uint32(d[12:])), d[16:])
+	for at := 0; at < len(s.Data); at += size {
+		d := s.Data[at : at+size]
+		fmt.Fprintf(h, "%d %d %s %x\n", le.Uint64(d), le.Uint32(d[8:]), c.describe(s.Link, le.Uint32(d[12:])), d[16:])
 	}
 	return nil
 }
@@ -209,8 +211,8 @@ const (
 const attributeToolkit = 0x37
 
 // hashAttributes takes the list of attributes in .nv.info.
-func (c codeHash) hashAttributes(h hash.Hash, s elfSection) error {
-	list, err := attributes(s.data)
+func (c codeHash) hashAttributes(h hash.Hash, s elf.Section) error {
+	list, err := attributes(s.Data)
 	if err != nil {
 		return err
 	}
@@ -231,7 +233,7 @@ func (c codeHash) hashAttributes(h hash.Hash, s elfSection) error {
 			numbers = min(1, len(value)/4)
 		}
 		for _, number := range words(value[:4*numbers]) {
-			fmt.Fprintf(h, "%s ", c.describe(s.link, number))
+			fmt.Fprintf(h, "%s ", c.describe(s.Link, number))
 		}
 		fmt.Fprintf(h, "%x\n", value[4*numbers:])
 	}
@@ -258,14 +260,14 @@ func (c codeHash) describe(table int, number uint32) string {
 		return said
 	}
 	y := symbols[number]
-	where := strconv.Itoa(y.section)
+	where := strconv.Itoa(y.Section)
 	switch {
-	case y.section == 0:
-		where = strconv.Quote(shortened(y.name))
-	case y.section < len(c.sections):
-		where = "in " + strconv.Quote(shortened(stableName(c.sections[y.section].name)))
+	case y.Section == 0:
+		where = strconv.Quote(shortened(y.Name))
+	case y.Section < len(c.sections):
+		where = "in " + strconv.Quote(shortened(stableName(c.sections[y.Section].Name)))
 	}
-	c.said[key] = fmt.Sprintf("%s at %d, %d bytes, %#x", where, y.value, y.size, y.other)
+	c.said[key] = fmt.Sprintf("%s at %d, %d bytes, %#x", where, y.Value, y.Size, y.Other)
 	return c.said[key]
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
 )
 
 // A cubinFile is the sections and symbols of a cubin, which is an ELF file. debug/elf refuses those of CUDA 13: the
@@ -16,8 +18,8 @@ type cubinFile struct {
 	header   []byte
 	abi      byte
 	flags    uint32 // the architecture, among others
-	sections []elfSection
-	symbols  map[int][]elfSymbol // by the index of the symbol table's section
+	sections []elf.Section
+	symbols  map[int][]elf.Symbol // by the index of the symbol table's section
 	segments []cubinSegment
 }
 
@@ -49,7 +51,6 @@ const (
 	fileExecutable = 2
 
 	maxCoverage = 4 // sections of newer architectures share bytes, but not many times over
-	maxSymbols  = 256 << 10
 	maxSegments = 64
 )
 
@@ -61,7 +62,7 @@ func malformed(format string, args ...any) error {
 }
 
 func readCubin(image []byte) (*cubinFile, error) {
-	if err := checkELF(image); err != nil {
+	if err := elf.Check(image); err != nil {
 		return nil, malformed("%v", err)
 	}
 	le := binary.LittleEndian
@@ -72,21 +73,21 @@ func readCubin(image []byte) (*cubinFile, error) {
 	if kind != fileExecutable {
 		return nil, malformed("its type is %d: it is not linked", kind)
 	}
-	f := &cubinFile{header: image[:elfHeaderSize], abi: image[8], flags: le.Uint32(image[48:]), symbols: map[int][]elfSymbol{}}
+	f := &cubinFile{header: image[:elf.HeaderSize], abi: image[8], flags: le.Uint32(image[48:]), symbols: map[int][]elf.Symbol{}}
 	var err error
 	// NVIDIA has kinds of its own for sections that take no room.
-	if f.sections, err = readSections(image, maxCoverage, func(kind uint32) bool { return kind >= sectionNVIDIA }); err != nil {
+	if f.sections, err = elf.ReadSections(image, maxCoverage, func(kind uint32) bool { return kind >= sectionNVIDIA }); err != nil {
 		return nil, malformed("%v", err)
 	}
 	for i, s := range f.sections {
-		if s.kind != sectionSymbols && s.kind != sectionMercurySymbols {
+		if s.Kind != elf.SectionSymbols && s.Kind != sectionMercurySymbols {
 			continue
 		}
-		if len(f.symbols) == 2 || len(s.data) > maxSymbols*symbolSize {
-			return nil, malformed("more than two symbol tables, or %d symbols", len(s.data)/symbolSize)
+		if len(f.symbols) == 2 || len(s.Data) > elf.MaxSymbols*elf.SymbolSize {
+			return nil, malformed("more than two symbol tables, or %d symbols", len(s.Data)/elf.SymbolSize)
 		}
-		if f.symbols[i], err = readSymbols(f.sections, s); err != nil {
-			return nil, malformed("symbol table %q: %v", s.name, err)
+		if f.symbols[i], err = elf.ReadSymbols(f.sections, s); err != nil {
+			return nil, malformed("symbol table %q: %v", s.Name, err)
 		}
 	}
 	if err := f.readSegments(image); err != nil {
@@ -107,7 +108,7 @@ func (f *cubinFile) readSegments(image []byte) error {
 	if count > maxSegments || count > 0 && size != segmentHeaderSize {
 		return malformed("%d segment headers of %d bytes", count, size)
 	}
-	table, ok := span(image, start, count*segmentHeaderSize)
+	table, ok := elf.Span(image, start, count*segmentHeaderSize)
 	if !ok {
 		return malformed("the segment headers lie outside the file")
 	}
@@ -116,7 +117,7 @@ func (f *cubinFile) readSegments(image []byte) error {
 			kind: le.Uint32(table), flags: le.Uint32(table[4:]), offset: le.Uint64(table[8:]), address: le.Uint64(table[16:]),
 			place: le.Uint64(table[24:]), fileSize: le.Uint64(table[32:]), size: le.Uint64(table[40:]), align: le.Uint64(table[48:]),
 		}
-		if _, ok := span(image, g.offset, g.fileSize); !ok && g.kind == segmentLoad {
+		if _, ok := elf.Span(image, g.offset, g.fileSize); !ok && g.kind == segmentLoad {
 			return malformed("a segment lies outside the file")
 		}
 		g.isTable = g.offset == start
@@ -136,16 +137,16 @@ func (f *cubinFile) checkSections() error {
 		if i == 0 {
 			continue
 		}
-		name := stableName(s.name)
+		name := stableName(s.Name)
 		if seen[name] {
-			return malformed("two sections are called %s", text(s.name))
+			return malformed("two sections are called %s", elf.Quote(s.Name))
 		}
 		seen[name] = true
-		if s.isNoise() {
+		if isNoise(s) {
 			continue
 		}
-		if s.begins(".nv.host") || bytes.HasPrefix(s.data, []byte("\x7fELF")) {
-			return fmt.Errorf("section %s of the cubin: %w", text(s.name), errHostCode)
+		if s.Begins(".nv.host") || bytes.HasPrefix(s.Data, []byte("\x7fELF")) {
+			return fmt.Errorf("section %s of the cubin: %w", elf.Quote(s.Name), errHostCode)
 		}
 	}
 	return nil

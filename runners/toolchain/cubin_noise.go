@@ -3,14 +3,16 @@ package toolchain
 import (
 	"slices"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
 )
 
 // noiseSections are the sections that the hash of machine code leaves out, by their exact names and kinds. Everything else is
 // hashed, whatever it claims to be: a section of another name that says it is a table of strings could be one that a driver finds
 // by its name.
 var noiseSections = map[string]uint32{
-	".strtab": sectionStrings, ".shstrtab": sectionStrings, ".symtab": sectionSymbols, mercuryPrefix + ".symtab": sectionMercurySymbols,
-	".note.nv.tkinfo": sectionNote,
+	".strtab": elf.SectionStrings, ".shstrtab": elf.SectionStrings, ".symtab": elf.SectionSymbols, mercuryPrefix + ".symtab": sectionMercurySymbols,
+	".note.nv.tkinfo": elf.SectionNote,
 }
 
 // debugSections are for debuggers and profilers. Each has a portable form too, and relocations.
@@ -23,30 +25,30 @@ var debugSections = []string{
 const mercuryPrefix = ".nv.merc"
 
 // isNoise tells whether nothing of a section takes part in a launch.
-func (s elfSection) isNoise() bool {
-	if s.flags&(sectionAllocated|sectionRuns) != 0 {
+func isNoise(s elf.Section) bool {
+	if s.Flags&(elf.SectionAllocated|elf.SectionRuns) != 0 {
 		return false
 	}
-	if kind, known := noiseSections[s.name]; known {
-		return s.kind == kind
+	if kind, known := noiseSections[s.Name]; known {
+		return s.Kind == kind
 	}
-	return s.isDebugging()
+	return isDebugging(s)
 }
 
-func (s elfSection) isDebugging() bool {
-	return s.kind == sectionBits && s.flags&(sectionAllocated|sectionRuns) == 0 && slices.Contains(debugSections, strings.TrimPrefix(s.name, mercuryPrefix))
+func isDebugging(s elf.Section) bool {
+	return s.Kind == elf.SectionBits && s.Flags&(elf.SectionAllocated|elf.SectionRuns) == 0 && slices.Contains(debugSections, strings.TrimPrefix(s.Name, mercuryPrefix))
 }
 
 // isNoiseRelocation tells whether a section holds relocations of a debugging section, or none of another. Its name says so too.
-func (f *cubinFile) isNoiseRelocation(s elfSection) bool {
-	if !s.isRelocation() || s.flags&(sectionAllocated|sectionRuns) != 0 {
+func (f *cubinFile) isNoiseRelocation(s elf.Section) bool {
+	if !isRelocation(s) || s.Flags&(elf.SectionAllocated|elf.SectionRuns) != 0 {
 		return false
 	}
-	of := f.section(int(s.info))
-	name, portable := strings.CutPrefix(of.name, mercuryPrefix)
-	named := s.name == ".rel"+name || s.name == ".rela"+name
+	of := f.section(int(s.Info))
+	name, portable := strings.CutPrefix(of.Name, mercuryPrefix)
+	named := s.Name == ".rel"+name || s.Name == ".rela"+name
 	if portable {
-		named = s.name == mercuryPrefix+".rela"+name
+		named = s.Name == mercuryPrefix+".rela"+name
 	}
-	return named && (of.isDebugging() || len(s.data) == 0)
+	return named && (isDebugging(of) || len(s.Data) == 0)
 }

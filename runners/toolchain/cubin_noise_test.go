@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
 )
 
 // A section that is added to a cubin shows in the hash, or the cubin is refused, whatever the section is called and whatever kind
@@ -14,7 +16,7 @@ func TestHiddenSections(t *testing.T) {
 	noInfo := func(*cubinFile) uint32 { return 0 }
 	numberOf := func(name string) func(*cubinFile) uint32 {
 		return func(f *cubinFile) uint32 {
-			return uint32(slices.IndexFunc(f.sections, func(s elfSection) bool { return s.name == name }))
+			return uint32(slices.IndexFunc(f.sections, func(s elf.Section) bool { return s.Name == name }))
 		}
 	}
 	for arch, image := range recordedCubins(t) {
@@ -32,24 +34,24 @@ func TestHiddenSections(t *testing.T) {
 			info   func(*cubinFile) uint32
 			unseen bool
 		}{
-			{".text.k2", sectionStrings, noInfo, false},
-			{".nv.info.k2", sectionStrings, noInfo, false},
-			{".nv.constant3.k2", sectionStrings, noInfo, false},
-			{".text." + kernel, sectionStrings, noInfo, false}, // twice
-			{".strtab", sectionStrings, noInfo, false},         // twice
-			{".strtab2", sectionStrings, noInfo, false},
-			{".rela.text.k2", sectionRela, numberOf(".strtab"), false},
-			{".rela.text.k2", sectionRela, numberOf(".shstrtab"), false},
-			{".rela.text.k2", sectionRela, numberOf(".debug_frame"), false},
-			{".debug_code", sectionBits, noInfo, false},
-			{".nv_debug_code", sectionBits, noInfo, false},
-			{".debug_str", sectionStrings, noInfo, false},
+			{".text.k2", elf.SectionStrings, noInfo, false},
+			{".nv.info.k2", elf.SectionStrings, noInfo, false},
+			{".nv.constant3.k2", elf.SectionStrings, noInfo, false},
+			{".text." + kernel, elf.SectionStrings, noInfo, false}, // twice
+			{".strtab", elf.SectionStrings, noInfo, false},         // twice
+			{".strtab2", elf.SectionStrings, noInfo, false},
+			{".rela.text.k2", elf.SectionRela, numberOf(".strtab"), false},
+			{".rela.text.k2", elf.SectionRela, numberOf(".shstrtab"), false},
+			{".rela.text.k2", elf.SectionRela, numberOf(".debug_frame"), false},
+			{".debug_code", elf.SectionBits, noInfo, false},
+			{".nv_debug_code", elf.SectionBits, noInfo, false},
+			{".debug_str", elf.SectionStrings, noInfo, false},
 			{".debug_macinfo", sectionInfo, noInfo, false},
-			{".note.nv.tkinfo.k2", sectionNote, noInfo, false},
-			{".debug_macinfo", sectionBits, noInfo, true},
-			{".nv.merc.debug_macinfo", sectionBits, noInfo, true},
+			{".note.nv.tkinfo.k2", elf.SectionNote, noInfo, false},
+			{".debug_macinfo", elf.SectionBits, noInfo, true},
+			{".nv.merc.debug_macinfo", elf.SectionBits, noInfo, true},
 		} {
-			if c.unseen && slices.ContainsFunc(f.sections, func(s elfSection) bool { return s.name == c.name }) {
+			if c.unseen && slices.ContainsFunc(f.sections, func(s elf.Section) bool { return s.Name == c.name }) {
 				continue
 			}
 			after, err := machineCode(withSection(t, image, c.name, c.kind, c.info(f)))
@@ -76,7 +78,7 @@ func withSection(t *testing.T, image []byte, name string, kind, info uint32) []b
 	}
 	start, count, names := le.Uint64(out[40:]), int(le.Uint16(out[60:])), int(le.Uint16(out[62:]))
 	headers := bytes.Clone(out[start : start+uint64(count)*64])
-	table := bytes.Clone(f.sections[names].data)
+	table := bytes.Clone(f.sections[names].Data)
 	at := uint32(len(table))
 	table = append(append(table, name...), 0)
 	pad()

@@ -3,6 +3,9 @@ package toolchain
 import (
 	"slices"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
+	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
 )
 
 // A cubinRule is one kind of section that a driver loads. ptxas makes these, and no others, of kernels that are compiled whole;
@@ -28,16 +31,16 @@ const (
 )
 
 var cubinRules = []cubinRule{
-	{name: ".text", kinds: []uint32{sectionBits}, flags: sectionAllocated | sectionRuns, loose: barrierFlags | sectionInfoLink},
-	{name: ".nv.constant0", kinds: []uint32{sectionBits}, flags: sectionAllocated, loose: sectionInfoLink},
-	{name: ".nv.constant1", kinds: []uint32{sectionBits}, flags: sectionAllocated, loose: sectionInfoLink},
-	{name: ".nv.constant2", kinds: []uint32{sectionBits}, flags: sectionAllocated, loose: sectionInfoLink},
-	{name: ".nv.constant3", kinds: []uint32{sectionBits}, flags: sectionAllocated, loose: sectionInfoLink},
-	{name: ".nv.constant4", kinds: []uint32{sectionBits}, flags: sectionAllocated, loose: sectionInfoLink},
-	{name: ".nv.global", kinds: []uint32{sectionNoBits}, flags: sectionAllocated | sectionWritable},
-	{name: ".nv.global.init", kinds: []uint32{sectionBits}, flags: sectionAllocated | sectionWritable},
-	{name: ".nv.shared", kinds: []uint32{sectionNoBits}, flags: sectionAllocated | sectionWritable, loose: sectionInfoLink},
-	{name: ".nv.local", kinds: []uint32{sectionNoBits}, flags: sectionAllocated | sectionWritable, loose: sectionInfoLink},
+	{name: ".text", kinds: []uint32{elf.SectionBits}, flags: elf.SectionAllocated | elf.SectionRuns, loose: barrierFlags | elf.SectionInfoLink},
+	{name: ".nv.constant0", kinds: []uint32{elf.SectionBits}, flags: elf.SectionAllocated, loose: elf.SectionInfoLink},
+	{name: ".nv.constant1", kinds: []uint32{elf.SectionBits}, flags: elf.SectionAllocated, loose: elf.SectionInfoLink},
+	{name: ".nv.constant2", kinds: []uint32{elf.SectionBits}, flags: elf.SectionAllocated, loose: elf.SectionInfoLink},
+	{name: ".nv.constant3", kinds: []uint32{elf.SectionBits}, flags: elf.SectionAllocated, loose: elf.SectionInfoLink},
+	{name: ".nv.constant4", kinds: []uint32{elf.SectionBits}, flags: elf.SectionAllocated, loose: elf.SectionInfoLink},
+	{name: ".nv.global", kinds: []uint32{elf.SectionNoBits}, flags: elf.SectionAllocated | elf.SectionWritable},
+	{name: ".nv.global.init", kinds: []uint32{elf.SectionBits}, flags: elf.SectionAllocated | elf.SectionWritable},
+	{name: ".nv.shared", kinds: []uint32{elf.SectionNoBits}, flags: elf.SectionAllocated | elf.SectionWritable, loose: elf.SectionInfoLink},
+	{name: ".nv.local", kinds: []uint32{elf.SectionNoBits}, flags: elf.SectionAllocated | elf.SectionWritable, loose: elf.SectionInfoLink},
 }
 
 // checkLoaded refuses sections that a driver would load and that kernels do not have.
@@ -47,31 +50,31 @@ func (f *cubinFile) checkLoaded() error {
 		if i == 0 {
 			continue
 		}
-		if s.flags&sectionCompressed != 0 {
-			return malformed("section %s is compressed", text(s.name))
+		if s.Flags&elf.SectionCompressed != 0 {
+			return malformed("section %s is compressed", elf.Quote(s.Name))
 		}
-		if s.flags&(sectionAllocated|sectionRuns|sectionWritable) == 0 {
+		if s.Flags&(elf.SectionAllocated|elf.SectionRuns|elf.SectionWritable) == 0 {
 			continue
 		}
-		if strings.HasPrefix(s.name, ".nv.merc.") && s.kind >= sectionNVIDIA && s.flags&mercuryFlag != 0 && s.flags&sectionRuns == 0 {
+		if strings.HasPrefix(s.Name, ".nv.merc.") && s.Kind >= sectionNVIDIA && s.Flags&mercuryFlag != 0 && s.Flags&elf.SectionRuns == 0 {
 			continue // the portable form of a section that has its own rule
 		}
-		if !s.isKnown() {
-			return malformed("section %s (kind %#x, flags %#x) would be loaded, and no kernel has such a one", text(s.name), s.kind, s.flags)
+		if !isKnown(s) {
+			return malformed("section %s (kind %#x, flags %#x) would be loaded, and no kernel has such a one", elf.Quote(s.Name), s.Kind, s.Flags)
 		}
-		if s.kind != sectionNoBits {
+		if s.Kind != elf.SectionNoBits {
 			continue
 		}
-		if data += min(s.size, maxDeviceData+1); data > maxDeviceData || s.begins(".nv.shared") && s.size > maxSharedData {
-			return malformed("section %s asks for %d bytes of memory", text(s.name), s.size)
+		if data += min(s.Size, maxDeviceData+1); data > maxDeviceData || s.Begins(".nv.shared") && s.Size > maxSharedData {
+			return malformed("section %s asks for %d bytes of memory", elf.Quote(s.Name), s.Size)
 		}
 	}
 	return f.checkSegments()
 }
 
-func (s elfSection) isKnown() bool {
+func isKnown(s elf.Section) bool {
 	return slices.ContainsFunc(cubinRules, func(r cubinRule) bool {
-		return (s.name == r.name || s.begins(r.name)) && slices.Contains(r.kinds, s.kind) && s.flags&^r.loose == r.flags
+		return (s.Name == r.name || s.Begins(r.name)) && slices.Contains(r.kinds, s.Kind) && s.Flags&^r.loose == r.flags
 	})
 }
 
@@ -82,8 +85,8 @@ func (f *cubinFile) checkSegments() error {
 			continue
 		}
 		for i, s := range f.sections {
-			if i > 0 && len(s.data) > 0 && s.flags&sectionAllocated == 0 && s.offset < g.offset+g.fileSize && g.offset < s.offset+s.size {
-				return malformed("section %s lies in a segment that is loaded, and does not say so", text(s.name))
+			if i > 0 && len(s.Data) > 0 && s.Flags&elf.SectionAllocated == 0 && s.Offset < g.offset+g.fileSize && g.offset < s.Offset+s.Size {
+				return malformed("section %s lies in a segment that is loaded, and does not say so", elf.Quote(s.Name))
 			}
 		}
 		if g.size > maxDeviceData || g.fileSize > g.size {
@@ -97,15 +100,15 @@ func (f *cubinFile) checkSegments() error {
 func (f *cubinFile) checkEntries() error {
 	seen := map[string]bool{}
 	for _, y := range f.symtab() {
-		if !y.isEntry() {
+		if !isEntry(y) {
 			continue
 		}
-		if seen[y.name] {
-			return malformed("two kernels are called %s", shown(y.name))
+		if seen[y.Name] {
+			return malformed("two kernels are called %s", entryname.Quote(y.Name))
 		}
-		seen[y.name] = true
-		if s := f.section(y.section); s.name != ".text."+y.name || s.flags&sectionRuns == 0 || y.value >= s.size {
-			return malformed("the kernel %s has no code of its own", shown(y.name))
+		seen[y.Name] = true
+		if s := f.section(y.Section); s.Name != ".text."+y.Name || s.Flags&elf.SectionRuns == 0 || y.Value >= s.Size {
+			return malformed("the kernel %s has no code of its own", entryname.Quote(y.Name))
 		}
 	}
 	return nil

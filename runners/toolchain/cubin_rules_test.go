@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
 )
 
 // editSection changes the header of a section in a copy of a cubin.
@@ -18,7 +20,7 @@ func editSection(t *testing.T, image []byte, name string, edit func(h []byte)) [
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(f.sections, func(s elfSection) bool { return s.name == name })
+	i := slices.IndexFunc(f.sections, func(s elf.Section) bool { return s.Name == name })
 	if i < 0 {
 		t.Fatalf("no section %s", name)
 	}
@@ -38,15 +40,15 @@ func TestUnknownSectionsAreRefused(t *testing.T) {
 		edit          func([]byte)
 		want          string
 	}{
-		{"a note that is loaded", ".note.nv.cuinfo", flags(sectionAllocated), "section .note.nv.cuinfo (kind 0x7, flags 0x1000042) would be loaded"},
-		{"a table that is written", ".nv.callgraph", flags(sectionWritable), "section .nv.callgraph "},
-		{"strings that run", ".strtab", flags(sectionRuns), "section .strtab "},
-		{"code that is written", ".text.scale", flags(sectionWritable), "section .text.scale "},
-		{"constants that run", ".nv.constant3", flags(sectionRuns), "section .nv.constant3 "},
-		{"code of another kind", ".text.scale", kind(sectionNote), "section .text.scale "},
+		{"a note that is loaded", ".note.nv.cuinfo", flags(elf.SectionAllocated), "section .note.nv.cuinfo (kind 0x7, flags 0x1000042) would be loaded"},
+		{"a table that is written", ".nv.callgraph", flags(elf.SectionWritable), "section .nv.callgraph "},
+		{"strings that run", ".strtab", flags(elf.SectionRuns), "section .strtab "},
+		{"code that is written", ".text.scale", flags(elf.SectionWritable), "section .text.scale "},
+		{"constants that run", ".nv.constant3", flags(elf.SectionRuns), "section .nv.constant3 "},
+		{"code of another kind", ".text.scale", kind(elf.SectionNote), "section .text.scale "},
 		{"globals of a kind without a rule", ".nv.global", kind(0x70000099), "section .nv.global "},
-		{"a compressed section", ".nv.global.init", flags(sectionCompressed), "section .nv.global.init is compressed"},
-		{"a compressed section for people", ".debug_frame", flags(sectionCompressed), "section .debug_frame is compressed"},
+		{"a compressed section", ".nv.global.init", flags(elf.SectionCompressed), "section .nv.global.init is compressed"},
+		{"a compressed section for people", ".debug_frame", flags(elf.SectionCompressed), "section .debug_frame is compressed"},
 		{"variables without end", ".nv.global", size(1 << 40), "section .nv.global asks for 1099511627776 bytes of memory"},
 		{"shared memory without end", ".nv.shared.scale", size(1 << 30), "section .nv.shared.scale asks for 1073741824 bytes of memory"},
 	} {
@@ -70,13 +72,13 @@ func TestSegmentsLoadWhatSectionsSay(t *testing.T) {
 	if i < 0 {
 		t.Fatal("nothing is loaded")
 	}
-	hidden := f.sections[slices.IndexFunc(f.sections, func(s elfSection) bool { return s.name == ".nv.callgraph" })]
+	hidden := f.sections[slices.IndexFunc(f.sections, func(s elf.Section) bool { return s.Name == ".nv.callgraph" })]
 	for name, test := range map[string]struct {
 		at   int
 		with uint64
 		want string
 	}{
-		"a section that is not": {8, hidden.offset, "lies in a segment that is loaded, and does not say so"},
+		"a section that is not": {8, hidden.Offset, "lies in a segment that is loaded, and does not say so"},
 		"outside":               {8, 1 << 60, "a segment lies outside the file"},
 		"memory without end":    {40, 1 << 40, "a segment asks for 1099511627776 bytes of memory"},
 	} {
@@ -98,11 +100,11 @@ func TestKernelsAreTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := f.sections[slices.IndexFunc(f.sections, func(s elfSection) bool { return s.kind == sectionSymbols })]
+	table := f.sections[slices.IndexFunc(f.sections, func(s elf.Section) bool { return s.Kind == elf.SectionSymbols })]
 	at := map[bool]int{} // of the symbol scale, and of the other kernel
 	for n, y := range f.symtab() {
-		if y.isEntry() {
-			at[y.name == "scale"] = int(table.offset) + symbolSize*n
+		if isEntry(y) {
+			at[y.Name == "scale"] = int(table.Offset) + elf.SymbolSize*n
 		}
 	}
 	twice := bytes.Clone(good)
@@ -154,7 +156,7 @@ func TestParameterTables(t *testing.T) {
 		"short":          {[][]byte{total(8), {4, attributeParameter, 4, 0, 0, 0, 0, 0}}, nil, "a parameter in 4 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &cubinFile{sections: []elfSection{{}, {name: ".nv.info.k", kind: sectionInfo, data: slices.Concat(test.data...)}}}
+			f := &cubinFile{sections: []elf.Section{{}, {Name: ".nv.info.k", Kind: sectionInfo, Data: slices.Concat(test.data...)}}}
 			got, err := f.params("k")
 			if test.err != "" {
 				if !errors.Is(err, errNotCubin) || !strings.Contains(err.Error(), test.err) {

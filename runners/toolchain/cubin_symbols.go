@@ -3,12 +3,14 @@ package toolchain
 import (
 	"slices"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
 )
 
 // symtab is the symbols of the code itself.
-func (f *cubinFile) symtab() []elfSymbol {
+func (f *cubinFile) symtab() []elf.Symbol {
 	for i, s := range f.sections {
-		if s.kind == sectionSymbols {
+		if s.Kind == elf.SectionSymbols {
 			return f.symbols[i]
 		}
 	}
@@ -19,23 +21,23 @@ func (f *cubinFile) symtab() []elfSymbol {
 func (f *cubinFile) entries() []string {
 	var names []string
 	for _, y := range f.symtab() {
-		if y.isEntry() {
-			names = append(names, y.name)
+		if isEntry(y) {
+			names = append(names, y.Name)
 		}
 	}
 	slices.Sort(names)
 	return names
 }
 
-func (y elfSymbol) isEntry() bool {
-	return y.kind == symbolFunction && y.section != 0 && y.other&symbolEntry != 0
+func isEntry(y elf.Symbol) bool {
+	return y.Kind == elf.SymbolFunction && y.Section != 0 && y.Other&symbolEntry != 0
 }
 
 // codeSize is the bytes of an entry's instructions, with those of the functions that were compiled into it.
 func (f *cubinFile) codeSize(entry string) int {
 	for _, y := range f.symtab() {
-		if y.isEntry() && y.name == entry {
-			return len(f.section(y.section).data)
+		if isEntry(y) && y.Name == entry {
+			return len(f.section(y.Section).Data)
 		}
 	}
 	return 0
@@ -48,24 +50,16 @@ func (f *cubinFile) codeSize(entry string) int {
 type Global struct {
 	Name    string
 	Size    int  // bytes
-	Written bool // the code may write it: see writtenGlobals
+	Initial bool // it has an initial value, as constant tables have; without one, only a store gives it a meaning
 }
 
 // globals are the variables in memory that outlives a launch.
 func (f *cubinFile) globals() []Global {
 	var globals []Global
 	for _, y := range f.symtab() {
-		section := f.section(y.section).name
-		if y.kind == symbolObject && (section == ".nv.global" || section == ".nv.global.init") {
-			globals = append(globals, Global{Name: y.name, Size: int(min(y.size, 1<<48)), Written: true})
-		}
-	}
-	if len(globals) == 0 {
-		return nil
-	}
-	if written, told := f.writtenGlobals(); told {
-		for i := range globals {
-			globals[i].Written = written[globals[i].Name]
+		section := f.section(y.Section).Name
+		if y.Kind == elf.SymbolObject && (section == ".nv.global" || section == ".nv.global.init") {
+			globals = append(globals, Global{Name: y.Name, Size: int(min(y.Size, 1<<48)), Initial: section == ".nv.global.init"})
 		}
 	}
 	return globals
@@ -80,8 +74,8 @@ func (f *cubinFile) foreign() []string {
 	var names []string
 	for _, y := range f.symtab() {
 		// No source can make a name with a dot in front.
-		if y.section == 0 && y.name != "" && !strings.HasPrefix(y.name, ".") && !slices.Contains(driverCalls, y.name) {
-			names = append(names, y.name)
+		if y.Section == 0 && y.Name != "" && !strings.HasPrefix(y.Name, ".") && !slices.Contains(driverCalls, y.Name) {
+			names = append(names, y.Name)
 		}
 	}
 	slices.Sort(names)

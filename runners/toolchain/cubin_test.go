@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
+	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
 )
 
 // recordedCubins are those of testdata/whole.cu, by architecture.
@@ -39,15 +42,15 @@ func TestRecordedCubins(t *testing.T) {
 			}
 			entries := f.entries()
 			for i, e := range entries {
-				entries[i] = newFunctionName(e).bare
+				entries[i] = entryname.Parse(e).Bare
 			}
 			if diff := cmp.Diff([]string{"local", "scale"}, entries); diff != "" {
 				t.Errorf("entries (-want +got):\n%s", diff)
 			}
 			want := []Global{
-				{Name: "counter", Size: 4, Written: true},
-				{Name: "preset", Size: 4, Written: true},
-				{Name: "$str", Size: 13, Written: true}, // without PTX nobody can tell
+				{Name: "counter", Size: 4},
+				{Name: "preset", Size: 4, Initial: true},
+				{Name: "$str", Size: 13, Initial: true},
 			}
 			got := f.globals()
 			byName := func(a, b Global) int { return strings.Compare(a.Name, b.Name) }
@@ -91,28 +94,28 @@ func loadedBytes(t *testing.T, image []byte) (loaded, noise map[int]string) {
 	for i, s := range f.sections[1:] {
 		h := headers + 64*(i+1)
 		switch {
-		case strings.HasPrefix(s.name, ".debug_") || strings.HasPrefix(s.name, ".nv_debug_") || strings.HasPrefix(s.name, ".nv.merc.debug_") ||
-			strings.HasPrefix(s.name, ".nv.merc.nv_debug_") || s.name == ".note.nv.tkinfo":
-			mark(noise, int(s.offset), len(s.data), "content of "+s.name)
-		case s.kind == sectionSymbols || s.kind == sectionMercurySymbols:
+		case strings.HasPrefix(s.Name, ".debug_") || strings.HasPrefix(s.Name, ".nv_debug_") || strings.HasPrefix(s.Name, ".nv.merc.debug_") ||
+			strings.HasPrefix(s.Name, ".nv.merc.nv_debug_") || s.Name == ".note.nv.tkinfo":
+			mark(noise, int(s.Offset), len(s.Data), "content of "+s.Name)
+		case s.Kind == elf.SectionSymbols || s.Kind == sectionMercurySymbols:
 			for n, y := range f.symbols[i+1] {
-				if n > 0 && y.kind != symbolSection {
-					mark(loaded, int(s.offset)+24*n+4, 20, "symbol "+y.name)
+				if n > 0 && y.Kind != elf.SymbolSection {
+					mark(loaded, int(s.Offset)+24*n+4, 20, "symbol "+y.Name)
 				}
 			}
-		case s.kind == sectionStrings || strings.Contains(s.name, ".rel") && strings.Contains(s.name, "debug_"):
+		case s.Kind == elf.SectionStrings || strings.Contains(s.Name, ".rel") && strings.Contains(s.Name, "debug_"):
 		default:
-			if s.kind != sectionNoBits {
-				mark(loaded, int(s.offset), len(s.data), "content of "+s.name)
+			if s.Kind != elf.SectionNoBits {
+				mark(loaded, int(s.Offset), len(s.Data), "content of "+s.Name)
 			}
-			if at := bytes.Index(s.data, []byte{4, attributeToolkit, 4, 0}); at >= 0 && strings.Contains(s.name, ".nv.info.") {
-				delete(loaded, int(s.offset)+at+4) // the version of the toolkit, see TestMachineCodeOfAnotherToolkit
+			if at := bytes.Index(s.Data, []byte{4, attributeToolkit, 4, 0}); at >= 0 && strings.Contains(s.Name, ".nv.info.") {
+				delete(loaded, int(s.Offset)+at+4) // the version of the toolkit, see TestMachineCodeOfAnotherToolkit
 			}
-			if s.isRelocation() && s.size == 0 {
+			if isRelocation(s) && s.Size == 0 {
 				continue
 			}
-			mark(loaded, h+4, 20, "header of "+s.name)
-			mark(loaded, h+32, 32, "header of "+s.name)
+			mark(loaded, h+4, 20, "header of "+s.Name)
+			mark(loaded, h+32, 32, "header of "+s.Name)
 		}
 	}
 	return loaded, noise
@@ -161,16 +164,16 @@ func TestMachineCodeCoversSizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	section := func(name string) *elfSection {
-		i := slices.IndexFunc(f.sections, func(s elfSection) bool { return s.name == name })
+	section := func(name string) *elf.Section {
+		i := slices.IndexFunc(f.sections, func(s elf.Section) bool { return s.Name == name })
 		if i < 0 {
 			t.Fatalf("no section %s", name)
 		}
 		return &f.sections[i]
 	}
-	symbol := func(name string) *elfSymbol {
+	symbol := func(name string) *elf.Symbol {
 		symbols := f.symtab()
-		i := slices.IndexFunc(symbols, func(y elfSymbol) bool { return y.name == name })
+		i := slices.IndexFunc(symbols, func(y elf.Symbol) bool { return y.Name == name })
 		if i < 0 {
 			t.Fatalf("no symbol %s", name)
 		}
@@ -181,25 +184,25 @@ func TestMachineCodeCoversSizes(t *testing.T) {
 		change func()
 		same   bool
 	}{
-		{"shared memory", func() { section(".nv.shared.scale").size += 16 }, false},
-		{"zeroed globals", func() { section(".nv.global").size += 4 }, false},
-		{"the code's flags", func() { section(".text.scale").flags |= 0x100000 }, false},
-		{"the entry's name", func() { section(".text.scale").name = ".text.other" }, false},
-		{"where a global lies", func() { symbol("counter").value += 4 }, false},
-		{"which of the driver's functions is called", func() { symbol("vprintf").name = "malloc" }, false},
+		{"shared memory", func() { section(".nv.shared.scale").Size += 16 }, false},
+		{"zeroed globals", func() { section(".nv.global").Size += 4 }, false},
+		{"the code's flags", func() { section(".text.scale").Flags |= 0x100000 }, false},
+		{"the entry's name", func() { section(".text.scale").Name = ".text.other" }, false},
+		{"where a global lies", func() { symbol("counter").Value += 4 }, false},
+		{"which of the driver's functions is called", func() { symbol("vprintf").Name = "malloc" }, false},
 		{"the architecture", func() { f.flags ^= 0x100 }, false},
-		{"a global's name", func() { symbol("counter").name = "state" }, true},
+		{"a global's name", func() { symbol("counter").Name = "state" }, true},
 		{"which section is a note", func() { f.flags ^= 0x1000000 }, false},
-		{"where an unused variable lies", func() { symbol("table").value += 4 }, false},
-		{"what a symbol is", func() { symbol("table").kind = symbolFunction }, false},
-		{"whether a kernel can be launched", func() { symbol("scale").other = 0 }, false},
-		{"an allocated section for debugging", func() { section(".debug_frame").flags |= sectionAllocated }, false},
+		{"where an unused variable lies", func() { symbol("table").Value += 4 }, false},
+		{"what a symbol is", func() { symbol("table").Kind = elf.SymbolFunction }, false},
+		{"whether a kernel can be launched", func() { symbol("scale").Other = 0 }, false},
+		{"an allocated section for debugging", func() { section(".debug_frame").Flags |= elf.SectionAllocated }, false},
 		{"a segment's rights", func() { f.segments[3].flags |= 2 }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			saved := *f
 			saved.sections = slices.Clone(f.sections)
-			saved.symbols = map[int][]elfSymbol{}
+			saved.symbols = map[int][]elf.Symbol{}
 			for i, symbols := range f.symbols {
 				saved.symbols[i] = slices.Clone(symbols)
 			}
@@ -277,14 +280,14 @@ func TestMachineCodeOfAnotherToolkit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(f.sections, func(s elfSection) bool { return s.name == ".nv.info.scale" })
-		record := bytes.Index(f.sections[i].data, []byte{4, attributeToolkit, 4, 0})
+		i := slices.IndexFunc(f.sections, func(s elf.Section) bool { return s.Name == ".nv.info.scale" })
+		record := bytes.Index(f.sections[i].Data, []byte{4, attributeToolkit, 4, 0})
 		if record < 0 {
 			t.Fatalf("%s does not tell its toolkit", arch)
 		}
 		for version, same := range map[uint32]bool{129: true, 134: true, 0: false, 12: false, 1 << 20: false} {
 			edited := slices.Clone(image)
-			binary.LittleEndian.PutUint32(edited[int(f.sections[i].offset)+record+4:], version)
+			binary.LittleEndian.PutUint32(edited[int(f.sections[i].Offset)+record+4:], version)
 			if code, err := machineCode(edited); err != nil || (code == whole) != same {
 				t.Errorf("%s of toolkit %d: the same code is %v, want %v (%v)", arch, version, code == whole, same, err)
 			}

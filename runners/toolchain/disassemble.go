@@ -15,6 +15,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/runners/folderhash"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // A Disassembler shows machine code to people. It is given what a stranger's source was compiled to, and runs in the sandbox as a
@@ -125,7 +126,7 @@ func (d *Disassembler) run(ctx context.Context, path string) (string, error) {
 		return "", fmt.Errorf("running %s: %w", filepath.Base(d.Path), err)
 	}
 	if !r.OK() {
-		return "", fmt.Errorf("%s cannot show the machine code%s: %s", d.Version, also(r.Refused), clipped(lastLine(says.String())))
+		return "", fmt.Errorf("%s cannot show the machine code%s: %s", d.Version, also(r.Refused), clipped(output.LastLine(says.String())))
 	}
 	return out.String(), nil
 }

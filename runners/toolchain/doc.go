@@ -1,5 +1,5 @@
-// Package toolchain knows the compilers that turn a kernel's source into machine code, and reads what they and CUDA's
-// binary tools print and write: resource usage, globals, diagnostics, object files and cubins. A stranger's source had a hand in
-// all of it. What is read is bounded and believed in nothing; what could do more than a kernel may is refused as the source's fault,
-// and what is loaded is hashed as a whole. It judges nothing: which figure is too high is for the gates to say.
+// Package toolchain finds the compilers that turn a kernel's source into machine code (nvcc, Triton, C compilers and
+// commands of the author's choice), runs them in a sandbox, and reads their cubins and reports. An untrusted source shapes all
+// of that, so every read is bounded, and the whole of what is loaded is hashed. A build that could do more than a kernel may is
+// refused. The package judges no figures; the gates do.
 package toolchain

@@ -7,10 +7,9 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
-
-// maxKernels is how many kernels one source may have compiled: each name is taken apart.
-const maxKernels = 1024
 
 // findEntries looks every entry up, once: from here on a kernel goes by its symbol.
 func (c *Cubin) findEntries(b NVCCBuild, f *cubinFile) error {
@@ -19,63 +18,63 @@ func (c *Cubin) findEntries(b NVCCBuild, f *cubinFile) error {
 		return err
 	}
 	symbols := f.entries()
-	if len(symbols) > maxKernels {
-		return c.refuse("%s has %d kernels, over the limit of %d: compile fewer from one source", b.Source, len(symbols), maxKernels)
+	if len(symbols) > entryname.MaxKernels {
+		return c.refuse("%s has %d kernels, over the limit of %d: compile fewer from one source", b.Source, len(symbols), entryname.MaxKernels)
 	}
-	names := mapped(symbols, newFunctionName)
-	var byMarker map[int]functionName
+	names := mapped(symbols, entryname.Parse)
+	var byMarker map[int]entryname.Name
 	if b.markers != "" {
 		names, byMarker = marked(names)
 	}
 	lines := entryLines(b, entries)
 	for i, e := range entries {
-		found := matches(e, names)
+		found := entryname.Match(e, names)
 		if n, ok := byMarker[i]; ok && len(found) != 1 {
-			found = []functionName{n}
+			found = []entryname.Name{n}
 		}
 		switch {
 		case len(found) == 0:
 			return &absentEntry{c.refuse("%s", c.missing(b, b.Entries[i], e, names))}
 		case len(found) > 1 && e.Plain():
-			return c.refuse("%s has %d kernels %s: write one of them as the entry: %s", b.Source, len(found), shown(b.Entries[i]), listNames(e, found))
+			return c.refuse("%s has %d kernels %s: write one of them as the entry: %s", b.Source, len(found), entryname.Quote(b.Entries[i]), entryname.List(e, found))
 		case len(found) > 1:
-			return &absentEntry{c.refuse("%s has %d kernels that %s may mean: write one of them as the entry: %s", b.Source, len(found), shown(b.Entries[i]), listNames(e, found))}
+			return &absentEntry{c.refuse("%s has %d kernels that %s may mean: write one of them as the entry: %s", b.Source, len(found), entryname.Quote(b.Entries[i]), entryname.List(e, found))}
 		}
-		if len(found[0].symbol) > maxMangled {
-			return c.refuse("%s calls the kernel %s by a name of %d bytes, over the limit of %d: use fewer template arguments", b.Source, shown(b.Entries[i]), len(found[0].symbol), maxMangled)
+		if len(found[0].Symbol) > entryname.MaxMangled {
+			return c.refuse("%s calls the kernel %s by a name of %d bytes, over the limit of %d: use fewer template arguments", b.Source, entryname.Quote(b.Entries[i]), len(found[0].Symbol), entryname.MaxMangled)
 		}
-		params, err := f.params(found[0].symbol)
+		params, err := f.params(found[0].Symbol)
 		if err != nil {
 			return err
 		}
-		c.Kernels = append(c.Kernels, Kernel{Symbol: found[0].symbol, Name: found[0].text, Params: params, CodeSize: f.codeSize(found[0].symbol), Line: lines[i]})
+		c.Kernels = append(c.Kernels, Kernel{Symbol: found[0].Symbol, Name: found[0].Text, Params: params, CodeSize: f.codeSize(found[0].Symbol), Line: lines[i]})
 	}
 	return nil
 }
 
-func (c *Cubin) missing(b NVCCBuild, asked string, e manifest.Entry, names []functionName) string {
+func (c *Cubin) missing(b NVCCBuild, asked string, e manifest.Entry, names []entryname.Name) string {
 	switch {
 	case len(names) == 0 && e.Untemplated():
-		return fmt.Sprintf("%s has no kernel at all: define %s as a __global__ function; if it is a template, write the entry with its arguments, as in %s<64, true>", b.Source, shown(asked), e.Name())
+		return fmt.Sprintf("%s has no kernel at all: define %s as a __global__ function; if it is a template, write the entry with its arguments, as in %s<64, true>", b.Source, entryname.Quote(asked), e.Name())
 	case len(names) == 0:
-		return fmt.Sprintf("%s has no kernel at all: define %s as a __global__ function", b.Source, shown(asked))
+		return fmt.Sprintf("%s has no kernel at all: define %s as a __global__ function", b.Source, entryname.Quote(asked))
 	}
-	return fmt.Sprintf("%s has no kernel %s: write the entry as one of these, or define it: %s", b.Source, shown(asked), listNames(e, names))
+	return fmt.Sprintf("%s has no kernel %s: write the entry as one of these, or define it: %s", b.Source, entryname.Quote(asked), entryname.List(e, names))
 }
 
 // An absentEntry is the refusal of a source that has no kernel of a name, which markers may find yet.
-type absentEntry struct{ refusal *CompileError }
+type absentEntry struct{ refusal *output.CompileError }
 
 func (a *absentEntry) Error() string { return a.refusal.Error() }
 
 // explain is how the build with markers ended. Where the compiler had nothing to say against the author's source but that
 // there is no such name, or that it means two things, what the first build found tells more.
 func (a *absentEntry) explain(err error) error {
-	refusal, ok := errors.AsType[*CompileError](err)
+	refusal, ok := errors.AsType[*output.CompileError](err)
 	if !ok {
 		return err
 	}
-	i := slices.IndexFunc(refusal.Diagnostics, isError)
+	i := slices.IndexFunc(refusal.Diagnostics, output.IsError)
 	if i < 0 || filepath.Base(refusal.Diagnostics[i].File) != markerFileName {
 		return refusal
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ianlancetaylor/demangle"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
 )
 
 // A template that nothing instantiates is no code, and the compiler alone knows which function a name with aliases, enumerators
@@ -43,11 +44,11 @@ func markerSource(entries []manifest.Entry) string {
 
 // marked tells the markers from the other functions: by the number of an entry, the function that its marker names. The author's
 // source may define markers of its own; two for one number are none.
-func marked(names []functionName) (others []functionName, byNumber map[int]functionName) {
-	byNumber = map[int]functionName{}
+func marked(names []entryname.Name) (others []entryname.Name, byNumber map[int]entryname.Name) {
+	byNumber = map[int]entryname.Name{}
 	markers := map[int][]string{}
 	for _, n := range names {
-		number, meant, ok := n.marker()
+		number, meant, ok := markerOf(n)
 		if !ok {
 			others = append(others, n)
 			continue
@@ -55,7 +56,7 @@ func marked(names []functionName) (others []functionName, byNumber map[int]funct
 		markers[number] = append(markers[number], meant)
 	}
 	for number, meant := range markers {
-		same := slices.DeleteFunc(slices.Clone(others), func(n functionName) bool { return n.whole != meant[0] })
+		same := slices.DeleteFunc(slices.Clone(others), func(n entryname.Name) bool { return n.Whole != meant[0] })
 		if len(meant) == 1 && len(same) == 1 {
 			byNumber[number] = same[0]
 		}
@@ -64,9 +65,9 @@ func marked(names []functionName) (others []functionName, byNumber map[int]funct
 }
 
 // marker reads kernelgate_entry<number, type, &function>.
-func (n functionName) marker() (number int, meant string, ok bool) {
-	t, ok := n.tree.(*demangle.Template)
-	if !ok || n.bare != markerName || len(t.Args) != 3 {
+func markerOf(n entryname.Name) (number int, meant string, ok bool) {
+	t, ok := n.Tree.(*demangle.Template)
+	if !ok || n.Bare != markerName || len(t.Args) != 3 {
 		return 0, "", false
 	}
 	literal, isLiteral := t.Args[0].(*demangle.Literal)
@@ -79,7 +80,7 @@ func (n functionName) marker() (number int, meant string, ok bool) {
 	if err != nil || !isTyped {
 		return 0, "", false
 	}
-	var function functionName
-	function.take(typed)
-	return number, function.whole, function.whole != ""
+	var function entryname.Name
+	function.Take(typed)
+	return number, function.Whole, function.Whole != ""
 }

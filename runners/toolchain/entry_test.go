@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
 )
 
 // awkward is a folder with kernels as real repositories have them.
@@ -128,8 +129,8 @@ func TestFunctionNames(t *testing.T) {
 		{"_ZN4attn", "_ZN4attn", "_ZN4attn"},
 		{"", "", ""},
 	} {
-		if got := newFunctionName(test.symbol); got.text != test.text || got.bare != test.bare {
-			t.Errorf("%s: %q, %q, want %q, %q", test.symbol, got.text, got.bare, test.text, test.bare)
+		if got := entryname.Parse(test.symbol); got.Text != test.text || got.Bare != test.bare {
+			t.Errorf("%s: %q, %q, want %q, %q", test.symbol, got.Text, got.Bare, test.text, test.bare)
 		}
 	}
 }
@@ -146,9 +147,9 @@ func TestNamesWithoutEnd(t *testing.T) {
 		}
 	}
 	for _, symbol := range []string{bomb.String(), "_Z1f" + strings.Repeat("P", 16000) + "i", "_Z1f" + strings.Repeat("1aI", 5000) + strings.Repeat("E", 5000), "_Z" + strings.Repeat("N", 15000)} {
-		n := newFunctionName(symbol)
-		if len(n.text) > 2<<maxDemangled {
-			t.Errorf("a symbol of %d bytes became a name of %d", len(symbol), len(n.text))
+		n := entryname.Parse(symbol)
+		if len(n.Text) > 2<<entryname.MaxDemangled {
+			t.Errorf("a symbol of %d bytes became a name of %d", len(symbol), len(n.Text))
 		}
 	}
 }
@@ -157,17 +158,17 @@ func FuzzFunctionName(f *testing.F) {
 	f.Add("_ZN4attn7forwardILi64ELb1EEEvNS_6ParamsE", "attn::forward<64, true>")
 	f.Add("_Z16kernelgate_entryILi0EPFvPfEXadL_Z8internalS0_EEEvv", "internal(float*)")
 	f.Fuzz(func(t *testing.T, symbol, entry string) {
-		n := newFunctionName(symbol)
-		if len(n.text) > len(symbol)+2<<maxDemangled {
-			t.Errorf("%q has a text of %d bytes", symbol, len(n.text))
+		n := entryname.Parse(symbol)
+		if len(n.Text) > len(symbol)+2<<entryname.MaxDemangled {
+			t.Errorf("%q has a text of %d bytes", symbol, len(n.Text))
 		}
 		e, err := manifest.ParseEntry(entry)
 		if err != nil {
 			return
 		}
-		matches(e, []functionName{n})
-		listNames(e, []functionName{n})
-		n.marker()
+		entryname.Match(e, []entryname.Name{n})
+		entryname.List(e, []entryname.Name{n})
+		markerOf(n)
 	})
 }
 

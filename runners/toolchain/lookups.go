@@ -13,6 +13,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // A source may read, and may ask for, only files that the build is given, under the same
@@ -46,12 +48,12 @@ func (a asked) compileError(source, log string) error {
 	if d.Line > 0 {
 		summary = fmt.Sprintf("%s:%d: %s", source, d.Line, why)
 	}
-	return &CompileError{Summary: summary, Log: log + summary + "\n", Diagnostics: append(ParseDiagnostics(log), d)}
+	return &output.CompileError{Summary: summary, Log: log + summary + "\n", Diagnostics: append(output.ParseDiagnostics(log), d)}
 }
 
 // lineOf is the first line of a source that has a word in it; 0 where none has.
 func (a asked) lineOf(source, word string) int {
-	content, err := readOutput(filepath.Join(a.dir, filepath.FromSlash(source)), maxSource)
+	content, err := output.ReadFile(filepath.Join(a.dir, filepath.FromSlash(source)), maxSource)
 	before, _, found := strings.Cut(string(content), word)
 	if err != nil || !found {
 		return 0
@@ -92,7 +94,7 @@ func (a asked) refusal() (name, why string, err error) {
 	}
 	for _, name := range outside {
 		if !usual[name] {
-			return name, fmt.Sprintf("it asks for %s, which no build is shown: what is merged could be another kernel where there is such a file (include files of the repository alone)", text(name)), nil
+			return name, fmt.Sprintf("it asks for %s, which no build is shown: what is merged could be another kernel where there is such a file (include files of the repository alone)", elf.Quote(name)), nil
 		}
 	}
 	return "", "", nil
@@ -121,12 +123,12 @@ func (a asked) ofRepository(rel string) string {
 	folder := a.tree.folder()
 	for _, own := range []string{manifest.RepositoryFolder, manifest.SetsFolder} {
 		if sandbox.Within("/"+rel, "/"+path.Join(folder, own)) {
-			return fmt.Sprintf("it asks for %s, which is the judge's own folder and in no checkout (include headers by their names)", text(rel))
+			return fmt.Sprintf("it asks for %s, which is the judge's own folder and in no checkout (include headers by their names)", elf.Quote(rel))
 		}
 	}
 	for _, d := range a.tree.Differs {
 		if sandbox.Within("/"+rel, "/"+d.Path) { // a link may lead to a folder, and a submodule is one
-			return fmt.Sprintf("it asks for %s: %s", text(rel), d.Why)
+			return fmt.Sprintf("it asks for %s: %s", elf.Quote(rel), d.Why)
 		}
 	}
 	for _, f := range append([]string{folder}, a.tree.Shared...) {
@@ -137,7 +139,7 @@ func (a asked) ofRepository(rel string) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("it asks for %s, which lies outside of the kernel's folder and is not brought to the build: what is merged could be another kernel (name its folder under include in the manifest)", text(rel))
+	return fmt.Sprintf("it asks for %s, which lies outside of the kernel's folder and is not brought to the build: what is merged could be another kernel (name its folder under include in the manifest)", elf.Quote(rel))
 }
 
 // importable are the endings of what Python imports.
@@ -152,7 +154,7 @@ func (a asked) listed(rel string) string {
 		module, _, _ := strings.Cut(below, "/")
 		module, _, _ = strings.Cut(module, ".")
 		if inside && slices.Contains(importable, path.Ext(d.Path)) && a.mentions(module) {
-			return fmt.Sprintf("it looks for modules in %s, where %s is another: %s", text(rel), text(d.Path), d.Why)
+			return fmt.Sprintf("it looks for modules in %s, where %s is another: %s", elf.Quote(rel), elf.Quote(d.Path), d.Why)
 		}
 	}
 	return ""
@@ -169,7 +171,7 @@ func (a asked) mentions(word string) bool {
 		if err != nil || found || !d.Type().IsRegular() || path.Ext(file) != ".py" {
 			return err
 		}
-		content, err := readOutput(file, maxSource)
+		content, err := output.ReadFile(file, maxSource)
 		found = err != nil || pattern.Match(content)
 		return nil
 	})
@@ -199,7 +201,7 @@ func (a asked) shadowed(name string) string {
 		}
 		for _, folder := range a.tree.Shared {
 			if _, err := os.Stat(filepath.Join(a.dir, manifest.RepositoryFolder, filepath.FromSlash(folder), filepath.FromSlash(rel))); err == nil {
-				return fmt.Sprintf("it includes <%s> of the system, and %s/%[1]s has the same name: which of them is taken depends on the compiler's flags (give the file of the repository another name)", text(rel), folder)
+				return fmt.Sprintf("it includes <%s> of the system, and %s/%[1]s has the same name: which of them is taken depends on the compiler's flags (give the file of the repository another name)", elf.Quote(rel), folder)
 			}
 		}
 	}

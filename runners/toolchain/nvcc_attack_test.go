@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 const kernelText = "extern \"C\" __global__ void k(int* y) { *y = 1; }\n"
@@ -57,7 +59,7 @@ func TestCompilerHasNoEnvironment(t *testing.T) {
 	shown := logOf(err)
 	if err == nil {
 		shown = cubin.Log + string(cubin.Image)
-	} else if refusal := new(CompileError); !errors.As(err, &refusal) {
+	} else if refusal := new(output.CompileError); !errors.As(err, &refusal) {
 		t.Fatal(err)
 	}
 	if strings.Contains(shown, secret) {

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // read makes a Cubin of what the tools left behind.
@@ -43,8 +46,8 @@ func (o nvccOutput) read(b NVCCBuild) (*Cubin, error) {
 	return cubin, cubin.readUsage(o, b)
 }
 
-func (c *Cubin) refuse(format string, args ...any) *CompileError {
-	return &CompileError{Summary: fmt.Sprintf(format, args...), Log: c.Log, Diagnostics: c.Diagnostics}
+func (c *Cubin) refuse(format string, args ...any) *output.CompileError {
+	return &output.CompileError{Summary: fmt.Sprintf(format, args...), Log: c.Log, Diagnostics: c.Diagnostics}
 }
 
 const garbled = "the source must print nothing that looks like it, such as by #pragma message"
@@ -67,14 +70,14 @@ func (c *Cubin) readUsage(o nvccOutput, b NVCCBuild) error {
 		k := &c.Kernels[n]
 		i := slices.IndexFunc(report.Entries, func(u FunctionUsage) bool { return u.Name == k.Symbol && u.Arch == b.Arch })
 		if i < 0 {
-			return c.refuse("the compiler's resource report is garbled (nothing about %s for %s): %s", shown(k.Name), b.Arch, garbled)
+			return c.refuse("the compiler's resource report is garbled (nothing about %s for %s): %s", entryname.Quote(k.Name), b.Arch, garbled)
 		}
 		k.Usage = report.Entries[i]
 		if o.Usage == "" {
 			continue
 		}
 		if i = slices.IndexFunc(functions, func(u FunctionUsage) bool { return u.Name == k.Symbol }); i < 0 {
-			return fmt.Errorf("reading the resources of %s: cuobjdump does not name %s; install the cuobjdump of nvcc's own release", b.Source, shown(k.Symbol))
+			return fmt.Errorf("reading the resources of %s: cuobjdump does not name %s; install the cuobjdump of nvcc's own release", b.Source, entryname.Quote(k.Symbol))
 		}
 		dumped := functions[i]
 		if n := dumped.StaticShared; n != nil && reservesShared(b.Arch) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // refusal puts a failed run with so much memory into one line for people, and tells whether it would end the same way again.
@@ -20,15 +21,15 @@ func refusal(memory int64, r sandbox.Result, log string, diagnostics []gates.Dia
 		return "the compiler was stopped: " + why + cheaper, false
 	}
 	allowed := fmt.Sprintf(" (with %d MiB allowed)", memory>>20)
-	e := CompileError{Diagnostics: diagnostics}
-	summary = e.summary(sandbox.Result{ExitCode: r.ExitCode})
-	switch i := slices.IndexFunc(diagnostics, isError); {
+	e := output.CompileError{Diagnostics: diagnostics}
+	summary = e.Summarize(sandbox.Result{ExitCode: r.ExitCode})
+	switch i := slices.IndexFunc(diagnostics, output.IsError); {
 	case i >= 0 && exhausted.MatchString(diagnostics[i].Message):
 		return "the compiler was stopped: " + summary + allowed + cheaper, false
 	case i < 0 && exhausted.MatchString(log):
 		return "the compiler was stopped: " + exhausted.FindString(log) + allowed + cheaper, false
-	case i < 0 && lastLine(log) != "":
-		summary += ": " + lastLine(log)
+	case i < 0 && output.LastLine(log) != "":
+		summary += ": " + output.LastLine(log)
 	case i < 0:
 	case strings.Contains(diagnostics[i].Message, "requires separate compilation mode"):
 		summary += "; a kernel must not launch kernels (dynamic parallelism): the manifest's launch is the only one"
@@ -41,13 +42,11 @@ var exhausted = regexp.MustCompile(`(?im)^.*(?:out of memory|memory exhausted|st
 
 func (c *CUDA) memory() int64 { return cmp.Or(c.Memory, buildMemory) }
 
-func isError(d gates.Diagnostic) bool { return d.Severity == "error" }
-
 var intermediateName = regexp.MustCompile(`^/tmp/tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_`)
 
 // diagnosticsIn names files by their place in the folder of the sources, and nvcc's own without the number of a process.
 func diagnosticsIn(log, dir string) []gates.Diagnostic {
-	found := ParseDiagnostics(log)
+	found := output.ParseDiagnostics(log)
 	for i := range found {
 		file := &found[i].File
 		*file = intermediateName.ReplaceAllString(*file, "")
@@ -72,7 +71,7 @@ func ofSource(diagnostics []gates.Diagnostic) {
 // blames tells whether an error is said to lie in the sources. Only the front ends know those; ptxas names its own input.
 func blames(diagnostics []gates.Diagnostic) bool {
 	return slices.ContainsFunc(diagnostics, func(d gates.Diagnostic) bool {
-		return isError(d) && d.Tool == "" && filepath.IsLocal(d.File)
+		return output.IsError(d) && d.Tool == "" && filepath.IsLocal(d.File)
 	})
 }
 
@@ -81,9 +80,4 @@ func also(refused []string) string {
 		return ""
 	}
 	return " (" + strings.Join(refused, "; ") + ")"
-}
-
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // An nvccOutput is what the tools left behind. Everything else that Build tells is read from it, so that a
@@ -137,7 +138,7 @@ func (c *CUDA) lookups(ctx context.Context, b NVCCBuild, r sandbox.Result, in Su
 	}
 	a.usual = func() (map[string]bool, error) { return c.usualLookups(ctx, b) }
 	err := a.compileError(b.Source, "")
-	if refusal, ok := errors.AsType[*CompileError](err); ok {
+	if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 		return refusal.Summary, nil
 	}
 	return "", err
@@ -168,7 +169,7 @@ var usualOf sync.Map
 func (c *CUDA) dump(ctx context.Context, path string) (string, error) {
 	r, out, err := c.run(ctx, tool{args: []string{c.Cuobjdump, "--dump-resource-usage", path}, read: path})
 	if err == nil && !r.OK() {
-		err = fmt.Errorf("cuobjdump cannot read the cubin%s: %s; install the cuobjdump of CUDA %s beside nvcc", also(r.Refused), lastLine(out), c.Version)
+		err = fmt.Errorf("cuobjdump cannot read the cubin%s: %s; install the cuobjdump of CUDA %s beside nvcc", also(r.Refused), output.LastLine(out), c.Version)
 	}
 	return out, err
 }

@@ -16,6 +16,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
@@ -95,7 +97,7 @@ func mustBuild(t *testing.T, c *CUDA, b NVCCBuild) *Cubin {
 }
 
 func logOf(err error) string {
-	var refusal *CompileError
+	var refusal *output.CompileError
 	if errors.As(err, &refusal) {
 		return refusal.Log
 	}
@@ -103,11 +105,11 @@ func logOf(err error) string {
 }
 
 // mustRefuseBuild checks that the source is blamed in these words, and that nothing is left behind.
-func mustRefuseBuild(t *testing.T, c *CUDA, b NVCCBuild, want ...string) *CompileError {
+func mustRefuseBuild(t *testing.T, c *CUDA, b NVCCBuild, want ...string) *output.CompileError {
 	t.Helper()
 	b.Scratch = t.TempDir()
 	_, err := c.Build(t.Context(), b)
-	var refusal *CompileError
+	var refusal *output.CompileError
 	if !errors.As(err, &refusal) {
 		t.Fatalf("error %v, want a refusal of the source", err)
 	}
@@ -219,12 +221,12 @@ func TestMachineCodeOfRealCubins(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, s := range bare.sections {
-				if s.flags&sectionAllocated == 0 {
+				if s.Flags&elf.SectionAllocated == 0 {
 					continue
 				}
-				i := slices.IndexFunc(with.sections, func(o elfSection) bool { return stableName(o.name) == stableName(s.name) })
-				if i < 0 || string(with.sections[i].data) != string(s.data) || with.sections[i].size != s.size {
-					t.Errorf("section %s differs", s.name)
+				i := slices.IndexFunc(with.sections, func(o elf.Section) bool { return stableName(o.Name) == stableName(s.Name) })
+				if i < 0 || string(with.sections[i].Data) != string(s.Data) || with.sections[i].Size != s.Size {
+					t.Errorf("section %s differs", s.Name)
 				}
 			}
 			// A bit of what is for people makes no difference.
@@ -308,7 +310,7 @@ func TestBuildBlamesTheFlags(t *testing.T) {
 		t.Run(arch, func(t *testing.T) {
 			t.Parallel()
 			_, err := c.Build(t.Context(), NVCCBuild{Dir: dir, Source: "k.cu", Entries: []string{"k"}, Arch: arch, Flags: flags, Scratch: t.TempDir()})
-			if refusal := new(CompileError); err == nil || errors.As(err, &refusal) || !strings.Contains(err.Error(), "refuses even an empty kernel for "+arch) {
+			if refusal := new(output.CompileError); err == nil || errors.As(err, &refusal) || !strings.Contains(err.Error(), "refuses even an empty kernel for "+arch) {
 				t.Errorf("error %v (%T) does not blame the flags", err, err)
 			}
 		})
@@ -398,7 +400,7 @@ func TestReadMergesTheTools(t *testing.T) {
 			}
 			cubin, err := test.output.read(b)
 			if test.err != "" {
-				refusal := new(CompileError)
+				refusal := new(output.CompileError)
 				if err == nil || !strings.Contains(err.Error(), test.err) || errors.As(err, &refusal) != test.blamed {
 					t.Errorf("error %v (%T), want one that says %q, and the source blamed: %v", err, err, test.err, test.blamed)
 				}

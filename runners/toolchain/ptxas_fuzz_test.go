@@ -1,6 +1,10 @@
 package toolchain
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
+)
 
 func seed(f *testing.F, kind string) {
 	for _, log := range recorded(f, kind) {
@@ -75,7 +79,7 @@ func FuzzParseResourceUsage(f *testing.F) {
 func FuzzParseDiagnostics(f *testing.F) {
 	seed(f, "diag")
 	f.Fuzz(func(t *testing.T, log string) {
-		for _, d := range ParseDiagnostics(log) {
+		for _, d := range output.ParseDiagnostics(log) {
 			switch d.Severity {
 			case "error", "warning", "remark", "note":
 			default:

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
@@ -18,7 +20,7 @@ func TestGolden(t *testing.T) {
 	parsers := map[string]func(string) (any, error){
 		"ptxas": func(s string) (any, error) { return readPTXAS(s) },
 		"usage": func(s string) (any, error) { return parseResourceUsage(s) },
-		"diag":  func(s string) (any, error) { return ParseDiagnostics(s), nil },
+		"diag":  func(s string) (any, error) { return output.ParseDiagnostics(s), nil },
 	}
 	for kind, parse := range parsers {
 		logs := recorded(t, kind)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
 )
 
 func readLog(tb testing.TB, name string) string {
@@ -31,7 +33,7 @@ func entry(t *testing.T, report ptxasReport, short string) FunctionUsage {
 	t.Helper()
 	var found []FunctionUsage
 	for _, e := range report.Entries {
-		if newFunctionName(e.Name).bare == short {
+		if entryname.Parse(e.Name).Bare == short {
 			found = append(found, e)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
 )
 
 // A Start is how a kernel is launched, where its compiler says so and not the manifest. It is a stranger's word, which check holds
@@ -124,7 +126,7 @@ func (s *Start) checkPassed(k Kernel, arguments int) error {
 			return fmt.Errorf("argument %d of %d in a place where it cannot be", p.Argument, arguments)
 		}
 		if last = p.Argument; p.sizes()[0] == 0 {
-			return fmt.Errorf("the argument %d as %s, which cannot be passed", p.Argument, text(p.Type))
+			return fmt.Errorf("the argument %d as %s, which cannot be passed", p.Argument, elf.Quote(p.Type))
 		}
 	}
 	var want []string
@@ -158,45 +160,3 @@ func mapped[T, V any](list []T, value func(T) V) []V {
 }
 
 func joined(numbers []int) string { return strings.Trim(fmt.Sprint(numbers), "[]") }
-
-// kernelAttributes are the records of .nv.info about one kernel.
-func (f *cubinFile) kernelAttributes(symbol string) ([]attribute, error) {
-	i := slices.IndexFunc(f.sections, func(s elfSection) bool { return s.kind == sectionInfo && s.name == ".nv.info."+symbol })
-	if i < 0 {
-		return nil, malformed("nothing tells of the parameters of %s", shown(symbol))
-	}
-	return attributes(f.sections[i].data)
-}
-
-// usage is what the code itself tells of a kernel's resources: registers, stack and static shared memory. Of spills it tells nothing.
-func (f *cubinFile) usage(symbol, arch string) FunctionUsage {
-	u := FunctionUsage{Name: symbol, Arch: arch}
-	symbols := f.symtab()
-	for _, s := range f.sections {
-		if s.name == ".nv.shared."+symbol {
-			static := int(min(s.size, maxSharedData))
-			if reservesShared(arch) {
-				static = max(0, static-reservedShared)
-			}
-			u.StaticShared = &static
-		}
-		if s.kind != sectionInfo || s.name != ".nv.info" {
-			continue
-		}
-		list, err := attributes(s.data)
-		if err != nil {
-			continue // told by whoever hashes it
-		}
-		for _, a := range list {
-			into := map[byte]**int{attributeRegisters: &u.Registers, attributeFrameSize: &u.Stack, attributeMinStackSize: &u.Stack}[a.kind]
-			if into == nil || len(a.data) != 8 {
-				continue
-			}
-			number, value := binary.LittleEndian.Uint32(a.data), binary.LittleEndian.Uint32(a.data[4:])
-			if int64(number) < int64(len(symbols)) && symbols[number].name == symbol {
-				raise(into, int(value))
-			}
-		}
-	}
-	return u
-}

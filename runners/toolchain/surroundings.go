@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // What is measured must be what a checkout of the merged change compiles to. So a build
@@ -187,8 +188,8 @@ func twice[T any](ctx context.Context, build func(context.Context, Surroundings)
 }
 
 // ErrSurroundings refuses a source whose machine code depends on its surroundings.
-func ErrSurroundings(source string) *CompileError {
-	return &CompileError{Summary: source + ": " + differs}
+func ErrSurroundings(source string) *output.CompileError {
+	return &output.CompileError{Summary: source + ": " + differs}
 }
 
 const differs = "the machine code depends on where it is compiled: the same source gave other code in a folder of another name, on a host of another name, " +

@@ -11,10 +11,12 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/object"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // compileC compiles k.c of a folder as a worker does, in one of the surroundings.
-func compileC(t *testing.T, files map[string]string, tree Tree, in Surroundings, flags ...string) (Object, error) {
+func compileC(t *testing.T, files map[string]string, tree Tree, in Surroundings, flags ...string) (object.Object, error) {
 	t.Helper()
 	if !sandbox.Probe().Works() {
 		t.Skip("there is no sandbox here")
@@ -24,15 +26,15 @@ func compileC(t *testing.T, files map[string]string, tree Tree, in Surroundings,
 		t.Fatal(err)
 	}
 	out := t.TempDir()
-	object := filepath.Join(out, "kernel.o")
+	file := filepath.Join(out, "kernel.o")
 	_, err = cc.Run(t.Context(), Compile{
 		Dir: folder(t, files), Tree: &tree, In: in, Source: "k.c", Out: out, Timeout: buildTimeout,
-		Args: append(flags, "-O2", "-fno-ident", "-ffunction-sections", "-Werror=date-time", "-x", "c", "-c", "-o", object),
+		Args: append(flags, "-O2", "-fno-ident", "-ffunction-sections", "-Werror=date-time", "-x", "c", "-c", "-o", file),
 	})
 	if err != nil {
-		return Object{}, err
+		return object.Object{}, err
 	}
-	return ReadObject(object, "k")
+	return object.Read(file, "k")
 }
 
 const twiceSource = "int k(int x) { return FACTOR * x; }\n"
@@ -67,7 +69,7 @@ func TestAsksForWhatTheBuildHasNot(t *testing.T) {
 			files := maps.Clone(beside)
 			files["k.c"] = c.source + twiceSource
 			_, err := compileC(t, files, tree, Here, "-idirafter.repository/common")
-			refusal, refused := errors.AsType[*CompileError](err)
+			refusal, refused := errors.AsType[*output.CompileError](err)
 			switch {
 			case c.want == "" && err != nil:
 				t.Error(err)
@@ -167,7 +169,7 @@ func TestSurroundingsOfTriton(t *testing.T) {
 				Kinds: []manifest.Special{special(map[string]float64{"BLOCK": 64}, 4, "x:*fp32/16 n:i32")},
 			}
 			_, err := c.Build(t.Context(), b)
-			refusal, refused := errors.AsType[*CompileError](err)
+			refusal, refused := errors.AsType[*output.CompileError](err)
 			if test.want == "" && err != nil || test.want != "" && (!refused || !strings.Contains(refusal.Summary, test.want)) {
 				t.Errorf("%v, want %q", err, test.want)
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/folderhash"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // A TritonBuild is one Triton kernel to compile for one architecture, for several kinds of launches. Nothing in it comes from the
@@ -83,7 +84,7 @@ func (b TritonBuild) check() error {
 	case len(b.Kinds) == 0:
 		return errors.New("no kind of launch is asked for")
 	case len(b.Kinds) > maxKinds:
-		return &CompileError{Summary: fmt.Sprintf("the kernel would be compiled %d times, once for each value of its constants and each class of its arguments: at most %d are possible (let constants follow fewer sizes, as by pow2ceil)", len(b.Kinds), maxKinds)}
+		return &output.CompileError{Summary: fmt.Sprintf("the kernel would be compiled %d times, once for each value of its constants and each class of its arguments: at most %d are possible (let constants follow fewer sizes, as by pow2ceil)", len(b.Kinds), maxKinds)}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // hostile is Python that runs when the kernel is imported, in one process with the compiler. What succeeds and must not, it tells by
@@ -168,7 +169,7 @@ func TestTritonSays(t *testing.T) {
 				t.Fatalf("%q is not in %s", test.from, o.Usage)
 			}
 			_, err := o.readTriton(b, b.Kinds[0])
-			if _, ok := err.(*CompileError); !ok || !strings.Contains(err.Error(), test.want) {
+			if _, ok := err.(*output.CompileError); !ok || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v\nwant …%s…", err, test.want)
 			}
 		})
@@ -196,7 +197,7 @@ func FuzzTritonSays(f *testing.F) {
 		for _, kind := range b.Kinds {
 			cubin, err := nvccOutput{Image: image, Usage: said}.readTriton(b, kind)
 			if err != nil {
-				if _, ok := err.(*CompileError); !ok {
+				if _, ok := err.(*output.CompileError); !ok {
 					t.Fatalf("the machine is blamed: %v", err)
 				}
 				continue

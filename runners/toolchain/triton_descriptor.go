@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
 )
 
 // A Descriptor is how code takes an array that is a tensor descriptor in Triton: as a tensor map or, where it has none, as an address,
@@ -95,7 +96,7 @@ func (s said) described(kind manifest.Special) ([]Passed, error) {
 		if p.Argument >= 0 && p.Argument < len(kind.Arguments) && len(kind.Arguments[p.Argument].Block) > 0 {
 			a := kind.Arguments[p.Argument]
 			if p.Type != a.Type {
-				return nil, fmt.Errorf("the argument %s is %s, and the manifest passes %s", a.Name, text(p.Type), a.Type)
+				return nil, fmt.Errorf("the argument %s is %s, and the manifest passes %s", a.Name, elf.Quote(p.Type), a.Type)
 			}
 			p.Descriptor = &Descriptor{Axes: len(a.Block), Flags: s.Flags}
 			if len(s.Tensors) > 0 {

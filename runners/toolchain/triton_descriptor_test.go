@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // descriptors is the kind of a matrix multiplication whose matrices are tensor descriptors, in tiles of 64 × 128 × 64.
@@ -160,7 +161,7 @@ func TestTritonSaysOfDescriptors(t *testing.T) {
 				}
 				return
 			}
-			if _, ok := err.(*CompileError); !ok || !strings.Contains(err.Error(), test.want) {
+			if _, ok := err.(*output.CompileError); !ok || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v\nwant …%s…", err, test.want)
 			}
 		})
@@ -168,7 +169,7 @@ func TestTritonSaysOfDescriptors(t *testing.T) {
 	mustSay := func(o nvccOutput, b TritonBuild, want string) {
 		t.Helper()
 		_, err := o.readTriton(b, b.Kinds[0])
-		if _, ok := err.(*CompileError); !ok || !strings.Contains(err.Error(), want) {
+		if _, ok := err.(*output.CompileError); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v\nwant …%s…", err, want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
 )
 
 // said is what the script says of a cubin.
@@ -53,7 +54,7 @@ func (o nvccOutput) readTriton(b TritonBuild, kind manifest.Special) (*Cubin, er
 		return nil, cubin.refuse("what the build of %s says of the launch cannot be read: %v", b.Source, err)
 	}
 	if len(s.Unmet) > 0 {
-		return nil, cubin.refuse("%s needs what kernelgate cannot launch with yet: %s", b.Source, shown(strings.Join(s.Unmet, ", ")))
+		return nil, cubin.refuse("%s needs what kernelgate cannot launch with yet: %s", b.Source, entryname.Quote(strings.Join(s.Unmet, ", ")))
 	}
 	f, err := cubin.readImage(b.Source, s.Symbol, min(max(s.Line, 0), maxLine))
 	if err != nil {
@@ -61,7 +62,7 @@ func (o nvccOutput) readTriton(b TritonBuild, kind manifest.Special) (*Cubin, er
 	}
 	k := &cubin.Kernels[0]
 	for _, configuration := range s.Tuning[:min(len(s.Tuning), maxTuning)] {
-		cubin.Autotune = append(cubin.Autotune, shown(configuration))
+		cubin.Autotune = append(cubin.Autotune, entryname.Quote(configuration))
 	}
 	const forbidden = "%s would be launched as its machine code does not allow: the build says %v"
 	passed, err := s.described(kind)
@@ -110,11 +111,11 @@ func (c *Cubin) readImage(source, symbol string, line int) (*cubinFile, error) {
 		return nil, c.refuse("%s: %v", source, err)
 	}
 	entries := f.entries()
-	if !slices.Contains(entries, symbol) || len(symbol) > maxMangled {
-		return nil, c.refuse("%s was built to a cubin without the kernel %s: it has %s", source, shown(symbol), shown(strings.Join(entries[:min(len(entries), 8)], ", ")))
+	if !slices.Contains(entries, symbol) || len(symbol) > entryname.MaxMangled {
+		return nil, c.refuse("%s was built to a cubin without the kernel %s: it has %s", source, entryname.Quote(symbol), entryname.Quote(strings.Join(entries[:min(len(entries), 8)], ", ")))
 	}
 	if foreign := f.foreign(); len(foreign) > 0 {
-		return nil, c.refuse("%s calls %s, which it does not define: a kernel must not launch kernels or use the device runtime", source, shown(strings.Join(foreign, ", ")))
+		return nil, c.refuse("%s calls %s, which it does not define: a kernel must not launch kernels or use the device runtime", source, entryname.Quote(strings.Join(foreign, ", ")))
 	}
 	params, err := f.params(symbol)
 	if err == nil {
@@ -137,7 +138,7 @@ func (c *Cubin) readFigures(f *cubinFile, log, arch string) error {
 	}
 	report, err := readPTXAS(log)
 	if err != nil {
-		return c.refuse("the assembler's report of %s is garbled: %v", shown(k.Symbol), err)
+		return c.refuse("the assembler's report of %s is garbled: %v", entryname.Quote(k.Symbol), err)
 	}
 	c.Warnings = report.Warnings
 	for _, u := range report.Entries {

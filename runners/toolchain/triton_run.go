@@ -15,6 +15,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // maxKind is the bytes of one kind's cubin: there may be many.
@@ -73,12 +74,12 @@ func (t *Triton) compileIn(ctx context.Context, b TritonBuild, in Surroundings) 
 		}
 		return refuse(final, "%s%s", summary, advice(summary))
 	}
-	if err, ok := errors.AsType[*CompileError](in.asked(r, b.Dir, &b.Tree).compileError(b.Source, log)); ok {
+	if err, ok := errors.AsType[*output.CompileError](in.asked(r, b.Dir, &b.Tree).compileError(b.Source, log)); ok {
 		return refuse(true, "%s", err.Summary)
 	}
 	for i := range made {
 		made[i], err = t.collect(ctx, b, filepath.Join(work, "out", strconv.Itoa(i)))
-		if refusal, ok := errors.AsType[*CompileError](err); ok {
+		if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 			return refuse(true, "%s", refusal.Summary)
 		}
 		if err != nil {
@@ -134,10 +135,10 @@ func capability(arch string) int {
 
 // collect reads what the script left for one kind. The error is a *CompileError where that is not what a compiler leaves.
 func (t *Triton) collect(ctx context.Context, b TritonBuild, name string) (o nvccOutput, err error) {
-	if o.Image, err = readOutput(name+".cubin", maxKind); err != nil {
+	if o.Image, err = output.ReadFile(name+".cubin", maxKind); err != nil {
 		return o, err
 	}
-	said, err := readOutput(name+".json", maxSaid)
+	said, err := output.ReadFile(name+".json", maxSaid)
 	if err != nil {
 		return o, err
 	}
@@ -179,7 +180,7 @@ func (t *Triton) figures(ctx context.Context, b TritonBuild, o nvccOutput, ptx s
 	if err != nil || !r.OK() {
 		return "", err
 	}
-	image, err := readOutput(again, maxImage)
+	image, err := output.ReadFile(again, maxImage)
 	if err != nil {
 		return "", nil
 	}
@@ -216,7 +217,7 @@ func (t *Triton) probe(ctx context.Context, b TritonBuild) error {
 		Dir: dir, Tree: Tree{}, Source: "empty.py", Entry: "empty", Arch: b.Arch, Kinds: []manifest.Special{{Constants: map[string]float64{}, Warps: 4, Stages: 3, CTAs: 1, Arguments: []manifest.SpecialArgument{}}},
 	}, work, Here)
 	if err == nil && !r.OK() {
-		err = fmt.Errorf("%s with Python %s compiles not even an empty kernel for %s (%s): try it by hand, or install another Triton", t, t.PythonVersion, b.Arch, lastLine(log))
+		err = fmt.Errorf("%s with Python %s compiles not even an empty kernel for %s (%s): try it by hand, or install another Triton", t, t.PythonVersion, b.Arch, output.LastLine(log))
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
@@ -75,10 +76,10 @@ func mustBuildTriton(t *testing.T, c *Triton, b TritonBuild) []*Cubin {
 	return cubins
 }
 
-func mustRefuseTriton(t *testing.T, c *Triton, b TritonBuild, want ...string) *CompileError {
+func mustRefuseTriton(t *testing.T, c *Triton, b TritonBuild, want ...string) *output.CompileError {
 	t.Helper()
 	_, err := c.Build(t.Context(), b)
-	refusal := &CompileError{}
+	refusal := &output.CompileError{}
 	if !errors.As(err, &refusal) {
 		t.Fatalf("error %v, want a refusal of the source", err)
 	}

@@ -1,11 +1,11 @@
-package toolchain
+// Package entryname takes the names of functions in machine code apart, and finds the one that a manifest names.
+package entryname
 
 import (
 	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ianlancetaylor/demangle"
@@ -14,27 +14,27 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A functionName is the name of a function in machine code, taken apart. The keys are written as kernels.Entry writes its own.
-type functionName struct {
-	symbol string // as the driver and the tools know it
-	text   string // as people read it: ns::scale<64, true>(float*, float const*)
-	whole  string // key of all of it
+// A Name is the name of a function in machine code, taken apart. The keys are written as kernels.Entry writes its own.
+type Name struct {
+	Symbol string // as the driver and the tools know it
+	Text   string // as people read it: ns::scale<64, true>(float*, float const*)
+	Whole  string // key of all of it
 	named  string // key without the parameters
-	bare   string // and without template arguments
-	tree   demangle.AST
+	Bare   string // and without template arguments
+	Tree   demangle.AST
 }
 
 const (
 	// A name that is longer than any compiler's is no name for people: it stays as it is.
-	maxMangled = 16 << 10
+	MaxMangled = 16 << 10
 	// Substitutions make long texts of short names: one of more than 2^14 bytes stays as it is too.
-	maxDemangled = 14
+	MaxDemangled = 14
 )
 
-// newFunctionName takes a symbol apart. One that is no mangled function is its own name.
-func newFunctionName(symbol string) functionName {
-	n := functionName{symbol: symbol, text: symbol, whole: symbol, named: symbol, bare: symbol}
-	if len(symbol) > maxMangled || !strings.HasPrefix(symbol, "_Z") {
+// Parse takes a symbol apart. One that is no mangled function is its own name.
+func Parse(symbol string) Name {
+	n := Name{Symbol: symbol, Text: symbol, Whole: symbol, named: symbol, Bare: symbol}
+	if len(symbol) > MaxMangled || !strings.HasPrefix(symbol, "_Z") {
 		return n
 	}
 	tree, err := demangle.ToAST(symbol)
@@ -42,17 +42,17 @@ func newFunctionName(symbol string) functionName {
 		return n
 	}
 	if typed, ok := tree.(*demangle.Typed); ok {
-		n.take(typed)
+		n.Take(typed)
 	}
 	return n
 }
 
-func (n *functionName) take(typed *demangle.Typed) {
+func (n *Name) Take(typed *demangle.Typed) {
 	function, ok := typed.Type.(*demangle.FunctionType)
 	if !ok {
 		return
 	}
-	limit, left := demangle.MaxLength(maxDemangled), 1<<maxDemangled
+	limit, left := demangle.MaxLength(MaxDemangled), 1<<MaxDemangled
 	write := func(part demangle.AST, options ...demangle.Option) string {
 		text := demangle.ASTToString(part, append(options, limit)...)
 		left -= len(text)
@@ -70,10 +70,10 @@ func (n *functionName) take(typed *demangle.Typed) {
 	if left <= 0 {
 		return
 	}
-	n.tree = typed.Name
-	n.text = name + "(" + strings.Join(params, ", ") + ")"
-	n.named, n.bare = nameKey(name), nameKey(bare)
-	n.whole = n.named + "(" + strings.Join(keys, ",") + ")"
+	n.Tree = typed.Name
+	n.Text = name + "(" + strings.Join(params, ", ") + ")"
+	n.named, n.Bare = nameKey(name), nameKey(bare)
+	n.Whole = n.named + "(" + strings.Join(keys, ",") + ")"
 }
 
 var internalScope = regexp.MustCompile(`\(anonymous namespace\)::|_INTERNAL_\w*::`)
@@ -93,20 +93,20 @@ func nameKey(name string) string {
 	return nameNumbers.ReplaceAllString(nameBlanks.ReplaceAllString(name, "$1"), "$1")
 }
 
-// matches are the functions that an entry may mean: the one with this very symbol, or those of its C++ name.
-func matches(entry manifest.Entry, names []functionName) []functionName {
-	var found []functionName
+// Match are the functions that an entry may mean: the one with this very symbol, or those of its C++ name.
+func Match(entry manifest.Entry, names []Name) []Name {
+	var found []Name
 	for _, n := range names {
 		key := n.named
 		switch {
-		case entry.Plain() && n.symbol == entry.Name():
-			return []functionName{n}
+		case entry.Plain() && n.Symbol == entry.Name():
+			return []Name{n}
 		case entry.Plain():
-			key = n.bare
+			key = n.Bare
 		case entry.Listed() && entry.Untemplated():
-			key = n.bare + strings.TrimPrefix(n.whole, n.named)
+			key = n.Bare + strings.TrimPrefix(n.Whole, n.named)
 		case entry.Listed():
-			key = n.whole
+			key = n.Whole
 		}
 		if key == entry.Key() {
 			found = append(found, n)
@@ -121,20 +121,20 @@ const (
 	maxShown  = 400
 )
 
-// listNames tells of functions, those that are nearest to the entry first.
-func listNames(entry manifest.Entry, names []functionName) string {
+// List tells of functions, those that are nearest to the entry first.
+func List(entry manifest.Entry, names []Name) string {
 	sorted := slices.Clone(names)
 	far := map[string]int{}
 	for _, n := range names {
-		base := n.bare[strings.LastIndexByte(n.bare, ':')+1:]
-		far[n.symbol] = 1000*typos(entry.Base(), base) + typos(entry.Key(), n.whole)
+		base := n.Bare[strings.LastIndexByte(n.Bare, ':')+1:]
+		far[n.Symbol] = 1000*typos(entry.Base(), base) + typos(entry.Key(), n.Whole)
 	}
-	slices.SortFunc(sorted, func(a, b functionName) int {
-		return cmp.Or(cmp.Compare(far[a.symbol], far[b.symbol]), strings.Compare(a.text, b.text))
+	slices.SortFunc(sorted, func(a, b Name) int {
+		return cmp.Or(cmp.Compare(far[a.Symbol], far[b.Symbol]), strings.Compare(a.Text, b.Text))
 	})
 	var texts []string
 	for _, n := range sorted[:min(len(sorted), maxListed)] {
-		texts = append(texts, shown(n.text))
+		texts = append(texts, Quote(n.Text))
 	}
 	list := strings.Join(texts, "; ")
 	if len(sorted) > maxListed {
@@ -143,20 +143,11 @@ func listNames(entry manifest.Entry, names []functionName) string {
 	return list
 }
 
-// shown is a name that a stranger chose, fit for a message.
-func shown(name string) string {
-	if len(name) > maxShown {
-		name = strings.ToValidUTF8(name[:maxShown], "") + "…"
-	}
-	quoted := strconv.Quote(name)
-	if quoted[1:len(quoted)-1] == name {
-		return name
-	}
-	return quoted
-}
-
 // typos is how far the beginnings of two texts are apart.
 func typos(a, b string) int {
 	const longest = 128
 	return strict.Typos(a[:min(len(a), longest)], b[:min(len(b), longest)])
 }
+
+// MaxKernels is how many kernels one source may have compiled: each name is taken apart.
+const MaxKernels = 1024

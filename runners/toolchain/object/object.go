@@ -1,12 +1,13 @@
-package toolchain
+// Package object reads the object file that a C compiler made of an untrusted source. It refuses what could run outside a
+// call of the kernel, writes a new file from the rest, and hashes what is loaded.
+package object
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // An Object is a compiled source, reduced to what may be linked.
@@ -35,37 +36,19 @@ const (
 	maxAlign  = 64 << 10
 )
 
-// ReadObject reads what a compiler made of a C or C++ source. Everything that a linker or a loader would have to be
+// Read reads what a compiler made of a C or C++ source. Everything that a linker or a loader would have to be
 // trusted with is refused: the error is a *CompileError then, since the source is to blame.
 //
 // Equal code is equal in everything that is loaded, whatever the section is called: contents, flags, alignments and sizes of
 // all allocated sections in their order, every relocation with the place or the name that it refers to, and the entry.
 // Left out are debugging sections, the compiler's name, the names of sections and of symbols that are defined here, and
 // symbols that nothing refers to: none of it gets into Image, so that it cannot make a difference.
-func ReadObject(file, entry string) (Object, error) {
-	image, err := readOutput(file, maxObject)
+func Read(file, entry string) (Object, error) {
+	image, err := output.ReadFile(file, maxObject)
 	if err != nil {
 		return Object{}, err
 	}
 	return parseObject(image, entry)
-}
-
-// readOutput reads a file that the compiler was to leave behind. Whatever else there is in its place is the source's doing.
-func readOutput(file string, limit int64) ([]byte, error) {
-	info, err := os.Lstat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular():
-		return nil, refuseObject("the compiler made no %s of it: is it a source?", filepath.Base(file))
-	case err != nil:
-		return nil, fmt.Errorf("reading the compiler's output: %w", err)
-	case info.Size() > limit:
-		return nil, refuseObject("the compiler's %s has %d bytes, over the limit of %d: put less into the source", filepath.Base(file), info.Size(), limit)
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading the compiler's output: %w", err)
-	}
-	return data, nil
 }
 
 func parseObject(image []byte, entry string) (Object, error) {
@@ -80,13 +63,9 @@ func parseObject(image []byte, entry string) (Object, error) {
 	o := Object{Image: l.write(), Entry: l.entry, Globals: f.globals()}
 	o.Code = fmt.Sprintf("%x", sha256.Sum256(o.Image))
 	for _, s := range l.sections {
-		if s.flags&sectionRuns != 0 {
-			o.CodeSize += len(s.data)
+		if s.Flags&elf.SectionRuns != 0 {
+			o.CodeSize += len(s.Data)
 		}
 	}
 	return o, nil
-}
-
-func refuseObject(format string, args ...any) error {
-	return &CompileError{Summary: fmt.Sprintf(format, args...)}
 }

@@ -1,4 +1,4 @@
-package toolchain
+package object
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // marks says of every byte of an object file whether it is loaded or surely not, as another reader of ELF sees it.
@@ -126,7 +128,7 @@ func TestEveryBitOfWhatIsLoaded(t *testing.T) {
 					case m.debug[i] != "" && (err != nil || o.Code != code):
 						t.Errorf("byte %d, %s, makes another code (%v)", i, m.debug[i], err)
 					}
-					if refusal := new(CompileError); err != nil && (!errors.As(err, &refusal) || strings.Contains(refusal.Summary, "\n")) {
+					if refusal := new(output.CompileError); err != nil && (!errors.As(err, &refusal) || strings.Contains(refusal.Summary, "\n")) {
 						t.Fatalf("byte %d: %v (%T) does not blame the source in one line", i, err, err)
 					}
 				}
@@ -223,7 +225,7 @@ func TestMalformedObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parseObject(test.image, "scale")
-			refusal := new(CompileError)
+			refusal := new(output.CompileError)
 			if !errors.As(err, &refusal) || !strings.Contains(refusal.Summary, test.want) {
 				t.Errorf("error %v (%T), want a refusal that says %q", err, err, test.want)
 			}
@@ -269,17 +271,17 @@ func TestObjectsTakeLittleMemory(t *testing.T) {
 		want  string
 		most  uint64
 	}{
-		"too large":        {func() error { _, err := ReadObject(large, "scale"); return err }, "over the limit of 33554432", 1 << 20},
+		"too large":        {func() error { _, err := Read(large, "scale"); return err }, "over the limit of 33554432", 1 << 20},
 		"long names":       {func() error { _, err := parseObject(image, "scale"); return err }, "has no name", 16 << 20},
-		"many relocations": {func() error { _, err := parseObject(many, "scale"); return err }, "", 10 * relaSize * maxLinks},
-		"too many":         {func() error { _, err := parseObject(tooMany, "scale"); return err }, "brings the relocations to more than", 4 * relaSize * maxLinks},
+		"many relocations": {func() error { _, err := parseObject(many, "scale"); return err }, "", 10 * 24 * maxLinks},
+		"too many":         {func() error { _, err := parseObject(tooMany, "scale"); return err }, "brings the relocations to more than", 4 * 24 * maxLinks},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			err := test.parse()
 			runtime.ReadMemStats(&after)
-			if refusal := new(CompileError); test.want != "" && (!errors.As(err, &refusal) || !strings.Contains(refusal.Summary, test.want)) || test.want == "" && err != nil {
+			if refusal := new(output.CompileError); test.want != "" && (!errors.As(err, &refusal) || !strings.Contains(refusal.Summary, test.want)) || test.want == "" && err != nil {
 				t.Errorf("error %v (%T), want one that says %q", err, err, test.want)
 			}
 			if grown := after.TotalAlloc - before.TotalAlloc; grown > test.most {
@@ -298,9 +300,9 @@ func relocations(t *testing.T, count int) []byte {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(f.Sections, func(s *elf.Section) bool { return strings.HasPrefix(s.Name, ".rela.data") })
-	one := bytes.Clone(image[f.Sections[i].Offset:][:relaSize])
+	one := bytes.Clone(image[f.Sections[i].Offset:][:24])
 	h := image[binary.LittleEndian.Uint64(image[40:])+64*uint64(i):]
 	binary.LittleEndian.PutUint64(h[24:], uint64(len(image)))
-	binary.LittleEndian.PutUint64(h[32:], uint64(count*relaSize))
+	binary.LittleEndian.PutUint64(h[32:], uint64(count*24))
 	return append(image, bytes.Repeat(one, count)...)
 }

@@ -1,4 +1,4 @@
-package toolchain
+package object
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
@@ -123,7 +124,11 @@ func TestCodeOfObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			source := read(t, filepath.Join("testdata/objects", name))
+			text, err := os.ReadFile(filepath.Join("testdata/objects", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			source := string(text)
 			code := mustParse(t, compiled(t, name, source, "-O2")).Code
 			same := "// a comment\n\n" + strings.ReplaceAll(source, "{\n", "{\n\n")
 			if got := mustParse(t, compiled(t, "another_name"+filepath.Ext(name), same, "-O2", "-g")).Code; got != code {
@@ -162,7 +167,7 @@ func FuzzObject(f *testing.F) {
 	f.Fuzz(func(t *testing.T, image []byte) {
 		o, err := parseObject(image, "scale")
 		if err != nil {
-			if refusal := new(CompileError); !errors.As(err, &refusal) || strings.Contains(refusal.Summary, "\n") {
+			if refusal := new(output.CompileError); !errors.As(err, &refusal) || strings.Contains(refusal.Summary, "\n") {
 				t.Errorf("%v (%T)", err, err)
 			}
 			return

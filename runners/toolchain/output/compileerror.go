@@ -1,0 +1,60 @@
+package output
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners/sandbox"
+)
+
+// A CompileError is a compiler's refusal: evidence about the source, not a
+// fault of the runner.
+type CompileError struct {
+	Summary     string
+	Log         string
+	Diagnostics []gates.Diagnostic
+}
+
+func (e *CompileError) Error() string { return e.Summary }
+
+func IsError(d gates.Diagnostic) bool { return d.Severity == "error" }
+
+func LastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+func (e *CompileError) Summarize(r sandbox.Result) string {
+	if len(r.Refused) > 0 {
+		return "the compiler was stopped: " + strings.Join(r.Refused, "; ")
+	}
+	switch first := FirstError(e.Diagnostics); {
+	case first != "":
+		return first
+	case r.Signal != 0:
+		return fmt.Sprintf("the compiler died: %s", r.Signal)
+	}
+	return fmt.Sprintf("the compiler ended with status %d and named no error", r.ExitCode)
+}
+
+// FirstError is the first error among the messages in one line, with the number
+// of those behind it; empty where there is none.
+func FirstError(messages []gates.Diagnostic) string {
+	first, errors := "", 0
+	for _, d := range messages {
+		if !IsError(d) {
+			continue
+		}
+		if errors++; first == "" {
+			first = d.Message
+			if d.File != "" {
+				first = fmt.Sprintf("%s:%d: %s", d.File, d.Line, d.Message)
+			}
+		}
+	}
+	if errors > 1 {
+		return fmt.Sprintf("%s (and %d more errors)", first, errors-1)
+	}
+	return first
+}
