@@ -53,6 +53,15 @@ type said struct {
 // Find asks the Python that KERNELGATE_PYTHON names, or python3, for NumPy and PyTorch. If it has no NumPy, the one is taken that
 // fetch-numpy.sh left for that Python.
 func Find(ctx context.Context, getenv func(string) string) (*Python, error) {
+	p, err := Interpreter(ctx, getenv)
+	if err == nil && p.NumPy == "" && p.Torch == "" {
+		return nil, fmt.Errorf("%w (asked was %s, Python %s)", ErrNoArrays, p.Program, p.Version)
+	}
+	return p, err
+}
+
+// Interpreter is the same whether or not it has NumPy or PyTorch.
+func Interpreter(ctx context.Context, getenv func(string) string) (*Python, error) {
 	name := cmp.Or(getenv("KERNELGATE_PYTHON"), "python3")
 	program, err := exec.LookPath(name)
 	if err != nil {
@@ -78,11 +87,11 @@ func Find(ctx context.Context, getenv func(string) string) (*Python, error) {
 	if home := getenv("HOME"); slices.ContainsFunc(p.read, func(dir string) bool { return dir == "/" || home != "" && sandbox.Within(filepath.Clean(home), dir) }) {
 		return nil, fmt.Errorf("%s cannot be used: a reference would be shown a whole home folder; use a Python in a folder of its own, by KERNELGATE_PYTHON", p.Program)
 	}
-	if p.NumPy == "" && p.Torch == "" {
-		return nil, fmt.Errorf("%w (asked was %s, Python %s)", ErrNoArrays, p.Program, p.Version)
-	}
 	return p, nil
 }
+
+// Folders are what a program of this Python needs to see beside the system's.
+func (p *Python) Folders() []string { return p.read }
 
 // folderOf is the folder that an installation with that program has to itself.
 func folderOf(program string) string { return filepath.Dir(filepath.Dir(program)) }
