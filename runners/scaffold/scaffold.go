@@ -1,6 +1,6 @@
 // Package scaffold writes a first manifest, reference and policy for what a repository has already: a CUDA or Triton kernel, a
 // FlashInfer-Bench definition, a GPU MODE task, a KernelBench problem, or a benchmark program. It marks everything that it could
-// only guess, and it neither imports nor runs what it reads.
+// only guess, and it neither imports nor runs what it reads. It also writes results in FlashInfer-Bench's format.
 package scaffold
 
 import (
