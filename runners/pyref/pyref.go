@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,6 +40,8 @@ const (
 	memory    = 16 << 30
 	maxPrints = 8 << 20
 	maxSource = 1 << 20
+	// maxThreads is how many a library starts: each of them starts as many, and a host may have hundreds of processors.
+	maxThreads = 16
 )
 
 // A Spec is the reference of one check.
@@ -163,7 +166,7 @@ func (p *Process) start(ctx context.Context, s Spec, work string, first setup) e
 		Env:    append(environment(), s.gpuEnv()...),
 		Places: []sandbox.Place{{Host: work, Inside: inside}}, Read: append(sandbox.SystemPaths(), s.Python.read...),
 		ExtraFiles: []*os.File{requests, replies}, Stdout: p.prints, Stderr: p.prints,
-		Limits: sandbox.Limits{Wall: life, Memory: memory, Overcommit: true, Disk: 64 << 20, Processes: 256, Output: maxPrints},
+		Limits: sandbox.Limits{Wall: life, Memory: memory, Overcommit: true, Disk: 64 << 20, Processes: 512, Output: maxPrints},
 	}
 	if first.Device == string(manifest.OnCUDA) {
 		spec.Devices = s.Devices
@@ -181,9 +184,13 @@ func (p *Process) start(ctx context.Context, s Spec, work string, first setup) e
 	return p.send(first, nil)
 }
 
-// environment has the libraries of arrays use all processors, and none while nobody asks.
+// environment has the libraries of arrays use the processors, and none while nobody asks.
 func environment() []string {
-	return []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LC_ALL=C.UTF-8", "OMP_WAIT_POLICY=PASSIVE", "PYTHONDONTWRITEBYTECODE=1"}
+	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LC_ALL=C.UTF-8", "OMP_WAIT_POLICY=PASSIVE"}
+	for _, library := range []string{"OMP", "OPENBLAS", "MKL"} {
+		env = append(env, fmt.Sprintf("%s_NUM_THREADS=%d", library, min(runtime.NumCPU(), maxThreads)))
+	}
+	return env
 }
 
 func (s Spec) gpuEnv() []string {
