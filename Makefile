@@ -20,11 +20,11 @@ help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)$$/make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | sort | awk -F'|' '{printf "%-20s%s\n", $$1, $$2}'
 
 # Everything that the tests need beside Go and a C compiler: Go modules, the CUDA
-# 13 compiler, Triton and CuTe DSL from PyPI, GitHub's example payloads and API description, a headless
+# 13 compiler, Triton, CuTe DSL and NumPy from PyPI, GitHub's example payloads and API description, a headless
 # Chromium and axe-core from npm, and Google Benchmark from Debian, each into a cache.
 # Without network all but the modules are left out with a message, except in CI, where
 # tests must not skip.
-FETCH := runners/toolchain/fetch-cuda.sh runners/toolchain/fetch-triton.sh runners/toolchain/fetch-cutedsl.sh bot/pages/browser/fetch-browser.sh \
+FETCH := runners/toolchain/fetch-cuda.sh runners/toolchain/fetch-triton.sh runners/toolchain/fetch-cutedsl.sh runners/pyref/fetch-numpy.sh bot/pages/browser/fetch-browser.sh \
 	bot/github/webhook/testdata/fetch-examples.sh bot/github/embedded/testdata/fetch-openapi.sh runners/command/testdata/fetch-googlebenchmark.sh
 
 .PHONY: modules $(FETCH)

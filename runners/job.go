@@ -301,7 +301,7 @@ func (e *SetupError) Unwrap() error { return e.Err }
 // ReferenceErrorf is a mistake in the reference, which the format continues the sentence about. The base brings the reference,
 // so that it is a setup error; a new kernel brings its own, and the mistake is the change's.
 func (j Job) ReferenceErrorf(format string, args ...any) error {
-	format = "the reference " + strings.ReplaceAll(j.Manifest.Reference.Source, "%", "%%") + map[bool]string{false: " of the base"}[j.Baseline == nil] + " " + format
+	format = "the reference " + strings.ReplaceAll(j.Manifest.Reference.Called(), "%", "%%") + map[bool]string{false: " of the base"}[j.Baseline == nil] + " " + format
 	err := SetupErrorf(format, args...).(*SetupError)
 	err.New = j.Baseline == nil
 	return err

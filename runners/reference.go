@@ -31,7 +31,11 @@ func CheckReference(ctx context.Context, job Job, e *gates.Evidence, b Backend, 
 	}
 	g := &gatherer{job: job, backend: b, evidence: e, progress: standingOf(job, e, p)}
 	return g.step(ctx, func() error {
-		g.progress.Report(Event{Gate: gates.GateBuild, Text: "compiling the reference"})
+		text := "compiling the reference"
+		if job.Manifest.Reference.Python() {
+			text = "running the reference on a small shape"
+		}
+		g.progress.Report(Event{Gate: gates.GateBuild, Text: text})
 		return checks.CheckReference(ctx)
 	})
 }

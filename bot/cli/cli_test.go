@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
+	"github.com/kernelgate/kernelgate/runners/pyref"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -36,6 +38,7 @@ func TestMain(m *testing.M) {
 // codes and files.
 func TestScripts(t *testing.T) {
 	cuda, noCUDA := toolchain.FindCUDA(t.Context(), os.Getenv)
+	python, noPython := pyref.Find(t.Context(), os.Getenv)
 	testscript.Run(t, testscript.Params{
 		Dir:           "bot/cli/testdata/script",
 		UpdateScripts: *update,
@@ -52,13 +55,26 @@ func TestScripts(t *testing.T) {
 			if noCUDA == nil { // its cache is in a home that scripts do not have
 				env.Setenv("CUDA_HOME", cuda.Home)
 			}
+			if noPython == nil && python.Fetched() != "" { // likewise: scripts that need it name this as their cache
+				cache := filepath.Join(env.WorkDir, ".python-cache")
+				env.Setenv("PYTHON_CACHE", cache)
+				if err := os.MkdirAll(filepath.Join(cache, "kernelgate"), 0o755); err != nil {
+					return err
+				}
+				if err := os.Symlink(python.Fetched(), filepath.Join(cache, "kernelgate", filepath.Base(python.Fetched()))); err != nil {
+					return err
+				}
+			}
 			cwd, err := os.Getwd()
 			env.Setenv("SOURCE", cwd)
 			return err
 		},
 		Condition: func(name string) (bool, error) {
-			if name == "cuda" {
+			switch name {
+			case "cuda":
 				return noCUDA == nil, nil
+			case "numpy":
+				return noPython == nil, nil
 			}
 			return false, fmt.Errorf("there is no condition %q", name)
 		},

@@ -218,7 +218,10 @@ func dispatch(job runners.Job) (string, error) {
 // companionNames is the files beside it that a reference reads, or asks for: it gets no folders
 // to include from. It is alone where that is none of them for sure. Whoever wrote it is
 // trusted not to have an assembler read one.
-func companionNames(reference []byte) (names []string, alone bool) {
+func companionNames(file string, reference []byte) (names []string, alone bool) {
+	if path.Ext(file) == ".py" {
+		return nil, true // its sandbox has no other file of the repository
+	}
 	included, plain := plan.Included(reference, manifest.ModeCUDA)
 	for _, i := range included {
 		if i.Beside {
@@ -230,13 +233,13 @@ func companionNames(reference []byte) (names []string, alone bool) {
 
 // referenceAlone tells whether the reference needs no other file of the kernel's.
 func referenceAlone(job runners.Job) (bool, error) {
-	if job.Manifest.Reference == nil {
+	if job.Manifest.Reference == nil || job.Manifest.Reference.Source == "" {
 		return true, nil
 	}
 	text, err := os.ReadFile(filepath.Join(job.Trusted, filepath.FromSlash(job.Manifest.Reference.Source)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil // the build says so
 	}
-	_, alone := companionNames(text)
+	_, alone := companionNames(job.Manifest.Reference.Source, text)
 	return alone, err
 }

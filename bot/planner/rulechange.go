@@ -254,7 +254,7 @@ func (s *survey) judgedBy(ctx context.Context, changed []string, key string) ([]
 	case m.Mode == manifest.ModeCommand:
 		files, err = harnessOf(ctx, s.repo, s.trusted, folder, m)
 		files = slices.DeleteFunc(files, func(name string) bool { return manifest.IsManifest(name) })
-	case m.Reference != nil:
+	case m.Reference != nil && m.Reference.Source != "":
 		files, err = s.including(ctx, folder, path.Join(folder, m.Reference.Source))
 	}
 	return slices.DeleteFunc(files, func(name string) bool { return !slices.Contains(changed, name) }), err
@@ -269,7 +269,7 @@ func (s *survey) including(ctx context.Context, folder, file string) ([]string, 
 		if err != nil {
 			return nil, err
 		}
-		names, alone := companionNames(text)
+		names, alone := companionNames(all[i], text)
 		if len(names) == 0 && !alone {
 			return s.repo.Files(ctx, s.trusted, folder)
 		}

@@ -64,7 +64,7 @@ func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error)
 				return "", fmt.Errorf("reading the rules: %w", err)
 			}
 			files = append(files, harness...)
-		case m.Reference != nil:
+		case m.Reference != nil && m.Reference.Source != "":
 			folders[path.Join(folder, m.Reference.Source)] = folder
 		}
 	}
@@ -73,7 +73,7 @@ func rules(ctx context.Context, repo *checkout.Repo, rev string) (string, error)
 	}
 	for name, text := range texts {
 		files = append(files, name)
-		if _, alone := companionNames(text); !alone {
+		if _, alone := companionNames(name, text); !alone {
 			files = append(files, folders[name]) // any of its files may be part of it
 		}
 	}

@@ -70,7 +70,7 @@ func (c *checker) checkNames() {
 	if n.Has("entry") {
 		checkEntry(n.Child("entry"), m.Entry)
 	}
-	if m.Reference != nil && m.Entry != "" && m.Reference.Entry == m.Entry {
+	if m.Reference != nil && m.Entry != "" && m.Reference.Entry == m.Entry && !m.Reference.Python() {
 		c.errorf(n.Child("reference", "entry"), "%q is the kernel's entry too (name the reference differently)", m.Entry)
 	}
 	for i, r := range m.Rivals {

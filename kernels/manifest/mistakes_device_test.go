@@ -91,13 +91,13 @@ var deviceMistakes = []mistake{
 		`kernel.yaml:11:3: reference.launch: is required for a reference on the device (write e.g. launch: {grid: ["ceildiv(S, 4)"], block: [128]})`,
 	}},
 	{"reference in C for the device", goodDevice, "source: reference.cu", "source: reference.c", []string{
-		`kernel.yaml:11:11: reference.source: "reference.c" is no CUDA file: the reference of a cuda kernel runs on the GPU (write a __global__ function in a .cu file, and its launch)`,
+		`kernel.yaml:11:11: reference.source: "reference.c" is no CUDA file: the reference of a cuda kernel runs on the GPU (write a __global__ function in a .cu file, and its launch, or a function in a .py file)`,
 	}},
 	{"reference launch in cpu mode", goodCPU, "entry: sdpa_reference}", "entry: sdpa_reference, launch: {grid: [S], block: [1]}}", []string{
 		"kernel.yaml:12:65: reference.launch: is not read in cpu mode (delete it)",
 	}},
 	{"reference on the device in cpu mode", goodCPU, "source: reference.c", "source: reference.cu", []string{
-		`kernel.yaml:12:21: reference.source: "reference.cu" is device code, which cpu mode does not run (write e.g. reference.c)`,
+		`kernel.yaml:12:21: reference.source: "reference.cu" is device code, which cpu mode does not run (write e.g. reference.c or reference.py)`,
 	}},
 	{"reference launch fields", goodDevice, "shared_memory: 4*D}", "cluster: [2]}", []string{
 		"kernel.yaml:13:35: reference.launch.cluster: unknown field (known here: block, grid, shared_memory)",

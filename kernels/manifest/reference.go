@@ -13,11 +13,15 @@ import (
 // numbers, without the scales, which only undo the quantisation. In C it is
 // called as ReferencePrototype says. In a .cu file it is a kernel of its own:
 // arrays are const float* where the kernel reads and float* where it writes,
-// scalars are the kernel's. Both get the dims that they ask for.
+// scalars are the kernel's. Both get the dims that they ask for. In Python it is
+// a function over arrays, or one expression: see PythonReference.
 type Reference struct {
-	Source string           `yaml:"source" required:"true" eg:"reference.c" doc:"In cpu mode a C file that computes in float64. In cuda mode a .cu file that computes in float32."`
-	Entry  string           `yaml:"entry" required:"true" eg:"sdpa_reference" doc:"Function, or kernel of a .cu file, by its name in the source."`
-	Dims   []string         `yaml:"dims" eg:"[S, D]" default:"(none)" doc:"Dims to pass after the arguments, in this order. Each is an int64_t (long long in a .cu file)."`
+	Source string           `yaml:"source" eg:"reference.c" default:"(required without torch)" doc:"In cpu mode a C file that computes in float64. In cuda mode a .cu file that computes in float32. In both modes a .py file that computes in float64 with NumPy or PyTorch."`
+	Entry  string           `yaml:"entry" eg:"sdpa_reference" default:"(required without torch)" doc:"Function, or kernel of a .cu file, by its name in the source."`
+	Torch  string           `yaml:"torch" eg:"F.softmax(x, -1)" default:"(none)" bounds:"(one line of up to 2000 characters)" doc:"Instead of source and entry: an expression in Python over the inputs, scalars and dims by name, with torch, F (torch.nn.functional) and math. Its value is the output, or a tuple of the outputs in their order."`
+	DType  ReferenceDType   `yaml:"dtype" eg:"float32" default:"(float64)" doc:"In Python: the format of the floating-point arrays that the reference gets."`
+	Device ReferenceDevice  `yaml:"device" eg:"cuda" default:"(cpu)" doc:"In Python, with PyTorch, for a kernel of cuda mode: where the arrays are."`
+	Dims   []string         `yaml:"dims" eg:"[S, D]" default:"(none)" doc:"Dims to pass after the arguments, in this order. Each is an int64_t (long long in a .cu file). A function in Python names the dims that it needs among its parameters."`
 	Launch *ReferenceLaunch `yaml:"launch" eg:"{grid: [\"ceildiv(B*H*S, 4)\"], block: [128]}" default:"(required for a .cu file)" doc:"For a .cu file: grid, block and dynamic shared memory."`
 }
 
@@ -33,7 +37,7 @@ type ReferenceLaunch struct {
 }
 
 func (r *Reference) ValidateStrict(n *strict.Node) {
-	if n.Has("entry") {
+	if n.Has("entry") && !r.Python() {
 		checkEntry(n.Child("entry"), r.Entry)
 	}
 }
@@ -69,13 +73,30 @@ func (m *Manifest) ReferenceGeometry(dims Dims) (Geometry, error) {
 // checkReference sees to it that device code, and nothing else, has a launch.
 func (c *checker) checkReference() {
 	m, n := c.m, c.n.Child("reference")
-	if m.Reference == nil || m.Reference.Source == "" {
+	if m.Reference == nil {
+		return
+	}
+	if m.Reference.Python() {
+		c.checkPythonReference(n)
+		return
+	}
+	for _, field := range []struct{ name, example string }{{"source", "reference.c"}, {"entry", "sdpa_reference"}} {
+		if !given(n, field.name) {
+			c.errorf(n.Child(field.name), "is required (write e.g. %s: %s)", field.name, field.example)
+		}
+	}
+	for _, field := range []string{"dtype", "device"} {
+		if given(n, field) {
+			c.errorf(n.Child(field), "is for a reference in Python (delete it, or name a .py file as the source)")
+		}
+	}
+	if m.Reference.Source == "" {
 		return
 	}
 	c.checkReferenceDims(n.Child("dims"))
 	launched, device := given(n, "launch"), m.Reference.deviceCode()
 	if m.Mode == ModeCPU && device {
-		c.errorf(n.Child("source"), "%q is device code, which cpu mode does not run (write e.g. reference.c)", m.Reference.Source)
+		c.errorf(n.Child("source"), "%q is device code, which cpu mode does not run (write e.g. reference.c or reference.py)", m.Reference.Source)
 	}
 	switch {
 	case m.Mode == ModeCPU && launched:
@@ -83,7 +104,7 @@ func (c *checker) checkReference() {
 	case m.Mode == ModeCUDA && device && !launched:
 		c.errorf(n.Child("launch"), "is required for a reference on the device (write e.g. launch: {grid: [\"ceildiv(S, 4)\"], block: [128]})")
 	case m.Mode == ModeCUDA && !device:
-		c.errorf(n.Child("source"), "%q is no CUDA file: the reference of a cuda kernel runs on the GPU (write a __global__ function in a .cu file, and its launch)", m.Reference.Source)
+		c.errorf(n.Child("source"), "%q is no CUDA file: the reference of a cuda kernel runs on the GPU (write a __global__ function in a .cu file, and its launch, or a function in a .py file)", m.Reference.Source)
 	}
 }
 

@@ -57,6 +57,8 @@ func TestReference(t *testing.T) {
 			"{" + cuda + ", arguments: [" + q + ", " + o + "], launch: {steps: [{grid: [8]}, {grid: [8]}]}, source: a.py, compiler: triton, reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
 			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
 			"{" + cuda + ", arguments: [" + o + "], launch: {grid: [8]}, source: a.py, compiler: command, build: [a], reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}}",
+			"{" + cuda + ", source: a.cu, arguments: [" + q + ", " + o + "], launch: {grid: [1], block: [1]}, reference: {source: r.py, entry: r}}",
+			"{" + cuda + ", source: a.cu, arguments: [" + q + ", " + o + "], launch: {grid: [1], block: [1]}, reference: {torch: q}}",
 			"{version: 1, name: a, mode: command, command: {build: [a], bench: [b]}, shapes: {one: {B: 1, H: 8, S: 64, D: 64}}}",
 		},
 		Parse: func(text []byte) (any, error) { return Parse(FileName, text) },

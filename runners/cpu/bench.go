@@ -20,7 +20,7 @@ type bench struct {
 	ctx       context.Context
 	children  map[seat]*child // of the round, whatever the shape
 	programs  map[rune]string // the sides' for this shape
-	reference *child
+	reference truth
 }
 
 func (b *bench) child(side rune) *child { return b.children[seat{side, b.programs[side]}] }
@@ -147,7 +147,7 @@ func (k *kept) Check() (candidate, baseline *gates.Errors, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	want, err := expected(k.bench.job, k.bench.reference, p.ReferenceArgs(false))
+	want, err := k.bench.reference.expected(p, false)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,9 +3,7 @@ package cpu
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -84,20 +82,17 @@ func (d *desk) show(outputs [][]byte, keep func(*runners.DumpedOutput, []byte)) 
 // A desk has the three processes side by side that a comparison needs: the
 // reference, the baseline where there is one, and the candidate.
 type desk struct {
-	worker                         *Worker
-	candidate, baseline, reference *child // of the case; the baseline is nil where there is none
-	candidates, baselines          map[string]*child
-	toggles                        map[string]int
-	look                           *runners.CaseDump // of the case, where somebody wants to see it
-	worn                           bool              // a process has died: the next case needs new ones
-	late                           bool              // the baseline took too long once, and is not asked again
+	worker                *Worker
+	candidate, baseline   *child // of the case; the baseline is nil where there is none
+	reference             truth
+	candidates, baselines map[string]*child
+	toggles               map[string]int
+	look                  *runners.CaseDump // of the case, where somebody wants to see it
+	worn                  bool              // a process has died: the next case needs new ones
+	late                  bool              // the baseline took too long once, and is not asked again
 }
 
 func (w *Worker) openDesk(ctx context.Context, cases []runners.Case) (*desk, error) {
-	ref, err := w.reference(ctx)
-	if err != nil {
-		return nil, err
-	}
 	d := &desk{worker: w, toggles: w.sides[runners.Candidate].toggles}
 	slot, refSlot := 0, 0
 	for _, c := range cases {
@@ -108,12 +103,15 @@ func (w *Worker) openDesk(ctx context.Context, cases []runners.Case) (*desk, err
 		slot = max(slot, layoutOf(p.Args).Size)
 		refSlot = max(refSlot, layoutOf(p.ReferenceArgs(false)).Size)
 	}
+	var err error
+	if d.reference, err = w.openReference(ctx, refSlot); err != nil {
+		return nil, err
+	}
 	start := func(to **child, exe *executable, size int) {
 		if err == nil && exe != nil {
 			*to, err = startChild(ctx, exe.path, size, exe.threads, w.config.LaunchTimeout)
 		}
 	}
-	start(&d.reference, ref, refSlot)
 	d.baselines, d.candidates = map[string]*child{}, map[string]*child{}
 	seat := func(to map[string]*child, side *executable, size int) {
 		for _, exe := range side.programs() {
@@ -176,7 +174,7 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	if err != nil {
 		return evidence, err
 	}
-	want, err := expected(d.worker.job, d.reference, p.ReferenceArgs(false))
+	want, err := d.reference.expected(p, false)
 	if err != nil {
 		return evidence, err
 	}
@@ -203,7 +201,7 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	if err != nil || !c.EndToEnd(d.worker.job.Manifest) {
 		return evidence, err
 	}
-	original, err := expected(d.worker.job, d.reference, p.ReferenceArgs(true))
+	original, err := d.reference.expected(p, true)
 	if err != nil {
 		return evidence, err
 	}
@@ -329,29 +327,4 @@ func (c *child) run(l layout, args []tensor.Arg) (*gates.Failure, error) {
 	l.image(image, 0, args)
 	_, failure, err := c.launchOn([][]byte{image})
 	return failure, err
-}
-
-// expected asks the reference for every output, by position among its own
-// arguments' outputs.
-func expected(job runners.Job, reference *child, args []tensor.Arg) ([][]float64, error) {
-	l := layoutOf(args)
-	failure, err := reference.run(l, args)
-	if err != nil {
-		return nil, err
-	}
-	if failure != nil {
-		return nil, job.ReferenceErrorf("failed: %s", failure.Detail)
-	}
-	var want [][]float64
-	for _, out := range l.Outputs(reference.memory.data[:l.Size]) {
-		if out == nil {
-			continue
-		}
-		values := make([]float64, len(out)/8)
-		for i := range values {
-			values[i] = math.Float64frombits(binary.LittleEndian.Uint64(out[8*i:]))
-		}
-		want = append(want, values)
-	}
-	return want, nil
 }

@@ -2,8 +2,10 @@ package cpu
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/tensor"
@@ -46,11 +48,79 @@ func (w *Worker) referenceFault(err error, format string, args ...any) error {
 	return fmt.Errorf("the reference %s %w", w.job.Manifest.Reference.Source, fmt.Errorf(format, args...))
 }
 
-// CheckReference builds the reference, and holds its parameters against the manifest. A run that compares outputs does so too.
+// CheckReference builds the reference, and holds its parameters against the manifest; one in Python computes the outputs of a
+// small shape. A run that compares outputs does so too.
 func (w *Worker) CheckReference(ctx context.Context) error {
-	if w.job.Manifest.Reference == nil {
+	switch m := w.job.Manifest; {
+	case m.Reference == nil:
 		return nil
+	case m.Reference.Python():
+		return w.python.Check(w.job.Of(w.job.Candidate), w.job.Candidate.Variant)
 	}
 	_, err := w.reference(ctx)
 	return err
+}
+
+// A truth knows what the outputs of a problem should be.
+type truth interface {
+	// expected is every output, in the order of the manifest. With original, inputs are what they were before quantisation.
+	expected(p *tensor.Problem, original bool) ([][]float64, error)
+	close()
+}
+
+// openReference starts what computes the expected outputs; size is the memory that a reference in C needs.
+func (w *Worker) openReference(ctx context.Context, size int) (truth, error) {
+	if w.python != nil {
+		return pythonTruth{w.python}, nil
+	}
+	ref, err := w.reference(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := startChild(ctx, ref.path, size, ref.threads, w.config.LaunchTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return compiledTruth{w.job, c}, nil
+}
+
+// pythonTruth is the reference's process, which lasts as long as the check.
+type pythonTruth struct{ process *runners.PythonReference }
+
+func (t pythonTruth) expected(p *tensor.Problem, original bool) ([][]float64, error) {
+	return t.process.Expected(p, original)
+}
+
+func (t pythonTruth) close() {}
+
+// compiledTruth is a reference in C, in a process of its own.
+type compiledTruth struct {
+	job   runners.Job
+	child *child
+}
+
+func (t compiledTruth) close() { t.child.close() }
+
+func (t compiledTruth) expected(p *tensor.Problem, original bool) ([][]float64, error) {
+	args := p.ReferenceArgs(original)
+	l := layoutOf(args)
+	failure, err := t.child.run(l, args)
+	if err != nil {
+		return nil, err
+	}
+	if failure != nil {
+		return nil, t.job.ReferenceErrorf("failed: %s", failure.Detail)
+	}
+	var want [][]float64
+	for _, out := range l.Outputs(t.child.memory.data[:l.Size]) {
+		if out == nil {
+			continue
+		}
+		values := make([]float64, len(out)/8)
+		for i := range values {
+			values[i] = math.Float64frombits(binary.LittleEndian.Uint64(out[8*i:]))
+		}
+		want = append(want, values)
+	}
+	return want, nil
 }

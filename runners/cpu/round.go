@@ -76,7 +76,7 @@ type table struct {
 	settings  []setting
 	benches   []*bench
 	children  map[seat]*child
-	reference *child
+	reference truth
 	memory    int // bytes that a child shares
 }
 
@@ -124,10 +124,6 @@ func (t *table) seat(side rune, role runners.Role) error {
 func (t *table) prepare(shapes []manifest.Shape) error {
 	w := t.worker
 	m, toggles := w.job.Of(w.job.Candidate), w.sides[runners.Candidate].toggles
-	ref, err := w.reference(t.ctx)
-	if err != nil {
-		return err
-	}
 	refSize := 0
 	for _, i := range t.rng.Perm(len(shapes)) {
 		shape := shapes[i]
@@ -150,7 +146,8 @@ func (t *table) prepare(shapes []manifest.Shape) error {
 		t.benches = append(t.benches, b)
 		t.settings = append(t.settings, setting{series, interleave.New(b, series, t.plan, t.rng)})
 	}
-	if t.reference, err = startChild(t.ctx, ref.path, refSize, 1, w.config.LaunchTimeout); err != nil {
+	var err error
+	if t.reference, err = w.openReference(t.ctx, refSize); err != nil {
 		return err
 	}
 	for _, b := range t.benches {

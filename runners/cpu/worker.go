@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -45,7 +46,8 @@ type Worker struct {
 	rng      *rand.Rand
 	sides    map[runners.Role]*executable
 	ref      *executable
-	batches  map[string]int // launches per sample, by shape
+	python   *runners.PythonReference // nil where the reference is in C
+	batches  map[string]int           // launches per sample, by shape
 	log      strings.Builder
 }
 
@@ -81,10 +83,14 @@ func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, er
 		return nil, err
 	}
 	config.LaunchTimeout, config.Seed = cmp.Or(config.LaunchTimeout, 10*time.Second), runners.Seed(config.Seed)
-	return &Worker{
+	w := &Worker{
 		job: job, cc: cc, compiler: cc, config: config, rng: rand.New(rand.NewPCG(config.Seed, 0)),
 		sides: map[runners.Role]*executable{}, batches: map[string]int{},
-	}, nil
+	}
+	if job.Manifest.Reference.Python() {
+		w.python = runners.StartPythonReference(ctx, job, runners.PythonConfig{Scratch: config.Scratch, Getenv: config.Getenv})
+	}
+	return w, nil
 }
 
 // isCXX tells whether a side is written in C++: both are built by one compiler.
@@ -108,7 +114,11 @@ func isCXX(job runners.Job) bool {
 func (w *Worker) Seed() uint64 { return w.config.Seed }
 
 // Tools is the programs that took part.
-func (w *Worker) Tools() map[string]string { return map[string]string{"cc": w.cc.Version} }
+func (w *Worker) Tools() map[string]string {
+	tools := map[string]string{"cc": w.cc.Version}
+	maps.Copy(tools, w.python.Tools())
+	return tools
+}
 
 // BuildLog is everything that the compiler printed.
 func (w *Worker) BuildLog() string { return w.log.String() }

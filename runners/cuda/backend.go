@@ -35,6 +35,7 @@ type Config struct {
 	Handover      *toolchain.Handover // of builds from one host to another; may be nil
 	Program       []string            // starts a worker: this program with the words that lead to Worker
 	GPU           string              // UUID of the one to use; "" is the first that the driver lists
+	Devices       []string            // its device files, for a reference in Python that computes there
 	Arch          string              // compile for this architecture and use no GPU; "" takes the GPU's
 	LaunchTimeout time.Duration       // of one launch; default 10 s
 	Seed          uint64              // of secret cases, inputs and order; 0 draws one that nobody knows before
@@ -56,13 +57,14 @@ type Backend struct {
 	kinds      map[runners.Role]*codes
 	made       map[madeCode]*codes
 	compiling  map[string]*compilation
-	micros     map[string]float64 // a launch's time by shape, roughly
-	calibrated []manifest.Shape   // the shapes of micros
-	whole      context.Context    // what is begun ahead of its gate ends with it
-	tools      *tools             // sanitizers at work
-	next       *next              // a round's worker that is ready before it is needed
-	xids       xidSource          // nil where nobody tells
-	told       int                // files that tell a side's process of its code
+	micros     map[string]float64       // a launch's time by shape, roughly
+	calibrated []manifest.Shape         // the shapes of micros
+	whole      context.Context          // what is begun ahead of its gate ends with it
+	tools      *tools                   // sanitizers at work
+	next       *next                    // a round's worker that is ready before it is needed
+	xids       xidSource                // nil where nobody tells
+	told       int                      // files that tell a side's process of its code
+	python     *runners.PythonReference // nil where the reference is on the device
 	log        strings.Builder
 }
 
@@ -107,6 +109,11 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 	b.config.LaunchTimeout = cmp.Or(b.config.LaunchTimeout, 10*time.Second)
 	b.seed = runners.Seed(b.config.Seed)
 	b.rng = rand.New(rand.NewPCG(b.seed, 0))
+	if job.Manifest.Reference.Python() {
+		b.python = runners.StartPythonReference(ctx, job, runners.PythonConfig{
+			Scratch: config.Scratch, Getenv: config.Getenv, Devices: config.Devices, GPU: config.GPU, OnCPU: config.Arch != "",
+		})
+	}
 	return b, nil
 }
 
@@ -125,6 +132,7 @@ func (b *Backend) Tools() map[string]string {
 	if t := b.tritons[policy.Toolchain{}]; t != nil {
 		tools["triton"] = t.Version
 	}
+	maps.Copy(tools, b.python.Tools())
 	return tools
 }
 
@@ -336,7 +344,12 @@ func (b *Backend) request(ctx context.Context, task string) (r worker.Request, e
 	if task == worker.TaskLaunch {
 		return r, nil
 	}
-	if r.Reference, err = b.reference(ctx); err == nil {
+	if b.python != nil {
+		r.Python, err = b.pythonPipes()
+	} else {
+		r.Reference, err = b.reference(ctx)
+	}
+	if err == nil {
 		r.Oracle, err = b.oracle(ctx)
 	}
 	return r, err

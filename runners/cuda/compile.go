@@ -232,10 +232,14 @@ func (b *Backend) reference(ctx context.Context) (*sides.Built, error) {
 	return &sides.Built{Image: cubin.Path, Symbols: map[string]string{m.Reference.Entry: cubin.Kernels[0].Symbol}}, nil
 }
 
-// CheckReference builds the reference, and holds its parameters against the manifest. A run that compares outputs does so too.
+// CheckReference builds the reference, and holds its parameters against the manifest; one in Python computes the outputs of a
+// small shape. A run that compares outputs does so too.
 func (b *Backend) CheckReference(ctx context.Context) error {
-	if b.job.Manifest.Reference == nil {
+	switch {
+	case b.job.Manifest.Reference == nil:
 		return nil
+	case b.python != nil:
+		return b.python.Check(b.job.Of(b.job.Candidate), b.job.Candidate.Variant)
 	}
 	_, err := b.reference(ctx)
 	return err

@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gpus"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
@@ -86,6 +87,7 @@ type trial struct {
 	manifest, policy    string
 	baseline, candidate string
 	reference           string // of testdata where it is empty
+	python              string // a reference in Python, beside the other
 	arch                string // without a GPU
 	timeout             time.Duration
 }
@@ -131,7 +133,7 @@ func (tr trial) backend(t *testing.T) *Backend {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for file, text := range map[string]string{"scale.cu": source, "reference.cu": tr.reference} {
+		for file, text := range map[string]string{"scale.cu": source, "reference.cu": tr.reference, "reference.py": tr.python} {
 			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +144,7 @@ func (tr trial) backend(t *testing.T) *Backend {
 	job := runners.Job{Manifest: m, ManifestText: tr.manifest, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: side("head", tr.candidate)}
 	b, err := New(t.Context(), job, Config{
 		Scratch: filepath.Join(root, "build"), Cache: toolchaintest.Builds(t), Program: []string{os.Args[0], serveWord},
-		Arch: tr.arch, LaunchTimeout: tr.timeout, Getenv: os.Getenv,
+		Arch: tr.arch, LaunchTimeout: tr.timeout, Getenv: os.Getenv, Devices: gpus.GPU{}.Files("/dev"),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -2,12 +2,12 @@
 # Everything that kernelgate claims of a GPU, in one script for a host with one (nvcc, ncu, git, and for rivals and spread
 # python3 with torch, triton and cupy; no Go). Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs steps public triton tritonpkg builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats lone inputs steps public triton tritonpkg builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread}
+steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -101,9 +101,22 @@ for step in $steps; do
   # Launches of a batch that share work, and an honest kernel beside them.
   lone) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/lone ../../bin/gpu/cuda.test -test.v -test.run "(SharedWork|UnearnedGains)OnGPU/(${ONLY:-.*})" -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   inputs) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/inputs ../../bin/gpu/cuda.test -test.v -test.run GatherOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
+  # References in Python, on the host and on the GPU.
+  pyref) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/pyref ../../bin/gpu/cuda.test -test.v -test.run PythonReferenceOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   triton) (cd runners/cuda && KERNELGATE_GPU_LONG=$results KERNELGATE_GPU_EVIDENCE=$results/triton ../../bin/gpu/cuda.test -test.v -test.run "(TritonOnGPU|TritonToolsOnGPU|CompilersOnGPU)/(${ONLY:-.*})" -test.timeout 900s) | grep -vE '^ *===' || failed=1 ;;
   # Triton kernels of a Python package, with decorators, several functions and helpers.
   tritonpkg) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/tritonpkg ../../bin/gpu/cuda.test -test.v -test.run "TritonPackageOnGPU/(${ONLY:-.*})" -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
+  # The examples that need a GPU, each with its honest and its wrong change.
+  examples) for example in softmax-cuda matmul-tma sum-steps; do
+      for change in faster wrong; do
+        repo=$results/example-$example-$change want=PASS
+        if [ $change = wrong ]; then want="DEFER correctness"; fi
+        git=(git -C "$repo" -c user.name=gpu.sh -c user.email=gpu.sh@example.com)
+        cp -r "examples/$example" "$repo" && git init --quiet -b main "$repo" && "${git[@]}" add --all && "${git[@]}" commit --quiet -m base &&
+          "${git[@]}" checkout --quiet -b $change && "${git[@]}" apply "changes/$change.patch" && "${git[@]}" commit --quiet -am $change || failed=1
+        (cd "$repo" && expect "$want" "example_${example}_$change") || failed=1
+      done
+    done ;;
   steps) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/steps ../../bin/gpu/cuda.test -test.v -test.run StepsOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   # Kernels with the interfaces of well-known public ones do what their references say.
   public) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/public ../../bin/gpu/cuda.test -test.v -test.run PublicOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;

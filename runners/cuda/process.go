@@ -19,6 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
+	"github.com/kernelgate/kernelgate/runners/pyref"
 	"github.com/kernelgate/kernelgate/runners/subprocess"
 )
 
@@ -75,7 +76,7 @@ func (b *Backend) spawn(ctx context.Context) (*process, error) {
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	p.cmd = exec.CommandContext(p.ctx, b.config.Program[0], b.config.Program[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.noise, &p.noise
-	p.cmd.ExtraFiles = []*os.File{theirs}
+	p.cmd.ExtraFiles = append([]*os.File{theirs}, b.pythonFiles()...)
 	p.cmd.Env = b.workerEnv()
 	// A worker in a group of its own is killed whole.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -125,6 +126,9 @@ func (b *Backend) start(ctx context.Context, request worker.Request, each func(w
 func (b *Backend) finish(p *process, each func(worker.Reply)) error {
 	defer p.cancel(nil)
 	patience := b.config.LaunchTimeout + quietTime
+	if b.python != nil {
+		patience += pyref.CaseTimeout
+	}
 	watchdog := time.AfterFunc(patience, func() {
 		p.cancel(fmt.Errorf("the worker said nothing for %v: the GPU or its driver hangs (look for Xid messages in dmesg)", patience))
 	})
@@ -147,7 +151,7 @@ func (b *Backend) finish(p *process, each func(worker.Reply)) error {
 	case p.ctx.Err() != nil:
 		return fmt.Errorf("the worker was stopped: %w%s", context.Cause(p.ctx), b.reported())
 	case problem != nil:
-		return problem
+		return b.blamed(problem)
 	case !done:
 		return fmt.Errorf("the worker died (%w)%s%s", errors.Join(waited, errors.New("it did not finish its answer")), p.noise.said(), b.reported())
 	}
@@ -171,6 +175,9 @@ func receive(from io.Reader, each func(worker.Reply)) (done bool, problem error)
 				return done, nil
 			}
 			return done, fmt.Errorf("reading the worker's answer: %w", err)
+		}
+		if r.Mistake != nil {
+			return true, r.Mistake
 		}
 		if r.Error != "" {
 			return true, errors.New(r.Error)

@@ -163,11 +163,16 @@ func (b *Backend) besideBaseline(ctx context.Context, program inspect.Compute, t
 // Whether the tool works on this host at all, the base's reference tells: the
 // candidate has no say in that.
 func (b *Backend) troubled(ctx context.Context, program inspect.Compute, tool policy.Sanitizer, request worker.Request, run gates.Sanitized, trouble string) (gates.Sanitized, error) {
-	reference, err := b.reference(ctx)
+	request.Candidate, request.Cases = nil, request.Cases[:1]
+	var err error
+	if b.python != nil {
+		request.Oracle, err = b.oracle(ctx) // the judge's own kernels are launched in its place
+	} else {
+		request.Reference, err = b.reference(ctx)
+	}
 	if err != nil {
 		return inspect.Late(ctx, run, err)
 	}
-	request.Reference, request.Candidate, request.Cases = reference, nil, request.Cases[:1]
 	known, err := b.sanitizeTask(ctx, program, tool, request, inspect.Files{})
 	switch {
 	case err != nil:

@@ -42,6 +42,7 @@ type Host struct {
 	Health    func(GPU) (Health, error)
 	CUDA      func(context.Context) (version string, err error)
 	Triton    func(context.Context) (version string, err error)
+	Python    func(context.Context) (version string, err error) // for references, with its packages
 	NCU       func(context.Context) (version string, err error)
 	Sanitizer func(context.Context) (version string, err error)
 
@@ -73,7 +74,7 @@ func Run(ctx context.Context, h Host) []Finding {
 	} else {
 		findings = append(findings, noGPUFinding(devices, err))
 	}
-	findings = append(findings, cudaFinding(ctx, h, lack), tritonFinding(h.Triton(ctx)))
+	findings = append(findings, cudaFinding(ctx, h, lack), tritonFinding(h.Triton(ctx)), pythonFinding(h.Python(ctx)))
 	findings = append(findings, ncuFindings(ctx, h, err == nil)...)
 	findings = append(findings, sanitizerFinding(h.Sanitizer(ctx)))
 	findings = append(findings, compilerFindings(h.Compilers(ctx, h.Toolchains))...)

@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 	"github.com/kernelgate/kernelgate/runners/inspect"
 	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/pyref"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -56,6 +57,7 @@ func fit() Host {
 		},
 		CUDA:         has("13.0.88, /usr/local/cuda/bin/nvcc"),
 		Triton:       has("3.6.0 for Python 3.12.3, /opt/venv/lib/python3.12/site-packages/triton"),
+		Python:       has("3.12.3, NumPy 2.4.6, PyTorch 2.15.0, /opt/venv/bin/python3"),
 		NCU:          has("2025.3.1.0, /usr/local/cuda/bin/ncu"),
 		Sanitizer:    has("2025.3.1.0"),
 		DriverParams: func() (string, error) { return "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 0\n", nil },
@@ -127,6 +129,7 @@ var hosts = []struct {
 		h.GPU = func() (GPU, error) { return GPU{}, dynlib.ErrMissing }
 		h.CUDA = lacks(toolchain.ErrNoCUDA)
 		h.Triton = lacks(errors.New("asking /usr/bin/python3 for its Triton: exit status 1 (is it Python 3?)"))
+		h.Python = lacks(fmt.Errorf("%w (asked was /usr/bin/python3, Python 3.11.2)", pyref.ErrNoArrays))
 		h.Compilers = func(context.Context, toolchain.Installed) ([]toolchain.Compiler, error) {
 			return []toolchain.Compiler{{Kind: "triton", Version: "3.6.0", Place: "/opt/triton", Err: errors.New("open /opt/triton/_C/libtriton.so: permission denied")}}, errors.New("the toolchain /opt/cuda: it holds neither bin/nvcc nor the package triton, and is no Python")
 		}

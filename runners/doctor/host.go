@@ -19,6 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 	"github.com/kernelgate/kernelgate/runners/inspect"
 	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/pyref"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -58,6 +59,13 @@ func DefaultHost() Host {
 				return "", err
 			}
 			return fmt.Sprintf("%s for Python %s, %s", triton.Version, triton.PythonVersion, triton.Folder), nil
+		},
+		Python: func(ctx context.Context) (string, error) {
+			python, err := pyref.Find(ctx, os.Getenv)
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%s, %s", python, python.Program), nil
 		},
 		NCU: func(ctx context.Context) (string, error) {
 			ncu, err := inspect.FindNCU(ctx, os.Getenv)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/runners/inspect"
 	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/pyref"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -105,6 +106,15 @@ func tritonFinding(version string, err error) Finding {
 	f := toolFinding(tritonName, version, err, Warn, "pip install triton for python3, or set KERNELGATE_PYTHON to a Python that has Triton; without Triton, kernels with compiler: triton are not built")
 	if errors.Is(err, toolchain.ErrNoTriton) { // whose words are the remedy
 		f.Detail = "not found" + strings.TrimPrefix(f.Detail, toolchain.ErrNoTriton.Error())
+	}
+	return f
+}
+
+// pythonFinding is never amiss: a reference may be in C or CUDA.
+func pythonFinding(version string, err error) Finding {
+	f := toolFinding("Python references", version, err, Warn, "pip install numpy (or torch) for python3, or set KERNELGATE_PYTHON to a Python that has it; without, kernels whose reference is in Python are not judged")
+	if errors.Is(err, pyref.ErrNoArrays) { // whose words are the remedy
+		f.Detail = "no NumPy" + strings.TrimPrefix(f.Detail, pyref.ErrNoArrays.Error())
 	}
 	return f
 }

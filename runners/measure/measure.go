@@ -179,7 +179,7 @@ func (c Config) open(ctx context.Context, job runners.Job, scratch string, build
 
 func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (*cuda.Backend, error) {
 	config := cuda.Config{
-		Scratch: scratch, Cache: c.Cache, Program: c.Worker, GPU: c.GPU.UUID, Toolchains: c.Toolchains, Handover: builds,
+		Scratch: scratch, Cache: c.Cache, Program: c.Worker, GPU: c.GPU.UUID, Devices: c.GPU.Files("/dev"), Toolchains: c.Toolchains, Handover: builds,
 		Seed: c.Seed, Getenv: c.getenv(),
 	}
 	if c.Static {
@@ -244,6 +244,8 @@ func (c Config) Look(ctx context.Context, job runners.Job, one runners.Case, scr
 	if _, err := c.layIn(job); err != nil {
 		return nil, err
 	}
+	ctx, end := context.WithCancel(ctx) // of what a backend has begun ahead, too
+	defer end()
 	b, err := c.open(ctx, job, scratch, nil)
 	if err != nil {
 		return nil, err

@@ -225,6 +225,9 @@ func (s *scan) run(ctx context.Context) ([]string, error) {
 		}
 		s.next = nil
 		for from, text := range texts {
+			if path.Ext(from) == ".py" {
+				continue // a reference, which is shown no other file of the repository
+			}
 			names, plain := Included(text, s.mode)
 			if !plain {
 				return slices.Sorted(maps.Keys(s.there)), nil

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -24,6 +25,7 @@ type InputBatch struct {
 	first    driver.Buffer // of Touched
 	inputs   []input
 	dist     distribution.Kind
+	seeds    []uint64
 }
 
 // An input is one argument that is drawn, with its place in the tables.
@@ -155,7 +157,7 @@ func fillingWords(a tensor.Arg) []byte {
 
 // Draw puts the inputs of one seed a launch onto the sheet.
 func (s *InputBatch) Draw(dist distribution.Kind, seeds []uint64) error {
-	s.dist = dist
+	s.dist, s.seeds = dist, seeds
 	var keys []uint64
 	for _, seed := range seeds {
 		for _, in := range s.inputs {
@@ -243,4 +245,24 @@ func (s *InputBatch) touch(at uint64) Touch {
 		}
 	}
 	return Touch{Outside: true}
+}
+
+// Drawn is what the inputs of a launch were drawn from.
+func (s *InputBatch) Drawn(launch int) (distribution.Kind, uint64) { return s.dist, s.seeds[launch] }
+
+// Differs names an input of a launch whose bits are others than those of a problem that was drawn on the host; "" is none.
+func (s *InputBatch) Differs(launch int, p *tensor.Problem) (string, error) {
+	slot := make([]byte, s.Layout.Size)
+	if err := s.o.stream.ToHost(slot, s.slot(launch)); err != nil {
+		return "", fmt.Errorf("reading inputs back: %w", err)
+	}
+	if err := s.o.stream.Synchronize(); err != nil {
+		return "", fmt.Errorf("reading inputs back: %w", err)
+	}
+	for i, a := range p.Args {
+		if a.Array() && a.Reads() && !bytes.Equal(s.Layout.Array(slot, i), a.Bytes) {
+			return a.Name, nil
+		}
+	}
+	return "", nil
 }

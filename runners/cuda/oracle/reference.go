@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"fmt"
+
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
@@ -78,4 +80,44 @@ func (r *Reference) Compare(got Target, tolerance manifest.Tolerance) (*gates.Er
 		return nil, err
 	}
 	return all[0], nil
+}
+
+// NewExpected makes room for outputs that are computed elsewhere, in float64.
+func (o *Oracle) NewExpected(p *tensor.Problem) (*Reference, error) {
+	r := &Reference{o: o, problem: p}
+	for _, a := range p.Reference() {
+		if a.Array() && a.Writes() {
+			a.DType, a.Bytes = manifest.F64, nil
+			r.Args = append(r.Args, a.Arg)
+		}
+	}
+	r.Layout = tensor.NewLayout(r.Args, 0)
+	var err error
+	if r.Slot, err = o.ctx.Alloc(int64(r.Layout.Size)); err != nil {
+		return nil, err
+	}
+	places, err := o.NewPlaces([]driver.DevicePtr{r.Slot.Ptr})
+	r.outputs = TargetOf(r.Args, r.Layout, places)
+	return r, err
+}
+
+// Shape is the size of the problem.
+func (r *Reference) Shape() manifest.Shape { return r.problem.Shape }
+
+// Set puts the outputs there, in the order of the manifest.
+func (r *Reference) Set(want [][]float64) error {
+	if len(want) != len(r.Args) {
+		return fmt.Errorf("%d outputs were computed, and the problem has %d", len(want), len(r.Args))
+	}
+	for i, values := range want {
+		data := make([]byte, 8*len(values))
+		tensor.Encode(manifest.F64, data, values)
+		if len(data) == 0 {
+			continue
+		}
+		if err := r.o.stream.ToDevice(r.Slot.Slice(int64(r.Layout.Offsets[i]), int64(len(data))), data); err != nil {
+			return fmt.Errorf("writing the expected outputs: %w", err)
+		}
+	}
+	return nil
 }

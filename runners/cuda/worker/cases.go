@@ -181,7 +181,7 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 	if err != nil {
 		return evidence, err
 	}
-	reference, err := d.oracle.NewReference(p)
+	reference, err := d.newReference(p)
 	if err != nil {
 		return evidence, err
 	}

@@ -21,6 +21,9 @@ func (s *session) launches() error {
 			return err
 		}
 	}
+	if k == nil {
+		return s.drawInputs()
+	}
 	for _, c := range s.request.Cases {
 		args, err := s.arguments(c)
 		if err != nil {
@@ -35,6 +38,27 @@ func (s *session) launches() error {
 			if err != nil {
 				return fmt.Errorf("%s, seed %d, %s inputs: %w", c.Shape, c.Seed, c.Distribution, err)
 			}
+		}
+	}
+	return nil
+}
+
+// drawInputs launches the judge's own kernels, where the reference is none that could be launched.
+func (s *session) drawInputs() error {
+	for _, c := range s.request.Cases {
+		p, err := tensor.Outline(s.manifest, c.Shape, nil)
+		if err != nil {
+			return err
+		}
+		sheet, err := s.oracle.NewInputBatch(p, 1)
+		if err != nil {
+			return err
+		}
+		if err := sheet.Draw(c.Distribution, []uint64{c.Seed}); err != nil {
+			return err
+		}
+		if err := s.stream.Synchronize(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
+	"github.com/kernelgate/kernelgate/runners/pyref"
 )
 
 // Tasks that a request can ask for.
@@ -33,6 +34,7 @@ type Request struct {
 
 	Oracle    string      `json:"oracle,omitempty"` // the cubin of package oracle
 	Reference *side.Built `json:"reference,omitempty"`
+	Python    *Python     `json:"python,omitempty"` // of a reference in Python
 	Baseline  *side.Built `json:"baseline,omitempty"`
 	Candidate *side.Built `json:"candidate,omitempty"`
 
@@ -48,6 +50,14 @@ type Request struct {
 	// Hold lets the worker bring up its contexts and then wait for a Start on the
 	// same stream: the round before may still be at work.
 	Hold bool `json:"hold,omitempty"`
+}
+
+// A Python is where the process of a reference in Python is reached: by pipes that the worker has inherited.
+type Python struct {
+	To      int           `json:"to"` // descriptors
+	From    int           `json:"from"`
+	Timeout time.Duration `json:"timeout"` // of one case
+	PIDs    []int         `json:"pids"`    // its processes, which may be on the GPU
 }
 
 // A Start ends a Hold.
@@ -76,6 +86,7 @@ type Reply struct {
 	Round    *gates.Round       `json:"round,omitempty"`
 	Done     bool               `json:"done,omitempty"`
 	Error    string             `json:"error,omitempty"`
+	Mistake  *pyref.Mistake     `json:"mistake,omitempty"` // with Error: of the reference
 }
 
 // Failure is how the candidate failed, if the reply says so.

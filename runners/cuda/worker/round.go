@@ -141,7 +141,7 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	if b.again, err = s.oracle.NewInputBatch(p, 1); err != nil {
 		return nil, err
 	}
-	if b.reference, err = s.oracle.NewReference(p); err != nil {
+	if b.reference, err = s.newReference(p); err != nil {
 		return nil, err
 	}
 	rooms, tails := map[rune][]driver.Buffer{}, map[rune]tail{}

@@ -9,6 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
+	"github.com/kernelgate/kernelgate/runners/pyref"
 )
 
 // Serve reads one request and does it. An error has been told to the other side
@@ -28,13 +29,14 @@ func Serve(in io.Reader, out io.Writer) error {
 		err = serve(r, hold, func(reply Reply) error { return enc.Encode(reply) })
 	}
 	if err != nil {
-		return errors.Join(err, enc.Encode(Reply{Error: err.Error()}))
+		mistake, _ := errors.AsType[*pyref.Mistake](err)
+		return errors.Join(err, enc.Encode(Reply{Error: err.Error(), Mistake: mistake}))
 	}
 	return enc.Encode(Reply{Done: true})
 }
 
 func serve(r Request, hold func() error, send func(Reply) error) error {
-	s := &session{request: r, send: send}
+	s := &session{request: r, send: send, python: r.Python.client()}
 	// The sides make their contexts while this process makes its own, and reads.
 	defer s.close()
 	if err := s.startSides(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/interleave"
+	"github.com/kernelgate/kernelgate/runners/pyref"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -33,6 +34,7 @@ type session struct {
 	gpu       *nvml.Device // nil where NVML does not answer
 	oracle    *oracle.Oracle
 	reference *side.Kernel
+	python    *pyref.Client // nil where the reference is on the device
 	sides     map[rune]*side.Process
 }
 
@@ -137,6 +139,9 @@ func blame(p *side.Process, err error) error {
 
 // expect has the reference compute what the first launch of a sheet should give.
 func (s *session) expect(r *oracle.Reference, sheet *oracle.InputBatch, dims manifest.Dims, original bool) error {
+	if s.python != nil {
+		return s.expectPython(r, sheet, original)
+	}
 	if err := r.Prepare(sheet, 0, original); err != nil {
 		return err
 	}
@@ -179,6 +184,9 @@ func (s *session) fitness() *gates.Fitness {
 		f.ECCErrors = int(n)
 	}
 	ours := []int{os.Getpid()}
+	if s.request.Python != nil {
+		ours = append(ours, s.request.Python.PIDs...)
+	}
 	for _, p := range s.sides {
 		ours = append(ours, p.PID())
 	}

@@ -1,0 +1,288 @@
+"""Computes expected outputs with a reference in Python: serve.py, in the sandbox.
+
+Requests come on descriptor 3 and replies go to descriptor 4. Both are a length of four bytes, a header in JSON, and
+the arrays that the header names, as float64 in little-endian order. The first request says which reference is meant.
+Standard output and standard error are the reference's own.
+"""
+import ast
+import inspect
+import json
+import math
+import os
+import struct
+import sys
+import types
+
+MOST = 2000  # characters of a message
+
+
+class End(Exception):
+    """Nobody asks any more."""
+
+
+class Mistake(Exception):
+    """What is wrong with the reference, and the line of its file where that is known."""
+
+    def __init__(self, text, line=0):
+        super().__init__(text)
+        self.line = line
+
+
+def read(requests, size):
+    """Reads exactly so many bytes into memory that arrays may use as their own."""
+    data = bytearray(size)
+    view, at = memoryview(data), 0
+    while at < size:
+        n = requests.readinto(view[at:])
+        if not n:
+            raise End
+        at += n
+    return data
+
+
+def receive(requests):
+    (size,) = struct.unpack("<I", read(requests, 4))
+    return json.loads(bytes(read(requests, size)))
+
+
+def send(replies, header, arrays=()):
+    text = json.dumps(header).encode()
+    replies.write(struct.pack("<I", len(text)) + text)
+    for data in arrays:
+        replies.write(data)
+    replies.flush()
+
+
+class Numpy:
+    """Arrays of NumPy."""
+
+    name = "numpy"
+
+    def __init__(self, setup):
+        import numpy
+
+        self.module = numpy
+        self.float = getattr(numpy, setup["dtype"])
+
+    def version(self):
+        return self.module.__version__
+
+    def make(self, data, shape, kind):
+        if data is None:
+            values = self.module.zeros(shape)
+        else:
+            values = self.module.frombuffer(data, dtype="<f8").reshape(shape)
+        if kind == "float":
+            return values.astype(self.float)
+        return values.astype({"int": self.module.int64, "uint": self.module.uint64, "bool": self.module.bool_}[kind])
+
+    def known(self, value):
+        return isinstance(value, (self.module.ndarray, self.module.generic)) or isinstance(value, (int, float))
+
+    def shape(self, value):
+        return list(self.module.shape(value))
+
+    def bytes(self, value):
+        value = self.module.asarray(value)
+        if value.dtype.kind not in "fiub":
+            raise Mistake(f"returns an array of {value.dtype} (return real numbers)")
+        return memoryview(self.module.ascontiguousarray(value, dtype="<f8").reshape(-1)).cast("B")
+
+
+class Torch:
+    """Tensors of PyTorch."""
+
+    name = "torch"
+
+    def __init__(self, setup):
+        import torch
+
+        self.module = torch
+        self.float = getattr(torch, setup["dtype"])
+        self.device = setup["device"]
+        if self.device == "cuda" and not torch.cuda.is_available():
+            raise Mistake("is for device: cuda, and PyTorch sees no GPU (install a PyTorch for CUDA, or delete device)")
+
+    def version(self):
+        return self.module.__version__
+
+    def make(self, data, shape, kind):
+        torch = self.module
+        if data is None or not data:
+            values = torch.zeros(shape, dtype=torch.float64)
+        else:
+            values = torch.frombuffer(data, dtype=torch.float64).reshape(shape)
+        kinds = {"float": self.float, "int": torch.int64, "uint": torch.int64, "bool": torch.bool}
+        return values.to(device=self.device, dtype=kinds[kind], copy=True)
+
+    def known(self, value):
+        return isinstance(value, (self.module.Tensor, int, float))
+
+    def shape(self, value):
+        return list(getattr(value, "shape", []))
+
+    def bytes(self, value):
+        import ctypes
+
+        if not isinstance(value, self.module.Tensor):
+            value = self.module.tensor(value)
+        if value.is_complex():
+            raise Mistake(f"returns an array of {value.dtype} (return real numbers)")
+        value = value.detach().to(device="cpu", dtype=self.module.float64).contiguous()
+        return memoryview(ctypes.string_at(value.data_ptr(), 8 * value.numel()) if value.numel() else b"")
+
+
+def needs_torch(tree):
+    """Tells whether a module imports PyTorch."""
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names = [node.module or ""]
+        if any(name.split(".")[0] == "torch" for name in names):
+            return True
+    return False
+
+
+def load(setup):
+    """Returns the arrays' library, and a function from names and values to the outputs."""
+    if setup.get("torch"):
+        arrays = Torch(setup)
+        code = compile(setup["torch"].strip(), setup["name"], "eval")
+        known = {"torch": arrays.module, "F": arrays.module.nn.functional, "math": math}
+        return arrays, lambda values: eval(code, {**known, **values["all"]}), None
+    with open(setup["source"], encoding="utf-8") as f:
+        text = f.read()
+    tree = ast.parse(text, setup["name"])
+    arrays = (Torch if needs_torch(tree) else Numpy)(setup)
+    module = types.ModuleType("reference")
+    module.__file__ = setup["source"]
+    sys.modules["reference"] = module
+    exec(compile(tree, setup["name"], "exec"), module.__dict__)
+    function = getattr(module, setup["entry"], None)
+    if not callable(function):
+        names = sorted(n for n, v in vars(module).items() if inspect.isfunction(v) and v.__module__ == "reference")
+        raise Mistake(f"has no function {setup['entry']} (write the entry as one of these, or define it: {', '.join(names) or 'none'})")
+    return arrays, function, inspect.signature(function)
+
+
+def arguments(signature, values, line):
+    """Picks what the function asks for, by the names of its parameters."""
+    every, picked = values["all"], {}
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            for other, value in every.items():
+                if other not in picked and other not in values["outputs"]:
+                    picked[other] = value
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            raise Mistake(f"takes *{name}: arguments are passed by name (name them)", line)
+        elif parameter.kind is parameter.POSITIONAL_ONLY:
+            raise Mistake(f"takes {name} by its position: arguments are passed by name (remove the / from its parameters)", line)
+        elif name in every:
+            picked[name] = every[name]
+        elif parameter.default is parameter.empty:
+            raise Mistake(f"takes {name}, which the manifest does not have (it has {', '.join(every)})", line)
+    return picked
+
+
+def outputs(arrays, returned, picked, wanted, values, line):
+    """Collects the outputs in the manifest's order: those that were returned, or else those that were written."""
+    names = [w["name"] for w in wanted]
+    if returned is None:
+        missing = [n for n in names if n not in picked]
+        if missing:
+            raise Mistake(f"returns nothing and has no parameter {missing[0]} to write to (return {', '.join(names)}, or take it as a parameter)", line)
+        found = [values["all"][n] for n in names]
+    elif isinstance(returned, dict):
+        missing = [n for n in names if n not in returned]
+        extra = [str(n) for n in returned if n not in names]
+        if missing or extra:
+            raise Mistake(f"returns {', '.join(map(str, returned)) or 'nothing'} (return {', '.join(names)})", line)
+        found = [returned[n] for n in names]
+    elif isinstance(returned, (tuple, list)) and not (len(names) == 1 and len(returned) != 1):
+        if len(returned) != len(names):
+            raise Mistake(f"returns {len(returned)} arrays, and the manifest has {len(names)} outputs (return {', '.join(names)})", line)
+        found = list(returned)
+    elif len(names) != 1:
+        raise Mistake(f"returns one {type(returned).__name__}, and the manifest has {len(names)} outputs (return {', '.join(names)})", line)
+    else:
+        found = [returned]
+    data = []
+    for want, value in zip(wanted, found):
+        if not arrays.known(value):
+            raise Mistake(f"returns a {type(value).__name__} for {want['name']} (return an array of {arrays.name})", line)
+        if arrays.shape(value) != want["shape"]:
+            raise Mistake(f"returns {want['name']} of shape {arrays.shape(value)}, and the manifest's is {want['shape']}", line)
+        data.append(arrays.bytes(value))
+    return data
+
+
+def compute(setup, arrays, function, signature, request, requests):
+    every, wanted = {}, []
+    for a in request["arguments"]:
+        if a["kind"] in ("integer", "number", "truth"):
+            every[a["name"]] = {"integer": int, "number": float, "truth": lambda v: v != "0"}[a["kind"]](a["value"])
+            continue
+        elements = math.prod(a["shape"])
+        data = read(requests, 8 * elements) if a["access"] != "out" else None
+        every[a["name"]] = arrays.make(data, a["shape"], a["kind"])
+        if a["access"] != "in":
+            wanted.append(a)
+    for name, value in request["dims"].items():
+        every.setdefault(name, value)
+    written = {w["name"] for w in wanted if w["access"] == "out"}
+    values = {"all": every, "outputs": written}
+    if signature is None:
+        values["all"] = {n: v for n, v in every.items() if n not in written}
+        return outputs(arrays, function(values), {}, wanted, values, 0)
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    line = code.co_firstlineno if code else 0
+    picked = arguments(signature, values, line)
+    return outputs(arrays, function(**picked), picked, wanted, values, line)
+
+
+def told(error, setup):
+    """Says what an exception means, with the last line of the reference's own file that it went through."""
+    if isinstance(error, Mistake):
+        return {"error": str(error)[:MOST], "line": error.line}
+    if isinstance(error, SyntaxError) and error.filename == setup.get("name"):
+        return {"error": f"is not Python: {error.msg}"[:MOST], "line": error.lineno or 0}
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == setup.get("name"):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    text = f"raised {type(error).__name__}: {error}".strip()
+    if isinstance(error, ModuleNotFoundError):
+        text += f" (a reference sees the packages of {sys.executable} and no other file of the repository)"
+    return {"error": text[:MOST], "line": line, "missing": error.name or "" if isinstance(error, ModuleNotFoundError) else ""}
+
+
+def main():
+    requests, replies = os.fdopen(3, "rb", buffering=0), os.fdopen(4, "wb", buffering=1 << 20)
+    setup, loaded, fault = {}, None, None
+    try:
+        setup = receive(requests)
+        sys.path += setup["path"]  # behind the installation's own
+        loaded = load(setup)
+        send(replies, {"ready": True, "arrays": loaded[0].name, "version": loaded[0].version()})
+    except End:
+        return
+    except BaseException as error:
+        send(replies, told(error, setup))
+        return
+    while True:
+        try:
+            request = receive(requests)
+            data = compute(setup, *loaded, request, requests)
+            send(replies, {"sizes": [len(d) for d in data]}, data)
+        except End:
+            return
+        except BaseException as error:
+            send(replies, told(error, setup))
+            return
+
+
+if __name__ == "__main__":
+    main()

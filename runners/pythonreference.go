@@ -1,0 +1,135 @@
+package runners
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/runners/pyref"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+)
+
+// PythonConfig is what the process of a reference in Python may be told beside the job.
+type PythonConfig struct {
+	Scratch string
+	Getenv  func(string) string
+	Devices []string // of the GPU, for device: cuda
+	GPU     string   // its UUID
+	OnCPU   bool     // compute there whatever the manifest says: there is no GPU
+}
+
+// A PythonReference is the reference of a job that is written in Python. Its process is started before anybody asks for outputs,
+// and lasts as long as the check.
+type PythonReference struct {
+	job     Job
+	found   *pyref.Python
+	process *pyref.Process
+	err     error // why there is no process
+}
+
+// StartPythonReference starts Python while the sides are built. What goes wrong is told when outputs are expected.
+func StartPythonReference(ctx context.Context, job Job, c PythonConfig) *PythonReference {
+	r := &PythonReference{job: job}
+	if c.Getenv == nil {
+		c.Getenv = os.Getenv
+	}
+	if c.OnCPU {
+		m, reference := *job.Manifest, *job.Manifest.Reference
+		reference.Device = manifest.OnCPU
+		m.Reference, job.Manifest = &reference, &m
+	}
+	if r.found, r.err = pyref.Find(ctx, c.Getenv); r.err == nil {
+		r.err = r.found.For(job.Manifest.Reference)
+	}
+	if r.err != nil {
+		r.err = SetupErrorf("the reference %s is in Python: %w", job.Manifest.Reference.Called(), r.err)
+		return r
+	}
+	r.process, r.err = pyref.Start(ctx, pyref.Spec{
+		Manifest: job.Manifest, Trusted: job.Trusted, Scratch: c.Scratch, Python: r.found, Devices: c.Devices, GPU: c.GPU,
+	})
+	r.err = r.Blame(r.err)
+	return r
+}
+
+// Tools is what took part; nil has none.
+func (r *PythonReference) Tools() map[string]string {
+	if r == nil || r.found == nil {
+		return nil
+	}
+	tools := r.found.Tools()
+	if r.process != nil {
+		tools["reference"] = r.job.Manifest.Reference.Called() + " " + r.process.Digest
+	}
+	return tools
+}
+
+// Close ends the process before its check does.
+func (r *PythonReference) Close() {
+	if r != nil && r.process != nil {
+		r.process.Close()
+	}
+}
+
+// Process waits until the reference is loaded.
+func (r *PythonReference) Process() (*pyref.Process, error) {
+	if r.err == nil {
+		r.err = r.Blame(r.process.Ready())
+	}
+	return r.process, r.err
+}
+
+// Expected is the outputs of a problem, in the order of the manifest.
+func (r *PythonReference) Expected(p *tensor.Problem, original bool) ([][]float64, error) {
+	process, err := r.Process()
+	if err != nil {
+		return nil, err
+	}
+	want, err := process.Expected(p, original)
+	return want, r.Blame(err)
+}
+
+// Blame puts a mistake of the reference down to whoever brings it, with its line. A package that is not installed is nobody's
+// mistake of these.
+func (r *PythonReference) Blame(err error) error {
+	mistake, ok := errors.AsType[*pyref.Mistake](err)
+	if !ok {
+		return err
+	}
+	if mistake.Missing != "" && r.found != nil {
+		return SetupErrorf("the reference %s %s: install %s for Python %s, or set KERNELGATE_PYTHON to a Python that has it", r.job.Manifest.Reference.Called(), mistake.Text, mistake.Missing, r.found.Version)
+	}
+	setup := r.job.ReferenceErrorf("%w", mistake).(*SetupError)
+	if source := r.job.Manifest.Reference.Source; source != "" && mistake.Line > 0 {
+		setup.At = []gates.Diagnostic{{File: source, Line: mistake.Line, Severity: "error", Message: mistake.Text}}
+	}
+	return setup
+}
+
+// Check has the reference compute the outputs of the smallest shape: its parameters, shapes and numbers show there.
+func (r *PythonReference) Check(m *manifest.Manifest, variant string) error {
+	toggles := m.ToggleValues(variant)
+	size := func(s manifest.Shape) int {
+		n := 0
+		p, err := tensor.Outline(m, s, toggles)
+		if err != nil {
+			return 1 << 62
+		}
+		for _, a := range p.Args {
+			n += a.Size()
+		}
+		return n
+	}
+	small := slices.MinFunc(m.Shapes, func(a, b manifest.Shape) int { return size(a) - size(b) })
+	p, err := tensor.NewProblem(m, small, toggles, distribution.Normal, 1)
+	if err != nil {
+		return fmt.Errorf("drawing inputs for the reference: %w", err)
+	}
+	_, err = r.Expected(p, false)
+	return err
+}

@@ -1,0 +1,115 @@
+"""Describes a Python file without importing it: inspect.py FILE, in the sandbox. It prints JSON."""
+import ast
+import json
+import sys
+
+
+def dotted(node):
+    """The name of a function or a decorator, such as triton.jit."""
+    if isinstance(node, ast.Call):
+        return dotted(node.func)
+    if isinstance(node, ast.Attribute):
+        return dotted(node.value) + "." + node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def literal(node):
+    """The value of a constant expression, or None."""
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value if isinstance(value, (int, float, str, bool)) else None
+
+
+def literals(node):
+    if not isinstance(node, ast.Dict):
+        return {}
+    pairs = ((literal(k), literal(v)) for k, v in zip(node.keys, node.values) if k is not None)
+    return {k: v for k, v in pairs if isinstance(k, str) and v is not None}
+
+
+def configurations(decorator):
+    """What @triton.autotune offers."""
+    found = []
+    for node in ast.walk(decorator):
+        if isinstance(node, ast.Call) and dotted(node).split(".")[-1] == "Config" and node.args:
+            options = {k.arg: literal(k.value) for k in node.keywords if k.arg in ("num_warps", "num_stages", "num_ctas")}
+            found.append({"constants": literals(node.args[0]), **{k: v for k, v in options.items() if isinstance(v, int)}})
+    return found
+
+
+def accesses(function, names):
+    """Which parameters are loaded from and stored to, through variables that are computed from them."""
+    reach = {name: {name} for name in names}
+
+    def of(node):
+        used = set()
+        for n in ast.walk(node):
+            if isinstance(n, ast.Name):
+                used |= reach.get(n.id, set())
+        return used
+
+    def pointers(node):
+        # In `x_ptr + row * stride` the pointer is the leftmost name.
+        while isinstance(node, ast.BinOp):
+            node = node.left
+        return of(node)
+
+    loads, stores = set(), set()
+    for _ in range(2):  # loops carry pointers backwards
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        reach[target.id] = reach.get(target.id, set()) | pointers(node.value)
+            elif isinstance(node, ast.Call) and node.args:
+                what = dotted(node).split(".")[-1]
+                if what == "load":
+                    loads |= pointers(node.args[0])
+                elif what == "store":
+                    stores |= pointers(node.args[0])
+                elif what.startswith("atomic_"):
+                    loads |= pointers(node.args[0])
+                    stores |= pointers(node.args[0])
+    order = list(names)
+    return [n for n in order if n in loads], [n for n in order if n in stores]
+
+
+def function(node):
+    args = node.args
+    every = args.posonlyargs + args.args + args.kwonlyargs
+    defaults = dict(zip([a.arg for a in (args.posonlyargs + args.args)[::-1]], [literal(d) for d in args.defaults[::-1]]))
+    names = [a.arg for a in every]
+    loads, stores = accesses(node, names)
+    return {
+        "name": node.name, "line": node.lineno, "decorators": [dotted(d) for d in node.decorator_list],
+        "parameters": [{"name": a.arg, "annotation": dotted(a.annotation) if a.annotation else "", "default": defaults.get(a.arg)} for a in every],
+        "configurations": [c for d in node.decorator_list for c in configurations(d)], "loads": loads, "stores": stores,
+    }
+
+
+def main(file):
+    try:
+        with open(file, encoding="utf-8") as f:
+            tree = ast.parse(f.read())
+    except SyntaxError as error:
+        print(json.dumps({"error": error.msg, "line": error.lineno or 1}))
+        return
+    found = {"functions": [], "classes": [], "values": [], "imports": []}
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found["functions"].append(function(node))
+        elif isinstance(node, ast.ClassDef):
+            found["classes"].append(node.name)
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            value = literal(node.value)
+            found["values"].append({"name": node.targets[0].id, "value": value if isinstance(value, int) and not isinstance(value, bool) else None})
+        elif isinstance(node, ast.Import):
+            found["imports"] += [a.name for a in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found["imports"].append(node.module or "")
+    print(json.dumps(found))
+
+
+main(sys.argv[1])
