@@ -125,7 +125,7 @@ for step in $steps; do
   sanitize)
     # Kernels with one mistake each, then every variant of the attention kernel.
     (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "SanitizersOnGPU|ExistingOnGPU" -test.timeout 500s) | grep -vE '^ *===' || failed=1
-    untimed sanitize stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma}
+    untimed sanitize stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma} stage7
     ;;
   stages)
     # Each stage against the one before it; the guards are short and long problems.
@@ -164,7 +164,7 @@ for step in $steps; do
     expect "PASS" all_stage0 sdpa_fp8 --baseline-variant stage1 --variant stage0 --policy kernels/sdpa_fp8/showcase.yaml
     ;;
   everywhere)
-    untimed everywhere stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma}
+    untimed everywhere stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma} stage7
     ;;
   toggles)
     # Values that no variant has.

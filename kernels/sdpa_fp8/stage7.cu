@@ -1,0 +1,377 @@
+// Stage 7, Hopper: long problems, and D = 128. As stage6_wgmma it has a producer warpgroup that copies and decodes, and
+// persistent blocks whose consumer warpgroups have 64 queries each. What is new:
+//
+// Weights without maxima. A row's reference is fixed by its first tile and moves only when a weight would reach 1, which
+// the signs of the exponents tell: 16 logical operations a tile and lane instead of 32 maxima and 4 shuffles. After a
+// move the largest weight is 1/16, so that 4 bits of FP16's range are left for what comes.
+//
+// Scores as exact as they must be. FP8 wgmma is wrong by up to 2^-11.5 of the largest product in a score (hopper.cuh).
+// Products up to 24, as exponents, are trusted: a score is then wrong by at most 0.008, and a weight by 0.6 %. By the
+// scales, a head takes one of three ways (choose_mode). If no product can be larger, FP8 throughout. If most cannot,
+// FP8 too, but the producer marks tiles with keys that are large, and warps with queries that are large compute those
+// tiles again with FP16 products (mma.sync): one tile of one warp for inputs with one dominant row. If all can (inputs of
+// sigma 8), K and Q are decoded and Q·Kᵀ is FP16 wgmma.
+//
+// Causal rows longest first, back and forth over the blocks, so that the sums of their lengths agree.
+//
+// D = 64: four consumer warpgroups, as 4 groups of queries, or 2 that share the keys in pairs where that fills the GPU
+// better (choose_row_groups). D = 128: two of them; weights are computed while the product of the last ones with V runs.
+// Tile: 64 keys. Shared memory (struct Shared): decoded tiles of K and V, codes on their way, ones (D = 64), Q, partial
+// results, barriers. Registers: D = 64 consumers 112, producers 32; D = 128 consumers 216, producers 72.
+// Bound by: issue slots and the latency between them. On big (ncu): special-function units 66 %, tensor cores 52 %, issue
+// slots 51 % busy. A warp's tile takes 1450 cycles: 650 exp, 190 waiting for products, the rest arithmetic.
+// Measured (H200, graph replay, cold L2, µs; normal/dominant/large inputs; B,H,S,D, c: causal): 4,16,2048,64 129/133/177;
+// 2,16,1024,64 20/21/27, c 18/19/21; 1,8,8192,64 235/242/314; 1,4,16384,64,c 228/232/306; 1,16,2048,128 59/61/82;
+// 1,8,4096,128 109/111/149; 1,32,4096,128,c 222/227/304. Large inputs move the references of most tiles. Block and head of
+// an item are divided out again at its end, for want of a register: without, 4,16,2048,64 takes 124.
+// Tried without gain: warpgroups that take turns with exp, or with products (big +6 %, +1 %); a quarter of the exp as a
+// polynomial (+-1 %); three warpgroups (big 161; for D = 128 faster on causal problems, slower on few heads); two
+// warpgroups with two tiles of scores each (big 174); FP16 chosen tile by tile by the producer, whose vote delays it
+// (very_long 314 on dominant inputs).
+//
+// Launch: any grid (best: as many blocks as SMs, or fewer if there is less work), block THREADS, dynamic shared memory
+// Shared::BYTES.
+
+#include "stage7.cuh"
+
+// A warpgroup's 64 queries: codes or FP16.
+template <Mode MODE>
+struct Queries {
+    uint32_t stored;
+    uint64_t operand;
+    uint32_t a[CODES_SHARED ? 1 : DIM / 32][4]; // the codes, if they are not read from shared memory
+    bool large;                                 // a query of this warp is so large that products with large keys are not to be trusted
+
+    __device__ __forceinline__ void load(uint32_t room, const uint8_t* q, int first, int S, int group, float scale) {
+        constexpr int CHUNKS = DIM / 16;
+        uint32_t addend = limit_addend(scale), seen = 0;
+        if (!CODES_SHARED && MODE != HALVES_ONLY) {
+            int lane = threadIdx.x % 32, row = first + threadIdx.x / 32 % 4 * 16 + lane / 4;
+            const uint8_t* upper = q + (size_t)min(row, S - 1) * DIM + lane % 4 * 4;
+            const uint8_t* lower = q + (size_t)min(row + 8, S - 1) * DIM + lane % 4 * 4;
+#pragma unroll
+            for (int i = 0; i < (CODES_SHARED ? 0 : DIM / 16); i++) {
+                a[i / 2][i % 2 * 2] = __ldg(reinterpret_cast<const uint32_t*>(upper + 16 * i));
+                a[i / 2][i % 2 * 2 + 1] = __ldg(reinterpret_cast<const uint32_t*>(lower + 16 * i));
+            }
+        }
+        stored = room + Shared::Q + group * (128 * DIM);
+        if (CODES_SHARED || MODE != CODES_ONLY) {
+            // A warp's threads load its own 16 rows.
+            constexpr int PIECES = DIM / 32;
+            uint4 x[PIECES];
+#pragma unroll
+            for (int i = 0; i < PIECES; i++) {
+                int piece = threadIdx.x % 32 + 32 * i, row = threadIdx.x / 32 % 4 * 16 + piece / CHUNKS;
+                x[i] = __ldg(reinterpret_cast<const uint4*>(q + (size_t)min(first + row, S - 1) * DIM) + piece % CHUNKS);
+                if (MODE == CODES_MOSTLY) seen |= beyond(x[i], addend);
+            }
+            asm volatile("bar.sync %0, 128;" ::"r"(group + 8) : "memory"); // every warp is done with the last queries
+#pragma unroll
+            for (int i = 0; i < PIECES; i++) {
+                int piece = threadIdx.x % 32 + 32 * i, row = threadIdx.x / 32 % 4 * 16 + piece / CHUNKS, chunk = piece % CHUNKS;
+                if (MODE == HALVES_ONLY) decode_into(stored, x[i], row, chunk);
+                else store_shared(stored + code_at<DIM>(row, chunk), x[i].x, x[i].y, x[i].z, x[i].w);
+            }
+            fence_to_tensor_cores();
+            asm volatile("bar.sync %0, 128;" ::"r"(group + 8) : "memory");
+        }
+        large = MODE == CODES_MOSTLY && __any_sync(0xffffffffu, seen);
+        operand = MODE == HALVES_ONLY ? operand_at<128>(stored) : operand_at<DIM>(stored);
+    }
+
+    // s = Q·Kᵀ of a tile, begun.
+    __device__ __forceinline__ void begin_scores(float (&s)[32], uint32_t k_tile) const {
+        uint64_t k = MODE == HALVES_ONLY ? operand_at<128>(k_tile) : operand_at<DIM>(k_tile);
+        wgmma_fence();
+        if constexpr (MODE == HALVES_ONLY) {
+#pragma unroll
+            for (int i = 0; i < DIM / 16; i++)
+                wgmma_scores_f16(s, operand_after(operand, i / 4 * (64 * 128) + i % 4 * 32), operand_after(k, i / 4 * (KEYS * 128) + i % 4 * 32), i > 0);
+        } else {
+#pragma unroll
+            for (int i = 0; i < DIM / 32; i++) {
+                if constexpr (CODES_SHARED) wgmma_scores(s, operand_after(operand, 32 * i), operand_after(k, 32 * i), i > 0);
+                else wgmma_scores(s, a[i], operand_after(k, 32 * i), i > 0);
+            }
+        }
+        wgmma_commit();
+    }
+
+    // This warp's scores of tile `number` again, if they are not to be trusted.
+    __device__ __forceinline__ void correct_scores(float (&s)[32], uint32_t room, uint32_t number) const {
+        if (MODE != CODES_MOSTLY || !large) return;
+        uint32_t tag;
+        asm volatile("ld.shared.b32 %0, [%1];" : "=r"(tag) : "r"(room + Shared::LARGE + 4 * (number % STAGES)) : "memory");
+        if (tag != number + 1) return;
+        uint32_t k_tile = room + Shared::K + number % STAGES * HALVES;
+#pragma unroll
+        for (int i = 0; i < DIM / 64; i++) exact_scores<DIM>(reinterpret_cast<float(&)[TILE / DIM / 2]>(s[i * (TILE / DIM / 2)]), stored, k_tile + i * TILE);
+        __syncwarp(); // all lanes have read before one of them gives the tile back
+    }
+};
+
+__device__ __forceinline__ void begin_values(float (&o)[WIDTH], const uint32_t (&weights)[16], uint32_t v_tile, uint32_t ones) {
+    uint64_t v = operand_at<128>(v_tile, ONES ? ones - v_tile : KEYS * 128);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < 4; i++) wgmma_values(o, {weights[4 * i], weights[4 * i + 1], weights[4 * i + 2], weights[4 * i + 3]}, operand_after(v, 2048 * i), 1);
+    wgmma_commit();
+}
+
+__device__ __forceinline__ void mask_tile(float (&s)[32], int key, int first_row, int S, bool causal) {
+    if (key + KEYS <= S && !(causal && key + KEYS > first_row + 1)) return;
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < 32; i++) {
+        int at = key + i / 4 * 8 + lane % 4 * 2 + i % 2, row = first_row + lane / 4 + i / 2 % 2 * 8;
+        if (at >= S || causal && at > row) s[i] = -INFINITY;
+    }
+}
+
+// What a warp knows of its 16 queries. Weights are 2^(score·scale − shift).
+struct Output {
+    float o[WIDTH], shift[2], sum[2];
+
+    __device__ __forceinline__ void clear() {
+#pragma unroll
+        for (int i = 0; i < WIDTH; i++) o[i] = 0;
+        shift[0] = shift[1] = sum[0] = sum[1] = 0;
+    }
+
+    // Scores become exponents. FIRST: of the first tile, which sets the reference.
+    template <bool FIRST>
+    __device__ __forceinline__ void to_exponents(float (&s)[32], float scale) {
+        uint32_t sign[4];
+#pragma unroll
+        for (int i = 0; i < 32; i++) s[i] = FIRST ? s[i] * scale : s[i] * scale - shift[i / 2 % 2];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            sign[i] = __float_as_uint(s[8 * i]);
+#pragma unroll
+            for (int j = 1; j < 8; j++) sign[i] &= __float_as_uint(s[8 * i + j]);
+        }
+        if (FIRST || __any_sync(0xffffffffu, !((sign[0] & sign[1] & sign[2] & sign[3]) >> 31))) {
+            float best[2];
+            row_maxima(s, best);
+            if (DEFER && !FIRST) {
+                wgmma_wait<0>();
+                hold(o);
+            }
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                float raise = best[r] + (HEADROOM_BITS - 1);
+                if (!FIRST) {
+                    raise = fmaxf(raise, 0);
+                    float rescale = exp2_fast(-raise);
+                    sum[r] *= rescale;
+#pragma unroll
+                    for (int i = 0; i < WIDTH / 2; i++) o[i / 2 * 4 + 2 * r + i % 2] *= rescale;
+                }
+                shift[r] += raise;
+#pragma unroll
+                for (int i = 0; i < 16; i++) s[i / 2 * 4 + 2 * r + i % 2] -= raise;
+            }
+        }
+    }
+
+    __device__ __forceinline__ void to_weights(uint32_t (&weights)[16], float (&s)[32]) {
+        float part[4] = {0, 0, 0, 0};
+#pragma unroll
+        for (int i = 0; i < 16; i++) {
+            float a = exp2_fast(s[2 * i]), b = exp2_fast(s[2 * i + 1]);
+            if (!ONES) part[i % 4] += a + b;
+            weights[i] = pack_half2(a, b);
+        }
+        if (!ONES) sum[0] += part[0] + part[2], sum[1] += part[1] + part[3];
+    }
+};
+
+template <Mode MODE>
+__device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item, uint32_t before, int group, float scale) {
+    int row_group = group % p.row_groups, key_group = group / p.row_groups, key_groups = CONSUMERS / p.row_groups, lane = threadIdx.x % 32;
+    int block = p.block(item), first = (block * p.row_groups + row_group) * 64, first_row = first + threadIdx.x / 32 % 4 * 16;
+    Queries<MODE> q;
+    q.load(room, p.q + (size_t)p.head(item) * p.S * DIM, first, p.S, group, scale);
+    Output x;
+    x.clear();
+
+    // Tile t has number before + t in the ring. With causal, the last tiles may be for other rows only.
+    int tiles = p.tiles(block);
+    int needed = first >= p.S ? 0 : p.causal ? min(tiles, first / KEYS + 1) : tiles;
+    int t = key_group;
+    uint32_t number = before + t;
+    if (t < needed) {
+        float s[32];
+        uint32_t weights[2][16];
+        uint32_t last = number % STAGES;
+        barrier_wait(room + Shared::FULL + last * 8, number / STAGES % 2);
+        q.begin_scores(s, room + Shared::K + last * HALVES);
+        wgmma_wait<0>();
+        hold(s);
+        q.correct_scores(s, room, number);
+        mask_tile(s, t * KEYS, first_row, p.S, p.causal);
+        x.to_exponents<true>(s, scale);
+        x.to_weights(weights[0], s);
+        // The scores of the next tile and the product of this one's weights with V.
+        auto advance = [&](uint32_t (&now)[16], uint32_t (&next)[16]) {
+            number += key_groups;
+            uint32_t stage = number % STAGES;
+            barrier_wait(room + Shared::FULL + stage * 8, number / STAGES % 2);
+            q.begin_scores(s, room + Shared::K + stage * HALVES);
+            begin_values(x.o, now, room + Shared::V + last * HALVES, room + Shared::ONES_AT);
+            wgmma_wait<DEFER>();
+            hold(s);
+            if (!DEFER) {
+                hold(x.o);
+                if (lane == 0) barrier_arrive(room + Shared::EMPTY + last * 8);
+            }
+            q.correct_scores(s, room, number);
+            mask_tile(s, t * KEYS, first_row, p.S, p.causal);
+            x.to_exponents<false>(s, scale);
+            x.to_weights(next, s);
+            t += key_groups;
+            if (DEFER) {
+                // The compiler would move this up to the weights' first instruction if there were no branch.
+                if (t < needed) asm volatile("" ::: "memory");
+                wgmma_wait<0>();
+                hold(x.o);
+                if (lane == 0) barrier_arrive(room + Shared::EMPTY + last * 8);
+            }
+            last = stage;
+        };
+        t += key_groups;
+        if constexpr (DEFER) {
+            while (true) {
+                if (t >= needed) {
+                    begin_values(x.o, weights[0], room + Shared::V + last * HALVES, room + Shared::ONES_AT);
+                    break;
+                }
+                advance(weights[0], weights[1]);
+                if (t >= needed) {
+                    begin_values(x.o, weights[1], room + Shared::V + last * HALVES, room + Shared::ONES_AT);
+                    break;
+                }
+                advance(weights[1], weights[0]);
+            }
+        } else {
+            while (t < needed) advance(weights[0], weights[0]);
+            begin_values(x.o, weights[0], room + Shared::V + last * HALVES, room + Shared::ONES_AT);
+        }
+        wgmma_wait<0>();
+        hold(x.o);
+        if (lane == 0) barrier_arrive(room + Shared::EMPTY + last * 8);
+        number += key_groups;
+    } else {
+        x.shift[0] = x.shift[1] = LOWEST; // for the merge
+    }
+    for (; t < tiles; t += key_groups, number += key_groups) {
+        barrier_wait(room + Shared::FULL + number % STAGES * 8, number / STAGES % 2);
+        if (lane == 0) barrier_arrive(room + Shared::EMPTY + number % STAGES * 8);
+    }
+    float v_scale = __ldg(p.v_scale + p.head(item) % p.H);
+#pragma unroll
+    for (int r = 0; r < 2; r++) x.sum[r] = ONES ? x.o[DIM / 2 + 2 * r] : quad_sum(x.sum[r]);
+
+    // The key groups' results meet in group 0.
+    if (key_groups > 1) {
+        int members = key_groups * 128;
+        if (key_group > 0) {
+            uint32_t mine = room + Shared::MERGE + ((key_group - 1) * p.row_groups + row_group) * PARTIAL + threadIdx.x % 128 * 4;
+#pragma unroll
+            for (int i = 0; i < DIM / 2 + 4; i++) {
+                float y = i < DIM / 2 ? x.o[i] : i < DIM / 2 + 2 ? x.shift[i - DIM / 2] : x.sum[i - DIM / 2 - 2];
+                asm volatile("st.shared.f32 [%0], %1;" ::"r"(mine + i * 512), "f"(y) : "memory");
+            }
+        }
+        asm volatile("bar.sync %0, %1;" ::"r"(row_group + 1), "r"(members) : "memory");
+        for (int from = 1; key_group == 0 && from < key_groups; from++) {
+            uint32_t theirs = room + Shared::MERGE + ((from - 1) * p.row_groups + row_group) * PARTIAL + threadIdx.x % 128 * 4;
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                float their_shift, their_sum;
+                asm volatile("ld.shared.f32 %0, [%1];" : "=f"(their_shift) : "r"(theirs + (DIM / 2 + r) * 512) : "memory");
+                asm volatile("ld.shared.f32 %0, [%1];" : "=f"(their_sum) : "r"(theirs + (DIM / 2 + 2 + r) * 512) : "memory");
+                float best = fmaxf(x.shift[r], their_shift), a = exp2_fast(x.shift[r] - best), b = exp2_fast(their_shift - best);
+                x.shift[r] = best;
+                x.sum[r] = x.sum[r] * a + their_sum * b;
+#pragma unroll
+                for (int i = 0; i < DIM / 4; i++) {
+                    int at = i / 2 * 4 + 2 * r + i % 2;
+                    float y;
+                    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(y) : "r"(theirs + at * 512) : "memory");
+                    x.o[at] = x.o[at] * a + y * b;
+                }
+            }
+        }
+        asm volatile("bar.sync %0, %1;" ::"r"(row_group + 1), "r"(members) : "memory");
+    }
+    if (key_group > 0) return;
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        float norm = __fdividef(v_scale, x.sum[r]);
+        int row = first_row + lane / 4 + 8 * r;
+        if (row >= p.S) continue;
+        __half* to = p.o + ((size_t)p.head(item) * p.S + row) * DIM + lane % 4 * 4;
+#pragma unroll
+        for (int i = 0; i < DIM / 16; i++)
+            *reinterpret_cast<uint2*>(to + 16 * i) = make_uint2(pack_half2(x.o[8 * i + 2 * r] * norm, x.o[8 * i + 2 * r + 1] * norm),
+                                                                pack_half2(x.o[8 * i + 4 + 2 * r] * norm, x.o[8 * i + 5 + 2 * r] * norm));
+    }
+}
+
+__device__ __forceinline__ void consume(const Problem& p, uint32_t room) {
+    int group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
+    uint32_t before = 0; // tiles of the items so far
+    for (int item = blockIdx.x; item < p.work(); item = p.next(item)) {
+        float scale = p.scale(p.head(item));
+        switch (choose_mode(scale)) {
+        case CODES_ONLY: attend<CODES_ONLY>(p, room, item, before, group, scale); break;
+        case CODES_MOSTLY: attend<CODES_MOSTLY>(p, room, item, before, group, scale); break;
+        default: attend<HALVES_ONLY>(p, room, item, before, group, scale);
+        }
+        before += p.tiles(p.block(item));
+    }
+}
+
+// How many of the warpgroups take queries of their own; the others share their keys. The one that needs fewer turns of
+// the busiest SM, counted in tiles of keys; an item costs three more.
+__device__ __forceinline__ int choose_row_groups(int heads, int S, bool causal) {
+    int tiles = (S + KEYS - 1) / KEYS, best = CONSUMERS, least = 0x7fffffff;
+#pragma unroll
+    for (int groups = CONSUMERS; groups >= CONSUMERS / 2; groups /= 2) {
+        int blocks = (tiles + groups - 1) / groups, longest = (tiles * groups + CONSUMERS - 1) / CONSUMERS;
+        int turns = (heads * blocks + SMS - 1) / SMS;
+        int cost = turns * (longest + 3);
+        if (causal) cost = max(longest, turns * (longest + 1) / 2) + 3 * turns;
+        if (cost < least) least = cost, best = groups;
+    }
+    return best;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_scale, const float* k_scale,
+         const float* v_scale, __half* o, int B, int H, int S, int D, int causal) {
+    extern __shared__ __align__(1024) uint8_t dynamic[];
+    uint32_t room = shared_address(dynamic);
+    int row_groups = choose_row_groups(B * H, S, causal != 0);
+    Problem p = {q, k, v, q_scale, k_scale, v_scale, o, B, H, S, causal != 0, row_groups};
+    if (threadIdx.x == 0)
+        for (int i = 0; i < STAGES; i++) {
+            barrier_init(room + Shared::FULL + 8 * i, 128);
+            barrier_init(room + Shared::EMPTY + 8 * i, 4 * row_groups);
+            asm volatile("st.shared.b32 [%0], 0;" ::"r"(room + Shared::LARGE + 4 * i) : "memory");
+        }
+    if (ONES)
+        for (int i = threadIdx.x; i < 2048; i += THREADS) asm volatile("st.shared.b32 [%0], %1;" ::"r"(room + Shared::ONES_AT + 4 * i), "r"(0x3c003c00) : "memory");
+    fence_to_tensor_cores();
+    __syncthreads();
+
+    if (threadIdx.x >= 128 * CONSUMERS) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
+        produce(p, room);
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(CONSUMER_REGISTERS));
+        consume(p, room);
+    }
+}

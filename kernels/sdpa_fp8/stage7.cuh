@@ -1,0 +1,189 @@
+// What stage 7's two roles share: sizes, the map of shared memory, the order of the work, how exact the scores of a head
+// must be; and the producers, who copy codes, decode V (and K where scores are FP16) and mark tiles with large keys.
+#pragma once
+
+#include "barrier.cuh"
+#include "hopper.cuh"
+
+#ifndef HEAD_SIZE
+#define HEAD_SIZE 64
+#endif
+constexpr bool DEFER = HEAD_SIZE == 128; // weights are computed while the product of the last ones with V runs
+constexpr int DIM = HEAD_SIZE, KEYS = 64, CONSUMERS = DIM == 64 ? 4 : 2, THREADS = 128 * (CONSUMERS + 1);
+constexpr bool ONES = DIM == 64;                      // V has 8 columns of ones behind it, which sum the weights
+constexpr bool CODES_SHARED = DIM == 64;              // the queries' codes are in shared memory; else in registers
+constexpr int SMS = 132;                               // of an H100 or H200
+constexpr int STAGES = 4, RAW = DIM == 64 ? 4 : 2;    // tiles decoded, and on their way
+constexpr int CODES = KEYS * DIM, HALVES = 2 * CODES; // bytes of a tile of K or V
+constexpr int WIDTH = DIM / 2 + (ONES ? 4 : 0);       // registers of O
+constexpr int PARTIAL = 128 * (DIM / 2 + 4) * 4;      // bytes of one warpgroup's partial result
+constexpr float HEADROOM_BITS = 5;                    // the largest weight after the reference has moved is 2^(1 - HEADROOM_BITS)
+
+constexpr int CONSUMER_REGISTERS = DIM == 64 ? 112 : 216, PRODUCER_REGISTERS = DIM == 64 ? 32 : 72;
+
+// The largest product of two elements, as an exponent, that FP8 products are trusted with (hopper.cuh): a score is then
+// wrong by at most 24·2^-11.5 = 0.008, a weight by 0.6 %.
+constexpr float MOST_TRUSTED = 24;
+
+// How the scores of a head are computed: from the codes; from the codes but for those pairs of queries and keys whose
+// products may be too large; or from FP16 throughout, where such pairs are the rule.
+enum Mode { CODES_ONLY, CODES_MOSTLY, HALVES_ONLY };
+
+__device__ __forceinline__ Mode choose_mode(float scale) {
+    float most = scale * (448.f * 448.f);
+    return most <= MOST_TRUSTED ? CODES_ONLY : most <= (DIM == 64 ? 128 : 90) ? CODES_MOSTLY : HALVES_ONLY;
+}
+
+struct Shared {
+    static constexpr int K = 0, V = K + STAGES * HALVES, RAW_AT = V + STAGES * HALVES, ONES_AT = RAW_AT + RAW * 2 * CODES,
+                         Q = ONES_AT + (ONES ? 8192 : 0), MERGE = Q + CONSUMERS * 128 * DIM,
+                         FULL = MERGE + CONSUMERS / 2 * PARTIAL, EMPTY = FULL + 8 * STAGES, LARGE = EMPTY + 8 * STAGES, BYTES = LARGE + 4 * STAGES;
+};
+
+struct Problem {
+    const uint8_t *q, *k, *v;
+    const float *q_scale, *k_scale, *v_scale;
+    __half* o;
+    int B, H, S;
+    bool causal;
+    int row_groups; // of 64 queries in an item
+
+    __device__ __forceinline__ int heads() const { return B * H; }
+    __device__ __forceinline__ int blocks() const { return (S + 64 * row_groups - 1) / (64 * row_groups); }
+    __device__ __forceinline__ int work() const { return heads() * blocks(); }
+
+    // The item that a block does after this one. Items are dealt out longest first, and back and forth over the blocks, so
+    // that the sums of their lengths agree.
+    __device__ __forceinline__ int next(int item) const { return (item / (int)gridDim.x + 1) * 2 * (int)gridDim.x - 1 - item; }
+    __device__ __forceinline__ int head(int item) const { return causal ? item % heads() : item / blocks(); }
+    __device__ __forceinline__ int block(int item) const { return causal ? blocks() - 1 - item / heads() : item % blocks(); }
+    __device__ __forceinline__ int tiles(int block) const { return ((causal ? min(S, (block + 1) * 64 * row_groups) : S) + KEYS - 1) / KEYS; }
+    __device__ __forceinline__ float scale(int head) const { return softmax_scale_log2(__ldg(q_scale + head % H), __ldg(k_scale + head % H), DIM); }
+};
+
+// d = A·Bᵀ (+ d where add), FP16, 16 columns of the sum.
+__device__ __forceinline__ void wgmma_scores_f16(float (&d)[32], uint64_t a, uint64_t b, int add) {
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, %34, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "%32, %33, p, 1, 1, 0, 0; }"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+                   "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+                   "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+                   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
+                 : "l"(a), "l"(b), "r"(add));
+}
+
+__device__ __forceinline__ void store_shared(uint32_t at, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
+
+// 16 codes into an FP16 tile: rows of 64 columns, swizzled; for DIM = 128 two such parts. Of every 16 columns, 4t and
+// 4t+1 go first and 4t+2 and 4t+3 after them, so that a lane's columns of O are 4 neighbours.
+__device__ __forceinline__ void decode_into(uint32_t tile, uint4 x, int row, int chunk) {
+    uint32_t line = tile + chunk / 4 * (KEYS * 128) + row * 128;
+    store_shared(line + 16 * (chunk % 4 * 2 ^ row % 8), decode_low(x.x), decode_low(x.y), decode_low(x.z), decode_low(x.w));
+    store_shared(line + 16 * ((chunk % 4 * 2 + 1) ^ row % 8), decode_high(x.x), decode_high(x.y), decode_high(x.z), decode_high(x.w));
+}
+
+__device__ __forceinline__ uint4 load_words(uint32_t at) {
+    uint4 x;
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "r"(at) : "memory");
+    return x;
+}
+
+// Where this thread's piece i of a tile lies. Eight lanes at a time store to all banks: for DIM = 128 they take halves of two rows.
+struct Piece {
+    int row, chunk;
+    __device__ __forceinline__ Piece(int i) {
+        int thread = threadIdx.x % 128;
+        if (DIM == 64) row = thread / 4 + 32 * i, chunk = thread % 4;
+        else row = thread / 16 * 2 + thread / 4 % 2 + 16 * i, chunk = thread % 4 + thread / 8 % 2 * 4;
+    }
+};
+
+// Whether one of 16 codes is larger than the limit, of which magnitudes are added: bit 7 of a byte says so.
+__device__ __forceinline__ uint32_t beyond(uint4 x, uint32_t addend) {
+    return ((x.x & 0x7f7f7f7f) + addend | (x.y & 0x7f7f7f7f) + addend | (x.z & 0x7f7f7f7f) + addend | (x.w & 0x7f7f7f7f) + addend) & 0x80808080;
+}
+
+// What is added to magnitudes so that those overflow whose product with the largest code is beyond trust.
+__device__ __forceinline__ uint32_t limit_addend(float scale) {
+    unsigned short code;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %1;" : "=h"(code) : "f"(MOST_TRUSTED / (scale * 448.f)));
+    return (0x7f - (code & 0x7f)) * 0x01010101u;
+}
+
+__device__ __forceinline__ void produce(const Problem& p, uint32_t room) {
+    constexpr int PIECES = CODES / 16 / 128;
+    constexpr uint32_t DECODE = 0xffffffff;
+    int thread = threadIdx.x % 128;
+    uint32_t raw = room + Shared::RAW_AT + 16 * thread;
+    uint32_t number = 0; // of the next tile to hand over
+    // The tile to copy next runs ahead of the one that is handed over, over the bounds of items.
+    int coming = blockIdx.x, left_to_copy = 0;
+    uint32_t at = 0; // of this thread's first piece of the tile, counted in pieces of 16 bytes
+    int row = 0;     // and its row
+    auto copy_next = [&](uint32_t slot) {
+        if (left_to_copy == 0 && coming < p.work()) {
+            row = Piece(0).row;
+            at = ((uint32_t)p.head(coming) * p.S + row) * (DIM / 16) + Piece(0).chunk;
+            left_to_copy = p.tiles(p.block(coming));
+            coming = p.next(coming);
+        }
+        if (left_to_copy > 0) {
+            uint32_t to = raw + slot % RAW * (2 * CODES);
+#pragma unroll
+            for (int i = 0; i < PIECES; i++) {
+                bool valid = row + 64 / PIECES * i < p.S;
+                size_t from = valid ? (size_t)(at + 128 * i) * 16 : 0;
+                copy16_async(to + 2048 * i, p.k + from, valid);
+                copy16_async(to + CODES + 2048 * i, p.v + from, valid);
+            }
+            at += CODES / 16, row += KEYS, left_to_copy--;
+        }
+        commit_copies();
+    };
+#pragma unroll
+    for (int i = 0; i < RAW - 1; i++) copy_next(i);
+    for (int item = blockIdx.x; item < p.work(); item = p.next(item)) {
+        float scale = p.scale(p.head(item));
+        // What the mode makes of K's codes: those beyond the limit are looked for, or all are decoded.
+        Mode mode = choose_mode(scale);
+        uint32_t addend = mode == CODES_MOSTLY ? limit_addend(scale) : mode == HALVES_ONLY ? DECODE : 0;
+        for (int left = p.tiles(p.block(item)); left > 0; left--, number++) {
+            copy_next(number + RAW - 1);
+            wait_copies<RAW - 1>(); // this thread decodes what it copied itself
+            uint32_t stage = number % STAGES, from = raw + number % RAW * (2 * CODES);
+            uint4 x[PIECES];
+            uint32_t large = 0;
+#pragma unroll
+            for (int i = 0; i < PIECES; i++) {
+                x[i] = load_words(from + 2048 * i);
+            }
+            if (addend != 0 && addend != DECODE) {
+#pragma unroll
+                for (int i = 0; i < PIECES; i++) large |= beyond(x[i], addend);
+            }
+            barrier_wait(room + Shared::EMPTY + 8 * stage, number / STAGES % 2 ^ 1);
+            if (large) asm volatile("red.shared.max.u32 [%0], %1;" ::"r"(room + Shared::LARGE + 4 * stage), "r"(number + 1) : "memory");
+#pragma unroll
+            for (int i = 0; i < PIECES; i++) {
+                Piece piece(i);
+                if (addend == DECODE) decode_into(room + Shared::K + stage * HALVES, x[i], piece.row, piece.chunk);
+                else store_shared(room + Shared::K + stage * HALVES + code_at<DIM>(piece.row, piece.chunk), x[i].x, x[i].y, x[i].z, x[i].w);
+            }
+#pragma unroll
+            for (int i = 0; i < PIECES; i++) x[i] = load_words(from + CODES + 2048 * i);
+#pragma unroll
+            for (int i = 0; i < PIECES; i++) {
+                Piece piece(i);
+                decode_into(room + Shared::V + stage * HALVES, x[i], piece.row, piece.chunk);
+            }
+            fence_to_tensor_cores();
+            barrier_arrive(room + Shared::FULL + 8 * stage);
+        }
+    }
+    wait_copies<0>();
+}
