@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/side"
 )
 
-// Serve reads one request and does it. An error has been told to the other side
-// already.
+// Serve reads one request and does it. It has already sent an error that it returns to the other
+// side.
 func Serve(in io.Reader, out io.Writer) error {
 	enc := json.NewEncoder(out)
 	var r Request
@@ -35,7 +35,7 @@ func Serve(in io.Reader, out io.Writer) error {
 
 func serve(r Request, hold func() error, send func(Reply) error) error {
 	s := &session{request: r, send: send}
-	// The sides make their contexts while this process makes its own, and reads.
+	// The sides create their contexts while this process creates its own and reads the manifests.
 	defer s.close()
 	if err := s.startSides(); err != nil {
 		return err
@@ -46,7 +46,7 @@ func serve(r Request, hold func() error, send func(Reply) error) error {
 	if err != nil {
 		return err
 	}
-	device, err := d.Device(0) // its environment shows no other, or the first is meant
+	device, err := d.Device(0) // the environment shows only this one, or the first one is meant
 	if err != nil {
 		return err
 	}
@@ -77,12 +77,12 @@ func serve(r Request, hold func() error, send func(Reply) error) error {
 	})
 }
 
-// manifests reads the base's manifest and those of the sides.
+// manifests reads the base's manifest and the sides' manifests.
 func (s *session) manifests() (err error) {
 	if s.manifest, err = manifest.Parse(manifest.FileName, []byte(s.request.Manifest)); err != nil {
 		return fmt.Errorf("reading the request's manifest: %w", err)
 	}
-	s.candidate = s.manifest // where there is none, the reference is launched as it says
+	s.candidate = s.manifest // without a candidate, this describes how to launch the reference
 	for _, own := range []struct {
 		into  **manifest.Manifest
 		built *side.Built
