@@ -22,7 +22,7 @@ const (
 // difference gives unrelated values. stream is the argument's name, so that q, k and v differ.
 //
 // Fill panics if len(dst) is not the shape's number of elements, or if dist is not in
-// kernels.Distributions.
+// distribution.All.
 func Fill(dst []float64, dist distribution.Kind, seed uint64, stream string, shape []int) {
 	if n, err := Elements(shape); err != nil || n != len(dst) {
 		panic(fmt.Sprintf("tensor: %d elements to fill for shape %v", len(dst), shape))

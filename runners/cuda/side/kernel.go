@@ -30,7 +30,7 @@ type Built struct {
 	// Start says how the code is launched, if its compiler says so.
 	Start *toolchain.Start `json:"start,omitempty"`
 	// Kinds is the file for a kernel that is compiled differently for different launches: a mapping
-	// from keys of kernels.Special to Built. The fields about the code are set there; the other
+	// from keys of manifest.Special to Built. The fields about the code are set there; the other
 	// fields hold for all of them.
 	Kinds string `json:"kinds,omitempty"`
 }
