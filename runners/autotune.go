@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// A tuner is a backend whose compiler has a tuner of its own.
+// A tuner is a backend whose compiler has its own tuner.
 type tuner interface {
 	Autotune(Role) []string
 }
 
-// noteTuning says what becomes of the configurations, where both sides are built.
+// noteTuning adds a note on what happens to the tuner's configurations, if both sides are built.
 func (g *gatherer) noteTuning() {
 	b, c := g.evidence.Baseline, g.evidence.Candidate
 	t, ok := g.backend.(tuner)
@@ -28,8 +28,9 @@ func (g *gatherer) noteTuning() {
 	}
 }
 
-// tuningNote says what becomes of the configurations of @triton.autotune. The manifest says which one is built, so that a change of
-// the configurations alone changes nothing that is measured here, and much for whoever calls the kernel through the decorator.
+// tuningNote says what happens to the configurations of @triton.autotune. The manifest says which
+// one is built. So a change of only the configurations changes nothing that is measured here, and
+// much for callers that use the decorator.
 func tuningNote(baseline, candidate []string) string {
 	const advice = "None of them is tried: the manifest's constants, num_warps and num_stages say what is built and measured."
 	if slices.Equal(baseline, candidate) {
