@@ -18,7 +18,8 @@ type Case struct {
 	Seed         uint64
 	Distribution distribution.Kind
 	Secret       bool
-	// the policy does not name its shape, but a variant of a choice handles no other shape
+	// Cover means that the policy does not name the shape, but a variant of a choice handles no
+	// other shape.
 	Cover bool
 }
 
@@ -81,7 +82,7 @@ func SanitizeCases(job Job, gate *policy.SanitizeGate, rng *rand.Rand) []Case {
 	cases := Cases(job, &policy.CorrectnessGate{
 		Shapes: gate.Shapes, Seeds: []int64{0}, Distributions: gate.Distributions, SecretCases: gate.SecretCases,
 	}, rng)
-	// large ones take a tool hours
+	// Large cases take a tool hours.
 	return slices.DeleteFunc(cases, func(c Case) bool { return c.Cover })
 }
 
@@ -164,8 +165,8 @@ type DumpedOutput struct {
 	DType     manifest.DType `json:"dtype"`
 	Shape     []int          `json:"shape"`
 	Candidate []byte         `json:"candidate,omitempty"` // none if it failed
-	// none if there is no baseline, or it failed
+	// Baseline is missing if there is no baseline, or it failed.
 	Baseline []byte `json:"baseline,omitempty"`
-	// of the reference, as f64 bytes: JSON has no infinities
+	// Want is the reference's output as f64 bytes, because JSON has no infinities.
 	Want []byte `json:"want"`
 }

@@ -21,7 +21,8 @@ import (
 // If the line does not fit, the least important parts are left out.
 type Line struct {
 	Out io.Writer
-	// columns of the terminal, read for every repaint, because people resize windows
+	// Width returns the columns of the terminal. It is called for every repaint, because people
+	// resize windows.
 	Width  func() int
 	Colour bool
 	Now    func() time.Time
@@ -132,7 +133,7 @@ func (l *Line) parts(now time.Time) parts {
 	elapsed, left := now.Sub(l.began), l.left-now.Sub(l.leftAt)
 	if e.Total > 0 {
 		unit := strings.TrimSuffix(visible(e.Unit), "s")
-		// rounds and cases belong to one gate each
+		// Rounds and cases belong to one gate each.
 		if unit != "round" && unit != "case" && unit+"s" != p.now {
 			unit = strings.TrimSpace(p.now + " " + unit)
 		}

@@ -65,7 +65,7 @@ func TestCompareLists(t *testing.T) {
 		{`blocks_per_sm: ">= 2", `, "", "rules[*].gates.ptxas.blocks_per_sm", "loosens", "tightens"},
 		{` max_abs_error: "<= 0.5",`, "", "rules[*].gates.correctness.max_abs_error", "loosens", "tightens"},
 		{` mean_abs_error: "<= 0.5",`, "", "rules[*].gates.correctness.mean_abs_error", "loosens", "tightens"},
-		// the default allows none
+		// The default allows none.
 		{` bad_elements: "<= 2%",`, "", "rules[*].gates.correctness.bad_elements", "tightens", "loosens"},
 		{` bit_parity: true,`, "", "rules[*].gates.correctness.bit_parity", "loosens", "tightens"},
 		{`, mean_abs_error: "<= 0.2"`, "", "rules[*].gates.correctness.end_to_end.mean_abs_error", "loosens", "tightens"},

@@ -55,7 +55,8 @@ const baseBranch = "base"
 
 // Kinds of baselines that other packages use.
 const (
-	// the kernel's high-water mark: the merged commit with the best cumulative speed
+	// BaselineBest is the kernel's high-water mark: the merged commit with the best cumulative
+	// speed.
 	BaselineBest    = "best"
 	BaselineVariant = "variant"
 )

@@ -32,7 +32,7 @@ type Change struct {
 	Branch string   `json:"branch,omitempty"` // the base branch
 	Title  string   `json:"title,omitempty"`
 	Draft  bool     `json:"draft,omitempty"`
-	// changed files, slash-separated, from the repository's root
+	// Paths are the changed files, slash-separated, from the repository's root.
 	Paths  []string `json:"paths,omitempty"`
 	Kernel string   `json:"-"`
 }

@@ -170,7 +170,7 @@ func TestBadQuantities(t *testing.T) {
 		for text, noun := range tt.texts {
 			t.Run(fmt.Sprintf("%T %s", tt.v, text)[len("*quantity."):], func(t *testing.T) {
 				want := fmt.Sprintf("f.yaml:1:4: v: %q is not %s (write e.g. %s)", text, noun, example)
-				// only the sign is missing
+				// Only the sign is missing.
 				if remedy := map[string]string{"10": "10%", "0.1": "10% or 0.1%"}[text]; remedy != "" && noun == "a percentage" {
 					want = fmt.Sprintf("f.yaml:1:4: v: %q is not %s (write %s)", text, noun, remedy)
 				}

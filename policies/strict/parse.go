@@ -114,7 +114,7 @@ func (d *decoder) survey(y *yaml.Node, n *Node, depth int) {
 			case key.Tag == "!!merge":
 				at.Errorf("merge keys are not read (repeat the fields here)")
 			case !isWord(key):
-				// its own path would say nothing
+				// The key's own path would say nothing.
 				at.parent, at.key, at.index = n.parent, n.key, n.index
 				at.Errorf("has a key that is no word (write name: value)")
 			default:

@@ -179,7 +179,7 @@ func (a *agent) persist(ctx context.Context, doing string, try func() error) err
 			return ctx.Err()
 		}
 		if errors.Is(err, errSilent) {
-			// once per round over all servers: perhaps all of them are slow
+			// Only once per round over all servers: perhaps all of them are slow.
 			if silent++; silent%len(a.Servers) == 0 {
 				patience = max(patience, min(2*patience, lastPatience))
 			}

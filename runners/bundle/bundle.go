@@ -80,7 +80,7 @@ func (d description) manifest() string {
 type side struct {
 	Folder  string `json:"folder"`
 	Variant string `json:"variant"`
-	// the file with its own implementation; "" means the base's
+	// Manifest is the file with its own implementation; "" means the base's.
 	Manifest string `json:"manifest,omitempty"`
 	// Sources is as in runners.Side.
 	Sources string `json:"sources,omitempty"`

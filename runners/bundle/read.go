@@ -130,7 +130,7 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) (err error) {
 		return errors.New("no bundle has such a folder")
 	}
 	u.folders[top] = true
-	// job.json says which of them applies
+	// The description in job.json says which of them applies.
 	if path.Dir(h.Name) == baseFolder && manifest.IsManifest(h.Name) {
 		if u.texts[h.Name], err = io.ReadAll(content); err != nil {
 			return err

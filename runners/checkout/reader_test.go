@@ -310,7 +310,7 @@ func TestMergeBaseIsGits(t *testing.T) {
 			}
 		}
 	}
-	// now no other git command works here
+	// Now no other git command works here.
 	if err := os.Rename(m.Dir()+"/refs", m.Dir()+"/gone"); err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ rules:
 						t.Fatal(err)
 					}
 				}
-				// nothing is timed, and compiling the library's headers takes long
+				// Nothing is timed, and compiling the library's headers takes long.
 				if c.outcome != "" {
 					if err := os.WriteFile(filepath.Join(dir, "build.sh"), []byte("set -e\nc++ -O1 test.cc -o test\n"), 0o644); err != nil {
 						t.Fatal(err)

@@ -1,6 +1,7 @@
 // Package gpus knows the GPUs of this host: which there are, by which labels jobs may ask for them,
-// which of them a runner uses, and the state of each while the runner works. The runner and the
-// doctor use it. It runs nothing on the GPUs and opens no context.
+// which of them a runner uses, and the state of each while the runner works. Package
+// measure and the commands that start runners use it. It runs nothing on the GPUs and opens no
+// context.
 package gpus
 
 import (

@@ -51,7 +51,8 @@ type cParser struct {
 	access   []string  // read or write: the access, and the other access of a race
 	stacks   [][]frame // one for each access
 	argument string    // the argument that the memory belongs to
-	// frames belong to the last of stacks; later ones say where the memory came from
+	// reading means that frames belong to the last of stacks. Later frames say where the memory
+	// came from.
 	reading bool
 }
 

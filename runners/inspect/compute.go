@@ -117,7 +117,7 @@ func (p *computeParser) end() {
 		p.add(gates.KindLeak, leaked.FindStringSubmatch(head)[1]+" bytes that are never freed", nil)
 	case hazardDetected.MatchString(head):
 		p.hazard(strings.ToLower(hazardDetected.FindStringSubmatch(head)[1]), body)
-	// an echo of an earlier finding, or a fault of the host program
+	// This is an echo of an earlier finding, or a fault of the host program.
 	case programHit.MatchString(head):
 		p.total--
 	case toolTrouble.MatchString(head):

@@ -11,10 +11,10 @@ import (
 type problemKind string
 
 const (
-	// the driver does not let this user read the counters
+	// The driver does not let this user read the counters.
 	noPermission   problemKind = "no-permission"
 	busy           problemKind = "busy"            // something else uses the counters
-	noProfiler     problemKind = "no-profiler"     // ncu cannot reach the driver's profiling interface
+	noProfiler     problemKind = "no-profiler"     // ncu cannot reach the driver's profiling API
 	metricsUnknown problemKind = "unknown-metrics" // requested, but not available on this GPU
 	notFound       problemKind = "not-found"       // a file that ncu needs is missing
 	programFailed  problemKind = "program-failed"  // the program under ncu failed

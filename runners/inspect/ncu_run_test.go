@@ -30,7 +30,7 @@ func request(t *testing.T, part string, env ...string) (NCU, ProfileRequest) {
 		Args: []string{"/usr/bin/kernelgate", "worker", "--shape", "mission"},
 		Env: append([]string{
 			"FAKE_NCU=" + part, "FAKE_NCU_TESTDATA=" + testdata, "LC_ALL=de_DE.UTF-8",
-			// the race detector would delay the end of each process by a second
+			// The race detector would delay the end of each process by a second.
 			"GORACE=atexit_sleep_ms=0",
 		}, env...),
 		Kernels: []string{"sdpa_fp8"},
@@ -225,7 +225,7 @@ func TestRunKillsTheGroupAtTheTimeout(t *testing.T) {
 // TestRunKillsTheGroupWhenCancelled cancels the context when both processes are known to run.
 func TestRunKillsTheGroupWhenCancelled(t *testing.T) {
 	path, f := pipe(t)
-	// the pipe must not end before the fake has opened it
+	// The pipe must not end before the fake has opened it.
 	hold, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

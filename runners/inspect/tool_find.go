@@ -140,7 +140,7 @@ func ncuPaths(getenv func(string) string, root string) []string {
 	for _, home := range toolkits(getenv, root) {
 		paths = append(paths, filepath.Join(home, "bin", "ncu"))
 	}
-	// the pattern is valid
+	// The pattern is valid, so there is no error.
 	installed, _ := filepath.Glob(filepath.Join(root, "opt/nvidia/nsight-compute/*/ncu"))
 	slices.SortFunc(installed, func(a, b string) int {
 		return -compareVersions(filepath.Base(filepath.Dir(a)), filepath.Base(filepath.Dir(b)))

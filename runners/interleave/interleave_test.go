@@ -56,7 +56,7 @@ func TestSeries(t *testing.T) {
 		if len(f.bad) > 0 || f.live != 0 {
 			t.Fatalf("run %d: %v; %d outputs were not dropped", n, f.bad, f.live)
 		}
-		// those that found the state of others are compared too
+		// Outputs of launches that found the state of others are compared too.
 		outputs := (2*plan.Pairs+len(s.Kept))*s.Batch + f.alone
 		if len(s.Nanos) != 6*plan.Pairs || len(s.Wall) != len(s.Nanos) || s.Verified != outputs || f.timed != 2*plan.Pairs+len(s.Kept) {
 			t.Fatalf("run %d: %d samples, %d on the wall, %d of %d outputs verified", n, len(s.Nanos), len(s.Wall), s.Verified, outputs)

@@ -42,7 +42,7 @@ type chosen struct {
 
 func newWitness(r *Timing) *witness {
 	w := &witness{timing: r, chosen: map[int]bool{}, farthest: map[extreme]*outlier{}}
-	// the minimum number of launches
+	// This is the minimum number of launches.
 	launches := 2*r.plan.Pairs*r.series.Batch + r.plan.LoneLaunches(r.series.Batch, len(r.series.Distributions))
 	for range min(r.plan.References, launches) {
 		w.chosen[r.rng.IntN(launches)] = true

@@ -136,7 +136,7 @@ func TestGoesOnWithStoredEvidence(t *testing.T) {
 	}
 
 	add("\nint more(int x) { return x * 3; }\n")
-	// whether the evidence is recalled is known before anything would be timed
+	// Whether the evidence is recalled is known before anything would be timed.
 	for i := range job.Policy.Rules {
 		job.Policy.Rules[i].Gates.Performance = nil
 	}

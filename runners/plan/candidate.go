@@ -36,7 +36,7 @@ func (p *Plan) candidate(ctx context.Context, job *runners.Job, before *runners.
 		return err
 	}
 	if bytes.Equal(was, text) {
-		// only the base branch has changed it, and a merge has the base branch's manifest
+		// Only the base branch has changed it, and a merge has the base branch's manifest.
 		return nil
 	}
 	file := manifest.FileOf(job.Key)

@@ -35,7 +35,7 @@ type Options struct {
 
 	Kernels []string      // by name, folder or manifest; none means those that the change touches
 	Change  policy.Change // New fills in its Paths
-	// a file, or the name of a shipped policy; "" means the trusted revision's
+	// Policy is a file, or the name of a shipped policy; "" means the trusted revision's.
 	Policy string
 	// PolicyRoot is the folder that must contain the policy's file if an untrusted party named the
 	// file; "" allows any file.

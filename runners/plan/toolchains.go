@@ -83,7 +83,7 @@ func (p *Plan) pinned(ctx context.Context, rev string) (*policy.Toolchains, erro
 	if err != nil {
 		return nil, fmt.Errorf("reading the policy: %w", err)
 	}
-	// an escape may spell any word
+	// A backslash counts, because an escape may spell any word.
 	if !bytes.Contains(text, []byte("toolchains")) && !bytes.Contains(text, []byte(`\`)) {
 		return &policy.Toolchains{}, nil
 	}

@@ -28,7 +28,8 @@ const (
 
 // A pathCall is a system call that names a path.
 type pathCall struct {
-	// index of the argument that holds the directory's descriptor; -1: the working directory
+	// dir is the index of the argument that holds the directory's descriptor; -1 means the working
+	// directory.
 	dir  int
 	path int // index of the argument that points to the path
 }
@@ -114,7 +115,7 @@ func (l *lookups) run() {
 			l.note(path)
 		}
 		answer := noticeAnswer{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-		// fails only if the process has died
+		// This fails only if the process has died.
 		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(l.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&answer)))
 	}
 }

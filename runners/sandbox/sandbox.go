@@ -42,7 +42,7 @@ type Spec struct {
 	// place lies within another, the outer one must have a directory there.
 	Places []Place
 	// Write lists existing directories. The program changes a private copy, which is copied back
-	// when the program ends without being killed.
+	// unless a limit or the caller killed the program.
 	Write []string
 	// Devices may be read, written and controlled, such as /dev/nvidia0. With any device, the
 	// program may also create Unix sockets, so that it can connect to a socket in a Read path, and
@@ -67,7 +67,8 @@ type Spec struct {
 	// similar calls leaves the program no other memory.
 	Calls []Call
 
-	// nil discards; if both are the same writer, writes to it never overlap
+	// Stdout and Stderr receive the program's output; nil discards it. If both are the same writer,
+	// writes to it never overlap.
 	Stdout, Stderr io.Writer
 
 	Limits Limits
@@ -81,9 +82,11 @@ type Place struct {
 
 // Limits bound the program. A zero field means the default in parentheses.
 type Limits struct {
-	// from the program's start to its end; then everything inside is killed (1 min)
+	// Wall is the time from the program's start to its end; then everything inside is killed (1
+	// min).
 	Wall time.Duration
-	// resident, all processes together; also what each may map for writing (4 GiB)
+	// Memory bounds the resident memory of all processes together, and what each process may map
+	// for writing (4 GiB).
 	Memory int64
 
 	// Overcommit lets a process map more than Memory as long as it does not touch it, as
@@ -128,7 +131,7 @@ type Result struct {
 	TimedOut        bool
 	OutputTruncated bool
 	OutOfMemory     bool // the watch found more than Limits.Memory resident
-	// each limit that was hit and each output left behind, as text for people
+	// Refused lists each limit that was hit and each output left behind, as text for people.
 	Refused []string
 
 	// Lookups lists each path that the program asked for, whether or not it existed: absolute,

@@ -125,7 +125,7 @@ func otherPids() ([]int, error) {
 // procFields reads the numbers in a file of "Name: number" lines about a process. It returns nil if
 // the process has ended.
 func procFields(pid int, file string) map[string]int64 {
-	// on machines with many processors the file is longer, but not in the fields counted here
+	// On machines with many processors the file is longer, but the rest has no field counted here.
 	text := make([]byte, 4096)
 	n, err := readOnce(fmt.Sprintf("/proc/%d/%s", pid, file), text)
 	if err != nil {

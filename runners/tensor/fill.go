@@ -188,7 +188,7 @@ func (k Key) sharpen(dst []float64, infinite bool) {
 func DominantKey(seed uint64) uint64 { return mix(seed) }
 
 func dominantRow(seed uint64, matrix, rows int) int {
-	// the product's upper half is an index among the rows
+	// The product's upper half is an index among the rows.
 	row, _ := bits.Mul64(mix(DominantKey(seed)+uint64(matrix)), uint64(rows))
 	return int(row)
 }

@@ -52,7 +52,7 @@ func (f *minifloat) code(x float64) uint16 {
 	}
 
 	drop := f64Mantissa - f.mantissa
-	// one less if the kept part is even, so that a tie stays there
+	// This is one less if the kept part is even, so that a tie stays there.
 	half := uint64(1)<<(drop-1) - 1 + abs>>drop&1
 	rounded := (abs+half)>>drop - uint64(f64Bias-f.bias)<<f.mantissa
 	if rounded > uint64(f.largest) {

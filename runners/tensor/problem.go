@@ -47,7 +47,7 @@ type Arg struct {
 
 	Filling manifest.Filling // how an input is drawn
 	Finite  bool             // the problem allows no infinity in it
-	// index of the argument that holds its scales; -1 if it is not quantised
+	// Scales is the index of the argument that holds its scales; -1 if it is not quantised.
 	Scales int
 	Groups Grouping // of the elements that share a scale
 

@@ -38,25 +38,29 @@ type symbols struct {
 	cuMemcpyDtoHAsync                                              proc `c:"cuMemcpyDtoHAsync_v2"`
 	cuMemcpyDtoDAsync                                              proc `c:"cuMemcpyDtoDAsync_v2"`
 	cuMemsetD8Async, cuMemsetD32Async                              proc
-	// CUDA 10.2, like all memory functions below
+	// This and the other functions for shared memory need CUDA 10.2.
 	cuMemGetAllocationGranularity proc
 	cuMemCreate, cuMemExportToShareableHandle, cuMemImportFromShareableHandle, cuMemAddressReserve, cuMemMap,
 	cuMemSetAccess, cuMemUnmap, cuModuleLoadDataEx, cuModuleUnload, cuModuleGetFunction proc
-	cuModuleGetGlobal                                                proc `c:"cuModuleGetGlobal_v2"`
-	cuFuncSetAttribute                                               proc
-	cuFuncLoad                                                       proc `optional:"true"` // CUDA 12.4
-	cuFuncGetParamInfo                                               proc `optional:"true"` // CUDA 12.4
-	cuLaunchKernel, cuOccupancyMaxActiveBlocksPerMultiprocessor      proc
-	cuLaunchKernelEx                                                 proc `optional:"true"` // CUDA 11.8
-	cuTensorMapEncodeTiled                                           proc `optional:"true"` // CUDA 12.0
-	cuStreamCreate                                                   proc
-	cuStreamDestroy                                                  proc `c:"cuStreamDestroy_v2"`
-	cuStreamSynchronize, cuStreamQuery, cuEventCreate                proc
-	cuMemAllocHost                                                   proc `c:"cuMemAllocHost_v2"`
-	cuStreamWaitValue32                                              proc `c:"cuStreamWaitValue32_v2" optional:"true"` // CUDA 11.7
-	cuEventDestroy                                                   proc `c:"cuEventDestroy_v2"`
-	cuEventRecord                                                    proc
-	cuEventElapsedTime                                               proc `c:"cuEventElapsedTime_v2 cuEventElapsedTime"` // _v2: CUDA 12.8
+	cuModuleGetGlobal  proc `c:"cuModuleGetGlobal_v2"`
+	cuFuncSetAttribute proc
+	// cuFuncLoad and cuFuncGetParamInfo need CUDA 12.4.
+	cuFuncLoad                                                  proc `optional:"true"`
+	cuFuncGetParamInfo                                          proc `optional:"true"`
+	cuLaunchKernel, cuOccupancyMaxActiveBlocksPerMultiprocessor proc
+	// cuLaunchKernelEx needs CUDA 11.8, cuTensorMapEncodeTiled CUDA 12.0.
+	cuLaunchKernelEx                                  proc `optional:"true"`
+	cuTensorMapEncodeTiled                            proc `optional:"true"`
+	cuStreamCreate                                    proc
+	cuStreamDestroy                                   proc `c:"cuStreamDestroy_v2"`
+	cuStreamSynchronize, cuStreamQuery, cuEventCreate proc
+	cuMemAllocHost                                    proc `c:"cuMemAllocHost_v2"`
+	// cuStreamWaitValue32 needs CUDA 11.7.
+	cuStreamWaitValue32 proc `c:"cuStreamWaitValue32_v2" optional:"true"`
+	cuEventDestroy      proc `c:"cuEventDestroy_v2"`
+	cuEventRecord       proc
+	// The second version needs CUDA 12.8.
+	cuEventElapsedTime                                               proc `c:"cuEventElapsedTime_v2 cuEventElapsedTime"`
 	cuStreamBeginCapture                                             proc `c:"cuStreamBeginCapture_v2"`
 	cuStreamEndCapture, cuGraphGetNodes                              proc
 	cuGraphInstantiateWithFlags                                      proc // CUDA 11.4

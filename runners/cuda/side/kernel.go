@@ -15,7 +15,7 @@ import (
 // A Built is a kernel in machine code.
 type Built struct {
 	Image string `json:"image"` // the cubin's file
-	// names of its kernels in the cubin, by entry
+	// Symbols are the names of its kernels in the cubin, by entry.
 	Symbols map[string]string `json:"symbols"`
 	// Manifest is the file with its implementation; "" means the base's kernel.yaml.
 	Manifest string         `json:"manifest,omitempty"`
@@ -55,7 +55,7 @@ type Kernel struct {
 	manifest *manifest.Manifest
 	built    Built
 	image    []byte
-	// pass tensor maps for the arguments that ask for them
+	// maps means that arguments that ask for tensor maps get them.
 	maps    bool
 	launch  func(manifest.Dims) ([]manifest.StepAt, error) // the steps; nil for a choice
 	modules []*module

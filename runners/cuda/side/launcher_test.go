@@ -115,7 +115,7 @@ func TestDescribedAsTritonDoes(t *testing.T) {
 			for i, c := range cases {
 				d := c.descriptor
 				if d.Map == nil {
-					// compared with the code's table at compile time
+					// The number is compared with the code's table at compile time.
 					d.Flags = len(answers[i].Sizes) - 1 - 4*d.Axes
 				}
 				got := []string{}

@@ -60,7 +60,7 @@ type Problem struct {
 	Offsets []int         `json:"offsets"` // of the arrays in their room
 	Scratch []int         `json:"scratch"` // of the side's scratch, which follows the arrays
 	Batch   int           `json:"batch"`   // launches that run as one graph
-	// the launches of all rooms keep their state in the same place
+	// Share means that the launches of all rooms keep their state in the same place.
 	Share bool `json:"share"`
 }
 
@@ -86,7 +86,7 @@ type run struct {
 // An answer is the side's packet in reply to each request.
 type answer struct {
 	Nanos int64 `json:"ns,omitempty"`
-	// the loaded kernel has memory that outlives a launch
+	// State means that the loaded kernel has memory that outlives a launch.
 	State   bool           `json:"state,omitempty"`
 	Failure *gates.Failure `json:"failure,omitempty"`
 	Error   string         `json:"error,omitempty"`

@@ -56,7 +56,7 @@ type Start struct{}
 // A Case is one input that outputs are compared on.
 type Case struct {
 	runners.Case
-	// also compare with the result for the inputs before quantisation
+	// Unquantised also compares with the result for the inputs before quantisation.
 	Unquantised bool `json:"unquantised,omitempty"`
 	Look        bool `json:"look,omitempty"` // also send the outputs themselves
 }
