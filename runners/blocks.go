@@ -6,9 +6,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// Blocks is the order in which a round's samples are taken: blocks of baseline,
-// candidate and control in random order and back again, so that a drift of the
-// machine cancels within each.
+// Blocks returns the order in which a round's samples are taken: blocks of baseline, candidate and
+// control in random order and back again, so that a drift of the machine cancels within each.
 func Blocks(rng *rand.Rand, pairs int) []string {
 	sides := []rune{gates.SideBaseline, gates.SideCandidate, gates.SideControl}
 	blocks := make([]string, pairs)

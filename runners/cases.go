@@ -12,34 +12,36 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// A Case is one input that the candidate's output is compared on.
+// A Case is one input on which the candidate's output is compared.
 type Case struct {
 	Shape        manifest.Shape
 	Seed         uint64
 	Distribution distribution.Kind
 	Secret       bool
-	Cover        bool // the policy does not name its shape: a variant of a choice serves no other
+	// Cover means that the policy does not name the shape, but a variant of a choice handles no
+	// other shape.
+	Cover bool
 }
 
-// Name is the case in one line.
+// Name returns the case in one line.
 func (c Case) Name() string {
 	return fmt.Sprintf("%s, seed %d, %s inputs", c.Shape.Name, c.Seed, c.Distribution)
 }
 
-// EndToEnd tells whether the case is also compared with the inputs before
-// quantisation. What quantising alone costs depends on the shape, so it is asked
-// of the shapes that the bound was made for, and of normal inputs.
+// EndToEnd reports whether the case is also compared with the result for the inputs before
+// quantisation. The error of quantisation itself depends on the shape, so this applies only to the
+// shapes for which the bound was made, and to normal inputs.
 func (c Case) EndToEnd(m *manifest.Manifest) bool {
 	quantized := slices.ContainsFunc(m.Arguments, func(a manifest.Argument) bool { return a.ScaleOf != "" })
 	return quantized && c.Distribution == distribution.Normal && !c.Secret && !c.Cover
 }
 
-// Evidence is the case before anything was run.
+// Evidence returns the case before anything was run.
 func (c Case) Evidence() gates.Case {
 	return gates.Case{Input: c.Input()}
 }
 
-// Input is what the case is run on, for the record.
+// Input returns what the case is run on, for the record.
 func (c Case) Input() gates.Input {
 	return gates.Input{
 		Shape: c.Shape.Name, Dims: c.Shape.Dims.String(), Seed: c.Seed,
@@ -47,10 +49,9 @@ func (c Case) Input() gates.Input {
 	}
 }
 
-// Cases is every case that the gate asks for: its shapes, seeds and
-// distributions in all combinations, those that every variant of a choice needs to be
-// seen at all, and secret ones with shapes, seeds and distributions that nobody could know
-// when the code was written.
+// Cases returns every case that the gate asks for: its shapes, seeds and distributions in all
+// combinations, those that cover every variant of a choice, and secret ones with shapes, seeds and
+// distributions that nobody could know when the code was written.
 func Cases(job Job, gate *policy.CorrectnessGate, rng *rand.Rand) []Case {
 	var cases []Case
 	add := func(names []string, cover bool) {
@@ -75,30 +76,31 @@ func Cases(job Job, gate *policy.CorrectnessGate, rng *rand.Rand) []Case {
 	return cases
 }
 
-// SanitizeCases is every case that the gate wants looked at: its shapes and
-// distributions, and secret ones.
+// SanitizeCases returns every case that the gate wants examined: its shapes and distributions, and
+// secret ones.
 func SanitizeCases(job Job, gate *policy.SanitizeGate, rng *rand.Rand) []Case {
 	cases := Cases(job, &policy.CorrectnessGate{
 		Shapes: gate.Shapes, Seeds: []int64{0}, Distributions: gate.Distributions, SecretCases: gate.SecretCases,
 	}, rng)
-	return slices.DeleteFunc(cases, func(c Case) bool { return c.Cover }) // large ones take a tool hours
+	// Large cases take a tool hours.
+	return slices.DeleteFunc(cases, func(c Case) bool { return c.Cover })
 }
 
-// BaselineRepeats is how often the baseline is launched again on an input on which the
-// candidate is not deterministic. A race need not show in the first two launches.
+// BaselineRepeats is how often the baseline is launched again on an input on which the candidate is
+// not deterministic. A race need not show in the first two launches.
 const BaselineRepeats = 5
 
-// GoesOn tells whether comparing goes on after the last of the cases. One in which the
-// candidate failed ends it, unless the baseline failed in the same way and an earlier
-// case has shown that the kernel works at all.
+// GoesOn reports whether comparing continues after the last of the cases. A case in which the
+// candidate failed ends it, unless the baseline failed in the same way and an earlier case has
+// shown that the kernel works at all.
 func GoesOn(cases []gates.Case) bool {
 	last := cases[len(cases)-1]
 	return last.Failure == nil || last.FailsAsBefore() && slices.ContainsFunc(cases, func(k gates.Case) bool { return k.Errors != nil })
 }
 
-// Compare measures all outputs of a launch against the reference's; got holds
-// nil for arguments that are no output, want has the outputs alone. Several
-// outputs count as one: their largest errors, their summed counts.
+// Compare compares all outputs of a launch with the reference's. got has nil for arguments that are
+// not outputs; want has only the outputs. Several outputs count as one: their largest errors, their
+// summed counts.
 func Compare(m *manifest.Manifest, args []tensor.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
 	all, at := &gates.Errors{}, 0
 	for i, a := range args {
@@ -115,7 +117,7 @@ func Compare(m *manifest.Manifest, args []tensor.Arg, got [][]byte, want [][]flo
 	return all, nil
 }
 
-// Add counts another output of the same launch.
+// Add adds another output of the same launch.
 func Add(all, e *gates.Errors) {
 	all.Elements += e.Elements
 	Worse(all, &gates.Errors{
@@ -124,7 +126,7 @@ func Add(all, e *gates.Errors) {
 	})
 }
 
-// Worse raises every figure of worst to next's where that is larger.
+// Worse raises every figure of worst to next's if that is larger.
 func Worse(worst, next *gates.Errors) {
 	worst.Elements = max(worst.Elements, next.Elements)
 	worst.MaxAbs = max(worst.MaxAbs, next.MaxAbs)
@@ -136,15 +138,14 @@ func Worse(worst, next *gates.Errors) {
 	worst.Unwritten = max(worst.Unwritten, next.Unwritten)
 }
 
-// A CaseDump is one case in full: the figures that a check records, and every element
-// behind them.
+// A CaseDump is one case in full: the figures that a check records, and every element behind them.
 type CaseDump struct {
 	Case    gates.Case     `json:"case"`
 	Outputs []DumpedOutput `json:"outputs"`
 }
 
-// DumpedOutputs is the outputs among the arguments, with what the reference expects of
-// each, before a side has been looked at.
+// DumpedOutputs returns the outputs among the arguments with the reference's values, before either
+// side's values are added.
 func DumpedOutputs(args []tensor.Arg, want [][]float64) []DumpedOutput {
 	var outputs []DumpedOutput
 	for _, a := range args {
@@ -158,12 +159,14 @@ func DumpedOutputs(args []tensor.Arg, want [][]float64) []DumpedOutput {
 	return outputs
 }
 
-// A DumpedOutput is what both sides made of one output.
+// A DumpedOutput holds both sides' values of one output.
 type DumpedOutput struct {
 	Name      string         `json:"name"`
 	DType     manifest.DType `json:"dtype"`
 	Shape     []int          `json:"shape"`
-	Candidate []byte         `json:"candidate,omitempty"` // none where it failed
-	Baseline  []byte         `json:"baseline,omitempty"`  // none where there is none, or it failed
-	Want      []byte         `json:"want"`                // of the reference, as f64: JSON has no infinities
+	Candidate []byte         `json:"candidate,omitempty"` // none if it failed
+	// Baseline is missing if there is no baseline, or it failed.
+	Baseline []byte `json:"baseline,omitempty"`
+	// Want is the reference's output as f64 bytes, because JSON has no infinities.
+	Want []byte `json:"want"`
 }

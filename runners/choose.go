@@ -9,8 +9,9 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// BuildParts builds every variant that a side's choice may take on a device, and puts them
-// together to one build. It goes on after one that does not compile: all are told.
+// BuildParts builds every variant that a side's choice may select on a device, and combines them
+// into one build. It continues after a variant that does not compile, so that all errors are
+// reported.
 func BuildParts(m *manifest.Manifest, side Side, device string, build func(part Side) (gates.Build, error)) (gates.Build, error) {
 	all := gates.Build{Variant: side.Variant, OK: true, Cached: true, Arch: device}
 	code := sha256.New()

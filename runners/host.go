@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// Seed is the one that was given or, for 0, one that nobody knows before.
+// Seed returns the given seed or, for 0, an unpredictable one.
 func Seed(given uint64) uint64 {
 	if given != 0 {
 		return given
@@ -21,7 +21,7 @@ func Seed(given uint64) uint64 {
 	return binary.NativeEndian.Uint64(seed[:])
 }
 
-// CPUName is what this machine's CPU calls itself.
+// CPUName returns the model name of this machine's CPU.
 func CPUName() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {
@@ -36,7 +36,7 @@ func CPUName() string {
 	return "CPU"
 }
 
-// Load is how busy this machine is; nil where it does not tell.
+// Load returns how busy this machine is, or nil if that is not available.
 func Load() *gates.Fitness {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// A Job is one kernel of one change, with everything that a backend needs and
-// nothing of GitHub.
+// A Job is one kernel of one change, with everything that a backend needs. It has nothing about
+// GitHub.
 type Job struct {
-	Key          string             // which kernel of the repository it is, see kernels.KeyOf
-	Manifest     *manifest.Manifest // of the base: the problem that both sides solve
+	Key          string             // identifies the kernel in the repository, see manifest.KeyOf
+	Manifest     *manifest.Manifest // the base's: the problem that both sides solve
 	ManifestText string             // the manifest in Trusted
-	Policy       *policy.Policy     // of the base
-	PolicyFile   string             // as messages name it
+	Policy       *policy.Policy     // the base's
+	PolicyFile   string             // its name in messages
 	PolicyText   string
 	Change       policy.Change
 	Trusted      string // the folder of the base's manifest: reference and harness
@@ -28,51 +28,49 @@ type Job struct {
 	Candidate    Side
 	Provenance   gates.Provenance
 	Notes        []string
-	Removed      bool // the head has no such kernel any more: there is nothing to measure
-	// Broken is what is wrong with the head's own manifest: there is nothing to build.
+	Removed      bool // the head no longer has the kernel: there is nothing to measure
+	// Broken lists what is wrong with the head's own manifest: there is nothing to build.
 	Broken []gates.Diagnostic
-	// Unready is what is not here of what a side is built from, and how to get it. It is
-	// neither side's fault.
+	// Unready says which input of a build is not available, and how to get it. It is neither side's
+	// fault.
 	Unready string
-	// Noise says that both sides are the same on purpose: what is measured is the
-	// machine.
+	// Noise means that both sides are the same on purpose: the run measures the machine.
 	Noise bool
 
-	Shapes  []string      // none leaves them to the policy
+	Shapes  []string      // none means the policy's
 	Secret  manifest.Dims // the size of the secret shape, to repeat a run; nil draws one
-	Seeds   []int64       // none leaves them to the policy
-	Rounds  int           // of a further attempt; 0 is as many as the policy's last look asks
-	Profile bool          // profile once more, whether or not that was done before
-	Record  Record        // of what was measured before; nil where nobody remembers
+	Seeds   []int64       // none means the policy's
+	Rounds  int           // of a further attempt; 0 means the number of the policy's last look
+	Profile bool          // profile again, even if that was done before
+	Record  Record        // of earlier measurements; nil if there is none
 
-	// Builds is a folder with what another host has compiled of it, see toolchain.Handover; "" compiles everything here. Builder is
-	// what that host is called.
+	// Builds is a folder with what another host, named Builder, has compiled for the job; see
+	// toolchain.Handover. If it is "", everything is compiled here.
 	Builds, Builder string
 }
 
-// Rule is what the policy asks of this kernel's change.
+// Rule returns the policy's rule for this kernel's change.
 func (j Job) Rule() *policy.Rule {
 	change := j.Change
 	change.Kernel = j.Manifest.Name
 	return j.Policy.RuleFor(change)
 }
 
-// RemovedEvidence is all that there is to know of a kernel that is gone.
+// RemovedEvidence returns the evidence of a kernel that was removed.
 func (j Job) RemovedEvidence() *gates.Evidence {
 	e := j.evidence()
 	e.Removed = true
 	return e
 }
 
-// BrokenEvidence is all that there is to know of a kernel whose head cannot be built as
-// its manifest says.
+// BrokenEvidence returns the evidence of a kernel whose head cannot be built as its manifest says.
 func (j Job) BrokenEvidence() *gates.Evidence {
 	e := j.evidence()
 	e.Candidate = j.brokenBuild(j.Broken)
 	return e
 }
 
-// brokenBuild is a build that was not begun for mistakes in the manifest.
+// brokenBuild returns a build that was not started because of mistakes in the manifest.
 func (j Job) brokenBuild(mistakes []gates.Diagnostic) *gates.Build {
 	first := mistakes[0]
 	b := &gates.Build{Variant: j.Candidate.Variant, Diagnostics: mistakes, Error: fmt.Sprintf("%s:%d: %s", first.File, first.Line, first.Message)}
@@ -82,22 +80,22 @@ func (j Job) brokenBuild(mistakes []gates.Diagnostic) *gates.Build {
 	return b
 }
 
-// UnreadyEvidence is all that there is to know of a kernel that cannot be built for what
-// is not here.
+// UnreadyEvidence returns the evidence of a kernel that cannot be built because an input is not
+// available.
 func (j Job) UnreadyEvidence() *gates.Evidence {
 	e := j.Fault(errors.New(j.Unready))
 	e.Setup = true
 	return e
 }
 
-// Fault is evidence that says why there is no other.
+// Fault returns evidence that only says why there is no other.
 func (j Job) Fault(err error) *gates.Evidence {
 	e := j.evidence()
 	e.Fault = err.Error()
 	return e
 }
 
-// evidence is what is known before anything is built.
+// evidence returns what is known before anything is built.
 func (j Job) evidence() *gates.Evidence {
 	return &gates.Evidence{
 		Schema: gates.EvidenceSchema, Kernel: j.Manifest.Name, Mode: string(j.Manifest.Mode),
@@ -105,14 +103,15 @@ func (j Job) evidence() *gates.Evidence {
 	}
 }
 
-// SameCode tells whether a merge runs the same as the baseline at every problem size: equal
-// machine code, and an equal Dispatch.
+// SameCode reports whether a merge behaves like the baseline at every problem size: equal machine
+// code, and an equal Dispatch.
 func (j Job) SameCode(baseline, candidate *gates.Build) bool {
 	return baseline != nil && baseline.OK && candidate.OK && baseline.Code != "" &&
 		baseline.Code == candidate.Code && j.sameDispatch()
 }
 
-// sameWhereCompiled tells whether the machine code is equal at the sizes that it was compiled for, and may differ at others.
+// sameWhereCompiled reports whether the machine code is equal at the sizes for which it was
+// compiled, but may differ at others.
 func (j Job) sameWhereCompiled(baseline, candidate *gates.Build) bool {
 	return baseline != nil && baseline.OK && candidate.OK && baseline.Code == candidate.Code && !j.Noise &&
 		j.Of(j.Candidate).Specializes() && !j.SameCode(baseline, candidate)
@@ -120,8 +119,8 @@ func (j Job) sameWhereCompiled(baseline, candidate *gates.Build) bool {
 
 const sameWhereCompiledNote = "The machine code is the baseline's at every size that was compiled. The sources or the constants differ, so it may differ at other sizes, and the change counts as another kernel."
 
-// SameShapes is the shapes that equal machine code, started in the same way, serves on both sides, where one of them chooses by
-// problem size and not all is equal.
+// SameShapes returns the shapes that equal machine code, launched in the same way, handles on both
+// sides. It applies if a side chooses by problem size and not everything is equal.
 func (j Job) SameShapes(e *gates.Evidence) []string {
 	baseline, candidate := e.Baseline, e.Candidate
 	if baseline == nil || !baseline.OK || !candidate.OK || j.Baseline == nil || j.Noise || j.SameCode(baseline, candidate) || len(baseline.Parts)+len(candidate.Parts) == 0 {
@@ -138,8 +137,8 @@ func (j Job) SameShapes(e *gates.Evidence) []string {
 	return names
 }
 
-// serving is the build of a side that a shape is given to. The builds list the shapes of the
-// manifest, and not the secret one.
+// serving returns the build of a side that handles a shape. The builds list the manifest's shapes,
+// and not the secret one.
 func (j Job) serving(side Side, b *gates.Build, s gates.Shape, device gates.Device) *gates.Build {
 	if !s.Secret {
 		return b.Serving(s.Name)
@@ -173,24 +172,27 @@ const (
 	Candidate Role = "candidate"
 )
 
-// A Side is one state of the kernel's implementation: its sources, and how they are built
-// and launched.
+// A Side is one state of the kernel's implementation: its sources, and how they are built and
+// launched.
 type Side struct {
 	Dir     string // folder to compile in
 	Variant string
-	// Manifest is the job's problem with this side's own implementation; nil is the job's
-	// manifest. ManifestText is the kernel.yaml that the implementation stands in.
+	// Manifest is the job's problem with this side's implementation; nil means the job's manifest.
+	// ManifestText is the kernel.yaml with the implementation.
 	Manifest     *manifest.Manifest
 	ManifestText string
-	// Sources is the hash of Dir for kernels whose machine code depends on the problem size; "" where it was not computed.
+	// Sources is the hash of Dir for kernels whose machine code depends on the problem size; "" if
+	// it was not computed.
 	Sources string
-	// Toolchains is the compilers that the policy pins for it; what is not pinned is the runner's own.
+	// Toolchains are the compilers that the policy pins for it. The runner uses its own compilers
+	// for the others.
 	Toolchains policy.Toolchains
-	// Differs is what a checkout of this side has otherwise than Dir, of the folders that Dir is made of.
+	// Differs lists the files that are different in a checkout of this side than in Dir, for the
+	// folders that Dir consists of.
 	Differs []toolchain.Difference
 }
 
-// Tree is where a side's folder lies in its repository.
+// Tree returns where a side's folder lies in its repository.
 func (j Job) Tree(s Side) *toolchain.Tree {
 	m := j.Of(s)
 	t := &toolchain.Tree{Shared: m.Elsewhere(), Differs: s.Differs}
@@ -200,7 +202,7 @@ func (j Job) Tree(s Side) *toolchain.Tree {
 	return t
 }
 
-// ToolchainOf is the kind of pin that a kernel is built by; "" is none.
+// ToolchainOf returns the kind of pin that applies to a kernel; "" means none.
 func ToolchainOf(m *manifest.Manifest) string {
 	switch {
 	case m.Mode != manifest.ModeCUDA:
@@ -211,7 +213,7 @@ func ToolchainOf(m *manifest.Manifest) string {
 	return policy.NVCC
 }
 
-// Of is the manifest that a side is built and launched by.
+// Of returns the manifest by which a side is built and launched.
 func (j Job) Of(s Side) *manifest.Manifest {
 	if s.Manifest != nil {
 		return s.Manifest
@@ -219,10 +221,10 @@ func (j Job) Of(s Side) *manifest.Manifest {
 	return j.Manifest
 }
 
-// Dispatch is everything about a side that decides what runs at every problem size, apart
-// from the machine code that was compiled. Where a compiler specializes, the code is known
-// only for the sizes that it was compiled for, so the sources are part of it; known is false
-// where nobody hashed them.
+// Dispatch returns everything about a side that decides what runs at every problem size, apart from
+// the compiled machine code. If a compiler specializes, the code is known only for the sizes for
+// which it was compiled, so the sources are part of the result. known is false if the sources were
+// not hashed.
 func (j Job) Dispatch(s Side) (text string, known bool) {
 	m := j.Of(s)
 	text = m.Dispatch(s.Variant)
@@ -241,14 +243,14 @@ func (j Job) sameDispatch() bool {
 	return knownThen && known && was == is
 }
 
-// supported is the shapes that both sides can be run on.
+// supported returns the shapes that both sides can run.
 func (j Job) supported() []manifest.Shape {
 	return slices.DeleteFunc(j.Of(j.Candidate).ShapesFor(j.Candidate.Variant), func(s manifest.Shape) bool {
 		return j.Baseline != nil && !j.Of(*j.Baseline).Supports(j.Baseline.Variant, s.Dims)
 	})
 }
 
-// ShapeNames lists the shapes that both sides can be run on.
+// ShapeNames lists the shapes that both sides can run.
 func (j Job) ShapeNames() []string {
 	var names []string
 	for _, s := range j.supported() {
@@ -257,8 +259,7 @@ func (j Job) ShapeNames() []string {
 	return names
 }
 
-// ShapesOnRecord is the same as evidence has them, with the work that each takes at
-// least.
+// ShapesOnRecord returns the same shapes as evidence stores them, with the minimal work of each.
 func (j Job) ShapesOnRecord() ([]gates.Shape, error) {
 	var shapes []gates.Shape
 	for _, s := range j.supported() {
@@ -286,20 +287,21 @@ func (j Job) onRecord(s manifest.Shape) (gates.Shape, error) {
 	return shape, nil
 }
 
-// A SetupError is what is wrong with what the base brings, so that nothing can be said
-// of any change to it: a reference that does not build or crashes, a manifest that asks
-// for what is not there. It is neither the runner's fault nor the change's.
+// A SetupError is a mistake in something that the base supplies, so that no change to it can be
+// judged: a reference that does not build or crashes, or a manifest that asks for something that
+// does not exist. It is neither the runner's fault nor the change's.
 type SetupError struct {
-	At  []gates.Diagnostic // the lines, where they are known
+	At  []gates.Diagnostic // the lines, if they are known
 	Err error
-	New bool // the kernel is new, so that the change brings it, and not the base
+	New bool // the kernel is new, so that the change supplies it, and not the base
 }
 
 func (e *SetupError) Error() string { return e.Err.Error() }
 func (e *SetupError) Unwrap() error { return e.Err }
 
-// ReferenceErrorf is a mistake in the reference, which the format continues the sentence about. The base brings the reference,
-// so that it is a setup error; a new kernel brings its own, and the mistake is the change's.
+// ReferenceErrorf returns a mistake in the reference; format continues a sentence about it. The
+// base supplies the reference, so it is a setup error. A new kernel supplies its own, and then the
+// mistake is the change's.
 func (j Job) ReferenceErrorf(format string, args ...any) error {
 	format = "the reference " + strings.ReplaceAll(j.Manifest.Reference.Called(), "%", "%%") + map[bool]string{false: " of the base"}[j.Baseline == nil] + " " + format
 	err := SetupErrorf(format, args...).(*SetupError)
@@ -307,7 +309,7 @@ func (j Job) ReferenceErrorf(format string, args ...any) error {
 	return err
 }
 
-// SetupErrorf is a setup error. What a compiler says of it is kept, line by line.
+// SetupErrorf returns a setup error. It keeps a compiler's messages, line by line.
 func SetupErrorf(format string, args ...any) error {
 	e := &SetupError{Err: fmt.Errorf(format, args...)}
 	if refusal, ok := errors.AsType[*output.CompileError](e.Err); ok {
@@ -320,12 +322,14 @@ func SetupErrorf(format string, args ...any) error {
 	return e
 }
 
-// A job that is compiled for a GPU may have two stages: a host without a GPU compiles it, and one with a GPU measures what was
-// compiled. Those that compile take their jobs by labels of their own, one for each kind of compiler.
+// A job that is compiled for a GPU may have two stages: a host without a GPU compiles it, and a
+// host with a GPU measures the result. Runners that compile take jobs by separate labels, one for
+// each kind of compiler.
 
 const buildLabel = "build-"
 
-// BuildLabel is the label of runners that compile by that kind of compiler, such as nvcc; "" of none.
+// BuildLabel returns the label of runners that compile with that kind of compiler, such as nvcc; ""
+// for no compiler.
 func BuildLabel(compiler string) string {
 	if compiler == "" {
 		return ""
@@ -333,8 +337,8 @@ func BuildLabel(compiler string) string {
 	return buildLabel + compiler
 }
 
-// IsBuildLabel tells whether runners compile under that label, and measure nothing.
+// IsBuildLabel reports whether runners with that label only compile.
 func IsBuildLabel(label string) bool { return strings.HasPrefix(label, buildLabel) }
 
-// BuildsFile is the artifact of a job that holds what was compiled of it.
+// BuildsFile is the artifact of a job that has the compiled code.
 const BuildsFile = "builds.tar.gz"

@@ -13,15 +13,17 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// A Line shows a run on one line of a terminal, which it repaints: the finished gates, a bar of the gate at hand, and
-// the time left.
+// A Line shows a run on one line of a terminal, which it repaints: the finished gates, a bar of the
+// current gate, and the time left.
 //
 //	scale ✓ build ✓ correctness ▓▓▓▓▓░░░ round 4/6 · 9 s left
 //
-// Where the line does not fit, the least important parts are left out.
+// If the line does not fit, the least important parts are left out.
 type Line struct {
-	Out    io.Writer
-	Width  func() int // columns of the terminal, asked for every repaint: people resize windows
+	Out io.Writer
+	// Width returns the columns of the terminal. It is called for every repaint, because people
+	// resize windows.
+	Width  func() int
 	Colour bool
 	Now    func() time.Time
 
@@ -29,9 +31,9 @@ type Line struct {
 	drawn    bool
 	latest   Event
 	standing Standing  // of the last event that had one
-	began    time.Time // when the gate at hand began
+	began    time.Time // when the current gate began
 	left     time.Duration
-	leftAt   time.Time // when left was said
+	leftAt   time.Time // when left was reported
 }
 
 // Report paints the event over the last one.
@@ -45,7 +47,8 @@ func (l *Line) Report(e Event) {
 	if e.Gate != l.latest.Gate || !l.drawn || e.Total == 0 && e.Text != l.latest.Text {
 		l.began, l.left = now, 0
 	}
-	// A backend repeats the round's time left for every shape: the first to say it started the countdown.
+	// A backend repeats the round's time left for every shape; the first report starts the
+	// countdown.
 	if left := e.Left.Duration(); left > 0 && (e.Done != l.latest.Done || e.Total != l.latest.Total || l.left == 0) {
 		l.left, l.leftAt = left, now
 	}
@@ -53,7 +56,7 @@ func (l *Line) Report(e Event) {
 	l.paint(now)
 }
 
-// Tick repaints the line as time goes by; a line that is cleared stays away.
+// Tick repaints the line as time passes. It does not repaint a cleared line.
 func (l *Line) Tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +65,7 @@ func (l *Line) Tick() {
 	}
 }
 
-// Clear takes the line away, so that something else can be printed.
+// Clear removes the line, so that something else can be printed.
 func (l *Line) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +75,8 @@ func (l *Line) Clear() {
 	}
 }
 
-// repaint begins every frame, in one Write with it: terminal.Writer passes it on nowhere else.
+// repaint begins every frame, in the same Write. terminal.Writer passes this sequence on only
+// there.
 const repaint = "\r\x1b[2K"
 
 func (l *Line) paint(now time.Time) {
@@ -98,10 +102,10 @@ func (l *Line) paint(now time.Time) {
 // parts are the pieces of a line.
 type parts struct {
 	kernel  string
-	gates   string // the finished ones: ✓ build ✓ correctness
+	gates   string // the finished gates: ✓ build ✓ correctness
 	counted string // the same, shorter: ✓ 2 gates
-	now     string // the gate at hand: a bar and its unit, or its name
-	text    string // what it does in particular
+	now     string // the current gate: a bar and its unit, or its name
+	text    string // the current step
 	detail  string // the interval so far
 	left    string
 }
@@ -129,7 +133,8 @@ func (l *Line) parts(now time.Time) parts {
 	elapsed, left := now.Sub(l.began), l.left-now.Sub(l.leftAt)
 	if e.Total > 0 {
 		unit := strings.TrimSuffix(visible(e.Unit), "s")
-		if unit != "round" && unit != "case" && unit+"s" != p.now { // rounds and cases belong to one gate each
+		// Rounds and cases belong to one gate each.
+		if unit != "round" && unit != "case" && unit+"s" != p.now {
 			unit = strings.TrimSpace(p.now + " " + unit)
 		}
 		p.now = fmt.Sprintf("%s %s %d/%d", bar(e.Done, e.Total), unit, min(e.Done+1, e.Total), e.Total)
@@ -146,13 +151,13 @@ func (l *Line) parts(now time.Time) parts {
 	return p
 }
 
-// finished names the gates that the run has behind it, and counts them.
+// finished names the gates that the run has finished, and counts them.
 func (l *Line) finished() (names, counted string) {
 	var all []string
 	passed := 0
 	for _, g := range l.standing.Gates {
 		if g.Gate == l.latest.Gate {
-			continue // it goes on
+			continue // it is still running
 		}
 		mark := "!" // it does not decide: a required gate that fails ends the run
 		switch g.Status {
@@ -187,7 +192,7 @@ func bar(done, total int) string {
 	return strings.Repeat("▓", full) + strings.Repeat("░", barCells-full)
 }
 
-// span is a time that nobody needs to the millisecond.
+// span formats a time without unnecessary precision.
 func span(d time.Duration) string {
 	if d < 2*time.Minute {
 		return fmt.Sprintf("%d s", int(d.Round(time.Second).Seconds()))
@@ -195,7 +200,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d min", int(d.Round(time.Minute).Minutes()))
 }
 
-// visible is text without what would break or repaint the line.
+// visible removes characters that would break or repaint the line.
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// A clock for lines, which tests set.
+// A clock is a clock for lines, which tests set.
 type clock struct{ now time.Time }
 
 func (c *clock) after(seconds float64) {
@@ -22,7 +22,7 @@ func newLine(out *strings.Builder, width int, colour bool) (*Line, *clock) {
 	return &Line{Out: out, Width: func() int { return width }, Colour: colour, Now: func() time.Time { return c.now }}, c
 }
 
-// frames are what the terminal showed, one after the other.
+// frames returns what the terminal showed, one frame after the other.
 func frames(painted string) []string { return strings.Split(painted, repaint)[1:] }
 
 func done(names ...gates.Gate) []gates.GateResult {
@@ -33,7 +33,7 @@ func done(names ...gates.Gate) []gates.GateResult {
 	return all
 }
 
-// A run as its author sees it, second by second.
+// TestLine shows a run as its author sees it, second by second.
 func TestLine(t *testing.T) {
 	var b strings.Builder
 	l, clock := newLine(&b, 80, false)
@@ -77,7 +77,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// Whatever the width, the line is one line; what matters most stays longest.
+// TestLineFits checks that the output is one line at any width, and that the most important parts
+// stay longest.
 func TestLineFits(t *testing.T) {
 	all := []gates.Gate{"build", "ptxas", "correctness", "sanitize"}
 	e := Event{Gate: "performance", Text: "measuring mission", Done: 3, Total: 6, Unit: "rounds", Detail: "mission +16.1 % [+14.0 %, +18.0 %] so far", Left: 9,
@@ -116,7 +117,7 @@ func TestLineFits(t *testing.T) {
 	}
 }
 
-// ptxas is no word of a CPU's.
+// TestLineOnCPU checks that the line on a CPU does not say ptxas.
 func TestLineOnCPU(t *testing.T) {
 	var b strings.Builder
 	l, _ := newLine(&b, 80, false)
@@ -150,7 +151,8 @@ func (r *recorder) Report(e Event) {
 	}
 }
 
-// Events bear the kernel and what the judge says of the gates before.
+// TestGatherReportsStanding checks that events have the kernel and the judgement of the finished
+// gates.
 func TestGatherReportsStanding(t *testing.T) {
 	j := job(t)
 	r := &recorder{}

@@ -9,19 +9,19 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// A LogEntry is an event that a reader of a log would want, and when it was reported.
+// A LogEntry is an event for the reader of a log, and when it was reported.
 type LogEntry struct {
 	At time.Time `json:"at"`
 	Event
 }
 
-// Bounds of a log: what is beyond them was reported, and is not kept.
+// Limits of a log: events beyond them are not kept.
 const (
 	MostSaid = 2000
 	mostText = 300 // runes of one text
 )
 
-// A Log keeps what a job reports, from its beginning. It is Progress for one who asks.
+// A Log keeps what a job reports, from its beginning. It implements Progress for readers that poll.
 type Log struct {
 	Now func() time.Time
 
@@ -31,7 +31,7 @@ type Log struct {
 	news   news
 }
 
-// Report takes an event.
+// Report records an event.
 func (l *Log) Report(e Event) {
 	e = e.Bounded()
 	l.mu.Lock()
@@ -42,14 +42,14 @@ func (l *Log) Report(e Event) {
 	}
 }
 
-// Latest is the last event; nil before there is any.
+// Latest returns the last event, or nil if there is none yet.
 func (l *Log) Latest() *Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.latest
 }
 
-// After is what was said after the first n, and no more than most of it.
+// After returns at most most entries after the first n.
 func (l *Log) After(n, most int) []LogEntry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *Log) After(n, most int) []LogEntry {
 	return slices.Clone(l.said[n:min(len(l.said), n+most)])
 }
 
-// Bounded is the event with texts of a length that can be kept.
+// Bounded returns the event with texts short enough to keep.
 func (e Event) Bounded() Event {
 	e.Gate, e.Text, e.Unit, e.Detail = gates.Gate(cut(string(e.Gate))), cut(e.Text), cut(e.Unit), cut(e.Detail)
 	if e.SoFar != nil {
@@ -78,14 +78,14 @@ func cut(text string) string {
 	return text
 }
 
-// news tells where something new begins and where rounds go on from what repeats
-// itself for every case.
+// news selects events at which something new begins or a round ends, and skips those that repeat
+// for every case.
 type news struct {
 	gate gates.Gate
 	done int
 }
 
-// of is the event for a log, if it belongs there.
+// of returns the event for a log, and whether it belongs there.
 func (n *news) of(e Event) (Event, bool) {
 	if e.Gate == n.gate && (e.Unit == "cases" || e.Unit == "rounds" && e.Done == n.done) {
 		return Event{}, false

@@ -16,22 +16,25 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// A manifest that the change brings along says how large its arrays are. A runner that drew them would be killed where they
-// do not fit, and with it all that it works at. So what they take is added up before anything is drawn.
+// A manifest in the change decides how large its arrays are. A runner that drew arrays that do not
+// fit would be killed, and all its other work with it. So the memory is added up before anything is
+// drawn.
 
-// What a runner keeps of every element of an array at the same time: numbers of 8 bytes as they were drawn, as the kernel
-// sees them, as the reference is given them, in the reference's own memory, what it is filled from, and what it computed.
-// Each side has memory of the array's own format, with what that is filled from, and there is a copy of what came out.
+// What a runner keeps of every element of an array at the same time. Numbers of 8 bytes: as drawn,
+// as the kernel sees them, as the reference receives them, in the reference's own memory, what that
+// is filled from, and what the reference computed. Copies in the array's own format: each side has
+// memory and what that is filled from, and there is a copy of the outputs.
 const (
 	numbersKept = 6
 	copiesKept  = 5
 )
 
-// memoryShare is the part of a host's memory that one problem may take.
+// memoryShare is the part of a host's memory that one problem may use.
 const memoryShare = 0.75
 
-// tooLarge finds shapes of a new kernel whose arrays need more memory than there is: those of the manifest, and the largest
-// that may be drawn as a secret one. Shapes that the base branch has were measured there.
+// tooLarge finds shapes of a new kernel whose arrays need more memory than there is: those of the
+// manifest, and the largest that may be drawn as a secret one. Shapes of the base branch were
+// already measured there.
 func (j Job) tooLarge(limit float64) []gates.Diagnostic {
 	if j.Baseline != nil || j.Manifest.Mode == manifest.ModeCommand || j.Manifest.ReferenceOnDevice() {
 		return nil
@@ -41,7 +44,7 @@ func (j Job) tooLarge(limit float64) []gates.Diagnostic {
 	note := func(path []string, dims manifest.Dims) bool {
 		need, err := j.memoryFor(dims)
 		if err != nil || need <= limit {
-			return false // what cannot be computed is told where it is run
+			return false // a size that cannot be computed is reported when it runs
 		}
 		line, column := strict.PlaceOf([]byte(j.ManifestText), path...)
 		all = append(all, gates.Diagnostic{
@@ -67,7 +70,7 @@ func (j Job) tooLarge(limit float64) []gates.Diagnostic {
 	return all
 }
 
-// memoryFor is what a runner needs for a problem of these dims.
+// memoryFor returns the memory that a runner needs for a problem of these dims.
 func (j Job) memoryFor(dims manifest.Dims) (float64, error) {
 	m := j.Of(j.Candidate)
 	p, err := tensor.Outline(m, manifest.Shape{Dims: dims}, m.ToggleValues(j.Candidate.Variant))
@@ -90,7 +93,8 @@ func (j Job) memoryFor(dims manifest.Dims) (float64, error) {
 
 func gibibytes(bytes float64) string { return fmt.Sprintf("%.3g GiB", bytes/(1<<30)) }
 
-// memoryLimit is what one problem may take on this host: a share of its memory, or of what this process is allowed.
+// memoryLimit returns the memory that one problem may use on this host: a share of the host's
+// memory, or of this process's limit.
 func memoryLimit() float64 {
 	limit := math.Inf(1)
 	if f, err := os.Open("/proc/meminfo"); err == nil {
@@ -103,7 +107,7 @@ func memoryLimit() float64 {
 			}
 		}
 	}
-	// A container has a limit of its own. Of other control groups it is not known where they are mounted.
+	// A container has its own limit. For other control groups the mount point is unknown.
 	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
 		if bytes, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64); err == nil {
 			limit = min(limit, bytes)

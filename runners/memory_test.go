@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// newKernel is the job of a kernel that only the head has.
+// newKernel returns the job of a kernel that only the head has.
 func newKernel(t *testing.T, text string) Job {
 	t.Helper()
 	j := job(t)
@@ -54,7 +54,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// What a runner keeps is at least what it draws: a problem that is allowed fits.
+// TestMemoryForAProblem checks that the computed memory is at least what a runner draws: a problem
+// that is allowed fits.
 func TestMemoryForAProblem(t *testing.T) {
 	j := newKernel(t, manifestYAML)
 	for range 10 {
@@ -66,7 +67,8 @@ func TestMemoryForAProblem(t *testing.T) {
 	}
 }
 
-// A new kernel whose arrays no runner can hold is deferred before anything is built or drawn.
+// TestNoRunnerDrawsTooMuch checks that a new kernel whose arrays no runner can hold is deferred
+// before anything is built or drawn.
 func TestNoRunnerDrawsTooMuch(t *testing.T) {
 	var arguments []string
 	for i := range 60 {

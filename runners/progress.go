@@ -9,41 +9,42 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// Progress is told what a run is doing. Calls come from one goroutine.
+// Progress receives what a run is doing. Calls come from one goroutine.
 type Progress interface {
 	Report(Event)
 }
 
-// An Event is one thing worth showing while a run goes on.
+// An Event is one thing worth showing during a run.
 type Event struct {
-	Gate   gates.Gate `json:"gate,omitempty"`   // or what is done beside them, such as rivals
-	Text   string     `json:"text,omitempty"`   // what is being done: a shape, a case, a side
-	Done   int        `json:"done,omitempty"`   // of Total, in the gate's own unit
-	Total  int        `json:"total,omitempty"`  // 0 where it is not known
+	Gate   gates.Gate `json:"gate,omitempty"`   // or other work, such as rivals
+	Text   string     `json:"text,omitempty"`   // the current step: a shape, a case, a side
+	Done   int        `json:"done,omitempty"`   // of Total, in the gate's unit
+	Total  int        `json:"total,omitempty"`  // 0 if it is not known
 	Unit   string     `json:"unit,omitempty"`   // cases, rounds
-	Detail string     `json:"detail,omitempty"` // the interval so far, in words
+	Detail string     `json:"detail,omitempty"` // the interval so far, as text
 	Left   Seconds    `json:"left_seconds,omitempty"`
 
-	SoFar *gates.SoFar `json:"so_far,omitempty"` // the interval, in figures
+	SoFar *gates.SoFar `json:"so_far,omitempty"` // the interval, as numbers
 
-	// Standing is what the run has behind it, for a terminal on the same machine; nil where the reporter does not know.
+	// Standing is what the run has finished, for a terminal on the same machine; nil if the
+	// reporter does not know.
 	Standing *Standing `json:"-"`
 }
 
-// A Standing is a kernel on its way through the gates.
+// A Standing is the progress of a kernel through the gates.
 type Standing struct {
 	Kernel string
 	Kind   string             // of the device
-	Gates  []gates.GateResult // those that are finished
+	Gates  []gates.GateResult // the finished gates
 }
 
-// Seconds is a time to come; 0 where it is not known.
+// Seconds is a remaining time; 0 if it is not known.
 type Seconds float64
 
-// Duration is the same for arithmetic.
+// Duration returns the same as a time.Duration.
 func (s Seconds) Duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
 
-// String is an event in one line.
+// String returns an event in one line.
 func (e Event) String() string {
 	parts := []string{string(e.Gate) + ": " + e.Text}
 	if e.Total > 0 {
@@ -59,7 +60,7 @@ func (e Event) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// withStanding adds the run's standing to every event of it.
+// withStanding adds the run's standing to every event.
 type withStanding struct {
 	to  Progress
 	now *Standing
@@ -74,8 +75,8 @@ func (w *withStanding) Report(e Event) {
 	w.to.Report(e)
 }
 
-// withinRound adds what a backend says during a round, the shape at hand, to what
-// is known of the round.
+// withinRound adds what a backend reports during a round, the current shape, to what is known about
+// the round.
 type withinRound struct {
 	to  Progress
 	now Event
@@ -87,8 +88,8 @@ func (w withinRound) Report(e Event) {
 	w.to.Report(now)
 }
 
-// Plain prints a line where something new begins, and where rounds go on; it
-// never repeats itself for every case.
+// Plain prints a line when something new begins, and for each round. It prints no line for every
+// case.
 type Plain struct {
 	Out  io.Writer
 	news news
@@ -101,5 +102,5 @@ func (p *Plain) Report(e Event) {
 	}
 }
 
-// Clear does nothing: what was printed stays.
+// Clear does nothing: printed lines stay.
 func (p *Plain) Clear() {}

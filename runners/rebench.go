@@ -9,20 +9,17 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// errOtherEvidence says that evidence cannot be added to: it is about something
-// else than the job.
+// errOtherEvidence means that the evidence cannot be extended, because it is not about the job.
 var errOtherEvidence = errors.New("the earlier evidence cannot be added to (gather it anew)")
 
-// recall asks the record what is known of the code that was just built, and goes
-// on from there. Where that is enough for a verdict it stands, for this commit as
-// for the one that it was measured for: nothing is measured. Where somebody asks
-// for more, or another rule does, an attempt is added; the number of its rounds is
-// fixed before the first of them, and the gates give every attempt an error rate of
-// its own, so asking again never rolls the dice again.
+// recall asks the record what is known about the code that was just built, and continues from
+// there. If the earlier evidence is enough for a verdict, it applies to this commit as to the one
+// for which it was measured, and nothing is measured. If a person or another rule asks for more, an
+// attempt is added. The number of its rounds is fixed before the first of them, and the gates give
+// every attempt a separate error rate, so asking again never gives a new chance.
 //
-// The backend is a fresh one, and both sides have turned out as they were, byte for
-// byte. What was seen of them then still holds, so correctness is kept and not run
-// again.
+// The backend is new, and both sides were built to the same bytes as before. What was seen of them
+// then still holds, so correctness is kept and does not run again.
 func (g *gatherer) recall(ctx context.Context) error {
 	code, ok := CodeOf(g.evidence)
 	if !ok {
@@ -49,14 +46,14 @@ func (g *gatherer) recall(ctx context.Context) error {
 	return nil
 }
 
-// named is the shapes of the manifest: each run draws its own secret one.
+// named returns the manifest's shapes. Each run draws its own secret one.
 func named(shapes []gates.Shape) []gates.Shape {
 	return slices.DeleteFunc(slices.Clone(shapes), func(s gates.Shape) bool { return s.Secret })
 }
 
-// adopt makes the earlier evidence this run's own. Rounds go on with the secret shape that
-// they began with: a new one would be a new chance. Where it comes from, what is
-// asked of it and how the sides were built is this run's.
+// adopt makes the earlier evidence this run's own. Rounds continue with the secret shape that they
+// began with: a new one would be a new chance. The provenance, the policy's rule and the builds are
+// this run's.
 func (g *gatherer) adopt(was Earlier) {
 	now, e := *g.evidence, *was.Evidence
 	e.Provenance, e.Change, e.Device, e.Notes = now.Provenance, now.Change, now.Device, now.Notes
@@ -80,10 +77,9 @@ func (g *gatherer) adopt(was Earlier) {
 	*g.evidence = e
 }
 
-// keepCases remembers outputs that were compared, while everything is done anew:
-// secret cases are drawn by chance, and what was wrong once would otherwise be
-// right as soon as the wrong ones are not drawn. A launch that failed may have been
-// the host's trouble, and has its new chance.
+// keepCases keeps outputs that were compared, although everything else is repeated. Secret cases
+// are random, and without this a wrong kernel would be right as soon as the wrong cases are not
+// drawn. A launch that failed may have been the host's fault, and gets a new chance.
 func (g *gatherer) keepCases(c *gates.Correctness) {
 	if c == nil {
 		return
@@ -96,7 +92,7 @@ func (g *gatherer) keepCases(c *gates.Correctness) {
 
 func rounds(e *gates.Evidence) bool { return e.Performance != nil && len(e.Performance.Rounds) > 0 }
 
-// more measures a further attempt, if anything is left that rounds could say.
+// more measures a further attempt, if rounds could still change anything.
 func (g *gatherer) more(ctx context.Context, p *gates.Performance) error {
 	gate := g.rule.Gates.Performance
 	n := len(p.Rounds)
@@ -111,14 +107,14 @@ func (g *gatherer) more(ctx context.Context, p *gates.Performance) error {
 	return g.performance(ctx, n+more)
 }
 
-// timed tells whether the gates before it let the performance gate speak.
+// timed reports whether the earlier gates let the performance gate run.
 func (g *gatherer) timed() bool {
 	v := gates.Judge(g.job.Policy, "", g.evidence)
 	return slices.ContainsFunc(v.Gates, func(r gates.GateResult) bool { return r.Gate == gates.GatePerformance && r.Status != gates.NotRun })
 }
 
-// belongs refuses evidence that cannot be added to: the record has made a mistake.
-// Whether it serves another policy too is for the record to say.
+// belongs refuses evidence that cannot be extended, which means that the record made a mistake. The
+// record decides whether evidence also serves a different policy.
 func belongs(now, was *gates.Evidence) error {
 	code, _ := CodeOf(now)
 	then, _ := CodeOf(was)

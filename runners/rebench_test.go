@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// gathered is the evidence of a first run, and its verdict.
+// gathered returns the evidence of a first run.
 func gathered(t *testing.T, b scripted) *gates.Evidence {
 	t.Helper()
 	b.job = job(t)
@@ -58,8 +58,8 @@ func (m *memory) Begin(context.Context, Code) (Attempt, error) {
 	return Attempt{Number: m.attempts, CodeNumber: m.codeNumber}, nil
 }
 
-// The number of the machine code stands in every round, and a later one is measured in as
-// many rounds as it needs. The first is not written.
+// TestCodeNumberInRounds checks that every round has the number of the machine code, and that a
+// later code is measured in as many rounds as it needs. The first number is not recorded.
 func TestCodeNumberInRounds(t *testing.T) {
 	for n, want := range map[int]struct{ rounds, number int }{1: {6, 0}, 7: {11, 7}} {
 		now := scripted{compile: true, ratio: 2, job: job(t)}
@@ -79,8 +79,8 @@ func TestCodeNumberInRounds(t *testing.T) {
 	}
 }
 
-// What is known of the machine code stands, or is added to by an attempt of its
-// own, as it was asked for.
+// TestRecall checks that earlier evidence about the machine code stands, or that a separate attempt
+// is added to it, as requested.
 func TestRecall(t *testing.T) {
 	const builds = "build baseline, build candidate"
 	rounds := func(n int) string { return strings.Repeat(", round", n) }
@@ -156,7 +156,8 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// A record that does not answer ends the run before a round could be seen.
+// TestNoRoundWithoutARecord checks that a record that does not answer ends the run before a round
+// could be seen.
 func TestNoRoundWithoutARecord(t *testing.T) {
 	for _, step := range []string{"earlier", "begin"} {
 		b := &scripted{job: job(t), compile: true, ratio: 2}
@@ -198,7 +199,7 @@ func TestOtherEvidenceIsRefused(t *testing.T) {
 	}
 }
 
-// What did not build has no code that anything could be known of.
+// TestCodeOf checks that a side that did not build has no code about which anything could be known.
 func TestCodeOf(t *testing.T) {
 	ok := func(code string) *gates.Build { return &gates.Build{OK: true, Code: code, Compiler: "cc 1"} }
 	for _, c := range []struct {
@@ -224,7 +225,8 @@ func TestCodeOf(t *testing.T) {
 	}
 }
 
-// The time budget is each attempt's own: a spent one leaves room for a rebench.
+// TestRebenchHasABudgetOfItsOwn checks that each attempt has its own time budget: a spent one
+// leaves room for a rebench.
 func TestRebenchHasABudgetOfItsOwn(t *testing.T) {
 	earlier, b := gathered(t, scripted{compile: true, ratio: 2}), &scripted{job: job(t), compile: true, ratio: 2}
 	earlier.Performance.Seconds, earlier.Performance.Exhausted = 7200, true

@@ -9,39 +9,38 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// A Record remembers what was measured of machine code, for whatever commit that
-// was. It is asked twice: after the build, and before the first round.
+// A Record remembers what was measured about machine code, for whichever commit. It is asked twice:
+// after the build, and before the first round.
 //
-// An attempt counts from before its first round, whatever becomes of it: if what
-// is cancelled or fails did not count, one could ask again until luck passes what
-// is not faster. Before that no time was taken, and nothing was left to luck.
+// An attempt counts from before its first round, whatever happens to it. If cancelled or failed
+// attempts did not count, a user could retry until a kernel that is not faster passes by luck.
+// Before that point no time was taken, and nothing was left to luck.
 type Record interface {
-	// Earlier finds what is known of the code.
+	// Earlier finds what is known about the code.
 	Earlier(ctx context.Context, c Code) (Earlier, error)
-	// Begin counts one more attempt. Asked again by the same run it returns the same
-	// one.
+	// Begin counts one more attempt. If the same run asks again, it returns the same attempt.
 	Begin(ctx context.Context, c Code) (Attempt, error)
 }
 
-// An Attempt is how a measurement counts against the policy's error rate.
+// An Attempt says how a measurement counts against the policy's error rate.
 type Attempt struct {
-	Number int // of the attempt at this machine code, from 1
-	// CodeNumber says that the code is the n-th distinct machine code of the change or of
-	// its author, from 1. It is the same for all attempts at the code.
+	Number int // number of the attempt at this machine code, from 1
+	// CodeNumber means that the code is the n-th distinct machine code of the change or of its
+	// author, from 1. It is the same for all attempts at the code.
 	CodeNumber int
 }
 
-// A Code is what a measurement is about: the machine code of both sides, what
-// built it and what runs it. A commit is no part of it.
+// A Code is what a measurement is about: the machine code of both sides, what built it and what
+// runs it. The commit is not part of it.
 type Code struct {
-	Baseline  string `json:"baseline,omitempty"` // hash; none for a kernel that is new
+	Baseline  string `json:"baseline,omitempty"` // hash; none for a new kernel
 	Candidate string `json:"candidate"`
 	Compiler  string `json:"compiler,omitempty"`
 	Device    string `json:"device"`
 	Arch      string `json:"arch,omitempty"`
 }
 
-// CodeOf is what the evidence is about; ok is false where a side did not build.
+// CodeOf returns what the evidence is about. ok is false if a side did not build.
 func CodeOf(e *gates.Evidence) (c Code, ok bool) {
 	if e.Candidate == nil || e.Candidate.Code == "" || !e.Candidate.OK {
 		return Code{}, false
@@ -59,16 +58,16 @@ func CodeOf(e *gates.Evidence) (c Code, ok bool) {
 	return c, true
 }
 
-// Hash names the code together with what else its evidence depends on.
+// Hash identifies the code together with everything else that its evidence depends on.
 func (c Code) Hash(with ...string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %q %q %q", c.Baseline, c.Candidate, c.Compiler, c.Device, c.Arch, with)
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Earlier is what is known of a code.
+// Earlier is what is known about a code.
 type Earlier struct {
-	Evidence *gates.Evidence // to go on with; nil where there is none
-	Head     string          // the commit that it was measured for
-	Again    bool            // somebody wants more rounds, whether or not a verdict has fallen
+	Evidence *gates.Evidence // to continue with; nil if there is none
+	Head     string          // the commit for which it was measured
+	Again    bool            // somebody wants more rounds, whether or not there is a verdict
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// blame says whose mistake it is: the base's or, in what a new kernel brings, the change's own, as a source that does not compile.
+// blame attributes a setup error: to the base or, for a new kernel, to the change, like a source
+// that does not compile.
 func blame(e *gates.Evidence, setup *SetupError) {
 	if !setup.New || e.Candidate == nil {
 		e.Setup, e.FaultAt = true, setup.At
@@ -22,8 +23,8 @@ type referenceChecker interface {
 	CheckReference(ctx context.Context) error
 }
 
-// CheckReference has the reference of a job built that is compiled and not run, where both sides were built. Otherwise nobody
-// would notice a mistake in it before the first run.
+// CheckReference builds the reference of a job that is compiled and not run, if both sides were
+// built. Otherwise nobody would notice a mistake in it before the first run.
 func CheckReference(ctx context.Context, job Job, e *gates.Evidence, b Backend, p Progress) error {
 	checks, ok := b.(referenceChecker)
 	if !ok || e.Fault != "" || e.Candidate == nil || !e.Candidate.OK || e.Baseline != nil && !e.Baseline.OK {

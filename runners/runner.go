@@ -1,6 +1,8 @@
-// Package runners gathers evidence about one kernel: it builds both sides,
-// compares outputs and takes times, step by step, as far as the gates ask. It
-// judges nothing; what a backend saw goes into gates.Evidence as it is.
+// Package runners gathers evidence about one kernel: it builds both sides, compares outputs and
+// takes times, step by step, as far as the gates ask. [Gather] drives a [Backend], which measures
+// on one kind of device; the backends are in the packages below (cpu, cuda, command). A [Record]
+// continues earlier measurements of the same machine code, and [Progress] receives what a run is
+// doing. The package judges nothing: what a backend saw goes into gates.Evidence unchanged.
 package runners
 
 import (
@@ -16,39 +18,38 @@ import (
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-// A Backend measures on one kind of device. Its errors are its own faults; what
-// the kernel does wrong is evidence.
+// A Backend measures on one kind of device. Its errors are faults of the backend; a failure of the
+// kernel is evidence.
 type Backend interface {
 	Device() gates.Device
 	Tools() map[string]string
-	// Build compiles one side; a compiler's refusal is evidence.
+	// Build compiles one side. A compile error is evidence.
 	Build(ctx context.Context, role Role, side Side) (gates.Build, error)
 	// Correctness runs the cases that the gate asks for.
 	Correctness(ctx context.Context, gate *policy.CorrectnessGate, p Progress) (*gates.Correctness, error)
 	// Sanitize runs the candidate under tools that watch every access.
 	Sanitize(ctx context.Context, gate *policy.SanitizeGate, p Progress) (*gates.Sanitize, error)
-	// Seed is the run's secret randomness: nobody knew it when the code was written. What is
-	// drawn from it is the same whenever it is drawn.
+	// Seed is the run's secret randomness: nobody knew it when the code was written. Draws from it
+	// do not depend on when they are made.
 	Seed() uint64
-	// Round measures the shapes once, in fresh processes, and reports each shape by
-	// its name. The manifest does not have all of them.
+	// Round measures the shapes once, in fresh processes, and reports each shape by its name. Some
+	// of the shapes are not in the manifest.
 	Round(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape, p Progress) (gates.Round, error)
-	// Profile counts the metrics that the gate names.
+	// Profile reads the metrics that the gate names.
 	Profile(ctx context.Context, gate *policy.ProfileGate, p Progress) (*gates.Profile, error)
 }
 
-// Measured is what measuring a job leaves behind.
+// Measured is the result of measuring a job.
 type Measured struct {
 	Evidence  *gates.Evidence
-	BuildLog  string   // what the compilers printed
-	Artifacts []string // files worth keeping; their base names are their names
-	// Open says that the job was compiled, and that somebody must measure it still.
+	BuildLog  string   // the compilers' output
+	Artifacts []string // files worth keeping, identified by their base names
+	// Open means that the job was compiled, and still has to be measured.
 	Open bool
 }
 
-// Gather collects evidence until the verdict can fall. It returns evidence in
-// every case: an error of the backend becomes its Fault. Only a cancelled
-// context returns an error.
+// Gather collects evidence until a verdict is possible. It always returns evidence: an error of the
+// backend becomes its Fault. Only a cancelled context returns an error.
 func Gather(ctx context.Context, job Job, b Backend, progress Progress) (*gates.Evidence, error) {
 	g := newGatherer(job, b, progress)
 	if g.evidence.Fault != "" {
@@ -57,7 +58,7 @@ func Gather(ctx context.Context, job Job, b Backend, progress Progress) (*gates.
 	return g.evidence, g.run(ctx)
 }
 
-// Compile collects the evidence that compilers can give, and no more.
+// Compile collects only the evidence that compilers can give.
 func Compile(ctx context.Context, job Job, b Backend, progress Progress) (*gates.Evidence, error) {
 	g := newGatherer(job, b, progress)
 	if g.evidence.Fault != "" || g.evidence.Candidate != nil {
@@ -105,7 +106,7 @@ func (g *gatherer) run(ctx context.Context) error {
 	}
 }
 
-// A gatherer is one run on its way.
+// A gatherer is one run.
 type gatherer struct {
 	job      Job
 	backend  Backend
@@ -113,15 +114,15 @@ type gatherer struct {
 	progress *withStanding
 	rule     *policy.Rule
 
-	cases   []gates.Case // of earlier runs, to be judged with this one's
-	attempt Attempt      // at measuring; zero before the first round
+	cases   []gates.Case // cases of earlier runs, to be judged together with this run's
+	attempt Attempt      // zero before the first round
 	before  int          // rounds of earlier attempts
 	spent   float64      // seconds that they took
-	twice   bool         // a new kernel is built as what it is timed beside, too
+	twice   bool         // a new kernel was also built as its own baseline
 }
 
-// step does something. What goes wrong becomes the evidence's fault; only a
-// cancelled context returns an error.
+// step takes one step. A failure becomes the evidence's fault. Only a cancelled context returns an
+// error.
 func (g *gatherer) step(ctx context.Context, do func() error) error {
 	err := do()
 	if ctx.Err() != nil {
@@ -152,8 +153,8 @@ func (g *gatherer) gather(ctx context.Context, need gates.Need) error {
 	return fmt.Errorf("the %s gate asks for evidence that no runner gathers", need.Gate)
 }
 
-// limit bounds a gate's work by its own timeout, and by its own end: what a backend
-// has started ahead of a step that does not come ends with it.
+// limit bounds a gate's work by its timeout, and ends it with the step: anything that a backend has
+// started ahead for a later step then ends too.
 func limit(ctx context.Context, timeout quantity.Duration) (context.Context, context.CancelFunc) {
 	if timeout == 0 {
 		return context.WithCancel(ctx)
@@ -162,7 +163,7 @@ func limit(ctx context.Context, timeout quantity.Duration) (context.Context, con
 }
 
 func (g *gatherer) build(ctx context.Context) error {
-	// What a backend begins ahead, such as the other side, ends with the step.
+	// Anything that a backend starts ahead, such as the other side, ends with the step.
 	whole, stop := context.WithCancel(ctx)
 	defer stop()
 	build := func(role Role, side Side) (*gates.Build, error) {
@@ -201,15 +202,16 @@ func (g *gatherer) build(ctx context.Context) error {
 	return nil
 }
 
-// A disassembler is a backend that can show what differs between the sides' machine code; nil where it has nothing to show.
+// A disassembler is a backend that can show what differs between the sides' machine code. It
+// returns nil if there is nothing to show.
 type disassembler interface {
 	MachineCode(ctx context.Context) *gates.MachineCode
 }
 
-// showTimeout bounds what is for people alone.
+// showTimeout bounds work whose result is only for people.
 const showTimeout = time.Minute
 
-// show keeps what differs between the sides' code, where both are built and it does.
+// show records what differs between the sides' code, if both are built and it differs.
 func (g *gatherer) show(ctx context.Context) {
 	b, c := g.evidence.Baseline, g.evidence.Candidate
 	if d, ok := g.backend.(disassembler); ok && b != nil && b.OK && c.OK && b.Code != c.Code {
@@ -219,8 +221,7 @@ func (g *gatherer) show(ctx context.Context) {
 	}
 }
 
-// late is a build that took longer than the policy allows: that is the side's own
-// doing.
+// late returns a build that took longer than the policy allows, which is the side's own fault.
 func (g *gatherer) late(b gates.Build, side Side, took time.Duration) *gates.Build {
 	b.Variant, b.OK, b.Seconds = side.Variant, false, took.Seconds()
 	if v, err := g.job.Of(side).Variant(side.Variant); err == nil {
@@ -258,8 +259,7 @@ func (g *gatherer) sanitize(ctx context.Context) error {
 	return nil
 }
 
-// performance measures rounds until there are enough for the next look, or the
-// budget is spent.
+// performance measures rounds until there are enough for the next look, or the budget is spent.
 func (g *gatherer) performance(ctx context.Context, until int) error {
 	gate := g.rule.Gates.Performance
 	within, cancel := limit(ctx, gate.Timeout)
@@ -291,7 +291,7 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 			return fmt.Errorf("measuring round %d: %w", len(p.Rounds)+1, err)
 		}
 		round.Attempt = g.attempt.Number
-		if g.attempt.CodeNumber > 1 { // the first is not written
+		if g.attempt.CodeNumber > 1 { // the first is not recorded
 			round.CodeNumber = g.attempt.CodeNumber
 		}
 		round.Started, round.Seconds = start.UTC(), time.Since(start).Seconds()
@@ -304,7 +304,8 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 	return nil
 }
 
-// beside builds a new kernel once more, as what its time is taken beside: every round has three sides.
+// beside builds a new kernel a second time as its own baseline, because every round has three
+// sides.
 func (g *gatherer) beside(ctx context.Context) error {
 	if g.job.Baseline != nil || g.twice {
 		return nil
@@ -320,7 +321,7 @@ func (g *gatherer) beside(ctx context.Context) error {
 	return nil
 }
 
-// begin counts the attempt before anything of it can be seen.
+// begin counts the attempt before any of its results can be seen.
 func (g *gatherer) begin(ctx context.Context) (err error) {
 	code, ok := CodeOf(g.evidence)
 	switch {
@@ -335,8 +336,7 @@ func (g *gatherer) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// roundEvent tells the interval so far, and the time that is left to the next
-// look.
+// roundEvent reports the interval so far, and the time left to the next look.
 func (g *gatherer) roundEvent(p *gates.Performance, until int) Event {
 	e := Event{Gate: gates.GatePerformance, Text: "measuring", Done: len(p.Rounds), Total: until, Unit: "rounds"}
 	if n := len(p.Rounds); n > 0 {

@@ -84,7 +84,7 @@ func TestBlocksMirrorThemselves(t *testing.T) {
 	}
 }
 
-// A scripted backend answers as it is told, and counts what it was asked.
+// A scripted backend answers as the test sets it, and records what it was asked.
 type scripted struct {
 	job     Job
 	asked   []string
@@ -92,7 +92,7 @@ type scripted struct {
 	fail    string // the step that has a fault
 	wrong   bool
 	compile bool
-	within  context.Context // of the last round
+	within  context.Context // the context of the last round
 }
 
 func (s *scripted) ask(step string) error {
@@ -150,7 +150,7 @@ func (s *scripted) Profile(context.Context, *policy.ProfileGate, Progress) (*gat
 
 type silent struct{}
 
-// gathers runs a backend, and sees what it was asked for and how that is judged.
+// gathers runs a backend, and checks what it was asked for and how that is judged.
 func gathers(t *testing.T, j Job, b scripted, asked string, outcome gates.Outcome) {
 	t.Helper()
 	b.job = j
@@ -186,7 +186,8 @@ func TestGatherStopsWhereTheVerdictFalls(t *testing.T) {
 	}
 }
 
-// A kernel that the base does not have is timed beside itself, once it is right.
+// TestGatherNewKernel checks that a kernel that the base does not have is timed against itself,
+// once it is right.
 func TestGatherNewKernel(t *testing.T) {
 	j := job(t)
 	j.Baseline = nil
@@ -194,9 +195,9 @@ func TestGatherNewKernel(t *testing.T) {
 	gathers(t, j, scripted{compile: true, ratio: 1, wrong: true}, "build candidate, correctness", gates.Defer)
 }
 
-// What a backend starts ahead, in the context of a round, ends with the rounds,
-// whether or not the policy bounds their time: a worker that holds a GPU would
-// otherwise outlive the run.
+// TestRoundsEndTheirContext checks that anything that a backend starts ahead, in the context of a
+// round, ends with the rounds, whether or not the policy bounds their time. Otherwise a worker that
+// holds a GPU would outlive the run.
 func TestRoundsEndTheirContext(t *testing.T) {
 	backend := &scripted{job: job(t), compile: true, ratio: 2}
 	if _, err := Gather(t.Context(), backend.job, backend, silent{}); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// sanitizing is a job whose policy has the sanitizers look at the first shape.
+// sanitizing returns a job whose policy has the sanitizers examine the first shape.
 func sanitizing(t *testing.T) Job {
 	t.Helper()
 	j := job(t)
@@ -21,8 +21,8 @@ func sanitizing(t *testing.T) Job {
 	return j
 }
 
-// The sanitizers look once, at what is right already and before anything is timed;
-// what goes wrong with them is the runner's fault.
+// TestGatherSanitizes checks that the sanitizers run once, after correctness and before anything is
+// timed, and that their failures are the runner's fault.
 func TestGatherSanitizes(t *testing.T) {
 	const before = "build baseline, build candidate, correctness"
 	for _, c := range []struct {
@@ -41,8 +41,8 @@ func TestGatherSanitizes(t *testing.T) {
 	}
 }
 
-// A policy that is changed to ask for the sanitizers is not met by evidence from
-// before, but what is missing can be added to it.
+// TestResumeSanitizes checks that earlier evidence does not satisfy a policy that now asks for the
+// sanitizers, but that the missing part can be added to it.
 func TestResumeSanitizes(t *testing.T) {
 	backend := scripted{compile: true, ratio: 2, job: job(t)}
 	e, err := Gather(t.Context(), backend.job, &backend, silent{})

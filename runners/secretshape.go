@@ -12,32 +12,32 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// A kernel can be fast on the shapes that a policy has timed and slow on all others. So the
-// runner draws one problem size from the manifest's secret ranges, which nobody knows
-// before the run, and times it in every round under the guard.
+// A kernel can be fast on the shapes that a policy times and slow on all others. So the runner
+// draws one problem size from the manifest's secret ranges, which nobody knows before the run, and
+// times it in every round under the guard.
 
 const (
 	secretDraws  = 16
-	secretStream = 2 // of the run's seed; no other stream of it is drawn from here
+	secretStream = 2 // stream of the run's seed; nothing else uses this stream
 )
 
 // noSecretNote says why a run has no secret shape although its policy wants one.
 const noSecretNote = "No secret shape was timed: the manifest has no secret ranges to draw one from, so nothing is known about the speed on sizes that it does not name."
 
-// TimesSecretShape tells whether the rule wants a secret shape timed for this job. A harness
-// knows its own shapes only, a new kernel has no baseline, and where both sides are the
-// same on purpose there is nothing to find.
+// TimesSecretShape reports whether the rule wants a secret shape timed for this job. A harness
+// knows only its own shapes, a new kernel has no baseline, and if both sides are the same on
+// purpose there is nothing to find.
 func (j Job) TimesSecretShape() bool {
 	gate := j.Rule().Gates.Performance
 	return gate != nil && gate.TimesSecretShape() && j.Manifest.Mode != manifest.ModeCommand && j.Baseline != nil && !j.Noise
 }
 
-// SecretShape is the problem size that a run of this seed times under the guard; ok is false
-// where there is none.
+// SecretShape returns the problem size that a run with this seed times under the guard. ok is false
+// if there is none.
 //
-// Of the sizes that are drawn it prefers the first whose work lies between a quarter of the
-// smallest timed shape's and the largest timed shape's: a much smaller one measures the
-// launch and not the kernel, a larger one costs more than all others together.
+// Of the drawn sizes it prefers the first whose work lies between a quarter of the smallest timed
+// shape's and the largest timed shape's. A much smaller one measures the launch and not the kernel;
+// a larger one costs more than all others together.
 func (j Job) SecretShape(seed uint64) (shape manifest.Shape, ok bool) {
 	shape.Name = j.secretName()
 	if j.Secret != nil {
@@ -59,19 +59,19 @@ func (j Job) SecretShape(seed uint64) (shape manifest.Shape, ok bool) {
 	return shape, true
 }
 
-// MustTimeSecretShape tells whether every run of the job has a secret shape, whatever its
-// seed: whoever checks a run's evidence does not know that.
+// MustTimeSecretShape reports whether every run of the job has a secret shape, whatever its seed:
+// code that checks a run's evidence does not know the seed.
 func (j Job) MustTimeSecretShape() bool {
 	return j.TimesSecretShape() && len(j.timedWork()) > 0 && len(j.anySecretSizes()) > 0
 }
 
-// LacksSecret tells whether the rule wants a secret shape timed and the manifest has no
-// ranges to draw it from.
+// LacksSecret reports whether the rule wants a secret shape timed and the manifest has no ranges to
+// draw it from.
 func (j Job) LacksSecret() bool {
 	return j.TimesSecretShape() && len(j.Manifest.Secret) == 0 && j.Secret == nil
 }
 
-// secretName is a name that no shape of the manifest has.
+// secretName returns a name that no shape of the manifest has.
 func (j Job) secretName() string {
 	name := "secret"
 	for slices.Contains(j.Manifest.ShapeNames(), name) {
@@ -80,17 +80,17 @@ func (j Job) secretName() string {
 	return name
 }
 
-// A size is a problem with the work that it takes.
+// A size is a problem with its work.
 type size struct {
 	dims manifest.Dims
 	work
 }
 
-// work is how much a problem takes: operations where the manifest counts them, else bytes;
-// and the memory of its arguments.
+// work is how much work a problem is: operations if the manifest counts them, else bytes; and the
+// memory of its arguments.
 type work struct{ amount, memory float64 }
 
-// secretSizes is those of the sizes drawn that both sides take and that have no name.
+// secretSizes returns those of the drawn sizes that both sides support and that have no name.
 func (j Job) secretSizes(rng *rand.Rand) []size {
 	if len(j.Manifest.Secret) == 0 {
 		return nil
@@ -107,8 +107,8 @@ func (j Job) secretSizes(rng *rand.Rand) []size {
 	return sizes
 }
 
-// anySecretSizes is sizes that are the same in every run, for ranges of which hardly any
-// value can be used: whether there is a secret shape must not depend on luck.
+// anySecretSizes returns sizes that are the same in every run, for ranges in which hardly any value
+// can be used: whether there is a secret shape must not depend on luck.
 func (j Job) anySecretSizes() []size {
 	for seed := range uint64(4) {
 		if sizes := j.secretSizes(rand.New(rand.NewPCG(seed, secretStream))); len(sizes) > 0 {
@@ -118,7 +118,7 @@ func (j Job) anySecretSizes() []size {
 	return nil
 }
 
-// TakesSecret says why a size cannot be the secret shape: a side does not take it, or the
+// TakesSecret says why a size cannot be the secret shape: a side does not support it, or the
 // manifest names it.
 func (j Job) TakesSecret(dims manifest.Dims) error {
 	for _, s := range j.Manifest.Shapes {
@@ -134,7 +134,7 @@ func (j Job) TakesSecret(dims manifest.Dims) error {
 	return nil
 }
 
-// workOf is the work of a problem.
+// workOf returns the work of a problem.
 func (j Job) workOf(dims manifest.Dims) (w work, err error) {
 	m := j.Of(j.Candidate)
 	outline, err := tensor.Outline(m, manifest.Shape{Dims: dims}, m.ToggleValues(j.Candidate.Variant))
@@ -155,7 +155,7 @@ func (j Job) workOf(dims manifest.Dims) (w work, err error) {
 	return w, err
 }
 
-// timedWork is the work of the named shapes that the rule wants timed.
+// timedWork returns the work of the named shapes that the rule wants timed.
 func (j Job) timedWork() []work {
 	shapes, err := j.ShapesOnRecord()
 	if err != nil {
@@ -171,8 +171,8 @@ func (j Job) timedWork() []work {
 	return all
 }
 
-// pickSize is the first size of preferred work, else the largest that is not above the
-// timed shapes, else the smallest.
+// pickSize returns the first size of preferred work, else the largest that is not above the timed
+// shapes, else the smallest.
 func pickSize(drawn []size, timed []work) manifest.Dims {
 	least, most, memory := math.Inf(1), 0.0, 0.0
 	for _, w := range timed {
@@ -191,7 +191,7 @@ func pickSize(drawn []size, timed []work) manifest.Dims {
 	return slices.MinFunc(drawn, byWork).dims
 }
 
-// ShapesToTime is the shapes as the evidence of a run of this seed has them: the manifest's,
+// ShapesToTime returns the shapes as the evidence of a run with this seed has them: the manifest's,
 // and the secret one.
 func (j Job) ShapesToTime(seed uint64) ([]gates.Shape, error) {
 	shapes, err := j.ShapesOnRecord()
@@ -206,15 +206,15 @@ func (j Job) ShapesToTime(seed uint64) ([]gates.Shape, error) {
 	return append(shapes, secret), err
 }
 
-// SecretOnRecord is the secret shape of a size as evidence has it.
+// SecretOnRecord returns the secret shape with this size as evidence has it.
 func (j Job) SecretOnRecord(dims manifest.Dims) (gates.Shape, error) {
 	shape, err := j.onRecord(manifest.Shape{Name: j.secretName(), Dims: dims})
 	shape.Secret = true
 	return shape, err
 }
 
-// TimedShapes is the shapes that the job's rule wants timed, with their sizes: the
-// manifest's, and the secret one as the evidence has it.
+// TimedShapes returns the shapes that the job's rule wants timed, with their sizes: the manifest's,
+// and the secret one as the evidence has it.
 func (j Job) TimedShapes(e *gates.Evidence) ([]manifest.Shape, error) {
 	var shapes []manifest.Shape
 	for _, name := range gates.TimedShapes(j.Rule(), e) {

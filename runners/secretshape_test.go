@@ -20,7 +20,7 @@ rules:
   - name: default
 `
 
-// guardedJob is a job whose policy guards the first shape.
+// guardedJob returns a job whose policy guards the first shape.
 func guardedJob(t *testing.T, manifestYAML string) Job {
 	t.Helper()
 	j := job(t)
@@ -34,7 +34,7 @@ func guardedJob(t *testing.T, manifestYAML string) Job {
 	return j
 }
 
-// randomManifest is a kernel over up to three dims with any ranges that the parser takes.
+// randomManifest returns a kernel over up to three dims with any ranges that the parser accepts.
 func randomManifest(rng *rand.Rand) string {
 	names := []string{"A", "B", "C"}[:1+rng.IntN(3)]
 	var shapes, limits, secret []string
@@ -84,8 +84,9 @@ limits: {%s}
 	return text
 }
 
-// Whatever the manifest, the drawn size lies within its ranges, has no name, takes no more
-// than the timed shapes where that is possible, and follows from the seed.
+// TestSecretShapeOfAnyManifest checks on random manifests that the drawn size lies within the
+// ranges, has no name, needs no more work than the timed shapes if that is possible, and depends
+// only on the seed.
 func TestSecretShapeOfAnyManifest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	drawn := 0
@@ -134,8 +135,8 @@ func TestSecretShapeOfAnyManifest(t *testing.T) {
 	}
 }
 
-// A kernel that is slow on one kind of size only must not get away with it: odd sizes, whole
-// tiles and others are all drawn, and so are small and large ones.
+// TestSecretShapeIsOfEveryKind checks that a kernel that is slow on only one kind of size is
+// caught: odd sizes, whole tiles and others are all drawn, and so are small and large ones.
 func TestSecretShapeIsOfEveryKind(t *testing.T) {
 	j := guardedJob(t, strings.NewReplacer("N: 10}", "N: 100}", "N: 20}", "N: 4096}", "1..100", "1..9000", "1..50", "1..9000").Replace(manifestYAML))
 	kinds := map[string]int{}
@@ -166,15 +167,16 @@ func TestSecretShapeIsOfEveryKind(t *testing.T) {
 	}
 }
 
-// The first size of preferred work is taken, else the largest that costs no more than what is
-// timed anyway, else the smallest.
+// TestSecretShapeByWork checks that the first size of preferred work is chosen, else the largest
+// that costs no more than the timed shapes, else the smallest.
 func TestSecretShapeByWork(t *testing.T) {
 	for secret, want := range map[string]string{
-		"N: 3..15":   "N=3 N=4 N=5 N=6 N=7 N=8 N=9 N=11 N=12 N=13 N=14 N=15", // N=10 has a name
-		"N: 1..2":    "N=2",                                                  // 1 and 2 are less than a quarter of 10
-		"N: 60..100": "below N=70",                                           // all are above 20
+		"N: 3..15": "N=3 N=4 N=5 N=6 N=7 N=8 N=9 N=11 N=12 N=13 N=14 N=15", // N=10 has a name
+		// 1 and 2 are less than a quarter of 10
+		"N: 1..2":    "N=2",
+		"N: 60..100": "below N=70", // all are above 20
 		"N: 10|20":   "none",
-		"N: 20|21":   "N=21", // above, and nothing else has no name
+		"N: 20|21":   "N=21", // above, and no other size is without a name
 	} {
 		j := guardedJob(t, strings.Replace(manifestYAML, "N: 1..50", secret, 1))
 		for seed := range uint64(30) {
@@ -192,8 +194,8 @@ func TestSecretShapeByWork(t *testing.T) {
 	}
 }
 
-// Where nothing could be found, or nobody asks, no secret shape is timed; that the manifest
-// lacks the ranges is worth a note.
+// TestNoSecretShape checks that no secret shape is timed if there is nothing to find, or nobody
+// asks. A note says if the manifest lacks the ranges.
 func TestNoSecretShape(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*Job)
@@ -225,8 +227,8 @@ func TestNoSecretShape(t *testing.T) {
 	}
 }
 
-// The ranges are the base's: a change that narrows them is drawn for from the base's all the
-// same.
+// TestSecretRangesAreTheBases checks that the ranges are the base's, even if the change narrows
+// them.
 func TestSecretRangesAreTheBases(t *testing.T) {
 	j := guardedJob(t, manifestYAML)
 	narrow := strings.Replace(manifestYAML, "secret: {N: 1..50}", "secret: {N: 11..12}", 1)
@@ -244,7 +246,8 @@ func TestSecretRangesAreTheBases(t *testing.T) {
 	}
 }
 
-// Every round has the secret shape, and a run that goes on keeps the one that it began with.
+// TestSecretShapeIsKept checks that every round has the secret shape, and that a run that continues
+// keeps the one that it began with.
 func TestSecretShapeIsKept(t *testing.T) {
 	gather := func(seed uint64, record Record) *gates.Evidence {
 		j := guardedJob(t, manifestYAML)
@@ -270,7 +273,8 @@ func TestSecretShapeIsKept(t *testing.T) {
 	}
 }
 
-// Evidence of before there were secret shapes is gone on with as it is.
+// TestEarlierEvidenceWithoutSecretShape checks that evidence from before there were secret shapes
+// is continued as it is.
 func TestEarlierEvidenceWithoutSecretShape(t *testing.T) {
 	j := guardedJob(t, manifestYAML)
 	j.Policy.Rules[0].Gates.Performance.SecretShape = new(false)
@@ -288,7 +292,7 @@ func TestEarlierEvidenceWithoutSecretShape(t *testing.T) {
 	}
 }
 
-// seeded is a scripted backend with a seed of its own.
+// seeded is a scripted backend with a given seed.
 type seeded struct {
 	scripted
 	seed uint64

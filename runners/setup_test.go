@@ -29,8 +29,8 @@ func (s slow) Build(ctx context.Context, role Role, side Side) (gates.Build, err
 	return s.scripted.Build(ctx, role, side)
 }
 
-// A build that takes too long is its side's own, and where both do, nobody's but the
-// setup's.
+// TestLateBuildIsTheSides checks that a build that takes too long is its side's fault. If both
+// sides do, it is the setup's.
 func TestLateBuildIsTheSides(t *testing.T) {
 	for _, c := range []struct {
 		roles   []Role
@@ -55,7 +55,7 @@ func TestLateBuildIsTheSides(t *testing.T) {
 	}
 }
 
-// A variant that the head alone has is named by its source.
+// TestLateBuildOfAnOwnVariant checks that a variant that only the head has is named by its source.
 func TestLateBuildOfAnOwnVariant(t *testing.T) {
 	j := job(t)
 	own := *j.Manifest
@@ -80,8 +80,8 @@ func (b broken) Correctness(context.Context, *policy.CorrectnessGate, Progress) 
 	}))
 }
 
-// What the base brings is neither the runner's fault nor the change's, and its lines are
-// named.
+// TestSetupIsNotTheRunners checks that a mistake that the base supplies is neither the runner's
+// fault nor the change's, and that its lines are named.
 func TestSetupIsNotTheRunners(t *testing.T) {
 	j := job(t)
 	e, err := Gather(t.Context(), j, broken{&scripted{job: j, compile: true, ratio: 1}}, silence{})
@@ -106,8 +106,8 @@ func (s equal) Build(ctx context.Context, role Role, side Side) (gates.Build, er
 	return b, err
 }
 
-// Equal machine code is decided by that alone: nothing runs, whatever the baseline is
-// like.
+// TestEqualCodeRunsNothing checks that equal machine code decides alone: nothing runs, whatever the
+// baseline is like.
 func TestEqualCodeRunsNothing(t *testing.T) {
 	j := job(t)
 	j.Policy.Rules[0].Gates.Performance.Target = nil

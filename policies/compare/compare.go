@@ -1,6 +1,7 @@
-// Package compare is how two versions of a gate's rules differ, and which way each
-// difference goes. Packages policies and kernels hold their own against each other with
-// it; who may let a difference pass is not its business.
+// Package compare says how two versions of a gate's rules differ, and in which direction each
+// difference goes. Packages policy and manifest compare their values with it; the bot asks for an
+// approval if a change may loosen the rules. The package does not decide who may approve a
+// difference.
 package compare
 
 import (
@@ -11,18 +12,18 @@ import (
 	"strings"
 )
 
-// A Direction is which way a difference goes.
+// A Direction says which way a difference goes.
 type Direction string
 
 const (
-	// Tightens is a promise: no evidence that was deferred passes by it.
+	// Tightens is a promise: no evidence that was deferred passes because of it.
 	Tightens Direction = "tightens"
 	Loosens  Direction = "loosens"
-	// Changes is of unknown direction, and to be taken for a loosening.
+	// Changes means that the direction is unknown. It must be treated as a loosening.
 	Changes Direction = "changes"
 )
 
-// A Difference is one thing that the new rules ask otherwise than the old.
+// A Difference is one requirement that differs between the old and the new rules.
 type Difference struct {
 	Path      string    `json:"path"` // such as rules[default].gates.performance.target.speedup
 	Old       string    `json:"old"`
@@ -30,7 +31,7 @@ type Difference struct {
 	Direction Direction `json:"direction"`
 }
 
-// Clipped is the difference with each of its texts cut to so many bytes, for people to read.
+// Clipped returns the difference with each of its texts cut to this many bytes, for people to read.
 func (d Difference) Clipped(most int) Difference {
 	for _, text := range []*string{&d.Path, &d.Old, &d.New} {
 		if len(*text) > most {
@@ -40,19 +41,19 @@ func (d Difference) Clipped(most int) Difference {
 	return d
 }
 
-// None stands for what is not there.
+// None represents a missing value.
 const None = "none"
 
-// A List is differences in the order in which they were found.
+// A List has differences in the order in which they were found.
 type List []Difference
 
-// Add notes a difference.
+// Add adds a difference.
 func (l *List) Add(path, old, new string, d Direction) {
 	*l = append(*l, Difference{Path: path, Old: old, New: new, Direction: d})
 }
 
-// Way notes a difference by what the new rules are: at least as strict as the old, at most so,
-// or neither. What is both is none.
+// Way adds a difference. least means that the new rules are at least as strict as the old, most
+// that they are at most as strict. If both hold there is no difference.
 func (l *List) Way(path, old, new string, least, most bool) {
 	switch {
 	case least && most:
@@ -65,12 +66,12 @@ func (l *List) Way(path, old, new string, least, most bool) {
 	}
 }
 
-// Loosens tells whether any of it may let something pass that was deferred.
+// Loosens reports whether any difference may let something pass that was deferred.
 func (l List) Loosens() bool {
 	return slices.ContainsFunc(l, func(d Difference) bool { return d.Direction != Tightens })
 }
 
-// Unknown notes a difference of which nobody can say where it leads.
+// Unknown adds a difference whose direction is unknown.
 func (l *List) Unknown(path string, old, new any) {
 	if reflect.DeepEqual(old, new) {
 		return
@@ -82,29 +83,29 @@ func (l *List) Unknown(path string, old, new any) {
 	l.Add(path, was, is, Changes)
 }
 
-// Less notes a figure of which less is stricter.
+// Less compares a figure for which less is stricter.
 func Less[T cmp.Ordered](l *List, path string, old, new T) {
 	if old != new {
 		l.Add(path, text(old), text(new), stricter(new < old))
 	}
 }
 
-// More notes a figure of which more is stricter.
+// More compares a figure for which more is stricter.
 func More[T cmp.Ordered](l *List, path string, old, new T) {
 	if old != new {
 		l.Add(path, text(old), text(new), stricter(new > old))
 	}
 }
 
-// Limit notes a figure of which less is stricter and none is no limit.
+// Limit compares a figure for which less is stricter and a missing value is no limit.
 func Limit[T cmp.Ordered](l *List, path string, old, new *T, comes Direction) {
 	if Both(l, path, old, new, comes) {
 		Less(l, path, *old, *new)
 	}
 }
 
-// Both tells whether there are two to compare. It notes one that went, which loosens, and one
-// that came.
+// Both reports whether there are two values to compare. If one was removed, it adds that as a
+// loosening. If one was added, it adds that with the direction comes.
 func Both[T any](l *List, path string, old, new *T, comes Direction) bool {
 	switch {
 	case old == nil && new == nil:
@@ -118,20 +119,20 @@ func Both[T any](l *List, path string, old, new *T, comes Direction) bool {
 	return false
 }
 
-// Asked notes something that is stricter where it is asked.
+// Asked compares something that is stricter if it is asked.
 func Asked(l *List, path string, old, new bool) {
 	if old != new {
 		l.Add(path, text(old), text(new), stricter(new))
 	}
 }
 
-// Set notes a list of which every entry is one thing more that is asked, in whatever
-// order.
+// Set compares a list in which every entry is one more requirement, in any order.
 func Set[T comparable](l *List, path string, old, new []T) {
 	l.Way(path, text(old), text(new), holds(new, old), holds(old, new))
 }
 
-// Fewer notes a list of which fewer entries are milder, and of anything else, another order as well, nobody can say.
+// Fewer compares a list for which fewer entries are looser. The direction of any other difference,
+// including a different order, is unknown.
 func Fewer[T comparable](l *List, path string, old, new []T) {
 	if holds(old, new) && !holds(new, old) {
 		l.Add(path, text(old), text(new), Loosens)
@@ -151,7 +152,7 @@ func stricter(yes bool) Direction {
 	return Loosens
 }
 
-// text is a value as people read it.
+// text returns a value as people read it.
 func text(v any) string {
 	r := reflect.ValueOf(v)
 	if r.Kind() != reflect.Slice {

@@ -15,7 +15,7 @@ func TestDirections(t *testing.T) {
 		name     string
 		note     func(l *compare.List)
 		old, new string
-		is       compare.Direction // empty where there is no difference
+		is       compare.Direction // empty if there is no difference
 	}{
 		{"less of Less", func(l *compare.List) { compare.Less(l, "p", 6, 5) }, "6", "5", tightens},
 		{"more of Less", func(l *compare.List) { compare.Less(l, "p", 5, 6) }, "5", "6", loosens},

@@ -8,9 +8,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-// Compare is how the new policy differs from the old: what is asked of whom, rule by
-// rule, with the gates as they hold after every layer. What every rule has alike is told
-// once, as rules[*].
+// Compare returns how the new policy differs from the old: which requirements change for which
+// changes, rule by rule, with the gates as they hold after all layers. A difference that all rules
+// have is listed once, as rules[*].
 func Compare(old, new *Policy) compare.List {
 	var l compare.List
 	l.Unknown("version", old.Version, new.Version)
@@ -35,7 +35,7 @@ func compareCommands(l *compare.List, old, new Commands) {
 	}
 }
 
-// compareWord notes a word of a scale that ends with the strictest.
+// compareWord compares words on a scale that ends with the strictest.
 func compareWord[T ~string](l *compare.List, path string, scale []T, old, new T) {
 	was, is := slices.Index(scale, old), slices.Index(scale, new)
 	d := compare.Loosens
@@ -50,8 +50,8 @@ func compareWord[T ~string](l *compare.List, path string, scale []T, old, new T)
 	}
 }
 
-// compareRules finds each rule by its name. Which changes a rule is for, and which rule is
-// asked first, decides what is asked of a change: nobody can say which way that goes.
+// compareRules pairs rules by name. Which changes a rule is for, and the order of the rules, decide
+// what is asked of a change. The direction of such a difference is unknown.
 func compareRules(old, new *Policy) compare.List {
 	var l compare.List
 	l.Unknown("rules", old.RuleNames(), new.RuleNames())
@@ -68,7 +68,7 @@ func compareRules(old, new *Policy) compare.List {
 	return append(l, told(common)...)
 }
 
-// told is the differences of all rules; one that all of them have is told once.
+// told returns the differences of all rules. A difference that all of them have is listed once.
 func told(rules []compare.List) compare.List {
 	const every = "rules[*]"
 	bare := func(d compare.Difference) compare.Difference {
@@ -107,7 +107,7 @@ func (w When) String() string {
 	return strings.Join(words, ", and ")
 }
 
-// implies tells whether whatever meets b meets the other too.
+// implies reports whether everything that meets b also meets the other.
 func implies[T quantity.Count | quantity.Bytes | quantity.Percent | quantity.Micros | quantity.Number](b, other quantity.Bound[T]) bool {
 	if b.Lower() != other.Lower() {
 		return false
@@ -118,7 +118,7 @@ func implies[T quantity.Count | quantity.Bytes | quantity.Percent | quantity.Mic
 	return b.Lower() == (b.Value > other.Value)
 }
 
-// compareBound notes a bound; where there is none, anything goes.
+// compareBound compares a bound. A missing bound allows everything.
 func compareBound[T quantity.Count | quantity.Bytes | quantity.Percent | quantity.Micros | quantity.Number](l *compare.List, path string, old, new *quantity.Bound[T], comes compare.Direction) {
 	if compare.Both(l, path, old, new, comes) {
 		l.Way(path, old.String(), new.String(), implies(*new, *old), implies(*old, *new))

@@ -41,7 +41,7 @@ rules:
   - name: default
 `
 
-// An edit of the policy, and what it leads to.
+// An edit is an edit of the policy, and the difference that it makes.
 type edit struct {
 	old, new string
 	path     string
@@ -113,7 +113,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// What was the way round: nothing is asked any more.
+// TestCompareWithNothing compares with a policy that asks for nothing.
 func TestCompareWithNothing(t *testing.T) {
 	list := policy.Compare(parse(t, compared), parse(t, "version: 1\ngates: {}\nrules: [{name: default}]\n"))
 	var lines []string
@@ -134,8 +134,8 @@ loosens rules[default].gates.profile: on mission: dram < 50, and one of sm > 1 â
 	}
 }
 
-// A policy is no other than itself, and what tightens one way loosens the other: for any
-// two policies out of the edits.
+// TestCompareBackAndForth checks for any two policies made from the edits that a policy equals
+// itself, and that a difference that tightens one way loosens the other.
 func TestCompareBackAndForth(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	some := func() string {
@@ -169,7 +169,8 @@ func TestCompareBackAndForth(t *testing.T) {
 	}
 }
 
-// No field can be changed in silence, those that the language learns later included.
+// TestCompareSeesEveryField checks that no field can change silently, including fields that the
+// language gets later.
 func TestCompareSeesEveryField(t *testing.T) {
 	fields := 0
 	for _, text := range []string{compared, everything} {
@@ -181,7 +182,7 @@ func TestCompareSeesEveryField(t *testing.T) {
 			switch v.Kind() {
 			case reflect.Struct:
 				if path == "gates" || v.Type() == reflect.TypeFor[policy.Regexp]() {
-					return // what rules start from; they are compared as they hold
+					return // what rules start from; rules are compared as they hold
 				}
 				for i := range v.NumField() {
 					f := v.Type().Field(i)

@@ -26,7 +26,7 @@ func compareEnforcement(l *compare.List, path string, old, new Enforcement) {
 	compare.Asked(l, path+".required", old.Decides(), new.Decides())
 }
 
-// compareDeadline takes more time for milder: what did not end in time may now.
+// compareDeadline treats more time as looser: work that did not end in time may do so now.
 func compareDeadline(l *compare.List, path string, old, new Deadline) {
 	switch {
 	case old.Timeout == new.Timeout:
@@ -56,8 +56,9 @@ func compareBudget[T quantity.Count | quantity.Bytes](l *compare.List, path stri
 	compareBound(l, path+".increase", was.Increase, is.Increase, compare.Tightens)
 }
 
-// compareCorrectness does not take more inputs for stricter. The kernel is timed on the inputs that it is compared on, and
-// every kind of input counts the same in its speedup: one more kind can make a kernel pass that is fast on nothing else.
+// compareCorrectness does not treat more inputs as stricter. The kernel is timed on the inputs on
+// which it is compared, and every kind of input counts the same in its speedup. One more kind can
+// make a kernel pass that is fast on nothing else.
 func compareCorrectness(l *compare.List, path string, old, new *CorrectnessGate) {
 	if !compare.Both(l, path, old, new, compare.Changes) {
 		return
@@ -75,7 +76,7 @@ func compareCorrectness(l *compare.List, path string, old, new *CorrectnessGate)
 	compareErrors(l, path+".end_to_end", orNone(old.EndToEnd), orNone(new.EndToEnd))
 }
 
-// orNone is bounds that ask for nothing where there are none.
+// orNone returns the bounds, or bounds that ask for nothing if there are none.
 func orNone[T any](bounds *T) (asked T) {
 	if bounds != nil {
 		asked = *bounds
@@ -90,10 +91,10 @@ func compareErrors(l *compare.List, path string, old, new ErrorBounds) {
 	compareBound(l, path+".norm_error", old.Norm, new.Norm, compare.Tightens)
 }
 
-// compareShapes notes shapes; wider is what more of them mean.
+// compareShapes compares shapes; wider is the direction of more shapes.
 func compareShapes(l *compare.List, path string, old, new Shapes, wider compare.Direction) {
 	within := func(a, b Shapes) bool {
-		if a.First || b.First { // nobody knows here which one that is
+		if a.First || b.First { // this package does not know which shape is the first
 			return b.All && !b.First || a.First && b.First
 		}
 		return b.All || !a.All && !slices.ContainsFunc(a.Names, func(name string) bool { return !slices.Contains(b.Names, name) })
@@ -116,8 +117,8 @@ func compareSanitize(l *compare.List, path string, old, new *SanitizeGate) {
 	compareWord(l, path+".existing", existings, old.Existing, new.Existing)
 }
 
-// compareProfile finds conditions by their metric. One more of any is one more way to
-// meet it.
+// compareProfile pairs conditions by their metric. An additional condition in any is one more way
+// to meet it.
 func compareProfile(l *compare.List, path string, old, new *ProfileGate) {
 	if !compare.Both(l, path, old, new, compare.Tightens) {
 		return

@@ -21,8 +21,9 @@ var fuller = strings.NewReplacer(
 	"secret_cases: 2, timeout", "secret_cases: 2, distributions: [normal, large], timeout",
 ).Replace(compared)
 
-// Removed entries and limits loosen, or change where nobody can tell; flipped operators change. More of a list
-// tightens, but for the inputs of the correctness gate, which are timed.
+// TestCompareLists checks that removed entries and limits loosen, or change if the direction is
+// unknown, and that flipped operators change. More entries of a list tighten, except for the inputs
+// of the correctness gate, which are timed.
 func TestCompareLists(t *testing.T) {
 	old := parse(t, fuller)
 	for _, e := range []edit{
@@ -45,7 +46,7 @@ func TestCompareLists(t *testing.T) {
 		{"tails: {mean: 3%, p90: 6%}", "tails: {mean: 3%, p90: none}", "rules[*].gates.performance.tails.p90", "loosens", "changes"},
 		{"mean: 3%", "mean: none", "rules[*].gates.performance.tails.mean", "loosens", "changes"},
 
-		// Operators: the other way round, and strict or not at the same value.
+		// Operators: the opposite, and strict or not at the same value.
 		{`dram: "< 50%"`, `dram: "> 60%"`, "rules[*].gates.profile.all[dram]", "changes", "changes"},
 		{`dram: "< 50%"`, `dram: "> 50%"`, "rules[*].gates.profile.all[dram]", "changes", "changes"},
 		{`dram: "< 50%"`, `dram: "<= 50%"`, "rules[*].gates.profile.all[dram]", "loosens", "tightens"},
@@ -64,7 +65,8 @@ func TestCompareLists(t *testing.T) {
 		{`blocks_per_sm: ">= 2", `, "", "rules[*].gates.ptxas.blocks_per_sm", "loosens", "tightens"},
 		{` max_abs_error: "<= 0.5",`, "", "rules[*].gates.correctness.max_abs_error", "loosens", "tightens"},
 		{` mean_abs_error: "<= 0.5",`, "", "rules[*].gates.correctness.mean_abs_error", "loosens", "tightens"},
-		{` bad_elements: "<= 2%",`, "", "rules[*].gates.correctness.bad_elements", "tightens", "loosens"}, // the default allows none
+		// The default allows none.
+		{` bad_elements: "<= 2%",`, "", "rules[*].gates.correctness.bad_elements", "tightens", "loosens"},
 		{` bit_parity: true,`, "", "rules[*].gates.correctness.bit_parity", "loosens", "tightens"},
 		{`, mean_abs_error: "<= 0.2"`, "", "rules[*].gates.correctness.end_to_end.mean_abs_error", "loosens", "tightens"},
 		{`, bad_elements: "<= 3%"`, "", "rules[*].gates.correctness.end_to_end.bad_elements", "loosens", "tightens"},
@@ -77,7 +79,7 @@ func TestCompareLists(t *testing.T) {
 		{"secret_cases: 2,", "secret_cases: 1,", "rules[*].gates.sanitize.secret_cases", "loosens", "tightens"},
 		{"secret_cases: 4,", "secret_cases: 5,", "rules[*].gates.correctness.secret_cases", "tightens", "loosens"},
 
-		// A deadline that is unset has another default, which this package does not know.
+		// A deadline that is unset has a different default, which this package does not know.
 		{"true, timeout: 5m,", "true,", "rules[*].gates.correctness.timeout", "changes", "changes"},
 		{"true, timeout: 5m,", "true, timeout: 4m,", "rules[*].gates.correctness.timeout", "tightens", "loosens"},
 		{"[mission], timeout: 5m,", "[mission], timeout: 6m,", "rules[*].gates.profile.timeout", "loosens", "tightens"},
@@ -108,7 +110,8 @@ func TestCompareLists(t *testing.T) {
 	}
 }
 
-// A target that is added may take a shape out of the guard, whose bounds were others: nobody can tell what that does.
+// TestCompareAnAddedTarget checks that an added target may remove a shape from the guard, whose
+// bounds were different, so that the direction is unknown.
 func TestCompareAnAddedTarget(t *testing.T) {
 	const gate = "version: 1\ngates: {correctness: {norm_error: \"<= 1%%\"}, performance: {%s}}\nrules: [{name: default}]\n"
 	const target, guard = `target: {shapes: [mission], speedup: ">= +10%"}`, `guard: {shapes: all, speedup: ">= -2%"}`

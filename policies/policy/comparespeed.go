@@ -5,10 +5,10 @@ import (
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-// comparePerformance promises little. A verdict falls at the first look that decides, and
-// "too slow" is proven over all tests of a role together: with a higher confidence, other
-// looks, or one test more, an early "too slow" may be left open, and later rounds may
-// pass. Less of any of these is milder; of more nobody can say.
+// comparePerformance promises little. A verdict is reached at the first look that decides, and "too
+// slow" is proven over all tests of a role together. With a higher confidence, different looks or
+// one more test, an early "too slow" may stay open, and later rounds may pass. Less of any of these
+// is looser; the direction of more is unknown.
 func comparePerformance(l *compare.List, path string, old, new *PerformanceGate) {
 	if !compare.Both(l, path, old, new, compare.Tightens) {
 		return
@@ -17,7 +17,7 @@ func comparePerformance(l *compare.List, path string, old, new *PerformanceGate)
 	compareDeadline(l, path, old.Deadline, new.Deadline)
 	l.Unknown(path+".baseline", old.Baseline, new.Baseline)
 	target := compare.Tightens
-	if old.Guard != nil { // a shape that becomes a target may have been guarded by other bounds
+	if old.Guard != nil { // a shape that becomes a target may have been guarded by different bounds
 		target = compare.Changes
 	}
 	compareGoal(l, path+".target", old.Target, new.Target, target)
@@ -35,8 +35,8 @@ func comparePerformance(l *compare.List, path string, old, new *PerformanceGate)
 	compare.Asked(l, path+".roofline", old.Roofline == nil || *old.Roofline, new.Roofline == nil || *new.Roofline)
 }
 
-// compareSecretShape notes whether a secret shape is timed. Dropping it loosens the policy;
-// adding it is one test more under the guard.
+// compareSecretShape compares whether a secret shape is timed. Dropping it loosens the policy.
+// Adding it is one more test under the guard.
 func compareSecretShape(l *compare.List, path string, old, new *PerformanceGate) {
 	was, is := old.SecretShape == nil || *old.SecretShape, new.SecretShape == nil || *new.SecretShape
 	if was {
@@ -46,7 +46,7 @@ func compareSecretShape(l *compare.List, path string, old, new *PerformanceGate)
 	l.Unknown(path, was, is)
 }
 
-// fewer notes a figure of which less is milder, and more unknown.
+// fewer compares a figure. Less of it is looser; the direction of more is unknown.
 func fewer[T quantity.Count | quantity.Percent](l *compare.List, path string, old, new T) {
 	if new < old {
 		compare.More(l, path, old, new)
@@ -60,7 +60,7 @@ func compareGoal(l *compare.List, path string, old, new *Goal, comes compare.Dir
 		return
 	}
 	compareShapes(l, path+".shapes", old.Shapes, new.Shapes, compare.Changes)
-	// A bound where there was none is one test more.
+	// A new bound is one more test.
 	compareBound(l, path+".speedup", old.Speedup, new.Speedup, compare.Changes)
 	compareBound(l, path+".latency_reduction", old.LatencyReduction, new.LatencyReduction, compare.Changes)
 	compareBound(l, path+".p50", old.P50, new.P50, compare.Changes)

@@ -8,8 +8,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A CorrectnessGate says on which inputs the candidate runs and how far its
-// output may be from the reference's.
+// A CorrectnessGate says on which inputs the candidate runs and how far its output may be from the
+// reference's.
 type CorrectnessGate struct {
 	Enforcement
 	Deadline
@@ -27,7 +27,7 @@ type CorrectnessGate struct {
 	EndToEnd      *ErrorBounds                      `yaml:"end_to_end" eg:"{max_abs_error: \"<= 0.06\"}" doc:"Bounds on the error against the reference on the inputs before quantisation (normal distribution)."`
 }
 
-// ErrorBounds bounds one comparison.
+// ErrorBounds bound the errors of one comparison.
 type ErrorBounds struct {
 	MaxAbs  *quantity.Bound[quantity.Number]  `yaml:"max_abs_error" eg:"<= 0.06" bounds:"(<= or <)" doc:"Largest |got − want| of an element."`
 	MeanAbs *quantity.Bound[quantity.Number]  `yaml:"mean_abs_error" eg:"<= 0.02" bounds:"(<= or <)" doc:"Mean |got − want| over the output."`
@@ -35,12 +35,12 @@ type ErrorBounds struct {
 	Norm    *quantity.Bound[quantity.Percent] `yaml:"norm_error" eg:"<= 1%" bounds:"(<= or <)" doc:"‖got − want‖ / ‖want‖ over the whole output."`
 }
 
-// Bounds is what the candidate's own error is held against.
+// Bounds returns the bounds for the candidate's own error.
 func (g *CorrectnessGate) Bounds() ErrorBounds {
 	return ErrorBounds{MaxAbs: g.MaxAbs, MeanAbs: g.MeanAbs, Bad: g.Bad, Norm: g.Norm}
 }
 
-// A run compares every shape with every seed and distribution.
+// A run compares every shape with every seed and distribution, so both numbers are limited.
 const (
 	maxSeeds  = 100
 	maxSecret = 1000
@@ -55,7 +55,7 @@ func (g *CorrectnessGate) fill(n *strict.Node) {
 		g.Distributions = []distribution.Kind{distribution.Normal}
 	}
 	g.Existing = cmp.Or(g.Existing, ExistingReports)
-	// The manifest's tolerance holds unless the policy says otherwise.
+	// The manifest's tolerance applies unless the policy overrides it.
 	if !n.Has("bad_elements") {
 		g.Bad = &quantity.Bound[quantity.Percent]{Op: quantity.AtMost}
 	}
@@ -65,8 +65,8 @@ func (g *CorrectnessGate) check(n *strict.Node) {
 	g.checkInputs(n)
 	switch {
 	case g.Norm == nil && g.Decides():
-		// With N(0,1) inputs an attention output is so small that an absolute
-		// bound alone passes a kernel that writes zeros.
+		// With N(0,1) inputs an attention output is so small that an absolute bound alone passes a
+		// kernel that writes zeros.
 		n.Child("norm_error").Errorf("is required: an absolute bound alone passes a kernel that writes zeros (write e.g. norm_error: \"<= 1%%\")")
 	case g.Norm != nil && !g.Norm.Lower() && g.Norm.Holds(1):
 		n.Child("norm_error").Errorf("%q passes a kernel that writes zeros (write e.g. \"<= 1%%\")", g.Norm)
@@ -117,8 +117,8 @@ func (b ErrorBounds) check(n *strict.Node) {
 	checkError(n.Child("norm_error"), b.Norm)
 }
 
-// checkError refuses a bound that asks for mistakes, and one that an exact
-// result would fail.
+// checkError refuses a bound that asks for large errors, and a bound that an exact result would
+// fail.
 func checkError[T quantity.Number | quantity.Percent](n *strict.Node, b *quantity.Bound[T]) {
 	switch {
 	case b == nil:

@@ -33,7 +33,8 @@ func ExampleParse() {
 	// confidence 95% after 6 to 20 rounds
 }
 
-// Every mistake is told at once, with its place and what to write.
+// ExampleParse_mistakes shows that every mistake is reported at once, with its place and what to
+// write.
 func ExampleParse_mistakes() {
 	_, err := policy.Parse("kernelgate.yaml", []byte(`version: 1
 gates:
@@ -48,7 +49,7 @@ rules: [{name: default}]
 	// kernelgate.yaml:4:51: gates.performance.target.speedup: "+10%" has no comparison (write e.g. "<= 10%" or ">= 10%")
 }
 
-// The first rule that applies is the change's.
+// ExamplePolicy_RuleFor shows that the first rule that matches applies.
 func ExamplePolicy_RuleFor() {
 	p, err := policy.Parse("kernelgate.yaml", []byte(faster))
 	if err != nil {

@@ -2,8 +2,8 @@ package policy
 
 import "github.com/kernelgate/kernelgate/policies/strict"
 
-// Existing says what follows from a finding that the baseline has as well: the change
-// did not cause it, so by default it is reported and decides nothing.
+// Existing says how to treat a finding that the baseline has as well. The change did not cause it,
+// so by default it is reported and decides nothing.
 type Existing string
 
 const (

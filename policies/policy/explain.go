@@ -17,7 +17,7 @@ func (p *Policy) RuleNames() []string {
 	return names
 }
 
-// Explain says which rule applies to a change, and what it asks, for people.
+// Explain says, for people, which rule applies to a change and what it asks.
 func (p *Policy) Explain(file string, c Change) string {
 	rule := p.RuleFor(c)
 	var b strings.Builder
@@ -35,10 +35,10 @@ func (p *Policy) Explain(file string, c Change) string {
 	return b.String()
 }
 
-// A PassedOver is a rule that stands before the one that applies, and what it is for.
+// A PassedOver is a rule before the one that applies, and what it is for.
 type PassedOver struct {
 	Rule string `json:"rule"`
-	For  string `json:"for"` // that the change is not
+	For  string `json:"for"` // what the change would have to be
 }
 
 // PassedOver lists the rules before the one that applies.
@@ -54,14 +54,14 @@ func (p *Policy) PassedOver(c Change) []PassedOver {
 	return list
 }
 
-// An Asked is what one gate asks, in words.
+// An Asked is what one gate asks, as text.
 type Asked struct {
 	Gate    string `json:"gate"`
 	Text    string `json:"asks"`
 	Decides bool   `json:"decides"`
 }
 
-// Asked is what a rule asks, gate by gate in their order.
+// Asked returns what a rule asks, gate by gate in their order.
 func (r *Rule) Asked() []Asked {
 	g := r.Gates
 	list := []Asked{{"build", fmt.Sprintf("the kernel compiles within %v", g.Build.Timeout), g.Build.Decides()}}

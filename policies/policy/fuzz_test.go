@@ -10,8 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Whatever the file holds, Parse returns a policy that has an answer for every
-// change, or says what is wrong.
+// FuzzParse checks that for any file, Parse returns a policy that has a rule for every change, or
+// says what is wrong.
 func FuzzParse(f *testing.F) {
 	for _, name := range policies.ShippedNames() {
 		text, err := policies.Shipped(name)
@@ -52,7 +52,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkResolved sees to it that package gates finds what it relies on.
+// checkResolved checks what package gates relies on.
 func checkResolved(t *testing.T, r policy.Rule) {
 	t.Helper()
 	g := r.Gates

@@ -8,8 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Gates are what a change must pass, in this order. A gate set to none is not
-// run.
+// Gates are what a change must pass, in this order. A gate set to none is not run.
 type Gates struct {
 	Build       BuildGate        `yaml:"build" eg:"{timeout: 15m}" doc:"The kernel compiles."`
 	PTXAS       *PTXASGate       `yaml:"ptxas" eg:"{registers: {max: 128}}" doc:"Registers, shared memory, spills and occupancy as the compiler reports them."`
@@ -19,28 +18,28 @@ type Gates struct {
 	Profile     *ProfileGate     `yaml:"profile" eg:"{all: [{sm__throughput.avg.pct_of_peak_sustained_elapsed: \">= 50%\"}]}" doc:"Conditions on profiler metrics."`
 }
 
-// Enforcement is what every gate can say of itself.
+// Enforcement has the fields that every gate has.
 type Enforcement struct {
 	Required *bool `yaml:"required" eg:"true" default:"(true)" doc:"false: the gate only informs and does not decide. The build gate always decides."`
 }
 
-// Deadline is what every gate can say that has work of its own: what ptxas is judged by,
-// the build has made.
+// Deadline has the field of every gate that does work itself. The ptxas gate has none: it judges
+// what the build has produced.
 type Deadline struct {
 	Timeout quantity.Duration `yaml:"timeout" eg:"10m" default:"(10m for build, 5m for sanitize)" doc:"Time limit for the work of the gate."`
 }
 
-// Decides tells whether the gate can defer a change.
+// Decides reports whether the gate can defer a change.
 func (e Enforcement) Decides() bool { return e.Required == nil || *e.Required }
 
-// A BuildGate has nothing to ask but a compiler's success in time.
+// A BuildGate only asks that the compiler succeeds in time.
 type BuildGate struct {
 	Enforcement
 	Deadline
 }
 
-// fill sets what was left out. It comes after all layers were read: a default
-// must not hide what a layer underneath says, even where that is wrong.
+// fill sets fields that were left out. It runs after all layers were read: a default must not hide
+// what a lower layer says, even if that is wrong.
 func (g *Gates) fill(n *strict.Node) {
 	g.Build.Timeout = cmp.Or(g.Build.Timeout, quantity.Duration(10*time.Minute))
 	if g.Correctness != nil {
@@ -57,7 +56,7 @@ func (g *Gates) fill(n *strict.Node) {
 	}
 }
 
-// check looks at combinations that no single field can see.
+// check checks combinations of fields.
 func (g *Gates) check(n *strict.Node) {
 	if !g.Build.Decides() {
 		n.Child("build", "required").Errorf("a kernel that does not compile passes nothing (delete it)")
@@ -74,7 +73,7 @@ func (g *Gates) check(n *strict.Node) {
 	if g.Performance != nil {
 		g.Performance.check(n.Child("performance"))
 		if g.Correctness == nil || !g.Correctness.Decides() {
-			// The rule that takes the gate away is where it is mended.
+			// Report it at the rule that removes the gate, where the author can fix it.
 			at := n.Child("performance")
 			if n.Has("correctness") {
 				at = n.Child("correctness")

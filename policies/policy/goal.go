@@ -8,9 +8,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A Goal is conditions on shapes. Speedup is baseline/candidate − 1, latency
-// reduction is 1 − candidate/baseline; p50 and p90 are the candidate's own
-// latency.
+// A Goal is a set of conditions on shapes. Speedup is baseline/candidate − 1, latency reduction is
+// 1 − candidate/baseline; p50 and p90 are the candidate's own latency.
 type Goal struct {
 	Shapes           Shapes                            `yaml:"shapes" eg:"[mission]" default:"all" doc:"Shapes of the manifest."`
 	Speedup          *quantity.Bound[quantity.Percent] `yaml:"speedup" eg:">= +10%" bounds:"(>= or >, above -100%)" doc:"baseline/candidate − 1."`
@@ -22,10 +21,10 @@ type Goal struct {
 
 func (g *Goal) empty() bool { return g.Speedup == nil && g.LatencyReduction == nil && !g.Timed() }
 
-// Timed tells whether the goal bounds a time by itself.
+// Timed reports whether the goal bounds an absolute time.
 func (g *Goal) Timed() bool { return g.P50 != nil || g.P90 != nil }
 
-// Ratio is the least baseline/candidate that the goal asks, and 0 where it asks none.
+// Ratio returns the smallest baseline/candidate that the goal allows, or 0 if it asks for none.
 func (g *Goal) Ratio() float64 {
 	ratio := 0.0
 	if g.Speedup != nil {
@@ -37,11 +36,11 @@ func (g *Goal) Ratio() float64 {
 	return ratio
 }
 
-// relative tells whether the goal compares the candidate with the baseline.
+// relative reports whether the goal compares the candidate with the baseline.
 func (g *Goal) relative() bool { return g.Speedup != nil || g.LatencyReduction != nil }
 
-// ForSecret is what the goal asks on a secret shape: its comparisons with the baseline. A
-// time in microseconds was chosen for the named shapes, not for a size drawn for the run.
+// ForSecret returns what the goal asks on a secret shape: its comparisons with the baseline. A time
+// in microseconds was chosen for the named shapes, not for a size drawn for the run.
 func (g *Goal) ForSecret(shape string) *Goal {
 	return &Goal{Shapes: Shapes{Names: []string{shape}}, Speedup: g.Speedup, LatencyReduction: g.LatencyReduction}
 }

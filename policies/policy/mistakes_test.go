@@ -48,7 +48,7 @@ rules:
   - name: default
 `
 
-// mistakes is what the author of a policy reads, a line each.
+// mistakes returns what the author of a policy reads, one line each.
 func mistakes(t testing.TB, file, text string) []string {
 	t.Helper()
 	p, err := policy.Parse(file, []byte(text))
@@ -195,8 +195,8 @@ var ruleMistakes = []mistake{
 	{"an unknown condition", "{labels: [perf]}", "{label: perf}", []string{"33:12: rules[0].when.label: unknown field (did you mean labels?)"}},
 }
 
-// Where the file holds too much, values are missing that the text has: what is
-// half read must be told, and must not be walked into.
+// TestTooMuchToRead checks a file with too many values. Values that were not read are reported, and
+// code that walks the policy does not use them.
 func TestTooMuchToRead(t *testing.T) {
 	var labels strings.Builder
 	for i := range 99_990 {

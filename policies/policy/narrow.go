@@ -8,10 +8,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-// Narrow makes every rule ask about these shapes and seeds in place of its own,
-// for a measurement that somebody asks for beside the gate. What is empty stays
-// as it is. On shapes that were named nothing must be gained: the guard asks, and
-// no secret shape is timed.
+// Narrow makes every rule ask about these shapes and seeds instead of its own, for a measurement
+// that somebody asks for in addition to the gate. An empty list changes nothing. Named shapes need
+// not gain: the guard applies to them, and no secret shape is timed.
 func (p *Policy) Narrow(shapes []string, seeds []int64) {
 	for i := range p.Rules {
 		g := &p.Rules[i].Gates
@@ -38,9 +37,9 @@ func (p *Policy) Narrow(shapes []string, seeds []int64) {
 	}
 }
 
-// AtMost bounds the rounds of every rule, and tells whether that cut any. The looks
-// within the bound keep their places, so that what is decided is decided by the
-// policy's rule; fewer than [MinRounds] decide nothing, so it allows that many.
+// AtMost bounds the rounds of every rule, and reports whether that cut any. The looks within the
+// bound keep their places, so that decisions follow the policy's rule. Fewer than [MinRounds]
+// decide nothing, so AtMost allows at least that many.
 func (p *Policy) AtMost(rounds int) (cut bool) {
 	rounds = max(rounds, MinRounds)
 	for i := range p.Rules {
@@ -54,8 +53,9 @@ func (p *Policy) AtMost(rounds int) (cut bool) {
 	return cut
 }
 
-// AtLeast lets every rule measure so many rounds, where it has fewer, in as much more time, and tells whether it raised any. The
-// looks keep their places, and the last round is one more.
+// AtLeast lets every rule measure this many rounds, if it has fewer, and gives it proportionally
+// more time. It reports whether it raised any. The looks keep their places, and the last round is
+// one more look.
 func (p *Policy) AtLeast(rounds int) (raised bool) {
 	for i := range p.Rules {
 		gate := p.Rules[i].Gates.Performance

@@ -58,7 +58,8 @@ func TestAtMost(t *testing.T) {
 	}
 }
 
-// More rounds than the policy's take more time, and one look more at their end.
+// TestAtLeast checks that more rounds than the policy's get more time, and one more look at their
+// end.
 func TestAtLeast(t *testing.T) {
 	text, err := policies.Shipped("l4")
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-// overlaid is the gates of a rule that lays the text over the good policy's.
+// overlaid returns the gates of a rule that lays the text over the good policy's.
 func overlaid(t testing.TB, gates string) policy.Gates {
 	t.Helper()
 	text := strings.Replace(good, "when: {labels: [perf]}\n", "when: {labels: [perf]}\n    gates: "+gates+"\n", 1)
 	return parse(t, text).RuleFor(policy.Change{Labels: []string{"perf"}}).Gates
 }
 
-// shared is the gates of the rule that lays nothing over them.
+// shared returns the gates of the rule that lays nothing over them.
 func shared(t testing.TB) policy.Gates {
 	t.Helper()
 	return parse(t, good).RuleFor(policy.Change{}).Gates
@@ -180,7 +180,7 @@ func TestDefaultRounds(t *testing.T) {
 	}
 }
 
-// A rule may switch a gate on that the shared gates do not have.
+// TestRuleAddsGate checks that a rule may add a gate that the shared gates do not have.
 func TestRuleAddsGate(t *testing.T) {
 	p := parse(t, `version: 1
 gates: {correctness: {norm_error: "<= 1%"}, performance: none}

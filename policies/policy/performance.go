@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A PerformanceGate says what the candidate must gain, what it must not lose,
-// and how much measuring may be spent on the proof.
+// A PerformanceGate says what the candidate must gain, what it must not lose, and how much
+// measuring may be spent on the proof.
 type PerformanceGate struct {
 	Enforcement
 	Deadline
@@ -31,15 +31,15 @@ type PerformanceGate struct {
 	Roofline    *bool             `yaml:"roofline" eg:"false" default:"(true)" doc:"Defer a time below the physical minimum (the roofline) as suspicious."`
 }
 
-// Tails keeps a fast median from hiding slow launches: the speedup of the mean and of
-// the p90 must not fall below the one that the goal asks of the median by more than a
-// share. It defers where that is proven; an estimate below is open.
+// Tails keeps a fast median from hiding slow launches. The speedups of the mean and of the p90 may
+// be below the median's goal only by a given share. The gate defers if more is proven; an estimate
+// below leaves the result open.
 type Tails struct {
 	Mean *quantity.Percent `yaml:"mean" eg:"5%" default:"3%" bounds:"0% to 50%" doc:"How far the mean's speedup may lie below the goal; none for no bound."`
 	P90  *quantity.Percent `yaml:"p90" eg:"none" default:"3%" bounds:"0% to 50%" doc:"How far the p90's speedup may lie below the goal; none for no bound."`
 }
 
-// Rounds is how many fresh processes are measured.
+// Rounds is the number of rounds, each of which runs in fresh processes.
 type Rounds struct {
 	Min quantity.Count `yaml:"min" eg:"8" default:"6" bounds:"(6 to max)" doc:"Minimum number of rounds before a decision."`
 	Max quantity.Count `yaml:"max" eg:"40" default:"20" bounds:"(min to 1000)" doc:"Maximum number of rounds. A shape that is undecided by then is inconclusive."`
@@ -53,9 +53,11 @@ type Baseline struct {
 
 const baseBranch = "base"
 
-// Kinds of baselines that others ask for.
+// Kinds of baselines that other packages use.
 const (
-	BaselineBest    = "best" // the kernel's high-water mark: the merged commit with the best cumulative speed
+	// BaselineBest is the kernel's high-water mark: the merged commit with the best cumulative
+	// speed.
+	BaselineBest    = "best"
 	BaselineVariant = "variant"
 )
 
@@ -83,39 +85,38 @@ func (b Baseline) String() string {
 	return b.Kind + ":" + b.Name
 }
 
-// TimesSecretShape tells whether one problem size drawn for the run is timed under the
-// guard. A guard that only bounds times in microseconds says nothing about a size that
-// nobody knows.
+// TimesSecretShape reports whether one problem size drawn for the run is timed under the guard. A
+// guard that only bounds times in microseconds says nothing about a size that nobody knows.
 func (g *PerformanceGate) TimesSecretShape() bool {
 	return g.Guard != nil && g.Guard.relative() && (g.SecretShape == nil || *g.SecretShape)
 }
 
-// Goals is those that there are.
+// Goals returns the goals that are set.
 func (g *PerformanceGate) Goals() []*Goal {
 	return slices.DeleteFunc([]*Goal{g.Target, g.Guard}, func(goal *Goal) bool { return goal == nil })
 }
 
 const (
-	// MinRounds is the fewest rounds that may decide. Intervals over five rounds or
-	// fewer rest on a spread that is itself a draw of luck.
+	// MinRounds is the smallest number of rounds that may decide. Intervals over five rounds or
+	// fewer rest on a spread that is itself a matter of luck.
 	MinRounds = 6
-	// MaxRounds is the most that a run may measure.
+	// MaxRounds is the largest number of rounds that a run may measure.
 	MaxRounds = 1000
 
 	defaultRounds    = MinRounds
 	defaultMaxRounds = 20
 )
 
-// ValidateStrict drops the looks of a layer underneath where this one changes
-// the rounds that they were made for.
+// ValidateStrict drops the looks of a lower layer if this layer changes the rounds for which they
+// were made.
 func (g *PerformanceGate) ValidateStrict(n *strict.Node) {
 	if n.Has("rounds") && !n.Has("looks") {
 		g.Looks = nil
 	}
 }
 
-// fill sets what was left out; the defaults are the ones whose error rates the
-// simulation in package gates shows.
+// fill sets fields that were left out. The simulation in package gates shows the error rates of
+// these defaults.
 func (g *PerformanceGate) fill(n *strict.Node) {
 	for _, share := range []struct {
 		field string
@@ -146,7 +147,7 @@ func (g *PerformanceGate) fill(n *strict.Node) {
 	}
 }
 
-// given is nil where nothing is asked of the tails.
+// given returns nil if nothing is asked of the tails.
 func (t *Tails) given() *Tails {
 	if t == nil || *t == (Tails{}) {
 		return nil
@@ -165,7 +166,7 @@ func (t *Tails) fill(n *strict.Node) {
 	}
 }
 
-// fill keeps the default end out of the way of the one that was given.
+// fill chooses each missing default so that it fits the end that was given.
 func (r *Rounds) fill(n *strict.Node) {
 	hasMin, hasMax := n.Has("min"), n.Has("max")
 	if !hasMin {
@@ -179,8 +180,7 @@ func (r *Rounds) fill(n *strict.Node) {
 	}
 }
 
-// defaultLooks are the first and the last round that may decide, and the
-// middle between them.
+// defaultLooks returns the first and the last round that may decide, and the middle between them.
 func defaultLooks(first, last int) []int {
 	return slices.Compact([]int{first, (first + last) / 2, last})
 }

@@ -1,6 +1,7 @@
-// Package policy is the language of policies: what a repository requires of a change
-// to a kernel before the change may be merged. It reads, checks, explains and compares
-// policies. It judges nothing (package gates does), and it reads no files.
+// Package policy is the language of policies: what a repository requires of a change to a kernel
+// before the change may be merged. [Parse] reads and checks a policy, [Policy.RuleFor] finds the
+// rule for a change, [Policy.Explain] describes it, and [Compare] says how two policies differ. The
+// package judges nothing (package gates does), and it reads no files.
 package policy
 
 import (
@@ -10,11 +11,11 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Version is the policy language that this program reads.
+// Version is the version of the policy language that this program reads.
 const Version = 1
 
-// A Policy is one file: gates that every rule starts from, and rules that say
-// which change must meet what.
+// A Policy is one file: gates that every rule starts from, and rules that say which changes must
+// meet which gates.
 type Policy struct {
 	Version    int        `yaml:"version" required:"true" eg:"1" bounds:"(always 1)" doc:"Version of the policy language."`
 	Check      string     `yaml:"check" eg:"kernelgate/l4" default:"kernelgate" bounds:"(letters, digits, space, . _ / -)" doc:"Name of the required check on GitHub."`
@@ -26,7 +27,7 @@ type Policy struct {
 	Rules      []Rule     `yaml:"rules" required:"true" eg:"[{name: default}]" bounds:"1 to 100 entries" doc:"The first rule that matches applies. The last rule is the default."`
 }
 
-// DefaultCommands is who may say what where no policy says otherwise.
+// DefaultCommands returns the role that each command needs if the policy does not say otherwise.
 func DefaultCommands() Commands {
 	return Commands{
 		Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain",
@@ -34,8 +35,8 @@ func DefaultCommands() Commands {
 	}
 }
 
-// Parse reads a policy. The error is a strict.Problems that names every mistake
-// by file, line and field.
+// Parse reads a policy. The error is a strict.Problems that names every mistake by file, line and
+// field.
 func Parse(file string, data []byte) (*Policy, error) {
 	p := &Policy{
 		Check: "kernelgate", Commands: DefaultCommands(), Forks: Forks{Run: ForksAfterApproval},
@@ -48,11 +49,10 @@ func Parse(file string, data []byte) (*Policy, error) {
 
 var checkName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._/-]{0,99}$`)
 
-// maxRules bounds what Parse does: every rule reads the shared gates anew.
+// maxRules bounds the work of Parse: every rule reads the shared gates again.
 const maxRules = 100
 
-// ValidateStrict is not put off by a mistake elsewhere: an author wants to hear
-// of everything at once.
+// ValidateStrict continues after a mistake elsewhere, so that the author sees all mistakes at once.
 func (p *Policy) ValidateStrict(n *strict.Node) {
 	if !n.Mapping() {
 		return
@@ -72,7 +72,7 @@ func (p *Policy) ValidateStrict(n *strict.Node) {
 	p.resolveRules(rules, n.Child("gates"))
 }
 
-// checkVersion leaves what is no number at all to the decoder.
+// checkVersion leaves text that is not a number to the decoder.
 func (p *Policy) checkVersion(n *strict.Node) {
 	text, _ := n.Text()
 	if v, err := strconv.Atoi(text); err == nil && v != Version {
@@ -93,8 +93,7 @@ func (p *Policy) checkDevices(n *strict.Node) {
 	})
 }
 
-// checkRules sees to it that every rule can be reached and every change meets
-// one.
+// checkRules checks that every rule can be reached and that every change matches one.
 func (p *Policy) checkRules(n *strict.Node) {
 	if n.List() && len(n.Items()) == 0 {
 		n.Errorf("is empty (write at least - name: default)")
@@ -105,7 +104,7 @@ func (p *Policy) checkRules(n *strict.Node) {
 		left--
 		last, name := left == 0, at.Child("name")
 		if _, ok := name.Text(); !ok || name.Null() {
-			return // refused: nothing more is known of the rule
+			return // refused: nothing more is known about the rule
 		}
 		switch {
 		case !strict.IsName(rule.Name):
@@ -127,8 +126,8 @@ func (p *Policy) checkRules(n *strict.Node) {
 
 const defaultRule = "default"
 
-// resolveRules lays each rule's gates over the policy's. The shared gates are
-// read anew for every rule, so that no two rules share memory.
+// resolveRules lays each rule's gates over the policy's. It decodes the shared gates again for
+// every rule, so that no two rules share memory.
 func (p *Policy) resolveRules(n, shared *strict.Node) {
 	if !shared.Mapping() {
 		return

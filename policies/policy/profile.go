@@ -7,8 +7,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A ProfileGate asks for profiler metrics: every one of All, and at least one
-// of Any where there are any.
+// A ProfileGate puts conditions on profiler metrics: all of All, and at least one of Any if there
+// are any.
 type ProfileGate struct {
 	Enforcement
 	Deadline
@@ -25,7 +25,7 @@ type MetricCondition struct {
 
 var metricName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*$`)
 
-// IsMetric tells whether the profiler may have a counter of that name.
+// IsMetric reports whether a profiler counter may have that name.
 func IsMetric(name string) bool { return metricName.MatchString(name) }
 
 func (m *MetricCondition) UnmarshalStrict(n *strict.Node) {

@@ -8,7 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A PTXASGate bounds what the compiler says of the candidate.
+// A PTXASGate bounds what the compiler reports about the candidate.
 type PTXASGate struct {
 	Enforcement
 	Registers     *CountBudget                    `yaml:"registers" eg:"{max: 128, increase: \"<= 8\"}" doc:"Registers per thread."`
@@ -22,7 +22,7 @@ type PTXASGate struct {
 	BlocksPerSM   *quantity.Bound[quantity.Count] `yaml:"blocks_per_sm" eg:">= 2" bounds:"(>= or >)" doc:"Occupancy, computed from the tables of the architecture."`
 }
 
-// Limits tells whether the gate limits anything, or only shows the figures.
+// Limits reports whether the gate limits anything. If not, it only shows the figures.
 func (g *PTXASGate) Limits() bool {
 	shown := PTXASGate{Enforcement: g.Enforcement}
 	return *g != shown
@@ -34,7 +34,7 @@ type Budget[T quantity.Count | quantity.Bytes] struct {
 	Increase *quantity.Bound[T] `yaml:"increase" eg:"<= 8" bounds:"(<= or <)" doc:"Candidate minus baseline."`
 }
 
-// The two budgets: of things and of bytes.
+// The two kinds of budgets: for counts and for bytes.
 type (
 	CountBudget = Budget[quantity.Count]
 	BytesBudget = Budget[quantity.Bytes]
@@ -97,7 +97,7 @@ func (g *PTXASGate) check(n *strict.Node) {
 	}
 }
 
-// sizes is the budgets in bytes under their fields, in the order of reports.
+// sizes returns the budgets in bytes with their fields, in the order of reports.
 func (g *PTXASGate) sizes() iter.Seq2[string, *BytesBudget] {
 	return func(yield func(string, *BytesBudget) bool) {
 		_ = yield("static_shared_memory", g.StaticShared) &&

@@ -8,8 +8,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict/stricttest"
 )
 
-// The reference is made from tags, and what they say of every key is held against
-// the parser.
+// TestReference checks the reference, which is made from tags, and compares what the tags say about
+// every key with the parser.
 func TestReference(t *testing.T) {
 	language := stricttest.Language{
 		Of: policy.Policy{},

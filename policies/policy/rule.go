@@ -8,15 +8,15 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A Rule says which changes it is for and, over the policy's gates, what they
-// must meet.
+// A Rule says to which changes it applies and what they must meet, in addition to the policy's
+// gates.
 type Rule struct {
 	Name  string `yaml:"name" required:"true" eg:"optimisation" bounds:"(letters, digits, . _ -; the last rule is default)" doc:"Name of the rule in the verdict."`
 	When  When   `yaml:"when" eg:"{labels: [perf]}" default:"(every change)" doc:"Conditions of the rule. All of them must hold; in a list, one match is enough."`
 	Gates Gates  `yaml:"gates" eg:"{performance: {target: none}}" default:"(the policy's)" doc:"Fields that override the gates of the policy. Other fields stay as they are."`
 }
 
-// When is the condition of a rule. An empty one matches everything.
+// When is the condition of a rule. An empty condition matches everything.
 type When struct {
 	Labels   []string `yaml:"labels" eg:"[perf]" doc:"The pull request has one of these labels."`
 	Branches []string `yaml:"branches" eg:"[main, release/*]" doc:"The base branch matches one of these globs."`
@@ -26,17 +26,18 @@ type When struct {
 	Draft    *bool    `yaml:"draft" eg:"false" doc:"The pull request is (not) a draft."`
 }
 
-// A Change is what a rule may ask of a pull request.
+// A Change is what a rule may ask about a pull request.
 type Change struct {
 	Labels []string `json:"labels,omitempty"`
 	Branch string   `json:"branch,omitempty"` // the base branch
 	Title  string   `json:"title,omitempty"`
 	Draft  bool     `json:"draft,omitempty"`
-	Paths  []string `json:"paths,omitempty"` // changed files, slash-separated, from the repository's root
+	// Paths are the changed files, slash-separated, from the repository's root.
+	Paths  []string `json:"paths,omitempty"`
 	Kernel string   `json:"-"`
 }
 
-// RuleFor is the first rule that applies to the change.
+// RuleFor returns the first rule that applies to the change.
 func (p *Policy) RuleFor(c Change) *Rule {
 	for i := range p.Rules {
 		if p.Rules[i].When.Matches(c) {
@@ -46,12 +47,12 @@ func (p *Policy) RuleFor(c Change) *Rule {
 	return &p.Rules[len(p.Rules)-1]
 }
 
-// Matches tells whether the change meets every condition that is given.
+// Matches reports whether the change meets every given condition.
 func (w When) Matches(c Change) bool {
 	return !slices.ContainsFunc(w.conditions(), func(given condition) bool { return !given.met(c) })
 }
 
-// A condition is one part of When that was given.
+// A condition is one given part of When.
 type condition struct {
 	who string // such as "labels perf, fast"
 	met func(Change) bool
@@ -104,15 +105,15 @@ func (w *When) ValidateStrict(n *strict.Node) {
 	}
 }
 
-// anyGlob tells whether one of the patterns matches one of the names.
+// anyGlob reports whether one of the patterns matches one of the names.
 func anyGlob(patterns []string, names ...string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		return slices.ContainsFunc(names, strict.Glob(pattern).MatchString)
 	})
 }
 
-// checkGlob refuses what other globs can do and this one cannot: such a
-// pattern would silently match nothing.
+// checkGlob refuses features of other globs that this one does not have: such a pattern would
+// silently match nothing.
 func checkGlob(n *strict.Node, pattern string) {
 	switch {
 	case pattern == "":

@@ -17,8 +17,8 @@ func parse(t testing.TB, text string) *policy.Policy {
 	return p
 }
 
-// withRules is a policy whose rules have the given conditions, in order, and
-// the names a, b, c and so on.
+// withRules returns a policy whose rules have the given conditions, in order, and the names a, b, c
+// and so on.
 func withRules(t testing.TB, conditions ...string) *policy.Policy {
 	t.Helper()
 	var b strings.Builder

@@ -11,9 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A SanitizeGate says on which small inputs the candidate runs under tools that
-// watch every access: a race or a read beyond an array can give the right output
-// for years.
+// A SanitizeGate says on which small inputs the candidate runs under tools that watch every access.
+// A kernel with a race or a read beyond an array can give the right output for years.
 type SanitizeGate struct {
 	Enforcement
 	Deadline
@@ -25,7 +24,7 @@ type SanitizeGate struct {
 	Existing      Existing            `yaml:"existing" eg:"defer" default:"report" doc:"Findings that the baseline also has: report them and do not decide by them, or defer."`
 }
 
-// A Sanitizer is one tool, by the name of compute-sanitizer's.
+// A Sanitizer is one tool, by its name in compute-sanitizer.
 type Sanitizer string
 
 const (
@@ -40,7 +39,7 @@ var sanitizers = []Sanitizer{Memcheck, Racecheck, Initcheck, Synccheck}
 func (s *Sanitizer) UnmarshalStrict(n *strict.Node) { strict.Word(n, s, sanitizers) }
 func (s *Sanitizer) JSONSchema() map[string]any     { return strict.WordSchema(sanitizers) }
 
-// A MissingTool is what follows where a runner has no such tool.
+// A MissingTool says what happens if a runner does not have the tool.
 type MissingTool string
 
 const (
@@ -53,7 +52,7 @@ var missingTools = []MissingTool{MissingDefers, MissingInforms}
 func (m *MissingTool) UnmarshalStrict(n *strict.Node) { strict.Word(n, m, missingTools) }
 func (m *MissingTool) JSONSchema() map[string]any     { return strict.WordSchema(missingTools) }
 
-const maxSanitized = 20 // secret cases: each is run under every tool
+const maxSanitized = 20 // secret cases: each runs under every tool
 
 func (g *SanitizeGate) fill(n *strict.Node) {
 	if !n.Has("distributions") {
@@ -71,7 +70,7 @@ func (g *SanitizeGate) fill(n *strict.Node) {
 }
 
 func (g *SanitizeGate) check(n *strict.Node) {
-	// All shapes would be a default that no long problem survives.
+	// There is no default: with all shapes, no run on a large problem would finish.
 	if g.Shapes.none() {
 		n.Child("shapes").Errorf("is required: only you know which shapes are small (write e.g. [small], or first)")
 	}
@@ -89,7 +88,7 @@ func (g *SanitizeGate) check(n *strict.Node) {
 	}
 }
 
-// once refuses a word that stands in a list twice.
+// once refuses a word that occurs in a list twice.
 func once[T ~string](n *strict.Node, words []T) {
 	seen := map[T]bool{}
 	strict.Each(n, words, func(at *strict.Node, word *T) {

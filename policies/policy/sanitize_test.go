@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-// withSanitize is the good policy with a sanitize gate as its line 19.
+// withSanitize returns the good policy with a sanitize gate as its line 19.
 func withSanitize(gate string) string {
 	return strings.Replace(good, "  performance:\n", "  sanitize: "+gate+"\n  performance:\n", 1)
 }
@@ -28,7 +28,7 @@ func TestSanitizeDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	// What is written stays, and a rule lays its own over it.
+	// Written fields stay, and a rule lays its own over them.
 	text := strings.Replace(withSanitize("{shapes: [small], tools: [memcheck], secret_cases: 0, missing_tool: inform, existing: defer}"),
 		"when: {labels: [perf]}\n", "when: {labels: [perf]}\n    gates: {sanitize: {tools: [racecheck], timeout: 1m}}\n", 1)
 	laid := parse(t, text).RuleFor(policy.Change{Labels: []string{"perf"}}).Gates.Sanitize

@@ -50,9 +50,9 @@ func TestSchemaInStep(t *testing.T) {
 	}
 }
 
-// validate holds a value against the keywords that our schema uses, and says
-// where it does not fit. A keyword that it does not know fails the test: the
-// schema must not use what is not tested.
+// validate checks a value against the keywords that our schema uses, and says where it does not
+// fit. A keyword that it does not know fails the test: the schema must not use anything that is not
+// tested.
 func validate(t testing.TB, s map[string]any, v any, path string) (misfits []string) {
 	t.Helper()
 	miss := func(format string, args ...any) { misfits = append(misfits, path+" "+fmt.Sprintf(format, args...)) }
@@ -122,7 +122,7 @@ func validate(t testing.TB, s map[string]any, v any, path string) (misfits []str
 			for name := range object {
 				misfits = append(misfits, validate(t, is.(map[string]any), name, path+" key")...)
 			}
-		case "properties", "additionalProperties": // together, below
+		case "properties", "additionalProperties": // handled together below
 		default:
 			t.Fatalf("%s: the schema uses %s, which this test does not know", path, keyword)
 		}
@@ -160,7 +160,7 @@ func document(t testing.TB, text string) any {
 	return v
 }
 
-// everything uses all that the language has.
+// everything uses all features of the language.
 const everything = `version: 1
 check: kernel gate/l4
 devices: [l4, h200]
@@ -231,8 +231,8 @@ func TestSchemaAcceptsPolicies(t *testing.T) {
 	}
 }
 
-// An editor marks what the linter would refuse in a single field, and both know
-// the same names.
+// TestSchemaRefusesMistakes checks that an editor marks what the linter would refuse in a single
+// field, and that both know the same names.
 func TestSchemaRefusesMistakes(t *testing.T) {
 	for _, tt := range []struct{ name, old, new string }{
 		{"unknown field", "pairs:", "pair:"},
@@ -272,7 +272,7 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 	}
 }
 
-// Examples are shown by editors, and must be right.
+// TestSchemaExamplesFit checks the examples, which editors show.
 func TestSchemaExamplesFit(t *testing.T) {
 	seen := 0
 	var walk func(s map[string]any, path string)

@@ -7,8 +7,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Shapes names shapes of the kernel's manifest; All stands for every one, First for
-// the one that the manifest names first, whatever it is called.
+// Shapes names shapes of the kernel's manifest. All means every shape, First the first one in the
+// manifest, whatever its name.
 type Shapes struct {
 	All   bool
 	First bool
@@ -63,13 +63,12 @@ func (s *Shapes) JSONSchema() map[string]any {
 	}}
 }
 
-// fill takes every shape where none was named.
+// fill selects every shape if none was named.
 func (s *Shapes) fill() { s.All = s.All || s.none() }
 
 func (s Shapes) none() bool { return !s.All && !s.First && len(s.Names) == 0 }
 
-// Pick is the shapes that are meant, out of those that the manifest has, in
-// the manifest's order.
+// Pick returns the selected shapes out of those that the manifest has, in the manifest's order.
 func (s Shapes) Pick(known []string) []string {
 	if s.All {
 		return known
@@ -80,7 +79,7 @@ func (s Shapes) Pick(known []string) []string {
 	return slices.DeleteFunc(slices.Clone(known), func(k string) bool { return !slices.Contains(s.Names, k) })
 }
 
-// Unknown is the names that the manifest does not have.
+// Unknown returns the names that the manifest does not have.
 func (s Shapes) Unknown(known []string) []string {
 	return slices.DeleteFunc(slices.Clone(s.Names), func(name string) bool { return slices.Contains(known, name) })
 }

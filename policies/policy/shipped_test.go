@@ -60,7 +60,8 @@ func TestShippedFilesAreTheEmbeddedOnes(t *testing.T) {
 	}
 }
 
-// The figures of the kernel's history on an L4: what each stage had to meet.
+// TestL4AsksWhatTheStagesHadToMeet checks the figures of the kernel's history on an L4: what each
+// stage had to meet.
 func TestL4AsksWhatTheStagesHadToMeet(t *testing.T) {
 	p := shipped(t, "l4")
 	if diff := cmp.Diff([]string{"tensor-cores", "warp-specialization", "refactoring", "default"}, p.RuleNames()); diff != "" {
@@ -108,12 +109,12 @@ func TestL4AsksWhatTheStagesHadToMeet(t *testing.T) {
 	}
 }
 
-// What every shipped policy has in common.
+// TestShippedPolicies checks what every shipped policy has in common.
 func TestShippedPolicies(t *testing.T) {
 	for _, name := range policies.ShippedNames() {
 		t.Run(name, func(t *testing.T) {
 			p := shipped(t, name)
-			// One suits any kernel: it knows no name of a shape and no scale of an output.
+			// One suits any kernel: it knows no shape's name and no output's scale.
 			anyKernel := name == "default"
 			small := "small"
 			if anyKernel {

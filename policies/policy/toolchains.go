@@ -9,8 +9,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Toolchains pins the compilers that kernels are built with. A pin names what runners have: it brings nothing, and one that a
-// runner does not have fails the run there.
+// Toolchains pins the compilers that build kernels. A pin refers to a compiler on the runner and
+// installs nothing. If a runner does not have it, the run fails there.
 type Toolchains struct {
 	NVCC   *Toolchain `yaml:"nvcc" json:"nvcc,omitempty" eg:"{version: 13.0.88}" default:"(the runner's default)" doc:"nvcc with its ptxas, for CUDA, PTX, references and builds by a command of the manifest."`
 	Triton *Toolchain `yaml:"triton" json:"triton,omitempty" eg:"{version: 3.6.0}" default:"(the runner's default)" doc:"Triton, for kernels in Python."`
@@ -28,15 +28,15 @@ const (
 	Triton = "triton"
 )
 
-// ToolchainKinds lists them.
+// ToolchainKinds lists the compilers that can be pinned.
 func ToolchainKinds() []string { return []string{NVCC, Triton} }
 
-// Of is the pin of a kind; nil where there is none.
+// Of returns the pin of a kind, or nil if there is none.
 func (t Toolchains) Of(kind string) *Toolchain {
 	return map[string]*Toolchain{NVCC: t.NVCC, Triton: t.Triton}[kind]
 }
 
-// With is the pins with another of one kind.
+// With returns the pins with the pin of one kind replaced.
 func (t Toolchains) With(kind string, pin *Toolchain) Toolchains {
 	switch kind {
 	case NVCC:
@@ -52,12 +52,12 @@ func (t Toolchains) Moved(to Toolchains) []string {
 	return slices.DeleteFunc(ToolchainKinds(), func(kind string) bool { return t.Of(kind).Equal(to.Of(kind)) })
 }
 
-// Equal tells whether both pins are of the same compiler, or none.
+// Equal reports whether both pins are the same, or both are missing.
 func (t *Toolchain) Equal(other *Toolchain) bool {
 	return t == other || t != nil && other != nil && *t == *other
 }
 
-// String is a pin as people read it.
+// String returns a pin for people.
 func (t *Toolchain) String() string {
 	switch {
 	case t == nil:
@@ -73,10 +73,10 @@ var (
 	toolchainDigest  = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
-// IsToolchainVersion tells whether a text can be a compiler's version.
+// IsToolchainVersion reports whether a text can be a compiler's version.
 func IsToolchainVersion(text string) bool { return toolchainVersion.MatchString(text) }
 
-// Check refuses what no policy could say.
+// Check refuses pins that no policy could contain.
 func (t Toolchains) Check() error {
 	for _, kind := range ToolchainKinds() {
 		pin := t.Of(kind)
@@ -102,14 +102,15 @@ func (p *Policy) checkToolchains(n *strict.Node) {
 	}
 }
 
-// compareToolchains: nobody can say which way another compiler leads. Every kernel that it builds is gated by it beside this.
+// compareToolchains lists changed pins. The direction of a different compiler is unknown. In
+// addition, every kernel that it builds is gated with it.
 func compareToolchains(l *compare.List, old, new Toolchains) {
 	for _, kind := range old.Moved(new) {
 		l.Add("toolchains."+kind, pinned(old.Of(kind)), pinned(new.Of(kind)), compare.Changes)
 	}
 }
 
-// pinned is a pin in full.
+// pinned returns a pin in full.
 func pinned(t *Toolchain) string {
 	switch {
 	case t == nil:

@@ -7,7 +7,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// A pin is compared by what it says, kind by kind.
+// TestToolchains checks that pins are compared by their content, kind by kind.
 func TestToolchains(t *testing.T) {
 	parse := func(text string) policy.Toolchains {
 		p, err := policy.Parse("p.yaml", []byte("version: 1\ntoolchains: "+text+"\ngates: {}\nrules: [{name: default}]\n"))

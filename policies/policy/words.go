@@ -24,7 +24,7 @@ var forkModes = []ForkMode{ForksAfterApproval, ForksNever}
 func (m *ForkMode) UnmarshalStrict(n *strict.Node) { strict.Word(n, m, forkModes) }
 func (m *ForkMode) JSONSchema() map[string]any     { return strict.WordSchema(forkModes) }
 
-// Commands is who may say what on a pull request.
+// Commands says which role each command on a pull request needs.
 type Commands struct {
 	Rebench       Role `yaml:"rebench" eg:"triage" default:"write" doc:"Measure again."`
 	Cancel        Role `yaml:"cancel" eg:"triage" default:"write" doc:"Stop a run."`
@@ -43,8 +43,8 @@ var roles = []Role{"read", "triage", "write", "maintain", "admin"}
 func (r *Role) UnmarshalStrict(n *strict.Node) { strict.Word(n, r, roles) }
 func (r *Role) JSONSchema() map[string]any     { return strict.WordSchema(roles) }
 
-// Allows tells whether someone with the role has may use what needs r. A role
-// that GitHub does not have allows nobody and gives nothing.
+// Allows reports whether somebody with the role has may use something that needs r. A role that
+// GitHub does not have allows nobody and grants nothing.
 func (r Role) Allows(has Role) bool {
 	needs, got := slices.Index(roles, r), slices.Index(roles, has)
 	return needs >= 0 && got >= needs

@@ -19,19 +19,18 @@ const (
 
 var comparison = regexp.MustCompile(`^(>=|<=|>|<) *(.*)$`)
 
-// A Bound is a condition on a figure: ">= +10%", "<= 128". The text always
-// carries its operator, so that a reader never has to know which way a field
-// is meant.
+// A Bound is a condition on a figure: ">= +10%", "<= 128". The text always has its operator, so
+// that a reader need not know the direction of a field.
 type Bound[T Count | Bytes | Percent | Micros | Number] struct {
 	Op    Op
 	Value T
 }
 
-// Lower tells whether the bound asks for at least something.
+// Lower reports whether the bound is a lower bound.
 func (b Bound[T]) Lower() bool { return b.Op == AtLeast || b.Op == Above }
 
-// Holds tells whether a figure, in the unit of T, meets the bound. Nothing meets
-// a bound without an operator.
+// Holds reports whether a figure, in the unit of T, meets the bound. Nothing meets a bound without
+// an operator.
 func (b Bound[T]) Holds(figure float64) bool {
 	limit := float64(b.Value)
 	switch b.Op {

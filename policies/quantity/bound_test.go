@@ -118,7 +118,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// accepts tells whether an editor that knows the schema would take the text.
+// accepts reports whether an editor that knows the schema would accept the text.
 func accepts(schema map[string]any, text string) bool {
 	if options, ok := schema["anyOf"].([]any); ok {
 		for _, option := range options {
@@ -132,8 +132,8 @@ func accepts(schema map[string]any, text string) bool {
 	return ok && regexp.MustCompile(pattern).MatchString(text)
 }
 
-// FuzzQuantities: what is read is shown as a text that reads as the same value,
-// and an editor accepts whatever is read.
+// FuzzQuantities checks that a value is shown as a text that reads as the same value, and that an
+// editor accepts every text that is read.
 func FuzzQuantities(f *testing.F) {
 	for _, op := range []string{"", ">= ", "<", "<=", "> "} {
 		for _, text := range []string{"128", "48KiB", "30.2KB", "+10%", "-2%", "30s", "1h30m", "1.2ms", "5µs", "0.06", "1e-10", "7 %", "0.1", "33.3%", "4503599627370497.5B", "12x"} {

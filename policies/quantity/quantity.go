@@ -1,7 +1,7 @@
-// Package quantity reads the values that people write in policies and
-// manifests: 128, 48KiB, 30s, 12.5us, 1%, ">= +10%". A value without its unit,
-// or with another one, is a mistake with a message, never a guess. It reads and
-// writes values; what they are held against is not its business.
+// Package quantity reads and writes the values that people write in policies and manifests: 128,
+// 48KiB, 30s, 12.5us, 1%, ">= +10%". A value without its unit, or with a wrong one, is a mistake
+// with a message, never a guess. The package compares nothing with measurements except in
+// [Bound.Holds], and judges nothing.
 package quantity
 
 import (
@@ -21,12 +21,12 @@ type (
 	Duration time.Duration
 	// Micros is a latency in microseconds: 5us, 1.2ms.
 	Micros float64
-	// A Number is a plain figure; a % sign behind it is allowed and changes
-	// nothing, for profilers that count in percent.
+	// A Number is a plain figure. A % sign after it is allowed and changes nothing, for profilers
+	// that count in percent.
 	Number float64
 )
 
-// read is the one way from a node to a value of type T.
+// read reads a value of type T from a node. All types use it.
 func read[T ~int64 | ~float64](n *strict.Node, into *T) {
 	u := unitOf(*into)
 	text, ok := n.Text()
@@ -44,8 +44,8 @@ func read[T ~int64 | ~float64](n *strict.Node, into *T) {
 
 func write[T ~int64 | ~float64](v T) string { return unitOf(v).format(float64(v)) }
 
-// schema is what read accepts. YAML hands editors a number where no unit is
-// written.
+// schema returns the JSON Schema of what read accepts. For editors, a YAML value without a unit is
+// a number.
 func schema[T ~int64 | ~float64]() map[string]any {
 	var zero T
 	u := unitOf(zero)

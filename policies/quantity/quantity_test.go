@@ -17,8 +17,8 @@ type value interface {
 	fmt.Stringer
 }
 
-// read is what becomes of a text under the key v, and what its author reads. A
-// quoted text keeps its spaces.
+// read returns the result of a text under the key v, and what its author reads. A quoted text keeps
+// its spaces.
 func read(v value, text string) string {
 	return readYAML(v, fmt.Sprintf("v: %q", text))
 }
@@ -135,7 +135,7 @@ func figure(v value) float64 {
 func TestBadQuantities(t *testing.T) {
 	for _, tt := range []struct {
 		v     value
-		texts map[string]string // and what is said of each
+		texts map[string]string // and the message for each
 	}{
 		{new(quantity.Count), map[string]string{
 			"12x": "a number", "": "a number", "x": "a number", "1 2": "a number", "0x10": "a number", "1_000": "a number", "1e3": "a number",
@@ -170,7 +170,8 @@ func TestBadQuantities(t *testing.T) {
 		for text, noun := range tt.texts {
 			t.Run(fmt.Sprintf("%T %s", tt.v, text)[len("*quantity."):], func(t *testing.T) {
 				want := fmt.Sprintf("f.yaml:1:4: v: %q is not %s (write e.g. %s)", text, noun, example)
-				if remedy := map[string]string{"10": "10%", "0.1": "10% or 0.1%"}[text]; remedy != "" && noun == "a percentage" { // the sign alone is missing
+				// Only the sign is missing.
+				if remedy := map[string]string{"10": "10%", "0.1": "10% or 0.1%"}[text]; remedy != "" && noun == "a percentage" {
 					want = fmt.Sprintf("f.yaml:1:4: v: %q is not %s (write %s)", text, noun, remedy)
 				}
 				if got := read(tt.v, text); got != want {

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// unit is how one type of quantity is read and written. The pattern is what
-// editors accept, and the parser sees nothing else, so that the two agree.
+// unit says how one type of quantity is read and written. Editors accept the pattern, and the
+// parser sees only texts that match it, so that the two agree.
 type unit struct {
 	noun, example string
 	pattern       *regexp.Regexp
 	parse         func(string) (float64, bool)
 	format        func(float64) string
-	bare          map[string]any // schema of what may stand without a unit, or nil
+	bare          map[string]any // schema of a value without a unit, or nil
 }
 
 // A figure is written in digits: no hexadecimal, no exponent, no infinity.
 const figure = `([0-9]+(\.[0-9]*)?|\.[0-9]+)`
 
-// maxWhole is where a float64 stops counting one by one.
+// maxWhole is the limit up to which a float64 represents every whole number.
 const maxWhole = 1 << 53
 
 var (
@@ -55,7 +55,7 @@ func unitOf(v any) unit {
 	panic(fmt.Sprintf("quantity: no unit for %T", v))
 }
 
-// remedy is what to write in place of a text: the text with the sign that it lacks, or an example.
+// remedy returns what to write instead of a text: the text with its missing sign, or an example.
 func (u unit) remedy(text string) string {
 	if u.pattern == percentPattern && figurePattern.MatchString(text) {
 		f, err := strconv.ParseFloat(text, 64)
@@ -70,7 +70,7 @@ func (u unit) remedy(text string) string {
 	return "e.g. " + u.example
 }
 
-// bound is a condition to write in place of one whose figure is a mistake.
+// bound returns a condition to write instead of one whose figure is a mistake.
 func (u unit) bound(relation, text string) string {
 	remedy, example := strings.CutPrefix(u.remedy(text), "e.g. ")
 	first, second, two := strings.Cut(remedy, " or ")
@@ -84,7 +84,7 @@ func (u unit) bound(relation, text string) string {
 	return quoted
 }
 
-// title is what references and editors call a value.
+// title returns the name of a value in references and editors.
 func (u unit) title() string {
 	if u.pattern == countPattern {
 		return "whole number"
@@ -99,8 +99,7 @@ func (u unit) read(text string) (float64, bool) {
 	return u.parse(text)
 }
 
-// miss says what a text is not, where the noun alone would be wrong: -5 is a
-// number, but no count.
+// miss says what a text is not, if the noun alone would be wrong: -5 is a number, but not a count.
 func (u unit) miss(text string) string {
 	if u.pattern == countPattern && figurePattern.MatchString(text) {
 		return "a whole number from 0 to 2^53 - 1"
@@ -117,8 +116,8 @@ func parseNumber(s string) (float64, bool) {
 	return parseFloat(strings.TrimRight(s, " %"))
 }
 
-// Percentages and latencies are scaled in decimal, by their exponent: 7%
-// divided by 100 would not be the 0.07 that a reader writes.
+// parsePercent, like parseMicros, scales in decimal, by the exponent: 7% divided by 100 would not
+// be the 0.07 that a reader writes.
 func parsePercent(s string) (float64, bool) {
 	return parseFloat(strings.TrimRight(s, " %") + "e-2")
 }
@@ -129,13 +128,13 @@ func parseMicros(s string) (float64, bool) {
 	return parseFloat(digits + exponent)
 }
 
-// byteUnits has those first that sizes are written in.
+// byteUnits begins with the units in which sizes are written.
 var byteUnits = []struct {
 	suffix string
 	factor float64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1}}
 
-// parseWhole reads a whole number, of bytes where their unit stands behind it.
+// parseWhole parses a whole number, in bytes if a unit follows it.
 func parseWhole(s string) (float64, bool) {
 	for _, u := range byteUnits {
 		if digits, ok := strings.CutSuffix(s, u.suffix); ok {
@@ -152,10 +151,10 @@ func parseDuration(s string) (float64, bool) {
 	return float64(d), err == nil && d > 0 && d < maxWhole
 }
 
-// formatFigure writes the digits that a figure needs and no more.
+// formatFigure writes only the digits that a figure needs.
 func formatFigure(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// formatNumber does so with an exponent where the zeros would be counted.
+// formatNumber does the same with an exponent if there would be many zeros.
 func formatNumber(f float64) string {
 	if a := math.Abs(f); a != 0 && (a < 1e-5 || a >= 1e15) {
 		return strconv.FormatFloat(f, 'e', -1, 64)
@@ -187,7 +186,7 @@ func shifted(f float64, places int) string {
 	}
 }
 
-// formatBytes takes the largest unit of which there are whole, or a few halves.
+// formatBytes uses the largest unit that gives a whole number, or a small number of halves.
 func formatBytes(f float64) string {
 	for _, u := range slices.Backward(byteUnits[:3]) {
 		a, whole := math.Abs(f), math.Mod(f, u.factor) == 0
@@ -198,8 +197,8 @@ func formatBytes(f float64) string {
 	return formatFigure(f) + "B"
 }
 
-// formatDuration is 10m and 0.5ms, where the standard library writes 10m0s and
-// a unit that is not read here.
+// formatDuration writes 10m and 0.5ms, where the standard library writes 10m0s and a unit that this
+// package does not read.
 func formatDuration(f float64) string {
 	if f > 0 && f < float64(time.Millisecond) {
 		return shifted(f, -6) + "ms"

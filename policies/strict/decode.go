@@ -1,12 +1,11 @@
-// Package strict reads YAML into Go structs the way an author wants to be
-// read: every mistake is reported, not the first alone, and each names the
-// file, the line, the column and the path of the field. yaml.v3's own
-// KnownFields decoder knows neither columns nor paths and stops at the first
-// unknown field of a struct, so only its parser is used here.
+// Package strict reads YAML into Go structs for policies, manifests and the bot's configuration. It
+// reports every mistake, not only the first, and each with the file, the line, the column and the
+// path of the field. It also writes JSON Schemas and reference tables from the same struct tags.
+// yaml.v3's KnownFields decoder knows neither columns nor paths and stops at the first unknown
+// field of a struct, so this package uses only yaml.v3's parser.
 //
-// It knows structs, slices, string-keyed maps, scalars and types that read
-// themselves. It does not know interfaces, merge keys or tags: a policy is data
-// that a reviewer must be able to read top to bottom.
+// It knows structs, slices, string-keyed maps, scalars and types that read themselves. It does not
+// know interfaces, merge keys or tags: a reviewer must be able to read a policy from top to bottom.
 package strict
 
 import (
@@ -16,16 +15,16 @@ import (
 	"strings"
 )
 
-// MaxBytes is the largest file that Decode reads; maxNodes bounds what aliases
-// may unfold to.
+// MaxBytes is the largest file that Decode reads. maxNodes bounds how many values aliases may
+// expand to.
 const (
 	MaxBytes = 1 << 20
 	maxNodes = 100_000
 	maxDepth = 64
 )
 
-// Decode reads data into the struct that into points to. The error is Problems
-// with every mistake found.
+// Decode reads data into the struct that into points to. The error is Problems with every mistake
+// found.
 func Decode(file string, data []byte, into any) error {
 	d := newDecoder(file)
 	if root := d.parse(data); root != nil {
@@ -40,24 +39,25 @@ type decoder struct {
 	file     string
 	problems Problems
 	reported map[Problem]bool // values may be read more than once, on top of others
-	mistakes int              // all that was refused, also what is not in problems
+	mistakes int              // all mistakes, also those that are not in problems
 	nodes    int
 	depth    int
-	full     bool // maxNodes was reached, and told
-	deep     bool // so was maxDepth
+	full     bool // maxNodes was reached, and reported
+	deep     bool // maxDepth was reached, and reported
 }
 
 func newDecoder(file string) *decoder {
 	return &decoder{file: file, reported: map[Problem]bool{}}
 }
 
-// spend tells whether the file may unfold to so many values more. What is not
-// read counts as a mistake wherever it stands, and is told once.
+// spend reports whether the file may expand to this many more values. A value that is not read
+// counts as a mistake wherever it stands, and is reported once.
 func (d *decoder) spend(n *Node, values int) bool {
 	return d.nodes+values <= maxNodes || d.refuse(n, &d.full, "holds more than %d values, aliases unfolded (shorten the file)", maxNodes)
 }
 
-// Spend counts a value that is costly to read as several, and tells whether the file may unfold to so many more.
+// Spend counts a value that is costly to read as several, and reports whether the file may expand
+// to that many more.
 func (n *Node) Spend(values int) bool {
 	if !n.dec.spend(n, values) {
 		return false
@@ -66,7 +66,7 @@ func (n *Node) Spend(values int) bool {
 	return true
 }
 
-// shallow is the same for nesting: an alias may stand inside of what it names.
+// shallow is the same for nesting: an alias may stand inside the value that it names.
 func (d *decoder) shallow(n *Node, depth int) bool {
 	return depth < maxDepth || d.refuse(n, &d.deep, "is nested more than %d levels deep (write it flatter)", maxDepth)
 }
@@ -116,8 +116,7 @@ func (d *decoder) value(n *Node, v reflect.Value) {
 	}
 }
 
-// pointer marks what may be left out. null and the word none take away what a
-// value underneath had set.
+// pointer decodes an optional value. null and the word none remove what a lower layer had set.
 func (d *decoder) pointer(n *Node, v reflect.Value) {
 	if text, ok := n.Text(); n.Null() || (ok && text == none && removable(v.Type())) {
 		v.SetZero()
@@ -131,8 +130,8 @@ func (d *decoder) pointer(n *Node, v reflect.Value) {
 
 const none = "none"
 
-// removable tells whether the word none can only mean nothing: in a text it is
-// a word like any other.
+// removable reports whether the word none can only mean nothing. In a text it is a word like any
+// other.
 func removable(pointer reflect.Type) bool { return pointer.Elem().Kind() != reflect.String }
 
 func (d *decoder) structure(n *Node, v reflect.Value) {
@@ -218,7 +217,7 @@ func (d *decoder) scalar(n *Node, v reflect.Value) {
 		v.SetInt(i)
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(text, 64)
-		// ParseFloat also reads hexadecimal, inf and nan, which no author means.
+		// ParseFloat also accepts hexadecimal, inf and nan, which no author means.
 		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || strings.ContainsAny(text, "xX") {
 			n.Errorf("%q is not a number (write e.g. 0.06)", text)
 			return

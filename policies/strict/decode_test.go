@@ -57,7 +57,7 @@ func (c *colour) UnmarshalStrict(n *strict.Node) {
 
 func (c *colour) JSONSchema() map[string]any { return map[string]any{"enum": []string{"red", "green"}} }
 
-// mistakes is what an author reads.
+// mistakes returns what an author reads.
 func mistakes(err error) []string {
 	if err == nil {
 		return nil

@@ -19,7 +19,7 @@ func example(k reflect.Kind) string {
 	return "a text"
 }
 
-// describe says what the author wrote.
+// describe describes what the author wrote.
 func describe(n *Node) string {
 	text, scalar := n.Text()
 	switch {
@@ -35,8 +35,7 @@ func describe(n *Node) string {
 	return strconv.Quote(text)
 }
 
-// suggestion names the known field that a misspelt one most likely meant, or
-// all of them.
+// suggestion names the known field that a misspelt one most likely meant, or all of them.
 func suggestion(got string, known []string) string {
 	if meant := closest(got, known); meant != "" {
 		return fmt.Sprintf(" (did you mean %s?)", meant)
@@ -44,8 +43,8 @@ func suggestion(got string, known []string) string {
 	return fmt.Sprintf(" (known here: %s)", strings.Join(slices.Sorted(slices.Values(known)), ", "))
 }
 
-// closest allows one typo in three letters, and two at most. Of several names
-// that a word begins, none is meant more than another.
+// closest returns the known name that is nearest to a misspelt one. It allows one typo in three
+// letters, and two at most. If a word is a prefix of several names, none of them is preferred.
 func closest(got string, known []string) string {
 	const maxTypos, minPrefix = 2, 3
 	best, distance := "", maxTypos+1
@@ -67,8 +66,7 @@ func closest(got string, known []string) string {
 	return best
 }
 
-// Typos counts letters that are missing, added, wrong or swapped with their
-// neighbour.
+// Typos counts letters that are missing, added, wrong or swapped with their neighbour.
 func Typos(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// A Field is one key that a struct reads: its name from the yaml tag, whether
-// it must be there (required:"true"), what it is for (doc:"…", which the schema
-// shows), an example of its value (eg:"…"), what holds where it is left out
-// (default:"…") and what its value must lie in (bounds:"4 to 100"). A default or
-// bounds that are no values stand in parentheses: default:"(all shapes)". Where two people
-// answer for a file, half:"problem" or half:"implementation" says whose it is: see [Join].
+// A Field is one key that a struct reads. The yaml tag has its name, required:"true" makes it
+// mandatory, doc:"…" says what it is for (the schema shows it), eg:"…" is an example of its value,
+// default:"…" is its value if it is left out, and bounds:"4 to 100" is the range of its value. A
+// default or bounds that are not values stand in parentheses: default:"(all shapes)". If two
+// parties are responsible for a file, half:"problem" or half:"implementation" says who owns the
+// field: see [Join].
 type Field struct {
 	Name, Doc, Example, Default, Bounds, Half string
 	Required                                  bool
 	Type                                      reflect.Type
 }
 
-// prose takes the parentheses from words that no program reads.
+// prose removes the parentheses around words that no program reads.
 func (Field) prose(text string) (words string, prose bool) {
 	inner, open := strings.CutPrefix(text, "(")
 	inner, closed := strings.CutSuffix(inner, ")")
@@ -29,7 +29,7 @@ func (Field) prose(text string) (words string, prose bool) {
 	return inner, true
 }
 
-// Description is all that an editor can show of the field.
+// Description returns everything that an editor can show about the field.
 func (f Field) Description() string {
 	text := f.Doc
 	switch words, _ := f.prose(f.Default); {
@@ -57,7 +57,8 @@ func (f Field) hint() string {
 // Fields lists the keys of a struct type, embedded structs included.
 func Fields(t reflect.Type) []Field { return slices.Clone(keysOf(t).fields) }
 
-// keys is the fields of a struct type in their order, their names, where each is, and those that must be there.
+// keys holds the fields of a struct type in their order, their names, the index of each, and those
+// that are required.
 type keys struct {
 	fields   []Field
 	names    []string
@@ -65,11 +66,11 @@ type keys struct {
 	required []Field
 }
 
-// types is the keys of the types that were read, by type. What tags say does not change while a program runs, and to
-// take them apart costs more than all else that is done with a value.
+// types caches the keys of types. Tags do not change while a program runs, and parsing them costs
+// more than everything else that is done with a value.
 var types sync.Map
 
-// keysOf looks through a type once. Nobody changes what it returns.
+// keysOf examines a type once. Callers must not change the result.
 func keysOf(t reflect.Type) *keys {
 	if k, ok := types.Load(t); ok {
 		return k.(*keys)

@@ -9,8 +9,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Whatever is read, Decode either fills the value or says in lines that can be
-// told apart what is wrong, in order, and says the same when asked again.
+// FuzzDecode checks that Decode either fills the value or reports what is wrong, in distinguishable
+// lines and in order, and reports the same when it runs again.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		"name: x\nbeds: [{plant: a, count: 1}]\ntools: {a: 1}\nfence: none\ncolour: red\nchild: {name: y}",
@@ -37,7 +37,7 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("first %v, then %v", err, again)
 			}
 			if last := ps[len(ps)-1]; last.Line == 0 {
-				ps = ps[:len(ps)-1] // is about the file, or that there are more
+				ps = ps[:len(ps)-1] // it is about the file, or says that there are more
 			}
 			if !slices.IsSortedFunc(ps, func(a, b strict.Problem) int { return a.Line - b.Line }) {
 				t.Fatalf("out of order:\n%v", err)

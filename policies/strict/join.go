@@ -8,19 +8,19 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Halves of a file that two people answer for, as the tag half says of each field.
+// The halves of a file for which two parties are responsible, as the tag half says for each field.
 const (
 	HalfProblem        = "problem"
 	HalfImplementation = "implementation"
 )
 
-// Join reads one value from two files: the fields of the implementation from the second,
-// and all others from the first. The elements of a list that have a name are joined one
-// by one where their type has fields of the implementation. Kept fields are the first
-// file's, whatever their tags say.
+// Join reads one value from two files: the fields of the implementation from the second, and all
+// others from the first. The elements of a list that have a name are joined one by one if their
+// type has fields of the implementation. Kept fields come from the first file, whatever their tags
+// say.
 //
-// Mistakes are placed in the second file, which is the one that its author can mend: what
-// comes from the first is told where the second has the same field.
+// Mistakes are reported at places in the second file, which its author can fix. A mistake that
+// comes from the first file is reported where the second has the same field.
 func Join(file string, problem, implementation []byte, into any, kept ...string) error {
 	d := newDecoder(file)
 	lower, upper := d.parse(problem), d.parse(implementation)
@@ -37,7 +37,7 @@ func Join(file string, problem, implementation []byte, into any, kept ...string)
 	return d.err()
 }
 
-// PlaceOf is where a field stands in a file, or where the nearest thing above it does.
+// PlaceOf returns the place of a field in a file, or of its nearest existing parent.
 func PlaceOf(data []byte, path ...string) (line, column int) {
 	d := newDecoder("")
 	root := d.parse(data)
@@ -79,8 +79,8 @@ func joined(t reflect.Type, lower, upper *yaml.Node, kept []string) *yaml.Node {
 	return all
 }
 
-// joinedItems is the first file's list. Whatever else the second's elements are, those of
-// the same name tell their part of the implementation.
+// joinedItems returns the first file's list. Elements of the second file with the same name
+// contribute their part of the implementation; everything else in the second list is ignored.
 func joinedItems(t reflect.Type, lower, upper, above *yaml.Node) *yaml.Node {
 	if lower.Kind != yaml.SequenceNode {
 		return placed(lower, upper, above)
@@ -117,8 +117,8 @@ func nameOf(item *yaml.Node) string {
 	return ""
 }
 
-// placed is a copy of a node, and of all below it, that stands where another does; of what
-// that one does not have, where the nearest thing above it stands.
+// placed returns a deep copy of a node that has the position of another node. Parts that the other
+// node does not have get the position of their nearest existing parent.
 func placed(n, where, above *yaml.Node) *yaml.Node {
 	where = cmp.Or(where, above)
 	c := *n
@@ -143,7 +143,7 @@ func placed(n, where, above *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// followed is what an alias stands for.
+// followed returns the target of an alias.
 func followed(n *yaml.Node) *yaml.Node {
 	if n != nil && n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -168,8 +168,8 @@ func pairOf(n *yaml.Node, name string) (key, value *yaml.Node) {
 	return key, value
 }
 
-// joinedType is the struct that a list holds and that has fields of either half; nil where
-// it holds none.
+// joinedType returns the struct type of a list's elements if it has fields of either half, and nil
+// otherwise.
 func joinedType(t reflect.Type) reflect.Type {
 	if t == nil || t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct ||
 		!slices.ContainsFunc(keysOf(t.Elem()).fields, func(f Field) bool { return f.Half != "" }) {

@@ -2,20 +2,18 @@ package strict
 
 import "reflect"
 
-// A Key is a field and its place in a file: gates.performance.pairs, rules[].name
-// (in every element of a list), variants.NAME.source (under names that the author
-// chooses).
+// A Key is a field and its place in a file: gates.performance.pairs, rules[].name (in every element
+// of a list), variants.NAME.source (under names that the author chooses).
 type Key struct {
 	Path string
 	Field
-	// Below is the path of the mapping that the value is or holds, and empty where it
-	// holds none. It is not below Path where the same mapping stood earlier.
+	// Below is the path of the mapping that the value is or contains, and empty if there is none.
+	// It is not below Path if the same mapping occurred earlier.
 	Below string
 }
 
-// Keys lists all that a file can have which is read into values of v's type,
-// mapping by mapping. A mapping that may stand at several places is listed at the
-// first. What a file must never have is left out.
+// Keys lists everything that a file for v's type can have, mapping by mapping. A mapping that may
+// occur at several places is listed at the first. Keys that a file must never have are left out.
 func Keys(v any) []Key {
 	w := &keyWalk{first: map[reflect.Type]string{}}
 	w.mapping(reflect.TypeOf(v), "")
@@ -52,8 +50,8 @@ func (w *keyWalk) mapping(t reflect.Type, path string) {
 	}
 }
 
-// mappingIn is the struct that a value of the type is, or that it holds behind one
-// more step; nil where there is none.
+// mappingIn returns the struct that a value of the type is, or that it contains one step down, or
+// nil if there is none.
 func mappingIn(t reflect.Type) (inner reflect.Type, step string) {
 	t = pointed(t)
 	switch t.Kind() {

@@ -12,23 +12,23 @@ var (
 	repository = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}/[A-Za-z0-9_.-]{1,100}$`)
 )
 
-// IsName tells whether kernels, shapes, variants, rules and runners may be called so.
+// IsName reports whether the text is a valid name for kernels, shapes, variants, rules and runners.
 func IsName(text string) bool { return name.MatchString(text) }
 
-// IsLabel tells whether a kind of runner may be called so.
+// IsLabel reports whether the text is a valid runner label.
 func IsLabel(text string) bool { return label.MatchString(text) }
 
-// IsCommit tells whether the text is a whole commit ID, of SHA-1 or of SHA-256.
+// IsCommit reports whether the text is a whole commit ID, of SHA-1 or of SHA-256.
 func IsCommit(text string) bool { return commit.MatchString(text) }
 
-// IsRepository tells whether the text is owner/name as GitHub has it. Neither part is
-// a way to another folder.
+// IsRepository reports whether the text is a GitHub owner/name. Neither part can lead to another
+// folder.
 func IsRepository(text string) bool {
 	return repository.MatchString(text) && !strings.HasSuffix(text, "/.") && !strings.HasSuffix(text, "/..")
 }
 
-// Glob matches slash-separated names: * and ? stay within one folder, **
-// crosses folders, and **/ also matches no folder at all.
+// Glob matches slash-separated names: * and ? stay within one folder, ** crosses folders, and **/
+// also matches no folder at all.
 func Glob(pattern string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)

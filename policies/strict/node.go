@@ -11,32 +11,31 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// A Node is one place in the file, with the path that leads to it. Types that
-// check themselves (Unmarshaler, Validator) read it and report through it.
+// A Node is one place in the file, with the path that leads to it. Types that check themselves
+// (Unmarshaler, Validator) read it and report through it.
 type Node struct {
 	yaml   *yaml.Node
 	parent *Node
-	key    string // of the parent's mapping; empty in a list, where index counts
+	key    string // in the parent's mapping; empty in a list, where index counts
 	index  int
 	dec    *decoder
 	under  *Node // see Over
 	dirty  bool
 }
 
-// An Unmarshaler reads its own value from a node and reports what is wrong
-// with it through Errorf.
+// An Unmarshaler reads its own value from a node and reports mistakes in it through Errorf.
 type Unmarshaler interface {
 	UnmarshalStrict(n *Node)
 }
 
-// A Validator looks at a value after its fields were read. Where a field has
-// been refused, Clean is false and combinations of fields cannot be judged.
+// A Validator checks a value after its fields were read. If a field was refused, Clean is false and
+// combinations of fields cannot be checked.
 type Validator interface {
 	ValidateStrict(n *Node)
 }
 
-// at wraps a parsed node, following an alias to what it stands for. The place
-// of a mistake is the alias's, where the author wrote it.
+// at wraps a parsed node and follows an alias to its target. The place of a mistake is the alias's,
+// where the author wrote it.
 func (d *decoder) at(y *yaml.Node, parent *Node, key string, index int) *Node {
 	if y.Kind == yaml.AliasNode {
 		target := *y.Alias
@@ -54,19 +53,18 @@ func (n *Node) Errorf(format string, args ...any) {
 	})
 }
 
-// Clean tells whether everything below the node was read without a mistake.
+// Clean reports whether everything below the node was read without a mistake.
 func (n *Node) Clean() bool { return !n.dirty }
 
-// Over is this node laid over another: Child finds a field where it was last
-// set, here or underneath.
+// Over returns this node laid over another: Child finds a field where it was last set, here or in
+// the lower node.
 func (n *Node) Over(under *Node) *Node {
 	laid := *n
 	laid.under = under
 	return &laid
 }
 
-// Text is the scalar as it was written; ok is false where the node is a list
-// or a mapping.
+// Text returns the scalar as it was written. ok is false if the node is a list or a mapping.
 func (n *Node) Text() (text string, ok bool) {
 	if n.yaml.Kind != yaml.ScalarNode {
 		return "", false
@@ -74,18 +72,17 @@ func (n *Node) Text() (text string, ok bool) {
 	return n.yaml.Value, true
 }
 
-// Null tells whether the value is absent (null, ~ or empty).
+// Null reports whether the value is absent (null, ~ or empty).
 func (n *Node) Null() bool {
 	return n.yaml.Kind == yaml.ScalarNode && n.yaml.Tag == "!!null"
 }
 
-// Mapping and List tell what the node is.
+// Mapping and List report the kind of the node.
 func (n *Node) Mapping() bool { return n.yaml.Kind == yaml.MappingNode }
 func (n *Node) List() bool    { return n.yaml.Kind == yaml.SequenceNode }
 
-// Decode reads the node into a Go value on top of what the value holds
-// already: fields that the node does not name keep their value. It tells
-// whether everything was read without a mistake.
+// Decode reads the node into a Go value on top of its present value: fields that the node does not
+// name keep their value. It reports whether everything was read without a mistake.
 func (n *Node) Decode(into any) bool {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
@@ -96,7 +93,7 @@ func (n *Node) Decode(into any) bool {
 	return n.dec.mistakes == before
 }
 
-// Items are the elements of a list.
+// Items returns the elements of a list.
 func (n *Node) Items() []*Node {
 	if !n.List() {
 		return nil
@@ -108,7 +105,7 @@ func (n *Node) Items() []*Node {
 	return items
 }
 
-// Each walks a list and what was decoded from it side by side. It stops at the
+// Each iterates over a list and the values that were decoded from it in parallel. It stops at the
 // end of the shorter one: a list that was refused has places without values.
 func Each[T any](list *Node, values []T, do func(at *Node, v *T)) {
 	items := list.Items()
@@ -127,8 +124,8 @@ type Pair struct {
 // Errorf reports a mistake in the key itself.
 func (p Pair) Errorf(format string, args ...any) { p.name.Errorf(format, args...) }
 
-// Pairs are the keys of a mapping in file order. Keys that are no words have
-// been reported when the file was parsed, and are left out.
+// Pairs returns the keys of a mapping in file order. It leaves out keys that are not words; those
+// were reported when the file was parsed.
 func (n *Node) Pairs() []Pair {
 	if !n.Mapping() {
 		return nil
@@ -143,9 +140,9 @@ func (n *Node) Pairs() []Pair {
 	return pairs
 }
 
-// Child is the node below the given keys. Where it does not exist, it stands at
-// the deepest place on the way that does, so that a mistake about an absent
-// field points at its parent; its path names the field asked for.
+// Child returns the node below the given keys. If it does not exist, the result has the place of
+// its deepest existing parent, so that a mistake about an absent field points there. Its path names
+// the requested field.
 func (n *Node) Child(keys ...string) *Node {
 	at := n
 	for _, key := range keys {
@@ -154,7 +151,7 @@ func (n *Node) Child(keys ...string) *Node {
 	return at
 }
 
-// child takes the first of two equal keys, which is the one that is decoded.
+// child returns the first of two equal keys, which is the one that is decoded.
 func (n *Node) child(key string) *Node {
 	var here, under *Node
 	if value := n.own(key); value != nil {
@@ -174,12 +171,12 @@ func (n *Node) child(key string) *Node {
 	return &Node{yaml: &yaml.Node{Line: n.yaml.Line, Column: n.yaml.Column}, parent: n, key: key, dec: n.dec}
 }
 
-// Has tells whether a mapping names the key.
+// Has reports whether a mapping has the key.
 func (n *Node) Has(key string) bool {
 	return n.own(key) != nil || n.under != nil && n.under.Has(key)
 }
 
-// own is what the node's own mapping has under the key, or nil.
+// own returns the value under the key in the node's own mapping, or nil.
 func (n *Node) own(key string) *yaml.Node {
 	if !n.Mapping() {
 		return nil
@@ -195,9 +192,8 @@ func (n *Node) own(key string) *yaml.Node {
 // maxKey is how much of a key a path shows.
 const maxKey = 80
 
-// Path is the field's name from the top of the file, such as rules[2].gates.
-// It is put together when it is asked for: a file has many more places than
-// mistakes.
+// Path returns the field's name from the top of the file, such as rules[2].gates. It is computed on
+// demand, because a file has many more places than mistakes.
 func (n *Node) Path() string {
 	var steps []string
 	for at := n; at.parent != nil; at = at.parent {
@@ -214,7 +210,7 @@ func (n *Node) Path() string {
 	return strings.Join(steps, "")
 }
 
-// printable keeps a message on its line, whatever a key holds.
+// printable keeps a message on one line, whatever a key contains.
 func printable(key string) string {
 	if strings.ContainsFunc(key, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
 		key = strconv.Quote(key)

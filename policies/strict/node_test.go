@@ -9,12 +9,12 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A probe hands its node to the test.
+// A probe passes its node to the test.
 type probe struct{ see func(*strict.Node) }
 
 func (p *probe) UnmarshalStrict(n *strict.Node) { p.see(n) }
 
-// visit reads text and lets the test look at its root.
+// visit reads text and lets the test examine its root.
 func visit(t *testing.T, text string, see func(*strict.Node)) []string {
 	t.Helper()
 	called := false
@@ -115,7 +115,7 @@ over:
 		if got := len(laid.Child("c").Items()); got != 1 {
 			t.Errorf("a list is laid over another: %d items", got)
 		}
-		// A rule without gates of its own stands at the rule.
+		// A rule without its own gates has the place of the rule.
 		bare := n.Child("nothing").Over(n.Child("under"))
 		if got := bare.Child("a", "y").Path(); got != "under.a.y" {
 			t.Errorf("path %q", got)
@@ -123,7 +123,7 @@ over:
 	})
 }
 
-// A strictBox sees what became of its content.
+// A strictBox reports the state of its content.
 type strictBox struct {
 	Size  int    `yaml:"size"`
 	Inner *inner `yaml:"inner"`
@@ -144,7 +144,7 @@ func TestValidators(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		// What a validator says below makes what is above unclean.
+		// A validator's report makes all nodes above unclean.
 		{"clean", "{size: 3}", []string{"f.yaml:1:1: box: clean true, size 3"}},
 		{"a field was refused", "{size: x}", []string{"f.yaml:1:1: box: clean false, size 0", `f.yaml:1:8: size: "x" is not a whole number (write e.g. 128)`}},
 		{"a field is unknown", "{sice: 3}", []string{"f.yaml:1:1: box: clean false, size 0", `f.yaml:1:2: sice: unknown field (did you mean size?)`}},

@@ -11,8 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// parse is the root of the only document in the text, or nil where there is
-// nothing to decode.
+// parse returns the root of the only document in the text, or nil if there is nothing to decode.
 func (d *decoder) parse(data []byte) *yaml.Node {
 	file := &Node{yaml: &yaml.Node{}, dec: d}
 	if len(data) > MaxBytes {
@@ -43,7 +42,7 @@ func (d *decoder) parse(data []byte) *yaml.Node {
 	return documents[0].Content[0]
 }
 
-// documentsOf is the first two documents of a file, or its first syntax error.
+// documentsOf returns the first two documents of a file, or its first syntax error.
 func documentsOf(data []byte) ([]*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var documents []*yaml.Node
@@ -61,10 +60,9 @@ func documentsOf(data []byte) ([]*yaml.Node, error) {
 	return documents, nil
 }
 
-// mistakenLine is the line behind which no reading of the file is valid. The
-// YAML parser names where the innermost block starts, one line off or not at
-// all, so the file is read again without its last line until that succeeds. It
-// is 0 for a file that is too long to read so often.
+// mistakenLine returns the line at which the file becomes invalid. The YAML parser names where the
+// innermost block starts, one line off or not at all. So the file is parsed again without its last
+// line until that succeeds. The result is 0 for a file that is too long to parse that often.
 func mistakenLine(data []byte) int {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	if len(data)*len(lines) > 1<<23 {
@@ -94,8 +92,8 @@ func syntaxMessage(err error, placed bool) string {
 	return text
 }
 
-// survey reports what is read nowhere: also in parts of the file that read
-// themselves, and once where it stands, not at each alias.
+// survey reports constructs that are never read. It covers parts of the file whose types read
+// themselves, and it reports each construct once where it stands, not at each alias.
 func (d *decoder) survey(y *yaml.Node, n *Node, depth int) {
 	if !d.shallow(n, depth) {
 		return
@@ -116,7 +114,8 @@ func (d *decoder) survey(y *yaml.Node, n *Node, depth int) {
 			case key.Tag == "!!merge":
 				at.Errorf("merge keys are not read (repeat the fields here)")
 			case !isWord(key):
-				at.parent, at.key, at.index = n.parent, n.key, n.index // its own would say nothing
+				// The key's own path would say nothing.
+				at.parent, at.key, at.index = n.parent, n.key, n.index
 				at.Errorf("has a key that is no word (write name: value)")
 			default:
 				d.survey(key, at, depth+1)
@@ -126,7 +125,7 @@ func (d *decoder) survey(y *yaml.Node, n *Node, depth int) {
 	}
 }
 
-// isWord tells whether a key is a name that a struct or a map can have.
+// isWord reports whether a key is a name that a struct or a map can have.
 func isWord(key *yaml.Node) bool {
 	return key.Kind == yaml.ScalarNode && key.Value != "" && key.Tag != "!!null" && key.Tag != "!!merge"
 }

@@ -13,8 +13,8 @@ import (
 const allFields = "name, open, rows, small, area, beds, tools, fence, depth, motto, colour, tags, nested, owner"
 
 func TestSyntaxMistakes(t *testing.T) {
-	// The comment on top moves the start of the outermost mapping, which is
-	// what the YAML parser would name, away from the mistake.
+	// The comment on top moves the start of the outermost mapping, which the YAML parser would
+	// name, away from the mistake.
 	tests := []struct{ name, text, want string }{
 		{"a list that is not closed", "# top\nname: x\nbeds: [a, b\nrows: 3\n", `3:7: is not valid YAML: did not find expected ',' or ']' ("[" opens here: close it, and put a comma between its items)`},
 		{"a mapping that is not closed", "# top\nname: x\nfence: {height: 1\n", `3:8: is not valid YAML: did not find expected ',' or '}' ("{" opens here: close it, and put a comma between its items)`},
@@ -126,8 +126,7 @@ func TestAliases(t *testing.T) {
 	if diff := cmp.Diff([]bed{{Plant: "x"}, {Plant: "x"}}, g.Beds); diff != "" || g.Owner != "x" {
 		t.Errorf("owner %q, beds %s", g.Owner, diff)
 	}
-	// The mistake is told where the alias stands, and what is below it where it
-	// was written.
+	// The mistake is reported at the alias, and mistakes below it where they were written.
 	got := mistakes(strict.Decode("g.yaml", []byte("name: &n x\nrows: *n\nfence: &f {height: *n}\nbeds: [*f]"), &g))
 	want := []string{
 		`g.yaml:2:7: rows: "x" is not a whole number (write e.g. 128)`,
@@ -140,7 +139,7 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// A tree is a type that can be as deep as the file likes.
+// A tree is a type of any depth.
 type tree struct {
 	Name     string `yaml:"name"`
 	Child    *tree  `yaml:"child"`
@@ -189,7 +188,7 @@ func TestBombs(t *testing.T) {
 	})
 }
 
-// wide is n keys that all name the same list.
+// wide returns n keys that all name the same list.
 func wide(n int) string {
 	var b strings.Builder
 	for i := range n {

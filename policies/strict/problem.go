@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Problem is one mistake in a file, placed where the author can fix it.
+// A Problem is one mistake in a file, with the place where the author can fix it.
 type Problem struct {
 	File         string
 	Line, Column int
@@ -16,7 +16,7 @@ type Problem struct {
 	Message      string
 }
 
-// Text is what is wrong with which field.
+// Text returns the field and what is wrong with it.
 func (p Problem) Text() string {
 	if p.Path == "" {
 		return p.Message
@@ -31,8 +31,8 @@ func (p Problem) String() string {
 	return p.File + ": " + p.Text()
 }
 
-// Problems is every mistake of one file, in the order of its lines. It is the
-// error that Decode returns: a message a line. It is a [Mistake] too.
+// Problems are all mistakes of one file, in the order of its lines. It is the error that Decode
+// returns, with one message per line. It is also a [Mistake].
 type Problems []Problem
 
 func (ps Problems) Error() string {
@@ -43,7 +43,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// As makes errors.As find a Mistake.
+// As lets errors.As find a Mistake.
 func (ps Problems) As(target any) bool {
 	m, ok := target.(*Mistake)
 	if ok {
@@ -52,14 +52,14 @@ func (ps Problems) As(target any) bool {
 	return ok
 }
 
-// A Mistake is the user's: a file, a name or an option that does not hold up. It is
-// told in one line, and the program ends with status 2.
+// A Mistake is a mistake of the user: an invalid file, name or option. It is reported in one line,
+// and the program ends with status 2.
 type Mistake struct{ Err error }
 
 func (m Mistake) Error() string { return m.Err.Error() }
 func (m Mistake) Unwrap() error { return m.Err }
 
-// Mistakef makes one out of a message.
+// Mistakef returns a Mistake with a message.
 func Mistakef(format string, args ...any) error { return Mistake{fmt.Errorf(format, args...)} }
 
 const (
@@ -67,12 +67,12 @@ const (
 	maxMessage  = 800
 )
 
-// report keeps a mistake. An alias can repeat one a thousand times, and nobody
-// reads past the first hundred.
+// report records a mistake. An alias can repeat one a thousand times, and nobody reads more than
+// the first hundred.
 func (d *decoder) report(p Problem) {
 	d.mistakes++
 	if d.full {
-		return // what was not read looks like a mistake of its own
+		return // a value that was not read would look like another mistake
 	}
 	p.File, p.Message = d.file, shorten(p.Message, maxMessage)
 	if len(d.problems) <= maxProblems && !d.reported[p] {
@@ -97,8 +97,8 @@ func (d *decoder) err() error {
 	return ps
 }
 
-// shorten cuts the middle out of a long text: a message begins with what is
-// wrong and ends with what to do.
+// shorten removes the middle of a long text: a message begins with what is wrong and ends with what
+// to do.
 func shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -10,13 +10,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Reference is the same as Schema for people, in Markdown: a table of the keys of
-// every mapping, each with what it takes, its default, what it is for and an
-// example. The keys of a file's halves stand apart, each under what is said of the half.
+// Reference is Schema for people, in Markdown: a table of the keys of every mapping, each with its
+// type, its default, its purpose and an example. The keys of a file's halves are separate, each
+// under the text about its half.
 func Reference(v any, halves map[string]string) string {
 	var b strings.Builder
 	mapping, half := "\x00", ""
-	introduced := map[string]string{} // what is said of a mapping where it is a key itself
+	introduced := map[string]string{} // the text about a mapping where it is a key itself
 	for _, k := range Keys(v) {
 		if _, told := introduced[k.Below]; k.Below != "" && !told {
 			introduced[k.Below] = k.Doc
@@ -46,7 +46,7 @@ func Reference(v any, halves map[string]string) string {
 	return b.String()
 }
 
-// defaulted is what holds where the key is left out.
+// defaulted says what applies if the key is left out.
 func defaulted(f Field) string {
 	switch words, prose := f.prose(f.Default); {
 	case f.Required:
@@ -59,7 +59,7 @@ func defaulted(f Field) string {
 	return ""
 }
 
-// takes is what a value may be, and within which bounds.
+// takes says what a value may be, and within which bounds.
 func takes(k Key) string {
 	text := kind(k.Type, false)
 	if k.Below != "" {
@@ -72,12 +72,12 @@ func takes(k Key) string {
 	return text
 }
 
-// What GitHub leaves of a heading in its address.
+// unanchored matches the characters that GitHub removes from a heading's anchor.
 var unanchored = regexp.MustCompile(`[^a-z0-9_-]`)
 
 func anchor(heading string) string { return unanchored.ReplaceAllString(strings.ToLower(heading), "") }
 
-// kind is a type in words.
+// kind describes a type in words.
 func kind(t reflect.Type, several bool) string {
 	if t.Kind() == reflect.Pointer {
 		if removable(t) && t.Elem().Kind() != reflect.Bool {
@@ -114,8 +114,8 @@ func plural(noun string, several bool) string {
 	return noun
 }
 
-// WrittenExample is the example as it stands in a file: in quotes where YAML would
-// read a text as something else.
+// WrittenExample returns the example as a file would have it: in quotes if YAML would not read it
+// as a text.
 func (f Field) WrittenExample() string {
 	text, isText := exampleValue(f.Example).(string)
 	if !isText {

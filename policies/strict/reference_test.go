@@ -8,8 +8,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// An orchard has what references know beyond schemas: defaults, bounds, and mappings
-// at several places.
+// An orchard has what references know beyond schemas: defaults, bounds, and mappings at several
+// places.
 type orchard struct {
 	Beds  int             `yaml:"beds" eg:"4" default:"2" bounds:"1 to 9" doc:"How many."`
 	Sheds []hut           `yaml:"sheds" eg:"[{roof: flat}]" default:"(none at all)" doc:"One row each."`

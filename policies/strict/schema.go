@@ -15,16 +15,16 @@ type Schemer interface {
 
 var schemerType = reflect.TypeFor[Schemer]()
 
-// Schema is the JSON Schema (draft 2020-12) of the YAML that Decode reads into
-// values of v's type. It is made from the same struct tags as the decoder, so
-// that an editor and the linter cannot disagree on a name.
+// Schema returns the JSON Schema (draft 2020-12) of the YAML that Decode reads into values of v's
+// type. It is made from the same struct tags as the decoder, so that an editor and the linter
+// cannot disagree on a name.
 func Schema(title string, v any) ([]byte, error) {
 	s := schemaOf(reflect.TypeOf(v))
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = title
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false) // ">= 2" is read by people too
+	enc.SetEscapeHTML(false) // people read ">= 2" too
 	enc.SetIndent("", "  ")
 	err := enc.Encode(s)
 	return text.Bytes(), err
@@ -56,7 +56,7 @@ func schemaOf(t reflect.Type) map[string]any {
 	panic("strict: no schema for " + t.String())
 }
 
-// optional is what decoder.pointer reads.
+// optional returns the schema of what decoder.pointer reads.
 func optional(t reflect.Type) map[string]any {
 	nothing := []any{nil}
 	if removable(t) {
@@ -88,8 +88,8 @@ func schemaOfStruct(t reflect.Type) map[string]any {
 	return s
 }
 
-// exampleValue is what the example means when it is written into a file: a list,
-// a mapping or a number, and otherwise a text, with the quotes that it needs.
+// exampleValue returns the value of an example in a file: a list, a mapping or a number, and
+// otherwise a text, with the quotes that it needs.
 func exampleValue(text string) any {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A shell gets back what was quoted, as one word, and runs none of it.
+// TestShellWord checks that a shell returns a quoted text as one word, and runs none of it.
 func TestShellWord(t *testing.T) {
 	for _, text := range []string{"plain-word_1.0", "", "two words", "x; touch /tmp/gone", "$(id)", "`id`", "a'b\"c", "new\nline", "#c", "*", "~", "!x", "\\"} {
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf '[%s]' "+strict.ShellWord(text)).Output()

@@ -8,14 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// The YAML parser says what it expected, and not which character it stumbled over. The line tells more: a cause is the first
-// thing in it that leads to the parser's message, with the place and the remedy.
+// The YAML parser says what it expected, but not at which character it failed. The line says more:
+// a cause is the first thing in it that leads to the parser's message, with the place and the
+// remedy.
 
 // A cause is what most likely made a line invalid.
 type cause struct {
 	column int // from 1
 	remedy string
-	char   string // that stands there, where a pattern has found it
+	char   string // the character there, if a pattern found it
 }
 
 var (
@@ -28,7 +29,7 @@ var (
 	badEscape    = regexp.MustCompile(`\\[^0abt\tnvfre "/\\N_LPxuU]`)
 )
 
-// causeOf looks for it in the line that the parser refused.
+// causeOf looks for the cause in the line that the parser refused.
 func causeOf(message, line string) cause {
 	at := func(place []int, remedy string) (cause, bool) {
 		if place == nil {
@@ -104,7 +105,7 @@ func causeOf(message, line string) cause {
 	return c
 }
 
-// unclosed is the place of the last bracket that the line opens and does not close; -1 is none.
+// unclosed returns the place of the last bracket that the line opens and does not close, or -1.
 func unclosed(line string) int {
 	var open []int
 	quote := rune(0)
@@ -128,7 +129,7 @@ func unclosed(line string) int {
 	return open[len(open)-1]
 }
 
-// openQuote is the place of a quote that the line opens and does not close; -1 is none.
+// openQuote returns the place of a quote that the line opens and does not close, or -1.
 func openQuote(line string) int {
 	at, quote := -1, rune(0)
 	for i, r := range line {

@@ -9,7 +9,8 @@ import (
 // Word reads one word out of a fixed set.
 func Word[T ~string](n *Node, into *T, words []T) { WordCalled(n, into, words, nil) }
 
-// WordCalled does so for words that other tools call by other names, which the message translates.
+// WordCalled is Word for words that have different names in other tools, which the message
+// translates.
 func WordCalled[T ~string](n *Node, into *T, words []T, elsewhere map[string]string) {
 	text, ok := n.Text()
 	if ok && slices.Contains(words, T(text)) {
@@ -23,7 +24,7 @@ func WordCalled[T ~string](n *Node, into *T, words []T, elsewhere map[string]str
 	n.Errorf("%sis not one of %s%s", said, JoinWords(words), meant(text, words, elsewhere))
 }
 
-// meant is the word that somebody most likely meant, for the end of a message.
+// meant returns the word that the author most likely meant, for the end of a message.
 func meant[T ~string](text string, words []T, elsewhere map[string]string) string {
 	word, lower := elsewhere[strings.ToLower(text)], strings.ToLower(text)
 	if i := slices.Index(words, T(lower)); word == "" && i >= 0 {
@@ -42,13 +43,13 @@ func meant[T ~string](text string, words []T, elsewhere map[string]string) strin
 	return fmt.Sprintf(" (did you mean %s?)", word)
 }
 
-// Meant is the known name that a misspelt one most likely means; "" where none is close.
+// Meant returns the known name that a misspelt one most likely means, or "" if none is close.
 func Meant(got string, known []string) string { return closest(got, known) }
 
-// WordSchema says the same to an editor.
+// WordSchema returns the JSON Schema of such a word.
 func WordSchema[T ~string](words []T) map[string]any { return map[string]any{"enum": words} }
 
-// JoinWords lists them in a sentence.
+// JoinWords lists the words in a sentence.
 func JoinWords[T ~string](words []T) string {
 	texts := make([]string, len(words))
 	for i, w := range words {

@@ -1,11 +1,9 @@
-// Package agent is a runner: it asks a bot for jobs, has them measured one at a
-// time, and brings the evidence back. It holds a token for that bot and nothing
-// else: no access to GitHub, to the journal or to a database. It neither
-// measures nor judges; measuring is Config.Measure.
+// Package agent is a runner: it asks a bot for jobs, has them measured one at a time, and delivers
+// the evidence. It holds only a token for that bot: no access to GitHub, to the journal or to a
+// database. It neither measures nor judges; Config.Measure measures.
 //
-// The bot may go away at any time. A job under way goes on meanwhile, and a
-// finished result is kept on disk until the bot has taken or refused it, across
-// restarts of the runner too.
+// The bot may go away at any time. A running job continues meanwhile. A finished result stays on
+// disk until the bot has accepted or refused it, also across restarts of the runner.
 package agent
 
 import (
@@ -21,46 +19,52 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// Config says whose runner this is and how it measures.
+// Config says which servers the runner works for and how it measures.
 type Config struct {
-	Servers []string // unix:///path/to/socket or https://host[:port]; http:// on this host alone. Where one does not answer, the next is asked
-	CA      string   // file with certificates to trust beside the system's; "" is none
+	// Servers are unix:///path/to/socket or https://host[:port]; http:// only on this host. If one
+	// does not answer, the next is asked.
+	Servers []string
+	CA      string // file with certificates to trust in addition to the system's; "" is none
 	Token   string
 	Name    string
-	Labels  []string // kinds of jobs it takes
+	Labels  []string // kinds of jobs that it takes
 
-	StateDir string // for jobs under way and results to deliver; no two runners share one
+	// StateDir is for running jobs and for results to deliver. No two runners may share one.
+	StateDir string
 	Version  string
-	Host     string // "" is the host's name
+	Host     string // "" means the host's name
 
-	// Measure gathers evidence, with scratch as a folder of its own. It must heed
-	// ctx: that is how a cancelled job frees the device.
+	// Measure gathers evidence, with scratch as a private folder. It must heed ctx: cancelling ctx
+	// is how a cancelled job frees the device.
 	Measure func(ctx context.Context, job runners.Job, scratch string, progress runners.Progress) (runners.Measured, error)
-	// Build takes the place of Measure for jobs that are to be compiled alone; nil for a runner that takes none.
+	// Build replaces Measure for jobs that only compile; nil for a runner that takes none.
 	Build func(ctx context.Context, job runners.Job, scratch string, progress runners.Progress) (runners.Measured, error)
 
-	// Look is how the host is now, and why it should not be measured on, "" as a rule; nil says nothing of it.
+	// Look returns the host's current state, and why it should not be measured on, usually "". If
+	// Look is nil, the runner reports nothing about the host.
 	Look func(now time.Time) (gpu *protocol.GPU, unfit string)
-	// SelfTest measures what is known, with scratch as a folder of its own; nil never does. When it was is added to it.
+	// SelfTest measures a known kernel, with scratch as a private folder; nil means never. The
+	// agent adds the time of the test to the result.
 	SelfTest func(ctx context.Context, scratch string) protocol.SelfTest
-	// GPU is the number of the host's GPU that this runner measures on, where the same name has several; "" otherwise.
+	// GPU is the number of the host's GPU that this runner measures on, if several GPUs share its
+	// name; "" otherwise.
 	GPU string
 
-	// Patience is how long a server may be silent before the next is asked; 4 s unless given. It grows where all are.
+	// Patience is how long a server may be silent before the next is asked; 4 s by default. It
+	// grows if all servers are silent.
 	Patience time.Duration
 
 	Log *slog.Logger     // nil discards
-	Now func() time.Time // nil is time.Now
-	// After is time.After if nil; it paces beats and retries.
+	Now func() time.Time // nil means time.Now
+	// After paces heartbeats and retries; nil means time.After.
 	After func(time.Duration) <-chan time.Time
 }
 
-// ErrRefused says that the server does not know this runner, or does not let it
-// have what it asks for. Asking again would not help.
+// ErrRefused means that the server does not know this runner, or does not grant its request. A
+// retry would not help.
 var ErrRefused = errors.New("the server refuses this runner")
 
-// Run works for the server until ctx ends (nil), or until the server refuses
-// this runner.
+// Run works for the server until ctx ends (nil), or until the server refuses this runner.
 func Run(ctx context.Context, c Config) error {
 	a, err := start(c)
 	if err != nil {
@@ -97,7 +101,7 @@ func start(c Config) (*agent, error) {
 	}
 	c.Patience = cmp.Or(c.Patience, firstPatience)
 	if c.Host == "" {
-		c.Host, _ = os.Hostname() // for people to recognise; not needed
+		c.Host, _ = os.Hostname() // for people to recognise; not required
 	}
 	client, err := newClient(c)
 	if err != nil {
@@ -110,9 +114,9 @@ func start(c Config) (*agent, error) {
 	return &agent{Config: c, client: client, store: s, lock: lock}, nil
 }
 
-// loop delivers what is left over before it asks for more.
+// loop delivers stored results before it asks for more jobs.
 func (a *agent) loop(ctx context.Context) error {
-	var told protocol.LeaseResponse // the last that handed out no job
+	var told protocol.LeaseResponse // the last response without a job
 	for idle := false; ; {
 		if err := a.deliverAll(ctx); err != nil {
 			return err
@@ -134,7 +138,7 @@ func (a *agent) loop(ctx context.Context) error {
 		}
 		if lease.Job == "" {
 			told, idle = *lease, true
-			// The server has let it wait, unless something in between did not.
+			// The server usually delays this answer, but a proxy in between may not.
 			if a.Now().Sub(asked) < minPoll {
 				select {
 				case <-ctx.Done():
@@ -149,18 +153,18 @@ func (a *agent) loop(ctx context.Context) error {
 	}
 }
 
-// minPoll keeps a runner from asking without end.
+// minPoll limits how often a runner asks.
 const minPoll = time.Second
 
-// Pauses between attempts to reach a server that is away. Bots that change places need some seconds for it: the last pause is
-// short beside that.
+// Pauses between attempts to reach a server that is away. A change of the leading bot takes some
+// seconds; the last pause is short compared with that.
 const (
 	firstPause = 500 * time.Millisecond
 	lastPause  = time.Second
 )
 
-// persist tries until the server answers: with success, or with an answer that
-// is final. What it returns is that answer, or that ctx ended.
+// persist retries until the server answers with success or with a final answer. It returns that
+// answer, or that ctx ended.
 func (a *agent) persist(ctx context.Context, doing string, try func() error) error {
 	pause, patience := firstPause, a.Patience
 	defer func() { a.client.patience.Store(int64(a.Patience)) }()
@@ -175,13 +179,14 @@ func (a *agent) persist(ctx context.Context, doing string, try func() error) err
 			return ctx.Err()
 		}
 		if errors.Is(err, errSilent) {
-			if silent++; silent%len(a.Servers) == 0 { // as often as there are servers: perhaps all of them are slow
+			// Only once per round over all servers: perhaps all of them are slow.
+			if silent++; silent%len(a.Servers) == 0 {
 				patience = max(patience, min(2*patience, lastPatience))
 			}
 		}
 		if a.client.at.Load() != at && (n+1)%len(a.Servers) != 0 {
 			a.Log.Warn("the server gives no valid answer; trying the next server", "doing", doing, "error", err)
-			continue // it may be the one that leads
+			continue // the next may be the leader
 		}
 		a.Log.Warn("the server gives no valid answer", "doing", doing, "error", err, "retry_in", pause)
 		select {
@@ -193,11 +198,10 @@ func (a *agent) persist(ctx context.Context, doing string, try func() error) err
 	}
 }
 
-// grace is how long a runner that is told to stop may take to say goodbye.
+// grace is how long a runner that must stop may take to finish its last requests.
 const grace = 5 * time.Second
 
-// outlive returns a context that ends a little later than ctx, for what should
-// be brought to its end.
+// outlive returns a context that ends a little later than ctx, for work that should be completed.
 func (a *agent) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

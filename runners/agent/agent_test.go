@@ -54,8 +54,8 @@ func TestFaultsAreDelivered(t *testing.T) {
 	}
 }
 
-// A server that is away is asked again, less and less often, for as long as it
-// takes.
+// TestPatience checks that the agent retries a server that is away, less and less often, for as
+// long as it takes.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -77,8 +77,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// A server that answers at once that there is nothing to do is not asked at once
-// again.
+// TestPauseBetweenQuestions checks that the agent pauses if a server answers immediately that there
+// is nothing to do.
 func TestPauseBetweenQuestions(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -108,8 +108,8 @@ func TestPauseBetweenQuestions(t *testing.T) {
 	close(pauses)
 }
 
-// That the server is silent ends no measurement; its result is delivered when
-// the server is back.
+// TestServerAwayWhileMeasuring checks that a silent server ends no measurement, and that the result
+// is delivered when the server is back.
 func TestServerAwayWhileMeasuring(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -196,7 +196,8 @@ func TestResultOutlivesTheRunner(t *testing.T) {
 	}
 }
 
-// What the server will never take becomes a fault that it does take.
+// TestResultThatIsRefused checks that a result that the server will never accept becomes a fault
+// that it does accept.
 func TestResultThatIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -216,7 +217,7 @@ func TestResultThatIsRefused(t *testing.T) {
 	if _, e = f.result(); e.Fault != "the result could not be delivered: the server answers 413: no result" || e.Kernel != "twice" {
 		t.Errorf("then the fault %q about %q", e.Fault, e.Kernel)
 	}
-	// That was refused as well, and the runner goes on.
+	// The fault was refused as well, and the runner continues.
 	f.answer("result", 0)
 	f.hand("next", 1)
 	if _, e = f.result(); e.Fault != "" {
@@ -224,7 +225,7 @@ func TestResultThatIsRefused(t *testing.T) {
 	}
 }
 
-// A job that is gone before its bundle came is no fault of anybody's.
+// TestGoneBeforeItCame checks that a job that is gone before its bundle arrives is nobody's fault.
 func TestGoneBeforeItCame(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusConflict, http.StatusGone} {
@@ -244,7 +245,7 @@ func TestGoneBeforeItCame(t *testing.T) {
 	}
 }
 
-// dropping is a log that tells when a job was dropped.
+// dropping is a log that signals when a job was dropped.
 type dropping struct{ told chan struct{} }
 
 func (d dropping) Write(line []byte) (int, error) {
@@ -259,7 +260,7 @@ func TestEndOfAJob(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		status int
-		ends   bool // the runner, not only the job
+		ends   bool // the runner ends, not only the job
 	}{{"lost", http.StatusConflict, false}, {"cancelled", http.StatusGone, false}, {"token withdrawn", http.StatusUnauthorized, true}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -275,7 +276,7 @@ func TestEndOfAJob(t *testing.T) {
 				f.answer("beat", tt.status)
 				<-ctx.Done()
 				f.answer("beat", 0)
-				// Too late, and complete all the same.
+				// Too late, but complete.
 				return runners.Measured{Evidence: found(job)}, nil
 			}
 			_, ended := f.run(c)

@@ -16,14 +16,16 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// measuring is what Config.Measure and Config.Build are.
+// measuring is the type of Config.Measure and Config.Build.
 type measuring = func(ctx context.Context, job runners.Job, scratch string, progress runners.Progress) (runners.Measured, error)
 
-// buildsTries is how often they are asked for again: a server that is away for long is not waited for.
+// buildsTries is how often the runner retries to fetch builds. It does not wait for a server that
+// is away for long.
 const buildsTries = 2
 
-// builds brings what another host has compiled of the job into a folder here; "" where nobody has, or where it is not what the server
-// says. That costs time and nothing else: the job is compiled here then.
+// builds fetches the builds of the job from another host into a folder here. It returns "" if there
+// are none, or if they do not match the server's description. That only costs time: the job is then
+// compiled here.
 func (a *agent) builds(ctx context.Context, l protocol.LeaseResponse, dir string) string {
 	if l.Builds == "" || l.Stage == protocol.StageBuild {
 		return ""
@@ -69,7 +71,7 @@ func (a *agent) fetchBuilds(ctx context.Context, l protocol.LeaseResponse, dir s
 	return into, bundle.UnpackBuilds(f, into)
 }
 
-// builds copies what was compiled of the job to w.
+// builds copies the job's builds to w.
 func (c *client) builds(ctx context.Context, l protocol.LeaseResponse, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()
@@ -85,7 +87,7 @@ func (c *client) builds(ctx context.Context, l protocol.LeaseResponse, w io.Writ
 	return err
 }
 
-// A download is a file that comes from the server, perhaps not at the first attempt, and its digest.
+// A download is a file from the server, which may need several attempts, and its digest.
 type download struct {
 	*os.File
 	sum hash.Hash
@@ -99,7 +101,7 @@ func newDownload(path string) (*download, error) {
 	return &download{f, sha256.New()}, nil
 }
 
-// attempt fetches it from the beginning.
+// attempt fetches the file from the beginning.
 func (d *download) attempt(fetch func(io.Writer) error) error {
 	d.sum.Reset()
 	if _, err := d.Seek(0, io.SeekStart); err != nil {
@@ -111,7 +113,7 @@ func (d *download) attempt(fetch func(io.Writer) error) error {
 	return fetch(io.MultiWriter(d.File, d.sum))
 }
 
-// rewind makes it ready to be read, and returns the digest of all that came.
+// rewind prepares the file for reading, and returns the digest of its content.
 func (d *download) rewind() (string, error) {
 	_, err := d.Seek(0, io.SeekStart)
 	return hex.EncodeToString(d.sum.Sum(nil)), err

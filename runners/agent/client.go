@@ -29,7 +29,7 @@ var (
 	errCancelled = errors.New("the job was cancelled")
 )
 
-// A statusError is an answer that nobody hoped for.
+// A statusError is an unexpected status from the server.
 type statusError struct {
 	code int
 	text string
@@ -37,12 +37,12 @@ type statusError struct {
 
 func (e statusError) Error() string { return fmt.Sprintf("the server answers %d: %s", e.code, e.text) }
 
-// gone tells whether the job is not this runner's any more.
+// gone reports whether the job no longer belongs to this runner.
 func gone(err error) bool {
 	return errors.Is(err, errLost) || errors.Is(err, errCancelled) || errors.Is(err, ErrRefused)
 }
 
-// final tells whether asking again would change nothing.
+// final reports whether a retry would change nothing.
 func final(err error) bool {
 	if gone(err) {
 		return true
@@ -52,28 +52,28 @@ func final(err error) bool {
 		status.code != http.StatusRequestTimeout && status.code != http.StatusTooManyRequests
 }
 
-// How long a request may take; none of them is the job's own time.
+// Limits on the duration of requests; none of them limits the job itself.
 const (
 	holdTimeout = time.Minute // the server answers within half of it
 	beatTimeout = 5 * time.Second
 	moveTimeout = 30 * time.Minute // for bundles, artifacts and results
 )
 
-// A client speaks the protocol's words, to one of the servers: the one that last answered. They share a journal, so that
-// any of them can go on where another was.
+// A client speaks the protocol to one of the servers: the one that last answered. The servers share
+// a journal, so that any of them can continue where another stopped.
 type client struct {
 	ways  []way
-	at    atomic.Int64 // counts up; the way is the remainder
+	at    atomic.Int64 // counts up; modulo the number of ways it is the current way
 	token string
 	gpu   string        // see protocol.GPUHeader
-	ask   time.Duration // how long a server may wait with the answer that there is no job
+	ask   time.Duration // how long a server may delay the answer that there is no job
 
 	patience atomic.Int64 // how long a server may be silent, as a time.Duration
 	mu       sync.Mutex
-	moved    chan struct{} // closed when the next way is taken
+	moved    chan struct{} // closed when the client switches to the next way
 }
 
-// next takes the next way, unless that was done already since at.
+// next switches to the next way, unless the client has already switched since at.
 func (c *client) next(at int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +83,7 @@ func (c *client) next(at int64) {
 	}
 }
 
-// leaving is closed when another way is taken than the one of now.
+// leaving returns a channel that is closed when the client switches to a different way.
 func (c *client) leaving() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,8 +115,9 @@ func newClient(c Config) (*client, error) {
 	return all, nil
 }
 
-// Dial is a way to a bot: unix:///path, https://host, or http:// on this host. ca is a file with certificates to trust beside
-// the system's, "" is none. The address to use with it comes along.
+// Dial returns an HTTP client for a bot, and the base address to use with it. The server is
+// unix:///path, https://host, or http:// on this host. ca is a file with certificates to trust in
+// addition to the system's; "" is none.
 func Dial(server, ca string) (*http.Client, string, error) {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -145,7 +146,7 @@ func Dial(server, ca string) (*http.Client, string, error) {
 	return &http.Client{Transport: transport, CheckRedirect: noRedirect}, base, nil
 }
 
-// noRedirect keeps the token with the server that it is meant for.
+// noRedirect keeps the token from other servers.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func isLoopback(host string) bool {
@@ -171,12 +172,13 @@ func trust(file string) (*tls.Config, error) {
 	return config, nil
 }
 
-// do sends a request and returns the answer if it is a good one. A server that falls silent meanwhile is left.
+// do sends a request and returns the answer if its status is good. It gives up on a server that
+// falls silent meanwhile.
 func (c *client) do(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
 	return c.within(ctx, time.Duration(c.patience.Load()), method, path, body, header)
 }
 
-// within is do with another patience.
+// within is do with a different patience.
 func (c *client) within(ctx context.Context, patience time.Duration, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
 	l := listen(ctx, patience)
 	resp, err := c.try(l, method, path, body, header)
@@ -234,7 +236,8 @@ func (c *client) try(l *listening, method, path string, body io.Reader, header h
 	return nil, status
 }
 
-// post sends JSON and has its answer in that time; it has no content worth reading unless into is given.
+// post sends JSON and waits for the answer up to timeout. It decodes the answer only if into is
+// set.
 func (c *client) post(ctx context.Context, timeout time.Duration, path string, message, into any) error {
 	resp, err := c.send(ctx, timeout, path, message)
 	if err != nil {
@@ -258,7 +261,7 @@ func (c *client) send(ctx context.Context, patience time.Duration, path string, 
 	return c.within(ctx, patience, http.MethodPost, path, bytes.NewReader(data), http.Header{"Content-Type": {"application/json"}})
 }
 
-// lease waits for a job; without one in the answer there was none.
+// lease waits for a job. If the answer names none, there was none.
 func (c *client) lease(ctx context.Context, ask protocol.LeaseRequest) (*protocol.LeaseResponse, error) {
 	var l protocol.LeaseResponse
 	ask.Wait = c.ask.Seconds()
@@ -274,7 +277,8 @@ func (c *client) lease(ctx context.Context, ask protocol.LeaseRequest) (*protoco
 	return &l, nil
 }
 
-// beat tells what the job is at, and what its log has that the server does not; it returns how much the server then has.
+// beat reports the job's progress and the part of its log that the server does not have. It returns
+// how much of the log the server then has.
 func (c *client) beat(ctx context.Context, l protocol.LeaseResponse, log *runners.Log, known int, h *protocol.Health) (int, error) {
 	var answer protocol.HeartbeatResponse
 	b := protocol.Heartbeat{Token: l.Token, Progress: log.Latest(), From: known, Said: log.After(known, protocol.MostSaid), Health: h}
@@ -285,12 +289,12 @@ func (c *client) beat(ctx context.Context, l protocol.LeaseResponse, log *runner
 	return answer.Said, err
 }
 
-// hold keeps a request open by which the server knows that this process is there.
+// hold keeps a request open that shows the server that this process is alive.
 func (c *client) hold(ctx context.Context, l protocol.LeaseResponse) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	left := c.leaving()
-	go func() { // to where the beats go
+	go func() { // follow the heartbeats to the next server
 		select {
 		case <-left:
 			cancel()
@@ -326,7 +330,7 @@ func (c *client) artifact(ctx context.Context, job string, token uint64, name st
 	return c.upload(ctx, http.MethodPut, path, content, http.Header{"Content-Type": {"application/octet-stream"}})
 }
 
-// result sends a result that is JSON and gzipped already.
+// result sends a result that is already gzipped JSON.
 func (c *client) result(ctx context.Context, job string, zipped []byte) error {
 	return c.upload(ctx, http.MethodPost, "jobs/"+job+"/result", zipped, http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"gzip"}})
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// deliverAll brings the server what an earlier process, or an earlier server,
-// left behind.
+// deliverAll delivers results that an earlier process left behind, or that an earlier server did
+// not accept.
 func (a *agent) deliverAll(ctx context.Context) error {
 	all, err := a.store.all()
 	if err != nil {
@@ -28,9 +28,9 @@ func (a *agent) deliverAll(ctx context.Context) error {
 	return nil
 }
 
-// deliver hands a kept result over, or leaves it on disk if ctx ends before. A
-// result that the server will never take is replaced by a fault that says so:
-// silence would have the job measured again and again.
+// deliver delivers a stored result, or leaves it on disk if ctx ends first. If the server will
+// never accept the result, deliver replaces it by a fault that says so: without an answer the job
+// would be measured again and again.
 func (a *agent) deliver(ctx context.Context, k storedResult) error {
 	ctx, cancel := a.outlive(ctx)
 	defer cancel()
@@ -45,7 +45,7 @@ func (a *agent) deliver(ctx context.Context, k storedResult) error {
 	}
 	switch {
 	case errors.Is(err, ErrRefused):
-		return err // and keep it: the next token may be a good one
+		return err // keep the result: the next token may be valid
 	case ctx.Err() != nil && err != nil:
 		log.Warn("the result is delivered at the next start of the runner")
 		return ctx.Err()
@@ -95,7 +95,7 @@ func (a *agent) send(ctx context.Context, k storedResult) error {
 	return a.persist(ctx, "delivering the result", func() error { return a.client.result(ctx, k.job, body.Bytes()) })
 }
 
-// fault replaces the result by its fault.
+// fault replaces the result by a fault.
 func (k storedResult) fault(text string) error {
 	r, err := k.read()
 	if err != nil {

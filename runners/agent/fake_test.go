@@ -42,7 +42,7 @@ func next[T any](t *testing.T, c <-chan T, what string) T {
 // hurried makes time pass a hundred times as fast.
 func hurried(d time.Duration) <-chan time.Time { return time.After(d / 100) }
 
-// A fake is a server that hands out jobs and answers as it is told to.
+// A fake is a server that hands out jobs and answers as the test sets it.
 type fake struct {
 	*httptest.Server
 	t      *testing.T
@@ -55,7 +55,7 @@ type fake struct {
 	released chan string
 
 	mu        sync.Mutex
-	status    map[string]int // what to answer instead, by the path's last part
+	status    map[string]int // status to answer instead, by the path's last part
 	artifacts map[string]string
 }
 
@@ -69,7 +69,7 @@ func newFake(t *testing.T) *fake {
 	return f
 }
 
-// answer makes the server answer so from now on; 0 is as it should.
+// answer sets the server's status from now on; 0 means the normal answer.
 func (f *fake) answer(what string, status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,7 +91,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// take answers everything but the wait for a job.
+// take answers everything except the wait for a job.
 func (f *fake) take(w http.ResponseWriter, r *http.Request) (wait bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,7 +181,7 @@ func (f *fake) config() Config {
 	}
 }
 
-// run starts an agent; stop ends it and returns what Run returned.
+// run starts an agent; stop ends it and returns the result of Run.
 func (f *fake) run(c Config) (stop func() error, ended <-chan error) {
 	ctx, cancel := context.WithTimeout(context.Background(), hang)
 	end := make(chan error, 1)

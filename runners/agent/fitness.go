@@ -11,25 +11,26 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// When a runner looks at its host, and tests itself.
+// How often a runner checks its host and tests itself.
 const (
 	lookEvery  = 30 * time.Second
 	testEvery  = 24 * time.Hour
-	testLate   = 2 * time.Hour // how much longer a runner may have jobs without a pause before it tests itself between two
+	testLate   = 2 * time.Hour // a busy runner may test itself this much later, between two jobs
 	firstRetry = time.Minute
 	lastRetry  = time.Hour
 )
 
-// fitness is what a runner knows of its host.
+// fitness is what a runner knows about its host.
 type fitness struct {
 	mu     sync.Mutex
-	said   protocol.Health // At is the last look
-	retry  time.Time       // no sooner does it test itself again, unless somebody asks for it
-	pause  time.Duration   // after the next test out of turn
+	said   protocol.Health // At is the time of the last check
+	retry  time.Time       // earliest time of the next test, unless somebody asks for one
+	pause  time.Duration   // pause after the next unscheduled test
 	tested time.Time       // when the last test ended
 }
 
-// health is what the server is told when the runner asks for a job; nil where the runner knows nothing of its host.
+// health returns the state of the host for a lease request, or nil if the runner knows nothing
+// about its host.
 func (a *agent) health() *protocol.Health {
 	if a.Look == nil && a.SelfTest == nil {
 		return nil
@@ -43,7 +44,8 @@ func (a *agent) health() *protocol.Health {
 	return &said
 }
 
-// news is health for a beat: there are many between two looks.
+// news is health for a heartbeat. It returns nil unless a check is due, because there are many
+// heartbeats between two checks.
 func (a *agent) news() *protocol.Health {
 	a.fit.mu.Lock()
 	due := a.Now().Sub(a.fit.said.At) >= lookEvery
@@ -54,7 +56,8 @@ func (a *agent) news() *protocol.Health {
 	return a.health()
 }
 
-// checkHealth has the lock. What a look has found wrong stays wrong until a self-test is passed.
+// checkHealth checks the host; the caller holds the lock. A problem that a check found stays until
+// a self-test passes.
 func (a *agent) checkHealth(now time.Time) (unfit string) {
 	a.fit.said.At = now.UTC()
 	if a.Look == nil {
@@ -68,8 +71,8 @@ func (a *agent) checkHealth(now time.Time) (unfit string) {
 	return unfit
 }
 
-// testIfDue tests the host at the start, once a day, and when the server has told it to. Between jobs that follow each other
-// without a pause it does so later.
+// testIfDue tests the host at the start, once a day, and when the server asks for it. If jobs
+// follow each other without a pause, it tests later, between two jobs.
 func (a *agent) testIfDue(ctx context.Context, told protocol.LeaseResponse, idle bool) error {
 	if a.SelfTest == nil {
 		return nil
@@ -101,13 +104,13 @@ func (a *agent) testIfDue(ctx context.Context, told protocol.LeaseResponse, idle
 	return nil
 }
 
-// test returns an error where ctx ends before it is over.
+// test runs the self-test. It returns an error only if ctx ends first.
 func (a *agent) test(ctx context.Context, why string) error {
 	scratch := filepath.Join(a.store.work, "self-test")
 	a.Log.Info("self-test begins", "because", why)
 	begun := a.Now()
 	var t protocol.SelfTest
-	// The sandbox's programs read it as another user.
+	// The sandbox's programs read it as a different user.
 	err := os.MkdirAll(scratch, 0o755)
 	if err == nil {
 		t = a.SelfTest(ctx, scratch)

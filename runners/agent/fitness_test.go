@@ -13,14 +13,14 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// A host is what a runner looks at and tests, with a clock of its own.
+// A host is what a runner checks and tests, with its own clock.
 type host struct {
 	mu    sync.Mutex
 	now   time.Time
 	tests int
 	looks int
 	fails string // why a self-test fails; "" passes
-	unfit string // what a look finds
+	unfit string // what a check finds
 }
 
 func (h *host) set(change func(*host)) {
@@ -60,8 +60,9 @@ func (h *host) on(c *Config) {
 	}
 }
 
-// A runner tests its host before it asks for its first job, once a day while it has nothing to do, a little later where jobs
-// come without end, when the server tells it to, less and less often, and at once where somebody asks for it.
+// TestWhenARunnerTestsItself checks that a runner tests its host before it asks for its first job,
+// once a day while it is idle, a little later if jobs never pause, when the server asks for it,
+// less and less often, and at once if a person asks for it.
 func TestWhenARunnerTestsItself(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -108,7 +109,8 @@ func TestWhenARunnerTestsItself(t *testing.T) {
 			if r, _ := f.result(); r.Token != job {
 				t.Errorf("%s: the result of %d", s.name, r.Token)
 			}
-			// The next question is on its way or there; what follows takes effect after the next answer.
+			// The next request is on its way or has arrived. The following takes effect after the
+			// next answer.
 			next(t, f.asked, "the question after the job")
 			h.pass(s.later)
 			job++
@@ -132,7 +134,8 @@ func TestWhenARunnerTestsItself(t *testing.T) {
 	}
 }
 
-// What a look finds is told until a self-test is passed, and no self-test is while it is so. A job under way has looks as well.
+// TestLooks checks that a problem that a check finds is reported until a self-test passes, and that
+// no self-test passes while the problem persists. A running job has checks as well.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -200,7 +203,8 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// A runner that is stopped while it tests itself ends; one that knows nothing of its host says nothing.
+// TestStopsWhileTesting checks that a runner that is stopped during its self-test ends, and that a
+// runner that knows nothing about its host reports nothing.
 func TestStopsWhileTesting(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -228,7 +232,7 @@ func TestStopsWhileTesting(t *testing.T) {
 	}
 }
 
-// A runner that is too old is refused for good: it does not ask again.
+// TestTooOld checks that a runner that is too old is refused permanently: it does not ask again.
 func TestTooOld(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

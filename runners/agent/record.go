@@ -13,9 +13,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// A record is the server's memory of what was measured, asked about one job. No
-// round is measured before the server has counted the attempt, however long it is
-// away.
+// A record asks the server about earlier measurements of one job. No round is measured before the
+// server has counted the attempt, however long the server is away.
 type record struct {
 	agent *agent
 	lease protocol.LeaseResponse
@@ -38,7 +37,7 @@ func (r record) Begin(ctx context.Context, c runners.Code) (attempt runners.Atte
 	return attempt, err
 }
 
-// ask tries until the server answers. That nobody wants the job any more ends it.
+// ask retries until the server answers. If the job no longer belongs to this runner, ask ends it.
 func (r record) ask(ctx context.Context, doing string, try func() error) error {
 	err := r.agent.persist(ctx, doing, try)
 	if gone(err) {
@@ -47,7 +46,7 @@ func (r record) ask(ctx context.Context, doing string, try func() error) error {
 	return err
 }
 
-// earlier asks what is known of the code.
+// earlier asks what the server knows about the code.
 func (c *client) earlier(ctx context.Context, l protocol.LeaseResponse, code runners.Code) (runners.Earlier, error) {
 	var answer protocol.PriorEvidence
 	if err := c.postLarge(ctx, "jobs/"+l.Job+"/earlier", protocol.BuiltCode{Token: l.Token, Code: code}, &answer); err != nil {
@@ -59,7 +58,8 @@ func (c *client) earlier(ctx context.Context, l protocol.LeaseResponse, code run
 	}
 	var err error
 	if was.Evidence, err = gates.ParseEvidence("the server's evidence", answer.Evidence); err != nil {
-		return was, statusError{http.StatusUnprocessableEntity, err.Error()} // it would be the same the next time
+		// a retry would give the same answer
+		return was, statusError{http.StatusUnprocessableEntity, err.Error()}
 	}
 	return was, nil
 }
@@ -76,7 +76,7 @@ func (c *client) begin(ctx context.Context, l protocol.LeaseResponse, code runne
 	return runners.Attempt{Number: answer.Attempt, CodeNumber: answer.CodeNumber}, nil
 }
 
-// postLarge is post for an answer that may hold evidence.
+// postLarge is post for an answer that may contain evidence.
 func (c *client) postLarge(ctx context.Context, path string, message, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()

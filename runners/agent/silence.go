@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// A server that is gone refuses connections, or breaks them. One whose process or host stands still does neither: the only
-// sign is that nothing comes. So a request is given up when for a while no byte of it has gone or come, however large it is,
-// and the next server is asked.
+// A server that has stopped refuses connections, or breaks them. A server whose process or host
+// hangs does neither: the only sign is silence. So a request is given up if no byte of it was sent
+// or received for a while, however large it is, and the next server is asked.
 
-// How long a server may be silent in the middle of a request.
+// Limits on a server's silence during a request.
 const (
 	firstPatience = 4 * time.Second
 	lastPatience  = time.Minute
@@ -34,7 +34,7 @@ func listen(ctx context.Context, within time.Duration) *listening {
 	return l
 }
 
-// why is the reason for a failure: the context's own says less.
+// why returns the reason for a failure. The context's own error says less.
 func (l *listening) why(err error) error {
 	if err != nil && context.Cause(l.ctx) == errSilent {
 		return errSilent
@@ -42,7 +42,7 @@ func (l *listening) why(err error) error {
 	return err
 }
 
-// ended tells whether whoever asked wants no answer any more. It says nothing of the server.
+// ended reports whether the caller no longer wants the answer. That says nothing about the server.
 func (l *listening) ended() bool {
 	return l.ctx.Err() != nil && context.Cause(l.ctx) != errSilent
 }
@@ -52,7 +52,7 @@ func (l *listening) end() {
 	l.cancel(context.Canceled)
 }
 
-// of is a body that is heard.
+// of returns a body whose reads reset the timer.
 func (l *listening) of(r io.ReadCloser) io.ReadCloser { return heard{r, l} }
 
 type heard struct {
@@ -73,7 +73,7 @@ func (h heard) Close() error {
 	return h.ReadCloser.Close()
 }
 
-// sent is a body on its way, which does not end the request.
+// sent is a request body whose reads reset the timer. Closing it does not end the request.
 type sent struct {
 	io.Reader
 	by *listening

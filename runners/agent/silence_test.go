@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// A server whose process stands still neither refuses a connection nor breaks it. Whatever it was asked, the next is asked
-// within seconds, and a job goes on there.
+// TestSilentServer checks a server whose process hangs: it neither refuses a connection nor breaks
+// it. Whatever the request, the next server is asked within seconds, and a job continues there.
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"lease", "bundle", "result"} {
@@ -35,7 +35,7 @@ func TestSilentServer(t *testing.T) {
 			if at == "lease" {
 				next(t, asked, "the silent server to be asked")
 			}
-			for range cap(f.jobs) { // what is handed to nobody, for the runner had no more patience, is not all
+			for range cap(f.jobs) { // some jobs reach nobody, because the runner has lost patience
 				f.hand("job", 1)
 			}
 			f.result()
@@ -49,7 +49,8 @@ func TestSilentServer(t *testing.T) {
 	}
 }
 
-// While bytes come or go a server is not silent, however long it takes; and one that is slow is waited for longer each time.
+// TestSlowServer checks that a server is not silent while bytes flow, however long that takes, and
+// that the agent waits longer each time for a slow server.
 func TestSlowServer(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -57,7 +58,7 @@ func TestSlowServer(t *testing.T) {
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path.Base(r.URL.Path) {
 		case "bundle":
-			for i := range f.bundle { // all in all far beyond the patience
+			for i := range f.bundle { // in total far beyond the patience
 				_, _ = w.Write(f.bundle[i : i+1])
 				if i%(len(f.bundle)/8) == 0 {
 					w.(http.Flusher).Flush()
@@ -84,7 +85,8 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
-// What the runner itself gives up, as it does the request that shows it alive when a job ends, is no reason to leave a server.
+// TestStaysWithItsServer checks that a request that the runner itself cancels, such as the hold
+// request at the end of a job, is no reason to leave a server.
 func TestStaysWithItsServer(t *testing.T) {
 	t.Parallel()
 	f, other := newFake(t), newFake(t)
@@ -118,7 +120,8 @@ func TestStaysWithItsServer(t *testing.T) {
 	}
 }
 
-// While there are servers that it has not asked, a runner does not pause.
+// TestAsksAllServersAtOnce checks that a runner does not pause while there are servers that it has
+// not asked.
 func TestAsksAllServersAtOnce(t *testing.T) {
 	t.Parallel()
 	f, away := newFake(t), newFake(t)

@@ -123,7 +123,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// A runner of several bots asks the next where one is away or does not lead, in the middle of a job too.
+// TestSeveralServers checks that a runner with several bots asks the next if one is away or does
+// not lead, also in the middle of a job.
 func TestSeveralServers(t *testing.T) {
 	t.Parallel()
 	away := httptest.NewServer(http.NotFoundHandler())

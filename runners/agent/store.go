@@ -19,11 +19,11 @@ import (
 
 // A store keeps finished results on disk until they are delivered.
 type store struct {
-	work    string // the job under way; emptied at every start
+	work    string // the running job; emptied at every start
 	results string
 }
 
-// openStore makes dir this runner's for as long as the lock is open.
+// openStore locks dir for this runner as long as the returned file is open.
 func openStore(dir string) (store, *os.File, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -40,7 +40,7 @@ func openStore(dir string) (store, *os.File, error) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return s, nil, errors.Join(fmt.Errorf("another runner uses the state folder %s: give each runner a separate one", dir), lock.Close())
 	}
-	// The sandbox's programs read jobs as another user.
+	// The sandbox's programs read jobs as a different user.
 	err = errors.Join(os.RemoveAll(s.work), os.MkdirAll(s.work, 0o755), os.Chmod(s.work, 0o755), os.MkdirAll(s.results, 0o700))
 	if err == nil {
 		err = s.tidy()
@@ -51,7 +51,7 @@ func openStore(dir string) (store, *os.File, error) {
 	return s, lock, nil
 }
 
-// unfinished marks results that were not written to their end.
+// unfinished marks results that were not completely written.
 const unfinished = ".part-"
 
 func (s store) tidy() error {
@@ -62,7 +62,7 @@ func (s store) tidy() error {
 	return err
 }
 
-// A storedResult result is a folder: the Result, and the artifacts beside it.
+// A storedResult is a folder with the Result and its artifacts.
 type storedResult struct {
 	dir   string
 	job   string
@@ -74,7 +74,7 @@ const (
 	artifactsFolder = "artifacts"
 )
 
-// keep puts a result on disk. It appears under its name when it is whole.
+// keep writes a result to disk. It appears under its name only when it is complete.
 func (s store) keep(l protocol.LeaseResponse, found runners.Measured) (storedResult, error) {
 	k := storedResult{dir: filepath.Join(s.results, fmt.Sprintf("%d-%s", l.Token, l.Job)), job: l.Job, token: l.Token}
 	part, err := os.MkdirTemp(s.results, unfinished)
@@ -109,7 +109,7 @@ func (s store) keep(l protocol.LeaseResponse, found runners.Measured) (storedRes
 	return k, errors.Join(os.RemoveAll(k.dir), os.Rename(part, k.dir))
 }
 
-// copyArtifact says why it left a file out; an error is this host's.
+// copyArtifact returns why it left a file out. An error is a fault of this host.
 func copyArtifact(file, folder string) (why string, err error) {
 	name := filepath.Base(file)
 	info, err := os.Lstat(file)
@@ -176,7 +176,7 @@ func (k storedResult) artifacts() ([]string, error) {
 	return names, err
 }
 
-// all lists what is to be delivered.
+// all lists the results to deliver.
 func (s store) all() ([]storedResult, error) {
 	folders, err := os.ReadDir(s.results)
 	if err != nil {
@@ -187,7 +187,7 @@ func (s store) all() ([]storedResult, error) {
 		number, job, _ := strings.Cut(f.Name(), "-")
 		token, err := strconv.ParseUint(number, 10, 64)
 		if err != nil || !protocol.JobID(job) {
-			continue // not ours
+			continue // not a result
 		}
 		all = append(all, storedResult{dir: filepath.Join(s.results, f.Name()), job: job, token: token})
 	}

@@ -19,8 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// work takes one job from its bundle to a result that the server has, or does
-// not want any more.
+// work takes one job from its bundle to a result that the server has accepted or no longer wants.
 func (a *agent) work(ctx context.Context, l protocol.LeaseResponse) error {
 	log := a.Log.With("job", l.Job, "token", l.Token, "kernel", l.Kernel)
 	log.Info("job begins")
@@ -51,17 +50,17 @@ func (a *agent) work(ctx context.Context, l protocol.LeaseResponse) error {
 	return a.deliver(ctx, kept)
 }
 
-// heldLease is a job that the server is told about regularly.
+// heldLease is a job for which the runner sends heartbeats.
 type heldLease struct {
-	ctx  context.Context // ends when the job is not this runner's any more, with the reason as its cause
+	// ctx ends when the job no longer belongs to this runner, with the reason as its cause.
+	ctx  context.Context
 	log  *runners.Log
 	end  func(cause error)
 	stop func()
 }
 
-// hold beats until it is stopped, also while the result is on its way. That the
-// server is away is no reason to end the job: it may be back in time, and the
-// decision is the server's.
+// hold sends heartbeats until it is stopped, also while the result is being delivered. A server
+// that is away does not end the job: it may return in time, and the server decides.
 func (a *agent) hold(ctx context.Context, l protocol.LeaseResponse) *heldLease {
 	ctx, cancel := context.WithCancelCause(ctx)
 	h := &heldLease{ctx: ctx, end: cancel, log: &runners.Log{Now: a.Now}}
@@ -70,7 +69,7 @@ func (a *agent) hold(ctx context.Context, l protocol.LeaseResponse) *heldLease {
 	every := time.Duration(l.Heartbeat * float64(time.Second))
 	ended.Go(func() { a.keepConnection(ctx, l, every) })
 	ended.Go(func() {
-		known := 0 // of the log, to the server
+		known := 0 // how much of the log the server has
 		for silent := false; ; {
 			select {
 			case <-ctx.Done():
@@ -93,8 +92,9 @@ func (a *agent) hold(ctx context.Context, l protocol.LeaseResponse) *heldLease {
 	return h
 }
 
-// keepConnection has the server see at once when this process ends, and not by its silence. A server that does not know of it does
-// without; whether the job is this runner's is for the beats to hear.
+// keepConnection lets the server notice at once when this process ends, instead of by its silence.
+// It returns if the server does not support it. Whether the job still belongs to this runner is
+// decided by the heartbeats.
 func (a *agent) keepConnection(ctx context.Context, l protocol.LeaseResponse, every time.Duration) {
 	for ctx.Err() == nil {
 		asked := a.Now()
@@ -111,8 +111,8 @@ func (a *agent) keepConnection(ctx context.Context, l protocol.LeaseResponse, ev
 	}
 }
 
-// measure returns an outcome with evidence: what goes wrong here is a fault in
-// it. Only the end of the job returns an error.
+// measure returns an outcome with evidence. A failure here becomes a fault in the evidence. Only
+// the end of the job returns an error.
 func (a *agent) measure(h *heldLease, l protocol.LeaseResponse, dir string) (runners.Measured, error) {
 	ctx := h.ctx
 	job, err := a.fetch(ctx, l, dir)
@@ -145,8 +145,8 @@ func (a *agent) measure(h *heldLease, l protocol.LeaseResponse, dir string) (run
 	return runners.Measured{Evidence: e, Open: l.Stage == protocol.StageBuild}, nil
 }
 
-// fetch brings the bundle here. Nothing in it is looked at before its digest is
-// the one that was handed out with the lease.
+// fetch downloads the bundle. It reads nothing in the bundle before its digest matches the one in
+// the lease.
 func (a *agent) fetch(ctx context.Context, l protocol.LeaseResponse, dir string) (runners.Job, error) {
 	tree := filepath.Join(dir, "job")
 	for _, d := range []string{dir, tree, filepath.Join(dir, "scratch")} {
@@ -175,7 +175,7 @@ func (a *agent) fetch(ctx context.Context, l protocol.LeaseResponse, dir string)
 	return bundle.Read(f, tree)
 }
 
-// guarded turns everything that measuring may do wrong into an error.
+// guarded turns a panic or a bad result of measuring into an error.
 func (a *agent) guarded(ctx context.Context, do measuring, job runners.Job, scratch string, p runners.Progress) (found runners.Measured, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -11,10 +11,12 @@ import (
 	"strings"
 )
 
-// buildName is a file of one build: builds are named by a hash, and their files lie flat.
+// buildName matches the name of a file of one build: builds are named by a hash, and have no
+// subfolders.
 var buildName = regexp.MustCompile(`^[0-9a-f]{64}/[a-z][a-z.]{0,31}$`)
 
-// PackBuilds writes what a host has compiled of a job (see toolchain.Handover) to a file, and tells whether there was anything.
+// PackBuilds writes what a host has compiled for a job (see toolchain.Handover) to a file, and
+// reports whether there was anything.
 func PackBuilds(dir, file string) (bool, error) {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return false, nil
@@ -51,8 +53,8 @@ func collectBuilds(dir string) (map[string]entry, error) {
 	return builds, nil
 }
 
-// UnpackBuilds is the way back, into dir, an empty folder. It refuses whatever PackBuilds would not have written; what it had
-// unpacked until then stays, for the caller to remove with dir.
+// UnpackBuilds unpacks builds into dir, an empty folder. It refuses anything that PackBuilds would
+// not have written. Files that it had unpacked until then stay; the caller removes them with dir.
 func UnpackBuilds(r io.Reader, dir string) error {
 	if err := unpackBuilds(r, dir); err != nil {
 		return fmt.Errorf("unpacking builds: %w", err)

@@ -87,7 +87,8 @@ func TestForeignBuildsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzUnpackBuilds: nothing that comes as builds leaves the folder, or anything there but plain files.
+// FuzzUnpackBuilds checks that nothing that arrives as builds leaves the folder, and that only
+// plain files arrive there.
 func FuzzUnpackBuilds(f *testing.F) {
 	f.Add(packed(f, map[string]string{aBuild + "/kernel.cubin": "code", aBuild + "/sums": "sums"}))
 	f.Fuzz(func(t *testing.T, data []byte) {

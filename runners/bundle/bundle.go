@@ -1,19 +1,19 @@
-// Package bundle is one job as a file: everything that a runner needs to gather
-// evidence, on its way from the bot to a host without credentials. It moves
-// bytes and checks their form; it neither fetches sources nor measures them.
+// Package bundle is one job as a file: everything that a runner needs to gather evidence, for the
+// transport from the bot to a host without credentials. [Write] packs a job, [Read] unpacks it and
+// [Peek] reads its description. The package moves bytes and checks their form; it neither fetches
+// sources nor measures them.
 //
 // A bundle is a gzipped tar with these names, in ascending order, and no others:
 //
 //	base/…         the folder of the kernel's manifest at the base, with the reference
-//	baseline.yaml  the manifest whose implementation is the baseline's, where that is not the base's
-//	baseline/…     the baseline's folder, where that is not the base's
-//	head.yaml      the manifest whose implementation is the candidate's, where that is not the base's
+//	baseline.yaml  the manifest with the baseline's implementation, if that is not the base's
+//	baseline/…     the baseline's folder, if that is not the base's
+//	head.yaml      the manifest with the candidate's implementation, if that is not the base's
 //	head/…         the base's folder with the head's sources over it
 //	job.json       everything else
 //	policy.yaml    the base's policy
 //
-// It bears no times, owners or modes but the executable bit: the same job has the
-// same digest.
+// It has no times, owners or modes except the executable bit: the same job has the same digest.
 package bundle
 
 import (
@@ -34,7 +34,7 @@ import (
 // schema names the version of the format.
 const schema = "kernelgate/bundle/v1"
 
-// What a bundle may hold at most, unpacked.
+// Limits of an unpacked bundle.
 const (
 	maxBytes = 256 << 20
 	maxFiles = 20_000
@@ -53,7 +53,7 @@ const (
 	baselineManifest = baselineFolder + ".yaml"
 )
 
-// A description is a runners.Job as job.json has it.
+// A description is a runners.Job as job.json stores it.
 type description struct {
 	Schema     string           `json:"schema"`
 	Key        string           `json:"folder"`
@@ -71,25 +71,27 @@ type description struct {
 	Profile bool     `json:"profile,omitempty"`
 }
 
-// manifest is where a bundle has the base's.
+// manifest returns the name of the base's manifest in the bundle.
 func (d description) manifest() string {
 	return baseFolder + "/" + path.Base(manifest.FileOf(d.Key))
 }
 
-// A side is in one of the bundle's folders.
+// A side lies in one of the bundle's folders.
 type side struct {
-	Folder   string `json:"folder"`
-	Variant  string `json:"variant"`
-	Manifest string `json:"manifest,omitempty"` // the file of its own implementation; none is the base's
+	Folder  string `json:"folder"`
+	Variant string `json:"variant"`
+	// Manifest is the file with its own implementation; "" means the base's.
+	Manifest string `json:"manifest,omitempty"`
 	// Sources is as in runners.Side.
 	Sources string `json:"sources,omitempty"`
-	// Toolchains is the compilers that are pinned for it.
+	// Toolchains are the compilers that are pinned for it.
 	Toolchains policy.Toolchains `json:"toolchains,omitzero"`
-	// Differs is what a checkout has otherwise than the folder.
+	// Differs lists the files that are different in a checkout than in the folder.
 	Differs []toolchain.Difference `json:"differs,omitempty"`
 }
 
-// contents is the folders that a bundle of this description has, and its manifests beside the base's.
+// contents returns the folders of a bundle with this description, and its manifests in addition to
+// the base's.
 func (d description) contents() (folders, manifests []string, err error) {
 	folders = []string{baseFolder}
 	add := func(role runners.Role, own string, s side) error {
@@ -115,8 +117,8 @@ func (d description) contents() (folders, manifests []string, err error) {
 	return folders, manifests, err
 }
 
-// checkName refuses names that could lead out of the folder they are unpacked in,
-// or that no compiler wants.
+// checkName refuses names that could lead out of the folder into which they are unpacked, or that
+// no compiler needs.
 func checkName(name string) error {
 	odd := func(r rune) bool { return r == '\\' || r == unicode.ReplacementChar || unicode.IsControl(r) }
 	if !fs.ValidPath(name) || name == "." || strings.ContainsFunc(name, odd) {
@@ -125,7 +127,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// A quota counts what a bundle holds.
+// A quota counts the contents of a bundle.
 type quota struct {
 	files int
 	bytes int64

@@ -58,7 +58,7 @@ func fill(t testing.TB, dir string, files map[string]string) string {
 	return dir
 }
 
-// example is a job in folders of its own.
+// example returns a job in separate folders.
 func example(t testing.TB) runners.Job {
 	t.Helper()
 	base := fill(t, t.TempDir(), map[string]string{"kernel.yaml": manifestYAML, "bench": "#!/bin/sh\n", "deep/er/x.h": "// x"})
@@ -76,7 +76,7 @@ func example(t testing.TB) runners.Job {
 	}
 }
 
-// own gives a side an implementation of its own.
+// own gives a side its own implementation.
 func own(t testing.TB, s *runners.Side, text string) {
 	t.Helper()
 	m, err := manifest.Join("kernel.yaml", []byte(manifestYAML), []byte(text))
@@ -105,7 +105,8 @@ func unpack(t testing.TB, data []byte) runners.Job {
 	return j
 }
 
-// A folder may have several manifests: the job's own is read, whatever the others are.
+// TestNamedManifest checks that in a folder with several manifests the job's own is read, whatever
+// the others are.
 func TestNamedManifest(t *testing.T) {
 	j := example(t)
 	j.Key = "k/other.kernel.yaml"
@@ -166,7 +167,7 @@ func TestRoundTrip(t *testing.T) {
 			if diff := cmp.Diff(sides(want), sides(got)); diff != "" {
 				t.Error("files:", diff)
 			}
-			for _, j := range []*runners.Job{&want, &got} { // their folders differ by nature
+			for _, j := range []*runners.Job{&want, &got} { // their folders always differ
 				j.Trusted, j.Candidate.Dir = "", ""
 				if j.Candidate.Manifest != nil && j.Candidate.Manifest.ToggleValues("c")["T"] != 2 {
 					t.Error("the candidate's manifest is another")
@@ -184,7 +185,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// contents is a folder's files; a ! marks those that may be executed.
+// contents returns a folder's files; a ! marks those that are executable.
 func contents(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -213,8 +214,8 @@ func contents(t testing.TB, dir string) map[string]string {
 	return all
 }
 
-// Whatever is in the folders: equal content has an equal digest, other content
-// another, and times and permissions do not count.
+// TestDigestIsOfTheContent checks on random folders that equal content has an equal digest, that
+// different content has a different one, and that times and permissions do not count.
 func TestDigestIsOfTheContent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]string{}
@@ -263,7 +264,8 @@ func TestDigestIsOfTheContent(t *testing.T) {
 	}
 }
 
-// A sandbox's programs are another user than the runner.
+// TestEverybodyMayRead checks the permissions: a sandbox's programs run as a different user than
+// the runner.
 func TestEverybodyMayRead(t *testing.T) {
 	data, _ := pack(t, example(t))
 	dir := t.TempDir()

@@ -20,11 +20,11 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// Read unpacks a bundle below dir, an empty folder, and returns the job with its
-// folders there. It refuses whatever Write would not have written; what it had
-// unpacked until then stays, for the caller to remove with dir.
+// Read unpacks a bundle below dir, an empty folder, and returns the job with its folders there. It
+// refuses anything that Write would not have written. Files that it had unpacked until then stay;
+// the caller removes them with dir.
 //
-// Everybody may read the files: a sandbox's programs do so as another user.
+// The files are readable by everybody, because a sandbox's programs read them as a different user.
 func Read(r io.Reader, dir string) (runners.Job, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -42,8 +42,7 @@ func Read(r io.Reader, dir string) (runners.Job, error) {
 	return j, nil
 }
 
-// Peek reads what a bundle asks for and leaves its sources where they are: the job has
-// no folders.
+// Peek reads a bundle's description without unpacking its sources: the job has no folders.
 func Peek(r io.Reader) (runners.Job, error) {
 	u := unpacker{texts: map[string][]byte{}, folders: map[string]bool{}}
 	var j runners.Job
@@ -62,15 +61,15 @@ type unpacker struct {
 	quota   quota
 	last    string
 	texts   map[string][]byte // files that are read, not unpacked
-	folders map[string]bool   // top folders that hold a file
-	made    string            // the folder made last: files come sorted
+	folders map[string]bool   // top folders that have a file
+	made    string            // the folder that was made last: files come sorted
 }
 
-// headers is more than the tar's own blocks and long names take: beyond it
-// somebody feeds headers without files.
+// headers is more than the tar's blocks and long names need. A longer stream is an attack with
+// headers without files.
 const headers = maxFiles * 4096
 
-// unpack hands every file that a bundle may hold to take.
+// unpack passes every file that a bundle may contain to take.
 func (u *unpacker) unpack(r io.Reader, take func(*tar.Header, io.Reader) error) error {
 	zip, err := gzip.NewReader(bufio.NewReader(r))
 	if err != nil {
@@ -131,7 +130,8 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) (err error) {
 		return errors.New("no bundle has such a folder")
 	}
 	u.folders[top] = true
-	if path.Dir(h.Name) == baseFolder && manifest.IsManifest(h.Name) { // which of them it is, job.json says
+	// The description in job.json says which of them applies.
+	if path.Dir(h.Name) == baseFolder && manifest.IsManifest(h.Name) {
 		if u.texts[h.Name], err = io.ReadAll(content); err != nil {
 			return err
 		}
@@ -156,10 +156,10 @@ func (u *unpacker) file(name string, mode os.FileMode, content io.Reader) error 
 		return err
 	}
 	_, err = io.Copy(f, content)
-	return errors.Join(err, f.Chmod(mode), f.Close()) // past the umask
+	return errors.Join(err, f.Chmod(mode), f.Close()) // regardless of the umask
 }
 
-// folder makes name and those above it, open to everybody whatever the umask.
+// folder makes name and its parents, readable by everybody regardless of the umask.
 func (u *unpacker) folder(name string) error {
 	if name == u.made {
 		return nil
@@ -176,7 +176,7 @@ func (u *unpacker) folder(name string) error {
 	return nil
 }
 
-// job makes sense of what was unpacked.
+// job builds the job from the unpacked files.
 func (u *unpacker) job(dir string) (runners.Job, error) {
 	d, err := u.description()
 	if err != nil {
@@ -228,8 +228,7 @@ func (u *unpacker) job(dir string) (runners.Job, error) {
 	return j, checkVariants(j)
 }
 
-// description reads job.json, and sees that the bundle has what it names and
-// nothing else.
+// description parses job.json, and checks that the bundle has exactly what it names.
 func (u *unpacker) description() (description, error) {
 	var d description
 	dec := json.NewDecoder(bytes.NewReader(u.texts[jobFile]))

@@ -16,7 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// A file of a bundle that was tampered with.
+// A file is a file of a bundle that was tampered with.
 type file struct {
 	header  tar.Header
 	content string
@@ -178,7 +178,7 @@ func keys(m map[string]string) []string {
 	return all
 }
 
-// A small file may promise to be a huge one.
+// TestReadIsBounded checks that a small file that claims to be a huge one is refused.
 func TestReadIsBounded(t *testing.T) {
 	var b bytes.Buffer
 	zip := gzip.NewWriter(&b)
@@ -237,7 +237,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A look into a bundle tells what is asked without unpacking it, and is as strict.
+// TestPeek checks that Peek reads the description without unpacking, and is as strict as Read.
 func TestPeek(t *testing.T) {
 	data, _ := pack(t, example(t))
 	want := unpack(t, data)

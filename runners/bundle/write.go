@@ -19,7 +19,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// Write packs the job, with the manifest and the policy as text, and returns the SHA-256 of what it wrote in hex.
+// Write packs the job, with the manifest and the policy as text, and returns the SHA-256 of what it
+// wrote in hex.
 func Write(w io.Writer, j runners.Job) (digest string, err error) {
 	sum := sha256.New()
 	entries, err := collect(j)
@@ -44,9 +45,9 @@ func writeAll(w io.Writer, entries map[string]entry) error {
 	return errors.Join(archive.Close(), zip.Close())
 }
 
-// An entry is one file of the bundle, on disk or at hand.
+// An entry is one file of the bundle, on disk or in memory.
 type entry struct {
-	path       string // where it is read from; "" has it in data
+	path       string // where to read it from; "" means data
 	data       []byte
 	size       int64
 	executable bool
@@ -76,7 +77,7 @@ func (e entry) write(archive *tar.Writer, name string) error {
 	return err
 }
 
-// collect lists what goes into the bundle, by name.
+// collect lists the contents of the bundle, by name.
 func collect(j runners.Job) (map[string]entry, error) {
 	d, folders, manifests := describe(j)
 	c := collector{entries: map[string]entry{}}
@@ -100,7 +101,7 @@ func collect(j runners.Job) (map[string]entry, error) {
 	return c.entries, errors.Join(c.add(jobFile, entry{data: text}), c.add(policyFile, entry{data: []byte(j.PolicyText)}))
 }
 
-// describe turns the job's folders and manifests into the bundle's.
+// describe maps the job's folders and manifests to the bundle's.
 func describe(j runners.Job) (d description, folders, manifests map[string]string) {
 	folders, manifests = map[string]string{baseFolder: j.Trusted}, map[string]string{}
 	place := func(s runners.Side, own string) side {
@@ -144,8 +145,8 @@ func (c *collector) add(name string, e entry) error {
 	return nil
 }
 
-// folder adds every file below dir. A link is refused: it would be packed as a
-// promise about another host.
+// folder adds every file below dir. It refuses a link, which could mean something different on
+// another host.
 func (c *collector) folder(name, dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -1,7 +1,8 @@
-// Package check is the local loop of `kernelgate check`: from two states of a
-// repository to a verdict for every kernel between them, with the results on
-// disk. Policy, reference and the manifest's problem are the base's; the head
-// supplies the implementation.
+// Package check is the local loop of `kernelgate check`: it takes two states of a repository to a
+// verdict for every kernel that differs between them, and writes the results to disk. Policy,
+// reference and the problem half of the manifest come from the base; the head supplies the
+// implementation. It also repeats single cases, lints files and shows a kernel's history. Package
+// plan finds the kernels, package measure gathers the evidence, and package gates judges it.
 package check
 
 import (
@@ -23,48 +24,48 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// PolicyFile is where a repository keeps its policy.
+// PolicyFile is the path of the policy in a repository.
 const PolicyFile = plan.PolicyFile
 
 // Options say what to check.
 type Options struct {
-	Dir     string   // in the repository; "" is the current folder
+	Dir     string   // a folder in the repository; "" means the current folder
 	Base    string   // branch or commit that the change goes to; "" finds it
-	Head    string   // commit to check; "" is the work tree
+	Head    string   // commit to check; "" means the work tree
 	Kernels []string // names or folders; none means those that the change touches
-	Policy  string   // a file, or the name of a shipped policy; "" takes the base's
-	// Received says that the policy's name comes from somebody else: its file must be in the repository.
+	Policy  string   // a file, or the name of a shipped policy; "" means the base's
+	// Received means that the policy's name comes from an untrusted party: its file must be in the
+	// repository.
 	Received bool
 
-	// Variants compare two ways to build the same state instead of two states.
+	// Variant and BaselineVariant compare two ways to build the same state instead of two states.
 	Variant, BaselineVariant string
 	// Before and After compare two compilers on one state, see plan.Options.
 	Before, After policy.Toolchains
 
 	measure.Config // how to measure
 
-	Change policy.Change // labels, title, draft; paths and branch are found
+	Change policy.Change // labels, title, draft; paths and branch are filled in
 	// SecretShape is the size of the secret shape, such as R=5,C=63, to repeat a run; "" draws one.
 	SecretShape string
 
-	Results string // folder for results; "" is results in the repository
-	Rounds  int    // at most so many rounds; 0 leaves it to the policy
+	Results string // folder for results; "" means results in the repository
+	Rounds  int    // the maximum number of rounds; 0 means the policy's
 	Version string
 	Now     func() time.Time
 }
 
-// A Result is one kernel's way through the gates.
+// A Result is the result of one kernel.
 type Result struct {
 	runners.Measured
 	Kernel  string
 	Verdict *gates.Verdict
 	Dir     string // where it was written
 	Wrong   []int  // cases that are wrong, by their number in the evidence
-	LeftOut string // why the runner did not measure it; there is nothing else then
+	LeftOut string // why the runner did not measure it; all other fields are then empty
 }
 
-// Run checks the change kernel by kernel. It returns no results where the
-// change touches none.
+// Run checks the change kernel by kernel. It returns no results if the change touches none.
 func Run(ctx context.Context, opt Options, progress runners.Progress, each func(Result) error) error {
 	c, err := open(ctx, opt)
 	if err != nil {
@@ -95,7 +96,7 @@ type checker struct {
 	opt     Options
 	repo    *checkout.Repo
 	plan    *plan.Plan
-	tip     string // of the base branch; "" where nothing is compared with one
+	tip     string // of the base branch; "" if the comparison is not with a branch
 	started time.Time
 	scratch string
 }
@@ -122,7 +123,7 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 	if c.scratch, err = os.MkdirTemp("", "kernelgate-"); err != nil {
 		return nil, fmt.Errorf("making a scratch folder: %w", err)
 	}
-	// The sandbox's programs read it as another user.
+	// The sandbox's programs read it as a different user.
 	if err := os.Chmod(c.scratch, 0o755); err != nil {
 		c.close()
 		return nil, fmt.Errorf("opening the scratch folder: %w", err)
@@ -131,7 +132,7 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 	if opt.Received {
 		policyRoot = repo.Dir()
 	}
-	host, _ := os.Hostname() // for the record alone
+	host, _ := os.Hostname() // only for the record
 	c.plan, err = plan.New(ctx, plan.Options{
 		Repo: repo, Base: base, Trusted: c.tip, Head: opt.Head, Scratch: c.scratch, Kernels: opt.Kernels, Change: c.opt.Change, Policy: opt.Policy, PolicyRoot: policyRoot,
 		Variant: opt.Variant, BaselineVariant: opt.BaselineVariant, Static: opt.Static, Rounds: opt.Rounds, Before: opt.Before, After: opt.After,
@@ -146,7 +147,8 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 
 func (c *checker) close() { os.RemoveAll(c.scratch) }
 
-// base is the revision to compare with. Two variants are of the same state, and so are the works of two compilers.
+// base returns the revision to compare with. Two variants come from the same state, and so do the
+// builds of two compilers.
 func (c *checker) base(ctx context.Context) (string, error) {
 	if c.opt.Variant != "" || c.opt.Before != (policy.Toolchains{}) || c.opt.After != (policy.Toolchains{}) {
 		return c.opt.Head, nil
@@ -194,9 +196,9 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 	return result, nil
 }
 
-// measure gathers evidence about a kernel. Where it is only compiled and no architecture is
-// named, that is done for every one that the candidate is built for; the first that does
-// not pass is told, for it decides, and the last otherwise.
+// measure gathers evidence about a kernel. If the kernel is only compiled and no architecture is
+// named, it compiles for every architecture that the candidate is built for. The result is the
+// first that does not pass, because it decides, and otherwise the last.
 func (c *checker) measure(ctx context.Context, job runners.Job, scratch string, progress runners.Progress) (runners.Measured, error) {
 	devices := measure.Devices(job)
 	if !c.opt.Static || c.opt.Arch != "" || len(devices) < 2 {

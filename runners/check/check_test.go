@@ -12,7 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A mistake of the user's leaves nothing in the folder for temporary files.
+// TestMistakeLeavesNothingBehind checks that a mistake of the user leaves nothing in the folder for
+// temporary files.
 func TestMistakeLeavesNothingBehind(t *testing.T) {
 	dir, temp := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temp)

@@ -14,9 +14,9 @@ import (
 // maxElements is how many bad elements are listed.
 const maxElements = 8
 
-// elementsText shows one case as a person wants to see it who looks for the mistake:
-// the first bad elements, what they have in common, and both sides. The problem is what
-// the gate says of the candidate's output, empty where it is right.
+// elementsText shows one case for a person who looks for the mistake: the first bad elements, what
+// they have in common, and both sides. problem is what the gate says about the candidate's output;
+// it is empty if the output is right.
 func elementsText(l *runners.CaseDump, tolerance manifest.Tolerance, problem string) (string, error) {
 	var b strings.Builder
 	c := l.Case
@@ -58,14 +58,14 @@ func bounds(t manifest.Tolerance) string {
 	return fmt.Sprintf("%g + %g·|want|", t.Abs, t.Rel)
 }
 
-// An element is one that is not as expected.
+// An element is one that differs from the expected value.
 type element struct {
 	index     int
 	got, want float64
 	unwritten bool
 }
 
-// badElements is every element that a comparison would call bad.
+// badElements returns every element that a comparison would call bad.
 func badElements(out runners.DumpedOutput, got []byte, tolerance manifest.Tolerance) ([]element, error) {
 	size := out.DType.Size()
 	expected := make([]float64, len(out.Want)/8)
@@ -107,7 +107,7 @@ func write(b *strings.Builder, side string, out runners.DumpedOutput, bad []elem
 	b.WriteString(m.picture(bad))
 }
 
-// elementIndex is such as y[2][13].
+// elementIndex returns a text such as y[2][13].
 func elementIndex(out runners.DumpedOutput, index int) string {
 	text := ""
 	for axis := len(out.Shape) - 1; axis >= 0; axis-- {
@@ -137,7 +137,7 @@ func (e element) difference() string {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
-// table aligns columns to the right, but for the first.
+// table aligns all columns except the first to the right.
 func table(b *strings.Builder, rows [][4]string) {
 	var width [4]int
 	for _, row := range rows {

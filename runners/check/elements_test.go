@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// What bad elements have in common is said in words.
+// TestWhere checks that the text says what bad elements have in common.
 func TestWhere(t *testing.T) {
 	m := matrix{rows: 8, columns: 40}
 	for _, c := range []struct {
@@ -45,8 +45,8 @@ func TestWhere(t *testing.T) {
 	}
 }
 
-// Whatever the shape, the picture is small, and says neither that nothing is bad nor that
-// everything is where some elements are.
+// TestPicture checks on random shapes that the picture is small. If some elements are bad, it shows
+// neither that none is nor that all are.
 func TestPicture(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -71,7 +71,8 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// What is bad here is what a comparison counts, poison and infinities included.
+// TestBadElementsAreThoseThatCount checks that bad elements here are those that a comparison
+// counts, poison and infinities included.
 func TestBadElementsAreThoseThatCount(t *testing.T) {
 	tolerance := manifest.Tolerance{Abs: 0.1}
 	want := []float64{1, 2, math.Inf(1), 4, 5, math.NaN(), 7}

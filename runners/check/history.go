@@ -18,13 +18,13 @@ import (
 	"github.com/kernelgate/kernelgate/runners/results"
 )
 
-// History judges the evidence that is stored beside a kernel and tells, as
-// Markdown, what each variant gained.
+// History judges the evidence that is stored with a kernel and shows, as Markdown, what each
+// variant gained.
 func History(folder, policyName string) (string, error) {
 	return history(folder, policyName, report.History)
 }
 
-// TerminalHistory is the same for a terminal.
+// TerminalHistory is History for a terminal.
 func TerminalHistory(folder, policyName string, opt report.TerminalOptions) (string, error) {
 	return history(folder, policyName, func(kernel string, verdicts []*gates.Verdict, lessons map[string]string) string {
 		return report.TerminalHistory(kernel, verdicts, lessons, opt)
@@ -55,8 +55,8 @@ func history(folder, policyName string, form func(string, []*gates.Verdict, map[
 	return form(filepath.Base(folder), verdicts, lessons), nil
 }
 
-// Lessons reads the lessons of a manifest's variants. Evidence alone has a history
-// too, so that a manifest need not be there.
+// Lessons reads the lessons of a manifest's variants. The manifest may be missing, because evidence
+// alone has a history too.
 func Lessons(file string) (map[string]string, error) {
 	text, err := results.ReadAtMost(file, strict.MaxBytes)
 	if errors.Is(err, os.ErrNotExist) {
@@ -76,8 +76,8 @@ func Lessons(file string) (map[string]string, error) {
 	return lessons, nil
 }
 
-// PolicyHere is the policy that the arguments of a command name and, where they name none, the file of the repository that the
-// current folder is in.
+// PolicyHere returns the policy that the arguments of a command name or, if they name none, the
+// policy file of the repository that contains the current folder.
 func PolicyHere(ctx context.Context, args []string) (string, error) {
 	if len(args) > 0 {
 		return args[0], nil
@@ -98,8 +98,8 @@ func PolicyHere(ctx context.Context, args []string) (string, error) {
 	return file, nil
 }
 
-// ReadPolicy reads a policy by the name that a user gives it: a file's, or a
-// shipped one's. The second result is the file name for messages.
+// ReadPolicy reads a policy by the name that a user gives: a file, or a shipped policy. The second
+// result is the file name for messages.
 func ReadPolicy(name string) (*policy.Policy, string, error) {
 	file, text, err := plan.PolicyNamed(name)
 	if err != nil {

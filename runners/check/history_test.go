@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// The history that is committed beside a kernel is what its evidence says.
+// TestHistoryIsInStep checks that the history that is committed with a kernel matches its evidence.
 func TestHistoryIsInStep(t *testing.T) {
 	folder := filepath.Join("..", "..", "kernels", "sdpa_fp8")
 	got, err := History(folder, "h200")
@@ -41,7 +41,7 @@ func TestHistoryIsInStep(t *testing.T) {
 	}
 }
 
-// A terminal gets columns that fit it, and none of Markdown's signs.
+// TestTerminalHistory checks that a terminal gets columns that fit it, and no Markdown.
 func TestTerminalHistory(t *testing.T) {
 	for _, width := range []int{80, 120} {
 		got, err := TerminalHistory(filepath.Join("..", "..", "kernels", "sdpa_fp8"), "h200", report.TerminalOptions{Width: width})

@@ -19,10 +19,10 @@ import (
 	"github.com/kernelgate/kernelgate/runners/results"
 )
 
-// Lint reads policies and manifests, told apart by what is in them, and says what each is.
-// Beside a mistake in one file it finds what the files do not have of each other: sources
-// that a manifest names, and shapes that a policy asks for. Every mistake in every file is
-// in the error; a warning is printed and is no mistake. Of a folder it reads the policy and the manifests in it.
+// Lint reads policies and manifests, which it distinguishes by their content, and says what each
+// is. In addition to mistakes in one file it finds missing references between files: sources that a
+// manifest names, and shapes that a policy asks for. The error has every mistake in every file. A
+// warning is printed and is no mistake. In a folder it reads the policy and the manifests.
 func Lint(out io.Writer, names []string) error {
 	files, err := filesOf(names)
 	problems := []error{err}
@@ -65,7 +65,7 @@ func Lint(out io.Writer, names []string) error {
 	return nil
 }
 
-// filesOf is the files that are named, and those of the folders that are.
+// filesOf returns the named files, and those in the named folders.
 func filesOf(names []string) (files []string, err error) {
 	for _, name := range names {
 		if info, err := os.Stat(name); err != nil || !info.IsDir() {
@@ -93,8 +93,8 @@ func filesOf(names []string) (files []string, err error) {
 	return files, err
 }
 
-// isManifest tells a manifest from a policy by the keys that the other does not have, and
-// by its name where there are none.
+// isManifest distinguishes a manifest from a policy by keys that only one of them has, and
+// otherwise by its name.
 func isManifest(file string, text []byte) bool {
 	var keys map[string]yaml.Node
 	if yaml.Unmarshal(text, &keys) == nil {
@@ -112,7 +112,7 @@ func isManifest(file string, text []byte) bool {
 	return manifest.IsManifest(filepath.ToSlash(file))
 }
 
-// lintManifest reads a manifest, and looks for the files that it names.
+// lintManifest parses a manifest, and checks that the files that it names exist.
 func lintManifest(file string, text []byte) (*manifest.Manifest, error) {
 	m, err := manifest.Parse(file, text)
 	if err != nil {
@@ -153,7 +153,8 @@ func lintManifest(file string, text []byte) (*manifest.Manifest, error) {
 	return m, errors.Join(mistakes...)
 }
 
-// inRepository is a folder of the repository that dir is in, and "" where that is in none.
+// inRepository returns the path of a folder of the repository that contains dir, or "" if there is
+// no repository.
 func inRepository(dir, folder string) string {
 	for at := dir; ; at = filepath.Join(at, "..") {
 		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
@@ -165,14 +166,14 @@ func inRepository(dir, folder string) string {
 	}
 }
 
-// A policyText is a policy with the file that it stands in.
+// A policyText is a policy with its file.
 type policyText struct {
 	policy *policy.Policy
 	file   string
 	text   []byte
 }
 
-// shapes finds those that the policy names and no manifest has.
+// shapes finds the shapes that the policy names and no manifest has.
 func (p policyText) shapes(manifests []*manifest.Manifest) error {
 	var known []string
 	for _, m := range manifests {

@@ -29,7 +29,8 @@ gates:
 rules: [{name: default}]
 `
 
-// What the files do not have of each other is told with file, line and field, whatever they are called.
+// TestLintAcross checks that missing references between files are reported with file, line and
+// field, whatever the files are called.
 func TestLintAcross(t *testing.T) {
 	dir := t.TempDir()
 	for _, folder := range []string{".git", "csrc"} {
@@ -72,7 +73,8 @@ func TestLintAcross(t *testing.T) {
 	}
 }
 
-// A manifest in the repository's top folder gates nothing, and lint says so.
+// TestLintTopFolder checks that lint reports a manifest in the repository's top folder, which gates
+// nothing.
 func TestLintTopFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, folder := range []string{".git", "k"} {

@@ -112,13 +112,15 @@ rules:
 `
 )
 
-// A mistake that people make: a text in one of the files above in place of another, and the field that lint must name.
+// A mistake is one that people make: a replacement of a text in one of the files above, and the
+// field that lint must name.
 type mistake struct{ name, file, old, new, field string }
 
-// remedy is what every message ends with: what to write, to delete or to add.
+// remedy matches the end of every message: what to write, to delete or to add.
 var remedy = regexp.MustCompile(`\((?:[^()]|\([^()]*\))*\b(?:write|delete|add|did you mean|known|use|name|make|give|declare|keep|put|widen|narrow|they have|indent|raise|close|allowed|it has|move|take|repeat|needs|choose|change)\b.*\)$|is not one of .+, `)
 
-// A hundred mistakes in manifests and policies: lint finds every one, and names the file, the line, the field and the remedy.
+// TestHundredMistakes checks a hundred mistakes in manifests and policies: lint finds every one,
+// and names the file, the line, the field and the remedy.
 func TestHundredMistakes(t *testing.T) {
 	texts := map[string]string{"cpu": mistakesCPU, "cuda": mistakesCUDA, "triton": mistakesTriton, "command": mistakesCommand, "policy": mistakesPolicy}
 	names := map[string]string{"cpu": "scale/kernel.yaml", "cuda": "norm/kernel.yaml", "triton": "softmax/kernel.yaml", "command": "harness/kernel.yaml", "policy": ".github/kernelgate.yaml"}

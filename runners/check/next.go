@@ -10,8 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
-// Next is what to do after a check that found nothing to judge since the work tree is the base itself, as after the first commit of
-// a manifest; "" where there is something else to see.
+// Next returns what to do after a check that found nothing to judge because the work tree equals
+// the base, as after the first commit of a manifest. It returns "" in all other cases.
 func Next(ctx context.Context, opt Options) string {
 	c, err := open(ctx, opt)
 	if err != nil {
@@ -29,7 +29,7 @@ func Next(ctx context.Context, opt Options) string {
 	return fmt.Sprintf("Nothing differs from the base. Change a kernel on a branch and check that, or look at one case of a kernel: kernelgate check %s --shape %s", strict.ShellWord(name), strict.ShellWord(shape))
 }
 
-// exampleOf is a kernel by its shortest name, and a shape of it.
+// exampleOf returns a kernel's shortest name, and one of its shapes.
 func exampleOf(ctx context.Context, repo *checkout.Repo, rev, key string) (name, shape string) {
 	name, shape = path.Base(key), "NAME"
 	text, err := repo.Read(ctx, rev, manifest.FileOf(key))

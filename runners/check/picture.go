@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A matrix is an output as rows of its last axis: mistakes follow the tiles of a
-// kernel, and those lie in a row or in several.
+// A matrix is an output as rows of its last axis. Mistakes follow the tiles of a kernel, and those
+// lie in one row or in several.
 type matrix struct{ rows, columns int }
 
 func newMatrix(shape []int, elements int) matrix {
@@ -17,7 +17,7 @@ func newMatrix(shape []int, elements int) matrix {
 	return matrix{elements / columns, columns}
 }
 
-// where says how the bad elements lie.
+// where describes where the bad elements lie.
 func (m matrix) where(bad []element) string {
 	top, bottom, left, right := m.rows, -1, m.columns, -1
 	for _, e := range bad {
@@ -78,8 +78,7 @@ func ordinal(n int) string {
 	return fmt.Sprintf("%dth", n)
 }
 
-// stride is the largest step from 2 to 64 that all bad columns keep to; 1 where there
-// is none.
+// stride returns the largest step from 2 to 64 that all bad columns follow, or 1 if there is none.
 func (m matrix) stride(bad []element) int {
 	for step := min(64, m.columns-1); step > 1; step-- {
 		first, kept := bad[0].index%m.columns%step, true
@@ -93,13 +92,14 @@ func (m matrix) stride(bad []element) int {
 	return 1
 }
 
-// The picture is at most so many characters.
+// The largest picture, in characters.
 const (
 	pictureRows    = 12
 	pictureColumns = 64
 )
 
-// picture is a map of the output: a character stands for one element or a block of them.
+// picture returns a map of the output: a character stands for one element or for a block of
+// elements.
 func (m matrix) picture(bad []element) string {
 	if m.rows == 0 || m.columns == 0 {
 		return ""

@@ -22,8 +22,8 @@ type One struct {
 	Inputs string // a distribution
 }
 
-// Replay repeats one case of one kernel and shows it in full. It tells whether the
-// candidate is right.
+// Replay repeats one case of one kernel and shows it in full. right reports whether the candidate
+// is right.
 func Replay(ctx context.Context, opt Options, one One, progress runners.Progress) (text string, right bool, err error) {
 	c, err := open(ctx, opt)
 	if err != nil {
@@ -63,7 +63,7 @@ func Replay(ctx context.Context, opt Options, one One, progress runners.Progress
 	return text, problem == "", err
 }
 
-// on is the case for a kernel that is there.
+// on returns the case for a kernel.
 func (o One) on(job runners.Job) (runners.Case, error) {
 	m := job.Manifest
 	k := runners.Case{Seed: o.Seed, Distribution: distribution.Kind(o.Inputs)}
@@ -92,7 +92,7 @@ func (o One) on(job runners.Job) (runners.Case, error) {
 	return k, nil
 }
 
-// secretSize reads the size that is timed as the secret shape in place of a drawn one.
+// secretSize parses the size that replaces a drawn secret shape.
 func secretSize(job runners.Job, text string) (manifest.Dims, error) {
 	if text == "" {
 		return nil, nil
@@ -111,10 +111,10 @@ func secretSize(job runners.Job, text string) (manifest.Dims, error) {
 	return dims, nil
 }
 
-// commitName is a commit as evidence names it.
+// commitName matches a commit as evidence names it.
 var commitName = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
-// Again is how to repeat a case of a stored run: what the run compared, and its case.
+// Again returns how to repeat a case of a stored run: what the run compared, and its case.
 func Again(target string) (Options, One, error) {
 	path, number, ok := strings.Cut(target, "#")
 	n, err := strconv.Atoi(number)
@@ -144,8 +144,8 @@ func Again(target string) (Options, One, error) {
 	return optionsOf(e), One{Shape: strings.ReplaceAll(k.Dims, " ", ","), Seed: k.Seed, Inputs: k.Distribution}, nil
 }
 
-// optionsOf is what evidence compared. Of a head that was not committed the work tree is
-// taken.
+// optionsOf returns what the evidence compared. For a head that was not committed it uses the work
+// tree.
 func optionsOf(e *gates.Evidence) Options {
 	at := e.Provenance
 	opt := Options{Kernels: []string{e.Kernel}, Change: e.Change, Received: true}
@@ -159,7 +159,7 @@ func optionsOf(e *gates.Evidence) Options {
 	}
 	words := strings.Fields(at.Command)
 	if len(words) > 0 {
-		opt.Kernels[0] = words[len(words)-1] // as the repository calls it
+		opt.Kernels[0] = words[len(words)-1] // the repository's name for it
 	}
 	if i := slices.Index(words, "--policy"); i >= 0 && i+1 < len(words) {
 		opt.Policy = words[i+1]

@@ -7,8 +7,8 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// Whatever is read as dims is written back as it would be given again, and nothing
-// else is.
+// FuzzParseDims checks that parsed dims are formatted as a user would write them again, and that
+// nothing else is parsed.
 func FuzzParseDims(f *testing.F) {
 	like := manifest.Dims{{Name: "R", Value: 1}, {Name: "C", Value: 2}}
 	for _, text := range []string{"R=5,C=63", "C=63,R=5", "R=5", "R=5,C=6,R=7", "R=-1,C=2", "R=99999999999,C=1", "", ",", "R=,C=", "R = 5, C = 6", "R=5,C=63,X=1"} {

@@ -13,8 +13,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// write puts a result on disk whole: the files appear under their final name
-// only when all of them are there.
+// write writes a result to disk as a whole: the files appear under their final name only when all
+// of them exist.
 func (c *checker) write(r *Result, several bool) error {
 	if r.LeftOut != "" {
 		return nil
@@ -47,8 +47,8 @@ func (c *checker) write(r *Result, several bool) error {
 	return err
 }
 
-// ignore keeps what a check writes out of the state that the next one looks at. A file
-// that somebody keeps there is theirs.
+// ignore keeps the results of a check out of the state that the next check examines. It does not
+// touch a file that a user keeps there.
 func ignore(root string) error {
 	f, err := os.OpenFile(filepath.Join(root, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -64,8 +64,8 @@ func ignore(root string) error {
 	return nil
 }
 
-// place moves the finished folder to results/<UTC time>, below which several
-// kernels get a folder each. Two runs in one second do not meet.
+// place moves the finished folder to results/<UTC time>. If there are several kernels, each gets a
+// folder below that. Two runs in one second get different folders.
 func (c *checker) place(root, part, kernel string, several bool) (string, error) {
 	base := filepath.Join(root, c.started.Format("20060102T150405Z"))
 	for n := 1; n < 1000; n++ {
@@ -90,9 +90,8 @@ func (c *checker) place(root, part, kernel string, several bool) (string, error)
 	return "", fmt.Errorf("writing results: %s is taken", base)
 }
 
-// WriteResults fills a folder that is there: evidence.json, verdict.json, report.md,
-// build.log and the artifacts. A caller who wants all files or none moves the folder
-// into place afterwards.
+// WriteResults writes evidence.json, verdict.json, report.md, build.log and the artifacts into an
+// existing folder. A caller that needs all files or none moves the folder into place afterwards.
 func WriteResults(dir string, m runners.Measured, v *gates.Verdict) error {
 	evidence, err := json.Marshal(m.Evidence)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// A size that is given in place of a drawn one must be one that could have been drawn.
+// TestSecretSize checks that a given size must be one that could have been drawn.
 func TestSecretSize(t *testing.T) {
 	m, err := manifest.Parse("kernel.yaml", []byte(`version: 1
 name: scale

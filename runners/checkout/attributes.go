@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// git can give a file other bytes in a checkout than the repository has, where a
-// .gitattributes file asks for it. What is built here is the repository's bytes.
+// A .gitattributes file can make git give a file different bytes in a checkout than in the
+// repository. Builds here use the repository's bytes.
 
 // attributesFile is where a folder says how its files are checked out.
 const attributesFile = ".gitattributes"
 
-// An attribute is one that changes bytes.
+// An attribute is a git attribute that changes bytes.
 type attribute string
 
-// bytesChange are the attributes that change bytes in a checkout on Linux, each with a test
-// of whether it changes these.
+// bytesChange lists the attributes that change bytes in a checkout on Linux, each with a function
+// that reports whether it changes the given bytes.
 var bytesChange = map[attribute]func(value string, content []byte) bool{
 	"ident":                 func(_ string, content []byte) bool { return bytes.Contains(content, []byte("$Id")) },
 	"eol":                   func(value string, content []byte) bool { return value == "crlf" && bytes.IndexByte(content, '\n') >= 0 },
@@ -40,10 +40,10 @@ type attributeRule struct {
 	settings []setting
 }
 
-type setting struct{ name, value string } // the value is "" where the attribute is unset
+type setting struct{ name, value string } // value is "" if the attribute is unset
 
-// Attributes reads the rules for files. A merge has each file of rules from one of two revisions, and from says from which. A
-// work tree is a checkout itself.
+// Attributes reads the rules for files. A merge takes each file of rules from one of two revisions;
+// from says which. A work tree is a checkout itself.
 func (r *Repo) Attributes(ctx context.Context, names []string, from func(file string) (rev string)) (*Attributes, error) {
 	a := &Attributes{macros: map[string][]setting{"binary": {{"diff", ""}, {"merge", ""}, {"text", ""}}}, rules: map[string][]attributeRule{}}
 	folders := map[string]bool{}
@@ -79,7 +79,7 @@ func (r *Repo) Attributes(ctx context.Context, names []string, from func(file st
 	return a, nil
 }
 
-// parse reads one file. Only the one at the top defines macros.
+// parse reads one file. Only the file at the top defines macros.
 func (a *Attributes) parse(dir string, text []byte, top bool) {
 	for line := range strings.Lines(string(text)) {
 		pattern, rest := cutPattern(strings.TrimSpace(line))
@@ -100,7 +100,7 @@ func (a *Attributes) parse(dir string, text []byte, top bool) {
 	}
 }
 
-// cutPattern takes the pattern off a line; one with blanks stands in quotes.
+// cutPattern splits the pattern off a line. A pattern with blanks is quoted.
 func cutPattern(line string) (pattern, rest string) {
 	if strings.HasPrefix(line, `"`) {
 		for i := 1; i < len(line); i++ {
@@ -118,7 +118,7 @@ func cutPattern(line string) (pattern, rest string) {
 	return line, ""
 }
 
-// setting is what one word of a line sets, with what a macro stands for.
+// setting returns what one word of a line sets, with macros expanded.
 func (a *Attributes) setting(word string) []setting {
 	switch {
 	case strings.HasPrefix(word, "-"), strings.HasPrefix(word, "!"):
@@ -131,8 +131,9 @@ func (a *Attributes) setting(word string) []setting {
 	return append([]setting{{name, value}}, a.macros[name]...)
 }
 
-// globPattern is a pattern of git's as a regular expression over the path from its folder.
-// One that cannot be read fits everything: what might be converted counts as converted.
+// globPattern converts a git pattern into a regular expression over the path from its folder. A
+// pattern that cannot be parsed matches everything, so that a file that might be converted counts
+// as converted.
 func globPattern(glob string) *regexp.Regexp {
 	anchored := strings.Contains(strings.TrimSuffix(glob, "/"), "/")
 	var b strings.Builder
@@ -179,11 +180,11 @@ func globPattern(glob string) *regexp.Regexp {
 	return pattern
 }
 
-// Converts names the attribute by which a checkout has other bytes of a file than the
-// repository; "" where it has the same.
+// Converts names the attribute by which a checkout has different bytes of a file than the
+// repository, or returns "" if they are the same.
 func (a *Attributes) Converts(name string, content []byte) string {
 	values := map[attribute]string{}
-	var dirs []string // from the top on
+	var dirs []string // from the top down
 	for dir := path.Dir(name); ; dir = path.Dir(dir) {
 		dirs = append(dirs, dir)
 		if dir == "." {

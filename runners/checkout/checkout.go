@@ -1,6 +1,7 @@
-// Package checkout reads states of a git repository through the installed git:
-// which files a change touches, and a folder's files at the base or at the head.
-// It changes nothing in the repository.
+// Package checkout reads states of a git repository through the installed git: which files a change
+// touches, and a folder's files at the base or at the head. The bot reads mirrors that anybody may
+// have put commits into, so all reading is bounded by [Limits]; kernelgate check reads the user's
+// repository, including the work tree. The package changes nothing in the repository.
 package checkout
 
 import (
@@ -21,35 +22,35 @@ import (
 
 // A Repo is a git repository, with or without a work tree.
 type Repo struct {
-	dir     string   // its top folder, or its own if it is bare
-	memo    *memo    // nil where it is not read again and again: a submodule
+	dir     string   // its top folder, or the repository itself if it is bare
+	memo    *memo    // nil if it is not read repeatedly: a submodule
 	readers *readers // likewise
-	limits  *Limits  // of what is written; nil in a user's own work tree
-	written int64    // by exports
+	limits  *Limits  // on what is read and written; nil in a user's own work tree
+	written int64    // bytes written by exports
 
-	modules func(context.Context, Submodule) (*Repo, error) // where a bare repository's submodules come from; nil is nowhere
+	// modules finds the submodules of a bare repository; nil means that there are none.
+	modules func(context.Context, Submodule) (*Repo, error)
 }
 
-// workTree is the revision that stands for the files as they are, committed or
-// not.
+// workTree is the revision that stands for the files as they are, committed or not.
 const workTree = ""
 
-// OpenBare takes a repository without a work tree. Anybody may have put commits into it,
-// so limits hold for each look: Again opens it for the next. What git says of commits and
-// objects that are named by their whole hash is remembered, since it never changes, and
-// the git that says it is kept for a moment.
+// OpenBare opens a repository without a work tree. Anybody may have put commits into it, so limits
+// hold for each use; Again opens it for the next use. Git's answers about commits and objects that
+// are named by their whole hash are cached, because they never change, and the git processes are
+// kept for a moment.
 func OpenBare(dir string) *Repo {
 	return &Repo{dir: dir, memo: newMemo(), readers: newReaders(), limits: usual()}
 }
 
-// Again is the repository for another look: nothing was written yet, and what is known is
-// known.
+// Again returns the repository for another use. Its count of written bytes starts at zero, and the
+// caches are shared.
 func (r *Repo) Again() *Repo {
 	return &Repo{dir: r.dir, memo: r.memo, readers: r.readers, limits: r.limits}
 }
 
-// Open finds the repository that dir lies in. As with OpenBare, git is asked once for what never changes: a check of one kernel
-// looks at base and head a hundred times.
+// Open finds the repository that contains dir. As with OpenBare, answers of git that never change
+// are cached: a check of one kernel reads base and head a hundred times.
 func Open(ctx context.Context, dir string) (*Repo, error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return nil, errors.New("git was not found: install it (Debian: apt-get install git)")
@@ -63,10 +64,10 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 	return r, nil
 }
 
-// Dir is the repository's top folder.
+// Dir returns the repository's top folder.
 func (r *Repo) Dir() string { return r.dir }
 
-// DefaultBase is the branch that a change most likely goes to.
+// DefaultBase returns the branch that a change most likely goes to.
 func (r *Repo) DefaultBase(ctx context.Context) (string, error) {
 	for _, ref := range []string{"origin/HEAD", "origin/main", "origin/master", "main", "master"} {
 		if _, err := r.git(ctx, "rev-parse", "--verify", "--quiet", ref+"^{commit}"); err == nil {
@@ -76,15 +77,15 @@ func (r *Repo) DefaultBase(ctx context.Context) (string, error) {
 	return "", errors.New("no base branch was found (name one with --base, e.g. --base main)")
 }
 
-// UnknownCommit says that a repository has no commit of that name. Every other error of [Repo.Resolve] is a fault of git or of the
-// machine, and says nothing about the name.
+// UnknownCommit means that a repository has no commit of that name. Every other error of
+// [Repo.Resolve] is a fault of git or of the machine, and says nothing about the name.
 type UnknownCommit struct{ Name string }
 
 func (u UnknownCommit) Error() string {
 	return fmt.Sprintf("%q is not a commit of this repository (fetch it, or name another)", u.Name)
 }
 
-// Resolve is the full hash of a revision.
+// Resolve returns the full hash of a revision.
 func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
 	if id, err := r.commitNamed(ctx, rev); id != "" || err != nil {
 		return id, err
@@ -102,7 +103,7 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (string, error) {
 	return strings.TrimSpace(out), nil
 }
 
-// MergeBase is where the head left the base.
+// MergeBase returns the commit where the head branched off from the base.
 func (r *Repo) MergeBase(ctx context.Context, base, head string) (string, error) {
 	if head == workTree {
 		head = "HEAD"
@@ -112,7 +113,8 @@ func (r *Repo) MergeBase(ctx context.Context, base, head string) (string, error)
 		_, errHead := r.Resolve(ctx, head)
 		return cmp.Or(errBase, errHead)
 	}
-	if !wholeHash.MatchString(base) || !wholeHash.MatchString(head) { // a name may be one of git's options
+	// a name may look like one of git's options
+	if !wholeHash.MatchString(base) || !wholeHash.MatchString(head) {
 		if err := missing(); err != nil {
 			return "", err
 		}
@@ -130,7 +132,7 @@ func (r *Repo) MergeBase(ctx context.Context, base, head string) (string, error)
 	return strings.TrimSpace(out), nil
 }
 
-// Root is the first commit of a branch: the end of the line of first parents.
+// Root returns the first commit of a branch: the end of the chain of first parents.
 func (r *Repo) Root(ctx context.Context, rev string) (string, error) {
 	tip, err := r.Resolve(ctx, rev)
 	if err != nil {
@@ -143,8 +145,8 @@ func (r *Repo) Root(ctx context.Context, rev string) (string, error) {
 	return strings.TrimSpace(out), nil
 }
 
-// Subjects is the first lines of the commits that stand one behind the other between the
-// base and the head, what they merged left out; newest first, at most so many.
+// Subjects returns the first lines of the first-parent commits between the base and the head,
+// without the commits that they merged; newest first, at most limit.
 func (r *Repo) Subjects(ctx context.Context, base, head string, limit int) ([]string, error) {
 	out, err := r.git(ctx, "log", "--first-parent", "--format=%s", "--max-count="+strconv.Itoa(limit), head, "--not", base, "--")
 	if err != nil {
@@ -153,8 +155,8 @@ func (r *Repo) Subjects(ctx context.Context, base, head string, limit int) ([]st
 	return strings.Split(strings.TrimSuffix(out, "\n"), "\n"), nil
 }
 
-// Unlike counts the commits between the base and the head that make another change than
-// any which the other revision has, up to so many.
+// Unlike counts, up to limit, the commits between the base and the head whose patch no commit of
+// the other revision has.
 func (r *Repo) Unlike(ctx context.Context, base, head, other string, limit int) (int, error) {
 	out, err := r.git(ctx, "rev-list", "--cherry-pick", "--right-only", "--no-merges", "--count", "--max-count="+strconv.Itoa(limit), other+"..."+head, "--not", base, "--")
 	if err != nil {
@@ -164,7 +166,7 @@ func (r *Repo) Unlike(ctx context.Context, base, head, other string, limit int) 
 	return n, err
 }
 
-// Describe is a revision for the record.
+// Describe returns a revision for the record.
 func (r *Repo) Describe(ctx context.Context, rev string) (gates.Commit, error) {
 	at := rev
 	if rev == workTree {
@@ -238,8 +240,8 @@ func split(out string) []string {
 	return slices.DeleteFunc(strings.Split(out, "\x00"), func(s string) bool { return s == "" })
 }
 
-// Files lists every file of a revision below a folder ("" is the top), by its
-// path from the repository's top.
+// Files lists every file of a revision below a folder ("" is the top), by its path from the
+// repository's top.
 func (r *Repo) Files(ctx context.Context, rev, folder string) ([]string, error) {
 	folder = withoutTop(folder)
 	if rev == workTree {
@@ -281,8 +283,7 @@ func (r *Repo) filesWorkTree(ctx context.Context, folder string) ([]string, erro
 	}), nil
 }
 
-// Read is one file's content; fs.ErrNotExist where the revision does not have
-// it.
+// Read returns one file's content, or fs.ErrNotExist if the revision does not have it.
 func (r *Repo) Read(ctx context.Context, rev, name string) ([]byte, error) {
 	if rev == workTree {
 		data, _, err := r.readWorkTree(name)
@@ -301,7 +302,7 @@ func (r *Repo) Read(ctx context.Context, rev, name string) ([]byte, error) {
 
 var errOddFile = errors.New("it is not a regular file")
 
-// readWorkTree also tells whether the file may be executed. No link leads out of the
+// readWorkTree also reports whether the file is executable. It follows no link out of the
 // repository.
 func (r *Repo) readWorkTree(name string) (data []byte, executable bool, err error) {
 	root, err := os.OpenRoot(r.dir)
@@ -319,13 +320,13 @@ func (r *Repo) readWorkTree(name string) (data []byte, executable bool, err erro
 	return data, err == nil && info.Mode()&0o100 != 0, err
 }
 
-// Objects names the contents of files and folders at a revision by git's own hashes:
-// the same text means the same contents. What the revision does not have is left out.
+// Objects identifies the contents of files and folders at a revision by git's hashes: the same text
+// means the same contents. Names that the revision does not have are left out.
 func (r *Repo) Objects(ctx context.Context, rev string, names ...string) (string, error) {
 	return r.git(ctx, append([]string{"ls-tree", "-z", "--full-tree", rev, "--"}, names...)...)
 }
 
-// Reached tells whether a branch or a tag leads to a commit. Refs of pull requests do
+// Reached reports whether a commit is reachable from a branch or a tag. Refs of pull requests do
 // not count: anybody can open one.
 func (r *Repo) Reached(ctx context.Context, sha string) (bool, error) {
 	out, err := r.git(ctx, "for-each-ref", "--count=1", "--format=%(refname)", "--contains="+sha, "refs/heads", "refs/tags")

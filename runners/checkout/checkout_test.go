@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// repository makes a repository with one commit on main and a branch that
-// changes, adds and removes files.
+// repository makes a repository with one commit on main and a branch that changes, adds and removes
+// files.
 func repository(t *testing.T) *Repo {
 	t.Helper()
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
@@ -86,7 +86,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// All branches that left main have the first commit of main.
+// TestRoot checks that all branches that left main have main's first commit.
 func TestRoot(t *testing.T) {
 	r := repository(t)
 	root, err := r.Root(t.Context(), "main")
@@ -156,7 +156,7 @@ func checkExport(t *testing.T, r *Repo, rev string, want map[string]string) {
 	}
 }
 
-// A link could lead to any file of the host, so it is no source.
+// TestLinksAreLeftOut checks that a link is not a source: it could lead to any file of the host.
 func TestLinksAreLeftOut(t *testing.T) {
 	r := repository(t)
 	for _, rev := range []string{workTree, "main"} {
@@ -185,7 +185,7 @@ func TestKernelsAndRead(t *testing.T) {
 			t.Errorf("rev %q: reading what is not there gave %v", rev, err)
 		}
 	}
-	// What cannot be asked is no answer that there is no such file.
+	// A failed query does not mean that there is no such file.
 	if _, err := r.Read(t.Context(), "absent", "k/one/kernel.yaml"); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("reading at a revision that is not there gave %v", err)
 	}
@@ -269,7 +269,7 @@ type nowhere struct{ io.Writer }
 
 func (nowhere) Close() error { return nil }
 
-// BenchmarkExport tells how much is gained over a process or two for each file.
+// BenchmarkExport compares with starting one or two processes for each file.
 func BenchmarkExport(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 60 {

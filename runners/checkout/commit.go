@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A commit is what a walk needs to know of one.
+// A commit is the part of a git commit that a walk needs.
 type commit struct {
 	tree    string
 	parents []string
@@ -20,8 +20,8 @@ func (w *walk) commit(id string) (commit, error) {
 	return parseCommit(data), nil
 }
 
-// parseCommit reads the lines that a commit begins with. What follows them, or is none
-// of them, may be anything: a stranger may have written it.
+// parseCommit reads the header lines at the start of a commit. All other lines may be anything,
+// because a stranger may have written them.
 func parseCommit(data []byte) (c commit) {
 	for line := range bytes.Lines(data) {
 		word, object, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
@@ -39,8 +39,8 @@ func parseCommit(data []byte) (c commit) {
 	return c
 }
 
-// commitNamed asks the git that is there already for a commit by its hash, or for the
-// one that a branch points to. All else it does not know.
+// commitNamed asks a running git process for a commit by its hash, or for the commit that a branch
+// points to. It returns "" for any other name.
 func (r *Repo) commitNamed(ctx context.Context, rev string) (id string, err error) {
 	if r.readers == nil || !wholeHash.MatchString(rev) && (!strings.HasPrefix(rev, "refs/") || strings.ContainsAny(rev, "\n\x00^~:@")) {
 		return "", nil
@@ -66,8 +66,8 @@ func (r *Repo) commitNamed(ctx context.Context, rev string) (id string, err erro
 	return id, err
 }
 
-// stands tells whether the head's commits stand one behind the other upon the base, as
-// far as a few of them tell.
+// stands reports whether the head's commits lie in a straight line upon the base. It examines only
+// a few of them, so false may also mean that there are more.
 func (r *Repo) stands(ctx context.Context, head, base string) bool {
 	const most = 20
 	if r.readers == nil || !wholeHash.MatchString(base) || !wholeHash.MatchString(head) {

@@ -33,7 +33,8 @@ func FuzzCommit(f *testing.F) {
 	})
 }
 
-// A commit that names no objects, but what git would look for, leads nowhere.
+// TestCommitOfAStranger checks that a commit that names git expressions instead of object ids leads
+// nowhere.
 func TestCommitOfAStranger(t *testing.T) {
 	m := mirrorOf(t)
 	main := m.git(m.from, "rev-parse", "main")

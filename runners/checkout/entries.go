@@ -11,23 +11,23 @@ import (
 	"io/fs"
 )
 
-// An Entry is a file of a revision, a link or a submodule.
+// An Entry is a file, a link or a submodule of a revision.
 type Entry struct {
 	Kind   EntryKind
 	Object string // git's hash of the content
 }
 
-// EntryKind tells files from what is none.
+// EntryKind distinguishes files from links and submodules.
 type EntryKind string
 
-// The kinds of entries.
 const (
 	RegularFile    EntryKind = "file"
 	SymbolicLink   EntryKind = "link"
 	SubmoduleEntry EntryKind = "submodule"
 )
 
-// Entries are all of a revision below a folder, by their paths from the repository's top.
+// Entries returns all entries of a revision below a folder, by their paths from the repository's
+// top.
 func (r *Repo) Entries(ctx context.Context, rev, folder string) (map[string]Entry, error) {
 	folder = withoutTop(folder)
 	entries := map[string]Entry{}
@@ -77,7 +77,8 @@ func (r *Repo) entriesWorkTree(ctx context.Context, folder string, entries map[s
 	return nil
 }
 
-// BlobOf is git's hash of a file's content, in a repository whose hashes have so many digits.
+// BlobOf returns git's hash of a file's content, in a repository whose hashes have this many
+// digits.
 func BlobOf(content []byte, digits int) string {
 	var h hash.Hash = sha1.New()
 	if digits == 2*sha256.Size {

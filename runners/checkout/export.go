@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// Export writes the files of a folder at a revision, those that keep agrees to,
-// below another folder. Links and other odd files are left out: they could lead anywhere.
+// Export writes those files of a folder at a revision that keep selects below another folder. It
+// leaves out links and other special files: they could lead anywhere.
 func (r *Repo) Export(ctx context.Context, rev, folder, to string, keep func(rel string) bool) error {
 	folder = withoutTop(folder)
 	export := r.exportCommit
@@ -49,7 +49,7 @@ func put(target string, content io.Reader, executable bool) error {
 	return errors.Join(err, f.Close())
 }
 
-// A taker gets a file by its path from the repository's top.
+// A taker receives a file by its path from the repository's top.
 type taker func(name string, content io.Reader, executable bool) error
 
 func (r *Repo) exportWorkTree(ctx context.Context, _, folder string, keep func(string) bool, take taker) error {
@@ -75,7 +75,7 @@ func (r *Repo) exportWorkTree(ctx context.Context, _, folder string, keep func(s
 	return nil
 }
 
-// exportCommit knows how much there is to write before it writes anything.
+// exportCommit knows how much it will write before it writes anything.
 func (r *Repo) exportCommit(ctx context.Context, rev, folder string, keep func(string) bool, take taker) error {
 	files, err := r.regular(ctx, rev, []string{folder}, keep)
 	if err != nil {
@@ -95,7 +95,8 @@ func (r *Repo) exportCommit(ctx context.Context, rev, folder string, keep func(s
 	})
 }
 
-// room refuses more files than one export may write, and more than all of them may.
+// room refuses more files than one export may write, and more bytes than all exports together may
+// write.
 func (r *Repo) room(files []file) error {
 	var sum int64
 	for i, f := range files {
@@ -114,8 +115,8 @@ func (r *Repo) room(files []file) error {
 	return nil
 }
 
-// ReadAll is the contents of files at a commit, by name. What the commit does not have as
-// a regular file is left out.
+// ReadAll returns the contents of files at a commit, by name. Names that are not regular files
+// there are left out.
 func (r *Repo) ReadAll(ctx context.Context, rev string, names []string) (map[string][]byte, error) {
 	texts := make(map[string][]byte)
 	if len(names) == 0 {
@@ -140,7 +141,7 @@ func (r *Repo) ReadAll(ctx context.Context, rev string, names []string) (map[str
 	return texts, nil
 }
 
-// A file is a regular one of a commit.
+// A file is a regular file of a commit.
 type file struct {
 	name, object string
 	executable   bool
@@ -188,7 +189,7 @@ func (r *Repo) regular(ctx context.Context, rev string, paths []string, keep fun
 	return files, err
 }
 
-// contents hands over files one by one.
+// contents passes the files to take one by one.
 func (r *Repo) contents(ctx context.Context, files []file, take func(file, io.Reader) error) error {
 	known, unknown := map[string][]byte{}, []string{}
 	for _, f := range files {
@@ -198,7 +199,7 @@ func (r *Repo) contents(ctx context.Context, files []file, take func(file, io.Re
 			unknown = append(unknown, f.object)
 		}
 	}
-	next := 0 // the first that was not handed over
+	next := 0 // the first file that was not passed yet
 	upTo := func(object string) error {
 		for ; next < len(files) && files[next].object != object; next++ {
 			f := files[next]
@@ -235,7 +236,7 @@ func (r *Repo) contents(ctx context.Context, files []file, take func(file, io.Re
 	return upTo("")
 }
 
-// blobs asks for contents of files.
+// blobs asks git for contents of files.
 func (r *Repo) blobs(ctx context.Context, how string, objects []string, see func(rd *reader, i int, a answer) error) error {
 	if len(objects) == 0 {
 		return nil

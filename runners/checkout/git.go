@@ -15,7 +15,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// git is what one command says.
+// git returns the output of one command.
 func (r *Repo) git(ctx context.Context, args ...string) (string, error) {
 	key, known := r.memo.answer(args)
 	if known != nil {
@@ -31,7 +31,7 @@ func (r *Repo) git(ctx context.Context, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// command is git about to run, and what makes its failure say what git said.
+// command prepares a git command, and a function that adds git's messages to its error.
 func (r *Repo) command(ctx context.Context, args ...string) (cmd *exec.Cmd, explain func(error) error) {
 	cmd = exec.CommandContext(ctx, "git", append([]string{"-C", r.dir, "-c", "core.quotepath=off"}, args...)...)
 	errs := &lastWords{}
@@ -47,7 +47,7 @@ func (r *Repo) command(ctx context.Context, args ...string) (cmd *exec.Cmd, expl
 	}
 }
 
-// lastWords keeps the end of what git complains of: it may do so of every object of a
+// lastWords keeps the end of git's error messages: git may report one for every object of a
 // repository.
 type lastWords struct{ text []byte }
 
@@ -59,8 +59,8 @@ func (l *lastWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Merge is what a file becomes where both sides have changed it since the base, as git
-// merges it; clean is false where a person has to.
+// Merge merges a file that both sides have changed since the base, as git does. clean is false if
+// there are conflicts.
 func (r *Repo) Merge(ctx context.Context, base, ours, theirs []byte) (merged []byte, clean bool, err error) {
 	dir, err := os.MkdirTemp("", "kernelgate-merge-")
 	if err != nil {
@@ -78,14 +78,14 @@ func (r *Repo) Merge(ctx context.Context, base, ours, theirs []byte) (merged []b
 	merged, err = cmd.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() < 128 {
-		return nil, false, nil // as many conflicts
+		return nil, false, nil // the exit code counts the conflicts
 	}
 	return merged, err == nil, explain(err)
 }
 
-// A memo remembers git's answers that can never change. A thousand pull requests to one
-// branch ask the same of its tip, and starting git takes longer than its answer. A nil
-// memo remembers nothing.
+// A memo caches git's answers that can never change. A thousand pull requests to one branch ask the
+// same questions about its tip, and starting git takes longer than answering. A nil memo caches
+// nothing.
 type memo struct{ answers *lru.Cache[string, []byte] }
 
 // A memo holds 4 MiB at most: there is one for each repository.
@@ -104,8 +104,8 @@ func newMemo() *memo {
 
 var wholeHash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// answer is what is known of a command, nil where that is nothing, and the key to keep it
-// by, which is empty where the answer may change: a branch moves, a hash does not.
+// answer returns the cached output of a command, or nil, and the key to store it under. The key is
+// empty if the answer may change: a branch moves, a hash does not.
 func (m *memo) answer(args []string) (key string, known []byte) {
 	revs := args
 	if i := slices.Index(args, "--"); i >= 0 {
@@ -131,8 +131,8 @@ func (m *memo) get(key string) []byte {
 	return known
 }
 
-// keep remembers an answer that is not too long. An empty one is asked for again: nil
-// stands for none.
+// keep stores an answer that is not too long. It does not store an empty one, because nil means
+// that nothing is stored.
 func (m *memo) keep(key string, answer []byte) {
 	if m != nil && key != "" && len(answer) > 0 && len(answer) <= maxAnswer {
 		m.answers.Add(key, slices.Clone(answer))

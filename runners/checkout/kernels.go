@@ -9,8 +9,9 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// TopManifests lists the manifests in the repository's top folder. They are no kernels: the folder of such a kernel would be
-// the whole repository. Whoever plans a change refuses them, so that nobody takes them for gated ones.
+// TopManifests lists the manifests in the repository's top folder. They are not kernels: the folder
+// of such a kernel would be the whole repository. The planner refuses them, so that nobody believes
+// that they are gated.
 func (r *Repo) TopManifests(ctx context.Context, rev string) ([]string, error) {
 	var found []string
 	if rev == workTree {
@@ -36,7 +37,7 @@ func (r *Repo) TopManifests(ctx context.Context, rev string) ([]string, error) {
 	return found, nil
 }
 
-// Kernels lists the kernels by their keys, see kernels.KeyOf, without those of TopManifests.
+// Kernels lists the kernels by their keys, see manifest.KeyOf, without those of TopManifests.
 func (r *Repo) Kernels(ctx context.Context, rev string) ([]string, error) {
 	var manifests []string
 	var err error

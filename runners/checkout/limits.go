@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Limits bound what is read of commits that nobody has looked at: a few hundred
-// bytes of git's objects can stand for a million files, or for one file under many
-// names. What goes beyond them is Refused, before anything of it is written.
+// Limits bound what is read from commits that nobody has reviewed. A few hundred bytes of git
+// objects can represent a million files, or one file under many names. Anything beyond the limits
+// is Refused before any of it is written.
 type Limits struct {
-	Entries int   // files and folders looked at in one pass over a commit
+	Entries int   // files and folders visited in one pass over a commit
 	Trees   int64 // bytes of folders read in one pass, and of the paths that lead there
-	Depth   int   // of folders within each other
+	Depth   int   // of nested folders
 	Changed int   // files that a change may touch
 	Names   int64 // bytes of their names
 	Kernels int   // manifests
@@ -22,7 +22,8 @@ type Limits struct {
 	Written int64 // bytes written by all exports of one Repo together
 }
 
-// usual is far beyond any repository of kernels, and a few seconds' work.
+// usual returns limits that are far beyond any repository of kernels, and that bound the work to a
+// few seconds.
 func usual() *Limits {
 	return &Limits{
 		Entries: 1_000_000, Trees: 128 << 20, Depth: 100, Changed: 50_000, Names: 8 << 20, Kernels: 2_000,
@@ -30,10 +31,10 @@ func usual() *Limits {
 	}
 }
 
-// Refused says that a commit holds what is not read, and why. It is as true the
-// next time: asking again does not help.
+// Refused means that a commit has something that is not read, and why. A retry gives the same
+// result.
 type Refused struct {
-	File string // from the repository's top; "" is all of it
+	File string // from the repository's top; "" means all of it
 	Why  string // with what to do about it
 }
 
@@ -48,7 +49,7 @@ func refuse(file, format string, args ...any) error {
 	return Refused{File: shown(file), Why: fmt.Sprintf(format, args...)}
 }
 
-// shown is a name for a message: whoever made it chose it.
+// shown returns a name for a message. A stranger may have chosen the name.
 func shown(name string) string {
 	const most = 200
 	if len(name) > most {
@@ -57,7 +58,7 @@ func shown(name string) string {
 	return strings.ToValidUTF8(name, "�")
 }
 
-// What a file's name may have at most to be written: file systems have no more.
+// The longest name and path that can be written: file systems allow no more.
 const (
 	maxName = 255
 	maxPath = 1024

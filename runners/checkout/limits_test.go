@@ -20,7 +20,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// A forge makes objects that no git user would.
+// A forge makes objects that no git user would make.
 type forge struct {
 	*testing.T
 	dir string
@@ -45,7 +45,7 @@ func (f forge) git(stdin []byte, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// object stores one without asking git, which has its rules and takes its time.
+// object stores an object without git, which would check it and takes longer.
 func (f forge) object(kind string, data []byte) string {
 	f.Helper()
 	whole := append(fmt.Appendf(nil, "%s %d\x00", kind, len(data)), data...)
@@ -69,7 +69,7 @@ func (f forge) blob(text string) string {
 	return f.object("blob", []byte(text))
 }
 
-// tree makes a folder of lines such as "100644 <object> name", whatever they say.
+// tree makes a folder from lines such as "100644 <object> name", whatever they say.
 func (f forge) tree(lines ...string) string {
 	f.Helper()
 	var data []byte
@@ -84,8 +84,7 @@ func (f forge) tree(lines ...string) string {
 	return f.object("tree", data)
 }
 
-// nested is a folder of ten that are the same, and so on: 10^depth of the innermost's
-// entries.
+// nested makes a folder of ten equal folders, and so on: 10^depth of the innermost's entries.
 func (f forge) nested(innermost string, depth int) string {
 	f.Helper()
 	tree := innermost
@@ -112,8 +111,8 @@ func refusal(t *testing.T, what string, err error, words string) {
 	}
 }
 
-// A few objects that stand for a billion files are refused after what the limits
-// allow, and not read to their end.
+// TestNestedFolders checks that a few objects that represent a billion files are refused at the
+// limits, and not read to the end.
 func TestNestedFolders(t *testing.T) {
 	f := newForge(t)
 	one, manifest := f.blob("x"), f.blob("name: x")
@@ -127,7 +126,7 @@ func TestNestedFolders(t *testing.T) {
 	}
 	deep = f.commit(deep)
 	r := OpenBare(f.dir)
-	r.limits.Entries, r.limits.Changed = 100_000, 20_000 // a shorter test
+	r.limits.Entries, r.limits.Changed = 100_000, 20_000 // to shorten the test
 
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -163,7 +162,7 @@ func TestNestedFolders(t *testing.T) {
 	}
 }
 
-// Nothing is written of a folder that is too much.
+// TestLargeFolders checks that nothing of a folder that is too large is written.
 func TestLargeFolders(t *testing.T) {
 	f := newForge(t)
 	zeros := f.blob(strings.Repeat("\x00", 8<<20))
@@ -200,14 +199,14 @@ func TestLargeFolders(t *testing.T) {
 			t.Errorf("export %d of 3 MiB: %v", i+1, err)
 		}
 	}
-	// What a parser would refuse anyway is not read.
+	// A file that a parser would refuse anyway is not read.
 	rev = f.commit(f.tree("100644 " + f.blob(strings.Repeat("#", 17<<20)) + " kernel.yaml"))
 	_, err := OpenBare(f.dir).Read(t.Context(), rev, "kernel.yaml")
 	refusal(t, "a large manifest", err, "kernel.yaml: it is 17825792 bytes long")
 }
 
-// A name that is a file in one commit and a folder in the other cannot be both: that is
-// the change's trouble, not the disk's.
+// TestFileAndFolder checks that a name that is a file in one commit and a folder in the other is
+// reported as a fault of the change, not of the disk.
 func TestFileAndFolder(t *testing.T) {
 	f := newForge(t)
 	one := f.blob("x")
@@ -223,8 +222,8 @@ func TestFileAndFolder(t *testing.T) {
 	}
 }
 
-// Folders that git itself would not make could have another file read than the one
-// that was compared.
+// TestForgedFolders checks that folders that git itself would not make are refused: they could lead
+// to a different file than the one that was compared.
 func TestForgedFolders(t *testing.T) {
 	f := newForge(t)
 	one, two := f.blob("x"), f.blob("y")
@@ -244,7 +243,7 @@ func TestForgedFolders(t *testing.T) {
 	}
 }
 
-// What changed is what git says, whatever there is.
+// TestChangedIsGits checks that Changed agrees with git on random trees.
 func TestChangedIsGits(t *testing.T) {
 	f := newForge(t)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -252,7 +251,7 @@ func TestChangedIsGits(t *testing.T) {
 	names := []string{"a", "a.c", "a-b", "ä ö", "kernel.yaml", "z\nz"}
 	var tree func(depth int) string
 	tree = func(depth int) string {
-		lines := map[string]string{} // by what git sorts by
+		lines := map[string]string{} // by the key that git sorts by
 		for _, name := range names {
 			switch n := rng.IntN(8); {
 			case n < 3 && depth > 0:
@@ -301,7 +300,8 @@ func TestChangedIsGits(t *testing.T) {
 	}
 }
 
-// A branch or a tag makes a commit the repository's own; a pull request does not.
+// TestReached checks that a branch or a tag makes a commit the repository's own, and that a pull
+// request does not.
 func TestReached(t *testing.T) {
 	f := newForge(t)
 	tree := f.tree()

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What is named by its whole hash is asked of git once, and by a branch each time: the
-// branch moves.
+// TestMemo checks that git is asked once about names that are whole hashes, and each time about a
+// branch, because it moves.
 func TestMemo(t *testing.T) {
 	t.Run("a mirror", func(t *testing.T) {
 		dir := repository(t).Dir()
@@ -67,7 +67,7 @@ func remembers(t *testing.T, r *Repo, dir string) {
 	}
 }
 
-// Where a user names a commit, it may be by the hash of a tag.
+// TestTagByItsHash checks that a user may name a commit by the hash of a tag.
 func TestTagByItsHash(t *testing.T) {
 	r := repository(t)
 	tag := exec.CommandContext(t.Context(), "git", "-C", r.Dir(), "-c", "user.name=t", "-c", "user.email=t@t.invalid", "tag", "-a", "-m", "x", "v1", "topic")
@@ -85,7 +85,7 @@ func TestTagByItsHash(t *testing.T) {
 	}
 }
 
-// A memo does not grow, and nobody can change what it holds.
+// TestMemoIsBounded checks that a memo does not grow, and that its contents cannot be changed.
 func TestMemoIsBounded(t *testing.T) {
 	m := newMemo()
 	for i := range 10 * maxAnswers {

@@ -16,36 +16,35 @@ import (
 	"time"
 )
 
-// A reader is a git cat-file that answers one question after the other. To start one takes
-// a hundred times longer than an answer of it, so a mirror keeps some between looks.
+// A reader is a git cat-file process that answers one query after the other. Starting one takes a
+// hundred times longer than a query, so a mirror keeps some of them between uses.
 //
-// It is asked for objects by their ids, and for refs by their whole names: then git
-// keeps nothing of what it has read, whoever made it, and finds what was fetched
-// since it was started.
+// Queries name objects by their ids, and refs by their whole names. For these git caches nothing
+// that it has read, whoever made it, and finds objects that were fetched after it started.
 type reader struct {
 	how     string // --batch or --batch-check
 	cmd     *exec.Cmd
 	explain func(error) error
 	in      io.WriteCloser
 	out     *bufio.Reader
-	of      os.FileInfo // the repository's folder when it was started
-	pool    *readers    // nil where it is ended after use
+	of      os.FileInfo // the repository's folder when the reader was started
+	pool    *readers    // nil if it is ended after use
 	ctx     context.Context
-	spare   func() bool // takes back that it is killed when ctx ends
+	spare   func() bool // cancels the kill at the end of ctx
 	asked   int
 	rest    *time.Timer
 }
 
-// What a pool keeps: so many of each kind, for so long, and none that was asked more than
-// so often.
+// Limits of a pool: the number of readers of each kind, how long each stays, and after how many
+// queries it is retired.
 const (
 	maxResting = 16
 	restingFor = 2 * time.Second
 	maxAsked   = 10_000
-	askedAhead = 64 // names that git has not answered to yet: they fit into a pipe
+	askedAhead = 64 // queries sent ahead of git's answers: they fit into a pipe
 )
 
-// readers is a pool of them. A nil one keeps none.
+// readers is a pool of readers. A nil pool keeps none.
 type readers struct {
 	mu      sync.Mutex
 	resting map[string][]*reader // by how
@@ -54,7 +53,7 @@ type readers struct {
 
 func newReaders() *readers { return &readers{resting: map[string][]*reader{}, keep: restingFor} }
 
-// borrow is a git process for whoever asks until ctx ends or it is given back. Nobody else has it.
+// borrow returns a git process for exclusive use until ctx ends or giveBack is called.
 func (r *Repo) borrow(ctx context.Context, how string) (*reader, error) {
 	here, err := os.Stat(r.dir)
 	if err != nil {
@@ -68,7 +67,7 @@ func (r *Repo) borrow(ctx context.Context, how string) (*reader, error) {
 		if os.SameFile(rd.of, here) && rd.awake() {
 			return rd, nil
 		}
-		_ = rd.giveBack(errors.New("it has ended")) // somebody has killed it; there is another way
+		_ = rd.giveBack(errors.New("it has ended")) // it was killed; start a new one
 	}
 	return r.startReader(ctx, how, here)
 }
@@ -77,7 +76,8 @@ func (r *Repo) startReader(ctx context.Context, how string, here os.FileInfo) (r
 	rd = &reader{how: how, of: here, pool: r.readers, ctx: ctx}
 	rd.cmd, rd.explain = r.command(context.WithoutCancel(ctx), "cat-file", how)
 	if r.readers != nil {
-		// Nobody listens to one that rests; what keeps git from starting at all, another says too.
+		// Nobody reads the messages of an idle process. If git cannot start at all, a second
+		// command reports why.
 		rd.cmd.Stderr = nil
 		rd.explain = func(err error) error {
 			if err == nil {
@@ -102,7 +102,7 @@ func (r *Repo) startReader(ctx context.Context, how string, here os.FileInfo) (r
 	return rd, nil
 }
 
-// hold has it killed when ctx ends.
+// hold makes the end of ctx kill the process.
 func (rd *reader) hold(ctx context.Context) {
 	rd.ctx = ctx
 	rd.spare = context.AfterFunc(ctx, rd.kill)
@@ -110,7 +110,8 @@ func (rd *reader) hold(ctx context.Context) {
 
 func (rd *reader) kill() { _ = rd.cmd.Process.Kill() }
 
-// awake tells whether it still answers: nothing is the name of nothing.
+// awake reports whether the process still answers. It asks for an empty name, which is always
+// missing.
 func (rd *reader) awake() bool {
 	if _, err := io.WriteString(rd.in, "\n"); err != nil {
 		return false
@@ -119,8 +120,8 @@ func (rd *reader) awake() bool {
 	return err == nil && line == " missing\n"
 }
 
-// giveBack lets others have it. After a failure nobody knows what it would say next, and it is
-// ended; the error is the clearest that there is.
+// giveBack returns the reader to the pool. After a failure the state of its output is unknown, so
+// the process is ended. The result is the clearest error available.
 func (rd *reader) giveBack(failed error) error {
 	inTime := rd.spare()
 	if failed == nil && inTime && rd.asked <= maxAsked && rd.pool.put(rd) {
@@ -128,7 +129,7 @@ func (rd *reader) giveBack(failed error) error {
 	}
 	rd.in.Close()
 	if failed != nil {
-		rd.kill() // nobody reads on
+		rd.kill() // nobody reads any further
 	}
 	err := rd.cmd.Wait()
 	switch {
@@ -137,7 +138,7 @@ func (rd *reader) giveBack(failed error) error {
 	case errors.As(failed, new(Refused)):
 		return failed
 	case failed != nil && err != nil && rd.cmd.ProcessState.Exited():
-		return rd.explain(err) // git's own word is clearer than that it ended
+		return rd.explain(err) // git's message is clearer than the fact that it ended
 	case failed != nil:
 		return failed
 	}
@@ -160,7 +161,7 @@ func (p *readers) take(how string) *reader {
 	return rd
 }
 
-// put keeps a reader for a while, if there is room.
+// put keeps a reader for a while, if the pool has room.
 func (p *readers) put(rd *reader) bool {
 	if p == nil {
 		return false
@@ -175,7 +176,7 @@ func (p *readers) put(rd *reader) bool {
 	return true
 }
 
-// retire ends a reader that nobody has asked for.
+// retire ends a reader that nobody has used for a while.
 func (p *readers) retire(rd *reader) {
 	p.mu.Lock()
 	list := p.resting[rd.how]
@@ -184,20 +185,20 @@ func (p *readers) retire(rd *reader) {
 		p.resting[rd.how] = slices.Delete(list, i, i+1)
 	}
 	p.mu.Unlock()
-	if i >= 0 { // else somebody has just taken it
+	if i >= 0 { // otherwise another goroutine has just taken it
 		rd.in.Close()
 		_ = rd.cmd.Wait() // it has answered everything
 	}
 }
 
-// An answer is what git says of an object.
+// An answer is git's description of an object.
 type answer struct {
 	id, kind string
 	size     int64
 }
 
-// each asks for objects, and has every answer seen to in its order. One that is not there
-// has no id. After the answer of a --batch, the object is to be read with content.
+// each asks for objects and calls see for every answer in order. An object that does not exist has
+// no id. After an answer in --batch mode, see must read the object with content.
 func (rd *reader) each(names []string, see func(i int, a answer) error) error {
 	for sent, i := 0, 0; i < len(names); i++ {
 		if i == sent {
@@ -236,7 +237,7 @@ func (rd *reader) next(name string) (a answer, err error) {
 	return answer{}, fmt.Errorf("git cat-file says %q of %s", strings.TrimSpace(line), name)
 }
 
-// content lets take read an object that was answered for.
+// content lets take read an object after its answer.
 func (rd *reader) content(a answer, take func(io.Reader) error) error {
 	content := &io.LimitedReader{R: rd.out, N: a.size}
 	if err := take(content); err != nil {
@@ -245,7 +246,7 @@ func (rd *reader) content(a answer, take func(io.Reader) error) error {
 	if content.N > 0 {
 		return fmt.Errorf("git cat-file ended early: %w", io.ErrUnexpectedEOF)
 	}
-	if _, err := rd.out.Discard(1); err != nil { // a line's end
+	if _, err := rd.out.Discard(1); err != nil { // a newline
 		return fmt.Errorf("git cat-file ended early: %w", err)
 	}
 	return nil

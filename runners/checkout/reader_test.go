@@ -28,7 +28,7 @@ func mirrorOf(t *testing.T) mirrored {
 	from := repository(t).Dir()
 	dir := filepath.Join(t.TempDir(), "mirror.git")
 	m := mirrored{T: t, Repo: OpenBare(dir), from: from}
-	m.readers.keep = time.Hour // until the test says otherwise
+	m.readers.keep = time.Hour // until the test changes it
 	m.git(from, "clone", "-q", "--mirror", ".", dir)
 	t.Cleanup(m.dismiss)
 	return m
@@ -54,7 +54,7 @@ func (m mirrored) look(rev string) (string, error) {
 	return string(text), err
 }
 
-// commit writes the source at the branch topic, and brings it into the mirror.
+// commit writes the source on the branch topic, and fetches it into the mirror.
 func (m mirrored) commit(text string) string {
 	m.Helper()
 	if err := os.WriteFile(filepath.Join(m.from, "k/one/one.c"), []byte(text), 0o644); err != nil {
@@ -65,7 +65,7 @@ func (m mirrored) commit(text string) string {
 	return m.git(m.from, "rev-parse", "HEAD")
 }
 
-// pids is the processes that rest.
+// pids returns the idle processes.
 func (m mirrored) pids() []int {
 	m.readers.mu.Lock()
 	defer m.readers.mu.Unlock()
@@ -78,7 +78,7 @@ func (m mirrored) pids() []int {
 	return all
 }
 
-// dismiss has all of them retire.
+// dismiss makes all of them retire.
 func (m mirrored) dismiss() {
 	m.readers.mu.Lock()
 	m.readers.keep = 0
@@ -94,7 +94,7 @@ func (m mirrored) gone(pids []int) {
 	m.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for _, pid := range pids {
-		for syscall.Kill(pid, 0) == nil { // one that nobody has waited for is still there
+		for syscall.Kill(pid, 0) == nil { // a process that was not waited for still exists
 			if time.Now().After(deadline) {
 				m.Fatalf("git %d is still there", pid)
 			}
@@ -103,7 +103,8 @@ func (m mirrored) gone(pids []int) {
 	}
 }
 
-// The git that is kept finds what came after it was started, whichever way git stores it.
+// TestKeptReaderSeesWhatComes checks that a kept git process finds objects that arrive after it
+// started, however git stores them.
 func TestKeptReaderSeesWhatComes(t *testing.T) {
 	m := mirrorOf(t)
 	if text, err := m.look("refs/heads/topic"); err != nil || text != "new" {
@@ -134,11 +135,12 @@ func TestKeptReaderSeesWhatComes(t *testing.T) {
 	}
 }
 
-// One that was killed, or whose repository is another by now, is not asked.
+// TestKeptReaderIsKilled checks that a process that was killed, or whose repository was replaced,
+// is not used.
 func TestKeptReaderIsKilled(t *testing.T) {
 	m := mirrorOf(t)
 	for i := range 3 {
-		sha := m.commit(fmt.Sprint("text ", i)) // nothing of it is remembered
+		sha := m.commit(fmt.Sprint("text ", i)) // nothing of it is cached
 		for _, pid := range m.pids() {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
@@ -163,8 +165,8 @@ func TestKeptReaderIsKilled(t *testing.T) {
 	m.gone(was)
 }
 
-// None is left when nobody asks any more, nor after a deadline or a refusal, and no more
-// rest than a few.
+// TestReadersEnd checks that no process is left when nobody asks any more, nor after a deadline or
+// a refusal, and that only a few stay idle.
 func TestReadersEnd(t *testing.T) {
 	m := mirrorOf(t)
 	topic, err := m.Resolve(t.Context(), "refs/heads/topic")
@@ -178,7 +180,7 @@ func TestReadersEnd(t *testing.T) {
 	}
 	cancel(errors.New("too long"))
 	err = rd.giveBack(rd.each([]string{topic}, func(int, answer) error {
-		_, err := rd.out.ReadString(0) // git has no such answer: this ends with it
+		_, err := rd.out.ReadString(0) // git sends no zero byte, so this ends when git ends
 		return err
 	}))
 	if err == nil || !strings.Contains(err.Error(), "too long") {
@@ -225,7 +227,7 @@ func TestReadersEnd(t *testing.T) {
 	m.gone(append(before, resting...))
 }
 
-// Where no git works, its own word says why.
+// TestReaderThatCannotStart checks that git's own message is reported if git does not work.
 func TestReaderThatCannotStart(t *testing.T) {
 	dir := t.TempDir()
 	_, err := OpenBare(dir).Kernels(t.Context(), strings.Repeat("0", 40))
@@ -237,8 +239,8 @@ func TestReaderThatCannotStart(t *testing.T) {
 	}
 }
 
-// A clock that stands still while nobody does anything, as in a test of a whole day, goes on
-// although a process rests, and lets it retire.
+// TestReadersRestInABubble checks that the fake clock of a synctest bubble advances although a
+// process is idle, and that the process then retires.
 func TestReadersRestInABubble(t *testing.T) {
 	dir := mirrorOf(t).Dir()
 	synctest.Test(t, func(t *testing.T) {
@@ -248,7 +250,7 @@ func TestReadersRestInABubble(t *testing.T) {
 		}
 		m := mirrored{T: t, Repo: r}
 		pids := m.pids()
-		<-time.After(2 * restingFor) // in no time
+		<-time.After(2 * restingFor) // returns at once
 		synctest.Wait()
 		if left := m.pids(); len(pids) != 2 || len(left) != 0 {
 			t.Errorf("%v rested, and %v still do", pids, left)
@@ -257,7 +259,8 @@ func TestReadersRestInABubble(t *testing.T) {
 	})
 }
 
-// What is asked often is not kept for ever: nobody knows what git keeps of it.
+// TestReaderThatWasAskedMuch checks that a process with many queries is not kept for ever, because
+// it is unknown what git caches.
 func TestReaderThatWasAskedMuch(t *testing.T) {
 	m := mirrorOf(t)
 	rd, err := m.borrow(t.Context(), "--batch-check")
@@ -279,8 +282,8 @@ func TestReaderThatWasAskedMuch(t *testing.T) {
 	m.gone([]int{rd.cmd.Process.Pid})
 }
 
-// git merge-base is not asked where commits stand one behind the other, and its answer
-// is the same.
+// TestMergeBaseIsGits checks that git merge-base is not called if the commits lie in a straight
+// line, and that the result is the same.
 func TestMergeBaseIsGits(t *testing.T) {
 	m := mirrorOf(t)
 	main := m.git(m.from, "rev-parse", "main")
@@ -307,7 +310,8 @@ func TestMergeBaseIsGits(t *testing.T) {
 			}
 		}
 	}
-	if err := os.Rename(m.Dir()+"/refs", m.Dir()+"/gone"); err != nil { // no other git works here now
+	// Now no other git command works here.
+	if err := os.Rename(m.Dir()+"/refs", m.Dir()+"/gone"); err != nil {
 		t.Fatal(err)
 	}
 	fresh := m.Again()

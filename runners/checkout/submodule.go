@@ -13,11 +13,11 @@ import (
 // A Submodule is another repository within this one, at the commit that a revision names.
 type Submodule struct {
 	Path   string // of the submodule, from the repository's top
-	Commit string // "" is its work tree
-	Below  string // the folder in it that was asked for; "" is its top
+	Commit string // "" means its work tree
+	Below  string // the requested folder in it; "" means its top
 }
 
-// NotHere says that a submodule's content is not on this machine, and how to get it.
+// NotHere means that a submodule's content is not on this machine, and says how to get it.
 type NotHere struct {
 	Submodule Submodule
 	Why       string
@@ -27,7 +27,7 @@ func (n NotHere) Error() string {
 	return fmt.Sprintf("the submodule %s: %s", shown(n.Submodule.Path), n.Why)
 }
 
-// Submodule finds the one that a folder lies in at a revision; nil where it lies in none.
+// Submodule finds the submodule that contains a folder at a revision, or nil if there is none.
 func (r *Repo) Submodule(ctx context.Context, rev, folder string) (found *Submodule, err error) {
 	if folder = withoutTop(folder); folder == "" {
 		return nil, nil // the repository itself
@@ -60,7 +60,7 @@ func (r *Repo) Submodule(ctx context.Context, rev, folder string) (found *Submod
 	return found, nil
 }
 
-// submoduleWorkTree goes by what is staged: its own work tree is what there is of it.
+// submoduleWorkTree uses the index. The content is the submodule's own work tree.
 func (r *Repo) submoduleWorkTree(ctx context.Context, folder string) (*Submodule, error) {
 	args := []string{"ls-files", "--stage", "--full-name", "-z", "--"}
 	for way := folder; way != "." && way != "/"; way = path.Dir(way) {
@@ -80,8 +80,8 @@ func (r *Repo) submoduleWorkTree(ctx context.Context, folder string) (*Submodule
 	return nil, nil
 }
 
-// ExportSubmodule is Export of a folder in a submodule, as it is checked out beside the
-// other files, or from where WithSubmodules says. What is not there is NotHere.
+// ExportSubmodule is Export for a folder in a submodule, as it is checked out in the work tree, or
+// from the source that WithSubmodules sets. If it is not available, the error is NotHere.
 func (r *Repo) ExportSubmodule(ctx context.Context, s Submodule, to string) error {
 	sub, err := r.Within(ctx, s)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Repo) ExportSubmodule(ctx context.Context, s Submodule, to string) erro
 	return err
 }
 
-// Within is the repository of a submodule, which has the submodule's commit.
+// Within returns the repository of a submodule, which has the submodule's commit.
 func (r *Repo) Within(ctx context.Context, s Submodule) (*Repo, error) {
 	if r.limits != nil {
 		if r.modules == nil {
@@ -117,16 +117,16 @@ func (r *Repo) Within(ctx context.Context, s Submodule) (*Repo, error) {
 	return sub, nil
 }
 
-// WithSubmodules is a bare repository whose submodules are looked for: where one comes from is nothing that a commit may
-// decide which nobody has looked at.
+// WithSubmodules returns a bare repository that finds submodules with find. A commit that nobody
+// has reviewed must not decide where a submodule comes from.
 func (r *Repo) WithSubmodules(find func(context.Context, Submodule) (*Repo, error)) *Repo {
 	with := *r
 	with.modules = find
 	return &with
 }
 
-// SubmoduleURL is the address that a revision gives a submodule; "" where it gives none. Git reads its own file: no other does
-// it in the same way.
+// SubmoduleURL returns the address that a revision gives a submodule, or "" if it gives none. Git
+// itself parses the file: any other parser could read it differently.
 func (r *Repo) SubmoduleURL(ctx context.Context, rev, folder string) (string, error) {
 	const file = ".gitmodules"
 	if _, err := r.Read(ctx, rev, file); err != nil {

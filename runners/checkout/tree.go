@@ -24,24 +24,23 @@ func (n node) folder() bool     { return n.mode == "40000" }
 func (n node) regular() bool    { return strings.HasPrefix(n.mode, "100") }
 func (n node) executable() bool { return n.mode == "100755" }
 
-// A walk is one pass over the folders of commits, object by object through one git
-// process. git's own listings follow every path of a tree before they end, and its
-// diffs keep all of them in memory: here the limits hold at every step, and a folder
-// that two commits share is not entered.
+// A walk is one pass over the folders of commits, object by object through one git process. Git's
+// own listings follow every path of a tree before they end, and its diffs keep all of them in
+// memory. Here the limits hold at every step, and a folder that two commits share is not entered.
 type walk struct {
 	repo    *Repo
 	ctx     context.Context
 	limits  Limits
-	git     *reader           // nil as long as all is remembered
-	known   map[string][]node // folders read lately
+	git     *reader           // nil as long as everything is cached
+	known   map[string][]node // folders read recently
 	entries int
 	bytes   int64
 }
 
-// maxKnown bounds how many folders a walk remembers.
+// maxKnown bounds how many folders a walk caches.
 const maxKnown = 10_000
 
-// walking lets do look at commits.
+// walking calls do with a new walk.
 func (r *Repo) walking(ctx context.Context, do func(*walk) error) error {
 	w := &walk{repo: r, ctx: ctx, limits: *usual(), known: map[string][]node{}}
 	if r.limits != nil {
@@ -54,7 +53,7 @@ func (r *Repo) walking(ctx context.Context, do func(*walk) error) error {
 	return err
 }
 
-// object is one object, whole.
+// object returns one whole object.
 func (w *walk) object(id, kind string) (data []byte, err error) {
 	key := kind + " " + id
 	if data := w.repo.memo.get(key); data != nil {
@@ -92,10 +91,11 @@ func (w *walk) read(bytes int64) error {
 	return nil
 }
 
-// top is a commit's uppermost folder.
+// top returns a commit's top folder.
 func (w *walk) top(rev string) (node, error) {
 	var err error
-	if w.repo.limits == nil || !wholeHash.MatchString(rev) { // in a mirror, who has a hash has a commit's
+	// in a mirror, a whole hash is always a commit's
+	if w.repo.limits == nil || !wholeHash.MatchString(rev) {
 		if rev, err = w.repo.Resolve(w.ctx, rev); err != nil {
 			return node{}, err
 		}
@@ -107,7 +107,8 @@ func (w *walk) top(rev string) (node, error) {
 	return node{mode: "40000", object: c.tree}, err
 }
 
-// list is what a folder holds. Every entry counts, as often as it is seen.
+// list returns the entries of a folder. Every entry counts against the limits, each time it is
+// seen.
 func (w *walk) list(folder node, at string) ([]node, error) {
 	if strings.Count(at, "/") >= w.limits.Depth {
 		return nil, refuse(at, "folders lie more than %d deep within each other (no more are read; make them fewer)", w.limits.Depth)
@@ -129,12 +130,12 @@ func (w *walk) list(folder node, at string) ([]node, error) {
 	if w.entries += len(list); w.entries > w.limits.Entries {
 		return nil, refuse(at, "there are more than %d files and folders up to here (no more are read; make it smaller)", w.limits.Entries)
 	}
-	return list, w.read(int64(len(list) * len(at))) // a short list may have a long way there
+	return list, w.read(int64(len(list) * len(at))) // a short list may have a long path
 }
 
-// parseTree reads git's form of a folder: "mode name", a zero byte and the object's
-// id, again and again. A name that could lead elsewhere, or comes twice, is in no
-// folder that git itself makes.
+// parseTree parses git's format of a folder: "mode name", a zero byte and the object's id,
+// repeated. It refuses a name that could lead elsewhere or that occurs twice: git itself makes no
+// such folder.
 func parseTree(data []byte, idBytes int) ([]node, error) {
 	var list []node
 	seen := map[string]bool{}
@@ -154,8 +155,8 @@ func parseTree(data []byte, idBytes int) ([]node, error) {
 	return list, nil
 }
 
-// join is path.Join for names that were checked: there may be many of them, and long
-// ones.
+// join is path.Join for names that were checked. It is faster, because there may be many long
+// names.
 func join(at, name string) string {
 	if at == "" {
 		return name
@@ -163,7 +164,7 @@ func join(at, name string) string {
 	return at + "/" + name
 }
 
-// find goes down a path; ok is false where the commit does not have it.
+// find follows a path down; ok is false if the commit does not have it.
 func (w *walk) find(top node, name string) (at node, ok bool, err error) {
 	at = top
 	if name = path.Clean(name); name == "." {
@@ -186,7 +187,7 @@ func (w *walk) find(top node, name string) (at node, ok bool, err error) {
 	return at, true, nil
 }
 
-// files visits all that is no folder below a node.
+// files visits everything below a node that is not a folder.
 func (w *walk) files(n node, at string, visit func(name string, n node) error) error {
 	if !n.folder() {
 		return visit(at, n)
@@ -200,7 +201,7 @@ func (w *walk) files(n node, at string, visit func(name string, n node) error) e
 	return err
 }
 
-// below visits all that is no folder below a path of a commit.
+// below visits everything below a path of a commit that is not a folder.
 func (w *walk) below(rev, name string, visit func(name string, n node) error) error {
 	top, err := w.top(rev)
 	if err != nil {
@@ -213,8 +214,8 @@ func (w *walk) below(rev, name string, visit func(name string, n node) error) er
 	return w.files(n, strings.TrimPrefix(path.Clean("/"+name), "/"), visit)
 }
 
-// manifests is the manifests below n, each by its path from n. A folder is looked through
-// once, however many paths lead there.
+// manifests returns the manifests below n, by their paths from n. It searches each folder once,
+// however many paths lead there.
 func (w *walk) manifests(n node, at string, known map[string][]string) ([]string, error) {
 	if found, ok := known[n.object]; ok {
 		return found, nil
@@ -246,7 +247,7 @@ func (w *walk) manifests(n node, at string, known map[string][]string) ([]string
 	return found, nil
 }
 
-// differ visits the names of all that is no folder and differs between two of them.
+// differ visits the names of all entries, except folders, that differ between two folders.
 func (w *walk) differ(was, is node, at string, visit func(name string) error) error {
 	if was == is {
 		return nil

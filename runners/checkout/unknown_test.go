@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A name that no commit has is told apart from git that could not look.
+// TestUnknownCommit checks that a name that no commit has is distinguished from a git that could
+// not look.
 func TestUnknownCommit(t *testing.T) {
 	dir := t.TempDir()
 	repo := &Repo{dir: dir, memo: newMemo(), readers: newReaders()}

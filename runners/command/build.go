@@ -21,14 +21,14 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// folders of the sides. Their names are equally long: the length of a path
-// moves a program's stack, and with it its speed.
+// folders are the names of the sides' folders. They are equally long: the length of a path moves a
+// program's stack, and with it its speed.
 var folders = map[runners.Role]string{runners.Baseline: "base", runners.Candidate: "head"}
 
 const buildTimeout = 10 * time.Minute
 
-// buildTime is how long a side may build where its context does not say: whoever set
-// a deadline is told that it has passed.
+// buildTime returns how long a side may build if its context does not say. If the context has a
+// deadline, the build may run a little longer, so that the context reports the deadline.
 func buildTime(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -64,8 +64,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, from runners.Side
 		b.Error = problem
 		return b, nil
 	}
-	// The variant reaches bench through its environment, so it is part of what
-	// runs.
+	// bench gets the variant through its environment, so the variant is part of what runs.
 	if b.Code, err = hashTree(built.dir, append([]string{from.Variant}, b.Flags...)...); err != nil {
 		return b, err
 	}
@@ -74,7 +73,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, from runners.Side
 	return b, nil
 }
 
-// build runs the build command. The problem is the build's own, in one line.
+// build runs the build command. problem is the build's failure in one line.
 func (w *Worker) build(ctx context.Context, s side, timeout time.Duration) (log, problem string, err error) {
 	argv := w.job.Manifest.Command.Build
 	env, err := s.request(building).env(w.config.Getenv("PATH"))
@@ -120,7 +119,7 @@ func buildProblem(r sandbox.Result, log string) string {
 	return fmt.Sprintf("the build command ended with status %d%s", r.ExitCode, lastWords(out))
 }
 
-// maxDiagnostics is how many a report can use; the log has them all.
+// maxDiagnostics is how many diagnostics a report can use. The log has them all.
 const maxDiagnostics = 50
 
 func diagnostics(log string) []gates.Diagnostic {
@@ -128,12 +127,12 @@ func diagnostics(log string) []gates.Diagnostic {
 	return all[:min(len(all), maxDiagnostics)]
 }
 
-// copyTree makes a private copy of a folder in place of whatever was there.
+// copyTree makes a private copy of a folder. It replaces whatever was there.
 func copyTree(from, to string) error {
 	if err := os.RemoveAll(to); err != nil {
 		return fmt.Errorf("clearing %s: %w", to, err)
 	}
-	// The sandbox's programs read it as another user.
+	// The sandbox's programs read it as a different user.
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return fmt.Errorf("making room for a copy of %s: %w", from, err)
 	}
@@ -143,7 +142,7 @@ func copyTree(from, to string) error {
 	return nil
 }
 
-// hashTree is one hash over every file of a folder, and over what is not in it.
+// hashTree returns one hash over the salt and every file of a folder.
 func hashTree(dir string, salt ...string) (string, error) {
 	sum := sha256.New()
 	for _, s := range salt {

@@ -36,10 +36,10 @@ rules:
   - name: default
 `
 
-// A trial is a change to the kernel in testdata, and what is told apart from it.
+// A trial is a change to the kernel in testdata.
 type trial struct {
-	baseline, candidate string        // kernel.sh; the file as it is where empty
-	timeout             time.Duration // of a bench process; a minute where 0
+	baseline, candidate string        // kernel.sh; empty means the file unchanged
+	timeout             time.Duration // of a bench process; 0 means a minute
 }
 
 func (r trial) job(t *testing.T) (runners.Job, Config) {
@@ -152,7 +152,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// Results count through /dev/fd and on standard output as well, whatever is printed beside them.
+// TestResultsBesideNoise checks that results through /dev/fd and on standard output count, whatever
+// else is printed.
 func TestResultsBesideNoise(t *testing.T) {
 	t.Parallel()
 	job, config := trial{
@@ -183,8 +184,8 @@ func TestResultsBesideNoise(t *testing.T) {
 	}
 }
 
-// A change may be what mends a baseline that fails: then the candidate has
-// figures and nothing beside them.
+// TestBaselineCannotBeCompared checks that a change may fix a baseline that fails: then only the
+// candidate has figures.
 func TestBaselineCannotBeCompared(t *testing.T) {
 	t.Parallel()
 	job, config := trial{baseline: "exit 7", candidate: "us=80"}.job(t)
@@ -203,7 +204,7 @@ func TestBaselineCannotBeCompared(t *testing.T) {
 	}
 }
 
-// built is a worker with both sides built.
+// built returns a worker with both sides built.
 func built(t *testing.T, job runners.Job, config Config) *Worker {
 	t.Helper()
 	w, err := NewWorker(t.Context(), job, config)
@@ -233,8 +234,8 @@ func alive(t *testing.T, argument string) bool {
 	return false
 }
 
-// The kernel is right and faster; that its harness leaves a process behind
-// changes nothing.
+// TestEvidenceIsComplete measures a kernel that is right and faster. Its harness leaves a process
+// behind, which changes nothing.
 func TestEvidenceIsComplete(t *testing.T) {
 	t.Parallel()
 	e, v, w := trial{candidate: "before() { sleep 31415926 & }; print_times() { echo '{\"shape\":\"'$1'\",\"us\":[80,79.5,900,80.5,80]}' >&3; }"}.gate(t)
@@ -295,8 +296,8 @@ func reversed(s string) string {
 	return string(b)
 }
 
-// A harness sees neither the other side nor the caller's environment, and can
-// change nothing that a later process sees.
+// TestNothingIsShared checks that a harness sees neither the other side nor the caller's
+// environment, and can change nothing that a later process sees.
 func TestNothingIsShared(t *testing.T) {
 	t.Parallel()
 	job, config := trial{}.job(t)
@@ -336,8 +337,8 @@ KERNELGATE_SAMPLES=4
 	}
 }
 
-// A build that never ends is the side's fault, not the runner's; where neither ends,
-// the setup's.
+// TestBuildNeverEnds checks that a build that never ends is the side's fault, not the runner's. If
+// neither side's build ends, it is the setup's fault.
 func TestBuildNeverEnds(t *testing.T) {
 	t.Parallel()
 	job, config := trial{}.job(t)
@@ -392,7 +393,8 @@ func TestNewWorkerRefuses(t *testing.T) {
 	}
 }
 
-// A program that cannot be started is the build's mistake, and named.
+// TestNoSuchProgram checks that a program that cannot be started is the build's mistake, and is
+// named.
 func TestNoSuchProgram(t *testing.T) {
 	t.Parallel()
 	job, config := trial{}.job(t)

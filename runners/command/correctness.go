@@ -12,13 +12,11 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// casesAtOnce is how many cases one process is asked for: their list must fit
-// into its environment.
+// casesAtOnce is how many cases one process is asked for: their list must fit into its environment.
 const casesAtOnce = 256
 
-// Correctness runs each side once over all cases, and records what it says of
-// its own outputs. Cases that the candidate does not mention are left out; the
-// gate counts them.
+// Correctness runs each side once over all cases, and records what the harness says about its
+// outputs. Cases that the candidate does not mention are left out; the gate counts them.
 func (w *Worker) Correctness(ctx context.Context, gate *policy.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	if w.job.Manifest.Command.Test != nil {
 		return w.test(ctx, p)
@@ -41,8 +39,8 @@ func (w *Worker) Correctness(ctx context.Context, gate *policy.CorrectnessGate, 
 	return result, nil
 }
 
-// test runs the test command on the candidate and, where that fails, on the baseline:
-// what fails there too, the change has not brought.
+// test runs the test command on the candidate and, if that fails, on the baseline. The change did
+// not cause a failure that the baseline has too.
 func (w *Worker) test(ctx context.Context, p runners.Progress) (*gates.Correctness, error) {
 	argv := w.job.Manifest.Command.Test
 	run := func(role runners.Role) (*gates.Failure, error) {
@@ -73,8 +71,8 @@ func (w *Worker) test(ctx context.Context, p runners.Progress) (*gates.Correctne
 	return &gates.Correctness{Test: t}, nil
 }
 
-// compare asks both sides for the same cases. A baseline that fails here loses
-// its figures and no more: the change may be what mends it.
+// compare asks both sides for the same cases. A baseline that fails here only loses its figures:
+// the change may be the fix.
 func (w *Worker) compare(ctx context.Context, cases []runners.Case) ([]gates.Case, error) {
 	baseline := map[caseKey]figure{}
 	if _, ok := w.sides[runners.Baseline]; ok {
@@ -123,8 +121,8 @@ type caseKey struct {
 
 func keyOf(c runners.Case) caseKey { return caseKey{c.Shape.Name, c.Seed, string(c.Distribution)} }
 
-// askCases is one side's figures by case. Of a case that is printed twice the
-// worst of every figure counts.
+// askCases returns one side's figures by case. If a case is printed twice, the worst of every
+// figure counts.
 func (w *Worker) askCases(ctx context.Context, role runners.Role, cases []runners.Case) (map[caseKey]figure, *gates.Failure, error) {
 	r := w.sides[role].request(correctness)
 	r.cases = cases

@@ -12,11 +12,11 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// googleRun is one entry of Google Benchmark's JSON, as far as it matters.
+// googleRun is the part of one entry of Google Benchmark's JSON that is used here.
 type googleRun struct {
 	Name          string   `json:"name"`
 	RunName       string   `json:"run_name"`
-	RunType       string   `json:"run_type"` // absent before 1.5: iteration
+	RunType       string   `json:"run_type"` // absent before version 1.5: iteration
 	AggregateName string   `json:"aggregate_name"`
 	RealTime      *float64 `json:"real_time"`
 	TimeUnit      string   `json:"time_unit"`
@@ -26,9 +26,8 @@ type googleRun struct {
 	SkipMessage   string   `json:"skip_message"`
 }
 
-// googleBenchmark reads the repetitions of every benchmark that is named after
-// a shape, or takes a shape's dims as named arguments. Where only aggregates
-// were printed, the median stands for the process.
+// googleBenchmark reads the repetitions of every benchmark that is named after a shape, or that
+// takes a shape's dims as named arguments. If only aggregates were printed, it uses the median.
 func (v vocabulary) googleBenchmark(o object, r *report) error {
 	var runs []googleRun
 	if err := json.Unmarshal(o.value("benchmarks"), &runs); err != nil {
@@ -110,7 +109,7 @@ func (v vocabulary) byName(name string) bool {
 	return slices.ContainsFunc(v.asked, func(s manifest.Shape) bool { return s.Name == name })
 }
 
-// byDims finds the one shape whose dims all have the given values.
+// byDims finds the shape whose dims all have the given values.
 func (v vocabulary) byDims(values map[string]string) (string, bool) {
 	for _, s := range v.asked {
 		fits := len(s.Dims) > 0

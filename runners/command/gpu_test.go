@@ -10,9 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// On a host with a GPU and PyTorch, kernelgate_bench.py times real launches in
-// the sandbox, and a kernel that reads its input once beats one that reads it
-// four times.
+// TestTorchOnGPU runs on a host with a GPU and PyTorch. kernelgate_bench.py times real launches in
+// the sandbox, and a kernel that reads its input once beats one that reads it four times.
 func TestTorchOnGPU(t *testing.T) {
 	devices, err := filepath.Glob("/dev/nvidia*")
 	if err != nil {

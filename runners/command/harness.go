@@ -24,24 +24,24 @@ const (
 	maxOutput  = 8 << 20  // bytes on standard output and error together
 )
 
-// A harness is a command with what it may see.
+// A harness is a command with the files and devices that it may see.
 type harness struct {
 	argv    []string
 	dir     string
 	path    string   // PATH
-	read    []string // beside the system and dir
+	read    []string // in addition to the system's and dir
 	devices []string
 	gpu     string // UUID
 	timeout time.Duration
 }
 
-// A harnessOutput is what one process of a harness printed.
+// A harnessOutput is the output of one process of a harness.
 type harnessOutput struct {
 	results, stdout, stderr bytes.Buffer
 }
 
-// run starts a fresh process and waits until it and all that it started are
-// gone. The failure is the program's own; the error is the runner's.
+// run starts a fresh process and waits until it and everything that it started have ended. The
+// failure is the program's; the error is the runner's.
 func (h harness) run(ctx context.Context, r request) (*harnessOutput, *gates.Failure, error) {
 	env, err := r.env(h.path)
 	if err != nil {
@@ -90,9 +90,9 @@ func (h harness) run(ctx context.Context, r request) (*harnessOutput, *gates.Fai
 	return out, failureOf(ended, h.timeout, out), nil
 }
 
-// notStarted tells a program that cannot be run, which is its author's mistake,
-// from a sandbox that cannot be built. The sandbox passes on only the text of
-// what happened inside.
+// notStarted distinguishes a program that cannot be run, which is its author's mistake, from a
+// sandbox that cannot be built. It compares texts, because the sandbox passes on only the text of
+// errors inside.
 func notStarted(program string, err error) *gates.Failure {
 	if errors.Is(err, sandbox.ErrUnsupported) {
 		return nil
@@ -106,7 +106,7 @@ func notStarted(program string, err error) *gates.Failure {
 	return nil
 }
 
-// failureOf puts a bad end into words; nil is a good one.
+// failureOf describes a failed run; nil means success.
 func failureOf(r sandbox.Result, timeout time.Duration, out *harnessOutput) *gates.Failure {
 	switch {
 	case r.OK():
@@ -126,14 +126,14 @@ func failureOf(r sandbox.Result, timeout time.Duration, out *harnessOutput) *gat
 	return &gates.Failure{Kind: gates.FailureExit, Detail: fmt.Sprintf("the bench command ended with status %d%s", r.ExitCode, lastWords(out))}
 }
 
-// shellSignal is the signal that a shell saw its program die of.
+// shellSignal returns the signal that a shell reports for its program.
 func shellSignal(status int) (syscall.Signal, bool) {
 	s := syscall.Signal(status - 128)
 	return s, slices.Contains([]syscall.Signal{unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSYS}, s)
 }
 
-// lastWords is the last line that the program left, the most telling one more
-// often than not.
+// lastWords returns the last line of the program's output, which is usually the most informative
+// one.
 func lastWords(out *harnessOutput) string {
 	for _, text := range []string{out.stderr.String(), out.stdout.String()} {
 		lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -144,7 +144,7 @@ func lastWords(out *harnessOutput) string {
 	return ""
 }
 
-// oneLine makes a program's text fit for a table: printable, and not long.
+// oneLine makes a program's text fit a table: printable and short.
 func oneLine(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")

@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// keys is every key that a result line may have, by the kind of line.
+// All keys that a result line may have, by the kind of line.
 var (
 	timeKeys   = []string{"ns", "us", "times"}
 	figureKeys = []string{"elements", "max_abs", "mean_abs", "norm", "bad", "nan"}
@@ -24,7 +24,7 @@ const (
 	maxCount = 1 << 53
 )
 
-// line reads one of our own result lines into the report.
+// line parses one result line in our format into the report.
 func (v vocabulary) line(o object, r *report) error {
 	if o.size > maxObject {
 		return fmt.Errorf("is longer than %d MiB (print fewer times)", maxObject>>20)
@@ -86,7 +86,7 @@ func unknownKey(key string) error {
 		oneLine(key), strings.Join(timeKeys, ", "), strings.Join(figureKeys, ", "), strings.Join(extraKeys, ", "))
 }
 
-// times is the line's times in nanoseconds.
+// times returns the line's times in nanoseconds.
 func (v vocabulary) times(o object) ([]float64, error) {
 	if len(o.fields) != 2 {
 		return nil, fmt.Errorf("a line of times has shape and one of %s (print other figures on a line of their own)", strings.Join(timeKeys, ", "))
@@ -111,7 +111,7 @@ func (v vocabulary) times(o object) ([]float64, error) {
 		}
 		return nanos, nil
 	}
-	return nil, errors.New("has no times") // one of the keys is there, or this would not be called
+	return nil, errors.New("has no times") // unreachable: one of the keys exists
 }
 
 func plausible(nanos float64) error {
@@ -124,7 +124,7 @@ func plausible(nanos float64) error {
 	return nil
 }
 
-// figure reads a line of error figures but for its shape.
+// figure parses a line of error figures, except for its shape.
 func (o object) figure() (figure, error) {
 	f := figure{line: o.line}
 	var errs []error
@@ -177,7 +177,7 @@ func consistent(e gates.Errors) error {
 	return nil
 }
 
-// origin is what a line of figures says beside the errors.
+// origin parses the part of a line of figures that is not an error figure.
 func (o object) origin(f *figure) error {
 	if o.has("seed") {
 		if json.Unmarshal(o.value("seed"), &f.seed) != nil || f.seed == nil {

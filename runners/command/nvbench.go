@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// nvbenchBenchmark is one benchmark of nvbench's JSON (file version 1), as far
-// as it matters. nvbench writes numbers as texts, to lose no digit.
+// nvbenchBenchmark is the part of one benchmark in nvbench's JSON (file version 1) that is used
+// here. nvbench writes numbers as strings, to lose no digit.
 type nvbenchBenchmark struct {
 	Name   string         `json:"name"`
 	States []nvbenchState `json:"states"`
@@ -30,13 +30,12 @@ type nvbenchValue struct {
 	Value string `json:"value"`
 }
 
-// The summaries that stand for a state, the best first: a median is what a
-// process is summarised by, and older versions have the mean alone.
+// nvbenchTags are the summaries that represent a state, the best first. A process is summarised by
+// a median, and older versions have only the mean.
 var nvbenchTags = []string{"nv/cold/time/gpu/median", "nv/cold/time/gpu/mean"}
 
-// nvbench reads one summary a shape: the state whose axis "shape" has the
-// shape's name, or whose axes have its dims, or the only one of a benchmark that
-// is named after it.
+// nvbench reads one summary per shape: the state whose axis "shape" has the shape's name, or whose
+// axes have its dims, or the only state of a benchmark that is named after it.
 func (v vocabulary) nvbench(o object, r *report) error {
 	var benchmarks []nvbenchBenchmark
 	if err := json.Unmarshal(o.value("benchmarks"), &benchmarks); err != nil {

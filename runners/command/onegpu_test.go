@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A harness is told which GPU is its own, and evidence names that one.
+// TestOneGPU checks that a harness is told which GPU to use, and that evidence names that GPU.
 func TestOneGPU(t *testing.T) {
 	c := Config{Getenv: os.Getenv, GPU: "GPU-b", Timeout: time.Minute}
 	out, failure, err := c.harness([]string{"/bin/sh", "-c", "env"}, t.TempDir()).run(t.Context(), request{mode: performance})

@@ -11,7 +11,8 @@ import (
 //go:embed kernelgate_bench.py
 var pythonBench string
 
-// The snippet's own tests need no PyTorch: they hand in the clock.
+// TestPythonBench runs the snippet's own tests. They need no PyTorch, because they supply the
+// clock.
 func TestPythonBench(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")
@@ -29,8 +30,8 @@ func TestPythonBench(t *testing.T) {
 	}
 }
 
-// What the snippet prints is what the worker reads, from correctness to a round
-// by the host's clock.
+// TestPythonHarness checks that the worker reads what the snippet prints, from correctness to a
+// round timed by the host's clock.
 func TestPythonHarness(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// A report is what one process of a harness says.
+// A report is the parsed output of one process of a harness.
 type report struct {
 	times   map[string][]float64 // nanoseconds by shape, in the order printed
 	figures []figure
-	problem string // its own error
+	problem string // the harness's own error message
 }
 
-// A figure is the errors of one output, in the harness's words.
+// A figure holds the errors of one output, as the harness reports them.
 type figure struct {
 	line          int
 	shape         string
@@ -28,22 +28,22 @@ type figure struct {
 	hash          string
 }
 
-// A vocabulary is what a report may speak of.
+// A vocabulary is the set of shapes and the unit that a report may use.
 type vocabulary struct {
 	asked  []manifest.Shape
-	others []string // shapes of the manifest that were not asked for and are passed over
+	others []string // shapes of the manifest that were not requested and are ignored
 	unit   manifest.Unit
 }
 
-// needs says which kinds of results a process owes.
+// needs says which kinds of results a process must print.
 type needs struct{ times, figures bool }
 
 func (n needs) met(r *report) bool {
 	return (!n.times || len(r.times) > 0) && (!n.figures || len(r.figures) > 0)
 }
 
-// read understands what a process printed. Standard output counts only for the
-// kinds of results that did not come on the result descriptor.
+// read parses the output of a process. Standard output counts only for the kinds of results that
+// did not come on the result descriptor.
 func (v vocabulary) read(results, stdout []byte, n needs) (*report, error) {
 	r, err := v.stream(results, false)
 	if err != nil {
@@ -87,8 +87,8 @@ func (v vocabulary) stream(text []byte, noise bool) (*report, error) {
 	return r, nil
 }
 
-// known tells whether a shape was asked for. One that the manifest does not
-// have is a mistake that would otherwise show as a missing shape.
+// known reports whether a shape was requested. A shape that the manifest does not have is an error;
+// otherwise the mistake would show only as a missing shape.
 func (v vocabulary) known(name string) (asked bool, err error) {
 	names := make([]string, len(v.asked))
 	for i, s := range v.asked {
@@ -103,7 +103,7 @@ func (v vocabulary) known(name string) (asked bool, err error) {
 	return false, fmt.Errorf("there is no shape %q (asked for %s)", oneLine(name), strings.Join(names, ", "))
 }
 
-// missing is what the report lacks on the first shape that lacks something.
+// missing says what the report lacks on the first shape that lacks something.
 func (r *report) missing(shapes []manifest.Shape, n needs) string {
 	for _, s := range shapes {
 		if n.times && len(r.times[s.Name]) == 0 {
@@ -116,5 +116,5 @@ func (r *report) missing(shapes []manifest.Shape, n needs) string {
 	return ""
 }
 
-// sample is a process's one value for a shape.
+// sample returns the single value of a process for a shape.
 func (r *report) sample(shape string) float64 { return stats.Describe(r.times[shape]).P50 }

@@ -122,8 +122,8 @@ func manyKeys(n int) string {
 	return strings.Join(keys, ",")
 }
 
-// Each kind of result comes from the result descriptor if it has any of it, and
-// from standard output otherwise.
+// TestWhereResultsComeFrom checks that each kind of result comes from the result descriptor if that
+// has any, and from standard output otherwise.
 func TestWhereResultsComeFrom(t *testing.T) {
 	const times, figures = `{"shape":"small","ns":[1]}`, `{"shape":"small",` + good + `}`
 	both := needs{times: true, figures: true}
@@ -230,7 +230,7 @@ func TestGoogleNames(t *testing.T) {
 	}
 }
 
-// Whatever a harness prints, nothing impossible gets past the parser.
+// FuzzRead checks that the parser lets nothing impossible through, whatever a harness prints.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"nvbench.json", "googlebenchmark.json"} {
 		text, err := os.ReadFile("testdata/" + name)

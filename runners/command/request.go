@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// A mode is what a harness is started for.
+// A mode is the purpose for which a harness is started.
 type mode string
 
 const (
@@ -24,8 +24,8 @@ const (
 // resultFD is the first of the sandbox's extra files.
 const resultFD = 3
 
-// A request is what one process of a harness is asked for. It never names the
-// side that it is asked of.
+// A request is what one process of a harness must do. It never reveals which side the process
+// measures.
 type request struct {
 	mode    mode
 	variant string
@@ -48,7 +48,7 @@ type caseText struct {
 	Distribution string         `json:"distribution"`
 }
 
-// env is the request as the whole environment of a process.
+// env returns the request as the whole environment of a process.
 func (r request) env(path string) ([]string, error) {
 	env := []string{
 		"PATH=" + cmp.Or(path, "/usr/local/bin:/usr/bin:/bin"), "LC_ALL=C", "HOME=/tmp", "TMPDIR=/tmp",

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// rivalProcesses is how many fresh processes time a rival. Two show whether it
-	// depends on the process; its figures decide nothing.
+	// rivalProcesses is how many fresh processes time a rival. Two show whether the times depend on
+	// the process. The times of a rival decide nothing.
 	rivalProcesses = 2
 	rivalSamples   = 50 // launches of each shape in a process
 )
 
-// RunRival times a rival of a manifest of any mode the way a round times a
-// side: all its launches in all processes, in microseconds. A rival prints times as
-// bench does, and no figures; shapes that it does not print are left out, for a rival
-// need not support all. Its files lie in dir, the folder of the base's kernel.
+// RunRival times a rival of a manifest of any mode, as a round times a side: all its launches in
+// all processes, in microseconds. A rival prints times as bench does, and no figures. Shapes that
+// it does not print are left out, because a rival need not support all. Its files lie in dir, the
+// folder of the base's kernel.
 func RunRival(ctx context.Context, rival manifest.Rival, dir string, shapes []manifest.Shape, config Config) ([]gates.Rival, error) {
 	config, err := config.filled()
 	if err != nil {

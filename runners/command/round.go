@@ -11,13 +11,13 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// sides of a round, and whose harness each runs.
+// roles maps the sides of a round to the harness that each runs.
 var roles = map[rune]runners.Role{
 	gates.SideBaseline: runners.Baseline, gates.SideCandidate: runners.Candidate, gates.SideControl: runners.Baseline,
 }
 
-// Round measures the shapes once: one mirrored block of fresh processes, each
-// of which times all shapes on the round's inputs.
+// Round measures the shapes once: one mirrored block of fresh processes, each of which times all
+// shapes on the round's inputs.
 func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape, _ runners.Progress) (gates.Round, error) {
 	round := gates.Round{Before: runners.Load(), Seed: w.rng.Uint64() >> 16}
 	rng := rand.New(rand.NewPCG(round.Seed, 1))
@@ -26,7 +26,7 @@ func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes
 	for i, s := range shapes {
 		series[i] = gates.Series{Shape: s.Name, Order: block, Worst: &gates.Errors{}}
 	}
-	// Where the test command has decided, figures are welcome and not owed.
+	// If the test command has decided, figures are allowed but not required.
 	owed := needs{times: true, figures: w.job.Manifest.Command.Test == nil}
 	for _, letter := range block {
 		role := roles[letter]
@@ -58,8 +58,8 @@ func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes
 	return round, nil
 }
 
-// add puts a process's one sample into the series, and what the candidate says
-// of the outputs behind it. Batch is the fewest launches behind a sample.
+// add appends a process's single sample to the series and, for the candidate, the errors of the
+// outputs behind it. Batch is the smallest number of launches behind a sample.
 func (r *report) add(s *gates.Series, candidate bool) {
 	s.Nanos = append(s.Nanos, r.sample(s.Shape))
 	if n := len(r.times[s.Shape]); s.Batch == 0 || n < s.Batch {

@@ -16,13 +16,13 @@ const (
 
 // An object is one JSON object of a stream.
 type object struct {
-	line   int // where it begins, from 1
+	line   int // line where it begins, from 1
 	fields []field
 	size   int
 }
 
-// A field is one key of an object. Go's own decoding forgives another spelling
-// of a key and a key that comes twice; here both are mistakes.
+// A field is one key of an object. Go's decoder accepts a different case of a key and a repeated
+// key; here both are mistakes.
 type field struct {
 	key   string
 	value json.RawMessage
@@ -30,8 +30,8 @@ type field struct {
 
 func (o object) has(key string) bool { return o.value(key) != nil }
 
-// objects cuts a stream into JSON objects, each of which begins on a line of
-// its own. With noise, lines that do not begin with '{' are passed over.
+// objects splits a stream into JSON objects, each of which begins on a new line. With noise, lines
+// that do not begin with '{' are ignored.
 func objects(stream []byte, noise bool) ([]object, error) {
 	var found []object
 	for line := 1; len(stream) > 0; {
@@ -68,7 +68,7 @@ func objects(stream []byte, noise bool) ([]object, error) {
 	return found, nil
 }
 
-// firstObject reads the object that the text begins with, and tells its length.
+// firstObject parses the object at the start of the text, and returns its length.
 func firstObject(text []byte) (object, int, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	var raw json.RawMessage

@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// googleBenchmark is the fetched library's folder.
+// googleBenchmark returns the fetched library's folder.
 func googleBenchmark(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "testdata/fetch-googlebenchmark.sh", "--check").Output()
@@ -28,8 +28,8 @@ func googleBenchmark(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// A real Google Benchmark binary that prints times alone, beside a test program whose
-// exit status is the correctness gate.
+// TestGoogleBenchmarkBinary uses a real Google Benchmark binary that prints only times, and a test
+// program whose exit status is the correctness gate.
 func TestGoogleBenchmarkBinary(t *testing.T) {
 	t.Parallel()
 	library := googleBenchmark(t)
@@ -45,7 +45,7 @@ func TestGoogleBenchmarkBinary(t *testing.T) {
 		reason           gates.Reason
 		says             string
 	}{
-		{"faster", "", quick, "", "", ""}, // how much, a busy machine may not be able to tell
+		{"faster", "", quick, "", "", ""}, // a busy machine may not be able to tell how much
 		{"wrong", "", wrong, gates.Defer, gates.ReasonCorrectness, "The test command fails: the test command ended with status 1: the sum of 1 halves is 0"},
 		{"wrong before", alike, wrong, gates.Error, gates.ReasonSetup, "The test command fails on both sides: the test command ended with status 1: the sum of 1 halves is 0"},
 	} {
@@ -83,7 +83,8 @@ rules:
 						t.Fatal(err)
 					}
 				}
-				if c.outcome != "" { // nothing is timed, and the library's headers take a compiler long
+				// Nothing is timed, and compiling the library's headers takes long.
+				if c.outcome != "" {
 					if err := os.WriteFile(filepath.Join(dir, "build.sh"), []byte("set -e\nc++ -O1 test.cc -o test\n"), 0o644); err != nil {
 						t.Fatal(err)
 					}

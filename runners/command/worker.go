@@ -18,17 +18,16 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// Config is what a worker may be told beside the job.
+// Config is what a worker needs to know in addition to the job.
 type Config struct {
 	Scratch string        // folder for the built sides; the caller removes it
-	Seed    uint64        // of secret cases, inputs and order; 0 draws one that nobody knows before
+	Seed    uint64        // of secret cases, inputs and order; 0 draws an unpredictable one
 	Timeout time.Duration // of one bench process; default 5 min
-	// Getenv is asked for PATH, and for KERNELGATE_READ: folders that the
-	// commands may read beside the system's, such as a Python environment,
-	// separated by colons.
+	// Getenv is used for PATH, and for KERNELGATE_READ: folders, separated by colons, that the
+	// commands may read in addition to the system's, such as a Python environment.
 	Getenv  func(string) string
 	Devices []string // device files that bench may use, such as /dev/nvidia0
-	GPU     string   // UUID of the one to use; "" leaves it to bench
+	GPU     string   // UUID of the GPU to use; "" leaves the choice to bench
 }
 
 func (c Config) filled() (Config, error) {
@@ -64,7 +63,7 @@ type side struct {
 	manifest     *manifest.Manifest
 }
 
-// NewWorker takes a job of command mode.
+// NewWorker makes a worker for a job of command mode.
 func NewWorker(_ context.Context, job runners.Job, config Config) (*Worker, error) {
 	if job.Manifest.Mode != manifest.ModeCommand || job.Manifest.Command == nil {
 		return nil, fmt.Errorf("%s is a %s kernel: the command runner runs command kernels (write mode: command, or choose another runner)", job.Manifest.Name, job.Manifest.Mode)
@@ -78,21 +77,21 @@ func NewWorker(_ context.Context, job runners.Job, config Config) (*Worker, erro
 	}, nil
 }
 
-// Seed is what everything secret of the run is drawn from.
+// Seed returns the seed from which everything secret in the run is drawn.
 func (w *Worker) Seed() uint64 { return w.config.Seed }
 
-// Tools is the commands that took part.
+// Tools returns the commands that were used.
 func (w *Worker) Tools() map[string]string {
 	c := w.job.Manifest.Command
 	return map[string]string{"build": strings.Join(c.Build, " "), "bench": strings.Join(c.Bench, " ")}
 }
 
-// BuildLog is everything that the builds printed, and the last words of bench
-// processes that failed.
+// BuildLog returns everything that the builds printed, and the last output of bench processes that
+// failed.
 func (w *Worker) BuildLog() string { return w.log.String() }
 
-// Notes is what a reader of the evidence must know of this mode. The caller
-// puts it into the job's notes.
+// Notes returns what a reader of the evidence must know about this mode. The caller adds it to the
+// job's notes.
 func (w *Worker) Notes() []string {
 	notes := []string{
 		"Times and error figures are the harness's own words: in command mode kernelgate keeps neither the clock nor the reference. " +
@@ -105,23 +104,23 @@ func (w *Worker) Notes() []string {
 	return notes
 }
 
-// Sanitize says that there are no sanitizers for commands.
+// Sanitize reports that there are no sanitizers for commands.
 func (w *Worker) Sanitize(context.Context, *policy.SanitizeGate, runners.Progress) (*gates.Sanitize, error) {
 	return &gates.Sanitize{Skipped: "a harness of the repository's own is not run under sanitizers (have it run compute-sanitizer itself, and remove gates.sanitize from the policy)"}, nil
 }
 
-// Profile says that there is no profiler for commands.
+// Profile reports that there is no profiler for commands.
 func (w *Worker) Profile(context.Context, *policy.ProfileGate, runners.Progress) (*gates.Profile, error) {
 	return &gates.Profile{Skipped: "a harness of the repository's own is not profiled; remove gates.profile from the policy"}, nil
 }
 
-// request is what every process of a side is asked alike.
+// request returns the part of a request that is the same for every process of a side.
 func (s side) request(m mode) request {
 	v, _ := s.manifest.Variant(s.variant) // it was built
 	return request{mode: m, variant: v.Name, defines: s.manifest.Defines(s.variant)}
 }
 
-// ask runs one process of a side and reads its report.
+// ask runs one process of a side and parses its report.
 func (w *Worker) ask(ctx context.Context, role runners.Role, r request, n needs) (*report, *gates.Failure, error) {
 	s, ok := w.sides[role]
 	if !ok {
@@ -140,8 +139,8 @@ func (w *Worker) ask(ctx context.Context, role runners.Role, r request, n needs)
 	return said, failure, nil
 }
 
-// understand reads what a process printed, and finds how it failed if it did.
-// What it printed before a bad end is kept.
+// understand parses the output of a process, and determines how it failed if it did. Results
+// printed before a failure are kept.
 func (v vocabulary) understand(out *harnessOutput, failure *gates.Failure, n needs) (*report, *gates.Failure) {
 	said, err := v.read(out.results.Bytes(), out.stdout.Bytes(), n)
 	switch {
@@ -159,7 +158,7 @@ func (v vocabulary) understand(out *harnessOutput, failure *gates.Failure, n nee
 	return said, nil
 }
 
-// tail is the end of a long text.
+// tail returns the end of a long text.
 func tail(text string) string {
 	const most = 16 << 10
 	if len(text) > most {
@@ -168,9 +167,8 @@ func tail(text string) string {
 	return text
 }
 
-// Device is what the harness runs on: the first GPU that it is lent, or this
-// machine's CPU. Either has no limits to hold a time against, for the harness may
-// use all of it.
+// Device returns the device that the harness runs on: the first GPU that it may use, or this
+// machine's CPU. Neither has limits to compare a time with, because the harness may use all of it.
 func (w *Worker) Device() gates.Device {
 	if len(w.config.Devices) > 0 {
 		about := gpuProperties("/proc/driver/nvidia/gpus/*/information", w.config.GPU)
@@ -179,9 +177,9 @@ func (w *Worker) Device() gates.Device {
 	return gates.Device{Kind: "cpu", Name: runners.CPUName(), Arch: runtime.GOARCH, Units: runtime.NumCPU()}
 }
 
-// gpuProperties is what the driver says of the GPU with that UUID, or of the first.
+// gpuProperties returns what the driver says about the GPU with that UUID, or about the first.
 func gpuProperties(pattern, uuid string) map[string]string {
-	files, _ := filepath.Glob(pattern) // the pattern is right
+	files, _ := filepath.Glob(pattern) // the pattern is valid
 	for _, file := range files {
 		if about := properties(file); uuid == "" || about["GPU UUID"] == uuid {
 			return about
@@ -190,8 +188,7 @@ func gpuProperties(pattern, uuid string) map[string]string {
 	return map[string]string{}
 }
 
-// properties reads "name: value" lines; of a name that comes again the first
-// counts.
+// properties parses "name: value" lines. The first line with a name counts.
 func properties(file string) map[string]string {
 	found := map[string]string{}
 	text, err := os.ReadFile(file)

@@ -1,5 +1,7 @@
-// Package doctor finds out what this host can do for kernelgate: what it has, what it lacks, and what to do about each lack;
-// and, by a kernel that is known, whether it measures rightly. It changes nothing on the host.
+// Package doctor determines what this host can do for kernelgate: what it has, what it lacks, and
+// what to do about each lack. [Run] examines the host, [Text] and [Summary] show the findings.
+// [SelfTest] measures a known kernel to find out whether the host measures correctly. The package
+// changes nothing on the host except the self-test's history file.
 package doctor
 
 import (
@@ -12,25 +14,25 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// A Status is how a finding bears on the host's use.
+// A Status says how serious a finding is.
 type Status string
 
 const (
 	OK      Status = "ok"
-	Warn    Status = "warn"    // works without; something is slower, noisier or left out
+	Warn    Status = "warn"    // works without it; something is slower, noisier or left out
 	Missing Status = "missing" // a runner that should work here does not
 )
 
-// A Finding is one thing that was looked at.
+// A Finding is one thing that was examined.
 type Finding struct {
 	Name   string `json:"name"`
 	Status Status `json:"status"`
 	Detail string `json:"detail"`           // what was found
-	Remedy string `json:"remedy,omitempty"` // what to do unless it is OK
+	Remedy string `json:"remedy,omitempty"` // what to do if it is not OK
 }
 
-// A Host answers questions about a machine. Functions that return a version return an error where there is no such
-// program.
+// A Host answers questions about a machine. A function that returns a version returns an error if
+// there is no such program.
 type Host struct {
 	Sandbox func() sandbox.Support
 	CC      func(context.Context) (version string, err error)
@@ -49,12 +51,13 @@ type Host struct {
 	DriverParams func() (string, error) // the text of /proc/driver/nvidia/params
 	Admin        func() bool            // the process has CAP_SYS_ADMIN
 
-	Includes   measure.IncludeSets // of headers that manifests include by name
+	Includes   measure.IncludeSets // header libraries that manifests include by name
 	Toolchains toolchain.Installed
-	Compilers  func(context.Context, toolchain.Installed) ([]toolchain.Compiler, error) // those that a policy can pin
+	// Compilers lists the compilers that a policy can pin.
+	Compilers func(context.Context, toolchain.Installed) ([]toolchain.Compiler, error)
 }
 
-// Run looks at everything, the CPU runner's needs first.
+// Run examines everything, starting with the CPU runner's needs.
 func Run(ctx context.Context, h Host) []Finding {
 	var findings []Finding
 	for _, c := range h.Sandbox().Checks {
@@ -64,7 +67,8 @@ func Run(ctx context.Context, h Host) []Finding {
 
 	gpu, err := h.GPU()
 	devices := h.Devices()
-	// On a host without a GPU nothing of CUDA's is amiss. A host with one is meant for CUDA.
+	// On a host without a GPU, missing CUDA tools are no problem. A host with a GPU is meant for
+	// CUDA.
 	lack := Warn
 	if len(devices) > 0 || err == nil {
 		lack = Missing
@@ -84,7 +88,8 @@ func Run(ctx context.Context, h Host) []Finding {
 	return findings
 }
 
-// Exit is the status of a process that reports the findings: 0 if nothing is missing, 1 otherwise.
+// Exit returns the exit status of a process that reports the findings: 0 if nothing is missing, 1
+// otherwise.
 func Exit(findings []Finding) int {
 	if slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == Missing }) {
 		return 1
@@ -92,5 +97,5 @@ func Exit(findings []Finding) int {
 	return 0
 }
 
-// oneLine makes an error fit a line of a report.
+// oneLine makes an error fit one line of a report.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -71,7 +71,7 @@ func fit() Host {
 	}
 }
 
-// hosts are the machines whose reports are kept in testdata.
+// hosts are the machines whose reports are in testdata.
 var hosts = []struct {
 	name   string
 	exit   int
@@ -166,7 +166,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// complete checks what every report promises: a name once, a detail, and a remedy for whatever is not well.
+// complete checks what every report promises: unique names, a detail, and a remedy for every
+// finding that is not OK.
 func complete(t *testing.T, findings []Finding) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -178,7 +179,7 @@ func complete(t *testing.T, findings []Finding) {
 	}
 }
 
-// find is the finding of a name on a fit host after a change.
+// find returns the finding with a name on a fit host after a change.
 func find(t *testing.T, name string, change func(*Host)) Finding {
 	t.Helper()
 	h := fit()
@@ -273,7 +274,8 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// Sets of headers are listed with what they are, or with what is wrong with them.
+// TestIncludeSets checks that sets of headers are listed with their content, or with what is wrong
+// with them.
 func TestIncludeSets(t *testing.T) {
 	lib := t.TempDir()
 	if err := errors.Join(os.WriteFile(filepath.Join(lib, "a.h"), []byte("// a\n"), 0o644), os.WriteFile(filepath.Join(lib, "VERSION"), []byte("4.2\n"), 0o644)); err != nil {

@@ -11,29 +11,30 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 )
 
-// A GPU is what CUDA says about the first GPU.
+// A GPU is what CUDA reports about the first GPU.
 type GPU struct {
-	Count    int // of GPUs that this process may use
+	Count    int // number of GPUs that this process may use
 	Name     string
 	Arch     string // such as sm_90
 	Memory   uint64
 	CUDA     string // the newest version that the driver supports
 	PCIBusID string
 
-	// KernelTimeout says that the display's watchdog ends long kernels.
+	// KernelTimeout means that the display's watchdog kills long kernels.
 	KernelTimeout bool
 }
 
-// Health is what NVML says about a GPU. A nil field is a question that this GPU or driver does not answer.
+// Health is what NVML reports about a GPU. A nil field is a value that this GPU or driver does not
+// provide.
 type Health struct {
 	Driver      string
-	SMClock     *int // MHz, as is MaxSMClock and MemoryClock
+	SMClock     *int // MHz, like MaxSMClock and MemoryClock
 	MaxSMClock  *int
 	MemoryClock *int
 	Reasons     *nvml.Reasons // why the clocks are not higher
 	Persistence *bool
-	Processes   *[]nvml.Process // of others, with work on the GPU
-	NoXids      error           // why NVML does not report Xids; nil where it does
+	Processes   *[]nvml.Process // other processes with work on the GPU
+	NoXids      error           // why NVML does not report Xids; nil if it does
 }
 
 func noGPUFinding(devices []string, err error) Finding {
@@ -105,7 +106,8 @@ func clocksFinding(h Health) Finding {
 		if *h.Reasons&nvml.GPUIdle != 0 {
 			parts = append(parts, "idle")
 		}
-		// NVML has no question for a lock. It shows as a reason where it holds the clocks down.
+		// NVML has no query for locked clocks. A lock shows as a reason if it keeps the clocks
+		// down.
 		if *h.Reasons&nvml.ApplicationsClocksSetting != 0 {
 			parts = append(parts, "locked")
 		} else {

@@ -13,16 +13,17 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// How many times of a device are kept, and how many it takes to know what is usual.
+// How many times are kept for each device, and how many are needed to know the usual time.
 const (
 	keptTimes = 30
 	fewTimes  = 3
 )
 
-// times is the known kernel's, in microseconds, by device; the last one last.
+// times holds the known kernel's times in microseconds, by device, newest last.
 type times map[string][]float64
 
-// compare holds a time against those before it on the same device, and adds it to them if it is like them.
+// compare compares a time with the earlier ones on the same device, and adds it to them if it is
+// similar.
 func (t SelfTest) compare(factor float64, r *protocol.SelfTest) error {
 	all, err := readTimes(t.History)
 	if err != nil {
@@ -41,7 +42,7 @@ func (t SelfTest) compare(factor float64, r *protocol.SelfTest) error {
 	return writeTimes(t.History, all)
 }
 
-// readTimes takes a file that is damaged for none: it is only a memory.
+// readTimes treats a damaged file as empty: it is only a cache of earlier times.
 func readTimes(file string) (times, error) {
 	text, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

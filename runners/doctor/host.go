@@ -24,7 +24,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// DefaultHost is this machine.
+// DefaultHost returns this machine.
 func DefaultHost() Host {
 	installed := toolchain.Installed{Getenv: os.Getenv}
 	if cache, err := toolchain.DefaultCache(os.Getenv); err == nil {
@@ -86,7 +86,7 @@ func DefaultHost() Host {
 	}
 }
 
-// version is what a program says of itself.
+// version returns the version that a program reports.
 func version(ctx context.Context, pattern *regexp.Regexp, program string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -107,7 +107,8 @@ func version(ctx context.Context, pattern *regexp.Regexp, program string) (strin
 	return string(m[1]), nil
 }
 
-// temp looks whether the folder can be written to, which its permissions alone do not tell.
+// temp checks whether the folder is writable by writing to it, because permissions alone do not
+// show that.
 func temp() (string, uint64, error) {
 	dir := os.TempDir()
 	probe, err := os.CreateTemp(dir, "kernelgate-doctor-")
@@ -123,7 +124,7 @@ func temp() (string, uint64, error) {
 	return dir, stat.Bavail * uint64(stat.Bsize), nil
 }
 
-// devices are the GPUs' files. A container may have been given any of them, not only the first.
+// devices returns the GPUs' device files. A container may have any of them, not only the first.
 func devices(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -202,7 +203,7 @@ func health(g GPU) (Health, error) {
 	return h, err
 }
 
-// answer keeps a figure unless this GPU has no such figure.
+// answer stores a value unless this GPU does not provide it.
 func answer[T any](to **T, ask func() (T, error)) error {
 	value, err := ask()
 	if nvml.Unsupported(err) {

@@ -19,25 +19,29 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// known is the kernels, a folder for each mode, and how much of them is measured.
+// known holds the known kernels, one folder for each mode, and the policies that say how much of
+// them is measured.
 //
 //go:embed known
 var known embed.FS
 
-// A SelfTest has a runner measure what is known, in the way in which it measures everything else: a kernel that comes with the
-// program, against itself. Its result must be right, its two sides must not differ (A/A), and it must take about as long as it
-// took on this host before. A host that fails this would tell wrong things of other people's kernels.
+// A SelfTest makes a runner measure a known kernel, as it measures everything else. The kernel
+// comes with the program and is compared with itself. Its result must be right, its two sides must
+// not differ (A/A), and it must take about as long as it took on this host before. A host that
+// fails this would report wrong results about other kernels.
 type SelfTest struct {
 	Mode    manifest.Mode // cpu or cuda
-	Device  string        // whose history it is: the GPU's UUID; "" is the CPU
+	Device  string        // whose history is used: the GPU's UUID; "" means the CPU
 	History string        // file of earlier times
-	Timeout time.Duration // of all of it; default 10 min: the first time a compiler may have to be woken
+	// Timeout bounds the whole test; default 10 min, because the first start of a compiler may take
+	// long.
+	Timeout time.Duration
 	// Measure gathers evidence, as for any other job.
 	Measure func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error)
 }
 
-// Possible says what a host lacks to be tested. One that measures by harnesses of their own alone needs no compiler, and is none
-// the worse for it.
+// Possible returns what a host lacks for the test. A host that measures only with repositories' own
+// harnesses needs no compiler, and is fit without one.
 func (t SelfTest) Possible(ctx context.Context, getenv func(string) string) error {
 	var err error
 	if t.Mode == manifest.ModeCUDA {
@@ -48,21 +52,21 @@ func (t SelfTest) Possible(ctx context.Context, getenv func(string) string) erro
 	return err
 }
 
-// bounds are what is asked of a mode's kernel.
+// bounds are the requirements for a mode's kernel.
 type bounds struct {
-	apart  float64 // the sides may differ so much, as a share of the time
-	wide   float64 // the difference must be known to within that
-	slower float64 // times its usual time; as much faster is as wrong
+	apart  float64 // the largest difference of the sides, as a share of the time
+	wide   float64 // the largest half-width of the difference's interval
+	slower float64 // the largest factor on the usual time; as much faster is also wrong
 }
 
-// A GPU is measured on alone. A CPU is everybody's: what is slow or noisy there is no fault of the host, and only a difference
-// that is beyond doubt is one.
+// Only one process measures on a GPU. A CPU is shared: slow or noisy times are no fault of the
+// host, and only a difference beyond doubt is one.
 var bound = map[manifest.Mode]bounds{
 	manifest.ModeCUDA: {apart: 0.02, wide: 0.1, slower: 1.5},
 	manifest.ModeCPU:  {apart: 0.1, wide: math.Inf(1), slower: 5},
 }
 
-// Run tests the host, with scratch as a folder of its own. When that was is for the caller to add.
+// Run tests the host, with scratch as a private folder. The caller adds the time of the test.
 func (t SelfTest) Run(ctx context.Context, scratch string) protocol.SelfTest {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.Timeout, 10*time.Minute))
 	defer cancel()
@@ -86,7 +90,7 @@ func (t SelfTest) run(ctx context.Context, scratch string, r *protocol.SelfTest)
 	}
 	found, err := t.Measure(ctx, job, build, silent{})
 	if err != nil {
-		return err // it says what it was at
+		return err // the error says which step failed
 	}
 	if err := judge(job.Policy, found.Evidence, bound[t.Mode], r); err != nil {
 		return err
@@ -126,14 +130,15 @@ func (t SelfTest) job(dir string) (runners.Job, error) {
 	}, nil
 }
 
-// judge says what is wrong with the evidence about a kernel beside itself, and keeps the figures.
+// judge says what is wrong with the evidence about a kernel compared with itself, and stores the
+// figures.
 func judge(p *policy.Policy, e *gates.Evidence, b bounds, r *protocol.SelfTest) error {
 	v := gates.Judge(p, "policy.yaml", e)
 	if len(v.Comparisons) != 1 || v.Comparisons[0].Baseline == nil || v.Comparisons[0].Speedup.Lower == nil || v.Comparisons[0].Speedup.Upper == nil {
 		return fmt.Errorf("the known kernel was not measured to the end: %s", v.Summary)
 	}
 	c := v.Comparisons[0]
-	// The fastest launch: whatever else the host does makes others slower, not this one.
+	// Use the fastest launch: other work on the host slows launches down, but rarely all of them.
 	r.Micros = min(c.Baseline.Min, c.Candidate.Min)
 	r.Difference, r.Low, r.High = c.Speedup.Value, *c.Speedup.Lower, *c.Speedup.Upper
 	switch {

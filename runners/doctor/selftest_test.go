@@ -25,7 +25,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
-// This host's CPU passes, measured for real, and its time is kept.
+// TestSelfTest checks that this host's CPU passes a real measurement, and that its time is kept.
 func TestSelfTest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state", "times.json")
 	r := SelfTest{Mode: manifest.ModeCPU, History: file, Measure: measure.Config{Getenv: os.Getenv}.Measure}.Run(t.Context(), t.TempDir())
@@ -39,10 +39,10 @@ func TestSelfTest(t *testing.T) {
 	}
 }
 
-// A fake is a GPU that does what it is told.
+// A fake is a GPU with scripted behaviour.
 type fake struct {
 	words  string  // see scripted.Runner
-	micros float64 // of the kernel; 100 unless given
+	micros float64 // of the kernel; 100 by default
 	apart  float64 // how much longer the candidate takes
 	noise  float64 // how much longer it takes in every other round
 	err    error
@@ -69,13 +69,13 @@ func (f fake) measure(ctx context.Context, job runners.Job, scratch string, p ru
 	return found, nil
 }
 
-// What is wrong with a host is found, and said.
+// TestBadHosts checks that problems of a host are found and reported.
 func TestBadHosts(t *testing.T) {
 	for name, c := range map[string]struct {
 		mode  manifest.Mode
 		fake  fake
 		usual float64 // of the kernel on this host, in microseconds
-		why   string  // "" passes
+		why   string  // "" means that it passes
 	}{
 		"a good GPU":                {manifest.ModeCUDA, fake{}, 0, ""},
 		"as it always was":          {manifest.ModeCUDA, fake{micros: 110}, 100, ""},
@@ -119,7 +119,8 @@ func TestBadHosts(t *testing.T) {
 	}
 }
 
-// A host without a compiler is not tested; with one it is.
+// TestSelfTestIsPossible checks that a host without a compiler is not tested, and that one with a
+// compiler is.
 func TestSelfTestIsPossible(t *testing.T) {
 	nothing := func(name string) string { return map[string]string{"CC": "no-such-compiler"}[name] }
 	if err := (SelfTest{Mode: manifest.ModeCPU}).Possible(t.Context(), nothing); !errors.Is(err, toolchain.ErrNoCompiler) {
@@ -133,7 +134,7 @@ func TestSelfTestIsPossible(t *testing.T) {
 	}
 }
 
-// A test that does not end is one that failed.
+// TestSelfTestTimeout checks that a test that does not end has failed.
 func TestSelfTestTimeout(t *testing.T) {
 	r := SelfTest{Mode: manifest.ModeCUDA, History: filepath.Join(t.TempDir(), "times"), Timeout: 10 * time.Millisecond, Measure: fake{words: "HOLD"}.measure}.Run(t.Context(), t.TempDir())
 	if r.Passed || !strings.Contains(r.Why, "deadline") {
@@ -141,7 +142,8 @@ func TestSelfTestTimeout(t *testing.T) {
 	}
 }
 
-// The history is of each device alone, bounded, and a damaged file is none.
+// TestSelfTestHistory checks that each device has its own bounded history, and that a damaged file
+// counts as empty.
 func TestSelfTestHistory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "times.json")
 	for i := range keptTimes + 10 {
@@ -167,7 +169,8 @@ func TestSelfTestHistory(t *testing.T) {
 	}
 }
 
-// The known kernel is for every GPU that a kernel may be for: others would fail for want of an architecture.
+// TestKnownKernelsArchitectures checks that the known kernel supports every GPU that a kernel may
+// support: on others the test would fail for want of an architecture.
 func TestKnownKernelsArchitectures(t *testing.T) {
 	job, err := SelfTest{Mode: manifest.ModeCUDA}.job(t.TempDir())
 	if err != nil {
@@ -189,7 +192,8 @@ func TestKnownKernelsArchitectures(t *testing.T) {
 	}
 }
 
-// The known kernel for GPUs compiles for every architecture that it names and the compiler has.
+// TestKnownKernelCompiles checks that the known kernel for GPUs compiles for every architecture
+// that it names and the compiler has.
 func TestKnownKernelCompiles(t *testing.T) {
 	if _, err := toolchain.FindCUDA(t.Context(), os.Getenv); err != nil {
 		if os.Getenv("CI") != "" {

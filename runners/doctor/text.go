@@ -9,10 +9,10 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// A Form fits the text to where it goes.
+// A Form says how to format the text for its destination.
 type Form struct {
 	Width  int  // columns
-	Colour bool // of the marks
+	Colour bool // colour the marks
 }
 
 var marks = map[Status]struct{ glyph, colour string }{OK: {"✓", "32"}, Warn: {"!", "33"}, Missing: {"✗", "31"}}
@@ -28,7 +28,8 @@ func (f Form) mark(s Status) string {
 // narrow is the width below which there is no room for a column of names.
 const narrow = 60
 
-// Text lists the findings for a terminal, with each remedy below its finding, and says at the end what the host can do.
+// Text lists the findings for a terminal, with each remedy below its finding, and ends with what
+// the host can do.
 func Text(findings []Finding, form Form) string {
 	names := 0
 	for _, f := range findings {
@@ -50,8 +51,9 @@ func Text(findings []Finding, form Form) string {
 	return b.String()
 }
 
-// hanging writes text behind a lead and breaks it between words. A word that is too long for its column stays whole, for it is
-// a path or a digest that somebody copies. The mark is one column wide, whatever its colour.
+// hanging writes text after a lead and wraps it between words. A word that is too long for its
+// column stays whole, because people copy paths and digests. The mark is one column wide, whatever
+// its colour.
 func hanging(b *strings.Builder, mark, lead, text string, indent, width int) {
 	b.WriteString(mark + lead)
 	used := utf8.RuneCountInString(lead)
@@ -77,7 +79,7 @@ func hanging(b *strings.Builder, mark, lead, text string, indent, width int) {
 	b.WriteByte('\n')
 }
 
-// Summary is all findings in one line, which fits 80 columns.
+// Summary returns all findings in one line, which fits 80 columns.
 func Summary(findings []Finding) string {
 	count := map[Status]int{}
 	for _, f := range findings {
@@ -109,7 +111,8 @@ const (
 	tritonName = "Triton"
 )
 
-// ability says which kernels the host can run. Every mode needs the findings before the GPU's.
+// ability says which kernels the host can run. Every mode needs the findings that precede the
+// GPU's.
 func ability(findings []Finding) string {
 	gpu := slices.IndexFunc(findings, func(f Finding) bool { return f.Name == gpuName })
 	if gpu < 0 || slices.ContainsFunc(findings[:gpu], func(f Finding) bool { return f.Status == Missing }) {

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// No line is wider than the terminal, but for a word that somebody copies whole, and no width loses a word.
+// TestTextWraps checks that no line is wider than the terminal, except for a word that people copy
+// whole, and that no width loses a word.
 func TestTextWraps(t *testing.T) {
 	for _, tt := range hosts {
 		host := fit()
@@ -21,7 +22,7 @@ func TestTextWraps(t *testing.T) {
 				if utf8.RuneCountInString(line) <= width {
 					continue
 				}
-				// A word stands alone behind the indentation where it is too long for any line.
+				// A word that is too long for any line stands alone after the indentation.
 				if behind := strings.TrimLeft(line, " "); strings.Contains(behind, " ") && behind != line {
 					t.Errorf("%s: %d columns show %q", tt.name, width, line)
 				}

@@ -26,7 +26,7 @@ func sandboxFinding(c sandbox.Check) Finding {
 	return f
 }
 
-// toolFinding is a program that is there or, where it is not, how much that matters and what to do.
+// toolFinding reports a program or, if it is missing, how serious that is and what to do.
 func toolFinding(name, version string, err error, lack Status, remedy string) Finding {
 	if err != nil {
 		return Finding{Name: name, Status: lack, Detail: oneLine(err), Remedy: remedy}
@@ -36,14 +36,14 @@ func toolFinding(name, version string, err error, lack Status, remedy string) Fi
 
 func ccFinding(version string, err error) Finding {
 	f := toolFinding("C compiler", version, err, Missing, "install gcc or clang (Debian: apt-get install gcc libc6-dev), or set CC to one")
-	if errors.Is(err, toolchain.ErrNoCompiler) { // whose words are the remedy
+	if errors.Is(err, toolchain.ErrNoCompiler) { // the error's text is the remedy
 		f.Detail = "not found"
 	}
 	return f
 }
 
-// oldestGit is the first whose rev-parse knows --end-of-options, which keeps a branch's name from being read as an
-// option.
+// oldestGit is the first version whose rev-parse knows --end-of-options, which stops git from
+// reading a branch's name as an option.
 var oldestGit = [2]int{2, 30}
 
 func gitFinding(version string, err error) Finding {
@@ -62,7 +62,8 @@ func gitFinding(version string, err error) Finding {
 	return f
 }
 
-// A run keeps two checkouts, their builds and its evidence there. Below the lower bound the first build fails.
+// A run keeps two checkouts, their builds and its evidence there. Below the lower bound the first
+// build fails.
 const (
 	leastDisk = 256 << 20
 	goodDisk  = 2 << 30
@@ -101,10 +102,10 @@ func cudaFinding(ctx context.Context, h Host, lack Status) Finding {
 	return f
 }
 
-// tritonFinding is never amiss: few kernels need it.
+// tritonFinding is at worst a warning: few kernels need Triton.
 func tritonFinding(version string, err error) Finding {
 	f := toolFinding(tritonName, version, err, Warn, "pip install triton for python3, or set KERNELGATE_PYTHON to a Python that has Triton; without Triton, kernels with compiler: triton are not built")
-	if errors.Is(err, toolchain.ErrNoTriton) { // whose words are the remedy
+	if errors.Is(err, toolchain.ErrNoTriton) { // the error's text is the remedy
 		f.Detail = "not found" + strings.TrimPrefix(f.Detail, toolchain.ErrNoTriton.Error())
 	}
 	return f
@@ -122,11 +123,11 @@ func pythonFinding(version string, err error) Finding {
 func ncuFindings(ctx context.Context, h Host, gpu bool) []Finding {
 	version, err := h.NCU(ctx)
 	f := toolFinding("ncu", version, err, Warn, inspect.ErrNoNCU.Error()+"; until then the profile gate is skipped")
-	if errors.Is(err, inspect.ErrNoNCU) { // its words are the remedy
+	if errors.Is(err, inspect.ErrNoNCU) { // the error's text is the remedy
 		f.Detail = strings.TrimPrefix(strings.TrimSuffix(f.Detail, ": "+inspect.ErrNoNCU.Error()), "ncu was ")
 	}
 	findings := []Finding{f}
-	if gpu && err == nil { // without one there are no counters to be allowed
+	if gpu && err == nil { // without a GPU there are no counters to allow
 		findings = append(findings, permissionFinding(h))
 	}
 	return findings
@@ -155,7 +156,7 @@ func permissionFinding(h Host) Finding {
 	return f
 }
 
-// profilingAdminOnly reads the driver's parameters: one of them has had two names.
+// profilingAdminOnly reads the driver's parameters. The parameter has had two names.
 func profilingAdminOnly(params string) (adminOnly, known bool) {
 	for line := range strings.Lines(params) {
 		name, value, found := strings.Cut(line, ":")
@@ -172,13 +173,13 @@ func profilingAdminOnly(params string) (adminOnly, known bool) {
 
 func sanitizerFinding(version string, err error) Finding {
 	f := toolFinding("compute-sanitizer", version, err, Warn, inspect.ErrNoSanitizer.Error()+"; until then the sanitize gate looks for nothing on the GPU")
-	if errors.Is(err, inspect.ErrNoSanitizer) { // its words are the remedy
+	if errors.Is(err, inspect.ErrNoSanitizer) { // the error's text is the remedy
 		f.Detail = strings.TrimPrefix(strings.TrimSuffix(f.Detail, ": "+inspect.ErrNoSanitizer.Error()), "compute-sanitizer was ")
 	}
 	return f
 }
 
-// compilerFindings is every compiler that a policy can pin here, as it would write it.
+// compilerFindings reports every compiler that a policy can pin here, as a policy would write it.
 func compilerFindings(all []toolchain.Compiler, broken error) []Finding {
 	var findings []Finding
 	for _, c := range all {
@@ -196,7 +197,8 @@ func compilerFindings(all []toolchain.Compiler, broken error) []Finding {
 	return findings
 }
 
-// includeFinding is a set of headers: a job that names it fails where it cannot be read.
+// includeFinding reports a set of headers. A job that names the set fails if the set cannot be
+// read.
 func includeFinding(name string, sets measure.IncludeSets) Finding {
 	folder := sets[name]
 	f := Finding{Name: "include <" + name + ">", Status: OK}

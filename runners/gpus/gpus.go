@@ -1,5 +1,7 @@
-// Package gpus knows the GPUs of this host: which there are, what jobs may call them by, which of them a runner is to use,
-// and how each one is while the runner works. It starts nothing on them, and opens no context.
+// Package gpus knows the GPUs of this host: which there are, by which labels jobs may ask for them,
+// which of them a runner uses, and the state of each while the runner works. Package
+// measure and the commands that start runners use it. It runs nothing on the GPUs and opens no
+// context.
 package gpus
 
 import (
@@ -19,17 +21,17 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 )
 
-// A GPU is one of this host's.
+// A GPU is one GPU of this host.
 type GPU struct {
-	Index int    // as nvidia-smi counts
-	UUID  string // GPU-…; CUDA_VISIBLE_DEVICES takes it
+	Index int    // nvidia-smi's index
+	UUID  string // GPU-…; CUDA_VISIBLE_DEVICES accepts it
 	Name  string // of the product
-	Minor int    // of its device file; -1 where the driver does not tell
+	Minor int    // number of its device file; -1 if the driver does not report it
 }
 
 func (g GPU) String() string { return fmt.Sprintf("GPU %d (%s, %s)", g.Index, g.Name, g.UUID) }
 
-// List is the GPU as a list, which is empty for the zero one.
+// List returns the GPU as a list, which is empty for the zero value.
 func (g GPU) List() []GPU {
 	if g == (GPU{}) {
 		return nil
@@ -37,7 +39,8 @@ func (g GPU) List() []GPU {
 	return []GPU{g}
 }
 
-// Here lists the GPUs that this process may use, as nvidia-smi counts them. A host without a driver has none.
+// Here lists the GPUs that this process may use, in nvidia-smi's order. A host without a driver has
+// none.
 func Here(getenv func(string) string) ([]GPU, error) {
 	library, err := nvml.Open()
 	if errors.Is(err, dynlib.ErrMissing) {
@@ -59,7 +62,8 @@ func Here(getenv func(string) string) ([]GPU, error) {
 		}
 		all = append(all, g)
 	}
-	// NVML shows all of the machine's. Numbers in the variable are CUDA's, which counts otherwise: it is asked itself.
+	// NVML shows all GPUs of the machine. Numbers in the variable are CUDA's, which orders GPUs
+	// differently, so ask CUDA.
 	if getenv("CUDA_VISIBLE_DEVICES") == "" || count == 0 {
 		return all, nil
 	}
@@ -88,7 +92,7 @@ func read(library *nvml.Library, index int) (GPU, error) {
 	return g, nil
 }
 
-// visible is the UUIDs of the GPUs that CUDA shows to this process.
+// visible returns the UUIDs of the GPUs that CUDA shows to this process.
 func visible() ([]string, error) {
 	d, err := driver.Open()
 	if err != nil {
@@ -113,7 +117,8 @@ func visible() ([]string, error) {
 	return all, nil
 }
 
-// Select picks of a host's GPUs: all, none, or numbers and UUIDs with commas between them. The beginning of a UUID will do.
+// Select selects some of a host's GPUs: all, none, or numbers and UUIDs separated by commas. A
+// prefix of a UUID is enough.
 func Select(all []GPU, spec string) ([]GPU, error) {
 	switch strings.TrimSpace(spec) {
 	case "all":
@@ -137,7 +142,7 @@ func Select(all []GPU, spec string) ([]GPU, error) {
 	return picked, nil
 }
 
-// is tells whether somebody means this GPU by the word.
+// is reports whether the word names this GPU.
 func (g GPU) is(word string) bool {
 	if n, err := strconv.Atoi(word); err == nil {
 		return n == g.Index
@@ -157,8 +162,9 @@ func advice(all []GPU) string {
 	return "write all, none, or of these: " + strings.Join(names, ", ")
 }
 
-// Lock keeps other runners of this host off the GPU until the lock is closed or the process ends. It is a name in the network
-// namespace, not a file: it leaves nothing behind, and needs no folder that all users may write.
+// Lock keeps other runners of this host off the GPU until the lock is closed or the process ends.
+// The lock is a name in the network namespace, not a file: it leaves nothing behind, and needs no
+// folder that all users may write.
 func (g GPU) Lock() (interface{ Close() error }, error) {
 	l, err := net.Listen("unix", "@kernelgate-"+g.UUID)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -170,10 +176,12 @@ func (g GPU) Lock() (interface{ Close() error }, error) {
 	return l, nil
 }
 
-// Files is what a program of its own needs to reach the GPU, if the host has any: its device file and those that belong to no
-// GPU. The zero GPU has all of them. A program that is given one GPU could otherwise load the others, on which somebody measures.
+// Files returns the device files that a separate program needs to reach the GPU: the GPU's own file
+// and those that belong to no GPU. For the zero GPU it returns all of them. Without this
+// restriction a program that may use one GPU could load the others, on which another runner
+// measures.
 func (g GPU) Files(dev string) []string {
-	files, _ := filepath.Glob(filepath.Join(dev, "nvidia*")) // the pattern is right
+	files, _ := filepath.Glob(filepath.Join(dev, "nvidia*")) // the pattern is valid
 	return slices.DeleteFunc(files, func(file string) bool {
 		info, err := os.Stat(file)
 		if err != nil || info.Mode()&os.ModeCharDevice == 0 {

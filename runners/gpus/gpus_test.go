@@ -17,7 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/dynlib/fakelib"
 )
 
-// fakes is written to by TestMain alone.
+// Only TestMain writes to fakes.
 var fakes fakelib.Builder
 
 func TestMain(m *testing.M) {
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	fakes.Main(m)
 }
 
-// seen is what a process with the fake library finds out.
+// seen is what a process with the fake library finds.
 type seen struct {
 	GPUs  []GPU
 	Error string
@@ -58,7 +58,7 @@ func showGPUs() {
 	_ = json.NewEncoder(os.Stdout).Encode(out)
 }
 
-// hostWith looks at a host with three GPUs, as nvidia-smi would show them.
+// hostWith examines a host with three GPUs, as nvidia-smi would show them.
 func hostWith(t *testing.T, prefix string, env ...string) (out seen) {
 	t.Helper()
 	lib, err := os.ReadFile(fakes.Compile(t, "-DFAKE_GPUS=3", `-DFAKE_NAMES={"NVIDIA L4","NVIDIA L4","NVIDIA H200"}`, `-DFAKE_UUID="`+prefix+`"`))
@@ -87,7 +87,8 @@ var mixed = []GPU{
 	{Index: 0, UUID: "GPU-1a", Name: "NVIDIA L4", Minor: 2}, {Index: 1, UUID: "GPU-1b", Name: "NVIDIA L4", Minor: 1}, {Index: 2, UUID: "GPU-2c", Name: "NVIDIA H200", Minor: 0},
 }
 
-// All GPUs of a host are found, with what tells them apart, and each is looked at by itself.
+// TestHere checks that all GPUs of a host are found, with what distinguishes them, and that each is
+// watched separately.
 func TestHere(t *testing.T) {
 	out := hostWith(t, "GPU-1")
 	want := slices.Clone(mixed)
@@ -103,7 +104,7 @@ func TestHere(t *testing.T) {
 	if all, err := Here(os.Getenv); err != nil || len(all) > 0 {
 		t.Skipf("this host has GPUs: %v, %v", all, err)
 	}
-	// Numbers there are CUDA's own, which is not here to be asked.
+	// Numbers there are CUDA's, which is not available here.
 	if out := hostWith(t, "GPU-1", "CUDA_VISIBLE_DEVICES=1"); !strings.Contains(out.Error, "that CUDA_VISIBLE_DEVICES names") {
 		t.Errorf("with CUDA_VISIBLE_DEVICES: %+v", out)
 	}
@@ -133,7 +134,8 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// Whatever is written, what is picked is this host's, in order, and nothing twice.
+// FuzzSelect checks that the selection has only this host's GPUs, in order, and none twice,
+// whatever the text is.
 func FuzzSelect(f *testing.F) {
 	for _, s := range []string{"all", "none", "0,2", "GPU-1a", "x", ",", "00"} {
 		f.Add(s)
@@ -151,7 +153,8 @@ func FuzzSelect(f *testing.F) {
 	})
 }
 
-// A GPU takes jobs of its own model and no other's; kernels for the CPU are one GPU's.
+// TestShare checks that a GPU takes only jobs of its own model, and that only one GPU takes kernels
+// for the CPU.
 func TestShare(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -181,7 +184,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// A GPU has one runner at a time.
+// TestLock checks that a GPU has one runner at a time.
 func TestLock(t *testing.T) {
 	g, other := GPU{UUID: "GPU-" + rand.Text()}, GPU{UUID: "GPU-" + rand.Text()}
 	lock, err := g.Lock()
@@ -209,7 +212,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// A program that is given one GPU has no other's device file. The files here are links to one that is a device.
+// TestFiles checks that a program with one GPU has no other GPU's device file. The files here are
+// links to a device.
 func TestFiles(t *testing.T) {
 	dev := t.TempDir()
 	for _, name := range []string{"nvidia0", "nvidia1", "nvidia2", "nvidiactl", "nvidia-uvm", "nvidia-modeset", "null"} {

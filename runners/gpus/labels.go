@@ -7,7 +7,8 @@ import (
 	"unicode"
 )
 
-// Labels is what a host with these GPUs can take: cpu, and with GPUs gpu and the names of their models, such as l4.
+// Labels returns the runner labels of a host with these GPUs: cpu, and with GPUs gpu and the names
+// of their models, such as l4.
 func Labels(all []GPU) []string {
 	labels := []string{cpuLabel}
 	for i := range all {
@@ -20,10 +21,10 @@ func Labels(all []GPU) []string {
 	return labels
 }
 
-// cpuLabel is of jobs that need no GPU.
+// cpuLabel is the label of jobs that need no GPU.
 const cpuLabel = "cpu"
 
-// labels is what a job may ask of this GPU by.
+// labels returns the labels by which a job may ask for this GPU.
 func (g GPU) labels() []string {
 	if label := modelLabel(g.Name); label != "" {
 		return []string{"gpu", label}
@@ -31,9 +32,10 @@ func (g GPU) labels() []string {
 	return []string{"gpu"}
 }
 
-// Share deals the labels that a host is to take out to its GPUs; none leaves them to what is found. A GPU's model is a label of
-// that model's GPUs alone. Kernels for the CPU go with the first GPU: two at a time would be in each other's way. GPUs that are
-// left with no label are left out, and so are all of them where nothing but cpu is asked for.
+// Share distributes the labels that a host must take to its GPUs. Without asked labels it uses
+// those that are found. A GPU's model is a label only of that model's GPUs. Kernels for the CPU go
+// with the first GPU: two at a time would disturb each other. GPUs without any label are left out,
+// and so are all GPUs if only cpu is asked for.
 func Share(all []GPU, asked []string) (used []GPU, labels [][]string) {
 	if len(asked) == 0 {
 		asked = Labels(all)
@@ -56,8 +58,8 @@ func Share(all []GPU, asked []string) (used []GPU, labels [][]string) {
 	return used, labels
 }
 
-// modelLabel is a GPU's model as policies write it: "NVIDIA A100-SXM4-80GB" is
-// a100. The model ends with the first word that has a digit.
+// modelLabel returns a GPU's model as policies write it: "NVIDIA A100-SXM4-80GB" is a100. The model
+// ends with the first word that has a digit.
 func modelLabel(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -72,12 +74,12 @@ func modelLabel(name string) string {
 	return strings.Join(words, "-")
 }
 
-// LabelsHere is what this host can take, with the GPUs that Select is told; "" is all.
+// LabelsHere returns the labels of this host with the GPUs that spec selects; "" means all.
 func LabelsHere(getenv func(string) string, spec string) []string {
-	all, _ := Here(getenv) // where they cannot be seen they cannot be used; the doctor says why
+	all, _ := Here(getenv) // GPUs that cannot be listed cannot be used; the doctor says why
 	picked, err := Select(all, cmp.Or(spec, "all"))
 	if err != nil {
-		return Labels(all) // the runner itself will say so
+		return Labels(all) // the runner itself will report the error
 	}
 	return Labels(picked)
 }

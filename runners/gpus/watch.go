@@ -20,23 +20,24 @@ type device interface {
 	UncorrectedErrors() (uint64, error)
 }
 
-// An xidSource tells of Xids one by one; it is an nvml.XidWatch.
+// An xidSource returns Xids one by one; it is an nvml.XidWatch.
 type xidSource interface {
 	Next(patience time.Duration) (nvml.Xid, bool, error)
 }
 
-// A Watch looks at one GPU for as long as a runner uses it. It is for one goroutine at a time.
+// A Watch observes one GPU for as long as a runner uses it. Only one goroutine may use it at a
+// time.
 type Watch struct {
 	gpu    GPU
 	driver string
 	device device
-	xids   xidSource // nil where the driver does not tell
+	xids   xidSource // nil if the driver does not report Xids
 	heard  []protocol.Xid
-	ecc    *uint64 // as it was at the last look
-	slow   int     // looks in a row that found the hardware slowed down
+	ecc    *uint64 // at the last look
+	slow   int     // consecutive looks at which the hardware was slowed down
 }
 
-// WatchGPU begins to look at a GPU.
+// WatchGPU starts to observe a GPU.
 func WatchGPU(g GPU) (*Watch, error) {
 	library, err := nvml.Open() // for the life of the process
 	if err != nil {
@@ -54,11 +55,12 @@ func WatchGPU(g GPU) (*Watch, error) {
 	return w, nil
 }
 
-// slowLooks is how many looks in a row must find the GPU slowed down: a moment of heat is the worker's to leave out.
+// slowLooks is how many consecutive looks must find the GPU slowed down. The worker leaves out
+// samples of a short moment of heat.
 const slowLooks = 2
 
-// Look is how the GPU is now, and why it should not be measured on; that is "" as a rule. A kernel can make the driver report
-// faults as well: only those that are the hardware's count.
+// Look returns the GPU's current state, and why it should not be measured on, usually "". A kernel
+// can also make the driver report faults, so only hardware faults count.
 func (w *Watch) Look(now time.Time) (seen protocol.GPU, unfit string) {
 	seen = protocol.GPU{Index: w.gpu.Index, UUID: w.gpu.UUID, Name: w.gpu.Name, Driver: w.driver}
 	var lost error
@@ -106,12 +108,12 @@ func figure[T any](to *T, failed func(error)) func(T, error) {
 	}
 }
 
-// hear takes in the Xids since the last look, and returns the last one that is the hardware's.
+// hear reads the Xids since the last look, and returns the last hardware fault among them.
 func (w *Watch) hear(now time.Time) (faulty string) {
 	if w.xids == nil {
 		return ""
 	}
-	const most = 100 // a GPU that reports without end is looked at again
+	const most = 100 // the rest of an endless stream is read at the next look
 	for range most {
 		x, ok, err := w.xids.Next(0)
 		if err != nil || !ok {
@@ -126,7 +128,7 @@ func (w *Watch) hear(now time.Time) (faulty string) {
 	return faulty
 }
 
-// countErrors is how many there are more than at the last look.
+// countErrors returns how many errors were added since the last look.
 func (w *Watch) countErrors(seen *protocol.GPU, failed func(error)) (more uint64) {
 	n, err := w.device.UncorrectedErrors()
 	if failed(err); err != nil {

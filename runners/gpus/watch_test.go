@@ -33,8 +33,8 @@ func (c *card) Next(time.Duration) (nvml.Xid, bool, error) {
 	return x, true, nil
 }
 
-// What is the hardware's fault makes a GPU unfit. What a kernel may have caused does not, nor does a moment of heat, nor
-// running at the power limit: nobody could put a runner into quarantine by a pull request.
+// TestUnfit checks that hardware faults make a GPU unfit. Faults that a kernel may have caused, a
+// moment of heat and the power limit do not: no pull request can put a runner into quarantine.
 func TestUnfit(t *testing.T) {
 	const heat, limit = nvml.HwThermalSlowdown, nvml.SwPowerCap
 	for name, c := range map[string]struct {
@@ -70,7 +70,7 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// The figures are those of the GPU, and Xids are kept, the last ones.
+// TestLook checks that the figures are the GPU's, and that the last Xids are kept.
 func TestLook(t *testing.T) {
 	now := &card{reasons: nvml.SwPowerCap | nvml.GPUIdle}
 	w := &Watch{gpu: mixed[2], driver: "580", device: now, xids: now}

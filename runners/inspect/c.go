@@ -24,12 +24,12 @@ var (
 	address    = regexp.MustCompile(`\b0x[0-9a-f]+\b ?`)
 )
 
-// ArgumentPrefix begins the name of a function that takes the memory of an argument,
-// with the argument's name behind it.
+// ArgumentPrefix begins the name of the function that allocates the memory of an argument; the
+// argument's name follows.
 const ArgumentPrefix = "kernelgate_argument_"
 
-// ParseC reads what the address, undefined-behaviour, thread and memory sanitizers
-// of gcc and clang print.
+// ParseC parses the output of the address, undefined-behaviour, thread and memory sanitizers of gcc
+// and clang.
 func ParseC(text string, files Files) Report {
 	p := cParser{files: files}
 	for line := range strings.Lines(text) {
@@ -46,12 +46,14 @@ type cParser struct {
 
 	open     bool
 	tool     string
-	about    string // the head's words
+	about    string // text of the first line
 	size     string
-	access   []string  // read or write: the access, and a race's other one
-	stacks   [][]frame // of each
-	argument string    // that the memory belongs to
-	reading  bool      // frames belong to the last of stacks; later ones tell where the memory came from
+	access   []string  // read or write: the access, and the other access of a race
+	stacks   [][]frame // one for each access
+	argument string    // the argument that the memory belongs to
+	// reading means that frames belong to the last of stacks. Later frames say where the memory
+	// came from.
+	reading bool
 }
 
 func (p *cParser) line(line string) {
@@ -95,7 +97,7 @@ func (p *cParser) line(line string) {
 	}
 }
 
-// end closes the finding that was being read.
+// end completes the finding that is being read.
 func (p *cParser) end() {
 	if !p.open {
 		return
@@ -111,8 +113,8 @@ func (p *cParser) end() {
 	p.report.add(f)
 }
 
-// words is a finding's kind, and what was seen in our own words with the tool's
-// name for it.
+// words returns a finding's kind, and a description in our words that includes the tool's name for
+// it.
 func (p *cParser) words() (kind gates.FindingKind, text string) {
 	name, _, _ := strings.Cut(p.about, " ")
 	access := "an access"
@@ -151,7 +153,7 @@ func sizeWords(size string) string {
 	return size + " bytes"
 }
 
-// undefined is one line of the undefined-behaviour sanitizer.
+// undefined handles one line of the undefined-behaviour sanitizer.
 func (p *cParser) undefined(file, line, message string) {
 	where := p.files.blame([]frame{{file: file, line: number(line)}})
 	kind := gates.KindUndefined
@@ -164,12 +166,11 @@ func (p *cParser) undefined(file, line, message string) {
 	p.report.add(gates.Finding{Kind: kind, Text: cmp.Or(strings.TrimSpace(address.ReplaceAllString(message, "")), "a fault without a name"), File: where.file, Line: where.line})
 }
 
-// A C is a sanitizer of the C compiler: what it is switched on with, and how it is
-// told to behave.
+// A C is a sanitizer of the C compiler, with its compiler flags and its runtime options.
 type C struct {
-	checks string // as -fsanitize takes them
+	checks string // for -fsanitize
 	flags  []string
-	goesOn bool // after a finding, so that it sees all of them
+	goesOn bool // continues after a finding, so that it reports all of them
 }
 
 const (
@@ -177,8 +178,8 @@ const (
 	goesOn = "-fsanitize-recover=all"
 )
 
-// GoingOn is the sanitizer that reports every finding and every access behind it, where
-// it otherwise ends the process at the first.
+// GoingOn returns a sanitizer that reports every finding and every access after it, instead of
+// ending the process at the first.
 func (c C) GoingOn() C {
 	c.goesOn, c.flags = true, slices.Clone(c.flags)
 	if i := slices.Index(c.flags, stops); i >= 0 {
@@ -187,15 +188,15 @@ func (c C) GoingOn() C {
 	return c
 }
 
-// GoesOn tells whether a process that the sanitizer watches comes to its end with findings.
+// GoesOn reports whether a process under the sanitizer runs to its end in spite of findings.
 func (c C) GoesOn() bool { return c.goesOn }
 
 // FoundExit is the exit status of a process in which a sanitizer found something.
 const FoundExit = 86
 
-// ForC is the compiler's part in a tool's name; the version is the first line of
-// the compiler's --version. gcc has nothing for initcheck, and synccheck has
-// nothing to look for in a kernel with one thread.
+// ForC returns the compiler's sanitizer for a tool's name. version is the first line of the
+// compiler's --version. gcc has nothing for initcheck, and synccheck has nothing to look for in a
+// kernel with one thread.
 func ForC(tool policy.Sanitizer, version string) (C, bool) {
 	clang := strings.Contains(version, "clang")
 	switch tool {
@@ -209,13 +210,13 @@ func ForC(tool policy.Sanitizer, version string) (C, bool) {
 	return C{}, false
 }
 
-// Flag is how people know it.
+// Flag returns the flag by which people know the sanitizer.
 func (c C) Flag() string { return "-fsanitize=" + c.checks }
 
-// Flags go behind the kernel's own, so that they win. The macros by which code
-// knows that it is watched are taken away, and the attributes by which a function
-// asks not to be: a kernel must not be another one here by accident. Whoever means
-// to deceive a sanitizer within his own process can; no other gate relies on it.
+// Flags returns the flags, which follow the kernel's own so that they win. They remove the macros
+// by which code detects a sanitizer, and the attributes by which a function opts out: a kernel must
+// not behave differently here by accident. Code that means to deceive a sanitizer within its own
+// process can do so; no other gate relies on this one.
 func (c C) Flags() []string {
 	flags := []string{c.Flag(), "-g", "-fno-omit-frame-pointer", "-U__SANITIZE_ADDRESS__", "-U__SANITIZE_THREAD__", "-Dno_sanitize(...)=unused"}
 	for _, name := range []string{"address", "thread", "undefined", "memory"} {
@@ -224,9 +225,9 @@ func (c C) Flags() []string {
 	return append(flags, c.flags...)
 }
 
-// Env is the sanitizers' settings. Leaks are not looked for: that needs ptrace,
-// which a sandbox has not. Everything ends the process with a status of its own, and
-// wide red zones see an access far beyond an array too.
+// Env returns the sanitizers' settings. Leak detection is off because it needs ptrace, which a
+// sandbox forbids. Every finding ends the process with a distinct status. Wide red zones also
+// detect an access far beyond an array.
 func (c C) Env() []string {
 	all := fmt.Sprintf("exitcode=%d:color=never:print_summary=0:handle_abort=1:symbolize=1:log_path=stderr:halt_on_error=1", FoundExit)
 	if c.goesOn {

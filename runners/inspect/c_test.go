@@ -9,7 +9,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// In the words of gcc 12 and clang 17; runners/cpu has the compiler here say them.
+// TestParseC parses output of gcc 12 and clang 17. The tests of runners/cpu run the installed
+// compiler.
 func TestParseC(t *testing.T) {
 	for _, c := range []struct {
 		name, text string

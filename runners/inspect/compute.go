@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// What compute-sanitizer's lines begin with: nine signs, whatever the tool.
+// computePrefix begins every line of compute-sanitizer, for every tool.
 const computePrefix = "========="
 
 var (
@@ -27,7 +27,7 @@ var (
 	errorSummary = regexp.MustCompile(`^ERROR SUMMARY: ([\d,]+) errors?\b(.*)$`)
 	raceSummary  = regexp.MustCompile(`^RACECHECK SUMMARY: ([\d,]+) hazards? displayed \(([\d,]+) errors?, ([\d,]+) warnings?\)`)
 
-	// The tool could not do its work. "Error:" before a race is a severity.
+	// The tool could not work. "Error:" before a race is a severity, not such a failure.
 	toolTrouble = regexp.MustCompile(`^(?:Internal Sanitizer Error: .+|(?:Error|Fatal): .+|Target application .+|.*[Dd]evice not supported.*|.*[Nn]o attachable process.*)$`)
 
 	// sum(int *)+0x60 in race.cu:28;   0x170 in ./race.cu:4:sum(int*);   sum+0xb0
@@ -38,7 +38,7 @@ var (
 	hazards  = regexp.MustCompile(`\s*\[([\d,]+) hazards?\]\s*$`)
 )
 
-// parseCompute reads what one tool of compute-sanitizer wrote to its log.
+// parseCompute parses the log of one tool of compute-sanitizer.
 func parseCompute(text string, files Files) Report {
 	p := computeParser{files: files}
 	for line := range strings.Lines(text) {
@@ -57,11 +57,11 @@ type computeParser struct {
 	files  Files
 	report Report
 	head   string   // the record's first line; empty between records
-	body   []string // what follows it
-	total  int      // errors by the summary
+	body   []string // the lines after it
+	total  int      // errors according to the summary
 }
 
-// continuation is how lines begin that belong to the record before them.
+// continuation matches lines that belong to the preceding record.
 var continuation = regexp.MustCompile(`^(?:at |and |by |Access |Address |Device Frame|Saved |Host Frame|\w+ Thread \(|Current Value|Incoming Value|\[|0x)`)
 
 func (p *computeParser) line(line string) {
@@ -82,7 +82,7 @@ func (p *computeParser) line(line string) {
 		return
 	}
 	if m := errorSummary.FindStringSubmatch(line); m != nil {
-		// A second line of this name says how many of them were not printed.
+		// A second line with this name says how many errors were not printed.
 		if !strings.Contains(m[2], "not printed") {
 			p.report.Finished = true
 			p.total += number(m[1])
@@ -92,7 +92,7 @@ func (p *computeParser) line(line string) {
 	p.head = line
 }
 
-// end turns the record that was being read into a finding.
+// end turns the record that is being read into a finding.
 func (p *computeParser) end() {
 	head, body := p.head, p.body
 	p.head, p.body = "", nil
@@ -117,7 +117,8 @@ func (p *computeParser) end() {
 		p.add(gates.KindLeak, leaked.FindStringSubmatch(head)[1]+" bytes that are never freed", nil)
 	case hazardDetected.MatchString(head):
 		p.hazard(strings.ToLower(hazardDetected.FindStringSubmatch(head)[1]), body)
-	case programHit.MatchString(head): // an echo of what was found, or the host's own affair
+	// This is an echo of an earlier finding, or a fault of the host program.
+	case programHit.MatchString(head):
 		p.total--
 	case toolTrouble.MatchString(head):
 		if p.report.Trouble == "" {
@@ -136,8 +137,8 @@ func barrierWords(words string) string {
 	return "a wrong use of a barrier: " + words
 }
 
-// add is a finding at the place that the record's body names: the innermost frame
-// of the kernel's own files.
+// add adds a finding at the place that the record's body names: the innermost frame in the kernel's
+// files.
 func (p *computeParser) add(kind gates.FindingKind, text string, body []string) {
 	var frames []frame
 	for _, line := range body {
@@ -153,7 +154,7 @@ func (p *computeParser) add(kind gates.FindingKind, text string, body []string) 
 	p.report.add(gates.Finding{Kind: kind, Text: text, Kernel: functionName(where.function), File: where.file, Line: where.line})
 }
 
-// severityOf is the tool's word in ours; what it calls an error needs none.
+// severityOf translates the tool's severity. An error has none.
 func severityOf(word string) string {
 	switch word {
 	case "warn", "warning":
@@ -164,7 +165,7 @@ func severityOf(word string) string {
 	return ""
 }
 
-// hazard is one pair of accesses to one byte.
+// hazard handles one pair of accesses to one byte.
 func (p *computeParser) hazard(severity string, body []string) {
 	var both []access
 	for _, line := range body {
@@ -180,7 +181,7 @@ func (p *computeParser) hazard(severity string, body []string) {
 	p.report.add(f)
 }
 
-// race is one access and those that it collides with.
+// race handles one access and those that it conflicts with.
 func (p *computeParser) race(severity, text string) {
 	severity = severityOf(severity)
 	marks := accessAt.FindAllStringSubmatchIndex(text, -1)
@@ -214,15 +215,15 @@ func (p *computeParser) race(severity, text string) {
 	}
 }
 
-// settle holds what was read against the tool's own count: what it counted and did
-// not print, or was not understood here, is a finding all the same.
+// settle compares the findings with the tool's own count. Errors that the tool counted but did not
+// print, or that this parser did not understand, are findings too.
 func (p *computeParser) settle() {
 	p.total = max(p.total, 0)
 	p.report.Errors = p.total
 	printed, races := 0, false
 	for _, f := range p.report.Findings {
 		printed += f.Count
-		races = races || f.Kind == gates.KindRace // which are counted by hazards
+		races = races || f.Kind == gates.KindRace // races are counted in hazards
 	}
 	switch {
 	case p.total == 0 || races:
@@ -231,7 +232,7 @@ func (p *computeParser) settle() {
 	case len(p.report.Findings) == 1:
 		p.report.Findings[0].Count = max(printed, p.total)
 	default:
-		// Nobody can tell which of the findings were not printed, or whether there are others.
+		// It is unknown which findings were not printed, or whether there are different ones.
 		p.report.Hidden += max(p.total-printed, 0)
 	}
 }
@@ -247,7 +248,7 @@ func parsePlace(text string) frame {
 	return frame{function: text}
 }
 
-// functionName leaves out parameters: sum(int *, int *) is sum.
+// functionName removes parameters: sum(int *, int *) becomes sum.
 func functionName(text string) string {
 	name, _, _ := strings.Cut(text, "(")
 	if strings.TrimSpace(name) == "" {
@@ -256,7 +257,8 @@ func functionName(text string) string {
 	return strings.TrimSpace(name)
 }
 
-// number reads 6144 and 6,144; what is none, or too large to be true, is 0.
+// number parses 6144 and 6,144. It returns 0 for text that is not a number, and caps implausibly
+// large ones.
 func number(text string) int {
 	n, err := strconv.Atoi(strings.ReplaceAll(text, ",", ""))
 	if err != nil || n < 0 {

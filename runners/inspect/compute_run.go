@@ -19,20 +19,19 @@ type SanitizeRequest struct {
 	Tool  policy.Sanitizer
 	Args  []string // the program and its arguments
 	Env   []string // its whole environment
-	Files Files    // the kernel's own
-	Dir   string   // where the tool's log may lie while it runs
+	Files Files    // the kernel's sources
+	Dir   string   // folder for the tool's log while it runs
 }
 
 const (
-	printLimit = 200 // a kernel can have millions of hazards; they are counted all the same
+	printLimit = 200 // a kernel can have millions of hazards; all of them are counted
 	maxLog     = 4 << 20
-	foundExit  = 99 // the tool's status where the program ended well and the tool found something
+	foundExit  = 99 // the tool's status if the program succeeded and the tool found something
 )
 
-// Run runs the program under the tool. Everything that the tool says is read from a
-// log of its own: a kernel may print, and what it prints must not be taken for the
-// tool's words. The error is for a tool that could not be run at all, or was stopped
-// by the context.
+// Run runs the program under the tool. It reads the tool's messages only from a separate log,
+// because a kernel may print, and its output must not be mistaken for the tool's. The error is for
+// a tool that could not run at all, or that the context stopped.
 func (c Compute) Run(ctx context.Context, r SanitizeRequest) (Report, error) {
 	folder, err := os.MkdirTemp(r.Dir, "sanitize-")
 	if err != nil {
@@ -70,9 +69,8 @@ func (c Compute) Run(ctx context.Context, r SanitizeRequest) (Report, error) {
 	return report, nil
 }
 
-// options keep the tool to what concerns the kernel. The driver is asked for entry
-// points until it says that there are no more: no fault of anybody's, so calls of
-// the API that fail are left out.
+// options restrict the tool to faults of the kernel. Failed API calls are not reported: the driver
+// is asked for entry points until it has no more, which is nobody's fault.
 func options(tool policy.Sanitizer, log string) []string {
 	args := []string{
 		"--tool", string(tool), "--log-file", log, "--print-limit", strconv.Itoa(printLimit),
@@ -84,7 +82,7 @@ func options(tool policy.Sanitizer, log string) []string {
 	return args
 }
 
-// said is the end of what the program printed, in one line.
+// said returns the last line of the program's output.
 func said(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {

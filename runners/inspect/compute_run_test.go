@@ -12,8 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// fakeSanitizer is a compute-sanitizer that follows a script: $log is the tool's log, and
-// "$@" is the program that it is given.
+// fakeSanitizer is a compute-sanitizer that follows a script: $log is the tool's log, and "$@" is
+// the program that it is given.
 func fakeSanitizer(t *testing.T, script string) Compute {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), program)
@@ -67,7 +67,8 @@ func TestSanitizerRun(t *testing.T) {
 	}
 }
 
-// A tool that does not end is killed with the program under it, and leaves nothing.
+// TestSanitizerEnds checks that a tool that does not end is killed with the program under it, and
+// leaves nothing behind.
 func TestSanitizerEnds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -92,7 +93,7 @@ func TestOptions(t *testing.T) {
 		if got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
-		// Every option is one that the recorded version knows.
+		// The recorded version knows every option.
 		help, err := os.ReadFile("testdata/compute/help.txt")
 		if err != nil {
 			t.Fatal(err)

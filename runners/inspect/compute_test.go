@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// sources is a kernel's folder with these files.
+// sources makes a kernel's folder with these files.
 func sources(t testing.TB, names ...string) Files {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,8 +36,8 @@ func lines(report Report) []string {
 	return all
 }
 
-// In the words of NVIDIA's manual and of reports that people have published, by
-// versions from cuda-memcheck to 2025.
+// TestParseCompute parses examples from NVIDIA's manual and from published reports, by versions
+// from cuda-memcheck to 2025.
 func TestParseCompute(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -185,8 +185,8 @@ func TestParseCompute(t *testing.T) {
 	}
 }
 
-// What compute-sanitizer 2025.3.1 printed on an H200 about one program with a kernel
-// a mistake: each tool finds its own kind, in its line, and nothing else.
+// TestRecorded parses the output of compute-sanitizer 2025.3.1 on an H200 for one program whose
+// kernels have one mistake each. Each tool finds its own kind, in its line, and nothing else.
 func TestRecorded(t *testing.T) {
 	files := sources(t, "san.cu")
 	want := map[string]string{
@@ -213,7 +213,7 @@ func TestRecorded(t *testing.T) {
 		if got := strings.Join(lines(r), "; "); got != want[name] {
 			t.Errorf("%s: %s\nwant %s", name, got, want[name])
 		}
-		// A kernel that ends its launch under another tool has not been looked at by it.
+		// A tool has not examined a kernel that ends its launch with an error.
 		failed := strings.Contains(string(text), "Target application returned an error")
 		if !r.Finished || failed != (r.Trouble != "") {
 			t.Errorf("%s: finished %v, trouble %q", name, r.Finished, r.Trouble)
@@ -221,8 +221,8 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// A kernel with a fault a line fills neither memory nor page, and nothing is lost
-// in silence.
+// TestReportsAreBounded checks that a kernel with a fault on every line fills neither memory nor
+// page, and that nothing is lost silently.
 func TestReportsAreBounded(t *testing.T) {
 	files := sources(t, "attention.cu")
 	var text strings.Builder
@@ -260,8 +260,8 @@ func FuzzParseCompute(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { checkReport(t, parseCompute(text, files)) })
 }
 
-// checkReport is what holds for every report, whatever was printed: the evidence
-// that is made of it can be read again.
+// checkReport checks what holds for every report, whatever was printed: the evidence made from it
+// can be read again.
 func checkReport(t *testing.T, r Report) {
 	t.Helper()
 	if len(r.Findings) > maxFindings || r.Hidden < 0 || r.Errors < 0 {
@@ -283,8 +283,8 @@ func checkReport(t *testing.T, r Report) {
 	}
 }
 
-// What the tool counts and does not print may be in any line, so that of several findings
-// the rest is hidden.
+// TestUnprintedErrors checks that errors that the tool counts and does not print are hidden
+// findings if there are several findings, because they may be on any line.
 func TestUnprintedErrors(t *testing.T) {
 	record := func(line string) string {
 		return "========= Invalid __global__ read of size 4 bytes\n=========     at scale+0xc0 in k.cu:" + line + "\n=========     by thread (1,0,0) in block (0,0,0)\n========= \n"

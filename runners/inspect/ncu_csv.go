@@ -13,8 +13,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// parseCSV reads what ncu prints with --csv --page raw: a row a launch below a row of units. Lines that are no part of the
-// table are skipped, as a program's own prints may stand around and between its rows.
+// parseCSV parses the output of ncu with --csv --page raw: one row per launch below a row of units.
+// It skips lines that are not part of the table, because the program's output may stand around and
+// between its rows.
 func parseCSV(out string) ([]Launch, error) {
 	p := csvParser{}
 	number := 0
@@ -32,12 +33,12 @@ func parseCSV(out string) ([]Launch, error) {
 
 var rowStart = regexp.MustCompile(`^"[\d,]+",`)
 
-// A csvParser has read a header and what follows from it.
+// A csvParser holds the header that it has read and the rows after it.
 type csvParser struct {
 	columns  []string
-	kernel   int      // the column of its name
+	kernel   int      // the column of the kernel's name
 	units    []string // the second row
-	begin    int      // the first launch of this table
+	begin    int      // index of the first launch of this table
 	launches []Launch
 }
 
@@ -73,7 +74,8 @@ func split(line string) ([]string, error) {
 	return fields, nil
 }
 
-// header starts a table. A line that only looks like one is left to the program that printed it.
+// header starts a table. A line that only looks like a header is output of the program, and is
+// ignored.
 func (p *csvParser) header(line string) {
 	columns, err := split(line)
 	if kernel := slices.Index(columns, "Kernel Name"); err == nil && kernel >= 0 {
@@ -108,7 +110,8 @@ func (p *csvParser) row(fields []string) error {
 	return nil
 }
 
-// isMetric tells a counter's column from those that describe the launch, of which newer versions have more.
+// isMetric reports whether a column is a counter. Other columns describe the launch, and newer
+// versions have more of them.
 func isMetric(column string) bool {
 	switch column {
 	case "ID", "Context", "Stream", "Device", "CC":
@@ -134,17 +137,19 @@ func (l *Launch) add(name, unit, cell string) error {
 }
 
 var (
-	// Commas stand between thousands or nowhere: under another locale 65,77 means 65.77, and must not be read as 6577.
+	// Commas are allowed only between thousands: in some locales 65,77 means 65.77, and must not be
+	// read as 6577.
 	numberPrefix = regexp.MustCompile(`^[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?`)
 	startsNumber = regexp.MustCompile(`^[+-]?\.?\d`)
 	unitText     = regexp.MustCompile(`^(?:%|[A-Za-z]+(?:/[A-Za-z]+)*)$`)
 	instances    = regexp.MustCompile(`^\(.*\)$`)
 )
 
-// parseValue reads a cell. It has a value, or none (n/a, nan, a text such as the GPU's name), or it looks like a
-// number and is none, which is an error. A unit beside the number is returned too.
+// parseValue parses a cell. A cell has a value, or none (n/a, nan, a text such as the GPU's name).
+// A cell that looks like a number and is none is an error. A unit next to the number is returned
+// too.
 func parseValue(cell string) (value float64, unit string, ok bool, err error) {
-	// ncu marks what it could not collect with (!).
+	// ncu marks values that it could not collect with (!).
 	s := strings.TrimPrefix(strings.TrimSpace(cell), "(!)")
 	s = strings.TrimSpace(strings.Trim(strings.TrimSpace(s), `"'`))
 	if !startsNumber.MatchString(s) {

@@ -17,7 +17,7 @@ const (
 	noUnits     = `"","","","","","","","","","",""`
 )
 
-// printed is a table with one launch and one metric.
+// printed returns a table with one launch and one metric.
 func printed(unit, value string) string {
 	return fixedHeader + `,"m__x.sum"` + "\n" + noUnits + `,"` + unit + "\"\n" + `"0",` + fixedCells + `,"` + value + "\"\n"
 }
@@ -31,7 +31,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// handmade is what the handmade table says.
+// handmade is the content of the handmade table.
 var handmade = []Launch{
 	{ID: 0, Kernel: "sdpa_fp8", Metrics: []Metric{
 		{"dram__throughput.avg.pct_of_peak_sustained_elapsed", "%", 12.47},
@@ -60,7 +60,8 @@ func TestParseCSV(t *testing.T) {
 	}
 }
 
-// Every table in testdata, recorded or made by hand, is of launches of one kernel with a duration.
+// TestParseCSVTestdata checks that every table in testdata, recorded or handmade, has launches of
+// one kernel with a duration.
 func TestParseCSVTestdata(t *testing.T) {
 	files, err := filepath.Glob("testdata/ncu/*.csv")
 	if err != nil || len(files) == 0 {
@@ -216,7 +217,8 @@ func TestLaunchMetric(t *testing.T) {
 	}
 }
 
-// Whatever is read has finite values, and means the same when it is written out again.
+// FuzzParseCSV checks that all parsed values are finite, and that a table written from them parses
+// to the same values.
 func FuzzParseCSV(f *testing.F) {
 	files, err := filepath.Glob("testdata/ncu/*_handmade.*")
 	if err != nil || len(files) == 0 {
@@ -253,7 +255,7 @@ func FuzzParseCSV(f *testing.F) {
 	})
 }
 
-// write makes a table of a launch. It is no part of the package: nothing but a test writes ncu's tables.
+// write makes a table of a launch. Only tests write ncu's tables.
 func write(l Launch) string {
 	quote := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 	names, units, values := `"ID","Kernel Name"`, `"",""`, quote(strconv.Itoa(l.ID))+","+quote(l.Kernel)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestMain lets the test's own binary play ncu, where the environment says which part.
+// TestMain lets the test binary play ncu if the environment says which part.
 func TestMain(m *testing.M) {
 	if part := os.Getenv("FAKE_NCU"); part != "" {
 		os.Exit(fakeNCU(part, os.Args[1:]))
@@ -19,8 +19,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fakeNCU behaves like ncu towards the options that the package uses: complaints go to the log, counters to the
-// report, and a table is printed from a report alone.
+// fakeNCU behaves like ncu for the options that the package uses: messages go to the log, counters
+// to the report, and a table is printed only from a report.
 func fakeNCU(part string, args []string) int {
 	noteArgs(args)
 	if report := option(args, "--import"); report != "" {
@@ -75,8 +75,8 @@ func fakeImport(part, report string) int {
 	return 0
 }
 
-// hang waits for ever, as does a child of its own: the program that is profiled. Both hold the pipe that the
-// test reads.
+// hang waits for ever, and so does its child, which plays the profiled program. Both hold the pipe
+// that the test reads.
 func hang() int {
 	pipe, err := os.OpenFile(os.Getenv("FAKE_NCU_PIPE"), os.O_WRONLY, 0)
 	if err != nil {
@@ -92,7 +92,7 @@ func hang() int {
 			return 1
 		}
 	}
-	silent, writer, err := os.Pipe() // an empty select would be reported as a deadlock
+	silent, writer, err := os.Pipe() // the runtime would report an empty select as a deadlock
 	if err != nil {
 		return 1
 	}

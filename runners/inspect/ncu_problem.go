@@ -7,28 +7,31 @@ import (
 	"strings"
 )
 
-// A problemKind is a sort of problem that ncu is known to have.
+// A problemKind is a kind of problem that ncu is known to have.
 type problemKind string
 
 const (
-	noPermission   problemKind = "no-permission"   // the driver keeps the counters from this user
-	busy           problemKind = "busy"            // something else holds the counters
-	noProfiler     problemKind = "no-profiler"     // ncu cannot reach the driver's profiling interface
-	metricsUnknown problemKind = "unknown-metrics" // asked for, and not to be had on this GPU
-	notFound       problemKind = "not-found"       // a file that ncu needs
-	programFailed  problemKind = "program-failed"  // the program under ncu
-	noKernels      problemKind = "no-kernels"      // nothing that was launched has the name
+	// The driver does not let this user read the counters.
+	noPermission   problemKind = "no-permission"
+	busy           problemKind = "busy"            // something else uses the counters
+	noProfiler     problemKind = "no-profiler"     // ncu cannot reach the driver's profiling API
+	metricsUnknown problemKind = "unknown-metrics" // requested, but not available on this GPU
+	notFound       problemKind = "not-found"       // a file that ncu needs is missing
+	programFailed  problemKind = "program-failed"  // the program under ncu failed
+	noKernels      problemKind = "no-kernels"      // no launched kernel has the name
 )
 
-// A Problem is why there are no counters, in ncu's words, with the remedy.
+// A Problem says why there are no counters, in ncu's words, with the remedy.
 type Problem struct {
 	Kind   problemKind
-	Detail string   // ncu's sentence
-	Names  []string // metricsUnknown: those metrics; noKernels: the kernels that were launched instead, where ncu says so
+	Detail string // ncu's message
+	// Names are the metrics (metricsUnknown), or the kernels that were launched instead, if ncu
+	// names them (noKernels).
+	Names  []string
 	Remedy string
 }
 
-// String is one line for a reader.
+// String returns one line for a reader.
 func (p *Problem) String() string {
 	s := "ncu: " + strings.TrimSuffix(p.Detail, ".")
 	if len(p.Names) > 0 && p.Kind == noKernels {
@@ -37,20 +40,20 @@ func (p *Problem) String() string {
 	return s + ": " + p.Remedy
 }
 
-// PermissionRemedy is what to do where the driver keeps the counters from this user.
+// PermissionRemedy says what to do if the driver does not let this user read the counters.
 const PermissionRemedy = "run as root, or allow everyone: write \"options nvidia NVreg_RestrictProfilingToAdminUsers=0\" to " +
 	"/etc/modprobe.d/nvidia-profiling.conf and reboot, or give a container CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN); " +
 	"until then the profile gate is skipped"
 
-// A symptom is a pattern in a line of ncu's own, and what it means.
+// A symptom is a pattern in a line of ncu's messages, and its meaning.
 type symptom struct {
 	kind   problemKind
 	text   *regexp.Regexp
 	remedy string
 }
 
-// symptoms are in the order of what explains more: a lack of permission also fails the program and leaves no
-// kernel profiled.
+// symptoms are ordered by how much they explain: a lack of permission also makes the program fail
+// and leaves no kernel profiled.
 var symptoms = []symptom{
 	{noPermission, regexp.MustCompile(`ERR_NVGPUCTRPERM`), PermissionRemedy},
 	{busy, regexp.MustCompile(`(?i)driver resource was unavailable|resource is busy|HARDWARE_BUSY|already (?:under|being) profil`),
@@ -71,12 +74,12 @@ var symptoms = []symptom{
 		"check that the program launches the kernel under this name, and more often than launches are skipped"},
 }
 
-// An ncuLine is a line of ncu's own: ==ERROR== and the like, or ==PID== in old versions.
+// ncuLine matches a message of ncu: ==ERROR== and similar, or ==PID== in old versions.
 var ncuLine = regexp.MustCompile(`==(ERROR|WARNING|PROF|\d+)==\s*(.*)`)
 
-// classify finds a known problem in what ncu printed; nil is none. Only ncu's own lines count.
+// classify finds a known problem in ncu's output, or returns nil. Only ncu's own lines count.
 func classify(output string) *Problem {
-	var said []string // by ncu, warnings and errors
+	var said []string // all messages of ncu, including warnings and errors
 	var errors []string
 	for line := range strings.Lines(output) {
 		m := ncuLine.FindStringSubmatch(strings.TrimSpace(line))
@@ -90,7 +93,7 @@ func classify(output string) *Problem {
 	}
 	for _, s := range symptoms {
 		from := errors
-		if s.kind == noKernels || s.kind == noPermission { // also told as warnings
+		if s.kind == noKernels || s.kind == noPermission { // these also appear as warnings
 			from = said
 		}
 		i := slices.IndexFunc(from, s.text.MatchString)
@@ -110,7 +113,8 @@ func classify(output string) *Problem {
 }
 
 var (
-	// ncu turns a name without a suffix into a pattern for all of its suffixes and complains about that.
+	// ncu turns a name without a suffix into a pattern for all of its suffixes, and reports the
+	// pattern.
 	failedMetric  = regexp.MustCompile(`(?i)failed to find metric (?:regex:)?\^?([A-Za-z]\w*(?:\\?\.\w+)*)`)
 	failedMetrics = regexp.MustCompile(`(?i)failed to access the following (?:\d+ )?metrics?: (.*)`)
 )

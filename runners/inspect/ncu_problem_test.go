@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The texts in testdata are named for what is the matter; recordings stand beside the handmade ones.
+// TestClassifyTestdata classifies the texts in testdata, which are named after their problem. Some
+// are recorded, some are handmade.
 func TestClassifyTestdata(t *testing.T) {
 	kinds := map[string]Problem{
 		"no_permission":   {Kind: noPermission},
@@ -29,7 +30,7 @@ func TestClassifyTestdata(t *testing.T) {
 				if p == nil || p.Kind != want.Kind {
 					t.Fatalf("got %+v, want %s", p, want.Kind)
 				}
-				// Which kernels and which first unknown metric a recording names is its own affair.
+				// Recordings may name any kernels and any first unknown metric.
 				if len(p.Names) == 0 && len(want.Names) > 0 {
 					t.Errorf("%+v names nothing", p)
 				}

@@ -16,23 +16,23 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// A ProfileRequest is one program to profile and what to count.
+// A ProfileRequest names one program to profile and what to count.
 type ProfileRequest struct {
 	Args    []string // the program and its arguments
 	Env     []string // its whole environment
 	Kernels []string // the symbols of the kernels, as the cubin names them
-	Skip    int      // launches of them to pass over first
+	Skip    int      // launches of these kernels to skip first
 	Count   int      // launches to profile
 	Metrics []string
-	Report  string        // where to leave the report for ncu-ui, a name with .ncu-rep
-	Timeout time.Duration // for all of it
+	Report  string        // Report is where to write the report for ncu-ui, a name with .ncu-rep.
+	Timeout time.Duration // for the whole run
 }
 
 // A Launch is one profiled launch of a kernel.
 type Launch struct {
 	ID      int
 	Kernel  string
-	Metrics []Metric // in ncu's order; a counter without a value is left out
+	Metrics []Metric // in ncu's order, without counters that have no value
 }
 
 // A Metric is one counter. A percentage is kept as ncu writes it: 45.2 with the unit %.
@@ -75,7 +75,8 @@ func (r ProfileRequest) check() error {
 	return nil
 }
 
-// names is the kernels as ncu is told them: one by its name, several by an expression.
+// names returns the kernels for ncu's command line: one by its name, several by a regular
+// expression.
 func (r ProfileRequest) names() string {
 	if len(r.Kernels) == 1 {
 		return r.Kernels[0]
@@ -87,11 +88,12 @@ func (r ProfileRequest) names() string {
 	return "regex:^(" + strings.Join(quoted, "|") + ")$"
 }
 
-// Run profiles the program. A Problem is one that is known to happen, with its remedy; the error is anything else.
-// Launches are there if both are nil.
+// Run profiles the program. A Problem is a known one, with its remedy; the error is anything else.
+// Launches are valid if both are nil.
 //
-// ncu is called twice: once to fill a report, whatever the program prints meanwhile, and once to print the
-// report. The first call prints no table, since newer versions print none when they write a report.
+// Run calls ncu twice: once to write a report, whatever the program prints meanwhile, and once to
+// print the report. The first call prints no table, because newer versions print none when they
+// write a report.
 func (n NCU) Run(ctx context.Context, r ProfileRequest) ([]Launch, *Problem, error) {
 	launches, problem, err := n.run(ctx, r)
 	if err != nil {
@@ -104,7 +106,7 @@ func (n NCU) run(parent context.Context, r ProfileRequest) ([]Launch, *Problem, 
 	if err := r.check(); err != nil {
 		return nil, nil, err
 	}
-	// Another locale would swap the points and commas of numbers.
+	// A different locale would swap the points and commas in numbers.
 	r.Env = append(slices.Clip(r.Env), "LC_ALL=C")
 
 	folder, err := workFolder(r.Report)
@@ -132,7 +134,8 @@ func (n NCU) run(parent context.Context, r ProfileRequest) ([]Launch, *Problem, 
 	return nil, problem, err
 }
 
-// workFolder is beside the report, so that the finished report can be moved into place at once.
+// workFolder makes a folder next to the report, so that the finished report can be renamed into
+// place.
 func workFolder(report string) (string, error) {
 	beside, err := filepath.Abs(filepath.Dir(report))
 	if err != nil {
@@ -175,7 +178,8 @@ func (n NCU) collect(ctx context.Context, r ProfileRequest, report, log string) 
 	if p := classify(said); p != nil {
 		return p, nil
 	}
-	// Before it has a log, ncu complains where the program prints. That may be quoted, but not believed.
+	// Before it has a log, ncu prints its messages to the program's stream. They may be quoted, but
+	// not trusted.
 	return nil, fmt.Errorf("ncu %s: %w: %s (try it by hand: %s)", n.Version, failure, complaint(cmp.Or(said, out.String())), strings.Join(args, " "))
 }
 
@@ -198,7 +202,8 @@ func (n NCU) print(ctx context.Context, r ProfileRequest, report string) ([]Laun
 	return launches, nil
 }
 
-// complaint is what a reader needs of ncu's output: its errors, or else its last words.
+// complaint returns the part of ncu's output that a reader needs: its errors, or else its last
+// lines.
 func complaint(output string) string {
 	var lines, errors []string
 	for line := range strings.Lines(output) {

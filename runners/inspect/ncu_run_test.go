@@ -30,7 +30,8 @@ func request(t *testing.T, part string, env ...string) (NCU, ProfileRequest) {
 		Args: []string{"/usr/bin/kernelgate", "worker", "--shape", "mission"},
 		Env: append([]string{
 			"FAKE_NCU=" + part, "FAKE_NCU_TESTDATA=" + testdata, "LC_ALL=de_DE.UTF-8",
-			"GORACE=atexit_sleep_ms=0", // the race detector would hold up the end of each process for a second
+			// The race detector would delay the end of each process by a second.
+			"GORACE=atexit_sleep_ms=0",
 		}, env...),
 		Kernels: []string{"sdpa_fp8"},
 		Skip:    3,
@@ -41,7 +42,7 @@ func request(t *testing.T, part string, env ...string) (NCU, ProfileRequest) {
 	}
 }
 
-// folder lists what a run left beside its report.
+// folder lists what a run left next to its report.
 func folder(t *testing.T, r ProfileRequest) string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(r.Report))
@@ -55,7 +56,8 @@ func folder(t *testing.T, r ProfileRequest) string {
 	return strings.Join(names, " ")
 }
 
-// A kernel's prints, which imitate an excuse and a table, are on the stream in every one of these.
+// TestRunGivesLaunches checks the launches of a run. Here and in the tests below, the stream also
+// has output of a kernel that imitates an error and a table.
 func TestRunGivesLaunches(t *testing.T) {
 	ncu, r := request(t, "raw")
 	launches, problem, err := ncu.Run(t.Context(), r)
@@ -191,7 +193,7 @@ func TestRunWithoutNCU(t *testing.T) {
 	}
 }
 
-// pipe is a named pipe, opened to read: it ends when its last writer is dead.
+// pipe is a named pipe, opened for reading: it reaches end of file when its last writer is dead.
 func pipe(t *testing.T) (path string, f *os.File) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "pipe")
@@ -220,10 +222,11 @@ func TestRunKillsTheGroupAtTheTimeout(t *testing.T) {
 	}
 }
 
-// Here both processes are known to run when the context ends.
+// TestRunKillsTheGroupWhenCancelled cancels the context when both processes are known to run.
 func TestRunKillsTheGroupWhenCancelled(t *testing.T) {
 	path, f := pipe(t)
-	hold, err := os.OpenFile(path, os.O_WRONLY, 0) // the pipe must not end before the fake has opened it
+	// The pipe must not end before the fake has opened it.
+	hold, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +259,8 @@ func allDead(t *testing.T, f *os.File) {
 	}
 }
 
-// Several kernels are told to ncu by one expression, which matches nothing else.
+// TestNamesOfSeveralKernels checks that ncu gets several kernels as one expression, which matches
+// nothing else.
 func TestNamesOfSeveralKernels(t *testing.T) {
 	for want, kernels := range map[string][]string{
 		"split":                           {"split"},

@@ -12,16 +12,16 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// A Report is what one run of one tool said.
+// A Report is the result of one run of one tool.
 type Report struct {
 	Findings []gates.Finding
-	Hidden   int    // findings beyond those that are listed
-	Finished bool   // the tool came to its end and counted what it found
+	Hidden   int    // number of findings that are not listed
+	Finished bool   // the tool finished and counted its findings
 	Errors   int    // by the tool's own count
 	Trouble  string // why the tool itself could not work, in its words
 }
 
-// Found tells whether the tool saw anything wrong.
+// Found reports whether the tool found anything wrong.
 func (r Report) Found() bool { return len(r.Findings) > 0 || r.Hidden > 0 || r.Errors > 0 }
 
 const (
@@ -29,7 +29,7 @@ const (
 	maxText     = 300 // bytes of a sentence or a name
 )
 
-// add counts a finding that was seen before, and lists a new one.
+// add lists a new finding, or counts one that is already listed.
 func (r *Report) add(f gates.Finding) {
 	f.Count = max(f.Count, 1)
 	f.Text, f.Kernel = bounded(f.Text), bounded(f.Kernel)
@@ -50,13 +50,13 @@ func (r *Report) add(f gates.Finding) {
 	}
 }
 
-// sameFinding tells whether two findings are one, seen twice.
+// sameFinding reports whether two findings are the same one, seen twice.
 func sameFinding(f, g gates.Finding) bool {
 	return f.Kind == g.Kind && f.Text == g.Text && f.Severity == g.Severity && f.Kernel == g.Kernel &&
 		f.File == g.File && f.Line == g.Line && f.OtherFile == g.OtherFile && f.OtherLine == g.OtherLine
 }
 
-// Add takes over the findings of another run of the same tool.
+// Add adds the findings of another run of the same tool.
 func (r *Report) Add(other Report) {
 	for _, f := range other.Findings {
 		r.add(f)
@@ -65,8 +65,8 @@ func (r *Report) Add(other Report) {
 	r.Errors += other.Errors
 }
 
-// Joined is the findings of two runs on the same cases, each once; those of the first
-// count.
+// Joined returns the findings of two runs on the same cases, each once. For a finding in both, it
+// keeps the first run's.
 func Joined(first, second []gates.Finding) []gates.Finding {
 	all := slices.Clone(first)
 	for _, f := range second {
@@ -91,13 +91,13 @@ type frame struct {
 	line           int
 }
 
-// An access is one of the two of a race.
+// An access is one of the two accesses of a race.
 type access struct {
 	kind string // read, write or atomic
 	at   frame
 }
 
-// raceOf is a race, the same whichever access the tool saw first.
+// raceOf returns a race. The result does not depend on which access the tool saw first.
 func raceOf(a, b access, of string) gates.Finding {
 	if cmp.Or(strings.Compare(a.at.file, b.at.file), a.at.line-b.at.line, strings.Compare(b.kind, a.kind)) > 0 {
 		a, b = b, a
@@ -108,8 +108,8 @@ func raceOf(a, b access, of string) gates.Finding {
 	}
 }
 
-// Late is how a tool ends that the gate's time limit stopped: that is evidence,
-// for the candidate was running. A cancelled run is none.
+// Late turns the gate's time limit into evidence, because the candidate was running when it stopped
+// the tool. A cancelled run is no evidence.
 func Late(ctx context.Context, run gates.Sanitized, err error) (gates.Sanitized, error) {
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		run.Failure = &gates.Failure{Kind: gates.FailureTimeout, Detail: "the kernel did not come to its end within the gate's time"}
@@ -118,8 +118,8 @@ func Late(ctx context.Context, run gates.Sanitized, err error) (gates.Sanitized,
 	return run, err
 }
 
-// Files knows the kernel's own sources, for tools name them in several ways: by the
-// whole path, or by the last part of it.
+// Files knows the kernel's sources, because tools name them in several ways: by the whole path, or
+// by the last part of it.
 type Files struct {
 	dir  string
 	base map[string]string // paths from the folder, by the last part
@@ -127,11 +127,11 @@ type Files struct {
 
 const maxFiles = 10_000
 
-// FilesOf looks through the kernel's folder.
+// FilesOf lists the files in the kernel's folder.
 func FilesOf(dir string) Files {
 	f := Files{dir: dir, base: map[string]string{}}
 	seen := 0
-	// What cannot be read is not named; a finding then stands without its line.
+	// Files that cannot be read are left out; a finding in one then has no line.
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if seen++; seen > maxFiles {
 			return fs.SkipAll
@@ -149,8 +149,8 @@ func FilesOf(dir string) Files {
 	return f
 }
 
-// own is a file's path from the kernel's folder; ok is false for headers of the
-// system and for the program around the kernel, which are nobody's line to mend.
+// own returns a file's path from the kernel's folder. ok is false for system headers and for the
+// program around the kernel, which the author cannot fix.
 func (f Files) own(file string) (path string, ok bool) {
 	switch {
 	case file == "":
@@ -163,8 +163,8 @@ func (f Files) own(file string) (path string, ok bool) {
 	return rel, ok
 }
 
-// blame picks the frame that somebody can mend: the innermost in the kernel's own
-// files, or the function alone.
+// blame picks the frame that the author can fix: the innermost in the kernel's files, or else only
+// the function.
 func (f Files) blame(frames []frame) frame {
 	for _, at := range frames {
 		if path, ok := f.own(at.file); ok && at.line > 0 {

@@ -17,22 +17,22 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// A tool is an installed program of NVIDIA's.
+// A tool is an installed program of NVIDIA.
 type tool struct {
 	Path    string
 	Version string // such as 2025.3.1.0
 }
 
-// A search is what to look for, and where.
+// A search says what to look for, and where.
 type search struct {
 	Name    string         // of the program
-	Product string         // that it must be
-	Says    *regexp.Regexp // what the product says of itself when asked for its version
-	Paths   []string       // most wanted first
+	Product string         // the product that it must be
+	Says    *regexp.Regexp // matches the product's --version output
+	Paths   []string       // most preferred first
 	Missing error          // what to install
 }
 
-// find takes the first program that runs and is the product.
+// find returns the first program that runs and is the product.
 func (s search) find(ctx context.Context) (tool, error) {
 	var failures []error
 	for _, path := range s.Paths {
@@ -57,7 +57,7 @@ func (s search) find(ctx context.Context) (tool, error) {
 	return tool{}, fmt.Errorf("%s was not found: %w", s.Name, s.Missing)
 }
 
-// toolkits is where CUDA toolkits lie, most wanted first.
+// toolkits returns the folders of CUDA toolkits, most preferred first.
 func toolkits(getenv func(string) string, root string) []string {
 	usual := filepath.Join(root, "usr/local/cuda")
 	if home := getenv("CUDA_HOME"); filepath.IsAbs(home) {
@@ -68,7 +68,7 @@ func toolkits(getenv func(string) string, root string) []string {
 
 var versionLine = regexp.MustCompile(`(?m)^Version\s+(\d[\w.]*)`)
 
-// version also tells the product from another program of its name.
+// version also distinguishes the product from another program with the same name.
 func (s search) version(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -89,8 +89,8 @@ type Compute tool
 // ErrNoSanitizer says what to install.
 var ErrNoSanitizer = errors.New("install compute-sanitizer (NVIDIA's package cuda-sanitizer, or the whole CUDA toolkit) and put it on PATH, or set CUDA_HOME or KERNELGATE_COMPUTE_SANITIZER")
 
-// FindSanitizer takes the program that KERNELGATE_COMPUTE_SANITIZER names, or looks on PATH,
-// in CUDA_HOME and in /usr/local/cuda, and takes the first that runs.
+// FindSanitizer returns the program that KERNELGATE_COMPUTE_SANITIZER names, or searches PATH,
+// CUDA_HOME and /usr/local/cuda and returns the first that runs.
 func FindSanitizer(ctx context.Context, getenv func(string) string) (Compute, error) {
 	return findSanitizer(ctx, getenv, "/")
 }
@@ -121,13 +121,13 @@ type NCU tool
 // ErrNoNCU says what to install.
 var ErrNoNCU = errors.New("install Nsight Compute (NVIDIA's package nsight-compute, or the whole CUDA toolkit) and put ncu on PATH or set CUDA_HOME")
 
-// FindNCU looks for ncu on PATH, in CUDA_HOME, in /usr/local/cuda and in /opt/nvidia/nsight-compute, the newest
-// there first, and takes the first that runs.
+// FindNCU looks for ncu on PATH, in CUDA_HOME, in /usr/local/cuda and in
+// /opt/nvidia/nsight-compute, the newest there first, and returns the first that runs.
 func FindNCU(ctx context.Context, getenv func(string) string) (NCU, error) {
 	return findNCU(ctx, getenv, "/")
 }
 
-// ncuProduct tells Nsight Compute from npm-check-updates, which calls itself ncu too.
+// ncuProduct distinguishes Nsight Compute from npm-check-updates, which is also called ncu.
 var ncuProduct = regexp.MustCompile("Nsight Compute")
 
 func findNCU(ctx context.Context, getenv func(string) string, root string) (NCU, error) {
@@ -140,7 +140,8 @@ func ncuPaths(getenv func(string) string, root string) []string {
 	for _, home := range toolkits(getenv, root) {
 		paths = append(paths, filepath.Join(home, "bin", "ncu"))
 	}
-	installed, _ := filepath.Glob(filepath.Join(root, "opt/nvidia/nsight-compute/*/ncu")) // the pattern is good
+	// The pattern is valid, so there is no error.
+	installed, _ := filepath.Glob(filepath.Join(root, "opt/nvidia/nsight-compute/*/ncu"))
 	slices.SortFunc(installed, func(a, b string) int {
 		return -compareVersions(filepath.Base(filepath.Dir(a)), filepath.Base(filepath.Dir(b)))
 	})

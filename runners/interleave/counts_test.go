@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
-// A dry bench fails to draw inputs at one of the draws.
+// A dry bench fails at one of the draws.
 type dry struct {
 	*fake
 	failAt, drawn int
@@ -36,7 +36,8 @@ func (d *dryLone) Draw(dist distribution.Kind, seeds []uint64) error {
 	return d.of.Draw(dist, seeds)
 }
 
-// Whichever draw or warm-up fails, the fault is returned, whole blocks stay, and no output is kept.
+// TestFaultOfAnyDraw checks that whichever draw or warm-up fails, the fault is returned, whole
+// blocks stay, and no output is kept.
 func TestFaultOfAnyDraw(t *testing.T) {
 	run := func(failAt int) (*dry, *gates.Series, error) {
 		d := &dry{fake: newFake(), failAt: failAt}
@@ -66,7 +67,7 @@ func TestFaultOfAnyDraw(t *testing.T) {
 	}
 }
 
-// Warm-up launches can fail as well.
+// TestFaultWhileWarmingUp checks that failures of warm-up launches are returned as well.
 func TestFaultWhileWarmingUp(t *testing.T) {
 	for at := 1; at <= 3; at++ {
 		f := newFake()
@@ -78,8 +79,8 @@ func TestFaultWhileWarmingUp(t *testing.T) {
 	}
 }
 
-// A quarter of the pairs, and at least four, run solo and keep their state; half of them, and
-// two for each kind of input, run alone where samples are batches.
+// TestCounts checks that a quarter of the pairs, and at least four, run solo and keep their state,
+// and that half of them, and two for each kind of input, run alone if samples are batches.
 func TestCounts(t *testing.T) {
 	for _, c := range []struct{ pairs, batch, extra, singles int }{
 		{1, 1, 4, 0}, {1, 2, 4, 2}, {16, 2, 4, 8}, {20, 2, 5, 10}, {20, 1, 5, 0}, {40, 3, 10, 20},
@@ -106,7 +107,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// One to eight launches warm up for one that runs alone, and fewer than a batch has.
+// TestLaunchesBefore checks that one to eight launches warm up for one that runs alone, and fewer
+// than a batch has.
 func TestLaunchesBefore(t *testing.T) {
 	for batch, most := range map[int]int{2: 1, 3: 2, 9: 8, 32: 8} {
 		b := newFake()
@@ -125,7 +127,8 @@ func TestLaunchesBefore(t *testing.T) {
 	}
 }
 
-// The output with the largest distance of its distribution is checked, each by both measures, and the references that were chosen.
+// TestReferences checks that the output with the largest distance in its distribution is checked,
+// by both measures, and the randomly chosen references.
 func TestReferences(t *testing.T) {
 	for _, references := range []int{0, 3, 1000} {
 		f := newFake()

@@ -9,25 +9,25 @@ import (
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
-// A fake bench keeps book of what it is asked, and goes wrong where it is told to.
+// A fake bench records its calls, and fails where the test says.
 type fake struct {
 	calls  int   // of Time, Compare, Keep and Check
-	failAt int   // the call that goes wrong; 0: none
-	fail   error // how
+	failAt int   // the call that fails; 0: none
+	fail   error // the error
 
 	wrongDraw, wrongLaunch int     // the timed launch whose output is wrong; -1: none
-	wrongBy                float64 // against the baseline's, where others are off by at most 0.01
+	wrongBy                float64 // from the baseline's, where others differ by at most 0.01
 	wrongBad               int     // elements beyond the tolerance
-	state                  bool    // the candidate keeps some
-	leaves                 bool    // it leaves the work of a launch to the next
+	state                  bool    // the candidate keeps state
+	leaves                 bool    // the candidate leaves the work of a launch to the next
 
 	seeds   map[uint64]int
 	current []uint64
 	dists   []distribution.Kind
-	ran     map[rune]bool // on the last draw
-	order   string        // of all sides that ran on a whole batch, draw by draw
-	timed   int           // draws of whole batches that were compared, so far
-	alone   int           // outputs of lone launches, and of those that warmed up for them, that were
+	ran     map[rune]bool // sides that ran on the last draw
+	order   string        // all sides that ran on a whole batch, draw by draw
+	timed   int           // draws of whole batches that were compared so far
+	alone   int           // compared outputs of lone launches and of their warm-up launches
 	lone    map[rune]int  // launches of a side that ran alone
 	warm    map[int]bool  // how many launches warmed up for one
 	live    int           // outputs kept and not dropped

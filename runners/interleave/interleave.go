@@ -1,8 +1,7 @@
-// Package interleave takes one round's samples of one shape: baseline, candidate
-// and a second copy of the baseline in mirrored blocks of random order, on
-// inputs that no launch has seen before. It is the measuring protocol, written
-// once; what a side is and how it is run is the bench's affair. It keeps no
-// clock and judges nothing.
+// Package interleave takes one round's samples of one shape: baseline, candidate and a second copy
+// of the baseline in mirrored blocks of random order, on inputs that no launch has seen before. It
+// is the measuring protocol, written once for all backends. A [Bench] decides what a side is and
+// how it runs. The package reads no clock itself and judges nothing.
 package interleave
 
 import (
@@ -18,62 +17,60 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// A Bench holds the sides of a round on one shape, each in an address space of
-// its own, which none of the others and no input to come is in.
+// A Bench holds the sides of a round on one shape. Each side has its own address space, which
+// contains none of the other sides and no future input.
 type Bench interface {
-	// Draw gives every side that is there the same inputs, one launch's for each
-	// seed, and poisons the outputs.
+	// Draw gives every side that exists the same inputs, those of one launch for each seed, and
+	// poisons the outputs.
 	Draw(dist distribution.Kind, seeds []uint64) error
-	// Time runs one side once on each of the first so many inputs of the last draw.
+	// Time runs one side once on each of the first inputs of the last draw, as many as launches.
 	Time(side rune, launches int) (Times, error)
-	// Lone is a bench for launches that run alone, beside batches of so many. A draw of it
-	// holds as many launches as it says, and its Time is that of one of them; the first of
-	// them, about as many as warm says, only warm the code up. No code of the side can reach
-	// the inputs of a launch that counts before all launches of the side before it have
-	// finished with their outputs in place.
+	// Lone returns a bench for launches that run alone, in a series with batches of the given size.
+	// A draw of it has the returned number of launches, and its Time is that of one of them. The
+	// first of them, about as many as warm, only warm the code up. No code of the side can reach
+	// the inputs of the timed launch before all earlier launches of the side have finished with
+	// their outputs in place.
 	Lone(batch, warm int) (b Bench, launches int, err error)
-	// TimeKept is Time for the candidate with whatever state its earlier launches
-	// left; ok is false where it keeps none.
+	// TimeKept is Time for the candidate with the state that its earlier launches left. ok is false
+	// if it keeps none.
 	TimeKept(launches int) (t Times, ok bool, err error)
-	// Compare holds what the candidate wrote since the last draw against what the
-	// baseline wrote, launch by launch, and everything else that the candidate
-	// could have written against what Draw left there.
+	// Compare compares what the candidate wrote since the last draw with what the baseline wrote,
+	// launch by launch. It also checks that everything else that the candidate could have written
+	// is as Draw left it.
 	Compare(launches int) ([]Difference, error)
-	// Keep puts both sides' outputs of one launch of the last draw aside.
+	// Keep copies both sides' outputs of one launch of the last draw.
 	Keep(launch int) (Kept, error)
-	// Throttled tells whether something holds the device back right now.
+	// Throttled reports whether the device is throttled right now.
 	Throttled() bool
 }
 
 // Times is how long a sample took, all its launches together.
 type Times struct {
 	Device time.Duration // by the clock that is judged
-	Wall   time.Duration // by the judge's own
-	// Of a lone bench whose launches run in one process: what the first launch took, and the
-	// mean of the others. Device is their median.
+	Wall   time.Duration // by the judge's clock
+	// First and Mean are set by a lone bench whose launches run in one process: the time of the
+	// first launch, and the mean of the others. Device is their median.
 	First, Mean time.Duration
 }
 
-// A Difference is how far the candidate's output of one launch is from the
-// baseline's.
+// A Difference says how far the candidate's output of one launch is from the baseline's.
 type Difference struct {
 	Same   bool // bit for bit
 	Errors gates.Errors
 }
 
-// A Kept is both sides' outputs on one input that wait for their comparison with the
-// reference.
+// A Kept holds both sides' outputs on one input until they are compared with the reference.
 type Kept interface {
 	Check() (candidate, baseline *gates.Errors, err error)
 	Drop()
 }
 
-// A Failed error is how the candidate itself went wrong: evidence, not a fault.
+// A Failed error says how the candidate itself failed: evidence, not a fault.
 type Failed struct{ gates.Failure }
 
 func (f *Failed) Error() string { return f.Detail }
 
-// Failure tells the candidate's failure from all other errors.
+// Failure separates the candidate's failure from all other errors.
 func Failure(err error) (*gates.Failure, error) {
 	if f, ok := errors.AsType[*Failed](err); ok {
 		return &f.Failure, nil
@@ -81,14 +78,14 @@ func Failure(err error) (*gates.Failure, error) {
 	return nil, err
 }
 
-// A Plan is how much is measured.
+// A Plan says how much is measured.
 type Plan struct {
 	Pairs      int
 	Warm       int // samples of a side before its first that counts
-	References int // outputs, picked at random, that are compared with the reference
+	References int // randomly chosen outputs that are compared with the reference
 }
 
-// A Timing is one shape's series on its way.
+// A Timing takes one shape's series.
 type Timing struct {
 	bench   Bench
 	series  *gates.Series
@@ -121,7 +118,7 @@ func (r *Timing) drawOn(b Bench, phase string, dist distribution.Kind, launches 
 	return nil
 }
 
-// distribution is the n-th of the policy's, round and round.
+// distribution returns the n-th of the policy's distributions, cyclically.
 func (r *Timing) distribution(n int) distribution.Kind {
 	return distribution.Kind(r.series.Distributions[n%len(r.series.Distributions)])
 }
@@ -145,7 +142,7 @@ func perLaunch(t time.Duration, launches int) float64 {
 	return float64(t.Nanoseconds()) / float64(launches)
 }
 
-// Alone times the baseline before the candidate is there.
+// Alone times the baseline before the candidate is loaded.
 func (r *Timing) Alone() error {
 	if err := r.warm(gates.SideBaseline); err != nil {
 		return err
@@ -166,9 +163,8 @@ func (r *Timing) Alone() error {
 	return nil
 }
 
-// Measure takes the series, whose outputs Check compares with the reference. When
-// the candidate fails the series ends with the last whole block, so that what was
-// measured can still be read.
+// Measure takes the series. Check then compares its outputs with the reference. If the candidate
+// fails, the series ends with the last whole block, so that the measured part can still be used.
 func (r *Timing) Measure() (err error) {
 	defer func() {
 		if err != nil && r.witness != nil {
@@ -199,13 +195,13 @@ func (r *Timing) Measure() (err error) {
 	return r.kept()
 }
 
-// Check compares outputs of what Measure timed with the reference's.
+// Check compares outputs of the launches that Measure timed with the reference's.
 func (r *Timing) Check() error {
 	defer r.witness.drop()
 	return r.witness.check()
 }
 
-// block is one block's two halves, each on inputs of its own.
+// block takes the two halves of one block, each on fresh inputs.
 func (r *Timing) block(k int, block string) error {
 	for half := range 2 {
 		if err := r.draw("timed", r.distribution(k), r.series.Batch); err != nil {
@@ -226,8 +222,8 @@ func (r *Timing) block(k int, block string) error {
 	return nil
 }
 
-// LoneLaunches is how many launches of a side run alone in a series whose samples are
-// batches: half as many as there are pairs, and two of every kind of input at least.
+// LoneLaunches returns how many launches of a side run alone in a series whose samples are batches:
+// half as many as there are pairs, and at least two of every kind of input.
 func (p Plan) LoneLaunches(batch, kinds int) int {
 	if batch == 1 {
 		return 0
@@ -235,16 +231,16 @@ func (p Plan) LoneLaunches(batch, kinds int) int {
 	return max(p.Pairs/2, 2*kinds)
 }
 
-// maxWarm is how many launches may warm the code up for one that runs alone.
+// maxWarm bounds how many launches may warm the code up for one that runs alone.
 const maxWarm = 8
 
-// lone times launches that run alone, where a sample is a batch. Launches of a batch
-// can share work: the inputs of all of them are in the side's memory at once. The inputs
-// of a lone launch are not there before every earlier launch of the side has finished, so
-// nobody can have done its work for it, and none follows that could finish it. Where the
-// candidate gains less alone than in a batch, it gains nothing.
+// lone times launches that run alone, if a sample is a batch. Launches of a batch can share work,
+// because the inputs of all of them are in the side's memory at once. The inputs of a lone launch
+// are not there before every earlier launch of the side has finished. So no other launch can have
+// done its work, and none follows that could finish it. If the candidate gains less alone than in a
+// batch, the gain in the batch is not real.
 //
-// How many launches warm up varies, so that no launch can tell that it is the timed one.
+// The number of warm-up launches varies, so that no launch can detect that it is the timed one.
 func (r *Timing) lone() error {
 	kinds := len(r.series.Distributions)
 	count := r.plan.LoneLaunches(r.series.Batch, kinds)
@@ -291,8 +287,8 @@ func (r *Timing) lone() error {
 	return nil
 }
 
-// kept times the candidate with the state that it left itself, on fresh inputs,
-// and sees to it that it is still right: so it will be used.
+// kept times the candidate with the state that it left itself, on fresh inputs, and checks that it
+// is still right: this is how the kernel will be used.
 func (r *Timing) kept() error {
 	for range max(r.plan.Pairs/4, 4) {
 		dist := r.distribution(r.draws["kept"])

@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// measure takes a series of random size off a bench.
+// measure takes a series of random size from a bench.
 func measure(f *fake, rng *rand.Rand) (*gates.Series, Plan, error) {
 	dists := []string{"normal", "uniform", "large", "constant"}[:1+rng.IntN(4)]
 	s := &gates.Series{Shape: "mission", Batch: 1 + rng.IntN(5), Seed: rng.Uint64() >> 16, Distributions: dists}
@@ -27,7 +27,7 @@ func measure(f *fake, rng *rand.Rand) (*gates.Series, Plan, error) {
 	return s, plan, r.Check()
 }
 
-// parsed sends a series through a file.
+// parsed writes a series to a file and reads it.
 func parsed(t *testing.T, s *gates.Series, failure *gates.Failure) *gates.Series {
 	t.Helper()
 	e := &gates.Evidence{
@@ -79,8 +79,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// The sides run as the order says, half a block a draw, and every block mirrors
-// itself and draws from the distribution that the evidence names.
+// TestOrderIsWhatRan checks that the sides run in the recorded order, half a block per draw, and
+// that every block is mirrored and draws from the distribution that the evidence names.
 func TestOrderIsWhatRan(t *testing.T) {
 	for n := range uint64(100) {
 		f := newFake()
@@ -111,7 +111,7 @@ func TestOrderIsWhatRan(t *testing.T) {
 	}
 }
 
-// The seeds of the timed launches are those that anyone can draw again.
+// TestTimedSeeds checks that the seeds of the timed launches are those that anyone can draw again.
 func TestTimedSeeds(t *testing.T) {
 	f := newFake()
 	s, plan, err := measure(f, rand.New(rand.NewPCG(3, 3)))
@@ -127,8 +127,8 @@ func TestTimedSeeds(t *testing.T) {
 	}
 }
 
-// One wrong output anywhere is put before the reference, however few outputs are
-// picked at random.
+// TestOneWrongLaunch checks that one wrong output anywhere is compared with the reference, however
+// few outputs are chosen at random.
 func TestOneWrongLaunch(t *testing.T) {
 	for n := range uint64(300) {
 		rng := rand.New(rand.NewPCG(n, 2))
@@ -150,7 +150,8 @@ func TestOneWrongLaunch(t *testing.T) {
 	}
 }
 
-// Whoever leaves the work of a launch to the next is right in every batch of its kind, and wrong where none comes.
+// TestLeavesWorkToTheNext checks that a candidate that leaves the work of a launch to the next is
+// right in every batch of its kind, and wrong if no launch follows.
 func TestLeavesWorkToTheNext(t *testing.T) {
 	for n := range uint64(100) {
 		f := newFake()
@@ -165,8 +166,8 @@ func TestLeavesWorkToTheNext(t *testing.T) {
 	}
 }
 
-// So is one that is wrong where little is expected: no figure of it is large, but
-// elements are beyond the tolerance.
+// TestOneWrongLaunchWithinTheOthersSpread checks the same for an output that is wrong where the
+// expected values are small: none of its figures is large, but elements are beyond the tolerance.
 func TestOneWrongLaunchWithinTheOthersSpread(t *testing.T) {
 	for n := range uint64(100) {
 		f := newFake()
@@ -181,7 +182,7 @@ func TestOneWrongLaunchWithinTheOthersSpread(t *testing.T) {
 	}
 }
 
-// What cannot be measured is farther than everything that can.
+// TestDistance checks that differences that cannot be measured are farther than all that can.
 func TestDistance(t *testing.T) {
 	far := distance(Difference{Errors: gates.Errors{MaxAbs: 1e200, Norm: 1e200}})
 	for _, e := range []gates.Errors{{NaN: 1}, {Inf: 1}, {Unwritten: 1}} {
@@ -194,8 +195,8 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// Wherever the candidate fails, what was measured before can be read, and nothing
-// is kept. A fault of the runner is told apart.
+// TestFailureAnywhere checks that wherever the candidate fails, what was measured before can be
+// read, and no output is kept. A fault of the runner is distinguished from that.
 func TestFailureAnywhere(t *testing.T) {
 	for _, fail := range []error{&Failed{gates.Failure{Kind: gates.FailureCrash, Detail: "the kernel crashed"}}, errFault} {
 		whole := newFake()

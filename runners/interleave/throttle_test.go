@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
-// A hot bench says that it is throttled each time that its list says so.
+// A hot bench is throttled whenever its function says so.
 type hot struct {
 	*fake
 	throttled func(n int) bool
@@ -22,7 +22,8 @@ func (h *hot) Throttled() bool {
 	return h.throttled(h.asked - 1)
 }
 
-// A throttled device spoils the samples of the block that just ran, and no others.
+// TestThrottledSamplesAreMarked checks that a throttled device marks only the samples of the block
+// that just ran.
 func TestThrottledSamplesAreMarked(t *testing.T) {
 	const pairs = 8
 	for _, c := range []struct {
@@ -66,7 +67,8 @@ func TestThrottledSamplesAreMarked(t *testing.T) {
 	}
 }
 
-// Warm-up launches run on each side before the first sample, on inputs of the policy's distributions in turn, and are not counted.
+// TestWarmUp checks that warm-up launches run on each side before the first sample, on inputs of
+// the policy's distributions in turn, and are not counted.
 func TestWarmUp(t *testing.T) {
 	f := newFake()
 	s := &gates.Series{Shape: "mission", Batch: 1, Seed: 7, Distributions: []string{"normal", "uniform"}}

@@ -6,16 +6,15 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// A witness sees every output of the candidate's launches but those that warm up. All of them are
-// compared with the baseline's on the same input. With the reference, which is
-// slow, it compares those of a random choice, made before anything was run, and
-// of each distribution the one that is farthest from the baseline's, and the one
-// with the most elements beyond the manifest's tolerance of it: a kernel that is
-// wrong now and then is farthest from it then, or bad in most places where what
-// should be small is wrong.
+// A witness sees every output of the candidate's launches except warm-up launches. It compares all
+// of them with the baseline's on the same input. With the reference, which is slow, it compares a
+// random choice that is made before anything runs. For each distribution it also compares the
+// output that is farthest from the baseline's, and the output with the most elements beyond the
+// manifest's tolerance of it. A kernel that is wrong now and then is farthest from the baseline
+// then, or has the most bad elements if small values are wrong.
 type witness struct {
 	timing   *Timing
-	chosen   map[int]bool // launches, counted over the series
+	chosen   map[int]bool // indices of launches, counted over the series
 	seen     int
 	kept     []chosen
 	farthest map[extreme]*outlier
@@ -27,7 +26,7 @@ type extreme struct {
 	measure int
 }
 
-// measures are how far an output is from the baseline's.
+// measures are the ways to measure how far an output is from the baseline's.
 var measures = []func(Difference) float64{distance, bad}
 
 type outlier struct {
@@ -35,7 +34,7 @@ type outlier struct {
 	kept     Kept
 }
 
-// A chosen output is one that the reference is asked about.
+// A chosen output is compared with the reference.
 type chosen struct {
 	Kept
 	dist distribution.Kind
@@ -43,7 +42,8 @@ type chosen struct {
 
 func newWitness(r *Timing) *witness {
 	w := &witness{timing: r, chosen: map[int]bool{}, farthest: map[extreme]*outlier{}}
-	launches := 2*r.plan.Pairs*r.series.Batch + r.plan.LoneLaunches(r.series.Batch, len(r.series.Distributions)) // as many as there are at least
+	// This is the minimum number of launches.
+	launches := 2*r.plan.Pairs*r.series.Batch + r.plan.LoneLaunches(r.series.Batch, len(r.series.Distributions))
 	for range min(r.plan.References, launches) {
 		w.chosen[r.rng.IntN(launches)] = true
 	}
@@ -51,7 +51,8 @@ func newWitness(r *Timing) *witness {
 	return w
 }
 
-// distance puts what cannot be measured beyond everything that can.
+// distance returns how far an output is. Differences that cannot be measured are farther than all
+// that can.
 func distance(d Difference) float64 {
 	switch e := d.Errors; {
 	case d.Same:
@@ -59,12 +60,12 @@ func distance(d Difference) float64 {
 	case e.NaN+e.Inf+e.Unwritten > 0:
 		return 1e300 * float64(e.NaN+e.Inf+e.Unwritten)
 	default:
-		// Both figures count: one wrong element among many shows in the maximum alone.
+		// Both figures count: one wrong element among many shows only in the maximum.
 		return e.Norm + e.MaxAbs
 	}
 }
 
-// bad is how many elements are beyond the tolerance.
+// bad returns how many elements are beyond the tolerance.
 func bad(d Difference) float64 { return float64(d.Errors.Bad) }
 
 // see compares the outputs of the last draw.
@@ -93,8 +94,8 @@ func (w *witness) see(b Bench, dist distribution.Kind, launches int) error {
 	return nil
 }
 
-// seeFarthest keeps the output that is farthest by a measure, where it is farther
-// than those before it. One that no element of is bad need not be kept for that.
+// seeFarthest keeps the output that is farthest by a measure, if it is farther than all before it.
+// An output without bad elements need not be kept for that measure.
 func (w *witness) seeFarthest(b Bench, at extreme, measure func(Difference) float64, all []Difference) error {
 	far := 0
 	for i, d := range all {
@@ -120,8 +121,8 @@ func (w *witness) seeFarthest(b Bench, at extreme, measure func(Difference) floa
 	return nil
 }
 
-// check asks the reference. Where an element is beyond the tolerance, both sides' figures
-// are recorded: the baseline may be as wrong on the same input.
+// check compares with the reference. If an element is beyond the tolerance, both sides' figures are
+// recorded, because the baseline may be as wrong on the same input.
 func (w *witness) check() error {
 	s := w.timing.series
 	for _, k := range w.all() {

@@ -18,10 +18,12 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// Build compiles both sides of a job for every GPU that the candidate is built for, without one. Where all of these come to the same
-// verdict and need nothing measured for it, as where the machine code is equal or the candidate does not compile, that is the
-// evidence, as Measure would have gathered it. Otherwise the job is open: what was compiled is among the artifacts, for whoever
-// measures. So it is where something here is at fault: that is no verdict on anything.
+// Build compiles both sides of a job, without a GPU, for every GPU that the candidate is built for.
+// If all of these lead to the same verdict and need no measurement for it, for example because the
+// machine code is equal or the candidate does not compile, the result is the evidence that Measure
+// would have gathered. Otherwise the job stays open, and the artifacts include the compiled code
+// for the measuring runner. The job also stays open after a fault of this host, which is no verdict
+// on anything.
 func (c Config) Build(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 	devices := Devices(job)
 	if len(devices) == 0 || job.Of(job.Candidate).Compiler == manifest.Program {
@@ -30,7 +32,7 @@ func (c Config) Build(ctx context.Context, job runners.Job, scratch string, p ru
 	if c.Log != nil {
 		p = both{p, &runners.Plain{Out: lines{c.Log.With("kernel", job.Manifest.Name)}}}
 	}
-	job.Record = nil // what is known of the code is known of a GPU's
+	job.Record = nil // what is known about the code is known for one GPU
 	sets, err := c.layIn(job)
 	if err != nil {
 		return runners.Measured{Evidence: job.Fault(err), Open: true}, nil
@@ -55,7 +57,7 @@ func (c Config) Build(ctx context.Context, job runners.Job, scratch string, p ru
 	}
 	out.Open = true
 	if i := slices.IndexFunc(all, func(one compiled) bool { return one.evidence.Fault != "" }); i >= 0 {
-		out.Evidence = all[i].evidence // it is told by whoever has to mend it
+		out.Evidence = all[i].evidence // a runner that measures will report the fault
 	}
 	for _, one := range all {
 		if one.evidence.Fault == "" && gates.Next(job.Policy, one.evidence).Gate != "" {
@@ -77,10 +79,10 @@ func (c Config) Build(ctx context.Context, job runners.Job, scratch string, p ru
 	return out, nil
 }
 
-// compiled is what became of a job for one kind of GPU.
+// compiled is the result of a job for one kind of GPU.
 type compiled struct {
 	evidence *gates.Evidence
-	worker   *cuda.Backend // nil where the evidence is a fault
+	worker   *cuda.Backend // nil if the evidence is a fault
 }
 
 func (c Config) compile(ctx context.Context, job runners.Job, device, scratch string, given *toolchain.Handover, p runners.Progress) (compiled, error) {
@@ -96,7 +98,7 @@ func (c Config) compile(ctx context.Context, job runners.Job, device, scratch st
 	return compiled{e, worker}, err
 }
 
-// forDevice tells which of several a step is for.
+// forDevice adds the device to each progress report.
 type forDevice struct {
 	runners.Progress
 	device string
@@ -107,7 +109,8 @@ func (f forDevice) Report(e runners.Event) {
 	f.Progress.Report(e)
 }
 
-// decided tells whether whichever GPU it is makes no difference to the verdict, and none is needed. An ERROR may be this host's.
+// decided reports whether the verdict is the same for every GPU, and none is needed for it. An
+// ERROR does not count, because it may be this host's fault.
 func decided(job runners.Job, all []compiled) bool {
 	var first *gates.Verdict
 	for _, one := range all {
@@ -135,7 +138,8 @@ func logsOf(all []compiled) string {
 	return log.String()
 }
 
-// Devices is what the candidate of a cuda kernel is built for, without the suffixes of single GPUs.
+// Devices returns the architectures that the candidate of a cuda kernel is built for, without the
+// suffixes of single GPUs.
 func Devices(job runners.Job) []string {
 	var devices []string
 	if job.Manifest.Mode != manifest.ModeCUDA {
@@ -148,7 +152,7 @@ func Devices(job runners.Job) []string {
 	return slices.Compact(devices)
 }
 
-// CompiledFor is a note on which of them was compiled for.
+// CompiledFor returns a note on which of them were compiled.
 func CompiledFor(done, left []string) string {
 	text := "Compiled for " + strings.Join(done, ", ")
 	if len(left) > 0 {
@@ -157,8 +161,8 @@ func CompiledFor(done, left []string) string {
 	return text + "."
 }
 
-// BuildLabels is what a runner on this host can take that compiles and measures nothing: one label for each kind of compiler that is
-// here.
+// BuildLabels returns the labels of a runner on this host that compiles and does not measure: one
+// for each kind of compiler that is installed.
 func (c Config) BuildLabels(ctx context.Context) ([]string, error) {
 	kinds, err := toolchain.Installed{Paths: c.Toolchains, Getenv: c.getenv()}.Kinds(ctx)
 	var labels []string

@@ -72,7 +72,8 @@ func twice(t *testing.T, policyYAML, before, after string) runners.Job {
 	return runners.Job{Key: "k", Manifest: m, ManifestText: twiceManifest, Policy: p, Trusted: baseline.Dir, Baseline: &baseline, Candidate: side(after)}
 }
 
-// Where no GPU could make a difference the evidence is whole; otherwise the job is open, and what was compiled goes along.
+// TestBuild checks that the evidence is complete if no GPU could make a difference. Otherwise the
+// job is open, and the compiled code is among the artifacts.
 func TestBuild(t *testing.T) {
 	config := Config{Cache: toolchaintest.Builds(t), Getenv: os.Getenv}
 	for name, c := range map[string]struct {
@@ -133,7 +134,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// Whoever gets what was compiled compiles nothing of it, and says where it was.
+// TestMeasureWithBuilds checks that a runner that receives compiled code does not compile it again,
+// and records where it was compiled.
 func TestMeasureWithBuilds(t *testing.T) {
 	t.Parallel()
 	job := twice(t, measuredPolicy, twiceSource, thriceSource)
@@ -162,7 +164,7 @@ func TestMeasureWithBuilds(t *testing.T) {
 	if e := got.Evidence; !e.Baseline.Cached || !e.Candidate.Cached || e.Baseline.Code == e.Candidate.Code || !slices.Contains(e.Notes, "Compiled on build1.") {
 		t.Errorf("baseline %+v, candidate %+v, notes %q", e.Baseline, e.Candidate, e.Notes)
 	}
-	// Of another change nothing is taken, and nothing is said of it.
+	// Builds of a different change are not used, and not mentioned.
 	other := twice(t, staticPolicy, twiceSource, "// elsewhere\n"+thriceSource)
 	other.Baseline, other.Builds, other.Builder = nil, builds, "build1"
 	got, err = static.Measure(t.Context(), other, t.TempDir(), silent{})
@@ -171,7 +173,8 @@ func TestMeasureWithBuilds(t *testing.T) {
 	}
 }
 
-// The reference and the judge's own kernels are handed on, too.
+// TestBuildPreparesMeasuring checks that the reference and the judge's own kernels are handed over,
+// too.
 func TestBuildPreparesMeasuring(t *testing.T) {
 	t.Parallel()
 	job := twice(t, measuredPolicy, twiceSource, thriceSource)

@@ -12,8 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// A kernel is built with the runner's own headers: they are on record, another state of
-// them is another build, and a runner without them says so.
+// TestIncludeSets checks that a kernel is built with the runner's own headers. They are on record,
+// a different state of them is a different build, and a runner without them reports that.
 func TestIncludeSets(t *testing.T) {
 	if _, err := toolchain.FindCUDA(t.Context(), os.Getenv); err != nil {
 		if os.Getenv("CI") != "" {

@@ -21,11 +21,11 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// IncludeSets is headers that a host has of its own, such as a library's: folders by the names that manifests include them
-// by, <cutlass>.
+// IncludeSets are header libraries of the host: folders by the names that manifests include them
+// by, such as <cutlass>.
 type IncludeSets map[string]string
 
-// Check tells the first thing that is wrong with them.
+// Check returns the first problem with the sets.
 func (s IncludeSets) Check() error {
 	for _, name := range s.Names() {
 		folder := s[name]
@@ -42,18 +42,18 @@ func (s IncludeSets) Check() error {
 	return nil
 }
 
-// Names lists them in order.
+// Names lists the names in order.
 func (s IncludeSets) Names() []string { return slices.Sorted(maps.Keys(s)) }
 
-// layIn puts the sets that a job's sides include into their folders, where the compiler
-// sees them read-only, and says what each was, by its name in a manifest: version and
-// content. Whoever runs it is the runner's name, for the message where it lacks one.
+// layIn copies the sets that a job's sides include into their folders, where the compiler sees them
+// read-only. It returns the version and content of each, by its name in a manifest. runner names
+// the runner in the message if a set is missing.
 func (s IncludeSets) layIn(job runners.Job, runner string) (map[string]string, error) {
 	sides := []runners.Side{job.Candidate}
 	if job.Baseline != nil {
 		sides = append(sides, *job.Baseline)
 	}
-	for _, side := range sides { // what the repository has there is no set of anybody's
+	for _, side := range sides { // whatever the repository has there is not a set
 		if err := os.RemoveAll(filepath.Join(side.Dir, manifest.SetsFolder)); err != nil {
 			return nil, fmt.Errorf("making room for include sets: %w", err)
 		}
@@ -93,15 +93,15 @@ func (s IncludeSets) lacks(job runners.Job, name, runner string) error {
 		manifest.FileOf(job.Key), name, runner, has)
 }
 
-// What a set may have at most. The largest libraries of headers have a tenth of it.
+// Limits of a set. The largest header libraries have a tenth of that.
 const (
 	maxSetFiles = 50_000
 	maxSetBytes = 1 << 30
 )
 
-// An IncludeSet is what a folder of headers holds.
+// An IncludeSet describes the content of a folder of headers.
 type IncludeSet struct {
-	Version string // by its VERSION file or by git; "" where neither tells
+	Version string // from its VERSION file or from git; "" if neither has one
 	Hash    string // of names and contents
 	Files   int
 }
@@ -116,8 +116,8 @@ func (s IncludeSet) String() string {
 // ReadIncludeSet reads a folder.
 func ReadIncludeSet(folder string) (IncludeSet, error) { return lay(folder, "") }
 
-// lay copies a folder and says what was copied; to "" nothing is. A link may lead to
-// another file of the folder and nowhere else.
+// lay copies a folder and describes what it copied. If to is "" it only reads. A link may only lead
+// to another file of the folder.
 func lay(folder, to string) (IncludeSet, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -159,8 +159,8 @@ func lay(folder, to string) (IncludeSet, error) {
 	return set, err
 }
 
-// copyFile returns the hash of what it copied. Everybody may read it: a sandbox's programs
-// do so as another user.
+// copyFile returns the hash of what it copied. The copy is readable by everybody, because a
+// sandbox's programs read it as a different user.
 func copyFile(root *os.Root, name, to string) ([]byte, error) {
 	from, err := root.Open(name)
 	if err != nil {
@@ -184,7 +184,8 @@ func copyFile(root *os.Root, name, to string) ([]byte, error) {
 	return sum.Sum(nil), errors.Join(err, f.Chmod(0o644), f.Close())
 }
 
-// makeFolders makes dir, and opens it and those above it up to the one that holds all sets.
+// makeFolders makes dir, and makes it and its parents readable, up to the folder that holds all
+// sets.
 func makeFolders(to, dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -199,7 +200,7 @@ func makeFolders(to, dir string) error {
 	}
 }
 
-// versionOf is what a folder of headers, or the one above it, calls itself.
+// versionOf returns the version of a folder of headers, from the folder or its parent.
 func versionOf(folder string) string {
 	for _, dir := range []string{folder, filepath.Dir(folder)} {
 		text, err := os.ReadFile(filepath.Join(dir, "VERSION"))
@@ -218,7 +219,7 @@ func versionOf(folder string) string {
 	return ""
 }
 
-// plain is a version as it may stand in a record.
+// plain returns a version in the form for a record, or "" if the text is unsuitable.
 func plain(text string) string {
 	text = strings.TrimSpace(text)
 	const most = 100

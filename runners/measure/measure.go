@@ -1,6 +1,6 @@
-// Package measure takes a job to evidence on this host: it picks the backend
-// that the manifest's mode asks for, has it gather, and collects what it leaves
-// behind. It judges nothing, and knows nothing of repositories or pull requests.
+// Package measure turns a job into evidence on this host. It picks the backend for the manifest's
+// mode, lets it gather evidence, and collects its artifacts. Runners and kernelgate check call it.
+// It judges nothing, and knows nothing about repositories or pull requests.
 package measure
 
 import (
@@ -24,43 +24,44 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// What a Config's Runner may be.
+// The values of a Config's Runner.
 const (
-	Auto = "auto" // what the kernel's mode asks for
-	CPU  = "cpu"  // kernels of mode cpu, no others
-	CUDA = "cuda" // kernels of mode cuda, no others
+	Auto = "auto" // the backend for the kernel's mode
+	CPU  = "cpu"  // only kernels of mode cpu
+	CUDA = "cuda" // only kernels of mode cuda
 )
 
-// Runners lists what a Config's Runner may be.
+// Runners lists the values of a Config's Runner.
 func Runners() []string { return []string{Auto, CPU, CUDA} }
 
-// Config is how this host measures, and what a run may be told beside the job.
+// Config says how this host measures, and what a run needs to know in addition to the job.
 type Config struct {
 	Worker []string // command that starts a GPU worker
-	GPU    gpus.GPU // which one; the zero one is the first that CUDA lists
-	Runner string   // auto, cpu or cuda; "" is auto
-	Cache  string   // folder of the build cache; "" keeps none
-	Name   string   // of the runner, for messages; "" is this host
+	GPU    gpus.GPU // which GPU; the zero value is the first that CUDA lists
+	Runner string   // auto, cpu or cuda; "" means auto
+	Cache  string   // folder of the build cache; "" means no cache
+	Name   string   // name of the runner, for messages; "" means this host
 
 	Includes IncludeSets // headers that manifests include by name: <cutlass>
 
-	Toolchains []string // further compilers of this host, which policies may pin, see toolchain.Installed
+	// Toolchains are further compilers of this host, which policies may pin; see
+	// toolchain.Installed.
+	Toolchains []string
 
-	// Static compiles and reads resources alone, for Arch or the manifest's first
-	// architecture: it needs no GPU. The policy must ask for no more.
+	// Static only compiles and reads resources, for Arch or the manifest's first architecture. It
+	// needs no GPU. The policy must ask for no more.
 	Static bool
 	Arch   string
 
-	Rivals bool                // time the manifest's rivals too, for information
-	Seed   uint64              // of secret cases, inputs and order; 0 draws one that nobody knows before
-	Getenv func(string) string // nil is os.Getenv
-	Log    *slog.Logger        // is told the progress too; nil discards
+	Rivals bool                // also time the manifest's rivals, for information
+	Seed   uint64              // of secret cases, inputs and order; 0 draws an unpredictable one
+	Getenv func(string) string // nil means os.Getenv
+	Log    *slog.Logger        // also gets the progress; nil discards
 }
 
-// Measure gathers evidence about the job. What is built goes to scratch, which the
-// caller removes. Where the job's record knows both sides' machine code it goes on
-// from there (runners.Record), in whatever process and on whatever host of the same
-// kind.
+// Measure gathers evidence about the job. Builds go to scratch, which the caller removes. If the
+// job's record knows both sides' machine code, Measure continues from that evidence
+// (runners.Record), whichever process or host of the same kind gathered it.
 func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 	if why := LeftOut(c.Runner, job.Manifest); why != "" {
 		return runners.Measured{}, fmt.Errorf("measuring %s: %s", job.Manifest.Name, why)
@@ -68,7 +69,7 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 	if c.Log != nil {
 		p = both{p, &runners.Plain{Out: lines{c.Log.With("kernel", job.Manifest.Name)}}}
 	}
-	ctx, end := context.WithCancel(ctx) // of what a backend has begun ahead, too
+	ctx, end := context.WithCancel(ctx) // also ends what a backend has started ahead
 	defer end()
 	sets, err := c.layIn(job)
 	if err != nil {
@@ -110,7 +111,7 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 	return out, nil
 }
 
-// getenv is the environment that compilers and harnesses are found by.
+// getenv returns the environment in which compilers and harnesses are found.
 func (c Config) getenv() func(string) string {
 	if c.Getenv == nil {
 		return os.Getenv
@@ -118,7 +119,7 @@ func (c Config) getenv() func(string) string {
 	return c.Getenv
 }
 
-// layIn puts the include sets that the job names into its folders.
+// layIn copies the include sets that the job names into its folders.
 func (c Config) layIn(job runners.Job) (map[string]string, error) {
 	name := "this host"
 	if c.Name != "" {
@@ -127,7 +128,7 @@ func (c Config) layIn(job runners.Job) (map[string]string, error) {
 	return c.Includes.layIn(job, name)
 }
 
-// both tells whoever asked, and the log.
+// both reports progress to the caller and to the log.
 type both [2]runners.Progress
 
 func (b both) Report(e runners.Event) {
@@ -136,7 +137,7 @@ func (b both) Report(e runners.Event) {
 	}
 }
 
-// lines logs what is written, a line at a time.
+// lines logs each write as one line.
 type lines struct{ log *slog.Logger }
 
 func (l lines) Write(p []byte) (int, error) {
@@ -144,8 +145,7 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// LeftOut says why a runner does not measure a kernel; it is empty where it
-// does.
+// LeftOut says why a runner does not measure a kernel. It is empty if the runner does.
 func LeftOut(runner string, m *manifest.Manifest) string {
 	if runner == "" || runner == Auto || runner == string(m.Mode) {
 		return ""
@@ -159,7 +159,7 @@ func LeftOut(runner string, m *manifest.Manifest) string {
 	return fmt.Sprintf("it is a %s kernel, not one for the %s runner (leave --runner out)", m.Mode, runner)
 }
 
-// A backend that keeps what its compiler printed.
+// backend is a runners.Backend that keeps its compiler's output.
 type backend interface {
 	runners.Backend
 	BuildLog() string
@@ -206,9 +206,9 @@ func (c Config) command(scratch string) command.Config {
 	return command.Config{Scratch: scratch, Seed: c.Seed, Getenv: c.getenv(), GPU: c.GPU.UUID, Devices: c.GPU.Files("/dev")}
 }
 
-// rivals times the manifest's other implementations on the shapes that the
-// candidate was timed on. One that cannot be timed is recorded as such: it is no
-// fault of the run. Only a cancelled context returns an error.
+// rivals times the manifest's other implementations on the shapes on which the candidate was timed.
+// A rival that cannot be timed is recorded as such: it is no fault of the run. Only a cancelled
+// context returns an error.
 func rivals(ctx context.Context, job runners.Job, e *gates.Evidence, c command.Config, p runners.Progress) ([]gates.Rival, error) {
 	if e.Fault != "" || e.Performance == nil || len(e.Performance.Rounds) == 0 {
 		return nil, nil

@@ -50,12 +50,12 @@ default_variant: slow
 variants: {slow: {source: slow.c}, fast: {source: fast.c}}
 `
 
-// scale is a source that does the same work several times.
+// scale returns a source that does the same work several times.
 func scale(times string) string {
 	return "#include <stdint.h>\nvoid scale(const float *x, float *y, int32_t N) { for (volatile int again = 0; again < " + times + "; again++) for (int i = 0; i < N; i++) y[i] = 2 * x[i]; }\n"
 }
 
-// variants is a job that compares two variants of a CPU kernel.
+// variants returns a job that compares two variants of a CPU kernel.
 func variants(t *testing.T) (runners.Job, Config) {
 	t.Helper()
 	dir := write(t, t.TempDir(), map[string]string{
@@ -91,8 +91,8 @@ func (m memory) Begin(context.Context, runners.Code) (runners.Attempt, error) {
 	return runners.Attempt{Number: 2, CodeNumber: 1}, nil
 }
 
-// A second process with nothing but the stored evidence adds an attempt where
-// both sides build to the same machine code, whatever their sources say.
+// TestGoesOnWithStoredEvidence checks that a second process with only the stored evidence adds an
+// attempt if both sides build to the same machine code, whatever their sources say.
 func TestGoesOnWithStoredEvidence(t *testing.T) {
 	job, config := variants(t)
 	first, err := config.Measure(t.Context(), job, t.TempDir(), silent{})
@@ -136,7 +136,8 @@ func TestGoesOnWithStoredEvidence(t *testing.T) {
 	}
 
 	add("\nint more(int x) { return x * 3; }\n")
-	for i := range job.Policy.Rules { // whether it is recalled is known before anything would be timed
+	// Whether the evidence is recalled is known before anything would be timed.
+	for i := range job.Policy.Rules {
 		job.Policy.Rules[i].Gates.Performance = nil
 	}
 	third, err := config.Measure(t.Context(), job, t.TempDir(), silent{})
@@ -170,8 +171,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// Rivals are timed behind the candidate; one that fails is told, and is no fault
-// of the run.
+// TestRivals checks that rivals are timed after the candidate, and that a rival that fails is
+// reported and is no fault of the run.
 func TestRivals(t *testing.T) {
 	job, config := variants(t)
 	for name, script := range map[string]string{

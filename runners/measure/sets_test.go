@@ -46,7 +46,7 @@ func job(t *testing.T) runners.Job {
 	return runners.Job{Key: "k", Manifest: m, Candidate: runners.Side{Dir: t.TempDir(), Variant: "default"}, Baseline: &runners.Side{Dir: t.TempDir(), Variant: "default"}}
 }
 
-// Both sides get the headers, and the record says which ones they were.
+// TestLayIn checks that both sides get the headers, and that the record says which ones they were.
 func TestLayIn(t *testing.T) {
 	j := job(t)
 	lib := write(t, t.TempDir(), map[string]string{"include/lib/a.h": "// a\n", "include/b.h": "// b\n", "VERSION": "4.2.1\n"})
@@ -89,7 +89,8 @@ func TestLayIn(t *testing.T) {
 	}
 }
 
-// A runner without the set says which, whose and what to add; nothing leads out of a set.
+// TestSetsThatCannotBeHad checks that a runner without the set reports the set, its own name and
+// what to add, and that nothing leads out of a set.
 func TestSetsThatCannotBeHad(t *testing.T) {
 	j := job(t)
 	_, err := IncludeSets{"other": "/opt/other"}.layIn(j, "the runner gpu1")
@@ -117,7 +118,8 @@ func TestSetsThatCannotBeHad(t *testing.T) {
 	}
 }
 
-// A set without a version has none; git's counts where there is no file.
+// TestIncludeSetVersions checks that a set without a version has none, and that git's version
+// counts if there is no file.
 func TestIncludeSetVersions(t *testing.T) {
 	bare := write(t, t.TempDir(), map[string]string{"include/a.h": "// a\n"})
 	if set, err := ReadIncludeSet(filepath.Join(bare, "include")); err != nil || set.Version != "" || !strings.HasPrefix(set.String(), "sha256 ") || set.Files != 1 {

@@ -12,8 +12,10 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
-// Where nothing is run, the reference is built all the same, and its parameters are held against the manifest: a mistake in it is
-// told before the first run. The base brings it, or a new kernel. Where its parameters cannot be read, it is accepted.
+// TestStaticBuildsTheReference checks that a static check builds the reference too and compares its
+// parameters with the manifest, so that a mistake in it is reported before the first run. The
+// reference comes from the base, or from a new kernel. If its parameters cannot be read, it is
+// accepted.
 func TestStaticBuildsTheReference(t *testing.T) {
 	const (
 		asked  = "does not take what the manifest passes: "
@@ -23,9 +25,9 @@ func TestStaticBuildsTheReference(t *testing.T) {
 	)
 	for name, c := range map[string]struct {
 		cpu       bool
-		reference string // "" is none
+		reference string // "" means none
 		isNew     bool
-		says      []string // none where it passes
+		says      []string // none if it passes
 	}{
 		"in C":                        {true, "#include <stdint.h>\nvoid reference(const double *x, double *y, int32_t N) { y[0] = x[0] + N; }\n", false, nil},
 		"in C, by a macro":            {true, "#define T double\ntypedef int size;\n#define NAME(n) n##erence\nvoid NAME(ref)(const T *x, T *y, size N) { y[0] = x[0] + N; }\n", false, nil},

@@ -14,20 +14,22 @@ import (
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
-// A Faster is a merged state of a kernel that is faster than the one that a change found.
+// A Faster is a merged state of a kernel that is faster than the state that the change started
+// from.
 type Faster struct {
 	Commit string
-	Key    string // of the kernel then, see kernels.KeyOf
-	On     string // the device that this was measured on
-	// Unbuildable says that it did not build as a baseline before.
+	Key    string // the kernel's key at that time, see manifest.KeyOf
+	On     string // the device on which this was measured
+	// Unbuildable means that the state did not build as a baseline before.
 	Unbuildable bool
 }
 
-// maxFaster bounds how many states are looked at: each costs a question to git.
+// maxFaster bounds how many states are examined: each costs a call of git.
 const maxFaster = 10
 
-// best makes the fastest state of the kernel that was ever merged the baseline. Where none is known, or none can be measured
-// any more, the base branch stays: a change must not wait for what nobody can bring back.
+// best makes the fastest merged state of the kernel the baseline. If no such state is known, or
+// none can be measured any more, the base branch stays the baseline: a change must not wait for a
+// state that nobody can restore.
 func (p *Plan) best(ctx context.Context, job *runners.Job, dir string) error {
 	note := func(format string, args ...any) {
 		job.Notes = append(job.Notes, fmt.Sprintf(format, args...))
@@ -70,8 +72,8 @@ func (p *Plan) tellLeft(job *runners.Job, left []string) {
 	}
 }
 
-// usable tells whether a state may and can be measured today; why is what speaks against it. A fault of git is an error: it must not
-// make the baseline a slower one.
+// usable reports whether a state may be, and can be, measured today; why is the reason if not. A
+// fault of git is an error: it must not make a slower state the baseline.
 func (p *Plan) usable(ctx context.Context, job *runners.Job, f Faster) (rev, why string, err error) {
 	if f.Unbuildable {
 		return "", "it did not build", nil

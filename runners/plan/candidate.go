@@ -20,12 +20,12 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// candidate gives the candidate the head's own implementation. What the head does to the
-// problem is told and left aside; what is wrong with its manifest is the author's to mend,
-// as a source that does not compile is.
+// candidate gives the candidate the head's implementation. Edits of the problem are reported and
+// ignored. Mistakes in the head's manifest are the author's to fix, like a source that does not
+// compile.
 func (p *Plan) candidate(ctx context.Context, job *runners.Job, before *runners.Side) error {
 	if before == nil {
-		return nil // a new kernel: the manifest is the head's already
+		return nil // a new kernel: the manifest is already the head's
 	}
 	text, err := p.own(ctx, p.opt.Head, job.Key, job)
 	if err != nil || text == nil {
@@ -36,7 +36,8 @@ func (p *Plan) candidate(ctx context.Context, job *runners.Job, before *runners.
 		return err
 	}
 	if bytes.Equal(was, text) {
-		return nil // it is the base branch that has moved on, and a merge has its manifest
+		// Only the base branch has changed it, and a merge has the base branch's manifest.
+		return nil
 	}
 	file := manifest.FileOf(job.Key)
 	if was != nil {
@@ -60,7 +61,7 @@ func (p *Plan) candidate(ctx context.Context, job *runners.Job, before *runners.
 	return nil
 }
 
-// tell says of each edit that it has no effect yet.
+// tell adds a note that the edits have no effect yet.
 func tell(job *runners.Job, edits compare.List) {
 	if len(edits) == 0 {
 		return
@@ -76,13 +77,13 @@ func tell(job *runners.Job, edits compare.List) {
 	job.Notes = append(job.Notes, "The change edits the problem in "+path.Base(manifest.FileOf(job.Key))+". It is judged by the base's, and the edit takes effect when it is merged: "+strings.Join(list, "; ")+".")
 }
 
-// What a note tells of edits.
+// Limits on the edits in a note.
 const (
 	maxEdits = 20
 	maxEdit  = 120 // bytes of each part
 )
 
-// broken takes a mistake in the head's manifest for one in its code.
+// broken reports mistakes in the head's manifest as compile errors of the candidate.
 func broken(job *runners.Job, err error) error {
 	var mistakes strict.Problems
 	if !errors.As(err, &mistakes) {
@@ -94,8 +95,8 @@ func broken(job *runners.Job, err error) error {
 	return nil
 }
 
-// absent finds folders that the candidate's sources are in or include from, and the head
-// does not have.
+// absent finds folders that the candidate's sources are in or include from, and that the head does
+// not have.
 func absent(job *runners.Job) []gates.Diagnostic {
 	var all []gates.Diagnostic
 	m := job.Of(job.Candidate)
@@ -112,16 +113,16 @@ func absent(job *runners.Job) []gates.Diagnostic {
 	return all
 }
 
-// mistake is one in the manifest that the candidate is built by.
+// mistake returns a diagnostic in the manifest that the candidate is built by.
 func mistake(job *runners.Job, message string, path ...string) gates.Diagnostic {
 	text := cmp.Or(job.Candidate.ManifestText, job.ManifestText)
 	line, column := strict.PlaceOf([]byte(text), path...)
 	return gates.Diagnostic{File: manifest.FileOf(job.Key), Line: line, Column: column, Severity: "error", Message: message}
 }
 
-// shed finds shapes that the policy asks for, the base's default variant takes and the
-// head's does not. No author can get rid of a shape: the policy decides where the kernel
-// is judged.
+// shed finds shapes that the policy asks for and that the base's default variant supports, but the
+// head's does not. No author can remove a shape: the policy decides on which shapes the kernel is
+// judged.
 func shed(job *runners.Job, base *manifest.Manifest) []gates.Diagnostic {
 	m := job.Candidate.Manifest
 	shapes, secret := manifest.Sheds(base, m)
@@ -141,7 +142,7 @@ func shed(job *runners.Job, base *manifest.Manifest) []gates.Diagnostic {
 	return []gates.Diagnostic{mistake(job, message, "variants", m.DefaultVariant, "limits")}
 }
 
-// takesMore is the shapes that the head's default variant takes and the base's does not.
+// takesMore returns the shapes that the head's default variant supports and the base's does not.
 func takesMore(base, head *manifest.Manifest) []string {
 	var more []string
 	for _, s := range head.ShapesFor(head.DefaultVariant) {
@@ -152,8 +153,8 @@ func takesMore(base, head *manifest.Manifest) []string {
 	return more
 }
 
-// askedFor is the shapes that any rule of the policy asks anything of, and whether it asks
-// for secret ones.
+// askedFor returns the shapes that any rule of the policy asks for, and whether any rule asks for
+// secret ones.
 func askedFor(p *policy.Policy, known []string) (shapes []string, secret bool) {
 	for _, r := range p.Rules {
 		g := r.Gates

@@ -18,15 +18,16 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// A side's folder is put together: trusted files, and the sources that the change may bring.
-// A checkout of the merged change can have other files: ones that a change edits and may not
-// bring, links, files that git converts, and what the base branch got since. Whoever builds
-// is told of each, and refuses a source that reads it or asks whether it is there.
+// The folder of a side consists of trusted files and of the sources that the change may supply. A
+// checkout of the merged change can have different files: files that the change edits but may not
+// supply, links, files that git converts, and files that the base branch changed since. The builder
+// gets a list of these files, and refuses a source that reads one of them or tests whether it
+// exists.
 
 // maxDiffers bounds the list.
 const maxDiffers = 20_000
 
-// Why a checkout has a file otherwise than a build.
+// The reasons why a checkout has a different file than a build.
 const (
 	notBrought = "the change edits it, and may not bring it to the build, since it is no source in the base: it would be merged unjudged (name it in sources there first, or put the edit into a new file)"
 	isLink     = "it is a link, which no build is given (put a file in its place)"
@@ -36,9 +37,9 @@ const (
 	converted  = "its attribute %s in .gitattributes gives it other bytes in every checkout (take the attribute off it)"
 )
 
-// differs finds the files that a checkout has otherwise than a side's folder, which was put
-// together of the trusted revision and of the sources at another. What the change did not
-// edit is in a merge as the trusted revision has it.
+// differs finds the files that are different in a checkout than in a side's folder, which was
+// assembled from the trusted revision and from the sources at another revision. A merge has the
+// trusted revision's version of every file that the change did not edit.
 func (p *Plan) differs(ctx context.Context, job *runners.Job, sources string, s runners.Side) ([]toolchain.Difference, error) {
 	m := job.Of(s)
 	if m.Mode == manifest.ModeCommand {
@@ -79,8 +80,8 @@ func (p *Plan) differs(ctx context.Context, job *runners.Job, sources string, s 
 	return all, nil
 }
 
-// mergedSubmodule is the submodule that a folder lies in once the change is merged: at the commit that
-// the change gives it, or at the trusted revision's.
+// mergedSubmodule returns the submodule that contains a folder once the change is merged: at the
+// commit that the change sets, or at the trusted revision's commit.
 func (p *Plan) mergedSubmodule(ctx context.Context, folder, sources string, edited map[string]bool) (*checkout.Submodule, error) {
 	within, err := p.opt.Repo.Submodule(ctx, sources, folder)
 	if err != nil || len(edited) == 0 || within != nil && edited[within.Path] {
@@ -89,8 +90,9 @@ func (p *Plan) mergedSubmodule(ctx context.Context, folder, sources string, edit
 	return p.opt.Repo.Submodule(ctx, p.opt.Trusted, folder)
 }
 
-// differsWithin finds what a checkout of a submodule has otherwise than the folder that a build was given of it: links,
-// submodules of its own, and files that its own attributes convert.
+// differsWithin finds the files that are different in a checkout of a submodule than in the folder
+// that the build was given: links, nested submodules, and files that the submodule's attributes
+// convert.
 func (p *Plan) differsWithin(ctx context.Context, s checkout.Submodule, dir string) ([]toolchain.Difference, error) {
 	repo, err := p.opt.Repo.Within(ctx, s)
 	if err != nil {
@@ -128,7 +130,7 @@ func (p *Plan) differsWithin(ctx context.Context, s checkout.Submodule, dir stri
 	return all, nil
 }
 
-// differsIn does so for one folder, which a build has on the disk.
+// differsIn finds the different files of one folder, which the build has on disk.
 func (p *Plan) differsIn(ctx context.Context, folder, dir, sources string, edited map[string]bool) ([]toolchain.Difference, error) {
 	repo := p.opt.Repo
 	brought, err := repo.Entries(ctx, sources, folder)

@@ -18,8 +18,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// For random repositories and changes, on a base branch that has moved on: every file of the folders that are built is, byte by byte,
-// what a fresh checkout of the merge has, or it is told that it is not. Nothing is told of files that are the same.
+// TestLaidOutAsAMergeIs checks random repositories and changes, on a base branch that has moved on.
+// Every file of the folders to build equals, byte by byte, the file in a fresh checkout of the
+// merge, or is reported as different. No equal file is reported.
 func TestLaidOutAsAMergeIs(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -38,7 +39,7 @@ func TestLaidOutAsAMergeIs(t *testing.T) {
 			head := w.commit(w.edits(), false)
 			w.checkout(tip)
 			if _, err := r.try("merge", "--quiet", "--no-edit", head); err != nil {
-				return // GitHub refuses to merge it as well
+				return // GitHub would refuse to merge it too
 			}
 			job, err := r.plan(plan.Options{Base: base, Head: head, Trusted: tip, Kernels: []string{"k/kernel.yaml"}}).Job(t.Context(), "k")
 			if err != nil {
@@ -63,14 +64,17 @@ var randomBase = map[string]string{
 	"k/kernel.yaml": strings.Replace(manifestYAML, "source: scale.c", "source: scale.c\ninclude: [common]", 1),
 }
 
-// A randomTree draws edits.
+// A randomTree draws random edits.
 type randomTree struct {
 	*tree
-	rand    *rand.Rand
-	library *tree // the submodule at lib, with a branch for each commit that it may be at; nil for none
+	rand *rand.Rand
+	// library is the submodule at lib, with a branch for each commit that it may be at; nil for
+	// none.
+	library *tree
 }
 
-// library makes a repository for a submodule. In one of its commits git converts what it checks out.
+// library makes a repository for a submodule. In one of its commits git converts the files that it
+// checks out.
 func library(t *testing.T) *tree {
 	r := newTree(t)
 	for i, files := range []map[string]string{
@@ -84,7 +88,7 @@ func library(t *testing.T) *tree {
 	return r
 }
 
-// checkout goes to a commit, with the submodule that it has.
+// checkout checks out a commit and its submodule.
 func (w randomTree) checkout(rev string) {
 	w.Helper()
 	w.git("checkout", "--quiet", rev)
@@ -93,7 +97,7 @@ func (w randomTree) checkout(rev string) {
 	}
 }
 
-// commit is the tree's, with one more thing that git knows and a plain file is not.
+// commit is the tree's commit with one more object that is not a plain file.
 func (w randomTree) commit(files map[string]string, odd bool) string {
 	w.Helper()
 	if odd || w.rand.IntN(2) == 0 {
@@ -131,14 +135,14 @@ func (w randomTree) edits() map[string]string {
 	return files
 }
 
-// compare holds the candidate's folder against a checkout.
+// compare compares the candidate's folder with a checkout.
 func (w randomTree) compare(job runners.Job, fresh string) {
 	w.Helper()
 	told := map[string]string{}
 	for _, d := range job.Candidate.Differs {
 		told[d.Path] = d.Why
 	}
-	// What git converts may come out the same by chance.
+	// A file that git converts may come out unchanged by chance.
 	converts := slices.ContainsFunc([]string{".gitattributes", "k/.gitattributes", "lib/.gitattributes"}, func(name string) bool { _, err := os.Stat(filepath.Join(fresh, name)); return err == nil })
 	repository := filepath.Join(job.Candidate.Dir, manifest.RepositoryFolder)
 	folders := map[string]string{"k": job.Candidate.Dir, "common": filepath.Join(repository, "common")}

@@ -16,19 +16,20 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// A fading context ends after it was asked a number of times: whatever git does next fails. With once it fails one call of git, and
-// what comes after that call goes on: so an error that is not returned makes a different plan.
+// A fading context ends after it was asked a number of times, so that git's next call fails. With
+// once it fails one call of git, and the calls after that succeed: so an error that is not returned
+// leads to a different plan.
 type fading struct {
 	context.Context
 	left  int
 	once  bool
-	mu    sync.Mutex // git is waited for in another goroutine
+	mu    sync.Mutex // another goroutine waits for git
 	asked int
-	owes  int // it has said that it is over: so often it says why, to git and to whoever called git
+	owes  int // owes counts how often it still reports why it ended, to git and to git's caller.
 	over  chan struct{}
 }
 
-// callAsks is how often one call of git asks at most.
+// callAsks is how often one call of git asks the context at most.
 const callAsks = 3
 
 func (f *fading) ask(done bool) bool {
@@ -58,7 +59,8 @@ func (f *fading) Done() <-chan struct{} {
 	return nil
 }
 
-// A fault of git at any moment is an error. It never makes another plan, nor is it the author's mistake.
+// TestFaultsMakeNoOtherPlan checks that a fault of git at any moment is an error. It never leads to
+// a different plan, and it is never reported as the author's mistake.
 func TestFaultsMakeNoOtherPlan(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -82,7 +84,8 @@ func mergeBase(t *testing.T, r *tree) (plan.Options, string) {
 }
 func branch(t *testing.T, r *tree) (plan.Options, string) { return namedBaseline(t, r, "ref:main"), "" }
 
-// namedBaseline is a change of a kernel with a header elsewhere, under a policy with this baseline.
+// namedBaseline returns a change of a kernel with a header elsewhere, under a policy with this
+// baseline.
 func namedBaseline(t *testing.T, r *tree, baseline string) plan.Options {
 	base := r.commit(with(map[string]string{
 		"common/c.h": "// common\n", "k/kernel.yaml": edited(t, manifestYAML, "source: scale.c", "source: scale.c\ninclude: [common]"),
@@ -131,7 +134,7 @@ func (r *tree) faultsMakeNoOtherPlan(opt plan.Options, once bool) {
 	}
 }
 
-// contents is every file below a folder.
+// contents returns every file below a folder.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -150,7 +153,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// A baseline that the policy names and nobody has is a mistake of the policy.
+// TestBaselinesThatAreNotThere checks that a baseline that the policy names and that does not exist
+// is a mistake of the policy.
 func TestBaselinesThatAreNotThere(t *testing.T) {
 	for baseline, fine := range map[string]bool{"base": true, "variant:default": true, "variant:moon": false, "ref:moon": false, "tag:moon": false, "ref:main": true} {
 		r := newTree(t)
@@ -168,7 +172,7 @@ func TestBaselinesThatAreNotThere(t *testing.T) {
 	}
 }
 
-// A note names twenty edits and counts the rest.
+// TestManyEditsOfTheProblem checks that a note names twenty edits and counts the rest.
 func TestManyEditsOfTheProblem(t *testing.T) {
 	shapes := func(count, n int) string {
 		var list []string
@@ -197,7 +201,8 @@ func TestManyEditsOfTheProblem(t *testing.T) {
 	}
 }
 
-// Kernels of one name in two folders are laid out in two folders.
+// TestRoomsOfOneName checks that kernels with the same name in different folders are written to
+// different folders.
 func TestRoomsOfOneName(t *testing.T) {
 	r := newTree(t)
 	files := map[string]string{".github/kernelgate.yaml": policyYAML}

@@ -21,8 +21,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/folderhash"
 )
 
-// Job lays out one kernel's files below the scratch folder and says what a run
-// needs to know of them.
+// Job writes one kernel's files below the scratch folder and returns what a run needs to know about
+// them.
 func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	job := runners.Job{Change: p.opt.Change, Key: key, Removed: slices.Contains(p.removed, key)}
 	job.Change.Paths = p.PathsOf(key, job.Change.Paths)
@@ -63,20 +63,21 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	return job, p.provenance(ctx, &job)
 }
 
-// repairs tells whether the change makes a valid manifest of one of the base that has mistakes.
+// repairs reports whether the change fixes the mistakes in a manifest of the base.
 func (p *Plan) repairs(ctx context.Context, file string) bool {
 	if !p.edited[file] {
 		return false
 	}
 	text, err := p.opt.Repo.Read(ctx, p.opt.Head, file)
 	if err != nil {
-		return false // it is removed
+		return false // the change removes the manifest
 	}
 	_, err = manifest.Parse(file, text)
 	return err == nil
 }
 
-// hashSources notes what each side is compiled from, where its machine code depends on the problem size.
+// hashSources records a hash of each side's sources if its machine code depends on the problem
+// size.
 func hashSources(job *runners.Job) (err error) {
 	for _, side := range []*runners.Side{job.Baseline, &job.Candidate} {
 		if side == nil || !job.Of(*side).Specializes() {
@@ -93,7 +94,7 @@ func hashSources(job *runners.Job) (err error) {
 	return nil
 }
 
-// manifest finds the one that holds, and where it comes from.
+// manifest finds the manifest that applies, and the revision that it comes from.
 func (p *Plan) manifest(ctx context.Context, file string) (text []byte, rev string, isNew bool, err error) {
 	for _, rev := range []string{p.opt.Trusted, p.opt.Base} {
 		text, err = p.opt.Repo.Read(ctx, rev, file)
@@ -105,8 +106,7 @@ func (p *Plan) manifest(ctx context.Context, file string) (text []byte, rev stri
 	return text, p.opt.Head, true, err
 }
 
-// room makes a folder for a kernel of its own: another one elsewhere may have the same
-// name.
+// room makes a separate folder for a kernel. Another kernel elsewhere may have the same name.
 func (p *Plan) room(key string) (string, error) {
 	for n := 1; ; n++ {
 		name := path.Base(key)
@@ -169,8 +169,8 @@ func (p *Plan) provenance(ctx context.Context, job *runners.Job) error {
 	return nil
 }
 
-// kernelWord names a kernel to kernelgate check by its folder. Where that looks like a flag, it is
-// named by its path.
+// kernelWord names a kernel for kernelgate check by its folder. If that looks like a flag, it uses
+// the path.
 func kernelWord(key string) string {
 	if base := path.Base(key); !strings.HasPrefix(base, "-") {
 		return base
@@ -181,7 +181,7 @@ func kernelWord(key string) string {
 	return key
 }
 
-// commandLine is what people copy into a shell: labels and folders may be called anything.
+// commandLine quotes words for a shell, because labels and folders may have any name.
 func commandLine(words []string) string {
 	for i, w := range words {
 		words[i] = strict.ShellWord(w)

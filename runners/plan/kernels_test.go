@@ -9,8 +9,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// A kernel that the head and the base branch have both added is one kernel, and one that the head removes is removed though the base
-// branch still has it.
+// TestKernelsOfThreeRevisions checks that a kernel that both the head and the base branch added is
+// one kernel, and that a kernel that the head removes is removed although the base branch still has
+// it.
 func TestKernelsOfThreeRevisions(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(with(map[string]string{"gone/kernel.yaml": manifestYAML, "gone/scale.c": "// g\n", "gone/reference.c": "// g\n"}))
@@ -33,7 +34,7 @@ func TestKernelsOfThreeRevisions(t *testing.T) {
 	if err != nil || strings.Join(keys, " ") != "new" {
 		t.Errorf("%v, %v", keys, err)
 	}
-	// One that only the base branch has is known by what it is called there.
+	// A kernel that only the base branch has goes by its name there.
 	r.git("checkout", "--quiet", base)
 	other := r.commit(map[string]string{"k/scale.c": "// other\n"})
 	keys, err = r.plan(plan.Options{Base: base, Head: other, Trusted: tip, Kernels: []string{"new", "k"}}).Kernels(t.Context())
@@ -42,7 +43,8 @@ func TestKernelsOfThreeRevisions(t *testing.T) {
 	}
 }
 
-// Every gate that names a shape which the kernel does not have is told with its field.
+// TestUnknownShapes checks that every gate that names a shape which the kernel does not have is
+// reported with its field.
 func TestUnknownShapes(t *testing.T) {
 	for field, gate := range map[string]string{
 		"correctness.shapes":        "correctness",
@@ -62,7 +64,8 @@ func TestUnknownShapes(t *testing.T) {
 	}
 }
 
-// In a folder of several kernels, any file may be one of a harness or of a kernel whose manifest nobody can read.
+// TestSharedFolderOfAHarness checks that in a folder of several kernels, any file may belong to a
+// harness or to a kernel whose manifest cannot be parsed.
 func TestSharedFolderOfAHarness(t *testing.T) {
 	harness := edited(t, manifestYAML, "name: scale", "name: harness", "mode: cpu\nentry: scale\nsource: scale.c", "mode: command\ncommand: [run]\nsources: [scale.c]", "reference: {source: reference.c, entry: reference}\n", "")
 	for name, text := range map[string]string{"a harness": harness, "a mistake": "]\n"} {
@@ -75,7 +78,7 @@ func TestSharedFolderOfAHarness(t *testing.T) {
 	}
 }
 
-// Headers may include each other.
+// TestIncludesInACircle checks that headers may include each other.
 func TestIncludesInACircle(t *testing.T) {
 	r := newTree(t)
 	files := including("#include <a.h>\n")
@@ -87,7 +90,8 @@ func TestIncludesInACircle(t *testing.T) {
 	}
 }
 
-// The same files as a change of another kind are judged by another rule.
+// TestPlanAsAnotherKind checks that the same files as a different kind of change are judged by a
+// different rule.
 func TestPlanAsAnotherKind(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(first)

@@ -12,8 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// several is a folder of kernels that nobody made for this program: three manifests, of
-// which one has its sources in another folder.
+// several is a folder of kernels that was not made for this program: three manifests, one of which
+// has its sources in a different folder.
 func several(t *testing.T) map[string]string {
 	t.Helper()
 	return map[string]string{
@@ -27,7 +27,8 @@ func several(t *testing.T) map[string]string {
 	}
 }
 
-// A change touches the kernels that read what it edits, and no other of their folder.
+// TestSeveralInOneFolder checks that a change touches the kernels that read the files it edits, and
+// no others in their folder.
 func TestSeveralInOneFolder(t *testing.T) {
 	const scale, twice, norm = "k", "k/twice.kernel.yaml", "k/norm.kernel.yaml"
 	r := newTree(t)
@@ -62,13 +63,14 @@ func TestSeveralInOneFolder(t *testing.T) {
 		}
 		r.git("checkout", "--quiet", base)
 	}
-	// What a source of another language reads nobody here can tell.
+	// The includes of a source in another language are unknown.
 	python := r.commit(map[string]string{"k/scale.py": "from helper import scale\n", "k/helper.py": "# h\n", "k/kernel.yaml": edited(t, manifestYAML, "source: scale.c", "source: scale.py\nsources: ['*.py']")})
 	if keys, err := r.plan(plan.Options{Base: python, Head: r.commit(map[string]string{"k/helper.py": "# worse\n"})}).Kernels(t.Context()); err != nil || strings.Join(keys, " ") != scale {
 		t.Errorf("another language: the change touches %q (%v)", keys, err)
 	}
 	r.git("checkout", "--quiet", base)
-	// A file that is read in a way that hides its name is read by every kernel that might.
+	// If an include hides the name of its file, every kernel that might read the file counts as
+	// reading it.
 	hidden := r.commit(map[string]string{"k/scale.c": "#define H \"sneaky.h\"\n#include H\n", "k/sneaky.h": "// s\n"})
 	keys, err := r.plan(plan.Options{Base: hidden, Head: r.commit(map[string]string{"k/sneaky.h": "// worse\n"})}).Kernels(t.Context())
 	if err != nil || strings.Join(keys, " ") != scale {
@@ -76,8 +78,8 @@ func TestSeveralInOneFolder(t *testing.T) {
 	}
 }
 
-// Kernels of one folder share nothing that is built, and each is judged by its own
-// manifest.
+// TestJobsOfOneFolder checks that kernels of one folder share nothing that is built, and that each
+// is judged by its own manifest.
 func TestJobsOfOneFolder(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(several(t))
@@ -120,7 +122,8 @@ func TestJobsOfOneFolder(t *testing.T) {
 	}
 }
 
-// A kernel answers to its folder or manifest, the last part of that, and its own name.
+// TestNames checks that a kernel is found by its folder or manifest, by the last part of that, and
+// by its own name.
 func TestNames(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(several(t))
@@ -153,8 +156,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Where its sources are is each side's own: they may move to another folder and back, and
-// each side is built from where its manifest says.
+// TestMovedSources checks that each side decides where its sources are. They may move to a
+// different folder and back, and each side is built from the place that its manifest names.
 func TestMovedSources(t *testing.T) {
 	r := newTree(t)
 	there := edited(t, manifestYAML, "source: scale.c", "root: csrc\nsource: scale.c")
@@ -184,7 +187,8 @@ func TestMovedSources(t *testing.T) {
 	}
 }
 
-// Nothing leads out of the repository: not a link in a commit, nor one in the work tree.
+// TestHostileRoot checks that nothing leads out of the repository: neither a link in a commit, nor
+// one in the work tree.
 func TestHostileRoot(t *testing.T) {
 	secret := t.TempDir()
 	if err := os.WriteFile(filepath.Join(secret, "scale.c"), []byte("// secret\n"), 0o644); err != nil {
@@ -224,7 +228,8 @@ func TestHostileRoot(t *testing.T) {
 	}
 }
 
-// What a merge has otherwise than the folder that is built is told: whoever builds refuses a source that asks for it.
+// TestDiffers checks that every file that differs between a merge and the folder to build is
+// reported: the builder refuses a source that asks for it.
 func TestDiffers(t *testing.T) {
 	r := newTree(t)
 	files := map[string]string{".github/kernelgate.yaml": policyYAML, "k/kernel.yaml": manifestYAML, "k/reference.c": "// truth\n", "k/scale.c": "#include \"table.inc\"\n#include \"detail/deep.h\"\n", "k/table.inc": "// t\n", "k/detail/deep.h": "// d\n", "k/detail/free.h": "// f\n", "k/old.c": "// old\n", "k/notes.md": "x\n"}
@@ -262,13 +267,13 @@ func TestDiffers(t *testing.T) {
 		}
 		r.git("checkout", "--quiet", base)
 	}
-	// A file that was there, and no source, does not become one by the change that edits it.
+	// A file that existed and was not a source does not become one by the change that edits it.
 	base = r.commit(map[string]string{"k/kernel.yaml": narrow})
 	job, err := r.job(plan.Options{Base: base, Head: r.commit(map[string]string{"k/kernel.yaml": edited(t, manifestYAML, "source: scale.c", "source: old.c"), "k/old.c": "// worse\n"})})
 	if err != nil || told(job) != "k/kernel.yaml k/old.c" {
 		t.Errorf("%v %v", err, job.Candidate.Differs)
 	}
-	// A link is in no build, whether or not the change made it.
+	// A build never has a link, whether or not the change made it.
 	if err := os.Symlink("../.github/kernelgate.yaml", filepath.Join(r.dir, "k", "link.h")); err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// A repository that has lost an object yields an error, or the plan that does not need the object. It never yields a different
-// plan, and the author is not blamed.
+// TestLostObjects checks that a repository that has lost an object yields an error, or the plan
+// that does not need the object. It never yields a different plan, and never blames the author.
 func TestLostObjects(t *testing.T) {
 	for name, setup := range map[string]func(*testing.T, *tree) (opt plan.Options, named string){
 		"a change of the manifest on an old base": oldBase,
@@ -41,7 +41,7 @@ func TestLostObjects(t *testing.T) {
 			}
 			for _, object := range r.objects() {
 				if named != "" && strings.HasSuffix(object, named[2:]) {
-					continue // a commit that somebody names may be gone, and the plan says so
+					continue // a named commit may be missing, and the plan says so
 				}
 				hidden := object + ".lost"
 				if err := os.Rename(object, hidden); err != nil {
@@ -81,8 +81,8 @@ func (r *tree) objects() []string {
 	return all
 }
 
-// whole describes the kernels of a plan and, from a second plan that has read nothing yet, the job of the kernel in the folder k.
-// Either is empty where it failed.
+// whole describes the kernels of a plan and, from a second plan that has read nothing yet, the job
+// of the kernel in the folder k. Each is empty if it failed.
 func (r *tree) whole(opt plan.Options) (kernels, job string, err error) {
 	r.Helper()
 	fresh := func() (*plan.Plan, error) {
@@ -112,10 +112,11 @@ func (r *tree) whole(opt plan.Options) (kernels, job string, err error) {
 	return kernels, job, errors.Join(errKernels, errJob)
 }
 
-// describe writes out what a job says and what its folders hold. The folders themselves have different names in every plan.
+// describe writes out a job and the contents of its folders. The folders themselves have different
+// names in every plan.
 func (r *tree) describe(j runners.Job) string {
 	r.Helper()
-	j.Provenance.Head.Branch = "" // left out where git does not tell it
+	j.Provenance.Head.Branch = "" // omitted if git does not report it
 	text := fmt.Sprint(j.Key, j.Notes, j.Broken, j.Removed, j.Unready, j.Noise, j.PolicyFile, j.PolicyText, j.ManifestText, j.Provenance)
 	sides := []runners.Side{j.Candidate}
 	if j.Baseline != nil {
@@ -127,7 +128,7 @@ func (r *tree) describe(j runners.Job) string {
 	return text + fmt.Sprint(contents(r.T, j.Trusted))
 }
 
-// with is the usual files and some others.
+// with returns the usual files and some others.
 func with(more map[string]string) map[string]string {
 	files := map[string]string{}
 	for _, from := range []map[string]string{first, more} {
@@ -138,7 +139,8 @@ func with(more map[string]string) map[string]string {
 	return files
 }
 
-// oldBase is a head that edits its manifest and the policy's compiler, on a base that the base branch has left.
+// oldBase returns a head that edits its manifest and the policy's compiler, on a base from which
+// the base branch has moved on.
 func oldBase(t *testing.T, r *tree) (plan.Options, string) {
 	pinned := func(version string) string { return "toolchains: {nvcc: {version: " + version + "}}\n" + policyYAML }
 	base := r.commit(with(map[string]string{".github/kernelgate.yaml": pinned("13.0.88"), "k/kernel.yaml": edited(t, manifestYAML, "source: scale.c", "source: scale.c\nflags: [-O1]")}))
@@ -200,7 +202,7 @@ func workTree(t *testing.T, r *tree) (plan.Options, string) {
 	return plan.Options{Base: base}, ""
 }
 
-// faster is a history of merges with these states, fastest first.
+// faster returns a history of merges with these states, fastest first.
 func faster(states ...plan.Faster) func(context.Context, runners.Job) ([]plan.Faster, error) {
 	return func(context.Context, runners.Job) ([]plan.Faster, error) { return states, nil }
 }

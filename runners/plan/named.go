@@ -15,8 +15,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
-// named picks kernels by their folders or manifests, by the last parts of those, or by
-// the names that the manifests give them, where that is clear.
+// named finds kernels by their folders or manifests, by the last parts of those, or by the names in
+// the manifests, if the name is unambiguous.
 func (p *Plan) named(ctx context.Context, all, names []string) ([]string, error) {
 	var picked []string
 	var called map[string]string // by key
@@ -47,7 +47,8 @@ func (p *Plan) named(ctx context.Context, all, names []string) ([]string, error)
 	return picked, nil
 }
 
-// unknown says why no kernel has a name: what is near it, what gates nothing, and which manifests cannot be read.
+// unknown explains why no kernel has a name: similar names, manifests that gate nothing, and
+// manifests that cannot be read.
 func (p *Plan) unknown(ctx context.Context, name string, all []string, called map[string]string) error {
 	if name == "." || manifest.IsManifest(name) && path.Dir(name) == "." {
 		if found, err := p.opt.Repo.TopManifests(ctx, p.opt.Head); err != nil || len(found) > 0 {
@@ -78,8 +79,8 @@ func (p *Plan) unknown(ctx context.Context, name string, all []string, called ma
 	return strict.Mistakef("no kernel named %q (%s)", name, advice)
 }
 
-// called is the names in the manifests, by key. A mistaken one has none: it is told where
-// the kernel is asked for by its folder.
+// called returns the names in the manifests, by key. A manifest with mistakes has none; the
+// mistakes are reported when the kernel is requested by its folder.
 func (p *Plan) called(ctx context.Context, all []string) (map[string]string, error) {
 	texts, err := p.manifests(ctx, p.opt.Head, all)
 	if err != nil {
@@ -88,7 +89,7 @@ func (p *Plan) called(ctx context.Context, all []string) (map[string]string, err
 	names := map[string]string{}
 	for key, text := range texts {
 		if err := ctx.Err(); err != nil {
-			return nil, err // each of many manifests takes its time
+			return nil, err // parsing many manifests takes long
 		}
 		if m, err := manifest.Parse(manifest.FileOf(key), text); err == nil {
 			names[key] = m.Name
@@ -97,7 +98,8 @@ func (p *Plan) called(ctx context.Context, all []string) (map[string]string, err
 	return names, nil
 }
 
-// manifests is those of a revision, by key; where it has none, the trusted revision's.
+// manifests returns the manifests of a revision, by key. If the revision lacks one, it is the
+// trusted revision's.
 func (p *Plan) manifests(ctx context.Context, rev string, keys []string) (map[string][]byte, error) {
 	var files []string
 	for _, key := range keys {

@@ -15,7 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// wantMistake wants an error that is told to the user as their mistake.
+// wantMistake expects an error that is reported to users as their mistake.
 func wantMistake(t *testing.T, err error, text string) {
 	t.Helper()
 	if _, mistake := errors.AsType[strict.Mistake](err); !mistake || !strings.Contains(err.Error(), text) {
@@ -23,7 +23,7 @@ func wantMistake(t *testing.T, err error, text string) {
 	}
 }
 
-// Two variants are built from the files of one state.
+// TestVariants checks that two variants are built from the files of one state.
 func TestVariants(t *testing.T) {
 	r := newTree(t)
 	files := with(map[string]string{"k/kernel.yaml": edited(t, staged, "entry: scale", "entry: scale\ninclude: [common]"), "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "common/a.h": "// a\n"})
@@ -53,7 +53,8 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// A policy comes from the file or the shipped one that somebody names, from another revision, or from the trusted one.
+// TestWhichPolicy checks that a policy comes from the named file or shipped policy, from a
+// different revision, or from the trusted one.
 func TestWhichPolicy(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(first)
@@ -103,7 +104,8 @@ func TestWhichPolicy(t *testing.T) {
 	wantMistake(t, err, plan.PolicyFile+":1")
 }
 
-// The pins of a policy that somebody names hold on both sides, whatever the change does to its own.
+// TestPinsOfANamedPolicy checks that the pins of a named policy hold on both sides, whatever the
+// change does to its own policy.
 func TestPinsOfANamedPolicy(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(compiled("toolchains: {nvcc: {version: 13.0.88}}\n"))
@@ -132,7 +134,7 @@ func TestPinsOfANamedPolicy(t *testing.T) {
 	}
 }
 
-// The record says how to run a check again, with everything that was asked.
+// TestCommandOfARecord checks that the record says how to run a check again, with all options.
 func TestCommandOfARecord(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(with(map[string]string{".github/kernelgate.yaml": edited(t, policyYAML, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}}\nrules:")}))
@@ -176,7 +178,8 @@ func TestCommandOfARecord(t *testing.T) {
 	}
 }
 
-// A policy may name any variant of the baseline's, and a new kernel has a baseline where somebody names one.
+// TestOtherBaselines checks that a policy may name any variant of the baseline, and that a new
+// kernel has a baseline if the caller names one.
 func TestOtherBaselines(t *testing.T) {
 	r := newTree(t)
 	asked := edited(t, policyYAML, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}, baseline: \"variant:stage1\"}\nrules:")
@@ -205,7 +208,8 @@ func TestOtherBaselines(t *testing.T) {
 	}
 }
 
-// A faster state is the baseline if it may and can be measured with what is asked today. The note names each that cannot.
+// TestFasterStates checks that a faster state is the baseline if it may and can be measured on
+// today's problem. The note names each state that cannot.
 func TestFasterStates(t *testing.T) {
 	r := newTree(t)
 	best := edited(t, policyYAML, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}, baseline: best}\nrules:")
@@ -274,7 +278,7 @@ func TestFasterStates(t *testing.T) {
 	}
 }
 
-// A scratch folder that is not there is an error.
+// TestNoScratchFolder checks that a missing scratch folder is an error.
 func TestNoScratchFolder(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(first)

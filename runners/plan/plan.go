@@ -1,8 +1,8 @@
-// Package plan finds what a change asks to be measured: the kernels between two
-// states of a repository, the rule for each, and a job with the files to build.
-// Policy, reference and the manifest's problem are the base's; the head supplies
-// the implementation: kernel sources, and how they are built and launched. The
-// package measures and judges nothing.
+// Package plan finds out what a change needs to have measured: the kernels that differ between two
+// states of a repository, the rule for each, and a job with the files to build. Policy, reference
+// and the problem half of the manifest come from the base. The head supplies the implementation:
+// kernel sources, and how they are built and launched. The bot plans pull requests with it, and
+// kernelgate check plans local changes. The package measures and judges nothing.
 package plan
 
 import (
@@ -19,45 +19,49 @@ import (
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
-// PolicyFile is where a repository keeps its policy.
+// PolicyFile is the path of the policy in a repository.
 const PolicyFile = ".github/kernelgate.yaml"
 
-// Options say which change, and what somebody asked beyond the policy.
+// Options say which change to plan, and what the caller asks for in addition to the policy.
 type Options struct {
 	Repo *checkout.Repo
 	Base string // revision that the change is compared with
 	Head string // revision, or the work tree
-	// Trusted is the revision whose policy, problems and references hold; "" is
-	// Base. A bot takes the tip of the base branch: a change must not choose an old
-	// base to be judged by its milder rules.
+	// Trusted is the revision whose policy, problems and references apply; "" means Base. A bot
+	// uses the tip of the base branch: a change must not choose an old base to be judged by its
+	// milder rules.
 	Trusted string
 	Scratch string // folder for the files to build
 
 	Kernels []string      // by name, folder or manifest; none means those that the change touches
-	Change  policy.Change // its Paths are found
-	Policy  string        // a file, or the name of a shipped policy; "" takes the trusted revision's
-	// PolicyRoot is the folder that the policy's file must be in, where somebody else has named it; "" allows any file.
+	Change  policy.Change // New fills in its Paths
+	// Policy is a file, or the name of a shipped policy; "" means the trusted revision's.
+	Policy string
+	// PolicyRoot is the folder that must contain the policy's file if an untrusted party named the
+	// file; "" allows any file.
 	PolicyRoot string
-	// PolicyAt takes the policy of another revision, for information, such as a
-	// head that brings the first one.
+	// PolicyAt uses the policy of a different revision, for information, such as a head that adds
+	// the first policy.
 	PolicyAt string
 
-	// Variants compare two ways to build the same state instead of two states.
+	// Variant and BaselineVariant compare two ways to build the same state instead of two states.
 	Variant, BaselineVariant string
-	// Versus compares with another revision than Base, or with the head itself.
+	// Versus compares with a different revision than Base, or with the head itself.
 	Versus string
 
-	// Faster is the merged states of a job's kernel that are faster than the merge base, fastest first, for a policy that
-	// compares with the best. It is nil where the history of merges is not known.
+	// Faster returns the merged states of a job's kernel that are faster than the merge base,
+	// fastest first, for a policy that compares with the best. It is nil if the history of merges
+	// is not known.
 	Faster func(context.Context, runners.Job) ([]Faster, error)
 
-	// Before and After take the place of the compilers that the policy pins, to compare what two of them make of the same state.
+	// Before and After override the compilers that the policy pins, to compare the results of two
+	// compilers on the same state.
 	Before, After policy.Toolchains
 
-	Static bool // leaves out every gate that has to run the kernel
-	Rounds int  // at most so many rounds; 0 leaves it to the policy
+	Static bool // leave out every gate that has to run the kernel
+	Rounds int  // the maximum number of rounds; 0 means the policy's
 
-	Repository string // its name, for the record; "" is the folder's
+	Repository string // its name, for the record; "" means the folder's name
 	Host       string
 	Version    string
 	Started    time.Time
@@ -66,20 +70,24 @@ type Options struct {
 // Self as Options.Versus compares the head with itself.
 const Self = "self"
 
-// A Plan is a change that was looked at.
+// A Plan is a change whose edits were examined.
 type Plan struct {
 	opt     Options
 	changed []string
-	edited  map[string]bool // the same, to look up
+	edited  map[string]bool // the same files, for lookups
 	removed []string        // kernels of the base that the head does not have
-	shared  map[string]bool // kernels whose folder is not theirs alone
-	moved   map[string]bool // kernels whose compiler is another
+	shared  map[string]bool // kernels that share their folder
+	moved   map[string]bool // kernels whose compiler the change moves
 	pins    *pins
-	reads   map[string]map[string]bool // files that a kernel's build may read beside those of a folder of its own, at the base or at the head
-	homes   map[string][]string        // folders that a kernel's files are in by the base's manifest, or by the head's where it is new
+	// reads holds the files that a kernel's build may read in addition to those of a folder that
+	// only it uses, at the base or at the head.
+	reads map[string]map[string]bool
+	// homes holds the folders of a kernel's files by the base's manifest, or by the head's if the
+	// kernel is new.
+	homes map[string][]string
 }
 
-// New looks at what the change touches.
+// New examines which files the change touches.
 func New(ctx context.Context, opt Options) (*Plan, error) {
 	opt.Trusted = cmp.Or(opt.Trusted, opt.Base)
 	p := &Plan{opt: opt}
@@ -95,18 +103,18 @@ func New(ctx context.Context, opt Options) (*Plan, error) {
 	return p, err
 }
 
-// Changed is the files that the change touches.
+// Changed returns the files that the change touches.
 func (p *Plan) Changed() []string { return p.changed }
 
-// As is the plan of the same files as a change of another kind, which a rule may ask
-// something else of.
+// As returns the plan for the same files as a different kind of change, to which a different rule
+// may apply.
 func (p *Plan) As(c policy.Change) *Plan {
 	other := *p
 	other.opt.Change = c
 	return &other
 }
 
-// Kernels is the kernels to check, by their keys.
+// Kernels returns the keys of the kernels to check.
 func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	if err := p.refuseTop(ctx); err != nil {
 		return nil, err
@@ -149,8 +157,9 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(all, func(key string) bool { return !p.Touches(key, p.changed) && !(p.byHand() && p.moved[key]) }), nil
 }
 
-// refuseTop refuses a head with a manifest in the repository's top folder: nothing would gate its kernel. A base that has one
-// is not refused, so that a change can move it, nor is somebody who names what to check.
+// refuseTop refuses a head with a manifest in the repository's top folder, because nothing would
+// gate its kernel. It does not refuse a base that has one, so that a change can move it, and it
+// does not refuse when the caller names the kernels to check.
 func (p *Plan) refuseTop(ctx context.Context) error {
 	if len(p.opt.Kernels) > 0 || p.opt.Variant != "" || p.byHand() {
 		return nil
@@ -162,12 +171,12 @@ func (p *Plan) refuseTop(ctx context.Context) error {
 	return strict.Mistake{Err: checkout.Refused{File: found[0], Why: TopManifest}}
 }
 
-// TopManifest says what is wrong with a manifest in the repository's top folder.
+// TopManifest explains what is wrong with a manifest in the repository's top folder.
 const TopManifest = "a manifest in the repository's top folder gates no kernel, since its folder would be the whole repository (move it with its source and reference to a folder, e.g. kernels/scale/kernel.yaml; root: csrc names the sources' folder where they stay)"
 
-// Touches tells whether a change of these files is one of the kernel: of its manifest, of
-// what its build and its reference may read or, where it has its folder for itself, of
-// anything there. A policy that pins another compiler touches all that it builds.
+// Touches reports whether a change of these files changes the kernel: its manifest, any file that
+// its build or its reference may read or, if only this kernel uses its folder, anything there. A
+// policy that pins a different compiler touches every kernel that the compiler builds.
 func (p *Plan) Touches(key string, files []string) bool {
 	manifest, folder := manifest.FileOf(key), manifest.FolderOf(key)
 	return slices.ContainsFunc(files, func(f string) bool {
@@ -175,8 +184,9 @@ func (p *Plan) Touches(key string, files []string) bool {
 	})
 }
 
-// PathsOf is the files of a change that are the kernel's: a rule for paths is matched against these. It leaves out what the
-// kernel reads in folders that only the head's manifest names: whoever writes that manifest must not choose the rule by it.
+// PathsOf returns the files of a change that belong to the kernel. A rule for paths is matched
+// against these. It leaves out files that the kernel reads in folders that only the head's manifest
+// names: the author of that manifest must not choose the rule by it.
 func (p *Plan) PathsOf(key string, files []string) []string {
 	if files == nil {
 		return nil
@@ -193,8 +203,8 @@ func (p *Plan) PathsOf(key string, files []string) []string {
 	return own
 }
 
-// withNewer adds the kernels that the base branch has put under the gate since the head
-// left it: an old base is no way round.
+// withNewer adds the kernels that the base branch has put under the gate since the head branched
+// off. An old base is no way around the gate.
 func (p *Plan) withNewer(ctx context.Context, all, before []string) ([]string, error) {
 	if p.opt.Trusted == p.opt.Base {
 		return all, nil

@@ -44,10 +44,11 @@ rules:
 type tree struct {
 	*testing.T
 	dir  string
-	repo *checkout.Repo // once it was planned from
+	repo *checkout.Repo // set once a plan was made from it
 }
 
-// newTree makes what git init makes, without a process: there are a hundred of them.
+// newTree makes what git init makes, without starting a process, because the tests make a hundred
+// of them.
 func newTree(t *testing.T) *tree {
 	r := &tree{T: t, dir: t.TempDir()}
 	for _, folder := range []string{"objects", "refs/heads"} {
@@ -69,7 +70,7 @@ func (r *tree) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// try is git where it may fail.
+// try runs git, which may fail.
 func (r *tree) try(args ...string) (string, error) {
 	out, err := exec.Command("git", append([]string{"-C", r.dir}, args...)...).CombinedOutput()
 	return string(out), err
@@ -86,10 +87,10 @@ func (r *tree) write(name, text string) {
 	}
 }
 
-// commit writes files, or deletes those without content, and returns the commit.
+// commit writes files, deletes those without content, and returns the commit.
 func (r *tree) commit(files map[string]string) string {
 	r.Helper()
-	fresh := len(files) == 0 // or what git commit -a does not take
+	fresh := len(files) == 0 // or anything that git commit -a does not include
 	for name, text := range files {
 		file := filepath.Join(r.dir, name)
 		if text == "" {
@@ -155,8 +156,8 @@ var first = map[string]string{
 	"k/kernel.yaml": manifestYAML, "k/scale.c": "// base\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policyYAML, "README.md": "x\n",
 }
 
-// The head supplies the implementation alone: problem, reference and policy stay the
-// base's, whatever the head does to them.
+// TestHeadSuppliesTheImplementation checks that the head supplies only the implementation. Problem,
+// reference and policy stay the base's, whatever the head does to them.
 func TestHeadSuppliesTheImplementation(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(first)
@@ -197,7 +198,7 @@ func TestHeadSuppliesTheImplementation(t *testing.T) {
 	}
 }
 
-// edited is a text with some of it replaced.
+// edited returns a text with some parts replaced.
 func edited(t *testing.T, text string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -226,8 +227,8 @@ variants:
 default_variant: stage0
 `
 
-// The ordinary pull request of a stage: a new file, made the default. The baseline is the
-// base's default, built and launched as the base says.
+// TestNewDefaultVariant plans the usual pull request of a stage: a new file becomes the default.
+// The baseline is the base's default, built and launched as the base says.
 func TestNewDefaultVariant(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policyYAML})
@@ -253,7 +254,8 @@ func TestNewDefaultVariant(t *testing.T) {
 	}
 }
 
-// A head's manifest that cannot be built by is the author's mistake, told with its place.
+// TestBrokenHead checks that mistakes in a head's manifest are the author's, and are reported with
+// their place.
 func TestBrokenHead(t *testing.T) {
 	for name, c := range map[string]struct {
 		head string
@@ -295,15 +297,15 @@ func TestBrokenHead(t *testing.T) {
 			}
 		})
 	}
-	// What is taken beyond the base is told.
+	// Shapes that the head supports and the base does not are reported.
 	w := newTree(t)
 	narrow := w.commit(map[string]string{"k/kernel.yaml": edited(t, staged, "{source: stage0.c}", "{source: stage0.c, limits: {N: 1..20}}"), "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policyYAML})
 	wide, err := w.job(plan.Options{Base: narrow, Head: w.commit(map[string]string{"k/kernel.yaml": staged})})
 	if err != nil || len(wide.Broken) > 0 || len(wide.Notes) != 1 || !strings.Contains(wide.Notes[0], "takes shapes that the base's does not: two.") {
 		t.Errorf("%v %v %v", err, wide.Broken, wide.Notes)
 	}
-	// Where secret cases are asked for, or a secret shape is timed under a guard, none of them
-	// can be shed either.
+	// If the policy asks for secret cases, or a guard times a secret shape, none of those can be
+	// shed either.
 	for _, secret := range []string{
 		edited(t, policyYAML, "seeds: [0],", "seeds: [0], secret_cases: 2,"),
 		edited(t, policyYAML, "rules:", "  performance: {guard: {speedup: \">= -2%\"}}\nrules:"),
@@ -318,7 +320,7 @@ func TestBrokenHead(t *testing.T) {
 	}
 }
 
-// A launch that no device takes never gets to one.
+// TestHostileLaunch checks that a launch that no device accepts never reaches one.
 func TestHostileLaunch(t *testing.T) {
 	const cuda = `version: 1
 name: scale
@@ -348,7 +350,7 @@ launch: {grid: [N], block: [32]}
 		}
 		r.git("checkout", "--quiet", base)
 	}
-	// One that there can be is the candidate's own.
+	// A valid launch is the candidate's own.
 	head := r.commit(map[string]string{"k/kernel.yaml": strings.Replace(cuda, "block: [32]}\n", "block: [64]}\n", 1)})
 	job, err := r.job(plan.Options{Base: base, Head: head})
 	if err != nil || len(job.Notes) > 0 {
@@ -365,8 +367,8 @@ launch: {grid: [N], block: [32]}
 	}
 }
 
-// A head that did not touch its manifest is built by the base branch's, as a merge would be. Where both have edited it, nobody can
-// tell what a merge has.
+// TestImplementationOfAnOldBranch checks that a head that did not touch its manifest is built by
+// the base branch's, as a merge would be. If both have edited it, the result of a merge is unknown.
 func TestImplementationOfAnOldBranch(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(map[string]string{"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": policyYAML})
@@ -388,7 +390,7 @@ func TestImplementationOfAnOldBranch(t *testing.T) {
 	if err != nil || len(job.Broken) != 1 || !strings.Contains(job.Broken[0].Message, "update the branch") {
 		t.Errorf("%v %v", err, job.Broken)
 	}
-	// An old manifest that what is asked now has left behind is nobody's mistake.
+	// An old manifest that no longer fits today's problem is nobody's mistake.
 	other := r.commit(map[string]string{"k/kernel.yaml": edited(t, staged, "name: x,", "name: z,", "shapes: {one: {N: 10}, two: {N: 64}}", "shapes: {one: {M: 10}}", "secret: {N: 1..100}\n", "", "[N]}\n  - {name: y", "[M]}\n  - {name: y", "out, shape: [N]", "out, shape: [M]")})
 	stale := r.commit(map[string]string{"k/kernel.yaml": edited(t, staged, "stage0.c}", "stage0.c, limits: {N: 1..1000}}")})
 	job, err = r.job(plan.Options{Base: stale, Head: stale, Trusted: other, Kernels: []string{"k"}})
@@ -397,8 +399,9 @@ func TestImplementationOfAnOldBranch(t *testing.T) {
 	}
 }
 
-// An old base does not bring its old rules, nor an old kernel to be compared with: those of the trusted revision hold. The candidate
-// is what a merge would have, and what both sides have edited since is told.
+// TestTrustedRevision checks that an old base brings neither its old rules nor an old kernel to
+// compare with: those of the trusted revision apply. The candidate is what a merge would have, and
+// files that both sides have edited since are reported.
 func TestTrustedRevision(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(first)
@@ -485,7 +488,8 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// Two kernels whose folders have one name do not find each other's files.
+// TestSameNameElsewhere checks that two kernels whose folders have the same name do not get each
+// other's files.
 func TestSameNameElsewhere(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(map[string]string{
@@ -510,8 +514,8 @@ func TestSameNameElsewhere(t *testing.T) {
 	}
 }
 
-// A kernel that the base branch has put under the gate since the head left it is gated,
-// and a name that several kernels bear is nobody's.
+// TestGatedSinceAndNamesakes checks that a kernel that the base branch has put under the gate since
+// the head branched off is gated, and that an ambiguous name selects no kernel.
 func TestGatedSinceAndNamesakes(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(map[string]string{".github/kernelgate.yaml": policyYAML, "a/k/scale.c": "// free\n", "b/k/kernel.yaml": manifestYAML, "b/k/scale.c": "// b\n", "b/k/reference.c": "// truth\n"})

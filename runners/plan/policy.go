@@ -21,8 +21,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/results"
 )
 
-// policy finds what the kernel is judged by: the file that was named, the
-// base's, or the shipped one that suits any kernel.
+// policy finds the policy for the kernel: the named file, the base's policy, or the shipped one
+// that suits any kernel.
 func (p *Plan) policy(ctx context.Context, job *runners.Job) error {
 	file, text, err := p.policyText(ctx, job)
 	if err != nil {
@@ -66,8 +66,8 @@ func (p *Plan) namedPolicy() (string, []byte, error) {
 	return PolicyNamed(p.opt.Policy)
 }
 
-// PolicyNamed reads a policy by the name that a user gives it: a file's, or a
-// shipped one's. The first result is the file name for messages.
+// PolicyNamed reads a policy by the name that a user gives: a file, or a shipped policy. The first
+// result is the file name for messages.
 func PolicyNamed(name string) (string, []byte, error) {
 	shipped := strings.Join(policies.ShippedNames(), ", ")
 	if name == "" {
@@ -85,15 +85,16 @@ func PolicyNamed(name string) (string, []byte, error) {
 		return "", nil, strict.Mistakef("reading the policy: %w (name a file, or one of %s)", err, shipped)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, strict.MaxBytes+1)) // Parse refuses what is longer
+	text, err := io.ReadAll(io.LimitReader(f, strict.MaxBytes+1)) // Parse refuses longer files
 	if err != nil {
 		return "", nil, strict.Mistakef("reading the policy: %w", err)
 	}
 	return name, text, nil
 }
 
-// policyWithin reads a policy that somebody else has named: a shipped one, or a YAML file of the folder. Whoever sends
-// evidence must not have any other file of this host read, and its text quoted in messages.
+// policyWithin reads a policy that an untrusted party has named: a shipped one, or a YAML file in
+// the folder. The sender of evidence must not make this host read any other file and quote its text
+// in messages.
 func policyWithin(folder, name string) (string, []byte, error) {
 	if slices.Contains(policies.ShippedNames(), name) {
 		return PolicyNamed(name)
@@ -119,7 +120,8 @@ func policyWithin(folder, name string) (string, []byte, error) {
 	return name, text, nil
 }
 
-// otherRounds is how many rounds a local check measures, where somebody says so: fewer than the policy's, or more.
+// otherRounds sets the number of rounds of a local check if the caller gives one. It may be fewer
+// or more than the policy's.
 func (p *Plan) otherRounds(job *runners.Job) {
 	if p.opt.Rounds == 0 {
 		return
@@ -141,8 +143,8 @@ func (p *Plan) staticOnly(job *runners.Job) {
 	job.Notes = append(job.Notes, "Only the build and its resources were judged (--static): nothing was run.")
 }
 
-// checkShapes refuses a policy that asks for shapes which the kernel does not
-// have, before anything is built.
+// checkShapes refuses a policy that asks for shapes that the kernel does not have, before anything
+// is built.
 func checkShapes(job runners.Job) error {
 	rule := job.Rule()
 	known := job.Manifest.ShapeNames()
@@ -158,7 +160,7 @@ func checkShapes(job runners.Job) error {
 	return nil
 }
 
-// SeeShapes shows the shapes that gates ask something of, each with the field that names them.
+// SeeShapes calls see with the shapes that each gate asks for and the field that names them.
 func SeeShapes(g policy.Gates, see func(field string, s policy.Shapes)) {
 	if g.Correctness != nil {
 		see("correctness.shapes", g.Correctness.Shapes)

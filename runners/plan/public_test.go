@@ -11,9 +11,10 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// Twelve kernels as public repositories have them, whose sources nobody touched: another launch, another instance of a template or
-// macro, an edit of the header that all share and a new file made the default variant are each a change of what runs, compared
-// with the kernel as it was.
+// TestPublicKernelsAsChanges plans changes of twelve unmodified kernels from public repositories. A
+// different launch, a different instance of a template or macro, an edit of a shared header, and a
+// new file as the default variant each change what runs, and are compared with the kernel as it
+// was.
 func TestPublicKernelsAsChanges(t *testing.T) {
 	files := map[string]string{".github/kernelgate.yaml": policyYAML}
 	root := filepath.Join("..", "cuda", "testdata", "public")
@@ -31,7 +32,7 @@ func TestPublicKernelsAsChanges(t *testing.T) {
 	}
 	r := newTree(t)
 	base := r.commit(files)
-	edits := map[string][2][2]string{ // of the launch, and of what is compiled
+	edits := map[string][2][2]string{ // an edit of the launch, and one of what is compiled
 		"layernorm": {{"block: [32, 4], shared_memory: 4*4*C", "block: [32, 2], shared_memory: 4*4*C"}, {"flags: [-DUSE_BF16]", "flags: [-DUSE_BF16, -maxrregcount=32]"}},
 		"softmax":   {{"block: [256]", "block: [512]"}, {"flags: [-DUSE_BF16]", "flags: [-DUSE_BF16, --use_fast_math]"}},
 		"embedding": {{"block: [256]", "block: [512]"}, {"flags: [-DUSE_BF16]", "flags: [-DUSE_BF16, -DWIDE=1]"}},
@@ -65,7 +66,7 @@ func TestPublicKernelsAsChanges(t *testing.T) {
 			t.Fatalf("%s touches %q (%v)", name, keys, err)
 		}
 		if name == "a shared header" {
-			keys = keys[:1] // the rest are laid out in the same way
+			keys = keys[:1] // the others are laid out in the same way
 		}
 		for _, key := range keys {
 			job, err := p.Job(t.Context(), key)
@@ -85,5 +86,5 @@ func TestPublicKernelsAsChanges(t *testing.T) {
 	}
 }
 
-// header is the one that all of them share, as it is laid out.
+// header is the shared header's path in a side's folder.
 const header = ".repository/common/warp.cuh"

@@ -11,12 +11,13 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// elsewhere is in every manifest that names other folders; an escape may spell anything.
+// elsewhere matches every manifest that names other folders. A backslash counts, because an escape
+// may spell any word.
 var elsewhere = regexp.MustCompile(`include|root|\\`)
 
-// read finds what the builds of kernels may read beside a folder of their own, at the base
-// and at the head. There is no compiler here to ask: texts are searched for what they
-// include, and whatever is not plain to see counts as including everything.
+// read finds the files that the builds of kernels may read outside a folder that only they use, at
+// the base and at the head. It has no compiler to ask. So it searches the texts for includes, and
+// treats every text that is not plain as including everything.
 func (p *Plan) read(ctx context.Context, keys []string) error {
 	p.shared, p.reads, p.homes = sharing(keys), map[string]map[string]bool{}, map[string][]string{}
 	if len(p.changed) == 0 {
@@ -29,7 +30,7 @@ func (p *Plan) read(ctx context.Context, keys []string) error {
 		}
 		for _, key := range keys {
 			if err := ctx.Err(); err != nil {
-				return err // each of many manifests takes its time
+				return err // parsing many manifests takes long
 			}
 			text := manifests[key]
 			first := text != nil && p.homes[key] == nil
@@ -41,7 +42,9 @@ func (p *Plan) read(ctx context.Context, keys []string) error {
 			}
 			m, err := manifest.Parse(manifest.FileOf(key), text)
 			if err != nil || m.Mode == manifest.ModeCommand {
-				delete(p.shared, key) // a harness may read anything; a wrong manifest is told where the change touches it
+				// A harness may read anything. A wrong manifest is reported if the change touches
+				// it.
+				delete(p.shared, key)
 				continue
 			}
 			if first {
@@ -55,7 +58,7 @@ func (p *Plan) read(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// sharing is the kernels whose folder has another's manifest too.
+// sharing returns the kernels whose folder has another kernel's manifest too.
 func sharing(keys []string) map[string]bool {
 	shared, first := map[string]bool{}, map[string]string{}
 	for _, key := range keys {
@@ -69,7 +72,7 @@ func sharing(keys []string) map[string]bool {
 	return shared
 }
 
-// note adds what a kernel reads at a revision, if the change may be about it.
+// note adds the files that a kernel reads at a revision, if the change may concern them.
 func (p *Plan) note(ctx context.Context, rev, key string, m *manifest.Manifest) error {
 	folders := m.Elsewhere()
 	if p.shared[key] {
@@ -83,7 +86,8 @@ func (p *Plan) note(ctx context.Context, rev, key string, m *manifest.Manifest) 
 		for _, folder := range folders {
 			about = about || below(f, folder)
 			if folder == f || strings.HasPrefix(folder, f+"/") {
-				p.reads[key][f] = true // a submodule that the folder lies in, or a link in its place
+				// a submodule that contains the folder, or a link in its place
+				p.reads[key][f] = true
 			}
 		}
 	}
@@ -117,7 +121,7 @@ func (p *Plan) texts(ctx context.Context, rev string, names []string) (map[strin
 	return texts, nil
 }
 
-// readBy is the files that a kernel's build, and that of its reference, may read.
+// readBy returns the files that the builds of a kernel and of its reference may read.
 func (p *Plan) readBy(ctx context.Context, rev, key string, m *manifest.Manifest) ([]string, error) {
 	folder := manifest.FolderOf(key)
 	s, err := p.scan(ctx, rev, folder, m)
@@ -131,10 +135,10 @@ func (p *Plan) readBy(ctx context.Context, rev, key string, m *manifest.Manifest
 	return s.run(ctx)
 }
 
-// scan begins one of a kernel's files at a revision.
+// scan creates a scan of a kernel's files at a revision.
 func (p *Plan) scan(ctx context.Context, rev, folder string, m *manifest.Manifest) (*scan, error) {
 	s := &scan{plan: p, rev: rev, mode: m.Mode, include: m.IncludeFolders(), there: map[string]bool{}, reached: map[string]bool{}}
-	unseen := len(m.IncludeSets()) > 0 // headers whose text is not here to be searched
+	unseen := len(m.IncludeSets()) > 0 // headers whose text cannot be searched here
 	for _, dir := range append(m.Elsewhere(), folder) {
 		files, err := p.opt.Repo.Files(ctx, rev, dir)
 		if err != nil {
@@ -153,15 +157,15 @@ func (p *Plan) scan(ctx context.Context, rev, folder string, m *manifest.Manifes
 		s.reachAll(dir) // the system's headers may include it
 	}
 	for _, dir := range s.include {
-		s.reach(path.Join(dir, "stdc-predef.h")) // what gcc reads unasked
+		s.reach(path.Join(dir, "stdc-predef.h")) // gcc reads this one implicitly
 		if unseen {
-			s.reachAll(dir) // one of them may include it by its name alone
+			s.reachAll(dir) // one of them may include it by its bare name
 		}
 	}
 	return s, nil
 }
 
-// A scan follows what texts include.
+// A scan follows the includes of texts.
 type scan struct {
 	plan    *Plan
 	rev     string
@@ -173,11 +177,11 @@ type scan struct {
 	unclear bool // a source is in a language whose includes are not known
 }
 
-// preprocessed is what sources are called whose includes the preprocessor of C reads.
+// preprocessed lists the extensions of sources whose includes the C preprocessor reads.
 var preprocessed = []string{".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh"}
 
-// start is what a build begins with: the sources of the variants. A kernel that has its
-// folder for itself may have others there.
+// start adds the files that a build begins with: the sources of the variants. If only this kernel
+// uses its folder, other sources there count too.
 func (s *scan) start(folder string, m *manifest.Manifest, shared bool) {
 	for _, v := range m.Variants {
 		s.source(folder, m, v)
@@ -193,7 +197,7 @@ func (s *scan) source(folder string, m *manifest.Manifest, v manifest.Variant) {
 	if m.Root != "" {
 		folder = m.Root
 	}
-	// A build program may read anything that it sees, whatever its source is called.
+	// A build program may read anything that it sees, whatever the name of its source.
 	s.unclear = s.unclear || m.Compiler == manifest.Program || !slices.Contains(preprocessed, path.Ext(v.Source))
 	s.reach(path.Join(folder, v.Source))
 }
@@ -213,7 +217,7 @@ func (s *scan) reachAll(folder string) {
 	}
 }
 
-// run lists the files that are reached, or every file where the includes cannot all be followed.
+// run lists the files that are reached, or every file if the includes cannot all be followed.
 func (s *scan) run(ctx context.Context) ([]string, error) {
 	if s.unclear {
 		return slices.Sorted(maps.Keys(s.there)), nil
@@ -243,31 +247,31 @@ func (s *scan) run(ctx context.Context) ([]string, error) {
 }
 
 var (
-	// spelling is the other ways to write # and the end of a line that goes on.
+	// spelling replaces alternative spellings of # and of the line continuation.
 	spelling = strings.NewReplacer("??/", "\\", "??=", "#", "%:", "#")
 	goesOn   = regexp.MustCompile(`\\[ \t\v\f\r]*\n`)
-	// reads is a line that may read another file, however it is written.
+	// reads matches a line that may read another file, however it is written.
 	reads = regexp.MustCompile(`(?m)^.*(?:#|\*/).*\b(?:include|include_next|import|embed)\b.*$|^.*(?:__has_include|__has_embed|pch_preprocess).*$`)
-	// plainly is one that does so in the usual way.
+	// plainly matches a line that does so in the usual way.
 	plainly = regexp.MustCompile(`^[ \t\v\f]*#[ \t\v\f]*include[ \t\v\f]*(?:"([^"]+)"|<([^>]+)>)[ \t\v\f\r]*(?://.*|/\*[^*]*\*/[ \t\r]*)?$`)
-	// probes asks whether a header is there, and able whether one can ask.
+	// probes matches a test whether a header exists, and able a test whether one can test that.
 	probes = regexp.MustCompile(`\b__has_include[ \t\v\f]*\([ \t\v\f]*(?:"([^"]+)"|<([^>]+)>)[ \t\v\f]*\)`)
 	able   = regexp.MustCompile(`\bdefined[ \t\v\f]*(?:\([ \t\v\f]*__has_include[ \t\v\f]*\)|[ \t\v\f]__has_include\b)|^[ \t\v\f]*#[ \t\v\f]*ifn?def[ \t\v\f]+__has_include\b`)
-	// begins is a word that may be put together with another to ask for a header unseen.
+	// begins matches a word that token pasting may extend to a hidden test for a header.
 	begins = regexp.MustCompile(`\b(?:__?|__ha?|__has_?|__has_in?|__has_incl?|__has_includ?|__has_inclu|__has_em?|__has_embe?)\b`)
-	// assembles may have an assembler read a file, under a name that is put together.
+	// assembles matches text that may make an assembler read a file whose name is pasted together.
 	assembles = regexp.MustCompile(`asm|##`)
 )
 
 // An Include is a file that a text reads by name.
 type Include struct {
 	Name   string
-	Beside bool // it is looked for beside the text first
+	Beside bool // it is searched for next to the text first
 }
 
-// Included is the names that a source includes or asks for: whether a header is there
-// decides what is built as much as what it says. It is not plain where they cannot all be
-// told. A comment counts as text: one that only looks like it would hide what is read.
+// Included returns the names that a source includes or tests for: whether a header exists affects
+// the build as much as its contents. plain is false if the names cannot all be determined. Comments
+// count as text: otherwise a text that only looks like a comment could hide an include.
 func Included(text []byte, mode manifest.Mode) (names []Include, plain bool) {
 	take := func(m [][]byte) {
 		names = append(names, Include{Name: string(m[1]) + string(m[2]), Beside: len(m[1]) > 0})
@@ -292,7 +296,7 @@ func Included(text []byte, mode manifest.Mode) (names []Include, plain bool) {
 	}
 	for _, i := range names {
 		if strings.Contains(i.Name, manifest.RepositoryFolder) {
-			return nil, false // around the folders' own paths
+			return nil, false // bypasses the folders' own paths
 		}
 	}
 	return names, true

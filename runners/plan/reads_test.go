@@ -27,8 +27,8 @@ func including(source string) map[string]string {
 	return files
 }
 
-// A change of a header elsewhere is one of every kernel that reads it, however that is
-// written. What the compiler reads is held against it.
+// TestHeadersThatAKernelReads checks that a change of a header elsewhere touches every kernel that
+// reads it, however the include is written. It compares with what the compiler reads.
 func TestHeadersThatAKernelReads(t *testing.T) {
 	everything := []string{"common/a.h", "common/c.h", "common/deep/b.h", "other/d.h", "other/e.h"}
 	type kernel struct {
@@ -106,7 +106,7 @@ func TestHeadersThatAKernelReads(t *testing.T) {
 	}
 }
 
-// compilerReads is the shared headers that a C compiler reads, in the layout of a side.
+// compilerReads returns the shared headers that a C compiler reads, in the layout of a side.
 func compilerReads(t *testing.T, dir, folder string) []string {
 	t.Helper()
 	side := t.TempDir()
@@ -169,7 +169,8 @@ func TestHeadersOfBothSides(t *testing.T) {
 	}
 }
 
-// However a manifest spells the word, what it includes counts.
+// TestIncludeSpeltOtherwise checks that the folders in include count, however the manifest spells
+// the key.
 func TestIncludeSpeltOtherwise(t *testing.T) {
 	r := newTree(t)
 	files := including("#include <c.h>\n")
@@ -181,7 +182,8 @@ func TestIncludeSpeltOtherwise(t *testing.T) {
 	}
 }
 
-// Each side is built with the headers of its own commit, and the work tree's are seen.
+// TestIncludeFolders checks that each side is built with the headers of its own commit, and that
+// the work tree's headers are used.
 func TestIncludeFolders(t *testing.T) {
 	r := newTree(t)
 	base := r.commit(including("#include <a.h>\n"))
@@ -198,8 +200,8 @@ func TestIncludeFolders(t *testing.T) {
 	}
 }
 
-// What an author may not include from is told with its line; nothing leads out of the
-// repository, and nothing of the reference's folder is replaced by it.
+// TestHostileInclude checks that a forbidden include folder is reported with its line. Nothing
+// leads out of the repository, and it replaces nothing in the reference's folder.
 func TestHostileInclude(t *testing.T) {
 	for name, c := range map[string]struct{ include, want string }{
 		"above":        {"[../secrets]", `k/kernel.yaml:6: include[0]: "../secrets" is not a folder of the repository`},
@@ -241,8 +243,8 @@ func TestHostileInclude(t *testing.T) {
 	}
 }
 
-// Whoever puts the words together that ask for a header is taken to ask for all of them.
-// In a kernel for the GPU that is all that can be put together.
+// TestAskingUnseen checks that a source that pastes together a test for a header counts as testing
+// for all headers. In a kernel for the GPU these are the only words that can be pasted together.
 func TestAskingUnseen(t *testing.T) {
 	for _, text := range []string{
 		"#define ASK __has_inc##lude\n#if ASK(<c.h>)\n#endif\n",

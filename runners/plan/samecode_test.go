@@ -29,9 +29,10 @@ shapes: {one: {N: 10}}
 limits: {N: 1..100}
 `
 
-// A Triton kernel has other machine code at other sizes. Both sides have equal code at every
-// size that was compiled; they are the same kernel only if the sources and the constants are
-// the same too. The bot, which has no folders, comes to the same answer as a runner.
+// TestSameCodeOfAKernelThatFollowsSizes checks a Triton kernel, which has different machine code at
+// different sizes. Both sides have equal code at every size that was compiled. They are the same
+// kernel only if the sources and the constants are the same too. The bot, which has no folders,
+// reaches the same result as a runner.
 func TestSameCodeOfAKernelThatFollowsSizes(t *testing.T) {
 	const source = "k/k.py"
 	for name, c := range map[string]struct {

@@ -7,8 +7,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// A shape that the kernel does not have is told before anything is built; without
-// running anything, nothing is sanitized.
+// TestSanitizedShapes checks that a shape that the kernel does not have is reported before anything
+// is built, and that a static check sanitizes nothing.
 func TestSanitizedShapes(t *testing.T) {
 	r := newTree(t)
 	with := func(shape string) map[string]string {

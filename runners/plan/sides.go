@@ -16,8 +16,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
-// sides lays out the folders to compile: the trusted files with the base's
-// implementation, and the trusted files with the head's.
+// sides writes the folders to compile: the trusted files with the base's implementation, and the
+// trusted files with the head's.
 func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bool) error {
 	room, err := p.room(job.Key)
 	if err != nil {
@@ -74,9 +74,9 @@ func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bo
 
 func everything(string) bool { return true }
 
-// layOut writes the candidate's folder as a merge would have it: the trusted revision's files
-// with what the change edits in their place. Its own globs say which files it brings, but
-// none of them replaces a file of the trusted revision that is no source there.
+// layOut writes the candidate's folder as a merge would have it: the trusted revision's files,
+// replaced by the files that the change edits. The candidate's own globs say which files it
+// supplies. But none of them replaces a file of the trusted revision that is not a source there.
 func (p *Plan) layOut(ctx context.Context, job *runners.Job, rev string) error {
 	s := job.Candidate
 	m, folder := job.Of(s), manifest.FolderOf(job.Key)
@@ -106,8 +106,8 @@ func (p *Plan) layOut(ctx context.Context, job *runners.Job, rev string) error {
 	return p.elsewhere(ctx, p.opt.Head, m, s.Dir, edits)
 }
 
-// edits tells which files of a merge are the head's: those that the change edits. Where there
-// is no trusted revision beside the head's, all are.
+// edits returns a function that reports which files of a merge come from the head: those that the
+// change edits. If the trusted revision is the head, all files do.
 func (p *Plan) edits(rev string) func(name string) bool {
 	if rev == p.opt.Head {
 		return everything
@@ -115,8 +115,8 @@ func (p *Plan) edits(rev string) func(name string) bool {
 	return func(name string) bool { return p.edited[name] }
 }
 
-// elsewhere lays the other folders of the repository that a side needs into its own, as
-// they are at a revision: those files that keep agrees to, by their paths from the top.
+// elsewhere writes the other folders of the repository that a side needs into the side's folder, as
+// they are at a revision. keep selects files by their paths from the top.
 func (p *Plan) elsewhere(ctx context.Context, rev string, m *manifest.Manifest, dir string, keep func(name string) bool) error {
 	for _, folder := range m.Elsewhere() {
 		to := filepath.Join(dir, manifest.RepositoryFolder, filepath.FromSlash(folder))
@@ -138,8 +138,9 @@ func (p *Plan) elsewhere(ctx context.Context, rev string, m *manifest.Manifest, 
 	return nil
 }
 
-// before is the kernel without the change: of the trusted revision, which a merge changes. Where
-// that is the head itself, two states of one branch are compared, and it is the base's.
+// before returns the kernel without the change: that of the trusted revision, into which the change
+// will be merged. If the trusted revision is the head itself, two states of one branch are
+// compared, and it is the base's.
 func (p *Plan) before(ctx context.Context, job *runners.Job, rev, dir string) (*runners.Side, error) {
 	s := &runners.Side{Dir: job.Trusted, Variant: job.Manifest.DefaultVariant}
 	if rev != p.opt.Head || rev == p.opt.Base {
@@ -166,8 +167,8 @@ func (p *Plan) before(ctx context.Context, job *runners.Job, rev, dir string) (*
 	return s, p.elsewhere(ctx, p.opt.Base, m, s.Dir, everything)
 }
 
-// adopt gives a side the implementation of a revision. One that does not fit what is asked
-// now is as good as none: the side is built as the trusted manifest says.
+// adopt gives a side the implementation of a revision. If that does not fit today's problem it is
+// ignored, and the side is built as the trusted manifest says.
 func (p *Plan) adopt(ctx context.Context, job *runners.Job, rev, key string, s *runners.Side) error {
 	text, err := p.own(ctx, rev, key, job)
 	if err != nil || text == nil {
@@ -182,7 +183,8 @@ func (p *Plan) adopt(ctx context.Context, job *runners.Job, rev, key string, s *
 	return nil
 }
 
-// own is a revision's manifest; nil where it has none, or the trusted one.
+// own returns a revision's manifest. It returns nil if there is none, or if it equals the trusted
+// one.
 func (p *Plan) own(ctx context.Context, rev, key string, job *runners.Job) ([]byte, error) {
 	text, err := p.opt.Repo.Read(ctx, rev, manifest.FileOf(key))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && string(text) == job.ManifestText {
@@ -191,7 +193,7 @@ func (p *Plan) own(ctx context.Context, rev, key string, job *runners.Job) ([]by
 	return text, err
 }
 
-// variants compares two ways to build the same files.
+// variants sets up a comparison of two ways to build the same files.
 func (p *Plan) variants(ctx context.Context, job *runners.Job) error {
 	for _, name := range []string{p.opt.BaselineVariant, p.opt.Variant} {
 		if err := job.Manifest.Try(name); err != nil {
@@ -203,8 +205,8 @@ func (p *Plan) variants(ctx context.Context, job *runners.Job) error {
 	return p.elsewhere(ctx, p.opt.Base, job.Manifest, job.Trusted, everything)
 }
 
-// otherBaseline honours somebody, or a policy, who compares with something else
-// than the base branch.
+// otherBaseline applies a baseline other than the base branch, which the caller or the policy asks
+// for.
 func (p *Plan) otherBaseline(ctx context.Context, job *runners.Job, dir string) error {
 	if p.opt.Versus != "" {
 		rev, err := p.opt.Repo.Resolve(ctx, p.opt.Versus)
@@ -241,8 +243,8 @@ func (p *Plan) otherBaseline(ctx context.Context, job *runners.Job, dir string) 
 	return nil
 }
 
-// baselineAt takes the baseline from another revision as a whole, into a folder that
-// nothing else was put into. The kernel may have had another key then.
+// baselineAt takes the whole baseline from a different revision, into a new folder. The kernel may
+// have had a different key at that revision.
 func (p *Plan) baselineAt(ctx context.Context, job *runners.Job, rev, key, dir string) error {
 	job.Baseline = &runners.Side{Dir: dir + "-asked", Variant: job.Manifest.DefaultVariant}
 	job.Provenance.Baseline = rev

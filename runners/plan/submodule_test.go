@@ -10,9 +10,10 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// A submodule counts as a folder of the repository: each side gets it at the commit that
-// its own tree names, another commit touches every kernel that includes from it, and where
-// it is not here that is nobody's fault and said with the command that mends it.
+// TestSubmodule checks that a submodule counts as a folder of the repository. Each side gets it at
+// the commit that its own tree names, and a different commit touches every kernel that includes
+// from it. If it is not available, nobody is blamed, and the message has the command that fetches
+// it.
 func TestSubmodule(t *testing.T) {
 	lib := newTree(t)
 	old := lib.commit(map[string]string{"include/lib/a.h": "// one\n", "README.md": "x\n"})
@@ -32,7 +33,7 @@ func TestSubmodule(t *testing.T) {
 
 	const header = ".repository/third_party/lib/include/lib/a.h"
 	for name, rev := range map[string]string{"commit": head, "work tree": ""} {
-		job, err := r.job(plan.Options{Base: base, Head: rev}) // which touches k alone
+		job, err := r.job(plan.Options{Base: base, Head: rev}) // it touches only k
 		if err != nil || job.Key != "k" || job.Unready != "" || len(job.Broken) > 0 {
 			t.Fatalf("%s: %s %v %q %v", name, job.Key, err, job.Unready, job.Broken)
 		}
@@ -40,12 +41,13 @@ func TestSubmodule(t *testing.T) {
 			t.Errorf("%s: the baseline has %q and the candidate %q", name, was, is)
 		}
 	}
-	// What a submodule's headers include nobody has read: any header beside it may be theirs.
+	// The includes of a submodule's headers are unknown: they may read any header next to the
+	// submodule.
 	beside := r.commit(map[string]string{"common/free.h": "// g\n"})
 	if job, err := r.job(plan.Options{Base: head, Head: beside}); err != nil || job.Key != "k" {
 		t.Errorf("%s %v", job.Key, err)
 	}
-	// A commit that nobody has fetched, and a submodule that is not checked out.
+	// A commit that was not fetched, and a submodule that is not checked out.
 	unready := func(name, base, head, want string) {
 		t.Helper()
 		job, err := r.job(plan.Options{Base: base, Head: head})
@@ -64,7 +66,7 @@ func TestSubmodule(t *testing.T) {
 	r.git("submodule", "--quiet", "deinit", "--force", "third_party/lib")
 	unready("not checked out", base, head, "k/kernel.yaml needs the submodule third_party/lib: it is not checked out (run: git submodule update --init third_party/lib)")
 
-	// In a mirror there are none.
+	// A mirror has no submodules.
 	p, err := plan.New(t.Context(), plan.Options{Repo: checkout.OpenBare(filepath.Join(r.dir, ".git")), Base: base, Head: head, Scratch: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +80,7 @@ func TestSubmodule(t *testing.T) {
 	}
 }
 
-// A link in a submodule's place leads nowhere.
+// TestLinkAsSubmodule checks that a link in a submodule's place leads nowhere.
 func TestLinkAsSubmodule(t *testing.T) {
 	lib := newTree(t)
 	lib.commit(map[string]string{"a.h": "// one\n"})

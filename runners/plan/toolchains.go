@@ -14,12 +14,13 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// pins is the compilers of both sides. The trusted revision's policy decides. A change of a pin is the one thing that a policy
-// of the head brings to bear before it is merged: on the candidate, so that every kernel is gated by what it will be built with. It
-// names a version, among those that the runner has.
+// pins holds the compilers of both sides. The trusted revision's policy decides. A changed pin is
+// the only part of the head's policy that takes effect before the merge: it applies to the
+// candidate, so that every kernel is gated with the compiler that will build it. A pin names a
+// version, and the runner must have it.
 type pins struct{ before, after policy.Toolchains }
 
-// byHand tells whether two compilers are to be compared on one state.
+// byHand reports whether the caller wants to compare two compilers on one state.
 func (p *Plan) byHand() bool {
 	return p.opt.Before != policy.Toolchains{} || p.opt.After != policy.Toolchains{}
 }
@@ -46,7 +47,8 @@ func (p *Plan) toolchains(ctx context.Context) (pins, error) {
 		if err != nil {
 			return pins{}, err
 		}
-		// What the base branch has moved since the head left it is not the change's doing.
+		// A pin that the base branch has moved since the head branched off is not the change's
+		// doing.
 		for _, kind := range policy.ToolchainKinds() {
 			if base != nil && head != nil && !base.Of(kind).Equal(head.Of(kind)) {
 				found.after = found.after.With(kind, head.Of(kind))
@@ -65,7 +67,8 @@ func (p *Plan) toolchains(ctx context.Context) (pins, error) {
 	return found, nil
 }
 
-// pinned is the pins of a revision's policy; nil where that cannot be read, which is told where it counts.
+// pinned returns the pins of a revision's policy. It returns nil if that policy cannot be read,
+// which is reported where the policy applies.
 func (p *Plan) pinned(ctx context.Context, rev string) (*policy.Toolchains, error) {
 	file, text := PolicyFile, []byte(nil)
 	var err error
@@ -80,7 +83,8 @@ func (p *Plan) pinned(ctx context.Context, rev string) (*policy.Toolchains, erro
 	if err != nil {
 		return nil, fmt.Errorf("reading the policy: %w", err)
 	}
-	if !bytes.Contains(text, []byte("toolchains")) && !bytes.Contains(text, []byte(`\`)) { // an escape may spell anything
+	// A backslash counts, because an escape may spell any word.
+	if !bytes.Contains(text, []byte("toolchains")) && !bytes.Contains(text, []byte(`\`)) {
 		return &policy.Toolchains{}, nil
 	}
 	policy, err := policy.Parse(file, text)
@@ -107,7 +111,7 @@ func (p *Plan) recompiled(ctx context.Context, keys []string) error {
 	}
 	for key, text := range manifests {
 		if err := ctx.Err(); err != nil {
-			return err // each of many manifests takes its time
+			return err // parsing many manifests takes long
 		}
 		m, err := manifest.Parse(manifest.FileOf(key), text)
 		p.moved[key] = err == nil && slices.Contains(kinds, runners.ToolchainOf(m))
@@ -115,7 +119,7 @@ func (p *Plan) recompiled(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// pin gives the sides their compilers, and tells of one that moves.
+// pin gives the sides their compilers, and adds a note if one moves.
 func (p *Plan) pin(ctx context.Context, job *runners.Job) error {
 	found, err := p.toolchains(ctx)
 	if err != nil {

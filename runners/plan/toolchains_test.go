@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// compiled is kernels of three compilers, one of them on the CPU.
+// compiled returns kernels of three compilers, one of them on the CPU.
 func compiled(pins string) map[string]string {
 	const problem = `version: 1
 name: %s
@@ -38,15 +38,16 @@ func pinsOf(j runners.Job) string {
 	return before + "; " + j.Candidate.Toolchains.NVCC.String() + ", " + j.Candidate.Toolchains.Triton.String()
 }
 
-// A change of a pin makes every kernel that the compiler builds a candidate: the baseline by the base's pin, the candidate by
-// the head's. Nothing else of the head's policy counts.
+// TestToolchainsArePinned checks that a changed pin makes every kernel that the compiler builds a
+// candidate: the baseline with the base's pin, the candidate with the head's. Nothing else of the
+// head's policy applies.
 func TestToolchainsArePinned(t *testing.T) {
 	const own = "the runner's own"
 	for name, c := range map[string]struct {
 		before, after string // the policy's pins
 		edit          map[string]string
 		want          string // kernels
-		pins          string // of the first
+		pins          string // of the first kernel
 	}{
 		"another Triton":         {"toolchains: {triton: {version: 3.6.0}}\n", "toolchains: {triton: {version: 3.9.0}}\n", nil, "py", own + ", 3.6.0; " + own + ", 3.9.0"},
 		"the first pin":          {"", "toolchains: {triton: {version: 3.9.0}}\n", nil, "py", own + ", " + own + "; " + own + ", 3.9.0"},
@@ -91,7 +92,8 @@ func TestToolchainsArePinned(t *testing.T) {
 	}
 }
 
-// The base branch may have moved its pins since the head left it: that is not the head's doing, and no way back to an old compiler.
+// TestPinsOfTheBaseHold checks that pins that the base branch has moved since the head branched off
+// are not the head's change, and that the head cannot go back to an old compiler.
 func TestPinsOfTheBaseHold(t *testing.T) {
 	r := newTree(t)
 	left := r.commit(compiled("toolchains: {triton: {version: 3.6.0}}\n"))
@@ -111,7 +113,7 @@ func TestPinsOfTheBaseHold(t *testing.T) {
 	}
 }
 
-// Two compilers are compared on one state by hand.
+// TestToolchainsByHand compares two compilers on one state at the caller's request.
 func TestToolchainsByHand(t *testing.T) {
 	r := newTree(t)
 	r.commit(compiled("toolchains: {triton: {version: 3.6.0}}\n"))

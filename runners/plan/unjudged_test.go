@@ -10,8 +10,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// A manifest in the repository's top folder gates nothing. A change that leaves it there is refused, in a commit as in the work
-// tree, and one that moves it into a folder is planned.
+// TestManifestInTheTopFolder checks that a manifest in the repository's top folder gates nothing. A
+// change that leaves it there is refused, in a commit and in the work tree. A change that moves it
+// into a folder is planned.
 func TestManifestInTheTopFolder(t *testing.T) {
 	for _, name := range []string{"kernel.yaml", "scale.kernel.yaml"} {
 		t.Run(name, func(t *testing.T) {
@@ -35,8 +36,8 @@ func TestManifestInTheTopFolder(t *testing.T) {
 	}
 }
 
-// A program that builds a kernel reads what it likes: an edit of anything that it sees is one of the kernel, whatever its
-// source is called.
+// TestFilesThatABuildProgramReads checks that a program that builds a kernel may read anything: an
+// edit of any file that it sees touches the kernel, whatever the name of its source.
 func TestFilesThatABuildProgramReads(t *testing.T) {
 	const built = `version: 1
 name: scale
@@ -71,8 +72,9 @@ limits: {N: 1..100}
 	}
 }
 
-// A mistake in the base's manifest, such as a reference that no GPU can run, is told with its line. A change that repairs it is told
-// that the base's manifest holds until the change is merged.
+// TestRepairedManifest checks that a mistake in the base's manifest, such as a reference that no
+// GPU can run, is reported with its line. A change that fixes it gets the note that the base's
+// manifest applies until the change is merged.
 func TestRepairedManifest(t *testing.T) {
 	mistaken := strings.Replace(tritonManifest, "reference: {source: reference.cu, entry: reference, launch: {grid: [N], block: [32]}}", "reference: {source: reference.c, entry: reference}", 1)
 	const says, hint = `k/kernel.yaml:14:21: reference.source: "reference.c" is no CUDA file`, "The change repairs this, and the base's manifest holds until it is merged"

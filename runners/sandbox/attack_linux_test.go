@@ -18,10 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// secret is what the tests hide and the attacks look for.
+// secret is the text that the tests hide and the attacks look for.
 const secret = "the-key-that-nobody-may-see"
 
-// attack runs one attempt inside the sandbox and says how it went. Its exit code is 0 if it was refused.
+// attack makes one attempt inside the sandbox and prints the outcome. Its exit code is 0 if the
+// attempt was refused.
 func attack(name string, args []string) int {
 	try, ok := attacks[name]
 	if !ok {
@@ -36,10 +37,11 @@ func attack(name string, args []string) int {
 	return 1
 }
 
-// nextAttempt parts what attackInTurn prints.
+// nextAttempt separates the outputs of attackInTurn's attempts.
 const nextAttempt = "---- the next attempt\n"
 
-// attackInTurn makes several attempts, each with its arguments and an empty one behind them. Its exit code is 0 if all were refused.
+// attackInTurn makes several attempts. An empty argument ends the arguments of each. Its exit code
+// is 0 if all attempts were refused.
 func attackInTurn(args []string) int {
 	code := 0
 	for len(args) > 0 {
@@ -51,7 +53,7 @@ func attackInTurn(args []string) int {
 	return code
 }
 
-// attacks return the error that stopped them, or nil if they got through.
+// attacks return the error that stopped them, or nil if they succeeded.
 var attacks = map[string]func(args []string) error{
 	"read":        func(a []string) error { _, err := os.ReadFile(a[0]); return err },
 	"list":        func(a []string) error { _, err := os.ReadDir(a[0]); return err },
@@ -127,7 +129,7 @@ var attacks = map[string]func(args []string) error{
 	},
 	"capability": holdsCapability,
 
-	// No attacks. This finds itself where there can be no sandbox.
+	// The next two are not attacks. This one runs where the kernel refuses a sandbox.
 	"nest": func([]string) error {
 		_, err := Run(context.Background(), Spec{Args: []string{"true"}, Read: SystemPaths()})
 		if !errors.Is(err, ErrUnsupported) {
@@ -136,7 +138,7 @@ var attacks = map[string]func(args []string) error{
 		}
 		return err
 	},
-	// This talks over shared memory.
+	// This one communicates over shared memory.
 	"share": func([]string) error {
 		mem, err := unix.Mmap(3, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 		if err != nil {
@@ -162,7 +164,7 @@ func closeAfter[C interface{ Close() error }](c C, err error) error {
 	return err
 }
 
-// readDescriptors looks for the secret behind every descriptor that could have been inherited.
+// readDescriptors looks for the secret in every descriptor that the process could have inherited.
 func readDescriptors([]string) error {
 	for fd := 3; fd < 1024; fd++ {
 		buf := make([]byte, 100)
@@ -173,8 +175,8 @@ func readDescriptors([]string) error {
 	return errors.New("no descriptor leads to it")
 }
 
-// forkWithoutEnd makes children that wait until they are killed. They make raw system calls only: there is
-// no Go runtime in them.
+// forkWithoutEnd makes children that wait until they are killed. The children make raw system calls
+// only, because they have no Go runtime.
 func forkWithoutEnd(a []string) error {
 	limit, err := strconv.Atoi(a[0])
 	if err != nil {
@@ -195,9 +197,9 @@ func forkWithoutEnd(a []string) error {
 	return nil
 }
 
-// fillFile writes one file of 64 MiB, and hides it if told to.
+// fillFile writes one file of 64 MiB, and unlinks it if asked to.
 func fillFile(a []string) error {
-	signal.Ignore(unix.SIGXFSZ) // to see the error behind it
+	signal.Ignore(unix.SIGXFSZ) // to get the error that the signal would hide
 	f, err := os.Create(filepath.Join(a[0], "file"))
 	if err != nil {
 		return err
@@ -248,7 +250,8 @@ func allocateWithoutEnd([]string) error {
 	return nil
 }
 
-// allocateInChildren lets each of many children hold a little, by reading zeroes into a mapping.
+// allocateInChildren makes each of many children hold a little memory, by reading zeroes into a
+// mapping.
 func allocateInChildren(how int) error {
 	zero, err := unix.Open("/dev/zero", unix.O_RDONLY, 0)
 	if err != nil {
@@ -280,7 +283,7 @@ func allocateInChildren(how int) error {
 	}
 }
 
-// outlive starts a daemon in a session of its own, and then ends at once or waits for the deadline.
+// outlive starts a daemon in a new session, and then ends at once or waits for the deadline.
 func outlive(a []string) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -306,7 +309,8 @@ func outlive(a []string) error {
 	}
 }
 
-// daemon says on descriptor 3 that it lives, tells its parent on 4, and ignores what can be ignored.
+// daemon writes to descriptor 3 that it runs, notifies its parent on descriptor 4, and ignores
+// every signal that can be ignored.
 func daemon([]string) error {
 	signal.Ignore(unix.SIGTERM, unix.SIGHUP, unix.SIGINT, unix.SIGQUIT)
 	for fd := range 2 {

@@ -4,31 +4,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Call is a system call that a program may make. Where it says something of its arguments, all of
-// it must hold; one that is listed twice may be made either way.
+// A Call is a system call that a program may make. If When has entries, all of them must hold. A
+// call that is listed twice is allowed if either entry matches.
 type Call struct {
 	Number uintptr
 	When   []Argument
-	Absent bool // it is answered as if the system had no such call, so that a library tries another
+	// Answer ENOSYS, as if the kernel had no such call, so that a library tries a different one.
+	Absent bool
 }
 
-// An Argument is what one argument of a call must be: Value in the bits under Mask.
+// An Argument is a condition on one argument of a call: the bits under Mask must equal Value.
 type Argument struct {
 	Index       int
 	Mask, Value uint64
 }
 
-// What happens to a program that makes a call which it may not make.
+// The answers to a call that the program may not make.
 const (
-	Trapped = unix.SECCOMP_RET_TRAP                       // SIGSYS, with the call's number in its siginfo
+	// Trapped sends SIGSYS, with the call's number in its siginfo.
+	Trapped = unix.SECCOMP_RET_TRAP
 	denied  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM) // EPERM
 	absent  = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
-// Allow makes a filter that lets these calls through and no other. The caller
-// installs it where it wants it; [Spec.Calls] does so before the program starts.
+// Allow returns a filter that lets only these calls through. The caller installs the filter;
+// [Spec.Calls] installs it before the program starts.
 func Allow(calls []Call, otherwise uint32) ([]unix.SockFilter, error) {
-	// A call of the third convention on amd64 has a number that no entry has.
+	// Calls of the x32 convention on amd64 have numbers that match no entry.
 	f, err := filterHead()
 	if err != nil {
 		return nil, err
@@ -39,8 +41,8 @@ func Allow(calls []Call, otherwise uint32) ([]unix.SockFilter, error) {
 	return append(f, unix.SockFilter{Code: bpfAnswer, K: otherwise}), nil
 }
 
-// block answers if the call is this one, and falls through with the call's number
-// loaded if it is not.
+// block returns instructions that answer if the call is this one. Otherwise they fall through with
+// the call's number loaded.
 func (c Call) block() []unix.SockFilter {
 	var tests []unix.SockFilter
 	for _, check := range c.When {
@@ -61,7 +63,7 @@ func (c Call) block() []unix.SockFilter {
 		answer = absent
 	}
 	tests = append(tests, unix.SockFilter{Code: bpfAnswer, K: answer})
-	// A failed test jumps behind the permission, to where the number is loaded again.
+	// A failed test jumps past the permission to the instruction that loads the number again.
 	for i := range tests {
 		if tests[i].Code == bpfEqual {
 			tests[i].Jf = uint8(len(tests) - 1 - i)

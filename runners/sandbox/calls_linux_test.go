@@ -50,7 +50,7 @@ func answer(t *testing.T, f []unix.SockFilter, c madeCall) uint32 {
 	return 0
 }
 
-// A filter lets through what its list says, and nothing else.
+// TestAllow checks that a filter lets through only the calls on its list.
 func TestAllow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	word := func() uint64 { return []uint64{0, 1, 2, 3, 1 << 31, 1 << 32, 1<<32 | 1, ^uint64(0)}[rng.IntN(8)] }
@@ -101,7 +101,7 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// A program with a list of calls is held to it.
+// TestCalls checks that a program with a list of calls can make no others.
 func TestCalls(t *testing.T) {
 	needSandbox(t)
 	s := shell("echo on")

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestConformance is the sandbox's promise: every attempt is made inside by the test binary itself, and is
-// refused with a message that says what was.
+// TestConformance checks the sandbox's promise. The test binary makes every attempt inside, and the
+// sandbox refuses it with a message that says what it refused.
 func TestConformance(t *testing.T) {
 	needSandbox(t)
 	t.Parallel()
@@ -58,8 +58,8 @@ func TestConformance(t *testing.T) {
 		name    string
 		attack  []string
 		change  func(*Spec)
-		printed string // by the attempt; | parts alternatives
-		refused string // says the result
+		printed string // printed by the attempt; | separates alternatives
+		refused string // in Result.Refused
 		killed  bool
 	}
 	tests := []attempt{
@@ -118,7 +118,7 @@ func TestConformance(t *testing.T) {
 			change: func(s *Spec) { s.Limits.Memory = 256 * mib }, printed: "cannot allocate memory"})
 	}
 	if support().Landlock > 0 {
-		// Nothing but Landlock stands in the way of these.
+		// Only Landlock prevents these.
 		more(attempt{name: "list the root", attack: []string{"list", "/"}, printed: "permission denied"})
 		more(attempt{name: "write to a file handed over for reading", attack: []string{"reopen"},
 			change: func(s *Spec) { s.ExtraFiles = []*os.File{handedOver} }, printed: "permission denied"})
@@ -139,7 +139,7 @@ func TestConformance(t *testing.T) {
 			t.Errorf("result says %q, want %q; it printed %q", r.Refused, test.refused, short)
 		}
 	}
-	// What asks nothing special of its sandbox is tried in one, by one process, attempt after attempt.
+	// Attempts that need no special sandbox run one after the other in one sandbox and one process.
 	plain := slices.DeleteFunc(slices.Clone(tests), func(a attempt) bool { return a.change != nil || a.killed })
 	t.Run("in one sandbox", func(t *testing.T) {
 		t.Parallel()
@@ -178,7 +178,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// containsAny reports whether text has one of the alternatives, which a | parts.
+// containsAny reports whether text has one of the alternatives, which | separates.
 func containsAny(text, alternatives string) bool {
 	for a := range strings.SplitSeq(alternatives, "|") {
 		if strings.Contains(text, a) {
@@ -188,7 +188,8 @@ func containsAny(text, alternatives string) bool {
 	return false
 }
 
-// TestConformanceCallerDies kills the process that called Start, which leaves it no time to clean up.
+// TestConformanceCallerDies kills the process that called Start, which then has no time to clean
+// up.
 func TestConformanceCallerDies(t *testing.T) {
 	needSandbox(t)
 	t.Parallel()
@@ -221,14 +222,14 @@ func TestConformanceCallerDies(t *testing.T) {
 	}
 }
 
-// TestConformanceOutlive starts a process that leaves its session and ignores signals. A pipe from it to here ends
-// only when it is really gone.
+// TestConformanceOutlive starts a process that leaves its session and ignores signals. A pipe from
+// that process reaches end of file only when the process has really ended.
 func TestConformanceOutlive(t *testing.T) {
 	needSandbox(t)
 	for _, end := range []string{"exit", "deadline"} {
 		t.Run(end, func(t *testing.T) {
 			t.Parallel()
-			// On a busy machine a short deadline may pass before the process has come to life.
+			// On a busy machine a short deadline may pass before the process runs.
 			for wall := time.Second; !outlived(t, end, wall); wall *= 2 {
 				if wall > time.Minute {
 					t.Fatal("the daemon never lived")
@@ -238,7 +239,7 @@ func TestConformanceOutlive(t *testing.T) {
 	}
 }
 
-// outlived fails the test if the process survives, and returns false if it never lived.
+// outlived fails the test if the process survives, and returns false if the process never ran.
 func outlived(t *testing.T, end string, wall time.Duration) bool {
 	t.Helper()
 	r, w, err := os.Pipe()

@@ -11,16 +11,18 @@ import (
 	"syscall"
 )
 
-// mentioned is how many files that were left behind are named in a result.
+// mentioned bounds how many of the files that were left behind a result names.
 const mentioned = 8
 
-// A privateCopy is a Write path: the host's directory, and the copy of it that the program sees and changes.
+// A privateCopy is a Write path: the host's directory, and the copy that the program sees and
+// changes.
 type privateCopy struct {
 	path         string
 	host, inside *os.Root
 }
 
-// fill copies the host's directory in, links and all. The times are kept to tell later what has changed.
+// fill copies the host's directory into the copy, including symbolic links. It keeps the times, so
+// that bringBack can see which files changed.
 func (p privateCopy) fill(toNobody bool) error {
 	return fs.WalkDir(p.host.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || name == "." {
@@ -41,7 +43,7 @@ func (p privateCopy) fill(toNobody bool) error {
 		case 0:
 			err = copyFile(p.inside, p.host, name, info)
 		default:
-			return nil // sockets and the like mean nothing inside
+			return nil // sockets and other special files are useless inside
 		}
 		if err == nil && toNobody {
 			err = p.inside.Lchown(name, nobody, nobody)
@@ -53,8 +55,9 @@ func (p privateCopy) fill(toNobody bool) error {
 	})
 }
 
-// bringBack copies what has changed in the Write paths to the host. What is neither a regular file nor a directory
-// is left behind and named, and so is everything after the first limit bytes: a file's holes take no disk inside.
+// bringBack copies the files that changed in the Write paths to the host. It leaves behind, and
+// names, everything that is neither a regular file nor a directory, and everything after the first
+// limit bytes. The limit is needed because holes in a file take no disk space inside.
 func (r *newRoot) bringBack(limit int64) (left []string, err error) {
 	for _, p := range r.copies {
 		err := fs.WalkDir(p.inside.FS(), ".", func(name string, d fs.DirEntry, walkErr error) error {
@@ -82,13 +85,13 @@ func (r *newRoot) bringBack(limit int64) (left []string, err error) {
 	return left, nil
 }
 
-// bringBackOne says why it left a file behind. Whatever the program made of its directory must be such a
-// reason; an error is the host's side alone.
+// bringBackOne copies one file, or returns why it left the file behind. A bad state that the
+// program caused must be such a reason. An error always means a failure on the host's side.
 func (p privateCopy) bringBackOne(name string, d fs.DirEntry, walkErr error, limit *int64) (why string, err error) {
 	if walkErr != nil {
 		return "it can not be read", nil
 	}
-	// Every level costs memory and time here.
+	// Every directory level costs memory and time here.
 	if strings.Count(name, "/") >= 64 {
 		return "it lies too deep", nil
 	}

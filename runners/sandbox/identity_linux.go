@@ -13,10 +13,12 @@ import (
 // nobody is the user and group that the program runs as when the caller is root.
 const nobody = 65534
 
-// identity says who the program is, and which ids exist in its user namespace. Ids inside are those outside.
+// identity says which user the program runs as, and which ids exist in its user namespace. Ids have
+// the same value inside and outside.
 type identity struct {
-	// Nobody is set when the caller is root. The kernel holds root to no process limit, in any namespace, so
-	// the program becomes nobody; CAP_DAC_OVERRIDE, which reaches only the files it can see, lets it read root's.
+	// Nobody is set when the caller is root. The Linux kernel does not apply process limits to root
+	// in any namespace, so the program runs as nobody. CAP_DAC_OVERRIDE lets it read root's files;
+	// it reaches only files that the program can see.
 	Nobody     bool
 	UIDs, GIDs []syscall.SysProcIDMap
 }
@@ -39,13 +41,14 @@ func currentIdentity() (identity, error) {
 		return identity{}, err
 	}
 	if !contains(uids, nobody) || !contains(gids, nobody) {
-		// A container in which root is some ordinary user outside and the only one: limits bind it.
+		// In this container, root is mapped to an ordinary user outside, and is the only user.
+		// Limits do apply to it.
 		return single, nil
 	}
 	return identity{Nobody: true, UIDs: uids, GIDs: gids}, nil
 }
 
-// mapped reads the ids that exist in this process's user namespace, as a map of each to itself.
+// mapped reads the ids that exist in this process's user namespace, as a map of each id to itself.
 func mapped(file string) ([]syscall.SysProcIDMap, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -67,8 +70,8 @@ func contains(ids []syscall.SysProcIDMap, id int) bool {
 	return slices.ContainsFunc(ids, func(m syscall.SysProcIDMap) bool { return id >= m.ContainerID && id < m.ContainerID+m.Size })
 }
 
-// userNamespace describes a child process in a new user namespace, in which it holds every capability,
-// beside the other namespaces in flags.
+// userNamespace describes a child process in a new user namespace, where it holds every capability,
+// and in the new namespaces that flags name.
 func (id identity) userNamespace(flags uintptr) *syscall.SysProcAttr {
 	caps := make([]uintptr, unix.CAP_LAST_CAP+1)
 	for c := range caps {

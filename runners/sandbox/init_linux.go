@@ -14,24 +14,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runInit is process 1 of the sandbox: it builds the root, starts the program and waits for it. It keeps its
-// capabilities, which reach no further than the sandbox's own namespaces. The program lives in a user namespace
-// below, where it has no power over the mounts or over process 1, and where its processes are counted apart.
+// runInit is process 1 of the sandbox. It builds the root, starts the program and waits for it. It
+// keeps its capabilities, which reach no further than the sandbox's namespaces. The program lives
+// in a nested user namespace. There it has no power over the mounts or over process 1, and the
+// kernel counts its processes separately.
 func runInit() int {
 	socket, err := stageFile()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	// Unhandled, a signal from inside would end process 1.
+	// Without a handler, a signal from inside would end process 1.
 	signal.Notify(make(chan os.Signal, 1))
 
 	var c config
 	if err := gob.NewDecoder(socket).Decode(&c); err != nil {
-		return 1 // the caller is gone
+		return 1 // the caller has died
 	}
 	go func() {
-		// The caller sends nothing more: this returns when it dies or lets go.
+		// The caller sends nothing more. This returns when the caller dies or closes the socket.
 		_, _ = io.Copy(io.Discard, socket)
 		syscall.Exit(1)
 	}()
@@ -99,18 +100,18 @@ func (c *config) supervise(started func()) (*exitReport, error) {
 	return exit, nil
 }
 
-// launch is the launch part, seen from process 1.
+// launch is the launch part, as process 1 sees it.
 type launch struct {
 	pid     int
 	socket  *os.File
 	replies *gob.Decoder
 
-	listeners *os.File // comes with the descriptor that tells of lookups; nil where nobody asks for them
+	listeners *os.File // receives the descriptor that reports lookups; nil if Spec.Watch is not set
 	lookups   *lookups
 }
 
-// startLaunch starts the launch part while the host's root is still here, since its binary may need libraries
-// that the program will not see.
+// startLaunch starts the launch part while the host's root is still mounted, because its binary may
+// need libraries that the program will not see.
 func startLaunch(c *config) (*launch, error) {
 	near, far, err := socketpair()
 	if err != nil {
@@ -119,7 +120,7 @@ func startLaunch(c *config) (*launch, error) {
 	cmd := &exec.Cmd{
 		Path:        "/proc/self/exe",
 		Args:        []string{launchName, fmt.Sprint(3 + c.Files)},
-		Env:         append(slices.Clone(stageEnv), "GODEBUG=asyncpreemptoff=1"), // see ending
+		Env:         append(slices.Clone(stageEnv), "GODEBUG=asyncpreemptoff=1"), // see type ending
 		Stdin:       os.Stdin,
 		Stdout:      os.Stdout,
 		Stderr:      os.Stderr,
@@ -140,7 +141,7 @@ func startLaunch(c *config) (*launch, error) {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, far)
 	}
 	err = cmd.Start()
-	// If process 1 held the far ends of pipes too, their readers would not see the end.
+	// If process 1 also held the far ends of pipes, their readers would never see end of file.
 	for _, f := range cmd.ExtraFiles {
 		f.Close()
 	}
@@ -151,7 +152,7 @@ func startLaunch(c *config) (*launch, error) {
 	return l, nil
 }
 
-// awaitReady waits until the launch part has loaded what it needs from the host.
+// awaitReady waits until the launch part has loaded everything that it needs from the host.
 func (l *launch) awaitReady() error {
 	if err := l.replies.Decode(&report{}); err != nil {
 		return fmt.Errorf("wait for the launch part: %w", err)
@@ -159,7 +160,8 @@ func (l *launch) awaitReady() error {
 	return nil
 }
 
-// becomeProgram lets the launch part go on, and returns when it has become the program.
+// becomeProgram lets the launch part continue, and returns when the launch part has become the
+// program.
 func (l *launch) becomeProgram(c *config) error {
 	defer l.socket.Close()
 	if err := gob.NewEncoder(l.socket).Encode(c); err != nil {
@@ -177,14 +179,14 @@ func (l *launch) becomeProgram(c *config) error {
 	var r report
 	switch err := l.replies.Decode(&r); {
 	case errors.Is(err, io.EOF):
-		return nil // closed by the program's start
+		return nil // the start of the program closed the socket
 	case err != nil:
 		return fmt.Errorf("wait for the program's start: %w", err)
 	}
 	return errors.New(r.Error)
 }
 
-// waitFor reaps every process that ends, until the program does.
+// waitFor reaps every process that ends, until the program ends.
 func waitFor(program int) (syscall.WaitStatus, error) {
 	for {
 		var s syscall.WaitStatus
@@ -199,10 +201,12 @@ func waitFor(program int) (syscall.WaitStatus, error) {
 	}
 }
 
-// killRest ends what the program left running, so that nothing changes its files any more.
+// killRest kills the processes that the program left running, so that nothing changes its files any
+// more.
 func killRest() error {
 	for {
-		// A process that is being forked can miss a signal to all, so it is sent again after every end.
+		// A process that is being forked can miss a signal to all processes. Send it again whenever
+		// a process has ended.
 		if err := syscall.Kill(-1, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("kill what the program left running: %w", err)
 		}

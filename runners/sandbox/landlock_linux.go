@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Landlock holds the same ground as the mounts, by another mechanism of the kernel. The system calls are made
-// directly, because they must bind the calling thread alone.
+// Landlock enforces the same access rules as the mounts, by a different mechanism of the kernel.
+// The code makes the system calls directly because they must bind only the calling thread.
 
 const (
 	landlockRead  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
@@ -19,11 +19,11 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 	landlockDevice = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	// landlockOnFile are the rights that a rule about a file may have.
+	// landlockOnFile are the rights that a rule about a single file may have.
 	landlockOnFile = landlockDevice | unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 )
 
-// landlockABI is the version that the kernel has, 0 for none.
+// landlockABI returns the kernel's Landlock version, 0 for none.
 func landlockABI() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -32,7 +32,8 @@ func landlockABI() int {
 	return int(v)
 }
 
-// landlockHandled is everything that a version can forbid, as far as known here.
+// landlockHandled returns every right that a Landlock version can forbid, as far as this package
+// knows it.
 func landlockHandled(abi int) unix.LandlockRulesetAttr {
 	rights := 13 // version 1
 	switch {
@@ -55,7 +56,8 @@ func landlockHandled(abi int) unix.LandlockRulesetAttr {
 	return h
 }
 
-// landlock binds this thread to the layout. A kernel without Landlock leaves it to the mounts; Probe tells.
+// landlock restricts this thread to the layout. On a kernel without Landlock only the mounts
+// restrict it; Probe reports that.
 func (l layout) landlock() error {
 	abi := landlockABI()
 	if abi == 0 {
@@ -79,7 +81,7 @@ func (l layout) landlock() error {
 	}
 	proc := uint64(landlockRead)
 	if l.devices() {
-		// The GPU's driver names its threads in /proc/self, or does not start.
+		// The GPU driver sets thread names in /proc/self, and does not start if it cannot.
 		proc |= unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	}
 	err := errors.Join(allow("/tmp", landlockWrite, true), allow("/proc", proc, true))
@@ -105,7 +107,7 @@ func landlockAllow(ruleset int, path string, rights uint64) error {
 		return &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
-	// The kernel's struct is packed; these two fields are its first 12 bytes here too.
+	// The kernel's struct is packed. These two fields are its first 12 bytes here too.
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,
 		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runLaunch takes every privilege from itself and becomes the program. All of it happens on one thread,
-// whose state is the one that survives.
+// runLaunch drops all its privileges and becomes the program. Everything happens on one thread,
+// because execve keeps only that thread's state.
 func runLaunch() int {
 	runtime.LockOSThread()
 	socket, err := stageFile()
@@ -25,10 +25,10 @@ func runLaunch() int {
 		return 1
 	}
 	replies := gob.NewEncoder(socket)
-	send(replies, report{}) // this much came from the host's root
+	send(replies, report{}) // everything needed so far was loaded from the host's root
 	var c config
 	if err := gob.NewDecoder(socket).Decode(&c); err != nil {
-		return 1 // process 1 is gone
+		return 1 // process 1 has died
 	}
 	if err := c.becomeProgram(); err != nil {
 		send(replies, report{Error: err.Error()})
@@ -38,11 +38,11 @@ func runLaunch() int {
 }
 
 func (c *config) becomeProgram() error {
-	// The program is to go first when the host's memory runs out.
+	// The out-of-memory killer should choose the program first.
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
 		return fmt.Errorf("offer the program to the out-of-memory killer: %w", err)
 	}
-	// The session's keys belong to the caller. A kernel without keys has none to hide.
+	// The session keyring belongs to the caller. A kernel without keyrings has none to hide.
 	if _, _, errno := unix.RawSyscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0); errno != 0 && errno != unix.ENOSYS {
 		return fmt.Errorf("leave the session's keyring: %w", errno)
 	}
@@ -66,7 +66,7 @@ func (c *config) becomeProgram() error {
 	if err != nil {
 		return err
 	}
-	// Descriptors that the caller itself inherited are none of the program's business.
+	// The program must not see descriptors that the caller itself inherited.
 	if err := unix.CloseRange(uint(3+c.Files), math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close the caller's files: %w", err)
 	}
@@ -83,7 +83,8 @@ func (c *config) becomeProgram() error {
 	return nil
 }
 
-// filter is what the program may ask of the kernel. To be started is a call of its own.
+// filter returns the system-call filter of the program. With a list of calls it must also allow
+// execve, which starts the program.
 func (c *config) filter() (filter, error) {
 	if c.Calls == nil {
 		return newFilter(c.Layout.devices())
@@ -91,18 +92,19 @@ func (c *config) filter() (filter, error) {
 	return Allow(append(c.Calls, Call{Number: unix.SYS_EXECVE}), denied)
 }
 
-// ending is the last steps of the launch part, with all that they need. From the first limit on, no memory and no new
-// thread can be had, and from the filter on a thread can not even wait: the Go runtime must not want anything any more.
+// ending holds the last steps of the launch part and everything that they need. After the first
+// limit is set, the process can get no memory and no new thread. After the filter is installed, a
+// thread cannot even wait. So the Go runtime must not need anything from there on.
 type ending struct {
-	names      []string // of the steps, for the error
+	names      []string // names of the steps, for the error
 	limits     []rlimit
-	watch      *watchStep // nil where nobody asks for lookups
+	watch      *watchStep // nil if Spec.Watch is not set
 	filter     unix.SockFprog
 	file       *byte
 	argv, envv **byte
 }
 
-// lastSteps does now what takes memory.
+// lastSteps prepares everything in the last steps that needs memory.
 func (c *config) lastSteps(f filter, path string) (*ending, error) {
 	e := &ending{limits: c.Limits.rlimits(), filter: unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}}
 	for _, l := range e.limits {
@@ -128,7 +130,8 @@ func (c *config) lastSteps(f filter, path string) (*ending, error) {
 	return e, nil
 }
 
-// watchLookups has the kernel tell process 1 of lookups, by the socket behind the launch part's own.
+// watchLookups makes the kernel report lookups to process 1. The socket's descriptor follows the
+// launch part's own.
 func (e *ending) watchLookups(socket int) error {
 	f, err := watchFilter()
 	if err == nil {
@@ -137,9 +140,10 @@ func (e *ending) watchLookups(socket int) error {
 	return err
 }
 
-// take comes back with the step that failed, or, where there is nothing to run, with no error. It has no place at which the
-// runtime could take the thread away from it: it calls nothing that can grow the stack, and startLaunch has
-// switched off preemption by signals.
+// take runs the last steps. It returns the step that failed; if there is no program to run, it
+// returns without an error. The Go runtime has no point at which it could take the thread away:
+// take calls nothing that can grow the stack, and startLaunch has switched off preemption by
+// signals.
 //
 //go:nosplit
 func (e *ending) take() (step int, errno syscall.Errno) {
@@ -155,7 +159,8 @@ func (e *ending) take() (step int, errno syscall.Errno) {
 			return len(e.limits), errno
 		}
 	}
-	// Without the flag, older kernels slow the program down against attacks on itself, which would show in measurements.
+	// Without the flag, older kernels enable speculation mitigations that slow the program down,
+	// which would show in measurements.
 	_, _, errno = unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, uintptr(unsafe.Pointer(&e.filter)))
 	if errno != 0 || e.file == nil {
 		return len(e.limits), errno
@@ -164,7 +169,7 @@ func (e *ending) take() (step int, errno syscall.Errno) {
 	return len(e.limits) + 1, errno
 }
 
-// program finds the file to run, inside. A probe runs none.
+// program finds the path of the file to run, inside the sandbox. A probe runs none.
 func (c *config) program() (string, error) {
 	if len(c.Args) == 0 {
 		return "", nil
@@ -209,13 +214,15 @@ func (l Limits) rlimits() []rlimit {
 	return limits
 }
 
-// assume makes this thread the program's user, and drops every capability but the one that reads root's files.
+// assume switches this thread to the program's user, and drops every capability except the one that
+// reads root's files.
 func (id identity) assume() error {
 	var keep uint32
 	if id.Nobody {
 		keep = 1 << unix.CAP_DAC_OVERRIDE
 	}
-	// To drop from the bounding set takes a capability itself, so the rest comes after it.
+	// Dropping from the bounding set needs a capability itself, so the other sets are cleared
+	// afterwards.
 	for c := range uintptr(unix.CAP_LAST_CAP + 1) {
 		if keep&(1<<c) != 0 {
 			continue
@@ -251,7 +258,8 @@ func (id identity) assume() error {
 	return nil
 }
 
-// raw makes a system call for this thread only; the package syscall would make these for all threads.
+// raw makes a system call for this thread only. Package syscall would make these calls for all
+// threads.
 func raw(trap, a, b, c uintptr) error {
 	if _, _, errno := unix.RawSyscall(trap, a, b, c); errno != 0 {
 		return errno

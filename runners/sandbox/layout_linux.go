@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// A layout is what the new root is made of. All paths but the links' targets are absolute and free of
-// symbolic links, so that building the root can not be led astray.
+// A layout describes the contents of the new root. All paths except the targets of links are
+// absolute and free of symbolic links, so that no link can redirect the code that builds the root.
 type layout struct {
 	Mounts []mountAt
 	Links  []link
 }
 
-// devices tells whether the program may use devices of the caller's choice, and
-// so needs what their drivers need.
+// devices reports whether the program may use devices that the caller chose. Such a program also
+// needs what their drivers need.
 func (l layout) devices() bool {
 	return slices.ContainsFunc(l.Mounts, func(m mountAt) bool { return m.Kind == device })
 }
@@ -35,15 +35,15 @@ func (k mountKind) String() string { return [...]string{"read", "write", "device
 
 type mountAt struct {
 	Path string
-	From string // where the host has it; "" is at the same path
+	From string // path on the host; "" means the same path
 	Kind mountKind
 	Dir  bool
 }
 
 type link struct{ Path, Target string }
 
-// plan resolves the Spec's paths on the host. Symbolic links on the way to a path are made again inside, so
-// that the program finds it under the name it was given.
+// plan resolves the Spec's paths on the host. It recreates inside the symbolic links on the way to
+// a path, so that the program finds the path under the name that the caller gave.
 func plan(s Spec) (layout, error) {
 	var l layout
 	for kind, paths := range map[mountKind][]string{readOnly: s.Read, scratch: s.Write, device: s.Devices} {
@@ -58,7 +58,8 @@ func plan(s Spec) (layout, error) {
 			return layout{}, fmt.Errorf("%s at %s: %w", p.Host, p.Inside, err)
 		}
 	}
-	// A parent comes before what lies below it. Of two mounts at one path the more permissive is wanted.
+	// A parent comes before the paths below it. Of two mounts at one path, keep the more
+	// permissive.
 	slices.SortFunc(l.Mounts, func(a, b mountAt) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(b.Kind, a.Kind))
 	})
@@ -93,7 +94,8 @@ func (l *layout) add(kind mountKind, path string) error {
 	return nil
 }
 
-// place shows a path of the host at another. Below /tmp that is possible only where it covers a part of a Read path.
+// place shows a path of the host at a different path. Below /tmp this works only where the place
+// covers a part of a Read path.
 func (l *layout) place(p Place) error {
 	if !filepath.IsAbs(p.Inside) || filepath.Clean(p.Inside) != p.Inside || !filepath.IsAbs(p.Host) {
 		return errors.New("not absolute, or not clean")
@@ -124,7 +126,8 @@ func (l *layout) place(p Place) error {
 	return nil
 }
 
-// resolve follows the symbolic links in a clean absolute path, and tells which it followed.
+// resolve follows the symbolic links in a clean absolute path, and returns the links that it
+// followed.
 func resolve(path string) (real string, links []link, err error) {
 	real, rest := "/", strings.Split(strings.Trim(path, "/"), "/")
 	for len(rest) > 0 {
@@ -153,13 +156,14 @@ func resolve(path string) (real string, links []link, err error) {
 	return real, links, nil
 }
 
-// Within reports whether path is dir or lies below it; both are clean.
+// Within reports whether path is dir or lies below it. Both must be clean.
 func Within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// SystemPaths returns what a C or CUDA compiler and a dynamically linked program need to read, as far as
-// this host has it. It holds no account data, no home and no configuration but the linker's.
+// SystemPaths returns the paths that a C or CUDA compiler and a dynamically linked program need to
+// read, as far as they exist on this host. The list has no account data, no home directory and no
+// configuration except the linker's.
 func SystemPaths() []string {
 	candidates := []string{
 		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store",

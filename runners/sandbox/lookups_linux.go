@@ -14,12 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a program builds depends on the files that it reads, and as much on those that it
-// asks for and does not find. With Spec.Watch the kernel tells process 1 of every system
-// call that names a path, before it is made, and process 1 notes the path and lets the
-// call go on. The program cannot tell.
+// The result of a program depends on the files that it reads, and also on files that it looks for
+// and does not find. With Spec.Watch the kernel reports every system call that names a path to
+// process 1 before it runs the call. Process 1 records the path and lets the call continue. The
+// program cannot detect this.
 
-// maxLookups and maxLookupBytes bound what is noted. A compiler asks for some thousand paths.
+// maxLookups and maxLookupBytes bound how much is recorded. A compiler asks for a few thousand
+// paths.
 const (
 	maxLookups     = 100_000
 	maxLookupBytes = 16 << 20
@@ -27,11 +28,14 @@ const (
 
 // A pathCall is a system call that names a path.
 type pathCall struct {
-	dir  int // the argument that holds the descriptor of the folder that it starts from; -1: the working directory
-	path int // the argument that points to the path
+	// dir is the index of the argument that holds the directory's descriptor; -1 means the working
+	// directory.
+	dir  int
+	path int // index of the argument that points to the path
 }
 
-// watchFilter asks process 1 about calls that name a path, and allows all others.
+// watchFilter returns a filter that reports calls with a path to process 1 and allows all other
+// calls.
 func watchFilter() (filter, error) {
 	f, err := filterHead()
 	if err != nil {
@@ -65,7 +69,7 @@ type noticeAnswer struct {
 	flags uint32
 }
 
-// lookups is the paths that the program asked for.
+// lookups records the paths that the program asked for.
 type lookups struct {
 	listener int
 	mu       sync.Mutex
@@ -74,7 +78,7 @@ type lookups struct {
 	full     bool
 }
 
-// receiveListener takes the descriptor that the launch part sends when its filter is in place.
+// receiveListener receives the descriptor that the launch part sends when its filter is installed.
 func receiveListener(socket *os.File) (*lookups, error) {
 	defer socket.Close()
 	fd := int(socket.Fd())
@@ -88,7 +92,7 @@ func receiveListener(socket *os.File) (*lookups, error) {
 	}
 	messages, err := unix.ParseSocketControlMessage(control[:n])
 	if err != nil || len(messages) == 0 {
-		return nil, nil // the launch part has failed, and says why
+		return nil, nil // the launch part has failed, and reports why
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
 	if err != nil || len(fds) != 1 {
@@ -97,7 +101,7 @@ func receiveListener(socket *os.File) (*lookups, error) {
 	return &lookups{listener: fds[0], seen: map[string]bool{}}, nil
 }
 
-// run notes paths until no process is left that could name one.
+// run records paths until no process is left that could name one.
 func (l *lookups) run() {
 	for {
 		var n notice
@@ -111,7 +115,8 @@ func (l *lookups) run() {
 			l.note(path)
 		}
 		answer := noticeAnswer{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(l.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&answer))) // fails only where the process has died
+		// This fails only if the process has died.
+		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(l.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&answer)))
 	}
 }
 
@@ -129,7 +134,7 @@ func (l *lookups) note(path string) {
 	l.bytes += len(path)
 }
 
-// paths is all that was noted, in order; full tells that there were more.
+// paths returns all recorded paths in sorted order. full means that there were more.
 func (l *lookups) paths() (list []string, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,15 +145,15 @@ func (l *lookups) paths() (list []string, full bool) {
 	return list, l.full
 }
 
-// path is what the call names, absolute and as the program sees it. A path that cannot be
-// read names no file either.
+// path returns the path that the call names, absolute and as the program sees it. It returns false
+// if the path cannot be read: such a call names no file either.
 func (n notice) path() (string, bool) {
 	call, ok := pathCalls[uintptr(n.call)]
 	if !ok {
 		return "", false
 	}
 	path, err := stringAt(int(n.pid), uintptr(n.arguments[call.path]))
-	if err != nil || path == "" { // an empty one is about a descriptor
+	if err != nil || path == "" { // an empty path refers to a descriptor
 		return "", false
 	}
 	if !filepath.IsAbs(path) {
@@ -165,11 +170,12 @@ func (n notice) path() (string, bool) {
 	return filepath.Clean(path), true
 }
 
-// stringAt reads a text of another process.
+// stringAt reads a NUL-terminated string from the memory of another process.
 func stringAt(pid int, at uintptr) (string, error) {
 	const page = 4096
 	var text [2 * page]byte
-	// Of a page that is not there nothing is read, so that pages are asked for one by one.
+	// The kernel reads nothing from a range that includes a missing page, so ask for pages one by
+	// one.
 	first := page - int(at%page)
 	remote := []unix.RemoteIovec{{Base: at, Len: first}, {Base: at + uintptr(first), Len: page}}
 	local := []unix.Iovec{{Base: &text[0], Len: uint64(first + page)}}
@@ -184,13 +190,13 @@ func stringAt(pid int, at uintptr) (string, error) {
 	return string(text[:end]), nil
 }
 
-// A watchStep is the launch part's share: it puts the filter in place and sends the
-// descriptor that tells of the calls to process 1.
+// A watchStep is the launch part's share of the watch. It installs the filter and sends the
+// descriptor that reports the calls to process 1.
 type watchStep struct {
 	filter  unix.SockFprog
 	socket  int
 	message unix.Msghdr
-	control [24]byte // unix.CmsgSpace(4), with the descriptor behind the header
+	control [24]byte // unix.CmsgSpace(4): the header, then the descriptor
 	vector  unix.Iovec
 	byte    [1]byte
 }
@@ -208,7 +214,8 @@ func newWatchStep(f filter, socket int) *watchStep {
 	return w
 }
 
-// take is called by [ending.take], under its conditions.
+// take installs the filter and sends its descriptor. [ending.take] calls it, under the same
+// conditions.
 //
 //go:nosplit
 func (w *watchStep) take() syscall.Errno {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Everything that a program asks for by name is told, whether or not it is there, and however it asks.
+// TestLookups checks that every path that a program names is reported, whether or not it exists,
+// and whichever call names it.
 func TestLookups(t *testing.T) {
 	needSandbox(t)
 	dir := t.TempDir()
@@ -38,7 +39,8 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// A file of the host is seen at the path of its place and nowhere else; the host name is the one that was asked for.
+// TestPlaces checks that a host's file is visible at the path of its place and nowhere else, and
+// that the host name is the requested one.
 func TestPlaces(t *testing.T) {
 	needSandbox(t)
 	outer, inner := t.TempDir(), t.TempDir()
@@ -62,7 +64,7 @@ func TestPlaces(t *testing.T) {
 	if made, err := os.ReadFile(filepath.Join(inner, "file")); string(made) != "made\n" {
 		t.Errorf("what was written is %q, %v", made, err)
 	}
-	// One that covers a part of a Read path lies where that does, even below /tmp.
+	// A place that covers a part of a Read path may lie below /tmp.
 	s.Read, s.Args[2] = append(s.Read, outer), "cat "+outer+"/in/file"
 	s.Places = []Place{{Host: inner, Inside: filepath.Join(outer, "in")}}
 	if r, out := run(t, s); !r.OK() || out != "made\n" {

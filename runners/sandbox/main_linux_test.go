@@ -16,14 +16,15 @@ import (
 	"time"
 )
 
-// TestMain makes the test binary four things: the tests, the sandbox's inner parts, the program that runs inside and
-// tries to get out, and a caller of Start that is to be killed.
+// TestMain gives the test binary four roles: the tests, the sandbox's inner parts, the program that
+// runs inside and tries to escape, and a caller of Start that a test kills.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "attack" {
 		if os.Args[2] == "in turn" {
 			syscall.Exit(attackInTurn(os.Args[3:]))
 		}
-		syscall.Exit(attack(os.Args[2], os.Args[3:])) // os.Exit takes a second under the race detector
+		// Not os.Exit, which takes a second under the race detector.
+		syscall.Exit(attack(os.Args[2], os.Args[3:]))
 	}
 	if len(os.Args) == 2 && os.Args[1] == "caller" {
 		exe, err := os.Executable()
@@ -40,7 +41,8 @@ func TestMain(m *testing.M) {
 
 var support = sync.OnceValue(Probe)
 
-// needSandbox skips where the kernel refuses, except in CI, where nobody would notice.
+// needSandbox skips the test if the kernel refuses the sandbox, except in CI, where nobody would
+// notice the skip.
 func needSandbox(t testing.TB) {
 	t.Helper()
 	if support().Works() {
@@ -77,7 +79,7 @@ func selfSpec(exe string, args ...string) Spec {
 	}
 }
 
-// run runs the Spec and returns what it printed.
+// run runs the Spec and returns what the program printed.
 func run(t testing.TB, s Spec) (Result, string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -94,14 +96,15 @@ func shell(script string) Spec {
 	return Spec{Args: []string{"sh", "-c", script}, Read: SystemPaths(), Limits: Limits{Wall: 2 * time.Minute}}
 }
 
-// TestAsOrdinaryUser runs the other tests again without root's privileges, which take another way through the kernel.
+// TestAsOrdinaryUser runs the other tests again without root's privileges, which takes different
+// paths through the kernel.
 func TestAsOrdinaryUser(t *testing.T) {
 	needSandbox(t)
 	if os.Geteuid() != 0 {
 		t.Skip("already an ordinary user")
 	}
 	t.Parallel()
-	// The tester's own directories are closed to others.
+	// Other users cannot read the directories of the user who runs the tests.
 	dir, err := os.MkdirTemp("", "sandbox-user")
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +115,8 @@ func TestAsOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(dir, "test")
-	// Not by this process: while one child is forked, another can not run a file that is open for writing here.
+	// Not in this process: if it had the file open for writing while it forks a child, the file
+	// could not be executed.
 	if out, err := exec.Command("cp", exe, copied).CombinedOutput(); err != nil {
 		t.Fatalf("copy the test binary: %v\n%s", err, out)
 	}

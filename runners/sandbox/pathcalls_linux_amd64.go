@@ -2,7 +2,7 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// pathCalls are the calls that tell a program whether a path is there, or what is.
+// pathCalls are the calls that reveal whether a path exists, or what is there.
 var pathCalls = map[uintptr]pathCall{
 	unix.SYS_OPEN: {-1, 0}, unix.SYS_STAT: {-1, 0}, unix.SYS_LSTAT: {-1, 0}, unix.SYS_ACCESS: {-1, 0}, unix.SYS_READLINK: {-1, 0},
 	unix.SYS_OPENAT: {0, 1}, unix.SYS_OPENAT2: {0, 1}, unix.SYS_NEWFSTATAT: {0, 1}, unix.SYS_STATX: {0, 1},

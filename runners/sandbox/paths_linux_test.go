@@ -120,9 +120,9 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestDriversNeeds is what libcuda asks for before it starts: a Unix socket and a
-// name for its thread. Nobody gets them without a device, nor any other socket
-// with one.
+// TestDriversNeeds makes the requests that libcuda makes before it starts: a Unix socket and a name
+// for its thread. A program without a device gets neither, and a program with one gets no other
+// socket.
 func TestDriversNeeds(t *testing.T) {
 	needSandbox(t)
 	const program = `import socket
@@ -156,7 +156,8 @@ ask("comm", lambda: open("/proc/self/comm", "w").write("x"))
 	}
 }
 
-// TestDevices opens a terminal that nobody has: only its driver answers like this.
+// TestDevices opens a terminal that does not exist: only the terminal driver answers with this
+// error.
 func TestDevices(t *testing.T) {
 	needSandbox(t)
 	s := shell("exec 3</dev/tty")

@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrUnsupported means that this host's kernel, or how it is set up, refuses the sandbox. The error that
-// wraps it says what to do.
+// ErrUnsupported means that this host's kernel or its configuration refuses the sandbox. The error
+// that wraps it says what to do.
 var ErrUnsupported = errors.New("the sandbox is not supported here")
 
-// Support is what a host allows.
+// Support says what a host allows.
 type Support struct {
 	Checks   []Check
 	Landlock int // the kernel's Landlock version, 0 for none
 }
 
-// A Check is one thing that the sandbox relies on.
+// A Check is one feature that the sandbox relies on.
 type Check struct {
 	Name   string
 	OK     bool
@@ -32,12 +32,12 @@ type Check struct {
 	Remedy string // what to do if it is not OK
 }
 
-// Works reports whether Start works at all.
+// Works reports whether Start can work on this host.
 func (s Support) Works() bool {
 	return !slices.ContainsFunc(s.Checks, func(c Check) bool { return c.Needed && !c.OK })
 }
 
-// Probe finds out what this host allows, by building a sandbox that runs nothing.
+// Probe determines what this host allows, by building a sandbox that runs nothing.
 func Probe() Support {
 	s := Support{Landlock: landlockABI()}
 
@@ -67,18 +67,19 @@ func Probe() Support {
 	return s
 }
 
-// unsupported says what the kernel refused and what to do.
+// unsupported wraps an error with what the kernel refused and what to do.
 func unsupported(err error) error {
 	return fmt.Errorf("%w: %w; %s", ErrUnsupported, err, remedy())
 }
 
-// refusedByKernel tells a refusal from a shortage that will pass. ENOSPC stands for the count of namespaces.
+// refusedByKernel distinguishes a refusal from a temporary shortage. ENOSPC counts as a refusal: it
+// means that the limit on namespaces is reached.
 func refusedByKernel(err error) bool {
 	return slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.EROFS, unix.EINVAL, unix.ENOSYS, unix.ENODEV, unix.ENOSPC, unix.EUSERS},
 		func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
-// remedy guesses from the host's settings what stands in the way.
+// remedy guesses from the host's settings what prevents the sandbox.
 func remedy() string {
 	setting := func(name string) string {
 		b, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))

@@ -12,25 +12,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stagingDir is where the new root is mounted while it is built. What the host has there is hidden by then,
-// but every path that lies below was opened before.
+// stagingDir is where the new root is mounted while it is built. The mount hides the host's files
+// there, but every path below it was opened before.
 const stagingDir = "/tmp"
 
 var standardDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// newRoot is what process 1 keeps of the root that it built.
+// newRoot is the state that process 1 keeps about the root that it built.
 type newRoot struct {
 	scratch *os.File // the one file system that the program can write to
 	copies  []privateCopy
 }
 
-// isolate cuts the ties of the new namespaces to the host's, and shows their own processes in /proc: none of the
-// kernel's settings, and not process 1 to the program.
+// isolate disconnects the new namespaces from the host's and mounts a new /proc. That /proc shows
+// only the namespaces' own processes and no kernel settings, and it hides process 1 from the
+// program.
 func isolate(host string) error {
 	if err := unix.Sethostname([]byte(host)); err != nil {
 		return kernelError{fmt.Errorf("set the host name: %w", err)}
 	}
-	// The one is the program's own. It counts for everything below this user namespace.
+	// The one namespace is for the program. The limit covers everything below this user namespace.
 	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("1"), 0); err != nil {
 		return kernelError{fmt.Errorf("forbid further user namespaces: %w", err)}
 	}
@@ -44,7 +45,7 @@ func isolate(host string) error {
 	return nil
 }
 
-// buildRoot makes the root out of the layout, but does not enter it.
+// buildRoot builds the root from the layout, but does not enter it.
 func (c *config) buildRoot() (*newRoot, error) {
 	mounts := slices.Clone(c.Layout.Mounts)
 	for _, d := range standardDevices {
@@ -107,7 +108,7 @@ func cloneMount(m mountAt) (fd int, err error) {
 }
 
 func tmpfs(at string, size int64, mode os.FileMode) error {
-	// An inode takes kernel memory that its size does not show.
+	// An inode uses kernel memory that the size limit does not count.
 	inodes := min(1024+size>>12, 1<<18)
 	data := fmt.Sprintf("size=%d,nr_inodes=%d,mode=%o", size, inodes, mode)
 	if err := unix.Mount("sandbox", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, data); err != nil {
@@ -116,7 +117,7 @@ func tmpfs(at string, size int64, mode os.FileMode) error {
 	return nil
 }
 
-// makeScratch mounts the one writable file system out of sight and shows a part of it as /tmp.
+// makeScratch mounts the only writable file system at a hidden path and shows a part of it as /tmp.
 func (r *newRoot) makeScratch(c *config) error {
 	at := filepath.Join(stagingDir, ".scratch")
 	if err := os.Mkdir(at, 0o700); err != nil {
@@ -135,7 +136,8 @@ func (r *newRoot) makeScratch(c *config) error {
 	return nil
 }
 
-// show makes a directory of the scratch file system that belongs to the program, and binds it to a path.
+// show makes a directory of the scratch file system that belongs to the program, and binds it to a
+// path.
 func (r *newRoot) show(name, path string, c *config) (dir string, err error) {
 	dir = filepath.Join(r.scratch.Name(), name)
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -175,7 +177,8 @@ func (r *newRoot) attach(c *config, m mountAt, s source) error {
 	return unix.MoveMount(s.tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-// mountPoint makes an empty file or directory to mount on, unless a mount made before shows it already.
+// mountPoint makes an empty file or directory to mount on, unless an earlier mount already shows
+// one.
 func mountPoint(at string, dir bool) error {
 	if _, err := os.Lstat(at); err == nil {
 		return nil
@@ -191,14 +194,14 @@ func mountPoint(at string, dir bool) error {
 
 func makeLinks(links []link) error {
 	links = append(slices.Clone(links),
-		link{"/dev/shm", "/tmp"}, // shared memory by name counts as disk
+		link{"/dev/shm", "/tmp"}, // named shared memory counts as disk
 		link{"/dev/fd", "/proc/self/fd"}, link{"/dev/stdin", "fd/0"}, link{"/dev/stdout", "fd/1"}, link{"/dev/stderr", "fd/2"},
 	)
 	slices.SortFunc(links, func(a, b link) int { return cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")) })
 	for _, l := range links {
 		at := filepath.Join(stagingDir, l.Path)
 		if _, err := os.Lstat(at); err == nil {
-			continue // shown by a mount, or asked for twice
+			continue // shown by a mount, or listed twice
 		}
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			return fmt.Errorf("link %s: %w", l.Path, err)
@@ -210,8 +213,8 @@ func makeLinks(links []link) error {
 	return nil
 }
 
-// enter makes the staging directory the root and drops the host's. The kernel takes along the launch part, which
-// shares the mounts.
+// enter makes the staging directory the root and unmounts the host's root. The kernel moves the
+// launch part along, because it shares the mounts.
 func enter() error {
 	proc := filepath.Join(stagingDir, "proc")
 	if err := os.Mkdir(proc, 0o755); err != nil {
@@ -228,7 +231,7 @@ func enter() error {
 	if err := unix.Chdir(stagingDir); err != nil {
 		return fmt.Errorf("enter the new root: %w", err)
 	}
-	// With both arguments the same, the old root ends up on top of the new one, ready to be taken off.
+	// With both arguments equal, the old root ends up on top of the new one, ready to be unmounted.
 	if err := unix.PivotRoot(".", "."); err != nil {
 		return kernelError{fmt.Errorf("change to the new root: %w", err)}
 	}

@@ -121,7 +121,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// TestRunUnsupported starts a sandbox in a sandbox, where the kernel refuses it.
+// TestRunUnsupported starts a sandbox inside a sandbox, where the kernel refuses it.
 func TestRunUnsupported(t *testing.T) {
 	needSandbox(t)
 	r, out := run(t, self(t, "attack", "nest"))
@@ -176,7 +176,7 @@ func TestSizeText(t *testing.T) {
 	}
 }
 
-// BenchmarkStart shows what the sandbox costs beside starting the same program without it.
+// BenchmarkStart compares the start of a program in the sandbox with its start outside.
 func BenchmarkStart(b *testing.B) {
 	needSandbox(b)
 	path, err := exec.LookPath("true")

@@ -8,17 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refusedCalls answer EPERM. The list is of what namespaces and limits leave open, and of interfaces with a
-// history of holes that no compiler or benchmark needs; a call that the other walls refuse anyway is
-// here only if it makes much of the kernel reachable.
+// refusedCalls return EPERM. The list has calls that namespaces and limits leave open, and
+// interfaces with a history of vulnerabilities that no compiler or benchmark needs. A call that
+// another mechanism refuses anyway is listed only if it makes a large part of the kernel reachable.
 var refusedCalls = []uintptr{
-	// A network namespace does not hold vsock, and a socket file in a read path can be connected to. Pairs are allowed.
+	// A network namespace does not restrict vsock, and a program could connect to a socket file in
+	// a Read path. Socket pairs are allowed.
 	unix.SYS_SOCKET,
-	// Unnamed memory that no mapping shows.
+	// Unnamed memory that shows in no mapping.
 	unix.SYS_SHMGET,
-	// Files by number instead of by path.
+	// Files by handle instead of by path.
 	unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_OPEN_BY_HANDLE_AT,
-	// Other processes.
+	// Access to other processes.
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 	// Namespaces and mounts.
 	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT,
@@ -31,14 +32,14 @@ var refusedCalls = []uintptr{
 	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 }
 
-// heldApart are refused as well where there is no device: memory that nothing maps, and no limit sees. A GPU's driver
-// makes some.
+// heldApart are also refused if there is no device. They create memory that no process maps and
+// that no limit counts. A GPU driver needs some.
 var heldApart = []uintptr{unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET}
 
-// auditArch is the kernel's number for the machine's own calling convention.
+// auditArch is the kernel's number for the machine's native calling convention.
 var auditArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// x32Bit marks calls of a third convention on amd64, with numbers of its own.
+// x32Bit marks calls of the x32 convention on amd64, which has its own numbers.
 const x32Bit = 0x40000000
 
 const (
@@ -47,13 +48,14 @@ const (
 	bpfAtLeast = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
 	bpfAnswer  = unix.BPF_RET | unix.BPF_K
 
-	callOffset, archOffset, argumentOffset = 0, 4, 16 // in the kernel's struct seccomp_data
+	callOffset, archOffset, argumentOffset = 0, 4, 16 // offsets in the kernel's struct seccomp_data
 )
 
-// A filter is a program for the kernel's packet-filter machine that looks at each system call.
+// A filter is a BPF program that the kernel runs on each system call.
 type filter []unix.SockFilter
 
-// filterHead kills what calls by another machine's convention, and loads the call's number.
+// filterHead returns the start of every filter. It kills a process that uses a foreign calling
+// convention, and loads the call's number.
 func filterHead() (filter, error) {
 	arch, ok := auditArch[runtime.GOARCH]
 	if !ok {
@@ -67,8 +69,8 @@ func filterHead() (filter, error) {
 	}, nil
 }
 
-// newFilter makes the filter of a program without a list of calls. With devices it may make Unix sockets, and still no
-// others, and memfds: the GPU's driver will not start without.
+// newFilter returns the filter of a program without a list of calls. With devices the program may
+// create Unix sockets, but no others, and memfds: the GPU driver does not start without them.
 func newFilter(devices bool) (filter, error) {
 	f, err := filterHead()
 	if err != nil {

@@ -8,24 +8,28 @@ import (
 	"syscall"
 )
 
-// The binary runs in three parts. The caller's process starts initName in the new namespaces; that builds the
-// root, starts launchName and stays as process 1; launchName takes every privilege from itself and becomes
-// the program. Each part gets the config from the one before over a socket, and answers there.
+// The binary runs in three parts. The caller's process starts initName in the new namespaces. That
+// part builds the root, starts launchName and stays as process 1. launchName drops all its
+// privileges and becomes the program. Each part receives the config from the previous one over a
+// socket, and replies there.
 const (
 	initName   = "sandbox-init"
 	launchName = "sandbox-launch"
 )
 
-// stageEnv is all the environment of both parts. What the binary's packages set up at its start would have its garbage
-// collected twice, a third of the start's time, for parts that hardly need any memory themselves.
+// stageEnv is the whole environment of both parts. Garbage collection is off: the initialisation of
+// the binary's packages would trigger two collections, a third of the start time, and these parts
+// need hardly any memory.
 var stageEnv = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=64MiB"}
 
-// A process that was started for the sandbox's own part does that and nothing else: it never comes to main. That this happens while
-// packages are set up is for time's sake. Go sets up the packages whose imports are ready in the order of their paths, and this one imports
-// little, so that what the binary is otherwise for, its regular expressions and tables, is not made ready twice for every program in a
-// sandbox: that took more than half of the start's time.
+// A process that was started as one of the sandbox's parts does only that and never reaches main.
+// The parts run from init to save time. Go initialises the packages whose imports are ready in the
+// order of their paths, and this package imports little. So the rest of the binary, with its
+// regular expressions and tables, is not initialised twice for every program in a sandbox; that
+// took more than half of the start time.
 func init() {
-	// Not os.Exit: what a binary does there, a race detector for a second, has no place in these parts.
+	// Not os.Exit: its exit hooks, which take a second under the race detector, do not belong in
+	// these parts.
 	switch stageName() {
 	case initName:
 		syscall.Exit(runInit())
@@ -41,7 +45,7 @@ func stageName() string {
 	return os.Args[0]
 }
 
-// stageFile is the socket to the part before; its descriptor is the only argument.
+// stageFile returns the socket to the previous part. Its descriptor is the only argument.
 func stageFile() (*os.File, error) {
 	fd, err := strconv.Atoi(os.Args[1])
 	if err != nil {
@@ -51,12 +55,12 @@ func stageFile() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "sandbox socket"), nil
 }
 
-// config is what the inner parts need to know.
+// config is what the inner parts need to know about the Spec.
 type config struct {
 	Args, Env []string
 	Dir       string
 	Layout    layout
-	Files     int // how many of ExtraFiles; they are descriptors 3 and up in the program
+	Files     int // number of ExtraFiles; they are descriptors 3 and up in the program
 	Limits    Limits
 	IDs       identity
 	Calls     []Call
@@ -64,15 +68,16 @@ type config struct {
 	Watch     bool
 }
 
-// report is what an inner part says. Error means that nothing was started. Otherwise the launch part
-// says that it is ready, and process 1 sends an empty report when the program runs and one with Exit at its end.
+// report is a reply of an inner part. Error means that nothing was started. Otherwise the launch
+// part reports that it is ready. Process 1 sends an empty report when the program runs, and one
+// with Exit when the program has ended.
 type report struct {
 	Error       string
-	Unsupported bool // the kernel refuses this sandbox and any other
+	Unsupported bool // the kernel would refuse any sandbox, not only this one
 	Exit        *exitReport
 }
 
-// kernelError marks a step that only a kernel without full namespaces refuses.
+// kernelError marks a step that fails only on a kernel without full support for namespaces.
 type kernelError struct{ error }
 
 func (e kernelError) Unwrap() error { return e.error }
@@ -85,7 +90,8 @@ type exitReport struct {
 	LookupsCut  bool
 }
 
-// socketpair returns two connected files, closed on exec. The near one can be closed under a blocked read.
+// socketpair returns two connected files, closed on exec. The near one can be closed while a read
+// blocks on it.
 func socketpair() (near, far *os.File, err error) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -97,5 +103,5 @@ func socketpair() (near, far *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "sandbox socket"), os.NewFile(uintptr(fds[1]), "sandbox socket"), nil
 }
 
-// send writes one report. A reader that is gone has already drawn its conclusion, so the error is dropped.
+// send writes one report. It drops the error: a reader that has gone no longer needs the report.
 func send(replies *gob.Encoder, r report) { _ = replies.Encode(r) }

@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// setupTime is how long building the sandbox may take before it is given up.
+// setupTime bounds how long building the sandbox may take.
 const setupTime = 30 * time.Second
 
 // A Process is a program in a sandbox.
 type Process struct {
 	cmd    *exec.Cmd
-	socket *os.File // process 1 ends when this is closed, and with it everything inside
+	socket *os.File // when this is closed, process 1 ends, and with it everything inside
 	limits Limits
 	timer  *time.Timer
 	unbind func() bool // stops listening to the context
@@ -35,7 +35,7 @@ type Process struct {
 	err  error
 }
 
-// Run starts the program and waits for its end.
+// Run starts the program and waits until it ends.
 func Run(ctx context.Context, s Spec) (Result, error) {
 	p, err := Start(ctx, s)
 	if err != nil {
@@ -44,9 +44,9 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	return p.Wait()
 }
 
-// Start builds the sandbox and returns when the program runs in it. Its error names the step that failed; if
-// the kernel refuses the sandbox as such, the error wraps [ErrUnsupported] and says what to do. The end of ctx
-// kills everything inside.
+// Start builds the sandbox and returns when the program runs in it. Its error names the step that
+// failed. If the kernel refuses any sandbox, the error wraps [ErrUnsupported] and says what to do.
+// When ctx ends, everything inside is killed.
 func Start(ctx context.Context, s Spec) (*Process, error) {
 	if len(s.Args) == 0 || s.Args[0] == "" {
 		return nil, errors.New("start a sandbox: no program given")
@@ -87,7 +87,7 @@ func start(ctx context.Context, s Spec) (*Process, error) {
 	}
 	p.connectOutput(s)
 	err = p.cmd.Start()
-	far.Close() // or the end of process 1 would not be seen
+	far.Close() // otherwise this process would not see that process 1 has ended
 	if err != nil {
 		near.Close()
 		err = fmt.Errorf("make the namespaces: %w", err)
@@ -100,7 +100,7 @@ func start(ctx context.Context, s Spec) (*Process, error) {
 	p.unbind = context.AfterFunc(ctx, func() { p.stop(context.Cause(ctx), nil) })
 
 	replies := gob.NewDecoder(near)
-	// A program may hit a limit before it is known to have started.
+	// A program may hit a limit before this process learns that it started.
 	if err := p.handshake(c, replies); err != nil && !p.hitLimit() {
 		p.stop(err, nil)
 		_ = p.reap() // the reason is known
@@ -137,7 +137,7 @@ func (p *Process) handshake(c config, replies *gob.Decoder) error {
 	return nil
 }
 
-// follow waits for the end and fills in the result.
+// follow waits until the program has ended, and fills in the result.
 func (p *Process) follow(replies *gob.Decoder) {
 	var r report
 	replyErr := replies.Decode(&r)
@@ -176,7 +176,8 @@ func exitOf(s syscall.WaitStatus) (int, syscall.Signal) {
 	return s.ExitStatus(), 0
 }
 
-// reap waits for process 1 and for the last of the output. The kernel ends process 1 only after all others.
+// reap waits for process 1 and for the last of the output. The kernel ends process 1 only after all
+// other processes inside.
 func (p *Process) reap() error {
 	err := p.cmd.Wait()
 	p.mu.Lock()
@@ -186,7 +187,7 @@ func (p *Process) reap() error {
 	return err
 }
 
-// stop kills everything inside; note records in the result which limit was hit, if it was one.
+// stop kills everything inside. If a limit was hit, note records it in the result.
 func (p *Process) stop(why error, note func(*Result)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,7 +198,7 @@ func (p *Process) stop(why error, note func(*Result)) {
 	if note != nil {
 		note(&p.result)
 	}
-	_ = p.cmd.Process.Kill() // fails only when it is dead already
+	_ = p.cmd.Process.Kill() // fails only if it is already dead
 }
 
 func (p *Process) hitLimit() bool {
@@ -212,21 +213,22 @@ var (
 	errKilled   = errors.New("killed by the caller")
 )
 
-// Wait waits until everything inside is gone. It may be called more than once.
+// Wait waits until every process inside has ended. It may be called more than once.
 func (p *Process) Wait() (Result, error) {
 	<-p.done
 	return p.result, p.err
 }
 
-// Kill ends everything inside at once.
+// Kill kills everything inside at once.
 func (p *Process) Kill() {
 	p.stop(errKilled, func(r *Result) { r.Refused = append(r.Refused, "killed by the caller") })
 }
 
-// Pid is the host's number for the sandbox's process 1. When that ends, the kernel ends all others inside.
+// Pid returns the host's process id of the sandbox's process 1. When process 1 ends, the kernel
+// kills everything else inside.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// A budget is the output that all streams of one program may still write.
+// A budget is the number of bytes that all streams of one program may still write.
 type budget struct {
 	mu   sync.Mutex
 	left int64
@@ -239,7 +241,7 @@ type limited struct {
 	to io.Writer
 }
 
-// Write reports the whole of p as written, so that the pipe is emptied until the program is dead.
+// Write reports all of p as written, so that the pipe is drained until the program is dead.
 func (l limited) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,7 +258,8 @@ func (l limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// connectOutput makes the program's output count against Limits.Output. The writers see one write at a time.
+// connectOutput counts the program's output against Limits.Output. The writers see one write at a
+// time.
 func (p *Process) connectOutput(s Spec) {
 	b := &budget{left: p.limits.Output, over: func() {
 		p.stop(errOutput, func(r *Result) {

@@ -93,7 +93,8 @@ func TestTalkSharedMemory(t *testing.T) {
 	}
 }
 
-// TestInherited opens a file the way a careless parent of this process could have: without close-on-exec.
+// TestInherited opens a file as a careless parent of this process could have: without
+// close-on-exec.
 func TestInherited(t *testing.T) {
 	needSandbox(t)
 	key := filepath.Join(t.TempDir(), "key")

@@ -12,23 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The watch sleeps as long as the memory left can hardly be filled, so as not to disturb a measurement, and longer
-// if looking took long. But it never sleeps longer than longestSleep: a program must not win time by being costly
-// to look at.
+// The watch sleeps as long as the remaining memory can hardly be filled, so as not to disturb a
+// measurement. It sleeps longer if the last look took long. But it never sleeps longer than
+// longestSleep: a program must not gain time by being expensive to inspect.
 const (
 	shortestSleep = 20 * time.Millisecond
 	longestSleep  = 200 * time.Millisecond
-	fillRate      = 8 << 30 // bytes a second
+	fillRate      = 8 << 30 // bytes per second
 )
 
-// A watch holds all processes inside to Limits.Memory together, which no resource limit does, and notes
-// whether they came up against Limits.Processes.
+// A watch keeps the memory of all processes inside together within Limits.Memory, which no resource
+// limit does. It also records whether they reached Limits.Processes.
 type watch struct {
 	limits Limits
 	done   chan struct{}
 	over   sync.WaitGroup
 
-	// Read after stop.
+	// The following are read after stop.
 	outOfMemory bool
 	held        int64
 	crowded     bool
@@ -40,7 +40,8 @@ func newWatch(l Limits) *watch {
 	return w
 }
 
-// run looks until stop. It kills everything but process 1 when too much memory is held.
+// run looks at the processes until stop. It kills everything except process 1 when they hold too
+// much memory.
 func (w *watch) run() {
 	defer w.over.Done()
 	timer := time.NewTimer(shortestSleep)
@@ -54,7 +55,7 @@ func (w *watch) run() {
 		held := w.look()
 		if held > w.limits.Memory {
 			w.outOfMemory, w.held = true, max(w.held, held)
-			_ = syscall.Kill(-1, syscall.SIGKILL) // fails only when nothing is left
+			_ = syscall.Kill(-1, syscall.SIGKILL) // fails only if no process is left
 		}
 		filling := time.Duration(float64(w.limits.Memory-held) / fillRate * float64(time.Second))
 		timer.Reset(min(max(filling, 9*time.Since(began), shortestSleep), longestSleep))
@@ -66,8 +67,8 @@ func (w *watch) stop() {
 	w.over.Wait()
 }
 
-// look returns how much memory is held. Pages that processes share are counted for each at first, which is quick; only
-// when that is too much are they counted once.
+// look returns how much memory the processes hold. The quick first count includes shared pages once
+// for each process. Only if that is too much, look counts shared pages once.
 func (w *watch) look() int64 {
 	pids, err := otherPids()
 	if err != nil {
@@ -101,7 +102,7 @@ func (w *watch) refused() (refused []string) {
 	return refused
 }
 
-// otherPids lists all processes inside but process 1.
+// otherPids lists all processes inside except process 1.
 func otherPids() ([]int, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -121,9 +122,11 @@ func otherPids() ([]int, error) {
 	return pids, nil
 }
 
-// procFields reads the numbers in a file of "Name: number" lines about a process. A process that is gone has none.
+// procFields reads the numbers in a file of "Name: number" lines about a process. It returns nil if
+// the process has ended.
 func procFields(pid int, file string) map[string]int64 {
-	text := make([]byte, 4096) // on machines with many processors there is more, but nothing that is counted here
+	// On machines with many processors the file is longer, but the rest has no field counted here.
+	text := make([]byte, 4096)
 	n, err := readOnce(fmt.Sprintf("/proc/%d/%s", pid, file), text)
 	if err != nil {
 		return nil
@@ -139,7 +142,7 @@ func procFields(pid int, file string) map[string]int64 {
 	return fields
 }
 
-// readOnce does without the package os, which asks the kernel three times as much about each file.
+// readOnce avoids package os, which makes three times as many system calls for each file.
 func readOnce(path string, into []byte) (int, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -10,14 +10,16 @@ import (
 
 var le = binary.LittleEndian
 
-// Encode writes src into dst as elements of d, little endian. Everything rounds to nearest, ties to even.
+// Encode writes src into dst as elements of d, little endian. All rounding is to nearest, ties to
+// even.
 //
-//   - e4m3, e5m2, e2m1: what is too large, infinity included, becomes the largest finite value (CUDA's __NV_SATFINITE);
-//   - f16, bf16, f32: what is too large becomes an infinity, as in IEEE 754;
-//   - integers: what is too large becomes the nearest limit, and NaN becomes 0.
+//   - e4m3, e5m2, e2m1: a value that is too large, infinity included, becomes the largest finite
+//     value (CUDA's __NV_SATFINITE);
+//   - f16, bf16, f32: a value that is too large becomes an infinity, as in IEEE 754;
+//   - integers: a value that is too large becomes the nearest limit, and NaN becomes 0.
 //
-// NaN stays a NaN in every floating format but e2m1, never the one that Poison writes. It panics unless len(dst) is
-// d.Bytes(len(src)).
+// NaN stays a NaN in every floating format except e2m1, and never becomes the NaN that Poison
+// writes. Encode panics unless len(dst) is d.Bytes(len(src)).
 func Encode(d manifest.DType, dst []byte, src []float64) {
 	check(d, len(dst), len(src))
 	switch d {
@@ -84,7 +86,7 @@ func Encode(d manifest.DType, dst []byte, src []float64) {
 	}
 }
 
-// nibble writes half a byte, the low one first.
+// nibble writes half a byte, the low half first.
 func nibble(dst []byte, i int, code byte) {
 	if i%2 == 0 {
 		dst[i/2] = code & 0xF
@@ -93,7 +95,8 @@ func nibble(dst []byte, i int, code byte) {
 	}
 }
 
-// Decode writes the values of the elements in src into dst. It panics unless len(src) is d.Bytes(len(dst)).
+// Decode writes the values of the elements in src into dst. It panics unless len(src) is
+// d.Bytes(len(dst)).
 func Decode(d manifest.DType, dst []float64, src []byte) {
 	check(d, len(src), len(dst))
 	switch d {
@@ -182,7 +185,8 @@ func decode8(values *[256]float64, dst []float64, src []byte) {
 	}
 }
 
-// quiet replaces every NaN by the standard one: a payload handed in could otherwise come out as poison.
+// quiet replaces every NaN by the standard one. Otherwise a payload in the input could come out as
+// poison.
 func quiet(x float64) float64 {
 	if x != x {
 		return math.NaN()
@@ -190,7 +194,7 @@ func quiet(x float64) float64 {
 	return x
 }
 
-// integer wants limits that float64 holds exactly.
+// integer rounds x and clamps it to limits, which must be exact in float64.
 func integer(x, least, most float64) int64 {
 	switch {
 	case x >= most:
@@ -207,7 +211,7 @@ func integer64(x float64) int64 {
 	switch {
 	case x != x:
 		return 0
-	case x >= 1<<63: // float64 has no 2⁶³ − 1
+	case x >= 1<<63: // float64 cannot represent 2⁶³ − 1
 		return math.MaxInt64
 	case x < -1<<63:
 		return math.MinInt64

@@ -93,8 +93,8 @@ func TestNaNStaysNaNAndIsNeverPoison(t *testing.T) {
 	}
 }
 
-// FuzzEncode asks every format for an answer to every float64: no panic, and the value itself where the
-// format has it.
+// FuzzEncode checks that every format encodes every float64 without a panic, and exactly if the
+// format has the value.
 func FuzzEncode(f *testing.F) {
 	f.Add(math.Float64bits(1.5))
 	f.Add(math.Float64bits(-1e300))
@@ -118,7 +118,8 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// Two elements share a byte, the first in its low half, and half a byte is left over at the end.
+// TestPackedFormats checks that two elements share a byte, the first in its low half, and that an
+// odd count leaves half a byte unused.
 func TestPackedFormats(t *testing.T) {
 	for _, test := range []struct {
 		d      manifest.DType

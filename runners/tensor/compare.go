@@ -8,16 +8,19 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// Compare measures got, elements of d, against want: an element is bad when |got − want| > Abs + Rel·|want|. An integer
-// that equals the poison pattern is unwritten only if it is also beyond the tolerance: it may be the right answer.
+// Compare compares got, elements of d, with want. An element is bad if |got − want| > Abs +
+// Rel·|want|. An integer that equals the poison pattern counts as unwritten only if it is also
+// beyond the tolerance, because it may be the right result.
 //
-// An element that cannot be subtracted is a fault: still poisoned, or not finite where the reference is (or
-// the other way round, or another infinity). Faults are bad, counted by kind, and left out of MaxAbs, MeanAbs
-// and Norm, so that those keep describing the rest. The kinds do not overlap: a poisoned element is Unwritten, not
-// NaN. An element that is NaN, or the same infinity, as its reference is neither bad nor part of the figures.
+// An element that cannot be subtracted is a fault: it is still poisoned, or it is not finite where
+// the reference is finite, or the other way round, or it is a different infinity. Faults are bad,
+// are counted by kind, and are left out of MaxAbs, MeanAbs and Norm, so that those describe the
+// rest. The kinds do not overlap: a poisoned element is Unwritten, not NaN. An element that is NaN
+// like its reference, or the same infinity, is neither bad nor part of the figures.
 //
-// Norm is ‖got − want‖₂ / ‖want‖₂: 0 when both are 0. Every float is finite, because JSON knows nothing else: what would
-// be Inf, as Norm where the reference alone is 0, is math.MaxFloat64.
+// Norm is ‖got − want‖₂ / ‖want‖₂, and 0 if both are 0. Every float in the result is finite,
+// because JSON has no infinity: math.MaxFloat64 replaces Inf, for example in Norm if only the
+// reference is 0.
 func Compare(d manifest.DType, got []byte, want []float64, tol manifest.Tolerance) (gates.Errors, error) {
 	if len(got) != len(want)*d.Size() {
 		return gates.Errors{}, fmt.Errorf("compare %s output: %d bytes for a reference of %d elements, want %d: check the output's shape",
@@ -49,7 +52,7 @@ func validate(t manifest.Tolerance) error {
 	return nil
 }
 
-// A comparison is errors in the making.
+// A comparison accumulates the errors of an output.
 type comparison struct {
 	gates.Errors
 	poison pattern
@@ -107,19 +110,21 @@ func isFinite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 
 func storable(x float64) float64 { return min(x, math.MaxFloat64) }
 
-// A norm is a Euclidean one in the making. Squares of the largest and smallest float64s leave its range, so they
-// are summed apart, scaled by a power of two: a reference of 1e-200 is small, not zero.
+// A norm accumulates a Euclidean norm. Squares of the largest and smallest float64s overflow or
+// underflow, so they are summed separately, scaled by a power of two. A reference of 1e-200 is
+// small, not zero.
 type norm struct {
 	small, middle, big float64
 }
 
 const (
-	squareLow, squareHigh = 0x1p-480, 0x1p+480 // between them, 2⁶⁴ squares can be summed without loss
+	// Between these bounds, 2⁶⁴ squares can be summed without loss.
+	squareLow, squareHigh = 0x1p-480, 0x1p+480
 	shift                 = 600
 	shrink, grow          = 0x1p-600, 0x1p+600
 )
 
-// add takes a magnitude.
+// add adds a magnitude.
 func (n *norm) add(x float64) {
 	switch {
 	case x > squareHigh:
@@ -133,7 +138,7 @@ func (n *norm) add(x float64) {
 	}
 }
 
-// value is m·2ᵉ. A class two steps down cannot matter next to one above.
+// value returns the norm as m·2ᵉ. A class two steps below another is too small to matter.
 func (n *norm) value() (m float64, e int) {
 	switch {
 	case n.big > 0:
@@ -144,7 +149,7 @@ func (n *norm) value() (m float64, e int) {
 	return math.Sqrt(n.small), -shift
 }
 
-// ratio is a/b, with 0/0 = 0 and anything else over 0 = +Inf.
+// ratio returns a/b, with 0/0 = 0 and anything else over 0 = +Inf.
 func ratio(a, b *norm) float64 {
 	top, e := a.value()
 	bottom, f := b.value()

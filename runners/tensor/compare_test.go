@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
-// output encodes got, with poison wherever unwritten says so.
+// output encodes got, with poison at the indices in unwritten.
 func output(d manifest.DType, got []float64, unwritten ...int) []byte {
 	buf := make([]byte, len(got)*d.Size())
 	Encode(d, buf, got)
@@ -145,7 +145,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// More elements than the comparison decodes at a time, with the faults where the pieces meet.
+// TestCompareLong compares more elements than the comparison decodes at a time, with faults at the
+// boundaries of the blocks.
 func TestCompareLong(t *testing.T) {
 	const n = 1500
 	want := fill(distribution.Normal, 0, "o", n)

@@ -8,8 +8,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
-// outlineParts finds the parts of structs and vectors. Each scalar in one gets a place of its own in the list, so that whoever
-// passes arguments one by one (a C program that fills in a struct) has all of them there.
+// outlineParts finds the parts of structs and vectors. Each scalar in one gets an entry in the
+// argument list, so that code that passes arguments one by one (a C program that fills in a struct)
+// has all of them.
 func (p *Problem) outlineParts(m *manifest.Manifest, toggles map[string]int) error {
 	for i := range m.Arguments {
 		a := &m.Arguments[i]
@@ -41,8 +42,9 @@ func (p *Problem) outlineParts(m *manifest.Manifest, toggles map[string]int) err
 	return nil
 }
 
-// Passed is the bytes of a parameter by value, little endian: a scalar, a null pointer, or a struct or vector put together from its parts,
-// with zeros between them. address is where an array lies.
+// Passed returns the bytes of a parameter that is passed by value, little endian: a scalar, a null
+// pointer, or a struct or vector that is assembled from its parts, with zero padding. address
+// returns where an array lies.
 func (a Arg) Passed(args []Arg, address func(arg int) uint64) []byte {
 	switch {
 	case a.Access == manifest.Absent:
@@ -52,7 +54,7 @@ func (a Arg) Passed(args []Arg, address func(arg int) uint64) []byte {
 	}
 	out := make([]byte, a.Extent)
 	for _, p := range a.Parts {
-		if p.Arg < 0 && p.Pointer != "" { // scratch, which stands behind the problem's arguments
+		if p.Arg < 0 && p.Pointer != "" { // scratch, which follows the problem's arguments
 			p.Arg = slices.IndexFunc(args, func(o Arg) bool { return o.Name == p.Pointer })
 		}
 		switch {
@@ -66,7 +68,7 @@ func (a Arg) Passed(args []Arg, address func(arg int) uint64) []byte {
 	return out
 }
 
-// Alignment is what C aligns a parameter by value to.
+// Alignment returns C's alignment of a parameter that is passed by value.
 func (a Arg) Alignment() int {
 	switch {
 	case a.Access == manifest.Absent:
@@ -93,7 +95,7 @@ func (a *Arg) outlineMembers(m *manifest.Manifest, of *manifest.Argument, at man
 	return nil
 }
 
-// drawMembers draws every member and puts it into the elements, with zeros in the room between.
+// drawMembers draws every member and writes it into the elements, with zero padding.
 func (a *Arg) drawMembers(dist distribution.Kind, seed uint64) {
 	a.Bytes = make([]byte, a.Size())
 	for i := range a.Members {

@@ -38,7 +38,8 @@ tolerance: {abs: 1}
 shapes: {one: {S: 16}}
 `
 
-// The bytes of every parameter by value, with the addresses of arrays filled in.
+// TestPassedBytes checks the bytes of every parameter that is passed by value, with the addresses
+// of arrays filled in.
 func TestPassedBytes(t *testing.T) {
 	m, err := manifest.Parse("kernel.yaml", []byte(paramsManifest))
 	if err != nil {
@@ -67,7 +68,7 @@ func TestPassedBytes(t *testing.T) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	// The table of the code agrees in number and sizes.
+	// The code's parameter table has the same number and sizes.
 	params, i := m.Parameters(nil), 0
 	for _, a := range p.Args {
 		if a.Inside {
@@ -94,7 +95,7 @@ func TestPassedBytes(t *testing.T) {
 	}
 }
 
-// Every integer width keeps its limits.
+// TestIntegersKeepTheirLimits checks that every integer width keeps its limits.
 func TestIntegersKeepTheirLimits(t *testing.T) {
 	for d, limits := range map[manifest.DType][2]float64{
 		manifest.I16: {math.MinInt16, math.MaxInt16}, manifest.U16: {0, math.MaxUint16}, manifest.U32: {0, math.MaxUint32}, manifest.U64: {0, 1 << 63}, manifest.Bool: {0, 1},

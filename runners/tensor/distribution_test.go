@@ -8,9 +8,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
-// Every row of peaks has one element that a naive exponential does not survive in
-// f32, and a kernel that takes the maximum away does; sums and products of such rows
-// stay within f16.
+// TestPeaksOverflowANaiveExponential checks that every row of peaks has one element at which a
+// naive exponential overflows in f32, and a kernel that subtracts the maximum does not. Sums and
+// products of such rows stay within f16.
 func TestPeaksOverflowANaiveExponential(t *testing.T) {
 	const rows, columns = 50, 37
 	for name, values := range map[string][]float64{
@@ -52,7 +52,8 @@ func TestPeaksOverflowANaiveExponential(t *testing.T) {
 	}
 }
 
-// Edges has both zeros and denormals in every format of floats, and no infinity.
+// TestEdgesHaveDenormalsOfEveryFormat checks that edges has both zeros and denormals in every
+// floating format, and no infinity.
 func TestEdgesHaveDenormalsOfEveryFormat(t *testing.T) {
 	values := fill(distribution.Edges, 1, "x", 64, 64)
 	least := map[manifest.DType]float64{
@@ -84,7 +85,8 @@ func TestEdgesHaveDenormalsOfEveryFormat(t *testing.T) {
 	}
 }
 
-// Infinities come where the problem allows them, and nowhere else.
+// TestInfinitiesAreAllowedByTheProblem checks that infinities occur only where the problem allows
+// them.
 func TestInfinitiesAreAllowedByTheProblem(t *testing.T) {
 	m, err := manifest.Parse("kernel.yaml", []byte(`{version: 1, name: f, mode: cpu, entry: f, source: f.c,
   arguments: [{name: x, dtype: f32, access: in, shape: [N], infinities: true}, {name: y, dtype: f32, access: in, shape: [N]}, {name: z, dtype: f32, access: out, shape: [N]}],

@@ -17,11 +17,12 @@ const (
 	peak         = 128
 )
 
-// Fill writes pseudo-random values into dst, which has the given shape in row-major order. The same dist, seed,
-// stream and shape give the same bits on every platform and in every version; any other gives unrelated values.
-// stream is the argument's name, so that q, k and v differ.
+// Fill writes pseudo-random values into dst, which has the given shape in row-major order. The same
+// dist, seed, stream and shape give the same bits on every platform and in every version; any
+// difference gives unrelated values. stream is the argument's name, so that q, k and v differ.
 //
-// It panics when len(dst) is not the shape's number of elements, or dist is none of kernels.Distributions.
+// Fill panics if len(dst) is not the shape's number of elements, or if dist is not in
+// distribution.All.
 func Fill(dst []float64, dist distribution.Kind, seed uint64, stream string, shape []int) {
 	if n, err := Elements(shape); err != nil || n != len(dst) {
 		panic(fmt.Sprintf("tensor: %d elements to fill for shape %v", len(dst), shape))
@@ -57,8 +58,8 @@ func Fill(dst []float64, dist distribution.Kind, seed uint64, stream string, sha
 	}
 }
 
-// fill draws an argument's values. Floats are not rounded to its format: the reference may want them unrounded. What is written
-// for integers is exactly what Encode keeps.
+// fill draws an argument's values. It does not round floats to the argument's format, because the
+// reference may need them unrounded. Integers are exactly the values that Encode keeps.
 func (a *Arg) fill(dst []float64, asked distribution.Kind, seed uint64) {
 	dist, f, whole := a.Distribution(asked), a.Filling, !a.DType.Float() && a.Scales < 0
 	if f.Exact() {
@@ -71,7 +72,7 @@ func (a *Arg) fill(dst []float64, asked distribution.Kind, seed uint64) {
 		if whole {
 			x = integral(a.DType, x, dist == distribution.Zero || dist == distribution.Ones)
 		}
-		switch { // min and max would take −0 for less than 0
+		switch { // min and max would treat −0 as less than 0
 		case f.Bounded && x < f.Least:
 			x = f.Least
 		case f.Bounded && x > f.Most:
@@ -81,9 +82,10 @@ func (a *Arg) fill(dst []float64, asked distribution.Kind, seed uint64) {
 	}
 }
 
-// integral is the integer of a format that is made of a draw. N(0, 1) would leave next to nothing, so integers are drawn 16 times
-// as large, rounded and held to d's range (large then reaches both ends of i8), and unsigned ones take magnitudes, a bool is whether
-// it is positive; zero and ones stay what they say.
+// integral converts a draw to an integer of a format. N(0, 1) would leave almost only zeros, so
+// draws are multiplied by 16, rounded and clamped to d's range; large then reaches both ends of i8.
+// Unsigned formats use magnitudes, and a bool is true for a positive draw. The distributions zero
+// and ones keep their values.
 func integral(d manifest.DType, x float64, said bool) float64 {
 	least, most := -math.MaxFloat64, math.MaxFloat64
 	switch d {
@@ -113,10 +115,10 @@ func integral(d manifest.DType, x float64, said bool) float64 {
 	if least == 0 && d != manifest.Bool {
 		x = math.Abs(x)
 	}
-	return min(max(x, least), most) + 0 // −0 is no integer
+	return min(max(x, least), most) + 0 // no integer is −0
 }
 
-// Matrix is the rows and columns of the last two axes; a vector is one column.
+// Matrix returns the numbers of rows and columns of the last two axes. A vector is one column.
 func Matrix(shape []int) (rows, columns int) {
 	rows, columns = 1, 1
 	switch n := len(shape); {
@@ -142,10 +144,10 @@ func raiseRows(dst []float64, seed uint64, shape []int) {
 	}
 }
 
-// places is where the draws begin that are none of normal's.
+// places is the index of the first draw that normal does not use.
 const places = 1 << 63
 
-// raisePeaks makes one element of every row large. A single column is one row.
+// raisePeaks makes one element of every row large. A single column counts as one row.
 func (k Key) raisePeaks(dst []float64, shape []int) {
 	rows, width := Matrix(shape)
 	if width == 1 {
@@ -157,7 +159,7 @@ func (k Key) raisePeaks(dst []float64, shape []int) {
 	}
 }
 
-// sharpen makes normal values zero, small or, where asked, infinite.
+// sharpen makes some normal values zero or small and, if infinite is set, some infinite.
 func (k Key) sharpen(dst []float64, infinite bool) {
 	for i, x := range dst {
 		draw := k.bits(places + uint64(i))
@@ -182,11 +184,12 @@ func (k Key) sharpen(dst []float64, infinite bool) {
 	}
 }
 
-// DominantKey is what the dominant rows of all arguments follow from.
+// DominantKey returns the key from which the dominant rows of all arguments are derived.
 func DominantKey(seed uint64) uint64 { return mix(seed) }
 
 func dominantRow(seed uint64, matrix, rows int) int {
-	row, _ := bits.Mul64(mix(DominantKey(seed)+uint64(matrix)), uint64(rows)) // the product's upper half: a place among the rows
+	// The product's upper half is an index among the rows.
+	row, _ := bits.Mul64(mix(DominantKey(seed)+uint64(matrix)), uint64(rows))
 	return int(row)
 }
 
@@ -196,7 +199,8 @@ func set(dst []float64, value float64) {
 	}
 }
 
-// mix is a bijection that spreads every input bit over all 64. Its factors are the fractions of √2 and √3, made odd.
+// mix is a bijection that spreads every input bit over all 64. Its factors are the fractional parts
+// of √2 and √3, made odd.
 func mix(x uint64) uint64 {
 	x ^= x >> 32
 	x *= 0x6A09E667F3BCC909

@@ -21,7 +21,8 @@ func fill(dist distribution.Kind, seed uint64, stream string, shape ...int) []fl
 	return values
 }
 
-// The bits are a promise: evidence names a seed, and whoever repeats it elsewhere must get the same inputs.
+// TestFillGolden pins the bits: evidence names a seed, and a repetition elsewhere must get the same
+// inputs.
 func TestFillGolden(t *testing.T) {
 	for _, test := range []struct {
 		dist   distribution.Kind
@@ -105,7 +106,8 @@ func TestFillMoments(t *testing.T) {
 		{distribution.Uniform, 1 / math.Sqrt(3), 1.8},
 	} {
 		t.Run(string(test.dist), func(t *testing.T) {
-			// The tolerances are some five standard errors at this size; the values are fixed by the seed.
+			// The tolerances are about five standard errors at this size. The seed fixes the
+			// values.
 			mean, sigma, kurtosis := moments(fill(test.dist, 3, "x", 200001))
 			if math.Abs(mean) > 0.012*test.sigma {
 				t.Errorf("mean %v", mean)
@@ -177,7 +179,7 @@ func TestConstantIsNeverNearZero(t *testing.T) {
 	}
 }
 
-// largeRows finds, per matrix, the rows whose sigma is about dominance.
+// largeRows returns, for each matrix, the rows whose sigma is about dominance.
 func largeRows(values []float64, matrices, rows, columns int) [][]int {
 	found := make([][]int, matrices)
 	for m := range matrices {

@@ -6,21 +6,20 @@ import (
 
 const (
 	alignment = 256
-	guardSize = 256 // between arrays: a write beyond an array's end lands here and is seen
+	guardSize = 256 // between arrays, to detect a write beyond an array's end
 	guardByte = 0xC3
 )
 
-// A Layout is where the arguments of one launch lie in a slot of memory that a
-// kernel may write to. Between the arrays lie guards, so that a kernel which
-// writes where it must not is seen.
+// A Layout says where the arguments of one launch lie in a slot of memory that a kernel may write
+// to. Guards lie between the arrays, to detect a kernel that writes outside them.
 type Layout struct {
 	args    []Arg
-	Offsets []int // of arrays, from the slot's start
+	Offsets []int // of the arrays, from the slot's start
 	Size    int   // of a slot
 	header  int
 }
 
-// NewLayout lays out arrays behind a header of the caller's own.
+// NewLayout lays out arrays behind a header that the caller uses.
 func NewLayout(args []Arg, header int) Layout {
 	l := Layout{args: args, Offsets: make([]int, len(args)), header: header}
 	at := align(header) + guardSize
@@ -36,13 +35,13 @@ func NewLayout(args []Arg, header int) Layout {
 
 func align(n int) int { return (n + alignment - 1) / alignment * alignment }
 
-// Array is one argument's part of a slot.
+// Array returns one argument's part of a slot.
 func (l Layout) Array(slot []byte, arg int) []byte {
 	return slot[l.Offsets[arg] : l.Offsets[arg]+l.args[arg].Size()]
 }
 
-// Fill writes one launch's arguments into a slot: inputs as given, outputs
-// poisoned, guards around them. The header is left alone.
+// Fill writes one launch's arguments into a slot: inputs as given, outputs poisoned, guards around
+// them. It does not touch the header.
 func (l Layout) Fill(slot []byte, args []Arg) {
 	rest := slot[l.header:l.Size]
 	for i := range rest {
@@ -53,14 +52,14 @@ func (l Layout) Fill(slot []byte, args []Arg) {
 			continue
 		}
 		if array := l.Array(slot, i); a.Reads() {
-			clear(array[copy(array, a.Bytes):]) // what a device draws leaves nothing but the room between fields
+			clear(array[copy(array, a.Bytes):]) // arrays that a device draws have only padding here
 		} else {
 			Poison(a.DType, array)
 		}
 	}
 }
 
-// Outputs copies what the kernel wrote, by argument; nil for those that are no
+// Outputs copies the kernel's outputs, by argument. The entry is nil if the argument is not an
 // output.
 func (l Layout) Outputs(slot []byte) [][]byte {
 	out := make([][]byte, len(l.args))
@@ -72,9 +71,8 @@ func (l Layout) Outputs(slot []byte) [][]byte {
 	return out
 }
 
-// Changed tells what the kernel wrote and must not: inputs by name, and memory
-// outside its arguments. Everything that is not an output must still be what
-// Fill wrote, byte for byte.
+// Changed reports forbidden writes of the kernel: inputs by name, and memory outside its arguments.
+// Everything except outputs must still be what Fill wrote, byte for byte.
 func (l Layout) Changed(slot []byte, args []Arg) (inputs []string, outside bool) {
 	at := l.header
 	guard := func(to int) {

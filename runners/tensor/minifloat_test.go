@@ -8,13 +8,14 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// A definition states a format as its standard does, apart from the code under test.
+// A definition states a format as its standard does, independently of the code under test.
 type definition struct {
 	dtype    manifest.DType
 	exponent int // bits
 	mantissa int
 	bias     int
-	// special says what the codes of the highest exponent mean, where they are no ordinary values.
+	// special returns the meaning of a code with the highest exponent, and false if it is an
+	// ordinary value.
 	special func(mantissa int) (value float64, ok bool)
 }
 
@@ -96,7 +97,7 @@ func TestEveryCode(t *testing.T) {
 					continue
 				}
 				if math.IsInf(got, 0) && f.dtype == manifest.E5M2 {
-					continue // saturates, below
+					continue // saturates, see below
 				}
 				if back := encodeOne(f.dtype, got); back != code {
 					t.Fatalf("code %#x decodes to %v, which encodes to %#x", code, got, back)
@@ -109,8 +110,8 @@ func TestEveryCode(t *testing.T) {
 	}
 }
 
-// Every tie between two neighbouring codes goes to the even one, and the next float64 on either side of the
-// tie to the nearer one.
+// TestEveryTie checks that every tie between two neighbouring codes goes to the even one, and the
+// next float64 on either side of the tie to the nearer one.
 func TestEveryTie(t *testing.T) {
 	for _, f := range definitions {
 		t.Run(string(f.dtype), func(t *testing.T) {
@@ -171,7 +172,8 @@ func TestEncodeMinifloat(t *testing.T) {
 
 		{manifest.F16, 1, 0x3C00}, {manifest.F16, -2, 0xC000}, {manifest.F16, 0.333251953125, 0x3555}, {manifest.F16, 65504, 0x7BFF}, {manifest.F16, 0x1p-24, 0x0001},
 		{manifest.F16, 65519.999, 0x7BFF}, {manifest.F16, 65520, 0x7C00}, {manifest.F16, -1e9, 0xFC00}, {manifest.F16, inf, 0x7C00}, {manifest.F16, nan, 0x7E00}, {manifest.F16, negativeNaN, 0x7E00},
-		// Just above a tie, by less than float32 can say: through float32 it would round down.
+		// Just above a tie, by less than float32 can represent: through float32 it would round
+		// down.
 		{manifest.F16, 1 + 0x1p-11 + 0x1p-40, 0x3C01}, {manifest.F16, 1 + 0x1p-11, 0x3C00},
 
 		{manifest.BF16, 1, 0x3F80}, {manifest.BF16, -2, 0xC000}, {manifest.BF16, 3.140625, 0x4049}, {manifest.BF16, math.MaxFloat32, 0x7F80}, {manifest.BF16, -inf, 0xFF80}, {manifest.BF16, nan, 0x7FC0},
@@ -189,7 +191,7 @@ func TestEncodeMinifloat(t *testing.T) {
 	}
 }
 
-// FuzzEncodeE4M3 compares with the slowest possible encoder: try every code.
+// FuzzEncodeE4M3 compares with the slowest possible encoder, which tries every code.
 func FuzzEncodeE4M3(f *testing.F) {
 	for _, x := range []float64{0, 1, -1, 448, 464, 0x1p-10, 0x1.8p-9, 0.1, -3.3, 17, 1e300, 5e-324, math.Inf(-1), math.NaN()} {
 		f.Add(math.Float64bits(x))

@@ -8,11 +8,12 @@ import (
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
-// Values that are bounded, or that have something to do with each other. Each is still a function of the key and of
-// its own place: a permutation is a cipher of the place, and what ascends is a sum that is split in two, and again, on
-// the way down to the place. So a device draws all of them at once.
+// This file draws values that are bounded, or that depend on each other. Each value is still a
+// function of the key and of its index only: a permutation is a cipher of the index, and an
+// ascending sequence is a sum that is split in two again and again on the way down to the index. So
+// a device can draw all values in parallel.
 
-// exact fills an array with what a filling says; whole is whether its values are integers.
+// exact fills an array as a filling specifies. whole means that its values are integers.
 func (k Key) exact(dst []float64, f manifest.Filling, whole bool, shape []int) {
 	n, width := uint64(len(dst)), uint64(1)
 	if len(shape) > 0 {
@@ -44,8 +45,9 @@ func (k Key) exact(dst []float64, f manifest.Filling, whole bool, shape []int) {
 	}
 }
 
-// among is a number below values. Of n of them one is the least and another the largest, wherever the draw puts them: a kernel that
-// is wrong at the ends is wrong in every launch. One alone is an end every other time.
+// among returns a number below values. Of n numbers one is the smallest and another the largest, at
+// random places, so that a kernel that is wrong at the limits is wrong in every launch. If n is 1,
+// the number is a limit in half of the draws.
 func (k Key) among(place, n, values uint64) uint64 {
 	low, _ := bits.Mul64(k.bits(places), n)
 	if n == 1 {
@@ -68,7 +70,7 @@ func (k Key) among(place, n, values uint64) uint64 {
 	return v
 }
 
-// between is a real number from least to most.
+// between returns a real number from least to most.
 func (k Key) between(place uint64, least, most float64) float64 {
 	unit := (k.uniform(int(place)) + 1) * 0.5
 	return least + float64((most-least)*unit)
@@ -76,8 +78,9 @@ func (k Key) between(place uint64, least, most float64) float64 {
 
 const cipherRounds = 6
 
-// permuted is the number below values that a place is sent to, in one of many permutations: a Feistel cipher over an even number
-// of bits, repeated until it comes out among the values, and then moved on by a number drawn for the row.
+// permuted returns the number below values that an index maps to in one of many permutations. It is
+// a Feistel cipher over an even number of bits, repeated until the result is below values, and then
+// shifted by a number drawn for the row.
 func (k Key) permuted(row, place, values uint64) uint64 {
 	half := uint(1)
 	for uint64(1)<<(2*half) < values {
@@ -96,8 +99,9 @@ func (k Key) permuted(row, place, values uint64) uint64 {
 	}
 }
 
-// ascending is the number at a place of a row that begins with 0, ends with total, and whose neighbours are from least to most apart:
-// the total is split between the halves of the row, unevenly, and so on down to the place.
+// ascending returns the number at an index of a row that begins with 0 and ends with total, and
+// whose neighbours differ by least to most. The total is split unevenly between the halves of the
+// row, and so on down to the index.
 func (k Key) ascending(row, place, width uint64, total, least, most float64) float64 {
 	first, last, from := uint64(0), width-1, 0.0
 	switch place {
@@ -121,8 +125,8 @@ func (k Key) ascending(row, place, width uint64, total, least, most float64) flo
 	}
 }
 
-// split is the part of a total that goes to the left ones of so many steps: half to one and a half times their share. Of two steps
-// one gets everything now and then.
+// split returns the part of a total that the left of the steps get: half to one and a half times
+// their proportional share. Of two steps, one sometimes gets everything.
 func (k Key) split(n uint64, left, steps, total, least, most float64) float64 {
 	draw := k.bits(n)
 	uneven, rounding := float64(draw>>40)*0x1p-24, float64(draw>>16&0xFFFFFF)*0x1p-24
@@ -138,10 +142,10 @@ func (k Key) split(n uint64, left, steps, total, least, most float64) float64 {
 	return min(cut, float64(left*most), total-float64(right*least))
 }
 
-// sortedSteps is how fine sorted real numbers are.
+// sortedSteps is the resolution of sorted real numbers.
 const sortedSteps = 1 << 52
 
-// sorted is a value of a row that ascends from the least to the most. A row of one is any value.
+// sorted returns a value of a row that ascends from least to most. In a row of one it is any value.
 func (k Key) sorted(place, width, values uint64, f manifest.Filling, whole bool) float64 {
 	if !whole {
 		if width == 1 {
@@ -157,7 +161,8 @@ func (k Key) sorted(place, width, values uint64, f manifest.Filling, whole bool)
 	return f.Least + k.ascending(place/width, place%width, width, total, 0, total)
 }
 
-// masks tells whether an element is masked. At random, one element of every row is not, unless whole rows may be.
+// masks reports whether an element is masked. A random mask leaves one element of every row
+// unmasked, unless whole rows may be masked.
 func (k Key) masks(place uint64, f manifest.Filling, rows, columns uint64) bool {
 	if f.Draw == distribution.Kind(manifest.Causal) {
 		diagonal := place / columns % rows

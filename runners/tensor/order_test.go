@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
-// drawn is the values of an argument x at a shape of N, V and H.
+// drawn returns the values of an argument x at a shape of N, V and H.
 func drawn(t *testing.T, argument string, n, v, h int, seed uint64) []float64 {
 	t.Helper()
 	m, err := manifest.Parse("kernel.yaml", []byte(fmt.Sprintf(`version: 1
@@ -36,7 +36,8 @@ shapes: {one: {N: %d, V: %d, H: %d}}
 	return p.Args[0].Real
 }
 
-// Indices stay within their bounds, reach both ends in every launch, and are others in the next.
+// TestBoundedIntegers checks that indices stay within their bounds, reach both limits in every
+// launch, and differ between launches.
 func TestBoundedIntegers(t *testing.T) {
 	ends := map[[2]int]bool{}
 	for seed := range uint64(40) {
@@ -216,7 +217,7 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-// The bits are a promise here too.
+// TestOrdersGolden pins the bits, like TestFillGolden.
 func TestOrdersGolden(t *testing.T) {
 	for _, test := range []struct {
 		argument string
@@ -234,7 +235,8 @@ func TestOrdersGolden(t *testing.T) {
 	}
 }
 
-// A block of quantised weights lies as C lays it out, every field drawn as it says, and the reference sees the fields.
+// TestArrayOfStructs checks that a block of quantised weights has C's layout, that every field is
+// drawn as specified, and that the reference sees the fields.
 func TestArrayOfStructs(t *testing.T) {
 	m, err := manifest.Parse("kernel.yaml", []byte(`version: 1
 name: f
@@ -301,8 +303,8 @@ shapes: {one: {R: 3, C: 64}}
 	}
 }
 
-// Whatever the numbers, an order is one: a permutation hits nothing twice, and what ascends does so from 0 to its total in steps that
-// are allowed.
+// FuzzOrders checks for any numbers that a permutation hits nothing twice, and that an ascending
+// sequence goes from 0 to its total in allowed steps.
 func FuzzOrders(f *testing.F) {
 	f.Add(uint64(1), uint64(0), uint16(5), uint16(7), uint32(100), uint16(0), uint16(300))
 	f.Add(uint64(9), uint64(1<<40), uint16(1), uint16(0), uint32(0), uint16(0), uint16(0))

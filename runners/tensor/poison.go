@@ -6,14 +6,16 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// poisonWord is the 32-bit pattern that Poison repeats, least significant byte first. Every format's pattern has
-// a period of at most four bytes, so that a device can be poisoned by a plain memset: of bytes for 8-bit formats, of
-// 16-bit words for 16-bit ones, of 32-bit words for the rest.
+// poisonWord returns the 32-bit pattern that Poison repeats, least significant byte first. Every
+// format's pattern has a period of at most four bytes, so that a plain memset can poison device
+// memory: of bytes for 8-bit formats, of 16-bit words for 16-bit ones, of 32-bit words for the
+// rest.
 //
-// Floats are poisoned with a *signalling* NaN. Arithmetic on one gives a quiet NaN, so an element that a kernel
-// computed, even from poison that it read, differs from one that it never wrote. E4M3 has no such choice: it
-// has two NaN codes, and takes the negative one, because CUDA's conversions of float and half produce the positive
-// one. Integers have no NaN, and repeat 0xA5, which may also be an honest result.
+// Floats are poisoned with a *signalling* NaN. Arithmetic on it gives a quiet NaN. So an element
+// that a kernel computed, even from poison that it read, differs from one that it never wrote. E4M3
+// has only two NaN codes, and the poison is the negative one, because CUDA's conversions of float
+// and half produce the positive one. Integers have no NaN; their poison repeats 0xA5, which may
+// also be a genuine result.
 func poisonWord(d manifest.DType) uint32 {
 	switch d {
 	case manifest.E4M3:
@@ -34,7 +36,8 @@ func poisonWord(d manifest.DType) uint32 {
 	panic(fmt.Sprintf("tensor: unknown element format %q", string(d)))
 }
 
-// Poison fills dst with elements that no kernel should leave behind, so that what was not written shows.
+// Poison fills dst with elements that no kernel should leave behind, so that unwritten elements can
+// be detected.
 func Poison(d manifest.DType, dst []byte) {
 	check(d, len(dst), len(dst)/d.Size())
 	var word [4]byte
@@ -45,7 +48,7 @@ func Poison(d manifest.DType, dst []byte) {
 	}
 }
 
-// A pattern is one poisoned element, looked up once for many.
+// A pattern is one poisoned element, looked up once for many comparisons.
 type pattern struct {
 	size int
 	word uint32
@@ -53,7 +56,7 @@ type pattern struct {
 
 func patternOf(d manifest.DType) pattern { return pattern{d.Size(), poisonWord(d)} }
 
-// at says whether element i of src is exactly what Poison writes.
+// at reports whether element i of src is exactly what Poison writes.
 func (p pattern) at(src []byte, i int) bool {
 	switch p.size {
 	case 1:

@@ -10,7 +10,7 @@ import (
 func TestPoison(t *testing.T) {
 	for _, d := range manifest.DTypes() {
 		if d.Packed() {
-			continue // no output is
+			continue // no output is packed
 		}
 		t.Run(string(d), func(t *testing.T) {
 			for _, n := range []int{0, 1, 2, 3, 7, 100} {
@@ -41,7 +41,8 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// The pattern must be a signalling NaN, so that arithmetic on it does not give it back.
+// TestPoisonDoesNotSurviveArithmetic checks that the pattern is a signalling NaN, so that
+// arithmetic on it does not return the pattern.
 func TestPoisonDoesNotSurviveArithmetic(t *testing.T) {
 	single := math.Float32frombits(poisonWord(manifest.F32))
 	double := math.Float64frombits(uint64(poisonWord(manifest.F64))<<32 | uint64(poisonWord(manifest.F64)))
@@ -59,8 +60,8 @@ func TestPoisonDoesNotSurviveArithmetic(t *testing.T) {
 	}
 }
 
-// countPoison is the number of elements that still are exactly what Poison wrote. For integers that is an upper
-// bound of the unwritten ones.
+// countPoison counts the elements that are still exactly what Poison wrote. For integers that is an
+// upper bound on the unwritten elements.
 func countPoison(d manifest.DType, src []byte) int {
 	check(d, len(src), len(src)/d.Size())
 	p := patternOf(d)

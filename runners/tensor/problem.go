@@ -15,8 +15,8 @@ import (
 // A Problem is one kernel's arguments for one shape, seed and distribution.
 type Problem struct {
 	Shape manifest.Shape
-	Args  []Arg // in the order of the manifest, and behind them the parts of structs and vectors
-	dims  []Arg // that the reference asks for, as scalars
+	Args  []Arg // in the manifest's order, followed by the parts of structs and vectors
+	dims  []Arg // the dims that the reference asks for, as scalars
 }
 
 // An Arg is one argument.
@@ -24,62 +24,66 @@ type Arg struct {
 	Name     string
 	DType    manifest.DType
 	Access   manifest.Access
-	Shape    []int  // nil for a scalar
-	Elements int    // 1 for a scalar
-	Bytes    []byte // what the kernel is given; nil for an array that it only writes, or that was not drawn
-	IsScale  bool   // holds the scales of another argument, which the reference does not see
+	Shape    []int // nil for a scalar
+	Elements int   // 1 for a scalar
+	// Bytes is what the kernel receives. It is nil for an array that the kernel only writes, or
+	// that was not drawn.
+	Bytes   []byte
+	IsScale bool // holds the scales of another argument; the reference does not get it
 
-	// A struct or a vector is put together from other arguments: the arrays that it points to, and the scalars in it.
-	// Those are inside, and no parameters of their own.
+	// A struct or a vector is assembled from other arguments: the arrays that it points to, and the
+	// scalars in it. Those are inside, and are not parameters themselves.
 	Parts       []Part
-	Extent      int // bytes of all parts, and the room between them
+	Extent      int // bytes of all parts, and the padding between them
 	Align       int
 	Inside      bool
-	OfComposite bool // a scalar that is in the list for a struct alone
+	OfComposite bool // a scalar that is in the list only as part of a struct
 
-	// An array of structs has members: arrays that are drawn and that the reference sees, laid out side by side in each element.
-	// Count of each are in one element, Offset from its start and Pitch from the next one's.
+	// An array of structs has members: arrays that are drawn and that the reference sees,
+	// interleaved in the elements. Each element has Count values of a member, at Offset from its
+	// start; elements are Pitch apart.
 	Members              []Arg
 	Offset, Count, Pitch int
 
 	Filling manifest.Filling // how an input is drawn
 	Finite  bool             // the problem allows no infinity in it
-	Scales  int              // the argument that holds its scales; -1 where it is not quantised
-	Groups  Grouping         // of what shares a scale
+	// Scales is the index of the argument that holds its scales; -1 if it is not quantised.
+	Scales int
+	Groups Grouping // of the elements that share a scale
 
-	// Real is what the bytes mean, scales applied; Original is what was drawn,
-	// before it was quantised. They are the same slice where nothing was.
+	// Real holds the values that the bytes represent, with scales applied. Original holds the drawn
+	// values before quantisation. They are the same slice if nothing was quantised.
 	Real, Original []float64
 }
 
-// A Part is where an argument lies in a struct.
+// A Part says where an argument lies in a struct.
 type Part struct {
 	Offset  int
-	Arg     int    // -1 for a null pointer, and for one to scratch
-	Pointer string // what a pointer points to by name; "" for a null pointer
+	Arg     int    // -1 for a null pointer, and for a pointer to scratch
+	Pointer string // name of a pointer's target; "" for a null pointer
 }
 
-// Size is the argument's length in bytes.
+// Size returns the argument's length in bytes.
 func (a Arg) Size() int {
 	if a.DType == "" {
-		return a.Extent // a struct, or an array of them; nothing for a null pointer
+		return a.Extent // a struct, or an array of structs; 0 for a null pointer
 	}
 	return a.DType.Bytes(a.Elements)
 }
 
-// Array tells an array from a scalar.
+// Array reports whether the argument is an array.
 func (a Arg) Array() bool {
 	return a.Access == manifest.In || a.Access == manifest.Out || a.Access == manifest.InOut || a.Access == manifest.Scratched
 }
 
-// Reads and Writes tell what the kernel may do with an array.
+// Reads and Writes report what the kernel may do with an array.
 func (a Arg) Reads() bool { return a.Access == manifest.In || a.Access == manifest.InOut }
 func (a Arg) Writes() bool {
 	return a.Access == manifest.Out || a.Access == manifest.InOut || a.Access == manifest.Scratched
 }
 
-// Outline is the problem before anything is drawn: scalars have their bytes,
-// arrays their sizes.
+// Outline returns the problem before anything is drawn: scalars have their bytes, arrays their
+// sizes.
 func Outline(m *manifest.Manifest, shape manifest.Shape, toggles map[string]int) (*Problem, error) {
 	p := &Problem{Shape: shape}
 	for i := range m.Arguments {
@@ -150,7 +154,7 @@ func outline(m *manifest.Manifest, a *manifest.Argument, at manifest.Shape, togg
 	return arg, err
 }
 
-// Distribution is how an argument is drawn where the policy asks for one.
+// Distribution returns how an argument is drawn if the policy asks for the given distribution.
 func (a Arg) Distribution(asked distribution.Kind) distribution.Kind {
 	d := cmp.Or(a.Filling.Draw, asked)
 	if d == distribution.Infinite && a.Finite {
@@ -159,8 +163,8 @@ func (a Arg) Distribution(asked distribution.Kind) distribution.Kind {
 	return d
 }
 
-// NewProblem draws the arguments. The same manifest, shape, distribution and seed give
-// the same bytes on every machine.
+// NewProblem draws the arguments. The same manifest, shape, distribution and seed give the same
+// bytes on every machine.
 func NewProblem(m *manifest.Manifest, shape manifest.Shape, toggles map[string]int, dist distribution.Kind, seed uint64) (*Problem, error) {
 	p, err := Outline(m, shape, toggles)
 	if err != nil {
@@ -211,22 +215,22 @@ func (a *Arg) set(value float64) {
 	Encode(a.DType, a.Bytes, a.Real)
 }
 
-// A Seen is an argument as the reference is given it.
+// A Seen is an argument as the reference receives it.
 type Seen struct {
 	Arg
-	Of     int // the kernel's argument behind it; -1 for a dim
-	Member int // of an array of structs; -1 elsewhere
+	Of     int // index of the kernel's argument behind it; -1 for a dim
+	Member int // index of the member of an array of structs; -1 elsewhere
 }
 
-// Reference lists what the reference is given: arrays and plain scalars but no scales, each member of an array of structs, and the
-// dims that it asks for.
+// Reference lists what the reference receives: arrays and plain scalars but no scales, each member
+// of an array of structs, and the dims that it asks for.
 func (p *Problem) Reference() []Seen {
 	var all []Seen
 	for i, a := range p.Args {
 		if a.IsScale || a.OfComposite || a.Parts != nil || a.Access == manifest.Absent {
 			continue
 		}
-		a.Inside = false // it is passed as it is
+		a.Inside = false // the reference receives it directly
 		for k, member := range a.Members {
 			all = append(all, Seen{member, i, k})
 		}
@@ -240,9 +244,8 @@ func (p *Problem) Reference() []Seen {
 	return all
 }
 
-// ReferenceArgs is the arguments as the reference sees them: real numbers in
-// float64, no scales, scalars as they are. With original, arrays are what they
-// were before quantisation.
+// ReferenceArgs returns the arguments as the reference sees them: real numbers in float64, no
+// scales, scalars unchanged. If original is set, arrays have their values before quantisation.
 func (p *Problem) ReferenceArgs(original bool) []Arg {
 	var args []Arg
 	for _, a := range p.Reference() {
@@ -266,8 +269,8 @@ func (p *Problem) ReferenceArgs(original bool) []Arg {
 	return args
 }
 
-// Scratch is the arrays that a variant's launch uses beside its arguments. They are no part
-// of the problem: each side has its own.
+// Scratch returns the arrays that a variant's launch uses in addition to its arguments. They are
+// not part of the problem: each side has its own.
 func Scratch(m *manifest.Manifest, variant string, shape manifest.Shape, toggles map[string]int) ([]Arg, error) {
 	var all []Arg
 	for _, a := range m.ScratchOf(variant) {
@@ -280,14 +283,15 @@ func Scratch(m *manifest.Manifest, variant string, shape manifest.Shape, toggles
 	return all, nil
 }
 
-// notANumber is the bits that make any value of a format a NaN; none for those that have none.
+// notANumber holds the bits that turn any value of a format into a NaN. Formats without a NaN have
+// none.
 var notANumber = map[manifest.DType]uint64{
 	manifest.E4M3: 0x7F, manifest.E5M2: 0x7D, manifest.F16: 0x7C01, manifest.BF16: 0x7F81, manifest.F32: 0x7F80_0001, manifest.F64: 0x7FF0_0000_0000_0001,
 }
 
-// Litter fills scratch with what nobody can foresee: NaNs of any payload, and any integers. A
-// kernel that knew what a counter begins with, or could tell it from another element, would save
-// the step that sets it.
+// Litter fills scratch with unpredictable values: NaNs with any payload, and any integers. If a
+// kernel knew the initial value of a counter, or could distinguish it from other elements, it could
+// skip the step that sets it.
 func Litter(d manifest.DType, dst []byte, rng *rand.Rand) {
 	var mask uint64
 	size := d.Size()

@@ -87,7 +87,7 @@ func TestReferenceSeesRealNumbers(t *testing.T) {
 	}
 }
 
-// Whatever a kernel writes outside its outputs is seen, wherever it lies.
+// TestLayoutSeesEveryByte checks that a write outside the outputs is detected at any byte.
 func TestLayoutSeesEveryByte(t *testing.T) {
 	p := draw(t, distribution.Uniform, 3)
 	l := NewLayout(p.Args, 16)

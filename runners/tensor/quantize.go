@@ -8,17 +8,22 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// Quantized is a tensor in a narrow format with the scales that undo it: value ≈ decoded · scale.
+// Quantized is a tensor in a narrow format with the scales that undo the quantisation: value ≈
+// decoded · scale.
 type Quantized struct {
-	Data   []byte
-	Scales []float64 // one per group, row-major over the axes that index the groups; each is exactly a float32
-	// Dequantized is what the kernel is really given: every decoded element times its scale, without rounding.
+	Data []byte
+	// Scales has one scale per group, row-major over the axes that index the groups. Each is
+	// exactly a float32.
+	Scales []float64
+	// Dequantized is what the kernel really receives: every decoded element times its scale,
+	// without rounding.
 	Dequantized []float64
 }
 
-// Quantize maps values to d with one scale per group: the group's largest magnitude over the format's largest
-// value (448 for e4m3, 57344 for e5m2, 127 for i8, 7 for int4, 6 for e2m1), computed in float32 as a GPU would, and 1 for a group of zeros.
-// A scale is never subnormal: a kernel built with -ftz=true would read it as 0.
+// Quantize maps values to d with one scale per group: the group's largest magnitude over the
+// format's largest value (448 for e4m3, 57344 for e5m2, 127 for i8, 7 for int4, 6 for e2m1),
+// computed in float32 as a GPU would, and 1 for a group of zeros. A scale is never subnormal: a
+// kernel built with -ftz=true would read it as 0.
 func Quantize(d manifest.DType, values []float64, g Grouping) (Quantized, error) {
 	largest, err := QuantizedLimit(d)
 	if err != nil {
@@ -61,7 +66,7 @@ func Quantize(d manifest.DType, values []float64, g Grouping) (Quantized, error)
 	return q, nil
 }
 
-// QuantizedLimit is the largest value of a format that tensors are quantised to.
+// QuantizedLimit returns the largest value of a format that tensors are quantised to.
 func QuantizedLimit(d manifest.DType) (float32, error) {
 	switch d {
 	case manifest.E4M3:
@@ -86,14 +91,17 @@ func scaleFor(absmax, largest float32) float64 {
 	return float64(max(absmax/largest, smallestNormal))
 }
 
-// A Grouping cuts a row-major tensor into runs of consecutive elements that share a group.
+// A Grouping divides a row-major tensor into runs of consecutive elements that share a group.
 type Grouping struct {
 	Elements, Groups, Run int
-	Lengths, Strides      []int // of the axes that the runs are counted over; a stride of 0 leaves the group as it is
+	// Lengths and Strides describe the axes over which runs are counted. A stride of 0 does not
+	// change the group.
+	Lengths, Strides []int
 }
 
-// newGrouping groups a shape by the axes that index the groups, ascending: for [B, H, S, D], axes [1] is one scale per
-// head over all batches, [0, 1] one per batch and head, and none is one for the whole tensor.
+// newGrouping groups a shape by the axes that index the groups, in ascending order. For [B, H, S,
+// D], axes [1] means one scale per head over all batches, [0, 1] one per batch and head, and none
+// one scale for the whole tensor.
 func newGrouping(shape, axes []int) (Grouping, error) {
 	elements, err := Elements(shape)
 	if err != nil {
@@ -118,7 +126,7 @@ func newGrouping(shape, axes []int) (Grouping, error) {
 	return g, nil
 }
 
-// runs yields where each run starts and the group that it belongs to.
+// runs yields the start of each run and the group that it belongs to.
 func (g Grouping) runs() func(yield func(start, group int) bool) {
 	return func(yield func(start, group int) bool) {
 		index := make([]int, len(g.Lengths))

@@ -34,8 +34,8 @@ tolerance: {abs: 1}
 shapes: {one: {S: 16}}
 `
 
-// Each launch has the scratch that it uses, by its own toggles; it is no part of the problem, is
-// poisoned and guarded, and a struct can point to it.
+// TestScratch checks that each launch has the scratch that it uses, by its own toggles. Scratch is
+// not part of the problem, is poisoned and guarded, and a struct can point to it.
 func TestScratch(t *testing.T) {
 	m, err := manifest.Parse("kernel.yaml", []byte(scratchManifest))
 	if err != nil {
@@ -74,7 +74,7 @@ func TestScratch(t *testing.T) {
 	}
 	for _, d := range manifest.DTypes() {
 		if d.Packed() {
-			continue // no scratch is
+			continue // no scratch is packed
 		}
 		litter, values := make([]byte, 4096), make([]float64, 4096/d.Size())
 		Litter(d, litter, rand.New(rand.NewPCG(1, 2)))

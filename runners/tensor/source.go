@@ -8,11 +8,12 @@ import (
 	"github.com/kernelgate/kernelgate/policies/distribution"
 )
 
-// A Key is what an argument's values follow from. Every value is a function of the key and of its own place alone, so
-// that a device can draw all of them at once, and draws the same bits.
+// A Key determines an argument's values. Every value is a function of the key and of its index
+// only, so that a device can draw all of them in parallel and gets the same bits.
 type Key [2]uint64
 
-// KeyOf is the key of an argument's values. Whoever has seen values of one key can tell nothing of another's.
+// KeyOf returns the key of an argument's values. Values of one key reveal nothing about the values
+// of another.
 func KeyOf(dist distribution.Kind, seed uint64, stream string, shape []int) Key {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %d %q %d", string(dist), seed, stream, shape)
@@ -20,24 +21,26 @@ func KeyOf(dist distribution.Kind, seed uint64, stream string, shape []int) Key 
 	return Key{le.Uint64(digest), le.Uint64(digest[8:])}
 }
 
-// bits is the n-th draw. The step between the inputs of the inner mix is 2⁶⁴ over the golden ratio, made odd.
+// bits returns the n-th draw. The step between the inputs of the inner mix is 2⁶⁴ over the golden
+// ratio, made odd.
 func (k Key) bits(n uint64) uint64 { return mix(mix(k[0]+n*0x9E3779B97F4A7C15) ^ k[1]) }
 
-// What is made of the draws uses only operations that IEEE 754 rounds in one way: + − × ÷ √. The library's logarithm
-// and its normal variates differ between architectures, and so would a compiler that fuses a product with a sum: the
-// conversions float64(a*b) below are what forbids that.
+// The functions below use only operations that IEEE 754 rounds in exactly one way: + − × ÷ √. The
+// library's logarithm and its normal variates differ between architectures. A compiler that fuses a
+// product with a sum would also change the bits; the conversions float64(a*b) below forbid that.
 
-// uniform is the n-th value in [-1, 1), in steps of 2⁻⁵².
+// uniform returns the n-th value in [-1, 1), in steps of 2⁻⁵².
 func (k Key) uniform(n int) float64 {
 	return float64(int64(k.bits(uint64(n)))>>11) * 0x1p-52
 }
 
-// attempts is how many draws a pair of normal variates has to itself; one in 10⁴² pairs needs more, and borrows.
+// attempts is how many draws are reserved for a pair of normal variates. One in 10⁴² pairs needs
+// more, and uses those of the next pair.
 const attempts = 64
 
-// normal fills dst with N(0, sigma²) by the polar method: a point drawn in the unit disc gives two variates, from
-// one logarithm and one root. Points are drawn some hundred at a time, because a processor that guesses wrong
-// whether a point is in the disc throws away what it began on the logarithm.
+// normal fills dst with N(0, sigma²) by the polar method: a random point in the unit disc gives two
+// variates, from one logarithm and one root. Points are drawn in batches of 128, because a branch
+// misprediction on whether a point is in the disc discards speculative work on the logarithm.
 func (k Key) normal(dst []float64, sigma float64) {
 	var x, y, square [128]float64
 	for pair := uint64(0); len(dst) > 0; {
@@ -65,10 +68,12 @@ func (k Key) normal(dst []float64, sigma float64) {
 	}
 }
 
-// logarithm is ln x for a positive normal x, to about 13 digits: ln(m·2ᵉ) = e·ln 2 + 2·artanh((m−1)/(m+1)), with m
-// between √½ and √2, where the series t + t³/3 + t⁵/5 + … converges fast.
+// logarithm returns ln x for a positive normal x, to about 13 digits: ln(m·2ᵉ) = e·ln 2 +
+// 2·artanh((m−1)/(m+1)), with m between √½ and √2, where the series t + t³/3 + t⁵/5 + … converges
+// fast.
 func logarithm(x float64) float64 {
-	// Subtracting the bits of √½ moves the border between two exponents to where m's range begins.
+	// Subtracting the bits of √½ moves the boundary between two exponents to the start of m's
+	// range.
 	const sqrtHalf = 0x3FE6A09E667F3BCD
 	word := math.Float64bits(x)
 	exponent := int64(word-sqrtHalf) >> f64Mantissa
@@ -77,7 +82,7 @@ func logarithm(x float64) float64 {
 	z := t * t
 	zz := z * z
 	zzzz := zz * zz
-	// Summed in pairs, so that fewer products wait for each other.
+	// Summed in pairs, so that fewer products depend on each other.
 	low := 1 + float64(z*(1.0/3)) + float64(zz*(1.0/5+float64(z*(1.0/7))))
 	high := 1.0/9 + float64(z*(1.0/11)) + float64(zz*(1.0/13+float64(z*(1.0/15))))
 	series := low + float64(zzzz*(high+float64(zzzz*(1.0/17))))

@@ -1,12 +1,13 @@
-// Package tensor holds the numbers that go into a kernel and come out of it: the arguments of a launch by manifest,
-// shape and seed, their coding, pseudo-random inputs, quantisation, poison, and the comparison of an output with
-// its reference.
+// Package tensor holds the numbers that go into a kernel and come out of it: the arguments of a
+// launch by manifest, shape and seed, their encoding, pseudo-random inputs, quantisation, poison,
+// and the comparison of an output with its reference. The backends and their workers use it.
 //
-// Values are float64 on the host's side and little-endian bytes on the kernel's side. The package does no I/O,
-// allocates no device memory, runs nothing and judges nothing: it does not know whether an error is small enough.
+// Values are float64 on the host's side and little-endian bytes on the kernel's side. The package
+// does no I/O, allocates no device memory, runs nothing and judges nothing: it does not know
+// whether an error is small enough.
 //
-// Lengths and formats are the caller's to get right: a slice that does not match its shape, or a DType that
-// no manifest may have, is a bug in the caller and panics.
+// Callers must pass correct lengths and formats. A slice that does not match its shape, or a DType
+// that no manifest may have, is a bug in the caller and panics.
 package tensor
 
 import (
@@ -14,8 +15,9 @@ import (
 	"math"
 )
 
-// Elements is the number of elements of a shape; a shape of no axes is a scalar. Shapes come out of manifest
-// expressions, so a negative axis and a product too large to address are errors, not panics.
+// Elements returns the number of elements of a shape. A shape without axes is a scalar. Shapes come
+// from manifest expressions, so a negative axis and a product too large to address are errors, not
+// panics.
 func Elements(shape []int) (int, error) {
 	n, empty := 1, false
 	for axis, length := range shape {

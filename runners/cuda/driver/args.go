@@ -7,27 +7,25 @@ import (
 	"unsafe"
 )
 
-// blockAlign is the strictest alignment a parameter asks for: a tensor map's.
+// blockAlign is the strictest alignment that a parameter can need: a tensor map's.
 const blockAlign = 128
 
-// Args are a kernel's parameters, in the order of its declaration. The zero
-// value is an empty list; the methods append and return the list, so that calls
-// chain:
+// Args are a kernel's parameters, in the order of its declaration. The zero value is an empty list.
+// The methods append and return the list, so that calls chain:
 //
 //	args := new(driver.Args).Pointer(x.Ptr).Pointer(y.Ptr).Int32(n)
 //
-// A list can be launched any number of times: the driver copies the values on
-// each launch, and on each capture into a graph. It is not for use by two
-// goroutines at once.
+// A list can be launched any number of times: the driver copies the values on each launch, and on
+// each capture into a graph. Two goroutines must not use a list at the same time.
 type Args struct {
 	data   []byte  // the values, each at an offset that is a multiple of its alignment
-	params []Param // where each one lies in data
+	params []Param // the place of each value in data
 	block  []byte  // data at its final, aligned address; nil until sealed
 	values []unsafe.Pointer
 }
 
-// A Param is the place of one parameter: in a list of arguments, or in the
-// kernel's own parameter space.
+// A Param is the place of one parameter: in a list of arguments, or in the kernel's parameter
+// space.
 type Param struct {
 	Offset int
 	Size   int
@@ -48,9 +46,9 @@ func (a *Args) Uint64(v uint64) *Args { return a.raw(binary.NativeEndian.AppendU
 // const __grid_constant__ CUtensorMap.
 func (a *Args) TensorMap(m TensorMap) *Args { return a.raw(m[:], blockAlign) }
 
-// Bytes appends any other value, such as a struct or a half, as it lies in
-// memory. align is its alignment in C, a power of two of at most 128. It panics
-// on anything else: that is a mistake in the program, not in its input.
+// Bytes appends any other value, such as a struct or a half, as it lies in memory. align is its
+// alignment in C, a power of two of at most 128. Bytes panics on any other alignment and on an
+// empty value: those are mistakes in the program, not in its input.
 func (a *Args) Bytes(v []byte, align int) *Args {
 	if len(v) == 0 || align < 1 || align > blockAlign || align&(align-1) != 0 {
 		panic(fmt.Sprintf("driver: a parameter of %d bytes aligned to %d", len(v), align))
@@ -67,8 +65,8 @@ func (a *Args) raw(v []byte, align int) *Args {
 	return a
 }
 
-// seal gives the values their final addresses and returns the array of pointers
-// to them that a launch takes: nil for no parameters.
+// seal gives the values their final addresses and returns the array of pointers to them that a
+// launch takes, or nil if there are no parameters.
 func (a *Args) seal() *unsafe.Pointer {
 	if len(a.params) == 0 {
 		return nil
@@ -86,16 +84,16 @@ func (a *Args) seal() *unsafe.Pointer {
 	return &a.values[0]
 }
 
-// pin forbids the collector to move what the array from seal points at while C
-// follows the pointers in it.
+// pin stops the garbage collector from moving the values that the array from seal points to, while
+// C follows the pointers in it.
 func (a *Args) pin(p *runtime.Pinner) {
 	if len(a.params) > 0 {
 		p.Pin(&a.block[0])
 	}
 }
 
-// check compares the list with what the kernel declares. Without it the driver
-// would read past a value that is too short, straight into the worker's memory.
+// check compares the list with the kernel's declaration. Without this check the driver would read
+// past a value that is too short, into the worker's memory.
 func (a *Args) check(want []Param) error {
 	if len(a.params) != len(want) {
 		return fmt.Errorf("the kernel takes %d parameters and %d were given: compare the manifest's arguments with the kernel's declaration",

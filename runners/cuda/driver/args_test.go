@@ -15,7 +15,7 @@ func TestArgsPacking(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		args  *Args
-		bytes string // of every value, in order
+		bytes string // of all values, in order
 		sizes []int
 		align []uintptr
 	}{

@@ -7,22 +7,21 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
-// A Device is one GPU. Asking about it needs no context and may be done on any
-// goroutine.
+// A Device is one GPU. Its methods need no context and may be called on any goroutine.
 type Device struct {
 	d       *Driver
 	handle  int32
-	Ordinal int // its place in the driver's list, which CUDA_VISIBLE_DEVICES shapes
+	Ordinal int // index in the driver's list, which CUDA_VISIBLE_DEVICES determines
 }
 
-// DeviceCount is how many GPUs the process may use.
+// DeviceCount returns how many GPUs the process may use.
 func (d *Driver) DeviceCount() (int, error) {
 	var n int32
 	err := d.check(d.sym.cuDeviceGetCount.call(uintptr(unsafe.Pointer(&n))), "counting the GPUs")
 	return int(n), err
 }
 
-// Device is the GPU at a place in the driver's list.
+// Device returns the GPU at an index in the driver's list.
 func (d *Driver) Device(ordinal int) (Device, error) {
 	var h int32
 	err := d.check(d.sym.cuDeviceGet.call(uintptr(unsafe.Pointer(&h)), uintptr(ordinal)), fmt.Sprintf("opening GPU %d", ordinal))
@@ -31,51 +30,51 @@ func (d *Driver) Device(ordinal int) (Device, error) {
 
 func (v Device) String() string { return fmt.Sprintf("GPU %d", v.Ordinal) }
 
-// Name is the product's name, such as NVIDIA H200.
+// Name returns the product's name, such as NVIDIA H200.
 func (v Device) Name() (string, error) {
 	buf := make([]byte, 256)
 	err := v.d.check(v.d.sym.cuDeviceGetName.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)), "reading the name of "+v.String())
 	return dynlib.CString(buf), err
 }
 
-// A UUID names one GPU (or one MIG slice) for good.
+// A UUID identifies one GPU (or one MIG slice) permanently.
 type UUID [16]byte
 
-// String is the form that nvidia-smi and NVML use for a whole GPU.
+// String returns the form that nvidia-smi and NVML use for a whole GPU.
 func (u UUID) String() string {
 	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }
 
-// uuid is the device's identity. For a MIG slice it is the slice's own, which
-// NVML writes with the prefix MIG- instead of GPU-.
+// uuid returns the device's UUID. For a MIG slice it is the UUID of the slice, which NVML writes
+// with the prefix MIG- instead of GPU-.
 func (v Device) uuid() (UUID, error) {
 	var u UUID
 	err := v.d.check(v.d.sym.cuDeviceGetUuid.call(uintptr(unsafe.Pointer(&u)), uintptr(v.handle)), "reading the UUID of "+v.String())
 	return u, err
 }
 
-// pciBusID is domain:bus:device.function in hexadecimal, as NVML also takes it.
+// pciBusID returns domain:bus:device.function in hexadecimal, as NVML also accepts it.
 func (v Device) pciBusID() (string, error) {
 	buf := make([]byte, 32)
 	err := v.d.check(v.d.sym.cuDeviceGetPCIBusId.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(v.handle)), "reading the PCI address of "+v.String())
 	return dynlib.CString(buf), err
 }
 
-// totalMemory is the device's memory in bytes.
+// totalMemory returns the size of the device's memory in bytes.
 func (v Device) totalMemory() (uint64, error) {
 	var n uint64
 	err := v.d.check(v.d.sym.cuDeviceTotalMem.call(uintptr(unsafe.Pointer(&n)), uintptr(v.handle)), "reading the memory size of "+v.String())
 	return n, err
 }
 
-// attribute is one figure about the device.
+// attribute reads one attribute of the device.
 func (v Device) attribute(a deviceAttribute) (int, error) {
 	var n int32
 	err := v.d.check(v.d.sym.cuDeviceGetAttribute.call(uintptr(unsafe.Pointer(&n)), uintptr(a), uintptr(v.handle)), fmt.Sprintf("reading %s of %s", a, v))
 	return int(n), err
 }
 
-// Properties are the figures that go into evidence about the machine.
+// Properties are the facts about a device that evidence records.
 type Properties struct {
 	Name                string
 	UUID                UUID
@@ -86,13 +85,13 @@ type Properties struct {
 	TotalMemory         uint64 // bytes
 	L2Bytes             int
 	SharedPerBlockOptin int  // bytes
-	KernelTimeout       bool // the display's watchdog ends long kernels
+	KernelTimeout       bool // the display's watchdog kills long kernels
 }
 
-// Arch is the architecture's name for the compiler, such as sm_90.
+// Arch returns the architecture's name for the compiler, such as sm_90.
 func (p Properties) Arch() string { return fmt.Sprintf("sm_%d%d", p.ComputeMajor, p.ComputeMinor) }
 
-// Properties reads all of them.
+// Properties reads all properties of the device.
 func (v Device) Properties() (Properties, error) {
 	var p Properties
 	var err error
@@ -131,7 +130,6 @@ func (v Device) Properties() (Properties, error) {
 // A deviceAttribute is a CUdevice_attribute.
 type deviceAttribute int32
 
-// Attributes of a device.
 const (
 	multiprocessorCount    deviceAttribute = 16
 	kernelExecTimeout      deviceAttribute = 17
@@ -141,7 +139,7 @@ const (
 	maxSharedPerBlockOptin deviceAttribute = 97
 )
 
-// String is the name in cuda.h without its prefix.
+// String returns the name in cuda.h without its prefix.
 func (a deviceAttribute) String() string {
 	if name, ok := deviceAttributeNames[a]; ok {
 		return name

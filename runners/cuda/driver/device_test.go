@@ -26,7 +26,7 @@ func TestDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The fake answers 1000 times the attribute's number, plus the device's.
+	// The fake returns 1000 times the attribute's number, plus the device's number.
 	want := Properties{
 		Name:                "Fake GPU B",
 		UUID:                UUID{0xA1, 0xA2, 0xA3, 0xA4, 0xA5, 0xA6, 0xA7, 0xA8, 0xA9, 0xAA, 0xAB, 0xAC, 0xAD, 0xAE, 0xAF, 0xB0},

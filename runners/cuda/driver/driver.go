@@ -1,12 +1,12 @@
-// Package driver calls the CUDA driver API (libcuda.so.1) without cgo: the part
-// of it that a measuring worker needs, typed, and with errors that name what
-// was being done. It loads modules that someone else compiled; it compiles
-// nothing, times nothing by itself and judges nothing.
+// Package driver calls the CUDA driver API (libcuda.so.1) without cgo. It wraps the part of the API
+// that a measuring worker needs, with types, and with errors that name the failed operation. It
+// loads modules that were compiled elsewhere. It compiles nothing, decides nothing about timing and
+// judges nothing.
 //
-// A CUDA context belongs to an operating-system thread, and a goroutine does
-// not stay on one. So everything that touches a context hangs off [Context],
-// and a Context is only handed out inside [Thread.Do], which runs on a thread
-// that is locked and has the context current:
+// A CUDA context belongs to an operating-system thread, and a goroutine does not stay on one
+// thread. So everything that uses a context is a method of [Context] or of an object made from one.
+// A Context is only available inside [Thread.Do], which runs on a locked thread that has the
+// context current:
 //
 //	drv, err := driver.Open()
 //	dev, err := drv.Device(0)
@@ -17,11 +17,11 @@
 //		…
 //	})
 //
-// A Context that is carried out of Do and used elsewhere fails with
-// invalidContext; it does not corrupt anything.
+// If a Context leaves Do and is used elsewhere, its calls fail with invalidContext; they corrupt
+// nothing.
 //
-// The default (null) stream is never used: copies, fills and launches are all
-// ordered on a [Stream].
+// The package never uses the default (null) stream: copies, fills and launches are all ordered on a
+// [Stream].
 package driver
 
 import (
@@ -41,12 +41,12 @@ type Driver struct {
 	sym    symbols
 }
 
-// Open loads libcuda.so.1 from the loader's path and initialises it. Without
-// the library the error is [dynlib.ErrMissing]; with the library but without a GPU it
-// is an [*Error] whose code is noDevice.
+// Open loads libcuda.so.1 from the loader's path and initialises it. Without the library the error
+// is [dynlib.ErrMissing]. With the library but without a GPU it is an [*Error] whose code is
+// noDevice.
 func Open() (*Driver, error) { return openPath(LibraryName) }
 
-// openPath is Open for a library at another place.
+// openPath is Open for a library at a different path.
 func openPath(path string) (*Driver, error) {
 	library, err := dynlib.Open(path)
 	if err != nil {
@@ -67,7 +67,7 @@ type Version int
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
-// Version is the newest CUDA version that the driver supports.
+// Version returns the newest CUDA version that the driver supports.
 func (d *Driver) Version() (Version, error) {
 	var v int32
 	err := d.check(d.sym.cuDriverGetVersion.call(uintptr(unsafe.Pointer(&v))), "reading the driver's version")

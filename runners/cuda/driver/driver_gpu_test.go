@@ -17,11 +17,11 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/nvml"
 )
 
-// These tests need a GPU and skip without one. Built with
+// These tests need a GPU and are skipped without one. Built with
 //
 //	CGO_ENABLED=0 go test -c
 //
-// they run on a machine that has neither Go nor this tree.
+// they run on a machine that has neither Go nor the source tree.
 
 //go:embed testdata/kernels.ptx
 var kernelsPTX []byte
@@ -136,7 +136,8 @@ func TestGPUVecAdd(t *testing.T) {
 	})
 }
 
-// What one call costs the host decides whether the GPU ever waits for it.
+// TestGPUHostCost measures what one call costs the host. This cost decides whether the GPU ever
+// waits for the host.
 func TestGPUHostCost(t *testing.T) {
 	_, th := gpu(t)
 	within(t, th, func(c *Context, s *Stream) error {
@@ -284,7 +285,7 @@ func TestGPUParameters(t *testing.T) {
 	})
 }
 
-// runChild runs one test of this binary in a process of its own.
+// runChild runs one test of this binary in a separate process.
 func runChild(t *testing.T, test, env string) string {
 	t.Helper()
 	exe, err := os.Executable()

@@ -8,14 +8,14 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
-// An Error is a call that the CUDA driver refused, or the failure of earlier
-// work that it reported on this call: faults inside a kernel surface at the
-// next call that waits for it.
+// An Error is a call that the CUDA driver refused, or a failure of earlier work that the driver
+// reported on this call. A fault inside a kernel surfaces at the next call that waits for the
+// kernel.
 type Error struct {
 	Code Code
-	Name string // CUDA_ERROR_ILLEGAL_ADDRESS
-	Text string // the driver's sentence about it
-	Op   string // what was being done, to which thing
+	Name string // for example CUDA_ERROR_ILLEGAL_ADDRESS
+	Text string // the driver's description
+	Op   string // the operation, and the object that it was for
 }
 
 func (e *Error) Error() string {
@@ -26,17 +26,17 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Is makes errors.Is(err, driver.OutOfMemory) ask for a code.
+// Is reports whether target is the error's code, so that errors.Is(err, driver.OutOfMemory) works.
 func (e *Error) Is(target error) bool {
 	code, ok := target.(Code)
 	return ok && code == e.Code
 }
 
-// KernelFault says that the code on the GPU did something it must not: the
-// kernel's fault, not the runner's.
+// KernelFault reports whether the code on the GPU raised an exception. That is the fault of the
+// kernel, not of the runner.
 func (e *Error) KernelFault() bool { return e.Code.kernelFault() }
 
-// CodeOf is the CUDA code inside err, or success where there is none.
+// CodeOf returns the CUDA code in err, or success if there is none.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -44,7 +44,7 @@ func CodeOf(err error) Code {
 	return success
 }
 
-// check is nil for a call that went well.
+// check returns nil if the call succeeded.
 func (d *Driver) check(code Code, op string) error {
 	if code != success {
 		return d.newError(code, op)
@@ -52,8 +52,8 @@ func (d *Driver) check(code Code, op string) error {
 	return nil
 }
 
-// newError asks the driver for the code's name and text. A driver older than
-// the code answers with nothing; the name known here then stands in.
+// newError asks the driver for the code's name and text. A driver older than the code returns none;
+// then the name in this package is used.
 func (d *Driver) newError(code Code, op string) *Error {
 	e := &Error{Code: code, Name: code.String(), Text: "the driver gives no description", Op: op}
 	var name, text *byte
@@ -66,11 +66,10 @@ func (d *Driver) newError(code Code, op string) *Error {
 	return e
 }
 
-// A Code is a CUresult. It is an error itself, so that errors.Is can look for it.
+// A Code is a CUresult. It implements error, so that errors.Is can look for it.
 type Code int32
 
-// The codes that something is done about. All others pass through as numbers, with
-// the driver's own names.
+// The codes that this project handles. All others pass through as numbers, with the driver's names.
 const (
 	success                  Code = 0
 	invalidValue             Code = 1
@@ -113,7 +112,7 @@ const (
 // Error makes a Code usable as a target of errors.Is.
 func (c Code) Error() string { return c.String() }
 
-// String is the name in cuda.h, or CUDA_ERROR_n where it is not known here.
+// String returns the name in cuda.h, or CUDA_ERROR_n if this package does not know it.
 func (c Code) String() string {
 	if name, ok := codeNames[c]; ok {
 		return name
@@ -121,7 +120,7 @@ func (c Code) String() string {
 	return fmt.Sprintf("CUDA_ERROR_%d", int(c))
 }
 
-// kernelFault says that the code reports an exception raised by a running kernel.
+// kernelFault reports whether the code is an exception that a running kernel raised.
 func (c Code) kernelFault() bool {
 	switch c {
 	case IllegalAddress, launchTimeout, assertFailed, hardwareStackError, illegalInstruction,
@@ -131,7 +130,7 @@ func (c Code) kernelFault() bool {
 	return false
 }
 
-// remedies say what to do next, for the codes where that is not the reader's own kernel.
+// remedies say what to do next, for the codes whose cause is not the user's kernel.
 var remedies = map[Code]string{
 	OutOfMemory:           "free memory on the GPU, or measure smaller shapes",
 	stubLibrary:           "the toolkit's stub was loaded: put the driver's own libcuda.so.1 first in the library path",
@@ -147,7 +146,7 @@ var remedies = map[Code]string{
 	unknown:               "see dmesg for an Xid of the NVIDIA driver",
 }
 
-// codeNames are those that a measuring worker meets; the driver knows more.
+// codeNames are the names of the codes that a measuring worker meets. The driver knows more.
 var codeNames = map[Code]string{
 	success:                  "CUDA_SUCCESS",
 	invalidValue:             "CUDA_ERROR_INVALID_VALUE",

@@ -12,7 +12,7 @@ import (
 //go:embed testdata/fakecuda.c
 var fakeSource []byte
 
-// fakes is written to by TestMain alone.
+// Only TestMain writes to fakes.
 var fakes = fakelib.Builder{Source: fakeSource}
 
 func TestMain(m *testing.M) { fakes.Main(m) }
@@ -22,7 +22,7 @@ func compileFake(t testing.TB, flags ...string) string {
 	return fakes.Compile(t, flags...)
 }
 
-// A fake is the fake driver, opened, with the side doors that tests use.
+// A fake is the opened fake driver, with extra functions that only tests use.
 type fake struct {
 	*Driver
 	fail        func(name string, code, after int32)
@@ -34,7 +34,7 @@ type fake struct {
 	captureMode func() int32
 }
 
-// launchRecord mirrors launch_record of the fake.
+// launchRecord mirrors launch_record in the fake's source.
 type launchRecord struct {
 	Grid, Block, Cluster          [3]uint32
 	Shared, Cooperative           uint32

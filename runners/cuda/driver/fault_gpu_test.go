@@ -19,7 +19,8 @@ func TestGPUIllegalAddress(t *testing.T) {
 	}
 }
 
-// The context of this process is lost afterwards, so it is a child's.
+// TestGPUIllegalAddressChild runs in a child process, because the fault destroys the context of its
+// process.
 func TestGPUIllegalAddressChild(t *testing.T) {
 	if os.Getenv(illegalEnv) == "" {
 		t.Skip("runs as the child of TestGPUIllegalAddress")

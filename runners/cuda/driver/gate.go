@@ -5,14 +5,14 @@ import (
 	"unsafe"
 )
 
-// A Gate holds a stream back until the host opens it. Work that is queued behind a
-// closed gate starts at once when it opens, without a pause of the host in between.
+// A Gate blocks a stream until the host opens it. Work that is queued behind a closed gate starts
+// as soon as the gate opens, so that no pause of the host falls between its launches.
 type Gate struct {
 	d    *Driver
 	flag *uint32 // in pinned memory, which the GPU reads
 }
 
-// NewGate makes a gate, or nil where the driver has no such thing.
+// NewGate makes a gate. It returns nil if the driver does not support gates.
 func (c *Context) NewGate() (*Gate, error) {
 	if c.d.sym.cuStreamWaitValue32 == 0 {
 		return nil, nil
@@ -24,12 +24,12 @@ func (c *Context) NewGate() (*Gate, error) {
 	return g, nil
 }
 
-// Close has the stream wait for Open.
+// Close makes the stream wait for Open.
 func (g *Gate) Close(s *Stream) error {
 	const equal = 1 // CU_STREAM_WAIT_VALUE_EQ
 	atomic.StoreUint32(g.flag, 0)
 	return g.d.check(g.d.sym.cuStreamWaitValue32.call(s.handle, uintptr(unsafe.Pointer(g.flag)), 1, equal), "holding a stream back")
 }
 
-// Open lets the stream go on.
+// Open lets the stream continue.
 func (g *Gate) Open() { atomic.StoreUint32(g.flag, 1) }

@@ -6,18 +6,18 @@ import (
 	"unsafe"
 )
 
-// A Graph is a recorded sequence of work that is launched as one: between its
-// kernels there is no launch from the host.
+// A Graph is a recorded sequence of work that one launch starts: the host launches nothing between
+// its kernels.
 type Graph struct {
 	d      *Driver
 	handle uintptr
 	nodes  int
 }
 
-// Capture records what the function queues on the stream, instead of running
-// it, and makes it ready to launch. The function must not wait for anything.
+// Capture records the work that the function queues on the stream, without running it, and makes it
+// ready to launch. The function must not wait for anything.
 func (s *Stream) Capture(record func() error) (*Graph, error) {
-	const threadLocal = 1 // calls on other threads neither disturb the capture nor are caught by it
+	const threadLocal = 1 // calls on other threads neither disturb the capture nor are recorded
 	sym := &s.d.sym
 	if code := sym.cuStreamBeginCapture.call(s.handle, threadLocal); code != success {
 		return nil, s.d.newError(code, "beginning a capture")
@@ -43,8 +43,7 @@ func (s *Stream) Capture(record func() error) (*Graph, error) {
 	return g, nil
 }
 
-// Upload moves the graph to the GPU, so that the first launch costs what the
-// others do.
+// Upload moves the graph to the GPU, so that the first launch costs as much as the others.
 func (g *Graph) Upload(s *Stream) error {
 	return g.d.check(g.d.sym.cuGraphUpload.call(g.handle, s.handle), fmt.Sprintf("uploading a graph of %d nodes", g.nodes))
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// capture32 records the additions of n slices of the buffers as 32 launches.
+// capture32 records the addition as 32 launches, each on one 32nd of the buffers.
 func capture32(v *vecAdd, s *Stream) (*Graph, error) {
 	return s.Capture(func() error {
 		part := int64(v.out.Size / 32)

@@ -14,8 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
-// cudaHeaders finds the folder of a cuda.h that is new enough to have every name
-// used here, or skips the test.
+// cudaHeaders finds the folder of a cuda.h that is new enough to have every name used here, or
+// skips the test.
 func cudaHeaders(t *testing.T) string {
 	t.Helper()
 	for _, home := range []string{os.Getenv("CUDA_HOME"), os.Getenv("CUDA_PATH"), "/usr/local/cuda"} {
@@ -37,8 +37,8 @@ func cudaHeaders(t *testing.T) string {
 	return ""
 }
 
-// The fake is what the other tests trust, so its signatures are compared with
-// NVIDIA's own.
+// TestFakeMatchesTheHeader compares the fake's signatures with NVIDIA's, because the other tests
+// rely on the fake.
 func TestFakeMatchesTheHeader(t *testing.T) {
 	dir := cudaHeaders(t)
 	compileFake(t, "-DFAKE_USE_CUDA_H", "-I"+dir)
@@ -125,8 +125,8 @@ func unsafeSize[T any]() uint64 {
 	return uint64(unsafe.Sizeof(v))
 }
 
-// Every entry point is asked for under the name that cuda.h gives it today, with
-// the exception of those that need a fallback.
+// TestSymbolsMatchTheHeader checks that every entry point is resolved under the name that cuda.h
+// gives it today, except those that need a fallback.
 func TestSymbolsMatchTheHeader(t *testing.T) {
 	dir := cudaHeaders(t)
 	cc, err := exec.LookPath("cc")

@@ -17,16 +17,16 @@ func (d Dim) full() Dim { return Dim{d.X, max(d.Y, 1), max(d.Z, 1)} }
 type Launch struct {
 	Grid   Dim // blocks
 	Block  Dim // threads
-	Shared int // dynamic shared memory, bytes a block
-	// Cluster is blocks a cluster, of which Grid must be a multiple. Zero leaves
-	// it to the kernel: one that was compiled for a cluster size keeps it.
+	Shared int // bytes of dynamic shared memory per block
+	// Cluster is the number of blocks per cluster; Grid must be a multiple of it. Zero means the
+	// size that the kernel was compiled for, if any.
 	Cluster Dim
-	// Cooperative has all blocks run at once, so that they can wait for each other.
+	// Cooperative makes all blocks run at the same time, so that they can wait for each other.
 	Cooperative bool
 }
 
-// Launch queues the kernel. The parameters are copied before it returns, and
-// checked against the kernel's declaration where the driver knows it.
+// Launch queues the kernel. It copies the parameters before it returns, and checks them against the
+// kernel's declaration if the driver knows the declaration.
 func (f *Function) Launch(s *Stream, l Launch, a *Args) error {
 	if f.known {
 		if err := a.check(f.params); err != nil {
@@ -60,7 +60,7 @@ func (f *Function) Launch(s *Stream, l Launch, a *Args) error {
 	return nil
 }
 
-// attributes is what a plain launch does not have.
+// attributes returns the launch attributes that a plain launch does not have.
 func (l Launch) attributes() []launchAttribute {
 	var attrs []launchAttribute
 	if l.Cluster != (Dim{}) {
@@ -72,7 +72,7 @@ func (l Launch) attributes() []launchAttribute {
 	return attrs
 }
 
-// BlocksAtOnce is how many blocks of a launch an SM holds at a time.
+// BlocksAtOnce returns how many blocks of a launch one SM holds at the same time.
 func (f *Function) BlocksAtOnce(l Launch) (int, error) {
 	var blocks int32
 	block := l.Block.full()
@@ -81,7 +81,7 @@ func (f *Function) BlocksAtOnce(l Launch) (int, error) {
 	return int(blocks), err
 }
 
-// launchConfig is CUlaunchConfig; Go pads it as C does.
+// launchConfig is CUlaunchConfig. Go pads it as C does.
 type launchConfig struct {
 	grid, block Dim
 	shared      uint32
@@ -95,8 +95,8 @@ const (
 	attrClusterDimension = 4 // CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 )
 
-// launchAttribute is CUlaunchAttribute with the cluster's member of its union, whose X is
-// where the int of all others lies.
+// launchAttribute is CUlaunchAttribute with the cluster member of its union. The member's X lies at
+// the same offset as the int of all other attributes.
 type launchAttribute struct {
 	id    int32
 	_     [4]byte

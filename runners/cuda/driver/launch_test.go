@@ -26,8 +26,8 @@ func floatAt(b []byte, i int) float32 {
 	return math.Float32frombits(binary.NativeEndian.Uint32(b[4*i:]))
 }
 
-// vecAdd is the kernel out[i] = a[i] + b[i] with its buffers, of the fake or of
-// the PTX in the GPU tests.
+// vecAdd is the kernel out[i] = a[i] + b[i] with its buffers, of the fake or of the PTX in the GPU
+// tests.
 type vecAdd struct {
 	fn        *Function
 	out, a, b Buffer
@@ -59,7 +59,7 @@ func (v *vecAdd) shape() Launch {
 	return Launch{Grid: Dim{X: uint32(v.n+255) / 256}, Block: Dim{X: 256}}
 }
 
-// fill uploads a[i] = i + base and b[i] = 2i, and spoils the output.
+// fill uploads a[i] = i + base and b[i] = 2i, and overwrites the output.
 func (v *vecAdd) fill(s *Stream, base float32) error {
 	a, b := make([]float32, v.n), make([]float32, v.n)
 	for i := range a {
@@ -202,8 +202,8 @@ func TestLaunchRefuses(t *testing.T) {
 	})
 }
 
-// The collector runs all the while and the stack grows between the launches:
-// a parameter that moved or was freed would show as a wrong sum.
+// TestLaunchUnderGarbageCollection runs the garbage collector all the time, and the stack grows
+// between the launches. A parameter that moved or was freed would show as a wrong sum.
 func TestLaunchUnderGarbageCollection(t *testing.T) {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -274,8 +274,8 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// The host's side of event, launch, event: what a timed launch costs beyond the
-// driver's own work.
+// BenchmarkTimedLaunch measures the host's cost of event, launch, event: what a timed launch costs
+// in addition to the driver's work.
 func BenchmarkTimedLaunch(b *testing.B) {
 	within(b, openFake(b).thread(b), func(c *Context, s *Stream) error {
 		v, err := newVecAdd(c, []byte("image"), 1)

@@ -6,20 +6,18 @@ import (
 	"unsafe"
 )
 
-// A DevicePtr is an address in the GPU's memory. It is a number, never a Go
-// pointer.
+// A DevicePtr is an address in GPU memory. It is a number, never a Go pointer.
 type DevicePtr uint64
 
-// A Buffer is a stretch of GPU memory: an allocation or a part of one. Copying
-// the struct copies no memory.
+// A Buffer is a range of GPU memory: an allocation or a part of one. Copying the struct copies no
+// memory.
 type Buffer struct {
 	Ptr  DevicePtr
 	Size int64 // bytes
 }
 
-// Slice is the part of n bytes that starts at offset. It panics beyond the
-// end, as slicing a Go slice does: a silent overrun on the GPU would spoil a
-// neighbour's data.
+// Slice returns the part of n bytes that starts at offset. It panics beyond the end, as slicing a
+// Go slice does: a silent overrun on the GPU would corrupt neighbouring data.
 func (b Buffer) Slice(offset, n int64) Buffer {
 	if offset < 0 || n < 0 || offset > b.Size-n {
 		panic(fmt.Sprintf("driver: slice [%d:+%d] of a GPU buffer of %d bytes", offset, n, b.Size))
@@ -27,7 +25,7 @@ func (b Buffer) Slice(offset, n int64) Buffer {
 	return Buffer{b.Ptr + DevicePtr(offset), n}
 }
 
-// Alloc takes GPU memory. Its content is undefined.
+// Alloc allocates GPU memory. Its content is undefined.
 func (c *Context) Alloc(bytes int64) (Buffer, error) {
 	var p DevicePtr
 	if code := c.d.sym.cuMemAlloc.call(uintptr(unsafe.Pointer(&p)), uintptr(bytes)); code != success {
@@ -36,15 +34,15 @@ func (c *Context) Alloc(bytes int64) (Buffer, error) {
 	return Buffer{p, bytes}, nil
 }
 
-// Free gives back what Alloc took. It waits for work on the device.
+// Free frees memory from Alloc. It waits for work on the device.
 func (c *Context) Free(b Buffer) error {
 	return c.d.check(c.d.sym.cuMemFree.call(uintptr(b.Ptr)), fmt.Sprintf("freeing %d bytes on %s", b.Size, c.dev))
 }
 
-// ToDevice copies src to the start of dst, in order on the stream, and waits:
-// Go memory is never in the hands of a copy that is still running.
+// ToDevice copies src to the start of dst, in order on the stream, and waits, so that no running
+// copy ever uses Go memory after ToDevice has returned.
 func (s *Stream) ToDevice(dst Buffer, src []byte) error {
-	defer runtime.KeepAlive(src) // past the end of the copy, not only of the call that queues it
+	defer runtime.KeepAlive(src) // until the copy ends, not only until it is queued
 	if err := s.toDevice(dst, src); err != nil {
 		return err
 	}
@@ -53,7 +51,7 @@ func (s *Stream) ToDevice(dst Buffer, src []byte) error {
 
 // ToHost copies the start of src to dst, in order on the stream, and waits.
 func (s *Stream) ToHost(dst []byte, src Buffer) error {
-	defer runtime.KeepAlive(dst) // past the end of the copy, not only of the call that queues it
+	defer runtime.KeepAlive(dst) // until the copy ends, not only until it is queued
 	if err := s.toHost(dst, src); err != nil {
 		return err
 	}
@@ -93,7 +91,7 @@ func (s *Stream) CopyDevice(dst, src Buffer) error {
 	return nil
 }
 
-// Fill8 queues setting every byte of b. 0xFF makes every float format a NaN.
+// Fill8 queues a fill that sets every byte of b. 0xFF makes every float format a NaN.
 func (s *Stream) Fill8(b Buffer, v uint8) error {
 	if code := s.d.sym.cuMemsetD8Async.call(uintptr(b.Ptr), uintptr(v), uintptr(b.Size), s.handle); code != success {
 		return s.d.newError(code, fmt.Sprintf("filling %d bytes on the GPU", b.Size))
@@ -101,8 +99,8 @@ func (s *Stream) Fill8(b Buffer, v uint8) error {
 	return nil
 }
 
-// Fill32 queues setting every 32-bit word of b, whose size and address must be
-// multiples of four.
+// Fill32 queues a fill that sets every 32-bit word of b, whose size and address must be multiples
+// of four.
 func (s *Stream) Fill32(b Buffer, v uint32) error {
 	if b.Size%4 != 0 {
 		return fmt.Errorf("filling %d bytes on the GPU with 32-bit words: the size is not a multiple of four, use Fill8", b.Size)

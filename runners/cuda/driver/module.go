@@ -14,8 +14,8 @@ type Module struct {
 	handle uintptr
 }
 
-// LoadModule loads code. PTX is compiled by the driver first; what that compiler
-// says when it fails is part of the error.
+// LoadModule loads code. The driver first compiles PTX; if that fails, the error includes the
+// compiler's messages.
 func (c *Context) LoadModule(image []byte) (*Module, error) {
 	if len(image) == 0 {
 		return nil, fmt.Errorf("loading a module onto %s: the image is empty", c.dev)
@@ -28,7 +28,7 @@ func (c *Context) LoadModule(image []byte) (*Module, error) {
 	pins.Pin(&log[0])
 	defer pins.Unpin()
 	options := [...]int32{errorLog, errorLogSize}
-	// A void* array: the size travels as the pointer's value, not behind it.
+	// A void* array: the size is passed as the pointer's value, not behind the pointer.
 	values := [...]uintptr{uintptr(unsafe.Pointer(&log[0])), uintptr(len(log))}
 
 	m := &Module{d: c.d}
@@ -45,12 +45,12 @@ func (c *Context) LoadModule(image []byte) (*Module, error) {
 	return m, nil
 }
 
-// Close unloads the module. Its functions must not be used any more.
+// Close unloads the module. Its functions must not be used afterwards.
 func (m *Module) Close() error {
 	return m.d.check(m.d.sym.cuModuleUnload.call(m.handle), "unloading a module")
 }
 
-// Global is the memory of one of the module's variables.
+// Global returns the memory of one of the module's variables.
 func (m *Module) Global(name string) (Buffer, error) {
 	var at DevicePtr
 	var size uint64
@@ -66,12 +66,12 @@ type Function struct {
 	handle uintptr
 	name   string
 	params []Param
-	known  bool // whether the driver could say what the parameters are
+	known  bool // whether the driver could describe the parameters
 }
 
-// Function finds a kernel by its name in the object code, which for C++ is the
-// mangled one, and loads it fully: a kernel that is loaded on its first launch
-// would spoil that launch's time, or a capture.
+// Function finds a kernel by its name in the object code, which for C++ is the mangled one, and
+// loads it fully. If the driver loaded it on its first launch, that would distort the launch's time
+// or break a capture.
 func (m *Module) Function(name string) (*Function, error) {
 	f := &Function{d: m.d, name: name}
 	cname := append([]byte(name), 0)
@@ -88,8 +88,8 @@ func (m *Module) Function(name string) (*Function, error) {
 	return f, nil
 }
 
-// readParams asks for one parameter after the other until the driver says that
-// there is no such index.
+// readParams asks for one parameter after the other until the driver reports that there is no such
+// index.
 func (f *Function) readParams() {
 	if f.d.sym.cuFuncGetParamInfo == 0 {
 		return
@@ -114,8 +114,8 @@ func (f *Function) readParams() {
 // maxDynamicShared is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
 const maxDynamicShared = 8
 
-// AllowShared lets the kernel be launched with so many bytes of dynamic shared
-// memory. A launch with more than 48 KiB needs it.
+// AllowShared permits launches of the kernel with up to this many bytes of dynamic shared memory. A
+// launch with more than 48 KiB needs it.
 func (f *Function) AllowShared(bytes int) error {
 	return f.d.check(f.d.sym.cuFuncSetAttribute.call(f.handle, maxDynamicShared, uintptr(bytes)), fmt.Sprintf("allowing kernel %s %d bytes of dynamic shared memory", f.name, bytes))
 }

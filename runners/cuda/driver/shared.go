@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// A Shared is GPU memory that several processes can map, each at an address of
-// its own in its own context: what one of them maps, the kernels of another
-// cannot reach unless it was handed over.
+// A Shared is GPU memory that several processes can map, each at a different address in its own
+// context. Kernels of one process cannot reach memory that another process has mapped, unless that
+// process exported it.
 type Shared struct {
 	handle uint64
 	size   int64
@@ -30,13 +30,15 @@ type accessDesc struct {
 }
 
 const (
-	pinned, posixFD, onDevice = 1, 1, 1 // CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, CU_MEM_LOCATION_TYPE_DEVICE
-	readWrite                 = 3       // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+	// CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR and
+	// CU_MEM_LOCATION_TYPE_DEVICE.
+	pinned, posixFD, onDevice = 1, 1, 1
+	readWrite                 = 3 // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
 )
 
 func (c *Context) location() memLocation { return memLocation{onDevice, c.dev.handle} }
 
-// NewShared takes GPU memory of at least so many bytes that can be handed over.
+// NewShared allocates at least this many bytes of GPU memory that can be exported.
 func (c *Context) NewShared(bytes int64) (Shared, error) {
 	prop := allocationProp{kind: pinned, handles: posixFD, location: c.location()}
 	var step uint64
@@ -50,7 +52,7 @@ func (c *Context) NewShared(bytes int64) (Shared, error) {
 	return s, nil
 }
 
-// Export makes a file that another process can import the memory from.
+// Export returns a file from which another process can import the memory.
 func (c *Context) Export(s Shared) (*os.File, error) {
 	var fd int32
 	if code := c.d.sym.cuMemExportToShareableHandle.call(uintptr(unsafe.Pointer(&fd)), uintptr(s.handle), posixFD, 0); code != success {
@@ -59,17 +61,16 @@ func (c *Context) Export(s Shared) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "gpu memory"), nil
 }
 
-// Import takes memory that another process exported, of the size that it has
-// there.
+// Import imports memory that another process exported. size is its size there.
 func (c *Context) Import(f *os.File, size int64) (Shared, error) {
 	s := Shared{size: size}
-	// The descriptor travels as the pointer's value, not behind it.
+	// The descriptor is passed as the pointer's value, not behind the pointer.
 	err := c.d.check(c.d.sym.cuMemImportFromShareableHandle.call(uintptr(unsafe.Pointer(&s.handle)), f.Fd(), posixFD), "importing shared memory")
 	return s, err
 }
 
-// Map puts the memory into this context's address space for reading and writing,
-// near the hint where that is free; 0 leaves the place to the driver.
+// Map maps the memory into this context's address space for reading and writing, near the hint if
+// that range is free. With hint 0 the driver chooses the address.
 func (c *Context) Map(s Shared, hint DevicePtr) (Buffer, error) {
 	at, err := c.Reserve(s.size, hint)
 	if err != nil {
@@ -78,14 +79,14 @@ func (c *Context) Map(s Shared, hint DevicePtr) (Buffer, error) {
 	return c.MapAt(s, at)
 }
 
-// Reserve takes addresses that nothing is mapped at, near the hint where that is free.
-// A kernel that touches them faults until MapAt has put memory there.
+// Reserve reserves addresses at which nothing is mapped, near the hint if that range is free. A
+// kernel that touches them faults until MapAt has mapped memory there.
 func (c *Context) Reserve(size int64, hint DevicePtr) (at DevicePtr, err error) {
 	code := c.d.sym.cuMemAddressReserve.call(uintptr(unsafe.Pointer(&at)), uintptr(size), 0, uintptr(hint), 0)
 	return at, c.d.check(code, fmt.Sprintf("reserving addresses for %d bytes", size))
 }
 
-// MapAt is Map at addresses that Reserve took.
+// MapAt is Map at addresses from Reserve.
 func (c *Context) MapAt(s Shared, at DevicePtr) (Buffer, error) {
 	if code := c.d.sym.cuMemMap.call(uintptr(at), uintptr(s.size), 0, uintptr(s.handle), 0); code != success {
 		return Buffer{}, c.d.newError(code, fmt.Sprintf("mapping %d bytes of shared memory", s.size))
@@ -97,10 +98,10 @@ func (c *Context) MapAt(s Shared, at DevicePtr) (Buffer, error) {
 	return Buffer{at, s.size}, nil
 }
 
-// Unmap takes memory out of the address space. Its addresses stay reserved.
+// Unmap removes memory from the address space. Its addresses stay reserved.
 func (c *Context) Unmap(b Buffer) error {
 	return c.d.check(c.d.sym.cuMemUnmap.call(uintptr(b.Ptr), uintptr(b.Size)), fmt.Sprintf("unmapping %d bytes of shared memory", b.Size))
 }
 
-// Size is how many bytes there are.
+// Size returns the number of bytes.
 func (s Shared) Size() int64 { return s.size }

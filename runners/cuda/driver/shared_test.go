@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// What one mapping writes, another one of the same memory reads, at another
-// address.
+// TestSharedMemory checks that one mapping reads what another mapping of the same memory wrote, at
+// a different address.
 func TestSharedMemory(t *testing.T) {
 	f := openFake(t)
 	within(t, f.thread(t), func(c *Context, s *Stream) error {

@@ -12,8 +12,8 @@ type Stream struct {
 	handle uintptr
 }
 
-// NewStream creates a stream that does not wait for the default stream, which
-// this package never uses.
+// NewStream creates a stream that does not wait for the default stream, which this package never
+// uses.
 func (c *Context) NewStream() (*Stream, error) {
 	const nonBlocking = 1
 	s := &Stream{d: c.d}
@@ -23,12 +23,12 @@ func (c *Context) NewStream() (*Stream, error) {
 	return s, nil
 }
 
-// Synchronize waits until the stream is empty and reports the faults of its work.
+// Synchronize waits until the stream is empty and reports faults of its work.
 func (s *Stream) Synchronize() error {
 	return s.d.check(s.d.sym.cuStreamSynchronize.call(s.handle), "waiting for the stream")
 }
 
-// Done says whether the stream is empty, without waiting.
+// Done reports whether the stream is empty, without waiting.
 func (s *Stream) Done() (bool, error) {
 	switch code := s.d.sym.cuStreamQuery.call(s.handle); code {
 	case success:
@@ -51,7 +51,7 @@ type Event struct {
 	handle uintptr
 }
 
-// NewEvent creates an event that keeps time.
+// NewEvent creates an event that records time.
 func (c *Context) NewEvent() (*Event, error) {
 	const keepTime = 0
 	e := &Event{d: c.d}
@@ -61,14 +61,13 @@ func (c *Context) NewEvent() (*Event, error) {
 	return e, nil
 }
 
-// Record puts the event at the end of the stream's queue.
+// Record queues the event at the end of the stream.
 func (e *Event) Record(s *Stream) error {
 	return e.d.check(e.d.sym.cuEventRecord.call(e.handle, s.handle), "recording an event")
 }
 
-// Since is the time from start to e, to the nearest nanosecond; the GPU's own
-// tick is about half a microsecond. Both must have been passed, or the code is
-// notReady.
+// Since returns the time from start to e, to the nearest nanosecond. The GPU's clock tick is about
+// half a microsecond. If the GPU has not passed both events, the error's code is notReady.
 func (e *Event) Since(start *Event) (time.Duration, error) {
 	var ms float32
 	err := e.d.check(e.d.sym.cuEventElapsedTime.call(uintptr(unsafe.Pointer(&ms)), start.handle, e.handle), "reading the time between two events")

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// A TensorMap is a CUtensorMap: the opaque descriptor by which Hopper's and
-// later bulk copies find a tile of a tensor. Pass it with [Args.TensorMap].
+// A TensorMap is a CUtensorMap: the opaque descriptor by which the bulk copies of Hopper and later
+// GPUs find a tile of a tensor. Pass it with [Args.TensorMap].
 type TensorMap [128]byte
 
 // A TensorType is a CUtensorMapDataType.
@@ -26,8 +26,8 @@ const (
 	TensorBFloat16 TensorType = 9
 )
 
-// A TensorSwizzle is a CUtensorMapSwizzle: how a tile's rows are spread over the
-// banks of shared memory.
+// A TensorSwizzle is a CUtensorMapSwizzle: how a tile's rows are spread over the banks of shared
+// memory.
 type TensorSwizzle int32
 
 const (
@@ -37,8 +37,7 @@ const (
 	Swizzle128B TensorSwizzle = 3
 )
 
-// A TensorPromotion is a CUtensorMapL2promotion: how much of a line L2 fetches
-// at once.
+// A TensorPromotion is a CUtensorMapL2promotion: how many bytes L2 fetches at once.
 type TensorPromotion int32
 
 const (
@@ -48,23 +47,23 @@ const (
 	Promote256B TensorPromotion = 3
 )
 
-// A TensorTile describes a tensor in GPU memory and the box that one bulk copy
-// moves. Dimensions run from the innermost, contiguous one outwards.
+// A TensorTile describes a tensor in GPU memory and the box that one bulk copy moves. Dimensions
+// are listed from the innermost, contiguous one outwards.
 type TensorTile struct {
 	Type    TensorType
 	Base    DevicePtr // a multiple of 16
 	Dims    []uint64  // elements; one to five dimensions
-	Strides []uint64  // bytes, of every dimension but the innermost; multiples of 16
+	Strides []uint64  // bytes, of every dimension except the innermost; multiples of 16
 	Box     []uint32  // elements, at most 256 in each dimension
 
 	Swizzle   TensorSwizzle
 	Promotion TensorPromotion
-	// NaNFill fills what lies outside the tensor with NaN instead of zero.
+	// NaNFill fills elements outside the tensor with NaN instead of zero.
 	NaNFill bool
 }
 
-// EncodeTensorMap builds the descriptor of a tile. The driver checks the sizes;
-// a bad one gives invalidValue.
+// EncodeTensorMap builds the descriptor of a tile. The driver checks the sizes; for a bad one it
+// returns invalidValue.
 func (c *Context) EncodeTensorMap(t TensorTile) (TensorMap, error) {
 	rank := len(t.Dims)
 	switch {
@@ -76,7 +75,7 @@ func (c *Context) EncodeTensorMap(t TensorTile) (TensorMap, error) {
 	case c.d.sym.cuTensorMapEncodeTiled == 0:
 		return TensorMap{}, c.d.missing("cuTensorMapEncodeTiled", "encoding a tensor map")
 	}
-	// The driver wants the descriptor aligned to 64 bytes (128 from CUDA 13 on).
+	// The driver requires that the descriptor is aligned to 64 bytes (128 from CUDA 13 on).
 	var room [len(TensorMap{}) + blockAlign - 1]byte
 	skip := -uintptr(unsafe.Pointer(&room)) & (blockAlign - 1)
 	const noInterleave = 0
@@ -85,7 +84,7 @@ func (c *Context) EncodeTensorMap(t TensorTile) (TensorMap, error) {
 		nan = 1
 	}
 	steps := [5]uint32{1, 1, 1, 1, 1}
-	// A tensor of rank one has no strides; the driver still asks for a valid address.
+	// A tensor of rank one has no strides, but the driver still requires a valid address.
 	strides := slices.Concat(t.Strides, []uint64{0})
 	code := c.d.sym.cuTensorMapEncodeTiled.call(
 		uintptr(unsafe.Pointer(&room[skip])), uintptr(t.Type), uintptr(rank), uintptr(t.Base),
@@ -98,7 +97,7 @@ func (c *Context) EncodeTensorMap(t TensorTile) (TensorMap, error) {
 	return TensorMap(room[skip:]), nil
 }
 
-// missing is the error for an entry point that this driver is too old to have.
+// missing returns the error for an entry point that this driver is too old to have.
 func (d *Driver) missing(name, op string) *Error {
 	return &Error{
 		Code: notSupported,

@@ -9,17 +9,17 @@ import (
 	"unsafe"
 )
 
-// scheduleSpin is CU_CTX_SCHED_SPIN: whoever waits keeps a core busy and learns of
-// the end soonest.
+// scheduleSpin is CU_CTX_SCHED_SPIN: a waiting thread keeps a core busy and learns of the end as
+// early as possible.
 const scheduleSpin = 1
 
-// errClosed says that a Thread was used after its end.
+// errClosed reports that a Thread was used after Close.
 var errClosed = errors.New("the CUDA thread is closed: start a new one")
 
 var errExited = errors.New("the function given to Thread.Do ended its goroutine; the CUDA thread is closed")
 
-// A Thread is one operating-system thread that holds a device's context. It is
-// the only way to get at a [Context].
+// A Thread is one operating-system thread that holds a device's context. It is the only way to get
+// a [Context].
 type Thread struct {
 	jobs  chan job
 	stop  chan struct{}
@@ -35,12 +35,11 @@ type job struct {
 
 type outcome struct {
 	err      error
-	panicked string // the value and its stack, empty where there was none
+	panicked string // the value and its stack; empty if fn did not panic
 }
 
-// NewThread starts a locked thread and makes the device's primary context
-// current on it. The first one in a process pays for creating the context,
-// tenths of a second.
+// NewThread starts a locked thread and makes the device's primary context current on it. The first
+// call in a process creates the context, which takes tenths of a second.
 func (v Device) NewThread() (*Thread, error) {
 	stop := make(chan struct{})
 	t := &Thread{
@@ -57,9 +56,9 @@ func (v Device) NewThread() (*Thread, error) {
 	return t, nil
 }
 
-// Do runs fn on the thread and returns its error. Calls from several goroutines
-// take turns. A panic in fn surfaces in the caller. fn must not call Do on the
-// same thread again: pass the Context on instead.
+// Do runs fn on the thread and returns its error. Calls from several goroutines take turns. A panic
+// in fn continues in the caller. fn must not call Do on the same thread: pass the Context on
+// instead.
 func (t *Thread) Do(fn func(*Context) error) error {
 	reply := make(chan outcome, 1)
 	select {
@@ -74,8 +73,8 @@ func (t *Thread) Do(fn func(*Context) error) error {
 	return out.err
 }
 
-// Close waits for the call in progress, releases the context and ends the
-// thread. After a sticky error it returns that error. Closing twice is harmless.
+// Close waits for the call in progress, releases the context and ends the thread. After a sticky
+// error it returns that error. Closing twice is harmless.
 func (t *Thread) Close() error {
 	t.close()
 	<-t.done
@@ -83,8 +82,8 @@ func (t *Thread) Close() error {
 }
 
 func (t *Thread) run(c *Context, started chan<- error) {
-	// The thread is unlocked, and so used again, only after an orderly end. Should a
-	// job end this goroutine, the runtime discards the thread with it.
+	// The thread is unlocked, and so reused, only after an orderly end. If a job ends this
+	// goroutine, the runtime discards the thread with it.
 	runtime.LockOSThread()
 	defer close(t.done)
 	if err := c.attach(); err != nil {
@@ -126,9 +125,9 @@ func (j job) run(c *Context) {
 	returned = true
 }
 
-// attach makes the device's primary context current on this thread. The primary
-// one is used because a process measures one kernel on one GPU and then ends:
-// nothing else in it could disturb the context.
+// attach makes the device's primary context current on this thread. The primary context is good
+// enough because a process measures one kernel on one GPU and then ends: nothing else in the
+// process can disturb the context.
 func (c *Context) attach() error {
 	sym := &c.d.sym
 	dev := uintptr(c.dev.handle)
@@ -155,14 +154,14 @@ func (c *Context) detach() error {
 	return c.d.check(first, "releasing the context of "+c.dev.String())
 }
 
-// A Context is a device's context, current on the thread of the [Thread.Do]
-// that handed it out and of use there alone.
+// A Context is a device's context, current on the thread of the [Thread.Do] that passed it. It is
+// usable only there.
 type Context struct {
 	d   *Driver
 	dev Device
 }
 
-// Device is the GPU that the context belongs to.
+// Device returns the GPU that the context belongs to.
 func (c *Context) Device() Device { return c.dev }
 
 // Synchronize waits for all work in the context and reports its faults.
@@ -173,8 +172,8 @@ func (c *Context) Synchronize() error {
 	return nil
 }
 
-// ResetPersistingL2 turns all persisting lines of the L2 cache back into normal
-// ones. GPUs before Ampere have none: the code is then notSupported.
+// ResetPersistingL2 turns all persisting lines of the L2 cache into normal lines. GPUs before
+// Ampere have none; there the error's code is notSupported.
 func (c *Context) ResetPersistingL2() error {
 	if code := c.d.sym.cuCtxResetPersistingL2Cache.call(); code != success {
 		return c.d.newError(code, "resetting the persisting L2 lines of "+c.dev.String())

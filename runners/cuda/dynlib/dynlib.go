@@ -1,6 +1,6 @@
-// Package dynlib loads the shared libraries that the NVIDIA driver installs and
-// finds functions in them, with messages for a host that lacks them. It calls
-// none of the functions: what they take and return is their callers' business.
+// Package dynlib loads the shared libraries that the NVIDIA driver installs and finds functions in
+// them, with clear messages for a host that lacks them. Packages driver and nvml use it. It calls
+// none of the functions: their parameters and results are the callers' responsibility.
 package dynlib
 
 import (
@@ -16,27 +16,26 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// ErrMissing says that this machine does not have the library.
+// ErrMissing means that this machine does not have the library.
 var ErrMissing = errors.New("install the NVIDIA driver")
 
-// A Library is a loaded one. It stays loaded for the life of the process: the
-// driver's libraries start threads of their own and do not survive being
-// unmapped.
+// A Library is a loaded library. It stays loaded for the life of the process, because the driver's
+// libraries start threads and do not survive being unmapped.
 type Library struct {
 	Handle uintptr
 	path   string
 }
 
-// Open loads a library by its path, or by its name from the loader's path.
-// Without it the error is [ErrMissing].
+// Open loads a library by its path, or by its name from the loader's path. If it does not exist,
+// the error is [ErrMissing].
 func Open(path string) (Library, error) {
-	// The loader keeps its message for the thread that asked.
+	// The loader keeps its error message per thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
-		// The loader names the file it misses first: a library that is there but
-		// lacks one of its own needs must not be reported as absent.
+		// The loader's message starts with the file that it misses. A library that exists but lacks
+		// one of its dependencies must not be reported as missing.
 		if strings.HasPrefix(err.Error(), path+": cannot open shared object file: No such file") {
 			return Library{}, fmt.Errorf("%s not found: %w", path, ErrMissing)
 		}
@@ -45,18 +44,17 @@ func Open(path string) (Library, error) {
 	return Library{handle, path}, nil
 }
 
-// A Symbol says where a function's address goes and what it is called in the
-// library: the first name that is there wins. An optional one may be missing,
-// and is zero then.
+// A Symbol says where to store a function's address, and its possible names in the library. The
+// first name that exists wins. An optional function may be missing; its address is then zero.
 type Symbol struct {
 	To       *uintptr
 	Optional bool
 	Names    []string
 }
 
-// Symbols are the fields of a struct, each of them the address of a function of the
-// field's name. A tag may name it otherwise, the newest name first, or make it
-// optional: `c:"cuMemFree_v2 cuMemFree" optional:"true"`.
+// Symbols returns one Symbol for each field of a struct. Each field holds the address of the
+// function with the field's name. A tag may give different names, the newest first, or make the
+// function optional: `c:"cuMemFree_v2 cuMemFree" optional:"true"`.
 func Symbols[T any](table *T) []Symbol {
 	v := reflect.ValueOf(table).Elem()
 	var all []Symbol
@@ -68,8 +66,8 @@ func Symbols[T any](table *T) []Symbol {
 	return all
 }
 
-// Resolve finds the functions. The oldest driver that has all of them is named
-// to those whose driver has not.
+// Resolve finds the functions. oldest is the oldest driver that has all of them; the error names
+// it.
 func (l Library) Resolve(symbols []Symbol, oldest string) error {
 	for _, s := range symbols {
 		for _, name := range s.Names {
@@ -93,8 +91,8 @@ func CString(buf []byte) string {
 	return string(buf)
 }
 
-// GoString copies a string that a library owns. The drivers' texts are far
-// shorter than the limit, which is there against a missing terminator.
+// GoString copies a string that a library owns. The limit protects against a missing terminator;
+// the drivers' texts are far shorter.
 func GoString(p *byte) string {
 	const limit = 4096
 	n := 0

@@ -64,8 +64,8 @@ func TestStrings(t *testing.T) {
 	}
 }
 
-// The loader's message is a thread's own: a goroutine that moves to another between the
-// failure and the question for its reason must not lose it.
+// TestOpenByMany checks that the loader's message, which is kept per thread, is not lost if the
+// goroutine moves to another thread between the failure and the query for its reason.
 func TestOpenByMany(t *testing.T) {
 	var all sync.WaitGroup
 	for range 32 {

@@ -14,16 +14,16 @@ type Device struct {
 	label  string
 }
 
-// String is the name by which the device was found.
+// String returns the name by which the device was found.
 func (d Device) String() string { return d.label }
 
-// Name is the product's name, such as NVIDIA H200.
+// Name returns the product's name, such as NVIDIA H200.
 func (d Device) Name() (string, error) { return d.text(d.l.sym.nvmlDeviceGetName, "name") }
 
-// UUID names the GPU for good, such as GPU-8f6d…; CUDA_VISIBLE_DEVICES takes it.
+// UUID identifies the GPU permanently, such as GPU-8f6d…; CUDA_VISIBLE_DEVICES accepts it.
 func (d Device) UUID() (string, error) { return d.text(d.l.sym.nvmlDeviceGetUUID, "UUID") }
 
-// Minor is the number of its device file: 0 for /dev/nvidia0.
+// Minor returns the number of its device file: 0 for /dev/nvidia0.
 func (d Device) Minor() (int, error) {
 	n, err := d.number(d.l.sym.nvmlDeviceGetMinorNumber, "minor number")
 	return int(n), err
@@ -35,12 +35,12 @@ func (d Device) text(ask proc, what string) (string, error) {
 	return dynlib.CString(buf), err
 }
 
-// check is nil for a question that was answered.
+// check returns nil if the query succeeded.
 func (d Device) check(code Code, what string) error {
 	return d.l.check(code, "reading the "+what+" of "+d.label)
 }
 
-// number asks a question whose answer is an unsigned int.
+// number makes a query whose result is an unsigned int.
 func (d Device) number(ask proc, what string) (uint32, error) {
 	var n uint32
 	err := d.check(ask.call(d.handle, uintptr(unsafe.Pointer(&n))), what)
@@ -68,12 +68,12 @@ func (c Clock) String() string {
 	return fmt.Sprintf("clock %d", int(c))
 }
 
-// Clock is the frequency now, in MHz.
+// Clock returns the current frequency in MHz.
 func (d Device) Clock(c Clock) (int, error) {
 	return d.clock(d.l.sym.nvmlDeviceGetClockInfo, c, c.String())
 }
 
-// MaxClock is the highest frequency that the GPU can run at, in MHz.
+// MaxClock returns the highest frequency that the GPU can run at, in MHz.
 func (d Device) MaxClock(c Clock) (int, error) {
 	return d.clock(d.l.sym.nvmlDeviceGetMaxClockInfo, c, "highest "+c.String())
 }
@@ -84,7 +84,7 @@ func (d Device) clock(ask proc, c Clock, what string) (int, error) {
 	return int(mhz), err
 }
 
-// Reasons are why the clocks are not higher now.
+// Reasons returns why the clocks are not higher at the moment.
 func (d Device) Reasons() (Reasons, error) {
 	var r Reasons
 	err := d.check(d.l.sym.nvmlDeviceGetCurrentClocksEventReasons.call(d.handle, uintptr(unsafe.Pointer(&r))), "clock event reasons")
@@ -98,11 +98,11 @@ type temperature struct {
 	celsius int32
 }
 
-// Temperature is that of the GPU's die, in degrees Celsius.
+// Temperature returns the temperature of the GPU's die in degrees Celsius.
 func (d Device) Temperature() (int, error) {
 	const die = 0 // NVML_TEMPERATURE_GPU
-	// The older question is deprecated in CUDA 13 but still there; it is the one
-	// that every driver in use answers.
+	// CUDA 13 deprecates the older query but still has it. It is the one that every driver in use
+	// supports.
 	if d.l.sym.nvmlDeviceGetTemperature != 0 {
 		var celsius uint32
 		err := d.check(d.l.sym.nvmlDeviceGetTemperature.call(d.handle, die, uintptr(unsafe.Pointer(&celsius))), "temperature")
@@ -113,21 +113,21 @@ func (d Device) Temperature() (int, error) {
 	return int(t.celsius), err
 }
 
-// Power is what the GPU draws now, in watts.
+// Power returns the current power draw in watts.
 func (d Device) Power() (float64, error) {
 	mw, err := d.number(d.l.sym.nvmlDeviceGetPowerUsage, "power draw")
 	return float64(mw) / 1000, err
 }
 
-// Persistence says whether the driver stays loaded while nobody uses the GPU.
-// Without it every process pays for waking the GPU, and clocks fall in between.
+// Persistence reports whether the driver stays loaded while no process uses the GPU. Without it
+// every process pays for waking the GPU, and clocks drop between processes.
 func (d Device) Persistence() (bool, error) {
 	on, err := d.number(d.l.sym.nvmlDeviceGetPersistenceMode, "persistence mode")
 	return on != 0, err
 }
 
-// UncorrectedErrors counts the memory errors since the driver was loaded that
-// ECC could not repair.
+// UncorrectedErrors counts the memory errors since the driver was loaded that ECC could not
+// correct.
 func (d Device) UncorrectedErrors() (uint64, error) {
 	const uncorrected, volatile = 1, 0
 	var n uint64
@@ -135,15 +135,14 @@ func (d Device) UncorrectedErrors() (uint64, error) {
 	return n, err
 }
 
-// A Process has a compute context on a GPU. In a container the PIDs are often
-// the host's.
+// A Process has a compute context on a GPU. In a container the PIDs are often the host's.
 type Process struct {
 	PID         int
 	MemoryBytes uint64
-	MemoryKnown bool // the driver does not always say
+	MemoryKnown bool // the driver does not always know
 }
 
-// processInfo is nvmlProcessInfo_t of the third version of the question.
+// processInfo is nvmlProcessInfo_t of the third version of the query.
 type processInfo struct {
 	pid             uint32
 	_               [4]byte
@@ -152,11 +151,10 @@ type processInfo struct {
 	computeInstance uint32
 }
 
-// Processes are those with a compute context on the GPU, the caller's own
-// included.
+// Processes lists the processes with a compute context on the GPU, including the caller's own.
 func (d Device) Processes() ([]Process, error) {
 	const unknown = ^uint64(0) // NVML_VALUE_NOT_AVAILABLE
-	// Processes come and go between being counted and being listed.
+	// Processes may start and end between the count and the list.
 	for room := uint32(32); ; {
 		infos := make([]processInfo, room)
 		n := room

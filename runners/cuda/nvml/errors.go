@@ -10,8 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/dynlib"
 )
 
-// A Code is an nvmlReturn_t. It is an error itself, so that errors.Is can look
-// for it.
+// A Code is an nvmlReturn_t. It implements error, so that errors.Is can look for it.
 type Code int32
 
 const (
@@ -32,7 +31,7 @@ const (
 // Error makes a Code usable as a target of errors.Is.
 func (c Code) Error() string { return c.String() }
 
-// String is the name in nvml.h, or NVML_ERROR_n where it is not known here.
+// String returns the name in nvml.h, or NVML_ERROR_n if this package does not know it.
 func (c Code) String() string {
 	if name, ok := codeNames[c]; ok {
 		return name
@@ -68,11 +67,11 @@ var remedies = map[Code]string{
 	ResetRequired:      "reset the GPU or reboot, and see dmesg for the Xid",
 }
 
-// An Error is a question that NVML did not answer.
+// An Error is a query that NVML did not answer.
 type Error struct {
 	Code Code
-	Text string // the library's sentence about it
-	Op   string // what was being done, to which thing
+	Text string // the library's description
+	Op   string // the operation, and the object that it was for
 }
 
 func (e *Error) Error() string {
@@ -83,19 +82,19 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Is makes errors.Is(err, noPermission) ask for a code.
+// Is reports whether target is the error's code, so that errors.Is(err, noPermission) works.
 func (e *Error) Is(target error) bool {
 	code, ok := target.(Code)
 	return ok && code == e.Code
 }
 
-// Unsupported says that this GPU or this driver has no such figure: nothing is
-// wrong, there is only nothing to show.
+// Unsupported reports whether the error means that this GPU or this driver does not have the value.
+// Nothing is wrong then; there is only nothing to show.
 func Unsupported(err error) bool {
 	return errors.Is(err, NotSupported) || errors.Is(err, functionNotFound) || errors.Is(err, deprecated)
 }
 
-// check is nil for a call that went well.
+// check returns nil if the call succeeded.
 func (l *Library) check(code Code, op string) error {
 	if code != success {
 		return l.newError(code, op)
@@ -106,7 +105,7 @@ func (l *Library) check(code Code, op string) error {
 func (l *Library) newError(code Code, op string) *Error {
 	e := &Error{Code: code, Text: "the library gives no description", Op: op}
 	r, _, _ := purego.SyscallN(uintptr(l.sym.nvmlErrorString), uintptr(code))
-	// The address of a string in the library, never one in Go's heap.
+	// This is the address of a string in the library, never one in Go's heap.
 	if p := *(**byte)(unsafe.Pointer(&r)); p != nil {
 		e.Text = dynlib.GoString(p)
 	}

@@ -12,7 +12,7 @@ import (
 //go:embed testdata/fakenvml.c
 var fakeSource []byte
 
-// fakes is written to by TestMain alone.
+// Only TestMain writes to fakes.
 var fakes = fakelib.Builder{Source: fakeSource}
 
 func TestMain(m *testing.M) { fakes.Main(m) }
@@ -22,7 +22,7 @@ func compileFake(t *testing.T, flags ...string) string {
 	return fakes.Compile(t, flags...)
 }
 
-// A fake is the fake library, opened, with the side doors that tests use.
+// A fake is the opened fake library, with extra functions that only tests use.
 type fake struct {
 	*Library
 	path    string

@@ -73,7 +73,7 @@ func TestNumbersMatchTheHeader(t *testing.T) {
 	} {
 		same(name, n)
 	}
-	// Reasons that came after CUDA 13.0 are compared where the header has them.
+	// Reasons that are newer than CUDA 13.0 are compared if the header has them.
 	for name, n := range map[string]Reasons{"BoardLimit": boardLimit, "Reliability": reliability} {
 		fmt.Fprintf(&src, "#ifdef nvmlClocksEventReason%s\n", name)
 		same("nvmlClocksEventReason"+name, uint64(n))

@@ -1,11 +1,10 @@
-// Package nvml reads a GPU's clocks, temperature, power, memory errors and users
-// from the NVIDIA management library (libnvidia-ml.so.1) without cgo: the facts
-// by which a runner is found fit to measure. It changes no setting and judges
-// nothing.
+// Package nvml reads a GPU's clocks, temperature, power, memory errors and processes from the
+// NVIDIA management library (libnvidia-ml.so.1) without cgo. A runner uses these facts to decide
+// whether the GPU is fit to measure. The package changes no setting and judges nothing.
 //
-// Not every GPU, driver or container answers every question. Where one has no
-// answer, the error satisfies [Unsupported] and the figure is best shown as
-// absent. All methods may be called from any goroutine.
+// Not every GPU, driver or container supports every query. If a value is not available, the error
+// satisfies [Unsupported], and the caller should show the value as absent. All methods may be
+// called from any goroutine.
 package nvml
 
 import (
@@ -28,7 +27,7 @@ type Library struct {
 // Without the library the error is [dynlib.ErrMissing].
 func Open() (*Library, error) { return openPath(libraryName) }
 
-// openPath is Open for a library at another place.
+// openPath is Open for a library at a different path.
 func openPath(path string) (*Library, error) {
 	library, err := dynlib.Open(path)
 	if err != nil {
@@ -44,20 +43,19 @@ func openPath(path string) (*Library, error) {
 	return l, nil
 }
 
-// Close ends the use of the library; its devices must not be used any more. The
-// library stays mapped.
+// Close shuts the library down. Its devices must not be used afterwards. The library stays mapped.
 func (l *Library) Close() error {
 	return l.check(l.sym.nvmlShutdown.call(), "shutting down NVML")
 }
 
-// DriverVersion is the version of the installed driver, such as 580.82.07.
+// DriverVersion returns the version of the installed driver, such as 580.82.07.
 func (l *Library) DriverVersion() (string, error) {
 	buf := make([]byte, 80)
 	err := l.check(l.sym.nvmlSystemGetDriverVersion.call(uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf))), "reading the driver's version")
 	return dynlib.CString(buf), err
 }
 
-// DeviceCount is how many GPUs the library sees: all of the machine's, whatever
+// DeviceCount returns how many GPUs the library sees: all GPUs of the machine, whatever
 // CUDA_VISIBLE_DEVICES says.
 func (l *Library) DeviceCount() (int, error) {
 	var n uint32
@@ -65,8 +63,8 @@ func (l *Library) DeviceCount() (int, error) {
 	return int(n), err
 }
 
-// DeviceByIndex finds a GPU by its place in the library's list, which is not
-// CUDA's: to look at the GPU that a CUDA process uses, ask by PCI address.
+// DeviceByIndex finds a GPU by its index in the library's list, which differs from CUDA's. To find
+// the GPU that a CUDA process uses, look it up by PCI address.
 func (l *Library) DeviceByIndex(index int) (Device, error) {
 	d := Device{l: l, label: fmt.Sprintf("GPU %d", index)}
 	err := l.check(l.sym.nvmlDeviceGetHandleByIndex.call(uintptr(index), uintptr(unsafe.Pointer(&d.handle))), "finding "+d.label)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// On a machine with a GPU every figure is printed, and those that cannot be
-// absent are checked.
+// TestGPUFigures prints every value on a machine with a GPU, and checks the values that must be
+// available.
 func TestGPUFigures(t *testing.T) {
 	l, err := Open()
 	if err != nil {

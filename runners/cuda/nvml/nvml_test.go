@@ -34,7 +34,7 @@ func TestOpenAndClose(t *testing.T) {
 	}
 }
 
-// figures asks everything and writes one line an answer.
+// figures makes every query and returns one line per result.
 func figures(d Device) map[string]string {
 	out := make(map[string]string)
 	for name, ask := range map[string]func() (string, error){

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Reasons are a set of causes for clocks below their highest.
+// Reasons is a set of causes why the clocks are below their maximum.
 type Reasons uint64
 
 const (
@@ -36,14 +36,14 @@ var reasonNames = []string{
 	"reliability",
 }
 
-// Throttling keeps the reasons that take speed away while a kernel runs: being
-// idle, and clocks that someone fixed on purpose, are none.
+// Throttling returns the reasons that slow a running kernel down. An idle GPU, and clocks that
+// someone fixed on purpose, are not among them.
 func (r Reasons) Throttling() Reasons {
 	return r &^ (GPUIdle | ApplicationsClocksSetting | displayClockSetting)
 }
 
-// Slowdown keeps the reasons that say that something is wrong with the GPU, its cooling or its power supply. Reaching the
-// power limit is none: many GPUs run there.
+// Slowdown returns the reasons that indicate a problem with the GPU, its cooling or its power
+// supply. Reaching the power limit is not one: many GPUs run there.
 func (r Reasons) Slowdown() Reasons {
 	return r & (hwSlowdown | swThermalSlowdown | HwThermalSlowdown | hwPowerBrakeSlowdown)
 }
@@ -64,7 +64,7 @@ func (r Reasons) Names() []string {
 	return names
 }
 
-// String is the names, or none.
+// String returns the names, or "none".
 func (r Reasons) String() string {
 	if r == 0 {
 		return "none"

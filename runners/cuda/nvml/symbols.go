@@ -2,14 +2,14 @@ package nvml
 
 import "github.com/ebitengine/purego"
 
-// A proc is the address of one C function; zero where the library lacks it.
-// Every function used here takes integers and pointers alone.
+// A proc is the address of one C function, or zero if the library lacks it. Every function used
+// here takes only integers and pointers.
 type proc uintptr
 
-// call passes args as the C function expects them. The directive keeps what a
-// pointer argument points at on the heap and alive until the function returns,
-// but only where the caller writes uintptr(unsafe.Pointer(…)) in the call
-// itself. A function that the library lacks answers as NVML itself would.
+// call passes args as the C function expects them. The directive keeps the target of a pointer
+// argument on the heap and alive until the function returns. It works only if the caller writes
+// uintptr(unsafe.Pointer(…)) in the call itself. For a function that the library lacks, call
+// returns the code that NVML itself would return.
 //
 //go:uintptrescapes
 func (p proc) call(args ...uintptr) Code {
@@ -20,9 +20,8 @@ func (p proc) call(args ...uintptr) Code {
 	return Code(int32(r))
 }
 
-// symbols are the functions; the tag is the name that nvml.h maps the plain one to,
-// where that is another. Questions about a device may be missing: they are then
-// unsupported.
+// symbols are the functions. The tag gives the name to which nvml.h maps the plain name, if they
+// differ. Queries about a device may be missing; they are then unsupported.
 type symbols struct {
 	nvmlInit                      proc `c:"nvmlInit_v2"`
 	nvmlShutdown                  proc

@@ -19,12 +19,10 @@ type eventData struct {
 // xidEvent is nvmlEventTypeXidCriticalError.
 const xidEvent = 0x8
 
-// An Xid is the number under which the driver reports a fault of a GPU, or of a
-// program on it.
+// An Xid is the number under which the driver reports a fault of a GPU, or of a program on it.
 type Xid uint64
 
-// xidNames are those that kernels and failing hardware give, in the words of
-// NVIDIA's list.
+// xidNames are the Xids that kernels and failing hardware cause, in the words of NVIDIA's list.
 var xidNames = map[Xid]string{
 	8:   "GPU stopped processing",
 	13:  "graphics engine exception",
@@ -46,7 +44,7 @@ var xidNames = map[Xid]string{
 	999: "unknown",
 }
 
-// String is the number with its meaning, where that is known here.
+// String returns the number with its meaning, if this package knows it.
 func (x Xid) String() string {
 	if name, ok := xidNames[x]; ok {
 		return fmt.Sprintf("Xid %d (%s)", uint64(x), name)
@@ -54,8 +52,8 @@ func (x Xid) String() string {
 	return fmt.Sprintf("Xid %d", uint64(x))
 }
 
-// Hardware tells whether the GPU, its memory or its links are at fault. All others, and those that are not known here, a
-// kernel may have caused.
+// Hardware reports whether the GPU, its memory or its links are at fault. A kernel may have caused
+// any other Xid, including unknown ones.
 func (x Xid) Hardware() bool {
 	switch x {
 	case 48, 62, 64, 74, 79, 92, 94, 95, 119, 120, 140:
@@ -64,15 +62,15 @@ func (x Xid) Hardware() bool {
 	return false
 }
 
-// An XidWatch hears of every Xid of one GPU from its making on, whichever
-// process caused it. It is for one goroutine at a time.
+// An XidWatch receives every Xid of one GPU from its creation on, whichever process caused it. Only
+// one goroutine may use it at a time.
 type XidWatch struct {
 	d   Device
 	set uintptr
 }
 
-// WatchXids begins to listen. A container or a driver may not allow it: the
-// error is then best shown by a doctor and otherwise passed over.
+// WatchXids starts to listen. A container or a driver may not allow it. A doctor should show the
+// error; other callers can ignore it.
 func (d Device) WatchXids() (*XidWatch, error) {
 	w := &XidWatch{d: d}
 	if code := d.l.sym.nvmlEventSetCreate.call(uintptr(unsafe.Pointer(&w.set))); code != success {
@@ -84,8 +82,7 @@ func (d Device) WatchXids() (*XidWatch, error) {
 	return w, nil
 }
 
-// Next is the earliest Xid that was not told yet; ok is false where none comes in
-// time.
+// Next returns the earliest Xid that it has not returned yet. ok is false if none arrives in time.
 func (w *XidWatch) Next(patience time.Duration) (x Xid, ok bool, err error) {
 	var event eventData
 	code := w.d.l.sym.nvmlEventSetWait.call(w.set, uintptr(unsafe.Pointer(&event)), uintptr(max(patience.Milliseconds(), 0)))
@@ -98,7 +95,7 @@ func (w *XidWatch) Next(patience time.Duration) (x Xid, ok bool, err error) {
 	return Xid(event.data), true, nil
 }
 
-// Close ends the listening.
+// Close stops listening.
 func (w *XidWatch) Close() error {
 	return w.d.l.check(w.d.l.sym.nvmlEventSetFree.call(w.set), "no longer listening for Xids of "+w.d.label)
 }

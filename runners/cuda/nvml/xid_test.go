@@ -42,8 +42,8 @@ func TestXidsAreHeardInOrder(t *testing.T) {
 	}
 }
 
-// Where events are not to be had, the answer is an error and nothing is left
-// behind.
+// TestXidsThatNobodyTells checks that WatchXids returns an error and leaks nothing if events are
+// not available.
 func TestXidsThatNobodyTells(t *testing.T) {
 	for _, c := range []struct {
 		name, call string

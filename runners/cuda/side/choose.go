@@ -8,8 +8,8 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// Serving is the code that a problem is given to: the kernel's own, or that of the variant
-// which its choice takes.
+// Serving returns the code that handles a problem: the kernel's code, or that of the variant which
+// a choice by problem size selects.
 func (b Built) Serving(m *manifest.Manifest, dims manifest.Dims) (Built, error) {
 	if len(b.Parts) == 0 {
 		return b, nil
@@ -26,7 +26,7 @@ func (b Built) Serving(m *manifest.Manifest, dims manifest.Dims) (Built, error) 
 	return Built{}, err
 }
 
-// loadParts puts every variant of a choice onto the GPU.
+// loadParts loads every variant of a choice onto the GPU.
 func (k *Kernel) loadParts() error {
 	for _, b := range k.built.Parts {
 		part, err := Load(k.ctx, k.stream, k.manifest, b, k.timeout)
@@ -38,8 +38,7 @@ func (k *Kernel) loadParts() error {
 	return nil
 }
 
-// part is the variant that serves a problem. A problem that none serves is the choice's
-// failure.
+// part returns the variant that handles a problem. If no variant handles it, the choice has failed.
 func (k *Kernel) part(dims manifest.Dims) (*Kernel, error) {
 	built, err := k.built.Serving(k.manifest, dims)
 	for _, part := range k.parts {
@@ -50,7 +49,7 @@ func (k *Kernel) part(dims manifest.Dims) (*Kernel, error) {
 	return nil, &Failure{gates.Failure{Kind: gates.FailureLaunch, Detail: fmt.Sprintf("the choice serves nothing at %s: %v", dims, err)}}
 }
 
-// steps is what a launch consists of.
+// steps returns the steps of a launch.
 func (k *Kernel) steps(dims manifest.Dims) ([]manifest.StepAt, error) {
 	if len(k.parts) == 0 {
 		return k.launch(dims)
@@ -62,7 +61,7 @@ func (k *Kernel) steps(dims manifest.Dims) ([]manifest.StepAt, error) {
 	return part.steps(dims)
 }
 
-// keeps tells whether the code has memory that outlives a launch.
+// keeps reports whether the code has memory that outlives a launch.
 func (k *Kernel) keeps() bool {
 	for _, kind := range k.kinds {
 		if kind.keeps() {

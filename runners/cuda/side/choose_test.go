@@ -8,7 +8,8 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// The steps of a choice's launch are those of the variant that serves the problem.
+// TestStepsOfChoice checks that the steps of a choice's launch are those of the variant that
+// handles the problem.
 func TestStepsOfChoice(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "kernels", "sdpa_fp8", manifest.FileName))
 	if err != nil {

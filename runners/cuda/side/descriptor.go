@@ -11,14 +11,15 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// tritonPromotion is what Triton's own launcher has the L2 fetch at once.
+// tritonPromotion is the L2 promotion that Triton's own launcher uses, in bytes.
 const tritonPromotion = 128
 
 // An encoder makes a tensor map of a tile.
 type encoder func(driver.TensorTile) (driver.TensorMap, error)
 
-// described is what a kernel of Triton is passed for an array at base that it takes as a tensor descriptor, as make_tensordesc_arg of
-// Triton's launcher has it: a tensor map, or the address, shape, strides and flags; then the shape and the strides once more.
+// described returns the parameters that a Triton kernel receives for an array at base that it takes
+// as a tensor descriptor. They are those of make_tensordesc_arg in Triton's launcher: either a
+// tensor map, or the address, shape, strides and flags; then the shape and the strides again.
 func described(dtype manifest.DType, t manifest.Tile, d toolchain.Descriptor, base driver.DevicePtr, encode encoder) ([][]byte, error) {
 	switch {
 	case len(t.Shape) != d.Axes || len(t.Strides) != d.Axes:
@@ -64,7 +65,7 @@ func described(dtype manifest.DType, t manifest.Tile, d toolchain.Descriptor, ba
 	return all, nil
 }
 
-// descriptor is described for an argument of a launch.
+// descriptor calls described for an argument of a launch.
 func (k *Kernel) descriptor(i int, d toolchain.Descriptor, p placed) ([][]byte, error) {
 	if i >= len(k.manifest.Arguments) || k.manifest.Arguments[i].TensorMap == nil {
 		return nil, fmt.Errorf("the code takes argument %d as a tensor descriptor, and the manifest does not (write its tensor_map)", i)
@@ -81,8 +82,7 @@ func (k *Kernel) descriptor(i int, d toolchain.Descriptor, p placed) ([][]byte, 
 	return values, nil
 }
 
-// The element formats of tensor maps. FP8 has none of its own: copies move
-// bytes.
+// The element formats of tensor maps. FP8 has no format there: the copies move bytes.
 var tensorTypes = map[manifest.DType]driver.TensorType{
 	manifest.E4M3: driver.TensorUint8, manifest.E5M2: driver.TensorUint8, manifest.I8: driver.TensorUint8, manifest.U8: driver.TensorUint8,
 	manifest.F16: driver.TensorFloat16, manifest.BF16: driver.TensorBFloat16, manifest.F32: driver.TensorFloat32, manifest.F64: driver.TensorFloat64,
@@ -98,7 +98,7 @@ var promotions = map[int]driver.TensorPromotion{
 	0: driver.PromoteNone, 64: driver.Promote64B, 128: driver.Promote128B, 256: driver.Promote256B,
 }
 
-// tile turns a manifest's tile, outermost axis first, into the driver's.
+// tile converts a manifest's tile, outermost axis first, into the driver's.
 func tile(dtype manifest.DType, t manifest.Tile, base driver.DevicePtr) driver.TensorTile {
 	out := driver.TensorTile{Type: tensorTypes[dtype], Base: base, Swizzle: swizzles[t.Swizzle], Promotion: promotions[t.Promotion], NaNFill: t.NaNFill}
 	for i := len(t.Shape) - 1; i >= 0; i-- {
@@ -111,8 +111,8 @@ func tile(dtype manifest.DType, t manifest.Tile, base driver.DevicePtr) driver.T
 	return out
 }
 
-// tensorMap is the descriptor of an argument that lies at base. The manifest is
-// the base's, so one that the driver refuses is no failure of the kernel.
+// tensorMap returns the descriptor of an argument that lies at base. The manifest comes from the
+// base branch, so a descriptor that the driver refuses is no failure of the kernel.
 func (k *Kernel) tensorMap(a *manifest.Argument, dims manifest.Dims, base driver.DevicePtr) (driver.TensorMap, error) {
 	t, err := k.manifest.TileOf(a, dims, k.built.Toggles)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// numbers are the values of parameters; the map is a word.
+// numbers returns the values of parameters; it shows a tensor map as a word.
 func numbers(values [][]byte) []any {
 	var all []any
 	for _, v := range values {
@@ -31,9 +31,11 @@ func numbers(values [][]byte) []any {
 	return all
 }
 
-// A descriptor is passed as Triton's own launcher does it: make_tensordesc_arg and fill_tma_descriptor.
+// TestDescribed checks that a descriptor is passed as Triton's launcher passes it, in
+// make_tensordesc_arg and fill_tma_descriptor.
 func TestDescribed(t *testing.T) {
-	// Every second row of 64 of a larger array, in blocks of 128 × 64 that Triton moves in two.
+	// Every second row of 64 of a larger array, in blocks of 128 × 64 that Triton moves in two
+	// parts.
 	from := manifest.Tile{Shape: []int{100, 64}, Box: []int{128, 64}, Strides: []int{128, 1}, ItemSize: 4, NaNFill: true}
 	var encoded driver.TensorTile
 	encode := func(tile driver.TensorTile) (driver.TensorMap, error) {

@@ -14,20 +14,24 @@ import (
 
 // A Built is a kernel in machine code.
 type Built struct {
-	Image    string            `json:"image"`              // the cubin's file
-	Symbols  map[string]string `json:"symbols"`            // of its kernels in it, by entry
-	Manifest string            `json:"manifest,omitempty"` // the file that its implementation stands in; "" is the base's kernel.yaml
-	Variant  string            `json:"variant,omitempty"`
-	Toggles  map[string]int    `json:"toggles,omitempty"`
-	Globals  []string          `json:"globals,omitempty"` // variables that outlive a launch
+	Image string `json:"image"` // the cubin's file
+	// Symbols are the names of its kernels in the cubin, by entry.
+	Symbols map[string]string `json:"symbols"`
+	// Manifest is the file with its implementation; "" means the base's kernel.yaml.
+	Manifest string         `json:"manifest,omitempty"`
+	Variant  string         `json:"variant,omitempty"`
+	Toggles  map[string]int `json:"toggles,omitempty"`
+	Globals  []string       `json:"globals,omitempty"` // variables that outlive a launch
 
-	// Parts are the variants of a choice by problem size on a device, in place of an image.
+	// Parts are the variants of a choice by problem size on a device. They replace the image.
 	Parts  []Built `json:"parts,omitempty"`
 	Device string  `json:"device,omitempty"`
 
-	Start *toolchain.Start `json:"start,omitempty"` // how it is launched, where its compiler says so
-	// Kinds is a file with the code of a kernel that has another for other launches: a mapping from keys of kernels.Special to
-	// Built. What is said of the code is said there; the rest holds for all.
+	// Start says how the code is launched, if its compiler says so.
+	Start *toolchain.Start `json:"start,omitempty"`
+	// Kinds is the file for a kernel that is compiled differently for different launches: a mapping
+	// from keys of manifest.Special to Built. The fields about the code are set there; the other
+	// fields hold for all of them.
 	Kinds string `json:"kinds,omitempty"`
 	// Exact tells that these keys have the values of scalars in them.
 	Exact bool `json:"exact,omitempty"`
@@ -35,8 +39,8 @@ type Built struct {
 	Picks []manifest.Pick `json:"picks,omitempty"`
 }
 
-// Joined is the manifest that the code is launched by: the problem of the base's
-// kernel.yaml with the side's own implementation.
+// Joined returns the manifest that the code is launched by: the problem of the base's kernel.yaml
+// with the side's implementation.
 func (b Built) Joined(problem string) (*manifest.Manifest, error) {
 	m, err := b.joined(problem)
 	if err != nil {
@@ -56,39 +60,38 @@ func (b Built) joined(problem string) (*manifest.Manifest, error) {
 	return manifest.Join(manifest.FileName, []byte(problem), own)
 }
 
-// A Kernel is code on the GPU, in a context of this process.
+// A Kernel is code that is loaded on the GPU, in a context of this process.
 type Kernel struct {
 	ctx      *driver.Context
 	stream   *driver.Stream
 	manifest *manifest.Manifest
 	built    Built
 	image    []byte
-	maps     bool                                           // tensor maps for the arguments that ask for them
-	launch   func(manifest.Dims) ([]manifest.StepAt, error) // its steps; a choice has none of its own
-	modules  []*module
-	kinds    map[string]*Kernel // in place of modules, see Built.Kinds
-	scratch  map[int][]driver.Buffer
-	timeout  time.Duration
-	parts    []*Kernel // of a choice by problem size, which has no code of its own
+	// maps means that arguments that ask for tensor maps get them.
+	maps    bool
+	launch  func(manifest.Dims) ([]manifest.StepAt, error) // the steps; nil for a choice
+	modules []*module
+	kinds   map[string]*Kernel // replaces modules, see Built.Kinds
+	scratch map[int][]driver.Buffer
+	timeout time.Duration
+	parts   []*Kernel // of a choice by problem size, which has no code itself
 }
 
-// A module is one copy of the code, with the memory that its launches leave
-// behind.
+// A module is one copy of the code, with the memory that its launches leave behind.
 type module struct {
 	functions map[string]*driver.Function // by entry
-	shared    map[string]int              // dynamic shared memory that each is allowed
+	shared    map[string]int              // dynamic shared memory that each may use
 	state     []state
 }
 
 type state struct{ live, first driver.Buffer }
 
-// maxState is how much memory a kernel may keep for every launch of a batch to
-// have a copy of its own. With more, the launches of a batch share it, and it is
-// reset between batches alone; what they could do for each other shows in the
-// times of single launches.
+// maxState is the largest state, in bytes, for which every launch of a batch gets its own copy. If
+// the state is larger, the launches of a batch share it, and it is reset only between batches. If
+// one launch then saved work for the next, the times of single launches would show it.
 const maxState = 16 << 20
 
-// Load puts a side's kernel onto the GPU.
+// Load loads a side's kernel onto the GPU.
 func Load(c *driver.Context, s *driver.Stream, m *manifest.Manifest, b Built, timeout time.Duration) (*Kernel, error) {
 	k := &Kernel{ctx: c, stream: s, manifest: m, built: b, maps: true, timeout: timeout}
 	if len(b.Parts) > 0 {
@@ -119,8 +122,8 @@ func (k *Kernel) load() error {
 	return k.copies(1)
 }
 
-// copies sees to it that so many launches have a module of their own, where the
-// code keeps state, and one together where it keeps none. Each is loaded anew.
+// copies ensures that each of n launches has its own module if the code keeps state. Launches of
+// code without state share one module. Each module is loaded from the image.
 func (k *Kernel) copies(n int) error {
 	if len(k.modules) > 0 && (len(k.built.Globals) == 0 || k.stateSize() > maxState) {
 		return nil
@@ -139,7 +142,7 @@ func (k *Kernel) copies(n int) error {
 		for _, name := range k.built.Globals {
 			live, err := loaded.Global(name)
 			if driver.CodeOf(err) == driver.NotFound {
-				continue // a name of the file alone; the driver shows those that others may use
+				continue // local to its file; the driver shows only external names
 			}
 			if err != nil {
 				return err
@@ -169,7 +172,7 @@ func (k *Kernel) stateSize() int64 {
 	return size
 }
 
-// Reset queues giving every variable the value that it was loaded with.
+// Reset queues copies that give every variable its initial value again.
 func (k *Kernel) Reset() error {
 	for _, part := range k.parts {
 		if err := part.Reset(); err != nil {
@@ -194,7 +197,7 @@ func (k *Kernel) Reset() error {
 	return nil
 }
 
-// Wait lets the stream run dry, but not for ever: an endless kernel is the
+// Wait waits until the stream is empty, with a time limit. A kernel that does not end is the
 // failure of the side that was launched.
 func (k *Kernel) Wait() error {
 	deadline := time.Now().Add(k.timeout)
@@ -212,13 +215,13 @@ func (k *Kernel) Wait() error {
 	}
 }
 
-// A Failure is what the code on the GPU did wrong: evidence where it is the
-// candidate's, a fault of the run otherwise.
+// A Failure says what the code on the GPU did wrong. It is evidence if the candidate failed, and
+// otherwise a fault of the run.
 type Failure struct{ gates.Failure }
 
 func (f *Failure) Error() string { return f.Detail }
 
-// blame turns what the driver says after a launch into the kernel's failure.
+// blame turns a driver error after a launch into a failure of the kernel.
 func blame(err error) error {
 	failed, ok := errors.AsType[*driver.Error](err)
 	if !ok {

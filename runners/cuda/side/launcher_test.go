@@ -17,7 +17,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// launchers is Triton's own Python with the folders of every Triton that it has, or that `make setup` has fetched.
+// launchers returns the Python with Triton, and the folder of every Triton that it has or that
+// `make setup` has fetched.
 func launchers(t *testing.T) (python string, folders []string) {
 	t.Helper()
 	found, err := toolchain.FindTriton(t.Context(), os.Getenv)
@@ -41,7 +42,7 @@ func launchers(t *testing.T) (python string, folders []string) {
 	return found.Python, folders
 }
 
-// A launched is a descriptor with what Triton's launcher makes of it.
+// A launched is a descriptor and what Triton's launcher makes of it.
 type launched struct {
 	Address   uint64         `json:"address"`
 	Size      int            `json:"size"`
@@ -56,14 +57,14 @@ type launched struct {
 	descriptor toolchain.Descriptor
 }
 
-// What is passed for a tensor descriptor is what Triton's own launcher passes, parameter by parameter, and the map is asked for with
-// the same numbers.
+// TestDescribedAsTritonDoes checks that the parameters for a tensor descriptor are the same as
+// those of Triton's launcher, one by one, and that the request for the map has the same numbers.
 func TestDescribedAsTritonDoes(t *testing.T) {
 	var cases []launched
 	for _, e := range []struct {
 		dtype manifest.DType
 		name  string
-		ptx   int // number of the element
+		ptx   int // the number of the element type
 	}{{manifest.E4M3, "fp8e4nv", 0}, {manifest.U16, "u16", 1}, {manifest.U32, "u32", 2}, {manifest.I32, "i32", 3}, {manifest.U64, "u64", 4}, {manifest.I64, "i64", 5}, {manifest.F16, "fp16", 6}, {manifest.F32, "fp32", 7}, {manifest.F64, "fp64", 9}, {manifest.BF16, "bf16", 10}} {
 		for _, v := range []struct{ shape, strides, block, box []int }{
 			{[]int{1000}, []int{1}, []int{512}, []int{256}},
@@ -114,7 +115,8 @@ func TestDescribedAsTritonDoes(t *testing.T) {
 			for i, c := range cases {
 				d := c.descriptor
 				if d.Map == nil {
-					d.Flags = len(answers[i].Sizes) - 1 - 4*d.Axes // held against the code's table when it is compiled
+					// The number is compared with the code's table at compile time.
+					d.Flags = len(answers[i].Sizes) - 1 - 4*d.Axes
 				}
 				got := []string{}
 				encode := func(tile driver.TensorTile) (driver.TensorMap, error) {
@@ -153,7 +155,8 @@ func TestDescribedAsTritonDoes(t *testing.T) {
 	}
 }
 
-// asTriton is the call for a map as Triton makes it: outermost axis first, strides in elements.
+// asTriton returns the request for a map as Triton makes it: outermost axis first, strides in
+// elements.
 func asTriton(t *testing.T, tile driver.TensorTile, c launched) string {
 	t.Helper()
 	call := map[string]any{"address": tile.Base, "swizzle": tile.Swizzle, "size": c.Size, "type": tile.Type, "padding": 0}
@@ -176,7 +179,7 @@ func asTriton(t *testing.T, tile driver.TensorTile, c launched) string {
 	return compact(t, text)
 }
 
-// compact is JSON in one form.
+// compact returns JSON in a canonical form.
 func compact(t *testing.T, text []byte) string {
 	t.Helper()
 	var value any

@@ -6,17 +6,17 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 )
 
-// A loneRoom is memory of the judge's that this process holds a handle of, and addresses
-// at which nothing is mapped. No kernel can reach it before it is mapped there.
+// A loneRoom is memory that the judge owns and this process has a handle to, and reserved addresses
+// at which nothing is mapped. No kernel can reach the memory before it is mapped there.
 type loneRoom struct {
 	memory driver.Shared
 	at     driver.DevicePtr
 }
 
-// runAlone times one launch that runs alone. The judge has written its inputs into the
-// lone room. The launches before it bring the code in, which the flush threw out; they
-// have finished before the room is mapped and the launch's parameters are written. So no
-// earlier launch can have seen either, and all of the work is done between the two events.
+// runAlone times one launch that runs alone. The judge has written its inputs into the lone room.
+// The launches before it load the code again, which the flush evicted. They have finished before
+// the room is mapped and the launch's parameters are written. So no earlier launch can have seen
+// either, and the kernel must do all of the work between the two events.
 func (s *server) runAlone(r run) (took time.Duration, err error) {
 	p := s.problems[r.Problem]
 	if err := s.flush(); err != nil {
@@ -36,7 +36,7 @@ func (s *server) runAlone(r run) (took time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// Everything is queued before the GPU starts: no pause of the host is measured.
+	// Everything is queued before the GPU starts, so that the time includes no pause of the host.
 	if s.gate != nil {
 		if err := s.gate.Close(s.stream); err != nil {
 			return 0, err

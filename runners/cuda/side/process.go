@@ -14,24 +14,24 @@ import (
 	"github.com/kernelgate/kernelgate/runners/subprocess"
 )
 
-// A Process is a side's process as its judge sees it. Its errors are [*Failure]
-// where the side's kernel went wrong; it can do no more then.
+// A Process is a side's process as its judge sees it. Its errors are [*Failure] if the side's
+// kernel failed. After that the process can do nothing more.
 type Process struct {
 	Who    string // baseline, control or candidate
 	socket int
 	cmd    *exec.Cmd
 	buffer []byte
 	State  bool // its kernel has memory that outlives a launch
-	owed   int  // answers that were not waited for
+	owed   int  // answers that nobody has waited for yet
 	err    error
 }
 
-// maxOwed is how many answers a side may owe: the system holds so many packets, and
-// the descriptors in them, without letting the judge wait.
+// maxOwed bounds how many answers a side may owe. The operating system holds this many packets, and
+// the descriptors in them, without blocking the judge.
 const maxOwed = 4
 
-// Start begins a side and does not wait for it: contexts take their time, and
-// several can be made at once. The program's words must lead to [Serve].
+// Start starts a side and does not wait for it, because creating a context takes long and several
+// can be created at once. The program's arguments must lead to [Serve].
 func Start(who string, program, env []string, setup Setup) (*Process, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -48,14 +48,14 @@ func Start(who string, program, env []string, setup Setup) (*Process, error) {
 		return nil, fmt.Errorf("starting the %s's process: %w", who, err)
 	}
 	p := &Process{Who: who, socket: pair[0], cmd: cmd, buffer: make([]byte, maxPacket)}
-	// A side watches its own launches; one that says nothing for longer hangs in the
+	// A side watches its own launches. If it sends nothing for longer than this, it hangs in the
 	// driver.
 	patience := unix.NsecToTimeval((setup.Timeout + 30*time.Second).Nanoseconds())
 	err = errors.Join(unix.SetsockoptTimeval(p.socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience), send(p.socket, request{Setup: &setup}, nil))
 	return p, err
 }
 
-// PID is the process's number.
+// PID returns the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Up waits until the side has its context.
@@ -75,7 +75,7 @@ func (p *Process) ask(r request) (answer, error) {
 	return p.receive()
 }
 
-// send asks for something and does not wait for the answer.
+// send sends a request and does not wait for the answer.
 func (p *Process) send(r request, files ...*os.File) error {
 	if p.err != nil {
 		return p.err
@@ -87,7 +87,7 @@ func (p *Process) send(r request, files ...*os.File) error {
 	return nil
 }
 
-// settle hears answers until no more than so many are owed.
+// settle receives answers until at most this many are owed.
 func (p *Process) settle(owed int) error {
 	for p.err == nil && p.owed > owed {
 		p.owed--
@@ -111,16 +111,16 @@ func (p *Process) receive() (answer, error) {
 	return a, err
 }
 
-// Load has the side's code loaded.
+// Load makes the side load its code.
 func (p *Process) Load(b Built) error {
 	a, err := p.ask(request{Load: &b})
 	p.State = a.State
 	return err
 }
 
-// NewRooms makes rooms in the judge's context and hands them to the side. A room is
-// memory that the two share: the side launches on it, the judge fills and reads it.
-// The side maps them while the judge goes on; its next answer waits for that.
+// NewRooms creates rooms in the judge's context and passes them to the side. A room is memory that
+// the two share: the side launches on it, and the judge fills and reads it. The side maps the rooms
+// while the judge continues; the side's next answer comes after that.
 func (p *Process) NewRooms(c *driver.Context, set, count, size int) ([]driver.Buffer, error) {
 	var all []driver.Buffer
 	for count > 0 {
@@ -143,8 +143,8 @@ func (p *Process) NewRooms(c *driver.Context, set, count, size int) ([]driver.Bu
 	return all, nil
 }
 
-// NewLoneRoom makes the room of a set that launches run alone in: the side has it mapped
-// only while one does.
+// NewLoneRoom creates a set's room for launches that run alone. The side has it mapped only during
+// such a launch.
 func (p *Process) NewLoneRoom(c *driver.Context, set, size int) (driver.Buffer, error) {
 	made, files, err := newRooms(c, 1, size)
 	if err != nil {
@@ -176,42 +176,42 @@ func newRooms(c *driver.Context, count, size int) (made []driver.Buffer, files [
 	return made, files, nil
 }
 
-// Prepare has launches made ready for a shape.
+// Prepare makes the side prepare launches for a shape.
 func (p *Process) Prepare(q Problem) error {
 	_, err := p.ask(request{Problem: &q})
 	return err
 }
 
-// Ready brings the GPU into the state that a sample begins with.
+// Ready brings the GPU into the state in which every sample begins.
 func (p *Process) Ready(problem int, reset bool) error {
 	_, err := p.ask(request{Ready: &ready{Problem: problem, Reset: reset}})
 	return err
 }
 
-// Run launches in neighbouring rooms, from a cold cache if asked, and returns the
-// time between two events around the launches.
+// Run launches in neighbouring rooms, from a cold cache if cold is set, and returns the time
+// between two events around the launches.
 func (p *Process) Run(problem, first, count int, cold bool) (time.Duration, error) {
 	a, err := p.ask(request{Run: &run{Problem: problem, First: first, Count: count, Flush: cold}})
 	return time.Duration(a.Nanos), err
 }
 
-// RunAlone launches in the first so many rooms from a cold cache, and then once in the
-// lone room, which the side cannot reach before. It returns the time of that launch.
+// RunAlone launches in the first warm rooms from a cold cache, and then once in the lone room,
+// which the side cannot reach before. It returns the time of that launch.
 func (p *Process) RunAlone(problem, warm int) (time.Duration, error) {
 	a, err := p.ask(request{Run: &run{Problem: problem, Count: warm, Lone: true}})
 	return time.Duration(a.Nanos), err
 }
 
-// Rough is about how long one launch takes, by the side's own clock.
+// Rough returns roughly how long one launch takes, by the side's clock.
 func (p *Process) Rough(problem, room int) (time.Duration, error) {
 	a, err := p.ask(request{Rough: &run{Problem: problem, First: room, Count: 1}})
 	return time.Duration(a.Nanos), err
 }
 
-// Kill begins to end the side; its context takes its time to go.
+// Kill starts to end the side. It does not wait for the context to disappear, which takes long.
 func (p *Process) Kill() { p.cmd.Process.Kill() }
 
-// Close ends the side.
+// Close ends the side and waits for its process.
 func (p *Process) Close() {
 	p.Kill()
 	p.cmd.Wait()

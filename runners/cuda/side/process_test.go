@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// answering is a side that gives the answers in turn, one a request.
+// answering returns a side that gives the answers in turn, one per request.
 func answering(t *testing.T, answers ...answer) *Process {
 	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
@@ -39,7 +39,7 @@ func answering(t *testing.T, answers ...answer) *Process {
 	return &Process{Who: "candidate", socket: pair[0], buffer: make([]byte, maxPacket)}
 }
 
-// Answers that were not waited for are heard before the next one, in their order.
+// TestTell checks that pending answers are received before the next one, in their order.
 func TestTell(t *testing.T) {
 	var answers []answer
 	for i := range int64(20) {
@@ -67,8 +67,8 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// What a side did wrong when nobody waited is told when something is asked, and
-// nothing more is asked of it.
+// TestTellFails checks that a failure in a pending answer is reported at the next request, and that
+// the side then gets no more requests.
 func TestTellFails(t *testing.T) {
 	p := answering(t, answer{}, answer{Failure: &gates.Failure{Kind: gates.FailureCrash, Detail: "it crashed"}}, answer{})
 	for range 3 {

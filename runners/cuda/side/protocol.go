@@ -1,9 +1,13 @@
-// Package side is the process that holds one side of a comparison: its code, and
-// the memory of its launches, in a CUDA context that maps nothing else. The
-// judge owns that memory too and writes inputs and poison into it; this process
-// only launches when it is told to, and says how long that took. A change's
-// kernels can reach what lies in this context: no input to come, no expected
-// output, no other side, no clock but the device's own.
+// Package side is the process that holds one side of a comparison: its code and the memory of its
+// launches, in a CUDA context that maps nothing else. Another process, the judge, also owns that
+// memory and writes inputs and poison into it. This process only launches when the judge asks, and
+// reports how long the launch took. It compares no outputs and judges nothing.
+//
+// A change's kernels can reach only what lies in this context. They can reach no future input, no
+// expected output, no other side and no clock except the device's.
+//
+// [Start] and the methods of [Process] are the judge's half of the protocol; [Serve] is the half in
+// the side's process.
 package side
 
 import (
@@ -30,39 +34,40 @@ type request struct {
 	Rough   *run     `json:"rough,omitempty"`
 }
 
-// A Setup is what a side is told before anything else.
+// A Setup is the first request to a side.
 type Setup struct {
 	Manifest string        `json:"manifest"` // text of the base's kernel.yaml
-	Own      string        `json:"own"`      // the file that the side's implementation stands in; see Built
-	Timeout  time.Duration `json:"timeout"`  // of one launch
-	Padding  int64         `json:"padding"`  // bytes to take before anything else, so that places differ from round to round
-	Flush    bool          `json:"flush"`    // whether runs will ask for a cold cache
+	Own      string        `json:"own"`      // the file with the side's implementation; see Built
+	Timeout  time.Duration `json:"timeout"`  // for one launch
+	// Padding is the number of bytes to allocate first, so that addresses differ between rounds.
+	Padding int64 `json:"padding"`
+	Flush   bool  `json:"flush"` // whether runs will ask for a cold cache
 }
 
-// slots is memory that comes with the packet, a descriptor a room.
+// slots describes memory that comes with the packet, one descriptor per room.
 type slots struct {
 	Set   int   `json:"set"`
 	Size  int64 `json:"size"`
 	Count int   `json:"count"`
-	Lone  bool  `json:"lone,omitempty"` // one room, which is mapped only while a launch runs alone in it
+	Lone  bool  `json:"lone,omitempty"` // one room, mapped only while a launch runs alone in it
 }
 
-// A Problem is a shape, and how its launches find their arguments in the rooms of
-// a set.
+// A Problem is a shape, and the places of its launches' arguments in the rooms of a set.
 type Problem struct {
 	ID      int           `json:"id"`
 	Set     int           `json:"set"`
 	Dims    manifest.Dims `json:"dims"`
-	Offsets []int         `json:"offsets"` // of arrays in their room
-	Scratch []int         `json:"scratch"` // the same of the side's scratch, behind them
-	Batch   int           `json:"batch"`   // launches that run as one
-	Share   bool          `json:"share"`   // all rooms' launches leave their state in the same place
+	Offsets []int         `json:"offsets"` // of the arrays in their room
+	Scratch []int         `json:"scratch"` // of the side's scratch, which follows the arrays
+	Batch   int           `json:"batch"`   // launches that run as one graph
+	// Share means that the launches of all rooms keep their state in the same place.
+	Share bool `json:"share"`
 }
 
-// ready asks for everything that comes before a sample.
+// ready asks the side to do everything that precedes a sample.
 type ready struct {
 	Problem int  `json:"problem"`
-	Reset   bool `json:"reset"` // what earlier launches left behind
+	Reset   bool `json:"reset"` // discard the state that earlier launches left
 }
 
 // run asks for launches in neighbouring rooms.
@@ -70,18 +75,19 @@ type run struct {
 	Problem int `json:"problem"`
 	First   int `json:"first"`
 	Count   int `json:"count"`
-	// Flush empties the caches first. What does it keeps the GPU busy until the
-	// launches are queued, so that no time between two calls of the host is measured.
+	// Flush empties the caches first. The flush keeps the GPU busy until the launches are queued,
+	// so that the measured time includes no pause between two calls of the host.
 	Flush bool `json:"flush"`
-	// Lone times one more launch, in the lone room of the problem's set, after the others
-	// have finished.
+	// Lone times one more launch, in the lone room of the problem's set, after the others have
+	// finished.
 	Lone bool `json:"lone,omitempty"`
 }
 
-// An answer is the side's packet for each of the judge's.
+// An answer is the side's packet in reply to each request.
 type answer struct {
-	Nanos   int64          `json:"ns,omitempty"`
-	State   bool           `json:"state,omitempty"` // of a loaded kernel: it has memory that outlives a launch
+	Nanos int64 `json:"ns,omitempty"`
+	// State means that the loaded kernel has memory that outlives a launch.
+	State   bool           `json:"state,omitempty"`
 	Failure *gates.Failure `json:"failure,omitempty"`
 	Error   string         `json:"error,omitempty"`
 }
@@ -115,7 +121,7 @@ func send(fd int, v any, files []*os.File) error {
 
 var errEnded = errors.New("the other side has gone")
 
-// receive reads one packet. Descriptors that came with it are the caller's.
+// receive reads one packet. The caller owns the descriptors that came with it.
 func receive(fd int, buffer []byte, into any) ([]*os.File, error) {
 	oob := make([]byte, unix.CmsgSpace(4*maxFiles))
 	var n, oobn, flags int

@@ -14,10 +14,10 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// Socket is the descriptor on which a side process hears from its judge.
+// Socket is the descriptor on which a side process receives requests.
 const Socket = 3
 
-// Serve does what the judge asks until the judge has gone.
+// Serve handles the judge's requests until the judge has gone.
 func Serve(socket int) error {
 	buffer := make([]byte, maxPacket)
 	var first request
@@ -28,7 +28,7 @@ func Serve(socket int) error {
 		return errors.New("a side is set up before anything else")
 	}
 	s := &server{setup: *first.Setup, read: make(chan struct{}), sets: map[int][]driver.Buffer{}, lone: map[int]loneRoom{}, problems: map[int]*prepared{}}
-	go func() { // while the context is made
+	go func() { // while the context is created
 		defer close(s.read)
 		s.manifest, s.unread = Built{Manifest: s.setup.Own}.Joined(s.setup.Manifest)
 	}()
@@ -47,37 +47,38 @@ func Serve(socket int) error {
 // A server is a side's process.
 type server struct {
 	setup    Setup
-	manifest *manifest.Manifest // of the side, once it is read
-	unread   error              // why it could not be read
-	read     chan struct{}      // closed when it was
+	manifest *manifest.Manifest // the side's, once it is read
+	unread   error              // why the manifest could not be read
+	read     chan struct{}      // closed when reading has ended
 	ctx      *driver.Context
 	stream   *driver.Stream
 	from, to *driver.Event
-	scratch  driver.Buffer // what flushes the L2
+	scratch  driver.Buffer // filling it flushes the L2
 	kernel   *Kernel
 	sets     map[int][]driver.Buffer
 	lone     map[int]loneRoom // by set
-	gate     *driver.Gate     // nil where the driver has none
+	gate     *driver.Gate     // nil if the driver does not support gates
 	problems map[int]*prepared
 }
 
-// prepared is a problem's launches, room by room, and the batch of them.
+// prepared holds a problem's launches, one per room, and the batch of them.
 type prepared struct {
 	launches []func() error
 	batch    func() error
 	size     int
-	lone     func(room driver.DevicePtr) (func() error, error) // a launch that runs alone, in a room that was just mapped
+	// lone makes a launch that runs alone, in a room that was just mapped.
+	lone     func(room driver.DevicePtr) (func() error, error)
 	loneRoom loneRoom
 }
 
-// open makes the context. It is not released: after a fault or an endless kernel
-// that could wait for ever, and the process ends anyway.
+// open creates the context. The context is never released: after a fault or an endless kernel the
+// release could wait for ever, and the process ends anyway.
 func (s *server) open(then func() error) error {
 	d, err := driver.Open()
 	if err != nil {
 		return err
 	}
-	device, err := d.Device(0) // as the judge
+	device, err := d.Device(0) // the same as the judge's
 	if err != nil {
 		return err
 	}
@@ -171,8 +172,8 @@ func (s *server) do(r request, files []*os.File) (a answer, err error) {
 	return a, errors.New("the judge asks for nothing")
 }
 
-// rooms maps memory at places that nobody can guess: a launch that looked for its
-// neighbours' inputs would have to touch what is not there.
+// rooms maps memory at addresses that nobody can guess. A launch that looked for its neighbours'
+// inputs would have to touch unmapped addresses, and would fault.
 func (s *server) rooms(r slots, files []*os.File) error {
 	if len(files) != r.Count {
 		return fmt.Errorf("%d rooms were announced and %d came", r.Count, len(files))
@@ -200,7 +201,8 @@ func (s *server) rooms(r slots, files []*os.File) error {
 	return nil
 }
 
-// randomAddress lies within the addresses that a process has, in steps of the largest page.
+// randomAddress returns an address within the range that a process has, aligned to the largest
+// page.
 func randomAddress() driver.DevicePtr {
 	var random [8]byte
 	rand.Read(random[:])
@@ -241,7 +243,7 @@ func (s *server) prepare(p Problem) error {
 		ready.lone = func(at driver.DevicePtr) (func() error, error) {
 			return s.kernel.Prepare(p.Batch, p.Dims, args, offsets, at)
 		}
-		// What its code needs is loaded now; the launch itself is made when its room is there.
+		// This loads what the code needs. The launch itself is made when its room is mapped.
 		if _, err := ready.lone(s.sets[p.Set][0].Ptr); err != nil {
 			return err
 		}
@@ -255,8 +257,8 @@ func (s *server) prepare(p Problem) error {
 	if err != nil {
 		return err
 	}
-	// Queueing many steps one by one can take the host longer than the flush before them, and
-	// its pauses would be measured.
+	// Queueing many steps one by one can take the host longer than the flush before them. The
+	// measured time would then include the host's pauses.
 	for i := 0; i < len(ready.launches) && len(steps) > 1; i++ {
 		if ready.launches[i], err = s.graph(ready.launches[i]); err != nil {
 			return err
@@ -265,7 +267,7 @@ func (s *server) prepare(p Problem) error {
 	return s.stream.Synchronize()
 }
 
-// graph is launches that are started as one.
+// graph returns a function that starts the launches as one graph.
 func (s *server) graph(launches ...func() error) (func() error, error) {
 	graph, err := s.stream.Capture(func() error { return all(launches) })
 	if err != nil {
@@ -286,8 +288,8 @@ func all(launches []func() error) error {
 	return nil
 }
 
-// ready brings the GPU into the state that every sample finds: no state of
-// earlier launches, nothing running.
+// ready brings the GPU into the state in which every sample begins: without state of earlier
+// launches if asked, and with nothing running.
 func (s *server) ready(r ready) error {
 	if r.Reset {
 		if err := s.kernel.Reset(); err != nil {
@@ -297,8 +299,8 @@ func (s *server) ready(r ready) error {
 	return s.kernel.Wait()
 }
 
-// run times launches between two events: as one graph where they are the whole
-// batch, one after the other otherwise.
+// run times launches between two events. If they are the whole batch it launches them as one graph,
+// and otherwise one after the other.
 func (s *server) run(r run) (time.Duration, error) {
 	p := s.problems[r.Problem]
 	launch := func() error { return all(p.launches[r.First : r.First+r.Count]) }
@@ -313,7 +315,7 @@ func (s *server) run(r run) (time.Duration, error) {
 	return s.between(launch)
 }
 
-// flush queues emptying the caches.
+// flush queues the work that empties the caches.
 func (s *server) flush() error {
 	if err := s.ctx.ResetPersistingL2(); err != nil {
 		return err
@@ -321,7 +323,7 @@ func (s *server) flush() error {
 	return s.stream.Fill32(s.scratch, 1)
 }
 
-// between is the time from an event before launches to one behind them.
+// between returns the time from an event before the launches to an event after them.
 func (s *server) between(launch func() error) (time.Duration, error) {
 	if err := s.from.Record(s.stream); err != nil {
 		return 0, err
@@ -342,7 +344,7 @@ func (s *server) between(launch func() error) (time.Duration, error) {
 	return took, blame(err)
 }
 
-// rough is the time of one launch, the shortest of a few runs of several.
+// rough estimates the time of one launch: the shortest of a few runs of several launches.
 func (s *server) rough(r run) (time.Duration, error) {
 	const launches = 8
 	launch := s.problems[r.Problem].launches[r.First]

@@ -13,7 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// loadKinds puts all code of a kernel that has several onto the GPU.
+// loadKinds loads all code of a kernel that is compiled differently for different launches.
 func (k *Kernel) loadKinds() error {
 	text, err := os.ReadFile(k.built.Kinds)
 	if err != nil {
@@ -59,23 +59,25 @@ func (k *Kernel) code(dims manifest.Dims, kernels int) ([]*Kernel, error) {
 	return all, nil
 }
 
-// started is a launch with what the code's compiler says of it. A cluster's blocks come on top of the grid, as in Triton.
+// started applies to a launch what the code's compiler says about it. A cluster multiplies the
+// grid, as in Triton.
 func started(g manifest.Geometry, s toolchain.Start) manifest.Geometry {
 	g.Block, g.SharedMemory, g.Cluster = s.Block, s.Shared, [3]int{max(1, s.Cluster), 1, 1}
 	g.Grid[0] *= g.Cluster[0]
 	return g
 }
 
-// dtypes are the formats of what is passed by value.
+// dtypes are the formats of arguments that are passed by value.
 var dtypes = map[string]manifest.DType{
 	"i1": manifest.Bool, "u1": manifest.Bool, "i8": manifest.I8, "u8": manifest.U8, "i16": manifest.I16, "u16": manifest.U16, "i32": manifest.I32, "u32": manifest.U32,
 	"i64": manifest.I64, "u64": manifest.U64, "fp16": manifest.F16, "bf16": manifest.BF16, "fp32": manifest.F32, "fp64": manifest.F64,
 }
 
-// compiledAlignment is what code was told of the addresses of arrays.
+// compiledAlignment is the alignment of arrays that the compiler was allowed to assume.
 const compiledAlignment = 16
 
-// pass appends the arguments that the code takes, in its own formats. Tensor descriptors are described by the last.
+// pass appends the arguments that the code takes, in the code's formats. describe supplies tensor
+// descriptors.
 func pass(list *driver.Args, passed []toolchain.Passed, args []tensor.Arg, address func(int) uint64, describe func(int, toolchain.Descriptor) ([][]byte, error)) error {
 	for _, p := range passed {
 		if p.Argument < 0 || p.Argument >= len(args) {
@@ -107,11 +109,11 @@ func pass(list *driver.Args, passed []toolchain.Passed, args []tensor.Arg, addre
 	return nil
 }
 
-// maxScratch is the memory beside its arguments that one launch may have.
+// maxScratch bounds the memory that one launch may have in addition to its arguments.
 const maxScratch = 1 << 30
 
-// addScratch appends pointers to the memory that the code wants beside its arguments, for the n-th launch of a batch: a launch
-// shares it with none that runs with it, and Reset takes from it what was left there.
+// addScratch appends pointers to the memory that the code needs in addition to its arguments, for
+// the n-th launch of a batch. No two launches that run together share it, and Reset overwrites it.
 func (k *Kernel) addScratch(list *driver.Args, n int, g manifest.Geometry) error {
 	for i, s := range k.built.Start.Scratch {
 		if s.Size == 0 {
@@ -131,8 +133,8 @@ func (k *Kernel) addScratch(list *driver.Args, n int, g manifest.Geometry) error
 	return nil
 }
 
-// scratchOf is the i-th scratch memory of the n-th launch. A launch of another size makes it larger; what was prepared before
-// keeps what it has.
+// scratchOf returns the i-th scratch memory of the n-th launch. A launch that needs more gets a new
+// buffer; launches that were prepared before keep theirs.
 func (k *Kernel) scratchOf(n, i int, size, align int64) (driver.Buffer, error) {
 	if k.scratch == nil {
 		k.scratch = map[int][]driver.Buffer{}
@@ -153,7 +155,7 @@ func (k *Kernel) scratchOf(n, i int, size, align int64) (driver.Buffer, error) {
 	return made, k.stream.Fill32(made, scratchPoison)
 }
 
-// scratchPoison is what a launch finds in its scratch memory.
+// scratchPoison is the value that fills scratch memory before a launch.
 const scratchPoison = 0xC3C3C3C3
 
 func (k *Kernel) resetScratch() error {

@@ -11,7 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// What a compiler says of the launch goes over the manifest's grid.
+// TestStarted checks that the compiler's description of the launch overrides the manifest's
+// geometry.
 func TestStarted(t *testing.T) {
 	g := started(manifest.Geometry{Grid: [3]int{10, 2, 1}, Block: [3]int{1, 1, 1}, Cluster: [3]int{1, 1, 1}}, toolchain.Start{Block: [3]int{128, 1, 1}, Shared: 64, Cluster: 2})
 	want := manifest.Geometry{Grid: [3]int{20, 2, 1}, Block: [3]int{128, 1, 1}, Cluster: [3]int{2, 1, 1}, SharedMemory: 64}
@@ -23,7 +24,8 @@ func TestStarted(t *testing.T) {
 	}
 }
 
-// Arguments go in the formats that the code takes, and no array at an address that it was not compiled for.
+// TestPass checks that arguments are passed in the formats that the code takes, and that an array
+// at an address with the wrong alignment is refused.
 func TestPass(t *testing.T) {
 	args := []tensor.Arg{
 		{Name: "x", DType: manifest.F32, Access: manifest.In, Shape: []int{4}, Elements: 4},

@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// Prepare is the n-th launch of a batch, all of its steps, on arguments that lie at base, not
-// done yet. Scratch stands behind the arguments.
+// Prepare returns the n-th launch of a batch, with all of its steps, on arguments that lie at base.
+// It does not run the launch. Scratch follows the arguments.
 func (k *Kernel) Prepare(n int, dims manifest.Dims, args []tensor.Arg, offsets []int, base driver.DevicePtr) (func() error, error) {
 	if len(k.parts) > 0 {
 		part, err := k.part(dims)
@@ -66,7 +66,7 @@ func (k *Kernel) prepare(n int, s manifest.StepAt, p placed) (func() error, erro
 
 // placed is a launch's arguments with their place.
 type placed struct {
-	launch  int // of a batch
+	launch  int // index in the batch
 	dims    manifest.Dims
 	args    []tensor.Arg
 	offsets []int
@@ -75,7 +75,7 @@ type placed struct {
 
 func (p placed) address(arg int) uint64 { return uint64(p.base) + uint64(p.offsets[arg]) }
 
-// find is an argument's place in the list by its name.
+// find returns the index of the argument with this name.
 func (p placed) find(name string) (int, error) {
 	i := slices.IndexFunc(p.args, func(a tensor.Arg) bool { return a.Name == name })
 	if i < 0 {
@@ -112,7 +112,7 @@ func (k *Kernel) copy(s manifest.StepAt, p placed) (func() error, error) {
 	return func() error { return blame(k.stream.CopyDevice(target, source)) }, nil
 }
 
-// start is a step that launches a kernel.
+// start prepares a step that launches a kernel.
 func (k *Kernel) start(m *module, s manifest.StepAt, p placed) (func() error, error) {
 	fn := m.functions[s.Entry]
 	if fn == nil {
@@ -125,7 +125,8 @@ func (k *Kernel) start(m *module, s manifest.StepAt, p placed) (func() error, er
 	if s.Cluster != [3]int{1, 1, 1} {
 		launch.Cluster = dim(s.Cluster)
 	}
-	// Steps and shapes that need less must not take it from those that need more.
+	// Only raise the limit: steps and shapes that need less must not lower it for those that need
+	// more.
 	if s.SharedMemory > max(48<<10, m.shared[s.Entry]) {
 		if err := fn.AllowShared(s.SharedMemory); err != nil {
 			return nil, blame(err)
@@ -147,8 +148,8 @@ func (k *Kernel) start(m *module, s manifest.StepAt, p placed) (func() error, er
 	return func() error { return blame(fn.Launch(k.stream, launch, list)) }, nil
 }
 
-// fits refuses a cooperative launch that the GPU cannot hold at once: its blocks would wait for
-// others that never start.
+// fits refuses a cooperative launch whose blocks the GPU cannot hold at the same time. Its blocks
+// would wait for others that never start.
 func (k *Kernel) fits(fn *driver.Function, s manifest.StepAt, l driver.Launch) error {
 	perSM, err := fn.BlocksAtOnce(l)
 	if err != nil {
@@ -170,8 +171,8 @@ func tooLarge(s manifest.StepAt, perSM, sms int) error {
 		"the cooperative launch of %s has %d blocks, and the GPU holds %d of them at once (%d on each of %d SMs): make its grid smaller, or its blocks need less", s.Entry, blocks, perSM*sms, perSM, sms)}}
 }
 
-// parameters are what a kernel is launched with: the named arguments, or all that are no part
-// of a struct.
+// parameters returns the parameters of a kernel launch: the named arguments, or, without names, all
+// arguments that are not part of a struct.
 func (k *Kernel) parameters(names []string, p placed) (*driver.Args, error) {
 	list := &driver.Args{}
 	if s := k.built.Start; s != nil && s.Passed != nil {

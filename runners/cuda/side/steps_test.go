@@ -9,8 +9,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// A cooperative launch that does not fit is the failure of the side that asked for it, with what
-// to do about it.
+// TestCooperativeFits checks that a cooperative launch that does not fit is the failure of the side
+// that requested it, and that the message says what to do.
 func TestCooperativeFits(t *testing.T) {
 	step := manifest.StepAt{Entry: "sum", Geometry: manifest.Geometry{Grid: [3]int{33, 4, 2}}}
 	if err := tooLarge(step, 2, 132); err != nil {
@@ -23,7 +23,8 @@ func TestCooperativeFits(t *testing.T) {
 	}
 }
 
-// What a step names is found behind the arguments too, and what is not there is told.
+// TestPlaced checks that a step finds scratch behind the arguments, and that a missing name is an
+// error.
 func TestPlaced(t *testing.T) {
 	p := placed{args: []tensor.Arg{{Name: "q"}, {Name: "p.scale", OfComposite: true}, {Name: "partial", Access: manifest.Scratched}}, offsets: []int{256, 0, 4096}, base: 1 << 40}
 	i, err := p.find("partial")

@@ -17,9 +17,10 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// cases runs the candidate twice or, where it keeps state, three times and the
-// baseline once on every case, or until it varies where the candidate does. A case in which the candidate fails is the last
-// one: its context is gone.
+// cases runs every case: the candidate twice, or three times if it keeps state, and the baseline
+// once. If the candidate's outputs vary, the baseline runs again until its outputs vary too, up to
+// a limit. After a case in which the candidate fails there are no more cases, because its context
+// is lost.
 func (s *session) cases() error {
 	d, err := s.openDesk()
 	for i := 0; err == nil && i < len(s.request.Cases); i++ {
@@ -44,16 +45,16 @@ func (s *session) cases() error {
 	return s.calibrate(d)
 }
 
-// rooms that each side needs for a case.
+// Indices of the rooms that each side needs for a case.
 const (
-	first  = iota // the candidate's launches with its state reset, and the baseline's
+	first  = iota // the candidate's launch with its state reset; also the baseline's first launch
 	second        // the same again
-	kept          // the candidate's with what the others left behind
+	kept          // the candidate's launch with the state that the others left behind
 	candidateRooms
-	baselineRooms = 2 // the baseline's first launch, and those that repeat it
+	baselineRooms = 2 // for the baseline's first launch, and for those that repeat it
 )
 
-// A desk has the sides of a comparison, with memory for its largest case.
+// A desk holds the sides of a comparison, with memory for its largest case.
 type desk struct {
 	*session
 	cand, base *side.Process
@@ -108,7 +109,7 @@ func (s *session) openDesk() (*desk, error) {
 	return d, err
 }
 
-// prepare draws a case into every room and tells the sides its shape.
+// prepare draws a case into every room and sends its shape to the sides.
 func (d *desk) prepare(p *tensor.Problem, dist distribution.Kind, seed uint64) (*oracle.InputBatch, error) {
 	sheet, err := d.oracle.NewInputBatch(p, 1)
 	if err != nil {
@@ -162,7 +163,7 @@ func problemOf(p *tensor.Problem, sheet *oracle.InputBatch, t tail, id int) side
 	return side.Problem{ID: id, Set: id, Dims: p.Shape.Dims, Offsets: sheet.Layout.Offsets, Scratch: t.Offsets, Batch: sheet.Launches}
 }
 
-// launch runs one side once in one of its rooms.
+// launch launches one side once in one of its rooms.
 func (d *desk) launch(p *side.Process, room int, reset bool) error {
 	if err := p.Ready(0, reset); err != nil {
 		return blame(p, err)
@@ -270,8 +271,8 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 	return evidence, sheet.Free()
 }
 
-// beside adds what the baseline makes of the case; the reference has been asked. One that
-// fails is not asked again: its context is gone.
+// beside adds the baseline's result on the case. The caller has already run the reference. A
+// baseline that fails is not used again, because its context is lost.
 func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, sheet *oracle.InputBatch, reference *oracle.Reference) error {
 	if d.base == nil {
 		return nil
@@ -303,13 +304,13 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, sheet *oracle.Inp
 	return err
 }
 
-// repeat finds out whether the baseline is deterministic on a case on which the candidate
-// is not: a launch that gives other bits settles that it is not.
+// repeat determines whether the baseline is deterministic on a case on which the candidate is not.
+// One launch with different bits shows that it is not.
 func (d *desk) repeat(evidence *gates.Case, equal func() (bool, error)) error {
 	same := true
 	for n := 0; n < runners.BaselineRepeats && same; n++ {
 		err := d.launch(d.base, second, true)
-		if _, ok := errors.AsType[*side.Failure](err); ok { // which is no word on its bits
+		if _, ok := errors.AsType[*side.Failure](err); ok { // a failure says nothing about its bits
 			d.base = nil
 			return nil
 		}
@@ -324,7 +325,7 @@ func (d *desk) repeat(evidence *gates.Case, equal func() (bool, error)) error {
 	return nil
 }
 
-// without asks the baseline about a case that the candidate did not survive.
+// without runs the baseline on a case that the candidate did not survive.
 func (d *desk) without(evidence *gates.Case, p *tensor.Problem, sheet *oracle.InputBatch, reference *oracle.Reference, c Case) error {
 	if d.base == nil {
 		return nil

@@ -9,10 +9,10 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// launches runs one kernel a few times on every case, for a tool around this
-// process: a profiler, or a sanitizer, which wants the arguments apart. It is the
-// candidate or, to find out whether the tool works at all, the reference. Tools
-// want one process, and nothing is judged by what the kernel computes here.
+// launches runs one kernel a few times on every case, for a tool around this process: a profiler,
+// or a sanitizer, which needs the arguments in separate allocations. The kernel is the candidate,
+// or the reference when the caller wants to know whether the tool works at all. Everything runs in
+// one process because the tools need that. Nothing judges what the kernel computes here.
 func (s *session) launches() error {
 	k := s.reference
 	if s.request.Candidate != nil {
@@ -86,15 +86,14 @@ func (s *session) arguments(c Case) ([]tensor.Arg, error) {
 	for _, a := range p.Reference() {
 		if a.Array() {
 			a.DType = manifest.F32
-			a.Bytes = make([]byte, a.Size()) // zeros do: nobody looks at the result
+			a.Bytes = make([]byte, a.Size()) // zeros are enough: nobody reads the result
 		}
 		args = append(args, a.Arg)
 	}
 	return args, nil
 }
 
-// together launches on arguments that lie in one slot, as they do when they are
-// timed.
+// together launches on arguments that lie in one slot, as they do when the kernel is timed.
 func (s *session) together(k *side.Kernel, c Case, args []tensor.Arg) error {
 	l := tensor.NewLayout(args, 0)
 	slot := make([]byte, l.Size)
@@ -128,16 +127,15 @@ func run(k *side.Kernel, c Case, args []tensor.Arg, offsets []int, base driver.D
 	return k.Wait()
 }
 
-// gap is memory between two arrays that nobody owns while the kernel runs.
+// gap is the size of the freed memory between two arrays.
 const gap = 64 << 10
 
-// apart launches a kernel whose arrays are allocations of their own, of their exact
-// size. In the one slot of all other launches a read beyond an array lands in a
-// guard that a sanitizer takes for the kernel's, and arrays side by side would hide
-// a read that leaves one for the next: so there is a gap between them, allocated with
-// them and freed before the launch. Arrays that the kernel only writes are left as
-// they are, for a sanitizer that looks for reads of memory that nobody wrote; and
-// nothing is brought back, since that would read them.
+// apart launches a kernel whose arrays are separate allocations of their exact size. In the single
+// slot of all other launches, a read beyond an array hits a guard, which a sanitizer takes for the
+// kernel's memory. Adjacent arrays would hide a read that runs from one into the next. So there is
+// a gap between them, which is allocated with them and freed before the launch. Arrays that the
+// kernel only writes stay uninitialised, for a sanitizer that looks for reads of such memory.
+// Nothing is copied back, because that would read them.
 func (s *session) apart(k *side.Kernel, c Case, args []tensor.Arg) error {
 	addresses := make([]int, len(args)) // offsets from a base of 0
 	var arrays, gaps []driver.Buffer

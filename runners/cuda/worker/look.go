@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// look sends what both sides and the reference wrote.
+// look sends the outputs of both sides and of the reference.
 func (d *desk) look(evidence gates.Case, p *tensor.Problem, sheet *oracle.InputBatch, reference *oracle.Reference) error {
 	fetch := func(from driver.Buffer, size int) ([]byte, error) {
 		data := make([]byte, size)

@@ -1,10 +1,9 @@
-// Package worker is the judge's process on a GPU: it draws inputs, keeps the
-// clock, and compares outputs, in a CUDA context that no code of a change is
-// loaded into. Each side runs in a process of its own (package side) that the
-// worker starts and that maps the memory of its launches and nothing else. A
-// worker is started afresh for every round and every comparison, takes one
-// request, and answers with lines of JSON. No line of a change's code runs on
-// the host: a change supplies device code alone.
+// Package worker is the judge's process on a GPU. It draws inputs, measures time and compares
+// outputs, in a CUDA context that never loads code of a change. Each side runs in a separate
+// process (package side). The worker starts it, and it maps only the memory of its launches. A new
+// worker starts for every round and every comparison; it takes one request and replies with lines
+// of JSON. No code of a change runs on the host: a change supplies only device code. The worker
+// reports facts; package gates judges them.
 package worker
 
 import (
@@ -20,17 +19,17 @@ import (
 
 // Tasks that a request can ask for.
 const (
-	TaskCases  = "cases"  // compare the candidate's outputs, and find out roughly how long launches take
+	TaskCases  = "cases"  // compare the candidate's outputs, and estimate how long launches take
 	TaskRound  = "round"  // measure one round
-	TaskLaunch = "launch" // launch the candidate or, without one, the reference, for a tool that looks on
+	TaskLaunch = "launch" // launch the candidate, or the reference if there is none, under a tool
 )
 
-// A Request is everything that one process is to do.
+// A Request is everything that one process must do.
 type Request struct {
 	Task     string        `json:"task"`
 	Manifest string        `json:"manifest"` // text of the base's kernel.yaml
-	Timeout  time.Duration `json:"timeout"`  // of one launch
-	Program  []string      `json:"program"`  // starts a side
+	Timeout  time.Duration `json:"timeout"`  // for one launch
+	Program  []string      `json:"program"`  // the command that starts a side
 
 	Oracle    string      `json:"oracle,omitempty"` // the cubin of package oracle
 	Reference *side.Built `json:"reference,omitempty"`
@@ -47,8 +46,8 @@ type Request struct {
 	Tune          bool                `json:"tune,omitempty"`  // cases: time the planned shapes as a round does, one launch a sample
 	Apart         bool                `json:"apart,omitempty"` // launch: every array is an allocation of its own, and outputs are not written before
 
-	// Hold lets the worker bring up its contexts and then wait for a Start on the
-	// same stream: the round before may still be at work.
+	// Hold lets the worker create its contexts and then wait for a Start on the same stream,
+	// because the previous round may still be running.
 	Hold bool `json:"hold,omitempty"`
 }
 
@@ -66,30 +65,32 @@ type Start struct{}
 // A Case is one input that outputs are compared on.
 type Case struct {
 	runners.Case
-	Unquantised bool `json:"unquantised,omitempty"` // compare with the inputs before quantisation as well
-	Look        bool `json:"look,omitempty"`        // send the outputs themselves as well
+	// Unquantised also compares with the result for the inputs before quantisation.
+	Unquantised bool `json:"unquantised,omitempty"`
+	Look        bool `json:"look,omitempty"` // also send the outputs themselves
 }
 
-// A Plan is how one shape is measured: so many launches a sample.
+// A Plan says how one shape is measured: with Batch launches per sample.
 type Plan struct {
 	Shape manifest.Shape `json:"shape"`
 	Batch int            `json:"batch"`
 }
 
-// A Reply is one line of the answer. The last one has Done or Error.
+// A Reply is one line of the reply. The last line has Done or Error.
 type Reply struct {
-	Progress string             `json:"progress,omitempty"`
-	Case     *gates.Case        `json:"case,omitempty"`
-	Look     *runners.CaseDump  `json:"look,omitempty"`
-	Micros   map[string]float64 `json:"micros,omitempty"`   // time of a launch by planned shape, of the faster side
-	Measured bool               `json:"measured,omitempty"` // nothing is timed any more; the round follows
+	Progress string            `json:"progress,omitempty"`
+	Case     *gates.Case       `json:"case,omitempty"`
+	Look     *runners.CaseDump `json:"look,omitempty"`
+	// Micros is the time of a launch by planned shape, of the faster side.
+	Micros   map[string]float64 `json:"micros,omitempty"`
+	Measured bool               `json:"measured,omitempty"` // all timing is done; the round follows
 	Round    *gates.Round       `json:"round,omitempty"`
 	Done     bool               `json:"done,omitempty"`
 	Error    string             `json:"error,omitempty"`
 	Mistake  *pyref.Mistake     `json:"mistake,omitempty"` // with Error: of the reference
 }
 
-// Failure is how the candidate failed, if the reply says so.
+// Failure returns how the candidate failed, or nil if the reply reports no failure.
 func (r Reply) Failure() *gates.Failure {
 	switch {
 	case r.Case != nil:

@@ -15,16 +15,18 @@ import (
 )
 
 const (
-	warmUps    = 8 // samples of a side before its first that counts
-	references = 4 // outputs a series that are compared with the reference, beside the farthest of each distribution
+	warmUps = 8 // samples of a side before its first that counts
+	// references is how many outputs per series are compared with the reference, in addition to the
+	// farthest of each distribution.
+	references = 4
 
-	keptProblem = 1000 // added to the number of a problem whose launches share what they leave behind
+	// keptProblem is added to the number of a problem whose launches share their state.
+	keptProblem = 1000
 )
 
-// round measures every planned shape: the baseline alone before the candidate's
-// code is on the GPU, then all three sides interleaved. What was written is
-// compared with the reference when all is measured, while the next round's
-// processes start.
+// round measures every planned shape: first the baseline alone, before the candidate's code is on
+// the GPU, and then all three sides interleaved. After all measurements it compares the outputs
+// with the reference, while the next round's processes start.
 func (s *session) round() error {
 	round := gates.Round{Seed: s.request.Seed, Before: s.fitness()}
 	benches, err := s.measure()
@@ -33,7 +35,7 @@ func (s *session) round() error {
 		err = s.send(Reply{Measured: true})
 	}
 	for _, p := range s.sides {
-		p.Kill() // all that is left to compare lies in this process's own memory
+		p.Kill() // everything that is left to compare lies in this process's memory
 	}
 	for i := 0; i < len(benches) && err == nil; i++ {
 		err = benches[i].timing.Check()
@@ -83,7 +85,7 @@ func (s *session) measure() (measured []*bench, err error) {
 			return nil, fmt.Errorf("timing the baseline alone on %s: %w", b.series.Shape, err)
 		}
 	}
-	// The two have a process each, and the baseline's is not timed meanwhile.
+	// Each of the two has its own process, and the baseline is not timed meanwhile.
 	control := make(chan error, 1)
 	go func() { control <- load(gates.SideControl, *s.request.Baseline) }()
 	failed := load(gates.SideCandidate, *s.request.Candidate)
@@ -105,7 +107,7 @@ func (s *session) measure() (measured []*bench, err error) {
 	return measured, nil
 }
 
-// A bench is one shape of a round: see interleave.Bench.
+// A bench measures one shape of a round; see interleave.Bench.
 type bench struct {
 	*session
 	id      int
@@ -115,7 +117,7 @@ type bench struct {
 
 	sheet *oracle.InputBatch
 	places
-	alone     map[rune]driver.Buffer // a side's room for launches that run alone: see Lone
+	alone     map[rune]driver.Buffer // each side's room for launches that run alone: see Lone
 	reference *oracle.Reference
 	again     *oracle.InputBatch // one launch, drawn again for the reference
 	drawn     []uint64
@@ -167,12 +169,12 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	return b, err
 }
 
-// places is where some launches of every side have their arguments and their scratch.
+// places says where some launches of every side have their arguments and their scratch.
 type places struct {
 	rooms map[rune][]driver.Buffer
 	tails map[rune]tail
-	all   oracle.Places // every side's rooms, side by side
-	at    map[rune]int  // where a side's rooms begin in all
+	all   oracle.Places // the rooms of all sides, one side after the other
+	at    map[rune]int  // the index in all where a side's rooms begin
 }
 
 func (s *session) newPlaces(rooms map[rune][]driver.Buffer, tails map[rune]tail) (places, error) {
@@ -245,8 +247,8 @@ func (b *bench) TimeKept(launches int) (interleave.Times, bool, error) {
 	return t, true, err
 }
 
-// time has a side launch once the GPU is in its state; the clock on the wall is
-// this process's, which no kernel of a side can reach.
+// time makes a side launch once the GPU is in its initial state. This process measures the
+// wall-clock time; no kernel of a side can reach its clock.
 func (b *bench) time(p *side.Process, problem, launches int, reset bool) (t interleave.Times, err error) {
 	if err := p.Ready(problem, reset); err != nil {
 		return t, blame(p, err)
@@ -290,8 +292,8 @@ func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 
 func (b *bench) Throttled() bool { return b.throttled() }
 
-// An output is a copy of a room of the candidate's and of the baseline's, with what their
-// inputs were drawn from.
+// An output is a copy of one room of the candidate and one of the baseline, with the seed and the
+// distribution of their inputs.
 type output struct {
 	bench  *bench
 	memory []driver.Buffer // the candidate's, the baseline's
@@ -337,7 +339,7 @@ func (b *bench) spareOutput() (*output, error) {
 	return o, err
 }
 
-// Check draws the inputs once more and asks the reference.
+// Check draws the inputs again and runs the reference on them.
 func (o *output) Check() (candidate, baseline *gates.Errors, err error) {
 	b := o.bench
 	if err := b.again.Draw(o.dist, []uint64{o.seed}); err != nil {
@@ -356,5 +358,5 @@ func (o *output) Check() (candidate, baseline *gates.Errors, err error) {
 	return candidate, baseline, err
 }
 
-// Drop makes room for another output.
+// Drop releases the copy for another output.
 func (o *output) Drop() { *o.bench.spare = append(*o.bench.spare, o) }

@@ -12,14 +12,14 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// A tail is the scratch of a side at one shape, and where it lies in the side's rooms: behind the
-// arguments, which lie alike on all sides.
+// A tail is the scratch of a side at one shape, and its place in the side's rooms: behind the
+// arguments, which lie at the same offsets on all sides.
 type tail struct {
 	*oracle.ScratchImage
 	Offsets []int
 }
 
-// scratch is what a side's launch uses beside its arguments.
+// scratch returns the arrays that a side's launch uses in addition to its arguments.
 func (s *session) scratch(letter rune, shape manifest.Shape) ([]tensor.Arg, error) {
 	m, built := s.candidate, s.request.Candidate
 	if letter != gates.SideCandidate {
@@ -35,7 +35,7 @@ func (s *session) scratch(letter rune, shape manifest.Shape) ([]tensor.Arg, erro
 	return tensor.Scratch(m, serving.Variant, shape, serving.Toggles)
 }
 
-// newTail makes a side's scratch for a shape whose arguments take up so many bytes of each room.
+// newTail makes a side's scratch for a shape whose arguments take head bytes of each room.
 func (s *session) newTail(letter rune, shape manifest.Shape, head int, rooms []driver.Buffer) (tail, error) {
 	scratch, err := s.scratch(letter, shape)
 	if err != nil {
@@ -49,14 +49,14 @@ func (s *session) newTail(letter rune, shape manifest.Shape, head int, rooms []d
 	return t, err
 }
 
-// in is the same scratch in other rooms.
+// in returns the same scratch in different rooms.
 func (t tail) in(rooms []driver.Buffer, head int) (tail, error) {
 	var err error
 	t.ScratchImage, err = t.At(behind(rooms, head))
 	return t, err
 }
 
-// behind is where scratch begins in rooms whose arguments take up so many bytes.
+// behind returns the addresses where scratch begins in rooms whose arguments take head bytes.
 func behind(rooms []driver.Buffer, head int) []driver.DevicePtr {
 	var addresses []driver.DevicePtr
 	for _, r := range rooms {
@@ -65,7 +65,7 @@ func behind(rooms []driver.Buffer, head int) []driver.DevicePtr {
 	return addresses
 }
 
-// tailSize is the bytes that scratch takes up in a room.
+// tailSize returns the number of bytes that scratch takes in a room.
 func (s *session) tailSize(letter rune, shape manifest.Shape) (int, error) {
 	scratch, err := s.scratch(letter, shape)
 	if err != nil || len(scratch) == 0 {
@@ -74,8 +74,8 @@ func (s *session) tailSize(letter rune, shape manifest.Shape) (int, error) {
 	return tensor.NewLayout(scratch, 0).Size, nil
 }
 
-// newRooms makes a side's rooms. Where they do not fit the GPU and the candidate asks for more
-// scratch than the baseline, that is the candidate's doing.
+// newRooms makes a side's rooms. If they do not fit on the GPU and the candidate needs more scratch
+// than the baseline, that is the candidate's failure.
 func (s *session) newRooms(letter rune, p *side.Process, set, count, size int, shapes ...manifest.Shape) ([]driver.Buffer, error) {
 	rooms, err := p.NewRooms(s.ctx, set, count, size)
 	if driver.CodeOf(err) != driver.OutOfMemory {

@@ -12,8 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/pyref"
 )
 
-// Serve reads one request and does it. An error has been told to the other side
-// already.
+// Serve reads one request and does it. It has already sent an error that it returns to the other
+// side.
 func Serve(in io.Reader, out io.Writer) error {
 	enc := json.NewEncoder(out)
 	var r Request
@@ -48,7 +48,7 @@ func serve(r Request, hold func() error, send func(Reply) error) error {
 	if err != nil {
 		return err
 	}
-	device, err := d.Device(0) // its environment shows no other, or the first is meant
+	device, err := d.Device(0) // the environment shows only this one, or the first one is meant
 	if err != nil {
 		return err
 	}
@@ -79,12 +79,12 @@ func serve(r Request, hold func() error, send func(Reply) error) error {
 	})
 }
 
-// manifests reads the base's manifest and those of the sides.
+// manifests reads the base's manifest and the sides' manifests.
 func (s *session) manifests() (err error) {
 	if s.manifest, err = manifest.Parse(manifest.FileName, []byte(s.request.Manifest)); err != nil {
 		return fmt.Errorf("reading the request's manifest: %w", err)
 	}
-	s.candidate = s.manifest // where there is none, the reference is launched as it says
+	s.candidate = s.manifest // without a candidate, this describes how to launch the reference
 	for _, own := range []struct {
 		into  **manifest.Manifest
 		built *side.Built

@@ -19,19 +19,19 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// A session is one request on its way.
+// A session handles one request.
 type session struct {
-	manifest  *manifest.Manifest // of the base: the reference's
-	candidate *manifest.Manifest // with the candidate's own implementation
-	baseline  *manifest.Manifest // with the baseline's, where there is one
+	manifest  *manifest.Manifest // the base's, which describes the reference
+	candidate *manifest.Manifest // with the candidate's implementation
+	baseline  *manifest.Manifest // with the baseline's implementation, if there is a baseline
 	request   Request
 	send      func(Reply) error
 	rng       *rand.Rand
-	litter    *rand.Rand // of scratch
+	litter    *rand.Rand // for the content of scratch
 
 	ctx       *driver.Context
 	stream    *driver.Stream
-	gpu       *nvml.Device // nil where NVML does not answer
+	gpu       *nvml.Device // nil if NVML does not work
 	oracle    *oracle.Oracle
 	reference *side.Kernel
 	python    *pyref.Client // nil where the reference is on the device
@@ -40,8 +40,8 @@ type session struct {
 
 const maxPadding = 64 << 20
 
-// startSides begins the processes of the sides that the task needs, in any order
-// and each with another place for what it will load.
+// startSides starts the processes of the sides that the task needs, in random order, and each with
+// a different amount of padding before everything that it loads.
 func (s *session) startSides() error {
 	s.rng, s.litter = rand.New(rand.NewPCG(s.request.Seed, 1)), rand.New(rand.NewPCG(s.request.Seed, 2))
 	s.sides = map[rune]*side.Process{}
@@ -79,14 +79,14 @@ func (s *session) startSides() error {
 
 func (s *session) close() {
 	for _, p := range s.sides {
-		p.Kill() // all of them, before waiting for any
+		p.Kill() // kill all of them before waiting for any
 	}
 	for _, p := range s.sides {
 		p.Close()
 	}
 }
 
-// open brings up the judge's own context and waits for the sides'.
+// open initialises the judge's context and waits for the sides' contexts.
 func (s *session) open(c *driver.Context) error {
 	var err error
 	s.ctx = c
@@ -124,8 +124,8 @@ func (s *session) open(c *driver.Context) error {
 	return nil
 }
 
-// blame puts a side's error where it belongs: the candidate's failure is evidence,
-// anything else a fault of the run.
+// blame attributes a side's error: a failure of the candidate is evidence, anything else is a fault
+// of the run.
 func blame(p *side.Process, err error) error {
 	failed, ok := errors.AsType[*side.Failure](err)
 	switch {
@@ -137,7 +137,7 @@ func blame(p *side.Process, err error) error {
 	return err
 }
 
-// expect has the reference compute what the first launch of a sheet should give.
+// expect makes the reference compute the expected outputs of the first launch of a batch.
 func (s *session) expect(r *oracle.Reference, sheet *oracle.InputBatch, dims manifest.Dims, original bool) error {
 	if s.python != nil {
 		return s.expectPython(r, sheet, original)
@@ -158,12 +158,12 @@ func (s *session) expect(r *oracle.Reference, sheet *oracle.InputBatch, dims man
 	return nil
 }
 
-// outline is the problem of a shape, with the candidate's toggles.
+// outline returns the problem of a shape, with the candidate's toggles.
 func (s *session) outline(shape manifest.Shape) (*tensor.Problem, error) {
 	return tensor.Outline(s.candidate, shape, s.request.Candidate.Toggles)
 }
 
-// fitness is the GPU's state right now; what cannot be read is left out.
+// fitness returns the GPU's current state. Values that cannot be read are left out.
 func (s *session) fitness() *gates.Fitness {
 	if s.gpu == nil {
 		return nil
@@ -200,7 +200,7 @@ func (s *session) fitness() *gates.Fitness {
 	return f
 }
 
-// throttled tells whether something holds the clocks back at this moment.
+// throttled reports whether the GPU is throttled at this moment.
 func (s *session) throttled() bool {
 	if s.gpu == nil {
 		return false
