@@ -8,7 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/install"
 )
 
-// A manifest is an App as GitHub's form takes it.
+// A manifest is an App manifest in the form that GitHub accepts.
 type manifest struct {
 	Name        string            `json:"name"`
 	URL         string            `json:"url"`
@@ -25,7 +25,7 @@ type hook struct {
 	Active bool   `json:"active"`
 }
 
-// manifest is the one in bot/install with this job's addresses in it.
+// manifest returns the manifest from bot/install with this job's URLs.
 func (j *job) manifest(back string) (manifest, error) {
 	var m manifest
 	if err := json.Unmarshal(install.Manifest(), &m); err != nil {
@@ -36,7 +36,7 @@ func (j *job) manifest(back string) (manifest, error) {
 	return m, nil
 }
 
-// form is where the manifest is posted to.
+// form returns the URL to which the manifest is posted.
 func (j *job) form(state string) string {
 	u := *j.web
 	u.Path = "/settings/apps/new"
