@@ -120,7 +120,7 @@ func (c counter) written(ctx context.Context, run change.Run, code runners.Code)
 		Summary: fmt.Sprintf("kernelgate counts here how often changes to %s were measured, because no push moves this commit. This attempt was for %.12s. It says nothing about this commit.\n\n%s",
 			report.Escape(run.Folder), run.Head, now),
 	})
-	// the job can write a verdict, so its attempts must be counted
+	// The job can write a verdict, so its attempts must be counted.
 	if err != nil && !c.hub.UsesChecks() {
 		return uncounted, fmt.Errorf("the workflow must grant checks: write, since attempts are counted in checks: %w", err)
 	}

@@ -17,7 +17,7 @@ func (s *session) finish(trouble error) (End, error) {
 	checks := present.Checks(s.view())
 	out := s.end()
 	if len(s.beside) > 0 && out.Exit == exitPass && checks[0].Conclusion != "success" {
-		// a branch may require the job itself, by commit
+		// A branch may also require the job itself, and GitHub looks it up by commit.
 		out = End{Verdict: gates.Defer, Reason: "same-head", Exit: exitDefer}
 	}
 	out.Results = s.results

@@ -40,7 +40,7 @@ type record struct {
 
 // remember appends the history to a comment: the newest runs, as many as fit.
 func remember(body string, runs []change.Run) string {
-	// not started
+	// A queued run has not started.
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r change.Run) bool { return r.Phase == change.Queued })
 	var all []record
 	for _, r := range runs[max(0, len(runs)-maxHistory):] {

@@ -63,7 +63,7 @@ func TestReviewsOnForksCannotWrite(t *testing.T) {
 	w.status(head, "kernelgate", "success")
 }
 
-// TestRebenchWritesAVerdictWithoutKernels checks that a comment makes the bot write the verdict
+// TestRebenchWritesAVerdictWithoutKernels checks that a comment makes a job write the verdict
 // even if there is nothing to measure, because the fork's own job could not write it.
 func TestRebenchWritesAVerdictWithoutKernels(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)

@@ -21,7 +21,7 @@ type workflowFlow struct {
 	Name        string            `yaml:"name"`
 	On          map[string]any    `yaml:"on"`
 	Permissions map[string]string `yaml:"permissions"`
-	// not for the whole workflow: concurrency is applied before a job's "if"
+	// Jobs have the concurrency, not the whole workflow: GitHub applies that before a job's "if".
 	Jobs map[string]workflowJob `yaml:"jobs"`
 }
 

@@ -170,7 +170,7 @@ func mount(t *testing.T, from, at, kind, options string) {
 	if err := errors.Join(os.MkdirAll(at, 0o755), syscall.Mount(from, at, kind, 0, options)); err != nil {
 		t.Fatalf("mount %s: %v", at, err)
 	}
-	// the test may have already unmounted it
+	// The test may have already unmounted it.
 	t.Cleanup(func() { _ = syscall.Unmount(at, syscall.MNT_DETACH) })
 }
 

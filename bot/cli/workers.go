@@ -100,7 +100,7 @@ func testWorkers(ctx context.Context, all []worker, stdout io.Writer) error {
 			return err
 		}
 		defer os.RemoveAll(scratch)
-		// the programs in the sandbox read it as a different user
+		// The programs in the sandbox read it as a different user.
 		if err := os.Chmod(scratch, 0o755); err != nil {
 			return err
 		}

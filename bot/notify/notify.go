@@ -66,7 +66,7 @@ type Teller struct {
 	Dir     string                               // stores the last event sent to each hook
 	Page    func(repo string, job string) string // returns the run's page; empty if there is none
 	Leads   func() bool                          // reports whether this bot leads; only the leader sends. nil if there is only one bot
-	// waits between two attempts; defaults to the clock
+	// Pause waits between two attempts. It defaults to the clock.
 	Pause func(context.Context, time.Duration) error
 	Now   func() time.Time
 	Log   *slog.Logger

@@ -30,7 +30,7 @@ const (
 const (
 	HeaderEvent    = "X-Kernelgate-Event"
 	HeaderDelivery = "X-Kernelgate-Delivery" // the same for every attempt
-	// sha256= followed by the HMAC of the body, in hex
+	// HeaderSignature has sha256= followed by the HMAC of the body, in hex.
 	HeaderSignature = "X-Kernelgate-Signature-256"
 )
 
@@ -98,7 +98,7 @@ func (t *Teller) post(ctx context.Context, h Hook, n *News) (after time.Duration
 		r.Header.Set(HeaderEvent, n.Event)
 		r.Header.Set(HeaderDelivery, n.ID)
 		if len(h.Secret) > 0 {
-			// in the format of GitHub's webhooks
+			// This is the format of GitHub's webhooks.
 			r.Header.Set(HeaderSignature, webhook.Sign(h.Secret, body))
 		}
 	}

@@ -42,7 +42,7 @@ func BenchmarkPages(b *testing.B) {
 				w.ask(s, "/rebench", change.Effect{Rebench: []change.Rerun{{Folder: "kernels/" + kernel, Bundle: "b"}}})
 			}
 			result.Verdict = fmt.Sprint("v", i, "-", n)
-			// a distinct name for each, so that no cache entry is reused
+			// Each has a distinct name, so that no cache entry is reused.
 			w.blobs[result.Verdict] = text
 			w.write(s, change.Finished{Job: s.Runs[0].Job, Token: 1, Runner: "gpu1", Result: result})
 		}

@@ -23,7 +23,7 @@ type ChangePage struct {
 	Merged   bool               `json:"merged"`
 	Draft    bool               `json:"draft"`
 	Labels   []string           `json:"labels,omitempty"`
-	Waits    string             `json:"waits,omitempty"` // who must act next
+	Waits    string             `json:"waits,omitempty"` // what the change waits for
 	NoPolicy bool               `json:"no_policy,omitempty"`
 	Problems []gates.Diagnostic `json:"problems,omitempty"`
 	Kernels  []PlannedKernel    `json:"kernels,omitempty"`
@@ -31,7 +31,7 @@ type ChangePage struct {
 	Commands []Command          `json:"commands,omitempty"`
 	Override *Override          `json:"override,omitempty"`
 	Buttons  *Buttons           `json:"-"`
-	Noted    string             `json:"-"` // the button that the visitor just pressed
+	Noted    string             `json:"-"` // the command that the visitor just requested
 }
 
 // A PlannedKernel is a kernel that the change touches, with the rule that applies to it.

@@ -78,7 +78,7 @@ func TestCompareAsksForTheKernel(t *testing.T) {
 	if _, body := w.get(site + "/compare?a=main&b=main"); !strings.Contains(body, "choose the kernel as well") || !strings.Contains(body, `<option value="kernels/other">`) {
 		t.Error(body)
 	}
-	// the commit has only one kernel
+	// The commit has only one kernel.
 	if answer, _ := w.get(site + "/compare?a=main&b=1111111"); answer.StatusCode != http.StatusOK {
 		t.Error(answer.Status)
 	}

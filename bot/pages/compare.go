@@ -23,7 +23,7 @@ type ComparePage struct {
 	WrongB string `json:"-"`
 	Only   string `json:"only,omitempty"`
 	Shape  string `json:"shape,omitempty"`
-	// the chosen kernel, if the commits have runs of several
+	// Kernel is the chosen kernel, if the commits have runs of several.
 	Kernel  string              `json:"kernel,omitempty"`
 	Kernels []KernelName        `json:"-"` // the kernels to choose from
 	Choices []Choice            `json:"-"`
@@ -95,7 +95,7 @@ func (s *Server) pickBoth(ctx context.Context, v *visit, p *ComparePage, kernel 
 	if kernel == nil && len(p.Kernels) == 1 {
 		kernel = &p.Kernels[0]
 	}
-	// the first again: the second run may have determined the kernel
+	// Try the first again: the second run may have determined the kernel.
 	for _, i := range []int{0, 1, 0} {
 		if asked[i] == "" || rows[i] != nil {
 			continue

@@ -53,7 +53,7 @@ func (d *digest) step() *gates.Verdict {
 		v.Builds = append(v.Builds, gates.Build{Variant: b.Variant, Parts: b.Parts})
 	}
 	from, to := &v.Provenance.Base.Variant, &v.Provenance.Head.Variant
-	// the change made a different variant the default
+	// The change made a different variant the default.
 	if n := len(v.Builds); n > 1 && *from == "" && *to == "" {
 		*from, *to = v.Builds[0].Variant, v.Builds[n-1].Variant
 	}

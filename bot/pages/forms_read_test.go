@@ -185,7 +185,8 @@ const (
 // A pattern is one way to write the numbers of a shape in a line. The group "name" matches the
 // shape.
 type pattern struct {
-	// the words that it can begin with; searching for them is faster than the expression
+	// starts are the words that it can begin with. Searching for them is faster than the
+	// expression.
 	starts []string
 	text   *regexp.Regexp
 	kinds  []kindOfFigure // kinds of the other groups, in order

@@ -191,7 +191,7 @@ func holdFolder(t *testing.T, count *tally, pieces []piece) {
 			hold("a check run", r.markdown(c.Title+"\n\n"+c.Summary+"\n\n"+c.Text))
 		}
 		hold("the run's page", r.page(page("/runs/"+p.name)), allFigures...)
-		// missing if there are no intervals
+		// The picture is missing if there are no intervals.
 		if status, picture := get("/runs/" + p.name + "/intervals.svg"); status == http.StatusOK {
 			hold("the picture of the intervals", r.text(htmlText(picture)))
 		}

@@ -29,7 +29,7 @@ type KernelPage struct {
 	Repo   string `json:"repository"`
 	Kernel string `json:"kernel"` // the name to display
 	Folder string `json:"folder"`
-	// the history shows the default branch; otherwise every attempt
+	// Branch means that the history shows the default branch; otherwise it shows every attempt.
 	Branch   bool           `json:"default_branch"`
 	Shapes   []History      `json:"history"`
 	Trends   []Trend        `json:"-"`
@@ -47,7 +47,8 @@ type History struct {
 	Device string       `json:"device"`
 	Points []Past       `json:"points"`
 	Marks  []chart.Mark `json:"marks,omitempty"`
-	// default branch only: product of the speedups of all points, each measured within one run
+	// Factor is set for the default branch only. It is the product of the speedups of all points,
+	// each measured within one run.
 	Factor float64 `json:"factor,omitempty"`
 }
 

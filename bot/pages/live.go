@@ -233,7 +233,7 @@ func (s *Server) newsFor(in *topic, who *watcher) (text []byte, over bool) {
 		return text, false
 	}
 	kind := "more"
-	// the first time, or a different runner starts over
+	// This is the first time, or a different runner starts over.
 	if who.log == 0 || len(in.log) < who.log || in.log[0] != who.line {
 		kind, who.log, who.line = "log", 0, in.log[0]
 	}

@@ -26,9 +26,9 @@ type Server struct {
 	Source  Source
 	Access  Access
 	Version string
-	// GitHub's URL, such as https://github.com; without it there are no links to GitHub
+	// Web is GitHub's URL, such as https://github.com. Without it there are no links to GitHub.
 	Web string
-	// this server's URL, for links in feeds and badges; without it links are relative
+	// URL is this server's URL, for links in feeds and badges. Without it links are relative.
 	URL  string
 	Log  *slog.Logger
 	Now  func() time.Time

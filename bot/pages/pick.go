@@ -26,7 +26,7 @@ const (
 type KernelName struct {
 	Repo   string `json:"repository"`
 	Folder string `json:"folder"`
-	// its value in a form: the folder, with the repository if several have that folder
+	// Value is used in forms: the folder, with the repository if several have that folder.
 	Value string `json:"value"`
 	repo  int64
 }

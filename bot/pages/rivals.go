@@ -13,7 +13,7 @@ type RivalTable struct {
 	Device string    `json:"device"`
 	Shapes []string  `json:"shapes"`
 	Ours   []float64 `json:"ours_us"` // by shape; 0 if not timed
-	// the run with our times, if it is a different one
+	// OursIn is the run with our times, if it is a different one.
 	OursIn  string     `json:"ours_in,omitempty"`
 	Variant string     `json:"variant,omitempty"` // our variant
 	Rows    []RivalRow `json:"rivals"`

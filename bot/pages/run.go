@@ -43,7 +43,7 @@ func (r Row) Pull() int { return r.RunRow.Change.Number }
 type RunPage struct {
 	Row
 	Verdict *gates.Verdict `json:"verdict,omitempty"`
-	// why data is missing that was there earlier
+	// Missing says why data is missing that was there earlier.
 	Missing  string             `json:"missing,omitempty"`
 	Place    *Place             `json:"place,omitempty"`
 	Progress *runners.Event     `json:"progress,omitempty"`

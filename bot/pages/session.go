@@ -14,7 +14,7 @@ import (
 // A session is the content of the login cookie: who logged in, and until when.
 type session struct {
 	Login string `json:"login,omitempty"`
-	// digest of the token that was presented; a new token ends the session
+	// Token is the digest of the token that was presented. A new token ends the session.
 	Token []byte `json:"token,omitempty"`
 	Until int64  `json:"until"`
 }

@@ -159,7 +159,7 @@ func (s *Server) negatives(ctx context.Context, runs []ledger.RunRow, repo strin
 			n.Lesson = d.Provenance.Head.Lesson
 		}
 		key := cmp.Or(n.Change, r.Device+" "+cmp.Or(n.Variant, r.Job))
-		// an inconclusive result teaches nothing
+		// An inconclusive result teaches nothing.
 		if !told[key] && r.Outcome == gates.Defer && r.Reason != gates.ReasonInconclusive {
 			list = append(list, n)
 		}

@@ -25,7 +25,7 @@ func TestPagesAtWork(t *testing.T) {
 	if browser.Eval[string](tab, "document.activeElement.name") != "q" {
 		t.Fatal("a slash does not lead to the search")
 	}
-	// a remote-controlled browser also types the slash
+	// A remote-controlled browser also types the slash.
 	browser.Eval[bool](tab, "document.activeElement.select() ?? true")
 	tab.Press("everywhere")
 	tab.Follow(browser.KeyEnter)

@@ -111,7 +111,7 @@ func (w *world) settle() {
 	w.no(<-ended)
 }
 
-// The methods from here on implement pages.Source.
+// Run and the methods below implement pages.Source.
 func (w *world) Run(ctx context.Context, job string) (ledger.RunRow, error) {
 	r, err := w.Ledger.Run(ctx, job)
 	return r, missing(err)

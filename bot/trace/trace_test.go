@@ -42,7 +42,7 @@ func TestBotsAgree(t *testing.T) {
 		if i == 1 {
 			bot.Concluded(head, at(0.5), at(5), "PASS")
 			bot.Tell(other, trace.Span{Name: "plan", From: at(6), To: at(7), Err: errors.New("the token ghp_secret is bad")})
-			// without a head
+			// A span without a head is dropped.
 			bot.Tell(trace.Head{Change: head.Change}, trace.Span{Name: "look", From: at(6), To: at(7)})
 		}
 		bot.Close()

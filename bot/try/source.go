@@ -130,7 +130,7 @@ func (s *source) findBranches(ctx context.Context, names []string) error {
 		}
 		for line := range strings.Lines(refs) {
 			ref, sha, _ := strings.Cut(strings.TrimSpace(line), " ")
-			// an unrelated branch, such as gh-pages, cannot become a pull request
+			// An unrelated branch, such as gh-pages, cannot become a pull request.
 			if _, err := s.git(ctx, "merge-base", s.base.sha, sha); err == nil {
 				s.branches = append(s.branches, branch{strings.TrimPrefix(ref, "refs/heads/"), ref, sha})
 			}
@@ -216,7 +216,7 @@ func (s *source) bundle(ctx context.Context, file string, branches ...branch) er
 // and they fetch no objects that a partial clone left out.
 func (s *source) git(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", s.dir}, args...)...)
-	// set for a different repository if a hook or an alias starts us
+	// A hook or an alias that starts us sets these variables for a different repository.
 	local := func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
 		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"}, name)

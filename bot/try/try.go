@@ -24,7 +24,7 @@ import (
 type Options struct {
 	Dir  string // folder in the repository; empty for the current folder
 	Base string // the branch that pull requests target; detected if empty
-	// branches to open as pull requests; defaults to all that are ahead of the base
+	// Branches are opened as pull requests. The default is all that are ahead of the base.
 	Branches []string
 	Labels   []string // labels of every pull request, for the policy's rules
 	Once     bool     // stop when all verdicts are there

@@ -30,7 +30,7 @@ func TestInBrowser(t *testing.T) {
 	r := newRepository(t, localtest.Small())
 	r.branch("faster", "Drop the volatile", localtest.SmallFast)
 	r.branch("wrong", "Triple it", localtest.SmallWrong)
-	// main moves on
+	// The branch main moves on.
 	r.commit("Say more", map[string]string{"README.md": "A kernel that doubles.\n"})
 	before := r.state()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

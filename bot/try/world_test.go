@@ -170,7 +170,7 @@ func run(t *testing.T, ctx context.Context, out *audience, opt Options) (passed 
 	opt.key = key
 	passed, err = Run(ctx, opt)
 	left(t, tmp)
-	// the bot's git readers idle for a moment, or end with the program
+	// The bot's git readers idle for a moment, or end with the program.
 	for pid, command := range processesOf(t, tmp) {
 		if strings.Contains(command, " runner ") {
 			t.Errorf("still running: %d %s", pid, command)

@@ -35,7 +35,7 @@ type Annotation struct {
 	Path      string `json:"path"` // from the repository's root
 	StartLine int    `json:"start_line"`
 	EndLine   int    `json:"end_line"`
-	// optional, and only if the annotation covers one line
+	// StartColumn is optional, and allowed only if the annotation covers one line.
 	StartColumn int    `json:"start_column,omitempty"`
 	EndColumn   int    `json:"end_column,omitempty"` // like StartColumn
 	Level       string `json:"annotation_level"`     // notice, warning, failure

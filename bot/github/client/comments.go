@@ -16,7 +16,8 @@ type Comment struct {
 	ID     int64
 	Author string
 	Bot    bool // an App wrote it
-	// this client wrote it or, while the client does not know its login, any App did
+	// Mine means that this client wrote it or, while the client does not know its login, any App
+	// did.
 	Mine                 bool
 	Body                 string
 	CreatedAt, UpdatedAt time.Time

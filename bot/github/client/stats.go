@@ -17,7 +17,8 @@ type Stats struct {
 	CacheHits, CacheMisses int64
 	CacheBytes             int
 	Remaining              map[string]int // of the primary limit, by identity
-	// identities that an IP allow list refuses: "installation 5" or, with a token, "token in olga"
+	// Shut holds the identities that an IP allow list refuses: "installation 5" or, with a token,
+	// "token in olga".
 	Shut map[string]bool
 }
 

@@ -152,7 +152,7 @@ func (t *turn) RoundTrip(rq *http.Request) (*http.Response, error) {
 	if !writes(rq) {
 		return t.next.RoundTrip(rq)
 	}
-	// do not queue behind a write that waits for room
+	// Do not queue behind a write that waits for room.
 	if p := priorityOf(rq.Context()); p != Urgent {
 		if err := t.throttle.spared(p); err != nil {
 			return nil, &notSent{err}

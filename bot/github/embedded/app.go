@@ -193,7 +193,7 @@ func listInstallationRepos(rq *request) error {
 }
 
 func getRepoInstallation(rq *request, app *App) error {
-	// a repository that does not exist has no installation
+	// A repository that does not exist has no installation.
 	in, err := there(app.installationFor(rq.s.repo(rq.PathValue("owner"), rq.PathValue("repo"))))
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func TestGitOverHTTP(t *testing.T) {
 	w.mustGit(dir, "clone", "--quiet", w.repo.CloneURL(), "work")
 	work := filepath.Join(dir, "work")
 	w.no(os.WriteFile(filepath.Join(work, "a.cu"), []byte("by git\n"), 0o644))
-	// larger than git's post buffer
+	// The file is larger than git's post buffer.
 	w.no(os.WriteFile(filepath.Join(work, "big.bin"), []byte(strings.Repeat("0123456789abcdef", 1<<17)), 0o644))
 	w.mustGit(work, "add", ".")
 	w.mustGit(work, "commit", "--quiet", "-m", "by git")
@@ -141,7 +141,7 @@ func TestBranchesAreGits(t *testing.T) {
 	push("moved", "2")
 	push("young", "1")
 	w.mustGit(dir, "update-ref", "-d", "refs/heads/gone")
-	// another process is about to move it
+	// Another process is about to move the branch.
 	w.no(os.WriteFile(filepath.Join(dir, "refs", "heads", "young.lock"), nil, 0o644))
 	push("main", "2")
 	for _, name := range []string{"main", "of/two/parts", "gone", "moved", "young", "young.lock"} {

@@ -95,7 +95,7 @@ func renderSimple(c gitCommit) *github.HeadCommit {
 
 func (r *Repo) renderHeadCommit(c gitCommit) *github.HeadCommit {
 	h := renderSimple(c)
-	// the committer is the author, too
+	// Author and Committer are the same value.
 	h.Distinct, h.URL, h.Author.Login = ptr(true), ptr(r.html("/commit/%s", c.sha)), orNil(c.author)
 	out, err := r.git.always("diff-tree", "--no-commit-id", "--name-status", "--no-renames", "-r", "--root", "-m", "--first-parent", c.sha)
 	if err != nil {

@@ -107,7 +107,7 @@ func TestPrimaryLimit(t *testing.T) {
 	w := newWorld(t, embedded.Options{Limits: embedded.Limits{PerHour: 3}})
 	token := w.hub.CreateToken("alice") // valid for more than an hour
 	get := func() error {
-		// a new client has not stored any limit
+		// A new client has not stored any limit.
 		_, _, err := w.client(token).Repositories.Get(w.ctx, "alice", "kernels")
 		return err
 	}

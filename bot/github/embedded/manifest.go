@@ -116,7 +116,7 @@ func readManifest(text string) (manifest, []string) {
 		if perm == "" {
 			unknown = append(unknown, event)
 		}
-		// every App has the metadata permission
+		// Every App has the metadata permission.
 		if perm != "metadata" && m.Permissions[perm] == "" {
 			unbacked = append(unbacked, event)
 		}

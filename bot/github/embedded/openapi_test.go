@@ -34,7 +34,7 @@ func (w *witness) RoundTrip(rq *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	path := strings.TrimPrefix(rq.URL.Path, "/api/v3")
-	// GitHub redirects to these paths but does not describe them
+	// GitHub redirects to these paths but does not describe them.
 	if strings.HasPrefix(path, "/repositories/") {
 		return answer, nil
 	}

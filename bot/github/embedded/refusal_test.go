@@ -139,7 +139,7 @@ func TestRenamedRepositoryIsFoundUnderItsOldName(t *testing.T) {
 			t.Errorf("%s answers %d, at %s", method, answer.StatusCode, at)
 		}
 	}
-	// the client follows the redirect
+	// The client follows the redirect.
 	found, _, err := bot.Repositories.Get(w.ctx, "alice", "kernels")
 	w.no(err)
 	if found.GetFullName() != "alice/cuda" || found.GetID() != w.repo.ID() {
@@ -169,7 +169,7 @@ func TestRenamedRepositoryIsFoundUnderItsOldName(t *testing.T) {
 			t.Errorf("alice/%s leads to %s", name, found.GetFullName())
 		}
 	}
-	// a new repository takes the name over
+	// A new repository takes the name over.
 	_, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "alice", Name: "kernels"})
 	w.no(err)
 	found, _, err = w.client(theirs.Token()).Repositories.Get(w.ctx, "alice", "kernels")
@@ -286,7 +286,7 @@ func TestReviews(t *testing.T) {
 	}
 	_, _, err = bot.Reactions.CreatePullRequestCommentReaction(w.ctx, "alice", "kernels", c.ID, "eyes")
 	w.no(err)
-	// the id of a different kind of comment
+	// This is the id of a different kind of comment.
 	_, _, err = w.bot().Reactions.CreateIssueCommentReaction(w.ctx, "alice", "kernels", c.ID, "eyes")
 	w.wantStatus(err, 404)
 	reviews, _, err := bot.PullRequests.ListReviews(w.ctx, "alice", "kernels", 1, nil)

@@ -94,7 +94,7 @@ func (pr *PR) remarks() []*comment {
 // tell sends the event of an action on a review.
 func (v *review) tell(who *account, action string) {
 	out := v.render()
-	// events differ from API answers
+	// Events differ from API answers.
 	out["state"], out["body"] = strings.ToLower(v.state), orNil(v.body)
 	v.pr.updated = v.pr.repo.s.now()
 	v.pr.repo.emit(who, "pull_request_review", action, nil, map[string]any{"review": out, "pull_request": v.pr.renderListed()})

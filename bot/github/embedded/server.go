@@ -49,7 +49,7 @@ type Server struct {
 	ctx    context.Context
 	work   sync.WaitGroup
 
-	// guards all fields below, and the fields of every App, Repo, PR and the like
+	// mu guards all fields below, and the fields of every App, Repo, PR and the like.
 	mu      sync.Mutex
 	changed chan struct{}
 	begun   time.Time

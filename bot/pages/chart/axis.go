@@ -125,7 +125,7 @@ func percent(v float64) string {
 	if v < 0 {
 		sign = "" // plain writes the minus
 	}
-	// plain rounds larger values; rounding here would round them twice
+	// plain rounds larger values. Rounding here would round them twice.
 	if v = 100 * v; math.Abs(v) < 100 {
 		v = math.Round(v*100) / 100
 	}

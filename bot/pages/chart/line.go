@@ -28,7 +28,7 @@ type Mark struct {
 // visible.
 type Sequence struct {
 	Groups []Group // names and classes
-	// by group: at each position a value, or NaN if the position belongs to a different group
+	// Values has, by group, a value at each position, or NaN if it belongs to a different group.
 	Values [][]float64
 	Breaks []int // positions where a round begins
 }

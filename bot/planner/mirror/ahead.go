@@ -68,7 +68,7 @@ func (s *Store) brought(m *mirrored, head string) bool {
 	return ok && time.Since(began) < heldFor
 }
 
-// fetchAlong fetches refs and the announced refs. If that fails, it fetches refs alone, so
+// fetchAlong fetches refs and the announced refs. If that fails, it fetches only refs, so
 // announcements do no harm.
 func (s *Store) fetchAlong(ctx context.Context, m *mirrored, repo string, refs []string) error {
 	s.mu.Lock()
