@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// imports are the packages of this module that each package imports, tests excluded. The
-// program itself is "main.go", as the documents call it.
+// imports returns the packages of this module that each package imports, without tests. The program
+// itself is "main.go", as in the documents.
 func imports(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	all := map[string]map[string]bool{}
@@ -56,7 +56,7 @@ func imports(t *testing.T) map[string]map[string]bool {
 	return all
 }
 
-// An arrow of a flowchart, between the labels of its nodes.
+// An arrow connects the labels of two nodes in a flowchart.
 type arrow struct{ from, to string }
 
 var (
@@ -66,7 +66,7 @@ var (
 	drawings = regexp.MustCompile("(?s)```mermaid\nflowchart.*?```")
 )
 
-// flowchart reads the nodes and arrows of a Mermaid flowchart.
+// flowchart parses the nodes and arrows of a Mermaid flowchart.
 func flowchart(t *testing.T, text string) (nodes map[string]bool, calls, crossings []arrow) {
 	t.Helper()
 	label := map[string]string{}
@@ -90,8 +90,8 @@ func flowchart(t *testing.T, text string) (nodes map[string]bool, calls, crossin
 	return nodes, calls, crossings
 }
 
-// The diagrams of the architecture page show the imports that there are. Of the first, a
-// solid arrow is an import, and a dashed one is none. The second has every import between
+// TestDiagramsShowImports compares the diagrams of the architecture page with the imports. In the
+// first, a solid arrow is an import and a dashed one is not. The second shows every import between
 // its folders, as an arrow or as a path of arrows.
 func TestDiagramsShowImports(t *testing.T) {
 	text, err := os.ReadFile("docs/architecture.md")
@@ -153,7 +153,7 @@ func TestDiagramsShowImports(t *testing.T) {
 	}
 }
 
-// reaches follows arrows.
+// reaches reports whether a path of arrows leads from one node to another.
 func reaches(leads map[string][]string, from, to string, been map[string]bool) bool {
 	if from == to {
 		return true

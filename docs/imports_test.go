@@ -11,10 +11,12 @@ import (
 	"testing"
 )
 
-// layers are the top folders from the bottom to the top. A package imports packages in its own folder and below.
+// layers are the top folders, from the bottom to the top. A package imports only packages in its
+// own folder and below.
 var layers = []string{"policies", "kernels", "gates", "runners", "bot"}
 
-// Imports run one way, in tests too: a gate never knows about the bot that asks it.
+// TestImportsRunOneWay checks that imports run one way, in tests, too: a gate knows nothing about
+// the bot that calls it.
 func TestImportsRunOneWay(t *testing.T) {
 	const module = "github.com/kernelgate/kernelgate/"
 	layer := func(path string) int {

@@ -1,5 +1,6 @@
-// Package docs tests what the documents say about the repository: that links lead
-// somewhere, that commands and examples work, that names and diagrams agree with the code.
+// Package docs tests the statements of the documents about the repository: that links have a
+// target, that commands and examples work, and that names and diagrams agree with the code. It has
+// tests only.
 package docs
 
 import (
@@ -11,7 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/cli"
 )
 
-// The tests read files of the whole repository, by their paths from its top.
+// fromTop runs the tests in the repository's root, because they read files by their paths from
+// there.
 type fromTop struct{ *testing.M }
 
 func (m fromTop) Run() int {
@@ -21,7 +23,7 @@ func (m fromTop) Run() int {
 	return m.M.Run()
 }
 
-// Commands in the documents find kernelgate on the path.
+// TestMain puts kernelgate on the path, for commands in the documents.
 func TestMain(m *testing.M) {
 	testscript.Main(fromTop{m}, map[string]func(){"kernelgate": func() { os.Exit(cli.Run(os.Args[1:], os.Stdout, os.Stderr)) }})
 }

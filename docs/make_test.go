@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// make help lists every target that a person may ask for, each with what it does.
+// TestMakeHelp checks that make help lists every target for users, with a description.
 func TestMakeHelp(t *testing.T) {
 	text, err := os.ReadFile("Makefile")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// SECURITY.md names the test that tries each attack, and other pages how to run
-// one. Every one of them is there.
+// TestPagesNameTests checks that every test named in a document exists. SECURITY.md names the test
+// of each attack, and other pages say how to run one.
 func TestPagesNameTests(t *testing.T) {
 	there := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
@@ -29,7 +29,7 @@ func TestPagesNameTests(t *testing.T) {
 	}
 	least := map[string]int{"SECURITY.md": 30, "CONTRIBUTING.md": 3, "docs/bot.md": 3, "docs/reliability.md": 3, "docs/operate/fleet.md": 3}
 	for _, p := range docPages(t) {
-		if p.file == "CHANGELOG.md" { // it may name tests that are gone
+		if p.file == "CHANGELOG.md" { // it may name tests that no longer exist
 			continue
 		}
 		named := regexp.MustCompile(`\bTest[A-Z]\w*`).FindAllString(p.text, -1)
@@ -44,7 +44,7 @@ func TestPagesNameTests(t *testing.T) {
 	}
 }
 
-// packages lists the folders that hold Go code, as go list does.
+// packages lists the folders that contain Go code, as go list does.
 func packages(t *testing.T) map[string]bool {
 	t.Helper()
 	there := map[string]bool{}
@@ -66,11 +66,11 @@ func packages(t *testing.T) map[string]bool {
 	return there
 }
 
-// treeLine is one folder of the list of packages: two spaces a level.
+// treeLine matches one folder in the list of packages, with two spaces per level.
 var treeLine = regexp.MustCompile(`^((?:  )*)([a-z0-9_]+)/ +\S`)
 
-// The list of packages on the architecture page names every package, and no other
-// folder but those that hold packages.
+// TestArchitectureNamesPackages checks that the list on the architecture page names every package,
+// and no folder without packages.
 func TestArchitectureNamesPackages(t *testing.T) {
 	text, err := os.ReadFile("docs/architecture.md")
 	if err != nil {
@@ -112,23 +112,24 @@ func TestArchitectureNamesPackages(t *testing.T) {
 	}
 }
 
-// Files and folders are named in code spans.
+// These patterns find the names of files and folders in code spans.
 var (
 	codeSpan   = regexp.MustCompile("`([^`\n]+)`")
 	sourcePath = regexp.MustCompile(`^\.?/?(?:bot|docs|gates|kernels|policies|runners|\.github|\.ci)(?:/[A-Za-z0-9_.*-]+)+/?$|^[A-Z]+\.md$|^main[a-z_*]*\.go$|^Makefile$`)
 )
 
-// Every path that a document names in a code span is there. (TestLinksLead follows links.)
+// TestPagesNamePaths checks that every path in a code span of a document exists. TestLinksLead
+// checks links.
 func TestPagesNamePaths(t *testing.T) {
 	seen := 0
 	for _, p := range docPages(t) {
-		shown := map[string]bool{} // in a block whose info string names the file
+		shown := map[string]bool{} // by a block whose info string names the file
 		for _, b := range p.blocks {
 			_, file, _ := strings.Cut(b.info, " ")
 			shown[file] = true
 		}
 		for _, m := range codeSpan.FindAllStringSubmatch(p.prose, -1) {
-			for _, word := range strings.Fields(m[1]) { // of a command too
+			for _, word := range strings.Fields(m[1]) { // a code span may be a command
 				if !sourcePath.MatchString(word) || strings.Contains(word, "NAME") || shown[word] {
 					continue
 				}
@@ -144,7 +145,7 @@ func TestPagesNamePaths(t *testing.T) {
 	}
 }
 
-// A usual change stays within two packages.
+// TestWhereToChange checks that a typical change stays within two packages.
 func TestWhereToChange(t *testing.T) {
 	text, err := os.ReadFile("CONTRIBUTING.md")
 	if err != nil {
@@ -169,8 +170,8 @@ func TestWhereToChange(t *testing.T) {
 	}
 }
 
-// The architecture page tells of every stream and bucket of the journal, every table of
-// the ledger and every event of a change.
+// TestArchitectureNamesStores checks that the architecture page describes every stream and bucket
+// of the journal, every table of the ledger and every event of a change.
 func TestArchitectureNamesStores(t *testing.T) {
 	page, err := os.ReadFile("docs/architecture.md")
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/cli"
 )
 
-// Every command line of kernelgate that a document or a help text shows is one that the
-// program takes: command, flags and number of arguments. What only reads a repository
-// is run. make and go test are asked for targets and packages that are there.
+// TestDocumentedCommands checks that the program accepts every kernelgate command line in a
+// document or a help text: command, flags and number of arguments. Commands that only read a
+// repository are run. For make and go test it checks that the targets and packages exist.
 func TestDocumentedCommands(t *testing.T) {
 	makefile, err := os.ReadFile("Makefile")
 	if err != nil {
@@ -69,7 +69,7 @@ func TestDocumentedCommands(t *testing.T) {
 		}
 	}
 	for _, p := range docPages(t) {
-		if p.file == "CHANGELOG.md" { // it tells of commands that are gone, too
+		if p.file == "CHANGELOG.md" { // it also names commands that no longer exist
 			continue
 		}
 		for _, b := range p.blocks {
@@ -122,7 +122,7 @@ func TestDocumentedCommands(t *testing.T) {
 	walk(cli.Command(io.Discard, io.Discard))
 }
 
-// parseCommand reads a command line as the program does, and starts nothing.
+// parseCommand parses a command line as the program does, and runs nothing.
 func parseCommand(args []string) error {
 	root := cli.Command(io.Discard, io.Discard)
 	root.InitDefaultHelpCmd()
@@ -140,12 +140,12 @@ func parseCommand(args []string) error {
 		return fmt.Errorf("%s does nothing by itself", cmd.CommandPath())
 	}
 	if len(cmd.Flags().Args()) == 0 {
-		return nil // in prose a command may be named without its arguments
+		return nil // prose may name a command without its arguments
 	}
 	return cmd.ValidateArgs(cmd.Flags().Args())
 }
 
-// onlyReads: the command needs a repository and nothing else, and writes nothing.
+// onlyReads reports whether the command needs only a repository and writes nothing.
 func onlyReads(args []string) bool {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "results/") || strings.ToUpper(arg) == arg && arg != "." {
@@ -157,9 +157,8 @@ func onlyReads(args []string) bool {
 		len(args) > 1 && slices.Contains([]string{"history", "judge", "compare", "completion"}, args[0])
 }
 
-// shellCommands splits lines of shell into simple commands and their words. It knows
-// quotes, comments, continued lines, pipes, lists and redirections; that is all that
-// the documents use.
+// shellCommands splits shell lines into simple commands and their words. It supports quotes,
+// comments, continued lines, pipes, lists and redirections, which is all that the documents use.
 func shellCommands(text string) [][]string {
 	var all [][]string
 	var words []string
@@ -198,7 +197,7 @@ func shellCommands(text string) [][]string {
 			end()
 		case part == "<" || part == ">":
 			flush()
-			skip = true // the file that follows
+			skip = true // skip the file that follows
 		case part[0] == '\'' || part[0] == '"':
 			word, inWord = word+part[1:len(part)-1], true
 		default:
@@ -216,7 +215,7 @@ type step struct {
 	output  []string
 }
 
-// session reads a console block: commands follow "$ ", everything else is output.
+// session parses a console block: commands follow "$ ", everything else is output.
 func session(text string) []step {
 	var all []step
 	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -229,8 +228,8 @@ func session(text string) []step {
 	return all
 }
 
-// The quickstart works as it is written: its files are laid out and its commands run in
-// an empty folder, and each prints what the page shows. "…" stands for anything.
+// TestQuickstart executes the quickstart as written: it creates the files and runs the commands in
+// an empty folder. Each command must print what the page shows; "…" stands for anything.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("docs/quickstart.md")

@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// The policies and manifests that documents show are ones that the parsers take; parts of
-// them are YAML at least.
+// TestDocumentedExamples checks that the parsers accept the policies and manifests in the
+// documents. Excerpts must be valid YAML.
 func TestDocumentedExamples(t *testing.T) {
 	var asPolicy, asManifest int
 	for _, p := range docPages(t) {

@@ -14,28 +14,28 @@ import (
 	"unicode/utf8"
 )
 
-// A docPage is one Markdown document of the tree.
+// A docPage is one Markdown document of the repository.
 type docPage struct {
-	file   string // with slashes, from the root
+	file   string // path from the root, with slashes
 	text   string
 	prose  string // the text without its fenced blocks
 	blocks []block
 }
 
-// A block is the inside of a fence.
+// A block is the content of a fenced block.
 type block struct {
 	info string // what follows the opening fence, such as "sh"
 	line int    // of the opening fence
 	text string
 }
 
-// language is the first word of the info string.
+// language returns the first word of the info string.
 func (b block) language() string {
 	language, _, _ := strings.Cut(b.info, " ")
 	return language
 }
 
-// docPages are all documents, test data excluded.
+// docPages returns all documents, except for test data.
 func docPages(t *testing.T) []docPage {
 	t.Helper()
 	var all []docPage
@@ -93,7 +93,7 @@ func parsePage(t *testing.T, file, text string) docPage {
 
 var heading = regexp.MustCompile(`(?m)^#+ +(.+?) *$`)
 
-// anchors are the fragments that GitHub gives to a page's headings.
+// anchors returns the fragments that GitHub generates for a page's headings.
 func (p docPage) anchors() []string {
 	var all []string
 	for _, m := range heading.FindAllStringSubmatch(p.prose, -1) {
@@ -117,8 +117,8 @@ var (
 	commit40 = regexp.MustCompile(`^https://github\.com/kernelgate/kernelgate/commit/([0-9a-f]+)$`)
 )
 
-// Every link from a document into the tree leads to a file and to a heading that are
-// there, and every link to a commit of ours to a commit of this repository.
+// TestLinksLead checks that every link from a document into the repository leads to an existing
+// file and heading, and every link to one of our commits to a commit of this repository.
 func TestLinksLead(t *testing.T) {
 	all := docPages(t)
 	byFile := map[string]docPage{}
@@ -156,7 +156,8 @@ func TestLinksLead(t *testing.T) {
 	}
 }
 
-// A document that nothing leads to is not read.
+// TestPagesAreLinked checks that every document is linked from another, because nobody reads a page
+// without links to it.
 func TestPagesAreLinked(t *testing.T) {
 	linked := map[string]bool{"README.md": true, "CHANGELOG.md": true}
 	all := docPages(t)
@@ -174,7 +175,7 @@ func TestPagesAreLinked(t *testing.T) {
 	}
 }
 
-// The README is short enough to be read.
+// TestReadmeIsShort limits the length of the README.
 func TestReadmeIsShort(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
-// remark follows a command in what somebody wrote. Anything else leads to nothing at all,
-// but for a review that has a say in the rules.
+// remark executes a command in a comment or review. Without a command it does nothing, except that
+// a code owner's review can approve a change of the rules.
 func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) {
 	e, at, _ := facts.OfRemark(event)
 	asked, ok := command.Parse(e.Body)
@@ -65,14 +65,14 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) 
 	return s.gate(ctx)
 }
 
-// mute tells whether this job can write nothing because a review, or a remark on a line, of a
-// fork's pull request has started it. GitHub gives such a job a token that can only read, unless a
-// private repository is set to send forks write tokens.
+// mute reports whether this job cannot write, because a review of a fork's pull request, or a
+// comment on a line of it, started the job. GitHub gives such a job a read-only token, unless a
+// private repository is configured to send write tokens to forks.
 func (s *session) mute(ctx context.Context) bool {
 	if !s.state.Facts.Fork || !strings.HasPrefix(s.env.eventName, "pull_request_review") {
 		return false
 	}
-	_ = s.publish(ctx) // what is refused tells; all else is tried again
+	_ = s.publish(ctx) // a refusal shows it; other errors are retried later
 	return !s.posts.MayCheck()
 }
 
@@ -87,8 +87,8 @@ func (s *session) tellMute(what, next string) (End, error) {
 	return s.nothing(what)
 }
 
-// review gates a pull request that loosens the rules again where a code owner has approved
-// it, or no longer does. Nobody else's reviews start a measurement.
+// review gates a pull request that loosens the rules again after a code owner approved it or
+// withdrew the approval. Reviews by others start no measurement.
 func (s *session) review(ctx context.Context, e webhook.Review) (End, error) {
 	if !e.Open || e.Author.Bot || e.State == "commented" {
 		return s.nothing("the review holds no command for a workflow")
@@ -117,7 +117,7 @@ func (s *session) review(ctx context.Context, e webhook.Review) (End, error) {
 	return s.gate(ctx)
 }
 
-// lookAgain looks at the pull request that somebody wrote on.
+// lookAgain plans the pull request that somebody commented on.
 func (s *session) lookAgain(ctx context.Context, e webhook.Remark) error {
 	f, err := s.pull(ctx, e.Number)
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *session) lookAgain(ctx context.Context, e webhook.Remark) error {
 	return s.look(ctx, change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: e.Number}, f)
 }
 
-// spent says why this commit is not measured once more.
+// spent returns why this commit is not measured again, or nil.
 func (s *session) spent(run change.Run) error {
 	if max(run.Attempt, 1+tried(s.state.Past, run)) <= maxAttempts {
 		return nil

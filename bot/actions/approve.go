@@ -12,11 +12,11 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// A workflow has no memory but GitHub's: what somebody approved is found in the
-// conversation, by every job anew.
+// A workflow has no state except what GitHub stores, so every job searches the conversation for
+// approvals again.
 
-// approve looks in the conversation for somebody who may approve a fork's commit
-// and has approved the head, and for somebody who may let it change the rules.
+// approve searches the conversation for two approvals of the head by people with the required role:
+// one to run a fork's commit, and one to let the commit change the rules.
 func (s *session) approve(ctx context.Context) error {
 	commands, err := s.commands()
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *session) approve(ctx context.Context) error {
 	return err
 }
 
-// commands is who may say what, by the base's policy.
+// commands returns which role each command needs, by the policy of the base.
 func (s *session) commands() (policy.Commands, error) {
 	pol, err := answer.Policy(s.state)
 	if err != nil || pol == nil {
@@ -49,8 +49,8 @@ func (s *session) commands() (policy.Commands, error) {
 	return pol.Commands, nil
 }
 
-// approvedRules finds the word of somebody who may let a pull request's head change the
-// rules, in the conversation or in reviews; nil where there is none.
+// approvedRules searches comments and reviews for an approval to let a pull request's head change
+// the rules. It returns nil if there is none.
 func (s *session) approvedRules(ctx context.Context, pull *change.State, comments []client.Comment) (*change.RulesApproved, error) {
 	commands, err := s.commands()
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *session) approvedRules(ctx context.Context, pull *change.State, comment
 	return answer.Decider{People: s.hub, Now: s.Now}.RulesByReview(ctx, pull, s.hub, p)
 }
 
-// approveGroup lets a merge group change the rules where each of its pull requests that
-// does was approved.
+// approveGroup lets a merge group change the rules if every one of its pull requests that changes
+// them was approved.
 func (s *session) approveGroup(ctx context.Context, pulls []*change.State) error {
 	if !s.state.RulesWait(s.state.Current()) {
 		return nil
@@ -108,9 +108,10 @@ func (s *session) approveGroup(ctx context.Context, pulls []*change.State) error
 	return nil
 }
 
-// said finds who has said a word about a head, by its whole id, and has the role for it. A
-// comment that was edited does not count, since its author need not have said it, nor does
-// one from before the pull request went to the branch that it goes to.
+// said returns the author of a command about a head, if the command names the head's full id and
+// the author has the required role. An edited comment does not count, because somebody else may
+// have edited it. Neither does a comment from before the pull request was moved to its current base
+// branch.
 func (s *session) said(ctx context.Context, pull *change.State, comments []client.Comment, role policy.Role, word func(command.Command) (sha string, is bool)) (string, error) {
 	var moved *time.Time
 	for _, c := range comments {

@@ -18,20 +18,19 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// maxAttempts at one machine code. Each is judged at half the error rate of the one
-// before it; further ones could hardly decide anything.
+// maxAttempts is the limit of attempts at one machine code. Each attempt is judged at half the
+// error rate of the previous one, so more attempts could hardly decide anything.
 const maxAttempts = 6
 
-// A mark says that an attempt at a machine code began. It is a hidden line at the end of
-// a check's summary. The check is on the first commit of the base branch, where it stays
-// whatever is pushed, force-pushed or edited: GitHub deletes no checks. It is written
-// before the first round, so an attempt that is cancelled or fails counts too. Whoever
-// may write checks can change it.
+// A mark records that an attempt at a machine code began. It is a hidden line at the end of a
+// check's summary. The check is on the first commit of the base branch: no push, force-push or edit
+// moves it, and GitHub never deletes checks. The mark is written before the first round, so
+// cancelled and failed attempts count, too. Anyone who may write checks can change it.
 type mark struct {
-	pull          int    // the pull request; 0 for a merge group, which brings no machine code of its own
-	code, sources string // names of their accounts
-	list          string // name of the author's list: codes against the same baseline
-	hash          string // of the machine code in the list, see change.Matter.Listed
+	pull          int    // the pull request; 0 for a merge group, which adds no machine code
+	code, sources string // names of the accounts of the machine code and of the sources
+	list          string // name of the author's list of machine codes against the same baseline
+	hash          string // of the machine code in the list; see change.Matter.Listed
 }
 
 func (m mark) String() string {
@@ -40,7 +39,7 @@ func (m mark) String() string {
 
 var markPattern = regexp.MustCompile(`<!-- kernelgate:attempt:(0|[1-9][0-9]{0,8}):(code-[0-9]{1,18}-[0-9a-f]{32}):(sources-[0-9]{1,18}-[0-9a-f]{32}):(authorcodes-[0-9]{1,18}-[0-9a-f]{32}):([0-9a-f]{32}) -->\s*$`)
 
-// readMark finds the mark at the end of a summary.
+// readMark parses the mark at the end of a summary.
 func readMark(summary string) (mark, bool) {
 	found := markPattern.FindStringSubmatch(summary)
 	if found == nil {
@@ -50,10 +49,10 @@ func readMark(summary string) (mark, bool) {
 	return mark{n, found[2], found[3], found[4], found[5]}, err == nil
 }
 
-// count numbers the last of the marks, which are in the order in which they were
-// written: how many attempts at its machine code or its sources there are, and which
-// distinct machine code it is of its pull request or, if that is more, of its author
-// against the same baseline.
+// count numbers the last mark. The marks are in the order in which they were written. Number is the
+// number of attempts at its machine code or its sources. CodeNumber is the position of its machine
+// code among the distinct ones of its pull request, or among those of its author against the same
+// baseline, whichever is larger.
 func count(marks []mark) runners.Attempt {
 	now := marks[len(marks)-1]
 	a := runners.Attempt{CodeNumber: 1}
@@ -76,22 +75,22 @@ func count(marks []mark) runners.Attempt {
 	return a
 }
 
-// A counter is a job's record of one run. It keeps no evidence: every attempt is
-// measured anew, under a number of its own, which the gates give half the error
-// rate of the one before it.
+// A counter implements runners.Record for one run of a job. It keeps no evidence: every attempt is
+// measured from the start under a new number, and the gates give it half the error rate of the
+// previous one.
 type counter struct {
 	*session
 	job string
 }
 
-// Earlier knows of nothing to go on with.
+// Earlier returns no evidence to continue from.
 func (c counter) Earlier(context.Context, runners.Code) (runners.Earlier, error) {
 	return runners.Earlier{}, nil
 }
 
-// Begin writes a mark, and counts it among those that are there. What cannot be counted
-// is not measured. Only a token that may not write checks, as a fork's has, leaves
-// nothing to count: then the number of the job's own runs is what there is.
+// Begin writes a mark and counts it together with the existing ones. If the attempts cannot be
+// counted, nothing is measured. The exception is a token that may not write checks, such as a
+// fork's: then the number of the job's runs has to do.
 func (c counter) Begin(ctx context.Context, code runners.Code) (runners.Attempt, error) {
 	i := slices.IndexFunc(c.state.Runs, func(r change.Run) bool { return r.Job == c.job })
 	run := &c.state.Runs[i]
@@ -106,8 +105,8 @@ func (c counter) Begin(ctx context.Context, code runners.Code) (runners.Attempt,
 	return a, nil
 }
 
-// written writes the mark of an attempt, and reads all of them. GitHub numbers checks in
-// the order in which they were made, so two jobs at once never get the same number.
+// written writes the mark of an attempt and reads all marks. GitHub numbers checks in the order of
+// their creation, so two concurrent jobs never get the same number.
 func (c counter) written(ctx context.Context, run change.Run, code runners.Code) (runners.Attempt, error) {
 	uncounted := runners.Attempt{CodeNumber: 1}
 	if !c.posts.MayCheck() {
@@ -122,7 +121,8 @@ func (c counter) written(ctx context.Context, run change.Run, code runners.Code)
 		Summary: fmt.Sprintf("kernelgate counts here how often changes to %s were measured, because no push moves this commit. This attempt was for %.12s. It says nothing about this commit.\n\n%s",
 			report.Escape(run.Folder), run.Head, now),
 	})
-	if err != nil && !c.hub.UsesChecks() { // a verdict can be written, so its attempts are counted
+	// The job can write a verdict, so its attempts must be counted.
+	if err != nil && !c.hub.UsesChecks() {
 		return uncounted, fmt.Errorf("the workflow must grant checks: write, since attempts are counted in checks: %w", err)
 	}
 	if err != nil {
@@ -142,11 +142,11 @@ func (c counter) written(ctx context.Context, run change.Run, code runners.Code)
 	return count(append(marks, now)), nil
 }
 
-// maxMarkName keeps the name of a check well below the 255 bytes that a database gives it. Marks
-// of different folders may share a name: each says what it is about.
+// maxMarkName keeps the name of a check well below the 255 bytes that a database may allow. Marks
+// of different folders may share a name, because each mark says what it is about.
 const maxMarkName = 200
 
-// clipBytes shortens a text to so many bytes, and cuts no character apart.
+// clipBytes truncates a text to a number of bytes, at a character boundary.
 func clipBytes(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -159,7 +159,7 @@ func clipBytes(text string, most int) string {
 	return strings.TrimRight(text[:end], " ") + sign
 }
 
-// fewer bounds the rounds, and says so where that matters.
+// fewer limits the rounds, and returns a note if that changes the policy.
 func fewer(p *policy.Policy, rounds int) (note string) {
 	if rounds <= 0 || !p.AtMost(rounds) {
 		return ""

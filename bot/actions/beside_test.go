@@ -6,8 +6,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// A wrong kernel is not let into main by a second pull request with the same head, into a
-// branch that asks nothing: both the check and the job say the worst of both.
+// TestSecondPullRequestWithTheSameHead checks that a second pull request with the same head, into a
+// branch without a policy, does not let a wrong kernel into main. Both the check and the job show
+// the worse of the two verdicts.
 func TestSecondPullRequestWithTheSameHead(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	gated, other := w.sameHead()
@@ -15,14 +16,15 @@ func TestSecondPullRequestWithTheSameHead(t *testing.T) {
 	w.holds(c.Title, "#1 has the same head: DEFER (correctness)")
 	w.holds(c.Summary, "This pull request by itself: ", "No policy on the base branch yet")
 
-	// What the second says of the first does not hold the first back.
+	// The second pull request's statement about the first does not block the first.
 	w.no(gated.Close("walt"))
 	w.no(other.Label("walt", "again"))
 	w.must(w.act("pull_request"), "PASS", "no-policy", 0)
 	w.check(gated.HeadSHA(), "kernelgate", "success")
 }
 
-// sameHead opens a pull request with a wrong kernel, and a second one with the same head into a branch that asks nothing.
+// sameHead opens a pull request with a wrong kernel, and a second one with the same head into a
+// branch without a policy.
 func (w *world) sameHead() (gated, other *embedded.PR) {
 	w.Helper()
 	_, err := w.repo.PushCommit(embedded.Commit{Branch: "playground", Delete: []string{".github/kernelgate.yaml"}, Files: map[string]string{"README.md": "Play.\n"}, Message: "Ask nothing"})

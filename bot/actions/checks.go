@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/present"
 )
 
-// publish brings GitHub in line with what is known.
+// publish updates GitHub to the current state.
 func (s *session) publish(ctx context.Context) error {
 	if err := s.lookBeside(ctx); err != nil {
 		return err
@@ -18,11 +18,11 @@ func (s *session) publish(ctx context.Context) error {
 	return s.posted(s.posts.Publish(ctx, s.view()))
 }
 
-// lookBeside finds how other open pull requests with the same head stand, by the newest
-// check or status that was written for each.
+// lookBeside finds the verdicts of other open pull requests with the same head, from the newest
+// check or status of each.
 func (s *session) lookBeside(ctx context.Context) error {
 	s.beside = nil
-	checks := present.Checks(s.view()) // the required one first
+	checks := present.Checks(s.view()) // the required check is first
 	if s.state.ID.Kind != change.Pull || len(checks) == 0 || !s.posts.MayCheck() {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (s *session) lookBeside(ctx context.Context) error {
 		}
 		seen[t.id.Number] = true
 		if present.IsBeside(t.title) {
-			continue // it tells of a third one, or of this one
+			continue // it repeats the verdict of a third pull request, or of this one
 		}
 		its, err := s.pull(ctx, t.id.Number)
 		if err != nil && !client.NotFound(err) {
@@ -54,14 +54,15 @@ func (s *session) lookBeside(ctx context.Context) error {
 // kernels.
 type reported struct {
 	id                              change.ID
-	folder                          string // of a kernel's own check; a status does not tell
-	rules                           string // digest of those that it was judged by
-	number                          int64  // of the check
+	folder                          string // set for the check of one kernel; a status does not say
+	rules                           string // digest of the rules that applied
+	number                          int64  // id of the check
 	name, status, conclusion, title string
 }
 
-// reports reads what jobs reported under a name on a commit, newest first. A token that may not
-// read gets nothing: whether it may write, the first write shows.
+// reports returns the verdicts that jobs reported under a name on a commit, newest first. It
+// returns nothing if the token may not read them. The first write shows whether the token may
+// write.
 func (s *session) reports(ctx context.Context, sha, name string) (all []reported, err error) {
 	if s.hub.UsesChecks() {
 		there, err := s.hub.ListChecks(ctx, s.env.repo, sha, name)
@@ -93,7 +94,7 @@ func (s *session) reports(ctx context.Context, sha, name string) (all []reported
 	return all, unlessForbidden(err)
 }
 
-// unlessForbidden lets every error through but a refusal for good.
+// unlessForbidden drops an error that is a permanent refusal, and returns all others.
 func unlessForbidden(err error) error {
 	if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusForbidden && e.RetryAt.IsZero() {
 		return nil
@@ -101,7 +102,7 @@ func unlessForbidden(err error) error {
 	return err
 }
 
-// posted notes what was written, whatever became of the rest.
+// posted records what was published, even if the rest failed.
 func (s *session) posted(p change.Published, err error) error {
 	s.apply(p)
 	return err
@@ -109,10 +110,10 @@ func (s *session) posted(p change.Published, err error) error {
 
 const endedEarly = "The job that measured this was ended before a verdict. A later one takes its place.\n"
 
-// clear counts the checks that earlier jobs made in place of this one, but for
-// those that waited for approval, and concludes what a job left unfinished when
-// it was killed. What this job makes comes after the newest of them. A status is not
-// counted: this job's own replaces it, and the marks tell of the attempts.
+// clear counts the checks that earlier jobs created for this check, except those that waited for
+// approval. It concludes checks that a killed job left unfinished. The checks of this job come
+// after the newest of them. A status is not counted: this job's status replaces it, and the marks
+// count the attempts.
 func (s *session) clear(ctx context.Context, c present.Check, sha string) (int, error) {
 	there, err := s.reports(ctx, sha, c.Name)
 	if err != nil {
@@ -136,7 +137,7 @@ func (s *session) clear(ctx context.Context, c present.Check, sha string) (int, 
 		if t.status == "completed" {
 			continue
 		}
-		// The check of a different App stays as it is.
+		// The check of a different App stays unchanged.
 		err := s.hub.UpdateCheck(ctx, s.env.repo, t.number, client.Check{Name: c.Name, Status: "completed", Conclusion: "cancelled", Title: "Ended early", Summary: endedEarly})
 		if err := unlessForbidden(err); err != nil {
 			return 0, err
@@ -145,8 +146,8 @@ func (s *session) clear(ctx context.Context, c present.Check, sha string) (int, 
 	return n, nil
 }
 
-// endStatus ends the status of an earlier head that a killed job left pending. That of the
-// head itself is replaced anyway.
+// endStatus ends the status that a killed job left pending on an earlier head. The status of the
+// current head is replaced anyway.
 func (s *session) endStatus(ctx context.Context, c present.Check, sha string, there []reported) error {
 	if sha == c.HeadSHA || len(there) == 0 || there[0].id != s.state.ID || there[0].status == "completed" {
 		return nil

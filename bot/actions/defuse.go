@@ -5,21 +5,22 @@ import (
 	"strings"
 )
 
-// Defuse is a writer for text in which nothing is a workflow command, whatever it looks like.
-// GitHub's runner reads standard output and standard error alike, and takes for a command what
-// follows "::" at the start of a line or "##[" anywhere in one. Names of files and words of the
-// change get into errors and progress, and a command could tell the next step to upload any file
-// of the machine.
+// Defuse returns a writer that prevents text from being read as a workflow command. GitHub's runner
+// reads both standard output and standard error. It takes text after "::" at the start of a line,
+// or after "##[" anywhere in a line, for a command. File names and other texts of the change appear
+// in errors and progress messages, and a command could make the next step upload any file of the
+// machine.
 func Defuse(out io.Writer) io.Writer { return &defused{out: out, blank: true} }
 
 type defused struct {
 	out    io.Writer
-	blank  bool // the line has nothing yet but space, or what may be space outside of ASCII
-	colon  bool // and one colon
-	hashes int  // that the line ends with
+	blank  bool // the line so far is white space, or may be white space outside of ASCII
+	colon  bool // followed by one colon
+	hashes int  // number of # at the end of the line so far
 }
 
-// Write puts a space into whatever could begin a command. Beginnings may come in several writes.
+// Write inserts a space into everything that could begin a command, even if the beginning is split
+// over several writes.
 func (d *defused) Write(p []byte) (int, error) {
 	text := make([]byte, 0, len(p)+8)
 	for _, c := range p {
@@ -41,7 +42,7 @@ func (d *defused) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An Inert error says the same as another, without workflow commands.
+// An Inert error has the message of another error, without workflow commands.
 type Inert struct{ Err error }
 
 func (e Inert) Error() string { return inert(e.Err.Error()) }
@@ -50,6 +51,6 @@ func (e Inert) Unwrap() error { return e.Err }
 
 func inert(text string) string {
 	var b strings.Builder
-	_, _ = Defuse(&b).Write([]byte(text)) // a Builder takes everything
+	_, _ = Defuse(&b).Write([]byte(text)) // a Builder never fails
 	return b.String()
 }

@@ -13,9 +13,10 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// A disk that takes nothing ends the check as an error: one that stays in progress would block the change for ever.
+// TestDiskErrors checks that a disk that refuses writes ends the check as an error. A check that
+// stays in progress would block the change forever.
 func TestDiskErrors(t *testing.T) {
-	// Files stand where folders are needed.
+	// Put files where folders are needed.
 	file := func(w *world, path string) {
 		w.Helper()
 		w.no(os.WriteFile(path, []byte("a file\n"), 0o600))
@@ -31,7 +32,7 @@ func TestDiskErrors(t *testing.T) {
 		"the second job cannot be unpacked": {func(w *world, c *actions.Config) {
 			measure := c.Measure
 			c.Measure = func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
-				// The first kernel's job removes the bundles that wait for their turn.
+				// The job of the first kernel removes the bundles that wait for their turn.
 				w.no(os.RemoveAll(filepath.Join(filepath.Dir(filepath.Dir(scratch)), "bundles")))
 				return measure(ctx, job, scratch, p)
 			}

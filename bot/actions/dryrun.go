@@ -12,8 +12,9 @@ import (
 	"sync"
 )
 
-// A dryRun is the way to GitHub of a job that only says what it would write. It sends what
-// reads, and answers what writes itself: whatever the job tries, nothing changes at GitHub.
+// A dryRun is the HTTP transport of a job that only reports what it would write. It sends requests
+// that read, and answers requests that write itself. Nothing changes at GitHub, whatever the job
+// does.
 type dryRun struct {
 	next http.RoundTripper
 
@@ -22,14 +23,14 @@ type dryRun struct {
 	things []*thing // in the order of their first write
 }
 
-// A thing is one that GitHub would have, as the last write leaves it.
+// A thing is an object that GitHub would have, as the last write leaves it.
 type thing struct {
 	kind, on string // "status" "on 0123456789ab"
 	key      string
 	body     written
 }
 
-// written is the fields of a status, a check, a comment or a reaction.
+// written holds the fields of a status, a check, a comment or a reaction.
 type written struct {
 	Context     string `json:"context"`
 	State       string `json:"state"`
@@ -60,12 +61,12 @@ type annotation struct {
 	Message string `json:"message"`
 }
 
-// firstDryID is above every number of GitHub's: attempts are counted in the order of numbers.
+// firstDryID is above every id at GitHub, because attempts are counted in the order of ids.
 const firstDryID = 1 << 60
 
 func newDryRun() *dryRun { return &dryRun{next: http.DefaultTransport, lastID: firstDryID} }
 
-// RoundTrip sends a request that reads, and keeps one that writes.
+// RoundTrip sends a request that reads, and records one that writes.
 func (d *dryRun) RoundTrip(rq *http.Request) (*http.Response, error) {
 	if rq.Method == http.MethodGet || rq.Method == http.MethodHead {
 		return d.next.RoundTrip(rq)
@@ -95,7 +96,7 @@ func (d *dryRun) RoundTrip(rq *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// keep notes a write, and numbers what it makes.
+// keep records a write and assigns an id to the object.
 func (d *dryRun) keep(method, path string, text []byte) (id int64, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -135,7 +136,7 @@ func (d *dryRun) keep(method, path string, text []byte) (id int64, err error) {
 	return d.lastID, nil
 }
 
-// merge overwrites what a later write says. Annotations add up, as they do at GitHub.
+// merge overwrites fields with those of a later write. Annotations accumulate, as at GitHub.
 func (w *written) merge(later written) {
 	for _, field := range []struct {
 		into *string
@@ -155,7 +156,7 @@ func (w *written) merge(later written) {
 	}
 }
 
-// String is everything that GitHub would have.
+// String lists everything that GitHub would have.
 func (d *dryRun) String() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -188,7 +189,7 @@ func (t *thing) heading() string {
 	return t.kind + " " + t.on
 }
 
-// texts are the paragraphs that people would read.
+// texts returns the paragraphs that people would read.
 func (w written) texts() []string {
 	list := []string{w.Description, w.TargetURL}
 	if w.Output != nil {
@@ -200,7 +201,7 @@ func (w written) texts() []string {
 	return append(list, w.DetailsURL, shown(w.Body))
 }
 
-// shown is a text without the lines that GitHub does not show, in which jobs keep their notes.
+// shown removes the lines that GitHub hides, in which jobs store data.
 func shown(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -11,14 +11,14 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// rehearse is act without a write to GitHub.
+// rehearse is act without writes to GitHub.
 func (w *world) rehearse(event string) job {
 	w.Helper()
 	return w.actIn(w.Context(), event, func(c *actions.Config) { c.DryRun = true })
 }
 
-// A dry run says what a job would write, whether by statuses or by checks, and writes nothing: a
-// token that can only read is enough.
+// TestDryRun checks that a dry run reports what a job would write, with statuses and with checks,
+// and writes nothing. A read-only token is enough.
 func TestDryRun(t *testing.T) {
 	for _, report := range []string{"status", "checks"} {
 		t.Run(report, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// headings are what a dry run would write, without the texts.
+// headings returns the headings of what a dry run would write.
 func headings(log string) (all []string) {
 	for line := range strings.Lines(log) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), "─── "); ok {
@@ -61,7 +61,7 @@ func headings(log string) (all []string) {
 	return all
 }
 
-// What is there already is updated, and a command is answered.
+// TestDryRunOfACommand checks that existing objects are updated and a command is answered.
 func TestDryRunOfACommand(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	pr := w.propose("slower", source("speed 1.02"), embedded.PROptions{})
@@ -76,14 +76,14 @@ func TestDryRunOfACommand(t *testing.T) {
 	if len(there) != 2 || there[0].Body != before || len(there[1].Reactions) > 0 || there[1].ID != asked.ID || len(w.repo.Checks(pr.HeadSHA())) != checks {
 		t.Errorf("something was written: %d comments, %d checks", len(there), len(w.repo.Checks(pr.HeadSHA())))
 	}
-	// The real job counts as if nothing had been before it.
+	// The real job counts as if there had been no dry run.
 	w.must(w.act("issue_comment"), "DEFER", "too-slow", 1)
 	if body := pr.Comments()[0].Body; !strings.Contains(body, "attempt 2") || strings.Contains(body, "attempt 3") {
 		t.Errorf("the comment is now\n%s", body)
 	}
 }
 
-// A job that has nothing to write says so.
+// TestDryRunOfNothing checks that a job with nothing to write says so.
 func TestDryRunOfNothing(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	pr := w.propose("slower", source("speed 1.02"), embedded.PROptions{})

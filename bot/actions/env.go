@@ -14,31 +14,32 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// An environ is what GitHub tells a job.
+// An environ is the environment that GitHub gives a job.
 type environ struct {
 	eventName, eventPath string
 	repo                 string // owner/name
 	token                string
 	apiURL, serverURL    string
 	runID                string
-	runAttempt           int // how often somebody has started this very job
+	runAttempt           int // how often this job was started
 	runner               string
 	temp                 string
 	summary, output      string // files; empty outside of a job
 	report               string // reportStatus or reportChecks
 }
 
-// How a job reports verdicts. Commit statuses are the default. GitHub puts a check run that a
-// workflow creates into an arbitrary check suite of the commit, so it may appear among the jobs
-// of an unrelated workflow, and only the App that created it can update it. A status is in no
-// suite, the newest one of its name counts whoever wrote it, and its link leads to the job.
+// The values of report say how a job reports verdicts. Commit statuses are the default. GitHub puts
+// a check run that a workflow creates into an arbitrary check suite of the commit, so it may appear
+// among the jobs of an unrelated workflow, and only the App that created it can update it. A status
+// is in no suite, the newest status of a name counts whoever wrote it, and its link leads to the
+// job.
 const (
 	reportStatus = "status"
 	reportChecks = "checks"
 )
 
-// gated are the events that lead to a verdict. The second is the first with the
-// base branch's own workflow.
+// gated are the events that lead to a verdict. pull_request_target is pull_request with the
+// workflow of the base branch.
 var gated = []string{"pull_request", "pull_request_target", "merge_group", "issue_comment", "pull_request_review", "pull_request_review_comment"}
 
 func readEnv(getenv func(string) string) (environ, error) {
@@ -49,7 +50,7 @@ func readEnv(getenv func(string) string) (environ, error) {
 		temp: cmp.Or(getenv("RUNNER_TEMP"), os.TempDir()), summary: getenv("GITHUB_STEP_SUMMARY"), output: getenv("GITHUB_OUTPUT"),
 		report: cmp.Or(strings.TrimSpace(getenv("KERNELGATE_REPORT")), reportStatus),
 	}
-	e.runAttempt, _ = strconv.Atoi(getenv("GITHUB_RUN_ATTEMPT")) // 0 where it does not say
+	e.runAttempt, _ = strconv.Atoi(getenv("GITHUB_RUN_ATTEMPT")) // 0 if not set
 	switch {
 	case e.eventName == "" || e.eventPath == "" || e.repo == "":
 		return e, strict.Mistakef("kernelgate: --github works in a job of GitHub Actions: GITHUB_EVENT_NAME, GITHUB_EVENT_PATH and GITHUB_REPOSITORY are not all set (elsewhere, leave --github out)")
@@ -63,8 +64,8 @@ func readEnv(getenv func(string) string) (environ, error) {
 	return e, nil
 }
 
-// event is what started the job. It is relabelled where it is about labels or the title of a
-// pull request, by which a policy chooses rules, and about nothing else.
+// event returns the event that started the job. relabelled is true if the event is only about
+// labels or the title of a pull request, by which a policy selects rules.
 func (e environ) event() (event webhook.Event, relabelled bool, err error) {
 	body, err := os.ReadFile(e.eventPath)
 	if err != nil {
@@ -88,12 +89,12 @@ func (e environ) event() (event webhook.Event, relabelled bool, err error) {
 	return event, relabelled, nil
 }
 
-// runsURL begins the pages of all runs of workflows.
+// runsURL returns the prefix of the pages of all workflow runs.
 func (e environ) runsURL() string { return e.serverURL + "/" + e.repo + "/actions/runs/" }
 
-// pullPage is the page of the job's run, as GitHub links to it from a pull request. A status has
-// no field for what it is about, so its link says which pull request it was written for, and by
-// which rules: those who may write statuses are trusted, and the authors of comments are not.
+// pullPage returns the page of the job's run, as GitHub links to it from a pull request. A status
+// has no field for its subject, so its link contains the pull request and the digest of the rules.
+// Accounts that may write statuses are trusted; authors of comments are not.
 func (e environ) pullPage(number int, rules string) string {
 	if e.runURL() == "" {
 		return ""
@@ -101,7 +102,7 @@ func (e environ) pullPage(number int, rules string) string {
 	return fmt.Sprintf("%s?pr=%d&rules=%s", e.runURL(), number, rules)
 }
 
-// pullOf is the pull request and the rules that pullPage was called with.
+// pullOf parses the pull request and the rules from a pullPage.
 func (e environ) pullOf(page string) (number int, rules string, ok bool) {
 	u, err := url.Parse(page)
 	if err != nil || !strings.HasPrefix(page, e.runsURL()) {
@@ -111,7 +112,7 @@ func (e environ) pullOf(page string) (number int, rules string, ok bool) {
 	return number, u.Query().Get("rules"), err == nil && number > 0
 }
 
-// runURL is the page of the job's run.
+// runURL returns the page of the job's run.
 func (e environ) runURL() string {
 	if e.serverURL == "" || e.runID == "" {
 		return ""

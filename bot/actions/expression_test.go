@@ -9,18 +9,19 @@ import (
 	"testing"
 )
 
-// The conditions of a workflow are evaluated as GitHub does, as far as ours go: operators, paths,
-// contains and fromJSON. https://docs.github.com/actions/reference/evaluate-expressions-in-workflows-and-actions
+// expressionToken matches a token of a workflow's condition. The tests evaluate conditions as
+// GitHub does, as far as ours need it: operators, paths, contains and fromJSON.
+// https://docs.github.com/actions/reference/evaluate-expressions-in-workflows-and-actions
 
 var expressionToken = regexp.MustCompile(`^\s*(?:(\|\||&&|==|!=|[!(),])|'((?:[^']|'')*)'|([A-Za-z_][\w.-]*))`)
 
 type expression struct {
 	t      *testing.T
-	tokens []string // operators as they are, texts with a quote before them
+	tokens []string // operators unchanged, texts with a leading quote
 	github map[string]any
 }
 
-// evaluate is the value of an expression in a context.
+// evaluate returns the value of an expression in a context.
 func evaluate(t *testing.T, text string, github map[string]any) any {
 	t.Helper()
 	e := &expression{t: t, github: github}
@@ -104,7 +105,7 @@ func (e *expression) compared() any {
 	return value
 }
 
-// equal ignores the case of texts, and takes null for an empty one.
+// equal ignores the case of texts and treats null as an empty text.
 func equal(a, b any) bool {
 	text := func(v any) string {
 		if v == nil {

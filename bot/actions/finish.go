@@ -11,16 +11,17 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// finish tells the job: annotations, step summary, outputs and the exit status.
-// Trouble is what kept GitHub from showing the end.
+// finish writes the results of the job: annotations, step summary, outputs and the exit status.
+// trouble is the error that kept GitHub from showing the end.
 func (s *session) finish(trouble error) (End, error) {
 	checks := present.Checks(s.view())
 	out := s.end()
 	if len(s.beside) > 0 && out.Exit == exitPass && checks[0].Conclusion != "success" {
-		out = End{Verdict: gates.Defer, Reason: "same-head", Exit: exitDefer} // GitHub asks for the job by commit, too
+		// A branch may also require the job itself, and GitHub looks it up by commit.
+		out = End{Verdict: gates.Defer, Reason: "same-head", Exit: exitDefer}
 	}
 	out.Results = s.results
-	// GitHub shows the first ten of a kind: what matters most comes first.
+	// GitHub shows the first ten annotations of a kind, so the most important come first.
 	if title := checks[0].Title; out.Exit == exitPass {
 		s.lines.note("kernelgate: " + title)
 	} else {
@@ -44,8 +45,7 @@ func (s *session) finish(trouble error) (End, error) {
 	return out, setOutputs(s.env.output, out)
 }
 
-// end is that of the kernels, unless what the change does to the rules waits for
-// somebody's word.
+// end returns the result of the kernels, unless a change of the rules waits for approval.
 func (s *session) end() End {
 	out := s.ofKernels()
 	if out.Exit == exitPass && s.state.RulesWait(s.state.Current()) {
@@ -54,8 +54,7 @@ func (s *session) end() End {
 	return out
 }
 
-// ofKernels sums the runs up. One kernel without a verdict leaves the change
-// without one.
+// ofKernels summarizes the runs. If one kernel has no verdict, the change has none.
 func (s *session) ofKernels() End {
 	plan := s.state.Current()
 	switch {
@@ -86,10 +85,10 @@ func (s *session) ofKernels() End {
 	return out
 }
 
-// maxSummary is what GitHub shows of a step, less a little.
+// maxSummary is a little less than the size that GitHub shows for a step.
 const maxSummary = 1<<20 - 1<<14
 
-// summary is the page of the job: the required check's text, then each report.
+// summary returns the summary page of the job: the text of the required check, then each report.
 func (s *session) summary(c present.Check) string {
 	head := "# " + report.Escape(c.Name) + ": " + report.Escape(c.Title) + "\n\n" + strings.TrimSpace(c.Summary) + "\n\n" + s.unwritten()
 	var verdicts []*gates.Verdict
@@ -111,7 +110,7 @@ func (s *session) summary(c present.Check) string {
 
 const permissions = "```yaml\npermissions:\n  contents: read\n  checks: write\n  statuses: write\n  pull-requests: write\n  issues: write\n```\n\n"
 
-// unwritten says what GitHub did not take, and why.
+// unwritten lists what GitHub refused, and why.
 func (s *session) unwritten() string {
 	if len(s.posts.Denied) == 0 {
 		return ""

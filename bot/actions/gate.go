@@ -23,8 +23,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/check"
 )
 
-// gate measures what the plan asks for, kernel by kernel, and tells GitHub of
-// every step. What cannot be told is no reason to lose a verdict.
+// gate measures the kernels of the plan one by one and publishes every step. A failure to publish
+// does not discard a verdict.
 func (s *session) gate(ctx context.Context) (End, error) {
 	if err := s.number(ctx); err != nil {
 		return End{}, err
@@ -36,14 +36,14 @@ func (s *session) gate(ctx context.Context) (End, error) {
 	}
 	for _, run := range wanted {
 		s.apply(change.Started{Job: run.Job, Token: 1, Runner: s.env.runner})
-		_ = s.publish(ctx) // the end of the run is what matters
+		_ = s.publish(ctx) // only the end of the run matters
 		run, _ = s.state.Run(run.Job)
 		result, err := s.run(ctx, run)
 		if ctx.Err() != nil {
 			s.abandon(ctx)
 			return End{}, fmt.Errorf("measuring %s: %w", run.Name, context.Cause(ctx))
 		}
-		if err != nil { // as on any runner: a check that stays in progress blocks the change for ever
+		if err != nil { // as on any runner: a check that stays in progress blocks the change forever
 			if result, err = s.faulty(run, err); err != nil {
 				return End{}, err
 			}
@@ -54,10 +54,10 @@ func (s *session) gate(ctx context.Context) (End, error) {
 	return s.finish(trouble)
 }
 
-// number finds how often each kernel of this commit was run before: by the
-// history in the comment; by the checks that are there, since a comment can be
-// edited and deleted; and by how often the job was started, since a token that can
-// only read leaves neither. What an earlier job left unfinished is concluded.
+// number finds how often each kernel of this commit was run before. It uses three sources: the
+// history in the comment; the checks, since a comment can be edited and deleted; and the number of
+// starts of the job, since a read-only token leaves neither. It concludes checks that an earlier
+// job left unfinished.
 func (s *session) number(ctx context.Context) error {
 	unfinished := map[string]bool{}
 	for _, r := range s.state.Past {
@@ -88,8 +88,7 @@ func (s *session) number(ctx context.Context) error {
 	return nil
 }
 
-// run takes one kernel to a verdict. Only the end of ctx, or a fault of the disk, is an
-// error.
+// run measures and judges one kernel. It returns an error only if ctx ends or the disk fails.
 func (s *session) run(ctx context.Context, run change.Run) (change.Result, error) {
 	dir := filepath.Join(s.scratch, run.Job)
 	for _, d := range []string{filepath.Join(dir, "job"), filepath.Join(dir, "scratch")} {
@@ -116,8 +115,8 @@ func (s *session) run(ctx context.Context, run change.Run) (change.Result, error
 	return result, s.write(run.Name, out, verdict)
 }
 
-// faulty is the verdict on a kernel that this machine could not measure, or whose evidence
-// it could not keep.
+// faulty returns the verdict on a kernel that this machine could not measure, or whose evidence it
+// could not store.
 func (s *session) faulty(run change.Run, fault error) (change.Result, error) {
 	policy, err := s.state.Plan.ReadPolicy()
 	if err != nil {
@@ -133,8 +132,7 @@ func (s *session) faulty(run change.Run, fault error) (change.Result, error) {
 	return result, nil
 }
 
-// measure returns evidence in every case but the end of ctx: what goes wrong is
-// the runner's fault.
+// measure returns evidence unless ctx ends. Every failure is recorded as the runner's fault.
 func (s *session) measure(ctx context.Context, job runners.Job, run change.Run, scratch string) (runners.Measured, error) {
 	err := cmp.Or(s.fit(job, run), s.spent(run))
 	if err == nil {
@@ -149,7 +147,7 @@ func (s *session) measure(ctx context.Context, job runners.Job, run change.Run, 
 	return runners.Measured{Evidence: job.Fault(err)}, nil
 }
 
-// fit says why this job does not measure a kernel.
+// fit returns why this job does not measure a kernel, or nil.
 func (s *session) fit(job runners.Job, run change.Run) error {
 	devices := job.Policy.Devices
 	switch {
@@ -162,14 +160,13 @@ func (s *session) fit(job runners.Job, run change.Run) error {
 	return nil
 }
 
-// judge is the only place where verdicts come from.
+// judge is the only source of verdicts.
 func judge(policy *policy.Policy, file string, e *gates.Evidence, rules []string) (change.Result, *gates.Verdict) {
 	v := change.Judge(policy, file, e, rules)
 	return change.NewResult(v), v
 }
 
-// abandon says on GitHub that there will be no verdict. GitHub gives a cancelled
-// job a few seconds.
+// abandon publishes that there will be no verdict. GitHub gives a cancelled job a few seconds.
 func (s *session) abandon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -183,7 +180,7 @@ func (s *session) abandon(ctx context.Context) {
 	}
 }
 
-// write keeps what a kernel's run leaves behind, for the workflow to upload.
+// write stores the results of a kernel's run, for the workflow to upload.
 func (s *session) write(kernel string, out runners.Measured, v *gates.Verdict) error {
 	if err := s.makeResults(); err != nil {
 		return err
@@ -201,12 +198,12 @@ func (s *session) write(kernel string, out runners.Measured, v *gates.Verdict) e
 	return check.WriteResults(dir, out, v)
 }
 
-// folderName is a kernel's name as a folder. Where two kernels have one name, it has the
-// path of the kernel in it, which may hold what no artifact's name may: actions/upload-artifact
-// refuses all files of a job where one has a colon, a quote or a new line in its path. Names that
-// become the same get a number.
+// folderName turns a kernel's name into a folder name. If two kernels share a name, the name
+// contains the kernel's path, which may have characters that an artifact must not have:
+// actions/upload-artifact refuses all files of a job if one path contains a colon, a quote or a
+// newline. The caller adds a number to names that collide.
 func folderName(kernel string) string {
-	const longest = 100 // file systems take 255 bytes
+	const longest = 100 // file systems allow 255 bytes
 	plain := func(r rune) rune {
 		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-()+", r)) {
 			return r
@@ -216,7 +213,7 @@ func folderName(kernel string) string {
 	return strings.Map(plain, kernel[:min(len(kernel), longest)])
 }
 
-// makeResults makes a folder that no earlier job has written to.
+// makeResults creates a folder that no earlier job has written to.
 func (s *session) makeResults() error {
 	if s.results != "" {
 		return nil

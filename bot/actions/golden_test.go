@@ -25,8 +25,8 @@ var (
 	changePattern  = regexp.MustCompile(`kernelgate:pr-[0-9]+-`)
 )
 
-// golden holds what a person sees of a job, the summary, the log and the pull
-// request's conversation, against a file.
+// golden compares what a person sees of a job with a file: the summary, the log and the pull
+// request's conversation.
 func (w *world) golden(name string, j job, pr *embedded.PR) {
 	w.Helper()
 	var b strings.Builder
@@ -37,8 +37,7 @@ func (w *world) golden(name string, j job, pr *embedded.PR) {
 	w.goldenText(name, b.String())
 }
 
-// goldenText holds a text against a file. Commits and times are made the same in
-// every run.
+// goldenText compares a text with a file. It replaces commits and times by constants.
 func (w *world) goldenText(name, text string) {
 	w.Helper()
 	got := strings.NewReplacer(w.hub.URL(), "https://hub", w.dir, "TEMP").Replace(text)

@@ -14,10 +14,10 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// The sticky comment ends with a hidden line that holds the attempts so far: it is
-// the only memory there is. It is read from our own comment alone, and believed
-// for showing and counting attempts, never for a verdict: whoever may write to a
-// repository can edit every comment in it.
+// The sticky comment ends with a hidden line that holds the attempts so far. There is no other
+// storage. The line is read only from our own comment, and it is trusted for showing and counting
+// attempts, never for a verdict: everyone who may write to a repository can edit every comment in
+// it.
 const (
 	historyOpen  = "<!-- kernelgate:history:"
 	historyClose = " -->"
@@ -25,23 +25,23 @@ const (
 	maxBlock     = 1 << 16 // bytes
 )
 
-// A record is one run, short.
+// A record is the short form of one run.
 type record struct {
-	Kernel  string        `json:"k"` // as it is shown
+	Kernel  string        `json:"k"` // display name
 	Folder  string        `json:"f,omitempty"`
 	Head    string        `json:"h"`
 	Attempt int           `json:"n"`
 	Rule    string        `json:"r,omitempty"`
-	Outcome gates.Outcome `json:"o,omitempty"` // empty for one without a verdict
+	Outcome gates.Outcome `json:"o,omitempty"` // empty if there is no verdict
 	Reason  gates.Reason  `json:"y,omitempty"`
 	Line    string        `json:"l,omitempty"`
 	Ended   time.Time     `json:"e,omitzero"`
 }
 
-// remember adds the history to a comment, the newest runs and as many of them as
-// there is room for.
+// remember appends the history to a comment: the newest runs, as many as fit.
 func remember(body string, runs []change.Run) string {
-	runs = slices.DeleteFunc(slices.Clone(runs), func(r change.Run) bool { return r.Phase == change.Queued }) // not begun
+	// A queued run has not started.
+	runs = slices.DeleteFunc(slices.Clone(runs), func(r change.Run) bool { return r.Phase == change.Queued })
 	var all []record
 	for _, r := range runs[max(0, len(runs)-maxHistory):] {
 		one := record{Kernel: r.Name, Folder: r.Folder, Head: r.Head, Attempt: r.Attempt, Rule: r.Rule, Ended: r.Ended.UTC().Truncate(time.Second)}
@@ -63,7 +63,7 @@ func remember(body string, runs []change.Run) string {
 	return body
 }
 
-// recall reads what remember wrote; anything else is no history.
+// recall parses what remember wrote. It returns nil for everything else.
 func recall(body string) []change.Run {
 	body = strings.TrimRight(body, "\r\n")
 	last := body[strings.LastIndexByte(body, '\n')+1:]
@@ -95,7 +95,7 @@ func recall(body string) []change.Run {
 	return runs
 }
 
-// tried is how many attempts at a run's kernel and commit the history knows.
+// tried returns how many attempts at a run's kernel and commit the history contains.
 func tried(runs []change.Run, run change.Run) int {
 	n := 0
 	for _, r := range runs {

@@ -20,8 +20,8 @@ var (
 	oldCommand = regexp.MustCompile(`##\[([^\]]*)\](.*)$`)
 )
 
-// commands are what GitHub's runner would follow in a log: ActionCommand and ActionCommandManager
-// in github.com/actions/runner.
+// commands returns the commands that GitHub's runner would execute in a log, like ActionCommand and
+// ActionCommandManager in github.com/actions/runner.
 func commands(log string) (all []string) {
 	stopped := ""
 	for line := range strings.Lines(log) {
@@ -45,8 +45,9 @@ func commands(log string) (all []string) {
 	return all
 }
 
-// A fork's author names folders after workflow commands. The log follows none of them, the
-// artifact has names that can be uploaded, and the outputs are the job's own.
+// TestHostileNames uses folders that the author of a fork named after workflow commands. The log
+// must contain no commands, the artifact must have names that can be uploaded, and the outputs must
+// be those of the job.
 func TestHostileNames(t *testing.T) {
 	hostile := []string{
 		"kernels/##[set-output name=results]", "kernels/a\n::set-output name=results::/etc", "kernels/b:\"*?<>|", "kernels/##[stop-commands]x",
@@ -88,12 +89,13 @@ func TestHostileNames(t *testing.T) {
 		}
 		return err
 	}))
-	if want := len(hostile); kept != want { // the folder with a new line reaches no runner
+	if want := len(hostile); kept != want { // the folder with a newline reaches no runner
 		t.Errorf("the evidence of %d kernels is kept, want %d", kept, want)
 	}
 }
 
-// What a writer or an error passes on is text and no command, in whatever parts it comes.
+// TestDefuse checks that writers and errors pass on text without commands, however the text is
+// split.
 func TestDefuse(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain: a::b, #[x], # [y] ##": "plain: a::b, #[x], # [y] ##",

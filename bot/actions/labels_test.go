@@ -9,8 +9,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// A label or a title costs a measurement where it chooses another rule, or where the commit has no
-// verdict yet. The workflow cannot tell: which labels count, the policy says.
+// TestLabels checks that a label or a title causes a measurement only if it selects a different
+// rule, or if the commit has no verdict yet. The workflow cannot decide this: the policy says which
+// labels count.
 func TestLabels(t *testing.T) {
 	for name, report := range map[string]string{"checks": "checks", "statuses": "status"} {
 		t.Run(name, func(t *testing.T) {
@@ -28,14 +29,14 @@ func TestLabels(t *testing.T) {
 			w.counted("a label and a title that no rule asks for", all, 1)
 
 			w.no(pr.Label("walt", "refactoring"))
-			w.no(pr.Label("walt", "late")) // GitHub cancels the waiting job of the label before
+			w.no(pr.Label("walt", "late")) // GitHub cancels the waiting job of the previous label
 			w.must(w.act("pull_request"), "PASS", "", 0)
 			w.counted("another rule", all, 1, 2)
 			w.no(pr.Unlabel("walt", "refactoring"))
 			w.must(w.act("pull_request"), "DEFER", "too-slow", 1)
 			w.counted("the first rule again", all, 1, 2, 3)
 
-			// What was judged for one base says nothing for another.
+			// A verdict for one base says nothing about another base.
 			_, err := w.repo.Push("next", map[string]string{"README.md": "Next.\n"}, "Another branch")
 			w.no(err)
 			w.no(pr.Edit("walt", "", "", "next"))
@@ -45,8 +46,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// The history in a comment does not save a measurement: a program that repeats what strangers say
-// could be made to write one.
+// TestForgedHistory checks that the history in a comment does not skip a measurement: a program
+// that repeats the texts of strangers could be made to write one.
 func TestForgedHistory(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	w.report = "status"

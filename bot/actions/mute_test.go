@@ -9,8 +9,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// GitHub gives jobs for reviews and line comments on a fork's pull request a token that can only
-// read. They measure nothing and say what to do; a comment in the conversation does the rest.
+// TestReviewsOnForksCannotWrite covers jobs for reviews and line comments on a fork's pull request,
+// which get a read-only token from GitHub. They measure nothing and say what to do. A comment in
+// the conversation then starts a job that can write.
 func TestReviewsOnForksCannotWrite(t *testing.T) {
 	w := newWorld(t, map[string]string{"CODEOWNERS": "/.github/ @carl\n"}, mayWrite)
 	w.report = "status"
@@ -62,8 +63,8 @@ func TestReviewsOnForksCannotWrite(t *testing.T) {
 	w.status(head, "kernelgate", "success")
 }
 
-// Where nothing is to be measured, a comment still has the verdict written: the fork's own job
-// could not.
+// TestRebenchWritesAVerdictWithoutKernels checks that a comment makes a job write the verdict
+// even if there is nothing to measure, because the fork's own job could not write it.
 func TestRebenchWritesAVerdictWithoutKernels(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	w.report = "status"

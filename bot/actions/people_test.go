@@ -20,9 +20,9 @@ func TestComments(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, who, text string
-		verdict         string // of what is measured; empty for nothing
+		verdict         string // verdict of the measurement; empty if nothing is measured
 		reacts          []string
-		replies         string // what the answer holds; empty for none
+		replies         string // part of the reply; empty if there is none
 	}{
 		{"rebench", "walt", "/rebench", "PASS", []string{"eyes", "rocket"}, "Measuring `scale` anew"},
 		{"rebench a kernel", "walt", "Once more:\n\n/rebench scale rounds=4", "PASS", []string{"eyes", "rocket"}, "Measuring `scale` anew"},
@@ -70,7 +70,7 @@ func TestComments(t *testing.T) {
 	}
 }
 
-// A workflow follows what is written on a line and in a review, too.
+// TestReviews checks that a workflow executes commands on lines and in reviews, too.
 func TestReviews(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	pr := w.propose("faster", source("speed 1.3"), embedded.PROptions{})
@@ -92,7 +92,7 @@ func TestReviews(t *testing.T) {
 	w.must(w.act("pull_request_review"), "", "", 0)
 	w.no(pr.Review("olga", "APPROVE", "/rebench"))
 	w.must(w.act("pull_request_review"), "PASS", "", 0)
-	w.must(w.act("pull_request_review"), "PASS", "", 0) // GitHub lets anybody run a job again
+	w.must(w.act("pull_request_review"), "PASS", "", 0) // GitHub lets anybody rerun a job
 	w.no(pr.Review("olga", "APPROVE", "Fine. > /rebench"))
 	w.must(w.act("pull_request_review"), "", "", 0)
 	if n := replies(); n != 3 {
@@ -101,7 +101,7 @@ func TestReviews(t *testing.T) {
 	w.check(pr.HeadSHA(), "kernelgate", "success")
 }
 
-// A fork's commit may be approved in a review.
+// TestForkApprovedInReview checks that a fork's commit can be approved in a review.
 func TestForkApprovedInReview(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	fork, err := w.repo.Fork("eve")
@@ -114,8 +114,8 @@ func TestForkApprovedInReview(t *testing.T) {
 	w.must(w.act("pull_request_review"), "PASS", "", 0)
 }
 
-// Code from a fork reaches no runner before somebody who may say so has named
-// that very commit.
+// TestFork checks that code from a fork reaches no runner before a person with the required role
+// has named that exact commit.
 func TestFork(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	fork, err := w.repo.Fork("eve")
@@ -146,7 +146,7 @@ func TestFork(t *testing.T) {
 	}
 	c, err := pr.Comment("rita", "Looks good")
 	w.no(err)
-	w.no(c.Edit("olga", "/ok-to-test "+head)) // words in somebody's mouth
+	w.no(c.Edit("olga", "/ok-to-test "+head)) // olga edits somebody else's comment
 	w.must(w.act("pull_request"), "DEFER", "approval", 1)
 	_, err = pr.Comment("walt", "/rebench")
 	w.no(err)
@@ -181,7 +181,7 @@ func TestForksNever(t *testing.T) {
 	w.check(pr.HeadSHA(), "kernelgate", "action_required")
 }
 
-// A token that may only read leaves the verdict to the job's own status, and the
+// TestReadOnlyToken checks that with a read-only token the job's own status is the verdict, and the
 // summary says what to do.
 func TestReadOnlyToken(t *testing.T) {
 	w := newWorld(t, nil, mayRead)

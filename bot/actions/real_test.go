@@ -8,7 +8,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/measure"
 )
 
-// A real compiler in the real sandbox: what it says of a line is shown there.
+// TestRealCompiler runs a real compiler in the real sandbox and checks that its messages are shown
+// on their lines.
 func TestRealCompiler(t *testing.T) {
 	const kernel = "void scale(const float *x, float *y, int n) { for (int i = 0; i < n; i++) y[i] = 2 * x[i]; }\n"
 	w := newWorld(t, map[string]string{

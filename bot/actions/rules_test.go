@@ -9,15 +9,15 @@ import (
 
 const nothingAsked = "version: 1\ndevices: [cpu]\ngates: {}\nrules: [{name: default}]\n"
 
-// maintainer gives mara the role that approves.
+// maintainer gives mara the role that may approve.
 func (w *world) maintainer() {
 	w.Helper()
 	w.hub.CreateUser("mara")
 	w.no(w.repo.Grant("mara", embedded.Maintain))
 }
 
-// A change of the gate's own rules waits for somebody's word in a workflow too, and every
-// job finds it in the conversation.
+// TestRulesWait checks that a change of the rules waits for approval in a workflow, too, and that
+// every job finds the approval in the conversation.
 func TestRulesWait(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	w.maintainer()
@@ -50,7 +50,8 @@ func TestRulesWait(t *testing.T) {
 	w.must(w.act("pull_request"), "DEFER", "rules", 1)
 }
 
-// Whoever pushed the head does not approve it, in a workflow either.
+// TestPushersDoNotApproveTheirPush checks that the account that pushed the head cannot approve it
+// in a workflow either.
 func TestPushersDoNotApproveTheirPush(t *testing.T) {
 	w := newWorld(t, map[string]string{"CODEOWNERS": "/.github/ @mara\n"}, mayWrite)
 	w.maintainer()
@@ -68,8 +69,8 @@ func TestPushersDoNotApproveTheirPush(t *testing.T) {
 	w.check(pr.HeadSHA(), "kernelgate", "action_required")
 }
 
-// A manifest is a rule; what tightens it passes by itself, and a kernel that fails stays
-// failing.
+// TestRulesOfAManifest checks that a manifest belongs to the rules. A stricter manifest passes
+// without approval, and a failing kernel keeps failing.
 func TestRulesOfAManifest(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	w.maintainer()
@@ -88,7 +89,8 @@ func TestRulesOfAManifest(t *testing.T) {
 	w.must(w.act("pull_request"), "DEFER", "too-slow", 1)
 }
 
-// A merge group may change the rules where its pull request may.
+// TestRulesInAMergeGroup checks that a merge group may change the rules only if its pull request
+// may.
 func TestRulesInAMergeGroup(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	w.maintainer()
@@ -107,7 +109,7 @@ func TestRulesInAMergeGroup(t *testing.T) {
 	}
 }
 
-// What was approved goes through the queue.
+// TestApprovedRulesInAMergeGroup checks that an approved change of the rules passes the queue.
 func TestApprovedRulesInAMergeGroup(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	w.maintainer()
@@ -123,8 +125,8 @@ func TestApprovedRulesInAMergeGroup(t *testing.T) {
 	}
 }
 
-// A code owner's review counts in a workflow too. Those of others start nothing, and one
-// that is taken back is no longer found.
+// TestCodeOwnersReview checks that a code owner's review counts in a workflow, too. Reviews by
+// others start nothing, and a dismissed review no longer counts.
 func TestCodeOwnersReview(t *testing.T) {
 	w := newWorld(t, map[string]string{"CODEOWNERS": "/.github/ @carl @walt\n"}, mayWrite)
 	w.maintainer()
@@ -158,7 +160,7 @@ func TestCodeOwnersReview(t *testing.T) {
 	w.must(w.act("pull_request"), "DEFER", "rules", 1)
 }
 
-// A review lets a merge group change the rules as well.
+// TestCodeOwnersReviewInAMergeGroup checks that a review also lets a merge group change the rules.
 func TestCodeOwnersReviewInAMergeGroup(t *testing.T) {
 	w := newWorld(t, map[string]string{"CODEOWNERS": "* @carl\n"}, mayWrite)
 	w.hub.CreateUser("carl")
@@ -174,8 +176,8 @@ func TestCodeOwnersReviewInAMergeGroup(t *testing.T) {
 	}
 }
 
-// What somebody approved for one branch is not approved for another, and no more once it
-// is sent back.
+// TestApprovalEndsWithAnotherBase checks that an approval for one branch does not hold for another,
+// nor after the pull request is moved back.
 func TestApprovalEndsWithAnotherBase(t *testing.T) {
 	w := newWorld(t, map[string]string{"CODEOWNERS": "* @carl\n"}, mayWrite)
 	w.maintainer()
@@ -201,7 +203,7 @@ func TestApprovalEndsWithAnotherBase(t *testing.T) {
 		approve(rules)
 		w.must(w.act(event), "PASS", "no-kernel", 0)
 		w.later.Add(60)
-		for range 2 { // there and back again
+		for range 2 { // to the other base and back again
 			w.no(rules.Edit("walt", "", "", to))
 			w.must(w.act("pull_request"), "DEFER", "rules", 1)
 			w.check(rules.HeadSHA(), "kernelgate", "action_required")
@@ -225,8 +227,8 @@ func TestApprovalEndsWithAnotherBase(t *testing.T) {
 	w.must(w.act("issue_comment"), "PASS", "", 0)
 }
 
-// GitHub itself sends a pull request to another base where its own was merged and deleted, and no
-// event tells of it. What was approved for the former base is approved no longer.
+// TestAutomaticBaseChangeEndsApprovals checks that an approval ends when GitHub changes the base
+// because the old base was merged and deleted. No event reports that change.
 func TestAutomaticBaseChangeEndsApprovals(t *testing.T) {
 	w := newWorld(t, map[string]string{"CODEOWNERS": "* @carl\n"}, mayWrite)
 	w.maintainer()
@@ -251,7 +253,7 @@ func TestAutomaticBaseChangeEndsApprovals(t *testing.T) {
 		w.later.Add(60)
 		w.no(parent.Merge("walt"))
 		w.no(w.repo.DeleteBranch(branch))
-		w.no(child.Label("walt", "stacked "+approved)) // any event leads to another look
+		w.no(child.Label("walt", "stacked "+approved)) // any event causes a new look
 		w.must(w.act("pull_request"), "DEFER", "rules", 1)
 		w.check(child.HeadSHA(), "kernelgate", "action_required")
 	}

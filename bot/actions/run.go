@@ -1,13 +1,12 @@
-// Package actions gates a change inside a job of GitHub Actions, on a runner of
-// the repository's own: from the event that started the job to a verdict, with
-// the same checks and the same sticky comment as the bot's, and an exit status.
+// Package actions gates a change inside a job of GitHub Actions, on the repository's own runner. It
+// goes from the event that started the job to a verdict and an exit status, with the same checks
+// and the same sticky comment as the bot. Policy and manifests come from the base branch, and code
+// from a fork does not run before somebody has approved that exact commit.
 //
-// It keeps no journal. Every run measures anew. Attempts are counted in checks on
-// the repository's first commit, which no push to a pull request moves. Each attempt at
-// a machine code is judged at half the error rate of the one before it, and each further
-// machine code of a change at a smaller one, so that neither asking again nor another
-// variant rolls the dice again. Policy and manifests are the base branch's, and code from a
-// fork is not run before somebody has approved that very commit.
+// It keeps no journal: every run measures from the start. Attempts are counted in checks on the
+// repository's first commit, which no push to a pull request moves. Each attempt at a machine code
+// is judged at half the error rate of the previous one, and each further machine code of a change
+// at a smaller one, so that neither a rerun nor a new variant gets another free chance.
 package actions
 
 import (
@@ -25,36 +24,36 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// Config is one job.
+// Config describes one job.
 type Config struct {
 	Getenv func(string) string // the job's environment
-	Dir    string              // the checkout, whose objects need not be fetched again; "" is the current folder
+	Dir    string              // the checkout, whose objects are reused; empty for the current folder
 
-	Kernels []string // names; a changed kernel that is not among them gets no verdict. None means all
-	Rounds  int      // at most so many rounds; 0 leaves it to the policy
-	Labels  []string // what this machine is, as policies name devices: cpu, gpu, l4
+	Kernels []string // kernels to measure, all if empty; other changed kernels get no verdict
+	Rounds  int      // limit of rounds; 0 leaves it to the policy
+	Labels  []string // what this machine is, by the policies' names of devices: cpu, gpu, l4
 
-	Results string // folder for results; "" is one in RUNNER_TEMP
-	DryRun  bool   // say what would be written to GitHub, and write nothing there
+	Results string // folder for results; empty for one in RUNNER_TEMP
+	DryRun  bool   // report what would be written to GitHub, and write nothing
 	Version string
-	Stdout  io.Writer // gets reports and workflow commands
+	Stdout  io.Writer // receives reports and workflow commands
 	Now     func() time.Time
-	Random  func() string // a word that nobody can guess
+	Random  func() string // returns a word that nobody can guess
 
-	// Measure gathers evidence about a job in a scratch folder; it is agent.Config's.
+	// Measure gathers evidence about a job in a scratch folder, like measure.Config.Measure.
 	Measure  func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error)
 	Progress runners.Progress
 }
 
-// An End is what the job ends with.
+// An End is the result of the job.
 type End struct {
-	Verdict gates.Outcome // empty where nothing was asked
+	Verdict gates.Outcome // empty if nothing was asked
 	Reason  string
-	Results string // folder; empty where nothing was measured
+	Results string // folder; empty if nothing was measured
 	Exit    int    // 0 PASS, 1 DEFER, 2 mistakes in the policy or a manifest, 3 ERROR
 }
 
-// What the program's exit tells the job.
+// The exit statuses of the program.
 const (
 	exitPass  = 0
 	exitDefer = 1
@@ -62,7 +61,7 @@ const (
 	exitError = 3
 )
 
-// Run does what the job's event asks for. A mistake in how the job is set up is a
+// Run executes what the job's event asks for. A mistake in the setup of the job is a
 // strict.Mistake.
 func Run(ctx context.Context, c Config) (End, error) {
 	env, err := readEnv(c.Getenv)
@@ -88,7 +87,7 @@ func Run(ctx context.Context, c Config) (End, error) {
 		return End{}, fmt.Errorf("making a scratch folder: %w", err)
 	}
 	defer os.RemoveAll(scratch)
-	// The sandbox's programs read it as another user.
+	// The programs in the sandbox read it as a different user.
 	if err := os.Chmod(scratch, 0o755); err != nil {
 		return End{}, fmt.Errorf("opening the scratch folder: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
-// measureScripted has a compiler that repeats what it reads.
+// measureScripted uses a compiler whose messages repeat its input.
 func measureScripted(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
 	return scripted.Runner{Refusal: "it is broken: 100%, really\n::error::forged"}.Measure(ctx, job, dir, p)
 }

@@ -24,11 +24,11 @@ import (
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
-// A session is one job's way from its event to a verdict.
+// A session is the work of one job, from its event to a verdict.
 type session struct {
 	Config
 	env        environ
-	relabelled bool // the event is about labels or a title
+	relabelled bool // the event is only about labels or a title
 	hub        *client.GitHub
 	scratch    string
 	posts      *publish.Publisher
@@ -38,9 +38,9 @@ type session struct {
 	beside   []present.Beside
 	seq      uint64
 	comments []client.Comment // of the pull request
-	root     string           // the first commit of the base branch: attempts are counted in checks on it
+	root     string           // the first commit of the base branch; its checks count the attempts
 	verdicts map[string]*gates.Verdict
-	results  string // where the first one was written
+	results  string // folder of the first result
 }
 
 func (s *session) handle(ctx context.Context, event webhook.Event) (End, error) {
@@ -67,7 +67,7 @@ func (s *session) pullRequest(ctx context.Context, e webhook.PullRequest) (End, 
 	if !e.Open {
 		return s.nothing("the pull request is closed")
 	}
-	// A job that is run again brings the event of its first time.
+	// A job that is rerun has the event of its first start, so read the current state.
 	f, err := s.pull(ctx, e.Number)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -75,7 +75,7 @@ func (s *session) pullRequest(ctx context.Context, e webhook.PullRequest) (End, 
 	case err != nil:
 		s.lines.say("warning", fmt.Sprintf("The pull request is judged as the event tells it: %v", err))
 		f = facts.OfEvent(e)
-		f.Repo = s.env.repo // the job's word on where it is, not the event's
+		f.Repo = s.env.repo // trust the job's environment about the repository, not the event
 	case !f.Open:
 		return s.nothing("the pull request is closed")
 	}
@@ -94,11 +94,11 @@ func (s *session) pullRequest(ctx context.Context, e webhook.PullRequest) (End, 
 	return s.gate(ctx)
 }
 
-// judged tells whether GitHub shows a verdict for this pull request by the rules that apply to it
-// now. Where that is in doubt, it is measured again.
+// judged reports whether GitHub shows a verdict for this pull request under the rules that apply
+// now. In doubt it returns false, and the change is measured again.
 func (s *session) judged(ctx context.Context) (bool, error) {
 	if s.state.Current() == nil || len(s.state.Runs) == 0 {
-		return false, nil // there is nothing to measure, so nothing to save
+		return false, nil // nothing to measure, so nothing to save
 	}
 	there, err := s.reports(ctx, s.state.Facts.Head, present.Checks(s.view())[0].Name)
 	i := slices.IndexFunc(there, func(r reported) bool { return r.id == s.state.ID }) // the newest
@@ -109,7 +109,7 @@ func (s *session) judged(ctx context.Context) (bool, error) {
 	return (last.conclusion == "success" || last.conclusion == "failure") && last.rules == s.rules() && !present.IsBeside(last.title), nil
 }
 
-// rules is a digest of which kernel is judged by which rule.
+// rules returns a digest of which rule applies to which kernel.
 func (s *session) rules() string {
 	sum := sha256.New()
 	for _, r := range s.state.Runs {
@@ -118,7 +118,7 @@ func (s *session) rules() string {
 	return hex.EncodeToString(sum.Sum(nil)[:6])
 }
 
-// pull is what GitHub says of a pull request now.
+// pull reads the current state of a pull request from GitHub.
 func (s *session) pull(ctx context.Context, number int) (change.Facts, error) {
 	p, err := s.hub.Pull(ctx, s.env.repo, number)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *session) pull(ctx context.Context, number int) (change.Facts, error) {
 	return facts.OfPull(s.env.repo, "", p), nil
 }
 
-// mergeGroup gates what the merge queue wants to merge, on its own commit.
+// mergeGroup gates a merge group on the group's commit.
 func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (End, error) {
 	if e.Action != "checks_requested" {
 		return s.nothing("the merge group is gone")
@@ -147,7 +147,7 @@ func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (End, er
 	return s.gate(ctx)
 }
 
-// gather finds the pull requests of a merge group: each has a say in the rule.
+// gather finds the pull requests of a merge group: each of them affects the rule.
 func (s *session) gather(ctx context.Context, repo int64, f *change.Facts) (pulls []*change.State, err error) {
 	p, _, err := s.planner(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *session) gather(ctx context.Context, repo int64, f *change.Facts) (pull
 	for i, n := range numbers {
 		pull, err := s.pull(ctx, n)
 		if client.NotFound(err) {
-			more = true // what a commit says need not be so
+			more = true // a commit message proves nothing
 			continue
 		}
 		if err != nil {
@@ -177,7 +177,7 @@ func (s *session) gather(ctx context.Context, repo int64, f *change.Facts) (pull
 	return pulls, nil
 }
 
-// planner plans with a copy of the repository in the store.
+// planner returns a planner with a copy of the repository in the store.
 func (s *session) planner(ctx context.Context) (*planner.Planner, *mirror.Store, error) {
 	store, err := mirrorOf(ctx, s.scratch, s.Dir, s.env.repo, s.hub)
 	return &planner.Planner{Mirrors: store, Bundles: s.shelf(), Scratch: s.scratch, Version: s.Version, Now: s.Now}, store, err
@@ -188,7 +188,7 @@ func (s *session) apply(e change.Event) {
 	s.state.Apply(s.seq, s.Now(), e)
 }
 
-// look finds out what the change asks to be measured, and what was before.
+// look plans what the change needs measured, and reads the earlier attempts.
 func (s *session) look(ctx context.Context, id change.ID, f change.Facts) error {
 	f.Labels = slices.Sorted(slices.Values(f.Labels))
 	s.state = change.New(id)
@@ -202,8 +202,8 @@ func (s *session) look(ctx context.Context, id change.ID, f change.Facts) error 
 	return s.approve(ctx)
 }
 
-// converse reads the pull request's conversation, and the history in our own
-// comment there: the newest, where it is not known yet who we are.
+// converse reads the pull request's conversation, and the history from our own comment in it. While
+// our login is unknown, the newest such comment counts.
 func (s *session) converse(ctx context.Context) error {
 	if s.state.ID.Kind != change.Pull {
 		return nil
@@ -221,7 +221,7 @@ func (s *session) converse(ctx context.Context) error {
 	return nil
 }
 
-// plan asks the planner, and judges what needs no measuring.
+// plan runs the planner and judges the kernels that need no measurement.
 func (s *session) plan(ctx context.Context, again bool) error {
 	p, store, err := s.planner(ctx)
 	if err != nil {
@@ -236,7 +236,7 @@ func (s *session) plan(ctx context.Context, again bool) error {
 		s.apply(change.Seen{Facts: f})
 		return s.plan(ctx, false)
 	}
-	if err == nil && len(proposal.Problems) == 0 { // what was refused may not be here
+	if err == nil && len(proposal.Problems) == 0 { // refused sources may not be here
 		s.root, err = checkout.OpenBare(mirrorDir(store, s.env.repo)).Root(ctx, cmp.Or(s.state.Facts.BaseSHA, "refs/heads/"+s.state.Facts.Base))
 	}
 	if err != nil {
@@ -266,7 +266,7 @@ func (s *session) plan(ctx context.Context, again bool) error {
 
 func (s *session) shelf() shelf { return shelf{filepath.Join(s.scratch, "bundles")} }
 
-// view is what GitHub shall show.
+// view returns what GitHub should show.
 func (s *session) view() present.View {
 	labels := slices.Clone(s.Labels)
 	for _, r := range s.state.Runs {

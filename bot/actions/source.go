@@ -15,10 +15,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
-// mirrorOf makes a place for a copy of the repository that borrows the objects of
-// the checkout, so that only what is missing there is fetched. Nothing of the
-// checkout's own configuration takes part, and it stays as it is. A shallow one
-// lends nothing: it claims commits without having those before them.
+// mirrorOf prepares a copy of the repository that borrows the objects of the checkout, so that only
+// missing objects are fetched. The checkout's configuration has no effect, and the checkout is not
+// changed. A shallow checkout is not used, because it has commits without their ancestors.
 func mirrorOf(ctx context.Context, scratch, checkout, repo string, origin mirror.Origin) (*mirror.Store, error) {
 	store := &mirror.Store{Dir: filepath.Join(scratch, "mirror"), Origin: origin}
 	objects := borrowable(ctx, checkout)
@@ -38,12 +37,12 @@ func mirrorOf(ctx context.Context, scratch, checkout, repo string, origin mirror
 	return store, nil
 }
 
-// mirrorDir is where a store keeps a repository.
+// mirrorDir returns the folder in which a store keeps a repository.
 func mirrorDir(store *mirror.Store, repo string) string {
 	return filepath.Join(store.Dir, filepath.FromSlash(repo)+".git")
 }
 
-// borrowable is the folder of a full clone's objects, or empty.
+// borrowable returns the folder of a full clone's objects, or an empty string.
 func borrowable(ctx context.Context, checkout string) string {
 	if checkout == "" {
 		checkout = "."
@@ -56,10 +55,10 @@ func borrowable(ctx context.Context, checkout string) string {
 	return objects
 }
 
-// A shelf keeps bundles as files.
+// A shelf stores bundles as files.
 type shelf struct{ dir string }
 
-// Put stores a bundle; it makes a shelf a planner.Bundles.
+// Put stores a bundle. It implements planner.Bundles.
 func (s shelf) Put(_ context.Context, name string, r io.Reader) (string, error) {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return "", fmt.Errorf("storing a bundle: %w", err)
@@ -72,7 +71,7 @@ func (s shelf) Put(_ context.Context, name string, r io.Reader) (string, error) 
 	return name, errors.Join(err, f.Close())
 }
 
-// unpack reads a bundle into an empty folder.
+// unpack extracts a bundle into an empty folder.
 func (s shelf) unpack(name, dir string) (runners.Job, error) {
 	f, err := os.Open(filepath.Join(s.dir, filepath.Base(name)))
 	if err != nil {

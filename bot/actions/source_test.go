@@ -26,8 +26,8 @@ func git(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// A full checkout lends what it has; a shallow one, or none, lends nothing, and
-// the copy is whole in every case.
+// TestMirrorBorrows checks that objects are borrowed from a full checkout and not from a shallow or
+// missing one, and that the copy is complete in every case.
 func TestMirrorBorrows(t *testing.T) {
 	t.Parallel()
 	server, err := embedded.New(embedded.Options{Dir: filepath.Join(t.TempDir(), "hub")})

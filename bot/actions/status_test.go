@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// status is the newest of a context on a commit.
+// status returns the newest status of a context on a commit.
 func (w *world) status(sha, context, state string) embedded.Status {
 	w.Helper()
 	for _, s := range w.repo.Statuses(sha) {
@@ -26,8 +26,8 @@ func (w *world) status(sha, context, state string) embedded.Status {
 	return embedded.Status{}
 }
 
-// Unless the workflow asks for checks, a job reports by commit statuses. A branch that requires
-// the status lets in what passes and nothing else.
+// TestStatusIsTheDefault checks that a job reports with commit statuses unless the workflow asks
+// for checks. A branch that requires the status admits only changes that pass.
 func TestStatusIsTheDefault(t *testing.T) {
 	for name, report := range map[string]string{"unless said": "", "said": "status"} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,8 @@ func TestStatusIsTheDefault(t *testing.T) {
 	}
 }
 
-// What waits for a person is pending, and passes once somebody has spoken.
+// TestStatusOfAFork checks that a change that waits for approval is pending, and passes after the
+// approval.
 func TestStatusOfAFork(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	w.report = "status"
@@ -70,7 +71,8 @@ func TestStatusOfAFork(t *testing.T) {
 	w.status(pr.HeadSHA(), "kernelgate", "success")
 }
 
-// A merge group has a status on its own commit, by which the queue goes on.
+// TestStatusOfAMergeGroup checks that a merge group has a status on its own commit, which advances
+// the queue.
 func TestStatusOfAMergeGroup(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	w.report = "status"
@@ -86,8 +88,8 @@ func TestStatusOfAMergeGroup(t *testing.T) {
 	}
 }
 
-// A status belongs to a commit: that of a second pull request with the same head must not hide
-// what the first deserves.
+// TestStatusOfTheSameHead checks that the status of a second pull request with the same head does
+// not hide the verdict of the first, because a status belongs to a commit.
 func TestStatusOfTheSameHead(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	w.report = "status"
@@ -100,8 +102,8 @@ func TestStatusOfTheSameHead(t *testing.T) {
 	w.status(gated.HeadSHA(), "kernelgate", "success")
 }
 
-// Attempts are counted across jobs that report by statuses, and a job that was killed leaves no
-// status pending on a commit that is the head no longer.
+// TestStatusAfterAKilledJob checks that attempts are counted across jobs that report with statuses,
+// and that a killed job leaves no pending status on a commit that is no longer the head.
 func TestStatusAfterAKilledJob(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	w.report = "status"
@@ -115,7 +117,8 @@ func TestStatusAfterAKilledJob(t *testing.T) {
 	w.status(killed, "kernelgate / scale", "error")
 }
 
-// Attempts that cannot be counted are not made, as long as a verdict could be written.
+// TestStatusWithoutCounting checks that nothing is measured if attempts cannot be counted, as long
+// as a verdict could be written.
 func TestStatusWithoutCounting(t *testing.T) {
 	may := maps.Clone(mayWrite)
 	may["checks"] = "read"
@@ -130,7 +133,7 @@ func TestStatusWithoutCounting(t *testing.T) {
 	w.counted("without the right to count", all)
 }
 
-// A token that may only read leaves the verdict to the job.
+// TestStatusWithReadOnlyToken checks that with a read-only token only the job carries the verdict.
 func TestStatusWithReadOnlyToken(t *testing.T) {
 	w := newWorld(t, nil, mayRead)
 	w.report = "status"
@@ -143,8 +146,8 @@ func TestStatusWithReadOnlyToken(t *testing.T) {
 	}
 }
 
-// A check that a different App left unfinished under the same name is not ours to conclude. It
-// takes nothing away from what this job may write.
+// TestUnfinishedCheckOfAnotherApp checks that a job does not conclude an unfinished check of a
+// different App under the same name, and that this does not affect what the job may write.
 func TestUnfinishedCheckOfAnotherApp(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	all := w.attempts()

@@ -43,7 +43,7 @@ func TestDefer(t *testing.T) {
 	w.golden("defer", j, pr)
 }
 
-// What a compiler says of the change's lines is shown on them.
+// TestBrokenBuild checks that a compiler's messages are shown on the lines of the change.
 func TestBrokenBuild(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	pr := w.propose("broken", source("BROKEN"), embedded.PROptions{})
@@ -86,7 +86,7 @@ func TestNothingToMeasure(t *testing.T) {
 	}
 }
 
-// The first policy of a repository is shown at work and blocks nothing.
+// TestFirstPolicy checks that a repository's first policy is demonstrated but blocks nothing.
 func TestFirstPolicy(t *testing.T) {
 	w := newWorld(t, map[string]string{".github/kernelgate.yaml": ""}, mayWrite)
 	files := source("speed 1.02")
@@ -98,7 +98,7 @@ func TestFirstPolicy(t *testing.T) {
 	w.holds(c.Title, "for information", "DEFER")
 }
 
-// A kernel that the base alone has needs no runner.
+// TestRemovedKernel checks that a kernel that exists only on the base needs no runner.
 func TestRemovedKernel(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	_, err := w.repo.PushCommit(embedded.Commit{Branch: "gone", Delete: []string{"kernels/scale/kernel.yaml", "kernels/scale/scale.c", "kernels/scale/reference.c"}, Message: "gone"})
@@ -112,7 +112,7 @@ func TestRemovedKernel(t *testing.T) {
 	w.holds(j.summary, "keep kernel.yaml where it is")
 }
 
-// attempts notes under which number every run's rounds were measured.
+// attempts records the attempt number of every run's rounds.
 func (w *world) attempts() *[]int {
 	var all []int
 	w.measure = func(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
@@ -132,9 +132,9 @@ func (w *world) counted(what string, got *[]int, want ...int) {
 	}
 }
 
-// Each run is an attempt of its own: the comment stays one and remembers them, the
-// concluded check stays, and the rounds bear its number, by which the gates halve
-// the error rate.
+// TestAnotherAttempt checks that each run is a separate attempt. There is one comment, which lists
+// the attempts; the concluded check stays; and the rounds carry the attempt's number, by which the
+// gates halve the error rate.
 func TestAnotherAttempt(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	all := w.attempts()
@@ -153,7 +153,7 @@ func TestAnotherAttempt(t *testing.T) {
 	w.counted("three runs", all, 1, 2, 3)
 	w.golden("another-attempt", j, pr)
 
-	// A comment can be deleted; the checks cannot.
+	// A comment can be deleted, a check cannot.
 	w.no(pr.Comments()[0].Edit("olga", "nothing was here"))
 	w.act("pull_request")
 	w.counted("after the comment is gone", all, 1, 2, 3, 4)
@@ -165,8 +165,8 @@ func TestAnotherAttempt(t *testing.T) {
 	w.counted("more than six runs", all, 1, 2, 3, 4, 5, 6)
 }
 
-// A push that changes no machine code is one more attempt, a cancelled or failed
-// one counts, and other machine code is measured afresh.
+// TestPushOfTheSameMachineCode checks that a push without a change of machine code is one more
+// attempt, that cancelled and failed attempts count, and that new machine code starts at one.
 func TestPushOfTheSameMachineCode(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	all := w.attempts()
@@ -188,7 +188,7 @@ func TestPushOfTheSameMachineCode(t *testing.T) {
 	w.holds(j.summary, "Attempt 3 at this machine code")
 	w.holds(pr.Comments()[0].Body, "attempt 3")
 
-	// What is killed after it has begun leaves nothing but its check.
+	// An attempt that is killed after it began leaves only its check.
 	ctx, cancel := context.WithCancel(t.Context())
 	w.measure = func(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
 		job.Record = cancelling{job.Record, cancel}
@@ -207,7 +207,7 @@ func TestPushOfTheSameMachineCode(t *testing.T) {
 	w.must(w.act("pull_request"), "PASS", "", 0)
 	w.counted("other code", all, 1, 2, 3, 5, 1)
 
-	// A force-push throws the commits out of the pull request.
+	// A force-push removes the commits from the pull request.
 	push(map[string]string{"kernels/scale/scale.c": "// speed 1.1\n"}, w.repo.Head("main"))
 	w.act("pull_request")
 	w.counted("back by force", all, 1, 2, 3, 5, 1, 6)
@@ -217,8 +217,8 @@ func TestPushOfTheSameMachineCode(t *testing.T) {
 	w.holds(last.log, "this machine code was measured 6 times already")
 }
 
-// A job that is killed leaves a check in progress, and its attempt counts. The next job
-// concludes the check.
+// TestKilledJobCounts checks that a killed job leaves a check in progress and that its attempt
+// counts. The next job concludes the check.
 func TestKilledJobCounts(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	all := w.attempts()
@@ -231,7 +231,8 @@ func TestKilledJobCounts(t *testing.T) {
 	w.check(killed, "kernelgate / scale", "cancelled")
 }
 
-// killed opens a pull request whose job is killed once its attempt is counted, and returns the head.
+// killed opens a pull request whose job is killed after its attempt is counted, and returns the
+// head.
 func (w *world) killed() string {
 	w.Helper()
 	pr := w.propose("close", source("speed 1.1"), embedded.PROptions{})
@@ -248,7 +249,8 @@ func (w *world) killed() string {
 	return pr.HeadSHA()
 }
 
-// documented pushes two commits that change documents to that pull request, with a job for each.
+// documented pushes two commits that change only documents to that pull request, and runs a job for
+// each.
 func (w *world) documented() {
 	w.Helper()
 	for _, text := range []string{"Better.\n", "Best.\n"} {
@@ -270,7 +272,8 @@ func (c cancelling) Begin(ctx context.Context, code runners.Code) (runners.Attem
 	return n, err
 }
 
-// A job that GitHub cancels says so, and the next one goes on from there.
+// TestCancelled checks that a job that GitHub cancels reports it, and that the next job continues
+// from there.
 func TestCancelled(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	pr := w.propose("faster", source("speed 1.3"), embedded.PROptions{})
@@ -291,8 +294,8 @@ func TestCancelled(t *testing.T) {
 	w.holds(pr.Comments()[0].Body, "ended early", "attempt 2")
 }
 
-// A workflow may speak as another App. Its jobs know their own comment, and leave alone
-// what another program has copied.
+// TestTokenOfAnotherApp checks that a workflow may act as a different App. Its jobs recognize their
+// own comment, and do not touch a copy by another program.
 func TestTokenOfAnotherApp(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	pr := w.propose("faster", source("speed 1.3"), embedded.PROptions{})
@@ -304,7 +307,7 @@ func TestTokenOfAnotherApp(t *testing.T) {
 	}
 	_, err := pr.Comment("walt", "/explain")
 	w.no(err)
-	for range 2 { // GitHub lets anybody run a job again
+	for range 2 { // GitHub lets anybody rerun a job
 		w.must(w.act("issue_comment"), "", "", 0)
 	}
 	var by []string
@@ -319,7 +322,8 @@ func TestTokenOfAnotherApp(t *testing.T) {
 	}
 }
 
-// GitHub shows the first ten errors of a job.
+// TestHeadlineFirst checks that the headline comes first, because GitHub shows only the first ten
+// errors of a job.
 func TestHeadlineFirst(t *testing.T) {
 	text := policyYAML
 	for i := range 30 {
@@ -374,8 +378,8 @@ func TestMergeGroup(t *testing.T) {
 	w.holds(j.summary, "refactoring")
 }
 
-// A group of several pull requests is judged by the strictest of their rules: what the
-// last was let do, the first was not.
+// TestGroupOfTwo checks that a group of several pull requests is judged by the strictest of their
+// rules: a permission of the last does not extend to the first.
 func TestGroupOfTwo(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	plain := w.propose("slow", source("speed 1.001"), embedded.PROptions{})
@@ -383,7 +387,7 @@ func TestGroupOfTwo(t *testing.T) {
 	w.repo.ProtectBranch("main", embedded.Protection{Checks: []embedded.RequiredCheck{{Context: "kernelgate"}}, Queue: true})
 	w.must(w.act("pull_request"), "PASS", "", 0)
 	base := w.repo.Head("main")
-	// The queue of the embedded GitHub has a group for each pull request.
+	// The queue of the embedded GitHub has one group per pull request.
 	w.pass(plain.HeadSHA())
 	w.no(w.repo.Enqueue("walt", plain))
 	w.no(w.repo.Enqueue("walt", tidy))
@@ -395,7 +399,7 @@ func TestGroupOfTwo(t *testing.T) {
 	w.holds(j.summary, "default")
 }
 
-// pass makes the required check of a commit pass, by another hand.
+// pass sets the required check of a commit to success, outside of any job.
 func (w *world) pass(sha string) {
 	w.Helper()
 	h, err := client.NewToken(w.token, client.Options{Checks: true, BaseURL: w.hub.URL()})

@@ -16,7 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// numbers notes of every run's rounds which machine code of the change they are of.
+// numbers records the machine code number of every run's rounds.
 func (w *world) numbers() *[]int {
 	var all []int
 	w.measure = func(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
@@ -29,8 +29,8 @@ func (w *world) numbers() *[]int {
 	return &all
 }
 
-// forcePush replaces a branch by one commit on main, and the history in the comment by
-// nothing: both are in the hands of whoever may write.
+// forcePush replaces a branch by one commit on main, and removes the history from the comment.
+// Everyone with write access can do both.
 func (w *world) forcePush(pr *embedded.PR, branch, text string) {
 	w.Helper()
 	for _, c := range pr.Comments() {
@@ -42,7 +42,8 @@ func (w *world) forcePush(pr *embedded.PR, branch, text string) {
 	w.no(err)
 }
 
-// A force-push and an edited comment make nobody forget attempts at the same machine code.
+// TestForcePushForgetsNoAttempt checks that a force-push and an edited comment do not reset the
+// count of attempts at the same machine code.
 func TestForcePushForgetsNoAttempt(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	all := w.attempts()
@@ -54,8 +55,8 @@ func TestForcePushForgetsNoAttempt(t *testing.T) {
 	w.counted("amended, with the comment edited", all, 1, 2, 3)
 }
 
-// Every distinct machine code of a pull request or of its author has the next number,
-// whatever is pushed by force, and one that was measured keeps its own.
+// TestVariantsAreNumbered checks that every distinct machine code of a pull request or of its
+// author gets the next number, in spite of force-pushes, and that a measured one keeps its number.
 func TestVariantsAreNumbered(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	all := w.numbers()
@@ -83,7 +84,8 @@ func TestVariantsAreNumbered(t *testing.T) {
 	must("another author", 1, 2, 3, 1, 4, 1)
 }
 
-// Where the earlier attempts cannot be read, nothing is measured: it is not a first attempt.
+// TestUncountableAttempts checks that nothing is measured if the earlier attempts cannot be read,
+// because the attempt may not be the first.
 func TestUncountableAttempts(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	all := w.attempts()

@@ -16,7 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// Words of the change end no command and begin none.
+// TestWorkflowCommands checks that texts of the change neither end nor begin a command.
 func TestWorkflowCommands(t *testing.T) {
 	var log strings.Builder
 	w := &workflow{out: &log, random: func() string { return "word" }}
@@ -92,7 +92,7 @@ func TestHistory(t *testing.T) {
 	if strings.Count(body, "-->") != 1 || !strings.HasPrefix(body, "text\n\n<!-- kernelgate:history:") {
 		t.Errorf("the block is not one hidden line: %s", body)
 	}
-	back := recall(strings.ReplaceAll(body, "\n", "\r\n")) // a browser's line ends
+	back := recall(strings.ReplaceAll(body, "\n", "\r\n")) // with a browser's line ends
 	if diff := cmp.Diff(runs[:2], back); diff != "" {
 		t.Error(diff)
 	}
@@ -157,8 +157,7 @@ func someMark(pull int) mark {
 	return mark{pull, "code-7-" + hash, "sources-7-" + hash, "authorcodes-7-" + hash, hash}
 }
 
-// A mark is read from the end of a summary, where the job has put it, and from
-// nowhere else.
+// TestMarks checks that a mark is read only from the end of a summary, where the job puts it.
 func TestMarks(t *testing.T) {
 	m := someMark(3)
 	forged := someMark(1)
@@ -204,8 +203,8 @@ func TestFolderName(t *testing.T) {
 	}
 }
 
-// A merge group is an attempt at a machine code and brings none of its own: it keeps the
-// number that a pull request has, and a code that no pull request had is a first one.
+// TestCount checks that a merge group counts as an attempt but adds no machine code: it has the
+// number that the code has in a pull request, and a code of no pull request is the first.
 func TestCount(t *testing.T) {
 	at := func(pull int, list, hash string) mark {
 		return mark{pull: pull, code: "code " + hash + list, sources: "sources " + hash, list: list, hash: hash}

@@ -14,7 +14,7 @@ import (
 type workflow struct {
 	out    io.Writer
 	random func() string
-	dry    bool // commands are shown, and not followed: GitHub would put them on the change
+	dry    bool // show commands instead of executing them: GitHub would apply them to the change
 }
 
 var (
@@ -22,10 +22,10 @@ var (
 	escapeProperty = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// levels are GitHub's words in a log for those in a check.
+// levels maps the annotation levels of a check to those of a log.
 var levels = map[string]string{"failure": "error", "warning": "warning", "notice": "notice"}
 
-// annotate puts a message on a line of a file.
+// annotate attaches a message to a line of a file.
 func (w *workflow) annotate(a client.Annotation) {
 	if w.dry {
 		w.note(fmt.Sprintf("%s: %s:%d: %s: %s", levels[a.Level], a.Path, a.StartLine, a.Title, a.Message))
@@ -35,7 +35,7 @@ func (w *workflow) annotate(a client.Annotation) {
 		a.StartLine, a.EndLine, escapeProperty.Replace(a.Title), escapeMessage.Replace(a.Message))
 }
 
-// say puts a message on the job.
+// say attaches a message to the job.
 func (w *workflow) say(level, message string) {
 	if w.dry {
 		w.note(level + ": " + message)
@@ -44,17 +44,16 @@ func (w *workflow) say(level, message string) {
 	fmt.Fprintf(w.out, "::%s title=kernelgate::%s\n", level, escapeMessage.Replace(message))
 }
 
-// note puts a line into the log that is no command.
+// note writes a log line that is not a command.
 func (w *workflow) note(line string) { fmt.Fprintln(w.out, inert(line)) }
 
-// print shows text in which nothing is a command, whatever it looks like: a
-// report holds words of the change.
+// print writes text that cannot contain a command, because a report contains texts of the change.
 func (w *workflow) print(text string) {
 	word := w.random()
 	fmt.Fprintf(w.out, "::stop-commands::%s\n%s\n::%s::\n", word, strings.TrimRight(text, "\n"), word)
 }
 
-// appendTo adds to a file that GitHub reads after the step; "" is none.
+// appendTo appends to a file that GitHub reads after the step. It does nothing if there is no file.
 func appendTo(file, text string) error {
 	if file == "" {
 		return nil
@@ -70,7 +69,7 @@ func appendTo(file, text string) error {
 	return nil
 }
 
-// setOutputs gives values to the steps after this one, a line each.
+// setOutputs sets the outputs for later steps, one per line.
 func setOutputs(file string, o End) error {
 	var b strings.Builder
 	for _, v := range []struct{ name, value string }{{"verdict", string(o.Verdict)}, {"reason", o.Reason}, {"results", o.Results}} {

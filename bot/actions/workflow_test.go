@@ -18,10 +18,11 @@ import (
 const workflowFile = "../../.github/workflows/kernelgate.yml"
 
 type workflowFlow struct {
-	Name        string                 `yaml:"name"`
-	On          map[string]any         `yaml:"on"`
-	Permissions map[string]string      `yaml:"permissions"`
-	Jobs        map[string]workflowJob `yaml:"jobs"` // no concurrency of the whole workflow: a job's "if" comes after it
+	Name        string            `yaml:"name"`
+	On          map[string]any    `yaml:"on"`
+	Permissions map[string]string `yaml:"permissions"`
+	// Jobs have the concurrency, not the whole workflow: GitHub applies that before a job's "if".
+	Jobs map[string]workflowJob `yaml:"jobs"`
 }
 
 type workflowJob struct {
@@ -43,8 +44,8 @@ func parseWorkflow(t *testing.T) (flow workflowFlow, text string) {
 	return flow, text
 }
 
-// The workflow grants what the program's own advice says and nothing more, to jobs that differ in
-// when they run and in what they wait for.
+// TestWorkflow checks that the workflow grants exactly the permissions that the program advises.
+// Its jobs differ only in when they run and what they wait for.
 func TestWorkflow(t *testing.T) {
 	flow, _ := parseWorkflow(t)
 	for _, event := range []string{"pull_request", "merge_group", "issue_comment", "pull_request_review", "pull_request_review_comment"} {
@@ -52,7 +53,7 @@ func TestWorkflow(t *testing.T) {
 			t.Errorf("nothing happens on %s", event)
 		}
 	}
-	for event, action := range map[string]string{"pull_request": "edited", "pull_request_review": "dismissed"} { // another base, and a word taken back
+	for event, action := range map[string]string{"pull_request": "edited", "pull_request_review": "dismissed"} { // a new base, and a dismissed review
 		if on, _ := flow.On[event].(map[string]any); !slices.Contains(on["types"].([]any), any(action)) {
 			t.Errorf("nothing happens where a %s is %s", event, action)
 		}
@@ -103,7 +104,8 @@ func asYAML(t *testing.T, v any) string {
 	return string(text)
 }
 
-// Whoever copies the workflow gets nothing that belongs to this repository.
+// TestWorkflowCanBeCopied checks that the workflow contains nothing that is specific to this
+// repository.
 func TestWorkflowCanBeCopied(t *testing.T) {
 	_, text := parseWorkflow(t)
 	_, rest, _ := strings.Cut(text, "\nname: ")
@@ -144,8 +146,8 @@ func TestWorkflowCanBeCopied(t *testing.T) {
 	}
 }
 
-// A tag can be moved to other code, a commit cannot. Each action is pinned to one commit, which is
-// the same everywhere, and a comment says which release that is.
+// TestActionsArePinned checks that each action is pinned to one commit, the same everywhere, with a
+// comment that names the release. A tag can be moved to different code, a commit cannot.
 func TestActionsArePinned(t *testing.T) {
 	files, err := filepath.Glob("../../.github/workflows/*.y*ml")
 	if err != nil {
@@ -177,7 +179,7 @@ func TestActionsArePinned(t *testing.T) {
 	}
 }
 
-// job is the one that an event starts, as GitHub decides it, and its concurrency group.
+// job returns the job that an event starts, as GitHub decides it, and its concurrency group.
 func (f workflowFlow) job(t *testing.T, event string, payload []byte) (name, group string, cancels bool) {
 	t.Helper()
 	github := map[string]any{"event_name": event, "run_id": 1.0}
@@ -199,7 +201,8 @@ func (f workflowFlow) job(t *testing.T, event string, payload []byte) (name, gro
 	return name, group, cancels
 }
 
-// Strangers, programs, chatter and descriptions start nothing.
+// TestWorkflowConditions checks that strangers, programs, ordinary comments and descriptions start
+// nothing.
 func TestWorkflowConditions(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	flow, _ := parseWorkflow(t)
@@ -249,15 +252,15 @@ func TestWorkflowConditions(t *testing.T) {
 	started("a comment on an issue", "issue_comment", "")
 }
 
-// A slot is a concurrency group of GitHub's: one runs, and of those that wait all but the last are
-// cancelled, unless the group has a queue.
+// A slot models a concurrency group of GitHub: one job runs, and of those that wait all but the
+// last are cancelled, unless the group has a queue.
 type slot struct {
 	running string
 	waiting []string
 }
 
-// A command that waits for its turn is cancelled by nothing that happens meanwhile, and a push
-// ends only the measuring of what was there before.
+// TestWaitingCommandsStay checks that nothing cancels a command that waits for its turn, and that a
+// push cancels only the measurement of the previous head.
 func TestWaitingCommandsStay(t *testing.T) {
 	w := newWorld(t, nil, mayWrite)
 	flow, _ := parseWorkflow(t)

@@ -48,7 +48,7 @@ rules:
 `
 )
 
-// testKey is made once: RSA keys are slow to find under the race detector.
+// testKey is generated once, because generating RSA keys is slow under the race detector.
 var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
 var (
@@ -56,8 +56,8 @@ var (
 	mayRead  = map[string]string{"checks": "read", "contents": "read", "issues": "read", "metadata": "read", "pull_requests": "read", "statuses": "read"}
 )
 
-// A world is a GitHub with a repository of one kernel and people of all roles; its
-// events are caught as Actions would hand them to a job.
+// A world is a GitHub with a repository that has one kernel, and users of all roles. It captures
+// events as Actions would pass them to a job.
 type world struct {
 	*testing.T
 	hub     *embedded.Server
@@ -66,13 +66,13 @@ type world struct {
 	token   string
 	dir     string
 	jobs    int
-	report  string            // how verdicts are reported, as the workflow says it
-	instead map[string]string // what events say otherwise
-	later   atomic.Int64      // by how much GitHub's clock is ahead of ours, in seconds
+	report  string            // the workflow's setting for how verdicts are reported
+	instead map[string]string // replacements in the payloads of events
+	later   atomic.Int64      // seconds by which GitHub's clock is ahead of ours
 	measure func(context.Context, runners.Job, string, runners.Progress) (runners.Measured, error)
 }
 
-// A job is what a run of the program left behind.
+// A job is the result of one run of the program.
 type job struct {
 	actions.End
 	err                  error
@@ -111,8 +111,8 @@ func newWorld(t *testing.T, files map[string]string, may map[string]string) *wor
 	return w
 }
 
-// tokenOf is the token of an App's installation: of Actions itself, or of one that the
-// workflow was given the key of.
+// tokenOf returns the installation token of an App: of Actions itself, or of an App whose key the
+// workflow has.
 func (w *world) tokenOf(slug string, may map[string]string) string {
 	w.Helper()
 	key, err := testKey()
@@ -131,7 +131,7 @@ func (w *world) no(err error) {
 	}
 }
 
-// propose opens a pull request with other files.
+// propose opens a pull request with these files.
 func (w *world) propose(branch string, files map[string]string, opt embedded.PROptions) *embedded.PR {
 	w.Helper()
 	from := w.repo
@@ -153,11 +153,11 @@ func source(text string) map[string]string {
 	return map[string]string{"kernels/scale/scale.c": "// " + text + "\n"}
 }
 
-// act runs the program on the newest event of a kind, in a clone like the one
-// that a workflow's checkout makes, perhaps long ago.
+// act runs the program on the newest event of a kind, in a clone like the one that a workflow's
+// checkout makes, which may be old.
 func (w *world) act(event string) job { return w.actIn(w.Context(), event, nil) }
 
-// newest is the newest event of a kind, as GitHub hands it to a workflow.
+// newest returns the newest event of a kind, as GitHub passes it to a workflow.
 func (w *world) newest(event string) []byte {
 	w.Helper()
 	w.no(w.hub.Quiet(w.Context()))
@@ -212,7 +212,7 @@ func read(file string) string {
 	return string(data)
 }
 
-// must holds a job against the verdict that it should have.
+// must checks the verdict, reason and exit status of a job.
 func (w *world) must(j job, verdict, reason string, exit int) {
 	w.Helper()
 	if j.err != nil {
@@ -226,7 +226,7 @@ func (w *world) must(j job, verdict, reason string, exit int) {
 	}
 }
 
-// check is the newest of a name.
+// check returns the newest check with a name.
 func (w *world) check(sha, name, conclusion string) embedded.Check {
 	w.Helper()
 	c, ok := w.repo.Check(sha, name)

@@ -35,8 +35,8 @@ func parse(t *testing.T, file string, into any) string {
 	return string(text)
 }
 
-// Every input is used, everything that is used exists, and no input is pasted
-// into a script, where its text would be code.
+// TestAction checks that every input is used, that everything that is used exists, and that no
+// input is pasted into a script, where its text would be code.
 func TestAction(t *testing.T) {
 	var action struct {
 		Name        string `yaml:"name"`

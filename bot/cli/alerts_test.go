@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// page is a scrape target whose figures a test sets.
+// page is a scrape target whose metrics a test sets.
 type page struct{ text atomic.Pointer[string] }
 
 func (p *page) ServeHTTP(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, *p.text.Load()) }
@@ -62,8 +62,10 @@ kernelgate_hub_shut{identity="olga"} 1
 `
 )
 
-// A real Prometheus with the shipped rules, a minute of them made a second, watches two installations with made-up figures, one that
-// is away, and a real bot whose disk is filled. Each alert fires for the installation that is in trouble and no other, and ends with it.
+// TestOperateAlerts runs a real Prometheus with the shipped rules, accelerated to one second per
+// minute. It watches two installations with made-up metrics, one that is away, and a real bot whose
+// disk is filled. Each alert must fire only for the installation that is in trouble, and end with
+// the trouble.
 func TestOperateAlerts(t *testing.T) {
 	ctx := operating(t)
 	program := os.Getenv("KERNELGATE_PROMETHEUS")
@@ -100,7 +102,7 @@ func TestOperateAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		_ = prometheus.Process.Kill() // it may have ended
+		_ = prometheus.Process.Kill() // it may have already ended
 		_ = prometheus.Wait()         // it was killed
 	}()
 	api := "http://127.0.0.1:" + port + "/api/v1/alerts"
@@ -114,7 +116,7 @@ func TestOperateAlerts(t *testing.T) {
 
 	begun := time.Now()
 	stop := make(chan struct{})
-	go func() { // what counts refusals goes on counting
+	go func() { // keeps the counters of refusals growing
 		for n := 3; ; n++ {
 			set(&sick, fmt.Sprintf(troubled, n, n))
 			select {
@@ -127,7 +129,7 @@ func TestOperateAlerts(t *testing.T) {
 	}()
 	var accepted atomic.Int32
 	var flood sync.WaitGroup
-	for sender := range 12 { // an answer of 503 takes five seconds, and the rate of them is looked at for as long
+	for sender := range 12 { // a 503 takes five seconds, and the rule evaluates the rate over as long
 		flood.Go(func() {
 			for n := 0; ; n++ {
 				select {
@@ -181,7 +183,7 @@ func TestOperateAlerts(t *testing.T) {
 	p.stop()
 }
 
-// alerts are those that fire, by installation.
+// alerts returns the firing alerts, by installation.
 func alerts(ctx context.Context, t *testing.T, api string) map[string][]string {
 	t.Helper()
 	rq, err := http.NewRequestWithContext(ctx, http.MethodGet, api, nil)
@@ -190,7 +192,7 @@ func alerts(ctx context.Context, t *testing.T, api string) map[string][]string {
 	}
 	resp, err := http.DefaultClient.Do(rq)
 	if err != nil {
-		return map[string][]string{"starting": nil} // it does not listen yet
+		return map[string][]string{"starting": nil} // not listening yet
 	}
 	defer resp.Body.Close()
 	var answer struct {
@@ -214,7 +216,7 @@ func alerts(ctx context.Context, t *testing.T, api string) map[string][]string {
 	return firing
 }
 
-// until asks for the alerts until they are as they should be.
+// until polls the alerts until ok accepts them.
 func until(ctx context.Context, t *testing.T, api, what string, ok func(map[string][]string) bool) {
 	t.Helper()
 	for {
@@ -230,7 +232,7 @@ func until(ctx context.Context, t *testing.T, api, what string, ok func(map[stri
 	}
 }
 
-// fired waits until each of these alerts was seen firing for an installation.
+// fired waits until each of these alerts has fired for an installation.
 func fired(ctx context.Context, t *testing.T, api, job string, names ...string) {
 	t.Helper()
 	seen := map[string]bool{}

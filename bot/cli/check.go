@@ -155,7 +155,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// compareCompilers reads --toolchain: which compiler builds which side.
+// compareCompilers parses --toolchain: which compiler builds which side.
 func compareCompilers(ctx context.Context, opt *check.Options, given map[string]string) error {
 	if len(given) == 0 {
 		return nil

@@ -1,6 +1,7 @@
-// Package cli is the command line of kernelgate: one file for each subcommand, with its
-// flags, its help and an example. It parses and connects; the work is done in the packages
-// that it imports.
+// Package cli implements the command line of kernelgate. Each subcommand has a file with its flags,
+// its help and an example. The package parses arguments and connects the packages that do the work;
+// it decides nothing itself. Run executes a call; Command returns the command tree for
+// documentation tests.
 package cli
 
 import (
@@ -21,7 +22,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/terminal"
 )
 
-// The exit status of the program, for scripts.
+// The exit statuses of the program, for scripts.
 const (
 	exitPass  = 0
 	exitDefer = 1
@@ -29,7 +30,7 @@ const (
 	exitError = 3
 )
 
-// An exit carries a verdict's status through cobra without printing anything.
+// An exit passes a verdict's exit status through cobra without printing anything.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -57,7 +58,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &bad):
 		fmt.Fprintln(stderr, bad.Error())
 		return exitInput
-	case !started: // cobra did not like the words of the call
+	case !started: // cobra rejected the arguments
 		fmt.Fprintf(stderr, "kernelgate: %v (%ssee kernelgate --help)\n", err, meantFlag(root, args, err))
 		return exitInput
 	default:
@@ -66,7 +67,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	}
 }
 
-// meantFlag is the flag of the command that an unknown one most likely means, for the beginning of an advice.
+// meantFlag returns the flag that an unknown one most likely means, as the beginning of an advice.
 func meantFlag(root *cobra.Command, args []string, err error) string {
 	_, name, ok := strings.Cut(err.Error(), "unknown flag: --")
 	if !ok {
@@ -85,7 +86,7 @@ func meantFlag(root *cobra.Command, args []string, err error) string {
 	return ""
 }
 
-// Command is the whole command tree.
+// Command returns the whole command tree.
 func Command(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kernelgate",

@@ -19,7 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the scripts compare with")
 
-// The tests read files of the whole repository, by their paths from its top.
+// fromTop runs the tests in the repository's root, because they read files by their paths from
+// there.
 type fromTop struct{ *testing.M }
 
 func (m fromTop) Run() int {
@@ -34,8 +35,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(fromTop{m}, map[string]func(){"kernelgate": func() { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr)) }})
 }
 
-// The scripts are the program as a user meets it: commands, exact messages, exit
-// codes and files.
+// TestScripts runs the program as users do: commands, exact messages, exit codes and files.
 func TestScripts(t *testing.T) {
 	cuda, noCUDA := toolchain.FindCUDA(t.Context(), os.Getenv)
 	python, noPython := pyref.Find(t.Context(), os.Getenv)
@@ -44,7 +44,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
-			env.Setenv("GIT_TEMPLATE_DIR", "") // hooks that nobody asked for
+			env.Setenv("GIT_TEMPLATE_DIR", "") // no hooks from a template
 			env.Setenv("GIT_CONFIG_COUNT", "1")
 			env.Setenv("GIT_CONFIG_KEY_0", "maintenance.auto")
 			env.Setenv("GIT_CONFIG_VALUE_0", "false")
@@ -52,7 +52,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GIT_AUTHOR_EMAIL", "someone@example.org")
 			env.Setenv("GIT_COMMITTER_NAME", "someone")
 			env.Setenv("GIT_COMMITTER_EMAIL", "someone@example.org")
-			if noCUDA == nil { // its cache is in a home that scripts do not have
+			if noCUDA == nil { // the CUDA cache is in the home folder, which scripts do not have
 				env.Setenv("CUDA_HOME", cuda.Home)
 			}
 			if noPython == nil && python.Fetched() != "" { // likewise: scripts that need it name this as their cache
@@ -82,7 +82,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// status N COMMAND… runs a command and asks for its exit code.
+// status N COMMAND… runs a command and checks its exit code.
 func status(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: status N command...")

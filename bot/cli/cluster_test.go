@@ -22,16 +22,16 @@ import (
 
 const clusterDir = "bot/install/cluster/"
 
-// A container is what compose and Kubernetes say of one, as far as it is ours.
+// A container holds the fields of a compose service or a Kubernetes pod that concern us.
 type container struct {
-	host   string // by which others reach it
+	host   string // name for other containers
 	image  string
 	args   []string
-	mounts []string // paths in it
+	mounts []string // paths inside of the container
 }
 
-// TestCluster: what compose and Kubernetes start together is understood by those who read it, and agrees: hosts,
-// ports, flags, files and names.
+// TestCluster checks that the programs understand what compose and Kubernetes pass to them, and
+// that hosts, ports, flags, files and names are consistent.
 func TestCluster(t *testing.T) {
 	config, err := serve.Load(serve.Sources{File: clusterDir + "kernelgate.yaml", Getenv: func(string) string { return "" }})
 	if err != nil {
@@ -74,7 +74,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// agrees holds what is started against the configuration.
+// agrees compares the containers with the configuration.
 func agrees(t *testing.T, config serve.Config, natsHosts []string, all []container) {
 	find := func(word string) (found []container) {
 		for _, c := range all {
@@ -146,7 +146,7 @@ func agrees(t *testing.T, config serve.Config, natsHosts []string, all []contain
 	}
 }
 
-// parses reads flags as the program does.
+// parses parses flags as the program does.
 func parses(t *testing.T, name string, args []string) func(flag string) string {
 	t.Helper()
 	for _, cmd := range Command(io.Discard, io.Discard).Commands() {
@@ -162,7 +162,7 @@ func parses(t *testing.T, name string, args []string) func(flag string) string {
 	return nil
 }
 
-// natsVersion is that of the module, which the tests run with.
+// natsVersion returns the version of the module, which the tests use.
 func natsVersion(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("go.mod")
@@ -176,7 +176,7 @@ func natsVersion(t *testing.T) string {
 	return string(m[1])
 }
 
-// documents decodes every document of a file, refusing what into does not know.
+// documents decodes every document of a file, and refuses unknown fields.
 func documents[T any](t *testing.T, file string) (all []T) {
 	t.Helper()
 	text, err := os.ReadFile(clusterDir + file)
@@ -253,7 +253,8 @@ func compose(t *testing.T) (all []container) {
 	return all
 }
 
-// What Kubernetes is told, as far as these files go: what is misspelt is known by no field.
+// These types have the Kubernetes fields that the files use. A misspelt field is unknown and thus
+// refused.
 type (
 	named  struct{ Name string }
 	object struct {

@@ -50,7 +50,8 @@ func compareCommand(stdout io.Writer) *cobra.Command {
 	return cmd
 }
 
-// readRun reads a folder of results, or a file of evidence, and the verdict beside it unless there is a policy.
+// readRun reads a folder of results or a file of evidence. If there is no policy, it also reads the
+// verdict next to it.
 func readRun(path string, policy *policy.Policy, policyFile string) (report.Result, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "evidence.json")

@@ -11,10 +11,10 @@ import (
 	"github.com/kernelgate/kernelgate/runners/results"
 )
 
-// What a shell offers behind `kernelgate completion bash|zsh|fish`: the kernels below the
-// current folder, their variants, and policies.
+// These functions provide the completions for `kernelgate completion bash|zsh|fish`: the kernels
+// below the current folder, their variants, and policies.
 
-// completeKernels offers the kernels that have not been named yet.
+// completeKernels offers the kernels that are not on the command line yet.
 func completeKernels(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	for _, m := range manifestsHere() {
@@ -22,10 +22,10 @@ func completeKernels(_ *cobra.Command, args []string, _ string) ([]string, cobra
 			names = append(names, m.Name)
 		}
 	}
-	return names, cobra.ShellCompDirectiveDefault // or a folder
+	return names, cobra.ShellCompDirectiveDefault // a folder is allowed, too
 }
 
-// variantsOf is what can be named as a variant of the kernels.
+// variantsOf returns the names that can be used as a variant of the kernels.
 func variantsOf(kernelNames []string) []string {
 	var names []string
 	for _, m := range manifestsHere() {
@@ -37,12 +37,11 @@ func variantsOf(kernelNames []string) []string {
 	return slices.Compact(names)
 }
 
-// manifestsHere is the manifests below the current folder that can be read, as people lay
-// them out.
+// manifestsHere returns the readable manifests below the current folder, in the usual layouts.
 func manifestsHere() []*manifest.Manifest {
 	var all []*manifest.Manifest
 	for _, pattern := range []string{"*", "*/*", "*/*/*", "*/*/*/*"} {
-		files, _ := filepath.Glob(filepath.Join(pattern, "*"+manifest.FileName)) // the pattern is right
+		files, _ := filepath.Glob(filepath.Join(pattern, "*"+manifest.FileName)) // the pattern is valid
 		for _, file := range files {
 			if !manifest.IsManifest(filepath.ToSlash(file)) {
 				continue

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A shell is offered kernels, variants and policies, for every shell that there is a script for.
+// TestCompletion checks that kernels, variants and policies are offered, and that every shell has a
+// script.
 func TestCompletion(t *testing.T) {
 	for _, c := range []struct {
 		args []string

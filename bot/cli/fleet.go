@@ -18,7 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// fleetCommand sees to the runners of a bot.
+// fleetCommand manages the runners of a bot.
 func fleetCommand(stdout io.Writer) *cobra.Command {
 	server, tokenFile, ca, why := "http://localhost:8080", "/etc/kernelgate/operator.token", "", ""
 	remote := func() (fleet.Remote, error) {
@@ -33,7 +33,7 @@ func fleetCommand(stdout io.Writer) *cobra.Command {
 		client.Timeout = time.Minute
 		return fleet.Remote{HTTP: client, Base: base, Token: strings.TrimSpace(string(token))}, nil
 	}
-	// each has something done to every runner that is named.
+	// each runs do for every named runner.
 	each := func(use, short, example, then string, do func(fleet.Remote, context.Context, string) error) *cobra.Command {
 		return &cobra.Command{Use: use + " NAME...", Short: short, Example: "  kernelgate fleet " + use + " " + example, Args: cobra.MinimumNArgs(1), RunE: func(cmd *cobra.Command, names []string) error {
 			r, err := remote()
@@ -120,7 +120,7 @@ func printFleet(w io.Writer, all []fleet.Listed, now time.Time) error {
 	return table.Flush()
 }
 
-// gpuNow is what there is to know of a GPU at a glance.
+// gpuNow describes the state of a GPU in one line.
 func gpuNow(h *protocol.Health) string {
 	if h == nil || h.GPU == nil {
 		return "-"
@@ -139,7 +139,7 @@ func gpuNow(h *protocol.Health) string {
 	return strings.Join(append(parts, g.Throttled...), " ")
 }
 
-// lastTest is when it was, and how it went.
+// lastTest describes the last self-test: when it ran, and its result.
 func lastTest(all []protocol.SelfTest) string {
 	if len(all) == 0 {
 		return "-"

@@ -18,8 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/gpus"
 )
 
-// checkOnGitHub is kernelgate check --github: the change is the one that the
-// job's event tells of.
+// checkOnGitHub implements kernelgate check --github: the job's event says which change to check.
 func checkOnGitHub(cmd *cobra.Command, opt check.Options, gpu string, dryRun bool, stdout, stderr io.Writer) error {
 	for _, name := range []string{"base", "head", "policy", "baseline-variant", "variant", "label", "title", "runner", "static", "arch", "json"} {
 		if cmd.Flags().Changed(name) {
@@ -31,7 +30,7 @@ func checkOnGitHub(cmd *cobra.Command, opt check.Options, gpu string, dryRun boo
 		name, value, _ := strings.Cut(pair, "=")
 		environment[name] = value
 	}
-	// No compiler and no harness that is started from here needs the job's keys.
+	// Compilers and harnesses started from here do not need the job's tokens.
 	for _, name := range []string{"GITHUB_TOKEN", "INPUT_TOKEN", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"} {
 		if err := os.Unsetenv(name); err != nil {
 			return fmt.Errorf("removing %s from the environment: %w", name, err)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// GitHub's runner follows commands on standard error, too. What a job cannot do is said without
-// following words from outside.
+// TestErrorsOfAJobAreNoCommands checks that errors on standard error contain no workflow commands
+// from outside texts. GitHub's runner executes commands there, too.
 func TestErrorsOfAJobAreNoCommands(t *testing.T) {
 	for name, event := range map[string]string{"at the start of a line": "gone\n::error::forged", "within a line": "gone ##[error]forged"} {
 		t.Setenv("GITHUB_EVENT_NAME", "pull_request")

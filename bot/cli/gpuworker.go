@@ -13,8 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// workerCommand starts the process that touches the GPU; people have no use for
-// it.
+// workerCommand starts the process that uses the GPU. It is not for users.
 const workerCommand = "gpu-worker"
 
 func gpuWorkerCommand() *cobra.Command {
@@ -24,7 +23,7 @@ func gpuWorkerCommand() *cobra.Command {
 	}
 }
 
-// measureHere has kernels measured by this program, on this host.
+// measureHere configures measurements by this program on this host.
 func measureHere(c *measure.Config) error {
 	if err := c.Includes.Check(); err != nil {
 		return strict.Mistakef("--include: %w", err)
@@ -35,13 +34,13 @@ func measureHere(c *measure.Config) error {
 	}
 	c.Worker = []string{program, workerCommand}
 	if cache, err := toolchain.DefaultCache(os.Getenv); err == nil {
-		c.Cache = cache.Dir // without one it builds anew
+		c.Cache = cache.Dir // without a cache every build starts from scratch
 	}
 	return nil
 }
 
-// measureOn has kernels measured here, on one GPU. Without a wish, a host whose GPUs cannot be seen is left to say so when one is
-// needed.
+// measureOn configures measurements on one GPU of this host. If no GPU is requested and none can be
+// detected, the error is reported only when a GPU is needed.
 func measureOn(c *measure.Config, wish string) error {
 	if err := measureHere(c); err != nil {
 		return err

@@ -36,13 +36,14 @@ func slurp(t *testing.T, file string) []byte {
 	return data
 }
 
-// said is the status of the program, and what it prints.
+// said returns the exit status and the output of the program.
 func said(args ...string) (int, string) {
 	var out bytes.Buffer
 	return Run(args, &out, &out), out.String()
 }
 
-// Results that somebody sends may be links to a file without end: they are refused, not read.
+// TestHostileFiles checks that results from a stranger that are links to an endless file are
+// refused without being read.
 func TestHostileFiles(t *testing.T) {
 	dir := t.TempDir()
 	link := func(path ...string) {
@@ -74,7 +75,8 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// Nothing in results that somebody sends reaches the terminal as a command to it.
+// TestHostileText checks that results from a stranger cannot send control sequences to the
+// terminal.
 func TestHostileText(t *testing.T) {
 	const evil = "\x1b]0;title\x07\u009b2J\r"
 	dir := t.TempDir()
@@ -111,7 +113,8 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// Evidence names the policy that it was judged by. It cannot have any file of the host read by that.
+// TestHostilePolicyName checks that the policy name in evidence cannot make the program read an
+// arbitrary file of the host.
 func TestHostilePolicyName(t *testing.T) {
 	dir := t.TempDir()
 	put(t, []byte("void k(const float *x, float *y, int N) {}\n"), dir, "kernels", "k", "k.c")
@@ -149,7 +152,7 @@ entry: k
 		{"../" + filepath.Base(dir) + "-outside.yaml", commit, "no YAML file of this repository"},
 		{".git/config", commit, "no YAML file of this repository"},
 		{"link.yaml", commit, "escapes"},
-		{"inside.yaml", commit, "secret"}, // it is read, and its mistakes are told
+		{"inside.yaml", commit, "secret"}, // it is read, and its errors are reported
 		{"cpu", "--output=/tmp/x", "is no commit"},
 	} {
 		var e map[string]any

@@ -49,7 +49,7 @@ func openCommand(stdout, stderr io.Writer) *cobra.Command {
 			if err != nil || !client.Loopback(host) {
 				return strict.Mistakef("--listen: %q is not a loopback address (write e.g. 127.0.0.1:8080): these pages have no login", listen)
 			}
-			// Evidence that is kept beside its kernel may be older than the kernel's lessons.
+			// Evidence next to its kernel may be older than the kernel's lessons.
 			lessons, err := check.Lessons(filepath.Join(filepath.Dir(filepath.Clean(dir)), manifest.FileName))
 			if err != nil {
 				return err
@@ -69,7 +69,7 @@ func openCommand(stdout, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// servePages answers until ctx ends.
+// servePages serves until ctx ends.
 func servePages(ctx context.Context, listen string, results *pages.Folder, stdout io.Writer) error {
 	site := &pages.Server{Source: results, Access: pages.Everybody{}, Version: version(), Done: ctx.Done()}
 	handler, err := site.Handler()
@@ -89,8 +89,8 @@ func servePages(ctx context.Context, listen string, results *pages.Folder, stdou
 	return nil
 }
 
-// onlyLoopback refuses requests to any other name: a page elsewhere could have its
-// own name lead here and read what is shown.
+// onlyLoopback refuses requests for any other host name. Otherwise a page elsewhere could make its
+// own name resolve to this server and read the pages (DNS rebinding).
 func onlyLoopback(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host

@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages"
 )
 
-// lineWriter hands on the first line that is written.
+// lineWriter passes on the first line.
 type lineWriter struct{ line chan string }
 
 func (w lineWriter) Write(p []byte) (int, error) {
@@ -19,7 +19,8 @@ func (w lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// open shows a folder to this host, and to no page of another name that leads here.
+// TestOpen checks that open serves a folder to this host, but not under a foreign name that
+// resolves to it.
 func TestOpen(t *testing.T) {
 	results, err := pages.OpenFolder("kernels/sdpa_fp8/evidence/everywhere", nil, nil)
 	if err != nil {

@@ -27,8 +27,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 )
 
-// These are for make operate-test: what an operator goes through, with real processes, disks and file systems. They need root and
-// minutes, so that they run only where KERNELGATE_OPERATE is set. A line that begins with "result:" is what the script prints.
+// operating guards the tests of make operate-test, which play the work of an operator with real
+// processes, disks and file systems. They need root and take minutes, so they run only if
+// KERNELGATE_OPERATE is set. The script prints the lines that begin with "result:".
 
 func operating(t *testing.T) context.Context {
 	t.Helper()
@@ -45,7 +46,7 @@ func result(t *testing.T, format string, args ...any) {
 	t.Logf("result: "+format, args...)
 }
 
-// A process is the bot, started as an operator would, with a runner of its own.
+// A process is the bot with its own runner, started as an operator would.
 type process struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -53,7 +54,7 @@ type process struct {
 	said *bytes.Buffer
 }
 
-// serveBot starts the bot over a data folder; more is added to its configuration.
+// serveBot starts the bot with a data folder. more is appended to its configuration.
 func serveBot(t *testing.T, w *hub, data, more string, flags ...string) *process {
 	t.Helper()
 	return serveBotAt(t, freePort(t), w, data, more, flags...)
@@ -84,7 +85,7 @@ func (p *process) ready(ctx context.Context) {
 	}
 }
 
-// stop ends it as an operator would.
+// stop ends the process as an operator would.
 func (p *process) stop() {
 	p.t.Helper()
 	if err := errors.Join(p.cmd.Process.Signal(syscall.SIGTERM), p.cmd.Wait()); err != nil {
@@ -92,15 +93,15 @@ func (p *process) stop() {
 	}
 }
 
-// kill ends it and its runner at once.
+// kill ends the process and its runner at once.
 func (p *process) kill() {
 	if p.cmd.ProcessState == nil {
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // one that has ended cannot be
+		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may have already ended
 		_ = p.cmd.Wait()                                      // it was killed
 	}
 }
 
-// verdicts opens pull requests, which all pass.
+// verdicts opens n pull requests and checks that all pass.
 func verdicts(ctx context.Context, t *testing.T, w *hub, name string, n int) {
 	t.Helper()
 	for i := range n {
@@ -110,7 +111,8 @@ func verdicts(ctx context.Context, t *testing.T, w *hub, name string, n int) {
 	}
 }
 
-// A pull request is judged although the disk of one NATS server of three is full, whichever it is.
+// TestOperateFullServer checks that a pull request is judged although the disk of one of three NATS
+// servers is full, for each of them.
 func TestOperateFullServer(t *testing.T) {
 	ctx := operating(t)
 	w, dir := newHub(t), t.TempDir()
@@ -135,7 +137,7 @@ func TestOperateFullServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		nats.Kill(full)
-		nats.Start(full) // a server that had no room turns JetStream off until it is restarted
+		nats.Start(full) // a server without space turns JetStream off until it is restarted
 		current := `kernelgate_journal_copies{state="current",stream="EVENTS"} 3`
 		if err := shows(ctx, p.url, current, func() error { return nil }); err != nil {
 			t.Fatal(err)
@@ -145,7 +147,7 @@ func TestOperateFullServer(t *testing.T) {
 	p.stop()
 }
 
-// fillDisk writes until there is no room left.
+// fillDisk writes until there is no space left.
 func fillDisk(t *testing.T, file string) {
 	t.Helper()
 	f, err := os.Create(file)
@@ -169,10 +171,12 @@ func mount(t *testing.T, from, at, kind, options string) {
 	if err := errors.Join(os.MkdirAll(at, 0o755), syscall.Mount(from, at, kind, 0, options)); err != nil {
 		t.Fatalf("mount %s: %v", at, err)
 	}
-	t.Cleanup(func() { _ = syscall.Unmount(at, syscall.MNT_DETACH) }) // the test may have done it
+	// The test may have already unmounted it.
+	t.Cleanup(func() { _ = syscall.Unmount(at, syscall.MNT_DETACH) })
 }
 
-// A journal that was put back to an earlier state is refused with a status that systemd does not restart, and accepted by a flag.
+// TestOperateTruncatedJournal checks that a journal that was reset to an earlier state is refused
+// with a status after which systemd does not restart the bot, and accepted with a flag.
 func TestOperateTruncatedJournal(t *testing.T) {
 	ctx := operating(t)
 	w, data, earlier := newHub(t), t.TempDir(), t.TempDir()
@@ -192,7 +196,7 @@ func TestOperateTruncatedJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := serveBot(t, w, data, "")
-	_ = p.cmd.Wait() // the status is looked at
+	_ = p.cmd.Wait() // the exit status is checked below
 	if status := p.cmd.ProcessState.ExitCode(); status != exitInput || !strings.Contains(p.said.String(), "--accept-loss") {
 		t.Fatalf("status %d:\n%s", status, p.said)
 	}
@@ -206,8 +210,8 @@ func TestOperateTruncatedJournal(t *testing.T) {
 	result(t, "with --accept-loss it starts, judges the next pull request, and keeps the old ledger as ledger.db.lost-<time>")
 }
 
-// Webhooks that were answered with 202 are there after a power cut: the file system is shut down without writing anything back,
-// and everything is killed.
+// TestOperatePowerCut checks that webhooks that were answered with 202 survive a power cut: the
+// file system is shut down without a flush, and everything is killed.
 func TestOperatePowerCut(t *testing.T) {
 	ctx := operating(t)
 	w, dir := newHub(t), t.TempDir()
@@ -297,7 +301,8 @@ func command(t *testing.T, args ...string) {
 	}
 }
 
-// powerOff makes a file system forget what it has not written: EXT4_IOC_SHUTDOWN without a flush of its log.
+// powerOff makes a file system lose what it has not written: EXT4_IOC_SHUTDOWN without a flush of
+// its log.
 func powerOff(t *testing.T, at string) {
 	t.Helper()
 	dir, err := os.Open(at)
@@ -312,10 +317,10 @@ func powerOff(t *testing.T, at string) {
 	}
 }
 
-// sendWebhook is the answer to a webhook that means nothing; 0 is none.
+// sendWebhook sends a meaningless webhook and returns the status, or 0 if there was no answer.
 func sendWebhook(bot, id string) int { return sendBody(bot, id, strings.Repeat("webhook ", 500)) }
 
-// sendLargeWebhook is the same with one that takes room: half a megabyte.
+// sendLargeWebhook is sendWebhook with half a megabyte.
 func sendLargeWebhook(bot, id string) int {
 	return sendBody(bot, id, strings.Repeat("webhook ", 1<<16))
 }

@@ -59,10 +59,11 @@ func repeat(cmd *cobra.Command, opt check.Options, one check.One, stdout, stderr
 	return nil
 }
 
-// maxReplays is how many commands are printed; the others differ in their number.
+// maxReplays is the number of commands that are printed. The others differ only in the number of
+// the case.
 const maxReplays = 5
 
-// printReplays names the command that repeats each wrong case.
+// printReplays prints the command that repeats each wrong case.
 func printReplays(w io.Writer, r check.Result) {
 	if len(r.Wrong) == 0 {
 		return

@@ -114,7 +114,7 @@ func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// labelBuilder finds out what a runner can take that compiles and measures nothing, unless it was told.
+// labelBuilder detects the labels of a runner that only compiles, unless they are configured.
 func labelBuilder(ctx context.Context, c *agent.Config, here measure.Config) error {
 	found, err := here.BuildLabels(ctx)
 	if err != nil {

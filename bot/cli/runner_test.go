@@ -24,7 +24,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// threeGPUs is a folder whose management library shows two L4 and an H200, on which nothing can be run.
+// threeGPUs returns a folder with a fake management library that reports two L4 and an H200.
+// Nothing can run on them.
 func threeGPUs(t *testing.T) string {
 	t.Helper()
 	cc, err := exec.LookPath("cc")
@@ -40,7 +41,7 @@ func threeGPUs(t *testing.T) string {
 	return dir
 }
 
-// runnerOf is the program as a runner of a bot, on a host with that library.
+// runnerOf starts the program as a runner of a bot, on a host with that library.
 func runnerOf(t *testing.T, ctx context.Context, bot, library string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
@@ -56,11 +57,12 @@ func runnerOf(t *testing.T, ctx context.Context, bot, library string, args ...st
 	return cmd, &said
 }
 
-// nobody is told of results that never come.
+// nobody receives results, which never come.
 type nobody struct{ fleet.Results }
 
-// A host with three GPUs is three runners, each with its model's label, that get no job since they cannot pass the self-test;
-// no second process may have their GPUs. A bot that needs a newer one ends it with what to install.
+// TestRunnerOfThreeGPUs checks that a host with three GPUs is three runners, each with the label of
+// its model. They get no jobs, because they cannot pass the self-test. A second process cannot use
+// their GPUs. If a bot needs a newer runner, the runner ends and says what to install.
 func TestRunnerOfThreeGPUs(t *testing.T) {
 	if _, err := toolchain.FindCUDA(t.Context(), os.Getenv); err != nil {
 		if os.Getenv("CI") != "" {
@@ -149,7 +151,8 @@ func TestRunnerOfThreeGPUs(t *testing.T) {
 	}
 }
 
-// A runner of one GPU is called as its host; of several, each has its own name, folder and GPU.
+// TestWorkers checks that a runner with one GPU has the name of its host, and that with several
+// GPUs each runner has its own name, folder and GPU.
 func TestWorkers(t *testing.T) {
 	all := []gpus.GPU{{Index: 0, UUID: "GPU-a", Name: "NVIDIA L4"}, {Index: 3, UUID: "GPU-b", Name: "NVIDIA H200"}}
 	base := agent.Config{StateDir: "/state", Log: newLog(&bytes.Buffer{}, "info", "text")}

@@ -14,8 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
-// The whole program starts processes, many at once, under a list of calls that its runtime could not live with, and dies of it not
-// once.
+// TestStartUnderAList starts many sandboxed processes at once under a list of system calls that the
+// Go runtime itself could not run with, and checks that none of them dies because of it.
 func TestStartUnderAList(t *testing.T) {
 	var calls []sandbox.Call
 	for n := range uintptr(460) {
@@ -42,8 +42,9 @@ func TestStartUnderAList(t *testing.T) {
 	all.Wait()
 }
 
-// The sandbox's own parts run before the program's packages are set up: they have no use for them, and are started twice for every
-// program in a sandbox. This one is given no socket, and ends.
+// TestSandboxComesFirst checks that the sandbox's launcher runs before the program's packages are
+// initialized. It does not need them, and it starts twice for every sandboxed program. This one
+// gets no socket, so it ends.
 func TestSandboxComesFirst(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -82,7 +82,7 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// secretFlags are what people try, and are told better.
+// secretFlags are flags that users may try. They get a better advice.
 var secretFlags = []string{"github-token", "github-private-key", "github-webhook-secret"}
 
 func configFile(flag string) string {
@@ -98,7 +98,7 @@ func configFile(flag string) string {
 	return ""
 }
 
-// secondSignalKills gives signals back their usual effect after the first.
+// secondSignalKills restores the default effect of signals after the first one.
 func secondSignalKills(ctx context.Context) {
 	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/terminal"
 )
 
-// liveProgress can be taken away before something else is printed. On a terminal it goes on with the time until ctx ends.
+// liveProgress returns a progress display that can be cleared before something else is printed. On
+// a terminal it updates the elapsed time until ctx ends.
 func liveProgress(ctx context.Context, w io.Writer) local.Live {
 	if _, ok := terminal.Size(w); !ok || os.Getenv("TERM") == "dumb" {
 		return &runners.Plain{Out: w}
@@ -36,7 +37,7 @@ func liveProgress(ctx context.Context, w io.Writer) local.Live {
 	return line
 }
 
-// coloured tells whether colours are welcome on a writer.
+// coloured reports whether to use colours on a writer.
 func coloured(w io.Writer) bool {
 	_, ok := terminal.Size(w)
 	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"

@@ -18,7 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal makes a pseudo-terminal of so many columns: the end that a person would sit at, and the program's.
+// openTerminal creates a pseudo-terminal with a number of columns, and returns the user's end and
+// the program's.
 func openTerminal(t *testing.T, columns uint16) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -43,8 +44,8 @@ func openTerminal(t *testing.T, columns uint16) (person, program *os.File) {
 	return person, program
 }
 
-// onTerminal runs the program on a pseudo-terminal and returns everything that it wrote there. A variable of the
-// environment that is given replaces the test's.
+// onTerminal runs the program on a pseudo-terminal and returns everything that it wrote. The
+// variables in env override the test's environment.
 func onTerminal(t *testing.T, dir string, columns uint16, env []string, args ...string) string {
 	t.Helper()
 	person, program := openTerminal(t, columns)
@@ -56,7 +57,7 @@ func onTerminal(t *testing.T, dir string, columns uint16, env []string, args ...
 	}
 	program.Close()
 	var written bytes.Buffer
-	// Linux says EIO where the last program has closed its end.
+	// Linux returns EIO after the last program has closed its end.
 	if _, err := io.Copy(&written, person); err != nil && !errors.Is(err, syscall.EIO) {
 		t.Error(err)
 	}
@@ -66,7 +67,8 @@ func onTerminal(t *testing.T, dir string, columns uint16, env []string, args ...
 	return written.String()
 }
 
-// changedKernel is the repository of the script check.txt, with its faster kernel in the work tree.
+// changedKernel creates the repository of the script check.txt, with its faster kernel in the work
+// tree.
 func changedKernel(t *testing.T) string {
 	t.Helper()
 	archive, err := txtar.ParseFile("bot/cli/testdata/script/check.txt")
@@ -101,7 +103,8 @@ var (
 	styles     = regexp.MustCompile(`\x1b\[[0-9]*m`)
 )
 
-// On a terminal of 80 columns a check is one line that lives, and the report below it.
+// TestCheckOnTerminal checks that on a terminal with 80 columns a check shows one live line, and
+// the report below it.
 func TestCheckOnTerminal(t *testing.T) {
 	repo := changedKernel(t)
 	written := onTerminal(t, repo, 80, nil, "check", "--base", "main")
@@ -138,7 +141,8 @@ func TestCheckOnTerminal(t *testing.T) {
 	}
 }
 
-// Without colours the line lives all the same; a terminal that can do nothing, and a pipe, get lines.
+// TestCheckWithoutStyles checks that the live line also works without colours, and that a dumb
+// terminal and a pipe get plain lines.
 func TestCheckWithoutStyles(t *testing.T) {
 	repo := changedKernel(t)
 	policy, err := os.ReadFile(filepath.Join(repo, ".github/kernelgate.yaml"))
@@ -166,7 +170,8 @@ func TestCheckWithoutStyles(t *testing.T) {
 	}
 }
 
-// Commands that print tables align them for a terminal and write no Markdown there.
+// TestTablesOnTerminal checks that commands align their tables on a terminal and write no Markdown
+// there.
 func TestTablesOnTerminal(t *testing.T) {
 	history := onTerminal(t, ".", 80, nil, "history", "kernels/sdpa_fp8", "--policy", "h200")
 	compare := onTerminal(t, "kernels/sdpa_fp8/evidence", 80, nil, "compare", "stage5.json", "stage6_fp8.json", "--policy", "h200")

@@ -21,7 +21,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
-// A box is a systemd that was started for the test, in which commands can be run.
+// A box is a systemd that was started for the test. Commands can be run in it.
 type box struct {
 	t   testing.TB
 	in  io.WriteCloser
@@ -30,7 +30,8 @@ type box struct {
 	cmd *exec.Cmd
 }
 
-// asRoot is the command as root would run it, on machines that let this user be root without a password, as CI's do.
+// asRoot prepares a command as root. It works for root, and for users with passwordless sudo, as in
+// CI.
 func asRoot(ctx context.Context, args ...string) (*exec.Cmd, error) {
 	if os.Geteuid() == 0 {
 		return exec.CommandContext(ctx, args[0], args[1:]...), nil
@@ -61,7 +62,7 @@ func newBox(t testing.TB, files string) *box {
 		t.Fatal(err)
 	}
 	b.in, b.out = in, bufio.NewReader(out)
-	t.Cleanup(func() { // it ends with its stdin
+	t.Cleanup(func() { // the box ends when its stdin is closed
 		in.Close()
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("the box: %v\n%s", err, b.err)
@@ -70,13 +71,13 @@ func newBox(t testing.TB, files string) *box {
 	})
 	if line, err := b.out.ReadString('\n'); err != nil || line != "booted\n" {
 		in.Close()
-		_ = cmd.Wait() // why it failed is in what it said
+		_ = cmd.Wait() // its output says why it failed
 		t.Fatalf("the box: %q, %v\n%s", line, err, b.err)
 	}
 	return b
 }
 
-// leaveOut skips a test that this machine cannot run. CI's must.
+// leaveOut skips a test that this machine cannot run. In CI the test fails instead.
 func leaveOut(t testing.TB, why error) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -85,7 +86,7 @@ func leaveOut(t testing.TB, why error) {
 	t.Skip(why)
 }
 
-// run is what a command prints in the box, and its exit status.
+// run returns the output of a command in the box, and its exit status.
 func (b *box) run(command string) (string, int) {
 	b.t.Helper()
 	if _, err := io.WriteString(b.in, command+"\n"); err != nil {
@@ -108,7 +109,7 @@ func (b *box) run(command string) (string, int) {
 	}
 }
 
-// must is run for a command that succeeds.
+// must is run for a command that has to succeed.
 func (b *box) must(command string) string {
 	b.t.Helper()
 	text, status := b.run(command)
@@ -118,7 +119,7 @@ func (b *box) must(command string) string {
 	return text
 }
 
-// freePort is one of the loopback that nobody listens on.
+// freePort returns an unused port of the loopback address.
 func freePort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -133,8 +134,9 @@ func freePort(t testing.TB) string {
 	return port
 }
 
-// The bot and a runner start from the shipped units, under a real systemd and as docs/operate/install.md says, on a host that lacks the group
-// render. The runner passes its self-test, for which it needs its sandbox, and measures the kernel of a pull request.
+// TestUnits starts the bot and a runner from the shipped units, under a real systemd and as
+// docs/operate/install.md says, on a host without the group render. The runner must pass its
+// self-test, which needs the sandbox, and measure the kernel of a pull request.
 func TestUnits(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		leaveOut(t, err)
@@ -202,7 +204,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// shows waits until a bot has that line among its metrics, or something has gone wrong.
+// shows waits until the bot's metrics contain a line, or wrong returns an error.
 func shows(ctx context.Context, bot, metric string, wrong func() error) error {
 	var last []string
 	for {
@@ -232,7 +234,7 @@ func shows(ctx context.Context, bot, metric string, wrong func() error) error {
 	}
 }
 
-// A hub is a GitHub with an App in a repository of one kernel for the CPU.
+// A hub is a GitHub with a repository that has one CPU kernel, and an App installed in it.
 type hub struct {
 	hub  *embedded.Server
 	app  *embedded.App
@@ -278,7 +280,7 @@ func newHub(t testing.TB) *hub {
 	return w
 }
 
-// conclude opens a pull request that changes the kernel, and is the conclusion of its check.
+// conclude opens a pull request that changes the kernel, and returns the conclusion of its check.
 func (w *hub) conclude(ctx context.Context, t testing.TB, branch string) string {
 	t.Helper()
 	sha, err := w.repo.Push(branch, map[string]string{"kernels/scale/scale.c": fmt.Sprintf("/* %s */ "+hubKernel, branch, "scale")}, "Change")

@@ -4,11 +4,11 @@ import (
 	"runtime/debug"
 )
 
-// commit is what `make build` knows of the checkout: Go itself sees none in a work tree
-// of another's repository, nor without git's own folder.
+// commit is set by `make build`. Go itself finds no commit in a work tree of another repository,
+// nor without git's folder.
 var commit string
 
-// version is what the build knows of itself.
+// version returns the version of this build.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

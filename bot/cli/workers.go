@@ -19,7 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// gpusFor are those that a runner is to use.
+// gpusFor returns the GPUs that a runner should use.
 func gpusFor(spec string) ([]gpus.GPU, error) {
 	all, err := gpus.Here(os.Getenv)
 	if err != nil {
@@ -32,13 +32,14 @@ func gpusFor(spec string) ([]gpus.GPU, error) {
 	return picked, nil
 }
 
-// A worker is one GPU's runner, or the only one.
+// A worker is the runner of one GPU, or the only runner.
 type worker struct {
 	agent agent.Config
 	here  measure.Config
 }
 
-// workers makes a runner for each GPU. Where there is one at most, it is called as the host.
+// workers creates one runner per GPU. If there is at most one GPU, the runner has the name of the
+// host.
 func workers(c agent.Config, here measure.Config, picked []gpus.GPU) []worker {
 	picked, labels := gpus.Share(picked, c.Labels)
 	if len(picked) == 0 {
@@ -61,10 +62,10 @@ func workers(c agent.Config, here measure.Config, picked []gpus.GPU) []worker {
 	return all
 }
 
-// selfTest is how a worker tests itself: on its GPU if it has one.
+// selfTest returns the worker's self-test: on its GPU if it has one.
 func (w worker) selfTest() doctor.SelfTest {
 	here := w.here
-	here.Log = nil // the runner's log has the end of it
+	here.Log = nil // the runner's log has the result
 	t := doctor.SelfTest{Mode: manifest.ModeCPU, History: filepath.Join(w.agent.StateDir, "self-tests.json"), Measure: here.Measure}
 	if here.GPU.UUID != "" {
 		t.Mode, t.Device = manifest.ModeCUDA, here.GPU.UUID
@@ -72,7 +73,7 @@ func (w worker) selfTest() doctor.SelfTest {
 	return t
 }
 
-// testWorkers tests each one, and says how that went.
+// testWorkers runs each worker's self-test and prints the results.
 func testWorkers(ctx context.Context, all []worker, stdout io.Writer) error {
 	failed := false
 	for _, w := range all {
@@ -99,7 +100,8 @@ func testWorkers(ctx context.Context, all []worker, stdout io.Writer) error {
 			return err
 		}
 		defer os.RemoveAll(scratch)
-		if err := os.Chmod(scratch, 0o755); err != nil { // the sandbox's programs read it as another user
+		// The programs in the sandbox read it as a different user.
+		if err := os.Chmod(scratch, 0o755); err != nil {
 			return err
 		}
 		begun := time.Now()
@@ -133,7 +135,7 @@ func testWorkers(ctx context.Context, all []worker, stdout io.Writer) error {
 	return nil
 }
 
-// runWorkers has each GPU's runner work until ctx ends, or until one of them cannot go on: then all do.
+// runWorkers runs all workers until ctx ends, or until one of them fails: then it stops all.
 func runWorkers(ctx context.Context, all []worker) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -176,7 +178,7 @@ func runWorkers(ctx context.Context, all []worker) error {
 	ended.Wait()
 	for _, err := range failures {
 		if err != nil {
-			return err // the others have the same, or were stopped by it
+			return err // the others failed for the same reason, or were stopped
 		}
 	}
 	return nil

@@ -16,13 +16,13 @@ import (
 const (
 	maxKernels = 50
 	maxShapes  = 100
-	maxSeeds   = 100  // as in a policy
-	maxRounds  = 1000 // as in a policy
+	maxSeeds   = 100  // the policy's limit
+	maxRounds  = 1000 // the policy's limit
 	maxRef     = 200
 	maxReason  = 500
 )
 
-// without reads a command that takes nothing.
+// without parses a command that takes no arguments.
 func without(c Command) func(string) (Command, error) {
 	return func(arguments string) (Command, error) {
 		if arguments != "" {
@@ -66,7 +66,7 @@ func readCommit(arguments string) (string, error) {
 	return sha, nil
 }
 
-// kernelName is a kernel's name or its folder.
+// kernelName matches a kernel's name or its folder.
 var kernelName = regexp.MustCompile(`^[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*$`)
 
 var options = []string{"shapes", "seeds", "rounds", "vs"}
@@ -104,7 +104,7 @@ func readRebench(arguments string) (Command, error) {
 	return r, nil
 }
 
-// set reads one option.
+// set parses one option.
 func (r *Rebench) set(key, value string, hasValue bool) (err error) {
 	switch key {
 	case "shapes":
@@ -179,7 +179,7 @@ func readSeeds(text string) ([]int64, error) {
 	return seeds, nil
 }
 
-// wholeNumber reads digits alone: no sign, no blank.
+// wholeNumber accepts only digits: no sign, no space.
 func wholeNumber(text string) (int64, bool) {
 	if strings.HasPrefix(text, "+") {
 		return 0, false
@@ -188,8 +188,8 @@ func wholeNumber(text string) (int64, bool) {
 	return int64(n), err == nil
 }
 
-// checkRef lets through what can name a branch, a tag or a commit and means
-// nothing more to git: no option, no range, no path, no expression.
+// checkRef accepts names of branches, tags and commits that have no other meaning to git: no
+// option, no range, no path, no expression.
 func checkRef(ref string) error {
 	strange := func(r rune) bool {
 		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._/-+@#=,%!", r) || r == utf8.RuneError

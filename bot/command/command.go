@@ -1,7 +1,8 @@
-// Package command reads the commands that people write in the comments of a
-// pull request, such as /rebench sdpa_fp8 rounds=20. It knows the words alone:
-// who may say them is the policy's business, whether a kernel or a ref exists
-// is the planner's.
+// Package command parses the commands that people write in the comments of a pull request, such as
+// /rebench sdpa_fp8 rounds=20. Parse finds the command in a comment, as GitHub renders it; Request
+// is its stored form; Help lists the commands. It knows only the syntax and which role of the
+// policy a command needs. It does not check the author's role, which the caller does, or whether a
+// kernel or a ref exists, which the planner does.
 package command
 
 import (
@@ -10,18 +11,18 @@ import (
 	"strings"
 )
 
-// A Command is one of Rebench, Cancel, Explain, Override, OKToTest, ApprovePolicy and
-// ShowHelp; the grammar has an entry for each. String writes it as a comment; Parse reads
-// that back to the same if it was read from one.
+// A Command is one of Rebench, Cancel, Explain, Override, OKToTest, ApprovePolicy and ShowHelp. The
+// grammar has an entry for each. String formats it as a comment; for a command from Parse, Parse
+// reads that comment back to the same command.
 type Command interface {
 	fmt.Stringer
-	// Name is the word after the slash.
+	// Name returns the word after the slash.
 	Name() string
 }
 
-// Rebench measures once more. What is left empty is as the policy says.
+// Rebench requests another measurement. Empty fields are as in the policy.
 type Rebench struct {
-	Kernels []string `json:"kernels,omitempty"` // folders, or names
+	Kernels []string `json:"kernels,omitempty"` // folders or names
 	Shapes  []string `json:"shapes,omitempty"`
 	Seeds   []int64  `json:"seeds,omitempty"`
 	Rounds  int      `json:"rounds,omitempty"`
@@ -29,29 +30,29 @@ type Rebench struct {
 	Profile bool     `json:"profile,omitempty"`
 }
 
-// Self as Rebench.Versus measures the candidate against itself: what is then
-// found is the noise of the machine.
+// Self as Rebench.Versus measures the candidate against itself, which shows the noise of the
+// machine.
 const Self = "self"
 
 // Cancel stops the run of the pull request's head.
 type Cancel struct{}
 
-// Explain asks which rule applies and what it demands.
+// Explain asks which rule applies and what it requires.
 type Explain struct{}
 
-// Override lets the head pass in spite of the gates. The reason is as it was
-// written: escape it before it is shown.
+// Override lets the head pass in spite of the gates. The reason is unescaped: escape it before you
+// show it.
 type Override struct {
 	Reason string `json:"reason"`
 }
 
-// OKToTest lets one commit of a fork reach a runner. SHA is hex digits in lower case,
-// perhaps too few: who decides has the whole id to answer with.
+// OKToTest lets one commit of a fork reach a runner. SHA consists of lower-case hex digits and may
+// be incomplete: the code that decides about the approval can reply with the full id.
 type OKToTest struct {
 	SHA string `json:"sha"`
 }
 
-// ApprovePolicy lets one commit change the gate's own rules. SHA is as in OKToTest.
+// ApprovePolicy lets one commit change the gate's rules. SHA is as in OKToTest.
 type ApprovePolicy struct {
 	SHA string `json:"sha"`
 }

@@ -25,8 +25,8 @@ type comment struct {
 	want       command.Command
 }
 
-// commands are comments and what they say; a nil want is a comment that says
-// nothing to us.
+// commands are comments with their expected commands. A nil want means that the comment contains no
+// command.
 var commands = []comment{
 	{"bare", "/rebench", Rebench{}},
 	{"every argument", "/rebench sdpa_fp8 gemm shapes=mission,long seeds=0,1 rounds=20 vs=v1.2.0 profile",
@@ -137,7 +137,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// checkRoundTrip writes a request as a comment and as JSON, and reads both again.
+// checkRoundTrip formats a request as a comment and as JSON, and parses both again.
 func checkRoundTrip(t *testing.T, r command.Request) {
 	t.Helper()
 	if c := r.Command; c != nil {
@@ -253,8 +253,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Whatever a comment holds, Parse answers with a command that can be written
-// and read back, or with a reply that pings nobody, or not at all.
+// FuzzParse checks that for any comment Parse returns a command that can be formatted and parsed
+// again, or a reply that pings nobody, or nothing.
 func FuzzParse(f *testing.F) {
 	for _, test := range slices.Concat(commands, hidden) {
 		f.Add(test.body)
@@ -267,7 +267,7 @@ func FuzzParse(f *testing.F) {
 		if ok != (r.Command != nil || r.Mistake != nil) || r.Command != nil && r.Mistake != nil {
 			t.Fatalf("got %#v, %v", r, ok)
 		}
-		if ok && utf8.ValidString(body) { // as GitHub's JSON is
+		if ok && utf8.ValidString(body) { // as in GitHub's JSON
 			checkRoundTrip(t, r)
 		}
 		if r.Mistake == nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// An entry of the grammar is all that there is to know of one command but what it leads
-// to. A usage is Markdown for a code span.
+// An entry of the grammar holds everything about one command except its effect. usage is Markdown
+// for a code span.
 type entry struct {
-	of          Command // with nothing in it
+	of          Command // an empty value of its type
 	needs       func(policy.Commands) policy.Role
-	anywhere    bool // a workflow can follow it, which is not there all the time
+	anywhere    bool // a workflow can execute it, although it does not run permanently
 	usage, does string
 	read        func(arguments string) (Command, error)
 }
@@ -45,23 +45,23 @@ func entryOf(name string) (entry, bool) {
 	return grammar[i], true
 }
 
-// Needs is what the author of a command must be under the policy.
+// Needs returns the role that the author of a command must have under the policy.
 func Needs(c Command, roles policy.Commands) policy.Role {
 	g, ok := entryOf(c.Name())
 	if !ok {
-		return "" // nobody may
+		return "" // nobody may run it
 	}
 	return g.needs(roles)
 }
 
-// Followed tells whether a command of that name can be followed, by a workflow or by a bot
-// that is there all the time.
+// Followed reports whether a command can be executed: by a workflow, or by a bot that runs
+// permanently.
 func Followed(name string, workflow bool) bool {
 	g, ok := entryOf(name)
 	return ok && (g.anywhere || !workflow)
 }
 
-// Help renders the commands that can be followed, and whom the policy lets use them, as
+// Help lists the commands that can be executed, with the role that the policy requires, as
 // Markdown.
 func Help(roles policy.Commands, workflow bool) string {
 	var b strings.Builder
@@ -71,7 +71,7 @@ func Help(roles policy.Commands, workflow bool) string {
 			continue
 		}
 		needs := cmp.Or(string(g.needs(roles)), "nobody may")
-		// A bar ends a table's cell even in a code span.
+		// A vertical bar ends a table cell, even in a code span.
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.ReplaceAll(g.usage, "|", `\|`), g.does, needs)
 	}
 	b.WriteString("\nOnly the first line of a comment that starts with `/` is read, where it is shown as plain text: no quote, code or HTML. An edited comment is not read.\n")

@@ -9,8 +9,8 @@ import (
 
 var reason = command.Override{Reason: "z"}
 
-// hidden are comments in which GitHub shows the command as somebody else's words, as
-// no plain text, or not at all; and beside them those that look alike and are plain.
+// hidden are comments in which GitHub shows the command as a quotation, as something other than
+// plain text, or not at all. Similar comments with a plain command are next to them.
 var hidden = []comment{
 	{"link definition", "Thanks!\n\n[x]:\n/override \"looks fine\"\n", nil},
 	{"link definition in angles", "[x]: <\n/override y\n>", reason0("y")},
@@ -87,7 +87,8 @@ var hidden = []comment{
 
 func reason0(text string) command.Command { return command.Override{Reason: text} }
 
-// What looks like a command to a person, and is none, is answered and never followed.
+// TestLookAlikes checks that a text that looks like a command to a person, but is none, is answered
+// and never executed.
 func TestLookAlikes(t *testing.T) {
 	for name, body := range map[string]string{"Cyrillic o": "/\u043everride z", "soft hyphen": "/over\u00adride z"} {
 		if r, ok := command.Parse(body); !ok || r.Command != nil || r.Mistake.Command != "override" {

@@ -8,7 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/command"
 )
 
-// hostile are comments of the largest size that are made to take long.
+// hostile returns comments of the maximum size that are designed to take long.
 func hostile() map[string]string {
 	const size = 65536
 	fill := func(piece string) string { return strings.Repeat(piece, size/len(piece)) }
@@ -43,8 +43,8 @@ func hostile() map[string]string {
 	return all
 }
 
-// No comment takes memory out of proportion. (Its time is bounded by what can be done
-// in that memory; BenchmarkHostile tells it.)
+// TestHostileComments checks that no comment uses a disproportionate amount of memory. The memory
+// bounds the time, which BenchmarkHostile measures.
 func TestHostileComments(t *testing.T) {
 	for name, body := range hostile() {
 		var before, after runtime.MemStats

@@ -6,28 +6,28 @@ import (
 	"strings"
 )
 
-// elements are the HTML elements that a comment has opened so far. What stands in one
-// may be folded, hidden or quoted, so that no text counts before it is closed.
+// elements are the HTML elements that a comment has opened so far. Text inside of an element may be
+// folded, hidden or quoted, so it does not count before the element is closed.
 type elements struct {
 	stack []string
-	lost  bool // something was no whole tag: what follows may be anywhere
+	lost  bool // an incomplete tag was found, so the position of what follows is unknown
 }
 
 func (e *elements) open() bool { return e.lost || len(e.stack) > 0 }
 
-// maxOpen bounds what is looked through at each closing tag.
+// maxOpen bounds the search at each closing tag.
 const maxOpen = 100
 
 var (
 	tag = regexp.MustCompile(`^<(/?)([A-Za-z][A-Za-z0-9-]*)` +
 		"(?:\\s+[A-Za-z_:][A-Za-z0-9_.:-]*(?:\\s*=\\s*(?:[^\\s\"'=<>`]+|'[^']*'|\"[^\"]*\"))?)*" + `\s*/?>`)
 	void = []string{"area", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
-	// implied are closed with whatever holds them.
+	// implied are the elements that end with their parent.
 	implied = []string{"p", "li", "dt", "dd"}
 )
 
-// read takes whole tags and comments for what they are. Browsers make something of
-// anything else too, and where that ends is not worth knowing.
+// read parses complete tags and comments. Browsers also interpret everything else, but read does
+// not try to find out where that ends: it sets lost.
 func (e *elements) read(html string) {
 	for !e.lost {
 		at := strings.IndexByte(html, '<')

@@ -13,14 +13,13 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// maxBody is what GitHub takes for a comment, in characters.
+// maxBody is GitHub's limit of a comment, in characters.
 const maxBody = 65536
 
-// commandLine finds the line that Parse reads: the first that starts with / where
-// GitHub shows it as the text of a paragraph. What it shows as a quote, as code, as a
-// heading or within somebody's HTML, and what it does not show at all, was not said by
-// the comment's author. In doubt a line is not read: a command that is not followed
-// is asked again, one that was never meant cannot be taken back.
+// commandLine finds the line that Parse reads: the first line that starts with / and that GitHub
+// shows as text of a paragraph. A quote, code, a heading, text inside of HTML or hidden text is not
+// a statement of the comment's author. In doubt a line is not read: a user can repeat a command
+// that was not executed, but cannot take back a command that was never meant.
 func commandLine(body string) (string, bool) {
 	body = newlines.Replace(body)
 	if utf8.RuneCountInString(body) > maxBody || !candidate.MatchString(body) || deep.MatchString(body) {
@@ -36,11 +35,11 @@ func commandLine(body string) (string, bool) {
 	return r.line, r.found
 }
 
-// maxMarks is how many characters that may begin something one block of text may
-// have; to find what they begin takes the square of that.
+// maxMarks limits the characters in one block of text that may begin a construct, because the time
+// to parse them is quadratic.
 const maxMarks = 2000
 
-// tangled tells whether a comment was made to take long. Code may hold whatever it likes.
+// tangled reports whether a comment was designed to take long. Code blocks may contain anything.
 func tangled(source []byte) (yes bool) {
 	doc := blocks.Parse(text.NewReader(source))
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -62,29 +61,29 @@ func tangled(source []byte) (yes bool) {
 }
 
 var (
-	// GitHub makes links of bare addresses too; those start no line.
+	// GitHub also turns bare URLs into links, but those do not start a line with /.
 	markdown = goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList, extension.Footnote))
-	// blocks knows paragraphs, and nothing of what is in them.
+	// blocks parses paragraphs but not their contents.
 	blocks = parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
 
 	newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
-	// candidate is a line that may be one; without it there is no need to look closer.
+	// candidate matches a line that may be a command. Without one, no closer look is needed.
 	candidate = regexp.MustCompile(`(?m)^[\pZ\s\x{200b}\x{2060}\x{feff}]*/\S`)
-	// deep is a line of more nested quotes and lists than anybody writes; each takes time
-	// on every line.
+	// deep matches a line with more nested quotes and lists than people write. Each level costs
+	// time on every line.
 	deep = regexp.MustCompile(`(?m)^(?:[ \t]*(?:[>+*-]|[0-9]{1,9}[.)])){20}`)
-	// math is shown as a formula. One that begins with a single dollar ends before no
-	// digit, so that a price is none.
+	// math matches a formula. A formula in single dollars must not be followed by a digit, so a
+	// price is not a formula.
 	math = regexp.MustCompile(`\$\$(?s:.)*?\$\$|\$[^\s$](?:[^$]*[^\s$])?\$(?:[^0-9$]|$)`)
 )
 
-// A reader goes through the blocks of a comment up to the line that counts.
+// A reader walks the blocks of a comment up to the command line.
 type reader struct {
 	source []byte
 	html   elements
 	line   string
 	found  bool
-	done   bool // nothing after this counts
+	done   bool // ignore everything after this
 }
 
 func (r *reader) block(node ast.Node) {
@@ -95,13 +94,12 @@ func (r *reader) block(node ast.Node) {
 		}
 	case *ast.Paragraph, *ast.TextBlock:
 		r.paragraph(node)
-	default: // its words are not the author's own, but it may leave an element open
+	default: // not the author's own words, but it may leave an element open
 		r.walk(node, func(ast.Node) {})
 	}
 }
 
-// walk goes through a block in the order of its text, and keeps count of the
-// elements that its HTML opens.
+// walk visits a block in text order, and tracks the elements that its HTML opens.
 func (r *reader) walk(node ast.Node, visit func(ast.Node)) {
 	_ = ast.Walk(node, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
@@ -122,7 +120,7 @@ func (r *reader) walk(node ast.Node, visit func(ast.Node)) {
 	})
 }
 
-// paragraph looks for the line among those of a paragraph.
+// paragraph searches the lines of a paragraph for the command line.
 func (r *reader) paragraph(node ast.Node) {
 	lines := node.Lines().Sliced(0, node.Lines().Len())
 	if len(lines) == 0 {
@@ -131,7 +129,7 @@ func (r *reader) paragraph(node ast.Node) {
 	first, last := lines[0].Start, lines[len(lines)-1].Stop
 	shown := bytes.Clone(r.source[first:last]) // without comments and code
 	seen := bytes.Clone(shown)                 // without comments
-	plain := map[int]bool{}                    // where text begins that is nothing but that
+	plain := map[int]bool{}                    // offsets at which plain text begins
 	r.walk(node, func(n ast.Node) {
 		switch n := n.(type) {
 		case *ast.Text:
@@ -171,8 +169,8 @@ func (r *reader) paragraph(node ast.Node) {
 	}
 }
 
-// blank puts zeros in the place of what is not seen, so that all else stays where it
-// is; squeeze makes one blank of them.
+// blank overwrites invisible text with zeros, so that the rest keeps its offsets. squeeze replaces
+// the zeros by one space.
 func blank(text []byte, from, to int) { clear(text[max(from, 0):min(to, len(text))]) }
 
 var zeros = regexp.MustCompile(`\x00+`)
@@ -181,8 +179,8 @@ func squeeze(text []byte) string {
 	return strings.TrimFunc(zeros.ReplaceAllString(string(text), " "), space)
 }
 
-// withoutComments takes out what is a comment once the line stands alone: what is
-// stored must read the same when it is written again.
+// withoutComments removes parts that become HTML comments when the line stands alone: a stored line
+// must parse to the same command again.
 func withoutComments(line string) string {
 	for {
 		source := []byte(line)
@@ -203,8 +201,8 @@ func withoutComments(line string) string {
 	}
 }
 
-// Programs that do not mark the mail they answer put it below a line that says who
-// wrote it, in the language of whoever answers.
+// These patterns recognize quoted mail. Some mail programs do not mark the mail that they answer.
+// They put it below a line that names its author, in the language of the person who answers.
 var (
 	wrote  = regexp.MustCompile(`(?i)(?:wrote|writes|schrieb.*|a écrit|escribió|escreveu|ha scritto|schreef.*|skrev.*|napisał(?:\(a\))?|написал.*|写道|のメール)\s*[:：]$`)
 	dashes = regexp.MustCompile(`^-{3,}\s*\pL[\pL ]*-{3,}$`) // Original Message
@@ -212,8 +210,7 @@ var (
 	field  = regexp.MustCompile(`^[*_]*\pL[\pL ]*[*_]*\s*[:：]`)
 )
 
-// forwarded tells whether everything after a line of a paragraph is somebody else's
-// mail.
+// forwarded reports whether everything after a line of a paragraph is somebody else's mail.
 func forwarded(before, line string, next ast.Node) bool {
 	switch {
 	case dashes.MatchString(line), header.MatchString(before) && field.MatchString(line):

@@ -6,9 +6,8 @@ import (
 	"unicode"
 )
 
-// Parse finds the request in a comment. Only the first line that starts with /
-// counts, and only where GitHub shows it as plain text; ok is false where that is no
-// word of ours.
+// Parse finds the request in a comment. Only the first line that starts with / counts, and only if
+// GitHub shows it as plain text. ok is false if that line is not a command of ours.
 func Parse(body string) (r Request, ok bool) {
 	line, ok := commandLine(body)
 	if !ok {
@@ -33,7 +32,7 @@ func Parse(body string) (r Request, ok bool) {
 	return Request{Command: c}, true
 }
 
-// misspelt is the command that is one typo away from word.
+// misspelt returns the command that is one typo away from word, or an empty string.
 func misspelt(word string) string {
 	for _, g := range grammar {
 		if oneTypo(word, g.of.Name()) {
@@ -43,8 +42,7 @@ func misspelt(word string) string {
 	return ""
 }
 
-// oneTypo tells whether one letter is missing, added, wrong or swapped with its
-// neighbour.
+// oneTypo reports whether one letter is missing, added, wrong or swapped with its neighbour.
 func oneTypo(word, name string) bool {
 	got, want := []rune(word), []rune(name)
 	if n := len(got) - len(want); n < -1 || n > 1 {
@@ -60,8 +58,8 @@ func oneTypo(word, name string) bool {
 	return swapped || len(got) <= 1 && len(want) <= 1 && len(got)+len(want) > 0
 }
 
-// space tells whether nothing is seen of a character: what a phone's keyboard
-// or a web page puts between words counts as the blank it looks like.
+// space reports whether a character is invisible. The invisible characters that phone keyboards and
+// web pages put between words count as spaces.
 func space(r rune) bool {
 	switch r {
 	case '\u200b', '\u2060', '\ufeff':
@@ -70,7 +68,7 @@ func space(r rune) bool {
 	return unicode.IsSpace(r)
 }
 
-// cutSpace cuts text at the first blank; the rest is trimmed.
+// cutSpace splits a text at the first space and trims the rest.
 func cutSpace(text string) (word, rest string, found bool) {
 	i := strings.IndexFunc(text, space)
 	if i < 0 {
@@ -79,7 +77,7 @@ func cutSpace(text string) (word, rest string, found bool) {
 	return text[:i], strings.TrimFunc(text[i:], space), true
 }
 
-// What a reply shows of a word, and of a whole line.
+// Limits of a word and of a whole line in a reply.
 const (
 	shownRunes = 60
 	shownLine  = 300
@@ -92,7 +90,7 @@ func clip(text string, most int) string {
 	return text
 }
 
-// code shows a piece of a comment as a code span.
+// code formats a part of a comment as a code span.
 func code(text string) string {
 	if text == "" {
 		return "an empty value"

@@ -6,24 +6,24 @@ import (
 	"reflect"
 )
 
-// A Request is what a comment or a button asks for, as it is stored: a command, or a
-// mistake that means one. It is read once, when it comes in. As JSON it bears the
-// command's name, as in {"rebench": {"rounds": 20}}.
+// A Request is the stored form of what a comment or a button asks for: a command, or a mistake in
+// one. It is parsed once, on arrival. Its JSON has the command's name as key, as in {"rebench":
+// {"rounds": 20}}.
 type Request struct {
 	Command Command
 	Mistake *Mistake
 }
 
-// A Mistake is a line that means a command of ours and cannot be followed.
+// A Mistake is a line that was meant as a command of ours but cannot be executed.
 type Mistake struct {
-	Command string `json:"command"` // the command that is meant, such as rebench
-	Text    string `json:"text"`    // the line as it was written: escape it before it is shown
-	Problem string `json:"problem"` // Markdown; what came from the comment stands in code spans, where it can ping nobody
+	Command string `json:"command"` // the intended command, such as rebench
+	Text    string `json:"text"`    // the original line: escape it before you show it
+	Problem string `json:"problem"` // Markdown; parts of the comment are in code spans, where they ping nobody
 }
 
 const mistake = "mistake"
 
-// Name is that of the command that is meant.
+// Name returns the name of the intended command.
 func (r Request) Name() string {
 	switch {
 	case r.Command != nil:
@@ -34,8 +34,7 @@ func (r Request) Name() string {
 	return ""
 }
 
-// String is the line that was written, or could have been. Escape it before it is
-// shown.
+// String returns the line that was written, or an equivalent one. Escape it before you show it.
 func (r Request) String() string {
 	switch {
 	case r.Command != nil:
@@ -46,7 +45,7 @@ func (r Request) String() string {
 	return ""
 }
 
-// Read is the request in a text that holds one: those that were stored as text.
+// Read parses a request that was stored as text.
 func Read(text string) Request {
 	if r, ok := Parse(text); ok {
 		return r
@@ -65,7 +64,7 @@ func (r Request) MarshalJSON() ([]byte, error) {
 	return []byte("null"), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON parses what MarshalJSON wrote.
 func (r *Request) UnmarshalJSON(data []byte) error {
 	*r = Request{}
 	var stored map[string]json.RawMessage

@@ -23,8 +23,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
 
-// hold stops a runner until the test lets it go on: whoever opens a pipe to read waits
-// for one who opens it to write.
+// hold creates a pipe at which the runner stops, until the test calls release: opening a pipe for
+// reading blocks until another process opens it for writing.
 func hold(t *testing.T, name string) (release func()) {
 	t.Helper()
 	pipe := filepath.Join(os.Getenv("TMPDIR"), name)
@@ -41,7 +41,7 @@ func hold(t *testing.T, name string) (release func()) {
 	}
 }
 
-// watched is a world of the small kernel.
+// watched returns a world with the small kernel.
 func watched(t *testing.T) *world {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -89,9 +89,8 @@ func (w *world) begun(t *testing.T, pr *embedded.PR) (job string) {
 	return job
 }
 
-// A run that is measured tells how far it is and what came of it while somebody looks
-// at its page, which is never loaded again. Then every page of the bot and of the hub
-// that a link leads to is there, and right in a browser.
+// TestInBrowser checks that the page of a run shows its progress and its result without being
+// reloaded. Then it crawls all links of the bot and the hub, and inspects every page in a browser.
 func TestInBrowser(t *testing.T) {
 	b := browser.Open(t)
 	w := watched(t)
@@ -136,7 +135,7 @@ func TestInBrowser(t *testing.T) {
 		}
 	}
 	for _, page := range pages {
-		// The hub has one template: its fullest pages stand for all.
+		// The hub has one template, so its fullest pages stand for all.
 		if kind, ours := strings.CutPrefix(kindOf(page), strings.TrimPrefix(w.Hub.URL(), "http://")); ours && !slices.Contains([]string{"/olga/kernels", "/olga/kernels/pull/N", "/olga/kernels/pull/N/files"}, kind) {
 			continue
 		}
@@ -146,8 +145,7 @@ func TestInBrowser(t *testing.T) {
 	}
 }
 
-// crawl follows every link of the bot's and the hub's pages, and returns those that show
-// something of their own.
+// crawl follows every link of the bot's and the hub's pages, and returns one page of each kind.
 func (w *world) crawl(t *testing.T) []string {
 	t.Helper()
 	seen, kinds := map[string]bool{}, map[string]string{}
@@ -198,7 +196,7 @@ var (
 	namePattern = regexp.MustCompile(`[0-9a-f]{12,}|[0-9]+`)
 )
 
-// linksOf is where a page leads, without what one has to do first.
+// linksOf returns the links of a page, except those that need an action first.
 func linksOf(t *testing.T, page, body string) []string {
 	t.Helper()
 	at, err := url.Parse(page)
@@ -218,7 +216,7 @@ func linksOf(t *testing.T, page, body string) []string {
 	return all
 }
 
-// kindOf is the same for pages that differ in what they show, not in how.
+// kindOf is equal for pages that differ in content but not in form.
 func kindOf(page string) string {
 	at, err := url.Parse(page)
 	if err != nil {

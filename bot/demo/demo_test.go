@@ -25,15 +25,14 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden file")
 
-// testKey is made once: RSA keys are slow to find under the race detector.
+// testKey is generated once, because generating RSA keys is slow under the race detector.
 var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
-// An audience sees what a person at the terminal sees, and acts when it comes to a
-// line.
+// An audience records what the terminal shows, and acts when a certain line appears.
 type audience struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	on   map[string]func(all string) // by what the line holds; each once
+	on   map[string]func(all string) // by a part of the line; each acts once
 }
 
 func (r *audience) Write(p []byte) (int, error) {
@@ -43,7 +42,7 @@ func (r *audience) Write(p []byte) (int, error) {
 	for words, act := range r.on {
 		if strings.Contains(string(p), words) {
 			delete(r.on, words)
-			go act(r.text.String()) // it may take its time
+			go act(r.text.String()) // it may be slow
 		}
 	}
 	return len(p), nil
@@ -55,13 +54,13 @@ func (r *audience) String() string {
 	return r.text.String()
 }
 
-// A tape keeps what the runner was at.
+// A tape records the runner's progress.
 type tape struct{ seen []runners.Event }
 
 func (t *tape) Report(e runners.Event) { t.seen = append(t.seen, e) }
 func (*tape) Clear()                   {}
 
-// run plays the demo in a temporary folder of its own.
+// run plays the demo in a separate temporary folder.
 func run(t *testing.T, ctx context.Context, out *audience, change func(*Options)) (tmp string, live *tape, right bool, err error) {
 	t.Helper()
 	tmp, live = t.TempDir(), &tape{}
@@ -88,15 +87,15 @@ func left(t *testing.T, dir string) []string {
 	return found
 }
 
-// The story is told as it happens; afterwards people can play, and Ctrl-C leaves
-// nothing behind.
+// TestStory checks that the story is printed as it happens, that users can try commands afterwards,
+// and that Ctrl-C leaves nothing behind.
 func TestStory(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	out := &audience{}
 	out.on = map[string]func(string){
 		"curl ": func(text string) {
-			// The printed command, done by hand.
+			// Execute the printed command by hand.
 			m := regexp.MustCompile(`Bearer (\S+)' -d '(.+)' \\\n\s+(\S+)\n`).FindStringSubmatch(text)
 			if m == nil {
 				t.Errorf("no command to copy in\n%s", text)
@@ -132,7 +131,7 @@ func TestStory(t *testing.T) {
 	golden(t, "testdata/story.txt", normal(told))
 }
 
-// normal is a text without what differs from run to run.
+// normal replaces the parts of a text that differ from run to run.
 func normal(text string) string {
 	text = regexp.MustCompile(`(?m)^ *\d+\.\d s`).ReplaceAllString(text, "   T.T s")
 	text = regexp.MustCompile(`in \d+ s by`).ReplaceAllString(text, "in T s by")
@@ -174,8 +173,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A verdict that never comes is told with what GitHub shows instead, and the log
-// is kept.
+// TestNoVerdict checks that if a verdict does not arrive, the error contains what GitHub shows
+// instead, and the log is kept.
 func TestNoVerdict(t *testing.T) {
 	out := &audience{}
 	tmp, _, _, err := run(t, t.Context(), out, func(o *Options) { o.patience = 1 })

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// play is what people are offered to ask for.
+// play is the command that users are invited to try.
 const play = "/rebench rounds=4"
 
-// end sums up, and says whether every verdict was the expected one.
+// end prints the summary, and reports whether every verdict was the expected one.
 func (s *story) end() bool {
 	s.chapter("The story")
 	s.Say("%s\n\n", strings.Join(s.lines, "\n"))
@@ -25,7 +25,7 @@ func (s *story) end() bool {
 	return true
 }
 
-// history is what the merges made of main: the bot measures that too.
+// history returns the times on main after each merge, which the bot measures, too.
 func (s *story) history() string {
 	runs, err := s.Bot.Ledger.OnMain(s.Ctx, s.Repo.ID(), folder, 10)
 	var times []string
@@ -35,13 +35,12 @@ func (s *story) history() string {
 		}
 	}
 	if err != nil || len(times) == 0 {
-		return "" // an ornament: the verdicts are above
+		return "" // optional: the verdicts are above
 	}
 	return "Mission on main, commit by commit: " + strings.Join(times, " → ")
 }
 
-// linger lets people look around and try commands of their own, until they have
-// seen enough.
+// linger lets users look around and try commands until they press Ctrl-C.
 func (s *story) linger(ctx context.Context) {
 	s.Offer(s.Teller, writer, play, s.open)
 	s.Linger(ctx, s.Teller)

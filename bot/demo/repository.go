@@ -12,15 +12,15 @@ import (
 	"github.com/kernelgate/kernelgate/runners/check"
 )
 
-// The kernel's folder in the repository, and the file that it begins with.
+// The kernel's folder in the repository, and its first source file.
 const (
 	folder = "kernels/sdpa"
 	source = folder + "/sdpa.c"
 	readme = "README.md"
 )
 
-// firstCommit is the repository before the story: the kernel at stage 0, its
-// manifest and reference, and a policy.
+// firstCommit returns the repository before the story: the kernel at stage 0, its manifest and
+// reference, and a policy.
 func firstCommit() (map[string]string, error) {
 	policy, err := policies.Shipped("cpu")
 	if err != nil {
@@ -44,14 +44,14 @@ func shipped(name string) (string, error) {
 	return string(text), nil
 }
 
-// singleVariant makes the shipped manifest one whose only source is sdpa.c.
+// singleVariant changes the shipped manifest to have sdpa.c as its only source.
 func singleVariant(manifest string) (string, error) {
 	head, err := beforeVariants(manifest)
 	return head + "source: sdpa.c\n", err
 }
 
-// withVariant makes it one with the variants that were merged and a new one, the default,
-// each in a file of its own but for the first.
+// withVariant changes the shipped manifest to list the merged variants and a new one, which becomes
+// the default. Each variant except the first has a separate file.
 func withVariant(manifest string, merged []string, name string) (string, error) {
 	head, err := beforeVariants(manifest)
 	var b strings.Builder

@@ -22,8 +22,8 @@ import (
 
 var screenshots = flag.String("screenshots", "", "write the documents' pictures into this folder (make screenshots)")
 
-// TestScreenshots takes the documents' pictures of the demo, measured for real. It is no
-// test: it runs where it is told a folder.
+// TestScreenshots takes the screenshots of the demo for the documentation, with real measurements.
+// It is not a test, and it runs only if a folder is given.
 func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
 		t.Skip("no folder given; see make screenshots")
@@ -42,7 +42,7 @@ func TestScreenshots(t *testing.T) {
 	}}
 	_, _, right, err := run(t, ctx, out, func(o *Options) {
 		o.Once = false
-		if os.Getenv("KERNELGATE_SCRIPTED") == "" { // faster, to look at the layout
+		if os.Getenv("KERNELGATE_SCRIPTED") == "" { // faster, for checking the layout
 			if err := os.WriteFile(filepath.Join(os.Getenv("TMPDIR"), "measure-all"), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func takeAll(t *testing.T, hub, bot string) {
 			t.Error(c)
 		}
 	}
-	const deferred = 4 // the pull request that is too slow, measured twice
+	const deferred = 4 // the pull request that is too slow and measured twice
 	pull := fmt.Sprintf("%s/%s/kernels/pull/%d", hub, owner, deferred)
 	take("comment", pull, "section.box", browser.Look{Width: 900})
 	tab.Go(bot + "/")
@@ -81,7 +81,7 @@ func takeAll(t *testing.T, hub, bot string) {
 	take("compare", fmt.Sprintf("%s/compare?kernel=sdpa_cpu&a=main&b=%%23%d", bot, deferred), "", browser.Look{Width: 1000, Height: 760})
 }
 
-// smaller is a PNG of the 256 colours that are most of the picture: a page has few.
+// smaller reduces a PNG to its 256 most frequent colours. A page has few.
 func smaller(data []byte) ([]byte, error) {
 	full, err := png.Decode(bytes.NewReader(data))
 	if err != nil {

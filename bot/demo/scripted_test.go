@@ -15,13 +15,14 @@ import (
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
-// The bot starts its own program as the runner: here that is the test's.
+// TestMain lets the test's program act as the runner, because the bot starts its own program as the
+// runner.
 func TestMain(m *testing.M) {
 	localtest.RunnerMain(measured)
 	os.Exit(m.Run())
 }
 
-// script says of each stage what the hardware says.
+// script returns the result of each stage on real hardware.
 func script(source string) string {
 	for name, says := range map[string]string{
 		"stage0": "speed 1", "stage1": "speed 8", "stage2": "speed 60", "stage3a": "speed 60.1", "stage3b": "speed 70 WRONG",
@@ -33,7 +34,7 @@ func script(source string) string {
 	return "BROKEN: no stage of the story"
 }
 
-// measured is of this machine's CPU, but for the story's kernel, which would take minutes.
+// measured measures on this machine's CPU, except for the story's kernel, which would take minutes.
 func measured(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
 	if _, err := os.Stat(filepath.Join(os.TempDir(), "measure-all")); err != nil && job.Manifest.Name == "sdpa_cpu" {
 		return measureScripted(ctx, job, dir, p)
@@ -48,7 +49,7 @@ func measured(ctx context.Context, job runners.Job, dir string, p runners.Progre
 	return measure.Config{Name: "local"}.Measure(ctx, job, dir, p)
 }
 
-// held waits for the test to open a pipe too, where it made one.
+// held waits until the test opens the pipe, if the test made one.
 func held(name string) error {
 	f, err := os.Open(filepath.Join(os.TempDir(), name))
 	if err != nil {
@@ -58,7 +59,7 @@ func held(name string) error {
 }
 
 func measureScripted(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
-	// As the product's own runner logs it.
+	// This is the format of the product's runner.
 	fmt.Fprintf(os.Stderr, `{"level":"INFO","msg":"performance: scripted","kernel":%q}`+"\n", job.Manifest.Name)
 	return scripted.Runner{Script: script, Nanos: 2e7}.Measure(ctx, job, dir, p)
 }

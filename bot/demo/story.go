@@ -10,15 +10,14 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// A stage is one pull request of the story, with the verdict that the hardware
-// gives it.
+// A stage is one pull request of the story, with the verdict that it gets on real hardware.
 type stage struct {
 	name, title string
 	outcome     gates.Outcome
 	reason      gates.Reason
 }
 
-// stages are the kernel's history.
+// stages returns the history of the kernel.
 func stages() []stage {
 	return []stage{
 		{"stage1", "Decode K and V once, into contiguous tiles", gates.Pass, ""},
@@ -28,18 +27,18 @@ func stages() []stage {
 	}
 }
 
-// rebench is what the writer asks for, and a reader in vain.
+// rebench is the command that the writer may run and the reader may not.
 const rebench = "/rebench rounds=2"
 
-// A story is told while it happens.
+// A story plays the demo and prints it at the same time.
 type story struct {
 	*world
 	*local.Teller
 	opt    Options
-	lines  []string // the summary
+	lines  []string // of the summary
 	wrong  int
 	merged []string     // stages
-	open   *embedded.PR // deferred, and there to play with
+	open   *embedded.PR // deferred, and free to play with
 }
 
 func (s *story) tell() error {
@@ -58,8 +57,8 @@ func (s *story) tell() error {
 	return nil
 }
 
-// files is what a stage changes. The first rewrites the source; the others are variants
-// in files of their own, made the default: a change brings its own implementation.
+// files returns what a stage changes. The first stage rewrites the source. The others add a variant
+// in a separate file and make it the default: a change provides its own implementation.
 func (s *story) files(st stage) (map[string]string, error) {
 	text, err := shipped(st.name + ".c")
 	if err != nil || len(s.merged) == 0 {
@@ -72,7 +71,7 @@ func (s *story) files(st stage) (map[string]string, error) {
 	return map[string]string{folder + "/" + st.name + ".c": text, folder + "/kernel.yaml": manifest}, err
 }
 
-// stage opens a pull request and sees what the gate makes of it.
+// stage opens a pull request and shows the verdict.
 func (s *story) stage(st stage) error {
 	files, err := s.files(st)
 	if err != nil {
@@ -105,7 +104,7 @@ func (s *story) stage(st stage) error {
 	return nil
 }
 
-// refusal is GitHub's own sentence, without the status before it.
+// refusal returns GitHub's message without the status before it.
 func refusal(err error) string {
 	text := err.Error()
 	return strings.TrimLeft(text[strings.LastIndex(text, ": ")+1:], " 0123456789")
@@ -124,7 +123,7 @@ func (s *story) propose(branch, title string, files map[string]string) (*embedde
 	return pr, nil
 }
 
-// verdict waits for one, and shows it.
+// verdict waits for a verdict and prints it.
 func (s *story) verdict(pr *embedded.PR, st stage, earlier int64) (embedded.Check, doneRun, error) {
 	check, err := s.concluded(pr, earlier)
 	if err != nil {
@@ -139,7 +138,7 @@ func (s *story) verdict(pr *embedded.PR, st stage, earlier int64) (embedded.Chec
 	}
 	s.Note("the check %q concludes %s; attempt %d was measured in %.0f s by the runner %q", check.Name, check.Conclusion, a.Attempt, a.Ended.Sub(a.Begun).Seconds(), a.Runner)
 	if earlier == 0 {
-		// There is no report.md: a bot's reports are comments.
+		// Do not mention report.md: the bot's reports are comments.
 		s.Say("\n%s\n", s.opt.Render(a.verdict))
 	} else {
 		st.name = "again"
@@ -162,7 +161,7 @@ func (s *story) merge(pr *embedded.PR, then string) error {
 	return nil
 }
 
-// again has a deferred change measured once more.
+// again requests another measurement of a deferred change.
 func (s *story) again(pr *embedded.PR, st stage, check embedded.Check, first doneRun) error {
 	if err := s.command(pr, reader, "confused", "😕"); err != nil {
 		return err
@@ -180,7 +179,7 @@ func (s *story) again(pr *embedded.PR, st stage, check embedded.Check, first don
 	return nil
 }
 
-// command has somebody ask for a rebench, and tells the bot's answer.
+// command requests a rebench as a user, and prints the bot's answer.
 func (s *story) command(pr *embedded.PR, who, reaction, emoji string) error {
 	c, err := pr.Comment(who, rebench)
 	if err != nil {
@@ -202,8 +201,8 @@ func (s *story) command(pr *embedded.PR, who, reaction, emoji string) error {
 	return nil
 }
 
-// docs changes no kernel: a required check that stayed silent would block it for
-// ever.
+// docs opens a pull request that changes no kernel. Without a result of the required check it would
+// be blocked forever.
 func (s *story) docs() error {
 	pr, err := s.propose("docs", "Say what the kernels are for", map[string]string{readme: "Attention kernels, each gated by kernelgate.\n"})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// chapter begins something new.
+// chapter starts a new chapter.
 func (s *story) chapter(format string, args ...any) {
 	s.Say("\n─── %s ───\n\n", fmt.Sprintf(format, args...))
 }
@@ -19,7 +19,7 @@ func outcome(o gates.Outcome, r gates.Reason) string {
 	return fmt.Sprintf("%s (%s)", o, r)
 }
 
-// summary is one stage in one line, at the end.
+// summary returns the line of one stage at the end.
 func summary(s stage, v *gates.Verdict) (line string, expected bool) {
 	got, want := outcome(v.Outcome, v.Reason), outcome(s.outcome, s.reason)
 	if got != want {

@@ -19,13 +19,13 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// commentStyle sets a comment as GitHub does.
+// commentStyle formats a comment as GitHub does.
 const commentStyle = `body{margin:0;font:15px/1.5 sans-serif;color:#1f2328}main{padding:8px 24px;width:780px}h3{font-size:1.3em}
 table{border-collapse:collapse;margin:0 0 16px}td,th{border:1px solid #d1d9e0;padding:6px 13px}tr:nth-child(2n){background:#f6f8fa}
 code{font-family:monospace;background:#eff1f3;font-size:85%;padding:.2em .4em;border-radius:6px}`
 
-// TestVerdictPicture takes the README's picture: a committed piece of evidence, judged by the shipped policy. It is no test: it
-// runs where it is told a folder.
+// TestVerdictPicture takes the screenshot for the README: committed evidence, judged by the shipped
+// policy. It is not a test, and it runs only if a folder is given.
 func TestVerdictPicture(t *testing.T) {
 	if *screenshots == "" {
 		t.Skip("no folder given; see make screenshots")

@@ -13,10 +13,10 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// soon is when a bot that measures nothing for it must have answered.
+// soon is the time limit for answers that need no measurement.
 const soon = time.Minute
 
-// concluded waits for a required check of the head other than an earlier one.
+// concluded waits for a completed required check of the head, other than an earlier one.
 func (w *world) concluded(pr *embedded.PR, earlier int64) (c embedded.Check, err error) {
 	err = w.Wait(pr, "a verdict", w.patience, func() bool {
 		c, _ = w.Check(pr)
@@ -25,13 +25,13 @@ func (w *world) concluded(pr *embedded.PR, earlier int64) (c embedded.Check, err
 	return c, err
 }
 
-// A doneRun is a run that is done, with its verdict as the bot judged it.
+// A doneRun is a finished run with the bot's verdict.
 type doneRun struct {
 	ledger.RunRow
 	verdict *gates.Verdict
 }
 
-// lastRun reads a pull request's newest run.
+// lastRun reads the newest run of a pull request.
 func (w *world) lastRun(pr *embedded.PR) (a doneRun, err error) {
 	id := w.ID(pr)
 	defer func() {
@@ -61,7 +61,7 @@ func (w *world) lastRun(pr *embedded.PR) (a doneRun, err error) {
 	return a, json.Unmarshal(text, &a.verdict)
 }
 
-// commented waits until the sticky comment tells of a run too.
+// commented waits until the sticky comment includes a run.
 func (w *world) commented(pr *embedded.PR, a doneRun) error {
 	marker, row := present.Marker(w.ID(pr)), fmt.Sprintf("attempt %d on `%s`", a.Attempt, a.Runner)
 	return w.Wait(pr, "a comment", soon, func() bool {
@@ -71,7 +71,7 @@ func (w *world) commented(pr *embedded.PR, a doneRun) error {
 	})
 }
 
-// reacted waits for one reaction of the bot to a comment.
+// reacted waits for a reaction of the bot to a comment.
 func (w *world) reacted(pr *embedded.PR, to embedded.Comment, content string) error {
 	return w.Wait(pr, "an answer to "+to.Body, soon, func() bool {
 		for _, c := range pr.Comments() {
@@ -83,7 +83,7 @@ func (w *world) reacted(pr *embedded.PR, to embedded.Comment, content string) er
 	})
 }
 
-// replied waits for the bot's answer to a comment in words.
+// replied waits for the bot's reply to a comment.
 func (w *world) replied(pr *embedded.PR, to embedded.Comment) (text string, err error) {
 	marker := present.ReplyMarker(fmt.Sprintf("comment-%d", to.ID))
 	err = w.Wait(pr, "a reply to "+to.Body, soon, func() bool {

@@ -9,14 +9,14 @@ import (
 	"github.com/kernelgate/kernelgate/bot/local"
 )
 
-// The people of the story.
+// The users of the story.
 const (
 	owner  = "olga"
 	writer = "walt" // has write access
-	reader = "rita" // has not
+	reader = "rita" // has no write access
 )
 
-// A world is everything that the story happens in.
+// A world holds the servers and the repository of the story.
 type world struct {
 	*local.World
 	patience time.Duration // for one verdict
@@ -48,7 +48,7 @@ func newWorld(ctx context.Context, dir string, opt Options, t *local.Teller) (_ 
 	return w, nil
 }
 
-// fill brings in the people and the first commit: the story's unless files are given.
+// fill creates the users and the first commit, which is the story's unless files are given.
 func fill(repo *embedded.Repo, files map[string]string) (err error) {
 	for login, role := range map[string]embedded.Role{writer: embedded.Write, reader: embedded.Read} {
 		if err := repo.Grant(login, role); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// A follower is the runner's stderr: whole lines go to the log, and what it says
-// of its progress to whoever looks.
+// A follower receives the runner's stderr. It writes whole lines to the log, and passes on the
+// progress that they contain.
 type follower struct {
 	log  io.Writer
 	live runners.Progress
@@ -36,8 +36,8 @@ func (f *follower) Write(p []byte) (int, error) {
 	}
 }
 
-// progressIn reads a line of the runner's JSON log. Progress bears a kernel's name
-// and no job's: everything else that the runner logs bears the job too.
+// progressIn parses a line of the runner's JSON log. A line about progress has a kernel but no job.
+// All other lines about a kernel have a job, too.
 func progressIn(line []byte) (runners.Event, bool) {
 	var record struct{ Level, Msg, Kernel, Job string }
 	if json.Unmarshal(line, &record) != nil || record.Level != "INFO" || record.Kernel == "" || record.Job != "" {

@@ -7,12 +7,12 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// A tape keeps what the runner was at.
+// A tape records the runner's progress.
 type tape struct{ seen []runners.Event }
 
 func (t *tape) Report(e runners.Event) { t.seen = append(t.seen, e) }
 
-// The runner's lines come in whatever pieces the pipe makes of them.
+// TestFollower checks that the runner's lines are read correctly, however the pipe splits them.
 func TestFollower(t *testing.T) {
 	const log = `{"level":"INFO","msg":"runner starts","name":"local"}
 {"level":"INFO","msg":"performance: measuring, round 2 of 6, about 4s left","kernel":"sdpa_cpu"}

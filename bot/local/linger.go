@@ -6,8 +6,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// Offer prints where to look, and how somebody asks for a command on a pull request, nil
-// where there is none to ask on.
+// Offer prints where to look, and how to run a command on a pull request. pr is nil if there is
+// none.
 func (w *World) Offer(t *Teller, login, command string, pr *embedded.PR) {
 	t.Say("\nLook around; Ctrl-C stops everything and removes it.\n\n")
 	t.Say("  GitHub   %s\n  pages    %s\n  metrics  %s/metrics\n  data     %s\n  log      %s\n", w.Hub.URL(), w.Bot.URL(), w.Bot.URL(), w.Data(), w.LogPath())
@@ -18,7 +18,7 @@ func (w *World) Offer(t *Teller, login, command string, pr *embedded.PR) {
 		login, w.Hub.CreateToken(login), command, w.Hub.URL(), w.Repo.FullName(), pr.Number())
 }
 
-// Linger tells how the pull requests stand whenever that changes, until ctx ends.
+// Linger prints the state of the pull requests whenever it changes, until ctx ends.
 func (w *World) Linger(ctx context.Context, t *Teller) {
 	shown := map[int]string{}
 	for _, pr := range w.Repo.PRs() {

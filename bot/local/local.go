@@ -1,7 +1,7 @@
-// Package local runs the bot on this machine against an embedded GitHub with one
-// repository, as in production: the bot has a runner in a process of its own, and
-// everything talks over real HTTP and git on the loopback. The demo and kernelgate
-// try say what is in the repository and what happens to it.
+// Package local runs the bot on this machine against an embedded GitHub with one repository. As in
+// production, the bot has a runner in a separate process, and everything communicates over real
+// HTTP and git, on the loopback interface. It serves the packages demo and try, which decide what
+// the repository contains and what happens to it.
 package local
 
 import (
@@ -21,30 +21,30 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// Required is the check that the branch protection asks for.
+// Required is the check that the branch protection requires.
 const Required = "kernelgate"
 
-// Options say what to run. Everything below Getenv may be left out.
+// Options configures a world. The fields below Getenv are optional.
 type Options struct {
 	Dir      string // an empty folder for repositories, data and log
 	Repo     embedded.RepoOptions
-	Fill     func(*embedded.Repo) error // puts the first commits into the repository
-	Labels   []string                   // kinds of jobs that the runner takes
-	Progress runners.Progress           // is told what the runner does
+	Fill     func(*embedded.Repo) error // creates the first commits of the repository
+	Labels   []string                   // the runner's labels
+	Progress runners.Progress           // receives the runner's progress
 	Version  string
-	Seed     uint64 // of the embedded GitHub's tokens
+	Seed     uint64 // for the embedded GitHub's tokens
 	Now      func() time.Time
 	Getenv   func(string) string
 
-	Key        *rsa.PrivateKey   // the App's, made unless given
-	Includes   map[string]string // as serve.LocalRunner has them
-	Toolchains []string          // as serve.LocalRunner has them
-	RunnerEnv  []string          // as serve.Options has it
+	Key        *rsa.PrivateKey   // the App's key; generated if nil
+	Includes   map[string]string // as in serve.LocalRunner
+	Toolchains []string          // as in serve.LocalRunner
+	RunnerEnv  []string          // as in serve.Options
 }
 
-// A World is a GitHub, a repository on it and a bot that watches it.
+// A World is a GitHub with one repository, and a bot that watches it.
 type World struct {
-	Ctx  context.Context // ends with the caller's, and when the bot dies
+	Ctx  context.Context // ends with the caller's context, or when the bot dies
 	Hub  *embedded.Server
 	Repo *embedded.Repo
 	App  *embedded.App
@@ -55,12 +55,12 @@ type World struct {
 
 	log    *os.File // of the bot and the runner, which write whole lines
 	cancel context.CancelCauseFunc
-	stop   context.CancelFunc // of the bot
+	stop   context.CancelFunc // stops the bot
 	ended  chan error
 }
 
-// Open starts the hub, with a repository whose default branch takes only what has
-// passed the check of the App. Close ends it all, StartBot brings it to life.
+// Open starts the hub, with a repository whose default branch accepts only changes that passed the
+// App's check. StartBot starts the bot, Close ends everything.
 func Open(ctx context.Context, opt Options) (_ *World, err error) {
 	w := &World{opt: opt}
 	w.Ctx, w.cancel = context.WithCancelCause(ctx)
@@ -72,8 +72,8 @@ func Open(ctx context.Context, opt Options) (_ *World, err error) {
 			err = errors.Join(err, w.Close())
 		}
 	}()
-	// Inside, the bot keeps its data to itself; the sandbox's user has to get to the
-	// runner's part.
+	// The bot protects its own data in the folder. The sandbox's user needs access to the runner's
+	// part.
 	if err := os.Chmod(opt.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("opening the scratch folder: %w", err)
 	}
@@ -92,7 +92,7 @@ func Open(ctx context.Context, opt Options) (_ *World, err error) {
 	return w, w.install()
 }
 
-// install makes the App and protects the default branch by its check.
+// install creates the App and requires its check on the default branch.
 func (w *World) install() (err error) {
 	if w.App, err = w.Hub.CreateApp(embedded.AppOptions{Slug: "kernelgate", Key: w.opt.Key, Site: "http://" + w.listen}); err != nil {
 		return err
@@ -104,25 +104,25 @@ func (w *World) install() (err error) {
 	return nil
 }
 
-// Dir is the folder of everything.
+// Dir returns the folder that contains everything.
 func (w *World) Dir() string { return w.opt.Dir }
 
-// LogPath is the log of the bot and its runner.
+// LogPath returns the path of the log of the bot and its runner.
 func (w *World) LogPath() string { return filepath.Join(w.opt.Dir, "bot.log") }
 
-// Data is the bot's folder.
+// Data returns the bot's data folder.
 func (w *World) Data() string { return filepath.Join(w.opt.Dir, "data") }
 
-// StartBot starts the bot, and then connects the App's webhook to it: the order of a
-// real installation.
+// StartBot starts the bot, and then connects the App's webhook to it, in the order of a real
+// installation.
 func (w *World) StartBot() (err error) {
 	c := serve.Defaults(w.opt.Getenv)
 	c.Data = w.Data()
 	c.Listen = w.listen
-	c.URL, c.Pages.Public = "http://"+c.Listen, []string{w.Repo.FullName()} // so that checks lead to its pages
+	c.URL, c.Pages.Public = "http://"+c.Listen, []string{w.Repo.FullName()} // so that checks link to its pages
 	c.GitHub = serve.GitHub{AppID: w.App.ID(), APIURL: w.Hub.URL(), GitURL: w.Hub.URL()}
 	c.Runner.Labels, c.Runner.Includes, c.Runner.Toolchains = w.opt.Labels, w.opt.Includes, w.opt.Toolchains
-	c.Log.Format = "json" // the runner's too: its progress is read from there
+	c.Log.Format = "json" // also for the runner, whose progress is read from the log
 	secret := rand.Text()
 	ctx, stop := context.WithCancel(context.WithoutCancel(w.Ctx))
 	w.stop = stop
@@ -149,7 +149,7 @@ func (w *World) StartBot() (err error) {
 	return nil
 }
 
-// freeAddress is one that nobody listens on: the bot must know its own before it begins.
+// freeAddress returns an unused address, because the bot must know its own before it starts.
 func freeAddress(ctx context.Context) (string, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -158,7 +158,7 @@ func freeAddress(ctx context.Context) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// Close stops the bot, which takes its runner with it, and then the hub.
+// Close stops the bot, which stops its runner, and then the hub.
 func (w *World) Close() error {
 	var err error
 	if w.stop != nil {

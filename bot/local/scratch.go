@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// InScratch has something done in a new folder, and removes it afterwards. Where that went
-// wrong, and was not interrupted, it keeps the folder and says where it is.
+// InScratch runs do in a new folder, and removes the folder afterwards. If do failed and was not
+// interrupted, it keeps the folder and prints its path.
 func InScratch(ctx context.Context, prefix string, t *Teller, do func(dir string) (right bool, err error)) (right bool, err error) {
 	dir, err := os.MkdirTemp("", prefix)
 	if err != nil {

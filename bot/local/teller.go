@@ -10,15 +10,14 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// Live shows what the runner is at. It can be taken away before something else is
-// printed.
+// Live shows the runner's progress. Clear removes it before something else is printed.
 type Live interface {
 	runners.Progress
 	Clear()
 }
 
-// A Teller writes what happens to a terminal. The runner's progress comes from elsewhere
-// at any time, and never into the middle of a line.
+// A Teller prints what happens to a terminal. The runner's progress arrives concurrently, but never
+// in the middle of a line.
 type Teller struct {
 	mu    sync.Mutex
 	out   io.Writer
@@ -27,12 +26,12 @@ type Teller struct {
 	begun time.Time
 }
 
-// NewTeller returns one whose clock starts now.
+// NewTeller returns a Teller whose clock starts now.
 func NewTeller(out io.Writer, live Live, now func() time.Time) *Teller {
 	return &Teller{out: out, live: live, now: now, begun: now()}
 }
 
-// Say prints text as it is.
+// Say prints a text.
 func (t *Teller) Say(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -40,19 +39,19 @@ func (t *Teller) Say(format string, args ...any) {
 	fmt.Fprintf(t.out, format, args...)
 }
 
-// Note prints what happened and when.
+// Note prints an event with its time.
 func (t *Teller) Note(format string, args ...any) {
 	t.Say("%6.1f s  %s\n", t.now().Sub(t.begun).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// Report shows what the runner is at.
+// Report shows the runner's progress.
 func (t *Teller) Report(e runners.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.live.Report(e)
 }
 
-// indent sets a report apart from the text around it.
+// indent indents a report, to separate it from the text around it.
 func indent(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

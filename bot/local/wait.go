@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// Wait returns once something is so on GitHub. It is patient, but not for ever:
-// then it tells what GitHub showed last.
+// Wait returns once cond holds. After the time limit it returns an error with what GitHub showed
+// last.
 func (w *World) Wait(pr *embedded.PR, what string, patience time.Duration, cond func() bool) error {
 	tooLong := errors.New("too long")
 	ctx, cancel := context.WithTimeoutCause(w.Ctx, patience, tooLong)
@@ -27,7 +27,7 @@ func (w *World) Wait(pr *embedded.PR, what string, patience time.Duration, cond 
 	return fmt.Errorf("waiting for %s on #%d: %w", what, pr.Number(), err)
 }
 
-// LastCheck is what the required check says.
+// LastCheck describes the required check.
 func (w *World) LastCheck(pr *embedded.PR) string {
 	c, ok := w.Check(pr)
 	if !ok {
@@ -36,17 +36,17 @@ func (w *World) LastCheck(pr *embedded.PR) string {
 	return fmt.Sprintf("its check is %s: %s\n%s", strings.TrimSpace(c.Status+" "+c.Conclusion), c.Title, indent(strings.TrimSpace(c.Summary)))
 }
 
-// Check is the required check of a pull request's head.
+// Check returns the required check of a pull request's head.
 func (w *World) Check(pr *embedded.PR) (embedded.Check, bool) {
 	return w.Repo.Check(pr.HeadSHA(), Required)
 }
 
-// ID is the bot's name for a pull request.
+// ID returns the bot's id of a pull request.
 func (w *World) ID(pr *embedded.PR) change.ID {
 	return change.ID{Kind: change.Pull, Repo: w.Repo.ID(), Number: pr.Number()}
 }
 
-// Standing is the required check in one line.
+// Standing describes the required check in one line.
 func (w *World) Standing(pr *embedded.PR) string {
 	c, ok := w.Check(pr)
 	if !ok {

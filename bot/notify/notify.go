@@ -1,7 +1,7 @@
-// Package notify tells people's other tools of verdicts and of regressions on the
-// default branch: an HTTP POST to each address that the operator named, in Slack's form
-// or as plain JSON with a signature. It follows the journal behind the bot's back, so
-// that nobody waits for it; it asks nothing and decides nothing.
+// Package notify sends verdicts, and regressions on the default branch, to the tools of the
+// operator's team. It makes an HTTP POST to each configured address, in Slack's format or as plain
+// JSON with a signature. It follows the journal independently of the bot, so that nothing waits for
+// it. It asks nothing and decides nothing.
 package notify
 
 import (
@@ -24,20 +24,20 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// The two kinds of news.
+// The two kinds of events.
 const (
-	Verdict    = "verdict"    // of a pull request or a merge group
-	Regression = "regression" // of the default branch: proven wrong or slower
+	Verdict    = "verdict"    // on a pull request or a merge group
+	Regression = "regression" // on the default branch: proven wrong or slower
 )
 
-// A Hook is an address that is told.
+// A Hook is an address that receives events.
 type Hook struct {
 	Name         string
-	URL          string // often the secret itself: it is never logged
-	Slack        bool   // in Slack's form, else plain
-	Secret       []byte // signs the plain form, where there is one
+	URL          string // often a secret: it is never logged
+	Slack        bool   // Slack's format instead of plain JSON
+	Secret       []byte // signs the plain format, if set
 	On           []string
-	Repositories []string // all of them unless some are named
+	Repositories []string // defaults to all
 }
 
 func (h Hook) wants(n *News) bool {
@@ -45,12 +45,12 @@ func (h Hook) wants(n *News) bool {
 	return (len(h.On) == 0 || slices.Contains(h.On, n.Event)) && (len(h.Repositories) == 0 || slices.ContainsFunc(h.Repositories, named))
 }
 
-// A Journal is what is followed.
+// A Journal can be followed.
 type Journal interface {
 	Follow(ctx context.Context, after uint64, apply func(journal.Event) error) error
 }
 
-// A Ledger knows more of a run than its last event says.
+// A Ledger knows more about a run than its last event.
 type Ledger interface {
 	CaughtUp(ctx context.Context) error
 	WaitFor(ctx context.Context, seq uint64) error
@@ -58,23 +58,23 @@ type Ledger interface {
 	Run(ctx context.Context, job string) (ledger.RunRow, error)
 }
 
-// A Teller tells all hooks. Its fields are set before Run is called.
+// A Teller sends events to all hooks. Set its fields before calling Run.
 type Teller struct {
 	Hooks   []Hook
 	Journal Journal
 	Ledger  Ledger
-	Dir     string                                     // where it remembers how far each hook was told
-	Page    func(repo string, job string) string       // where people can look; "" where they cannot
-	Leads   func() bool                                // of several bots with the same hooks, the one that tells; nil where it is alone
-	Pause   func(context.Context, time.Duration) error // between two tries; the clock's unless given
-	Now     func() time.Time
-	Log     *slog.Logger
+	Dir     string                               // stores the last event sent to each hook
+	Page    func(repo string, job string) string // returns the run's page; empty if there is none
+	Leads   func() bool                          // reports whether this bot leads; only the leader sends. nil if there is only one bot
+	// Pause waits between two attempts. It defaults to the clock.
+	Pause func(context.Context, time.Duration) error
+	Now   func() time.Time
+	Log   *slog.Logger
 
 	client *http.Client
 }
 
-// Run tells until ctx ends. Each hook goes its own way: one that is slow or gone holds
-// up nobody else.
+// Run sends until ctx ends. The hooks are independent: one that is slow or gone delays no other.
 func (t *Teller) Run(ctx context.Context) error {
 	if t.Log == nil {
 		t.Log = slog.New(slog.DiscardHandler)
@@ -84,7 +84,7 @@ func (t *Teller) Run(ctx context.Context) error {
 	}
 	t.client = &http.Client{
 		Timeout: timeout,
-		// The operator named one address, not whatever that leads to.
+		// The operator configured this one address, so do not follow redirects.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	defer t.client.CloseIdleConnections()
@@ -110,8 +110,8 @@ func (t *Teller) Run(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// tell follows the journal for one hook, and remembers how far it got: what was not
-// told before a restart is told after it.
+// tell follows the journal for one hook and stores its position: what was not sent before a restart
+// is sent after it.
 func (t *Teller) tell(ctx context.Context, h Hook) error {
 	after, err := t.begin(h)
 	if err != nil {
@@ -135,14 +135,14 @@ func (t *Teller) tell(ctx context.Context, h Hook) error {
 	})
 }
 
-// tooOld is when news are none any more.
+// tooOld is the age after which an event is no longer sent.
 const tooOld = 24 * time.Hour
 
-// told is when the bot that leads has told its news for sure, unless the hook did not answer for as long. Whoever leads
-// after it tells what is younger, twice at the worst.
+// told is the age after which an event counts as sent by the leader, unless the hook did not answer
+// for as long. A new leader sends younger events, in the worst case a second time.
 const told = 5 * time.Minute
 
-// mine waits until it is clear who tells.
+// mine waits until it is clear whether this bot sends the event, and reports it.
 func (t *Teller) mine(ctx context.Context, n *News) bool {
 	for t.Leads != nil && !t.Leads() {
 		if t.Now().Sub(n.At) >= told || t.Pause(ctx, time.Second) != nil {
@@ -154,8 +154,8 @@ func (t *Teller) mine(ctx context.Context, n *News) bool {
 
 func (t *Teller) file(h Hook) string { return filepath.Join(t.Dir, h.Name+".told") }
 
-// begin is the event behind which a hook is told. A new one hears nothing of what was
-// before it.
+// begin returns the event after which a hook starts. A new hook receives nothing from before its
+// creation.
 func (t *Teller) begin(h Hook) (uint64, error) {
 	last := t.Ledger.Seq()
 	text, err := os.ReadFile(t.file(h))
@@ -166,7 +166,7 @@ func (t *Teller) begin(h Hook) (uint64, error) {
 		return 0, fmt.Errorf("reading how far it was told: %w", err)
 	}
 	seq, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil || seq > last { // damaged, or of another journal
+	if err != nil || seq > last { // damaged, or from a different journal
 		t.Log.Warn("how far a hook was told is not known; it begins here", "hook", h.Name)
 		return last, t.remember(h, last)
 	}
@@ -185,7 +185,7 @@ func (t *Teller) remember(h Hook, seq uint64) error {
 	return nil
 }
 
-// news is what a finished run tells, or nil.
+// news returns what to send about a finished run, or nil.
 func (t *Teller) news(ctx context.Context, e journal.Event) (*News, error) {
 	event, err := change.Decode(e.Kind, e.Data)
 	if err != nil {
@@ -224,7 +224,7 @@ func (t *Teller) news(ctx context.Context, e journal.Event) (*News, error) {
 	return n, nil
 }
 
-// pause ends early, with an error, where ctx does.
+// pause waits for d. It ends early with an error if ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	wait, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

@@ -38,7 +38,7 @@ type past struct {
 
 func newPast() *past { return &past{more: make(chan struct{}), runs: map[string]ledger.RunRow{}} }
 
-// finish adds the end of a run.
+// finish appends the end of a run.
 func (p *past) finish(row ledger.RunRow) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +46,7 @@ func (p *past) finish(row ledger.RunRow) {
 		row.Job = fmt.Sprint("job", len(p.events)+1)
 	}
 	p.runs[row.Job] = row
-	data, _ := json.Marshal(change.Finished{Job: row.Job}) // of strings alone
+	data, _ := json.Marshal(change.Finished{Job: row.Job}) // it has only strings
 	p.events = append(p.events, journal.Event{Seq: uint64(len(p.events) + 1), Run: row.Change.String(), Kind: change.KindOf(change.Finished{}), At: epoch, Data: data})
 	close(p.more)
 	p.more = make(chan struct{})
@@ -90,19 +90,19 @@ func (p *past) Run(_ context.Context, job string) (ledger.RunRow, error) {
 	return row, nil
 }
 
-// A got is a request that arrived.
+// A got is a received request.
 type got struct {
 	header http.Header
 	body   string
 }
 
-// receiver answers with the statuses in turn, then with 200.
+// receiver answers with these statuses in turn, then with 200.
 func receiver(t *testing.T, statuses ...int) (string, chan got) {
 	t.Helper()
 	all := make(chan got, 100)
 	var mu sync.Mutex
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // what did not come is not what was sent
+		body, _ := io.ReadAll(r.Body) // a partial body will not match
 		mu.Lock()
 		defer mu.Unlock()
 		all <- got{r.Header, string(body)}
@@ -117,7 +117,7 @@ func receiver(t *testing.T, statuses ...int) (string, chan got) {
 	return server.URL + "/hooks/a-secret-in-the-address", all
 }
 
-// teller runs one until the test ends, or stop is called.
+// teller runs a Teller until the test ends or stop is called.
 func teller(t *testing.T, p *past, dir string, hooks ...Hook) (log *bytes.Buffer, pauses chan time.Duration, stop func()) {
 	t.Helper()
 	log, pauses = &bytes.Buffer{}, make(chan time.Duration, 100)
@@ -147,7 +147,7 @@ func row(id change.ID, o gates.Outcome, r gates.Reason) ledger.RunRow {
 		Line: string(o) + " sdpa: +20 %", Device: "H200", Phase: change.Done}
 }
 
-// from lets a hook begin where the journal ends: it is a hook from before.
+// from makes a hook start at the beginning of the journal, like a hook that existed before.
 func from(t *testing.T, dir, name string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name+".told"), []byte("0\n"), 0o600); err != nil {
@@ -196,8 +196,9 @@ func TestTells(t *testing.T) {
 	}
 }
 
-// An address that is away is tried again, more and more slowly, and holds nobody up;
-// one that refuses is not, and no redirect is followed. No address is logged.
+// TestTriesAgain checks that an unavailable address is retried with growing delays and delays no
+// other. An address that refuses is not retried, redirects are not followed, and no address is
+// logged.
 func TestTriesAgain(t *testing.T) {
 	p, dir := newPast(), t.TempDir()
 	slowURL, slow := receiver(t, 503, 429, 500)
@@ -239,7 +240,8 @@ func TestTriesAgain(t *testing.T) {
 	}
 }
 
-// What nobody takes is given up, and the next is told all the same.
+// TestGivesUp checks that an event that cannot be delivered is given up, and that the next one is
+// still sent.
 func TestGivesUp(t *testing.T) {
 	p, dir := newPast(), t.TempDir()
 	server := httptest.NewServer(http.NotFoundHandler())
@@ -256,7 +258,7 @@ func TestGivesUp(t *testing.T) {
 		t.Errorf("it waited %v", waits)
 	}
 	p.finish(row(pull, gates.Pass, ""))
-	<-pauses // the next is at it
+	<-pauses // the next event is being sent
 	stop()
 	if text := log.String(); strings.Contains(text, "a-secret") || !strings.Contains(text, "tries=8") {
 		t.Errorf("the log says\n%s", text)
@@ -266,8 +268,8 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// A restart tells what was not told, once; a new hook hears nothing of what was before;
-// news of yesterday are none.
+// TestRestart checks that a restart sends once what was not sent, that a new hook receives nothing
+// from before, and that events of yesterday are dropped.
 func TestRestart(t *testing.T) {
 	p, dir := newPast(), t.TempDir()
 	url, all := receiver(t)
@@ -289,14 +291,14 @@ func TestRestart(t *testing.T) {
 	p.finish(row(pull, gates.Error, gates.ReasonRunner))
 	_, _, stop = teller(t, p, dir, Hook{Name: "team", URL: url})
 	seen := []string{(<-all).header.Get(HeaderDelivery), (<-all).header.Get(HeaderDelivery)}
-	if seen[0] == "2" { // what was on its way when it stopped may come twice
+	if seen[0] == "2" { // an event that was in flight at the stop may arrive twice
 		seen = []string{seen[1], (<-all).header.Get(HeaderDelivery)}
 	}
 	if !slices.Equal(seen, []string{"3", "5"}) {
 		t.Errorf("after the restart it hears %q", seen)
 	}
 	stop()
-	// A file that says nothing, or of another journal, is begun anew.
+	// A damaged file, or one from a different journal, is replaced.
 	for _, text := range []string{"", "x", "99\n"} {
 		if err := os.WriteFile(filepath.Join(dir, "team.told"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -308,7 +310,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// Of several bots the one that leads tells; one that leads after it tells what may not have been told.
+// TestStandsBy checks that of several bots the leader sends, and that a new leader sends what may
+// not have been sent.
 func TestStandsBy(t *testing.T) {
 	p, dir := newPast(), t.TempDir()
 	url, all := receiver(t)
@@ -326,7 +329,7 @@ func TestStandsBy(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- tell.Run(ctx) }()
-	for text := ""; text != "1\n"; { // the first is left to the one that led
+	for text := ""; text != "1\n"; { // the previous leader has sent the first event
 		data, err := os.ReadFile(filepath.Join(dir, "team.told"))
 		if err != nil {
 			t.Fatal(err)
@@ -346,7 +349,7 @@ func TestStandsBy(t *testing.T) {
 	}
 }
 
-// A title is no link in Slack, and calls nobody.
+// TestSlackStaysText checks that a title cannot create a link in Slack and notifies nobody.
 func TestSlackStaysText(t *testing.T) {
 	n := &News{Event: Verdict, Repo: "org/kernels", Pull: 7, Title: "<!channel> <https://evil.example|click> &\nx" + strings.Repeat("y", 5000), Line: "PASS <@U1>: +1 %", Outcome: gates.Pass, Page: "https://gate.example/runs/1"}
 	text := n.slack()

@@ -18,7 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// How often something is tried, and how long.
+// Limits of the attempts to send.
 const (
 	timeout    = 10 * time.Second
 	tries      = 8
@@ -26,14 +26,15 @@ const (
 	lastPause  = time.Minute
 )
 
-// Headers of the plain form.
+// Headers of the plain format.
 const (
-	HeaderEvent     = "X-Kernelgate-Event"
-	HeaderDelivery  = "X-Kernelgate-Delivery"      // the same for every try
-	HeaderSignature = "X-Kernelgate-Signature-256" // sha256= and the HMAC of the body, in hex
+	HeaderEvent    = "X-Kernelgate-Event"
+	HeaderDelivery = "X-Kernelgate-Delivery" // the same for every attempt
+	// HeaderSignature has sha256= followed by the HMAC of the body, in hex.
+	HeaderSignature = "X-Kernelgate-Signature-256"
 )
 
-// News is one verdict, as the plain form has it.
+// News is one verdict in the plain format.
 type News struct {
 	ID      string        `json:"id"`
 	Event   string        `json:"event"`
@@ -54,7 +55,7 @@ type News struct {
 	At      time.Time     `json:"at"`
 }
 
-// send tries until the news have arrived, cannot arrive, or are not worth more tries.
+// send retries until the event is delivered, is refused, or has used up its attempts.
 func (t *Teller) send(ctx context.Context, h Hook, n *News) {
 	wait := firstPause
 	for try := 1; ; try++ {
@@ -74,14 +75,14 @@ func (t *Teller) send(ctx context.Context, h Hook, n *News) {
 	}
 }
 
-// A refusal is an answer that will be the same next time.
+// A refusal is an answer that will not change.
 type refusal struct{ status string }
 
 func (r *refusal) Error() string {
 	return "it answers " + r.status + " (look at url_file)"
 }
 
-// post sends once. Its error says nothing of the address.
+// post sends once. Its error does not contain the address.
 func (t *Teller) post(ctx context.Context, h Hook, n *News) (after time.Duration, err error) {
 	body, err := h.body(n)
 	if err != nil {
@@ -97,7 +98,8 @@ func (t *Teller) post(ctx context.Context, h Hook, n *News) (after time.Duration
 		r.Header.Set(HeaderEvent, n.Event)
 		r.Header.Set(HeaderDelivery, n.ID)
 		if len(h.Secret) > 0 {
-			r.Header.Set(HeaderSignature, webhook.Sign(h.Secret, body)) // in the form of GitHub's webhooks
+			// This is the format of GitHub's webhooks.
+			r.Header.Set(HeaderSignature, webhook.Sign(h.Secret, body))
 		}
 	}
 	answer, err := t.client.Do(r)
@@ -108,7 +110,7 @@ func (t *Teller) post(ctx context.Context, h Hook, n *News) (after time.Duration
 		return 0, err
 	}
 	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // so that the connection can be reused
 	switch code := answer.StatusCode; {
 	case code >= 200 && code < 300:
 		return 0, nil
@@ -126,8 +128,8 @@ func (h Hook) body(n *News) ([]byte, error) {
 	return json.Marshal(n)
 }
 
-// slackText is a text for Slack, of one line and no great length, that is no link and
-// calls nobody.
+// slackText returns a text for Slack in one line of limited length. It contains no links and
+// notifies nobody.
 func slackText(text string) string {
 	const most = 500
 	if runes := []rune(text); len(runes) > most {
@@ -136,7 +138,7 @@ func slackText(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\n", " ", "\r", " ").Replace(text)
 }
 
-// slack is the news in one line.
+// slack returns the event in one line.
 func (n *News) slack() string {
 	mark := map[gates.Outcome]string{gates.Pass: ":white_check_mark:", gates.Defer: ":double_vertical_bar:", gates.Error: ":warning:"}[n.Outcome]
 	if n.Outcome == gates.Defer && n.Reason.ProvenWrong() {

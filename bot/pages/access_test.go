@@ -24,8 +24,8 @@ import (
 
 const pagesToken = "a token of more than sixteen characters"
 
-// guard lets people in by token and by GitHub, where rita reads org/kernels, and eve
-// a repository of her own.
+// guard returns a Guard that admits by token and by GitHub. At GitHub rita can read org/kernels,
+// and eve her own repository.
 func guard(hub string) *pages.Guard {
 	return &pages.Guard{
 		Key: []byte("the key of this server's sessions"), Token: pagesToken, Public: []string{"org/open"},
@@ -47,7 +47,7 @@ func guard(hub string) *pages.Guard {
 	}
 }
 
-// hub is GitHub's login: the code is who logs in.
+// hub serves GitHub's login: the code is the login of the user.
 func hub(t *testing.T) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,7 @@ func hub(t *testing.T) *httptest.Server {
 	return server
 }
 
-// login goes the whole way to GitHub and back, and returns the session's cookie.
+// login performs a whole login at GitHub and returns the session cookie.
 func (w *world) login(site, who string) string {
 	w.Helper()
 	answer, _ := w.get(site + "/login/github?to=/changes/pr-1-7")
@@ -85,7 +85,7 @@ func (w *world) login(site, who string) string {
 	return ""
 }
 
-// addresses is every route, with names of things that are private.
+// addresses returns every route, with the names of private things.
 func addresses(jobs map[string]string) []string {
 	list := []string{"/changes/pr-1-7", "/kernels/org/kernels", "/kernels/org/kernels/kernels/sdpa", "/badge/org/kernels/kernels/sdpa.svg", "/policy?change=pr-1-7",
 		"/compare?a=" + jobs["first"] + "&b=" + jobs["broken"], "/compare?a=1111111&b=2222222", "/runs/" + jobs["first"] + "/evidence.json", "/runs/" + jobs["first"] + "/verdict.json", "/runs/" + jobs["first"] + "/intervals.svg"}
@@ -100,11 +100,11 @@ func addresses(jobs map[string]string) []string {
 	return list
 }
 
-// backPattern is the address that was asked for, in the way back from a login.
+// backPattern matches the requested address in the link back from a login.
 var backPattern = regexp.MustCompile(`\?to=[^"]*`)
 
-// Private things are as if they were not there, to nobody, to readers of something
-// else, and to whoever made up a session.
+// TestNothingLeaks checks that private things look as if they did not exist: to anonymous visitors,
+// to readers of other repositories, and to visitors with a forged session.
 func TestNothingLeaks(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
@@ -138,7 +138,7 @@ func TestNothingLeaks(t *testing.T) {
 			}
 			absent := "/runs/pr-1-77-0123456789ab-1"
 			named := strings.NewReplacer(jobs["first"], "X", jobs["broken"], "Y", "1111111", "X", "2222222", "Y")
-			if strings.Contains(path, "/compare?") { // says so in its form, with what was asked for
+			if strings.Contains(path, "/compare?") { // the form says so and repeats the input
 				absent, body = "/compare?a=X&b=Y", named.Replace(body)
 			}
 			if strings.HasPrefix(path, "/api") {
@@ -200,7 +200,7 @@ func TestNothingLeaks(t *testing.T) {
 			t.Errorf("rita sees of the runner: %s", body)
 		}
 	}
-	// eve sees that a runner is busy, and not with what.
+	// eve sees that a runner is busy, but not with which job.
 	if _, body := w.get(site+"/", "Cookie", eve); !strings.Contains(body, "busy") || !strings.Contains(body, "Number 2 in the queue") {
 		t.Errorf("eve sees %s", body)
 	}
@@ -219,7 +219,7 @@ func TestPublicIsPublic(t *testing.T) {
 	}
 }
 
-// A repository that was renamed is judged by the name that it has now.
+// TestRenamed checks that the current name of a renamed repository decides about access.
 func TestRenamed(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
@@ -232,7 +232,7 @@ func TestRenamed(t *testing.T) {
 	}
 }
 
-// Without any way in, there is nothing here at all.
+// TestClosed checks that without any way to log in the server serves no pages at all.
 func TestClosed(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
@@ -309,7 +309,8 @@ func TestLoginByToken(t *testing.T) {
 	}
 }
 
-// Whoever did not set out from this browser does not come in by GitHub.
+// TestLoginByGitHubRefuses checks that a login at GitHub is refused if it did not begin in this
+// browser.
 func TestLoginByGitHubRefuses(t *testing.T) {
 	w := newWorld(t)
 	site := w.site(guard(hub(t).URL)).URL

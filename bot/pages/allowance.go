@@ -5,30 +5,31 @@ import (
 	"time"
 )
 
-// Anybody with an account at GitHub can log in, and every look at a page asks GitHub about repositories with the requests
-// that the bot has for its own work, 5,000 an hour. An allowance bounds how many of them people can spend.
+// An allowance bounds how many requests to GitHub the visitors of the pages can cause. Anybody with
+// a GitHub account can log in, and every page view asks GitHub which repositories the visitor can
+// read. These requests count against the bot's own limit of 5,000 per hour.
 const (
 	window          = time.Hour
-	mostQuestions   = 3000 // of all people in a window
-	mostOfStrangers = 500  // of those who can read nothing, as far as is known
-	mostOfOne       = 500  // of anybody
+	mostQuestions   = 3000 // by all visitors in a window
+	mostOfStrangers = 500  // by visitors who, as far as is known, can read nothing
+	mostOfOne       = 500  // by one visitor
 	mostOfAStranger = 200
 )
 
-// An allowance counts questions. Its zero value is ready.
+// An allowance counts requests. Its zero value is ready to use.
 type allowance struct {
 	mu        sync.Mutex
 	since     time.Time
 	all       int
 	strangers int
-	by        map[string]int  // by login; no more than mostQuestions
-	readers   map[string]bool // who could read something in this window or the last
-	now       map[string]bool // in this window
-	told      bool            // that it is spent
+	by        map[string]int  // by login; has at most mostQuestions entries
+	readers   map[string]bool // visitors who could read something in the previous window
+	now       map[string]bool // visitors who could read something in this window
+	told      bool            // whether a refusal was logged in this window
 }
 
-// take counts a question about somebody's rights, and tells whether it may be asked. The first refusal of a window is to be
-// logged.
+// take counts a request about a visitor's rights, and reports whether it may be made. The caller
+// must log the first refusal of a window.
 func (a *allowance) take(login string, now time.Time) (may, log bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -50,7 +51,7 @@ func (a *allowance) take(login string, now time.Time) (may, log bool) {
 	return true, false
 }
 
-// reads says that somebody can read something.
+// reads records that a visitor can read something.
 func (a *allowance) reads(login string, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,7 +59,7 @@ func (a *allowance) reads(login string, now time.Time) {
 	a.now[login] = true
 }
 
-// begin is called with the lock held.
+// begin starts a new window if the last one is over. The caller holds the lock.
 func (a *allowance) begin(now time.Time) {
 	if a.by != nil && now.Sub(a.since) < window {
 		return

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// visitors is people who look at the pages, and how often GitHub was asked about them.
+// visitors simulates people who visit the pages, and counts the requests to GitHub about them.
 type visitors struct {
 	*Guard
 	asked int
@@ -28,7 +28,8 @@ func newVisitors() *visitors {
 	return v
 }
 
-// look is a look of somebody at so many repositories; it tells how many he may read.
+// look simulates a page view that covers a number of repositories, and returns how many the visitor
+// may read.
 func (v *visitors) look(t *testing.T, login string, repos int) (may int) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -48,7 +49,8 @@ func (v *visitors) look(t *testing.T, login string, repos int) (may int) {
 	return may
 }
 
-// Strangers spend a part of the bot's requests to GitHub, however many of them come and however often, and members still get in.
+// TestStrangersSpendLittle checks that strangers can spend only a part of the bot's requests to
+// GitHub, however many come and however often, and that members still get in.
 func TestStrangersSpendLittle(t *testing.T) {
 	v := newVisitors()
 	for minute := range 60 {
@@ -74,7 +76,8 @@ func TestStrangersSpendLittle(t *testing.T) {
 	}
 }
 
-// A member is asked about again every minute, and about what he cannot read less often; all people together have their limit.
+// TestMembersAreAskedAboutAgain checks that a member's rights are checked again every minute,
+// missing rights less often, and that there is a limit for all visitors together.
 func TestMembersAreAskedAboutAgain(t *testing.T) {
 	v := newVisitors()
 	for _, c := range []struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages"
 )
 
-// A run's intervals can stand in a comment: a picture by itself, with its own colours for
-// light and dark, that loads and runs nothing.
+// TestIntervalsAlone checks that the chart of a run's intervals can be used in a comment: a
+// self-contained picture with colours for light and dark mode that loads and executes nothing.
 func TestIntervalsAlone(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// An asset is a file that pages refer to. Its address changes with what it holds, so
-// that a browser may keep it for good.
+// An asset is a file that pages refer to. Its address contains a hash of its content, so browsers
+// may cache it forever.
 type asset struct {
 	path string
 	data []byte

@@ -13,8 +13,10 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// badge is the last verdict about a kernel on the default branch, the size of a word: what is only proposed turns no README red.
-// Of results without branches it is the last. It stands in other pages, so it brings its colours.
+// badge draws the last verdict about a kernel on the default branch, in the size of a word.
+// Verdicts on pull requests do not count, so a proposed change turns no README red. A folder of
+// results has no branches; its badge shows the last result. The badge is embedded in other pages,
+// so it contains its own colours.
 func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
 	v := s.visit(r)
 	folder, ok := strings.CutSuffix(r.PathValue("kernel"), ".svg")
@@ -56,7 +58,7 @@ func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "image/svg+xml")
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
-	_, _ = w.Write([]byte(badgeSVG(runs[0].Kernel, word, colour))) // a browser that has gone needs no badge
+	_, _ = w.Write([]byte(badgeSVG(runs[0].Kernel, word, colour))) // the client may have hung up
 }
 
 func badgeSVG(name, word, colour string) string {
@@ -66,7 +68,7 @@ func badgeSVG(name, word, colour string) string {
 	left, right := 12+7*utf8.RuneCountInString(name), 12+7*utf8.RuneCountInString(word)
 	text := func(s string) string {
 		var b strings.Builder
-		_ = xml.EscapeText(&b, []byte(s)) // a builder takes everything
+		_ = xml.EscapeText(&b, []byte(s)) // a Builder never fails
 		return b.String()
 	}
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="20" role="img" aria-label="%s: %s"><title>%s: %s</title>`+
@@ -75,10 +77,10 @@ func badgeSVG(name, word, colour string) string {
 		left+right, text(name), word, text(name), word, left, left, right, colour, left/2, text(name), left+right/2, word)
 }
 
-// alonePolicy lets a picture that stands in another page have colours of its own.
+// alonePolicy allows inline styles in a picture that is embedded in a different page.
 const alonePolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
-// intervals is a run's picture of its intervals, for a comment.
+// intervals serves the chart of a run's intervals, for use in a comment.
 func (s *Server) intervals(w http.ResponseWriter, r *http.Request) {
 	row, err := s.runOf(r.Context(), s.visit(r), r.PathValue("job"))
 	if err != nil {
@@ -93,10 +95,10 @@ func (s *Server) intervals(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "image/svg+xml")
 	w.Header().Set("Content-Security-Policy", alonePolicy)
 	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
-	_, _ = w.Write([]byte(chart.Alone(string(p.Forest)))) // a browser that has gone needs no picture
+	_, _ = w.Write([]byte(chart.Alone(string(p.Forest)))) // the client may have hung up
 }
 
-// atom is the last verdicts for a reader of Atom feeds.
+// atom is an Atom feed of the last verdicts.
 type atom struct {
 	XMLName xml.Name `xml:"http://www.w3.org/2005/Atom feed"`
 	ID      string   `xml:"id"`
@@ -144,5 +146,5 @@ func (s *Server) feed(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/atom+xml")
-	_, _ = w.Write(append([]byte(xml.Header), text...)) // a reader that has gone needs no feed
+	_, _ = w.Write(append([]byte(xml.Header), text...)) // the client may have hung up
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
-// BenchmarkPages asks for every page of a ledger of 100,000 runs, most of them of one
-// kernel, of a server that has not been asked before. The worst of them must be below a
-// tenth of a second.
+// BenchmarkPages requests every page from a ledger of 100,000 runs, most of them of one kernel, on
+// a server with cold caches. The slowest page must take less than a tenth of a second.
 func BenchmarkPages(b *testing.B) {
 	const changes, each = 10_000, 10
 	w := newWorld(b)
@@ -43,14 +42,15 @@ func BenchmarkPages(b *testing.B) {
 				w.ask(s, "/rebench", change.Effect{Rebench: []change.Rerun{{Folder: "kernels/" + kernel, Bundle: "b"}}})
 			}
 			result.Verdict = fmt.Sprint("v", i, "-", n)
-			w.blobs[result.Verdict] = text // a name each, so that nothing is found twice
+			// Each has a distinct name, so that no cache entry is reused.
+			w.blobs[result.Verdict] = text
 			w.write(s, change.Finished{Job: s.Runs[0].Job, Token: 1, Runner: "gpu1", Result: result})
 		}
 		if kernel == "sdpa" && id.Kind == change.Pull {
 			last = s
 		}
 	}
-	for i := range 500 { // wait
+	for i := range 500 { // these runs wait in the queue
 		s := w.open(change.ID{Kind: change.Pull, Repo: int64(1 + i%3), Number: changes + i + 1}, fmt.Sprint("org/repo", 1+i%3), "Waits", "sdpa")
 		places[s.Runs[0].Job] = scheduler.Position{Ahead: i, Wait: time.Duration(i) * time.Minute}
 	}
@@ -67,7 +67,7 @@ func BenchmarkPages(b *testing.B) {
 		b.Run(page.name, func(b *testing.B) {
 			bytes, busy := 0, time.Duration(0)
 			for b.Loop() {
-				b.StopTimer() // a server that remembers nothing of the last time
+				b.StopTimer() // a new server with empty caches
 				h, err := (&pages.Server{Source: w, Access: pages.Everybody{}}).Handler()
 				w.no(err)
 				before := spent(b)
@@ -85,13 +85,13 @@ func BenchmarkPages(b *testing.B) {
 				bytes = answer.Body.Len()
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(b.N), "ms/page")
-			b.ReportMetric(float64(busy.Microseconds())/1000/float64(b.N), "cpu-ms/page") // of use on a machine that others use too
+			b.ReportMetric(float64(busy.Microseconds())/1000/float64(b.N), "cpu-ms/page") // meaningful even on a shared machine
 			b.ReportMetric(float64(bytes)/1024, "KiB")
 		})
 	}
 }
 
-// spent is the processor's time that this process has used.
+// spent returns the CPU time that this process has used.
 func spent(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

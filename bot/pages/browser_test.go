@@ -8,7 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages/browser"
 )
 
-// shown is a page of every kind, with all that it can hold.
+// shown returns one page of each kind, with everything that it can contain.
 func shown(jobs map[string]string) []string {
 	return []string{
 		"/", "/runs/" + jobs["first"], "/runs/" + jobs["broken"], "/runs/" + jobs["running"], "/runs/" + jobs["queued"], "/changes/pr-1-7",
@@ -17,7 +17,7 @@ func shown(jobs map[string]string) []string {
 	}
 }
 
-// Every page is right in a browser, whoever looks at it and however; see Everything.
+// TestPagesInBrowser inspects every page in a browser; see Everything.
 func TestPagesInBrowser(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
@@ -30,7 +30,8 @@ func TestPagesInBrowser(t *testing.T) {
 	}
 }
 
-// One can log in and get to what one came for without a mouse.
+// TestLoginByKeyboard checks that a visitor can log in and reach the requested page without a
+// mouse.
 func TestLoginByKeyboard(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
@@ -46,7 +47,7 @@ func TestLoginByKeyboard(t *testing.T) {
 	if focused() != "skip" {
 		t.Fatalf("the first key leads to %q", focused())
 	}
-	tab.Press(browser.KeyEnter) // over the header
+	tab.Press(browser.KeyEnter) // skips the header
 	for range 3 {
 		if tab.Press(browser.KeyTab); focused() == "token" {
 			break

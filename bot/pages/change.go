@@ -9,8 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// A ChangePage is one pull request, merge group or push over all its commits and
-// attempts.
+// A ChangePage shows one pull request, merge group or push with all its commits and attempts.
 type ChangePage struct {
 	ID       string             `json:"id"`
 	Repo     string             `json:"repository"`
@@ -24,7 +23,7 @@ type ChangePage struct {
 	Merged   bool               `json:"merged"`
 	Draft    bool               `json:"draft"`
 	Labels   []string           `json:"labels,omitempty"`
-	Waits    string             `json:"waits,omitempty"` // for whom
+	Waits    string             `json:"waits,omitempty"` // what the change waits for
 	NoPolicy bool               `json:"no_policy,omitempty"`
 	Problems []gates.Diagnostic `json:"problems,omitempty"`
 	Kernels  []PlannedKernel    `json:"kernels,omitempty"`
@@ -32,25 +31,24 @@ type ChangePage struct {
 	Commands []Command          `json:"commands,omitempty"`
 	Override *Override          `json:"override,omitempty"`
 	Buttons  *Buttons           `json:"-"`
-	Noted    string             `json:"-"` // what was asked for just now
+	Noted    string             `json:"-"` // the command that the visitor just requested
 }
 
-// A PlannedKernel is a kernel that the change touches, and the rule that it is judged
-// by.
+// A PlannedKernel is a kernel that the change touches, with the rule that applies to it.
 type PlannedKernel struct {
 	Name   string `json:"name"`
 	Folder string `json:"folder"`
 	Rule   string `json:"rule"`
-	Why    string `json:"explained"` // where
+	Why    string `json:"explained"` // address of the page that explains the rule
 }
 
-// A Commit is one head with its attempts, newest first.
+// A Commit is one head commit with its attempts, newest first.
 type Commit struct {
 	Head string `json:"head"`
 	Runs []Row  `json:"runs"`
 }
 
-// changeOf finds a change that the viewer may read.
+// changeOf returns a change if the viewer may read it.
 func (s *Server) changeOf(ctx context.Context, v *visit, text string) (*change.State, string, error) {
 	id, err := change.ParseID(text)
 	if err != nil {

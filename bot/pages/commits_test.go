@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages"
 )
 
-// Commits can be compared as runs can: the last run of each counts.
+// TestCompareCommits checks that commits can be compared like runs: the last run of each counts.
 func TestCompareCommits(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
@@ -29,7 +29,8 @@ func TestCompareCommits(t *testing.T) {
 	}
 }
 
-// The form takes what people call a run, and says next to the field what it does not know.
+// TestCompareForm checks that the form accepts the names that people use for a run, and reports an
+// unknown name next to its field.
 func TestCompareForm(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
@@ -66,7 +67,8 @@ func TestCompareForm(t *testing.T) {
 	}
 }
 
-// Where two kernels have a run of that name, the form asks for the kernel.
+// TestCompareAsksForTheKernel checks that the form asks for the kernel if two kernels have a run
+// with that name.
 func TestCompareAsksForTheKernel(t *testing.T) {
 	w := newWorld(t)
 	story(w)
@@ -76,7 +78,8 @@ func TestCompareAsksForTheKernel(t *testing.T) {
 	if _, body := w.get(site + "/compare?a=main&b=main"); !strings.Contains(body, "choose the kernel as well") || !strings.Contains(body, `<option value="kernels/other">`) {
 		t.Error(body)
 	}
-	if answer, _ := w.get(site + "/compare?a=main&b=1111111"); answer.StatusCode != http.StatusOK { // the commit has one kernel
+	// The commit has only one kernel.
+	if answer, _ := w.get(site + "/compare?a=main&b=1111111"); answer.StatusCode != http.StatusOK {
 		t.Error(answer.Status)
 	}
 }

@@ -13,26 +13,27 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// A ComparePage is two runs side by side.
+// A ComparePage shows two runs side by side.
 type ComparePage struct {
-	A       *Row                `json:"a,omitempty"`
-	B       *Row                `json:"b,omitempty"`
-	AskedA  string              `json:"-"`
-	AskedB  string              `json:"-"`
-	WrongA  string              `json:"-"` // why there is no run of that name
-	WrongB  string              `json:"-"`
-	Only    string              `json:"only,omitempty"`
-	Shape   string              `json:"shape,omitempty"`
-	Kernel  string              `json:"kernel,omitempty"` // of commits that have runs of several
-	Kernels []KernelName        `json:"-"`                // to choose from
+	A      *Row   `json:"a,omitempty"`
+	B      *Row   `json:"b,omitempty"`
+	AskedA string `json:"-"`
+	AskedB string `json:"-"`
+	WrongA string `json:"-"` // why AskedA names no run
+	WrongB string `json:"-"`
+	Only   string `json:"only,omitempty"`
+	Shape  string `json:"shape,omitempty"`
+	// Kernel is the chosen kernel, if the commits have runs of several.
+	Kernel  string              `json:"kernel,omitempty"`
+	Kernels []KernelName        `json:"-"` // the kernels to choose from
 	Choices []Choice            `json:"-"`
 	Notes   []string            `json:"notes,omitempty"`
 	Rows    []report.Difference `json:"rows"`
-	Hidden  int                 `json:"hidden,omitempty"` // by the filters
+	Hidden  int                 `json:"hidden,omitempty"` // rows hidden by the filters
 	Chart   template.HTML       `json:"-"`
 }
 
-// Times is the rows about times, Counted all others.
+// Times returns the rows about times, Counted all others.
 func (p *ComparePage) Times() []report.Difference   { return p.of(true) }
 func (p *ComparePage) Counted() []report.Difference { return p.of(false) }
 
@@ -46,7 +47,7 @@ func (p *ComparePage) of(times bool) []report.Difference {
 	return list
 }
 
-// status is that of an answer about something that is not there.
+// status is 404 if one of the two runs was not found.
 func (p *ComparePage) status() (int, string) {
 	if p.WrongA == "" && p.WrongB == "" {
 		return http.StatusOK, ""
@@ -74,7 +75,7 @@ func (s *Server) compare(ctx context.Context, v *visit) (any, error) {
 		}
 	}
 	if kernel != nil {
-		p.Kernel = kernel.Value // the form selects it, whatever it was called
+		p.Kernel = kernel.Value // the form selects it by this value, whatever the query called it
 	}
 	if p.Choices, err = s.choices(ctx, p.Kernels, kernel); err != nil {
 		return nil, err
@@ -86,14 +87,16 @@ func (s *Server) compare(ctx context.Context, v *visit) (any, error) {
 	return p, nil
 }
 
-// pickBoth finds the two runs, and says in the form which of them is not there. A name that every kernel has, such as main, is of
-// the other run's kernel where none was chosen.
+// pickBoth finds the two runs, and notes in the form if one does not exist. A name that applies to
+// every kernel, such as main, needs a kernel. If the visitor chose none, the kernel of the other
+// run counts.
 func (s *Server) pickBoth(ctx context.Context, v *visit, p *ComparePage, kernel *KernelName) (rows [2]*ledger.RunRow, err error) {
 	asked, wrong := [2]string{p.AskedA, p.AskedB}, [2]*string{&p.WrongA, &p.WrongB}
 	if kernel == nil && len(p.Kernels) == 1 {
 		kernel = &p.Kernels[0]
 	}
-	for _, i := range []int{0, 1, 0} { // the first once more: the second may have told the kernel
+	// Try the first again: the second run may have determined the kernel.
+	for _, i := range []int{0, 1, 0} {
 		if asked[i] == "" || rows[i] != nil {
 			continue
 		}
@@ -125,7 +128,7 @@ func kernelOf(names []KernelName, row *ledger.RunRow) *KernelName {
 	return nil
 }
 
-// differ adds what differs between the two runs.
+// differ adds the differences between the two runs.
 func (s *Server) differ(ctx context.Context, p *ComparePage, rows [2]*ledger.RunRow) {
 	var measured [2]report.Result
 	for i, row := range rows {
@@ -153,7 +156,7 @@ func (s *Server) differ(ctx context.Context, p *ComparePage, rows [2]*ledger.Run
 	}
 }
 
-// caveats is why the two may not be comparable.
+// caveats returns the reasons why the two runs may not be comparable.
 func caveats(a, b Row, x, y *digest) []string {
 	var notes []string
 	if a.Kernel != b.Kernel {

@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// A page and a comment about one run show the same.
+// TestSignsAreTheComments checks that a page and a comment show the same sign for a run.
 func TestSignsAreTheComments(t *testing.T) {
 	for _, r := range []gates.Reason{gates.ReasonBuild, gates.ReasonResources, gates.ReasonCorrectness, gates.ReasonTooSlow,
 		gates.ReasonRegression, gates.ReasonInconclusive, gates.ReasonSuspicious, gates.ReasonProfile} {
@@ -44,7 +44,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// A gate whose evidence was there and that nobody judged is told from one that did not run.
+// TestGateThatWasNotJudged checks that a gate with evidence that nobody judged is distinguished
+// from a gate that did not run.
 func TestGateThatWasNotJudged(t *testing.T) {
 	for seconds, want := range map[float64]string{0: "not run", 11.1: "not judged"} {
 		if got := stepSign(Step{GateResult: gates.GateResult{Gate: gates.GatePerformance, Status: gates.NotRun}, Seconds: seconds}); got.Word != want {

@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// caches keep what is found in blobs. A blob's name stands for its content: it never
-// changes.
+// caches hold data parsed from blobs. The name of a blob identifies its content, so entries never
+// become stale.
 type caches struct {
 	digests *lru.Cache[string, *digest]
 	drawn   *lru.Cache[[2]string, *RunPage]
@@ -25,7 +25,7 @@ func newCaches() (c caches, err error) {
 	return c, err
 }
 
-// A digest is the part of a verdict that a history needs, which has many.
+// A digest is the part of a verdict that a history needs. A history has many of them.
 type digest struct {
 	Outcome     gates.Outcome       `json:"outcome"`
 	Reason      gates.Reason        `json:"reason"`
@@ -40,8 +40,8 @@ type digest struct {
 	} `json:"builds"`
 }
 
-// step is the verdict on one variant against another; nil where it compares commits of
-// one, or a work tree that nobody can look up.
+// step returns the verdict that compares one variant with another. It is nil if the verdict
+// compares two commits of one variant, or a work tree, which nobody can look up.
 func (d *digest) step() *gates.Verdict {
 	if d == nil {
 		return nil
@@ -53,7 +53,8 @@ func (d *digest) step() *gates.Verdict {
 		v.Builds = append(v.Builds, gates.Build{Variant: b.Variant, Parts: b.Parts})
 	}
 	from, to := &v.Provenance.Base.Variant, &v.Provenance.Head.Variant
-	if n := len(v.Builds); n > 1 && *from == "" && *to == "" { // a change made another variant the default
+	// The change made a different variant the default.
+	if n := len(v.Builds); n > 1 && *from == "" && *to == "" {
 		*from, *to = v.Builds[0].Variant, v.Builds[n-1].Variant
 	}
 	if *from == "" || *to == "" || *from == *to {
@@ -62,7 +63,7 @@ func (d *digest) step() *gates.Verdict {
 	return v
 }
 
-// digest is of a stored verdict; nil where there is none.
+// digest returns the digest of a stored verdict, or nil.
 func (s *Server) digest(ctx context.Context, name string) *digest {
 	if name == "" {
 		return nil
@@ -78,7 +79,7 @@ func (s *Server) digest(ctx context.Context, name string) *digest {
 	return d
 }
 
-// comparison is what was timed of a shape; nil where nothing was.
+// comparison returns the timing of a shape, or nil if it was not timed.
 func (d *digest) comparison(shape string) *gates.Comparison {
 	if d == nil {
 		return nil
@@ -86,7 +87,7 @@ func (d *digest) comparison(shape string) *gates.Comparison {
 	return (&gates.Verdict{Comparisons: d.Comparisons}).ComparisonOf(shape)
 }
 
-// spread is the fastest sample of a shape and the 90th percentile.
+// spread returns the fastest sample of a shape and the 90th percentile.
 func (d *digest) spread(shape string) (low, high float64) {
 	if c := d.comparison(shape); c != nil && c.Candidate != nil {
 		return c.Candidate.Min, c.Candidate.P90
@@ -94,7 +95,7 @@ func (d *digest) spread(shape string) (low, high float64) {
 	return 0, 0
 }
 
-// moved names what changed around the kernel between two runs.
+// moved names the changes of device and software between two runs.
 func moved(a, b *digest) string {
 	if a == nil || b == nil {
 		return ""
@@ -102,7 +103,7 @@ func moved(a, b *digest) string {
 	return report.Moved(a.Device, b.Device, a.Provenance, b.Provenance)
 }
 
-// drawn is what follows from a run's evidence and verdict, with its pictures.
+// drawn returns everything that is derived from a run's evidence and verdict, with the charts.
 func (s *Server) drawn(ctx context.Context, row ledger.RunRow) *RunPage {
 	key := [2]string{row.Verdict, row.Evidence}
 	if p, ok := s.caches.drawn.Get(key); ok {

@@ -22,35 +22,35 @@ import (
 	"github.com/kernelgate/kernelgate/runners/results"
 )
 
-// maxVerdict is the largest verdict that is read: all of them are kept in memory.
+// maxVerdict is the size of the largest verdict that is read. All verdicts are kept in memory.
 const maxVerdict = 16 << 20
 
-// A Folder is a Source without a bot: evidence and verdicts on disk, as kernelgate check has
-// written them. It reads the folder again whenever somebody looks, and writes nothing.
+// A Folder is a Source without a bot. It reads evidence and verdicts that kernelgate check wrote to
+// disk. It reads the folder again on every visit and writes nothing.
 type Folder struct {
 	dir     string
 	judge   func(*gates.Evidence) *gates.Verdict
 	lessons map[string]string
 
 	mu      sync.Mutex
-	results map[string]*result // by their name in addresses
-	skipped map[string]string  // by path: why
+	results map[string]*result // by their name in URLs
+	skipped map[string]string  // reason, by path
 }
 
 // A result is one run.
 type result struct {
 	row      ledger.RunRow
-	evidence string // file
+	evidence string // path of the file
 	verdict  []byte
-	stamp    string // of the files that it was read from
+	stamp    string // sizes and times of the files that it was read from
 }
 
-// repoID is the one repository that there is.
+// repoID is the id of the only repository.
 const repoID = 1
 
-// OpenFolder reads a folder of results. Judge may be nil: evidence without a verdict beside it
-// is then shown as it is. Lessons is what was learnt, by variant, where the evidence is too old
-// to say it.
+// OpenFolder reads a folder of results. judge may be nil; evidence without a verdict next to it is
+// then shown without a verdict. lessons maps a variant to its lesson, for evidence that is too old
+// to contain one.
 func OpenFolder(dir string, judge func(*gates.Evidence) *gates.Verdict, lessons map[string]string) (*Folder, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -73,21 +73,21 @@ func OpenFolder(dir string, judge func(*gates.Evidence) *gates.Verdict, lessons 
 	return f, nil
 }
 
-// Skipped is the files that look like evidence and are none, with the reason.
+// Skipped returns the files that look like evidence but are not, with the reason.
 func (f *Folder) Skipped() map[string]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.skipped
 }
 
-// Count is how many results there are.
+// Count returns the number of results.
 func (f *Folder) Count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.results)
 }
 
-// read looks at every file and parses those that are new.
+// read walks the folder and parses the files that are new.
 func (f *Folder) read(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,7 +129,7 @@ func (f *Folder) read(ctx context.Context) error {
 	return nil
 }
 
-// nameOf is a file's name in addresses: its path in one word.
+// nameOf returns a file's name in URLs: its path in one segment.
 func (f *Folder) nameOf(path string) string {
 	rel, err := filepath.Rel(f.dir, path)
 	if err != nil {
@@ -139,14 +139,14 @@ func (f *Folder) nameOf(path string) string {
 	if rel = strings.TrimSuffix(rel, "/evidence"); rel == "evidence" {
 		rel = "result"
 	}
-	// No other path leads to the same word.
+	// The escapes are unambiguous: no two paths have the same name.
 	return strings.NewReplacer("~", "~0", "/", "~1", "?", "~2", "#", "~3", "%", "~4", " ", "~5").Replace(rel)
 }
 
 func stampOf(paths ...string) (string, error) {
 	text := ""
 	for i, path := range paths {
-		info, err := os.Lstat(path) // what a link leads to is not read
+		info, err := os.Lstat(path) // symbolic links are not followed
 		if i > 0 && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -158,8 +158,8 @@ func stampOf(paths ...string) (string, error) {
 	return text, nil
 }
 
-// parse reads evidence, with the verdict beside it or one by the policy that was
-// named.
+// parse reads evidence with the verdict next to it. Without one it judges the evidence, if there is
+// a judge.
 func (f *Folder) parse(path, name, stamp string) (*result, error) {
 	data, err := results.Read(path)
 	if err != nil {
@@ -212,7 +212,7 @@ func titleOf(e *gates.Evidence, name string) string {
 	return text
 }
 
-// RepoNames is the folder, which is read again.
+// RepoNames reads the folder again and returns it as the only repository.
 func (f *Folder) RepoNames(ctx context.Context) ([]ledger.RepoName, error) {
 	if err := f.read(ctx); err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func (f *Folder) RepoNames(ctx context.Context) ([]ledger.RepoName, error) {
 	return []ledger.RepoName{{ID: repoID, Name: "results/" + strings.NewReplacer("/", "-", "?", "-", "#", "-", "%", "-").Replace(name)}}, nil
 }
 
-// all is the runs that are kept, newest first.
+// all returns the runs that keep accepts, newest first.
 func (f *Folder) all(keep func(ledger.RunRow) bool) []ledger.RunRow {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -241,7 +241,7 @@ func (f *Folder) all(keep func(ledger.RunRow) bool) []ledger.RunRow {
 	return slices.DeleteFunc(rows, func(r ledger.RunRow) bool { return !keep(r) })
 }
 
-// Kernels is those that there is evidence of.
+// Kernels returns the kernels that have evidence.
 func (f *Folder) Kernels(context.Context, int64) ([]string, error) {
 	var names []string
 	for _, r := range f.all(func(ledger.RunRow) bool { return true }) {
@@ -251,13 +251,13 @@ func (f *Folder) Kernels(context.Context, int64) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// Latest is a kernel's results.
+// Latest returns a kernel's results.
 func (f *Folder) Latest(_ context.Context, _ int64, folder string, limit int) ([]ledger.RunRow, error) {
 	rows := f.all(func(r ledger.RunRow) bool { return r.Folder == folder })
 	return rows[:min(len(rows), limit)], nil
 }
 
-// Runs is one page of results.
+// Runs returns one page of results.
 func (f *Folder) Runs(_ context.Context, filter ledger.RunFilter) ([]ledger.RunRow, error) {
 	rows := f.all(func(r ledger.RunRow) bool { return filter.Folder == "" || r.Folder == filter.Folder })
 	if filter.Before > 0 {
@@ -266,7 +266,7 @@ func (f *Folder) Runs(_ context.Context, filter ledger.RunFilter) ([]ledger.RunR
 	return rows[:min(len(rows), filter.Limit)], nil
 }
 
-// Run is one result.
+// Run returns one result.
 func (f *Folder) Run(_ context.Context, job string) (ledger.RunRow, error) {
 	rows := f.all(func(r ledger.RunRow) bool { return r.Job == job })
 	if len(rows) == 0 {
@@ -275,13 +275,13 @@ func (f *Folder) Run(_ context.Context, job string) (ledger.RunRow, error) {
 	return rows[0], nil
 }
 
-// AtHead is the results of a commit.
+// AtHead returns the results of a commit.
 func (f *Folder) AtHead(_ context.Context, prefix string, limit int) ([]ledger.RunRow, error) {
 	rows := f.all(func(r ledger.RunRow) bool { return strings.HasPrefix(r.Head, prefix) })
 	return rows[:min(len(rows), limit)], nil
 }
 
-// Blob is a file's content.
+// Blob returns the content of a file.
 func (f *Folder) Blob(_ context.Context, name string) ([]byte, error) {
 	what, rest, _ := strings.Cut(name, " ")
 	job, stamp, _ := strings.Cut(rest, " ")
@@ -299,7 +299,7 @@ func (f *Folder) Blob(_ context.Context, name string) ([]byte, error) {
 
 // A folder has no default branch, no changes, no commands and no runners.
 
-// Merges is none: a folder of results knows nothing of branches.
+// Merges returns an empty history: a folder of results has no branches.
 func (f *Folder) Merges(context.Context, int64, string) (highwater.History, error) {
 	return highwater.History{}, nil
 }

@@ -56,7 +56,8 @@ func siteOf(t *testing.T, f *pages.Folder) func(path string) (int, string) {
 	}
 }
 
-// A folder as check leaves it: a folder a run, with a verdict beside the evidence.
+// TestResultsOfCheck reads a folder as check writes it: one folder per run, with the verdict next
+// to the evidence.
 func TestResultsOfCheck(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "results")
 	copyFile(t, shippedEvidence+"stage6_fp8.json", filepath.Join(dir, "20260102T030405Z", "a~b", "evidence.json"))
@@ -85,7 +86,7 @@ func TestResultsOfCheck(t *testing.T) {
 	if status, run := get("/runs/20260102T030405Z~1a~0b"); status != http.StatusOK || !strings.Contains(run, "It is proven.") || !strings.Contains(run, `class="chart strip"`) {
 		t.Errorf("%d %.500s", status, run)
 	}
-	// What comes later is there at the next look.
+	// A later result appears on the next visit.
 	copyFile(t, shippedEvidence+"broken.json", filepath.Join(dir, "20260102T040000Z", "evidence.json"))
 	if _, home := get("/"); !strings.Contains(home, "/runs/20260102T040000Z") {
 		t.Error("a new result is not shown")
@@ -114,8 +115,8 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// Evidence beside a kernel shows its variants one against the other, and what was learnt
-// from those that were not taken.
+// TestVariantsOfAFolder checks that evidence next to a kernel shows how its variants compare, with
+// the lessons from those that were not accepted.
 func TestVariantsOfAFolder(t *testing.T) {
 	text, err := policies.Shipped("h200")
 	if err != nil {
@@ -155,7 +156,8 @@ func TestVariantsOfAFolder(t *testing.T) {
 	}
 }
 
-// Evidence that was imported has no time, no commit and no host: the pages leave them out.
+// TestResultWithoutTime checks that the pages omit the time, commit and host of imported evidence,
+// which has none.
 func TestResultWithoutTime(t *testing.T) {
 	data, err := os.ReadFile(shippedEvidence + "stage1.json")
 	if err != nil {

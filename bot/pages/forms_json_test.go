@@ -12,7 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// inBadge is the one figure of a badge: the candidate's time on the shape that must gain, or the first by name.
+// inBadge returns the one number of a badge: the candidate's time on the target shape, or on the
+// first shape by name.
 func inBadge(t *testing.T, badge string, v *gates.Verdict) []mention {
 	t.Helper()
 	row := change.NewResult(v)
@@ -32,8 +33,8 @@ func inBadge(t *testing.T, badge string, v *gates.Verdict) []mention {
 	return nil
 }
 
-// inJSON finds comparisons wherever they are in a document: {"shape", "baseline", "candidate", "speedup"}, and {"kind": "time",
-// "name", "a", "b", "ratio"}.
+// inJSON finds comparisons anywhere in a document: {"shape", "baseline", "candidate", "speedup"},
+// and {"kind": "time", "name", "a", "b", "ratio"}.
 func inJSON(t *testing.T, text string, names []string) []mention {
 	t.Helper()
 	var document any

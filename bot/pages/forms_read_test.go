@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// A kindOfFigure is one of the five figures of a shape.
+// A kindOfFigure is one of the five numbers of a shape.
 type kindOfFigure string
 
 const (
@@ -22,17 +22,18 @@ const (
 
 var allFigures = []kindOfFigure{before, after, speedup, lower, upper}
 
-// A mention is a figure of a shape that a form shows.
+// A mention is a number of a shape in some form of a report.
 type mention struct {
 	shape string
 	kind  kindOfFigure
 	text  string
 }
 
-// figureText reads figures in every notation that a form may use: 4.84 µs, +45.3 %, 6.4×, 1.2e7.
+// figureText matches numbers in every notation that a form may use: 4.84 µs, +45.3 %, 6.4×, 1.2e7.
 var figureText = regexp.MustCompile(`^([+-]?)(\d+(?:\.(\d+))?)(?:e(-?\d+))?(?: ?(%|×|µs))?$`)
 
-// read is a figure's value and half of its last digit; ok is false where the text is none.
+// read parses a number and returns its value and half a unit of its last digit. ok is false if the
+// text is not a number.
 func (s mention) read() (value, half float64, ok bool) {
 	m := figureText.FindStringSubmatch(strings.TrimSpace(strings.ReplaceAll(s.text, "−", "-")))
 	if m == nil {
@@ -41,7 +42,7 @@ func (s mention) read() (value, half float64, ok bool) {
 	value, _ = strconv.ParseFloat(m[2], 64)
 	half = 0.5 * math.Pow(10, -float64(len(m[3])))
 	if m[2] == "0" && m[5] == "%" {
-		half = 0.005 // two digits of it were rounded off
+		half = 0.005 // two more digits were rounded off
 	}
 	if exponent, err := strconv.Atoi(m[4]); err == nil {
 		value, half = value*math.Pow(10, float64(exponent)), half*math.Pow(10, float64(exponent))
@@ -58,13 +59,13 @@ func (s mention) read() (value, half float64, ok bool) {
 	return value, half * (1 + 1e-6), true
 }
 
-// A grid is a table of any form: its head, and rows of as many cells.
+// A grid is a table of any form, with a head and rows of as many cells.
 type grid struct {
 	head []string
 	rows [][]string
 }
 
-// roleOf is what a column shows by its title. Titles may name a unit.
+// roleOf returns what a column shows, from its title. A title may name a unit.
 func roleOf(title string) string {
 	title = strings.ToLower(strings.TrimSpace(title))
 	title, _, _ = strings.Cut(title, " (")
@@ -85,7 +86,7 @@ func roleOf(title string) string {
 
 var intervalText = regexp.MustCompile(`\[([^,\]]+), ([^\]]+)\]`)
 
-// figures are those of a table with a row a shape. Tables of other things have none.
+// figures returns the numbers of a table with one row per shape. Other tables have none.
 func (g grid) figures(names []string) []mention {
 	roles := map[string]int{}
 	for i, title := range g.head {
@@ -134,7 +135,7 @@ func (g grid) figures(names []string) []mention {
 	return list
 }
 
-// nameIn is the shape that a cell begins with, after the mark of its result.
+// nameIn returns the shape that a cell begins with, after the mark of its result.
 func nameIn(cell string, names []string) string {
 	cell = strings.TrimLeftFunc(strings.TrimSpace(cell), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
 	for _, name := range names {
@@ -145,7 +146,8 @@ func nameIn(cell string, names []string) string {
 	return ""
 }
 
-// history are the figures of a table with a row a variant and a column a shape: the times of one row, and the speedup on the target.
+// history returns the numbers of a table with one row per variant and one column per shape: the
+// times of one row, and the speedup on the target shape.
 func (g grid) history(variant, target string, kind kindOfFigure, names []string) []mention {
 	column := func(title string) int {
 		return slices.IndexFunc(g.head, func(h string) bool { return strings.TrimSpace(h) == title })
@@ -180,17 +182,21 @@ const (
 	timePattern = `(\d+(?:\.\d+)?(?:e\d+)?)`
 )
 
-// A pattern is one way to write figures of a shape into a line; the shape is its group "name".
+// A pattern is one way to write the numbers of a shape in a line. The group "name" matches the
+// shape.
 type pattern struct {
-	starts []string // the words that it can begin with, which are found faster than by an expression
+	// starts are the words that it can begin with. Searching for them is faster than the
+	// expression.
+	starts []string
 	text   *regexp.Regexp
-	kinds  []kindOfFigure // of the other groups, in their order
+	kinds  []kindOfFigure // kinds of the other groups, in order
 }
 
-// longest is more than any match has bytes.
+// longest is an upper bound for the bytes of a match.
 const longest = 200
 
-// patterns find figures of these shapes in running text, and in lines such as "✓ mission +44.6 % [+43.2 %, +46.0 %]".
+// patterns returns patterns for the numbers of these shapes in running text, and in lines such as
+// "✓ mission +44.6 % [+43.2 %, +46.0 %]".
 func patterns(names []string) []pattern {
 	var quoted []string
 	for _, name := range names {
@@ -209,7 +215,7 @@ func patterns(names []string) []pattern {
 	}
 }
 
-// sentences finds figures by patterns. A match begins a word.
+// sentences finds numbers by patterns. A match starts at the beginning of a word.
 func sentences(text string, all []pattern) []mention {
 	var list []mention
 	for _, p := range all {

@@ -18,7 +18,7 @@ var (
 	rules     = regexp.MustCompile(`─+`)
 )
 
-// withoutTags puts something else in the place of each tag.
+// withoutTags replaces each tag by another text.
 func withoutTags(text, instead string) string {
 	var b strings.Builder
 	for {
@@ -33,12 +33,12 @@ func withoutTags(text, instead string) string {
 	}
 }
 
-// markdownText is Markdown as a reader sees it, tables aside.
+// markdownText returns Markdown as a reader sees it, except for tables.
 func markdownText(text string) string {
 	return html.UnescapeString(markup.Replace(withoutTags(text, "")))
 }
 
-// markdownTables are those with a line of dashes below their heads.
+// markdownTables returns the tables, which have a line of dashes below their heads.
 func markdownTables(text string) []grid {
 	split := func(line string) []string {
 		line = strings.Trim(strings.TrimSpace(line), "|")
@@ -62,12 +62,12 @@ func markdownTables(text string) []grid {
 	return list
 }
 
-// htmlText is a page without its markup.
+// htmlText returns a page without its markup.
 func htmlText(text string) string {
 	return strings.ReplaceAll(html.UnescapeString(withoutTags(text, " ")), "\u00a0", " ")
 }
 
-// htmlTables are a page's, whose rows and cells need no ends.
+// htmlTables returns the tables of a page. Rows and cells may lack end tags.
 func htmlTables(page string) []grid {
 	var list []grid
 	for _, m := range tables.FindAllStringSubmatch(page, -1) {
@@ -88,7 +88,8 @@ func htmlTables(page string) []grid {
 	return list
 }
 
-// terminalTables are the aligned ones: a ruled line below the head says where their columns are. Titles may stand on several lines.
+// terminalTables returns aligned tables. A ruled line below the head marks their columns. Titles
+// may span several lines.
 func terminalTables(text string) []grid {
 	var list []grid
 	lines := strings.Split(strings.ReplaceAll(text, "\u00a0", " "), "\n")
@@ -129,7 +130,8 @@ func terminalTables(text string) []grid {
 	return list
 }
 
-// The readers find the five figures in every form that a table or a sentence may have.
+// TestFormsAreRead checks that the readers find the five numbers in every form that a table or a
+// sentence may have.
 func TestFormsAreRead(t *testing.T) {
 	r := readerOf(truth{"mission": nil, "mission_causal": nil})
 	want := []mention{{"mission", before, "57.63 µs"}, {"mission", after, "9.01 µs"}, {"mission", speedup, "6.4×"}, {"mission", lower, "6.3×"}, {"mission", upper, "6.5×"}}

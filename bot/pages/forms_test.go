@@ -18,7 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// A truth is the figures of a verdict's shapes.
+// A truth holds the numbers of a verdict's shapes.
 type truth map[string]map[kindOfFigure]float64
 
 func truthOf(v *gates.Verdict) truth {
@@ -46,13 +46,14 @@ func truthOf(v *gates.Verdict) truth {
 
 func (all truth) names() []string { return slices.Sorted(maps.Keys(all)) }
 
-// A tally counts what was compared, so that a form whose figures nobody finds any more is noticed.
+// A tally counts comparisons, so that the test notices a form whose numbers are no longer found.
 type tally struct {
 	mu     sync.Mutex
 	byForm map[string]int
 }
 
-// hold compares every figure that a form shows, and asks for those that it must show of each shape.
+// hold compares every number that a form shows, and requires those that it must show for each
+// shape.
 func (count *tally) hold(t *testing.T, form string, p piece, all truth, list []mention, must ...kindOfFigure) {
 	t.Helper()
 	seen := map[mention]bool{}
@@ -79,7 +80,7 @@ func (count *tally) hold(t *testing.T, form string, p piece, all truth, list []m
 	}
 }
 
-// A reader finds the figures of some shapes in any form.
+// A reader finds the numbers of some shapes in any form.
 type reader struct {
 	names    []string
 	patterns []pattern
@@ -114,11 +115,11 @@ func (r reader) page(text string) []mention {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Every form of every verdict on all committed evidence shows the same five figures of a shape: the time before and after, the
-// speedup, and its bounds.
+// TestFormsAgree judges all committed evidence and checks that every form of a verdict shows the
+// same five numbers of a shape: the time before and after, the speedup, and its bounds.
 func TestFormsAgree(t *testing.T) {
 	count, verdicts := &tally{byForm: map[string]int{}}, 0
-	t.Run("of", func(t *testing.T) { // ends with the last of its folders
+	t.Run("of", func(t *testing.T) { // ends after the last of its folders
 		for folder, pieces := range committed(t) {
 			verdicts += len(pieces)
 			t.Run(folder, func(t *testing.T) {
@@ -142,7 +143,7 @@ func TestFormsAgree(t *testing.T) {
 	t.Logf("%d verdicts, figures compared: %v", verdicts, count.byForm)
 }
 
-// holdFolder compares the evidence of one folder, with its own site.
+// holdFolder checks the evidence of one folder, on a separate site.
 func holdFolder(t *testing.T, count *tally, pieces []piece) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "all")
@@ -190,7 +191,8 @@ func holdFolder(t *testing.T, count *tally, pieces []piece) {
 			hold("a check run", r.markdown(c.Title+"\n\n"+c.Summary+"\n\n"+c.Text))
 		}
 		hold("the run's page", r.page(page("/runs/"+p.name)), allFigures...)
-		if status, picture := get("/runs/" + p.name + "/intervals.svg"); status == http.StatusOK { // there is none without intervals
+		// The picture is missing if there are no intervals.
+		if status, picture := get("/runs/" + p.name + "/intervals.svg"); status == http.StatusOK {
 			hold("the picture of the intervals", r.text(htmlText(picture)))
 		}
 		hold("the API", inJSON(t, page("/api/v1/runs/"+p.name), r.names), allFigures...)
@@ -202,7 +204,8 @@ func holdFolder(t *testing.T, count *tally, pieces []piece) {
 	}
 }
 
-// holdComparison compares two verdicts' candidates in every form of a comparison. Its truth is the difference that is computed once.
+// holdComparison compares the candidates of two verdicts in every form of a comparison. The true
+// difference is computed once.
 func holdComparison(t *testing.T, count *tally, a, b piece, page func(string) string) {
 	t.Helper()
 	left, right := report.Result{Verdict: a.verdict, Evidence: a.evidence}, report.Result{Verdict: b.verdict, Evidence: b.evidence}
@@ -228,7 +231,7 @@ func holdComparison(t *testing.T, count *tally, a, b piece, page func(string) st
 	count.hold(t, "the API of compare", b, all, inJSON(t, page("/api/v1"+query), r.names), allFigures...)
 }
 
-// holdHistory compares the histories that this one step makes.
+// holdHistory checks the histories that consist of this one step.
 func holdHistory(t *testing.T, count *tally, p piece, all truth, kernelPage string) {
 	t.Helper()
 	steps := report.Steps([]*gates.Verdict{p.verdict})

@@ -16,8 +16,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// timesOnly asks for nothing but times, on every shape: so the figures of evidence that another policy turns down are compared too. No
-// policy can leave correctness out; the test does.
+// timesOnly requires only times, on every shape, so that evidence that the shipped policy rejects
+// early is compared, too. No policy can omit correctness; the test removes it.
 const timesOnly = `version: 1
 gates:
   correctness: {shapes: all, norm_error: "<= 1%"}
@@ -26,14 +26,15 @@ rules:
   - name: default
 `
 
-// A piece of evidence and one verdict on it, under a kernel's name that no other has.
+// A piece is evidence with one verdict on it, under a unique kernel name.
 type piece struct {
 	name     string
 	evidence *gates.Evidence
 	verdict  *gates.Verdict
 }
 
-// committed judges all evidence of the repository, by folder, by the shipped policy; where that comes to no times, by one that asks for nothing else.
+// committed judges all evidence in the repository, by folder, with the shipped policy. If the
+// verdict has no times, it uses timesOnly.
 func committed(t *testing.T) map[string][]piece {
 	t.Helper()
 	shipped, err := policies.Shipped("h200")
@@ -84,7 +85,7 @@ func parsed(t *testing.T, file, text string) *policy.Policy {
 	return p
 }
 
-// writePiece lays evidence and verdict out as check does.
+// writePiece writes evidence and verdict to disk as check does.
 func writePiece(t *testing.T, dir string, p piece) {
 	t.Helper()
 	folder := filepath.Join(dir, p.name)
@@ -108,7 +109,7 @@ func marshalled(t *testing.T, value any) string {
 	return string(text)
 }
 
-// viewOf is a pull request whose one kernel got the verdict.
+// viewOf returns a pull request whose only kernel got the verdict.
 func viewOf(t *testing.T, p piece) present.View {
 	t.Helper()
 	head, at := strings.Repeat("a1", 20), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// grafanaPath is the address of Grafana's JSON data source (SimpleJson, and
-// simpod-json-datasource): its tests, searches and queries lead here.
+// grafanaPath is the address for Grafana's JSON data sources (SimpleJson and
+// simpod-json-datasource): the test, search and query requests go here.
 const grafanaPath = "/api/v1/grafana"
 
-// between parts a series' name: repository, kernel, shape and device.
+// between separates the parts of a series' name: repository, kernel, shape and device.
 const between = " · "
 
 func (s *Server) grafana(mux *http.ServeMux) {
@@ -48,7 +48,7 @@ const (
 	mostPoints  = 500
 )
 
-// A seriesQuery is what Grafana asks.
+// A seriesQuery is the body of a query by Grafana.
 type seriesQuery struct {
 	Range struct {
 		From time.Time `json:"from"`
@@ -59,14 +59,14 @@ type seriesQuery struct {
 	} `json:"targets"`
 }
 
-// A series is a shape's times on the default branch, in microseconds, with the
+// A series holds a shape's times on the default branch, in microseconds, each with its time in
 // milliseconds since 1970.
 type series struct {
 	Target string       `json:"target"`
 	Points [][2]float64 `json:"datapoints"`
 }
 
-// seriesNames is the series of the kernels that the first page lists.
+// seriesNames returns the series of the kernels that the home page lists.
 func (s *Server) seriesNames(ctx context.Context, v *visit) ([]string, error) {
 	p, _, err := s.measured(ctx, v)
 	names := []string{}
@@ -87,7 +87,7 @@ func (s *Server) series(ctx context.Context, v *visit, asked seriesQuery) ([]ser
 		}
 		id, _, err := s.repoByName(ctx, v, parts[0])
 		if err != nil {
-			continue // as what is not there
+			continue // handled like a series that does not exist
 		}
 		runs, err := s.Source.OnMain(ctx, id, parts[1], mostPoints)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages"
 )
 
-// Grafana finds the series, and reads them as they are on the default branch.
+// TestGrafana checks that Grafana finds the series and reads the times on the default branch.
 func TestGrafana(t *testing.T) {
 	w := newWorld(t)
 	story(w)

@@ -17,22 +17,22 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// A Guard is an Access that lets everybody read where a repository was declared public,
-// and beside that whoever has the token, and whoever can read the repository at GitHub.
-// All else is private. It gives nobody the right to change anything (a name is all that it
-// vouches for), and keeps nothing of GitHub's but that name in a signed cookie.
+// A Guard is an Access that decides who may read a repository. Everybody may read a repository that
+// was declared public. Others may read it if they have the token, or if GitHub says that they can
+// read the repository. All else is private. A Guard gives nobody the right to change anything: it
+// vouches for a login only. It stores nothing from GitHub except the login, in a signed cookie.
 //
-// Key is set; all else may be left out, and then lets nobody in.
+// Key is required. Every other field may be empty, and then admits nobody.
 type Guard struct {
-	Key    []byte         // signs sessions
+	Key    []byte         // signs the cookies
 	Public []string       // repositories that everybody may read
-	Token  string         // lets its bearer read everything
+	Token  string         // bearers of this token may read everything
 	OAuth  *oauth2.Config // GitHub's login
-	Secure bool           // people come by https
+	Secure bool           // visitors use https
 
-	// Login is whose token it is, at GitHub.
+	// Login asks GitHub for the login of a token.
 	Login func(ctx context.Context, token *oauth2.Token) (string, error)
-	// CanRead asks GitHub whether somebody can read a repository.
+	// CanRead asks GitHub whether a user can read a repository.
 	CanRead func(ctx context.Context, repo, login string) (bool, error)
 
 	Log *slog.Logger
@@ -50,7 +50,8 @@ type answer struct {
 	at  time.Time
 }
 
-// remembered is how long it counts that somebody can read a repository, and refused that somebody cannot.
+// remembered is how long a positive answer about read access is cached, refused how long a negative
+// one is.
 const (
 	remembered = time.Minute
 	refused    = 10 * time.Minute
@@ -63,7 +64,7 @@ func (a answer) counts(now time.Time) bool {
 	return now.Sub(a.at) < refused
 }
 
-// Viewer is who asks: by a cookie, or by a bearer token.
+// Viewer identifies the caller by a cookie or by a bearer token.
 func (g *Guard) Viewer(r *http.Request) Viewer {
 	s, ok := g.session(r)
 	all := ok && s.Token != nil
@@ -83,19 +84,19 @@ func (g *Guard) IsPublic(repo string) bool {
 	return slices.ContainsFunc(g.Public, func(name string) bool { return strings.EqualFold(name, repo) })
 }
 
-// isToken compares digests, so that the time it takes tells nothing.
+// isToken compares digests in constant time, so that timing reveals nothing.
 func (g *Guard) isToken(text string) bool {
 	a, b := sha256.Sum256([]byte(text)), sha256.Sum256([]byte(g.Token))
 	return g.Token != "" && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// canRead asks GitHub, not more often than once a minute, and within an allowance. Where it
-// does not answer, or cannot be asked, nobody gets in.
+// canRead asks GitHub and caches the answer. An allowance bounds the requests. If GitHub does not
+// answer, or must not be asked, the answer is no.
 func (g *Guard) canRead(ctx context.Context, repo, login string) bool {
 	if g.CanRead == nil || g.OAuth == nil {
 		return false
 	}
-	g.once.Do(func() { g.known, _ = lru.New[question, answer](10_000) }) // the size is a constant, and positive
+	g.once.Do(func() { g.known, _ = lru.New[question, answer](10_000) }) // the size is a positive constant
 	q := question{strings.ToLower(repo), strings.ToLower(login)}
 	if a, ok := g.known.Get(q); ok && a.counts(g.now()) {
 		return a.may
@@ -120,7 +121,7 @@ func (g *Guard) canRead(ctx context.Context, repo, login string) bool {
 	return may
 }
 
-// SignIn is the page where one can log in, where there is a way.
+// SignIn returns the address of the login page, or an empty string if nobody can log in.
 func (g *Guard) SignIn() string {
 	if g.Token == "" && g.OAuth == nil {
 		return ""
@@ -128,7 +129,7 @@ func (g *Guard) SignIn() string {
 	return "/login"
 }
 
-// Readable tells whether anybody can come to see the repository's pages.
+// Readable reports whether anybody can see the repository's pages.
 func (g *Guard) Readable(repo string) bool { return g.IsPublic(repo) || g.SignIn() != "" }
 
 func (g *Guard) now() time.Time {

@@ -12,43 +12,44 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
 
-// Bounds of the first page.
+// Limits of the home page.
 const (
 	homeKernels = 200
-	homeRuns    = 15 // of each kernel
+	homeRuns    = 15 // per kernel
 	homeRecent  = 25
 	homeQueue   = 50
 	homeRepos   = 20
 )
 
-// A HomePage is what goes on.
+// A HomePage shows kernels, current runs, the queue and the runners.
 type HomePage struct {
 	Repos   []string    `json:"repositories,omitempty"`
 	Kernels []KernelRow `json:"kernels"`
 	More    bool        `json:"more_kernels,omitempty"`
 	Running []Live      `json:"running"`
 	Queue   []Live      `json:"queue"`
-	Behind  int         `json:"more_in_queue,omitempty"` // than are listed
+	Behind  int         `json:"more_in_queue,omitempty"` // queued runs that are not listed
 	Recent  []Row       `json:"recent"`
 	Runners []Runner    `json:"runners"`
 }
 
-// A KernelRow is a kernel on one device: how it stands on the default branch, and what is proposed.
+// A KernelRow shows a kernel on one device: its state on the default branch, and the open pull
+// requests.
 type KernelRow struct {
 	Repo   string        `json:"repository"`
 	Kernel string        `json:"kernel"`
 	Device string        `json:"device"`
-	Shape  string        `json:"shape,omitempty"` // that the line is of
+	Shape  string        `json:"shape,omitempty"` // the shape that Values and Line show
 	Values []float64     `json:"p50_us,omitempty"`
-	Shapes []string      `json:"shapes,omitempty"` // that were timed lately
+	Shapes []string      `json:"shapes,omitempty"` // shapes that were timed recently
 	Line   template.HTML `json:"-"`
-	Main   *Row          `json:"main,omitempty"` // the last on the default branch that decided something
-	Open   []Row         `json:"open,omitempty"` // the last of each open pull request that was measured lately, newest first
+	Main   *Row          `json:"main,omitempty"` // last conclusive run on the default branch
+	Open   []Row         `json:"open,omitempty"` // the last run of each open pull request with recent runs, newest first
 	Last   Row           `json:"last"`
 }
 
-// P50 is the newest time on the line, or 0. The last run may have none, or be of a
-// change that was not merged.
+// P50 returns the newest time on the line, or 0. It does not use the last run, which may have no
+// time, or belong to a change that was not merged.
 func (r KernelRow) P50() float64 {
 	if len(r.Values) == 0 {
 		return 0
@@ -64,7 +65,8 @@ func (s *Server) home(ctx context.Context, v *visit) (any, error) {
 	return p, s.addNow(ctx, p, repos)
 }
 
-// measured is the first page without what goes on, and whose kernels are on it.
+// measured builds the home page without the current runs. It also returns the repositories that the
+// page covers.
 func (s *Server) measured(ctx context.Context, v *visit) (*HomePage, map[int64]string, error) {
 	p := &HomePage{}
 	repos, err := s.openTo(ctx, v)
@@ -74,8 +76,8 @@ func (s *Server) measured(ctx context.Context, v *visit) (*HomePage, map[int64]s
 	return p, repos, err
 }
 
-// openTo is the repositories that the viewer may read. Where nobody can be shown
-// anything, that is no different from nothing being here.
+// openTo returns the repositories that the viewer may read. If nobody can be shown anything, it
+// returns ErrNotFound, so the server looks as if it had no pages.
 func (s *Server) openTo(ctx context.Context, v *visit) (map[int64]string, error) {
 	repos, err := s.repos(ctx, v)
 	if _, open := s.Access.(Everybody); err == nil && len(repos) == 0 && s.Access.SignIn() == "" && !open {
@@ -84,7 +86,7 @@ func (s *Server) openTo(ctx context.Context, v *visit) (map[int64]string, error)
 	return repos, err
 }
 
-// addKernels adds what was measured.
+// addKernels adds the kernels and their results.
 func (s *Server) addKernels(ctx context.Context, p *HomePage, repos map[int64]string) error {
 	ids := slices.SortedFunc(maps.Keys(repos), func(a, b int64) int { return cmp.Or(cmp.Compare(repos[a], repos[b]), cmp.Compare(a, b)) })
 	var recent []ledger.RunRow
@@ -122,8 +124,8 @@ func (s *Server) addKernels(ctx context.Context, p *HomePage, repos map[int64]st
 	return nil
 }
 
-// kernelRows is one row for each device that the kernel was measured on lately. The
-// line is of the default branch where that was measured, else of all attempts.
+// kernelRows returns one row for each device on which the kernel was measured recently. The line
+// shows the default branch if it was measured, and otherwise all attempts.
 func kernelRows(latest, main []ledger.RunRow, repo string) []KernelRow {
 	decided := slices.DeleteFunc(slices.Clone(latest), func(r ledger.RunRow) bool { return r.Phase != change.Done || r.Extra })
 	var devices []string
@@ -168,7 +170,7 @@ func kernelRows(latest, main []ledger.RunRow, repo string) []KernelRow {
 	return rows
 }
 
-// openPulls is the last run of each open pull request.
+// openPulls returns the last run of each open pull request.
 func openPulls(runs []ledger.RunRow, repo string) []Row {
 	var list []Row
 	seen := map[int]bool{}
@@ -181,7 +183,7 @@ func openPulls(runs []ledger.RunRow, repo string) []Row {
 	return list
 }
 
-// mainShape is the one that must gain, or the first by name.
+// mainShape returns the target shape, or the first shape by name.
 func mainShape(runs []ledger.RunRow) string {
 	for _, r := range runs {
 		for _, from := range []map[string]float64{r.Speedups, r.P50} {

@@ -12,15 +12,17 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// A place is something at GitHub. Where pages know no GitHub, or the thing is not there, it is a text without an address.
+// A place is a link to GitHub. Without a GitHub address, or if the target does not exist, it is
+// text without a link.
 type place struct{ Text, URL string }
 
-// manifestSuffix ends the name of a kernel that shares its folder with others: such a kernel is named by its manifest.
+// manifestSuffix ends the name of a kernel that shares its folder with others. Such a kernel is
+// named by its manifest.
 const manifestSuffix = "." + manifest.FileName
 
 var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
-// at is an address below a repository's at GitHub, or "".
+// at returns a URL below a repository at GitHub, or an empty string.
 func (s *Server) at(repo string, parts ...string) string {
 	if s.Web == "" || strings.Count(repo, "/") != 1 {
 		return ""
@@ -41,7 +43,7 @@ func (s *Server) commitAt(repo, sha string) place {
 	return place{report.Short(sha), s.at(repo, "commit", sha)}
 }
 
-// folderAt is a kernel's folder in a commit, or on the default branch where none is given.
+// folderAt links to a kernel's folder in a commit, or on the default branch if no commit is given.
 func (s *Server) folderAt(repo, sha, folder string) place {
 	if sha == "" {
 		sha = "HEAD"
@@ -54,7 +56,8 @@ func (s *Server) folderAt(repo, sha, folder string) place {
 	return place{folder, s.at(repo, "tree", sha, folder)}
 }
 
-// fileAt is a line of a file that a kernel's build names. A path that leads out of the repository has no address.
+// fileAt links to a line of a file that the build of a kernel names. A path outside of the
+// repository gets no link.
 func (s *Server) fileAt(repo, sha, folder, file string, line int) place {
 	p := place{Text: file}
 	if line > 0 {
@@ -73,7 +76,8 @@ func (s *Server) fileAt(repo, sha, folder, file string, line int) place {
 	return p
 }
 
-// sourceAt is a line of a file that one of a run's builds names; below 0 the candidate's.
+// sourceAt links to a line of a file that one of a run's builds names. A negative build means the
+// candidate's.
 func (s *Server) sourceAt(p *RunPage, build int, file string, line int) place {
 	if p.Verdict == nil || p.Change == "" {
 		return s.fileAt("", "", "", file, line)

@@ -17,19 +17,20 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// Bounds of a kernel's page.
+// Limits of a kernel's page.
 const (
 	kernelPoints = 60
 	kernelRuns   = 50
 	kernelShapes = 12
 )
 
-// A KernelPage is how a kernel's speed went.
+// A KernelPage shows the history of a kernel's speed.
 type KernelPage struct {
-	Repo     string         `json:"repository"`
-	Kernel   string         `json:"kernel"` // as it is shown
-	Folder   string         `json:"folder"`
-	Branch   bool           `json:"default_branch"` // the history is of the default branch; else of every attempt
+	Repo   string `json:"repository"`
+	Kernel string `json:"kernel"` // the name to display
+	Folder string `json:"folder"`
+	// Branch means that the history shows the default branch; otherwise it shows every attempt.
+	Branch   bool           `json:"default_branch"`
 	Shapes   []History      `json:"history"`
 	Trends   []Trend        `json:"-"`
 	Best     []BestState    `json:"best,omitempty"`
@@ -40,23 +41,25 @@ type KernelPage struct {
 	Lost []Negative `json:"negative_results,omitempty"`
 }
 
-// A History is one shape's times, oldest first.
+// A History holds one shape's times on one device, oldest first.
 type History struct {
 	Shape  string       `json:"shape"`
 	Device string       `json:"device"`
 	Points []Past       `json:"points"`
 	Marks  []chart.Mark `json:"marks,omitempty"`
-	Factor float64      `json:"factor,omitempty"` // of the default branch: the product of the speedups of all points, each within one run
+	// Factor is set for the default branch only. It is the product of the speedups of all points,
+	// each measured within one run.
+	Factor float64 `json:"factor,omitempty"`
 }
 
-// A Trend is a shape's times on all devices.
+// A Trend shows a shape's times on all devices.
 type Trend struct {
 	Shape string
 	Lines []History
 	Chart template.HTML
 }
 
-// A Past is one commit's time.
+// A Past is the time of one commit.
 type Past struct {
 	Job     string        `json:"job"`
 	Head    string        `json:"head"`
@@ -67,20 +70,21 @@ type Past struct {
 	Variant string        `json:"variant,omitempty"`
 	At      time.Time     `json:"at,omitzero"` // when it was measured
 	row     Row
-	place   int // among the runs of the page
+	place   int // index among the runs of the page
 }
 
-// A BestState is the high-water mark of one shape: the merged commit with the best cumulative speed.
+// A BestState is the high-water mark of one shape: the merged commit with the best cumulative
+// speed.
 type BestState struct {
 	Shape      string    `json:"shape"`
 	Device     string    `json:"device"`
 	Commit     string    `json:"commit"`
 	At         time.Time `json:"at,omitzero"`          // when it was measured
-	Speedup    float64   `json:"speedup"`              // of the default branch over it: 0 or less
-	Unmeasured int       `json:"unmeasured,omitempty"` // merges since then that were not measured on the device
+	Speedup    float64   `json:"speedup"`              // of the default branch relative to it: 0 or less
+	Unmeasured int       `json:"unmeasured,omitempty"` // later merges that were not measured on the device
 }
 
-// bestStates is the marks of a kernel, a line for each device and shape.
+// bestStates returns the high-water marks of a kernel, one for each device and shape.
 func (s *Server) bestStates(ctx context.Context, repo int64, folder string) ([]BestState, error) {
 	history, err := s.Source.Merges(ctx, repo, folder)
 	if err != nil {
@@ -116,7 +120,7 @@ func (s *Server) repoByName(ctx context.Context, v *visit, name string) (int64, 
 	if err != nil {
 		return 0, "", err
 	}
-	newest := int64(-1) // of several with one name, the one that was made last
+	newest := int64(-1) // if several repositories had this name, the newest counts
 	for id, its := range repos {
 		if strings.EqualFold(its, name) {
 			newest = max(newest, id)
@@ -157,7 +161,7 @@ func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) 
 	return p, nil
 }
 
-// histories is a line for each shape and device: the shapes that must gain first.
+// histories returns one history for each shape and device, target shapes first.
 func (s *Server) histories(ctx context.Context, runs []ledger.RunRow, branch bool) []History {
 	verdicts := make([]*digest, len(runs))
 	for i, r := range runs {
@@ -212,9 +216,10 @@ func (s *Server) histories(ctx context.Context, runs []ledger.RunRow, branch boo
 	return list
 }
 
-// gained is the product of a shape's speedups on the default branch, each within one run, as the factor of a variant is. Times of
-// different runs are not divided: their hosts and clocks differ. A kernel begins without a baseline; a later run without one breaks
-// the chain, and there is no factor.
+// gained returns the product of a shape's speedups on the default branch. Each speedup comes from
+// within one run, like the factor of a variant. Times of different runs are not divided, because
+// their hosts and clocks differ. The first run of a kernel has no baseline. A later run without a
+// baseline breaks the chain, and there is no factor.
 func gained(h History, verdicts []*digest) float64 {
 	factor := 1.0
 	for i, p := range h.Points {
@@ -228,7 +233,7 @@ func gained(h History, verdicts []*digest) float64 {
 	return factor
 }
 
-// trends is a picture for each shape, with a line for each device.
+// trends returns one chart for each shape, with a line for each device.
 func (s *Server) trends(histories []History) []Trend {
 	var devices []string
 	var list []Trend
@@ -265,7 +270,7 @@ func (s *Server) trends(histories []History) []Trend {
 	return list
 }
 
-// placesOf is the runs that timed a shape, in their order.
+// placesOf returns the indices of the runs that timed a shape, in order.
 func placesOf(lines []History) []int {
 	var places []int
 	for _, h := range lines {
@@ -277,10 +282,10 @@ func placesOf(lines []History) []int {
 	return slices.Compact(places)
 }
 
-// deviceClass is the class of a device's line; the style sheet has as many colours.
+// deviceClass returns the CSS class of a device's line. The style sheet has four colours.
 func deviceClass(n int) string { return []string{"first", "second", "third", "fourth"}[n%4] }
 
-// pointOf is a run as a point, with the card that is shown next to it.
+// pointOf converts a run to a point with the card that is shown next to it.
 func (s *Server) pointOf(p Past) chart.Point {
 	hint := cmp.Or(report.Short(p.Head), p.Job) + ": " + report.Micros(p.P50)
 	card := []string{report.Micros(p.P50) + " · " + outcomeOf(p.Outcome, p.row.Reason).Word}
@@ -311,9 +316,9 @@ func (s *Server) pointOf(p Past) chart.Point {
 	return point
 }
 
-// steps is the points where the times moved for good: the larger part of what is
-// before, up to three points, lies beyond all that is after by more than 3 %, and no
-// range of samples reaches over.
+// steps returns the points at which the times changed permanently. It compares up to three points
+// before with up to three points from there on. Their medians must differ by at least 3 %, and
+// every time before must lie on the same side of every time after.
 func steps(points []Past) []int {
 	const least, around = 0.03, 3
 	var found []int
@@ -332,7 +337,8 @@ func steps(points []Past) []int {
 				apart = apart && (x.P50 < y.P50) == (a < b) && x.P50 != y.P50
 			}
 		}
-		// The step is here, not one further on: the jump between these two is the largest around.
+		// The jump between these two points must itself be at least 3 %. Otherwise the step is at a
+		// neighbouring point.
 		if apart && max(points[at-1].P50, points[at].P50)/min(points[at-1].P50, points[at].P50) >= 1+least {
 			found = append(found, at)
 		}

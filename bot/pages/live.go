@@ -14,8 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 )
 
-// topics are the pages that somebody watches, by what they show. However many watch
-// one, it is looked at once a second and written once.
+// topics holds the pages that somebody is watching, by name. However many clients watch a page, it
+// is rendered once a second.
 type topics struct {
 	mu  sync.Mutex
 	all map[string]*topic
@@ -29,22 +29,22 @@ type topic struct {
 	end      context.CancelFunc
 }
 
-// A piece of a page, and how often it was another.
+// A piece is a part of a page, with the number of times that it changed.
 type piece struct {
 	text  string
 	event []byte
 	times int
 }
 
-// A watcher is somebody in a room, and what they have.
+// A watcher is one client of a topic, with the state that the client already has.
 type watcher struct {
-	news chan struct{} // holds one: there is something new
+	news chan struct{} // buffers one signal that there is something new
 	seen map[string]int
-	log  int    // lines
-	line string // the first of them
+	log  int    // number of lines sent
+	line string // the first line sent
 }
 
-// A snapshot is a page at one moment. What has no piece is as it was.
+// A snapshot is a page at one moment. A piece that is missing is unchanged.
 type snapshot struct {
 	pieces map[string]string
 	log    []string
@@ -53,14 +53,13 @@ type snapshot struct {
 
 const (
 	lookEvery = time.Second
-	mostRooms = 1000 // that are watched at a time
+	mostRooms = 1000 // topics watched at the same time
 	keepAlive = 20 * time.Second
-	stayFor   = 10 * time.Minute // then a browser comes back, and is asked again who it is
+	stayFor   = 10 * time.Minute // then the browser reconnects and its rights are checked again
 )
 
-// watchRun sends what a run does while it is under way, as server-sent events: progress
-// with a piece of the page, log with all lines so far, more with those after them, and end
-// when there is a verdict to load.
+// watchRun streams an unfinished run as server-sent events: progress carries a piece of the page,
+// log all lines so far, more the lines after them, and end says that there is a verdict to load.
 func (s *Server) watchRun(w http.ResponseWriter, r *http.Request) {
 	row, err := s.runOf(r.Context(), s.visit(r), r.PathValue("job"))
 	if err != nil {
@@ -70,7 +69,7 @@ func (s *Server) watchRun(w http.ResponseWriter, r *http.Request) {
 	s.watch(w, r, "run "+row.Job, func(ctx context.Context) (snapshot, bool) { return s.seeRun(ctx, row.Job) })
 }
 
-// seeRun is the run's state; false where it is not known at the moment.
+// seeRun returns the run's state, or false if it is not available at the moment.
 func (s *Server) seeRun(ctx context.Context, job string) (snapshot, bool) {
 	row, err := s.Source.Run(ctx, job)
 	if err != nil {
@@ -84,7 +83,7 @@ func (s *Server) seeRun(ctx context.Context, job string) (snapshot, bool) {
 	return snapshot{pieces: map[string]string{"progress": text}, log: logLines(s.Source.Said(job))}, ok
 }
 
-// piece is part of a page.
+// piece renders a part of a page.
 func (s *Server) piece(name string, model any) (string, bool) {
 	var text bytes.Buffer
 	if err := s.templates.ExecuteTemplate(&text, name, model); err != nil {
@@ -94,7 +93,7 @@ func (s *Server) piece(name string, model any) (string, bool) {
 	return strings.TrimSpace(text.String()), true
 }
 
-// watch has somebody see what there is to see until it is over.
+// watch streams a topic to a client until the topic is over.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, name string, see func(context.Context) (snapshot, bool)) {
 	control := http.NewResponseController(w)
 	if err := control.SetWriteDeadline(time.Time{}); err != nil {
@@ -127,7 +126,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, name string, see 
 		case <-beat.C:
 			text = []byte(": still here\n\n")
 		}
-		// Whoever does not read loses the connection, and may come back.
+		// A client that does not read loses its connection, and may reconnect.
 		if control.SetWriteDeadline(time.Now().Add(10*time.Second)) != nil {
 			return
 		}
@@ -137,7 +136,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, name string, see 
 	}
 }
 
-// subscribe lets somebody into a room. The first who comes has it looked at.
+// subscribe adds a client to a topic. The first client starts the polling of the topic.
 func (s *Server) subscribe(name string, see func(context.Context) (snapshot, bool)) (*topic, *watcher) {
 	s.live.mu.Lock()
 	defer s.live.mu.Unlock()
@@ -156,7 +155,7 @@ func (s *Server) subscribe(name string, see func(context.Context) (snapshot, boo
 	}
 	who := &watcher{news: make(chan struct{}, 1), seen: map[string]int{}}
 	in.watchers[who] = true
-	who.news <- struct{}{} // whatever is there is new
+	who.news <- struct{}{} // the client has nothing yet
 	return in, who
 }
 
@@ -172,7 +171,7 @@ func (s *Server) unsubscribe(name string, in *topic, who *watcher) {
 	}
 }
 
-// pollTopic sees what is new until nobody is in the room or it is over.
+// pollTopic polls for changes until the topic has no watchers or is over.
 func (s *Server) pollTopic(ctx context.Context, name string, in *topic, see func(context.Context) (snapshot, bool)) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -181,7 +180,7 @@ func (s *Server) pollTopic(ctx context.Context, name string, in *topic, see func
 			s.live.mu.Lock()
 			in.take(seen)
 			if in.over && s.live.all[name] == in {
-				delete(s.live.all, name) // who comes now gets a room of their own
+				delete(s.live.all, name) // a client that comes now starts a new topic
 			}
 			s.live.mu.Unlock()
 			if seen.over {
@@ -196,7 +195,7 @@ func (s *Server) pollTopic(ctx context.Context, name string, in *topic, see func
 	}
 }
 
-// take notes a sight, and calls everybody if it is another.
+// take stores a snapshot and signals all watchers if it differs from the last.
 func (r *topic) take(seen snapshot) {
 	changed := seen.over || !slices.Equal(seen.log, r.log)
 	for name, text := range seen.pieces {
@@ -212,12 +211,12 @@ func (r *topic) take(seen snapshot) {
 	for who := range r.watchers {
 		select {
 		case who.news <- struct{}{}:
-		default: // is called already
+		default: // already signalled
 		}
 	}
 }
 
-// newsFor is what somebody does not have yet, however long they did not ask.
+// newsFor returns everything that a watcher does not have yet, however long ago it last asked.
 func (s *Server) newsFor(in *topic, who *watcher) (text []byte, over bool) {
 	s.live.mu.Lock()
 	defer s.live.mu.Unlock()
@@ -234,7 +233,8 @@ func (s *Server) newsFor(in *topic, who *watcher) (text []byte, over bool) {
 		return text, false
 	}
 	kind := "more"
-	if who.log == 0 || len(in.log) < who.log || in.log[0] != who.line { // the first, or another runner begins anew
+	// This is the first time, or a different runner starts over.
+	if who.log == 0 || len(in.log) < who.log || in.log[0] != who.line {
 		kind, who.log, who.line = "log", 0, in.log[0]
 	}
 	if who.log < len(in.log) {
@@ -244,8 +244,8 @@ func (s *Server) newsFor(in *topic, who *watcher) (text []byte, over bool) {
 	return text, false
 }
 
-// event is in the form of server-sent ones, for which a carriage return ends a line too:
-// nothing in the data is an event of its own.
+// event formats a server-sent event. A carriage return ends a line in this format, too, so it is
+// replaced: no data can start an event.
 func event(name, data string) []byte {
 	data = strings.NewReplacer("\r\n", "\ndata: ", "\n", "\ndata: ", "\r", "\ndata: ").Replace(data)
 	return []byte("event: " + name + "\ndata: " + data + "\n\n")

@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// stream reads events: name and data of each.
+// stream reads server-sent events. next returns the name and data of each.
 func (w *world) stream(url string, header ...string) (next func() (name, data string)) {
 	w.Helper()
 	r, err := http.NewRequestWithContext(w.Context(), http.MethodGet, url, nil)
@@ -47,7 +47,7 @@ func (w *world) stream(url string, header ...string) (next func() (name, data st
 	}
 }
 
-// A run that is under way speaks to everybody who watches, and ends with its verdict.
+// TestLive checks that an unfinished run streams to all its watchers and ends with its verdict.
 func TestLive(t *testing.T) {
 	w := newWorld(t)
 	s := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 8}, "org/kernels", "Under way", "sdpa")
@@ -79,7 +79,7 @@ func TestLive(t *testing.T) {
 	last := runners.Event{Gate: gates.GateProfile, Text: "of <b>long</b>\x1b[31m\nevent: end", Detail: "x\r\revent: end\rdata: y"}
 	w.busy(job, &last)
 	w.says(job, last)
-	until("more", "12:00:02  profile: of <b>long</b>") // text, for textContent
+	until("more", "12:00:02  profile: of <b>long</b>") // plain text, for textContent
 	late := w.stream(site + "/runs/" + job + "/live")
 	if name, data := late(); name != "progress" {
 		t.Errorf("who comes now hears %s %q first", name, data)
@@ -87,7 +87,7 @@ func TestLive(t *testing.T) {
 	if name, data := late(); name != "log" || !strings.HasPrefix(data, "12:00:00  build: compiling\n12:00:01  performance: mission\n12:00:02  profile: of") {
 		t.Errorf("who comes now reads %s %q", name, data)
 	}
-	// Another runner begins anew.
+	// A different runner starts over.
 	w.mu.Lock()
 	w.said[job] = []runners.LogEntry{{At: epoch.Add(time.Minute), Event: runners.Event{Gate: gates.GateBuild, Text: "once more"}}}
 	w.mu.Unlock()
@@ -103,13 +103,14 @@ func TestLive(t *testing.T) {
 			t.Errorf("watcher %d hears %s after the end", i, name)
 		}
 	}
-	// Whoever comes later is told at once.
+	// A client that connects later gets the end at once.
 	if name, _ := w.stream(site + "/runs/" + job + "/live")(); name != "end" {
 		t.Errorf("a late watcher hears %q", name)
 	}
 }
 
-// The first page shows what goes on while somebody looks, and what came of it.
+// TestHomeIsLive checks that the home page shows current runs while somebody watches, and then
+// their results.
 func TestHomeIsLive(t *testing.T) {
 	w := newWorld(t)
 	s := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 8}, "org/kernels", "Under way", "sdpa")

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// A door is the page where one logs in.
+// A door is the login page.
 type door struct {
 	To     string
 	Wrong  string
@@ -18,7 +18,7 @@ type door struct {
 	GitHub bool
 }
 
-// A trip is a way to GitHub and back.
+// A trip is one login at GitHub, from the redirect to GitHub until the return.
 type trip struct {
 	State    string `json:"state"`
 	Verifier string `json:"verifier"`
@@ -28,7 +28,7 @@ type trip struct {
 
 const tripSeconds = 600
 
-// Routes adds the pages of logging in and out.
+// Routes adds the pages for login and logout.
 func (g *Guard) Routes(mux *http.ServeMux, show showPage) {
 	if g.SignIn() == "" {
 		return
@@ -53,7 +53,8 @@ func (g *Guard) door(w http.ResponseWriter, r *http.Request, show showPage, stat
 	show(w, r, status, "login", door{To: local(to), Wrong: wrong, Token: g.Token != "", GitHub: g.OAuth != nil})
 }
 
-// local is a way within this server, and nowhere else.
+// local returns a path on this server. It replaces every other target by the root, so that a login
+// cannot redirect to a foreign site.
 func local(to string) string {
 	if !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") {
 		return "/"
@@ -81,7 +82,7 @@ func (g *Guard) enter(w http.ResponseWriter, r *http.Request, s session, to stri
 	http.Redirect(w, r, local(to), http.StatusSeeOther)
 }
 
-// leave sends the browser to GitHub, with a word that it must bring back.
+// leave redirects the browser to GitHub, with a state that it must bring back.
 func (g *Guard) leave(w http.ResponseWriter, r *http.Request, show showPage) {
 	t := trip{State: rand.Text(), Verifier: oauth2.GenerateVerifier(), To: local(r.URL.Query().Get("to")), Until: g.now().Unix() + tripSeconds}
 	if len(t.To) > 1024 {
@@ -94,8 +95,8 @@ func (g *Guard) leave(w http.ResponseWriter, r *http.Request, show showPage) {
 	http.Redirect(w, r, g.OAuth.AuthCodeURL(t.State, oauth2.S256ChallengeOption(t.Verifier)), http.StatusSeeOther)
 }
 
-// back takes whom GitHub sends. Whoever did not leave from this browser is not let
-// in: somebody else may have sent them.
+// back handles the return from GitHub. It refuses a browser in which the login did not begin,
+// because an attacker may have sent the user here.
 func (g *Guard) back(w http.ResponseWriter, r *http.Request, show showPage) {
 	var t trip
 	ok := g.read(r, "trip", &t) && g.now().Unix() < t.Until

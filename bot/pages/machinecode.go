@@ -7,26 +7,26 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// A CodeView is how one kernel's machine code changed, side by side.
+// A CodeView shows side by side how one kernel's machine code changed.
 type CodeView struct {
 	gates.CodeChange
-	Number int // tells kernels of one name apart
+	Number int // distinguishes kernels with the same name
 	First  []CodeHunk
 	Rest   []CodeHunk // shown on demand
-	Lines  int        // of the rest
+	Lines  int        // number of rows in Rest
 }
 
-// A CodeHunk is instructions of one place in the source.
+// A CodeHunk holds the instructions of one place in the source.
 type CodeHunk struct {
 	File string
 	Line int
 	Rows []CodeRow
 }
 
-// A CodeRow is an instruction of the baseline and the one that took its place.
+// A CodeRow is an instruction of the baseline and the instruction that replaced it.
 type CodeRow struct{ Before, After, Class string }
 
-// codeShown is how many rows of a kernel are shown at first.
+// codeShown is the number of rows of a kernel that are shown at first.
 const codeShown = 40
 
 func codeViews(v *gates.Verdict) []CodeView {
@@ -52,7 +52,7 @@ func codeViews(v *gates.Verdict) []CodeView {
 	return list
 }
 
-// hunks reads a diff as diff -u writes it, and sets what was removed next to what was added in its place.
+// hunks parses a unified diff and puts removed lines next to the lines that replaced them.
 func hunks(diff string) []CodeHunk {
 	var list []CodeHunk
 	var gone, added []string
@@ -79,7 +79,7 @@ func hunks(diff string) []CodeHunk {
 			flush()
 			list = append(list, hunkAt(line))
 		case strings.HasPrefix(line, "-"):
-			if len(added) > 0 { // what was added here stands before it
+			if len(added) > 0 { // the added lines so far precede this one
 				flush()
 			}
 			gone = append(gone, line[1:])

@@ -28,7 +28,7 @@ func TestHunks(t *testing.T) {
 	}
 }
 
-// Few rows are shown at first, and the others are there on demand.
+// TestCodeOnDemand checks that few rows are shown at first and the others on demand.
 func TestCodeOnDemand(t *testing.T) {
 	var b strings.Builder
 	for i := range codeShown + 25 {

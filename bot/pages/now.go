@@ -20,17 +20,17 @@ import (
 // A Live is a run that is not finished.
 type Live struct {
 	Row
-	Place    *Place         `json:"place,omitempty"`    // of one that waits
-	Progress *runners.Event `json:"progress,omitempty"` // of one that runs
-	Funnel   template.HTML  `json:"-"`                  // how its interval narrows
+	Place    *Place         `json:"place,omitempty"`    // only while it waits
+	Progress *runners.Event `json:"progress,omitempty"` // only while it runs
+	Funnel   template.HTML  `json:"-"`                  // chart of how its interval narrows
 }
 
-// A Place is where a run stands in line, among everybody's.
+// A Place is a run's position in the queue of all runs.
 type Place struct {
 	Position int     `json:"position,omitempty"`
 	Begins   float64 `json:"begins_in_seconds"`
-	Takes    float64 `json:"takes_seconds,omitempty"` // 0 where nobody knows
-	Held     string  `json:"held,omitempty"`          // what it waits for beside runners
+	Takes    float64 `json:"takes_seconds,omitempty"` // 0 if unknown
+	Held     string  `json:"held,omitempty"`          // what it waits for in addition to a runner
 }
 
 func placeOf(p scheduler.Position) *Place {
@@ -40,7 +40,7 @@ func placeOf(p scheduler.Position) *Place {
 	return &Place{Position: p.Ahead + 1, Begins: p.Wait.Seconds(), Takes: p.Took.Seconds()}
 }
 
-// liveOf adds to a run what it does at the moment, or waits for.
+// liveOf adds the run's current progress or its place in the queue.
 func (s *Server) liveOf(r Row, measuring []Runner, places map[string]scheduler.Position) Live {
 	live := Live{Row: r}
 	if p, ok := places[r.Job]; ok && r.Phase == change.Queued {
@@ -57,7 +57,7 @@ func (s *Server) liveOf(r Row, measuring []Runner, places map[string]scheduler.P
 	return live
 }
 
-// funnel is how the interval of a run narrows.
+// funnel draws how the interval of a run narrows.
 func funnel(said []runners.LogEntry) template.HTML {
 	var rounds []chart.Narrowing
 	var goal *float64
@@ -79,7 +79,7 @@ func funnel(said []runners.LogEntry) template.HTML {
 	return picture(chart.Funnel("Speedup on "+shape+" so far, round by round", rounds, goal))
 }
 
-// logLines is a log as text.
+// logLines formats a log as text.
 func logLines(said []runners.LogEntry) []string {
 	var lines []string
 	for _, e := range said {
@@ -88,8 +88,8 @@ func logLines(said []runners.LogEntry) []string {
 	return lines
 }
 
-// addNow adds what runs, what waits and who measures. Places in the queue count
-// everybody's jobs; those that the viewer may not see are not shown.
+// addNow adds the running and the queued runs, and the runners. Positions in the queue count all
+// jobs, but jobs that the viewer may not see are not shown.
 func (s *Server) addNow(ctx context.Context, p *HomePage, repos map[int64]string) error {
 	if len(repos) == 0 {
 		return nil
@@ -126,7 +126,7 @@ func (s *Server) addNow(ctx context.Context, p *HomePage, repos map[int64]string
 	return nil
 }
 
-// inLine orders those that wait: those that are held, or that no runner takes, come
+// inLine returns the sort key of a queued run. Runs that are held, or that no runner takes, come
 // last.
 func inLine(places map[string]scheduler.Position, r Row) time.Duration {
 	if p, ok := places[r.Job]; ok && p.Held == nil {
@@ -135,14 +135,14 @@ func inLine(places map[string]scheduler.Position, r Row) time.Duration {
 	return 1 << 62
 }
 
-// watchHome sends the first page piece by piece as it changes.
+// watchHome streams the home page as it changes, piece by piece.
 func (s *Server) watchHome(w http.ResponseWriter, r *http.Request) {
 	repos, err := s.openTo(r.Context(), s.visit(r))
 	if err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	// Whoever may read the same is in the same room.
+	// Viewers who may read the same repositories share a topic.
 	name := "home"
 	for _, id := range slices.Sorted(maps.Keys(repos)) {
 		name += fmt.Sprintf(" %d=%s", id, repos[id])
@@ -151,16 +151,16 @@ func (s *Server) watchHome(w http.ResponseWriter, r *http.Request) {
 	s.watch(w, r, name, h.see)
 }
 
-// A homeTopic is the first page as it is watched.
+// A homeTopic polls the home page for its watchers.
 type homeTopic struct {
 	server *Server
 	repos  map[int64]string
 	live   []string // jobs
-	ended  bool     // one of them did since the kernels were looked at
+	ended  bool     // one of them ended since the kernels were last read
 	looks  int
 }
 
-// kernelsEvery is how many looks there are at what runs for one at what was measured.
+// kernelsEvery is how often the runs are polled for each time that the kernels are read.
 const kernelsEvery = 5
 
 func (h *homeTopic) see(ctx context.Context) (snapshot, bool) {

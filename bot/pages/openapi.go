@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// openapi describes what /api/v1 answers, from the types that it answers with.
+// openapi serves a description of /api/v1, derived from the types of its answers.
 func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 	schemas := map[string]any{}
 	paths := map[string]any{}
@@ -54,8 +54,7 @@ func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// schemaOf writes a Go type as a JSON schema; named structs stand among the
-// components.
+// schemaOf converts a Go type to a JSON schema. Named structs go into the components.
 func schemaOf(t reflect.Type, named map[string]any) map[string]any {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -81,7 +80,7 @@ func schemaOf(t reflect.Type, named map[string]any) map[string]any {
 	name := words[len(words)-1] + "." + t.Name()
 	if _, known := named[name]; !known {
 		properties := map[string]any{}
-		named[name] = map[string]any{"type": "object", "properties": properties} // before its fields, which may come back to it
+		named[name] = map[string]any{"type": "object", "properties": properties} // set before its fields, which may refer to it
 		addFields(t, properties, named)
 	}
 	return map[string]any{"$ref": "#/components/schemas/" + name}

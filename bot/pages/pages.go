@@ -1,11 +1,10 @@
-// Package pages shows what is known of runs, kernels and changes to people: pages
-// that the server writes, with pictures of package chart, and the same as JSON. They
-// work without a script; a small one lets a run that is under way speak. Nothing is
-// fetched from elsewhere, nothing is decided here: what somebody asks for by a button is
-// passed on. Whatever a name, a log or a compiler says stays text.
-//
-// What is shown comes from a Source: the bot's stores, or a folder of results. Who
-// may see what is an Access: what somebody may not see answers as what is not there.
+// Package pages serves web pages about runs, kernels and changes to people, and the same data as
+// JSON. The pages are rendered on the server, with SVG charts from package chart. They work without
+// JavaScript; a small script updates runs that are in progress. A Source provides the data: the
+// bot's stores or a folder of results. An Access decides who may see what; a page that a viewer may
+// not see answers like one that does not exist. The package loads nothing from other hosts and
+// decides nothing: it passes button presses on to an Actor, and it escapes all text from names,
+// logs and compilers.
 package pages
 
 import (
@@ -22,17 +21,19 @@ import (
 	"time"
 )
 
-// A Server answers for the pages. Its fields are set before Handler is called.
+// A Server serves the pages. Set its fields before calling Handler.
 type Server struct {
 	Source  Source
 	Access  Access
 	Version string
-	Web     string // GitHub's address, such as https://github.com; "" leaves out what leads there
-	URL     string // where readers find it, for what leaves the pages; "" leaves links relative
-	Log     *slog.Logger
-	Now     func() time.Time
-	Done    <-chan struct{} // closed when the server stops: ends what is live
-	Act     Actor           // nil where nobody can ask for anything
+	// Web is GitHub's URL, such as https://github.com. Without it there are no links to GitHub.
+	Web string
+	// URL is this server's URL, for links in feeds and badges. Without it links are relative.
+	URL  string
+	Log  *slog.Logger
+	Now  func() time.Time
+	Done <-chan struct{} // closed when the server stops; ends live streams
+	Act  Actor           // nil if the pages have no buttons
 
 	templates *template.Template
 	assets    map[string]asset
@@ -46,20 +47,20 @@ var files embed.FS
 // contentSecurityPolicy lets a page load this server's style sheet and script, and nothing else.
 const contentSecurityPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// ErrNotFound is a Source's word for what it does not have, and the answer to what is not
-// for the asker.
+// ErrNotFound is returned by a Source for things that it does not have. It is also the answer for
+// things that the viewer may not see.
 var ErrNotFound = errors.New("there is no such page")
 
-// A page makes what a template and the API show.
+// A page builds the model that a template or the API shows.
 type page func(ctx context.Context, v *visit) (any, error)
 
-// A visit is one request, and whose it is.
+// A visit is one request with its viewer.
 type visit struct {
 	*http.Request
 	Viewer
 }
 
-// query is what somebody searches for, which stays in the field.
+// query returns the search text, which stays in the search field.
 func (v *visit) query() string {
 	if v.URL.Path != "/search" {
 		return ""
@@ -67,7 +68,7 @@ func (v *visit) query() string {
 	return v.URL.Query().Get("q")
 }
 
-// Handler serves every page.
+// Handler returns the handler of all pages.
 func (s *Server) Handler() (http.Handler, error) {
 	if err := s.prepare(); err != nil {
 		return nil, err
@@ -96,10 +97,10 @@ func (s *Server) Handler() (http.Handler, error) {
 	return headers(http.NewCrossOriginProtection().Handler(mux)), nil
 }
 
-// A Route is a page's address, with what it is made of.
+// A Route is the address of a page, with its template and model.
 type Route struct {
 	Pattern string
-	name    string // of its template
+	name    string // name of its template
 	page    page
 }
 
@@ -131,7 +132,7 @@ func headers(h http.Handler) http.Handler {
 	})
 }
 
-// visit finds out who asks.
+// visit identifies the viewer of a request.
 func (s *Server) visit(r *http.Request) *visit { return &visit{Request: r, Viewer: s.Access.Viewer(r)} }
 
 func (s *Server) html(name string, p page) http.HandlerFunc {
@@ -147,7 +148,8 @@ func (s *Server) html(name string, p page) http.HandlerFunc {
 	}
 }
 
-// statusFor is the status of an answer: a page can be there and say that what was asked for is not.
+// statusFor returns the status of an answer. A page can exist and say that the requested thing does
+// not.
 func statusFor(model any) (status int, why string) {
 	if m, ok := model.(interface{ status() (int, string) }); ok {
 		return m.status()
@@ -183,12 +185,12 @@ func writeJSON(w http.ResponseWriter, r *http.Request, status int, model any) {
 	send(w, r, status, append(text, '\n'), false)
 }
 
-// A frame is a page with what stands around it.
+// A frame is a page with the data for the layout around it.
 type frame struct {
 	Page    any
-	Login   string // who looks; "" for nobody in particular
-	Member  bool   // has a session
-	Sign    string // where to log in; "" where nobody can
+	Login   string // the viewer; empty if anonymous
+	Member  bool   // the viewer has a session
+	Sign    string // address of the login page, or empty
 	Here    string
 	Query   string // of a search
 	Version string
@@ -213,7 +215,7 @@ func (s *Server) write(w http.ResponseWriter, status int, name string, v *visit,
 	send(w, v.Request, status, text.Bytes(), bearsProof(model))
 }
 
-// bearsProof tells whether a page has buttons, with the proof of a session in them.
+// bearsProof reports whether a page has buttons, which contain the proof of a session.
 func bearsProof(model any) bool {
 	switch p := model.(type) {
 	case *RunPage:
@@ -224,16 +226,16 @@ func bearsProof(model any) bool {
 	return false
 }
 
-// page lets an Access write its own.
+// page renders a page on behalf of an Access.
 func (s *Server) page(w http.ResponseWriter, r *http.Request, status int, name string, model any) {
 	s.write(w, status, name, s.visit(r), model)
 }
 
-// A sorry is a page that is not there.
+// A sorry is an error page.
 type sorry struct{ Title, Text string }
 
-// fail says that something is not there, or that it cannot be shown now. What went
-// wrong is for the log: it may name things that the reader must not know of.
+// fail answers that a page does not exist, or cannot be shown now. The error goes only to the log,
+// because it may name things that the viewer must not know about.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status, model := http.StatusNotFound, sorry{"Not found", "There is no such page, or it is not for everybody."}
 	if !errors.Is(err, ErrNotFound) {

@@ -27,7 +27,7 @@ var (
 	inlinePattern = regexp.MustCompile(`(?i)<[a-z](?:[^>"]|"[^"]*")*\s(?:style|on[a-z]+)=|<style|="javascript:`)
 )
 
-// crawl looks at every page that a page leads to.
+// crawl loads every page that is linked from another.
 func crawl(w *world, root string, header ...string) map[string]string {
 	w.Helper()
 	seen, todo := map[string]string{}, []string{"/"}
@@ -127,11 +127,11 @@ func TestPolicyAsked(t *testing.T) {
 	}
 }
 
-// hostile is a text that would act if it were not escaped: in an element, in an
-// attribute, in a script.
+// hostile is a text that would execute if it were not escaped: in an element, in an attribute or in
+// a script.
 const hostile = `x"'><img src=x onerror=alert(1)></script><script>alert(2)</script>` + "`]]>&\u202e\x1b[31m"
 
-// poison writes the text into every string of a value.
+// poison puts the text into every string of a value.
 func poison(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -157,7 +157,8 @@ func poison(v reflect.Value) {
 	}
 }
 
-// Whatever names, logs, compilers and people say stays text, on every page.
+// TestHostileTextStaysText checks that texts from names, logs, compilers and people stay text on
+// every page.
 func TestHostileTextStaysText(t *testing.T) {
 	w := newWorld(t)
 	e, v := recorded(t, "stage6_fp8")
@@ -172,7 +173,7 @@ func TestHostileTextStaysText(t *testing.T) {
 	outcome := v.Outcome
 	poison(reflect.ValueOf(v).Elem())
 	v.Outcome = outcome
-	for i := range e.Shapes { // the names of shapes are what joins evidence and verdict
+	for i := range e.Shapes { // the names of shapes join evidence and verdict
 		e.Shapes[i].Dims += hostile
 	}
 	for i := range v.Comparisons {
@@ -205,7 +206,7 @@ func TestHostileTextStaysText(t *testing.T) {
 	showed := 0
 	for path, body := range seen {
 		if strings.HasSuffix(path, ".json") || strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/assets/") {
-			continue // of another type, which browsers do not render
+			continue // of a different type, which browsers do not render
 		}
 		if strings.Contains(body, "<img") || strings.Contains(body, "<script>") || strings.Contains(body, `x"'>`) {
 			at := strings.Index(body, "<img")
@@ -245,13 +246,13 @@ func TestJSON(t *testing.T) {
 		if model[want.field] == nil {
 			t.Errorf("%s has no %s: %.200s", path, want.field, text)
 		}
-		for name := range model { // the description names all that comes
+		for name := range model { // the description must name every field
 			if _, ok := api.Components.Schemas[want.schema].Properties[name]; !ok {
 				t.Errorf("%s: the description of %s has no %s", path, want.schema, name)
 			}
 		}
 	}
-	if len(api.Paths) != 8+4 { // pages, and Grafana's
+	if len(api.Paths) != 8+4 { // pages and Grafana's paths
 		t.Errorf("%d paths are described", len(api.Paths))
 	}
 	if answer, text := w.get(site + "/api/v1/runs/none"); answer.StatusCode != http.StatusNotFound || !strings.Contains(text, `"error"`) {
@@ -267,7 +268,7 @@ func TestBadgeAndFeed(t *testing.T) {
 	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "image/svg+xml" || !strings.Contains(text, "sdpa: PASS 8.49\u00a0µs") || xml.Unmarshal([]byte(text), new(any)) != nil {
 		t.Errorf("%s %s", answer.Status, text)
 	}
-	// What is only proposed turns no badge red, and no badge green either.
+	// A proposed change turns no badge red, and none green either.
 	w.finishAs(w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 40}, "org/kernels", "New", "new"), recordOf(t, "stage1"))
 	w.settle()
 	if _, text := w.get(site + "/badge/org/kernels/kernels/new.svg"); !strings.Contains(text, "new: no verdict") {
@@ -300,7 +301,8 @@ func TestBadgeAndFeed(t *testing.T) {
 	}
 }
 
-// Evidence that is gone, or that a later version wrote, takes no page down.
+// TestBlobsThatAreGone checks that missing evidence, or evidence from a later version, breaks no
+// page.
 func TestBlobsThatAreGone(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
@@ -320,8 +322,8 @@ func TestBlobsThatAreGone(t *testing.T) {
 	}
 }
 
-// The time on the first page is the newest of the line beside it, though the last run
-// was wrong and has none; what did not work is told once for each change.
+// TestWhatStands checks that the time on the home page is the newest of the line next to it, even
+// if the last run failed and has no time. Each change appears once among the negative results.
 func TestWhatStands(t *testing.T) {
 	w := newWorld(t)
 	story(w)
@@ -358,7 +360,8 @@ func TestWhatStands(t *testing.T) {
 	}
 }
 
-// The kernel's page and the API name the best merged state of each shape, and where the default branch stands.
+// TestBestMergedState checks that the kernel's page and the API name the best merged state of each
+// shape, and the default branch's speed relative to it.
 func TestBestMergedState(t *testing.T) {
 	w := newWorld(t)
 	for i, speed := range []float64{1.25, 0.8} {
@@ -382,8 +385,8 @@ func TestBestMergedState(t *testing.T) {
 	}
 }
 
-// The kernel's page has other implementations beside ours, from the newest run that
-// timed them, and names the variant of each commit.
+// TestRivals checks that the kernel's page shows competing implementations next to ours, from the
+// newest run that timed them, and names the variant of each commit.
 func TestRivals(t *testing.T) {
 	w := newWorld(t)
 	for i, name := range []string{"stage1", "stage2"} {

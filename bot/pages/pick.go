@@ -16,7 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// Bounds of the pickers.
+// Limits of the pickers.
 const (
 	pickKernels = 200
 	pickRuns    = 40
@@ -26,8 +26,9 @@ const (
 type KernelName struct {
 	Repo   string `json:"repository"`
 	Folder string `json:"folder"`
-	Value  string `json:"value"` // names it in a form: the folder, with the repository where several have it
-	repo   int64
+	// Value is used in forms: the folder, with the repository if several have that folder.
+	Value string `json:"value"`
+	repo  int64
 }
 
 // A Choice is a run that a picker offers.
@@ -36,10 +37,10 @@ type Choice struct {
 	Label string `json:"label"`
 }
 
-// errWhichKernel is of a name that means a run of every kernel, such as main.
+// errWhichKernel is returned for a name that means a run of every kernel, such as main.
 var errWhichKernel = errors.New("which kernel?")
 
-// kernelNames is every kernel that the viewer may read, by repository and folder.
+// kernelNames returns every kernel that the viewer may read, by repository and folder.
 func (s *Server) kernelNames(ctx context.Context, v *visit) ([]KernelName, error) {
 	repos, err := s.repos(ctx, v)
 	if err != nil {
@@ -67,8 +68,8 @@ func (s *Server) kernelNames(ctx context.Context, v *visit) ([]KernelName, error
 	return list, nil
 }
 
-// kernelNamed finds a kernel by its folder, by the last part of it, or by its value in a form. It is nil where none, or more than
-// one, is meant.
+// kernelNamed finds a kernel by its folder, by the last part of the folder, or by its value in a
+// form. It returns nil if none or several match.
 func kernelNamed(names []KernelName, text string) *KernelName {
 	for _, same := range []func(KernelName) bool{
 		func(k KernelName) bool { return k.Value == text || k.Repo+":"+k.Folder == text },
@@ -88,7 +89,8 @@ func kernelNamed(names []KernelName, text string) *KernelName {
 	return nil
 }
 
-// choices is the runs that a picker offers: the default branch, the pull requests, then every attempt and commit.
+// choices returns the runs that a picker offers: the default branch, the pull requests, then every
+// attempt and commit.
 func (s *Server) choices(ctx context.Context, names []KernelName, kernel *KernelName) ([]Choice, error) {
 	if kernel == nil && len(names) == 1 {
 		kernel = &names[0]
@@ -144,13 +146,13 @@ func choiceWords(r ledger.RunRow) string {
 }
 
 var (
-	// commitPattern is as much of a commit's id as git shows, or more.
+	// commitPattern matches a commit id, abbreviated as far as git does or less.
 	commitPattern = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
 	pullPattern   = regexp.MustCompile(`^#([0-9]{1,9})$`)
 )
 
-// picked is the run that a text names: a run, the default branch, a pull request, or a commit. Of the latter three it is the last
-// run that decided something: of the kernel, where one is given.
+// picked returns the run that a text names: a run, the default branch, a pull request or a commit.
+// For the last three it returns the last conclusive run, of the kernel if one is given.
 func (s *Server) picked(ctx context.Context, v *visit, text string, kernel *KernelName) (ledger.RunRow, error) {
 	text = strings.TrimSpace(text)
 	if strings.EqualFold(text, "main") {

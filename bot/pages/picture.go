@@ -15,24 +15,24 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// picture marks what package chart wrote as safe: it escapes every text itself.
+// picture marks the output of package chart as safe: chart escapes every text.
 func picture(svg string) template.HTML { return template.HTML(svg) }
 
-// A ShapeCharts is what was measured on one shape.
+// A ShapeCharts holds the measurements of one shape.
 type ShapeCharts struct {
 	Name    string
 	Dims    string
-	Secret  bool // the size was drawn for the run
+	Secret  bool // the size was drawn at random for the run
 	Role    gates.Role
 	Failed  bool
-	Open    bool // shown unfolded: what failed
+	Open    bool // shown unfolded, because it failed
 	Spoiled int
 	Strip   template.HTML
 	ECDF    template.HTML
 	Order   template.HTML
 }
 
-// sideNames are the sides in the order in which they are shown.
+// sideNames are the sides in display order.
 var sideNames = []struct {
 	letter rune
 	name   string
@@ -68,7 +68,7 @@ func shapes(e *gates.Evidence, v *gates.Verdict) []ShapeCharts {
 	return list
 }
 
-// rank is where a shape stands in a list: what failed first, then what must gain.
+// rank returns a shape's position in a list: failed shapes first, then target shapes.
 func rank(failed bool, role gates.Role) int {
 	switch {
 	case failed:
@@ -88,14 +88,14 @@ func failingFirst(rows []gates.Comparison) []gates.Comparison {
 	return rows
 }
 
-// A KindCharts is how a shape's kinds of input differ.
+// A KindCharts shows how the kinds of input of a shape differ.
 type KindCharts struct {
 	gates.Comparison
 	Chart template.HTML
 	Open  bool // shown unfolded
 }
 
-// kinds is the shapes whose kinds of input gain differently.
+// kinds returns the shapes whose speedup depends on the kind of input.
 func kinds(rows []gates.Comparison) []KindCharts {
 	var list []KindCharts
 	for _, c := range rows {
@@ -125,8 +125,8 @@ func roleOf(v *gates.Verdict, shape string) gates.Role {
 	return gates.RoleInfo
 }
 
-// samplesOf sorts a shape's samples by side, in microseconds. Those that something
-// disturbed are counted and left out, as in the verdict.
+// samplesOf groups a shape's samples by side, in microseconds. It counts disturbed samples and
+// leaves them out, like the verdict.
 func samplesOf(rounds []gates.Round, shape string) ([]chart.Group, chart.Sequence, int) {
 	groups := make([]chart.Group, len(sideNames))
 	sequence := chart.Sequence{Values: make([][]float64, len(sideNames))}
@@ -166,12 +166,12 @@ func samplesOf(rounds []gates.Round, shape string) ([]chart.Group, chart.Sequenc
 	return groups, sequence, spoiled
 }
 
-// forest shows each shape's interval against its goal.
+// forest draws each shape's interval and goal.
 func forest(comparisons []gates.Comparison) template.HTML {
 	var rows []chart.Interval
 	for _, c := range comparisons {
 		if c.Baseline == nil {
-			continue // of a new kernel there is a time, and no speedup
+			continue // a new kernel has a time but no speedup
 		}
 		row := chart.Interval{
 			Label: c.Label(), Value: c.Speedup.Value, Lower: c.Speedup.Lower, Upper: c.Speedup.Upper, Goal: goalOf(c), Class: rowSign(c).Class,
@@ -190,7 +190,7 @@ func forest(comparisons []gates.Comparison) template.HTML {
 
 var goalPattern = regexp.MustCompile(`^(speedup|latency reduction)?\s*[<>]?=?\s*([+−-]?[0-9.]+)[\s\x{a0}]*%`)
 
-// goalOf reads a goal back as a speedup, where it is one.
+// goalOf parses a goal as a speedup, or returns nil if it is not one.
 func goalOf(c gates.Comparison) *float64 {
 	m := goalPattern.FindStringSubmatch(strings.TrimSpace(c.Goal))
 	if m == nil {
@@ -210,7 +210,7 @@ func goalOf(c gates.Comparison) *float64 {
 	return &value
 }
 
-// bars compares what the compiler says of both sides.
+// bars compares the resources of both sides that the compiler reported.
 func bars(v *gates.Verdict) template.HTML {
 	var rows []chart.Bar
 	for _, r := range v.Resources {
@@ -229,8 +229,7 @@ func bars(v *gates.Verdict) template.HTML {
 	return picture(chart.Bars("What the compiler says of baseline and candidate", rows))
 }
 
-// grid shows every case: a row for each shape and kind of input, a column for each
-// seed.
+// grid shows every case: one row for each shape and kind of input, one column for each seed.
 func grid(e *gates.Evidence, v *gates.Verdict) template.HTML {
 	if e.Correctness == nil || len(e.Correctness.Cases) == 0 {
 		return ""
@@ -287,8 +286,8 @@ func grid(e *gates.Evidence, v *gates.Verdict) template.HTML {
 	return picture(chart.Grid("Correctness, case by case", columns, list))
 }
 
-// failures tells which cases of a row failed. The verdict counts them; which they
-// are follows from their figures, the worst first.
+// failures reports which cases of a row failed. The verdict has only their number. The cases with
+// the worst errors are taken as the failed ones.
 func failures(cases []gates.Case, v *gates.Verdict) []bool {
 	failed, count := make([]bool, len(cases)), 0
 	for i, c := range cases {
@@ -326,7 +325,7 @@ func failures(cases []gates.Case, v *gates.Verdict) []bool {
 	return failed
 }
 
-// caseWords is one case with its worst element.
+// caseWords describes one case with its worst element.
 func caseWords(c gates.Case) string {
 	text := fmt.Sprintf("%s (%s), %s, seed %d", c.Shape, c.Dims, c.Distribution, c.Seed)
 	if x := c.Errors; x != nil {
@@ -341,7 +340,7 @@ func caseWords(c gates.Case) string {
 	return text
 }
 
-// roofline places both sides below what the device can do.
+// roofline shows both sides below the limits of the device.
 func roofline(e *gates.Evidence, v *gates.Verdict) template.HTML {
 	if v == nil || e.Device.Bandwidth <= 0 {
 		return ""

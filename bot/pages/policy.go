@@ -7,36 +7,36 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// A PolicyPage is which rule applies to a change, and why.
+// A PolicyPage explains which rule applies to a change.
 type PolicyPage struct {
 	Repo    string      `json:"repository"`
 	Change  string      `json:"change"`
 	Title   string      `json:"title"`
 	Number  int         `json:"number,omitempty"`
 	File    string      `json:"file"`
-	None    string      `json:"none,omitempty"` // why there is no policy to show
+	None    string      `json:"none,omitempty"` // why there is no policy
 	Text    string      `json:"text,omitempty"`
 	Kernels []RuleOfOne `json:"kernels,omitempty"`
 	Asked   AskedChange `json:"asked"`
 }
 
-// AskedChange is what the rules are asked about: the change itself, or what somebody
-// wrote into the address.
+// AskedChange is the change that the rules are evaluated for: the change itself, or a hypothetical
+// one from the URL's query.
 type AskedChange struct {
 	Labels string `json:"labels"`
 	Branch string `json:"branch"`
 	Title  string `json:"title"`
 	Draft  bool   `json:"draft"`
 	Kernel string `json:"kernel"`
-	Other  bool   `json:"other"` // than the change itself
+	Other  bool   `json:"other"` // differs from the change itself
 }
 
-// A RuleOfOne is the rule of one kernel, in words.
+// A RuleOfOne describes the rule for one kernel.
 type RuleOfOne struct {
 	Kernel string              `json:"kernel"`
 	Rule   string              `json:"rule"`
 	Passed []policy.PassedOver `json:"passed_over,omitempty"`
-	Why    string              `json:"why"` // this rule
+	Why    string              `json:"why"` // why this rule applies
 	Asks   []policy.Asked      `json:"asks"`
 }
 

@@ -14,28 +14,29 @@ import (
 	"github.com/kernelgate/kernelgate/bot/command"
 )
 
-// An Actor passes on what somebody asks for on a page. Whether they may is decided
-// there, by the role that the command needs.
+// An Actor executes what a visitor requests on a page. It decides whether the visitor may, by the
+// role that the command needs.
 type Actor interface {
 	Press(ctx context.Context, id change.ID, press, by, head string, c command.Command) error
 }
 
-// A Refused is an Actor's no, in words for whoever asked.
+// A Refused is an Actor's refusal, in words for the visitor.
 type Refused string
 
 func (r Refused) Error() string { return string(r) }
 
-// Buttons are what one can ask for about a change.
+// Buttons are the buttons of a change.
 type Buttons struct {
 	Change string
 	Head   string
-	Folder string // one kernel; "" is all of them
-	Press  string // a number for this form: sent twice, it is asked once
-	Proof  string // that the form is of this session
-	Cancel bool   // something is under way
+	Folder string // one kernel; empty for all
+	Press  string // id of this form: a form that is sent twice counts once
+	Proof  string // proves that the form belongs to this session
+	Cancel bool   // something is in progress and can be cancelled
 }
 
-// buttons are for people whose name GitHub told, on a pull request that is open.
+// buttons returns the buttons for a visitor with a GitHub login, on an open pull request. It
+// returns nil for others.
 func (s *Server) buttons(v *visit, state *change.State, head, folder string) *Buttons {
 	if s.Act == nil || v.Login == "" || v.Proof == "" || state == nil || state.ID.Kind != change.Pull || !state.Facts.Open || state.Facts.Head != head {
 		return nil
@@ -46,8 +47,8 @@ func (s *Server) buttons(v *visit, state *change.State, head, folder string) *Bu
 
 var pressPattern = regexp.MustCompile(`^[A-Z2-7]{20,40}$`)
 
-// press takes a form. What its sender may not read is not there; whoever may read it
-// must be known by name, and have been given the form.
+// press handles a submitted form. It answers 404 if the sender may not read the change. Other
+// senders must be logged in at GitHub and present the proof of their session.
 func (s *Server) press(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
 	v := s.visit(r)

@@ -20,7 +20,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages/browser"
 )
 
-// pressed is an actor that notes.
+// pressed is an Actor that records calls.
 type pressed struct {
 	mu  sync.Mutex
 	all []string
@@ -44,7 +44,7 @@ func (p *pressed) take() []string {
 
 var fieldPattern = regexp.MustCompile(`<input type="hidden" name="([a-z]+)" value="([^"]*)">`)
 
-// form is the fields of a page's buttons, as somebody gets them.
+// form returns the fields of a page's buttons, as a visitor gets them.
 func (w *world) form(page string, header ...string) url.Values {
 	w.Helper()
 	_, body := w.get(page, header...)
@@ -60,8 +60,8 @@ func (w *world) form(page string, header ...string) url.Values {
 	return fields
 }
 
-// What somebody presses is asked for in their name, with the head and the kernel that
-// they saw; the same form twice bears the same number.
+// TestPress checks that a button press is passed on with the visitor's login, and with the head and
+// kernel that the visitor saw. The same form sent twice has the same id.
 func TestPress(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
@@ -90,7 +90,7 @@ func TestPress(t *testing.T) {
 	if _, body := w.get(site+"/changes/pr-1-7?noted=evil", "Cookie", rita); strings.Contains(body, "evil") {
 		t.Error("the page says what its address says")
 	}
-	// Nothing to cancel, nothing on main, nothing on an older head.
+	// There is nothing to cancel, and there are no buttons on main or on an older head.
 	if _, body := w.get(site+"/changes/pr-1-7", "Cookie", rita); strings.Contains(body, `value="cancel"`) {
 		t.Error("what is done can be cancelled")
 	}
@@ -99,7 +99,7 @@ func TestPress(t *testing.T) {
 	}
 }
 
-// Nobody else comes through, and nobody by a form that is not theirs.
+// TestPressRefuses checks that other visitors are refused, and so are forms of another session.
 func TestPressRefuses(t *testing.T) {
 	w := newWorld(t)
 	story(w)
@@ -183,7 +183,7 @@ func TestPressRefuses(t *testing.T) {
 	}
 }
 
-// The buttons are right in a browser, and work there.
+// TestPressInBrowser checks that the buttons look right and work in a browser.
 func TestPressInBrowser(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
@@ -207,7 +207,7 @@ func TestPressInBrowser(t *testing.T) {
 	}
 }
 
-// signedIn is pages on which everybody is rita.
+// signedIn is an Access that treats everybody as rita.
 type signedIn struct{ pages.Everybody }
 
 func (signedIn) Viewer(r *http.Request) pages.Viewer {

@@ -6,14 +6,14 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// A preview is what a chat or another page shows of a link.
+// A preview is what a chat or another site shows for a link.
 type preview struct {
 	Title       string
 	Description string
-	Image       string // its address, with the host
+	Image       string // its absolute URL
 }
 
-// previewOf is of the pages that people link to; all others have their title alone.
+// previewOf returns the preview of pages that people link to. Other pages have only a title.
 func (s *Server) previewOf(model any) *preview {
 	switch p := model.(type) {
 	case *RunPage:

@@ -8,10 +8,10 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
 
-// repositoryRuns is how many runs a page of a list has.
+// repositoryRuns is the number of runs on one page of a list.
 const repositoryRuns = 50
 
-// A RepositoryPage is a repository's kernels, and its runs page by page.
+// A RepositoryPage lists a repository's kernels and, page by page, its runs.
 type RepositoryPage struct {
 	Repo    string      `json:"repository"`
 	Kernels []KernelRow `json:"kernels"`
@@ -20,10 +20,10 @@ type RepositoryPage struct {
 	Pages
 }
 
-// Pages is where a list goes on. It is newest first.
+// Pages links to other pages of a list, which is sorted newest first.
 type Pages struct {
-	Older  string `json:"older,omitempty"`  // the address of the page that follows
-	Newest string `json:"newest,omitempty"` // of the first, where this is another
+	Older  string `json:"older,omitempty"`  // address of the next page
+	Newest string `json:"newest,omitempty"` // address of the first page, unless this is the first
 }
 
 func (s *Server) repository(ctx context.Context, v *visit) (any, error) {
@@ -43,10 +43,10 @@ func (s *Server) repository(ctx context.Context, v *visit) (any, error) {
 	return p, err
 }
 
-// pageOfRuns is the page of a list of runs that the address asks for.
+// pageOfRuns returns the page of a list of runs that the URL requests.
 func (s *Server) pageOfRuns(ctx context.Context, v *visit, f ledger.RunFilter, repo string) ([]Row, Pages, error) {
 	limit := f.Limit
-	f.Limit++ // one more tells that there are more
+	f.Limit++ // one more shows whether there is a next page
 	if before, err := strconv.ParseInt(v.URL.Query().Get("before"), 10, 64); err == nil && before > 0 {
 		f.Before = before
 	}

@@ -7,18 +7,19 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
 
-// A RivalTable is how long other implementations take, shape by shape.
+// A RivalTable lists the times of competing implementations by shape.
 type RivalTable struct {
-	Run     string     `json:"run"` // that timed them
-	Device  string     `json:"device"`
-	Shapes  []string   `json:"shapes"`
-	Ours    []float64  `json:"ours_us"`           // by shape; 0 where we have no time
-	OursIn  string     `json:"ours_in,omitempty"` // another run, where that one did not time us
-	Variant string     `json:"variant,omitempty"` // that is ours
+	Run    string    `json:"run"` // the run that timed them
+	Device string    `json:"device"`
+	Shapes []string  `json:"shapes"`
+	Ours   []float64 `json:"ours_us"` // by shape; 0 if not timed
+	// OursIn is the run with our times, if it is a different one.
+	OursIn  string     `json:"ours_in,omitempty"`
+	Variant string     `json:"variant,omitempty"` // our variant
 	Rows    []RivalRow `json:"rivals"`
 }
 
-// A RivalRow is one implementation.
+// A RivalRow is one competing implementation.
 type RivalRow struct {
 	Name  string      `json:"name"`
 	Cells []RivalTime `json:"by_shape"`
@@ -27,11 +28,11 @@ type RivalRow struct {
 // A RivalTime is its time on one shape.
 type RivalTime struct {
 	P50     float64 `json:"p50_us,omitempty"`
-	Factor  float64 `json:"factor,omitempty"` // how much longer it takes than ours
+	Factor  float64 `json:"factor,omitempty"` // its time divided by ours
 	Failure string  `json:"failure,omitempty"`
 }
 
-// rivals is of the newest run that timed any; runs are newest first.
+// rivals returns the table of the newest run that timed any. The runs are sorted newest first.
 func (s *Server) rivals(ctx context.Context, runs []ledger.RunRow) *RivalTable {
 	at := slices.IndexFunc(runs, func(r ledger.RunRow) bool {
 		d := s.digest(ctx, r.Verdict)
@@ -49,7 +50,7 @@ func (s *Server) rivals(ctx context.Context, runs []ledger.RunRow) *RivalTable {
 		}
 	}
 	ours := run
-	if len(ours.P50) == 0 { // the rivals alone were timed
+	if len(ours.P50) == 0 { // this run timed only the rivals
 		for _, r := range runs {
 			if r.Device == run.Device && len(r.P50) > 0 {
 				ours, t.OursIn = r, r.Job

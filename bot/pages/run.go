@@ -18,7 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// A Row is one attempt in a list, under the name that its repository has now.
+// A Row is one attempt in a list, under its repository's current name.
 type Row struct {
 	ledger.RunRow
 	Change string `json:"change,omitempty"`
@@ -33,20 +33,21 @@ func rowOf(r ledger.RunRow, repo string) Row {
 	return row
 }
 
-// At is when something last happened to the run.
+// At returns when something last happened to the run.
 func (r Row) At() time.Time { return cmp.Or(r.Ended, r.Begun, r.Asked) }
 
-// Pull is the number of the pull request that it belongs to, or 0.
+// Pull returns the number of the run's pull request, or 0.
 func (r Row) Pull() int { return r.RunRow.Change.Number }
 
-// A RunPage is everything about one run.
+// A RunPage shows everything about one run.
 type RunPage struct {
 	Row
-	Verdict  *gates.Verdict     `json:"verdict,omitempty"`
-	Missing  string             `json:"missing,omitempty"` // why there is less than there was
+	Verdict *gates.Verdict `json:"verdict,omitempty"`
+	// Missing says why data is missing that was there earlier.
+	Missing  string             `json:"missing,omitempty"`
 	Place    *Place             `json:"place,omitempty"`
 	Progress *runners.Event     `json:"progress,omitempty"`
-	Said     []runners.LogEntry `json:"log,omitempty"` // while it runs
+	Said     []runners.LogEntry `json:"log,omitempty"` // only while it runs
 	Log      string             `json:"-"`
 	Attempts []Row              `json:"attempts,omitempty"`
 	Commands []Command          `json:"commands,omitempty"`
@@ -56,9 +57,9 @@ type RunPage struct {
 	Files    map[string]bool    `json:"files,omitempty"`
 
 	Heading  []Piece            `json:"-"`
-	Times    []gates.Comparison `json:"-"` // those that failed first
+	Times    []gates.Comparison `json:"-"` // failed ones first
 	Kinds    []KindCharts       `json:"-"`
-	Wrong    []gates.CaseRow    `json:"-"` // correctness: what failed, and what passed
+	Wrong    []gates.CaseRow    `json:"-"` // correctness: failed cases, then passed ones
 	Right    []gates.CaseRow    `json:"-"`
 	Code     []CodeView         `json:"-"`
 	Funnel   template.HTML      `json:"-"`
@@ -69,17 +70,17 @@ type RunPage struct {
 	Bars     template.HTML      `json:"-"`
 	Roof     template.HTML      `json:"-"`
 	Fitness  []FitnessRow       `json:"fitness,omitempty"`
-	Evidence *gates.Evidence    `json:"-"` // has an address of its own
+	Evidence *gates.Evidence    `json:"-"` // has a separate address
 }
 
 // A Step is one gate with the time that it took.
 type Step struct {
 	gates.GateResult
-	Title   string  `json:"-"` // what the page calls it
+	Title   string  `json:"-"` // the name on the page
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
-// A Command is what somebody asked for, and what came of it.
+// A Command is a command that somebody gave, with its result.
 type Command struct {
 	By    string    `json:"by"`
 	Text  string    `json:"text"`
@@ -88,7 +89,7 @@ type Command struct {
 	At    time.Time `json:"at"`
 }
 
-// An Override is somebody's word that a head may pass.
+// An Override is a decision by a person that a head may pass.
 type Override struct {
 	By     string `json:"by"`
 	Reason string `json:"reason"`
@@ -96,14 +97,14 @@ type Override struct {
 	Head   string `json:"head"`
 }
 
-// An Occupancy is how many blocks of a side one SM holds.
+// An Occupancy is the number of blocks of one side that fit on an SM.
 type Occupancy struct {
 	Side   string `json:"side"`
 	Blocks int    `json:"blocks"`
 	Limit  string `json:"limited_by"`
 }
 
-// A FitnessRow is the runner's own state before one round.
+// A FitnessRow is the state of the runner before one round.
 type FitnessRow struct {
 	Round   int            `json:"round"`
 	Started time.Time      `json:"started"`
@@ -137,7 +138,7 @@ func (s *Server) run(ctx context.Context, v *visit) (any, error) {
 	return p, s.story(ctx, p, row)
 }
 
-// story adds what people did about the run's change.
+// story adds the attempts, commands and overrides of the run's change.
 func (s *Server) story(ctx context.Context, p *RunPage, row ledger.RunRow) error {
 	attempts, err := s.Source.Attempts(ctx, row.Change)
 	if err != nil {
@@ -152,7 +153,7 @@ func (s *Server) story(ctx context.Context, p *RunPage, row ledger.RunRow) error
 	return err
 }
 
-// commands is what people asked for about a head, or about all of them.
+// commands returns the commands about a head, or about all heads of a change.
 func (s *Server) commands(ctx context.Context, id change.ID, head string) ([]Command, *Override, error) {
 	entries, err := s.Source.Audit(ctx, id, 100)
 	if err != nil {
@@ -173,7 +174,7 @@ func (s *Server) commands(ctx context.Context, id change.ID, head string) ([]Com
 	return list, given, nil
 }
 
-// blob reads what is stored.
+// blob reads and parses a blob.
 func (s *Server) blob(ctx context.Context, name string, read func([]byte) error) error {
 	data, err := s.Source.Blob(ctx, name)
 	if err == nil {
@@ -185,7 +186,7 @@ func (s *Server) blob(ctx context.Context, name string, read func([]byte) error)
 	return nil
 }
 
-// draw adds everything that follows from evidence and verdict.
+// draw adds everything that is derived from evidence and verdict.
 func (p *RunPage) draw() {
 	if v := p.Verdict; v != nil {
 		for _, g := range v.Gates {
@@ -212,7 +213,7 @@ func (p *RunPage) draw() {
 	}
 }
 
-// Summary is the verdict's sentence, unless the heading or a gate says the same.
+// Summary returns the verdict's summary, unless the heading or a gate says the same.
 func (p *RunPage) Summary() string {
 	if p.headed(p.Verdict.Summary) || slices.ContainsFunc(p.Steps, func(s Step) bool { return alike(s.Text, p.Verdict.Summary) }) {
 		return ""
@@ -220,12 +221,12 @@ func (p *RunPage) Summary() string {
 	return p.Verdict.Summary
 }
 
-// Told tells whether the page says what a gate says elsewhere: in the heading, or in the table of times.
+// Told reports whether the heading or the table of times already says what a gate says.
 func (p *RunPage) Told(s Step) bool {
 	return p.headed(s.Text) || s.Gate == gates.GatePerformance && s.Status != gates.NotRun && len(p.Times) > 0
 }
 
-// headed tells whether the heading begins, after the kernel's name, as a sentence does.
+// headed reports whether the heading, after the kernel's name, begins like a sentence.
 func (p *RunPage) headed(sentence string) bool {
 	for _, piece := range p.Heading {
 		if alike(strings.TrimLeft(strings.TrimPrefix(piece.Text, p.Verdict.Kernel), ": "), sentence) {
@@ -235,7 +236,8 @@ func (p *RunPage) headed(sentence string) bool {
 	return false
 }
 
-// alike tells whether two sentences begin the same, however the first letter and signs such as ≥ are written.
+// alike reports whether two sentences begin the same. It ignores the case of letters and a final
+// full stop.
 func alike(a, b string) bool {
 	const enough = 30
 	first := func(s string) string { return strings.ToLower(strings.TrimSuffix(s, ".")) }
@@ -243,7 +245,7 @@ func alike(a, b string) bool {
 	return a == b || len(a) >= enough && len(b) >= enough && a[:enough] == b[:enough]
 }
 
-// seconds is how long a gate's evidence took to gather.
+// seconds returns how long it took to gather the evidence of a gate.
 func (p *RunPage) seconds(g gates.Gate) float64 {
 	e := p.Evidence
 	if e == nil {
@@ -284,7 +286,7 @@ func occupancy(v *gates.Verdict) []Occupancy {
 	return list
 }
 
-// fitness is the runner's state round by round, the last of many.
+// fitness returns the runner's state before each round, limited to the last rounds.
 func fitness(e *gates.Evidence) []FitnessRow {
 	if e.Performance == nil {
 		return nil
@@ -299,7 +301,7 @@ func fitness(e *gates.Evidence) []FitnessRow {
 	return rows[max(0, len(rows)-most):]
 }
 
-// download hands a stored file out as it is.
+// download serves a stored file unchanged.
 func (s *Server) download(what string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		row, err := s.runOf(r.Context(), s.visit(r), r.PathValue("job"))

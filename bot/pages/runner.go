@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// A Runner is who measures, and what it does at the moment.
+// A Runner is a runner with its current state.
 type Runner struct {
 	Name     string         `json:"name"`
 	Labels   []string       `json:"labels"`
@@ -18,13 +18,13 @@ type Runner struct {
 	Here     bool           `json:"connected"`
 	Job      string         `json:"job,omitempty"`
 	Progress *runners.Event `json:"progress,omitempty"`
-	// Health is what it said last of its host, and Tests its self-tests, oldest first.
+	// Health is its last report about its host. Tests are its self-tests, oldest first.
 	Health *protocol.Health    `json:"health,omitempty"`
 	Tests  []protocol.SelfTest `json:"self_tests,omitempty"`
-	Off    string              `json:"off,omitempty"` // drained, or in quarantine: it gets no jobs
+	Off    string              `json:"off,omitempty"` // drained or in quarantine: it gets no jobs
 }
 
-// Tested is the last self-test, or nil.
+// Tested returns the last self-test, or nil.
 func (r Runner) Tested() *protocol.SelfTest {
 	if len(r.Tests) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func (r Runner) Tested() *protocol.SelfTest {
 	return &r.Tests[len(r.Tests)-1]
 }
 
-// Drift is the self-test's time, test by test.
+// Drift draws the times of the self-tests.
 func (r Runner) Drift() template.HTML {
 	var times []float64
 	for _, t := range r.Tests {
@@ -46,7 +46,7 @@ func (r Runner) Drift() template.HTML {
 	return picture(chart.Spark(r.Name+": the self-test's time", times))
 }
 
-// shown leaves out what tells one host from others and is no reader's business.
+// shown removes details that identify a host and do not concern readers.
 func (r Runner) shown() Runner {
 	if r.Health != nil && r.Health.GPU != nil {
 		health, gpu := *r.Health, *r.Health.GPU
@@ -61,7 +61,7 @@ func (r Runner) shown() Runner {
 	return r
 }
 
-// Fit tells whether its measurements are to be relied on, as far as is known.
+// Fit reports whether the runner's measurements can be trusted, as far as is known.
 func (r Runner) Fit() sign {
 	switch {
 	case r.Off == Quarantined || r.Tested() != nil && !r.Tested().Passed || r.Health != nil && r.Health.Unfit != "":
@@ -74,7 +74,8 @@ func (r Runner) Fit() sign {
 	return sign{"?", "not tested", "none"}
 }
 
-// Why a runner gets no jobs, in a word: the reason may name kernels of any repository.
+// Drained and Quarantined say in one word why a runner gets no jobs. The full reason may name
+// kernels of any repository.
 const (
 	Drained     = "drained"
 	Quarantined = "in quarantine"

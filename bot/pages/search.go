@@ -9,25 +9,25 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
 
-// searchMost bounds each kind of thing that a search finds.
+// searchMost limits the results of each kind.
 const searchMost = 20
 
-// A SearchPage is the kernels, changes and commits that a text names.
+// A SearchPage lists the kernels, changes and commits that match a text.
 type SearchPage struct {
 	Query   string        `json:"query"`
 	Kernels []KernelName  `json:"kernels,omitempty"`
 	Changes []FoundChange `json:"changes,omitempty"`
 	Commits []FoundCommit `json:"commits,omitempty"`
-	Results []Row         `json:"results,omitempty"` // of a folder, which has no changes
-	More    bool          `json:"more,omitempty"`    // than are listed
+	Results []Row         `json:"results,omitempty"` // only for a folder, which has no changes
+	More    bool          `json:"more,omitempty"`    // there are more than listed
 }
 
-// Found is how many things there are.
+// Found returns the number of results.
 func (p *SearchPage) Found() int {
 	return len(p.Kernels) + len(p.Changes) + len(p.Commits) + len(p.Results)
 }
 
-// A FoundChange is a pull request, a merge group or a push.
+// A FoundChange is a matching pull request, merge group or push.
 type FoundChange struct {
 	ID     string `json:"id"`
 	Repo   string `json:"repository"`
@@ -44,7 +44,7 @@ type FoundCommit struct {
 	Run  Row    `json:"run"`
 }
 
-// prefixPattern is enough of a commit's id to look for it.
+// prefixPattern matches a prefix of a commit id that is long enough to search for.
 var prefixPattern = regexp.MustCompile(`^[0-9a-f]{4,64}$`)
 
 func (s *Server) search(ctx context.Context, v *visit) (any, error) {
@@ -105,7 +105,7 @@ func foundChange(c ledger.ChangeRow, repo string) FoundChange {
 	return f
 }
 
-// findResults adds the results of a folder whose name has the text.
+// findResults adds the results of a folder whose title contains the text.
 func (s *Server) findResults(ctx context.Context, p *SearchPage, id int64, repo, text string) error {
 	runs, err := s.Source.Runs(ctx, ledger.RunFilter{RepoID: id, Limit: 1})
 	if err != nil || len(runs) == 0 || runs[0].Change.Kind != "" {
@@ -120,7 +120,7 @@ func (s *Server) findResults(ctx context.Context, p *SearchPage, id int64, repo,
 	return err
 }
 
-// findCommits adds each commit whose id begins so, once.
+// findCommits adds each commit whose id begins with the prefix, once.
 func (s *Server) findCommits(ctx context.Context, p *SearchPage, repos map[int64]string, prefix string) error {
 	runs, err := s.Source.AtHead(ctx, prefix, 200)
 	if err != nil {

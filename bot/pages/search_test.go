@@ -13,7 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages"
 )
 
-// A search finds kernels, changes and commits by what people call them.
+// TestSearch checks that a search finds kernels, changes and commits by the names that people use.
 func TestSearch(t *testing.T) {
 	w := newWorld(t)
 	story(w)
@@ -49,7 +49,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Every run can be reached, page by page, and a page says that it does not show all.
+// TestPaging checks that every run can be reached page by page, and that a page says if it does not
+// show all.
 func TestPaging(t *testing.T) {
 	w := newWorld(t)
 	const runs = 117
@@ -86,7 +87,8 @@ func TestPaging(t *testing.T) {
 	}
 }
 
-// Runs, changes, commits and files lead to GitHub, and breadcrumbs to the repository.
+// TestLinksToGitHub checks that runs, changes, commits and files link to GitHub, and breadcrumbs to
+// the repository.
 func TestLinksToGitHub(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)

@@ -11,17 +11,19 @@ import (
 	"time"
 )
 
-// A session is what a browser brings back: who logged in, and until when that counts.
+// A session is the content of the login cookie: who logged in, and until when.
 type session struct {
 	Login string `json:"login,omitempty"`
-	Token []byte `json:"token,omitempty"` // digest of the token that was given: another token ends it
+	// Token is the digest of the token that was presented. A new token ends the session.
+	Token []byte `json:"token,omitempty"`
 	Until int64  `json:"until"`
 }
 
-// lasting is how long a login counts.
+// lasting is the duration of a login.
 const lasting = 12 * time.Hour
 
-// cookieName is protected from other hosts of the same domain where that is possible.
+// cookieName uses the __Host- prefix with https, which protects the cookie from other hosts of the
+// same domain.
 func (g *Guard) cookieName(what string) string {
 	if g.Secure {
 		return "__Host-kernelgate-" + what
@@ -44,7 +46,7 @@ func (g *Guard) session(r *http.Request) (s session, ok bool) {
 	return s, true
 }
 
-// read takes a signed cookie apart; one that was not signed here is none.
+// read decodes a signed cookie. It ignores a cookie with a wrong signature.
 func (g *Guard) read(r *http.Request, what string, into any) bool {
 	c, err := r.Cookie(g.cookieName(what))
 	if err != nil {
@@ -59,14 +61,14 @@ func (g *Guard) read(r *http.Request, what string, into any) bool {
 	return err == nil && json.Unmarshal(text, into) == nil
 }
 
-// sign binds a text to what it is for: a cookie of one kind is none of another.
+// sign binds a text to its purpose, so that a cookie of one kind is not valid as another kind.
 func (g *Guard) sign(what, body string) []byte {
 	mac := hmac.New(sha256.New, g.Key)
 	mac.Write([]byte(what + "\x00" + body))
 	return mac.Sum(nil)
 }
 
-// give sets a signed cookie. Lax, since people come from GitHub by a link.
+// give sets a signed cookie. SameSite is Lax, because users follow links from GitHub.
 func (g *Guard) give(w http.ResponseWriter, what string, value any, lasting time.Duration) error {
 	text, err := json.Marshal(value)
 	if err != nil {

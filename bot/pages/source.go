@@ -11,72 +11,73 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// A Source knows what is shown. It answers for everything it has: who may see it is
-// not its business. Of what it does not have it says ErrNotFound.
+// A Source provides the data of the pages. It answers for everything that it has and knows nothing
+// about viewers. It returns ErrNotFound for things that it does not have.
 type Source interface {
 	RepoNames(ctx context.Context) ([]ledger.RepoName, error)
-	Kernels(ctx context.Context, repo int64) ([]string, error) // by folder
+	Kernels(ctx context.Context, repo int64) ([]string, error) // their folders
 	Latest(ctx context.Context, repo int64, folder string, limit int) ([]ledger.RunRow, error)
 	OnMain(ctx context.Context, repo int64, folder string, limit int) ([]ledger.RunRow, error)
-	// Merges is what a kernel's high-water mark is derived from.
+	// Merges returns the history from which a kernel's high-water mark is derived.
 	Merges(ctx context.Context, repo int64, folder string) (highwater.History, error)
-	// Runs is one page of a list of runs, newest first.
+	// Runs returns one page of a list of runs, newest first.
 	Runs(ctx context.Context, f ledger.RunFilter) ([]ledger.RunRow, error)
-	// FindChanges is the changes of a repository with that number or text, newest first.
+	// FindChanges returns the changes of a repository that match a number or a text, newest first.
 	FindChanges(ctx context.Context, repo int64, text string, limit int) ([]ledger.ChangeRow, error)
 	Run(ctx context.Context, job string) (ledger.RunRow, error)
-	// AtHead is the last runs of commits whose id begins so, of whatever repository.
+	// AtHead returns the last runs of commits whose id begins with prefix, in all repositories.
 	AtHead(ctx context.Context, prefix string, limit int) ([]ledger.RunRow, error)
 	Unfinished(ctx context.Context) ([]ledger.RunRow, error)
 	Attempts(ctx context.Context, id change.ID) ([]ledger.RunRow, error)
 	Change(ctx context.Context, id change.ID) (*change.State, error)
-	// Audit is the last commands about a change, newest first.
+	// Audit returns the last commands about a change, newest first.
 	Audit(ctx context.Context, id change.ID, limit int) ([]ledger.Entry, error)
-	// Blob is stored evidence, a verdict or a log.
+	// Blob returns stored evidence, a verdict or a log.
 	Blob(ctx context.Context, name string) ([]byte, error)
-	// Runners is who measures.
+	// Runners returns the runners.
 	Runners() []Runner
-	// Places is where jobs stand in line, by job. One that no runner of now would take has none.
+	// Places returns the positions in the queue, by job. A job that no current runner would take
+	// has none.
 	Places() map[string]scheduler.Position
-	// Said is the log of a job that is at a runner, from its beginning.
+	// Said returns the log of a running job, from its beginning.
 	Said(job string) []runners.LogEntry
 }
 
-// An Access says who somebody is, and what they may read.
+// An Access identifies viewers and says what they may read.
 type Access interface {
 	Viewer(r *http.Request) Viewer
-	// SignIn is the address of the page where one can log in, or "".
+	// SignIn returns the address of the login page, or an empty string.
 	SignIn() string
-	// Routes adds pages of its own, written by what it is given.
+	// Routes adds pages of the Access. It renders them with show.
 	Routes(mux *http.ServeMux, show showPage)
 }
 
-// showPage writes a page by one of the templates.
+// showPage renders a page with one of the templates.
 type showPage = func(w http.ResponseWriter, r *http.Request, status int, name string, model any)
 
-// A Viewer is whoever asks for a page.
+// A Viewer is the person or program that requests a page.
 type Viewer struct {
-	Login   string // "" for nobody in particular
-	Member  bool   // has logged in, by whatever way
-	Proof   string // what a form of this session bears; "" where there is none
+	Login   string // empty if anonymous
+	Member  bool   // has logged in, in any way
+	Proof   string // proof of this session for forms; empty without a session
 	MayRead func(ctx context.Context, repo string) bool
 }
 
-// Everybody may read everything: for pages that nobody else can reach.
+// Everybody lets everybody read everything. It is for pages that only their owner can reach.
 type Everybody struct{}
 
-// Viewer is anyone.
+// Viewer returns a viewer who may read everything.
 func (Everybody) Viewer(*http.Request) Viewer {
 	return Viewer{MayRead: func(context.Context, string) bool { return true }}
 }
 
-// SignIn is nowhere.
+// SignIn returns an empty string: there is no login.
 func (Everybody) SignIn() string { return "" }
 
-// Routes has none.
+// Routes adds no pages.
 func (Everybody) Routes(*http.ServeMux, showPage) {}
 
-// repos is the repositories that the viewer may read.
+// repos returns the repositories that the viewer may read.
 func (s *Server) repos(ctx context.Context, v *visit) (map[int64]string, error) {
 	all, err := s.Source.RepoNames(ctx)
 	if err != nil {
@@ -91,8 +92,8 @@ func (s *Server) repos(ctx context.Context, v *visit) (map[int64]string, error) 
 	return mine, nil
 }
 
-// repoName is the newest name of a repository that the viewer may read. A run may
-// bear an older one, which may be another repository's by now.
+// repoName returns the current name of a repository if the viewer may read it. A run may bear an
+// older name, which may belong to a different repository by now.
 func (s *Server) repoName(ctx context.Context, v *visit, id int64) (string, error) {
 	all, err := s.Source.RepoNames(ctx)
 	if err != nil {
@@ -106,7 +107,7 @@ func (s *Server) repoName(ctx context.Context, v *visit, id int64) (string, erro
 	return "", ErrNotFound
 }
 
-// runOf finds a run that the viewer may read.
+// runOf returns a run if the viewer may read it.
 func (s *Server) runOf(ctx context.Context, v *visit, job string) (ledger.RunRow, error) {
 	row, err := s.Source.Run(ctx, job)
 	if err != nil {

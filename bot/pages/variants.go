@@ -12,8 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// A VariantTable is what a kernel's variants gained on one device, each against the
-// one before it.
+// A VariantTable shows the gain of a kernel's variants on one device, each relative to its
+// predecessor.
 type VariantTable struct {
 	Device string       `json:"device"`
 	Shapes []string     `json:"shapes"`
@@ -23,31 +23,31 @@ type VariantTable struct {
 // A VariantRow is one variant.
 type VariantRow struct {
 	Variant  string             `json:"variant"`
-	Against  string             `json:"against,omitempty"` // "" of the one that everything began with
+	Against  string             `json:"against,omitempty"` // empty for the first variant
 	Verdicts []Word             `json:"verdicts,omitempty"`
 	P50      map[string]float64 `json:"p50_us"` // by shape
 	Gain     *gates.Estimate    `json:"speedup,omitempty"`
-	Shape    string             `json:"of_shape,omitempty"` // that must gain
-	Factor   float64            `json:"factor"`             // of all steps since the first
+	Shape    string             `json:"of_shape,omitempty"` // the target shape
+	Factor   float64            `json:"factor"`             // product of all steps since the first
 	Uses     []Use              `json:"resources,omitempty"`
 }
 
-// A Word is what runs said of a variant.
+// A Word is a verdict that runs reached about a variant.
 type Word struct {
-	Job     string        `json:"job"` // the newest that said so
+	Job     string        `json:"job"` // newest run with this verdict
 	Outcome gates.Outcome `json:"outcome"`
 	Reason  gates.Reason  `json:"reason,omitempty"`
 	Times   int           `json:"times"`
 }
 
-// A Use is what the compiler says that a variant needs.
+// A Use is one resource that a variant needs, as the compiler reports it.
 type Use struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit,omitempty"`
 }
 
-// A Negative is a change, or a variant, that was not taken.
+// A Negative is a change or a variant that was not accepted.
 type Negative struct {
 	Row
 	Variant string `json:"variant,omitempty"`
@@ -55,11 +55,11 @@ type Negative struct {
 	Lesson  string `json:"lesson,omitempty"`
 }
 
-// mostVariants bounds a table.
+// mostVariants limits the rows of a table.
 const mostVariants = 60
 
-// variants is a table for each device, of those that were timed. Runs that compare
-// commits of one variant are the history's.
+// variants returns one table for each device, with the variants that were timed. Runs that compare
+// two commits of one variant belong to the history instead.
 func (s *Server) variants(ctx context.Context, runs []ledger.RunRow) []VariantTable {
 	var verdicts []*gates.Verdict
 	said := map[[3]string][]Word{} // by device and step, newest first
@@ -74,7 +74,7 @@ func (s *Server) variants(ctx context.Context, runs []ledger.RunRow) []VariantTa
 			continue
 		}
 		if slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool { return c.Baseline != nil && c.Candidate != nil }) {
-			verdicts = append(verdicts, v) // what was not timed leads from nowhere to nowhere
+			verdicts = append(verdicts, v) // a verdict without times has no step
 		}
 		key := [3]string{v.Device.Name, v.Provenance.Base.Variant, v.Provenance.Head.Variant}
 		same := func(w Word) bool { return w.Outcome == r.Outcome && w.Reason == r.Reason }
@@ -110,7 +110,7 @@ func (s *Server) variants(ctx context.Context, runs []ledger.RunRow) []VariantTa
 	return tables
 }
 
-// rowOfStep is the step's candidate, or the baseline that everything began with.
+// rowOfStep returns the row of the step's candidate, or that of the first baseline.
 func rowOfStep(s report.Step, began bool) VariantRow {
 	row := VariantRow{Variant: s.After, Against: s.Before, Factor: s.Factor}
 	if began {
@@ -142,8 +142,7 @@ func rowOfStep(s report.Step, began bool) VariantRow {
 	return row
 }
 
-// negatives is what was tried last in each change, or of each variant, and was not
-// taken.
+// negatives returns the last attempt of each change, or of each variant, that was not accepted.
 func (s *Server) negatives(ctx context.Context, runs []ledger.RunRow, repo string) []Negative {
 	var list []Negative
 	told := map[string]bool{}
@@ -160,7 +159,8 @@ func (s *Server) negatives(ctx context.Context, runs []ledger.RunRow, repo strin
 			n.Lesson = d.Provenance.Head.Lesson
 		}
 		key := cmp.Or(n.Change, r.Device+" "+cmp.Or(n.Variant, r.Job))
-		if !told[key] && r.Outcome == gates.Defer && r.Reason != gates.ReasonInconclusive { // what is not known yet is no lesson
+		// An inconclusive result teaches nothing.
+		if !told[key] && r.Outcome == gates.Defer && r.Reason != gates.ReasonInconclusive {
 			list = append(list, n)
 		}
 		told[key] = true

@@ -17,9 +17,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// BenchmarkWatchers lets 500 people watch one run whose progress is another each time
-// that it is looked at, over connections of their own, and tells what share of a core
-// that takes: the server, the watchers and the sending. It must stay below a fifth.
+// BenchmarkWatchers lets 500 clients watch one run, over separate connections. The run's progress
+// changes with every poll. It reports the share of a core that the server, the clients and the
+// transfer use together. The share must stay below a fifth.
 func BenchmarkWatchers(b *testing.B) {
 	const watchers, news = 500, 4
 	w := newWorld(b)
@@ -63,7 +63,7 @@ func BenchmarkWatchers(b *testing.B) {
 				time.Sleep(5 * time.Millisecond)
 			}
 		}
-		until(watchers) // everybody is there
+		until(watchers) // all clients are connected
 		from, before := heard.Load(), spent(b)
 		began := time.Now()
 		until(from + watchers*news)
@@ -77,7 +77,7 @@ func BenchmarkWatchers(b *testing.B) {
 	}
 }
 
-// restless is a source whose run goes on each time that somebody looks.
+// restless is a source whose run progresses with each poll.
 type restless struct {
 	*world
 	job  string

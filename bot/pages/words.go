@@ -15,7 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// functions are what the templates may call. None of them makes markup of a text.
+// functions are the functions that templates may call. None of them turns text into markup.
 func (s *Server) functions() template.FuncMap {
 	return template.FuncMap{
 		"ago":     func(t time.Time) string { return ago(s.Now(), t) },
@@ -67,24 +67,24 @@ func (s *Server) functions() template.FuncMap {
 	}
 }
 
-// A list is runs with what is not said around them already.
+// A list is a table of runs. It omits columns that its surroundings make redundant.
 type list struct {
 	Rows           []Row
-	Label          string // tells it from other tables of the page to those who hear it read
-	Kernel, Change bool   // columns
+	Label          string // distinguishes the page's tables for screen readers
+	Kernel, Change bool   // columns to show
 }
 
 func listOf(rows []Row, label string, columns ...string) list {
 	return list{rows, label, slices.Contains(columns, "kernel"), slices.Contains(columns, "change")}
 }
 
-// A Piece of a sentence is text, or a name.
+// A Piece is a part of a sentence: plain text or a name.
 type Piece struct {
 	Text string
 	Name bool
 }
 
-// pieces parts a sentence at the backticks around names, without the word that it begins with.
+// pieces splits a sentence at the backticks around names, without the given first word.
 func pieces(sentence, word string) []Piece {
 	sentence = strings.TrimLeft(strings.TrimPrefix(sentence, word), " ·")
 	var list []Piece
@@ -96,8 +96,7 @@ func pieces(sentence, word string) []Piece {
 	return list
 }
 
-// A sign is a status in a mark, a word and a class, so that nobody needs colours to
-// tell them apart.
+// A sign shows a status as a mark, a word and a class, so that nobody depends on colours.
 type sign struct{ Mark, Word, Class string }
 
 func statusOf(s gates.Status) sign {
@@ -116,8 +115,7 @@ func statusOf(s gates.Status) sign {
 	return sign{"–", "not run", "none"}
 }
 
-// gateSign tells a gate that proved something wrong from one to which too little was
-// shown.
+// gateSign distinguishes a gate that proved something wrong from a gate that needs more evidence.
 func gateSign(g gates.GateResult) sign {
 	if g.Status == gates.Failed && g.Reason != "" && !g.Reason.ProvenWrong() {
 		return sign{"◷", "not yet", "open"}
@@ -125,8 +123,8 @@ func gateSign(g gates.GateResult) sign {
 	return statusOf(g.Status)
 }
 
-// stepSign is the same of a gate with its evidence. Evidence that was gathered before an earlier gate failed is there, and nobody
-// judged it: "not run" next to a duration would contradict itself.
+// stepSign is gateSign for a gate with evidence. If an earlier gate failed, evidence exists that
+// nobody judged: "not run" next to a duration would be a contradiction.
 func stepSign(s Step) sign {
 	if s.Status == gates.NotRun && s.Seconds > 0 {
 		return sign{"–", "not judged", "none"}
@@ -134,7 +132,7 @@ func stepSign(s Step) sign {
 	return gateSign(s.GateResult)
 }
 
-// rowSign is the same of a shape: short of its goal is not slower than before.
+// rowSign returns the sign of a shape: short of its goal does not mean slower than before.
 func rowSign(c gates.Comparison) sign {
 	if c.Status == gates.Failed && c.Role == gates.RoleTarget {
 		return sign{"◷", "not yet", "open"}
@@ -142,13 +140,13 @@ func rowSign(c gates.Comparison) sign {
 	return statusOf(c.Status)
 }
 
-// deviceName is a device's name without what every maker writes into it.
+// deviceName removes the boilerplate of manufacturers from a device's name.
 func deviceName(name string) string {
 	name = strings.NewReplacer("(R)", "", "(TM)", "", " Processor", "", " CPU", "", " @ ", " ").Replace(name)
 	return strings.Join(strings.Fields(name), " ")
 }
 
-// outcomeOf tells what is proven wrong from what is not proven yet.
+// outcomeOf distinguishes proven defects from results that are not proven yet.
 func outcomeOf(o gates.Outcome, r gates.Reason) sign {
 	switch o {
 	case gates.Pass:
@@ -164,12 +162,12 @@ func outcomeOf(o gates.Outcome, r gates.Reason) sign {
 	return sign{"…", "no verdict", "none"}
 }
 
-// KernelPath is the address of a kernel's page.
+// KernelPath returns the path of a kernel's page.
 func KernelPath(repo, folder string) string {
 	return "/kernels/" + repo + "/" + (&url.URL{Path: folder}).EscapedPath()
 }
 
-// brief is a verdict's one line without what the columns beside it say.
+// brief returns a verdict's line without the part that the columns next to it already show.
 func brief(line string) string {
 	if _, rest, ok := strings.Cut(line, ": "); ok {
 		return rest
@@ -206,7 +204,7 @@ func secondsWords(s float64) string {
 	return fmt.Sprintf("%.1f h", s/3600)
 }
 
-// about is a time that nobody needs to the second.
+// about formats a duration for which seconds do not matter.
 func about(seconds float64) string {
 	switch {
 	case seconds < 100:
@@ -227,18 +225,18 @@ func bytesWords(n float64) string {
 	return ""
 }
 
-// advice is what would make a verdict pass, with the command that it ends with.
+// advice says what would make a verdict pass, and the command for it.
 type advice struct{ Words, Command string }
 
 func adviceOf(text string) advice {
-	text = strings.ReplaceAll(text, "`", "") // of Markdown
+	text = strings.ReplaceAll(text, "`", "") // remove Markdown
 	if words, command, ok := strings.Cut(text, ": kernelgate "); ok {
 		return advice{words, "kernelgate " + command}
 	}
 	return advice{Words: text}
 }
 
-// asked writes what a policy asks of a shape in the signs of the figures next to it.
+// asked formats a policy's goal for a shape with the same signs as the numbers next to it.
 func asked(goal string) string {
 	goal, _, _ = strings.Cut(goal, " on ")
 	goal = strings.TrimPrefix(goal, "speedup ")
@@ -246,7 +244,7 @@ func asked(goal string) string {
 	return strings.Join(strings.Fields(goal), " ")
 }
 
-// fine is the same of small ones.
+// fine formats a share, with two decimals if it is below 10 %.
 func fine(v float64) string {
 	if math.Abs(v) >= 0.1 || math.IsNaN(v) {
 		return report.Percent(v)
@@ -254,7 +252,7 @@ func fine(v float64) string {
 	return strings.Replace(fmt.Sprintf("%+.2f %%", 100*v), "-", "−", 1)
 }
 
-// faults is what a GPU's driver reported.
+// faults describes the faults that a GPU's driver reported.
 func faults(g *protocol.GPU) string {
 	var said []string
 	if g.ECCErrors != nil && *g.ECCErrors > 0 {

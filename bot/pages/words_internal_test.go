@@ -7,8 +7,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// What is proven wrong looks otherwise than what was not shown yet, of a gate and of a
-// shape as of the verdict.
+// TestSigns checks that a proven defect looks different from missing evidence, for a gate and for a
+// shape as for the verdict.
 func TestSigns(t *testing.T) {
 	for name, c := range map[string]struct {
 		got  sign
@@ -38,7 +38,7 @@ func TestDeviceName(t *testing.T) {
 	}
 }
 
-// A CPU's gate of resources is not called after a tool of CUDA's.
+// TestGateTitles checks that the resource gate of a CPU kernel is not named after a CUDA tool.
 func TestGateTitles(t *testing.T) {
 	for kind, want := range map[string]string{"cpu": "resources", "gpu": "ptxas"} {
 		p := RunPage{Verdict: &gates.Verdict{Device: gates.Device{Kind: kind}, Gates: []gates.GateResult{{Gate: gates.GatePTXAS}}}}
@@ -48,7 +48,7 @@ func TestGateTitles(t *testing.T) {
 	}
 }
 
-// A limit stands in the units of the figures before it.
+// TestBarsSpaceUnits checks that a limit has the units of the numbers before it.
 func TestBarsSpaceUnits(t *testing.T) {
 	v := &gates.Verdict{Resources: []gates.ResourceRow{{Name: "shared memory", Unit: "B", Baseline: new(83984.0), Candidate: new(49152.0), Limit: "≤ 227KiB"}}}
 	if drawn := string(bars(v)); !strings.Contains(drawn, "82.02 KiB → 48 KiB (≤ 227 KiB)") {

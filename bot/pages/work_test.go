@@ -11,27 +11,29 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages/browser"
 )
 
-// People search, choose and point, by keyboard and by pointer, on a desk and on a phone.
+// TestPagesAtWork searches, chooses and points, by keyboard and by mouse, on a desktop and on a
+// phone.
 func TestPagesAtWork(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
 	site := w.site(pages.Everybody{}).URL
 	tab := browser.Open(t).Tab(browser.Look{})
 
-	// A slash leads to the search from anywhere.
+	// A slash moves the focus to the search field from anywhere.
 	tab.Go(site + "/runs/" + jobs["first"])
 	tab.Press("/")
 	if browser.Eval[string](tab, "document.activeElement.name") != "q" {
 		t.Fatal("a slash does not lead to the search")
 	}
-	browser.Eval[bool](tab, "document.activeElement.select() ?? true") // a driven browser types the slash as well
+	// A remote-controlled browser also types the slash.
+	browser.Eval[bool](tab, "document.activeElement.select() ?? true")
 	tab.Press("everywhere")
 	tab.Follow(browser.KeyEnter)
 	if says := tab.Text("main"); !strings.Contains(says, "#7 FP8 everywhere") {
 		t.Errorf("the search finds %q", says)
 	}
 
-	// The pickers offer runs, and take what is written.
+	// The pickers offer runs and accept free text.
 	tab.Go(site + "/compare")
 	offered := browser.Eval[[]string](tab, `[...document.querySelector("input[name=a]").list.options].map(o => o.value)`)
 	if all := strings.Join(offered, " "); !strings.HasPrefix(all, "main #7 ") || !strings.Contains(all, jobs["first"]) || !strings.Contains(all, "111111111111") {
@@ -53,7 +55,7 @@ func TestPagesAtWork(t *testing.T) {
 		t.Errorf("the comparison says %q", says)
 	}
 
-	// A point has a card, for the pointer and for the keyboard.
+	// A point has a card, for the mouse and for the keyboard.
 	tab.Go(site + "/kernels/org/kernels/kernels/sdpa")
 	if first := tab.Text("figure figcaption"); !strings.HasPrefix(first, "mission") {
 		t.Errorf("the first picture is of %q, not of the shape that must gain", first)
@@ -76,7 +78,7 @@ func TestPagesAtWork(t *testing.T) {
 		t.Error("the card stays in spite of Escape")
 	}
 
-	// A phone shows every figure of the table without scrolling sideways, and no page is endless.
+	// A phone shows every number of the table without sideways scrolling, and no page is endless.
 	tab.Look(browser.Look{Width: 390, Height: 844})
 	tab.Go(site + "/runs/" + jobs["first"])
 	hidden := browser.Eval[[]string](tab, `[...document.querySelectorAll("table.times tbody td")].filter(e => e.innerText && (e.getBoundingClientRect().right > innerWidth || !e.checkVisibility())).map(e => e.innerText)`)
@@ -89,13 +91,14 @@ func TestPagesAtWork(t *testing.T) {
 		t.Errorf("the kernel's page is %d pixels high", high)
 	}
 	for _, c := range tab.Complaints() {
-		if !strings.Contains(c, "404") { // the run that is not there
+		if !strings.Contains(c, "404") { // the run that does not exist
 			t.Error(c)
 		}
 	}
 }
 
-// Answers are compressed for those who take it, but not where a session's proof stands among other people's text.
+// TestCompressed checks that answers are compressed for clients that accept it, except for pages
+// that contain a session's proof together with text by strangers.
 func TestCompressed(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
@@ -134,7 +137,7 @@ func styleLink(w *world, site string) string {
 	return rest
 }
 
-// A link to a run says in a chat what came of it, with a picture.
+// TestPreview checks that a link to a run shows its result in a chat, with a picture.
 func TestPreview(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)

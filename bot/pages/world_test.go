@@ -28,8 +28,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// A world is a real ledger over events that a test makes up, with blobs and runners
-// beside it.
+// A world is a real ledger over made-up events, with blobs and runners.
 type world struct {
 	testing.TB
 	*ledger.Ledger
@@ -41,7 +40,7 @@ type world struct {
 	places  map[string]scheduler.Position
 	said    map[string][]runners.LogEntry
 
-	actor pages.Actor // of the sites
+	actor pages.Actor // for its sites
 }
 
 func newWorld(t testing.TB) *world {
@@ -63,7 +62,7 @@ func (w *world) no(err error) {
 
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// write adds an event to the journal.
+// write appends an event to the journal.
 func (w *world) write(s *change.State, e change.Event) {
 	w.Helper()
 	seq := uint64(len(w.events) + 1)
@@ -74,7 +73,7 @@ func (w *world) write(s *change.State, e change.Event) {
 	s.Apply(seq, at, e)
 }
 
-// Replay and Follow make the world a journal.
+// Replay and Follow implement the journal.
 func (w *world) Replay(_ context.Context, after uint64, apply func(journal.Event) error) (uint64, error) {
 	for after < uint64(len(w.events)) {
 		if err := apply(w.events[after]); err != nil {
@@ -93,14 +92,15 @@ func (w *world) follow(ctx context.Context, after uint64, apply func(journal.Eve
 	return nil
 }
 
-// replayed is the journal, whose methods the ledger has too.
+// replayed is the world as a journal. The type is needed because the ledger has methods with the
+// same names.
 type replayed struct{ *world }
 
 func (r replayed) Follow(ctx context.Context, after uint64, apply func(journal.Event) error) error {
 	return r.follow(ctx, after, apply)
 }
 
-// settle brings the ledger up to the last event.
+// settle waits until the ledger has applied the last event.
 func (w *world) settle() {
 	w.Helper()
 	ctx, stop := context.WithCancel(w.Context())
@@ -111,7 +111,7 @@ func (w *world) settle() {
 	w.no(<-ended)
 }
 
-// The world is a source of pages.
+// Run and the methods below implement pages.Source.
 func (w *world) Run(ctx context.Context, job string) (ledger.RunRow, error) {
 	r, err := w.Ledger.Run(ctx, job)
 	return r, missing(err)
@@ -152,7 +152,7 @@ func (w *world) Said(job string) []runners.LogEntry {
 	return w.said[job]
 }
 
-// says has a job's runner report something for its log.
+// says adds reports to the log of a job.
 func (w *world) says(job string, e ...runners.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -172,7 +172,7 @@ func (w *world) busy(job string, p *runners.Event) {
 	}}, {Name: "gpu3", Seen: epoch}}
 }
 
-// health is of a GPU that is warm and has had better days.
+// health describes a GPU that is warm and has reported faults.
 func health() *protocol.Health {
 	errors := uint64(2)
 	return &protocol.Health{At: epoch, GPU: &protocol.GPU{
@@ -201,7 +201,7 @@ rules:
   - name: default
 `
 
-// open begins a change with one planned kernel.
+// open starts a change with one planned kernel.
 func (w *world) open(id change.ID, repo, title, kernel string) *change.State {
 	w.Helper()
 	head := fmt.Sprintf("%040x", len(w.events)+1)
@@ -244,13 +244,14 @@ func (w *world) ask(s *change.State, text string, e change.Effect) {
 	w.write(s, change.Answered{ID: id, OK: true, Reply: "as asked", Effect: e})
 }
 
-// A record is evidence of a real GPU and the verdict of the policy that is shipped for it, as they are stored.
+// A record is evidence from a real GPU, with the verdict of the policy shipped for it, as they are
+// stored.
 type record struct {
 	evidence, verdict []byte
 	result            change.Result
 }
 
-// records are read, judged and written once for all tests, by the name of their evidence.
+// records caches records for all tests, by the name of their evidence.
 var records sync.Map
 
 func recordOf(t testing.TB, name string) record {
@@ -287,7 +288,7 @@ func recordOf(t testing.TB, name string) record {
 	return r
 }
 
-// recorded is the same for a test that changes it.
+// recorded returns a copy of a record for a test that changes it.
 func recorded(t testing.TB, name string) (*gates.Evidence, *gates.Verdict) {
 	t.Helper()
 	r, e, v := recordOf(t, name), &gates.Evidence{}, &gates.Verdict{}
@@ -325,7 +326,7 @@ func (w *world) get(url string, header ...string) (*http.Response, string) {
 	return answer, string(body)
 }
 
-// measuring is what a runner reports before a round.
+// measuring returns what a runner reports before a round.
 func measuring(round int) runners.Event {
 	e := runners.Event{Gate: gates.GatePerformance, Text: "measuring", Done: round, Total: 20, Unit: "rounds"}
 	if round > 0 {
@@ -337,8 +338,8 @@ func measuring(round int) runners.Event {
 	return e
 }
 
-// story is a small history: a kernel on main, a pull request of two attempts with a
-// command and an override, one that runs and one that waits.
+// story creates a small history: a kernel on main, a pull request with two attempts, a command and
+// an override, one running and one waiting run.
 func story(w *world) (jobs map[string]string) {
 	w.Helper()
 	jobs = map[string]string{}

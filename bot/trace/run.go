@@ -10,19 +10,19 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// OfRun is the spans of a run that has its verdict: came is when the evidence did, and judged
-// when the verdict was written down. evidence is nil where none came.
+// OfRun returns the spans of a run that has its verdict. came is when the evidence arrived, judged
+// when the verdict was stored. e is nil if no evidence arrived.
 //
-// The evidence tells times by the runner's clock, and is the runner's word: what it tells is
-// moved to where the bot saw the runner begin where the two clocks disagree, and nothing
-// reaches beyond what the bot saw.
+// The times in the evidence are by the runner's clock and are not trusted. If the clocks disagree,
+// they are shifted to the time at which the bot saw the runner begin. No span extends beyond what
+// the bot saw.
 func OfRun(run change.Run, e *gates.Evidence, came, judged time.Time, r change.Result) []Span {
 	about := []attribute.KeyValue{
 		attribute.String("kernelgate.kernel", run.Name), attribute.String("kernelgate.job", run.Job), attribute.Int("kernelgate.attempt", run.Attempt),
 		attribute.String("kernelgate.runner", run.Runner), attribute.String("kernelgate.outcome", string(r.Outcome)), attribute.String("kernelgate.reason", string(r.Reason)),
 	}
 	begun := run.Begun
-	if begun.IsZero() { // no runner ever said that it had it
+	if begun.IsZero() { // no runner ever reported that it had the job
 		begun = came
 	}
 	all := []Span{
@@ -37,8 +37,8 @@ func OfRun(run change.Run, e *gates.Evidence, came, judged time.Time, r change.R
 	return all
 }
 
-// A window is what the bot saw of a measurement: when it was handed out, and when evidence
-// of it came.
+// A window is what the bot saw of a measurement: when the job was handed out, and when its evidence
+// arrived.
 type window struct{ from, to time.Time }
 
 func (w window) clip(t time.Time) time.Time {
@@ -52,13 +52,13 @@ func (w window) clip(t time.Time) time.Time {
 }
 
 const (
-	mostRounds = 100         // bounds what one run tells
-	slack      = time.Second // how far gates may reach beyond what the bot saw: clocks differ
+	mostRounds = 100         // limits the spans of one run
+	slack      = time.Second // how far gates may extend beyond the window, because clocks differ
 )
 
-// gathered is a span for every gate that the runner gathered for, and for every round of it.
-// Gates come one after the other; rounds say when they began. What was carried over from an
-// earlier job is none of this one's: as a rule it does not fit in.
+// gathered returns a span for every gate with evidence, and for every round. Gates follow each
+// other; rounds have start times. Rounds that were carried over from an earlier job do not belong
+// to this one; they usually lie outside of the window.
 func gathered(under string, e *gates.Evidence, w window) []Span {
 	at := e.Provenance.Time
 	shift := time.Duration(0)
@@ -103,7 +103,7 @@ func gathered(under string, e *gates.Evidence, w window) []Span {
 	return all
 }
 
-// roundsOf is the rounds that were measured within the window, in order.
+// roundsOf returns the rounds that were measured within the window, in order.
 func roundsOf(under string, rounds []gates.Round, shift time.Duration, w window) []Span {
 	var all []Span
 	for i, r := range rounds {
@@ -119,7 +119,7 @@ func roundsOf(under string, rounds []gates.Round, shift time.Duration, w window)
 	return all
 }
 
-// duration is seconds as a runner tells them, which may be anything.
+// duration converts seconds from a runner, which may be any number.
 func duration(seconds float64) time.Duration {
 	if math.IsNaN(seconds) || seconds <= 0 {
 		return 0

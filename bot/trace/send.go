@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A sender posts spans to a collector. OpenTelemetry's own would bring gRPC along, of which
-// nothing is used over HTTP.
+// A sender posts spans to a collector. OpenTelemetry's own exporter would add gRPC as a dependency,
+// which OTLP over HTTP does not need.
 type sender struct {
 	url    string
 	header http.Header
@@ -26,7 +26,7 @@ type sender struct {
 	log    *slog.Logger
 
 	mu      sync.Mutex
-	failing bool // said so already
+	failing bool // the failure was already logged
 }
 
 func newSender(o Options) (*sender, error) {
@@ -45,7 +45,7 @@ func newSender(o Options) (*sender, error) {
 		url: u.String(), header: o.Header, log: o.Log,
 		client: http.Client{
 			Timeout: o.Timeout, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConns: 1, IdleConnTimeout: time.Minute},
-			// The operator named one address, not whatever that leads to.
+			// The operator configured this one address, so do not follow redirects.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
@@ -58,8 +58,8 @@ func (s *sender) Stop(context.Context) error {
 	return nil
 }
 
-// UploadTraces sends once. What fails is lost, and is no error: the log says when it begins to
-// fail and when it is well again.
+// UploadTraces sends once. If that fails, the spans are lost, and it returns no error. The log says
+// when sending starts to fail and when it works again.
 func (s *sender) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	err := s.post(ctx, spans)
 	s.mu.Lock()
@@ -75,7 +75,7 @@ func (s *sender) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 }
 
 func (s *sender) post(ctx context.Context, spans []*tracepb.ResourceSpans) error {
-	// TracesData is an ExportTraceServiceRequest on the wire.
+	// TracesData has the same wire format as ExportTraceServiceRequest.
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err != nil {
 		return err
@@ -90,14 +90,14 @@ func (s *sender) post(ctx context.Context, spans []*tracepb.ResourceSpans) error
 	r.Header.Set("Content-Type", "application/x-protobuf")
 	resp, err := s.client.Do(r)
 	if err != nil {
-		// Without the address, which may hold a key.
+		// Drop the address, which may contain a key.
 		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err
 		}
 		return err
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection is used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be reused
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("the collector answers %s", resp.Status)
 	}

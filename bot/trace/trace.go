@@ -1,10 +1,10 @@
-// Package trace tells an OpenTelemetry collector how each head of a change went from its
-// webhook to its verdict: one trace for a head, with a span for every step. Nothing waits
-// for it. What a collector does not take in time is lost, and nothing else is.
+// Package trace sends OpenTelemetry traces of the way from a webhook to a verdict: one trace per
+// head of a change, with a span for every step. Nothing waits for it. Spans that a collector does
+// not accept in time are lost, and nothing else is.
 //
-// A trace is known by what it is about: its id follows from the change and the head, a
-// run's span from its job. So bots that take turns at a change tell one trace, and none
-// needs to have heard of what another told.
+// The ids of a trace are derived from its subject: the trace's id from the change and the head, a
+// run's span from its job. Bots that take turns at a change therefore contribute to one trace
+// without knowing about each other.
 //
 //	change              from the first webhook until GitHub shows the verdict
 //	  accept            a webhook, until it is in the journal as an event
@@ -12,13 +12,13 @@
 //	  plan              the planner, git included
 //	  run               one kernel, until its verdict
 //	    queue           waiting for a runner
-//	    measure         at the runner that brought the evidence
+//	    measure         at the runner that delivered the evidence
 //	      build, correctness, sanitize, performance (with each round), profile
 //	    judge
 //	  publish           a write to GitHub of more than progress
 //
-// Spans bear names of repositories, kernels and runners, commits and verdicts: no text that
-// people wrote, and no error's, which may quote anything.
+// Spans contain the names of repositories, kernels and runners, commits and verdicts. They contain
+// no text that people wrote and no text of errors, which may quote anything.
 package trace
 
 import (
@@ -43,50 +43,50 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 )
 
-// A Head is what one trace is about.
+// A Head is the subject of one trace.
 type Head struct {
 	Change change.ID
 	SHA    string
-	Repo   string // as it is called now
+	Repo   string // its current name
 }
 
-// A Span is one step on the way of a head, once it is over.
+// A Span is one completed step in the life of a head.
 type Span struct {
 	Name     string
 	From, To time.Time
-	Err      error // that the step failed; its text is not told
+	Err      error // set if the step failed; its text is not sent
 	About    []attribute.KeyValue
 
-	key   string // of a span that others are part of
-	under string // the key of the one that it is a part of; "" is the change itself
-	root  bool   // it is the change itself
+	key   string // set if other spans are part of this one
+	under string // key of the span that it is part of; empty for the change itself
+	root  bool   // this span is the change itself
 }
 
-// Options is where traces are sent.
+// Options says where to send traces.
 type Options struct {
-	Endpoint string      // base URL of a collector that takes OTLP over HTTP; /v1/traces is below it
-	Header   http.Header // with every request
+	Endpoint string      // base URL of a collector for OTLP over HTTP, without /v1/traces
+	Header   http.Header // sent with every request
 	Version  string      // of this program
-	Instance string      // tells one bot from another
+	Instance string      // identifies the bot
 	Log      *slog.Logger
 
-	Every   time.Duration // how often what was told is sent; 5 s unless given
-	Timeout time.Duration // of one request; 10 s unless given
+	Every   time.Duration // sending interval; defaults to 5 s
+	Timeout time.Duration // of one request; defaults to 10 s
 }
 
-// A Tracer sends what it is told. A nil one has nobody to send it to.
+// A Tracer sends spans. A nil Tracer sends nothing.
 type Tracer struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
 
 	mu    sync.Mutex
-	begun *lru.Cache[trace.TraceID, time.Time] // when the first step of a head began
+	begun *lru.Cache[trace.TraceID, time.Time] // start of the first step of each head
 }
 
-// remembered is how many heads are kept in memory.
+// remembered is the number of heads kept in memory.
 const remembered = 10_000
 
-// Open begins to send. It asks nobody whether the endpoint is there.
+// Open starts to send. It does not check that the endpoint exists.
 func Open(o Options) (*Tracer, error) {
 	to, err := newSender(o)
 	if err != nil {
@@ -104,27 +104,27 @@ func Open(o Options) (*Tracer, error) {
 		attribute.String("service.name", "kernelgate"), attribute.String("service.version", o.Version), attribute.String("service.instance.id", o.Instance),
 	)
 	provider := sdk.NewTracerProvider(
-		// Its queue is bounded, and what does not fit is dropped: whoever tells a span never waits.
+		// The queue is bounded and drops what does not fit: callers never wait.
 		sdk.WithBatcher(exporter, sdk.WithBatchTimeout(o.Every), sdk.WithExportTimeout(to.client.Timeout)),
 		sdk.WithSampler(sdk.AlwaysSample()), sdk.WithResource(about), sdk.WithIDGenerator(derived{}),
 	)
 	return &Tracer{provider: provider, tracer: provider.Tracer("github.com/kernelgate/kernelgate"), begun: begun}, nil
 }
 
-// closing is how long the last spans may take at the end.
+// closing is the time limit for the last spans at shutdown.
 const closing = 2 * time.Second
 
-// Close sends what is left, if that is taken within a moment.
+// Close sends the remaining spans, within a short time limit.
 func (t *Tracer) Close() {
 	if t == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
-	_ = t.provider.Shutdown(ctx) // the sender has said what went wrong
+	_ = t.provider.Shutdown(ctx) // the sender has logged the error
 }
 
-// Tell adds steps to the trace of a head. Without a head there is nothing to tell of.
+// Tell adds spans to the trace of a head. It does nothing without a head.
 func (t *Tracer) Tell(h Head, spans ...Span) {
 	if t == nil || h.SHA == "" {
 		return
@@ -135,8 +135,8 @@ func (t *Tracer) Tell(h Head, spans ...Span) {
 	}
 }
 
-// Concluded tells that GitHub shows the verdict on a head, which ends its trace. since is when
-// the journal heard of the head; a step that this bot has told of may have begun before.
+// Concluded ends the trace of a head, when GitHub shows the verdict. since is when the journal
+// first saw the head; a span of this bot may have started earlier.
 func (t *Tracer) Concluded(h Head, since, at time.Time, outcome string) {
 	if t == nil || h.SHA == "" {
 		return
@@ -144,7 +144,7 @@ func (t *Tracer) Concluded(h Head, since, at time.Time, outcome string) {
 	t.tell(h, Span{Name: "change", From: t.noteBegin(h, since), To: at, root: true, About: []attribute.KeyValue{attribute.String("kernelgate.outcome", outcome)}})
 }
 
-// noteBegin remembers when a head's first step began.
+// noteBegin records and returns when the first step of a head began.
 func (t *Tracer) noteBegin(h Head, from time.Time) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,7 +177,7 @@ func (t *Tracer) tell(h Head, s Span) {
 	span.End(trace.WithTimestamp(later(s.From, s.To)))
 }
 
-// later keeps a step from ending before it began: two clocks may have been read.
+// later prevents a step from ending before it began, because the times may come from two clocks.
 func later(from, to time.Time) time.Time {
 	if to.Before(from) {
 		return from
@@ -185,7 +185,7 @@ func later(from, to time.Time) time.Time {
 	return to
 }
 
-// sort is a word for an error, in place of its text.
+// sort returns one word for an error, instead of its text.
 func sort(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -206,22 +206,21 @@ func (h Head) about() []attribute.KeyValue {
 	return all
 }
 
-// TraceID is the same for whoever asks.
+// TraceID returns the same id on every bot.
 func (h Head) TraceID() (id trace.TraceID) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "kernelgate %s %s", h.Change, h.SHA))
 	copy(id[:], sum[:])
 	return id
 }
 
-// spanID names the span of that key, "" being the change itself.
+// spanID returns the id of the span with a key. The empty key means the change itself.
 func (h Head) spanID(key string) (id trace.SpanID) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "kernelgate %s %s %s", h.Change, h.SHA, key))
 	copy(id[:], sum[:])
 	return id
 }
 
-// derived gives spans the ids that follow from what they are about, where others are part
-// of them, and any other where nobody needs to know.
+// derived provides derived ids for spans that have children, and random ids for others.
 type derived struct{}
 
 var _ sdk.IDGenerator = derived{}
@@ -233,7 +232,7 @@ type ids struct {
 	span  trace.SpanID
 }
 
-// NewIDs is asked for the change itself alone, which is part of nothing and whose ids are derived.
+// NewIDs is called only for the change itself, which has no parent and whose ids are derived.
 func (derived) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	own, _ := ctx.Value(idKey{}).(ids)
 	return own.trace, own.span

@@ -26,7 +26,8 @@ var (
 
 func at(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
 
-// Two bots that know nothing of each other tell one trace; another head is another.
+// TestBotsAgree checks that two bots that know nothing about each other contribute to one trace,
+// and that a different head has a different trace.
 func TestBotsAgree(t *testing.T) {
 	c := tracetest.New(t)
 	other := head
@@ -41,7 +42,8 @@ func TestBotsAgree(t *testing.T) {
 		if i == 1 {
 			bot.Concluded(head, at(0.5), at(5), "PASS")
 			bot.Tell(other, trace.Span{Name: "plan", From: at(6), To: at(7), Err: errors.New("the token ghp_secret is bad")})
-			bot.Tell(trace.Head{Change: head.Change}, trace.Span{Name: "look", From: at(6), To: at(7)}) // of no head
+			// A span without a head is dropped.
+			bot.Tell(trace.Head{Change: head.Change}, trace.Span{Name: "look", From: at(6), To: at(7)})
 		}
 		bot.Close()
 	}
@@ -82,7 +84,8 @@ func spanNamed(spans []tracetest.Span, name string) tracetest.Span {
 	return tracetest.Span{}
 }
 
-// The end covers what was told before the journal heard of the head.
+// TestWholeCoversItsParts checks that the change's span includes spans from before the journal saw
+// the head.
 func TestWholeCoversItsParts(t *testing.T) {
 	c := tracetest.New(t)
 	bot, err := trace.Open(trace.Options{Endpoint: c.URL})
@@ -97,8 +100,8 @@ func TestWholeCoversItsParts(t *testing.T) {
 	}
 }
 
-// A collector that never answers costs whoever tells, and whoever ends, nothing: were one of them to
-// wait for it, this test would not end.
+// TestCollectorHangs checks that a collector that never answers blocks neither Tell nor Close. If
+// one of them waited for it, this test would not end.
 func TestCollectorHangs(t *testing.T) {
 	over := make(chan struct{})
 	asked := make(chan struct{})
@@ -112,13 +115,14 @@ func TestCollectorHangs(t *testing.T) {
 	}
 	bot.Tell(head, trace.Span{Name: "plan", From: at(0), To: at(1)})
 	<-asked
-	for range 20_000 { // many times what is kept for it
+	for range 20_000 { // many times the size of the queue
 		bot.Tell(head, trace.Span{Name: "plan", From: at(0), To: at(1)})
 	}
 	bot.Close()
 }
 
-// A collector that is not there, one that refuses, and one that answers again are each told once.
+// TestCollectorAway checks that the log has one line each for a collector that is missing, refuses,
+// or answers again.
 func TestCollectorAway(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -164,7 +168,7 @@ func TestCollectorAway(t *testing.T) {
 	}
 }
 
-// Nobody to tell is no special case for whoever tells.
+// TestNobody checks that a nil Tracer can be used.
 func TestNobody(t *testing.T) {
 	var bot *trace.Tracer
 	bot.Tell(head, trace.Span{Name: "plan"})
@@ -172,7 +176,7 @@ func TestNobody(t *testing.T) {
 	bot.Close()
 }
 
-// lines is a log's lines, with their attributes.
+// lines records log lines with their attributes.
 type lines struct {
 	mu   sync.Mutex
 	text []string
@@ -222,7 +226,7 @@ func (l *lines) wait(t *testing.T, n int) {
 	}
 }
 
-// A runner's evidence is placed within what the bot saw of it, whatever it says.
+// FuzzRun checks that a runner's evidence is placed within what the bot saw, whatever it contains.
 func FuzzRun(f *testing.F) {
 	f.Add(int64(0), 1.0, 2.0, int64(3), 1.0, int64(20))
 	f.Add(int64(-1e9), math.NaN(), math.Inf(1), int64(-5), -1.0, int64(3))

@@ -16,19 +16,19 @@ import (
 	"github.com/kernelgate/kernelgate/runners/check"
 )
 
-// A source is the user's repository, which is only read.
+// A source is the user's repository. It is only read.
 type source struct {
 	dir      string // its git folder
-	name     string // of its top folder, as GitHub would take it
+	name     string // name of its top folder, in GitHub's characters
 	base     branch
-	branches []branch // what becomes pull requests
+	branches []branch // branches that become pull requests
 }
 
-// A branch is one of the source.
+// A branch is a branch of the source.
 type branch struct{ name, ref, sha string }
 
-// openSource finds the repository that dir lies in, the base branch and the branches to
-// try. What is wrong with any of them is a strict.Mistake.
+// openSource finds the repository that contains dir, the base branch and the branches to try. An
+// error in one of them is a strict.Mistake.
 func openSource(ctx context.Context, dir, base string, names []string) (*source, error) {
 	s := &source{dir: cmp.Or(dir, ".")}
 	err := s.open(ctx)
@@ -47,7 +47,7 @@ func openSource(ctx context.Context, dir, base string, names []string) (*source,
 	return s, nil
 }
 
-// open resolves the folder that was named.
+// open finds the repository of the folder.
 func (s *source) open(ctx context.Context) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return errors.New("git was not found: install it (Debian: apt-get install git)")
@@ -61,7 +61,7 @@ func (s *source) open(ctx context.Context) error {
 		return fmt.Errorf("%s is not in a git repository (run it inside one, or name its folder): %w", named, err)
 	}
 	top, err := s.git(ctx, "rev-parse", "--show-toplevel")
-	if err != nil || top == "" { // it is bare
+	if err != nil || top == "" { // the repository is bare
 		top = strings.TrimSuffix(strings.TrimSuffix(gitDir, "/.git"), ".git")
 	}
 	s.dir, s.name = gitDir, repoName(filepath.Base(top))
@@ -71,7 +71,8 @@ func (s *source) open(ctx context.Context) error {
 	return nil
 }
 
-// repoName is a folder's name with the characters that GitHub allows in a repository's.
+// repoName replaces the characters of a folder's name that GitHub does not allow in a repository's
+// name.
 func repoName(folder string) string {
 	name := strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf && (r == '.' || r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
@@ -85,7 +86,7 @@ func repoName(folder string) string {
 	return name
 }
 
-// findBase finds the branch that pull requests go to, and makes sure that it has a policy.
+// findBase finds the branch that pull requests target, and checks that it has a policy.
 func (s *source) findBase(ctx context.Context, name string) error {
 	candidates := []string{name}
 	if name == "" {
@@ -95,7 +96,7 @@ func (s *source) findBase(ctx context.Context, name string) error {
 		}
 	}
 	for _, c := range candidates {
-		// A clone that never checked its default branch out has only the remote's.
+		// A clone that never checked out its default branch has only the remote's.
 		for _, ref := range []string{"refs/heads/" + c, "refs/remotes/origin/" + c} {
 			if sha, err := s.git(ctx, "rev-parse", "--quiet", "--verify", "--end-of-options", ref+"^{commit}"); err == nil {
 				s.base = branch{c, ref, sha}
@@ -120,7 +121,7 @@ func (s *source) hasPolicy(ctx context.Context) error {
 	return err
 }
 
-// findBranches finds the branches that were named, or all that are ahead of the base.
+// findBranches finds the named branches, or all branches that are ahead of the base.
 func (s *source) findBranches(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		refs, err := s.git(ctx, "for-each-ref", "--format=%(refname) %(objectname)", "--no-merged="+s.base.sha, "refs/heads")
@@ -129,7 +130,8 @@ func (s *source) findBranches(ctx context.Context, names []string) error {
 		}
 		for line := range strings.Lines(refs) {
 			ref, sha, _ := strings.Cut(strings.TrimSpace(line), " ")
-			if _, err := s.git(ctx, "merge-base", s.base.sha, sha); err == nil { // others, as gh-pages, can be no pull requests
+			// An unrelated branch, such as gh-pages, cannot become a pull request.
+			if _, err := s.git(ctx, "merge-base", s.base.sha, sha); err == nil {
 				s.branches = append(s.branches, branch{strings.TrimPrefix(ref, "refs/heads/"), ref, sha})
 			}
 		}
@@ -155,7 +157,7 @@ func (s *source) findBranches(ctx context.Context, names []string) error {
 	return nil
 }
 
-// known lists the branches, for messages about one that is not there.
+// known lists the branches, for error messages about a branch that does not exist.
 func (s *source) known(ctx context.Context) string {
 	const most = 10
 	list, err := s.git(ctx, "for-each-ref", "--sort=-committerdate", "--count="+fmt.Sprint(most+1), "--format=%(refname:lstrip=2)", "refs/heads")
@@ -169,8 +171,8 @@ func (s *source) known(ctx context.Context) string {
 	return "; there are " + strings.Join(names, ", ")
 }
 
-// words are a pull request's title and body as GitHub proposes them: those of the only
-// commit, or the name of the branch.
+// words returns a pull request's title and body as GitHub proposes them: those of its only commit,
+// or the name of the branch.
 func (s *source) words(ctx context.Context, b branch) (title, body string, err error) {
 	log, err := s.git(ctx, "log", "--format=%s%x00%b%x00", "--max-count=2", s.base.sha+".."+b.sha, "--")
 	if err != nil {
@@ -183,7 +185,7 @@ func (s *source) words(ctx context.Context, b branch) (title, body string, err e
 	return b.name, "", nil
 }
 
-// tips are the commits that branches are at now, by ref.
+// tips returns the current commits of branches, by ref.
 func (s *source) tips(ctx context.Context, branches []branch) (map[string]string, error) {
 	args := []string{"for-each-ref", "--format=%(refname) %(objectname)"}
 	for _, b := range branches {
@@ -198,7 +200,7 @@ func (s *source) tips(ctx context.Context, branches []branch) (map[string]string
 	return tips, err
 }
 
-// bundle writes branches with their history into a file.
+// bundle writes branches with their history to a file.
 func (s *source) bundle(ctx context.Context, file string, branches ...branch) error {
 	args := []string{"bundle", "create", "--quiet", file}
 	for _, b := range branches {
@@ -210,11 +212,12 @@ func (s *source) bundle(ctx context.Context, file string, branches ...branch) er
 	return nil
 }
 
-// git asks the user's git about the repository. Nothing that is asked writes there: not even
-// locks, nor objects that a partial clone has left out.
+// git runs the user's git on the repository. None of the commands writes there: they take no locks,
+// and they fetch no objects that a partial clone left out.
 func (s *source) git(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", s.dir}, args...)...)
-	local := func(pair string) bool { // of another repository, where a hook or an alias starts us
+	// A hook or an alias that starts us sets these variables for a different repository.
+	local := func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
 		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"}, name)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/local/localtest"
 )
 
-// Every form of a repository is read: a folder in it, a linked work tree, a bare one, and a clone
-// that never checked the default branch out.
+// TestSource checks that every form of a repository can be read: a folder in it, a linked work
+// tree, a bare repository, and a clone that never checked out the default branch.
 func TestSource(t *testing.T) {
 	r := newRepository(t, localtest.Small())
 	r.branch("faster", "Drop the volatile", localtest.SmallFast)
@@ -26,7 +26,7 @@ func TestSource(t *testing.T) {
 	r.git("clone", "--quiet", "--bare", r.dir, at("bare.git"))
 	r.git("clone", "--quiet", "--branch", "faster", r.dir, at("clone"))
 	r.git("-C", at("clone"), "remote", "set-head", "origin", "main")
-	t.Setenv("GIT_DIR", at("elsewhere")) // as a hook of another repository would have it
+	t.Setenv("GIT_DIR", at("elsewhere")) // as a hook of a different repository sets it
 	for name, tt := range map[string]struct {
 		dir, name, base string
 		branches        []string
@@ -51,7 +51,7 @@ func TestSource(t *testing.T) {
 			if want := (branch{"main", tt.base, tip}); s.base != want || s.name != tt.name {
 				t.Errorf("the base of %s is %v, want %v of %s", s.name, s.base, want, tt.name)
 			}
-			// The only commit names the pull request; of several none does.
+			// If there is only one commit, it names the pull request.
 			for _, b := range s.branches {
 				title, _, err := s.words(t.Context(), b)
 				if want := map[string]string{"faster": "Drop the volatile", "two/commits": "two/commits"}[b.name]; err != nil || title != want {

@@ -12,14 +12,14 @@ import (
 	"github.com/kernelgate/kernelgate/bot/local"
 )
 
-// A trial is the pull requests on their way to verdicts.
+// A trial holds the pull requests until their verdicts.
 type trial struct {
 	*local.World
 	*local.Teller
 	from  *source
 	opt   Options
 	pulls []pull
-	shown map[int]string // the last line about each
+	shown map[int]string // the last line printed about each
 }
 
 type pull struct {
@@ -27,7 +27,7 @@ type pull struct {
 	branch string
 }
 
-// wait tells each verdict as it comes, until all are there.
+// wait prints each verdict as it arrives, until there are all.
 func (t *trial) wait() error {
 	err := t.Hub.WaitFor(t.Ctx, func() bool { return t.tell() == len(t.pulls) })
 	if err != nil {
@@ -36,8 +36,8 @@ func (t *trial) wait() error {
 	return nil
 }
 
-// tell prints what is new about the pull requests, and counts those that have a verdict or
-// will get none here.
+// tell prints what is new about the pull requests, and counts those that have a verdict or will get
+// none here.
 func (t *trial) tell() (settled int) {
 	for _, p := range t.pulls {
 		line, done := t.standing(p)
@@ -52,7 +52,7 @@ func (t *trial) tell() (settled int) {
 	return settled
 }
 
-// standing is a pull request in one line, empty while it is judged.
+// standing describes a pull request in one line. The line is empty while the bot works on it.
 func (t *trial) standing(p pull) (line string, done bool) {
 	c, ok := t.Check(p.PR)
 	name := fmt.Sprintf("#%d %s", p.Number(), p.branch)
@@ -80,8 +80,8 @@ func (t *trial) standing(p pull) (line string, done bool) {
 	return fmt.Sprintf("%s %s  %s (%s)", mark, name, c.Title, merge), true
 }
 
-// unfit says why no runner here will ever take a kernel of a pull request: its policy names
-// devices that this machine is not.
+// unfit returns why no runner here will ever take a kernel of a pull request: its policy names
+// devices that this machine does not have.
 func (t *trial) unfit(p pull) string {
 	id := t.ID(p.PR)
 	last, err := t.Bot.Journal.Last(t.Ctx, id.String())
@@ -90,7 +90,7 @@ func (t *trial) unfit(p pull) string {
 	}
 	state, err := t.Bot.Ledger.Change(t.Ctx, id)
 	if err != nil {
-		return "" // it is not planned yet
+		return "" // not planned yet
 	}
 	i := slices.IndexFunc(state.Runs, func(r change.Run) bool {
 		here := func(label string) bool { return slices.Contains(t.opt.Devices, label) }
@@ -102,7 +102,7 @@ func (t *trial) unfit(p pull) string {
 	return fmt.Sprintf("%s needs a runner labelled %s, and this machine is %s", state.Runs[i].Name, strings.Join(state.Runs[i].Labels, " or "), strings.Join(t.opt.Devices, ", "))
 }
 
-// good counts the pull requests whose required check is green.
+// good counts the pull requests whose required check has passed.
 func (t *trial) good() (n int) {
 	for _, p := range t.pulls {
 		if c, ok := t.Check(p.PR); ok && c.Status == "completed" && c.Conclusion == "success" {
@@ -114,7 +114,7 @@ func (t *trial) good() (n int) {
 
 func (t *trial) passed() bool { return t.good() == len(t.pulls) }
 
-// end sums up.
+// end prints the summary.
 func (t *trial) end() {
 	verb := "pass"
 	if t.good() == 1 {
@@ -123,8 +123,7 @@ func (t *trial) end() {
 	t.Say("\n%d of %d %s.\n", t.good(), len(t.pulls), verb)
 }
 
-// linger lets people look around, comment, and commit to their branches, until they have
-// seen enough.
+// linger lets users look around, comment, and commit to their branches until they press Ctrl-C.
 func (t *trial) linger(ctx context.Context) {
 	t.Offer(t.Teller, you, rebench, t.pulls[len(t.pulls)-1].PR)
 	t.Say("Commit to a branch in your repository, and its pull request is updated and judged again.\n\n")
@@ -143,7 +142,7 @@ func (t *trial) linger(ctx context.Context) {
 	}
 }
 
-// follow pushes what the user commits to the branches, until the world ends.
+// follow pushes the user's new commits to the branches, until the world ends.
 func (t *trial) follow() {
 	tick := time.NewTicker(t.opt.every())
 	defer tick.Stop()
@@ -156,11 +155,11 @@ func (t *trial) follow() {
 		}
 		now, err := t.from.tips(t.Ctx, branches)
 		if err != nil {
-			continue // git may be in the middle of something
+			continue // git may be in the middle of an operation
 		}
 		for i, b := range branches {
 			if now[b.ref] == "" || now[b.ref] == b.sha {
-				continue // a branch that was deleted stays as it was
+				continue // keep a branch that was deleted
 			}
 			branches[i].sha = now[b.ref]
 			if err := t.from.copyTo(t.Ctx, t.Repo, t.Dir(), b); err != nil {

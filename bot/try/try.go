@@ -1,7 +1,7 @@
-// Package try shows what kernelgate would do on GitHub with a repository that is still
-// nowhere but on this machine: the embedded GitHub gets a copy of it, its branches become
-// pull requests, and the bot and a runner judge them. It writes nothing to the repository
-// and decides nothing itself.
+// Package try shows what kernelgate would do on GitHub with a repository that exists only on this
+// machine. It copies the repository to an embedded GitHub and opens its branches as pull requests;
+// the bot and a runner judge them. It writes nothing to the user's repository and decides nothing
+// itself.
 package try
 
 import (
@@ -20,37 +20,38 @@ import (
 	"github.com/kernelgate/kernelgate/bot/local"
 )
 
-// Options say what to try.
+// Options says what to try.
 type Options struct {
-	Dir      string   // in the repository; "" is the current folder
-	Base     string   // the branch that pull requests go to; "" finds it
-	Branches []string // what to open as pull requests; none means all that are ahead of the base
-	Labels   []string // of every pull request, for the policy's rules
-	Once     bool     // end when every verdict is there
+	Dir  string // folder in the repository; empty for the current folder
+	Base string // the branch that pull requests target; detected if empty
+	// Branches are opened as pull requests. The default is all that are ahead of the base.
+	Branches []string
+	Labels   []string // labels of every pull request, for the policy's rules
+	Once     bool     // stop when all verdicts are there
 
-	Devices    []string          // what this machine is, as policies name devices: cpu, gpu, l4
-	Includes   map[string]string // sets of headers, as serve.LocalRunner has them
-	Toolchains []string          // further compilers, as serve.LocalRunner has them
+	Devices    []string          // what this machine is, by the policies' names of devices: cpu, gpu, l4
+	Includes   map[string]string // sets of headers, as in serve.LocalRunner
+	Toolchains []string          // additional compilers, as in serve.LocalRunner
 
 	Version string
-	Seed    uint64 // of the embedded GitHub's tokens
+	Seed    uint64 // for the embedded GitHub's tokens
 	Now     func() time.Time
 	Getenv  func(string) string
 	Out     io.Writer
 	Live    local.Live
 
-	key  *rsa.PrivateKey // the App's, made unless given
-	poll time.Duration   // how often the user's branches are looked at; two seconds unless given
+	key  *rsa.PrivateKey // the App's key; generated if nil
+	poll time.Duration   // polling interval of the user's branches; defaults to two seconds
 }
 
-// you owns the repository on the embedded GitHub, and opens the pull requests.
+// you is the account that owns the repository on the embedded GitHub and opens the pull requests.
 const you = "you"
 
-// rebench is what people are offered to ask for.
+// rebench is the command that users are invited to try.
 const rebench = "/rebench rounds=12"
 
-// Run opens the pull requests and says whether all of them pass. It leaves nothing behind
-// but, where something went wrong, the scratch folder. A mistake in the options or the
+// Run opens the pull requests and reports whether all of them pass. It removes everything
+// afterwards, but keeps the scratch folder if something went wrong. A mistake in the options or the
 // repository is a strict.Mistake.
 func Run(ctx context.Context, opt Options) (passed bool, err error) {
 	from, err := openSource(ctx, opt.Dir, opt.Base, opt.Branches)
@@ -60,12 +61,12 @@ func Run(ctx context.Context, opt Options) (passed bool, err error) {
 	t := local.NewTeller(opt.Out, opt.Live, opt.Now)
 	_, err = local.InScratch(ctx, "kernelgate-try-", t, func(dir string) (bool, error) {
 		passed, err = try(ctx, dir, from, opt, t)
-		return err == nil, err // a DEFER is a result
+		return err == nil, err // DEFER is a result, not an error
 	})
 	return passed, err
 }
 
-// try judges the branches in a folder.
+// try judges the branches in a scratch folder.
 func try(ctx context.Context, dir string, from *source, opt Options, t *local.Teller) (passed bool, err error) {
 	t.Say("A GitHub, the bot and a runner on this machine. Your repository is only read.\n\n")
 	w, err := local.Open(ctx, local.Options{
@@ -80,7 +81,7 @@ func try(ctx context.Context, dir string, from *source, opt Options, t *local.Te
 		return false, err
 	}
 	defer func() {
-		// Once somebody has interrupted it, the bot's end is no news.
+		// After an interrupt the end of the bot is expected.
 		if stopped := w.Close(); stopped != nil && ctx.Err() == nil {
 			err = errors.Join(err, stopped)
 		}
@@ -105,8 +106,8 @@ func try(ctx context.Context, dir string, from *source, opt Options, t *local.Te
 	return tr.passed(), nil
 }
 
-// cacheOf lets the runner use the compilers and the builds that kernelgate check keeps for
-// this user: the runner's home is a new one.
+// cacheOf lets the runner use this user's cache of compilers and builds from kernelgate check. The
+// runner's home folder is new and empty.
 func cacheOf(getenv func(string) string) []string {
 	if dir := getenv("XDG_CACHE_HOME"); dir != "" {
 		return []string{"XDG_CACHE_HOME=" + dir}
@@ -117,7 +118,7 @@ func cacheOf(getenv func(string) string) []string {
 	return nil
 }
 
-// copyTo brings branches into the repository of the embedded GitHub.
+// copyTo copies branches to the repository on the embedded GitHub.
 func (s *source) copyTo(ctx context.Context, repo *embedded.Repo, scratch string, branches ...branch) error {
 	file := filepath.Join(scratch, "branches.bundle")
 	if err := s.bundle(ctx, file, branches...); err != nil {

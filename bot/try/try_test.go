@@ -21,16 +21,17 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A repository of two branches, before any App: a browser shows the comments, the checks and
-// what could be merged. A commit to a branch updates its pull request. The repository stays as it
-// is, and Ctrl-C leaves nothing behind.
+// TestInBrowser tries a repository with two branches. A browser shows the comments, the checks and
+// what could be merged. A commit to a branch updates its pull request. The user's repository stays
+// unchanged, and Ctrl-C leaves nothing behind.
 func TestInBrowser(t *testing.T) {
 	b := browser.Open(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	r := newRepository(t, localtest.Small())
 	r.branch("faster", "Drop the volatile", localtest.SmallFast)
 	r.branch("wrong", "Triple it", localtest.SmallWrong)
-	r.commit("Say more", map[string]string{"README.md": "A kernel that doubles.\n"}) // main goes on
+	// The branch main moves on.
+	r.commit("Say more", map[string]string{"README.md": "A kernel that doubles.\n"})
 	before := r.state()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -65,7 +66,7 @@ func TestInBrowser(t *testing.T) {
 	}
 }
 
-// look opens the address that was printed, and follows the links to both pull requests.
+// look opens the printed address, and follows the links to both pull requests.
 func look(t *testing.T, b *browser.Browser, text string) {
 	m := regexp.MustCompile(`Open (http://\S+) in a browser`).FindStringSubmatch(text)
 	if m == nil {
@@ -83,7 +84,7 @@ func look(t *testing.T, b *browser.Browser, text string) {
 			t.Errorf("no link to %q: %q", title, links)
 			continue
 		}
-		// The comment follows the check, and the hub's pages do not update themselves.
+		// The comment comes after the check, and the hub's pages do not refresh.
 		for shown, soon := "", time.Now().Add(time.Minute); !strings.Contains(shown, "kernelgate[bot]") && time.Now().Before(soon); {
 			tab.Go(links[title])
 			shown = tab.Text("body")
@@ -100,7 +101,7 @@ func look(t *testing.T, b *browser.Browser, text string) {
 	}
 }
 
-// Ctrl-C in the middle of a measurement leaves no folder and no process.
+// TestInterrupted checks that Ctrl-C during a measurement leaves no folder and no process.
 func TestInterrupted(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -122,12 +123,12 @@ func TestInterrupted(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	context.AfterFunc(ctx, func() { // whoever waits for the runner below goes on
+	context.AfterFunc(ctx, func() { // unblocks the wait for the runner below
 		if f, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
 			f.Close()
 		}
 	})
-	f, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when the runner measures
+	f, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when the runner starts to measure
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,8 +148,8 @@ func TestInterrupted(t *testing.T) {
 	gone(t, processesOf(t, tmp))
 }
 
-// In a script the end is that of the verdicts. A branch that is named is the only one that is
-// opened, labels count, and what this machine cannot measure is told and does not wait for ever.
+// TestOnce checks that the program ends with the verdicts in a script. Only named branches are
+// opened, and labels count. What this machine cannot measure is reported and does not block.
 func TestOnce(t *testing.T) {
 	files := localtest.Small()
 	files[".github/kernelgate.yaml"] = strings.ReplaceAll(files[".github/kernelgate.yaml"], "devices: [cpu]\n", "devices: [h200]\n")
@@ -211,7 +212,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// Bad input is told before anything is started, with what to do.
+// TestBadInput checks that bad input is reported before anything starts, with what to do.
 func TestBadInput(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	good := newRepository(t, localtest.Small())
@@ -261,7 +262,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// A folder's name becomes a repository's.
+// TestRepoName checks how a folder's name becomes a repository's name.
 func TestRepoName(t *testing.T) {
 	for folder, want := range map[string]string{"kernels": "kernels", "my kernels": "my-kernels", "ünï_1.2": "-n-_1.2", "..": "repository", "/": "repository"} {
 		if got := repoName(folder); got != want {

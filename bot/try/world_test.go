@@ -25,7 +25,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/measure"
 )
 
-// The bot starts its own program as the runner: here that is the test's.
+// TestMain lets the test's program act as the runner, because the bot starts its own program as the
+// runner.
 func TestMain(m *testing.M) {
 	localtest.RunnerMain(measured)
 	if len(os.Args) == 3 && os.Args[1] == "try" {
@@ -38,14 +39,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// options are those of every test.
+// options sets the options that all tests share.
 func options(out io.Writer, opt Options) Options {
 	opt.Devices, opt.Version, opt.Seed, opt.Now, opt.Getenv, opt.Out, opt.Live = []string{"cpu"}, "kernelgate test", 7, time.Now, os.Getenv, out, silent{}
 	return opt
 }
 
-// measured is of this machine's CPU. Where the test has made a pipe, the runner waits for
-// somebody to open it for writing, or for its end.
+// measured measures on this machine's CPU. If the test has made a pipe, the runner waits until the
+// test opens it for writing, and then until it is stopped.
 func measured(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error) {
 	if f, err := os.Open(filepath.Join(os.TempDir(), "hold")); err == nil {
 		f.Close()
@@ -55,16 +56,16 @@ func measured(ctx context.Context, job runners.Job, dir string, p runners.Progre
 	return measure.Config{Name: "local"}.Measure(ctx, job, dir, p)
 }
 
-// testKey is made once: RSA keys are slow to find under the race detector.
+// testKey is generated once, because generating RSA keys is slow under the race detector.
 var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
-// A repository is one of a user's, with a work tree.
+// A repository is a user's repository with a work tree.
 type repository struct {
 	*testing.T
 	dir string
 }
 
-// newRepository has one commit on main.
+// newRepository creates a repository with one commit on main.
 func newRepository(t *testing.T, files map[string]string) *repository {
 	t.Helper()
 	r := &repository{t, filepath.Join(t.TempDir(), "my kernels")}
@@ -81,7 +82,7 @@ func (r *repository) no(err error) {
 	}
 }
 
-// git runs apart from this machine's settings.
+// git runs without this machine's configuration.
 func (r *repository) git(args ...string) string {
 	r.Helper()
 	cmd := exec.Command("git", append([]string{"-C", r.dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.com"}, args...)...)
@@ -103,7 +104,7 @@ func (r *repository) commit(message string, files map[string]string) {
 	r.git("commit", "--quiet", "--allow-empty", "--message", message)
 }
 
-// branch commits a source of the kernel on a branch, and goes back to main.
+// branch commits a source of the kernel to a branch, and returns to main.
 func (r *repository) branch(name, message, source string) {
 	r.Helper()
 	r.git("switch", "--quiet", "--create", name, "main")
@@ -111,7 +112,7 @@ func (r *repository) branch(name, message, source string) {
 	r.git("switch", "--quiet", "main")
 }
 
-// state is every file of the repository with its content, and all of git's.
+// state returns the content of every file of the repository, including git's files.
 func (r *repository) state() map[string]string {
 	r.Helper()
 	all := map[string]string{}
@@ -126,11 +127,11 @@ func (r *repository) state() map[string]string {
 	return all
 }
 
-// An audience sees what a person at the terminal sees, and acts when it comes to a line.
+// An audience records what the terminal shows, and acts when a certain line appears.
 type audience struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	on   map[string]func(all string) // by what the line holds; each once
+	on   map[string]func(all string) // by a part of the line; each acts once
 }
 
 func (a *audience) Write(p []byte) (int, error) {
@@ -140,7 +141,7 @@ func (a *audience) Write(p []byte) (int, error) {
 	for words, act := range a.on {
 		if strings.Contains(string(p), words) {
 			delete(a.on, words)
-			go act(a.text.String()) // it may take its time
+			go act(a.text.String()) // it may be slow
 		}
 	}
 	return len(p), nil
@@ -157,7 +158,7 @@ type silent struct{}
 func (silent) Report(runners.Event) {}
 func (silent) Clear()               {}
 
-// run tries a repository in a temporary folder, in which nothing may be left.
+// run tries a repository in a temporary folder, and checks that nothing is left there.
 func run(t *testing.T, ctx context.Context, out *audience, opt Options) (passed bool, err error) {
 	t.Helper()
 	tmp := os.Getenv("TMPDIR")
@@ -169,7 +170,8 @@ func run(t *testing.T, ctx context.Context, out *audience, opt Options) (passed 
 	opt.key = key
 	passed, err = Run(ctx, opt)
 	left(t, tmp)
-	for pid, command := range processesOf(t, tmp) { // the bot's git readers rest a moment, or end with the program
+	// The bot's git readers idle for a moment, or end with the program.
+	for pid, command := range processesOf(t, tmp) {
 		if strings.Contains(command, " runner ") {
 			t.Errorf("still running: %d %s", pid, command)
 		}
@@ -177,7 +179,7 @@ func run(t *testing.T, ctx context.Context, out *audience, opt Options) (passed 
 	return passed, err
 }
 
-// left looks for folders that should be gone.
+// left checks that no folders are left behind.
 func left(t *testing.T, tmp string) {
 	t.Helper()
 	if found, err := filepath.Glob(filepath.Join(tmp, "kernelgate-*")); err != nil || len(found) > 0 {
@@ -185,7 +187,8 @@ func left(t *testing.T, tmp string) {
 	}
 }
 
-// processesOf are those with a folder in their command line: the runner has its state there.
+// processesOf returns the processes with a folder in their command line. The runner's state is
+// there.
 func processesOf(t *testing.T, folder string) map[int]string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -209,7 +212,7 @@ func gone(t *testing.T, all map[int]string) {
 	for pid, command := range all {
 		fd, err := unix.PidfdOpen(pid, 0)
 		if err != nil {
-			continue // it has ended
+			continue // it has already ended
 		}
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 30_000)
 		if unix.Close(fd); n != 1 {

@@ -9,15 +9,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// The files' names, in the order in which they are put in place: a configuration
-// is never there without what it names.
+// The names of the files, in the order in which they are created: the configuration never exists
+// without the files that it names.
 const (
 	keyFile    = "private-key.pem"
 	secretFile = "webhook-secret"
 	configFile = "kernelgate.yaml"
 )
 
-// A config is the part of the bot's configuration that is not a default.
+// A config holds the settings of the bot that differ from the defaults.
 type config struct {
 	Listen string `yaml:"listen"`
 	URL    string `yaml:"url"`
@@ -32,8 +32,8 @@ type config struct {
 	} `yaml:"runner"`
 }
 
-// config writes the configuration for the App. The two secrets stay out of it,
-// so that anybody may read it.
+// config writes the configuration for the App. It contains neither of the two secrets, so anybody
+// may read it.
 func (j *job) config(made app) ([]byte, error) {
 	c := config{Listen: "127.0.0.1:8080", URL: j.site}
 	c.GitHub.AppID = made.ID

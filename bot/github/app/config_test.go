@@ -10,8 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/serve"
 )
 
-// TestConfig: the bot understands the configuration, in the words of the example,
-// whatever the folder is called.
+// TestConfig checks that the bot can read the configuration, for folders with unusual names, too,
+// and that it uses the wording of the example.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	made := app{ID: 7, Slug: "gate", HTMLURL: "https://github.com/apps/gate", PEM: "key", WebhookSecret: strings.Repeat("s", 40)}

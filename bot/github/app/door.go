@@ -13,26 +13,26 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// errLate ends the wait for a browser.
+// errLate ends the wait for the browser.
 var errLate = errors.New("no browser came back from GitHub in time: start again, and delete the App at GitHub if it was created")
 
-// A door is the server on the loopback that the browser starts from and comes
-// back to. Whoever does not know the key sees no page, and so cannot learn the
-// state: on this host there may be other people too.
+// A door is the server on the loopback address from which the browser starts and to which it
+// returns. A client that does not know the key sees no page, and so cannot learn the state: other
+// people may use this host, too.
 type door struct {
 	job        *job
-	host       string // the only one that is answered
+	host       string // the only Host header that is answered
 	key, state string
 	pages      pages
 
 	stranger sync.Once
 
-	mu   sync.Mutex // one exchange at a time
+	mu   sync.Mutex // allows one exchange at a time
 	over bool
-	done chan error // what Run returns
+	done chan error // receives the result of Run
 }
 
-// welcome waits for a browser that comes from GitHub with a code.
+// welcome waits for a browser that comes back from GitHub with a code.
 func (j *job) welcome(ctx context.Context) error {
 	listener, err := net.Listen("tcp", j.opt.Listen)
 	if err != nil {
@@ -64,10 +64,10 @@ func (j *job) welcome(ctx context.Context) error {
 	select {
 	case err = <-d.done:
 	case <-waiting.Done():
-		d.close(context.Cause(waiting)) // after an exchange that is under way
+		d.close(context.Cause(waiting)) // after an exchange that is in progress
 		err = <-d.done
 	}
-	// The last page is still on its way to the browser.
+	// The last page may still be on its way to the browser.
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if server.Shutdown(ending) != nil {
@@ -86,19 +86,19 @@ func newDoor(j *job, host string) (*door, error) {
 	return d, err
 }
 
-// backPath is where GitHub sends the browser.
+// backPath is the path to which GitHub redirects the browser.
 const backPath = "/back"
 
 func (d *door) start() string { return "http://" + d.host + "/" + d.key }
 
-// say may be called while a browser is served.
+// say prints a message. It may be called while a request is served.
 func (d *door) say(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	fmt.Fprintf(d.job.opt.Out, format, args...)
 }
 
-// close ends the wait, if nothing has ended it before.
+// close ends the wait, unless it has already ended.
 func (d *door) close(why error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,7 +116,7 @@ func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byt
 
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case r.Host != d.host: // some page's name that was made to point here
+	case r.Host != d.host: // a name of another site that was made to resolve to this server
 		d.pages.stop(w, http.StatusForbidden, "This is not the address that the terminal shows.", "Open exactly that one.")
 	case r.Method != http.MethodGet:
 		w.Header().Set("Allow", http.MethodGet)
@@ -130,7 +130,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// back takes the browser that GitHub has sent.
+// back handles the browser's return from GitHub.
 func (d *door) back(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if !same(q.Get("state"), d.state) {

@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 )
 
-// An app is what GitHub shows of a new App, once.
+// An app holds the secrets of a new App, which GitHub shows only once.
 type app struct {
 	ID            int64  `json:"id"`
 	Slug          string `json:"slug"`
@@ -23,16 +23,16 @@ type app struct {
 	WebhookSecret string `json:"webhook_secret"`
 }
 
-// errSpent is a code that will never be good again.
+// errSpent means that the code can never be used again.
 var errSpent = errors.New("GitHub refuses the code: the code was used already or is older than an hour: start again")
 
 const exchangeTimeout = 30 * time.Second
 
 var slugPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*$`)
 
-// exchange gives the code away and gets the App's secrets. Once begun it is
-// brought to its end, whoever interrupts: the code is good for one exchange, and
-// what is in the answer exists nowhere else. Errors do not repeat the code.
+// exchange sends the code to GitHub and receives the App's secrets. Once begun, it runs to its end
+// in spite of interrupts: the code is good for one exchange, and the answer exists nowhere else.
+// Errors do not contain the code.
 func (j *job) exchange(ctx context.Context, code string) (app, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exchangeTimeout)
 	defer cancel()
@@ -46,7 +46,7 @@ func (j *job) exchange(ctx context.Context, code string) (app, error) {
 		return app{}, j.refusal(answer, err)
 	}
 	made := app{ID: config.GetID(), Slug: config.GetSlug(), HTMLURL: config.GetHTMLURL(), PEM: config.GetPEM(), WebhookSecret: config.GetWebhookSecret()}
-	// What is printed and linked to is GitHub's own and nothing else.
+	// Print and link to addresses of GitHub only.
 	page, err := url.Parse(made.HTMLURL)
 	if !slugPattern.MatchString(made.Slug) {
 		made.Slug = ""
@@ -69,7 +69,7 @@ func (j *job) refusal(answer *github.Response, err error) error {
 	return fmt.Errorf("asking %s for the App's secrets: it answers %s", j.api.Host, answer.Status)
 }
 
-// check tells whether the bot could work with what GitHub sent.
+// check reports whether the bot could work with GitHub's answer.
 func (a app) check() error {
 	if _, err := client.NewApp(a.ID, []byte(a.PEM), client.Options{}); err != nil {
 		return fmt.Errorf("GitHub's answer: %w", err)

@@ -11,15 +11,14 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A file is one that is to be written.
+// A file is a file to write.
 type file struct {
 	name string
 	text []byte
 	mode fs.FileMode
 }
 
-// free finds out before anybody is sent to GitHub whether the files could be
-// written afterwards.
+// free checks that the files can be written, before the user is sent to GitHub.
 func free(dir string, force bool) error {
 	for _, name := range []string{keyFile, secretFile, configFile} {
 		info, err := os.Lstat(filepath.Join(dir, name))
@@ -48,7 +47,7 @@ func free(dir string, force bool) error {
 	return nil
 }
 
-// missingFolders are those to be made for dir, the outermost first.
+// missingFolders returns the folders to create for dir, the outermost first.
 func missingFolders(dir string) ([]string, error) {
 	var missing []string
 	for {
@@ -67,9 +66,8 @@ func missingFolders(dir string) ([]string, error) {
 	}
 }
 
-// writeAll writes all of the files or none. They are complete on disk before the
-// first gets its name; what has one is taken back if a later one cannot have its
-// own.
+// writeAll writes all files or none. All files are complete on disk before the first gets its name.
+// If one cannot get its name, those before it are removed again.
 func writeAll(dir string, files []file, force bool) (err error) {
 	var undo []func() error
 	defer func() {
@@ -119,7 +117,7 @@ func writeAll(dir string, files []file, force bool) (err error) {
 	if err := syncFolder(dir); err != nil {
 		return err
 	}
-	_ = os.RemoveAll(stage) // what stays is as private as the files themselves
+	_ = os.RemoveAll(stage) // the folder is as private as the files
 	return nil
 }
 
@@ -132,8 +130,8 @@ func writeSynced(name string, text []byte, mode fs.FileMode) error {
 	return errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
 }
 
-// place gives a file its name, and tells how to take it back. Without force the
-// name must be free, which a link finds out and a rename does not.
+// place gives a file its name, and returns how to undo that. Without force the name must be free; a
+// link detects that, a rename does not.
 func place(from, to string, force bool) (back func() error, err error) {
 	back = func() error { return os.Remove(to) }
 	info, err := os.Lstat(to)
@@ -151,10 +149,10 @@ func place(from, to string, force bool) (back func() error, err error) {
 	case errors.Is(err, fs.ErrExist):
 		return nil, fmt.Errorf("%s is there since a moment ago", to)
 	}
-	return back, os.Rename(from, to) // a file system without links
+	return back, os.Rename(from, to) // the file system has no links
 }
 
-// replace keeps the old file until the new ones are all in place.
+// replace keeps the old file until all new files are in place.
 func replace(from, to, old string) (back func() error, err error) {
 	if os.Link(to, old) != nil {
 		if err := os.Rename(to, old); err != nil {

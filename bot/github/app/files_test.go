@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tree reads a folder; a folder in it is shown by a slash.
+// tree reads a folder. Folders in it end with a slash.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -41,10 +41,10 @@ func TestAllOrNothing(t *testing.T) {
 	type content map[string]string
 	for _, tt := range []struct {
 		name   string
-		before content // a slash is a folder
+		before content // a name that ends with a slash is a folder
 		dir    string
 		force  bool
-		after  content // nil: an error, and all as before
+		after  content // nil: expect an error, and no changes
 	}{
 		{"an empty folder", nil, ".", false, content{"a": "new a", "b": "new b", "c": "new c"}},
 		{"new folders", nil, "x/y", false, content{"x": "/", "x/y": "/", "x/y/a": "new a", "x/y/b": "new b", "x/y/c": "new c"}},

@@ -18,11 +18,11 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A job is what was asked for, understood.
+// A job holds the parsed options.
 type job struct {
 	opt      Options
-	site     string   // the bot's address, without a slash at the end
-	web, api *url.URL // GitHub's pages, and its API, which ends with a slash
+	site     string   // the bot's URL, without a slash at the end
+	web, api *url.URL // GitHub's pages and its API; the API's URL ends with a slash
 	dir      string   // absolute
 }
 
@@ -89,14 +89,14 @@ func parseSite(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// defaultName has the bot's host in it: GitHub knows each name once, and a plain
-// one is taken.
+// defaultName contains the bot's host, because names of Apps are unique at GitHub and a plain one
+// is taken.
 func defaultName(host string) string {
 	name := "kernelgate-" + strings.NewReplacer(".", "-", ":", "-").Replace(strings.ToLower(host))
 	return strings.TrimRight(name[:min(len(name), maxName)], "-")
 }
 
-// addresses finds GitHub's pages and its API from either.
+// addresses derives the URLs of GitHub's pages and of its API from either.
 func addresses(text string) (web, api *url.URL, err error) {
 	api, pages, err := client.Addresses(text, "")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// TestRefusals: a mistake is told before anybody is sent anywhere, and names its
-// flag.
+// TestRefusals checks that a mistake is reported before the user is sent anywhere, and that the
+// message names the flag.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
@@ -70,7 +70,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A recorder keeps where the first request went, and lets none through.
+// A recorder stores the URL of the first request, and sends none.
 type recorder struct{ first string }
 
 func (r *recorder) RoundTrip(rq *http.Request) (*http.Response, error) {
@@ -80,7 +80,7 @@ func (r *recorder) RoundTrip(rq *http.Request) (*http.Response, error) {
 	return nil, errors.New("not today")
 }
 
-// TestAddresses holds the addresses against those that the bot will use.
+// TestAddresses compares the URLs with those that the bot will use.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for _, github := range []string{"https://github.com", "https://www.github.com/", "https://api.github.com", "https://github.example.com",
@@ -115,7 +115,7 @@ func TestAddresses(t *testing.T) {
 				}
 				return nil
 			}
-			opt.Wait = 1 // nobody will come
+			opt.Wait = 1 // no browser will come
 			if err := app.Run(t.Context(), opt); err == nil {
 				t.Error("somebody came")
 			}

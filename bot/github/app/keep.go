@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// keep writes the App's files and says what comes next.
+// keep writes the App's files and prints the next steps.
 func (j *job) keep(made app) error {
 	if err := j.write(made); err != nil {
 		return j.rescue(made, err)
@@ -31,8 +31,8 @@ func (j *job) write(made app) error {
 	return nil
 }
 
-// rescue saves the secrets that could not be written where they belong: GitHub
-// shows them once.
+// rescue saves the secrets elsewhere if they could not be written to their folder, because GitHub
+// shows them only once.
 func (j *job) rescue(made app, cause error) error {
 	name, err := writeRescue(j.opt.TempDir, made)
 	if err != nil {

@@ -41,7 +41,7 @@ func (j *job) manifest(back string) (manifest, error) {
 	return m, nil
 }
 
-// form is where the manifest is posted to.
+// form returns the URL to which the manifest is posted.
 func (j *job) form(state string) string {
 	u := *j.web
 	u.Path = "/settings/apps/new"

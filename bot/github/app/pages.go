@@ -18,8 +18,8 @@ var pagesText string
 //go:embed pages.css
 var pagesStyle string
 
-// pages are what the browser shows. There is no secret in them, but in the first
-// the state, which only whoever knows its address gets to see.
+// pages renders the pages for the browser. They contain no secret. The first contains the state, so
+// only a client that knows its address can see it.
 type pages struct {
 	templates *template.Template
 	policy    string
@@ -58,8 +58,8 @@ func newPages(j *job, m manifest, state string) (pages, error) {
 	sum := sha256.Sum256([]byte(style))
 	return pages{
 		templates: t,
-		// Some browsers hold the way back from GitHub to form-action too, which is why
-		// this server itself is named.
+		// Some browsers apply form-action to the redirect back from GitHub, too, so the policy
+		// names this server.
 		policy: fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; form-action %s 'self'; base-uri 'none'; frame-ancestors 'none'",
 			base64.StdEncoding.EncodeToString(sum[:]), j.web),
 		first: firstPage{Title: "Make the GitHub App", Action: j.form(state), Owner: j.owner(), Site: j.site, Dir: j.dir, GitHub: j.web.Host,
@@ -88,9 +88,9 @@ func (p pages) write(w http.ResponseWriter, status int, name string, data any) {
 	h.Set("Content-Security-Policy", p.policy)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Referrer-Policy", "strict-origin") // GitHub may want to see where a form comes from
+	h.Set("Referrer-Policy", "strict-origin") // GitHub may want to know the origin of a form
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 	w.WriteHeader(status)
-	_, _ = w.Write(page.Bytes()) // a browser that has gone needs no page
+	_, _ = w.Write(page.Bytes()) // the client may have hung up
 }

@@ -1,8 +1,7 @@
-// Package app makes the bot's GitHub App: it sends a person's browser to GitHub
-// with the App's manifest, exchanges the code that comes back for the App's
-// secrets, and writes these and a configuration into a folder. It does not
-// install the App on repositories, changes no App that is there, and does not
-// start the bot.
+// Package app creates the bot's GitHub App for an operator. It sends the operator's browser to
+// GitHub with the App's manifest, exchanges the code that comes back for the App's secrets, and
+// writes the secrets and a configuration to a folder. It does not install the App in repositories,
+// change existing Apps or start the bot.
 package app
 
 import (
@@ -17,29 +16,29 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Options say which App is made, where, and for which bot. URL, Dir, GitHub, Out
-// and Random are required.
+// Options says which App to create, where, and for which bot. URL, Dir, GitHub, Out and Random are
+// required.
 type Options struct {
-	URL    string // the bot's public address
-	Name   string // the App's name; follows from URL unless given
-	Org    string // the organisation that owns the App; the person unless given
-	Dir    string // where the files go
-	GitHub string // https://github.com, or an Enterprise's address
-	Listen string // an address on the loopback; a free port of 127.0.0.1 unless given
-	Code   string // a code that came back elsewhere: no browser is needed
-	Force  bool   // overwrite files that are there
+	URL    string // the bot's public URL
+	Name   string // the App's name; defaults to one derived from URL
+	Org    string // the organisation that owns the App; defaults to the user
+	Dir    string // folder for the files
+	GitHub string // https://github.com, or the URL of an Enterprise server
+	Listen string // an address on the loopback; defaults to a free port of 127.0.0.1
+	Code   string // a code from a browser elsewhere: no browser is needed here
+	Force  bool   // overwrite existing files
 
-	Open      func(address string) error // opens a browser; nil does not
-	Host      string                     // this host's name, for ssh; HOST unless given
-	Out       io.Writer                  // told what to do, and what was done; never a secret
-	Random    func() string              // what nobody can guess
-	Wait      time.Duration              // for the browser to come back, one hour unless given
-	TempDir   string                     // the last resort for secrets, os.TempDir unless given
-	Transport http.RoundTripper          // Go's own unless given
+	Open      func(address string) error // opens a browser; may be nil
+	Host      string                     // this host's name, for ssh; defaults to HOST
+	Out       io.Writer                  // receives instructions and results, never a secret
+	Random    func() string              // returns a word that nobody can guess
+	Wait      time.Duration              // time limit for the browser; defaults to one hour
+	TempDir   string                     // last resort for secrets; defaults to os.TempDir
+	Transport http.RoundTripper          // defaults to Go's
 }
 
-// Run makes the App. A mistake in the options is a strict.Mistake and is told
-// before GitHub is asked anything.
+// Run creates the App. A mistake in the options is a strict.Mistake, and is returned before any
+// request to GitHub.
 func Run(ctx context.Context, opt Options) error {
 	j, err := newJob(opt)
 	if err != nil {
@@ -61,9 +60,9 @@ func Run(ctx context.Context, opt Options) error {
 	return j.keep(made)
 }
 
-// Browser is how to open a page in a browser of this host's; nil where none would
-// show up before the person who asked: on a host without a screen, at the other
-// end of ssh, and as root, whom browsers refuse.
+// Browser returns a function that opens a page in a browser on this host. It returns nil if the
+// user would not see that browser: on a host without a screen, over ssh, and as root, which
+// browsers refuse.
 func Browser(uid int, getenv func(string) string) func(address string) error {
 	if uid == 0 || getenv("SSH_CONNECTION") != "" || getenv("DISPLAY")+getenv("WAYLAND_DISPLAY") == "" {
 		return nil
@@ -73,7 +72,7 @@ func Browser(uid int, getenv func(string) string) func(address string) error {
 		if err := cmd.Start(); err != nil {
 			return fmt.Errorf("opening a browser: %w", err)
 		}
-		go func() { _ = cmd.Wait() }() // it may live as long as the browser
+		go func() { _ = cmd.Wait() }() // it may run as long as the browser
 		return nil
 	}
 }

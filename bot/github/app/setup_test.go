@@ -26,8 +26,8 @@ import (
 
 var allFiles = []string{"kernelgate.yaml", "private-key.pem", "webhook-secret"}
 
-// TestMakesAnAppThatWorks goes the whole way: the page, GitHub's form, the way
-// back, the files, and then the bot's own eyes on them.
+// TestMakesAnAppThatWorks performs the whole setup: the page, GitHub's form, the redirect back, the
+// files. Then it lets the bot read them.
 func TestMakesAnAppThatWorks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -88,7 +88,7 @@ func TestMakesAnAppThatWorks(t *testing.T) {
 	}
 }
 
-// TestCode is a host without a browser; and a code is good for one exchange.
+// TestCode sets up a host without a browser, and checks that a code is good for one exchange only.
 func TestCode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -200,7 +200,7 @@ func TestDoor(t *testing.T) {
 	<-result
 }
 
-// A lame transport fails the first requests, and can hold one up.
+// A lame transport fails the first requests, and can delay one.
 type lame struct {
 	failures int
 	before   func()
@@ -235,7 +235,7 @@ func TestReload(t *testing.T) {
 	w.no(<-result)
 }
 
-// TestSpent is a code that somebody else was faster with.
+// TestSpent uses a code that another client has already used.
 func TestSpent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -253,7 +253,7 @@ func TestSpent(t *testing.T) {
 	}
 }
 
-// TestInterruptedTooLate: an exchange that has begun is brought to its end.
+// TestInterruptedTooLate checks that an exchange that has begun runs to its end.
 func TestInterruptedTooLate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -278,8 +278,7 @@ func TestNobodyComes(t *testing.T) {
 	}
 }
 
-// TestRescue: somebody takes the place of the files while the browser is at
-// GitHub.
+// TestRescue creates the files in between, while the browser is at GitHub.
 func TestRescue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -316,7 +315,7 @@ func TestRescue(t *testing.T) {
 	w.golden("rescue.txt", strings.ReplaceAll(err.Error(), saved[0], "/tmp/kernelgate-setup-1.json")+"\n", hostOf(t, page))
 }
 
-// TestRescueFails: then the truth is told.
+// TestRescueFails checks the message if the secrets cannot be saved at all.
 func TestRescueFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

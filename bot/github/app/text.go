@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// greeting says what to do with a browser.
+// greeting says what to do in the browser.
 func (j *job) greeting(address, port, target string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "A GitHub App for %s: %q, owned by %s.\n\n", j.site, j.opt.Name, j.owner())
@@ -22,7 +22,7 @@ func (j *job) greeting(address, port, target string) string {
 	return b.String()
 }
 
-// unreachable is a bot that GitHub cannot send webhooks to.
+// unreachable reports whether GitHub cannot send webhooks to the bot.
 func (j *job) unreachable() bool {
 	site, err := parseSite(j.site)
 	return err == nil && client.Loopback(site.Hostname()) && !client.Loopback(j.web.Hostname())
@@ -35,7 +35,7 @@ func (j *job) owner() string {
 	return "the user who is logged in at " + j.web.Host
 }
 
-// farewell says what was done, and what comes next.
+// farewell says what was done, and the next steps.
 func (j *job) farewell(made app) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The App %s is created (id %d). Its files are in %s:\n\n", made.HTMLURL, made.ID, j.dir)
@@ -48,10 +48,10 @@ func (j *job) farewell(made app) string {
 	return b.String()
 }
 
-// A step is something that is left to the operator.
+// A step is something that the operator has to do.
 type step struct {
 	What, How     string
-	Link, Command bool // what How is, if it is not for people to read
+	Link, Command bool // whether How is a link or a command
 }
 
 func (j *job) next(made app) []step {

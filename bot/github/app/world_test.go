@@ -28,7 +28,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// A screen can be read while it is written to.
+// A screen can be read while it is written.
 type screen struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -46,14 +46,14 @@ func (s *screen) String() string {
 	return s.b.String()
 }
 
-// A delivery is a webhook as it came.
+// A delivery is a webhook as received.
 type delivery struct {
 	payload   []byte
 	signature string
 }
 
-// A world is a GitHub, a place for the bot's webhooks, and options to make an App
-// with. What opens the browser hands its address over.
+// A world is a GitHub, a receiver for the bot's webhooks, and options to create an App. Opening the
+// browser passes its address to opened.
 type world struct {
 	*testing.T
 	hub      *embedded.Server
@@ -62,7 +62,7 @@ type world struct {
 	out      *screen
 	opened   chan string
 	opt      app.Options
-	seen     *strings.Builder // every page
+	seen     *strings.Builder // all pages so far
 }
 
 func newWorld(t *testing.T) *world {
@@ -102,7 +102,7 @@ func (w *world) no(err error) {
 	}
 }
 
-// start runs setup beside the test, up to the open page.
+// start runs setup concurrently, and returns when the page is open.
 func (w *world) start(ctx context.Context) (page string, result <-chan error) {
 	w.Helper()
 	done := make(chan error, 1)
@@ -115,7 +115,7 @@ func (w *world) start(ctx context.Context) (page string, result <-chan error) {
 	return page, done
 }
 
-// request is one step of a browser that does not go on by itself.
+// request is one step of a browser that does not follow redirects.
 func (w *world) request(rq *http.Request) (*http.Response, string) {
 	w.Helper()
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -141,8 +141,7 @@ var (
 	fieldPattern = regexp.MustCompile(`<input type="hidden" name="manifest" value="([^"]+)">`)
 )
 
-// press does what the page's button does, and returns where GitHub sends the
-// browser.
+// press submits the form of the page's button, and returns the URL to which GitHub redirects.
 func (w *world) press(page string) string {
 	w.Helper()
 	_, text := w.get(page)
@@ -161,7 +160,7 @@ func (w *world) press(page string) string {
 	return answer.Header.Get("Location")
 }
 
-// files are what is in the folder.
+// files returns the names of the files in the folder.
 func (w *world) files() []string {
 	w.Helper()
 	entries, err := os.ReadDir(w.opt.Dir)
@@ -182,7 +181,7 @@ func (w *world) read(name string) string {
 	return string(text)
 }
 
-// golden compares what is the same in every run.
+// golden compares the parts that are the same in every run.
 func (w *world) golden(name, got, host string) {
 	w.Helper()
 	pairs := []string{w.hub.URL(), "https://github.test", strings.TrimPrefix(w.hub.URL(), "http://"), "github.test", w.bot.URL, "https://gate.example.com", w.opt.Dir, "/etc/kernelgate"}

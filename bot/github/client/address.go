@@ -10,9 +10,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Addresses finds the API and the place of the repositories, which is that of GitHub's
-// pages too unless git says otherwise, from whichever of the two a person would copy
-// out of a browser.
+// Addresses derives the API's URL and the root URL of the repositories from base, which may be the
+// address of the API or of GitHub's pages, whichever a user copies from a browser. The root of the
+// repositories is also that of GitHub's pages, unless git names a different one.
 func Addresses(base, git string) (api *url.URL, gitRoot string, err error) {
 	base = cmp.Or(strings.TrimSpace(base), "https://api.github.com")
 	if !strings.Contains(base, "://") {
@@ -32,7 +32,7 @@ func Addresses(base, git string) (api *url.URL, gitRoot string, err error) {
 	web := &url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}
 	api = &url.URL{Scheme: u.Scheme, Host: web.Host, Path: "/"}
 	switch host := web.Hostname(); {
-	case path == "/api/v3": // Enterprise Server, in so many words
+	case path == "/api/v3": // Enterprise Server, explicitly
 		api.Path = "/api/v3/"
 	case host == "github.com" || host == "www.github.com":
 		web.Host, api.Host = "github.com", "api.github.com"
@@ -46,17 +46,16 @@ func Addresses(base, git string) (api *url.URL, gitRoot string, err error) {
 	return api, strings.TrimRight(cmp.Or(git, web.String()), "/"), nil
 }
 
-// Loopback tells whether a host is this machine itself.
+// Loopback reports whether a host is this machine.
 func Loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// CloneURL is the address of a repository for git over HTTPS.
+// CloneURL returns the HTTPS URL of a repository for git.
 func (h *GitHub) CloneURL(repo string) string { return h.git + "/" + repo + ".git" }
 
-// splitRepo takes owner/name apart and lets nothing through that would change a
-// request's path.
+// splitRepo splits owner/name. It refuses every text that would change the path of a request.
 func splitRepo(repo string) (owner, name string, err error) {
 	if !strict.IsRepository(repo) {
 		return "", "", fmt.Errorf("%q is not a repository; write it as owner/name", repo)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Whoever an allow list refuses is noted by installation or, with a token, by account,
-// until that one is let through.
+// TestAdmitted checks that the client records an IP allow list's refusal by installation or, with a
+// token, by account, and drops the record after the next success.
 func TestAdmitted(t *testing.T) {
 	const no = `{"message": "the ` + "`olga`" + ` organization has an IP allow list enabled"}`
 	at := func(who, path string, does step) func(*bench) {
@@ -48,7 +48,7 @@ func TestAdmitted(t *testing.T) {
 	}
 }
 
-// wires is a transport that does one thing.
+// wires is a transport that performs one step.
 type wires step
 
 func (w wires) RoundTrip(rq *http.Request) (*http.Response, error) { return w(rq) }

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// An app proves with its key that it is the App. GitHub takes a JWT that was not
-// made in its future and ends within ten minutes by its own clock; a minute on
-// either side allows for a clock that is wrong here.
+// An app authenticates as the App with its private key. GitHub accepts a JWT whose issue time is
+// not in the future and which expires within ten minutes, by GitHub's clock. The margin of one
+// minute on each side tolerates a wrong local clock.
 type app struct {
 	id  int64
 	key *rsa.PrivateKey
@@ -63,12 +63,12 @@ func (a *app) token(context.Context) (*oauth2.Token, error) {
 
 func (a *app) forget(*oauth2.Token) bool { return false }
 
-// Ours says whether an App is the one that this client speaks for. With a token there is
-// none.
+// Ours reports whether an App is the one that this client acts as. It is false for every App if the
+// client uses a token.
 func (h *GitHub) Ours(appID int64) bool { return h.app != nil && h.app.id == appID }
 
-// Account names whose limits count in a repository: those of the token, or of the App's
-// installation in the owner's account, of which there is one.
+// Account names the account whose rate limits apply in a repository: the repository's owner, whose
+// installation of the App is unique, or an empty string for the token.
 func (h *GitHub) Account(repo string) string {
 	if h.app == nil {
 		return ""
@@ -87,7 +87,7 @@ func (h *GitHub) appLogin(ctx context.Context) (string, error) {
 	return me, err
 }
 
-// clientOf finds who speaks in a repository: the token, or the installation there.
+// clientOf returns the client for a repository: the token's, or that of the installation there.
 func (h *GitHub) clientOf(ctx context.Context, repo string) (*client, error) {
 	if h.app == nil {
 		return h.solo, nil
@@ -99,7 +99,7 @@ func (h *GitHub) clientOf(ctx context.Context, repo string) (*client, error) {
 	return h.bot(id), nil
 }
 
-// bot is the client of an installation.
+// bot returns the client of an installation.
 func (h *GitHub) bot(id int64) *client {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -142,8 +142,8 @@ func (h *GitHub) installationOf(ctx context.Context, repo string) (int64, error)
 	return found.GetID(), nil
 }
 
-// forget drops what is known about who speaks in a repository, and the token for
-// git there if tokens no longer work.
+// forget drops the cached installation of a repository. With tokens set it also drops the
+// repository's token for git, because that token no longer works.
 func (h *GitHub) forget(repo string, tokens bool) {
 	key := strings.ToLower(repo)
 	h.mu.Lock()
@@ -154,11 +154,11 @@ func (h *GitHub) forget(repo string, tokens bool) {
 	}
 }
 
-// A source hands out the token of one identity. It is an oauth2.TokenSource that
-// minds a context and can be told that a token no longer works.
+// A source provides the token of one identity. Unlike an oauth2.TokenSource it takes a context, and
+// it can be told that a token no longer works.
 type source interface {
 	token(context.Context) (*oauth2.Token, error)
-	forget(*oauth2.Token) bool // whether asking again may help
+	forget(*oauth2.Token) bool // reports whether a new request for a token may help
 }
 
 // fixed is a token that never changes.
@@ -167,21 +167,21 @@ type fixed struct{ oauth2.TokenSource }
 func (f fixed) token(context.Context) (*oauth2.Token, error) { return f.Token() }
 func (fixed) forget(*oauth2.Token) bool                      { return false }
 
-// errNoToken marks a request that was not sent because its token could not be had.
+// errNoToken marks a request that was not sent, because no token was available for it.
 var errNoToken = errors.New("no installation token")
 
-// refreshBefore is how long before its end a token is replaced: a git fetch that
-// begins now must not outlive it.
+// refreshBefore is the remaining life at which a token is replaced. A git fetch that starts now
+// must end before its token expires.
 const refreshBefore = 5 * time.Minute
 
-// An installation makes tokens for one installation of the App, all its
-// repositories and permissions or fewer.
+// An installation provides tokens for one installation of the App. The tokens cover all its
+// repositories and permissions, or the subset in want.
 type installation struct {
 	hub  *GitHub
 	id   int64
 	want *github.InstallationTokenOptions
 
-	asking chan struct{} // held by whoever fetches a token: a lock that minds contexts
+	asking chan struct{} // a lock that respects contexts, held while a token is requested
 	mu     sync.Mutex
 	last   *oauth2.Token
 }
@@ -239,7 +239,7 @@ func (in *installation) forget(t *oauth2.Token) bool {
 }
 
 func (in *installation) fetch(ctx context.Context) (*oauth2.Token, error) {
-	// A second token does no harm, and a lost one leaves nothing to look at.
+	// This is repeatable: a second token does no harm, and a lost one leaves nothing behind.
 	o := op{name: fmt.Sprintf("make a token for installation %d", in.id), repeatable: true}
 	t, _, err := in.hub.solo.Apps.CreateInstallationToken(withCall(ctx, &call{op: o}), in.id, in.want)
 	if err != nil {

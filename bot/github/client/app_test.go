@@ -73,7 +73,7 @@ func TestFailedDeliveries(t *testing.T) {
 	_, err = w.pr.Comment("alice", "too early")
 	w.no(err)
 	quiet()
-	for range 120 { // more than a page
+	for range 120 { // more than one page
 		_, err = w.pr.Comment("alice", "missed")
 		w.no(err)
 	}
@@ -96,7 +96,7 @@ func TestFailedDeliveries(t *testing.T) {
 	if d := failed[0]; d.Event != "issue_comment" || d.Action != "created" || d.StatusCode != 500 || !d.At.Equal(w.clock.Now()) {
 		t.Errorf("the newest is %+v", d)
 	}
-	// The second attempt fails like the first and is listed too, the third succeeds.
+	// The second attempt fails like the first and is listed, too. The third succeeds.
 	w.no(w.bot.Redeliver(w.ctx, failed[0].ID))
 	quiet()
 	again := list()
@@ -132,8 +132,9 @@ func TestWhatATokenCannotDo(t *testing.T) {
 	}
 }
 
-// A workflow's token, of Actions or of another App, is an installation's, which may not
-// ask who it is. It learns that from what it writes.
+// TestTokenOfActions uses a workflow's token, from Actions or from another App. It is an
+// installation token, which may not ask for its own login. The client learns the login from the
+// first object that it writes.
 func TestTokenOfActions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})

@@ -6,9 +6,9 @@ import (
 	"net/url"
 )
 
-// auth signs requests to the API, and no others: GitHub redirects some to
-// storage that must not see a token. A token that is refused is replaced once;
-// whatever was asked with it was not done.
+// auth adds the token to requests to the API, and to no others: GitHub redirects some requests to
+// storage that must not see a token. It replaces a refused token once and repeats the request,
+// which is safe because GitHub did not execute it.
 type auth struct {
 	next   http.RoundTripper
 	source source
@@ -37,8 +37,8 @@ func (a *auth) RoundTrip(rq *http.Request) (*http.Response, error) {
 	}
 }
 
-// permit lets a write through only where the bot may write at that moment. It is the last layer before the wire: whatever
-// a request has waited for, it was before.
+// permit sends a write only if the bot may write at that moment. It is the last layer before the
+// network, so every wait of the request is already over.
 type permit struct {
 	ask  func(context.Context) error
 	next http.RoundTripper

@@ -76,7 +76,7 @@ func TestRevokedTokenIsReplaced(t *testing.T) {
 	_, err := w.bot.Pull(w.ctx, repo, w.pr.Number())
 	w.no(err)
 	w.hub.RevokeToken(strings.TrimPrefix(w.wire.auth(), "Bearer "))
-	// Even a write: what was refused was not done.
+	// A write is repeated, too: a refused request was not executed.
 	_, err = w.bot.CreateComment(w.ctx, repo, w.pr.Number(), "hello")
 	w.no(err)
 	if n := len(w.pr.Comments()); n != 1 {
@@ -149,7 +149,7 @@ func TestGitCredentialReadsOneRepository(t *testing.T) {
 	w.inst.Uninstall()
 	_, err = w.app.Install(w.repo, secret)
 	w.no(err)
-	_, err = w.bot.OpenPulls(w.ctx, "alice/secret") // the App itself reads both
+	_, err = w.bot.OpenPulls(w.ctx, "alice/secret") // the App itself can read both
 	w.no(err)
 	user, token, err := w.bot.GitCredential(w.ctx, repo)
 	w.no(err)
@@ -191,7 +191,8 @@ func TestBadCredentialsAreRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// A redirect to another host must not carry the token there.
+// TestTokenStaysWithTheAPI checks that a redirect to a different host does not carry the token
+// there.
 func TestTokenStaysWithTheAPI(t *testing.T) {
 	t.Parallel()
 	leaked := make(chan string, 1)

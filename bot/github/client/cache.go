@@ -8,8 +8,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// cache asks GitHub whether an answer that it has is still right. GitHub counts no
-// such request against the limit if it is, and the caller sees no difference.
+// cache sends a conditional request for an answer that it has stored. If the answer is unchanged,
+// GitHub does not count the request against the rate limit. The caller sees no difference.
 type cache struct {
 	*env
 	next  http.RoundTripper
@@ -20,7 +20,8 @@ func (c *cache) RoundTrip(rq *http.Request) (*http.Response, error) {
 	if rq.Method != http.MethodGet || rq.Header.Get("If-None-Match") != "" || rq.Header.Get("Range") != "" {
 		return c.next.RoundTrip(rq)
 	}
-	// Tokens change by the hour, identities do not; what one may see another may not.
+	// The key names the identity, not the token, because tokens change every hour. One identity
+	// must not see the answers of another.
 	key := c.identity + "\n" + rq.URL.String() + "\n" + rq.Header.Get("Accept")
 	kept := c.store.get(key)
 	asked := rq
@@ -45,20 +46,20 @@ func (c *cache) RoundTrip(rq *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// An entry is an answer that may be asked about.
+// An entry is a stored answer for conditional requests.
 type entry struct {
 	key    string
 	header http.Header
 	body   []byte
 }
 
-// overhead stands for the headers and the list's own needs.
+// overhead estimates the memory for the headers and the list.
 const overhead = 2048
 
 func (e *entry) size() int { return len(e.key) + len(e.body) + overhead }
 
-// answer is the kept one. The pages around it may have changed although it has
-// not, so a Link that came with the 304 is the right one.
+// answer returns the stored answer. The list may have grown after this page although the page is
+// unchanged, so a Link header of the 304 replaces the stored one.
 func (e *entry) answer(rq *http.Request, fresh http.Header) *http.Response {
 	header := e.header.Clone()
 	if link := fresh.Values("Link"); len(link) > 0 {
@@ -69,7 +70,7 @@ func (e *entry) answer(rq *http.Request, fresh http.Header) *http.Response {
 	return out
 }
 
-// A store keeps the entries that were used last, within a number of bytes.
+// A store keeps the most recently used entries, up to a number of bytes.
 type store struct {
 	mu    sync.Mutex
 	most  int
@@ -81,7 +82,7 @@ func newStore(most int) *store {
 	s := &store{most: most}
 	kept, err := lru.NewLRU(math.MaxInt, func(_ string, e *entry) { s.bytes -= e.size() })
 	if err != nil {
-		panic(err) // the number of entries is a constant, and positive
+		panic(err) // the number of entries is a positive constant
 	}
 	s.kept = kept
 	return s
@@ -94,7 +95,7 @@ func (s *store) get(key string) *entry {
 	return e
 }
 
-// put keeps an entry, unless it would push most others out.
+// put stores an entry, unless it takes more than a quarter of the store.
 func (s *store) put(e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,7 @@ func get(t *testing.T, c *cache, url, accept string) *http.Response {
 	return out
 }
 
-// etags answers 304 to whoever has the page already.
+// etags answers 304 to a client that already has the page.
 func etags(rq *http.Request) (*http.Response, error) {
 	tag := `W/"` + rq.URL.Path + rq.Header.Get("Accept") + `"`
 	if rq.Header.Get("If-None-Match") == tag {
@@ -51,7 +51,8 @@ func TestCacheAnswersWhatIsUnchanged(t *testing.T) {
 	}
 }
 
-// The next page may have come into being after the full one was kept.
+// TestFullPageIsNotTrustedToBeTheLast covers a next page that appeared after the full page was
+// cached.
 func TestFullPageIsNotTrustedToBeTheLast(t *testing.T) {
 	t.Parallel()
 	asked := 0

@@ -15,7 +15,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// GitHub's limits of a check run. Long texts are counted in bytes, short ones in characters.
+// These are GitHub's limits for a check run. Long texts are counted in bytes, short ones in
+// characters.
 const (
 	MaxCheckText       = 65535 // bytes
 	maxActionLabel     = 20
@@ -28,8 +29,8 @@ const (
 	annotationsPerRequest = 50
 )
 
-// bodies are the request that says everything, and those that add annotations
-// beyond what one may carry.
+// bodies returns the first request, which carries everything, and further requests for the
+// annotations that exceed the limit of one request.
 func (c Check) bodies() (first checkBody, rest []checkBody) {
 	first = checkBody{Name: c.Name, HeadSHA: c.HeadSHA, ExternalID: c.ExternalID, DetailsURL: c.DetailsURL, Status: c.Status, Conclusion: c.Conclusion,
 		StartedAt: stamp(c.StartedAt), CompletedAt: stamp(c.CompletedAt)}
@@ -63,8 +64,7 @@ var (
 	annotationLevels = []string{"notice", "warning", "failure"}
 )
 
-// validate refuses here what GitHub would refuse there, in words that name the
-// field.
+// validate refuses a check run that GitHub would refuse, with a message that names the field.
 func (c Check) validate(create bool) error {
 	completed := c.Status == "completed"
 	switch {
@@ -126,7 +126,8 @@ func (a Annotation) validate() error {
 		within("the title", a.Title, 0, maxAnnotationTitle))
 }
 
-// withinBytes is for texts that GitHub counts in bytes: one of 30,000 characters may be too long.
+// withinBytes is for texts that GitHub counts in bytes: a text of 30,000 characters may be too
+// long.
 func withinBytes(what, text string, most int) error {
 	if len(text) > most {
 		return fmt.Errorf("%s has %d bytes, GitHub takes %d; shorten it", what, len(text), most)
@@ -134,7 +135,7 @@ func withinBytes(what, text string, most int) error {
 	return nil
 }
 
-// within counts characters as GitHub does.
+// within counts characters, as GitHub does for short texts.
 func within(what, text string, least, most int) error {
 	switch n := utf8.RuneCountInString(text); {
 	case n < least:

@@ -11,33 +11,34 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// A Check is a check run as the bot wants it. Zero fields are left out, and keep
-// in an update what they were.
+// A Check is the desired state of a check run. Zero fields are not sent, so an update leaves them
+// unchanged.
 type Check struct {
 	Name, HeadSHA          string // HeadSHA cannot be updated
 	ExternalID             string
 	DetailsURL             string
 	Status                 string // queued, in_progress, completed
-	Conclusion             string // of a completed one
+	Conclusion             string // only for a completed check run
 	StartedAt, CompletedAt time.Time
-	Title, Summary, Text   string // Title and Summary go together
+	Title, Summary, Text   string // set both Title and Summary or neither
 	Annotations            []Annotation
 	Actions                []Action
 
-	// AnnotationsSent is how many of Annotations are at GitHub already, which adds
-	// the annotations of each update to those before. ExistingCheck.Annotations
-	// says so after a failure half-way.
+	// AnnotationsSent is the number of Annotations that GitHub already has. GitHub adds the
+	// annotations of each update to the earlier ones. After a failure between requests,
+	// ExistingCheck.Annotations has this number.
 	AnnotationsSent int
 }
 
 // An Annotation marks lines of a file.
 type Annotation struct {
-	Path        string `json:"path"` // from the repository's root
-	StartLine   int    `json:"start_line"`
-	EndLine     int    `json:"end_line"`
-	StartColumn int    `json:"start_column,omitempty"` // on annotations of one line, optional
-	EndColumn   int    `json:"end_column,omitempty"`   // the same
-	Level       string `json:"annotation_level"`       // notice, warning, failure
+	Path      string `json:"path"` // from the repository's root
+	StartLine int    `json:"start_line"`
+	EndLine   int    `json:"end_line"`
+	// StartColumn is optional, and allowed only if the annotation covers one line.
+	StartColumn int    `json:"start_column,omitempty"`
+	EndColumn   int    `json:"end_column,omitempty"` // like StartColumn
+	Level       string `json:"annotation_level"`     // notice, warning, failure
 	Message     string `json:"message"`
 	Title       string `json:"title,omitempty"`
 	Full        string `json:"raw_details,omitempty"` // shown on demand
@@ -50,7 +51,7 @@ type Action struct{ Label, Description, Identifier string }
 type ExistingCheck struct {
 	ID                 int64
 	Name               string
-	App                string // slug of the App that created it, and that alone can update it
+	App                string // slug of the App that created it; no other App can update it
 	ExternalID         string
 	Status, Conclusion string
 	Title, Summary     string
@@ -60,8 +61,7 @@ type ExistingCheck struct {
 
 const checksWrite = "Checks: read and write"
 
-// checkBody is what both requests send; go-github's own for updates has no
-// started_at.
+// checkBody is the body of both requests. The type that go-github has for updates lacks started_at.
 type checkBody struct {
 	Name        string                  `json:"name,omitempty"`
 	HeadSHA     string                  `json:"head_sha,omitempty"`
@@ -82,8 +82,8 @@ type checkOutput struct {
 	Annotations []Annotation `json:"annotations,omitempty"`
 }
 
-// CreateCheck creates a check run. When it fails after the check run was made,
-// with some annotations still unsent, it returns the id beside the error.
+// CreateCheck creates a check run. If it fails after the check run was created, while annotations
+// are still unsent, it returns the id together with the error.
 func (h *GitHub) CreateCheck(ctx context.Context, repo string, c Check) (int64, error) {
 	o := op{name: "create a check run", permission: checksWrite}
 	if err := c.validate(true); err != nil {
@@ -103,9 +103,8 @@ func (h *GitHub) CreateCheck(ctx context.Context, repo string, c Check) (int64, 
 	return run.GetID(), h.updateCheck(ctx, repo, run.GetID(), rest)
 }
 
-// UpdateCheck changes a check run, and adds those of its annotations that are not
-// there yet. The first request carries the conclusion: a verdict must not wait for
-// its annotations.
+// UpdateCheck updates a check run and adds the annotations that GitHub does not have yet. The first
+// request carries the conclusion, because a verdict must not wait for its annotations.
 func (h *GitHub) UpdateCheck(ctx context.Context, repo string, id int64, c Check) error {
 	if err := c.validate(false); err != nil {
 		return &Error{Op: "update a check run", Repo: repo, Err: err}
@@ -117,7 +116,8 @@ func (h *GitHub) UpdateCheck(ctx context.Context, repo string, id int64, c Check
 
 func (h *GitHub) updateCheck(ctx context.Context, repo string, id int64, bodies []checkBody) error {
 	for _, body := range bodies {
-		// Only annotations add up; the rest says how the check run shall be.
+		// Annotations accumulate, so a request with annotations is not repeatable. All other fields
+		// are replaced.
 		o := op{name: fmt.Sprintf("update check run %d", id), permission: checksWrite, repeatable: body.Output == nil || len(body.Output.Annotations) == 0}
 		err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
 			return send(ctx, gh, "PATCH", fmt.Sprintf("repos/%s/%s/check-runs/%d", owner, name, id), body, nil)
@@ -129,9 +129,9 @@ func (h *GitHub) updateCheck(ctx context.Context, repo string, id int64, bodies 
 	return nil
 }
 
-// ListChecks are the check runs of a name on a commit, newest first. An App gets only its
-// own. A workflow does not know its App before it has written something: until then it
-// gets those of all Apps, and GitHub answers 403 to an update of somebody else's.
+// ListChecks returns the check runs with a name on a commit, newest first. An App gets only its
+// own. A workflow does not know its App before it has written something. Until then it gets the
+// check runs of all Apps, and GitHub answers 403 if it updates one of another App.
 func (h *GitHub) ListChecks(ctx context.Context, repo, sha, name string) ([]ExistingCheck, error) {
 	o := op{name: "list the check runs of " + sha, permission: "Checks: read"}
 	if err := validSHA(sha); err != nil {
@@ -167,7 +167,7 @@ func (h *GitHub) ListChecks(ctx context.Context, repo, sha, name string) ([]Exis
 	return out, err
 }
 
-// send makes a request that go-github has no method or no fields for.
+// send makes a request for which go-github has no method or lacks fields.
 func send(ctx context.Context, gh *github.Client, method, path string, body, into any) error {
 	rq, err := gh.NewRequest(method, path, body)
 	if err != nil {
@@ -184,22 +184,23 @@ func orNil(text string) *string {
 	return &text
 }
 
-// A Status is a commit status, which stands for a check run where there is no App.
+// A Status is a commit status. It replaces the check run if there is no App.
 type Status struct {
 	Context     string
 	State       string // error, failure, pending, success
-	Description string // cut to 140 characters
+	Description string // truncated to 140 characters
 	TargetURL   string
 }
 
-// maxStatusText is the length of a status's description in characters.
+// maxStatusText is the limit of a status's description, in characters.
 const maxStatusText = 140
 
 var statusStates = []string{"error", "failure", "pending", "success"}
 
 // SetStatus sets the status of a context on a commit.
 func (h *GitHub) SetStatus(ctx context.Context, repo, sha string, s Status) error {
-	// The newest status of a context counts, so saying it twice says it once.
+	// This is repeatable: the newest status of a context counts, and setting it twice has the same
+	// effect.
 	o := op{name: "set the status of " + sha, permission: "Commit statuses: read and write", repeatable: true}
 	err := validSHA(sha)
 	switch {
@@ -223,7 +224,7 @@ func (h *GitHub) SetStatus(ctx context.Context, repo, sha string, s Status) erro
 	})
 }
 
-// cut shortens a text to so many characters, the last of which tells that it did.
+// cut truncates a text to most characters and ends a truncated text with an ellipsis.
 func cut(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {

@@ -53,7 +53,7 @@ func TestCheckFromQueuedToCompleted(t *testing.T) {
 		t.Errorf("%d annotations, %d different, want 120", len(got.Annotations), len(seen))
 	}
 
-	// One more, of which GitHub must be told alone.
+	// One more annotation: the update must send only this one.
 	c.Annotations, c.AnnotationsSent = annotations(121), 120
 	w.no(w.bot.UpdateCheck(w.ctx, repo, id, c))
 	list, err := w.bot.ListChecks(w.ctx, repo, sha, "kernelgate")
@@ -78,7 +78,8 @@ func TestCreatedAtOnceWithManyAnnotations(t *testing.T) {
 	}
 }
 
-// After a failure half-way the caller can find out what is there and go on.
+// TestAnnotationsThatWereLostHalfWay checks that after a failure between requests the caller can
+// find out which annotations GitHub has, and continue.
 func TestAnnotationsThatWereLostHalfWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})

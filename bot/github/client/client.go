@@ -9,17 +9,17 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// A client is go-github's for one identity. Limits are GitHub's per identity, so
-// each has its own.
+// A client is go-github's client for one identity. GitHub's limits apply per identity, so each
+// identity has its own client.
 type client struct {
 	*github.Client
 	source   source
-	throttle *throttle // nil where nothing is written that GitHub counts as content
+	throttle *throttle // nil if the client makes no writes that GitHub counts as content
 }
 
-// client stacks the layers of the transport. Outermost is what a request meets
-// first: a cached answer needs no turn, a write waits for its turn once however
-// often it is tried, and each try passes the limits anew and with a fresh token.
+// client stacks the layers of the transport, the outermost first. A cached answer needs no turn. A
+// write waits for its turn once, however often it is attempted. Each attempt passes the limits
+// again and gets a fresh token.
 func (h *GitHub) client(identity string, src source, content bool) *client {
 	e := &env{identity: identity, opt: h.opt, stats: h.stats}
 	var stack http.RoundTripper = &once{env: e, next: h.opt.Transport}
@@ -43,14 +43,14 @@ func (h *GitHub) client(identity string, src source, content bool) *client {
 	return &client{Client: gh, source: src, throttle: paced}
 }
 
-// An env is what the layers of one identity share.
+// An env holds the values that the layers of one identity share.
 type env struct {
 	identity string
 	opt      Options
 	stats    *counters
 }
 
-// do carries out one operation in a repository as whoever is at home there.
+// do executes one operation in a repository, with the client that serves the repository.
 func (h *GitHub) do(ctx context.Context, o op, repo string, f func(ctx context.Context, c *github.Client, owner, name string) error) error {
 	owner, name, err := splitRepo(repo)
 	if err != nil {
@@ -63,8 +63,8 @@ func (h *GitHub) do(ctx context.Context, o op, repo string, f func(ctx context.C
 		}
 		record := &call{op: o}
 		err = f(withCall(ctx, record), c.Client, owner, name)
-		// An App that was removed and installed again is another installation; the
-		// request itself was never sent.
+		// An App that was removed and installed again has a new installation. The request itself
+		// was not sent.
 		gone := errors.Is(err, errNoToken)
 		err = h.explain(o, repo, record, err)
 		e, ok := errors.AsType[*Error](err)
@@ -78,7 +78,7 @@ func (h *GitHub) do(ctx context.Context, o op, repo string, f func(ctx context.C
 	}
 }
 
-// alone carries out one operation that concerns no repository.
+// alone executes one operation that concerns no repository.
 func (h *GitHub) alone(ctx context.Context, o op, c *client, f func(context.Context, *github.Client) error) error {
 	record := &call{op: o}
 	return h.explain(o, "", record, f(withCall(ctx, record), c.Client))
@@ -86,8 +86,8 @@ func (h *GitHub) alone(ctx context.Context, o op, c *client, f func(context.Cont
 
 const perPage = 100
 
-// pages reads a list to its end. A full page without a successor is not trusted
-// to be the last: the answer 304 tells of the page and not of those after it.
+// pages reads a list to its end. A full page without a next link may not be the last one: a 304
+// vouches for its own page, but not for the pages after it.
 func pages[T any](fetch func(github.ListOptions) ([]T, *github.Response, error)) ([]T, error) {
 	var all []T
 	for at := (github.ListOptions{Page: 1, PerPage: perPage}); ; at.Page++ {
@@ -102,20 +102,19 @@ func pages[T any](fetch func(github.ListOptions) ([]T, *github.Response, error))
 	}
 }
 
-// An op is one operation of the client as errors tell of it.
+// An op describes one operation for error messages and for retries.
 type op struct {
 	name       string
-	permission string // which an App needs for it
-	repeatable bool   // a write whose repetition changes nothing further
+	permission string // the permission that an App needs for it
+	repeatable bool   // a write that changes nothing when it is repeated
 }
 
-// A call is what the transport learns about one operation on its way. It travels
-// in the request's context, because go-github passes neither answers nor causes
-// on when a context ends.
+// A call records what the transport learns about one operation. It travels in the request's
+// context, because go-github drops the answer and the cause when a context ends.
 type call struct {
 	op op
-	// uncertain is set once a write was carried out, or may have been and failed. An
-	// error of a call without it means that nothing was done.
+	// uncertain is set once a write was executed, or failed and may have been executed. If it is
+	// not set, an error means that nothing was done.
 	uncertain atomic.Bool
 }
 
@@ -125,7 +124,7 @@ func withCall(ctx context.Context, c *call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
-// callOf is the call that a request belongs to; one without has a call of its own.
+// callOf returns the call of a request, or an empty call if the request has none.
 func callOf(rq *http.Request) *call {
 	if c, ok := rq.Context().Value(callKey{}).(*call); ok {
 		return c
@@ -133,12 +132,12 @@ func callOf(rq *http.Request) *call {
 	return &call{}
 }
 
-// writes says whether a request changes anything at GitHub.
+// writes reports whether a request changes anything at GitHub.
 func writes(rq *http.Request) bool {
 	return rq.Method != http.MethodGet && rq.Method != http.MethodHead
 }
 
-// again is a copy of a request that can be sent.
+// again returns a copy of a request that can be sent.
 func again(rq *http.Request) (*http.Request, error) {
 	copied := rq.Clone(rq.Context())
 	if rq.Body == nil || rq.Body == http.NoBody || rq.GetBody == nil {

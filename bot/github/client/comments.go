@@ -11,20 +11,22 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// A Comment is one in the conversation of a pull request.
+// A Comment is a comment in the conversation of a pull request.
 type Comment struct {
-	ID                   int64
-	Author               string
-	Bot                  bool // an App wrote it
-	Mine                 bool // this client wrote it or, while it does not know its own name, an App
+	ID     int64
+	Author string
+	Bot    bool // an App wrote it
+	// Mine means that this client wrote it or, while the client does not know its login, any App
+	// did.
+	Mine                 bool
 	Body                 string
 	CreatedAt, UpdatedAt time.Time
 }
 
-// MaxCommentText is the length of a comment in bytes.
+// MaxCommentText is the limit of a comment, in bytes.
 const MaxCommentText = 65536
 
-// commentBody refuses what GitHub refuses as a comment.
+// commentBody refuses a comment that GitHub would refuse.
 func commentBody(body string) error {
 	if strings.TrimSpace(body) == "" {
 		return errors.New("the comment is empty")
@@ -44,10 +46,10 @@ func comment(c *github.IssueComment, me string) Comment {
 		CreatedAt: c.GetCreatedAt().Time, UpdatedAt: c.GetUpdatedAt().Time}
 }
 
-// ListComments are the comments of a pull request, oldest first.
+// ListComments returns the comments of a pull request, oldest first.
 func (h *GitHub) ListComments(ctx context.Context, repo string, pr int) ([]Comment, error) {
 	o := op{name: fmt.Sprintf("list the comments of #%d", pr), permission: pullsRead}
-	if pr <= 0 { // go-github would list those of all
+	if pr <= 0 { // go-github would list the comments of all pull requests
 		return nil, &Error{Op: o.name, Repo: repo, Err: fmt.Errorf("%d is not the number of a pull request", pr)}
 	}
 	me, err := h.Me(ctx)
@@ -83,7 +85,7 @@ func (h *GitHub) CreateComment(ctx context.Context, repo string, pr int, body st
 	return id, err
 }
 
-// DeleteComment removes a comment; one that is not there is no error.
+// DeleteComment deletes a comment. It is not an error if the comment does not exist.
 func (h *GitHub) DeleteComment(ctx context.Context, repo string, id int64) error {
 	o := op{name: fmt.Sprintf("delete comment %d", id), permission: pullsWrite, repeatable: true}
 	err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
@@ -96,7 +98,7 @@ func (h *GitHub) DeleteComment(ctx context.Context, repo string, id int64) error
 	return err
 }
 
-// EditComment replaces a comment's text.
+// EditComment replaces the text of a comment.
 func (h *GitHub) EditComment(ctx context.Context, repo string, id int64, body string) error {
 	o := op{name: fmt.Sprintf("edit comment %d", id), permission: pullsWrite, repeatable: true}
 	if err := commentBody(body); err != nil {
@@ -110,13 +112,13 @@ func (h *GitHub) EditComment(ctx context.Context, repo string, id int64, body st
 
 var reactions = []string{"+1", "-1", "laugh", "confused", "heart", "hooray", "rocket", "eyes"}
 
-// React gives a comment in a conversation a reaction. GitHub keeps one of a kind from
-// each user, so that giving it twice gives it once.
+// React adds a reaction to a comment in a conversation. GitHub keeps one reaction of a kind per
+// user, so repeating it changes nothing.
 func (h *GitHub) React(ctx context.Context, repo string, commentID int64, content string) error {
 	return h.react(ctx, repo, commentID, content, func(c *github.Client) reacting { return c.Reactions.CreateIssueCommentReaction })
 }
 
-// ReactOnLine is the same for a comment on a line, which GitHub numbers by itself.
+// ReactOnLine adds a reaction to a comment on a line. GitHub numbers these comments separately.
 func (h *GitHub) ReactOnLine(ctx context.Context, repo string, commentID int64, content string) error {
 	return h.react(ctx, repo, commentID, content, func(c *github.Client) reacting { return c.Reactions.CreatePullRequestCommentReaction })
 }

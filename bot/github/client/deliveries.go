@@ -11,24 +11,25 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// A Delivery is one try of GitHub's to deliver a webhook.
+// A Delivery is one attempt of GitHub to deliver a webhook.
 type Delivery struct {
 	ID            int64
-	GUID          string // X-GitHub-Delivery, the same in every try
+	GUID          string // X-GitHub-Delivery, the same in every attempt
 	Event, Action string
 	At            time.Time // by GitHub's clock
-	StatusCode    int       // of the bot's answer, or GitHub's own for none
+	StatusCode    int       // from the bot's answer, or GitHub's code if there was none
 }
 
-// FailedDeliveries is one page of the App's webhooks that failed, newest first, and the cursor
-// of the next page, which is empty after the last. Each try is listed, also one whose webhook
-// was delivered later.
+// FailedDeliveries returns one page of the App's failed deliveries, newest first, and the cursor of
+// the next page. The cursor is empty after the last page. Every failed attempt is listed, even if a
+// later attempt succeeded.
 func (h *GitHub) FailedDeliveries(ctx context.Context, cursor string) (failed []Delivery, next string, err error) {
 	o := op{name: "list the App's failed webhook deliveries"}
 	if h.app == nil {
 		return nil, "", &Error{Op: o.name, Err: ErrNeedsApp}
 	}
-	// go-github does not know the filter. An Enterprise server that does not know it either lists all.
+	// go-github does not support this filter. An Enterprise server that does not support it either
+	// returns all deliveries.
 	query := url.Values{"per_page": {strconv.Itoa(perPage)}, "status": {"failure"}}
 	if cursor != "" {
 		query.Set("cursor", cursor)

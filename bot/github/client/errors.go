@@ -12,33 +12,33 @@ import (
 )
 
 var (
-	// ErrUnknown means that a write may or may not have happened: it was sent,
-	// and the answer was lost or says nothing about it. Look before writing again.
+	// ErrUnknown means that a write may or may not have happened: it was sent, but the answer was
+	// lost or does not say. Read the current state before you write again.
 	ErrUnknown = errors.New("it may or may not have happened; look before doing it again")
 
-	// ErrLimited means that a limit asks for a longer wait than the context
-	// allows. Nothing was done; Error.RetryAt says when to come back.
+	// ErrLimited means that a rate limit requires a longer wait than the context allows. Nothing
+	// was done. Error.RetryAt says when to retry.
 	ErrLimited = errors.New("a rate limit asks for more patience than there is time")
 
-	// ErrShed means that a write that is not urgent found no room. Nothing was done;
+	// ErrShed means that there was no room for a write that is not urgent. Nothing was done.
 	// Error.RetryAt says when there may be room.
 	ErrShed = errors.New("the writes that GitHub allows are kept for verdicts")
 
-	// ErrUnavailable means that the repository takes no part at present: it is archived or
-	// disabled, the App is not installed there or suspended, or an IP allow list refuses
-	// this machine. Only people at GitHub change that.
+	// ErrUnavailable means that the bot cannot work in the repository at present: it is archived or
+	// disabled, the App is not installed there or suspended, or an IP allow list refuses this
+	// machine. Only users can change that, at GitHub.
 	ErrUnavailable = errors.New("the repository takes no part: it is archived or disabled, or the App is not installed there or is suspended, or an IP allow list refuses this machine")
 
 	// ErrNeedsApp means that only a GitHub App can do this.
 	ErrNeedsApp = errors.New("only a GitHub App can do this; configure an App, or name the repositories in the configuration")
 )
 
-// An Error is what went wrong with one operation.
+// An Error describes the failure of one operation.
 type Error struct {
 	Op      string // such as "create a check run"
-	Repo    string // owner/name, empty where there is none
-	Status  int    // GitHub's answer, 0 if there was none
-	Message string // GitHub's words
+	Repo    string // owner/name, or empty
+	Status  int    // of GitHub's answer, 0 if there was none
+	Message string // GitHub's message
 	Hint    string // what to do next
 	RetryAt time.Time
 	Err     error
@@ -69,15 +69,14 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// NotFound says whether GitHub answered 404.
+// NotFound reports whether GitHub answered 404.
 func NotFound(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Status == http.StatusNotFound
 }
 
-// IsPermanent says whether GitHub has refused for good: it understood what was asked, will
-// not do it, and did not. A limit and a fault are no such refusals, nor is a token that
-// no longer works.
+// IsPermanent reports whether GitHub refused permanently: it understood the request, will not
+// execute it, and did not. Rate limits, faults and expired tokens are not permanent.
 func IsPermanent(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || errors.Is(err, ErrUnknown) {
@@ -90,7 +89,7 @@ func IsPermanent(err error) bool {
 	return errors.Is(err, ErrUnavailable)
 }
 
-// A limitedError carries the end of a wait that was not waited for.
+// A limitedError says when a wait would end that the client did not start.
 type limitedError struct {
 	until  time.Time
 	spared bool
@@ -108,12 +107,12 @@ func (e *limitedError) kind() error {
 	return ErrLimited
 }
 
-// explain says what went wrong in terms of what was to be done.
+// explain turns err into an Error that names the operation.
 func (h *GitHub) explain(o op, repo string, c *call, err error) error {
 	if err == nil {
 		return nil
 	}
-	if inner, ok := errors.AsType[*Error](err); ok { // such as a token that could not be had
+	if inner, ok := errors.AsType[*Error](err); ok { // such as a failed request for a token
 		return &Error{Op: o.name, Repo: repo, Status: inner.Status, Message: inner.Message, Hint: inner.Hint, RetryAt: inner.RetryAt, Err: err}
 	}
 	e := &Error{Op: o.name, Repo: repo, Err: err}
@@ -133,10 +132,11 @@ func (h *GitHub) explain(o op, repo string, c *call, err error) error {
 	return e
 }
 
-// allowList is in GitHub's refusal of a caller whose address an organisation does not list.
+// allowList occurs in GitHub's refusal of a caller whose address is not on an organisation's IP
+// allow list.
 const allowList = "IP allow list"
 
-// away recognises the refusals that concern all of a repository or an installation.
+// away reports whether a refusal concerns the whole repository or installation.
 func away(status int, message string) bool {
 	if status == http.StatusUnavailableForLegalReasons {
 		return true
@@ -145,7 +145,7 @@ func away(status int, message string) bool {
 		func(sign string) bool { return strings.Contains(message, sign) })
 }
 
-// words are GitHub's message and the details of a failed validation.
+// words returns GitHub's message with the details of a failed validation.
 func words(r *github.ErrorResponse) string {
 	text := r.Message
 	if text == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// What a person reads who has to mend it.
+// TestErrorsSayWhatToDo checks the messages that a user reads who has to fix the problem.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})
@@ -93,8 +93,8 @@ func TestLimitThatOutlastsTheContext(t *testing.T) {
 	}
 }
 
-// A context that ends while a write is under way leaves it in doubt, although
-// go-github tells of the context alone.
+// TestContextThatEndsDuringAWrite checks that a write in flight is uncertain when its context ends,
+// although go-github reports only the context's error.
 func TestContextThatEndsDuringAWrite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})

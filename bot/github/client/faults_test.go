@@ -14,8 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// A GitHub of which every third answer is wrong: reads succeed in the end, and a
-// write is there once if it succeeded, and once at most if nobody knows.
+// TestThroughAllFaults uses a GitHub with 30 % failing calls. Reads succeed in the end. A write
+// that succeeded is present once, and an uncertain write at most once.
 func TestThroughAllFaults(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2) {
@@ -78,7 +78,7 @@ func (y *tally) note(name string, err error) {
 	y.done[name] = err
 }
 
-// storm does everything once.
+// storm performs every operation once.
 func (w *world) storm(y *tally, id string) {
 	sha, n := w.pr.HeadSHA(), w.pr.Number()
 	comment, err := w.bot.CreateComment(w.ctx, repo, n, id)
@@ -91,7 +91,7 @@ func (w *world) storm(y *tally, id string) {
 		}
 	}
 	if err == nil {
-		// Writes that can be repeated are never in doubt for long.
+		// A repeatable write must always succeed in the end.
 		must("edit", w.bot.EditComment(w.ctx, repo, comment, id))
 		must("react", w.bot.React(w.ctx, repo, comment, "eyes"))
 	}
@@ -109,7 +109,8 @@ func (w *world) storm(y *tally, id string) {
 	must("permission", err)
 }
 
-// What the caller does about ErrUnknown: look, then write again.
+// TestUnknownIsResolvedByLooking does what a caller does after ErrUnknown: read the state, then
+// write again.
 func TestUnknownIsResolvedByLooking(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})
@@ -135,7 +136,7 @@ func TestUnknownIsResolvedByLooking(t *testing.T) {
 	}
 }
 
-// Neither the log nor an error holds anything that opens a door.
+// TestSecretsStaySecret checks that neither the log nor an error contains a secret.
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -8,9 +8,8 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// GitCredential is a user and a password for git over HTTPS. An App's reads this
-// one repository and nothing else, since git is a program of its own, and lasts
-// five minutes at least.
+// GitCredential returns a user and a password for git over HTTPS. Git is a separate program, so an
+// App's credential can only read this one repository. It is valid for at least five more minutes.
 func (h *GitHub) GitCredential(ctx context.Context, repo string) (user, token string, err error) {
 	o := op{name: "make a credential for git", permission: "Contents: read"}
 	_, name, err := splitRepo(repo)

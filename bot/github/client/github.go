@@ -1,8 +1,8 @@
-// Package client is the bot's GitHub: what it says there (checks, statuses, comments,
-// reactions), what it asks there (pull requests, roles, repositories, failed
-// deliveries), and how it proves who it is, as an App or with a token. It keeps
-// to GitHub's limits and survives its faults, but decides nothing, renders nothing
-// and receives no webhooks.
+// Package client is the bot's client of GitHub. It writes checks, statuses, comments and reactions,
+// and it reads pull requests, roles, repositories and failed deliveries. It authenticates as an App
+// or with a token. A stack of HTTP transports keeps to GitHub's rate limits, retries faults where
+// that is safe, and caches answers. The package decides nothing, renders no texts and receives no
+// webhooks.
 package client
 
 import (
@@ -16,19 +16,19 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// A GitHub speaks for one App or one token. Its methods may be called concurrently.
+// A GitHub is a client of one App or one token. Its methods may be called concurrently.
 //
-// A write that was sent but not answered returns an error that is ErrUnknown;
-// look at what is there before writing again.
+// A write that was sent but not answered returns an error that is ErrUnknown. Read the current
+// state before you write again.
 type GitHub struct {
 	opt   Options
 	api   *url.URL // ends with a slash
-	git   string   // ends without
+	git   string   // without a slash at the end
 	stats *counters
 	cache *store
 
-	app  *app    // nil with a token
-	solo *client // the token's client, or the App's own, which speaks with a JWT
+	app  *app    // nil if there is a token
+	solo *client // the token's client, or the App's, which authenticates with a JWT
 
 	mu     sync.Mutex
 	insts  map[string]int64  // lower-case repository to installation
@@ -37,8 +37,8 @@ type GitHub struct {
 	me     string
 }
 
-// NewApp returns the client of a GitHub App. The key is the PEM file that GitHub
-// hands to the App's owner.
+// NewApp returns the client of a GitHub App. The key is the PEM file that GitHub gives to the App's
+// owner.
 func NewApp(appID int64, keyPEM []byte, opt Options) (*GitHub, error) {
 	h, err := open(opt)
 	if err != nil {
@@ -51,8 +51,8 @@ func NewApp(appID int64, keyPEM []byte, opt Options) (*GitHub, error) {
 	return h, nil
 }
 
-// NewToken returns the client of a personal access token or, with Options.Checks,
-// of the token that GitHub Actions gives a job.
+// NewToken returns the client of a personal access token or, with Options.Checks, of the token that
+// GitHub Actions gives to a job.
 func NewToken(token string, opt Options) (*GitHub, error) {
 	if token = strings.TrimSpace(token); token == "" {
 		return nil, errors.New("the GitHub token is empty; make one at Settings, Developer settings, Personal access tokens")
@@ -81,12 +81,12 @@ func open(opt Options) (*GitHub, error) {
 		insts: map[string]int64{}, bots: map[int64]*client{}, clones: map[string]source{}}, nil
 }
 
-// UsesChecks says whether verdicts go into check runs. Only an App can make
-// them, and Actions is one; with a personal token they go into statuses.
+// UsesChecks reports whether verdicts go into check runs. Only an App can create them, and GitHub
+// Actions is an App. With a personal token, verdicts go into commit statuses.
 func (h *GitHub) UsesChecks() bool { return !h.opt.Statuses && (h.app != nil || h.opt.Checks) }
 
-// Me is the login under which the client writes. It is empty with the token of a
-// workflow that has written nothing yet: GitHub tells it with what was written.
+// Me returns the login under which the client writes. With a workflow's token it is empty until the
+// client has written something, because GitHub names the login only in its answers to writes.
 func (h *GitHub) Me(ctx context.Context) (string, error) {
 	me := h.knownLogin()
 	if me != "" {
@@ -105,14 +105,15 @@ func (h *GitHub) Me(ctx context.Context) (string, error) {
 	return me, nil
 }
 
-// knownLogin is the login under which the client writes, as far as it is known by now.
+// knownLogin returns the login under which the client writes, or an empty string if it is not known
+// yet.
 func (h *GitHub) knownLogin() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.me
 }
 
-// learn notes the author of something that this client has written.
+// learn records the author of an object that this client has written.
 func (h *GitHub) learn(me string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,7 +122,7 @@ func (h *GitHub) learn(me string) {
 	}
 }
 
-// Stats reads the counters.
+// Stats returns a copy of the counters.
 func (h *GitHub) Stats() Stats {
 	s := h.stats.read()
 	s.CacheBytes = h.cache.size()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A script answers one request after another, then always with 200.
+// A script performs its steps, one per request, and then answers 200 to every request.
 type script struct {
 	mu    sync.Mutex
 	steps []func(*http.Request) (*http.Response, error)
@@ -36,7 +36,7 @@ func (s *script) RoundTrip(rq *http.Request) (*http.Response, error) {
 
 type step = func(*http.Request) (*http.Response, error)
 
-// status answers with a status, and headers as pairs.
+// status answers with a status code. The headers are pairs of name and value.
 func status(code int, headers ...string) step { return answer(code, "", headers...) }
 
 func answer(code int, body string, headers ...string) step {
@@ -53,7 +53,7 @@ func breaks(err error) step {
 	return func(*http.Request) (*http.Response, error) { return nil, err }
 }
 
-// A bench is an env whose clock moves for whoever sleeps.
+// A bench is an env whose clock advances when code sleeps.
 type bench struct {
 	*env
 	mu  sync.Mutex
@@ -81,7 +81,7 @@ func (b *bench) Sleep(ctx context.Context, d time.Duration) error {
 
 func (b *bench) waited(why Reason) time.Duration { return b.stats.read().Waited[why] }
 
-// request is one of a call whose record it returns.
+// request returns a request and the record of its call.
 func request(t *testing.T, ctx context.Context, method string, o op) (*http.Request, *call) {
 	t.Helper()
 	record := &call{op: o}

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// limits waits while GitHub refuses to serve an identity, and repeats what it
-// refused: a refusal is certain not to have been carried out.
+// limits waits while GitHub refuses to serve an identity, and repeats the refused request. That is
+// safe, because GitHub does not execute a request that it refuses.
 //
-// The primary limit is so many requests an hour; when none remain, nothing is sent
-// before the hour's end. The secondary one is about pace, and says itself how long
-// to stay away, or else a minute, and twice as long each further time.
+// The primary limit is a number of requests per hour. When none remain, nothing is sent until the
+// hour ends. The secondary limit is about pace. GitHub says how long to wait; if it does not, the
+// wait is one minute, and it doubles with each further refusal.
 type limits struct {
 	*env
 	next http.RoundTripper
@@ -22,7 +22,7 @@ type limits struct {
 	mu      sync.Mutex
 	until   time.Time
 	reason  Reason
-	refused int // secondary refusals in a row that named no time
+	refused int // consecutive secondary refusals that named no time
 }
 
 const (
@@ -46,8 +46,7 @@ func (l *limits) RoundTrip(rq *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		refused := l.note(answer)
-		// go-github would otherwise refuse further requests by the wall clock,
-		// without a wait.
+		// Otherwise go-github would refuse further requests by the wall clock, without a wait.
 		for _, name := range []string{"X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Limit"} {
 			answer.Header.Del(name)
 		}
@@ -57,14 +56,15 @@ func (l *limits) RoundTrip(rq *http.Request) (*http.Response, error) {
 	}
 }
 
-// closed is the wait that is due now, if any.
+// closed returns the wait that is due now, if any.
 func (l *limits) closed() (why Reason, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.reason, l.until.Sub(l.opt.Now())
 }
 
-// note learns from an answer, and says whether it is a refusal for a limit's sake.
+// note reads the limits from an answer, and reports whether the answer is a refusal because of a
+// limit.
 func (l *limits) note(answer *http.Response) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +79,7 @@ func (l *limits) note(answer *http.Response) bool {
 	case named:
 		l.close(Secondary, now.Add(max(asked, time.Second)))
 	case used && l.until.After(now):
-		// until is the hour's end already
+		// until is already the end of the hour
 	case used, answer.StatusCode == http.StatusTooManyRequests, aboutPace(peek(answer)):
 		l.close(Secondary, now.Add(min(firstStay<<min(l.refused, 10), maxStay)))
 		l.refused++
@@ -89,7 +89,7 @@ func (l *limits) note(answer *http.Response) bool {
 	return true
 }
 
-// primary reads how many requests remain, and says whether none do.
+// primary reads how many requests remain, and reports whether none do.
 func (l *limits) primary(answer *http.Response, now time.Time) bool {
 	remaining, err := strconv.Atoi(answer.Header.Get("X-RateLimit-Remaining"))
 	if err != nil {
@@ -100,8 +100,8 @@ func (l *limits) primary(answer *http.Response, now time.Time) bool {
 	if remaining > 0 || err != nil {
 		return remaining == 0
 	}
-	// The header has whole seconds. A clock that is far off must not make the
-	// client wait for longer than the limit's own hour.
+	// The header has whole seconds. A wrong clock must not make the client wait longer than the
+	// limit's hour.
 	reset := time.Unix(seconds, 0).Add(time.Second)
 	if reset.After(now) && reset.Before(now.Add(2*time.Hour)) {
 		l.close(Primary, reset)
@@ -109,14 +109,14 @@ func (l *limits) primary(answer *http.Response, now time.Time) bool {
 	return true
 }
 
-// close never shortens a wait: another request may have been told a longer one.
+// close never shortens a wait: a concurrent request may have been told a longer one.
 func (l *limits) close(why Reason, until time.Time) {
 	if until.After(l.until) {
 		l.until, l.reason = until, why
 	}
 }
 
-// aboutPace tells a secondary refusal from a missing permission; both are 403.
+// aboutPace distinguishes a secondary refusal from a missing permission. Both are 403.
 func aboutPace(body []byte) bool {
 	return slices.ContainsFunc([]string{"secondary rate limit", "secondary-rate-limits", "abuse detection", "abuse-rate-limits", "API rate limit exceeded"},
 		func(sign string) bool { return bytes.Contains(body, []byte(sign)) })

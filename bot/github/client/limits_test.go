@@ -56,7 +56,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Of two requests under way, one may be told ten minutes and the other one.
+// TestLongerWaitStands covers two concurrent requests: GitHub tells one to wait for ten minutes and
+// the other for one minute.
 func TestLongerWaitStands(t *testing.T) {
 	t.Parallel()
 	b := newBench()
@@ -86,7 +87,8 @@ func TestMissingPermissionIsNoLimit(t *testing.T) {
 	}
 }
 
-// Who has less time than the limit asks for is told at once, and nothing is sent.
+// TestLimitBeyondTheDeadline checks that a caller whose deadline is before the end of the limit
+// gets an error at once, and that nothing is sent.
 func TestLimitBeyondTheDeadline(t *testing.T) {
 	t.Parallel()
 	b, s := newBench(), &script{steps: []step{status(403, "Retry-After", "600")}}

@@ -10,12 +10,11 @@ import (
 	"strings"
 )
 
-// maxAnswer is far above any page of a hundred entries.
+// maxAnswer is far above the size of any page with a hundred entries.
 const maxAnswer = 64 << 20
 
-// once sends a request a single time, within the time-out, and reads the answer to its
-// end: a connection that breaks in the middle of an answer is a fault like any
-// other.
+// once sends a request a single time, within the timeout, and reads the answer to its end. A
+// connection that breaks in the middle of an answer is thus a fault like any other.
 type once struct {
 	*env
 	next http.RoundTripper
@@ -44,8 +43,9 @@ func (o *once) RoundTrip(rq *http.Request) (*http.Response, error) {
 
 var inPath = regexp.MustCompile(`/app/installations/([0-9]+)/|/repos/([^/]+)/`)
 
-// admitted notes for whom an organisation's IP allow list refuses this machine. The App
-// asks for an installation's token, and a token is at home in several accounts.
+// admitted records for which identity an organisation's IP allow list refuses this machine. The
+// App's identity asks for the tokens of all installations, and one token serves several accounts,
+// so the path of the request names the installation or the account.
 func (o *once) admitted(rq *http.Request, answer *http.Response) {
 	who, m := o.identity, inPath.FindStringSubmatch(rq.URL.Path)
 	switch {
@@ -62,7 +62,7 @@ func (o *once) admitted(rq *http.Request, answer *http.Response) {
 	}
 }
 
-// slurp replaces an answer's body by what it holds.
+// slurp reads an answer's body into memory.
 func slurp(answer *http.Response) error {
 	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	closed := answer.Body.Close()
@@ -82,11 +82,11 @@ func fill(answer *http.Response, raw []byte) {
 	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
 }
 
-// peek reads an answer and leaves it to be read again.
+// peek returns an answer's body, which can be read again afterwards.
 func peek(answer *http.Response) []byte {
 	raw, err := io.ReadAll(answer.Body)
 	if err != nil {
-		raw = nil // cannot be: once has read it already
+		raw = nil // impossible: once has already read the body
 	}
 	fill(answer, raw)
 	return raw

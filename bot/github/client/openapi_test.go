@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
 )
 
-// An inspector compares each request with GitHub's description as it leaves.
+// An inspector compares each request with GitHub's description before it sends it.
 type inspector struct {
 	t    *testing.T
 	d    *openapi.Description
@@ -56,7 +56,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 	eye := &inspector{t: t, d: d, next: w.wire, seen: map[string]bool{}}
 	h := w.newApp(client.Options{Transport: eye})
 	personal := w.newToken(w.hub.CreateToken("alice"), client.Options{Transport: eye})
-	w.app.SetHook(w.hub.URL()+"/no/such/page", "secret") // which answers 404
+	w.app.SetHook(w.hub.URL()+"/no/such/page", "secret") // this page answers 404
 	w.no(w.hub.Quiet(w.ctx))
 
 	sha, n := w.pr.HeadSHA(), w.pr.Number()

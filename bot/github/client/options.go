@@ -9,38 +9,39 @@ import (
 	"time"
 )
 
-// Options say which GitHub it is and how patient to be with it. The zero value is
-// github.com with GitHub's own limits.
+// Options configures the client: which GitHub it uses, its time limits and its rate limits. The
+// zero value is github.com with the limits of github.com.
 type Options struct {
-	BaseURL   string            // github.com unless given; Enterprise: https://host or https://host/api/v3
-	GitURL    string            // where repositories are cloned from; follows from BaseURL unless given
-	Transport http.RoundTripper // Go's own with the proxy of the environment unless given
-	// MayWrite is asked before each try of a write is sent; its error is the answer then, and nothing was sent.
+	BaseURL   string            // defaults to github.com; Enterprise: https://host or https://host/api/v3
+	GitURL    string            // root of the clone URLs; defaults to the host of BaseURL
+	Transport http.RoundTripper // defaults to Go's, with the proxy of the environment
+	// MayWrite is called before each attempt of a write. If it returns an error, nothing is sent
+	// and the caller gets that error.
 	MayWrite  func(context.Context) error
 	UserAgent string
-	Checks    bool // the token is the one of GitHub Actions, which may create check runs
-	Statuses  bool // verdicts go into commit statuses, even where check runs could be created
+	Checks    bool // the token is that of GitHub Actions, which may create check runs
+	Statuses  bool // use commit statuses even where check runs are possible
 	Log       *slog.Logger
 
-	Timeout          time.Duration // of one try, 30 s unless given
-	Retries          int           // further tries after a fault, 5 unless given, none if negative
-	ContentPerMinute int           // writes, 75 unless given: GitHub allows 80
-	ContentPerHour   int           // writes, 480 unless given: GitHub allows 500
-	CacheBytes       int           // answers kept for conditional requests, 16 MiB unless given, none if negative
+	Timeout          time.Duration // for one attempt; defaults to 30 s
+	Retries          int           // attempts after the first fault; defaults to 5, negative for none
+	ContentPerMinute int           // writes; defaults to 75, GitHub allows 80
+	ContentPerHour   int           // writes; defaults to 480, GitHub allows 500
+	CacheBytes       int           // answers kept for conditional requests; defaults to 16 MiB, negative for none
 
 	Now    func() time.Time
 	Sleep  func(context.Context, time.Duration) error
-	Jitter func() float64 // in [0, 1)
+	Jitter func() float64 // returns a number in [0, 1)
 }
 
-// A Reason is which limit demands a wait.
+// A Reason names the limit that requires a wait.
 type Reason string
 
 // The reasons to wait.
 const (
-	Primary   Reason = "primary"   // requests an hour
-	Secondary Reason = "secondary" // too much at once, says GitHub
-	Throttle  Reason = "throttle"  // too many writes, says the client itself before GitHub does
+	Primary   Reason = "primary"   // requests per hour
+	Secondary Reason = "secondary" // too many requests at once, by GitHub's answer
+	Throttle  Reason = "throttle"  // too many writes, by the client's own count
 	Backoff   Reason = "backoff"   // after a fault
 )
 
@@ -69,7 +70,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// sleep ends early, with an error, where ctx does.
+// sleep waits for d. It ends early with an error if ctx ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	wait, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

@@ -9,7 +9,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// GitHub never has to refuse a client that writes as fast as it can.
+// TestWritesKeepTheirPace checks that GitHub never has to refuse a client that writes as fast as it
+// can.
 func TestWritesKeepTheirPace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})
@@ -33,7 +34,8 @@ func TestWritesKeepTheirPace(t *testing.T) {
 	}
 }
 
-// Without the throttle GitHub refuses, and the client waits as it is told.
+// TestSecondaryLimitIsHonoured turns the throttle off. GitHub then refuses, and the client waits
+// for the time that GitHub names.
 func TestSecondaryLimitIsHonoured(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{ContentPerMinute: -1, ContentPerHour: -1}, embedded.Limits{ContentPerMinute: 10})
@@ -63,7 +65,7 @@ func TestPrimaryLimitIsWaitedFor(t *testing.T) {
 	}
 }
 
-// What has not changed costs nothing of the limit.
+// TestUnchangedAnswersAreFree checks that unchanged answers do not count against the limit.
 func TestUnchangedAnswersAreFree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{PerHour: 20})

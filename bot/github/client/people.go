@@ -13,8 +13,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// userLogin is empty where GitHub does not say: the token of GitHub Actions, or one of
-// another App that a workflow was given, may not ask.
+// userLogin returns the login of the token's user. It is empty if GitHub does not say: the token of
+// GitHub Actions, or of another App that a workflow uses, may not ask.
 func (h *GitHub) userLogin(ctx context.Context) (string, error) {
 	me := ""
 	err := h.alone(ctx, op{name: "ask GitHub whose token this is"}, h.solo, func(ctx context.Context, c *github.Client) error {
@@ -28,8 +28,7 @@ func (h *GitHub) userLogin(ctx context.Context) (string, error) {
 	return me, err
 }
 
-// Permission is a user's role in a repository: none, read, triage, write,
-// maintain or admin.
+// Permission returns a user's role in a repository: none, read, triage, write, maintain or admin.
 func (h *GitHub) Permission(ctx context.Context, repo, login string) (policy.Role, error) {
 	o := op{name: "ask for the role of " + login, permission: "Metadata: read"}
 	if login == "" {
@@ -43,7 +42,7 @@ func (h *GitHub) Permission(ctx context.Context, repo, login string) (policy.Rol
 		return send(ctx, gh, "GET", fmt.Sprintf("repos/%s/%s/collaborators/%s/permission", owner, name, url.PathEscape(login)), nil, &level)
 	})
 	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusNotFound && strings.HasSuffix(e.Message, "is not a user") {
-		return "none", nil // an App, or someone who has left GitHub
+		return "none", nil // an App, or an account that no longer exists
 	}
 	if err != nil {
 		return "", err
@@ -51,11 +50,11 @@ func (h *GitHub) Permission(ctx context.Context, repo, login string) (policy.Rol
 	return role(level.Permission, level.RoleName), nil
 }
 
-// bases are GitHub's own roles and the older, coarser word for each.
+// bases maps GitHub's roles to the older and coarser permission of each.
 var bases = map[string]string{"none": "none", "read": "read", "triage": "read", "write": "write", "maintain": "write", "admin": "admin"}
 
-// role takes the finer word if it is GitHub's own and agrees with the coarser one.
-// An organisation may give its roles any name, and a name gives no rights.
+// role returns the finer role name if it is one of GitHub's and agrees with the coarser permission.
+// An organisation may give its custom roles any name, so the name of a role proves no rights.
 func role(permission, name string) policy.Role {
 	if base, ok := bases[name]; ok && base == permission {
 		return policy.Role(name)

@@ -9,8 +9,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// A bot that may not write sends nothing, knows that nothing was done, and reads all the same. It is asked anew for every
-// attempt.
+// TestMayWrite checks that a bot that may not write sends nothing, reports that nothing was done,
+// and can still read. MayWrite is called again for every attempt.
 func TestMayWrite(t *testing.T) {
 	t.Parallel()
 	not, asked, may := errors.New("another one leads"), 0, true

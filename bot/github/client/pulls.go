@@ -11,14 +11,14 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// A Pull is a pull request at one moment.
+// A Pull is a snapshot of a pull request.
 type Pull struct {
 	Number              int
 	Title, Author       string
 	Draft, Open, Merged bool
 	Labels              []string
 	HeadSHA, HeadRepo   string // HeadRepo is owner/name, empty if the fork is gone
-	BaseRef, BaseRepo   string // BaseRepo is what the repository is called now
+	BaseRef, BaseRepo   string // BaseRepo is the repository's current name
 	Shut                bool   // the repository is archived or disabled
 	UpdatedAt           time.Time
 }
@@ -49,8 +49,8 @@ func (h *GitHub) Pull(ctx context.Context, repo string, number int) (Pull, error
 	return out, err
 }
 
-// OpenPulls are the open pull requests of a repository, oldest first, so that one
-// opened meanwhile shifts no page.
+// OpenPulls returns the open pull requests of a repository. They are sorted oldest first, so that a
+// pull request opened in the meantime shifts no page.
 func (h *GitHub) OpenPulls(ctx context.Context, repo string) ([]Pull, error) {
 	var out []Pull
 	err := h.do(ctx, op{name: "list the open pull requests", permission: pullsRead}, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
@@ -65,7 +65,7 @@ func (h *GitHub) OpenPulls(ctx context.Context, repo string) ([]Pull, error) {
 	return out, err
 }
 
-// A Review is what somebody said of a pull request as a whole.
+// A Review is a review of a pull request.
 type Review struct {
 	ID     int64
 	Author string
@@ -75,7 +75,7 @@ type Review struct {
 	At     time.Time
 }
 
-// A ReviewState is what a review says, or that somebody has taken it back.
+// A ReviewState is the decision of a review, or that it was dismissed.
 type ReviewState string
 
 const (
@@ -84,7 +84,7 @@ const (
 	Dismissed        ReviewState = "DISMISSED"
 )
 
-// Reviews are the reviews of a pull request, oldest first.
+// Reviews returns the reviews of a pull request, oldest first.
 func (h *GitHub) Reviews(ctx context.Context, repo string, pr int) ([]Review, error) {
 	var out []Review
 	o := op{name: fmt.Sprintf("list the reviews of #%d", pr), permission: pullsRead}
@@ -101,9 +101,9 @@ func (h *GitHub) Reviews(ctx context.Context, repo string, pr int) ([]Review, er
 	return out, err
 }
 
-// Pushers are the accounts that pushed a commit to the branch of a pull request, by GitHub's
-// record of the branch. There are none where GitHub does not tell: the fork is gone or
-// private, or the server has no such record.
+// Pushers returns the accounts that pushed a commit to the branch of a pull request, from GitHub's
+// record of the branch. The result is empty if GitHub does not say: the fork is gone or private, or
+// the server keeps no such record.
 func (h *GitHub) Pushers(ctx context.Context, repo string, pr int, sha string) ([]string, error) {
 	var logins []string
 	o := op{name: fmt.Sprintf("list who pushed the branch of #%d", pr), permission: "Contents: read"}
@@ -140,12 +140,12 @@ func (h *GitHub) Pushers(ctx context.Context, repo string, pr int, sha string) (
 	return logins, err
 }
 
-// baseChanges are the events by which a pull request gets a different base branch. The second
-// is GitHub's own: the base branch was merged and deleted, and GitHub retargets what was
-// based on it.
+// baseChanges are the events that change the base branch of a pull request. GitHub itself causes
+// the second: when a base branch was merged and deleted, it retargets the pull requests based on
+// it.
 var baseChanges = []string{"base_ref_changed", "automatic_base_change_succeeded"}
 
-// Retargeted is when the base branch of a pull request last changed; zero if it never did.
+// Retargeted returns when the base branch of a pull request last changed, or zero if it never did.
 func (h *GitHub) Retargeted(ctx context.Context, repo string, pr int) (time.Time, error) {
 	var last time.Time
 	o := op{name: fmt.Sprintf("list the events of #%d", pr), permission: pullsRead}

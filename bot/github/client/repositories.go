@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// A Repository is one that the client reaches.
+// A Repository is a repository that the client can access.
 type Repository struct {
 	webhook.Repository
 	Archived bool // can be read, and takes nothing
@@ -21,8 +21,8 @@ func repository(r *github.Repository) Repository {
 	return Repository{Repository: webhook.Repository{FullName: r.GetFullName(), ID: r.GetID(), DefaultBranch: r.GetDefaultBranch()}, Archived: r.GetArchived(), Disabled: r.GetDisabled()}
 }
 
-// Installations are the App's, without those that are suspended. A token has no such
-// list: it may see the whole of GitHub.
+// Installations returns the App's installations that are not suspended. A token has no such list,
+// because it may see the whole of GitHub.
 func (h *GitHub) Installations(ctx context.Context) ([]int64, error) {
 	o := op{name: "list the App's installations"}
 	if h.app == nil {
@@ -43,7 +43,8 @@ func (h *GitHub) Installations(ctx context.Context) ([]int64, error) {
 	return ids, err
 }
 
-// Repositories are those of an installation; one that was uninstalled meanwhile has none.
+// Repositories returns the repositories of an installation. If the App was uninstalled in the
+// meantime, there are none.
 func (h *GitHub) Repositories(ctx context.Context, installation int64) ([]Repository, error) {
 	var out []Repository
 	o := op{name: fmt.Sprintf("list the repositories of installation %d", installation), permission: "Metadata: read"}
@@ -74,7 +75,7 @@ func (h *GitHub) Repositories(ctx context.Context, installation int64) ([]Reposi
 	return out, nil
 }
 
-// Repository reads one.
+// Repository reads one repository.
 func (h *GitHub) Repository(ctx context.Context, repo string) (Repository, error) {
 	var out Repository
 	o := op{name: "read the repository", permission: "Metadata: read"}

@@ -10,16 +10,14 @@ import (
 	"time"
 )
 
-// retry repeats what met a fault, if repeating is safe.
+// retry repeats a request after a fault, if repeating it is safe.
 //
-// A read, a DELETE and a write that its operation calls repeatable are repeated
-// after any fault. Any other write is repeated only when GitHub certainly never
-// saw it, that is when no connection came about. After a broken connection, a
-// time-out or a 5xx it may have been carried out: GitHub's front end answers 502
-// and 504 for work that its back end completes a moment later, and nothing in a
-// 500 or 503 promises otherwise. Such a write ends as ErrUnknown, because a second
-// comment is worse than a look at the list. (Limits, 403 and 429, are refusals and
-// safe to repeat; they are dealt with elsewhere.)
+// A read, a DELETE and a repeatable write are repeated after any fault. Any other write is repeated
+// only if GitHub certainly never saw it, that is, if no connection was established. After a broken
+// connection, a timeout or a 5xx the write may have been executed: GitHub's front end answers 502
+// and 504 for work that its back end completes a moment later, and a 500 or 503 promises nothing
+// either. Such a write ends as ErrUnknown, because a duplicate comment is worse than reading the
+// list. Rate limits (403 and 429) are refusals and safe to repeat; the limits layer handles them.
 type retry struct {
 	*env
 	next http.RoundTripper
@@ -28,7 +26,7 @@ type retry struct {
 func (r *retry) RoundTrip(rq *http.Request) (*http.Response, error) {
 	c := callOf(rq)
 	safe := !writes(rq) || rq.Method == http.MethodDelete || c.op.repeatable
-	doubtful := false // whether any try so far may have been carried out
+	doubtful := false // an earlier attempt may have been executed
 	if err := rq.Context().Err(); err != nil {
 		return nil, err // nothing was sent, so nothing is in doubt
 	}
@@ -42,7 +40,7 @@ func (r *retry) RoundTrip(rq *http.Request) (*http.Response, error) {
 		doubtful = doubtful || failed && writes(rq) && acted(err)
 		over := !failed || n >= r.opt.Retries || rq.Context().Err() != nil || doubtful && !safe
 		if over || r.pause(rq.Context(), Backoff, r.backoff(n, answer)) != nil {
-			// An answer of success can still turn out to be unreadable.
+			// A successful answer can still turn out to be unreadable.
 			if doubtful || writes(rq) && err == nil && answer.StatusCode < 300 {
 				c.uncertain.Store(true)
 			}
@@ -52,7 +50,7 @@ func (r *retry) RoundTrip(rq *http.Request) (*http.Response, error) {
 	}
 }
 
-// fault says whether a try failed in a way that another may not.
+// fault reports whether an attempt failed in a way that another attempt may not.
 func fault(answer *http.Response, err error) bool {
 	if err != nil {
 		_, ok := errors.AsType[*notSent](err)
@@ -61,7 +59,7 @@ func fault(answer *http.Response, err error) bool {
 	return answer.StatusCode >= 500 && answer.StatusCode != http.StatusNotImplemented
 }
 
-// acted says whether GitHub may have carried out a request that met a fault.
+// acted reports whether GitHub may have executed a request that met a fault.
 func acted(err error) bool {
 	if err == nil {
 		return true // a 5xx
@@ -76,7 +74,7 @@ func acted(err error) bool {
 	return !ok
 }
 
-// notSent is an error from before a request left, which no repetition mends.
+// notSent is an error from before the request was sent. Repeating the request cannot help.
 type notSent struct{ error }
 
 func (e *notSent) Unwrap() error { return e.error }
@@ -86,8 +84,8 @@ const (
 	maxBackoff   = 30 * time.Second
 )
 
-// backoff doubles, and draws its second half, so that many clients do not come
-// back together.
+// backoff doubles with each attempt. Its second half is random, so that many clients do not return
+// at the same time.
 func (r *retry) backoff(n int, answer *http.Response) time.Duration {
 	d := min(firstBackoff<<min(n, 10), maxBackoff)
 	d = d/2 + time.Duration(r.opt.Jitter()*float64(d/2))
@@ -99,7 +97,7 @@ func (r *retry) backoff(n int, answer *http.Response) time.Duration {
 	return d
 }
 
-// retryAfter reads the header of that name, in seconds or as a date.
+// retryAfter reads the Retry-After header, which holds seconds or a date.
 func retryAfter(answer *http.Response, now time.Time) (time.Duration, bool) {
 	text := answer.Header.Get("Retry-After")
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
@@ -111,7 +109,7 @@ func retryAfter(answer *http.Response, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// pause waits unless the context is known to end before that.
+// pause waits for d. It returns an error at once if the context's deadline is earlier.
 func (e *env) pause(ctx context.Context, why Reason, d time.Duration) error {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
 		return &limitedError{until: e.opt.Now().Add(d)}

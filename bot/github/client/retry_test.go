@@ -57,7 +57,7 @@ func TestRetry(t *testing.T) {
 			if (err != nil) != (tt.status == 0) || err == nil && answer.StatusCode != tt.status {
 				t.Errorf("got %v, %v, want status %d", answer, err, tt.status)
 			}
-			// A success is touched too; only errors ask.
+			// A success sets uncertain, too; it matters only for errors.
 			if failed := tt.status == 0 || tt.status >= 300; failed && record.uncertain.Load() != tt.unknown {
 				t.Errorf("unknown is %v, want %v", record.uncertain.Load(), tt.unknown)
 			}
@@ -118,7 +118,8 @@ func TestNothingIsSentAfterTheContext(t *testing.T) {
 	}
 }
 
-// An answer that does not come, or stops coming, is a fault.
+// TestAttemptEndsInTime checks that an answer that does not arrive, or stops in the middle, is a
+// fault.
 func TestAttemptEndsInTime(t *testing.T) {
 	t.Parallel()
 	done := make(chan struct{})

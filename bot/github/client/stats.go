@@ -7,32 +7,34 @@ import (
 	"time"
 )
 
-// Stats are counters since the client was made, and gauges of now.
+// Stats holds counters since the start of the client, and current gauges.
 type Stats struct {
 	Requests map[Request]int64 // attempts that were sent
-	Retries  int64             // attempts that repeated another after a fault
+	Retries  int64             // attempts that repeated an earlier one after a fault
 	Waits    map[Reason]int64
 	Waited   map[Reason]time.Duration
 
 	CacheHits, CacheMisses int64
 	CacheBytes             int
-	Remaining              map[string]int  // of the primary limit, by identity
-	Shut                   map[string]bool // whom an IP allow list refuses: "installation 5" or, with a token, "token in olga"
+	Remaining              map[string]int // of the primary limit, by identity
+	// Shut holds the identities that an IP allow list refuses: "installation 5" or, with a token,
+	// "token in olga".
+	Shut map[string]bool
 }
 
-// A Request is a kind of try and how it ended.
+// A Request is a kind of attempt and how it ended.
 type Request struct {
 	Class  Class
 	Ending Ending
 }
 
-// A Class is what a request does: read or write.
+// A Class says whether a request reads or writes.
 type Class string
 
-// An Ending is how a try ended.
+// An Ending says how an attempt ended.
 type Ending string
 
-// The classes and outcomes.
+// The classes and endings.
 const (
 	Read  Class = "read"
 	Write Class = "write"
@@ -80,7 +82,7 @@ func (c *counters) request(rq *http.Request, o Ending) {
 	c.update(func(s *Stats) { s.Requests[Request{class, o}]++ })
 }
 
-// shut notes whether an allow list let somebody through.
+// shut records whether an IP allow list refuses an identity.
 func (c *counters) shut(who string, yes bool) {
 	c.update(func(s *Stats) {
 		if delete(s.Shut, who); yes {

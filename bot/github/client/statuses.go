@@ -12,8 +12,8 @@ type ExistingStatus struct {
 	ID int64
 }
 
-// ListStatuses are the statuses of a context on a commit, newest first. Only the newest counts
-// at GitHub; the others tell what was said before.
+// ListStatuses returns the statuses of a context on a commit, newest first. Only the newest counts
+// at GitHub; the others are history.
 func (h *GitHub) ListStatuses(ctx context.Context, repo, sha, statusContext string) ([]ExistingStatus, error) {
 	o := op{name: "list the statuses of " + sha, permission: "Commit statuses: read"}
 	if err := validSHA(sha); err != nil {

@@ -40,7 +40,8 @@ func TestListStatuses(t *testing.T) {
 	}
 }
 
-// A workflow lists the checks of all Apps until it has written something, and then its own.
+// TestListChecksOfAWorkflow checks that a workflow lists the checks of all Apps until it has
+// written something, and only its own afterwards.
 func TestListChecksOfAWorkflow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})
@@ -72,7 +73,8 @@ func TestListChecksOfAWorkflow(t *testing.T) {
 	}
 }
 
-// GitHub sends a pull request to another base by itself where its base was merged and deleted.
+// TestRetargetedByGitHub covers a pull request that GitHub retargets, because its base branch was
+// merged and deleted.
 func TestRetargetedByGitHub(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})

@@ -32,7 +32,7 @@ func TestComments(t *testing.T) {
 	if diff := cmp.Diff(want, list); diff != "" {
 		t.Errorf("comments (-want +got):\n%s", diff)
 	}
-	for range 2 { // the second finds it gone
+	for range 2 { // the second call finds it deleted
 		w.no(w.bot.DeleteComment(w.ctx, repo, id))
 	}
 	if list, err := w.bot.ListComments(w.ctx, repo, n); err != nil || len(list) != 1 {
@@ -48,7 +48,8 @@ func TestComments(t *testing.T) {
 	}
 }
 
-// Lists go on after the first hundred, also when the first hundred are known.
+// TestListsOfManyPages checks that lists continue after the first hundred entries, even if the
+// cache has the first page.
 func TestListsOfManyPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})

@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// throttle keeps writes a little below the pace at which GitHub blocks an
-// identity. It counts what was sent in the last minute and hour instead of
-// dripping tokens into a bucket: a bucket that is full allows nearly twice its
-// size within a minute, and one small enough to be safe makes a reply wait long
-// before there is a need.
+// throttle keeps the pace of writes a little below the pace at which GitHub blocks an identity. It
+// counts the writes of the last minute and of the last hour and does not use a token bucket. A full
+// bucket allows nearly twice its size within a minute, and a bucket small enough to be safe makes a
+// reply wait long before that is necessary.
 //
-// Only an urgent write waits here. Every other write is refused where it finds no room, so that
-// it holds up nobody: see Priority.
+// Only an urgent write waits here. Every other write is refused if there is no room, so that it
+// delays nobody: see Priority.
 type throttle struct {
 	*env
 	next    http.RoundTripper
@@ -21,8 +20,8 @@ type throttle struct {
 	windows []*window
 }
 
-// contentWindows are GitHub's two limits, and one between them that spreads over the hour what
-// can wait.
+// contentWindows returns GitHub's two limits, and a third between them that spreads backlog writes
+// over the hour.
 func contentWindows(opt Options) []*window {
 	return []*window{{span: time.Minute, most: opt.ContentPerMinute}, {span: time.Hour, most: opt.ContentPerHour},
 		{span: 10 * time.Minute, most: opt.ContentPerHour / 6, spreads: true}}
@@ -45,7 +44,7 @@ func (t *throttle) RoundTrip(rq *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(rq)
 }
 
-// take counts a write, or says how long it must wait.
+// take counts a write, or returns how long it must wait.
 func (t *throttle) take(p Priority) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,7 +66,7 @@ func (t *throttle) wait(now time.Time, p Priority) time.Duration {
 	return d
 }
 
-// spared is the error that a write would get now.
+// spared returns the error that a write would get now.
 func (t *throttle) spared(p Priority) error {
 	if p == Urgent {
 		return nil
@@ -81,12 +80,11 @@ func (t *throttle) spared(p Priority) error {
 	return nil
 }
 
-// A window holds what was sent within the span, oldest first. A negative most is no
-// limit.
+// A window holds the writes within its span, oldest first. A negative most means no limit.
 type window struct {
 	span    time.Duration
 	most    int
-	spreads bool // urgent and routine writes pass, and are counted
+	spreads bool // limits backlog writes only, but counts all
 	sent    []write
 }
 
@@ -95,7 +93,7 @@ type write struct {
 	priority Priority
 }
 
-// full is the time until there is room.
+// full returns the time until there is room.
 func (w *window) full(now time.Time, p Priority) time.Duration {
 	for len(w.sent) > 0 && !w.sent[0].at.Add(w.span).After(now) {
 		w.sent = w.sent[1:]
@@ -118,8 +116,8 @@ func (w *window) full(now time.Time, p Priority) time.Duration {
 	return w.sent[len(w.sent)-most].at.Add(w.span).Sub(now)
 }
 
-// fullForSpare says when to ask again: where others have filled the window, the answer
-// may be no once more.
+// fullForSpare returns when to ask again. If other writes fill the window by then, the write may be
+// refused again.
 func (w *window) fullForSpare(now time.Time) time.Duration {
 	spares := 0
 	for _, s := range w.sent {
@@ -131,15 +129,15 @@ func (w *window) fullForSpare(now time.Time) time.Duration {
 	if 3*(spares+1) <= w.most-others {
 		return 0
 	}
-	if len(w.sent) == 0 { // a limit so small that it leaves no third
+	if len(w.sent) == 0 { // the limit is too small for any spare write
 		return w.span
 	}
 	return w.sent[0].at.Add(w.span).Sub(now)
 }
 
-// turn lets one write at a time through, as GitHub asks of its clients; reads
-// pass by. The turn lasts until the write has succeeded or failed for good, so that
-// writes happen in the order in which they were begun.
+// turn sends one write at a time, as GitHub asks of its clients. Reads do not wait. A turn lasts
+// until the write has succeeded or finally failed, so that writes happen in the order in which they
+// began.
 type turn struct {
 	next     http.RoundTripper
 	throttle *throttle
@@ -154,7 +152,8 @@ func (t *turn) RoundTrip(rq *http.Request) (*http.Response, error) {
 	if !writes(rq) {
 		return t.next.RoundTrip(rq)
 	}
-	if p := priorityOf(rq.Context()); p != Urgent { // not to wait behind one that waits for room
+	// Do not queue behind a write that waits for room.
+	if p := priorityOf(rq.Context()); p != Urgent {
 		if err := t.throttle.spared(p); err != nil {
 			return nil, &notSent{err}
 		}

@@ -120,7 +120,7 @@ func TestWritesTakeTurnsAndReadsDoNot(t *testing.T) {
 	}
 	hasty, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 20 { // were the turn free, a select would take it now and then
+	for range 20 { // if the turn were free, a select would sometimes take it
 		late, _ := request(t, hasty, "POST", op{})
 		if _, err := turns.RoundTrip(late); !errors.Is(err, context.Canceled) {
 			t.Fatalf("one whose context has ended: %v", err)
@@ -137,8 +137,9 @@ func TestWritesTakeTurnsAndReadsDoNot(t *testing.T) {
 	}
 }
 
-// One long measurement tells of itself as often as it is let, and verdicts come as they
-// are found: they never wait, and the fuller the hour, the less is told.
+// TestSpareWritesLeaveRoomForOthers lets one long measurement report its progress as often as it
+// may, while verdicts are written. The verdicts never wait, and the busier the hour, the fewer
+// progress reports are sent.
 func TestSpareWritesLeaveRoomForOthers(t *testing.T) {
 	t.Parallel()
 	before := 1000
@@ -176,25 +177,27 @@ func TestSpareWritesLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
-// What can be left out does not wait behind what waits for room.
+// TestSpareWriteDoesNotQueue checks that an optional write does not queue behind a write that waits
+// for room.
 func TestSpareWriteDoesNotQueue(t *testing.T) {
 	t.Parallel()
 	b := newBench()
 	th := &throttle{env: b.env, next: &script{}, windows: []*window{{span: time.Minute, most: 3, sent: []write{{b.Now(), Urgent}}}}}
 	turns := newTurn(th, th)
-	turns.held <- struct{}{} // somebody waits for room
+	turns.held <- struct{}{} // another write waits for room
 	rq, _ := request(t, LowPriority(t.Context()), "PATCH", op{})
 	if _, err := turns.RoundTrip(rq); !errors.Is(err, ErrShed) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// What is not urgent is refused where it would take the room of what is.
+// TestPrioritiesLeaveRoom checks that a write that is not urgent is refused if it would take the
+// room of urgent ones.
 func TestPrioritiesLeaveRoom(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		priority Priority
-		want     int // of 60 writes a minute, 120 an hour and so 20 in ten minutes
+		want     int // of 60 writes per minute, 120 per hour and thus 20 per ten minutes
 	}{"routine": {Routine, 50}, "backlog": {Backlog, 13}} {
 		b := newBench()
 		b.opt.ContentPerMinute, b.opt.ContentPerHour = 60, 120

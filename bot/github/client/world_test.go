@@ -15,12 +15,12 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// testKey is made once: RSA keys are slow to find under the race detector.
+// testKey is generated once, because generating RSA keys is slow under the race detector.
 var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
 const repo = "alice/kernels"
 
-// A clock stands still until it is moved, and moves for whoever sleeps.
+// A clock stands still until a test advances it or code sleeps.
 type clock struct {
 	mu    sync.Mutex
 	now   time.Time
@@ -46,11 +46,11 @@ func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// A recorder counts requests as they leave.
+// A recorder counts the requests that are sent.
 type recorder struct {
 	mu   sync.Mutex
 	seen map[string]int // by method and path, without numbers
-	last string         // the Authorization of the newest
+	last string         // the Authorization header of the newest request
 	next http.RoundTripper
 }
 
@@ -80,8 +80,8 @@ func (r *recorder) count(part string) int {
 	return n
 }
 
-// A world is a GitHub with an App in alice's repository, which has one open pull
-// request, and the client of that App.
+// A world is a GitHub with alice's repository, an App installed in it, one open pull request, and
+// the App's client.
 type world struct {
 	*testing.T
 	ctx   context.Context
@@ -98,7 +98,7 @@ type world struct {
 func newWorld(t *testing.T, opt client.Options, limits embedded.Limits) *world {
 	t.Helper()
 	w := &world{T: t, ctx: t.Context(), clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
-	// A connection of its own for each test: they break them.
+	// Each test has its own connections, because tests break them.
 	pool := &http.Transport{}
 	t.Cleanup(pool.CloseIdleConnections)
 	w.wire = &recorder{seen: map[string]int{}, next: pool}
@@ -159,7 +159,7 @@ func (w *world) no(err error) {
 	}
 }
 
-// refusal is err as an Error with this status.
+// refusal returns err as an Error with this status.
 func (w *world) refusal(err error, status int) *client.Error {
 	w.Helper()
 	e, ok := errors.AsType[*client.Error](err)

@@ -131,7 +131,7 @@ func TestPrivateRepositoryDoesNotExistForStrangers(t *testing.T) {
 	}
 }
 
-// nobody calls without credentials.
+// nobody returns a client without credentials.
 func (w *world) nobody() *github.Client {
 	c, err := github.NewClient(nil).WithEnterpriseURLs(w.hub.URL(), w.hub.URL())
 	w.no(err)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An activity is one move of a branch, and who pushed it.
+// An activity is one move of a branch, with the account that pushed it.
 type activity struct {
 	who                   *account
 	branch, before, after string
@@ -27,7 +27,7 @@ func (a activity) kind() string {
 	return "push"
 }
 
-// listActivity is the newest moves of a branch, or of all.
+// listActivity answers with the moves of one branch, or of all branches, newest first.
 func listActivity(rq *request) error {
 	r, branch := rq.repo, strings.TrimPrefix(rq.query("ref"), "refs/heads/")
 	var all []map[string]any

@@ -13,7 +13,7 @@ import (
 
 const docs = "https://docs.github.com/rest"
 
-// An apiError is an error as GitHub words it, with its status.
+// An apiError is an error in GitHub's wording, with its HTTP status.
 type apiError struct {
 	Status  int
 	Message string
@@ -22,7 +22,7 @@ type apiError struct {
 	Header  http.Header
 }
 
-// A fieldError is one entry of a validation error's list.
+// A fieldError is one entry in the list of a validation error.
 type fieldError struct {
 	Resource string `json:"resource"`
 	Field    string `json:"field"`
@@ -52,14 +52,14 @@ func unauthorised(message string) *apiError { return &apiError{Status: 401, Mess
 
 func forbidden(message string) *apiError { return &apiError{Status: 403, Message: message} }
 
-// invalid is one failed validation; code is GitHub's word for what is wrong, such
+// invalid returns a validation error with one entry. The code is GitHub's word for the defect, such
 // as missing_field, invalid or custom.
 func invalid(resource, field, code, message string) *apiError {
 	return &apiError{Status: 422, Message: "Validation Failed",
 		Fields: []fieldError{{Resource: resource, Field: field, Code: code, Message: message}}}
 }
 
-// oneOf refuses a word of the query that GitHub does not know.
+// oneOf refuses a query parameter whose value is not one of words.
 func (rq *request) oneOf(resource, name string, words ...string) error {
 	if word := rq.query(name); word != "" && !slices.Contains(words, word) {
 		return invalid(resource, name, "invalid", word+" is not included in the list")
@@ -67,8 +67,8 @@ func (rq *request) oneOf(resource, name string, words ...string) error {
 	return nil
 }
 
-// asAPIError makes any error presentable; one that GitHub has no words for is the
-// hub's own fault.
+// asAPIError turns any error into an answer. An error that is not an apiError is a defect of the
+// hub and becomes a 500.
 func asAPIError(err error) *apiError {
 	if api, ok := errors.AsType[*apiError](err); ok {
 		return api
@@ -76,7 +76,7 @@ func asAPIError(err error) *apiError {
 	return &apiError{Status: 500, Message: "Server Error: " + err.Error()}
 }
 
-// page cuts a list to the page that was asked for and sets the Link header.
+// page returns the requested page of a list and sets the Link header.
 func page[T any](rq *request, all []T) []T {
 	per := rq.perPage()
 	n := max(atoiOr(rq.query("page"), 1), 1)
@@ -100,7 +100,7 @@ func page[T any](rq *request, all []T) []T {
 	return all[from:min(from+per, len(all))]
 }
 
-// perPage is how much of a list is asked for at once.
+// perPage returns the requested page size, between 1 and 100.
 func (rq *request) perPage() int { return min(max(atoiOr(rq.query("per_page"), 30), 1), 100) }
 
 func (rq *request) link(q url.Values, rel string) string {
@@ -121,7 +121,7 @@ func atoiOr(text string, or int) int {
 	return n
 }
 
-// find is the first of some that is meant, nil if there is none.
+// find returns the first element that meant accepts, or nil.
 func find[T any](all []*T, meant func(*T) bool) *T {
 	if i := slices.IndexFunc(all, meant); i >= 0 {
 		return all[i]
@@ -129,7 +129,7 @@ func find[T any](all []*T, meant func(*T) bool) *T {
 	return nil
 }
 
-// count is how many of some are meant.
+// count returns how many elements meant accepts.
 func count[T any](all []T, meant func(T) bool) (n int) {
 	for _, one := range all {
 		if meant(one) {
@@ -139,7 +139,7 @@ func count[T any](all []T, meant func(T) bool) (n int) {
 	return n
 }
 
-// each is what becomes of each of some, in their order.
+// each applies form to each element and keeps the order.
 func each[T, Form any](all []T, form func(T) Form) []Form {
 	out := make([]Form, len(all))
 	for i, one := range all {
@@ -148,10 +148,10 @@ func each[T, Form any](all []T, form func(T) Form) []Form {
 	return out
 }
 
-// ptr stands for github.Ptr, which v60 does not have for all types.
+// ptr replaces github.Ptr, which v60 does not have for all types.
 func ptr[T any](v T) *T { return &v }
 
-// orNil leaves an empty text out.
+// orNil returns nil for an empty text, so that the field is left out.
 func orNil(text string) *string {
 	if text == "" {
 		return nil

@@ -17,17 +17,17 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/app"
 )
 
-// AppOptions describe a GitHub App to be registered.
+// AppOptions describes a GitHub App to register.
 type AppOptions struct {
 	Slug        string
-	Name        string            // the slug unless given
-	Owner       string            // the slug with -owner unless given
-	Description string            // none unless given
-	Site        string            // the App's home page; the hub unless given
-	Key         *rsa.PrivateKey   // made unless given
-	Permissions map[string]string // such as "checks": "write"; those of kernelgate's own manifest unless given
-	Events      []string          // as Permissions
-	HookURL     string            // none until SetHook unless given
+	Name        string            // defaults to the slug
+	Owner       string            // defaults to the slug followed by -owner
+	Description string            // may be empty
+	Site        string            // the App's home page; defaults to the hub
+	Key         *rsa.PrivateKey   // generated if nil
+	Permissions map[string]string // such as "checks": "write"; defaults to those of kernelgate's manifest
+	Events      []string          // defaults to those of kernelgate's manifest
+	HookURL     string            // empty means no webhook until SetHook
 	HookSecret  string
 }
 
@@ -55,7 +55,8 @@ func (s *Server) CreateApp(opt AppOptions) (*App, error) {
 		}
 		opt.Key = key
 	}
-	// An App that tests may do more with than operators may is one that hides what they lack.
+	// The default permissions are those of the shipped manifest. If tests had more permissions than
+	// operators, they would hide a permission that the manifest lacks.
 	var shipped manifest
 	if err := json.Unmarshal(app.Manifest(), &shipped); err != nil {
 		return nil, fmt.Errorf("create app %s: read kernelgate's manifest: %w", opt.Slug, err)
@@ -83,7 +84,7 @@ func (s *Server) register(opt AppOptions) *App {
 	return a
 }
 
-// App finds an App by its slug; nil if there is none.
+// App returns the App with a slug, or nil.
 func (s *Server) App(slug string) *App {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,18 +95,18 @@ func (s *Server) appNamed(slug string) *App {
 	return find(s.apps, func(a *App) bool { return a.opt.Slug == slug })
 }
 
-// ID is the App's number, a JWT's issuer.
+// ID returns the App's number, which is the issuer of its JWTs.
 func (a *App) ID() int64 { return a.id }
 
-// Login is the name under which the App writes.
+// Login returns the login under which the App writes.
 func (a *App) Login() string { return a.bot.login }
 
-// PrivateKeyPEM is the key file that GitHub lets an App's owner download.
+// PrivateKeyPEM returns the key file that GitHub lets the owner of an App download.
 func (a *App) PrivateKeyPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(a.opt.Key)})
 }
 
-// SetHook says where the App's webhooks go, and sends a ping there.
+// SetHook sets the URL of the App's webhook and sends a ping to it.
 func (a *App) SetHook(url, secret string) {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
@@ -146,7 +147,8 @@ func (rq *request) installation() (*Installation, error) {
 	return there(find(app.insts, func(in *Installation) bool { return in.id == rq.pathInt("id") }))
 }
 
-// postAccessToken makes a token for all of the installation, or for less.
+// postAccessToken issues a token for the whole installation, or for the repositories and
+// permissions that the body names.
 func postAccessToken(rq *request, in *Installation) error {
 	var want struct {
 		IDs         []int64  `json:"repository_ids"`
@@ -191,7 +193,8 @@ func listInstallationRepos(rq *request) error {
 }
 
 func getRepoInstallation(rq *request, app *App) error {
-	in, err := there(app.installationFor(rq.s.repo(rq.PathValue("owner"), rq.PathValue("repo")))) // in no repository there is none
+	// A repository that does not exist has no installation.
+	in, err := there(app.installationFor(rq.s.repo(rq.PathValue("owner"), rq.PathValue("repo"))))
 	if err != nil {
 		return err
 	}

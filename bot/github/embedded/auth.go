@@ -13,7 +13,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// An actor is whoever calls: nobody, a user, an App or one of its installations.
+// An actor is the caller of the API: an anonymous client, a user, an App or an installation.
 type actor struct {
 	user  *account
 	app   *App
@@ -30,7 +30,7 @@ func (a actor) inst() *Installation {
 	return a.token.inst
 }
 
-// key is what GitHub counts a caller's requests under.
+// key identifies the rate limit bucket that counts the caller's requests.
 func (a actor) key() string {
 	switch {
 	case a.inst() != nil:
@@ -83,7 +83,7 @@ func (s *Server) authenticate(r *http.Request) (actor, error) {
 	return a, nil
 }
 
-// sees says whether the repository exists as far as the actor is concerned.
+// sees reports whether the actor may know that the repository exists.
 func (a actor) sees(r *Repo) bool {
 	if !r.private {
 		return true
@@ -94,18 +94,18 @@ func (a actor) sees(r *Repo) bool {
 	return a.user != nil && r.role(a.user).atLeast(Read)
 }
 
-// reaches says whether an installation's token was made for the repository.
+// reaches reports whether an installation's token covers the repository.
 func (a actor) reaches(r *Repo) bool {
 	return slices.Contains(a.inst().repos, r) && (a.token.repos == nil || slices.Contains(a.token.repos, r))
 }
 
-// A need is what a call asks of its caller: a role of a user, one of several
-// permissions of an App.
+// A need is what a call requires of its caller: a role if the caller is a user, or one of several
+// permissions if the caller is an App.
 type need struct {
 	role  Role
 	level string   // read or write
 	perms []string // any of them is enough
-	app   bool     // only an App will do
+	app   bool     // only an App may call
 }
 
 func reads(role Role, perms ...string) need  { return need{role: role, level: "read", perms: perms} }
@@ -146,7 +146,7 @@ func (n need) check(a actor, r *Repo) error {
 	return nil
 }
 
-// needApp is for the calls that take a JWT and nothing else.
+// needApp returns the calling App. It serves calls that accept only a JWT.
 func needApp(rq *request) (*App, error) {
 	if rq.actor.app == nil {
 		return nil, unauthorised("A JSON web token could not be decoded")
@@ -154,8 +154,8 @@ func needApp(rq *request) (*App, error) {
 	return rq.actor.app, nil
 }
 
-// appOf checks an App's JWT: the signature with the App's key, and a life of ten
-// minutes at most. Its dates are held against the hub's clock, in GitHub's words.
+// appOf verifies an App's JWT: the signature by the App's key and a lifetime of ten minutes at
+// most. It compares the JWT's dates with the hub's clock and refuses in GitHub's words.
 func (s *Server) appOf(text string) (*App, error) {
 	var app *App
 	claims := jwt.MapClaims{}

@@ -14,7 +14,7 @@ type checkRun struct {
 	suite *checkSuite
 }
 
-// A Check is a check run at one moment.
+// A Check is a snapshot of a check run.
 type Check struct {
 	ID                     int64
 	Name, ExternalID       string
@@ -27,19 +27,19 @@ type Check struct {
 	run                    *checkRun
 }
 
-// Checks reads all check runs of a commit, oldest first.
+// Checks returns all check runs of a commit, oldest first.
 func (r *Repo) Checks(sha string) []Check {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	return each(r.runsAt(sha), (*checkRun).snapshot)
 }
 
-// runsAt are all check runs of a commit, oldest first.
+// runsAt returns all check runs of a commit, oldest first.
 func (r *Repo) runsAt(sha string) []*checkRun {
 	return slices.DeleteFunc(slices.Clone(r.runs), func(run *checkRun) bool { return run.suite.headSHA != sha })
 }
 
-// Check reads the newest check run of a name on a commit.
+// Check returns the newest check run with a name on a commit.
 func (r *Repo) Check(sha, name string) (Check, bool) {
 	all := r.Checks(sha)
 	for _, c := range slices.Backward(all) {
@@ -56,8 +56,8 @@ func (c *checkRun) snapshot() Check {
 	return out
 }
 
-// press is a person at one of the buttons of a check, which GitHub shows to those
-// who may write.
+// press performs a click on one of the check's buttons. GitHub shows the buttons only to users with
+// write access.
 func (c Check) press(user, what string, do func(who *account) error) error {
 	r := c.run.suite.repo
 	r.s.mu.Lock()
@@ -73,7 +73,7 @@ func (c Check) press(user, what string, do func(who *account) error) error {
 	return nil
 }
 
-// Rerequest presses "Re-run" of this check.
+// Rerequest presses the "Re-run" button of this check.
 func (c Check) Rerequest(user string) error {
 	return c.press(user, "re-run", func(who *account) error {
 		if c.run.Status != "completed" {
@@ -85,7 +85,7 @@ func (c Check) Rerequest(user string) error {
 	})
 }
 
-// RerequestSuite presses "Re-run all checks".
+// RerequestSuite presses the "Re-run all checks" button.
 func (c Check) RerequestSuite(user string) error {
 	return c.press(user, "re-run the suite of", func(who *account) error {
 		c.run.suite.emit(who, "rerequested")
@@ -96,7 +96,7 @@ func (c Check) RerequestSuite(user string) error {
 	})
 }
 
-// RequestAction presses a button that the App put on its completed check.
+// RequestAction presses a button that the App added to its completed check.
 func (c Check) RequestAction(user, identifier string) error {
 	return c.press(user, "press a button of", func(who *account) error {
 		if c.run.Status != "completed" {
@@ -110,7 +110,8 @@ func (c Check) RequestAction(user, identifier string) error {
 	})
 }
 
-// reset is what GitHub does to a check of which it has told the App that it is asked for again.
+// reset sets the check back to queued. GitHub does the same after it has sent "rerequested" to the
+// App.
 func (c *checkRun) reset() { c.Status, c.Conclusion, c.CompletedAt = "queued", "", time.Time{} }
 
 func (c *checkRun) emit(who *account, action string, button *github.RequestedAction, only *App) {
@@ -132,7 +133,7 @@ func (c *checkRun) render() *github.CheckRun {
 	return out
 }
 
-// latestRuns are the newest check runs of each App and name on a commit.
+// latestRuns returns the newest check run of each App and name on a commit.
 func (r *Repo) latestRuns(sha string) []*checkRun {
 	type key struct {
 		app  *App
@@ -153,13 +154,13 @@ type checkSuite struct {
 	id               int64
 	repo             *Repo
 	app              *App
-	branch           string // empty for a fork's commit
+	branch           string // empty for a commit from a fork
 	headSHA, before  string
 	created, updated time.Time
 }
 
-// suite finds an App's suite for a commit, or makes it. Of several, which only the App has
-// that runs workflows, GitHub takes any.
+// suite returns an App's check suite for a commit and creates it if needed. Only the App that runs
+// workflows has several suites for a commit; GitHub picks any one of them.
 func (r *Repo) suite(app *App, sha string) *checkSuite {
 	all := slices.DeleteFunc(slices.Clone(r.suites), func(s *checkSuite) bool { return s.app != app || s.headSHA != sha })
 	switch len(all) {
@@ -171,10 +172,10 @@ func (r *Repo) suite(app *App, sha string) *checkSuite {
 	return all[r.s.rand.IntN(len(all))]
 }
 
-// StartWorkflow is a workflow's run at a commit, with one job: a suite for itself, as each
-// run has one. A check that the workflow's token creates is adopted by any of the App's
-// suites for the commit, which need not be that of its own run, and shows and is run again
-// with that one.
+// StartWorkflow starts a workflow run with one job at a commit. Each workflow run has its own
+// suite. If the workflow's token creates a check, GitHub adds that check to any of the App's suites
+// for the commit, which may be the suite of another run. The check is then shown and rerun with
+// that suite.
 func (r *Repo) StartWorkflow(app *App, sha, job string) Check {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -185,7 +186,7 @@ func (r *Repo) StartWorkflow(app *App, sha, job string) Check {
 	return run.snapshot()
 }
 
-// Suite is the number of the check's suite.
+// Suite returns the number of the check's suite.
 func (c Check) Suite() int64 { return c.run.suite.id }
 
 func (r *Repo) newSuite(app *App, sha string) *checkSuite {
@@ -199,8 +200,8 @@ func (r *Repo) newSuite(app *App, sha string) *checkSuite {
 	return s
 }
 
-// requestSuites makes a suite for each App that writes checks here, and asks it
-// to get to work.
+// requestSuites creates a suite for each App that writes checks in this repository, and sends the
+// App "requested".
 func (r *Repo) requestSuites(branch, before, after string) {
 	for _, app := range r.s.apps {
 		if app.opt.Permissions["checks"] != "write" || app.installationFor(r) == nil {
@@ -228,7 +229,7 @@ func (s *checkSuite) runs() []*checkRun {
 	return slices.DeleteFunc(s.repo.latestRuns(s.headSHA), func(run *checkRun) bool { return run.suite != s })
 }
 
-// sum is the suite's state, drawn from its runs: the worst conclusion counts.
+// sum derives the suite's state from its runs: the worst conclusion counts.
 func (s *checkSuite) sum() (status, conclusion string) {
 	runs := s.runs()
 	if len(runs) == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// checkInput is the body of a POST or PATCH of a check run. A field that is nil, or a
-// name that is empty, was not sent.
+// checkInput is the body of a POST or PATCH of a check run. A nil field or an empty name was not
+// sent.
 type checkInput github.CreateCheckRunOptions
 
 func postCheckRun(rq *request) error {
@@ -69,8 +69,8 @@ func patchCheckRun(rq *request, run *checkRun) error {
 	return rq.ok(run.render())
 }
 
-// apply takes over what was sent. Annotations add up over requests; everything
-// else is replaced.
+// apply copies the fields that were sent. Annotations accumulate over requests; all other fields
+// are replaced.
 func (c *checkRun) apply(in checkInput, s *Server) {
 	set := func(to *string, from *string) {
 		if from != nil {
@@ -109,7 +109,7 @@ func (c *checkRun) apply(in checkInput, s *Server) {
 	s.touch()
 }
 
-// settled tells of a completed run and lets the merge queue move on.
+// settled emits the events for a completed run and advances the merge queue.
 func (c *checkRun) settled(who *account) error {
 	if c.Status != "completed" {
 		return nil

@@ -10,22 +10,23 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// GitHub's limits of a check run. Long texts are counted in bytes, short ones in characters.
+// These are GitHub's limits for a check run. Long texts are counted in bytes, short ones in
+// characters.
 const (
 	maxOutputBytes     = 65535
-	maxAnnotations     = 50 // a request
+	maxAnnotations     = 50 // in one request
 	maxAnnotationBytes = 64 << 10
 	maxAnnotationTitle = 255
 	maxActions         = 3
 )
 
 var (
-	checkStatuses    = []string{"queued", "in_progress", "completed"} // Actions has more
+	checkStatuses    = []string{"queued", "in_progress", "completed"} // GitHub Actions has more
 	checkConclusions = []string{"action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out"}
 	annotationLevels = []string{"notice", "warning", "failure"}
 )
 
-// validate refuses what GitHub refuses in a check run.
+// validate refuses a check run that GitHub would refuse.
 func (in checkInput) validate() error {
 	switch {
 	case in.Status != nil && !slices.Contains(checkStatuses, *in.Status):
@@ -107,7 +108,7 @@ func isWebAddress(text string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// checkBytes refuses a text that takes more room than GitHub has for it.
+// checkBytes refuses a text that is longer than most bytes.
 func checkBytes(resource, field, text string, most int) error {
 	if len(text) > most {
 		return invalid(resource, field, "invalid", fmt.Sprintf("is too long (maximum is %d bytes)", most))
@@ -115,7 +116,7 @@ func checkBytes(resource, field, text string, most int) error {
 	return nil
 }
 
-// checkLength counts characters.
+// checkLength refuses a text with fewer than least or more than most characters.
 func checkLength(resource, field, text string, least, most int) error {
 	switch n := utf8.RuneCountInString(text); {
 	case n < least:

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// maxCommentBody is in bytes. GitHub's message says characters; whoever counts bytes is safe with
-// either.
+// maxCommentBody is a number of bytes. GitHub's message says characters; a client that counts bytes
+// satisfies both readings.
 const maxCommentBody = 65536
 
 type comment struct {
@@ -21,18 +21,18 @@ type comment struct {
 	body             string
 	created, updated time.Time
 	reactions        []*reaction
-	on               *line // nil in the conversation
+	on               *line // nil for a comment in the conversation
 }
 
-// A Comment is a comment at one moment.
+// A Comment is a snapshot of a comment.
 type Comment struct {
 	ID           int64
 	Author, Body string
-	Reactions    map[string][]string // such as "eyes" to the logins that gave it
+	Reactions    map[string][]string // reaction, such as "eyes", to the logins that gave it
 	c            *comment
 }
 
-// Comments reads the pull request's comments, oldest first.
+// Comments returns the comments in the pull request's conversation, oldest first.
 func (pr *PR) Comments() []Comment {
 	pr.repo.s.mu.Lock()
 	defer pr.repo.s.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *comment) snapshot() Comment {
 	return out
 }
 
-// Comment writes a comment as a person.
+// Comment writes a comment as a user.
 func (pr *PR) Comment(user, body string) (Comment, error) {
 	return pr.write(user, "comment on", func(who *account) (*comment, error) { return pr.comment(who, body) })
 }
@@ -63,12 +63,12 @@ func (pr *PR) write(user, doing string, write func(who *account) (*comment, erro
 	return out, err
 }
 
-// Edit changes a comment's text as a person.
+// Edit changes the text of a comment as a user.
 func (c Comment) Edit(user, body string) error {
 	return c.c.pr.act(user, "edit a comment on", func(who *account) error { return c.c.edit(who, body) })
 }
 
-// React gives a comment a reaction as a person.
+// React adds a reaction to a comment as a user.
 func (c Comment) React(user, content string) error {
 	return c.c.pr.act(user, "react on", func(who *account) error {
 		_, _, err := c.c.react(who, content)
@@ -131,13 +131,15 @@ func (c *comment) render() *github.IssueComment {
 		IssueURL: ptr(r.api("/issues/%d", c.pr.number))}
 }
 
-// comment and remark find a comment by its number, in the conversation and in the code.
+// comment and remark find a comment by its number: comment in the conversation, remark on a line of
+// code.
 func (rq *request) comment() (*comment, error) { return there(find(rq.repo.comments, rq.names)) }
 func (rq *request) remark() (*comment, error)  { return there(find(rq.repo.remarks, rq.names)) }
 func (rq *request) names(c *comment) bool      { return c.id == rq.pathInt("id") }
 
 func listComments(rq *request, pr *PR) error {
-	since, _ := time.Parse(time.RFC3339, rq.query("since")) // GitHub ignores what it cannot read
+	// GitHub ignores a date that it cannot parse
+	since, _ := time.Parse(time.RFC3339, rq.query("since"))
 	all := slices.DeleteFunc(pr.comments(), func(c *comment) bool { return c.updated.Before(since) })
 	return rq.ok(each(page(rq, all), (*comment).render))
 }
@@ -182,10 +184,10 @@ type reaction struct {
 	created time.Time
 }
 
-// react adds a reaction, or finds the one that the user has given already, which
-// is no new one.
+// react adds a reaction. If the user already gave this reaction, react returns that one and isNew
+// is false.
 func (c *comment) react(who *account, content string) (r *reaction, isNew bool, err error) {
-	if c.pr.locked { // which closes them to everybody
+	if c.pr.locked { // a lock refuses reactions from everybody
 		return nil, false, &apiError{Status: 403, Message: "Unable to create reaction because issue is locked.", Doc: lockDocs}
 	}
 	if emoji[content] == "" {

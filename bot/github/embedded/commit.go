@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// A Commit is one to be pushed by a person.
+// A Commit describes a commit that a user pushes.
 type Commit struct {
 	Branch  string
-	From    string            // parent; the branch's tip, or the default branch's, unless given. Moving the branch there is a force push
-	Files   map[string]string // path to content; one that begins with "#!" is executable
+	From    string            // parent; defaults to the branch's tip or the default branch's; another parent is a force push
+	Files   map[string]string // path to content; content that begins with "#!" is executable
 	Delete  []string
 	Message string
-	Author  string // the repository's owner unless given
+	Author  string // defaults to the repository's owner
 }
 
-// Push commits files onto a branch, which is made from the default branch if it
-// is new, and returns the commit's SHA.
+// Push commits files to a branch and returns the commit's SHA. A new branch starts at the default
+// branch.
 func (r *Repo) Push(branch string, files map[string]string, message string) (string, error) {
 	return r.PushCommit(Commit{Branch: branch, Files: files, Message: message})
 }
 
-// PushCommit is Push with every choice.
+// PushCommit is Push with all options.
 func (r *Repo) PushCommit(c Commit) (string, error) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -52,8 +52,8 @@ func (r *Repo) PushCommit(c Commit) (string, error) {
 	return r.heads[c.Branch], nil
 }
 
-// stream is the commit in git fast-import's language: one process a commit, and no
-// work tree.
+// stream writes the commit in the language of git fast-import, which needs one process per commit
+// and no work tree.
 func (c Commit) stream(parent, login string, unix int64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "commit refs/heads/%s\n", c.Branch)
@@ -82,8 +82,8 @@ func quotePath(path string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
 }
 
-// DeleteBranch removes a branch, as its owner. Pull requests from it are closed; see
-// Options.RetargetPulls for those that go to it.
+// DeleteBranch deletes a branch as the repository's owner. Pull requests from the branch are
+// closed. Options.RetargetPulls decides what happens to the pull requests that target it.
 func (r *Repo) DeleteBranch(branch string) error {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()

@@ -17,14 +17,14 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
-// A Delivery is one webhook that was sent, or was to be.
+// A Delivery is one webhook that was sent or will be sent.
 type Delivery struct {
 	ID            int64
 	GUID          string // X-GitHub-Delivery
 	Event, Action string
 	Redelivery    bool
-	At            time.Time // zero until it was sent
-	Status        string    // OK, or GitHub's word for what went wrong
+	At            time.Time // zero until it is sent
+	Status        string    // OK, or GitHub's word for the failure
 	StatusCode    int
 	Duration      time.Duration
 	Payload       []byte
@@ -36,17 +36,17 @@ type delivery struct {
 	repo *Repo
 }
 
-// Unruly makes deliveries go wrong, each by a probability.
+// Unruly makes deliveries go wrong. The numbers are probabilities.
 type Unruly struct {
 	Fail      float64 // not sent, but listed as failed
 	Vanish    float64 // neither sent nor listed
 	Duplicate float64 // sent twice
-	Shuffle   bool    // out of order among those that wait
-	Hold      bool    // all wait until Hold is false again
+	Shuffle   bool    // waiting deliveries are sent out of order
+	Hold      bool    // all deliveries wait until Hold is false again
 }
 
-// SetDelivery makes deliveries unruly from now on; the zero value makes them
-// orderly and sends those that were held.
+// SetDelivery makes deliveries unruly from now on. The zero value restores normal delivery and
+// sends the deliveries that were held.
 func (s *Server) SetDelivery(u Unruly) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,13 +56,13 @@ func (s *Server) SetDelivery(u Unruly) {
 	}
 }
 
-// An outbox sends the deliveries of one hook and repository one after the other.
+// An outbox sends the deliveries of one hook and one repository one after the other.
 type outbox struct {
 	waiting []*delivery
 	busy    bool
 }
 
-// send makes a delivery of the state at this moment.
+// send queues a delivery with the state at this moment.
 func (h *Hook) send(event, action string, r *Repo, payload any) {
 	if h.url == "" {
 		return
@@ -127,7 +127,7 @@ func (s *Server) start(box *outbox) {
 	})
 }
 
-// deliver posts one delivery; it lets the lock go while it waits for the answer.
+// deliver posts one delivery. It releases the lock while it waits for the answer.
 func (s *Server) deliver(d *delivery) {
 	url, header := d.hook.url, d.headers()
 	d.At = s.now()
@@ -175,7 +175,7 @@ func (s *Server) postOnce(url string, header http.Header, payload []byte) (code 
 		return http.StatusBadGateway, "failed to connect to host"
 	}
 	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<20)) // the status is what counts
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<20)) // only the status counts
 	if answer.StatusCode >= 300 {
 		return answer.StatusCode, "Invalid HTTP Response: " + itoa(int64(answer.StatusCode))
 	}
@@ -196,8 +196,8 @@ func (d *delivery) render() map[string]any {
 	return with(out, map[string]any{"throttled_at": nil, "url": d.hook.url})
 }
 
-// listDeliveries is paged by a cursor, newest first. Those still under way are not
-// listed yet.
+// listDeliveries pages by a cursor, newest first. It leaves out deliveries that are still in
+// flight.
 func listDeliveries(rq *request, app *App) error {
 	h := app.hook
 	cursor, err := strconv.ParseInt(rq.query("cursor"), 10, 64)

@@ -44,7 +44,7 @@ func TestFailedDeliveryIsSentAgainWithTheSameID(t *testing.T) {
 	if len(failed) != 3 || failed[0].GetEvent() != "pull_request" || failed[0].GetAction() != "opened" || failed[0].GetRepositoryID() != w.repo.ID() {
 		t.Fatalf("failed deliveries: %v", failed)
 	}
-	// GitHub answers 202, for which the client has an error of its own.
+	// GitHub answers 202, which the client reports as a special error.
 	if _, _, err := app.Apps.RedeliverHookDelivery(w.ctx, failed[0].GetID()); !isAccepted(err) {
 		t.Fatal(err)
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// encode writes go-github's structs as GitHub writes them. The client's structs
-// leave out what is empty; GitHub sends null, and a parser that cannot take a null
-// must not learn that from production.
+// encode writes go-github's structs as GitHub writes them. Those structs omit empty fields, but
+// GitHub sends null for many of them. A parser that cannot read a null must fail in tests, not in
+// production.
 func encode(v any) ([]byte, error) {
 	raw, err := json.Marshal(tree(reflect.ValueOf(v)))
 	if err != nil {
@@ -22,8 +22,8 @@ func encode(v any) ([]byte, error) {
 	return raw, nil
 }
 
-// nullable are the fields that GitHub sends although they are empty, by type. Where it
-// refers to a thing in few words, without the field named by short, it leaves them out.
+// nullable names, by type, the fields that GitHub sends even if they are empty. GitHub leaves them
+// out of the short form of an object, which is the form without the field named by short.
 var nullable = map[reflect.Type]struct{ fields, short string }{
 	reflect.TypeFor[github.App]():                {"description", ""},
 	reflect.TypeFor[github.CheckRun]():           {"conclusion started_at completed_at external_id details_url html_url pull_requests check_suite app", ""},
@@ -43,13 +43,13 @@ var nullable = map[reflect.Type]struct{ fields, short string }{
 	reflect.TypeFor[github.RepoStatus]():         {"target_url description avatar_url creator", ""},
 }
 
-// always are the fields that GitHub sends of a thing, although they are empty.
+// always returns the fields of v that GitHub sends even if they are empty.
 func always(v reflect.Value) []string {
 	known := nullable[v.Type()]
 	if known.short != "" && v.FieldByName(known.short).IsZero() {
 		return nil
 	}
-	if v.Type() == reflect.TypeFor[github.PullRequest]() && !v.FieldByName("Merged").IsZero() { // it is not one of a list
+	if v.Type() == reflect.TypeFor[github.PullRequest]() && !v.FieldByName("Merged").IsZero() { // not an entry of a list
 		known.fields += " mergeable merged_by rebaseable"
 	}
 	return strings.Fields(known.fields)
@@ -114,14 +114,14 @@ func fields(v reflect.Value, out map[string]any) {
 	}
 }
 
-// with is a thing and what go-github's struct of it lacks or leaves out.
+// with returns an object's fields together with fields that go-github's struct lacks or omits.
 func with(thing any, more map[string]any) map[string]any {
 	out := tree(reflect.ValueOf(thing)).(map[string]any)
 	maps.Copy(out, more)
 	return out
 }
 
-// amend adds what GitHub sends and go-github's structs have no field for.
+// amend adds the fields that GitHub sends and that go-github's structs lack.
 func amend(t reflect.Type, out map[string]any) {
 	switch t {
 	case reflect.TypeFor[github.Repository]():

@@ -10,32 +10,32 @@ import (
 	"time"
 )
 
-// A FaultKind is one way for a call of the API to go wrong.
+// A FaultKind is one way in which an API call can fail.
 type FaultKind string
 
-// The kinds of faults. Each but LostAnswer leaves the hub's state as it was.
+// The kinds of faults. All except LostAnswer leave the hub's state unchanged.
 const (
 	ServerError FaultKind = "500"
 	BadGateway  FaultKind = "502"
 	unavailable FaultKind = "503"
 	TooMany     FaultKind = "429"         // with Retry-After
 	Secondary   FaultKind = "secondary"   // 403 with Retry-After
-	Reset       FaultKind = "reset"       // the connection breaks before the call is carried out
-	LostAnswer  FaultKind = "lost answer" // the call is carried out, then the connection breaks
+	Reset       FaultKind = "reset"       // the connection breaks before the call is executed
+	LostAnswer  FaultKind = "lost answer" // the call is executed, then the connection breaks
 )
 
-// Faults make a fraction of the API's calls fail. Whether a call fails depends on
-// Seed, its method, its path and how often it was made before, and on nothing
-// else: the same story has the same faults, whatever the scheduling.
+// Faults makes a fraction of the API calls fail. Whether a call fails depends only on Seed, its
+// method, its path and how often it was made before. The same scenario therefore has the same
+// faults under any scheduling.
 type Faults struct {
 	Rate       float64
 	Seed       uint64
-	Kinds      []FaultKind              // all unless given
-	RetryAfter time.Duration            // one second unless given
-	Only       func(*http.Request) bool // which calls; all unless given
+	Kinds      []FaultKind              // defaults to all
+	RetryAfter time.Duration            // defaults to one second
+	Only       func(*http.Request) bool // which calls; defaults to all
 }
 
-// SetFaults starts faults; the zero value ends them.
+// SetFaults starts injecting faults; the zero value stops it.
 func (s *Server) SetFaults(f Faults) {
 	if len(f.Kinds) == 0 {
 		f.Kinds = []FaultKind{ServerError, BadGateway, unavailable, TooMany, Secondary, Reset, LostAnswer}
@@ -69,7 +69,8 @@ func (s *Server) drawFault(r *http.Request) fault {
 	return fault{kind: f.Kinds[draw.IntN(len(f.Kinds))], Faults: f}
 }
 
-// before says whether the fault has ended the call before it was carried out.
+// before injects the faults that strike before the call is executed, and reports whether it ended
+// the call.
 func (f fault) before(w http.ResponseWriter) bool {
 	fail := func(err *apiError) bool {
 		for name, values := range err.Header {
@@ -77,7 +78,7 @@ func (f fault) before(w http.ResponseWriter) bool {
 		}
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(err.Status)
-		_ = json.NewEncoder(w).Encode(err.body()) // whoever hung up wants no answer
+		_ = json.NewEncoder(w).Encode(err.body()) // the client may have hung up
 		return true
 	}
 	switch f.kind {
@@ -100,14 +101,14 @@ func (f fault) before(w http.ResponseWriter) bool {
 	return false
 }
 
-// breakConnection sends a TCP reset, not an orderly end.
+// breakConnection sends a TCP reset instead of closing the connection in an orderly way.
 func breakConnection(w http.ResponseWriter) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // without it the end is merely orderly
+		_ = tcp.SetLinger(0) // without it, Close sends FIN, not RST
 	}
 	_ = conn.Close()
 }

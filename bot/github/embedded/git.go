@@ -15,13 +15,13 @@ import (
 // A gitDir is a bare repository on disk.
 type gitDir struct {
 	path  string
-	ctx   context.Context // ends with the hub
+	ctx   context.Context // canceled when the hub closes
 	known *known
 }
 
 const zeroSHA = "0000000000000000000000000000000000000000"
 
-// command runs git apart from the user's and the machine's settings.
+// command prepares a git command that ignores the configuration of the user and of the machine.
 func (g gitDir) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(g.ctx, "git", args...)
 	cmd.Dir = g.path
@@ -44,7 +44,7 @@ func (g gitDir) feed(stdin string, env []string, args ...string) (string, error)
 	return strings.TrimRight(out.String(), "\n"), nil
 }
 
-// init makes what git init makes of a bare repository, without a process.
+// init creates the files that git init --bare creates, without a process.
 func (g gitDir) init(branch string) error {
 	for _, folder := range []string{"objects/info", "objects/pack", "refs/heads", "refs/tags"} {
 		if err := os.MkdirAll(filepath.Join(g.path, folder), 0o755); err != nil {
@@ -59,9 +59,9 @@ func (g gitDir) init(branch string) error {
 	return g.configure()
 }
 
-// configure lets clients fetch any commit by its SHA, as GitHub does, and keeps
-// them out of the refs that GitHub makes itself. What is pushed stays in the pack that it
-// came in: to take it apart is one more process.
+// configure lets clients fetch any commit by its SHA, as GitHub does, and hides the refs that
+// GitHub makes from pushes. Pushed objects stay in the pack in which they arrived, because
+// unpacking costs one more process.
 func (g gitDir) configure() error {
 	const settings = "[uploadpack]\n\tallowAnySHA1InWant = true\n\tallowFilter = true\n" +
 		"[receive]\n\thideRefs = refs/pull\n[gc]\n\tauto = 0\n[fastimport]\n\tunpackLimit = 1\n[core]\n\tlogAllRefUpdates = false\n"
@@ -73,12 +73,12 @@ func (g gitDir) configure() error {
 	return errors.Join(err, f.Close())
 }
 
-// resolve finds the commit that a SHA, branch, tag or full ref names.
+// resolve returns the commit that a SHA, branch, tag or full ref names.
 func (g gitDir) resolve(ref string) (string, bool) {
 	if ref == "" || strings.HasPrefix(ref, "-") {
 		return "", false
 	}
-	if _, ok := g.known.commit(ref); ok { // it is the whole id of one
+	if _, ok := g.known.commit(ref); ok { // ref is a full commit id
 		return ref, true
 	}
 	for _, name := range []string{ref, "refs/" + ref} {
@@ -89,7 +89,7 @@ func (g gitDir) resolve(ref string) (string, bool) {
 	return "", false
 }
 
-// heads are the branches.
+// heads returns the SHA of each branch.
 func (g gitDir) heads() (map[string]string, error) {
 	refs, err := g.refs("refs/heads/")
 	heads := map[string]string{}
@@ -99,7 +99,7 @@ func (g gitDir) heads() (map[string]string, error) {
 	return heads, err
 }
 
-// identity stands as the author and committer of what the hub commits.
+// identity returns the environment that sets the author and committer of the hub's commits.
 func identity(login string, when time.Time) []string {
 	date := fmt.Sprintf("%d +0000", when.Unix())
 	email := login + "@users.noreply.example"
@@ -107,8 +107,8 @@ func identity(login string, when time.Time) []string {
 		"GIT_COMMITTER_NAME=" + login, "GIT_COMMITTER_EMAIL=" + email, "GIT_COMMITTER_DATE=" + date}
 }
 
-// merge makes the commit that joins head into base, without a work tree. It
-// reports false on a conflict.
+// merge creates the commit that merges head into base, without a work tree. It returns false on a
+// conflict.
 func (g gitDir) merge(base, head, message string, who []string) (string, bool, error) {
 	tree, err := g.always("merge-tree", "--write-tree", "--no-messages", base, head)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {

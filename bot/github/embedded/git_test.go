@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// git runs the real git as a user would, apart from this machine's settings.
+// git runs the real git as a user would, without this machine's configuration.
 func (w *world) git(dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(w.ctx, "git", args...)
 	cmd.Dir = dir
@@ -42,7 +42,8 @@ func TestGitOverHTTP(t *testing.T) {
 	w.mustGit(dir, "clone", "--quiet", w.repo.CloneURL(), "work")
 	work := filepath.Join(dir, "work")
 	w.no(os.WriteFile(filepath.Join(work, "a.cu"), []byte("by git\n"), 0o644))
-	w.no(os.WriteFile(filepath.Join(work, "big.bin"), []byte(strings.Repeat("0123456789abcdef", 1<<17)), 0o644)) // above git's post buffer
+	// The file is larger than git's post buffer.
+	w.no(os.WriteFile(filepath.Join(work, "big.bin"), []byte(strings.Repeat("0123456789abcdef", 1<<17)), 0o644))
 	w.mustGit(work, "add", ".")
 	w.mustGit(work, "commit", "--quiet", "-m", "by git")
 	head := w.mustGit(work, "rev-parse", "HEAD")
@@ -118,8 +119,8 @@ func TestForcePush(t *testing.T) {
 	}
 }
 
-// The hub finds the branches that git has, whether git keeps them in a file each or all in one, and in a repository
-// that is git's own in every respect.
+// TestBranchesAreGits checks that the hub finds the same branches as git, whether git keeps each
+// ref in a file or packs them. The repository must be a regular git repository.
 func TestBranchesAreGits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, embedded.Options{})
@@ -140,7 +141,8 @@ func TestBranchesAreGits(t *testing.T) {
 	push("moved", "2")
 	push("young", "1")
 	w.mustGit(dir, "update-ref", "-d", "refs/heads/gone")
-	w.no(os.WriteFile(filepath.Join(dir, "refs", "heads", "young.lock"), nil, 0o644)) // somebody is about to move it
+	// Another process is about to move the branch.
+	w.no(os.WriteFile(filepath.Join(dir, "refs", "heads", "young.lock"), nil, 0o644))
 	push("main", "2")
 	for _, name := range []string{"main", "of/two/parts", "gone", "moved", "young", "young.lock"} {
 		want, _ := w.git(dir, "rev-parse", "--quiet", "--verify", "refs/heads/"+name)

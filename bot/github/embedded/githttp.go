@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// serveGit speaks git's smart HTTP protocol. It runs the two services itself,
-// because CGI cannot take the chunked bodies of large pushes.
+// serveGit speaks git's smart HTTP protocol. It runs the two services itself, because CGI cannot
+// handle the chunked bodies of large pushes.
 func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	path, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), ".git/")
 	service := r.URL.Query().Get("service")
@@ -24,7 +24,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	}
 	owner, name, _ := strings.Cut(path, "/")
 	s.mu.Lock()
-	caller, _ := s.authenticate(r) // admitGit says what is wrong with it
+	caller, _ := s.authenticate(r) // admitGit reports the error
 	if to := s.movedFrom(owner, name); to != nil && caller.sees(to) {
 		at := to.html(".git/%s?%s", rest, r.URL.RawQuery)
 		s.mu.Unlock()
@@ -58,7 +58,8 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	repo.serveRPC(w, r, from, service, who)
 }
 
-// admitGit answers a stranger 401 and whoever may not know of the repository 404.
+// admitGit authorizes a git request. It answers 401 if the credentials are missing or bad, and 404
+// if the caller may not know that the repository exists.
 func (s *Server) admitGit(r *http.Request, owner, name string, push bool) (*Repo, *account, *apiError) {
 	a, err := s.authenticate(r)
 	if err != nil {
@@ -105,7 +106,7 @@ func (g gitDir) advertise(w http.ResponseWriter, rq *http.Request, service strin
 		line := "# service=" + service + "\n"
 		fmt.Fprintf(w, "%04x%s0000", len(line)+4, line)
 	}
-	_, _ = w.Write(out) // whoever hung up wants no answer
+	_, _ = w.Write(out) // the client may have hung up
 }
 
 func (r *Repo) serveRPC(w http.ResponseWriter, rq *http.Request, from gitDir, service string, who *account) {
@@ -124,10 +125,10 @@ func (r *Repo) serveRPC(w http.ResponseWriter, rq *http.Request, from gitDir, se
 	w.Header().Set("Content-Type", "application/x-"+service+"-result")
 	if service == "git-upload-pack" {
 		cmd.Stdout = w
-		_ = cmd.Run() // whoever fetches hears of it, or has gone
+		_ = cmd.Run() // git reports errors to the client, which may have hung up
 		return
 	}
-	// The pusher hears of success only when its effects are there.
+	// Answer the push only after its effects, such as webhooks, have happened.
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	err := cmd.Run()
@@ -140,5 +141,5 @@ func (r *Repo) serveRPC(w http.ResponseWriter, rq *http.Request, from gitDir, se
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	_, _ = w.Write(out.Bytes()) // whoever hung up wants no answer
+	_, _ = w.Write(out.Bytes()) // the client may have hung up
 }

@@ -17,7 +17,7 @@ type gitCommit struct {
 	message       string
 }
 
-// log lists commits, newest first.
+// log returns up to most commits, newest first.
 func (g gitDir) log(most int, span ...string) []gitCommit {
 	args := append([]string{"log", "--format=%H%x00%T%x00%P%x00%an%x00%ae%x00%ct%x00%B%x01", "-n", strconv.Itoa(most)}, span...)
 	out, err := g.run(args...)
@@ -39,15 +39,15 @@ func (g gitDir) log(most int, span ...string) []gitCommit {
 	return commits
 }
 
-// A changedFile is one that differs between two commits.
+// A changedFile is a file that differs between two commits.
 type changedFile struct {
 	name, status   string
-	page           string // where a browser finds it
+	page           string // its address in a browser
 	patch          string
 	added, removed int // lines
 }
 
-// diff lists the files that differ between two commits.
+// diff returns the files that differ between two commits.
 func (r *Repo) diff(from, to string) ([]changedFile, error) {
 	raw, err := r.git.always("diff", "--raw", "-z", "-M", from, to)
 	if err != nil {
@@ -57,14 +57,14 @@ func (r *Repo) diff(from, to string) ([]changedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	patches := strings.Split("\n"+text, "\ndiff --git ")[1:] // of the same files, in the same order
+	patches := strings.Split("\n"+text, "\ndiff --git ")[1:] // same files in the same order
 	status := map[byte]string{'A': "added", 'D': "removed", 'M': "modified", 'R': "renamed", 'C': "copied", 'T': "changed"}
 	fields := strings.Split(strings.TrimRight(raw, "\x00"), "\x00")
 	var files []changedFile
 	for len(fields) > 1 {
 		letter, at := strings.Fields(fields[0])[4][0], to
 		if letter == 'R' || letter == 'C' {
-			fields = fields[1:] // the old name
+			fields = fields[1:] // skip the old name
 		}
 		if letter == 'D' {
 			at = from
@@ -87,7 +87,7 @@ func (r *Repo) diff(from, to string) ([]changedFile, error) {
 	return files, nil
 }
 
-// renderSimple is a commit in the fewest words.
+// renderSimple renders the shortest form of a commit.
 func renderSimple(c gitCommit) *github.HeadCommit {
 	who := &github.CommitAuthor{Name: &c.author, Email: &c.email}
 	return &github.HeadCommit{ID: &c.sha, TreeID: &c.tree, Message: &c.message, Author: who, Committer: who, Timestamp: &github.Timestamp{Time: c.when}}
@@ -95,7 +95,8 @@ func renderSimple(c gitCommit) *github.HeadCommit {
 
 func (r *Repo) renderHeadCommit(c gitCommit) *github.HeadCommit {
 	h := renderSimple(c)
-	h.Distinct, h.URL, h.Author.Login = ptr(true), ptr(r.html("/commit/%s", c.sha)), orNil(c.author) // who is the committer, too
+	// Author and Committer are the same value.
+	h.Distinct, h.URL, h.Author.Login = ptr(true), ptr(r.html("/commit/%s", c.sha)), orNil(c.author)
 	out, err := r.git.always("diff-tree", "--no-commit-id", "--name-status", "--no-renames", "-r", "--root", "-m", "--first-parent", c.sha)
 	if err != nil {
 		return h
@@ -114,7 +115,7 @@ func (r *Repo) renderHeadCommit(c gitCommit) *github.HeadCommit {
 	return h
 }
 
-// side finds a commit by ref, or by owner:branch in the network of forks.
+// side finds a commit by a ref, or by owner:branch in the network of forks.
 func (r *Repo) side(name string) (string, bool) {
 	owner, branch, ok := strings.Cut(name, ":")
 	if !ok {

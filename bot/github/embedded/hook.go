@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// A Hook is where an App's or a repository's webhooks go.
+// A Hook sends the webhooks of an App or of a repository to one URL.
 type Hook struct {
 	s           *Server
 	id          int64
@@ -21,8 +21,8 @@ type Hook struct {
 	deliveries  []*delivery
 }
 
-// CreateHook makes a webhook of the repository, which is how a bot without an App
-// hears of things, and pings it. No events means push alone, "*" all.
+// CreateHook creates a webhook of the repository and sends a ping to it. A bot without an App
+// receives events this way. Without events the hook subscribes to push only; "*" subscribes to all.
 func (r *Repo) CreateHook(url, secret string, events ...string) *Hook {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -35,7 +35,7 @@ func (r *Repo) CreateHook(url, secret string, events ...string) *Hook {
 	return h
 }
 
-// Hook is the App's webhook.
+// Hook returns the App's webhook.
 func (a *App) Hook() *Hook { return a.hook }
 
 func (h *Hook) ping() {
@@ -59,9 +59,9 @@ func (h *Hook) render() *github.Hook {
 	return out
 }
 
-// emit sends what somebody did to everyone who listens: the Apps installed here that
-// subscribed, and the repository's own hooks; or to one App alone, which need not
-// have subscribed. Where and by whom it was done stands in every payload.
+// emit sends an event to every subscriber: the installed Apps that subscribed to it and the
+// repository's hooks. With only set, it sends the event to that App, which need not have
+// subscribed. Every payload names the repository and the sender.
 func (r *Repo) emit(who *account, event, action string, only *App, payload any) {
 	defer r.s.touch()
 	if only == nil && !r.heard(event) {
@@ -90,7 +90,7 @@ func (r *Repo) emit(who *account, event, action string, only *App, payload any) 
 	}
 }
 
-// heard tells whether emit would send an event to anybody.
+// heard reports whether emit would send the event to anybody.
 func (r *Repo) heard(event string) bool {
 	return slices.ContainsFunc(r.hooks, func(h *Hook) bool { return h.wants(event) }) || slices.ContainsFunc(r.s.apps, func(app *App) bool {
 		in := app.installationFor(r)
@@ -102,7 +102,7 @@ func (h *Hook) wants(event string) bool {
 	return slices.Contains(h.events, event) || slices.Contains(h.events, "*")
 }
 
-// Deliveries reads the hook's deliveries, newest first.
+// Deliveries returns the hook's deliveries, newest first.
 func (h *Hook) Deliveries() []Delivery {
 	h.s.mu.Lock()
 	defer h.s.mu.Unlock()
@@ -133,7 +133,8 @@ func (h *Hook) redeliver(id int64) error {
 	return errors.Join(errNotFound(), errors.New("no such delivery in the last three days"))
 }
 
-// expired deliveries are listed no more, and cannot be sent again.
+// expired reports whether a delivery is too old. Expired deliveries are not listed and cannot be
+// redelivered.
 func (h *Hook) expired(d *delivery) bool {
 	return !d.At.IsZero() && h.s.now().Sub(d.At) > 72*time.Hour
 }

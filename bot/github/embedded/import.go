@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Import brings commits in from a bundle of git, as its owner's push: each branch gets
-// what the bundle has under a ref. Branches that are not named stay as they are.
+// Import fetches commits from a git bundle, as if the owner had pushed them. It maps each branch to
+// a ref of the bundle. Branches that the map does not name stay unchanged.
 func (r *Repo) Import(bundle string, branches map[string]string) error {
 	at, err := filepath.Abs(bundle)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// What a bundle of git holds becomes branches, as by a push: a pull request follows its own.
+// TestImport imports a git bundle: its refs become branches as if pushed, and a pull request
+// follows its branch.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, embedded.Options{})
@@ -38,7 +39,8 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// The page says what keeps a pull request from being merged, as a merge would.
+// TestPageTellsOfMerging checks that the page names what blocks a merge, with the message of the
+// merge call.
 func TestPageTellsOfMerging(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, embedded.Options{})

@@ -9,17 +9,17 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// An Installation is an App in one account.
+// An Installation is an App installed in one account.
 type Installation struct {
 	app         *App
 	id          int64
 	account     *account
 	repos       []*Repo
 	created     time.Time
-	suspendedAt time.Time // by the account itself
+	suspendedAt time.Time // set while the account suspends the App
 }
 
-// Install puts the App into the account that owns the repositories.
+// Install installs the App in the account that owns the repositories.
 func (a *App) Install(repos ...*Repo) (*Installation, error) {
 	if len(repos) == 0 {
 		return nil, fmt.Errorf("install app %s: no repository given", a.opt.Slug)
@@ -38,7 +38,7 @@ func (a *App) Install(repos ...*Repo) (*Installation, error) {
 	return in, nil
 }
 
-// Uninstall takes the App out again; its tokens end.
+// Uninstall removes the App from the account and invalidates its tokens.
 func (in *Installation) Uninstall() {
 	in.app.s.mu.Lock()
 	defer in.app.s.mu.Unlock()
@@ -47,8 +47,8 @@ func (in *Installation) Uninstall() {
 	in.emit("deleted")
 }
 
-// Suspend stops the App in the account until Unsuspend: it gets no tokens, its old
-// ones are refused, and it hears of nothing.
+// Suspend stops the App in the account until Unsuspend. The App gets no new tokens and no events,
+// and its old tokens are refused.
 func (in *Installation) Suspend() {
 	in.app.s.mu.Lock()
 	defer in.app.s.mu.Unlock()
@@ -56,7 +56,7 @@ func (in *Installation) Suspend() {
 	in.emit("suspend")
 }
 
-// Unsuspend ends that.
+// Unsuspend ends a suspension.
 func (in *Installation) Unsuspend() {
 	in.app.s.mu.Lock()
 	defer in.app.s.mu.Unlock()
@@ -66,8 +66,7 @@ func (in *Installation) Unsuspend() {
 
 func (in *Installation) suspended() bool { return !in.suspendedAt.IsZero() }
 
-// emit tells the App what became of its installation, which it need not have asked
-// for.
+// emit sends an installation event to the App. Apps receive these events without a subscription.
 func (in *Installation) emit(action string) {
 	e := &github.InstallationEvent{Action: &action, Installation: in.render(), Sender: in.account.render(in.app.s.url)}
 	if action == "created" || action == "deleted" {
@@ -77,7 +76,7 @@ func (in *Installation) emit(action string) {
 	in.app.s.touch()
 }
 
-// move puts a repository into the installation or takes it out.
+// move adds a repository to the installation or removes it.
 func (in *Installation) move(r *Repo, action string) {
 	e := map[string]any{"action": action, "installation": in.render(), "sender": in.account.render(in.app.s.url), "repository_selection": "selected",
 		"repositories_added": []any{}, "repositories_removed": []any{}, "requester": nil}
@@ -90,7 +89,7 @@ func (in *Installation) move(r *Repo, action string) {
 	in.app.hook.send("installation_repositories", action, nil, e)
 }
 
-// refused says why a call with one of the installation's tokens is not heard.
+// refused returns the error for a call with one of the installation's tokens, or nil.
 func (in *Installation) refused() error {
 	if in.suspended() {
 		return forbidden("This installation has been suspended")
@@ -98,17 +97,17 @@ func (in *Installation) refused() error {
 	return nil
 }
 
-// ID is the installation's number.
+// ID returns the installation's number.
 func (in *Installation) ID() int64 { return in.id }
 
-// Token makes an installation token without the detour over a JWT.
+// Token issues an installation token without a JWT.
 func (in *Installation) Token() string {
 	in.app.s.mu.Lock()
 	defer in.app.s.mu.Unlock()
 	return in.issue(nil, nil).value
 }
 
-// issue makes a token; nil perms and repos mean all that the installation has.
+// issue creates a token. If perms or repos is nil, the token covers all that the installation has.
 func (in *Installation) issue(perms map[string]string, repos []*Repo) *token {
 	s := in.app.s
 	if perms == nil {
@@ -133,7 +132,7 @@ func (in *Installation) render() *github.Installation {
 	return out
 }
 
-// renderShort is the form in the events of a repository.
+// renderShort renders the form that events of a repository contain.
 func (in *Installation) renderShort() *github.Installation {
 	return &github.Installation{ID: &in.id, NodeID: ptr(nodeID("Installation", in.id))}
 }

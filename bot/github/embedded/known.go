@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// known is what git has said of commits by their ids, which is so for good: a process takes
-// longer to start than to answer, and the same commits are looked at again and again.
+// known caches git's answers about commits by full id, which never change. Starting a git process
+// takes longer than its answer, and the same commits are read again and again.
 type known struct {
-	commits sync.Map // of gitCommit, by the whole id
-	answers sync.Map // of string, by the words of the command
+	commits sync.Map // gitCommit by full id
+	answers sync.Map // string by the arguments of the command
 }
 
-// commit is one that was seen, by its whole id.
+// commit returns a cached commit by its full id.
 func (k *known) commit(sha string) (gitCommit, bool) {
 	c, ok := k.commits.Load(sha)
 	if !ok {
@@ -21,8 +21,9 @@ func (k *known) commit(sha string) (gitCommit, bool) {
 	return c.(gitCommit), true
 }
 
-// always runs git for what no later change of the repository can alter: all that it is asked of has whole ids. A
-// failure may be of the moment.
+// always runs git and caches the answer. The arguments must name objects by full id only, so that
+// no later change of the repository can change the answer. Failures are not cached, because they
+// may be temporary.
 func (g gitDir) always(args ...string) (string, error) {
 	words := strings.Join(args, "\x00")
 	if answer, ok := g.known.answers.Load(words); ok {
@@ -35,7 +36,7 @@ func (g gitDir) always(args ...string) (string, error) {
 	return answer, err
 }
 
-// commit is one commit by its id.
+// commit returns one commit by its id.
 func (g gitDir) commit(sha string) (gitCommit, bool) {
 	if c, ok := g.known.commit(sha); ok {
 		return c, true
@@ -47,7 +48,7 @@ func (g gitDir) commit(sha string) (gitCommit, bool) {
 	return c[0], true
 }
 
-// ancestors are a commit by its id and all that it follows from.
+// ancestors returns the ids of a commit and of all its ancestors.
 func (g gitDir) ancestors(sha string) map[string]bool {
 	seen := map[string]bool{}
 	for left := []string{sha}; len(left) > 0; {
@@ -56,7 +57,7 @@ func (g gitDir) ancestors(sha string) map[string]bool {
 			continue
 		}
 		c, ok := g.known.commit(sha)
-		if !ok { // and so are most that it follows from
+		if !ok { // log caches up to 1000 commits, which include most ancestors
 			most := g.log(1000, sha)
 			if len(most) == 0 {
 				continue
@@ -71,10 +72,10 @@ func (g gitDir) ancestors(sha string) map[string]bool {
 
 func (g gitDir) isAncestor(a, b string) bool { return g.ancestors(b)[a] }
 
-// count is how many commits one has that the other has not.
+// count returns how many commits are ancestors of to and not of from.
 func (g gitDir) count(from, to string) (n int) {
 	there := g.ancestors(from)
-	if len(there) == 0 { // nobody knows
+	if len(there) == 0 { // from is unknown
 		return 0
 	}
 	for sha := range g.ancestors(to) {

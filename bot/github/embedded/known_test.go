@@ -8,8 +8,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// Commits are counted without git, and as git counts them: in branches that have left each other, with a merge
-// in one, and in a fork, whose commits came in a pack.
+// TestCommitsAreCountedAsGitCountsThem compares the hub's count of commits, which starts no git
+// process, with git's count: for diverged branches, for a merge, and for a fork whose commits
+// arrived in a pack.
 func TestCommitsAreCountedAsGitCountsThem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, embedded.Options{})

@@ -14,21 +14,21 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// Lag is how far GitHub's replicas are behind what people did. Webhooks do
-// not wait for replicas, so whoever follows one meets them. People, who act by methods, see
-// everything at once. The zero value has no lag.
+// Lag is the delay of GitHub's replicas. Webhooks do not wait for replicas, so a client that reacts
+// to a webhook may read old data. Users, who act by Go methods, see every change at once. The zero
+// value has no lag.
 type Lag struct {
-	// Commits is how long checks and statuses do not know a commit that was pushed, or that
-	// came with a fork's pull request: the API answers 404 "Not Found" for the first half of
-	// that time, and then 422 "No commit found for SHA".
+	// Commits is the time after a push, or after a pull request from a fork, in which checks and
+	// statuses do not know the new commit. The API answers 404 "Not Found" in the first half of
+	// that time and 422 "No commit found for SHA" in the second half.
 	Commits time.Duration
-	// Pulls is how old the API's answers about pull requests are. One that is younger is 404,
-	// with its conversation.
+	// Pulls is the age of the API's answers about pull requests. The API answers 404 for a younger
+	// pull request and for its conversation.
 	Pulls time.Duration
-	// Refs is how old the branches, the tags and the refs of pull requests are that git fetches.
+	// Refs is the age of the branches, tags and pull request refs that git fetches.
 	Refs time.Duration
 
-	Clock func() time.Time // the hub's unless given
+	Clock func() time.Time // defaults to the hub's clock
 }
 
 func (l Lag) now(s *Server) time.Time {
@@ -38,14 +38,14 @@ func (l Lag) now(s *Server) time.Time {
 	return s.opt.Clock()
 }
 
-// SetLag changes the lag. What happened before without any lag is known to all replicas.
+// SetLag changes the lag. Changes made earlier, while there was no lag, are known to all replicas.
 func (s *Server) SetLag(l Lag) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lag = l
 }
 
-// arrived notes when a commit came to the repository.
+// arrived records when a commit came to the repository.
 func (r *Repo) arrived(sha string) {
 	if _, known := r.arrivals[sha]; known || r.s.lag.Commits == 0 {
 		return
@@ -56,7 +56,7 @@ func (r *Repo) arrived(sha string) {
 	r.arrivals[sha] = r.s.lag.now(r.s)
 }
 
-// replicated is the API's error about a commit that its replicas do not know yet.
+// replicated returns the API's error if its replicas do not know the commit yet.
 func (r *Repo) replicated(sha string) error {
 	at, noted := r.arrivals[sha]
 	age := r.s.lag.now(r.s).Sub(at)
@@ -73,21 +73,21 @@ func noCommit(sha string) *apiError {
 	return &apiError{Status: 422, Message: "No commit found for SHA: " + sha}
 }
 
-// A pullForm is how the API showed a pull request from some time on.
+// A pullForm is a pull request as the API showed it from some time on.
 type pullForm struct {
 	at     time.Time
 	form   *github.PullRequest
-	opened bool // then: there was nothing before
+	opened bool // the pull request did not exist before
 }
 
-// remember notes how the pull request looks after a change.
+// remember records how the pull request looks after a change.
 func (pr *PR) remember(opened bool) {
 	if pr.repo.s.lag.Pulls > 0 {
 		pr.forms = append(pr.forms, pullForm{pr.repo.s.lag.now(pr.repo.s), pr.render(), opened})
 	}
 }
 
-// shown is the pull request as the API's replicas know it; nil before they do.
+// shown returns the pull request as the API's replicas know it, or nil if they do not know it yet.
 func (pr *PR) shown() *github.PullRequest {
 	until := pr.repo.s.lag.now(pr.repo.s).Add(-pr.repo.s.lag.Pulls)
 	for i, f := range slices.Backward(pr.forms) {
@@ -95,9 +95,9 @@ func (pr *PR) shown() *github.PullRequest {
 		switch {
 		case late && f.opened:
 			return nil
-		case late && i > 0: // the one before may be known
+		case late && i > 0: // the form before it may be known
 		case i == len(pr.forms)-1 && !late:
-			return pr.render() // with what changes without an event
+			return pr.render() // includes changes without an event
 		default:
 			return f.form
 		}
@@ -105,14 +105,14 @@ func (pr *PR) shown() *github.PullRequest {
 	return pr.render()
 }
 
-// A refsAt is a repository's refs from some time on.
+// A refsAt holds a repository's refs from some time on.
 type refsAt struct {
 	at   time.Time
 	refs map[string]string
-	dir  string // a repository with these refs and the objects of the real one; made when it is first asked for
+	dir  string // a repository with these refs and the objects of the original; created on first use
 }
 
-// noteRefs notes the refs after a change.
+// noteRefs records the refs after a change.
 func (r *Repo) noteRefs() error {
 	if r.s.lag.Refs == 0 {
 		return nil
@@ -129,7 +129,7 @@ func (r *Repo) noteRefs() error {
 	return nil
 }
 
-// replica is the repository that git reads from.
+// replica returns the repository that git clients read from.
 func (r *Repo) replica() (gitDir, error) {
 	until := r.s.lag.now(r.s).Add(-r.s.lag.Refs)
 	for i, past := range slices.Backward(r.refsPast) {
@@ -150,7 +150,7 @@ func (r *Repo) replica() (gitDir, error) {
 	return r.git, nil
 }
 
-// shadow makes a repository in a folder that has these refs, and the objects of this one.
+// shadow creates a repository in dir that has these refs and shares the objects of g.
 func (g gitDir) shadow(dir, branch string, refs map[string]string) error {
 	to := gitDir{path: dir, ctx: g.ctx}
 	if err := to.init(branch); err != nil {
@@ -168,12 +168,13 @@ func (g gitDir) shadow(dir, branch string, refs map[string]string) error {
 		os.WriteFile(filepath.Join(dir, "objects/info/alternates"), []byte(objects+"\n"), 0o644))
 }
 
-// refs are those whose names have a prefix that ends with a slash, read as git keeps them: one file each, over those
-// that it has packed into one. To ask git takes a hundred times longer, and they are asked for after every push.
+// refs returns the refs whose names start with prefix, which ends with a slash. It reads git's
+// files: one file per ref, which takes precedence over the file of packed refs. Asking git takes a
+// hundred times longer, and the hub reads the refs after every push.
 func (g gitDir) refs(prefix string) (map[string]string, error) {
 	refs := map[string]string{}
 	err := filepath.WalkDir(filepath.Join(g.path, filepath.FromSlash(prefix)), func(file string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // deleted meanwhile, or packed
+		if errors.Is(err, fs.ErrNotExist) { // deleted or packed in the meantime
 			return nil
 		}
 		if err != nil || d.IsDir() || strings.HasSuffix(file, ".lock") {
@@ -183,7 +184,7 @@ func (g gitDir) refs(prefix string) (map[string]string, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		name, _ := filepath.Rel(g.path, file) // it is below
+		name, _ := filepath.Rel(g.path, file) // file is below g.path, so Rel cannot fail
 		refs[filepath.ToSlash(name)] = strings.TrimSpace(string(sha))
 		return err
 	})

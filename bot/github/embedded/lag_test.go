@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// refusal is the status and the message of an answer by which GitHub refuses, and zero for others.
+// refusal returns the status and message of an error answer, or zero if there is no error.
 func (w *world) refusal(err error) (int, string) {
 	w.Helper()
 	if err == nil {
@@ -27,8 +27,8 @@ func (w *world) refusal(err error) (int, string) {
 	return refused.Response.StatusCode, refused.Message
 }
 
-// A commit is unknown to checks and statuses for some time after it was pushed, or came with
-// a fork's pull request.
+// TestLagOfCommits checks that checks and statuses do not know a commit for some time after a push,
+// or after a pull request from a fork brought it.
 func TestLagOfCommits(t *testing.T) {
 	w := newWorld(t, embedded.Options{Lag: embedded.Lag{Commits: 10 * time.Second}})
 	w.clock.Advance(time.Minute)
@@ -36,7 +36,7 @@ func TestLagOfCommits(t *testing.T) {
 	w.no(err)
 	_, err = fork.PushCommit(embedded.Commit{Branch: "faster", Author: "eve", Files: map[string]string{"a.cu": "two\n"}, Message: "two"})
 	w.no(err)
-	w.clock.Advance(time.Minute) // which the base repository does not know of
+	w.clock.Advance(time.Minute) // the base repository does not know about the fork's push
 	far := w.open(embedded.PROptions{Author: "eve", Title: "From afar", Head: "faster", HeadRepo: fork})
 	near := w.push("near", map[string]string{"a.cu": "three\n"}, "three")
 	main := w.repo.Head("main")
@@ -77,7 +77,8 @@ func TestLagOfCommits(t *testing.T) {
 	}
 }
 
-// The API tells of pull requests as they were some time ago, each by itself and in the list.
+// TestLagOfPulls checks that the API shows single pull requests and lists as they were some time
+// ago.
 func TestLagOfPulls(t *testing.T) {
 	w := newWorld(t, embedded.Options{})
 	w.push("old", map[string]string{"b.cu": "two\n"}, "two")
@@ -131,7 +132,7 @@ func TestLagOfPulls(t *testing.T) {
 	shows("in the end", old.Number(), "open Newer "+third)
 }
 
-// Git fetches branches and refs of pull requests as they were some time ago.
+// TestLagOfRefs checks that git fetches branches and pull request refs as they were some time ago.
 func TestLagOfRefs(t *testing.T) {
 	w := newWorld(t, embedded.Options{Lag: embedded.Lag{Refs: 10 * time.Second}})
 	w.clock.Advance(time.Minute)
@@ -164,7 +165,7 @@ func TestLagOfRefs(t *testing.T) {
 	if got := refs(); got != opened {
 		t.Errorf("right after: %s, want %s", got, opened)
 	}
-	// Whoever clones now gets what the replica has, with its objects.
+	// A clone now gets the replica's refs, with their objects.
 	url := strings.Replace(w.repo.CloneURL(), "http://", "http://x:"+w.hub.CreateToken("alice")+"@", 1)
 	if out, err := exec.CommandContext(w.ctx, "git", "clone", "--quiet", "--branch=faster", url, t.TempDir()).CombinedOutput(); err != nil {
 		t.Errorf("cloning what is deleted, and not yet at the replica: %v: %s", err, out)
@@ -175,8 +176,9 @@ func TestLagOfRefs(t *testing.T) {
 	}
 }
 
-// GitHub changes the base of a pull request when its base branch is deleted whose own pull
-// request was merged, and closes others. It tells nobody of the former.
+// TestAutomaticBaseChange deletes base branches. If the branch's own pull request was merged,
+// GitHub changes the base of the pull requests that target it, without a webhook. Otherwise it
+// closes them.
 func TestAutomaticBaseChange(t *testing.T) {
 	w := newWorld(t, embedded.Options{RetargetPulls: true})
 	w.push("parent", map[string]string{"a.cu": "two\n"}, "two")
@@ -217,7 +219,8 @@ func TestAutomaticBaseChange(t *testing.T) {
 	}
 }
 
-// Each run of a workflow has a suite, and a check that a workflow creates is in any of them.
+// TestSuiteAdoption checks that each workflow run has a suite, and that a check created by a
+// workflow may be in any of them.
 func TestSuiteAdoption(t *testing.T) {
 	w := newWorld(t, embedded.Options{})
 	sha := w.opened().HeadSHA()

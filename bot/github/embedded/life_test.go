@@ -47,7 +47,8 @@ func TestLifeOfAPullRequest(t *testing.T) {
 	}
 }
 
-// What a pull request changes is told in its answer, on its page and as a diff.
+// TestFilesOfAPullRequest checks the changed files in the API's answer, on the page and in the
+// diff.
 func TestFilesOfAPullRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, embedded.Options{})

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// Archive makes the repository read-only, as its owner; Unarchive ends that.
+// Archive makes the repository read-only, as its owner; Unarchive makes it writable again.
 func (r *Repo) Archive()   { r.archive(true, "archived") }
 func (r *Repo) Unarchive() { r.archive(false, "unarchived") }
 
@@ -19,15 +19,15 @@ func (r *Repo) archive(archived bool, action string) {
 	r.emit(r.owner, "repository", action, nil, &github.RepositoryEvent{})
 }
 
-// Disable shuts the repository for everybody, as GitHub does to those that break
-// its rules. Nobody is told.
+// Disable closes the repository to everybody, as GitHub does when a repository breaks its rules. No
+// webhook is sent.
 func (r *Repo) Disable() {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	r.disabled = true
 }
 
-// writable is nil unless nothing may change here.
+// writable returns an error if the repository is archived or unusable.
 func (r *Repo) writable() error {
 	if r.archived {
 		return forbidden("Repository was archived so is read-only.")
@@ -42,8 +42,7 @@ func (r *Repo) usable() error {
 	return nil
 }
 
-// Rename gives the repository another name in the same account. The old one leads
-// to the new.
+// Rename changes the repository's name within its account. The old name redirects to the new one.
 func (r *Repo) Rename(name string) error {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -57,8 +56,8 @@ func (r *Repo) Rename(name string) error {
 	return nil
 }
 
-// Transfer gives the repository to another account. Apps keep it if they are
-// installed there.
+// Transfer moves the repository to another account. Apps that are installed there keep access to
+// it.
 func (r *Repo) Transfer(login string) error {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -88,7 +87,7 @@ func (r *Repo) Transfer(login string) error {
 	return nil
 }
 
-// Delete takes the repository away.
+// Delete deletes the repository.
 func (r *Repo) Delete() {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -101,8 +100,8 @@ func (r *Repo) Delete() {
 	}
 }
 
-// RenameAccount gives a person or an organisation another login. Its repositories
-// are found under their old names too.
+// RenameAccount changes the login of a user or an organisation. The old names of its repositories
+// redirect to the new ones.
 func (s *Server) RenameAccount(from, to string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,8 +128,7 @@ func (s *Server) RenameAccount(from, to string) error {
 	return nil
 }
 
-// SetAllowList turns an account's IP allow list on or off. No caller's address is on
-// it.
+// SetAllowList turns an account's IP allow list on or off. The list contains no caller's address.
 func (s *Server) SetAllowList(login string, on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +140,7 @@ func (u *account) closedTo() error {
 		"and your IP address is not permitted to access this resource.", u.login))
 }
 
-// redirect answers whoever calls a repository by a name that it has no more.
+// redirect answers a call to a repository by one of its former names.
 func (rq *request) redirect(to *Repo, rest string) error {
 	status := http.StatusTemporaryRedirect
 	if rq.Method == http.MethodGet {

@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// Limits are GitHub's rate limits. A zero is GitHub's own figure, a negative
-// number no limit.
+// Limits are the rate limits. Zero stands for GitHub's limit, a negative number for no limit.
 type Limits struct {
-	PerHour          int // the primary limit of one user or installation: 5000
-	Anonymous        int // the same for callers without a token: 60
-	ContentPerMinute int // requests that create or change something: 80
-	ContentPerHour   int // 500
-	PointsPerMinute  int // a read is 1 point, a write 5: 900
-	Concurrent       int // 100
+	PerHour          int // primary limit of one user or installation; GitHub's is 5000
+	Anonymous        int // primary limit of callers without a token; GitHub's is 60
+	ContentPerMinute int // requests that create or change content; GitHub's is 80
+	ContentPerHour   int // GitHub's is 500
+	PointsPerMinute  int // a read costs 1 point, a write 5; GitHub's is 900
+	Concurrent       int // GitHub's is 100
 	RetryAfter       time.Duration
 }
 
@@ -33,12 +32,12 @@ func (l Limits) withDefaults() Limits {
 	}
 }
 
-// A meter is what one caller has used up.
+// A meter holds the use that one caller made of the limits.
 type meter struct {
 	used    int
 	reset   time.Time
-	content []time.Time // of the last hour
-	points  []time.Time // one entry a point, of the last minute
+	content []time.Time // in the last hour
+	points  []time.Time // one entry per point, in the last minute
 }
 
 func (s *Server) meter(a actor) *meter {
@@ -62,13 +61,13 @@ func (s *Server) primary(a actor) int {
 
 func over(n, limit int) bool { return limit >= 0 && n >= limit }
 
-// changes says whether a request creates content. Tokens and redeliveries are
-// not content.
+// changes reports whether a request creates content. Requests for tokens and redeliveries do not
+// count as content.
 func changes(r *http.Request) bool {
 	return r.Method != http.MethodGet && r.Method != http.MethodHead && len(r.URL.Path) > 5 && r.URL.Path[:5] != "/app/"
 }
 
-// admit refuses a caller who is over a limit.
+// admit refuses a caller who exceeds a limit.
 func (s *Server) admit(rq *request) error {
 	m, l, now := s.meter(rq.actor), s.opt.Limits, s.now()
 	if over(m.used, s.primary(rq.actor)) {
@@ -96,7 +95,8 @@ func (s *Server) admit(rq *request) error {
 	return nil
 }
 
-// secondary is the refusal that clients know by its documentation address.
+// secondary returns the refusal of a secondary rate limit. Clients recognize it by its
+// documentation URL.
 func secondary(retryAfter time.Duration, advice string) *apiError {
 	seconds := max(int(retryAfter/time.Second), 1)
 	return &apiError{Status: 403, Message: "You have exceeded a secondary rate limit. " + advice,
@@ -104,7 +104,7 @@ func secondary(retryAfter time.Duration, advice string) *apiError {
 		Header: http.Header{"Retry-After": {strconv.Itoa(seconds)}}}
 }
 
-// account counts the request and tells the caller where he stands.
+// account counts the request and sets the rate limit headers.
 func (s *Server) account(rq *request, counted bool) {
 	m, limit := s.meter(rq.actor), s.primary(rq.actor)
 	if counted && !over(m.used, limit) {

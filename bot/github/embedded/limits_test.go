@@ -105,9 +105,10 @@ func TestStickyCommentAndReactions(t *testing.T) {
 func TestPrimaryLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, embedded.Options{Limits: embedded.Limits{PerHour: 3}})
-	token := w.hub.CreateToken("alice") // outlives the hour
+	token := w.hub.CreateToken("alice") // valid for more than an hour
 	get := func() error {
-		_, _, err := w.client(token).Repositories.Get(w.ctx, "alice", "kernels") // a new client remembers no limit
+		// A new client has not stored any limit.
+		_, _, err := w.client(token).Repositories.Get(w.ctx, "alice", "kernels")
 		return err
 	}
 	for range 3 {

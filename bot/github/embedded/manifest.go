@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// A manifest is what GitHub reads of an App manifest.
+// A manifest holds the fields of an App manifest that GitHub reads.
 type manifest struct {
 	Name        string
 	URL         string
@@ -29,10 +29,10 @@ type manifest struct {
 	Events      []string          `json:"default_events"`
 }
 
-// maxAppName is GitHub's limit.
+// maxAppName is GitHub's limit, in characters.
 const maxAppName = 34
 
-// appPermissions are those that an App can ask for, in the words of GitHub's API
+// appPermissions are the permissions that an App can request, with the names from GitHub's API
 // description.
 var appPermissions = strings.Fields(`actions administration artifact_metadata attestations checks code_quality codespaces contents
 	custom_properties_for_organizations dependabot_secrets deployments discussions email_addresses
@@ -45,9 +45,8 @@ var appPermissions = strings.Fields(`actions administration artifact_metadata at
 	repository_hooks repository_projects secret_scanning_alerts secrets security_events single_file starring statuses
 	vulnerability_alerts workflows`)
 
-// subscriptions are the events that an App may subscribe to, by the permission that
-// lets it. What is sent to every App without being asked for, such as installation, is
-// not among them.
+// subscriptions maps each permission to the events that it lets an App subscribe to. Events that
+// GitHub sends to every App without a subscription, such as installation, are not listed.
 var subscriptions = map[string]string{
 	"actions":       "workflow_dispatch workflow_job workflow_run",
 	"checks":        "check_run check_suite",
@@ -63,7 +62,8 @@ var subscriptions = map[string]string{
 	"statuses":      "status",
 }
 
-// permissionFor is the permission that an event needs, empty if there is no such event.
+// permissionFor returns the permission that an event needs, or an empty string if the event does
+// not exist.
 func permissionFor(event string) string {
 	for permission, events := range subscriptions {
 		if slices.Contains(strings.Fields(events), event) {
@@ -73,9 +73,9 @@ func permissionFor(event string) string {
 	return ""
 }
 
-// readManifest reads a manifest and tells all that GitHub would find wrong with
-// it. GitHub also refuses a webhook on the loopback; everything around this hub
-// lives there.
+// readManifest parses a manifest and returns all errors that GitHub would find. There is one
+// exception: GitHub refuses a webhook on the loopback address, but the hub and its clients run
+// there.
 func readManifest(text string) (manifest, []string) {
 	var m manifest
 	if err := json.Unmarshal([]byte(text), &m); err != nil {
@@ -99,7 +99,7 @@ func readManifest(text string) (manifest, []string) {
 	}
 	address("url", m.URL)
 	address("redirect_url", m.RedirectURL)
-	if m.Hook != nil { // GitHub does not say which url it means
+	if m.Hook != nil { // GitHub's message does not say which url is wrong
 		address("url", m.Hook.URL)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Permissions)) {
@@ -116,7 +116,8 @@ func readManifest(text string) (manifest, []string) {
 		if perm == "" {
 			unknown = append(unknown, event)
 		}
-		if perm != "metadata" && m.Permissions[perm] == "" { // every App has metadata
+		// Every App has the metadata permission.
+		if perm != "metadata" && m.Permissions[perm] == "" {
 			unbacked = append(unbacked, event)
 		}
 	}
@@ -136,24 +137,24 @@ func webAddress(text string) bool {
 
 var notInSlug = regexp.MustCompile(`[^a-z0-9]+`)
 
-// slugOf is an App's name in addresses.
+// slugOf returns the form of an App's name that URLs use.
 func slugOf(name string) string {
 	return strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(name), "-"), "-")
 }
 
-// An offer is an App that a person has agreed to and nobody has fetched yet.
+// An offer is an App that a user confirmed and that no client has fetched yet.
 type offer struct {
 	opt  AppOptions
 	ends time.Time
 }
 
-// offerLife is how long GitHub's code is good for.
+// offerLife is the lifetime of GitHub's code.
 const offerLife = time.Hour
 
 var newAppPage = regexp.MustCompile(`^(?:/organizations/([^/]+))?/settings/apps/new$`)
 
-// serveNewApp is the page that a manifest is posted to. GitHub asks a person who
-// has logged in to agree to the name; this hub knows no one, and agrees.
+// serveNewApp serves the page that receives a posted manifest. GitHub asks a logged-in user to
+// confirm the name. The hub has no logins and confirms at once.
 func (s *Server) serveNewApp(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -164,7 +165,7 @@ func (s *Server) serveNewApp(w http.ResponseWriter, r *http.Request) {
 	m, wrong := readManifest(r.PostFormValue("manifest"))
 	opt := AppOptions{Slug: slugOf(m.Name), Name: m.Name, Owner: newAppPage.FindStringSubmatch(r.URL.Path)[1], Description: m.Description,
 		Site: m.URL, Permissions: m.Permissions, Events: m.Events}
-	if len(wrong) == 0 { // before the lock: it takes its time
+	if len(wrong) == 0 { // outside the lock, because it is slow
 		key, err := rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -192,7 +193,7 @@ func (s *Server) serveNewApp(w http.ResponseWriter, r *http.Request) {
 	}
 	code := s.secret("")
 	s.offers[code] = &offer{opt: opt, ends: s.opt.Clock().Add(offerLife)}
-	back, _ := url.Parse(m.RedirectURL) // readManifest has parsed it
+	back, _ := url.Parse(m.RedirectURL) // readManifest has checked that it parses
 	q := back.Query()
 	q.Set("code", code)
 	if state := r.URL.Query().Get("state"); state != "" {
@@ -203,8 +204,8 @@ func (s *Server) serveNewApp(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusFound)
 }
 
-// postConversion makes the App that a code stands for, and shows its secrets this once.
-// It needs no login: whoever has the code has the App.
+// postConversion creates the App for a code and shows its secrets, this one time only. It needs no
+// authentication: the code is the credential.
 func postConversion(rq *request) error {
 	s, code := rq.s, rq.PathValue("code")
 	o := s.offers[code]

@@ -19,7 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
 )
 
-// postManifest is a browser that does not follow the way back.
+// postManifest posts a manifest as a browser would, but does not follow the redirect.
 func (w *world) postManifest(path string, manifest string) (*http.Response, string) {
 	w.Helper()
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -31,7 +31,7 @@ func (w *world) postManifest(path string, manifest string) (*http.Response, stri
 	return answer, string(text)
 }
 
-// aManifest is a good one with some fields replaced, or taken out by nil.
+// aManifest returns a valid manifest with some fields replaced. A nil value removes its field.
 func (w *world) aManifest(replace map[string]any) string {
 	w.Helper()
 	raw, err := os.ReadFile("../app/app-manifest.json")

@@ -15,7 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
 )
 
-// A witness compares each answer with the description as it passes.
+// A witness is a transport that compares each answer with GitHub's API description.
 type witness struct {
 	t    *testing.T
 	d    *openapi.Description
@@ -34,7 +34,8 @@ func (w *witness) RoundTrip(rq *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	path := strings.TrimPrefix(rq.URL.Path, "/api/v3")
-	if strings.HasPrefix(path, "/repositories/") { // where GitHub leads to, and which it does not describe
+	// GitHub redirects to these paths but does not describe them.
+	if strings.HasPrefix(path, "/repositories/") {
 		return answer, nil
 	}
 	operation := w.d.Operation(rq.Method, path)
@@ -45,7 +46,7 @@ func (w *witness) RoundTrip(rq *http.Request) (*http.Response, error) {
 	call := rq.Method + " " + operation.Path
 	status := strconv.Itoa(answer.StatusCode)
 	wrong, known, compared := operation.Answer(status, raw)
-	if !known && status != "403" { // what GitHub refuses is described for few calls
+	if !known && status != "403" { // few calls describe their refusals
 		w.t.Errorf("%s answers %s, which GitHub does not", call, status)
 	}
 	if compared {
@@ -64,17 +65,17 @@ func (w *witness) complain(call string, wrong []string) {
 	}
 }
 
-// knownMistake says where the description is wrong about GitHub.
+// knownMistake reports whether the difference is a known mistake of the description.
 func knownMistake(call, line string) bool {
-	// A label without a description has null, also in lists of pull requests.
+	// A label without a description has null, in lists of pull requests, too.
 	label := strings.Contains(line, ".labels[") && strings.HasSuffix(line, "].description is null")
-	// An account is a user or an enterprise; this list alone demands both at once.
+	// An account is a user or an enterprise. Only this list requires the fields of both.
 	both := call == "GET /app/installations" && strings.Contains(line, ".account.") && strings.HasSuffix(line, " is missing")
 	return label || both
 }
 
-// TestAnswersMatchGitHubsDescription goes through the API once and checks every
-// answer and every webhook against what GitHub publishes.
+// TestAnswersMatchGitHubsDescription calls the whole API once. It checks every answer and every
+// webhook against the description that GitHub publishes.
 func TestAnswersMatchGitHubsDescription(t *testing.T) {
 	t.Parallel()
 	d := openapi.Load(t)
@@ -150,7 +151,7 @@ func TestAnswersMatchGitHubsDescription(t *testing.T) {
 	eye.webhooks(w.app.Hook().Deliveries())
 }
 
-// webhooks compares payloads with the description's.
+// webhooks compares payloads with the description.
 func (w *witness) webhooks(deliveries []embedded.Delivery) {
 	compared := 0
 	for _, d := range deliveries {

@@ -14,8 +14,7 @@ import (
 //go:embed page.html
 var pageText string
 
-// A view is one page: where it is, what it is about, and boxes with lists, texts
-// and code.
+// A view is the content of one page: its path, its title, and boxes with lists, texts and code.
 type view struct {
 	Title string
 	Note  string
@@ -46,20 +45,20 @@ type box struct {
 	Code  string
 }
 
-// A row is one line of a list; without an address it is no link.
+// A row is one line of a list. Without a URL it is not a link.
 type row struct{ URL, Text, Note, State string }
 
-// apiRoots are the first words of the API's paths; every other path is a page's.
+// apiRoots are the first path segments of the API. All other paths are pages.
 var apiRoots = strings.Fields("app app-manifests installation orgs rate_limit repos repositories user users")
 
-// isPage tells pages from the API, which share the root.
+// isPage reports whether a path is a page. Pages and the API share the root.
 func isPage(path string) bool {
 	root, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return !strings.HasPrefix(path, "/api/v3/") && !slices.Contains(apiRoots, root)
 }
 
-// servePage shows a person what is there. It shows public repositories only, for it
-// knows no one.
+// servePage serves the pages for people. It shows public repositories only, because it has no
+// logins.
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 	s.mu.Lock()
@@ -71,7 +70,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 		return
 	case text != "":
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write([]byte(text)) // whoever hung up wants no answer
+		_, _ = w.Write([]byte(text)) // the client may have hung up
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -80,12 +79,12 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 	}
 	page := template.Must(template.New("page").Funcs(template.FuncMap{"mark": mark}).Parse(pageText))
-	_ = page.Execute(w, shown) // whoever hung up wants no page
+	_ = page.Execute(w, shown) // the client may have hung up
 }
 
 var home = row{URL: "/", Text: "embedded GitHub"}
 
-// view is a page, an address where it has gone, or a plain text.
+// view returns a page, the address to redirect to, or a plain text.
 func (s *Server) view(r *http.Request) (v *view, at, text string) {
 	part := strings.SplitN(strings.Trim(r.URL.Path, "/"), "/", 4)
 	part = append(part, "", "", "")
@@ -118,7 +117,7 @@ func (s *Server) view(r *http.Request) (v *view, at, text string) {
 	return v, "", ""
 }
 
-// viewOwner lists the repositories of an account, or all of them.
+// viewOwner lists the repositories of one account, or all of them.
 func (s *Server) viewOwner(login string) *view {
 	v := &view{Title: login, Path: []row{home}}
 	for _, r := range s.repos {
@@ -137,7 +136,7 @@ func (s *Server) viewOwner(login string) *view {
 	return v
 }
 
-// viewApp is an App's page, or its settings in one account.
+// viewApp shows an App's page, or its settings in one account.
 func (s *Server) viewApp(part []string) *view {
 	for _, app := range s.apps {
 		v := &view{Title: cmp.Or(app.opt.Name, app.opt.Slug), Path: []row{home}, Boxes: []box{{Title: "A GitHub App", Rows: []row{
@@ -159,7 +158,7 @@ func (pr *PR) row() row {
 	return row{URL: pr.repo.html("/pull/%d", pr.number), Text: fmt.Sprintf("#%d %s", pr.number, pr.title), Note: pr.word() + ", by " + pr.author.login}
 }
 
-// word is the state as the page shows it.
+// word returns the state as the page shows it.
 func (pr *PR) word() string {
 	switch {
 	case !pr.mergedAt.IsZero():
@@ -170,7 +169,7 @@ func (pr *PR) word() string {
 	return pr.state
 }
 
-// view is one of the pull request's tabs: its conversation, files, commits, checks.
+// view shows one tab of the pull request: conversation, files, commits or checks.
 func (pr *PR) view(tab string) *view {
 	r := pr.repo
 	at := r.html("/pull/%d", pr.number)
@@ -193,8 +192,8 @@ func (pr *PR) view(tab string) *view {
 	return v
 }
 
-// viewMerge says whether the owner could merge an open pull request now, as the box at the end of
-// GitHub's page does.
+// viewMerge shows whether the owner could merge an open pull request now, like the box at the end
+// of GitHub's page.
 func (pr *PR) viewMerge() []box {
 	if pr.state != "open" {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/yuin/goldmark/renderer/html"
 )
 
-// view is a page below the repository's: kind is the first word of its path, rest
-// what follows.
+// view shows a page below the repository's page. kind is the first segment of the path, rest the
+// remaining path.
 func (r *Repo) view(kind, rest string) *view {
 	switch kind {
 	case "", "tree":
@@ -59,7 +59,7 @@ func (r *Repo) view(kind, rest string) *view {
 	return nil
 }
 
-// plain is what the browser shows as it is: files, diffs and patches.
+// plain returns a text that the browser shows unrendered: a file, diff or patch.
 func (r *Repo) plain(kind, rest string) string {
 	dot := strings.LastIndex(rest, ".")
 	switch {
@@ -82,8 +82,7 @@ func (r *Repo) plain(kind, rest string) string {
 	return ""
 }
 
-// span is a change as git prints it, as a diff or a patch; empty for what is
-// neither.
+// span returns a change as a diff or as a patch, and an empty string for another form.
 func (r *Repo) span(form, base, head string) string {
 	args := map[string][]string{"diff": {"diff"}, "patch": {"format-patch", "--stdout"}}[form]
 	if args == nil {
@@ -96,7 +95,8 @@ func (r *Repo) span(form, base, head string) string {
 	return text + "\n"
 }
 
-// splitRef takes a path after /tree/ or /blob/ apart: a branch may hold slashes.
+// splitRef splits a path after /tree/ or /blob/ into ref and file. A branch name may contain
+// slashes.
 func (r *Repo) splitRef(rest string) (ref, file string) {
 	for name := range r.heads {
 		if below, ok := strings.CutPrefix(rest+"/", name+"/"); ok && len(name) > len(ref) {
@@ -109,7 +109,7 @@ func (r *Repo) splitRef(rest string) (ref, file string) {
 	return ref, file
 }
 
-// fileAt is a file by what follows /blob/, empty if there is none.
+// fileAt returns the file that a path after /blob/ names, or an empty text.
 func (r *Repo) fileAt(rest string) (title, text string) {
 	ref, file := r.splitRef(rest)
 	sha, ok := r.git.resolve(ref)
@@ -172,7 +172,7 @@ func (r *Repo) viewCommit(c gitCommit) *view {
 	return &view{Title: subject, Boxes: slices.Concat([]box{about}, r.viewChecks(c.sha), r.viewDiff(from, c.sha))}
 }
 
-// emptyTree is git's tree without files.
+// emptyTree is the id of git's empty tree.
 const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 func (r *Repo) viewDiff(from, to string) []box {
@@ -187,7 +187,7 @@ func (r *Repo) viewDiff(from, to string) []box {
 	return out
 }
 
-// viewChecks are the newest checks and statuses of a commit.
+// viewChecks shows the newest checks and statuses of a commit.
 func (r *Repo) viewChecks(sha string) []box {
 	b := box{Title: "Checks"}
 	for _, run := range r.latestRuns(sha) {
@@ -223,9 +223,9 @@ var (
 	escapedBracket = strings.NewReplacer("<", "&lt;", ">", "&gt;")
 )
 
-// rendered is Markdown as GitHub shows it: with tables, and such HTML as does no
-// more than text. Other tags are shown; and whatever slips through cannot run, for
-// the page's security policy allows no script.
+// rendered converts Markdown to HTML as GitHub does, with tables and harmless HTML tags. Other tags
+// are escaped. A script that slips through cannot run, because the page's content security policy
+// allows no scripts.
 func rendered(text string) template.HTML {
 	var out bytes.Buffer
 	md := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe(), html.WithHardWraps()))
@@ -238,11 +238,11 @@ func rendered(text string) template.HTML {
 		}
 		return escapedBracket.Replace(tag)
 	})
-	// What scrolls in a box of its own must be in reach of the keyboard.
+	// A box that scrolls must be reachable by keyboard.
 	return template.HTML(strings.NewReplacer("<table>", `<table tabindex="0">`, "<pre>", `<pre tabindex="0">`).Replace(text))
 }
 
-// mark is a check's state as one sign.
+// mark returns one character for the state of a check.
 func mark(state string) string {
 	switch state {
 	case "success":

@@ -16,7 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// look opens a page as a browser would.
+// look requests a page as a browser would.
 func (w *world) look(address string) (status int, kind, text string) {
 	w.Helper()
 	answer, err := http.Get(address)
@@ -65,7 +65,7 @@ func TestPageRendersComments(t *testing.T) {
 	}
 }
 
-// A crawler follows links until there are no new ones.
+// A crawler follows links until it finds no new ones.
 type crawler struct {
 	*world
 	seen map[string]bool
@@ -87,7 +87,7 @@ func (c *crawler) add(from, link string) {
 	}
 }
 
-// addFrom adds the addresses in an answer of the API that are meant for browsers.
+// addFrom adds the addresses for browsers that an API answer contains.
 func (c *crawler) addFrom(value any) {
 	switch v := value.(type) {
 	case []any:
@@ -109,8 +109,8 @@ func (c *crawler) addFrom(value any) {
 	}
 }
 
-// TestEveryLinkLeadsToAPage crawls a repository with a story in it: from page to page,
-// and from the addresses in answers and webhooks.
+// TestEveryLinkLeadsToAPage crawls a repository with some history. It starts from the pages and
+// from the addresses in API answers and webhooks.
 func TestEveryLinkLeadsToAPage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, embedded.Options{})

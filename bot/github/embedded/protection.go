@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// A RequiredCheck must pass before a merge.
+// A RequiredCheck is a check that must pass before a merge.
 type RequiredCheck struct {
 	Context string
-	AppID   int64 // the App that must have made it; anyone unless given
+	AppID   int64 // the App that must have created it; zero accepts any
 }
 
-// A Protection guards a branch.
+// A Protection is the protection of a branch.
 type Protection struct {
 	Checks []RequiredCheck
 	Strict bool // the head must contain the base
-	Queue  bool // merges go through the merge queue alone
+	Queue  bool // merges must go through the merge queue
 }
 
-// Protect requires checks of these names before a merge into the branch.
+// Protect requires checks with these names before a merge into the branch.
 func (r *Repo) Protect(branch string, checks ...string) {
 	p := Protection{}
 	for _, c := range checks {
@@ -27,7 +27,7 @@ func (r *Repo) Protect(branch string, checks ...string) {
 	r.ProtectBranch(branch, p)
 }
 
-// ProtectBranch is Protect with every choice.
+// ProtectBranch is Protect with all options.
 func (r *Repo) ProtectBranch(branch string, p Protection) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -35,14 +35,14 @@ func (r *Repo) ProtectBranch(branch string, p Protection) {
 	r.s.touch()
 }
 
-// unmet is a required check that does not let a commit through.
+// unmet is a required check that blocks a commit.
 type unmet struct {
 	name  string
 	state string // expected, pending or failing
 }
 
-// unmet judges a commit by the branch's required checks. A check run and a status
-// of one name must both pass; neutral and skipped pass.
+// unmet returns the branch's required checks that a commit does not satisfy. If a check run and a
+// status share a name, both must pass. Neutral and skipped count as passed.
 func (r *Repo) unmet(branch, sha string) []unmet {
 	p := r.protection[branch]
 	if p == nil {
@@ -94,7 +94,7 @@ func (r *Repo) required(c RequiredCheck, sha string) string {
 	return ""
 }
 
-// refusal is GitHub's sentence about the checks that hold a merge up.
+// refusal returns GitHub's message about the checks that block a merge.
 func refusal(missing []unmet) *apiError {
 	doc := "https://docs.github.com/articles/about-protected-branches"
 	if len(missing) > 1 {
@@ -104,7 +104,7 @@ func refusal(missing []unmet) *apiError {
 	return &apiError{Status: 405, Doc: doc, Message: fmt.Sprintf("Required status check %q is %s.", missing[0].name, missing[0].state)}
 }
 
-// MergeRefusal is why GitHub would not let a user merge now, empty where it would.
+// MergeRefusal returns why GitHub would refuse a merge by the user now, or an empty string.
 func (pr *PR) MergeRefusal(user string) string {
 	pr.repo.s.mu.Lock()
 	defer pr.repo.s.mu.Unlock()
@@ -114,8 +114,8 @@ func (pr *PR) MergeRefusal(user string) string {
 	return ""
 }
 
-// mayMerge refuses in GitHub's order: who wants it, the state of the pull request, its
-// protection, its conflicts.
+// mayMerge checks in GitHub's order: the user's role, the pull request's state, the protection,
+// conflicts.
 func (pr *PR) mayMerge(who *account) error {
 	r := pr.repo
 	p := r.protection[pr.baseRef]
@@ -141,7 +141,7 @@ func (pr *PR) mayMerge(who *account) error {
 	return nil
 }
 
-// merge merges where it may.
+// merge merges the pull request if mayMerge allows it.
 func (pr *PR) merge(who *account) error {
 	if err := pr.mayMerge(who); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (pr *PR) merge(who *account) error {
 	return r.reconcile(who)
 }
 
-// mergeMessage is that of the commit which joins the pull request into its base.
+// mergeMessage returns the message of the commit that merges the pull request into its base.
 func (pr *PR) mergeMessage() string {
 	return fmt.Sprintf("Merge pull request #%d from %s/%s\n\n%s\n", pr.number, pr.headRepo.owner.login, pr.headRef, pr.title)
 }

@@ -83,7 +83,7 @@ func TestProtectionByApp(t *testing.T) {
 	}
 }
 
-// queued is a world with two pull requests in the merge queue.
+// queued returns a world with two pull requests in the merge queue.
 func queued(t *testing.T) (w *world, first, second *embedded.PR) {
 	w = newWorld(t, embedded.Options{})
 	w.repo.ProtectBranch("main", embedded.Protection{Checks: []embedded.RequiredCheck{{Context: "kernelgate"}}, Queue: true})

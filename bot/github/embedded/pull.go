@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// PROptions describe a pull request to be opened.
+// PROptions describes a pull request to open.
 type PROptions struct {
 	Author   string
 	Title    string
 	Body     string
 	Head     string // branch
-	HeadRepo *Repo  // the fork; the repository itself unless given
-	Base     string // the default branch unless given
+	HeadRepo *Repo  // the fork; defaults to the repository itself
+	Base     string // defaults to the default branch
 	Draft    bool
 	Labels   []string
 }
@@ -39,12 +39,12 @@ type PR struct {
 	mergedBy           *account
 	mergeSHA           string // the test merge, then the merge itself
 	mergeable          bool
-	moves              []move // to other base branches
+	moves              []move // changes of the base branch
 	size               pullSize
-	forms              []pullForm // oldest first, where there is a lag
+	forms              []pullForm // oldest first; empty without lag
 }
 
-// pullSize sums the pull request up.
+// pullSize is the size of the pull request.
 type pullSize struct{ commits, files, added, removed int }
 
 // OpenPR opens a pull request.
@@ -100,8 +100,8 @@ func (r *Repo) open(who *account, opt PROptions) (*PR, error) {
 	return pr, r.noteRefs()
 }
 
-// fetchHead brings the head's commits into the base repository, under the ref
-// that GitHub keeps for them.
+// fetchHead fetches the head's commits into the base repository, under the ref that GitHub keeps
+// for them.
 func (pr *PR) fetchHead() error {
 	ref := fmt.Sprintf("refs/pull/%d/head", pr.number)
 	g := pr.repo.git
@@ -114,11 +114,11 @@ func (pr *PR) fetchHead() error {
 	return err
 }
 
-// test measures the pull request and makes the test merge. After a conflict refs/pull/N/merge stays as stale as
-// it does on GitHub.
+// test computes the pull request's size and creates the test merge. After a conflict,
+// refs/pull/N/merge stays stale, as on GitHub.
 func (pr *PR) test() error {
 	r := pr.repo
-	if r.heads[pr.baseRef] == "" { // it is deleted
+	if r.heads[pr.baseRef] == "" { // the base branch is deleted
 		pr.mergeable = false
 		return nil
 	}
@@ -178,8 +178,8 @@ func (r *Repo) pull(number int) *PR {
 	return find(r.pulls, func(pr *PR) bool { return pr.number == number })
 }
 
-// pullsAt are the open pull requests of this repository's own branches at a
-// commit. GitHub names none from forks in a check.
+// pullsAt returns the open pull requests from this repository's own branches whose head is the
+// commit. GitHub does not list pull requests from forks in a check.
 func (r *Repo) pullsAt(sha string) []*PR {
 	return slices.DeleteFunc(slices.Clone(r.pulls), func(pr *PR) bool { return pr.headRepo != r || pr.headSHA != sha || pr.state != "open" })
 }
@@ -190,7 +190,8 @@ type label struct {
 	name, color string
 }
 
-// label finds a label of the repository or makes it, as adding one does.
+// label returns a label of the repository and creates it if needed. On GitHub, adding an unknown
+// label creates it, too.
 func (r *Repo) label(name string) *label {
 	if l := find(r.labels, func(l *label) bool { return l.name == name }); l != nil {
 		return l

@@ -46,7 +46,7 @@ func listPulls(rq *request) error {
 	return rq.ok(each(page(rq, pulls), (*PR).renderListed))
 }
 
-// renderListed leaves out what GitHub works out for single pull requests only.
+// renderListed leaves out the fields that GitHub computes for single pull requests only.
 func (pr *PR) renderListed() *github.PullRequest {
 	listed := *pr.shown()
 	p := &listed
@@ -60,8 +60,8 @@ func getPull(rq *request, pr *PR) error {
 	return rq.ok(pr.shown())
 }
 
-// fork is where the head left the base. Once merged, the base contains the head,
-// so that GitHub's answer is the one from before the merge.
+// fork returns the merge base. After the merge the base contains the head, so GitHub answers with
+// the merge base from before the merge.
 func (pr *PR) fork() string {
 	base := pr.baseSHA
 	sha, err := pr.repo.git.always("merge-base", base, pr.headSHA)
@@ -77,7 +77,7 @@ func (pr *PR) commits() []gitCommit {
 	return pr.repo.git.log(250, "--reverse", pr.baseSHA+".."+pr.headSHA)
 }
 
-// renderIssue is the pull request seen as the issue that it also is.
+// renderIssue renders the pull request as an issue, because every pull request is also an issue.
 func (pr *PR) renderIssue() *github.Issue {
 	r := pr.repo
 	url, html := r.api("/issues/%d", pr.number), r.html("/pull/%d", pr.number)
@@ -92,15 +92,15 @@ func (pr *PR) renderIssue() *github.Issue {
 	return out
 }
 
-// A move is one of a pull request to another base branch.
+// A move is one change of a pull request's base branch.
 type move struct {
 	id        int64
 	who       *account
 	at        time.Time
-	automatic bool // GitHub moved it, since its base branch was deleted
+	automatic bool // GitHub moved it, because its base branch was deleted
 }
 
-// listEvents tells of moves alone.
+// listEvents lists changes of the base branch only.
 func listEvents(rq *request, pr *PR) error {
 	return rq.ok(each(page(rq, pr.moves), func(m move) map[string]any {
 		event, kind := "base_ref_changed", "BaseRefChangedEvent"

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// A PRState is a pull request at one moment.
+// A PRState is a snapshot of a pull request.
 type PRState struct {
 	Number    int
 	Title     string
@@ -19,7 +19,7 @@ type PRState struct {
 	UpdatedAt time.Time
 }
 
-// State reads the pull request.
+// State returns a snapshot of the pull request.
 func (pr *PR) State() PRState {
 	pr.repo.s.mu.Lock()
 	defer pr.repo.s.mu.Unlock()
@@ -27,17 +27,17 @@ func (pr *PR) State() PRState {
 		Mergeable: pr.mergeable, HeadSHA: pr.headSHA, UpdatedAt: pr.updated}
 }
 
-// Number is the N of #N.
+// Number returns the pull request's number.
 func (pr *PR) Number() int { return pr.number }
 
-// HeadSHA is the head commit.
+// HeadSHA returns the SHA of the head commit.
 func (pr *PR) HeadSHA() string { return pr.State().HeadSHA }
 
-// URL is the page of the pull request.
+// URL returns the address of the pull request's page.
 func (pr *PR) URL() string { return pr.repo.html("/pull/%d", pr.number) }
 
-// act is what a person does to a pull request, with the errors that the web
-// interface would show.
+// act performs an action of a user on a pull request. It returns the errors that the web interface
+// would show.
 func (pr *PR) act(login, doing string, do func(who *account) error) error {
 	s := pr.repo.s
 	s.mu.Lock()
@@ -53,7 +53,7 @@ func (pr *PR) act(login, doing string, do func(who *account) error) error {
 	return nil
 }
 
-// Label puts a label on the pull request.
+// Label adds a label to the pull request.
 func (pr *PR) Label(user, name string) error {
 	return pr.act(user, "label", func(who *account) error {
 		if !pr.repo.role(who).atLeast(Triage) {
@@ -69,7 +69,7 @@ func (pr *PR) Label(user, name string) error {
 	})
 }
 
-// Unlabel takes a label off.
+// Unlabel removes a label.
 func (pr *PR) Unlabel(user, name string) error {
 	return pr.act(user, "unlabel", func(who *account) error {
 		if !pr.repo.role(who).atLeast(Triage) {
@@ -86,7 +86,7 @@ func (pr *PR) Unlabel(user, name string) error {
 	})
 }
 
-// Ready ends the draft.
+// Ready marks a draft as ready for review.
 func (pr *PR) Ready(user string) error {
 	return pr.setDraft(user, "mark ready", false, "ready_for_review", "The pull request is no open draft.")
 }
@@ -140,7 +140,7 @@ func (pr *PR) Reopen(user string) error {
 	})
 }
 
-// Edit changes title, body or base; an empty text leaves it as it is.
+// Edit changes the title, body or base. An empty argument leaves its field unchanged.
 func (pr *PR) Edit(user, title, body, base string) error {
 	return pr.act(user, "edit", func(who *account) error {
 		changes := &github.EditChange{}
@@ -171,20 +171,20 @@ func (pr *PR) Edit(user, title, body, base string) error {
 	})
 }
 
-// Merge merges the pull request, or says why the protection refuses it.
+// Merge merges the pull request, or returns why the protection refuses the merge.
 func (pr *PR) Merge(user string) error {
 	return pr.act(user, "merge", pr.merge)
 }
 
 const lockDocs = "https://docs.github.com/articles/locking-conversations/"
 
-// Lock closes the conversation to all but those with write access; an App is never
-// one of them. The reason may be empty.
+// Lock closes the conversation to everyone without write access. An App never counts as having
+// write access. The reason may be empty.
 func (pr *PR) Lock(user, reason string) error {
 	return pr.act(user, "lock", func(who *account) error { return pr.lock(who, true, reason) })
 }
 
-// Unlock opens it again.
+// Unlock opens a locked conversation again.
 func (pr *PR) Unlock(user string) error {
 	return pr.act(user, "unlock", func(who *account) error { return pr.lock(who, false, "") })
 }
@@ -207,8 +207,8 @@ func (pr *PR) lock(who *account, locked bool, reason string) error {
 	return nil
 }
 
-// talks says whether somebody may write into the conversation. Whatever an App's
-// permissions, GitHub does not take it for a collaborator.
+// talks returns an error if the account may not write into the conversation. GitHub does not treat
+// an App as a collaborator, whatever its permissions are.
 func (pr *PR) talks(who *account) error {
 	if pr.locked && !pr.repo.role(who).atLeast(Write) {
 		return &apiError{Status: 403, Message: "Unable to create comment because issue is locked.", Doc: lockDocs}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A mergeGroup is one pull request in the merge queue, merged on top of all that
-// stand before it.
+// A mergeGroup is one pull request in the merge queue, merged on top of all pull requests before
+// it.
 type mergeGroup struct {
 	pr     *PR
 	branch string
@@ -14,23 +14,23 @@ type mergeGroup struct {
 	head   string
 }
 
-// queuer is who moves the merge queue.
+// queuer returns the bot account that operates the merge queue.
 func (s *Server) queuer() *account {
 	bot := s.user("github-merge-queue[bot]")
 	bot.kind = "Bot"
 	return bot
 }
 
-// manual is why a pull request leaves the queue without being merged.
+// manual is the payload's reason when a pull request leaves the queue without a merge.
 var manual = map[string]any{"reason": "MANUAL"}
 
-// Enqueue puts a pull request into the merge queue of its base branch, which must
-// have a Protection with Queue set.
+// Enqueue adds a pull request to the merge queue of its base branch. The branch must have a
+// Protection with Queue set.
 func (r *Repo) Enqueue(user string, pr *PR) error {
 	return pr.act(user, "enqueue", func(who *account) error { return r.enqueue(who, pr) })
 }
 
-// QueueHeads are the head SHAs of the queue's groups, first to merge first.
+// QueueHeads returns the head SHAs of the merge groups, in the order in which they will merge.
 func (r *Repo) QueueHeads() []string {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -59,7 +59,7 @@ func (r *Repo) enqueue(who *account, pr *PR) error {
 	return r.advance()
 }
 
-// form makes the group's commit and asks for checks on it.
+// form creates the commit of a merge group and requests checks for it.
 func (r *Repo) form(pr *PR) error {
 	g := &mergeGroup{pr: pr, base: r.heads[pr.baseRef]}
 	for _, before := range r.groups {
@@ -89,8 +89,8 @@ func (r *Repo) form(pr *PR) error {
 	return nil
 }
 
-// advance merges from the front while the checks pass, and drops the front when
-// they fail.
+// advance merges groups from the front while their checks pass, and drops the front group when its
+// checks fail.
 func (r *Repo) advance() error {
 	for len(r.groups) > 0 {
 		g := r.groups[0]
@@ -116,8 +116,8 @@ func (r *Repo) advance() error {
 	return nil
 }
 
-// dequeue removes a pull request's group; those behind it were built on it, and
-// are built again.
+// dequeue removes the group of a pull request. The groups behind it were built on it, so they are
+// rebuilt.
 func (r *Repo) dequeue(who *account, pr *PR) error {
 	i := slices.IndexFunc(r.groups, func(g *mergeGroup) bool { return g.pr == pr })
 	if i < 0 {
@@ -146,7 +146,7 @@ func (r *Repo) rebuild(groups []*mergeGroup) error {
 	return nil
 }
 
-// outdate builds the queue again after a push to its base from elsewhere.
+// outdate rebuilds the queue after a push to its base from outside the queue.
 func (r *Repo) outdate(branch, tip string) error {
 	for i, g := range r.groups {
 		if g.pr.baseRef != branch {

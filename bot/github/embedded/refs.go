@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// queuePrefix begins the branches on which a merge queue tests its groups.
+// queuePrefix is the prefix of the branches on which a merge queue tests its groups.
 const queuePrefix = "gh-readonly-queue/"
 
-// reconcile notices what has changed in git, whoever changed it: pushes over HTTP,
-// people's commits and merges all end here, so that each has the same effects.
+// reconcile detects all changes of branches in git. Pushes over HTTP, commits by users and merges
+// all call it, so each of them has the same effects.
 func (r *Repo) reconcile(who *account) error {
 	heads, err := r.git.heads()
 	if err != nil {
@@ -39,8 +39,8 @@ func (r *Repo) reconcile(who *account) error {
 	return r.noteRefs()
 }
 
-// moved carries out what follows from a branch's move: events, suites, the pull
-// requests from it and those onto it.
+// moved applies the effects of a branch's move: events, check suites, and updates of the pull
+// requests from it and to it.
 func (r *Repo) moved(who *account, branch, before, after string) error {
 	r.pushed = r.s.now()
 	forced := before != "" && after != "" && !r.git.isAncestor(before, after)
@@ -85,14 +85,14 @@ func (r *Repo) moved(who *account, branch, before, after string) error {
 	return r.outdate(branch, after)
 }
 
-// retarget has the pull requests to a deleted branch follow the branch's own pull request, or
-// closes them.
+// retarget moves the pull requests that target a deleted branch to the base of the branch's own
+// merged pull request. Without a merged pull request it closes them.
 func (r *Repo) retarget(who *account, gone string) error {
 	if !r.s.opt.RetargetPulls {
 		return nil
 	}
 	to := ""
-	for _, pr := range r.pulls { // the newest counts
+	for _, pr := range r.pulls { // the newest pull request counts
 		if !pr.mergedAt.IsZero() && pr.headRepo == r && pr.headRef == gone && r.heads[pr.baseRef] != "" {
 			to = pr.baseRef
 		}
@@ -114,9 +114,9 @@ func (r *Repo) retarget(who *account, gone string) error {
 	return nil
 }
 
-// emitPush tells of a push with the commits that are new on the branch.
+// emitPush sends a push event with the commits that are new on the branch.
 func (r *Repo) emitPush(who *account, branch, before, after string) {
-	if !r.heard("push") { // what it tells takes git several processes
+	if !r.heard("push") { // the payload takes several git processes
 		return
 	}
 	e := &github.PushEvent{

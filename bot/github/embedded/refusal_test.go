@@ -13,7 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
 )
 
-// described is a client whose answers are held against GitHub's description.
+// described returns a client whose answers are compared with GitHub's description.
 func (w *world) described(d *openapi.Description, token string) *github.Client {
 	w.Helper()
 	eye := &witness{t: w.T, d: d, seen: map[string]bool{}}
@@ -22,7 +22,7 @@ func (w *world) described(d *openapi.Description, token string) *github.Client {
 	return c
 }
 
-// refused fails unless err is a 403 with this text.
+// refused fails the test unless err is a 403 with this text.
 func (w *world) refused(err error, text string) {
 	w.Helper()
 	if refusal := w.wantStatus(err, 403); !strings.Contains(refusal.Message, text) {
@@ -63,7 +63,7 @@ func TestLockedConversation(t *testing.T) {
 	if !got.GetLocked() || got.GetActiveLockReason() != "too heated" {
 		t.Errorf("locked %v for %q", got.GetLocked(), got.GetActiveLockReason())
 	}
-	w.check(w.bot(), pr.HeadSHA(), "kernelgate", "success") // a verdict needs no conversation
+	w.check(w.bot(), pr.HeadSHA(), "kernelgate", "success") // a lock does not stop checks
 	if pr.Unlock("rita") == nil {
 		t.Error("a stranger could unlock")
 	}
@@ -139,7 +139,8 @@ func TestRenamedRepositoryIsFoundUnderItsOldName(t *testing.T) {
 			t.Errorf("%s answers %d, at %s", method, answer.StatusCode, at)
 		}
 	}
-	found, _, err := bot.Repositories.Get(w.ctx, "alice", "kernels") // the client follows
+	// The client follows the redirect.
+	found, _, err := bot.Repositories.Get(w.ctx, "alice", "kernels")
 	w.no(err)
 	if found.GetFullName() != "alice/cuda" || found.GetID() != w.repo.ID() {
 		t.Errorf("found %s", found.GetFullName())
@@ -168,7 +169,8 @@ func TestRenamedRepositoryIsFoundUnderItsOldName(t *testing.T) {
 			t.Errorf("alice/%s leads to %s", name, found.GetFullName())
 		}
 	}
-	_, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "alice", Name: "kernels"}) // whoever takes the name has it
+	// A new repository takes the name over.
+	_, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "alice", Name: "kernels"})
 	w.no(err)
 	found, _, err = w.client(theirs.Token()).Repositories.Get(w.ctx, "alice", "kernels")
 	w.no(err)
@@ -237,7 +239,8 @@ func TestSuspendedAndDeletedInstallation(t *testing.T) {
 	}
 }
 
-// TestTroubleOfOneInstallation refuses one installation, and serves the other.
+// TestTroubleOfOneInstallation checks that the hub refuses one installation and still serves the
+// other.
 func TestTroubleOfOneInstallation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, embedded.Options{})
@@ -259,7 +262,7 @@ func TestTroubleOfOneInstallation(t *testing.T) {
 	w.hub.SetAllowList("alice", true)
 	w.refused(tokens(w.inst), "the `alice` organization has an IP allow list enabled")
 	w.refused(calls(w.inst, "alice", "kernels"), "IP allow list")
-	_, _, err = w.nobody().Repositories.Get(w.ctx, "alice", "kernels") // it is public
+	_, _, err = w.nobody().Repositories.Get(w.ctx, "alice", "kernels") // the repository is public
 	w.no(err)
 	w.no(calls(theirs, "acme", "others"))
 	w.hub.SetAllowList("alice", false)
@@ -283,7 +286,8 @@ func TestReviews(t *testing.T) {
 	}
 	_, _, err = bot.Reactions.CreatePullRequestCommentReaction(w.ctx, "alice", "kernels", c.ID, "eyes")
 	w.no(err)
-	_, _, err = w.bot().Reactions.CreateIssueCommentReaction(w.ctx, "alice", "kernels", c.ID, "eyes") // another kind of id
+	// This is the id of a different kind of comment.
+	_, _, err = w.bot().Reactions.CreateIssueCommentReaction(w.ctx, "alice", "kernels", c.ID, "eyes")
 	w.wantStatus(err, 404)
 	reviews, _, err := bot.PullRequests.ListReviews(w.ctx, "alice", "kernels", 1, nil)
 	w.no(err)
@@ -302,8 +306,8 @@ func TestReviews(t *testing.T) {
 	}
 }
 
-// A review can be dismissed by whoever may write, and a pull request's way to other
-// branches is among its events.
+// TestDismissalsAndMoves checks that users with write access can dismiss a review, and that the
+// events of a pull request list the changes of its base branch.
 func TestDismissalsAndMoves(t *testing.T) {
 	t.Parallel()
 	d := openapi.Load(t)

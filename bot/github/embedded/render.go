@@ -27,7 +27,8 @@ func (u *account) render(base string) *github.User {
 		ReceivedEventsURL: ptr(api + "/received_events")}
 }
 
-// renderFull is an account's own answer, with all that nobody here has told.
+// renderFull renders the answer about a single account. Fields that the hub does not store are null
+// or zero.
 func (u *account) renderFull(s *Server) map[string]any {
 	out := with(u.render(s.url), map[string]any{"created_at": s.begun, "updated_at": s.begun})
 	for _, name := range strings.Fields("bio blog company email hireable location name") {
@@ -39,7 +40,7 @@ func (u *account) renderFull(s *Server) map[string]any {
 	return out
 }
 
-// page is where a browser finds the account. An App's bot has none of its own.
+// page returns the path of the account's page. An App's bot has no page; the path leads to the App.
 func (u *account) page() string {
 	if slug, ok := strings.CutSuffix(u.login, "[bot]"); ok && u.kind == "Bot" {
 		return "/apps/" + slug
@@ -47,7 +48,8 @@ func (u *account) page() string {
 	return "/" + u.login
 }
 
-// links are the addresses in a repository's answer, below its own.
+// links returns the URLs in a repository's answer. The table holds their paths below the
+// repository's URL.
 func (r *Repo) links() map[string]string {
 	const table = `archive /{archive_format}{/ref}
 assignees /assignees{/user}
@@ -96,7 +98,7 @@ trees /git/trees{/sha}`
 func (r *Repo) render() *github.Repository {
 	out := r.renderShort()
 	raw, _ := json.Marshal(r.links()) // a map of strings always marshals
-	_ = json.Unmarshal(raw, out)      // and each of these fields is a string
+	_ = json.Unmarshal(raw, out)      // each of these fields is a string
 	open := count(r.pulls, func(pr *PR) bool { return pr.state == "open" })
 	forks := count(r.s.repos, func(other *Repo) bool { return other.parent == r })
 	out.Owner = r.owner.render(r.s.url)
@@ -118,7 +120,7 @@ func (r *Repo) render() *github.Repository {
 	return out
 }
 
-// renderShort is the form in an installation event.
+// renderShort renders the form that installation events contain.
 func (r *Repo) renderShort() *github.Repository {
 	return &github.Repository{ID: &r.id, NodeID: ptr(nodeID("Repository", r.id)), Name: &r.name, FullName: ptr(r.fullName()), Private: &r.private}
 }
@@ -168,7 +170,7 @@ func (pr *PR) mergeableState() string {
 	return "clean"
 }
 
-// renderMinimal is the form inside check runs and suites.
+// renderMinimal renders the form that check runs and suites contain.
 func (pr *PR) renderMinimal() *github.PullRequest {
 	side := func(r *Repo, ref, sha string) *github.PullRequestBranch {
 		return &github.PullRequestBranch{Ref: ptr(ref), SHA: ptr(sha), Repo: &github.Repository{ID: &r.id, Name: &r.name, URL: ptr(r.api(""))}}

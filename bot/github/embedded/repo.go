@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// RepoOptions describe a repository to be made.
+// RepoOptions describes a repository to create.
 type RepoOptions struct {
 	Owner, Name   string
-	DefaultBranch string // main unless given
+	DefaultBranch string // defaults to main
 	Private       bool
 }
 
@@ -27,8 +27,8 @@ type Repo struct {
 	branch   string
 	private  bool
 	archived bool     // read-only
-	disabled bool     // by GitHub
-	was      []string // the full names that lead here
+	disabled bool     // closed by GitHub
+	was      []string // former full names, which redirect here
 	parent   *Repo
 	git      gitDir
 	created  time.Time
@@ -36,13 +36,13 @@ type Repo struct {
 
 	roles      map[*account]Role
 	heads      map[string]string    // branches as the hub last saw them
-	arrivals   map[string]time.Time // of commits, where there is a lag
-	refsPast   []*refsAt            // oldest first, where there is a lag
+	arrivals   map[string]time.Time // times of commits; empty without lag
+	refsPast   []*refsAt            // oldest first; empty without lag
 	activities []activity           // oldest first
 	labels     []*label
 	pulls      []*PR
 	comments   []*comment
-	remarks    []*comment // on lines
+	remarks    []*comment // comments on lines of code
 	reviews    []*review
 	runs       []*checkRun
 	suites     []*checkSuite
@@ -53,7 +53,7 @@ type Repo struct {
 	lastNumber int
 }
 
-// CreateRepo makes an empty repository; the first Push makes its default branch.
+// CreateRepo creates an empty repository. The first Push creates its default branch.
 func (s *Server) CreateRepo(opt RepoOptions) (*Repo, error) {
 	if opt.Owner == "" || opt.Name == "" {
 		return nil, fmt.Errorf("create repository %s/%s: an owner and a name are needed", opt.Owner, opt.Name)
@@ -82,7 +82,7 @@ func (s *Server) newRepo(opt RepoOptions) (*Repo, error) {
 		roles: map[*account]Role{}, heads: map[string]string{}, protection: map[string]*Protection{}}, nil
 }
 
-// Fork copies the repository into a user's account.
+// Fork copies the repository to a user's account.
 func (r *Repo) Fork(login string) (*Repo, error) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -109,8 +109,7 @@ func (s *Server) repo(owner, name string) *Repo {
 	return find(s.repos, func(r *Repo) bool { return strings.EqualFold(r.fullName(), owner+"/"+name) })
 }
 
-// movedFrom finds a repository by a name that it had before, and that no other has
-// taken since.
+// movedFrom finds a repository by a former name that no other repository has taken since.
 func (s *Server) movedFrom(owner, name string) *Repo {
 	if s.repo(owner, name) != nil {
 		return nil
@@ -123,31 +122,32 @@ func (s *Server) movedFrom(owner, name string) *Repo {
 	return nil
 }
 
-// ID is the repository's number.
+// ID returns the repository's number.
 func (r *Repo) ID() int64 { return r.id }
 
-// FullName is owner/name.
+// FullName returns owner/name.
 func (r *Repo) FullName() string { return r.fullName() }
 
 func (r *Repo) fullName() string { return r.owner.login + "/" + r.name }
 
-// CloneURL is the address for git.
+// CloneURL returns the URL for git clients.
 func (r *Repo) CloneURL() string { return r.s.url + "/" + r.fullName() + ".git" }
 
-// Dir is the bare repository on disk.
+// Dir returns the folder of the bare repository.
 func (r *Repo) Dir() string { return r.git.path }
 
-// DefaultBranch is the one that pull requests go to unless they say otherwise.
+// DefaultBranch returns the default branch, which pull requests target unless they name another
+// base.
 func (r *Repo) DefaultBranch() string { return r.branch }
 
-// Head is the SHA of a branch's tip, empty if there is no such branch.
+// Head returns the SHA of a branch's tip, or an empty string if the branch does not exist.
 func (r *Repo) Head(branch string) string {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	return r.heads[branch]
 }
 
-// PRs are all pull requests, open and closed, by number.
+// PRs returns all pull requests, open and closed, by number.
 func (r *Repo) PRs() []*PR {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -172,7 +172,7 @@ func getUser(rq *request) error {
 	return rq.ok(rq.actor.user.renderFull(rq.s))
 }
 
-// renderRepo adds what the caller may do, which events do not say.
+// renderRepo renders the repository with the caller's permissions, which events do not contain.
 func (rq *request) renderRepo(r *Repo) *github.Repository {
 	out := r.render()
 	out.SubscribersCount, out.NetworkCount = ptr(0), out.ForksCount

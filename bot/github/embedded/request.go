@@ -13,18 +13,17 @@ import (
 	"strings"
 )
 
-// maxBody is far above what the API takes, so that its own limits speak first.
+// maxBody is far above every limit of the API, so that the API's own limits answer first.
 const maxBody = 32 << 20
 
-// A request is one call of the API on its way through the hub. It stands in for
-// the ResponseWriter, because limits, ETags and faults decide after the handler
-// what really goes out.
+// A request is one API call on its way through the hub. It implements ResponseWriter and buffers
+// the answer, because limits, ETags and faults decide after the handler what the client receives.
 type request struct {
 	*http.Request
 	s      *Server
 	actor  actor
 	repo   *Repo
-	mount  string // the prefix under which the API was called
+	mount  string // path prefix under which the client called the API
 	body   []byte
 	header http.Header
 
@@ -44,7 +43,7 @@ func (rq *request) pathInt(name string) int64 {
 	return n
 }
 
-// there is what was found; it must be there.
+// there returns what a search found, or a 404 if it found nothing.
 func there[T any](found *T) (*T, error) {
 	if found == nil {
 		return nil, errNotFound()
@@ -55,8 +54,8 @@ func there[T any](found *T) (*T, error) {
 func (rq *request) reply(status int, v any) error { rq.status, rq.answer = status, v; return nil }
 func (rq *request) ok(v any) error                { return rq.reply(http.StatusOK, v) }
 
-// read decodes the body. What is no JSON is a 400, and JSON of another type than the field
-// has, such as "yesterday" for a date, a 422.
+// read decodes the body. Invalid JSON is a 400. JSON of the wrong type for a field, such as
+// "yesterday" for a date, is a 422.
 func (rq *request) read(into any) error {
 	if len(rq.body) == 0 {
 		return nil
@@ -71,7 +70,7 @@ func (rq *request) read(into any) error {
 	return nil
 }
 
-// handler tells git, the pages and the API apart.
+// handler dispatches to git, the pages and the API.
 func (s *Server) handler() http.Handler {
 	api := s.routes()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -97,8 +96,8 @@ func (s *Server) handler() http.Handler {
 
 var byNumber = regexp.MustCompile(`^/repositories/(\d+)(/.*)?$`)
 
-// byName is a request with a repository's number in its path as one with its name,
-// under which the routes know it.
+// byName replaces a repository's number in the path by its full name, which is what the routes
+// match.
 func (s *Server) byName(r *http.Request) *http.Request {
 	m := byNumber.FindStringSubmatch(r.URL.Path)
 	if m == nil {
@@ -142,10 +141,10 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, api http.Handl
 		return
 	}
 	w.WriteHeader(rq.status)
-	_, _ = w.Write(raw) // whoever hung up wants no answer
+	_, _ = w.Write(raw) // the client may have hung up
 }
 
-// perform runs the handler under the hub's lock: each call is atomic.
+// perform runs the handler under the hub's lock, so that each call is atomic.
 func (s *Server) perform(rq *request, api http.Handler) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +184,8 @@ func (rq *request) encode() []byte {
 	return raw
 }
 
-// unchanged answers 304 to a conditional request that already has this answer.
+// unchanged turns the answer to a conditional request into a 304 if the client already has this
+// answer.
 func (rq *request) unchanged(raw []byte) bool {
 	if rq.Method != http.MethodGet || rq.status != http.StatusOK {
 		return false

@@ -18,7 +18,7 @@ type review struct {
 	submitted time.Time
 }
 
-// A line is what a comment in the code is about.
+// A line is the place in the code that a comment is attached to.
 type line struct {
 	path   string
 	number int
@@ -27,8 +27,7 @@ type line struct {
 	review *review
 }
 
-// Review submits a review as a person. The event is APPROVE, REQUEST_CHANGES or
-// COMMENT.
+// Review submits a review as a user. The event is APPROVE, REQUEST_CHANGES or COMMENT.
 func (pr *PR) Review(user, event, body string) error {
 	states := map[string]string{"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
 	return pr.act(user, "review", func(who *account) error {
@@ -51,7 +50,7 @@ func (pr *PR) Review(user, event, body string) error {
 	})
 }
 
-// Dismiss takes back the newest review of somebody as a person.
+// Dismiss dismisses the newest review of a reviewer, as a user.
 func (pr *PR) Dismiss(user, reviewer string) error {
 	return pr.act(user, "dismiss a review of", func(who *account) error {
 		var newest *review
@@ -74,14 +73,14 @@ func (pr *PR) Dismiss(user, reviewer string) error {
 	})
 }
 
-// CommentOn writes a comment on a line of a file as a person.
+// CommentOn comments on a line of a file, as a user.
 func (pr *PR) CommentOn(user, path string, number int, body string) (Comment, error) {
 	return pr.write(user, "comment on a line of", func(who *account) (*comment, error) {
 		return pr.remark(who, body, line{path: path, number: number, commit: pr.headSHA})
 	})
 }
 
-// LineComments reads the comments in the code, oldest first.
+// LineComments returns the comments on lines of code, oldest first.
 func (pr *PR) LineComments() []Comment {
 	pr.repo.s.mu.Lock()
 	defer pr.repo.s.mu.Unlock()
@@ -92,15 +91,16 @@ func (pr *PR) remarks() []*comment {
 	return slices.DeleteFunc(slices.Clone(pr.repo.remarks), func(c *comment) bool { return c.pr != pr })
 }
 
-// tell sends the event of what somebody did with a review.
+// tell sends the event of an action on a review.
 func (v *review) tell(who *account, action string) {
 	out := v.render()
-	out["state"], out["body"] = strings.ToLower(v.state), orNil(v.body) // events differ from answers
+	// Events differ from API answers.
+	out["state"], out["body"] = strings.ToLower(v.state), orNil(v.body)
 	v.pr.updated = v.pr.repo.s.now()
 	v.pr.repo.emit(who, "pull_request_review", action, nil, map[string]any{"review": out, "pull_request": v.pr.renderListed()})
 }
 
-// remark writes a comment on a line. GitHub makes a review of its own for each.
+// remark adds a comment on a line. GitHub creates a separate review for each such comment.
 func (pr *PR) remark(who *account, body string, at line) (*comment, error) {
 	if err := pr.talks(who); err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (c *comment) renderOnLine() map[string]any {
 		links("self", url, "html", html, "pull_request", pull))
 }
 
-// links are what go-github's structs lack, from pairs of a name and an address.
+// links builds the _links field, which go-github's structs lack, from pairs of a name and a URL.
 func links(pairs ...string) map[string]any {
 	out := map[string]any{}
 	for pair := range slices.Chunk(pairs, 2) {

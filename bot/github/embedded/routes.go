@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// routes is the REST API as far as the bot calls it.
+// routes registers the calls of the REST API that the bot makes.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	plain := func(pattern string, handle func(*request) error) {
@@ -72,7 +72,7 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// commit is what the path's branch or SHA names.
+// commit returns the commit that the path's branch or SHA names.
 func (rq *request) commit() (sha string, err error) {
 	sha, ok := rq.repo.git.resolve(rq.PathValue("ref"))
 	if !ok {
@@ -81,7 +81,7 @@ func (rq *request) commit() (sha string, err error) {
 	return sha, rq.repo.replicated(sha)
 }
 
-// on is a handler of what the path names, which must be there.
+// on returns a handler that first finds the object that the path names, and fails if find does.
 func on[T any](find func(*request) (T, error), handle func(*request, T) error) func(*request) error {
 	return func(rq *request) error {
 		found, err := find(rq)

@@ -9,12 +9,12 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
 )
 
-// checkWebhooks holds all that the App was sent against GitHub's schemas, if they are
-// here. Each test ends with it.
+// checkWebhooks compares all webhooks that the App received with GitHub's schemas, if the cache has
+// them. Each test ends with it.
 func (w *world) checkWebhooks() {
 	s, err := openapi.ReadSchemas()
 	if err != nil {
-		return // TestWebhooksAreValid says so
+		return // TestWebhooksAreValid reports this
 	}
 	said := map[string]bool{}
 	for _, d := range w.app.Hook().Deliveries() {
@@ -31,7 +31,7 @@ func (w *world) checkWebhooks() {
 	}
 }
 
-// TestWebhooksAreValid has the hub send everything that it can.
+// TestWebhooksAreValid makes the hub send every kind of webhook that it can send.
 func TestWebhooksAreValid(t *testing.T) {
 	t.Parallel()
 	openapi.LoadSchemas(t)

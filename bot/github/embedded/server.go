@@ -1,10 +1,9 @@
-// Package embedded is a GitHub to test and demonstrate against: a real HTTP
-// server with users, repositories in git, pull requests, checks, a merge queue
-// and webhooks, which answers the calls that the bot makes as GitHub would, errors
-// and limits included. What people do there, they do by methods. It keeps everything
-// but the git objects in memory, serves no GraphQL and of the web interface plain pages
-// to look at and the form that makes an App out of a manifest, and is no place for real
-// code.
+// Package embedded implements a GitHub server for tests and demonstrations. It is a real HTTP
+// server with users, git repositories, pull requests, checks, a merge queue and webhooks. It
+// answers the API calls that the bot makes as GitHub would, including errors and rate limits. Go
+// methods stand for the actions of people. It keeps everything except the git objects in memory. It
+// serves no GraphQL, and only plain pages and the form that creates an App from a manifest. Do not
+// store real code in it.
 package embedded
 
 import (
@@ -22,26 +21,25 @@ import (
 	"time"
 )
 
-// Options say where the hub lives and how strict it is. The zero value of every
-// field but Dir is usable.
+// Options configures a hub. Only Dir is required.
 type Options struct {
-	Dir    string           // the git repositories are made here
-	Clock  func() time.Time // dates, expiry and limits; time.Now unless given
-	Seed   uint64           // tokens, delivery ids and what SetFaults and SetDelivery draw
-	Limits Limits           // GitHub's own unless given
+	Dir    string           // folder of the git repositories
+	Clock  func() time.Time // for dates, expiry and limits; defaults to time.Now
+	Seed   uint64           // for tokens, delivery ids and the draws of SetFaults and SetDelivery
+	Limits Limits           // default to GitHub's
 
-	Lag Lag // none unless given
+	Lag Lag // defaults to none
 
-	// RetargetPulls has a deleted branch's pull requests follow it, as GitHub does: those that
-	// go to a branch whose own pull request was merged go to that one's base, of which no
-	// webhook tells, and others are closed. Without it they stay as they are, as they do at GitHub
-	// until it has come that far.
+	// RetargetPulls makes the hub update the pull requests that target a deleted branch, as GitHub
+	// does. If the branch's own pull request was merged, they move to the base of that one, and no
+	// webhook is sent. Otherwise they are closed. Without RetargetPulls they stay unchanged, which
+	// is their state at GitHub until it gets to them.
 	RetargetPulls bool
 
-	HookTimeout time.Duration // how long a webhook's receiver may take, 10 s unless given
+	HookTimeout time.Duration // time limit for a webhook's receiver; defaults to 10 s
 }
 
-// A Server is one GitHub.
+// A Server is a running hub.
 type Server struct {
 	opt    Options
 	url    string
@@ -51,7 +49,8 @@ type Server struct {
 	ctx    context.Context
 	work   sync.WaitGroup
 
-	mu      sync.Mutex // guards everything below and every handle's fields
+	// mu guards all fields below, and the fields of every App, Repo, PR and the like.
+	mu      sync.Mutex
 	changed chan struct{}
 	begun   time.Time
 	rand    *rand.Rand
@@ -65,14 +64,14 @@ type Server struct {
 	running int
 	faults  Faults
 	lag     Lag
-	slow    time.Duration // as SetSlowDeliveryLists says
+	slow    time.Duration // set by SetSlowDeliveryLists
 	seen    map[string]uint64
 	unruly  Unruly
 	queues  map[string]*outbox
 	pending int
 }
 
-// New starts a hub on a socket of its own.
+// New starts a hub on a free port of the loopback address.
 func New(opt Options) (*Server, error) {
 	if opt.Dir == "" {
 		return nil, errors.New("start a hub: no folder for its repositories; set Options.Dir")
@@ -101,12 +100,12 @@ func New(opt Options) (*Server, error) {
 	}
 	s.begun = s.now()
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 30 * time.Second}
-	s.work.Go(func() { _ = s.http.Serve(listener) }) // until Close
+	s.work.Go(func() { _ = s.http.Serve(listener) }) // ends with Close
 	return s, nil
 }
 
-// URL is the address of the API, the git repositories and the page alike. The API
-// is at its root, as on api.github.com, and under /api/v3/, as on Enterprise.
+// URL returns the base URL of the API, the git repositories and the pages. The API is at the root,
+// as on api.github.com, and under /api/v3/, as on GitHub Enterprise.
 func (s *Server) URL() string { return s.url }
 
 // Close stops the hub and waits for its deliveries to end.
@@ -118,8 +117,8 @@ func (s *Server) Close() error {
 	return err
 }
 
-// WaitFor returns once cond holds. It asks again after each change of the hub's
-// state, and now and then, for a condition that is about something else as well.
+// WaitFor returns once cond holds. It evaluates cond after each change of the hub's state, and
+// every 100 ms, because cond may also depend on other state.
 func (s *Server) WaitFor(ctx context.Context, cond func() bool) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -139,7 +138,7 @@ func (s *Server) WaitFor(ctx context.Context, cond func() bool) error {
 	}
 }
 
-// Quiet returns once every webhook has been answered, timed out or lost.
+// Quiet returns once every webhook is answered, timed out or lost.
 func (s *Server) Quiet(ctx context.Context) error {
 	return s.WaitFor(ctx, func() bool {
 		s.mu.Lock()
@@ -148,16 +147,17 @@ func (s *Server) Quiet(ctx context.Context) error {
 	})
 }
 
-// touch wakes whoever waits for a change.
+// touch wakes all callers of WaitFor.
 func (s *Server) touch() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// now has GitHub's resolution: whole seconds in UTC.
+// now returns the time with GitHub's resolution: whole seconds in UTC.
 func (s *Server) now() time.Time { return s.opt.Clock().UTC().Truncate(time.Second) }
 
-// id is unique over all kinds of things, so that a mix-up of two ids shows.
+// id returns a number that is unique over all kinds of objects, so that a mix-up of two ids shows
+// in tests.
 func (s *Server) id() int64 {
 	s.lastID++
 	return s.lastID
@@ -167,7 +167,7 @@ func nodeID(kind string, id int64) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(kind + ":" + strconv.FormatInt(id, 10)))
 }
 
-// secret draws the random part of a token.
+// secret returns a token with a random part.
 func (s *Server) secret(prefix string) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	b := make([]byte, 36)

@@ -6,15 +6,17 @@ import (
 	"time"
 )
 
-// SetSlowDeliveryLists makes each page of an App's deliveries take a time, as it does at GitHub
-// where there are hundreds of thousands; zero ends that. A client that hangs up waits no longer.
+// SetSlowDeliveryLists delays each page of an App's list of deliveries by d. GitHub is as slow when
+// there are hundreds of thousands of deliveries. Zero ends the delay. A client that hangs up ends
+// its wait.
 func (s *Server) SetSlowDeliveryLists(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.slow = d
 }
 
-// listsInTime waits where a list is slow, and tells whether the client is still there.
+// listsInTime delays a request for the list of deliveries, and reports whether the client is still
+// connected.
 func (s *Server) listsInTime(r *http.Request) bool {
 	s.mu.Lock()
 	slow := s.slow

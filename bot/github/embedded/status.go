@@ -25,7 +25,7 @@ type Status struct {
 	Creator                     string // login
 }
 
-// Statuses reads the newest status of each context on a commit.
+// Statuses returns the newest status of each context on a commit.
 func (r *Repo) Statuses(sha string) []Status {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
@@ -48,10 +48,10 @@ func (st *status) render(r *Repo) *github.RepoStatus {
 		Creator: st.creator.render(r.s.url), CreatedAt: when(st.created), UpdatedAt: when(st.created)}
 }
 
-// maxStatuses is how many statuses of one context a commit can have.
+// maxStatuses is the number of statuses that a commit can have per context.
 const maxStatuses = 1000
 
-// validate refuses what GitHub refuses in a status.
+// validate refuses a status that GitHub would refuse.
 func (s Status) validate() error {
 	if !slices.Contains([]string{"error", "failure", "pending", "success"}, s.State) {
 		return invalid("Status", "state", "invalid", "State is not included in the list")
@@ -62,7 +62,7 @@ func (s Status) validate() error {
 	return cmp.Or(checkLength("Status", "description", s.Description, 0, 140), checkLength("Status", "context", s.Context, 1, 255))
 }
 
-// listStatuses are all statuses of a commit, newest first.
+// listStatuses lists all statuses of a commit, newest first.
 func listStatuses(rq *request, sha string) error {
 	var all []*status
 	for _, st := range slices.Backward(rq.repo.statuses) {

@@ -10,8 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// The newest status of a context counts, all of them are listed, and what GitHub refuses is
-// refused here with the same codes.
+// TestStatuses checks that the newest status of a context counts, that all statuses are listed, and
+// that the hub refuses the same statuses as GitHub, with the same codes.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, embedded.Options{})
@@ -51,7 +51,7 @@ func TestStatuses(t *testing.T) {
 	w.wantStatus(err, 422)
 }
 
-// A commit takes 1,000 statuses of one context and no more.
+// TestStatusesEnd checks that a commit takes at most 1,000 statuses per context.
 func TestStatusesEnd(t *testing.T) {
 	t.Parallel()
 	none := embedded.Limits{PerHour: -1, ContentPerMinute: -1, ContentPerHour: -1, PointsPerMinute: -1}

@@ -12,7 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// What GitHub refuses is refused here with the same status: a bot that gets away with it in tests would not at GitHub.
+// TestAsStrictAsGitHub checks that the hub refuses the same calls as GitHub, with the same status.
+// A laxer hub would let mistakes of the bot pass the tests.
 func TestAsStrictAsGitHub(t *testing.T) {
 	w := newWorld(t, embedded.Options{})
 	pr := w.opened()
@@ -36,7 +37,7 @@ func TestAsStrictAsGitHub(t *testing.T) {
 		_, err = buffer.ReadFrom(answer.Body)
 		w.no(err)
 		var out map[string]any
-		_ = json.Unmarshal(buffer.Bytes(), &out) // a list is none
+		_ = json.Unmarshal(buffer.Bytes(), &out) // out stays nil if the answer is a list
 		return answer.StatusCode, out
 	}
 	type object = map[string]any
@@ -128,7 +129,7 @@ func TestAsStrictAsGitHub(t *testing.T) {
 	}
 }
 
-// number is an id of JSON as it stands in a path.
+// number formats an id from JSON for a path.
 func number(id any) string {
 	raw, err := json.Marshal(int64(id.(float64)))
 	if err != nil {
@@ -137,7 +138,7 @@ func number(id any) string {
 	return string(raw)
 }
 
-// A list of deliveries that is slow ends with the patience of whoever asks.
+// TestSlowDeliveryLists checks that a slow list of deliveries ends when the client gives up.
 func TestSlowDeliveryLists(t *testing.T) {
 	w := newWorld(t, embedded.Options{})
 	key, err := testKey()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Role is what a user may do in one repository.
+// A Role says what a user may do in one repository.
 type Role string
 
 // The roles, in rising order.
@@ -23,10 +23,10 @@ func (r Role) rank() int {
 	return slices.Index([]Role{None, Read, Triage, Write, Maintain, Admin}, r)
 }
 
-// atLeast also holds for no role at all, which ranks below None.
+// atLeast reports whether r includes want. An empty role ranks below None.
 func (r Role) atLeast(want Role) bool { return r.rank() >= want.rank() }
 
-// legacy is the role in the words of the permission endpoint's older field.
+// legacy returns the role as the older field of the permission endpoint names it.
 func (r Role) legacy() string {
 	switch r {
 	case Maintain:
@@ -43,34 +43,34 @@ type account struct {
 	id     int64
 	login  string
 	kind   string // User, Organization or Bot
-	closed bool   // by an IP allow list that has no address of ours
+	closed bool   // by an IP allow list that contains none of our addresses
 }
 
-// A token is a personal access token, or an installation's.
+// A token is a personal access token or an installation token.
 type token struct {
 	value   string
 	user    *account
 	inst    *Installation
 	expires time.Time
-	perms   map[string]string // installation tokens: what it may do
-	repos   []*Repo           // installation tokens: where, nil for all of the installation's
+	perms   map[string]string // installation tokens only: permissions
+	repos   []*Repo           // installation tokens only: repositories, nil for all of the installation
 }
 
-// CreateUser makes a person. Making one twice is no error.
+// CreateUser creates a user. It does nothing if the user exists.
 func (s *Server) CreateUser(login string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.user(login)
 }
 
-// CreateOrg makes an organisation, which can own repositories.
+// CreateOrg creates an organisation, which can own repositories.
 func (s *Server) CreateOrg(login string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.user(login).kind = "Organization"
 }
 
-// CreateToken gives a user a personal access token with the scope "repo".
+// CreateToken creates a personal access token with the scope "repo".
 func (s *Server) CreateToken(login string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *Server) CreateToken(login string) string {
 	return t.value
 }
 
-// RevokeToken makes a personal or an installation token invalid at once.
+// RevokeToken invalidates a personal or an installation token at once.
 func (s *Server) RevokeToken(value string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *Server) user(login string) *account {
 	return u
 }
 
-// Grant gives a user a role in the repository; None takes it away.
+// Grant gives a user a role in the repository. None removes the user's role.
 func (r *Repo) Grant(login string, role Role) error {
 	if role.rank() < 0 {
 		return fmt.Errorf("grant %s a role in %s: no role %q; use read, triage, write, maintain, admin or none", login, r.FullName(), role)
@@ -107,8 +107,8 @@ func (r *Repo) Grant(login string, role Role) error {
 	return nil
 }
 
-// role is what the user may do here: the owner everything, a stranger what
-// everyone may.
+// role returns the user's role here: Admin for the owner, the granted role, or the role of the
+// public.
 func (r *Repo) role(u *account) Role {
 	if u == r.owner {
 		return Admin
@@ -122,7 +122,7 @@ func (r *Repo) role(u *account) Role {
 	return Read
 }
 
-// association is the word GitHub puts beside an author's name.
+// association returns the word that GitHub shows next to an author's name.
 func (r *Repo) association(u *account) string {
 	role := r.roles[u]
 	switch {

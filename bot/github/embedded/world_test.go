@@ -21,10 +21,10 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// testKey is made once: RSA keys are slow to find under the race detector.
+// testKey is generated once, because generating RSA keys is slow under the race detector.
 var testKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
-// A clock stands still until it is moved.
+// A clock stands still until a test advances it.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -42,8 +42,8 @@ func (c *clock) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// A world is a hub with an App in one repository, alice who owns it, and a
-// receiver that keeps what it gets.
+// A world is a hub with a repository of alice's, an App installed in it, and a receiver that
+// records the webhooks.
 type world struct {
 	*testing.T
 	ctx   context.Context
@@ -62,7 +62,7 @@ func newWorld(t *testing.T, opt embedded.Options) *world {
 	var err error
 	w.hub, err = embedded.New(opt)
 	w.no(err)
-	t.Cleanup(func() { // the receiver complains about half a webhook
+	t.Cleanup(func() { // the receiver would report a truncated webhook
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 		defer cancel()
 		if err := errors.Join(w.hub.Quiet(ctx), w.hub.Close()); err != nil {
@@ -78,7 +78,7 @@ func newWorld(t *testing.T, opt embedded.Options) *world {
 	w.no(err)
 	w.inst, err = w.app.Install(w.repo)
 	w.no(err)
-	w.quiet() // events about no repository have a queue of their own
+	w.quiet() // events without a repository have a separate queue
 	w.push("main", map[string]string{"a.cu": "one\n", "b.cu": "one\n"}, "first")
 	return w
 }
@@ -104,7 +104,7 @@ func (w *world) open(opt embedded.PROptions) *embedded.PR {
 	return pr
 }
 
-// opened is a pull request that changes a.cu.
+// opened returns a pull request that changes a.cu.
 func (w *world) opened() *embedded.PR {
 	w.Helper()
 	w.push("faster", map[string]string{"a.cu": "two\n"}, "faster")
@@ -118,7 +118,7 @@ func (w *world) client(token string) *github.Client {
 	return c
 }
 
-// bot is the App's client; person a user's with a personal token.
+// bot returns the App's client; person returns a user's client with a personal token.
 func (w *world) bot() *github.Client                { return w.client(w.inst.Token()) }
 func (w *world) person(login string) *github.Client { return w.client(w.hub.CreateToken(login)) }
 
@@ -127,7 +127,7 @@ func (w *world) quiet() {
 	w.no(w.hub.Quiet(w.ctx))
 }
 
-// check reports a completed check.
+// check creates a completed check run.
 func (w *world) check(c *github.Client, sha, name, conclusion string) *github.CheckRun {
 	w.Helper()
 	run, _, err := c.Checks.CreateCheckRun(w.ctx, "alice", "kernels", github.CreateCheckRunOptions{
@@ -137,14 +137,14 @@ func (w *world) check(c *github.Client, sha, name, conclusion string) *github.Ch
 	return run
 }
 
-// in is the world as seen from a subtest, which must fail for itself.
+// in returns the world for a subtest, so that failures are reported by the subtest.
 func (w *world) in(t *testing.T) *world {
 	sub := *w
 	sub.T = t
 	return &sub
 }
 
-// wantStatus fails unless err is GitHub's refusal with this status.
+// wantStatus fails the test unless err is GitHub's refusal with this status.
 func (w *world) wantStatus(err error, status int) *github.ErrorResponse {
 	w.Helper()
 	refusal, ok := errors.AsType[*github.ErrorResponse](err)
@@ -172,7 +172,7 @@ func (w *world) jwt(key *rsa.PrivateKey, life time.Duration) string {
 
 const hookSecret = "it is a secret"
 
-// A receiver checks the signature of each webhook as a bot would.
+// A receiver records webhooks and verifies the signature of each, as a bot would.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -217,7 +217,7 @@ func (r *receiver) all() []received {
 	return append([]received(nil), r.got...)
 }
 
-// names are the events in order, as event.action.
+// names returns the events in order, as event.action.
 func (r *receiver) names() []string {
 	var out []string
 	for _, e := range r.all() {
@@ -230,7 +230,7 @@ func (r *receiver) names() []string {
 	return out
 }
 
-// last is the newest payload of a type.
+// last returns the newest payload of a type.
 func last[T any](w *world) T {
 	w.Helper()
 	var found T

@@ -1,5 +1,6 @@
-// Package localtest is what tests of package local's users share: a runner for the bot to
-// start, and a kernel that a CPU measures in a moment. It is for tests alone.
+// Package localtest has what the tests of package local's users share: a runner that the bot can
+// start, and a kernel that a CPU measures in a moment. RunnerMain turns the test's program into
+// that runner; Small returns the repository with the kernel. Use it in tests only.
 package localtest
 
 import (
@@ -15,11 +16,11 @@ import (
 	"github.com/kernelgate/kernelgate/runners/agent"
 )
 
-// Measure gathers evidence about a job; it is agent.Config's.
+// Measure gathers evidence about a job, like measure.Config.Measure.
 type Measure func(ctx context.Context, job runners.Job, dir string, p runners.Progress) (runners.Measured, error)
 
-// RunnerMain is a runner where the test's program was started as one, which the bot does, and
-// ends it. TestMain calls it first.
+// RunnerMain runs a runner and exits, if the bot started the test's program as a runner. Otherwise
+// it returns. TestMain must call it first.
 func RunnerMain(measure Measure) {
 	if len(os.Args) < 2 || os.Args[1] != "runner" {
 		return
@@ -31,7 +32,7 @@ func RunnerMain(measure Measure) {
 	os.Exit(0)
 }
 
-// runner is a real runner in all but measuring.
+// runner is a real runner, except that it measures with the given function.
 func runner(args []string, measure Measure) error {
 	f := flag.NewFlagSet("runner", flag.ContinueOnError)
 	server, file, name := f.String("server", "", ""), f.String("token-file", "", ""), f.String("name", "", "")
@@ -54,15 +55,15 @@ func runner(args []string, measure Measure) error {
 // SmallSource is the source of the kernel of [Small].
 const SmallSource = "kernels/small/small.c"
 
-// What SmallSource can be.
+// The possible contents of SmallSource.
 const (
 	SmallSlow  = "void small(const float *x, float *y, int n) { for (volatile int i = 0; i < n; i++) { y[i] = x[i]; y[i] = 2 * x[i]; } }\n"
 	SmallFast  = "void small(const float *x, float *y, int n) { for (int i = 0; i < n; i++) y[i] = 2 * x[i]; }\n"
 	SmallWrong = "void small(const float *x, float *y, int n) { for (int i = 0; i < n; i++) y[i] = 3 * x[i]; }\n"
 )
 
-// Small is a repository of one kernel, which is slow. Its policy asks for right outputs alone: tests
-// share their machine, on which times prove nothing.
+// Small returns a repository with one slow kernel. Its policy requires only correct outputs: tests
+// share their machine, so times prove nothing.
 func Small() map[string]string {
 	return map[string]string{
 		"README.md": "A kernel.\n", SmallSource: SmallSlow,

@@ -1,6 +1,6 @@
-// A page of what is under way speaks: a piece that the server writes anew takes the
-// place of the one before. When there is a verdict, the page with it takes the place of
-// this one, and the reader stays where they are.
+// This script updates the page of an unfinished run. A piece that the server sends replaces the
+// old piece. When there is a verdict, the new page replaces this one, and the reader keeps the
+// scroll position.
 "use strict";
 const live = document.querySelector("[data-live]");
 if (live && window.EventSource) {
@@ -39,7 +39,8 @@ async function verdict() {
   }
 }
 
-// A point of a history has a card: what was measured there, of which change, by whom. It shows for the pointer and for the keyboard.
+// A point of a history has a card with the measurement, its change and its author. It appears on
+// hover and on keyboard focus.
 let card = null;
 function hideCard() {
   card?.remove();

@@ -1,6 +1,7 @@
-// Package browser looks at pages as people do, in a headless Chromium that
-// fetch-browser.sh brings. It is for tests alone: the product does not import it. It
-// tells what it saw, and leaves what is right to the test.
+// Package browser loads pages in a headless Chromium and inspects them as a reader would: layout,
+// accessibility, keyboard, console errors. fetch-browser.sh downloads the browser. It is for tests
+// only; the product does not import it. Except for Everything, which fails the test, it reports
+// what it finds and leaves the judgement to the test.
 package browser
 
 import (
@@ -19,20 +20,20 @@ import (
 //go:embed fetch-browser.sh
 var script string
 
-// patience is for a browser that hangs: no page takes that long on any machine.
+// patience is the timeout for a browser that hangs. No page takes that long on any machine.
 const patience = 5 * time.Minute
 
-// A Browser is one that was started for a test.
+// A Browser is a browser process that belongs to a test.
 type Browser struct {
 	testing.TB
 	ctx context.Context
 	axe string
 
-	with, without *Tab // scripts, for Everything
+	with, without *Tab // tabs with and without scripts, for Everything
 }
 
-// Open starts a browser that ends with the test. Where none was fetched the test is
-// skipped, but not in CI.
+// Open starts a browser that ends with the test. If no browser was fetched, the test is skipped, or
+// fails in CI.
 func Open(t testing.TB) *Browser {
 	t.Helper()
 	home, err := find(t.Context())
@@ -50,7 +51,7 @@ func Open(t testing.TB) *Browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(filepath.Join(home, "chromium")),
 		chromedp.Env("LD_LIBRARY_PATH="+filepath.Join(home, "lib"), "FONTCONFIG_FILE="+filepath.Join(home, "fonts.conf")),
-		chromedp.NoSandbox, // it sees pages of this test and nothing else, and may be started by root
+		chromedp.NoSandbox, // it loads only pages of this test, and root may start it
 		chromedp.Flag("headless", "shell"), chromedp.DisableGPU,
 		chromedp.Flag("font-render-hinting", "none"), chromedp.Flag("hide-scrollbars", false),
 		chromedp.WSURLReadTimeout(patience),
@@ -66,7 +67,7 @@ func Open(t testing.TB) *Browser {
 	return b
 }
 
-// find is the folder that the script fetched.
+// find returns the folder that the script fetched.
 func find(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, "bash", "-s", "--", "--check")
 	cmd.Stdin = strings.NewReader(script)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What is looked for is found: a page with every fault.
+// TestFinds checks that the inspections find every fault of a page that has them all.
 func TestFinds(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
@@ -47,7 +47,7 @@ func TestFinds(t *testing.T) {
 	}
 }
 
-// Where there is no browser, the script says what to do.
+// TestFetchSaysWhatToDo checks that the script says what to do if there is no browser.
 func TestFetchSaysWhatToDo(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -77,7 +77,7 @@ func TestFetchSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// tools is a folder with these programs alone.
+// tools returns a folder that contains only these programs.
 func tools(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()

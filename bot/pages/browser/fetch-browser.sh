@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# fetch-browser.sh fetches a headless Chromium and axe-core from npm, for the tests that look at pages as a browser shows them: no
-# root, nothing is installed. It changes nothing outside its cache folder, ${XDG_CACHE_HOME:-$HOME/.cache}/kernelgate/browser-<versions>.
+# fetch-browser.sh fetches a headless Chromium and axe-core from npm, for tests that inspect pages
+# in a browser. It needs no root and installs nothing. It changes nothing outside of its cache
+# folder, ${XDG_CACHE_HOME:-$HOME/.cache}/kernelgate/browser-<versions>.
 #
-#   fetch-browser.sh           fetch unless already there; the last line of stdout is the folder, with chromium, lib, fonts and axe.min.js
-#   fetch-browser.sh --check   print the folder if it is there already, else exit 3; fetches nothing
+#   fetch-browser.sh           fetch if missing; the last line of stdout is the folder, which has
+#                              chromium, lib, fonts and axe.min.js
+#   fetch-browser.sh --check   print the folder if it exists, otherwise exit 3; fetch nothing
 #
-# Exit status: 0 there, 2 wrong usage, 3 cannot (the message says what to do).
+# Exit status: 0 the folder exists, 2 wrong usage, 3 impossible (the message says what to do).
 set -euo pipefail
 
-# The Chromium that serverless functions use: one program that brings its libraries, and starts without a display.
+# This is the Chromium for serverless functions: one program with its libraries, which starts
+# without a display.
 chromium=153.0.0
 chromium_sha256=20e5656fcdcf4118ede85edfb9d6bb9cc1bbb7ffb8b75622fffbcf36a835c3c0
 axe=4.14.0
@@ -32,7 +35,7 @@ esac
 [[ -n ${XDG_CACHE_HOME-}${HOME-} ]] || cannot "neither HOME nor XDG_CACHE_HOME is set; set one of them"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/kernelgate
 home=$cache/browser-$chromium-$axe
-# The folder is renamed into place when it is whole.
+# The folder is renamed into place when it is complete.
 if [[ -d $home ]]; then
 	printf '%s\n' "$home"
 	exit
@@ -48,7 +51,7 @@ trap 'rm -rf "$partial"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# unpack NAME VERSION SHA256: an npm package's files, into $partial/NAME without its scope
+# unpack NAME VERSION SHA256 extracts an npm package to $partial/NAME, without its scope.
 unpack() {
 	local file
 	file=$partial/$(cd "$partial" && npm pack --silent "$1@$2" 2>"$partial/log" | tail -n1) && [[ -f $file ]] ||
@@ -58,7 +61,7 @@ unpack() {
 	tar -xzf "$file" -C "$partial/${1##*/}" --strip-components=1
 }
 
-# plain FILE: what a brotli-packed file holds, on stdout
+# plain FILE writes the content of a brotli-compressed file to stdout.
 plain() {
 	node -e 'const fs = require("fs"); fs.createReadStream(process.argv[1]).pipe(require("zlib").createBrotliDecompress()).pipe(process.stdout)' "$1"
 }
@@ -73,7 +76,7 @@ for part in al2023 fonts; do
 	plain "$partial/chromium/bin/$part.tar.br" | tar -x --no-same-owner -C "$partial/done"
 done
 mv "$partial/axe-core/axe.min.js" "$partial/done/"
-# The host's fonts where it has any, and the one that came along.
+# Use the host's fonts, if there are any, and the font from the package.
 cat >"$partial/done/fonts.conf" <<END
 <?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">

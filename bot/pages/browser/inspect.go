@@ -6,14 +6,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Unfold opens whatever can be opened, so that all of the page is looked at.
+// Unfold opens all details elements, so that the whole page is inspected.
 func (t *Tab) Unfold() {
 	t.Helper()
 	Eval[chromedp.Void](t, "document.querySelectorAll('details').forEach(d => { d.open = true; })")
 }
 
-// Sideways is what reaches over the page's right edge, so that the whole page scrolls
-// sideways. What scrolls in a box of its own does not count.
+// Sideways returns the elements that extend over the page's right edge and make the whole page
+// scroll sideways. An element inside a scrolling box does not count.
 func (t *Tab) Sideways() []string {
 	t.Helper()
 	return Eval[[]string](t, `(() => {
@@ -28,7 +28,7 @@ func (t *Tab) Sideways() []string {
 	})()`)
 }
 
-// Axe is what axe-core finds serious or critical.
+// Axe returns the violations that axe-core rates serious or critical.
 func (t *Tab) Axe() []string {
 	t.Helper()
 	Eval[chromedp.Void](t, "if (!window.axe) { "+t.axe+" }")
@@ -37,8 +37,8 @@ func (t *Tab) Axe() []string {
 		.map(v => v.impact + " " + v.id + ": " + v.help + "; " + v.nodes.slice(0, 3).map(n => n.target.join(" ") + " " + n.html.slice(0, 160) + " " + (n.any[0]?.message ?? "")).join(" | ")))`)
 }
 
-// Keyboard walks through the page with the Tab key alone, from its top to its end, and
-// tells what cannot be reached, and what does not show that it was.
+// Keyboard walks through the page with the Tab key, from top to end. It returns the controls that
+// cannot be reached and those that do not show the focus.
 func (t *Tab) Keyboard() []string {
 	t.Helper()
 	controls := Eval[int](t, `(() => {
@@ -54,7 +54,7 @@ func (t *Tab) Keyboard() []string {
 		document.activeElement?.blur?.();
 		return controls.length;
 	})()`)
-	// Boxes that scroll take the focus too: there may be more stops than controls.
+	// Scrolling boxes take the focus, too: there may be more stops than controls.
 	for range 3 {
 		for range controls + 1 {
 			t.Press(KeyTab)
@@ -66,9 +66,9 @@ func (t *Tab) Keyboard() []string {
 	return Eval[[]string](t, `controls.filter(e => !reached.includes(e)).map(e => "not reached: " + e.outerHTML.slice(0, 120)).concat(unseen).slice(0, 10)`)
 }
 
-// Everything looks at a page in all the ways that its readers may: on the smallest
-// phone and on a desk, in light and in dark, by keyboard alone, without scripts, folded
-// and unfolded. What is wrong fails the test. It returns what the page says.
+// Everything inspects a page in all ways that readers use: on the smallest phone and on a desktop,
+// in light and dark mode, by keyboard only, without scripts, folded and unfolded. It fails the test
+// on every defect and returns the page's text.
 func (b *Browser) Everything(url string) string {
 	b.Helper()
 	if b.with == nil {
@@ -98,12 +98,12 @@ func (b *Browser) Everything(url string) string {
 	return says
 }
 
-// plain is a text without its space, and without what is for readers without scripts.
+// plain returns a text without white space and without the notice for readers without scripts.
 func plain(text string) string {
 	return strings.Join(strings.Fields(strings.Replace(text, "Load the page again to see how far it is.", "", 1)), " ")
 }
 
-// nothing fails the test with whatever was found.
+// nothing fails the test for each finding.
 func (t *Tab) nothing(what string, found []string) {
 	t.Helper()
 	for _, f := range found {

@@ -14,12 +14,12 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// A Look is how somebody looks at a page.
+// A Look describes the settings under which a page is viewed.
 type Look struct {
-	Width, Height int // 1200 × 800 unless given
+	Width, Height int // default to 1200 × 800
 	Dark          bool
 	NoScript      bool
-	Scale         float64 // for pictures: pixels of the screen for one of the page, and no scroll bars
+	Scale         float64 // for screenshots: device pixels per page pixel, without scroll bars
 }
 
 // A Tab shows one page at a time.
@@ -50,7 +50,7 @@ func (b *Browser) Tab(look Look) *Tab {
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.marks = 1 << 30 // nothing more is heard: nobody waits for it
+		t.marks = 1 << 30 // the console is closed: stop waiting for it
 		t.heard.Broadcast()
 	}()
 	t.Look(look)
@@ -59,7 +59,7 @@ func (b *Browser) Tab(look Look) *Tab {
 
 const mark = "heard until here "
 
-// hear keeps what a page complains of.
+// hear records errors and warnings of the console.
 func (t *Tab) hear(m chromedp.ConsoleMessage) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,7 +73,7 @@ func (t *Tab) hear(m chromedp.ConsoleMessage) {
 	}
 }
 
-// Look changes how the page is looked at. NoScript is for what is loaded from then on.
+// Look changes the settings. NoScript applies to pages that are loaded afterwards.
 func (t *Tab) Look(look Look) {
 	t.Helper()
 	scheme := "light"
@@ -96,7 +96,7 @@ func (t *Tab) Go(url string) {
 	t.no(chromedp.Do(t.ctx, chromedp.Navigate(url)))
 }
 
-// Eval is the value of an expression on the page.
+// Eval returns the value of a JavaScript expression on the page.
 func Eval[T any](t *Tab, expression string) T {
 	t.Helper()
 	value, err := chromedp.Run(t.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -104,7 +104,7 @@ func Eval[T any](t *Tab, expression string) T {
 	return value
 }
 
-// Until waits for an expression to be true.
+// Until waits until an expression is true.
 func (t *Tab) Until(expression string) {
 	t.Helper()
 	_, err := chromedp.Run(t.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingMutation(), chromedp.WithPollingTimeout(patience)))
@@ -113,14 +113,14 @@ func (t *Tab) Until(expression string) {
 	}
 }
 
-// Text is what an element shows.
+// Text returns the visible text of an element.
 func (t *Tab) Text(selector string) string {
 	t.Helper()
 	return Eval[string](t, fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector))
 }
 
-// Complaints is what the console said of errors since it was asked last, of what the
-// Content-Security-Policy refused too.
+// Complaints returns the console's errors since the last call, including violations of the
+// Content-Security-Policy.
 func (t *Tab) Complaints() []string {
 	t.Helper()
 	t.mu.Lock()
@@ -137,7 +137,7 @@ func (t *Tab) Complaints() []string {
 	return said
 }
 
-// Press types keys: letters, or those that package kb names.
+// Press types keys: letters, or keys that package kb names.
 func (t *Tab) Press(keys string) {
 	t.Helper()
 	t.no(chromedp.Do(t.ctx, chromedp.KeyEvent(keys)))
@@ -150,7 +150,7 @@ func (t *Tab) Point(selector string) {
 	t.no(chromedp.Do(t.ctx, chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at[0], at[1])))
 }
 
-// Follow types keys that lead to another page, and waits for that.
+// Follow types keys that load a different page, and waits for it.
 func (t *Tab) Follow(keys string) {
 	t.Helper()
 	_, err := chromedp.RunResponse(t.ctx, chromedp.KeyEvent(keys))
@@ -164,7 +164,7 @@ const (
 	KeyEscape = kb.Escape
 )
 
-// Picture is a PNG of what the tab shows, or of one element.
+// Picture returns a PNG of the tab, or of one element.
 func (t *Tab) Picture(selector string) []byte {
 	t.Helper()
 	take := chromedp.CaptureScreenshot()

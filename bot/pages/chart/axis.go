@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// An axis maps values to a stretch of the picture. Halves are taken before
-// differences, so that no range overflows.
+// An axis maps values to coordinates. It halves values before it subtracts them, so that no range
+// overflows.
 type axis struct {
 	low, high float64 // values
 	from, to  float64 // coordinates
 }
 
-// newAxis spans all values with a little air. What is not finite is left out; ok is
-// false where nothing is left.
+// newAxis spans all values with a small margin. It ignores values that are not finite, and ok is
+// false if none remain.
 func newAxis(values []float64, from, to float64) (a axis, ok bool) {
 	values = finite(values)
 	if len(values) == 0 {
@@ -41,7 +41,7 @@ func (a axis) at(v float64) float64 {
 	return a.from + share*(a.to-a.from)
 }
 
-// ticks are a few round values within the axis.
+// ticks returns a few round values within the axis.
 func (a axis) ticks(most int) []float64 {
 	span := a.high - a.low
 	if !(span > 0) || math.IsInf(span, 0) {
@@ -69,7 +69,7 @@ func (a axis) ticks(most int) []float64 {
 	return list
 }
 
-// bottom draws the axis with its figures below, and lines across the picture.
+// bottom draws the axis with its labels below, and grid lines across the chart.
 func (a axis) bottom(c *canvas, top, y float64, unit string, write func(float64) string) {
 	ticks := a.ticks(4)
 	room := (a.to - a.from) / float64(max(1, len(ticks)))
@@ -92,7 +92,7 @@ func (a axis) bottom(c *canvas, top, y float64, unit string, write func(float64)
 	}
 }
 
-// left draws the axis at the side.
+// left draws the axis on the left side.
 func (a axis) left(c *canvas, x, right float64, write func(float64) string) {
 	for _, v := range a.ticks(4) {
 		c.line("grid", x, a.at(v), right, a.at(v))
@@ -100,7 +100,7 @@ func (a axis) left(c *canvas, x, right float64, write func(float64) string) {
 	}
 }
 
-// plain writes a value with no more digits than help.
+// plain formats a value with few significant digits.
 func plain(v float64) string {
 	size := math.Abs(v)
 	switch {
@@ -116,7 +116,7 @@ func plain(v float64) string {
 	return strings.Replace(text, "-", "−", 1)
 }
 
-// percent writes a share.
+// percent formats a share.
 func percent(v float64) string {
 	if v == 0 {
 		return "0 %"
@@ -125,7 +125,8 @@ func percent(v float64) string {
 	if v < 0 {
 		sign = "" // plain writes the minus
 	}
-	if v = 100 * v; math.Abs(v) < 100 { // plain rounds the others, and would round them a second time
+	// plain rounds larger values. Rounding here would round them twice.
+	if v = 100 * v; math.Abs(v) < 100 {
 		v = math.Round(v*100) / 100
 	}
 	return sign + plain(v) + " %"

@@ -1,19 +1,16 @@
-// Package chart draws small pictures of measurements as SVG, for pages: strips of
-// samples, distributions, intervals against goals, a history with its band. It
-// knows nothing of gates or runs, computes nothing that is judged, and has no
-// colours: every mark bears a class, and the page's style sheet gives it one for
-// light and for dark.
+// Package chart draws small SVG charts of measurements for web pages: strips of samples,
+// distributions, intervals with goals, histories with bands and others. It knows nothing about
+// gates or runs, and it computes nothing that is judged. It sets no colours: every mark has a
+// class, and the page's style sheet defines colours for light and dark mode. The same data give the
+// same bytes. For any data (none, one value, NaN, ±Inf, 1e308) the SVG is well-formed and no mark
+// lies outside of it.
 //
-// It is ours because of what it writes. gonum/plot and go-analyze/charts both draw
-// well, but put colours and fonts into style attributes, which a strict
-// Content-Security-Policy forbids and a dark page cannot change; neither writes a
-// title for those who cannot see the picture; and they measure text with fonts that
-// they bring along (eight more modules and a program of 11 MB for a scatter of three
-// points with gonum/plot, 0.6 MB of fonts with go-analyze/charts). What is needed
-// here is eight forms of chart, in fewer lines than either would take to configure.
-//
-// The same data give the same bytes. Whatever the data (none at all, one value, NaN,
-// ±Inf, 1e308), the result is well-formed and no mark lies outside the picture.
+// We do not use gonum/plot or go-analyze/charts, because they put colours and fonts into style
+// attributes. A strict Content-Security-Policy forbids those, and dark mode cannot change them.
+// Neither library writes a title for screen readers. Both measure text with fonts that they bundle:
+// gonum/plot adds eight modules and makes a program of 11 MB for a scatter plot of three points,
+// and go-analyze/charts adds 0.6 MB of fonts. The eight kinds of charts here take fewer lines than
+// configuring either library.
 package chart
 
 import (
@@ -23,22 +20,23 @@ import (
 	"strings"
 )
 
-// A Group is values of one kind, such as the samples of one side.
+// A Group holds values of one kind, such as the samples of one side.
 type Group struct {
 	Name   string
-	Class  string // of its marks, such as candidate
+	Class  string // class of its marks, such as candidate
 	Values []float64
 }
 
-// Pictures are drawn for a narrow screen, so that their text can be read there; a
-// wide one shows several beside each other.
+// Charts are drawn for a narrow screen, so that their text is readable there. A wide screen shows
+// several charts next to each other.
 const (
 	width    = 360
-	charWide = 6.3 // of the style sheet's 11 units, on average
+	charWide = 6.3 // average width, at the style sheet's font size of 11 units
 	lineHigh = 16
 )
 
-// textWide is how wide a text is at 11 units. Signs and digits are wider than letters in the fonts that systems have.
+// textWide estimates the width of a text at a font size of 11 units. Signs and digits are wider
+// than letters in common system fonts.
 func textWide(text string) float64 {
 	wide := 0.0
 	for _, r := range text {
@@ -58,17 +56,17 @@ func textWide(text string) float64 {
 	return wide
 }
 
-// A canvas is a picture on its way.
+// A canvas is a chart under construction.
 type canvas struct {
 	strings.Builder
 	w, h float64
 }
 
-// begin opens a picture. The title says what it is, the description what it shows,
-// to those who hear it read.
+// begin starts a chart. The title says what it is, the description what it shows. Both are for
+// screen readers.
 func begin(kind, title, description string, w, h float64) *canvas {
 	c, role := &canvas{w: w, h: h}, "img"
-	if kind == "line" { // its points may be links, which an image must not hold
+	if kind == "line" { // its points may be links, which role img does not allow
 		role = "group"
 	}
 	fmt.Fprintf(c, `<svg xmlns="http://www.w3.org/2000/svg" class="chart %s" viewBox="0 0 %s %s" role="%s" aria-label="%s">`,
@@ -85,7 +83,7 @@ func (c *canvas) end() string {
 	return c.String()
 }
 
-// nothing is the picture of no data.
+// nothing draws a chart without data.
 func nothing(kind, title string) string {
 	c := begin(kind, title, "no data", width, 2*lineHigh)
 	c.text("none", "start", 4, lineHigh+4, "no data", width-8)
@@ -111,7 +109,7 @@ func (c *canvas) dot(class string, x, y, r float64, hint string) {
 	c.hinted("circle", hint)
 }
 
-// hinted ends an element, with what is shown when somebody points at it.
+// hinted ends an element with the hint that is shown on hover.
 func (c *canvas) hinted(element, hint string) {
 	if hint == "" {
 		c.WriteString("/>")
@@ -120,12 +118,11 @@ func (c *canvas) hinted(element, hint string) {
 	fmt.Fprintf(c, `><title>%s</title></%s>`, escape(hint), element)
 }
 
-// text writes a line that is cut to the room it has. The anchor is start, middle or
-// end.
+// text writes a line of text, truncated to its room. The anchor is start, middle or end.
 func (c *canvas) text(class, anchor string, x, y float64, text string, room float64) {
 	text = clip(text, room)
 	half := textWide(text) / 2
-	switch anchor { // near an edge a label moves inwards
+	switch anchor { // move a label away from the edge
 	case "middle":
 		x = inside(x, half, max(half, c.w-half))
 	case "end":
@@ -134,7 +131,7 @@ func (c *canvas) text(class, anchor string, x, y float64, text string, room floa
 	fmt.Fprintf(c, `<text class="%s" text-anchor="%s" x="%s" y="%s">%s</text>`, words(class), anchor, number(c.x(x)), number(c.y(y)), escape(text))
 }
 
-// A trail is a path point by point.
+// A trail is a path that is built point by point.
 type trail struct {
 	*canvas
 	d strings.Builder
@@ -150,7 +147,7 @@ func (t *trail) draw(class string) {
 	}
 }
 
-// words keeps a class to letters: some are made of what others wrote.
+// words reduces a class to letters: some classes derive from foreign text.
 func words(class string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r == '-' || r == ' ' {
@@ -160,7 +157,7 @@ func words(class string) string {
 	}, class)
 }
 
-// number writes a coordinate: a tenth of a unit is finer than any screen.
+// number formats a coordinate. A tenth of a unit is finer than any screen.
 func number(v float64) string {
 	text := strconv.FormatFloat(v, 'f', 1, 64)
 	if text = strings.TrimSuffix(text, ".0"); text == "-0" {
@@ -176,7 +173,7 @@ func inside(v, low, high float64) float64 {
 	return max(low, min(v, high))
 }
 
-// finite leaves out what has no place on an axis.
+// finite returns the values that are finite.
 func finite(values []float64) []float64 {
 	var kept []float64
 	for _, v := range values {
@@ -187,7 +184,7 @@ func finite(values []float64) []float64 {
 	return kept
 }
 
-// clip cuts a text to the room that it has.
+// clip truncates a text to the room that it has.
 func clip(text string, room float64) string {
 	if textWide(text) <= room {
 		return text
@@ -199,7 +196,7 @@ func clip(text string, room float64) string {
 	return string(runes) + "…"
 }
 
-// escapeLines is escape for a text of several lines.
+// escapeLines is escape for a text with several lines.
 func escapeLines(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -208,7 +205,7 @@ func escapeLines(text string) string {
 	return strings.Join(lines, "&#10;")
 }
 
-// escape makes a text safe in XML, and drops what XML cannot hold.
+// escape makes a text safe in XML, and drops characters that XML does not allow.
 func escape(text string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 func pointer(v float64) *float64 { return &v }
 
-// samples are 40 values around a middle, the same every time.
+// samples returns 40 values around a mean, the same every time.
 func samples(seed uint64, middle, spread float64) []float64 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	values := make([]float64, 40)
@@ -37,7 +37,7 @@ func sides() []Group {
 	}
 }
 
-// placed is points at their places in a trend, with cards.
+// placed assigns places and cards to the points of a trend.
 func placed(points []Point, scale float64) []Point {
 	var list []Point
 	for i, p := range points {
@@ -47,7 +47,7 @@ func placed(points []Point, scale float64) []Point {
 	return list
 }
 
-// pictures are one of each kind.
+// pictures draws one chart of each kind.
 func pictures() map[string]string {
 	history := make([]Point, 12)
 	for i, v := range samples(4, 20, 0.4)[:12] {
@@ -126,8 +126,8 @@ func TestGolden(t *testing.T) {
 
 var coordinate = regexp.MustCompile(`([MLHVhZ])(-?[0-9.]+)?(?: (-?[0-9.]+))?`)
 
-// check wants well-formed XML whose every mark lies within the viewBox, with a
-// title, and neither style nor script.
+// check verifies that a chart is well-formed XML, that every mark lies within the viewBox, that it
+// has a title, and that it has neither style nor script.
 func check(svg string) error {
 	d := xml.NewDecoder(strings.NewReader(svg))
 	var w, h float64
@@ -220,7 +220,7 @@ func check(svg string) error {
 	}
 }
 
-// strange draws values and texts that nobody would wish for.
+// strange generates pathological values and texts.
 type strange struct{ *rand.Rand }
 
 func (r strange) value() float64 {
@@ -260,7 +260,7 @@ func (r strange) groups() []Group {
 	return list
 }
 
-// Whatever is drawn, the picture is well-formed and nothing lies outside it.
+// TestStrangeData checks that for any data the chart is well-formed and nothing lies outside of it.
 func TestStrangeData(t *testing.T) {
 	for seed := range uint64(120) {
 		r := strange{rand.New(rand.NewPCG(seed, 9))}
@@ -311,7 +311,7 @@ func TestStrangeData(t *testing.T) {
 	}
 }
 
-// The test's own eye is not blind.
+// TestCheckSees checks that check finds each kind of defect.
 func TestCheckSees(t *testing.T) {
 	for name, svg := range map[string]string{
 		"outside":      `<svg viewBox="0 0 10 10"><title>x</title><path d="M1 2L11 2"/></svg>`,
@@ -354,7 +354,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// What a row is for is never cut off: its figures, and the goal.
+// TestFiguresAreWhole checks that the essential parts of a row are never truncated: its numbers and
+// the goal.
 func TestFiguresAreWhole(t *testing.T) {
 	const figures = "49.1 KiB → 48.1 KiB (≤ 64 KiB of each block)"
 	if svg := Bars("Resources", []Bar{{Label: "dynamic shared memory of the kernel", Before: pointer(1), After: pointer(2), Text: figures}}); !strings.Contains(svg, ">"+figures+"</text>") {
@@ -371,7 +372,8 @@ func TestFiguresAreWhole(t *testing.T) {
 	}
 }
 
-// A share is rounded once: 496.046 % is no 496.1 %.
+// TestPercentRoundsOnce checks that a share is rounded only once: 496.046 % must not become 496.1
+// %.
 func TestPercentRoundsOnce(t *testing.T) {
 	for v, want := range map[float64]string{4.96046: "+496 %", 1.00649: "+100.6 %", 0.446123: "+44.61 %", -0.029: "−2.9 %", 0.00001: "+0 %", 0: "0 %"} {
 		if got := percent(v); got != want {

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// An Interval is one row of a forest. What is nil is not known.
+// An Interval is one row of a forest plot. A nil bound or goal is unknown.
 type Interval struct {
 	Label string
 	Value float64
 	Lower *float64
 	Upper *float64
-	Goal  *float64 // what it is held against
-	Class string   // how it came out: pass, fail, open
-	Text  string   // beside the label
+	Goal  *float64 // the required value
+	Class string   // result: pass, fail, open
+	Text  string   // shown next to the label
 }
 
-// Forest shows an interval a row, all on one axis of shares (0.1 is +10 %), with a
-// line at zero and a mark at each row's goal.
+// Forest draws one interval per row, all on one axis of shares (0.1 is +10 %), with a line at zero
+// and a mark at each row's goal.
 func Forest(title string, rows []Interval) string {
 	all := []float64{0}
 	any := false
@@ -83,8 +83,7 @@ func deref(all ...*float64) []float64 {
 	return values
 }
 
-// aloneStyle is what the pages' style sheet says of a forest, for one that no page
-// surrounds.
+// aloneStyle repeats the rules of the pages' style sheet for a forest plot outside of a page.
 const aloneStyle = `<style>
 svg { --page: #fff; --ink: #1f2328; --soft: #57606a; --rule: #d0d7de; --pass: #116329; --fail: #a40e26; --open: #7d4e00; font: 11px system-ui, sans-serif; }
 @media (prefers-color-scheme: dark) { svg { --page: #0d1117; --ink: #e6edf3; --soft: #9aa4af; --rule: #30363d; --pass: #56d364; --fail: #ff7b72; --open: #e3b341; } }
@@ -95,8 +94,7 @@ rect.paper { fill: var(--page); } text { fill: var(--ink); } path { fill: none; 
 .dot.pass { fill: var(--pass); } .dot.fail { fill: var(--fail); } .dot.open { fill: var(--open); }
 </style><rect class="paper" width="100%" height="100%"/>`
 
-// Alone gives a picture of this package, a forest, its own colours, so that it can be
-// shown by itself.
+// Alone adds colours to a forest plot, so that it can be shown outside of a page.
 func Alone(svg string) string {
 	head, rest, ok := strings.Cut(svg, "</title>")
 	if !ok {

@@ -5,14 +5,13 @@ import (
 	"math"
 )
 
-// A Narrowing is an interval as it was after so many rounds.
+// A Narrowing is an interval after a number of rounds.
 type Narrowing struct {
 	Round               int
 	Value, Lower, Upper float64
 }
 
-// Funnel shows an interval that narrows round by round, against its goal if it has
-// one.
+// Funnel draws an interval that narrows round by round, with its goal if it has one.
 func Funnel(title string, rounds []Narrowing, goal *float64) string {
 	var kept []Narrowing
 	all := finite(deref(goal))
@@ -47,7 +46,7 @@ func Funnel(title string, rounds []Narrowing, goal *float64) string {
 	if goal != nil && !math.IsNaN(*goal) {
 		c.line("goal", left, a.at(*goal), width-6, a.at(*goal))
 		y := a.at(*goal) - 4
-		if y < lineHigh { // there is no room above the line
+		if y < lineHigh { // no room above the line
 			y = a.at(*goal) + 12
 		}
 		c.text("unit", "end", width-8, y, "goal "+percent(*goal), 120)

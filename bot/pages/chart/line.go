@@ -5,34 +5,35 @@ import (
 	"math"
 )
 
-// A Point is one value of a line, in its order.
+// A Point is one value of a line.
 type Point struct {
 	Value float64
-	Lower *float64 // of the band
+	Lower *float64 // lower end of the band
 	Upper *float64
 	Class string
-	Hint  string // shown when somebody points at it
-	Link  string // where a click leads; relative to this server
-	At    int    // its place in a trend
-	Card  string // lines that a card shows next to it
+	Hint  string // shown on hover
+	Link  string // target of a click, relative to this server
+	At    int    // its position in a trend
+	Card  string // lines of the card shown next to it
 }
 
-// A Mark is a vertical line before the point of that index.
+// A Mark is a vertical line before the point with that index.
 type Mark struct {
 	Before int
 	Text   string
 	Class  string
 }
 
-// A Sequence is the values of several groups in the order in which they were taken,
-// so that drift shows.
+// A Sequence holds the values of several groups in the order of measurement, so that drift becomes
+// visible.
 type Sequence struct {
-	Groups []Group     // names and classes
-	Values [][]float64 // by group: at each place in the order a value, or NaN for another group's
-	Breaks []int       // places where a round begins
+	Groups []Group // names and classes
+	// Values has, by group, a value at each position, or NaN if it belongs to a different group.
+	Values [][]float64
+	Breaks []int // positions where a round begins
 }
 
-// Order shows a sequence as dots from left to right.
+// Order draws a sequence as dots from left to right.
 func Order(title, unit string, s Sequence) string {
 	var all []float64
 	n := 0
@@ -75,7 +76,7 @@ func Order(title, unit string, s Sequence) string {
 	return c.end()
 }
 
-// Spark is a line the size of a word.
+// Spark draws a line in the size of a word.
 func Spark(title string, values []float64) string {
 	const w, h = 96, 22
 	a, ok := newAxis(values, h-4, 4)

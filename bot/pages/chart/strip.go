@@ -6,11 +6,12 @@ import (
 	"slices"
 )
 
-// mostDots bounds a strip: more of them are one blot, and a page has many.
+// mostDots limits the dots of a strip. More dots would merge into one blot, and a page has many
+// strips.
 const mostDots = 600
 
-// Strip shows every value of each group as a dot in the group's row, with a bar at
-// its median. All groups share the axis.
+// Strip draws every value of each group as a dot in the group's row, with a bar at the median. All
+// groups share the axis.
 func Strip(title, unit string, groups []Group) string {
 	var all []float64
 	for _, g := range groups {
@@ -44,8 +45,8 @@ func Strip(title, unit string, groups []Group) string {
 	return c.end()
 }
 
-// scatter spreads dots between −1 and 1 so that equal values can be told apart: by
-// the golden ratio, which never bunches.
+// scatter spreads dots between −1 and 1, so that equal values remain distinguishable. It uses the
+// golden ratio, whose multiples never cluster.
 func scatter(k int) float64 {
 	_, part := math.Modf(float64(k) * math.Phi)
 	return 2*part - 1
@@ -61,7 +62,7 @@ func medians(unit string, groups []Group) string {
 	return text[:len(text)-1] + "."
 }
 
-// Median is the middle of values, which it leaves in their order; 0 of none.
+// Median returns the median without reordering values, or 0 if there are none.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -73,11 +74,11 @@ func Median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// mostSteps bounds a distribution's curve: a picture has fewer pixels.
+// mostSteps limits the points of a distribution's curve: a chart has fewer pixels.
 const mostSteps = 240
 
-// ECDF shows the groups' distributions: for each value, the share of samples that
-// are no larger. A curve to the left is the faster one.
+// ECDF draws the groups' empirical distributions: for each value, the share of samples that are not
+// larger. A curve further to the left is faster.
 func ECDF(title, unit string, groups []Group) string {
 	var all []float64
 	for _, g := range groups {
@@ -110,7 +111,7 @@ func ECDF(title, unit string, groups []Group) string {
 	return c.end()
 }
 
-// legend names the groups above the picture.
+// legend names the groups above the chart.
 func (c *canvas) legend(x float64, groups []Group) {
 	room := (c.w - x) / float64(max(1, len(groups)))
 	for i, g := range groups {

@@ -5,17 +5,17 @@ import (
 	"math"
 )
 
-// A Bar compares one figure before and after.
+// A Bar compares one number before and after.
 type Bar struct {
 	Label  string
 	Before *float64
 	After  *float64
-	Text   string // the figures in words
-	Class  string // how it came out
+	Text   string // the numbers as text
+	Class  string // result
 }
 
-// Bars shows a pair of bars a row, each row on a scale of its own: registers and
-// bytes have no common one.
+// Bars draws a pair of bars per row. Each row has its own scale, because registers and bytes have
+// no common one.
 func Bars(title string, rows []Bar) string {
 	if len(rows) == 0 {
 		return nothing("bars", title)
@@ -24,7 +24,7 @@ func Bars(title string, rows []Bar) string {
 	c := begin("bars", title, "", width, float64(4+high*len(rows)))
 	for i, r := range rows {
 		top := 4 + high*float64(i)
-		// The figures are what the row is for: a label gives way to them.
+		// The numbers matter most, so a long label is truncated to leave room for them.
 		figures := min(textWide(r.Text), width-4)
 		c.text("label", "start", 2, top+11, r.Label, max(10*charWide, width-4-figures-charWide))
 		c.text("figure "+r.Class, "end", width-2, top+11, r.Text, width-4)
@@ -44,20 +44,20 @@ func Bars(title string, rows []Bar) string {
 	return c.end()
 }
 
-// A Cell is one field of a grid.
+// A Cell is one cell of a grid.
 type Cell struct {
-	Class string // how it came out; "" leaves the field empty
+	Class string // result; empty leaves the cell blank
 	Hint  string
 }
 
-// A GridRow is the cells of one row, in the columns' order.
+// A GridRow holds the cells of one row, in the order of the columns.
 type GridRow struct {
 	Label string
 	Cells []Cell
 }
 
-// Grid shows a field for each row and column. Columns are named by the hint of their
-// cells; the first and the last bear their name.
+// Grid draws one cell for each row and column. The hints of the cells name the columns; only the
+// first and the last column have a label.
 func Grid(title string, columns []string, rows []GridRow) string {
 	if len(rows) == 0 || len(columns) == 0 {
 		return nothing("grid-map", title)
@@ -91,13 +91,13 @@ func Grid(title string, columns []string, rows []GridRow) string {
 	return c.end()
 }
 
-// A Ceiling is a limit of a device: so many operations a second.
+// A Ceiling is a limit of a device, in operations per second.
 type Ceiling struct {
 	Name  string
 	FLOPs float64
 }
 
-// A Spot is a kernel on a shape: operations a byte, and operations a second.
+// A Spot is a kernel on a shape: operations per byte, and operations per second.
 type Spot struct {
 	Name      string
 	Intensity float64
@@ -105,8 +105,7 @@ type Spot struct {
 	Class     string
 }
 
-// Roofline shows what was achieved below what the device can do, on logarithmic
-// axes.
+// Roofline draws the achieved performance below the limits of the device, on logarithmic axes.
 func Roofline(title string, bandwidth float64, ceilings []Ceiling, spots []Spot) string {
 	var xs, ys []float64
 	kept := spots[:0:0]
@@ -132,9 +131,9 @@ func Roofline(title string, bandwidth float64, ceilings []Ceiling, spots []Spot)
 	x.bottom(c, top, bottom, "FLOP per byte", power)
 	y.left(c, left, width-8, func(v float64) string { return plain(math.Round(math.Pow(10, v-12)*1000) / 1000) })
 	c.text("unit", "start", 2, bottom+26, "TFLOP/s", 80)
-	// The slope, cut to the picture at both ends.
+	// The bandwidth slope, clipped to the chart at both ends.
 	from, to := max(x.low, y.low-slope), min(x.high, y.high-slope)
-	for _, peak := range ceilings { // it ends where the highest of them begins
+	for _, peak := range ceilings { // the slope ends at the highest ceiling
 		if v := math.Log10(peak.FLOPs); v-slope < to && highest(ceilings) == peak.FLOPs {
 			to = v - slope
 		}

@@ -12,8 +12,9 @@ type Series struct {
 	Points []Point // in their order
 }
 
-// Trend shows several series in one order of places, of which every point names its own, on one logarithmic axis: halving a time
-// looks the same wherever it happens, and devices of different speed can share the picture.
+// Trend draws several series on one horizontal axis of positions. Each point names its position.
+// The vertical axis is logarithmic: halving a time looks the same everywhere, and devices with
+// different speeds can share the chart.
 func Trend(title, unit string, places int, series []Series, marks []Mark) string {
 	var all []float64
 	count := 0
@@ -66,7 +67,7 @@ func Trend(title, unit string, places int, series []Series, marks []Mark) string
 	return c.end()
 }
 
-// series draws a line with its band and its points, which lead somewhere.
+// series draws a line with its band and its points, which are links.
 func (c *canvas) series(s Series, place axis, a logAxis) {
 	for _, p := range s.Points {
 		if p.Lower != nil && p.Upper != nil && *p.Lower > 0 && *p.Upper >= *p.Lower {
@@ -98,12 +99,13 @@ func (c *canvas) series(s Series, place axis, a logAxis) {
 	}
 }
 
-// A logAxis is an axis of logarithms to the base of ten.
+// A logAxis is an axis of logarithms to base ten.
 type logAxis struct{ axis }
 
 func (a logAxis) at(v float64) float64 { return a.axis.at(math.Log10(v)) }
 
-// ticks are round values: by 1, 2 and 5 over decades, evenly over less.
+// ticks returns round values: multiples of 1, 2 and 5 over decades, evenly spaced values over a
+// smaller range.
 func (a logAxis) ticks() []float64 {
 	low, high := math.Pow(10, a.low), math.Pow(10, a.high)
 	if high/low < 5 || math.IsInf(high, 0) || low == 0 {

@@ -10,22 +10,22 @@ import (
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
-// A fetch takes as long for one pull request as for a thousand. After a start a thousand
-// want to be planned, a few at a time: so whoever waits for its turn says what it will
-// ask for, and the next fetch, whoever it is for, brings that along.
+// One fetch takes as long for one pull request as for a thousand. After a start of the bot a
+// thousand may need planning, a few at a time. A caller that waits for its turn therefore announces
+// the head that it will need, and the next fetch includes all announced heads.
 
 const (
-	maxAhead = 1000            // heads that one fetch brings along
-	heldFor  = 2 * time.Minute // how long a head that was brought along need not be fetched
+	maxAhead = 1000            // announced heads per fetch
+	heldFor  = 2 * time.Minute // how long such a head counts as fetched
 )
 
-// ahead is what was asked for ahead of time. Store.mu guards it.
+// ahead holds the announced heads. Store.mu guards it.
 type ahead struct {
-	soon  map[string]string    // refs that nobody has fetched yet, by head
-	there map[string]time.Time // heads that were brought along, and when their fetch began
+	soon  map[string]string    // refs that are not fetched yet, by head
+	there map[string]time.Time // fetched heads, with the start of their fetch
 }
 
-// Soon says that somebody is going to ask for a head which a ref leads to.
+// Soon announces that a caller will need a head, which ref points to.
 func (s *Store) Soon(repo, head, ref string) {
 	if !strict.IsRepository(repo) {
 		return
@@ -41,23 +41,24 @@ func (s *Store) Soon(repo, head, ref string) {
 	}
 }
 
-// FetchHead is Fetch for whoever looks at one head. Where a fetch has brought it along a moment
-// ago, that was it, and the base branch is as it was then: whoever hears that it
-// has moved since fetches anyway. The next look at the same head fetches again.
+// FetchHead is Fetch for a caller that needs one head. If a recent fetch already included the
+// announced head, FetchHead does not fetch again. The base branch is then as old as that fetch; a
+// caller that learns that the base has moved must fetch anyway. The next call for the same head
+// fetches again.
 func (s *Store) FetchHead(ctx context.Context, repo, head string, refs ...string) (*checkout.Repo, error) {
 	if !strict.IsRepository(repo) {
-		return s.Fetch(ctx, repo, refs...) // which says so
+		return s.Fetch(ctx, repo, refs...) // it returns the error
 	}
 	m := s.mirrored(repo)
 	if s.brought(m, head) {
 		return m.repo.Again(), nil
 	}
-	defer s.brought(m, head) // by its own fetch
+	defer s.brought(m, head) // its own fetch included the head
 	return s.Fetch(ctx, repo, refs...)
 }
 
-// brought tells, once, whether a head was brought along lately. Nobody brings it for this
-// caller any more.
+// brought reports, once, whether a recent fetch included an announced head. It removes the
+// announcement.
 func (s *Store) brought(m *mirrored, head string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,12 +68,12 @@ func (s *Store) brought(m *mirrored, head string) bool {
 	return ok && time.Since(began) < heldFor
 }
 
-// fetchAlong fetches refs, and what is asked for ahead of time. That spoils nothing: where it
-// fails, the refs are fetched alone.
+// fetchAlong fetches refs and the announced refs. If that fails, it fetches only refs, so
+// announcements do no harm.
 func (s *Store) fetchAlong(ctx context.Context, m *mirrored, repo string, refs []string) error {
 	s.mu.Lock()
 	began, along := time.Now(), m.ahead.soon
-	if along != nil { // an empty one too: others write into theirs from now on
+	if along != nil { // even if it is empty: other callers write to the new map from now on
 		m.ahead.soon = map[string]string{}
 	}
 	s.mu.Unlock()

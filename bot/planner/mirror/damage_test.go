@@ -8,7 +8,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
 )
 
-// A mirror that a power cut has left with empty files is fetched again from GitHub, as a whole.
+// TestDamagedMirror checks that a mirror with empty files, as after a power cut, is fetched again
+// as a whole.
 func TestDamagedMirror(t *testing.T) {
 	_, repo, o := world(t)
 	for name, pattern := range map[string]string{"HEAD": "HEAD", "a ref": "refs/heads/main", "its objects": "objects/*/*"} {

@@ -1,5 +1,6 @@
-// Package mirror keeps bare copies of repositories to read from. It fetches;
-// it checks nothing out, runs no hook, and never pushes.
+// Package mirror keeps bare copies of repositories for the planner to read. A Store fetches them on
+// demand and shares fetches between concurrent callers. It limits the size of what pull requests
+// bring. It checks nothing out, runs no hooks and never pushes.
 package mirror
 
 import (
@@ -22,10 +23,10 @@ import (
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
-// An Origin says where repositories come from, and how to be let in.
+// An Origin provides the URLs of repositories and the credentials for them.
 type Origin interface {
 	CloneURL(repo string) string
-	// GitCredential is a user and a password; an empty password asks for nothing.
+	// GitCredential returns a user and a password. An empty password means no authentication.
 	GitCredential(ctx context.Context, repo string) (user, token string, err error)
 }
 
@@ -33,26 +34,26 @@ type Origin interface {
 type Store struct {
 	Dir    string
 	Origin Origin
-	Most   int64 // bytes that the commits of a pull request may have; 512 MiB unless given
+	Most   int64 // limit of a pull request's commits in bytes; defaults to 512 MiB
 
 	mu     sync.Mutex
 	copies map[string]*mirrored
 }
 
-// fetchTime is how long one fetch may take.
+// fetchTime is the time limit of one fetch.
 const fetchTime = 5 * time.Minute
 
-// A mirrored repository is fetched by one at a time. Those who come meanwhile wait, and
-// the next fetch is for all of them: a thousand pull requests are a few fetches.
+// A mirrored repository is fetched by one caller at a time. Callers that arrive in the meantime
+// wait, and the next fetch serves all of them: a thousand pull requests need few fetches.
 type mirrored struct {
 	repo *checkout.Repo
-	turn chan struct{} // held by whoever fetches
-	next *fetched      // for those who wait
+	turn chan struct{} // held during a fetch
+	next *fetched      // shared by the callers that wait
 
 	ahead ahead
 }
 
-// fetched is a fetch that is under way or to come.
+// fetched is a fetch that is running or waiting.
 type fetched struct {
 	done  chan struct{}
 	refs  []string
@@ -60,8 +61,8 @@ type fetched struct {
 	err   error
 }
 
-// Fetch brings a repository's branches and tags up to date, and the refs beside
-// them that are named, such as refs/pull/7/head, under their own names.
+// Fetch updates a repository's branches and tags, and the additional refs, such as
+// refs/pull/7/head, under their own names.
 func (s *Store) Fetch(ctx context.Context, repo string, refs ...string) (*checkout.Repo, error) {
 	if !strict.IsRepository(repo) {
 		return nil, fmt.Errorf("%q is no repository's name", repo)
@@ -73,7 +74,7 @@ func (s *Store) Fetch(ctx context.Context, repo string, refs ...string) (*checko
 	s.mu.Unlock()
 	late := func() error { return fmt.Errorf("fetching %s: %w", repo, context.Cause(ctx)) }
 	select {
-	case <-mine.done: // by somebody who began after this was asked
+	case <-mine.done: // by a fetch that began after this call
 	case m.turn <- struct{}{}:
 		select {
 		case <-mine.done:
@@ -87,7 +88,7 @@ func (s *Store) Fetch(ctx context.Context, repo string, refs ...string) (*checko
 	if mine.err == nil || mine.users == 1 {
 		return m.repo.Again(), mine.err
 	}
-	// It may have failed for another's sake: a ref that is gone, or patience at its end.
+	// The shared fetch may have failed because of another caller: a missing ref, or a deadline.
 	select {
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
@@ -113,7 +114,7 @@ func (s *Store) mirrored(repo string) *mirrored {
 
 func (s *Store) dir(repo string) string { return filepath.Join(s.Dir, filepath.FromSlash(repo)+".git") }
 
-// fetchNext fetches for all who wait by now; who comes later waits for the one after.
+// fetchNext fetches for all callers that wait now. Later callers wait for the next one.
 func (s *Store) fetchNext(ctx context.Context, m *mirrored, repo string) {
 	s.mu.Lock()
 	now := m.next
@@ -142,14 +143,15 @@ func (s *Store) fetch(ctx context.Context, repo string, refs []string) error {
 		if again || ctx.Err() != nil || !damaged(err) {
 			return fmt.Errorf("fetching %s: %w", repo, err)
 		}
-		// Everything in it comes from GitHub.
+		// It is safe to delete, because everything in it comes from GitHub.
 		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("mirroring %s: removing a damaged mirror: %w", repo, err)
 		}
 	}
 }
 
-// damaged tells whether git could not use the mirror itself, as after a power cut. What the other side says does not count.
+// damaged reports whether git could not use the local mirror, as after a power cut. Messages from
+// the remote do not count.
 func damaged(err error) bool {
 	for line := range strings.Lines(err.Error()) {
 		if strings.HasPrefix(line, "remote:") {
@@ -166,8 +168,9 @@ func damaged(err error) bool {
 	return false
 }
 
-// bring fetches all at once or, where that is much, the repository's own branches as
-// large as they are, and what anybody may have proposed within a limit.
+// bring fetches everything at once. If that exceeds the limit, it fetches the repository's own
+// branches without a limit, and then the proposed refs, which anybody may have created, within the
+// limit.
 func (s *Store) bring(ctx context.Context, dir, repo string, env, refs []string) error {
 	var proposed []string
 	for _, ref := range refs {
@@ -188,11 +191,11 @@ func (s *Store) bring(ctx context.Context, dir, repo string, env, refs []string)
 	return err
 }
 
-// ownRefs is a repository's branches and tags.
+// ownRefs are a repository's branches and tags.
 var ownRefs = []string{"+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"}
 
-// get fetches into a mirror. No file of it becomes larger than most; 0 sets no limit. Branches
-// that are gone are removed first: git cannot store feature/x while it has feature.
+// get fetches into a mirror. No file may grow beyond most bytes; 0 means no limit. Deleted branches
+// are removed first, because git cannot store feature/x while feature exists.
 func (s *Store) get(ctx context.Context, dir, repo string, most int64, env []string, specs ...string) error {
 	args := append([]string{"fetch", "--quiet", "--prune", "--no-tags", "--no-auto-maintenance", "--no-write-fetch-head", s.Origin.CloneURL(repo)}, specs...)
 	err := git(ctx, dir, most, env, args...)
@@ -202,7 +205,7 @@ func (s *Store) get(ctx context.Context, dir, repo string, most int64, env []str
 	return err
 }
 
-// tooLarge tells whether git failed for a file that became larger than it may.
+// tooLarge reports whether git failed because a file exceeded the limit.
 func tooLarge(err error) bool {
 	if err == nil {
 		return false
@@ -211,8 +214,8 @@ func tooLarge(err error) bool {
 	return strings.Contains(text, "died of signal 25") || strings.Contains(text, "File too large")
 }
 
-// sweep removes what a fetch that was ended has left behind: git keeps it for weeks,
-// and a fetch that fails comes again.
+// sweep removes the temporary files of an aborted fetch. Git would keep them for weeks, and a
+// failing fetch is repeated.
 func sweep(dir string) error {
 	left, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "tmp_*"))
 	for _, file := range left {
@@ -222,7 +225,7 @@ func sweep(dir string) error {
 }
 
 func (s *Store) prepare(ctx context.Context, dir string) error {
-	// A HEAD is the last thing that git init writes.
+	// git init writes HEAD last.
 	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil {
 		return nil
 	}
@@ -232,8 +235,8 @@ func (s *Store) prepare(ctx context.Context, dir string) error {
 	return git(ctx, filepath.Dir(dir), 0, nil, "init", "--quiet", "--bare", "--template=", "--initial-branch=kernelgate-none", dir)
 }
 
-// header is the credential as configuration in the environment: on the command
-// line every user of the host could read it.
+// header returns the credential as git configuration in the environment. On the command line every
+// user of the host could read it.
 func header(user, token string) []string {
 	if token == "" {
 		return nil
@@ -242,17 +245,17 @@ func header(user, token string) []string {
 	return []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0=Authorization: Basic " + basic}
 }
 
-// git runs one command with nothing of the user's own configuration, except for
-// the proxy and the certificates that lead out of this host. No file that it writes becomes
-// larger than most; 0 sets no limit.
+// git runs one command without the user's configuration, except for the proxy and the certificates
+// that are needed to leave this host. No file that it writes may grow beyond most bytes; 0 means no
+// limit.
 func git(ctx context.Context, dir string, most int64, env []string, args ...string) error {
 	safe := []string{
 		"-C", dir, "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never", "-c", "protocol.https.allow=always", "-c", "protocol.http.allow=always",
 		"-c", "http.followRedirects=false", "-c", "gc.auto=0", "-c", "credential.helper=",
-		"-c", "core.fsync=objects,reference", // a ref whose file is empty after a power cut would stop the repository
+		"-c", "core.fsync=objects,reference", // an empty ref file after a power cut would break the repository
 	}
 	cmd := exec.CommandContext(ctx, "git", append(safe, args...)...)
-	if most > 0 { // in the shell's blocks of 512 bytes
+	if most > 0 { // ulimit counts blocks of 512 bytes
 		words := append([]string{"-c", `ulimit -f "$0" && exec git "$@"`, strconv.FormatInt((most+511)/512, 10)}, append(safe, args...)...)
 		cmd = exec.CommandContext(ctx, "sh", words...)
 	}
@@ -262,7 +265,8 @@ func git(ctx context.Context, dir string, most int64, env []string, args ...stri
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
-	// Killed at the deadline with its children; whatever holds the pipes then is cut off.
+	// At the deadline git and its children are killed. WaitDelay closes pipes that a process still
+	// holds.
 	cmd.WaitDelay = 5 * time.Second
 	var errs bytes.Buffer
 	cmd.Stderr = &errs

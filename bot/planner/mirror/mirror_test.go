@@ -50,7 +50,7 @@ func TestFetch(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"two\n", "three\n"} {
-		if want == "three\n" { // a second fetch brings what is new, a force push included
+		if want == "three\n" { // a second fetch gets new commits, after a force push, too
 			if _, err := repo.PushCommit(embedded.Commit{Branch: "faster", From: repo.Head("main"), Files: map[string]string{"a.cu": want}, Message: "three"}); err != nil {
 				t.Fatal(err)
 			}
@@ -94,8 +94,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A credential never stands on a command line, where every user of the host reads
-// it, nor in the mirror's configuration.
+// TestCredentialLeavesNoTrace checks that a credential is neither on a command line, where every
+// user of the host could read it, nor in the mirror's configuration.
 func TestCredentialLeavesNoTrace(t *testing.T) {
 	_, _, o := world(t)
 	s := &mirror.Store{Dir: t.TempDir(), Origin: o}
@@ -117,12 +117,12 @@ func TestCredentialLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// What a pull request brings is fetched up to a limit, the repository's own branches
-// whatever they are; and a fetch that was ended leaves nothing on the disk.
+// TestLargePullRequest checks that a pull request is fetched only up to the limit, the repository's
+// own branches without a limit, and that an aborted fetch leaves nothing on the disk.
 func TestLargePullRequest(t *testing.T) {
 	hub, repo, o := world(t)
 	s := &mirror.Store{Dir: t.TempDir(), Origin: o, Most: 1 << 20}
-	noise := make([]byte, 5<<18) // more than Most, and does not compress
+	noise := make([]byte, 5<<18) // more than Most, and incompressible
 	rand.NewChaCha8([32]byte{1}).Read(noise)
 	if _, err := repo.Push("main", map[string]string{"own.bin": string(noise)}, "large"); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
-// Git keeps a branch as a file, so that feature and feature/x cannot be there together. Where one
-// is deleted and the other pushed, a fetch brings the new one and removes the old one.
+// TestBranchBecomesFolder deletes one of feature and feature/x and pushes the other. Git keeps a
+// branch as a file, so both cannot exist together. A fetch must add the new branch and remove the
+// old one.
 func TestBranchBecomesFolder(t *testing.T) {
 	for _, names := range [][2]string{{"feature", "feature/x"}, {"feature/x", "feature"}} {
 		t.Run(fmt.Sprintf("%s to %s", names[0], names[1]), func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// gated counts fetches, and holds the first until it may go on.
+// gated counts fetches, and blocks the first until the test opens it.
 type gated struct {
 	base, token string
 	fetches     atomic.Int64
@@ -47,8 +47,8 @@ func newHub(t *testing.T) (*embedded.Server, *embedded.Repo) {
 	return hub, repo
 }
 
-// Those who come while somebody fetches share the next fetch. One that cannot have what
-// it asks for spoils it for nobody else, and neither does one who leaves.
+// TestFetchesAreShared checks that callers that arrive during a fetch share the next one. A caller
+// with a missing ref does not make the others fail, and neither does a caller that leaves.
 func TestFetchesAreShared(t *testing.T) {
 	const most = 12
 	hub, _ := newHub(t)
@@ -77,7 +77,7 @@ func TestFetchesAreShared(t *testing.T) {
 				})
 			}
 			come(0)
-			<-o.begun // for one alone: whoever comes now waits
+			<-o.begun // the fetch for one caller has begun: callers that arrive now wait
 			for i := 1; i < most; i++ {
 				come(i)
 			}
@@ -111,8 +111,9 @@ func TestFetchesAreShared(t *testing.T) {
 	}
 }
 
-// What is announced comes with the next fetch, whoever that is for, and is not fetched
-// for the one who announced it. That holds once, for that head, and spoils nothing.
+// TestAnnouncedHeadsComeAlong checks that announced heads come with the next fetch, for any caller,
+// and are not fetched again for the caller that announced them. This holds once per head, and does
+// no harm.
 func TestAnnouncedHeadsComeAlong(t *testing.T) {
 	hub, repo := newHub(t)
 	o := &gated{base: hub.URL(), token: hub.CreateToken("olga"), begun: make(chan struct{}), open: make(chan struct{})}

@@ -13,14 +13,15 @@ import (
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
-// Unreadable says that a submodule is not fetched, and why. Asking again does not help.
+// Unreadable says why a submodule is not fetched. A retry does not help.
 type Unreadable struct{ Why string }
 
 func (u Unreadable) Error() string { return u.Why }
 
-// Submodule is a copy of another repository of the same host, with a commit of one of its branches or tags. The address is as a
-// submodule of a repository has it. A copy that has the commit already is not fetched again, and one that would be larger than a
-// pull request's commits may be is not kept.
+// Submodule returns a mirror of another repository on the same host that contains a commit of one
+// of its branches or tags. address is the URL from the superproject's configuration. A mirror that
+// already has the commit is not fetched again. A mirror that would exceed the limit for pull
+// requests is not kept.
 func (s *Store) Submodule(ctx context.Context, of, address, commit string) (*checkout.Repo, error) {
 	repo, err := s.named(of, address)
 	if err != nil {
@@ -36,7 +37,7 @@ func (s *Store) Submodule(ctx context.Context, of, address, commit string) (*che
 	case <-ctx.Done():
 		return nil, fmt.Errorf("fetching %s: %w", repo, context.Cause(ctx))
 	}
-	if !has(ctx, m.repo, commit) { // somebody may have fetched it meanwhile
+	if !has(ctx, m.repo, commit) { // another caller may have fetched it in the meantime
 		if err := s.fetchBounded(ctx, repo); err != nil {
 			return nil, err
 		}
@@ -47,13 +48,14 @@ func (s *Store) Submodule(ctx context.Context, of, address, commit string) (*che
 	return m.repo.Again(), nil
 }
 
-// has tells whether a branch or a tag leads to a commit. A mirror may also have what strangers have proposed.
+// has reports whether a commit is reachable from a branch or a tag. The objects in a mirror alone
+// prove nothing, because they include what strangers have proposed.
 func has(ctx context.Context, r *checkout.Repo, commit string) bool {
 	reached, err := r.Reached(ctx, commit)
 	return err == nil && reached
 }
 
-// fetchBounded brings the branches and tags of a repository, if they are not too much.
+// fetchBounded fetches the branches and tags of a repository, within the size limit.
 func (s *Store) fetchBounded(ctx context.Context, repo string) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -63,7 +65,7 @@ func (s *Store) fetchBounded(ctx context.Context, repo string) error {
 	}
 	user, token, denied := s.Origin.GitCredential(ctx, repo)
 	if denied != nil {
-		user, token = "", "" // it may be public
+		user, token = "", "" // the repository may be public
 	}
 	err := s.get(ctx, dir, repo, most, header(user, token), ownRefs...)
 	switch {
@@ -79,21 +81,21 @@ func (s *Store) fetchBounded(ctx context.Context, repo string) error {
 	return fmt.Errorf("fetching %s: %w", repo, err)
 }
 
-// refusedByHost tells a repository that is not shown from a host that does not answer.
+// refusedByHost distinguishes a hidden repository from a host that does not answer.
 func refusedByHost(err error) bool {
 	text := err.Error()
 	signs := []string{"not found", "Authentication failed", "could not read Username", "error: 401", "error: 403", "error: 404"}
 	return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(text, sign) })
 }
 
-// named is the repository of this host that a submodule's address stands for: as git resolves it beside the repository that it
-// is in, and whatever protocol it is written for.
+// named returns the repository on this host that a submodule's URL means. It resolves relative URLs
+// as git does, and ignores the protocol.
 func (s *Store) named(of, address string) (string, error) {
 	own, err := url.Parse(s.Origin.CloneURL(of))
 	if err != nil {
 		return "", fmt.Errorf("the address of %s: %w", of, err)
 	}
-	above := strings.TrimSuffix(own.Path, of+".git") // what a host has in front of its repositories
+	above := strings.TrimSuffix(own.Path, of+".git") // the path prefix of the host's repositories
 	host, way := "", ""
 	switch at := strings.Index(address, "://"); {
 	case strings.HasPrefix(address, "./"), strings.HasPrefix(address, "../"):
@@ -125,7 +127,7 @@ func (s *Store) named(of, address string) (string, error) {
 	return name, nil
 }
 
-// shown is an address for a message: whoever made it chose it.
+// shown returns a URL for an error message. It truncates the URL, because a stranger chose it.
 func shown(address string) string {
 	const most = 200
 	if len(address) > most {

@@ -15,7 +15,7 @@ func (hub) GitCredential(context.Context, string) (string, string, error) {
 	return "", "", nil
 }
 
-// An address is a repository of the host that the first one is on, or it is refused.
+// TestNamed checks that a URL names a repository on the same host, or is refused.
 func TestNamed(t *testing.T) {
 	for _, c := range []struct{ hub, address, want string }{
 		{"https://github.com/", "../lib", "o/lib"},

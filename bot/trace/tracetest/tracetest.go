@@ -1,5 +1,5 @@
-// Package tracetest is a collector of OpenTelemetry traces for tests: a real one as far as
-// OTLP over HTTP goes, which keeps what it is sent.
+// Package tracetest provides a collector of OpenTelemetry traces for tests. It implements OTLP over
+// HTTP and records what it receives. It stores nothing beyond the test and checks no contents.
 package tracetest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A Collector takes traces.
+// A Collector receives traces.
 type Collector struct {
 	URL string
 
@@ -26,10 +26,10 @@ type Collector struct {
 	spans   []Span
 	bodies  [][]byte
 	headers []http.Header
-	news    chan struct{} // closed when something came
+	news    chan struct{} // closed when something arrives
 }
 
-// A Span is one as it came. Ids are in hex.
+// A Span is a received span. Its ids are in hex.
 type Span struct {
 	Trace, ID, Parent, Name string
 	From, To                uint64 // nanoseconds since 1970
@@ -85,14 +85,14 @@ func read(s *tracepb.Span) Span {
 	}
 }
 
-// Spans is what came so far.
+// Spans returns the spans received so far.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.spans)
 }
 
-// WaitFor returns when what came is what a test waits for.
+// WaitFor returns once enough accepts the received spans.
 func (c *Collector) WaitFor(ctx context.Context, enough func([]Span) bool) []Span {
 	c.t.Helper()
 	for {
@@ -110,14 +110,14 @@ func (c *Collector) WaitFor(ctx context.Context, enough func([]Span) bool) []Spa
 	}
 }
 
-// Holds tells whether these bytes came anywhere in what was sent.
+// Holds reports whether any request contained these bytes.
 func (c *Collector) Holds(secret []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.ContainsFunc(c.bodies, func(b []byte) bool { return bytes.Contains(b, secret) })
 }
 
-// Header is a header of the last request.
+// Header returns a header of the last request.
 func (c *Collector) Header(name string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,8 +13,10 @@ import (
 
 var formSeed = maphash.MakeSeed()
 
-// formOf is the same for payloads that no schema tells apart: the same properties of the same types, whose words and numbers are
-// the same or too long to be on a list, and whose addresses and times are such.
+// formOf hashes a payload so that payloads with equal hashes satisfy the same schemas. Such
+// payloads have the same properties with the same types. Their short texts and small numbers are
+// equal. Longer ones cannot be in an enumeration, so only their kind counts: time, URL, commit or
+// text.
 func formOf(event string, payload any) uint64 {
 	var h maphash.Hash
 	h.SetSeed(formSeed)
@@ -59,7 +61,7 @@ func writeForm(h *maphash.Hash, value any) {
 	}
 }
 
-// formOfText is the text itself where it may be on a list.
+// formOfText returns the text itself if an enumeration may contain it, and otherwise its kind.
 func formOfText(text string) string {
 	const longestOnAList, longest = 45, 75
 	if _, err := time.Parse(time.RFC3339, text); err == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// What a schema may tell apart has another form.
+// TestForms checks that payloads that a schema may distinguish have different hashes.
 func TestForms(t *testing.T) {
 	const first = `{"a": "opened", "n": 1234, "at": "2026-01-01T00:00:00Z", "url": "https://example.com/1", "l": [null, true], "sha": "0123456789012345678901234567890123456789"}`
 	form := func(event, text string) uint64 {

@@ -1,6 +1,8 @@
-// Package openapi holds tests to GitHub's published API description: which
-// requests there are, and what is in them and in their answers. It knows as much of
-// the schema language as the description needs, and is of no use outside of tests.
+// Package openapi checks requests, answers and webhooks in tests against the API description and
+// the webhook schemas that GitHub publishes. Description holds the REST API: its operations, their
+// parameters and their answers. Schemas holds the JSON schemas of webhooks. It implements only the
+// part of the schema language that GitHub's description uses, and it reads the files from the
+// user's cache. Use it in tests only.
 package openapi
 
 import (
@@ -23,7 +25,7 @@ type Description struct {
 	components      map[string]*section // by kind
 }
 
-// Load reads the description out of the cache.
+// Load reads the description from the cache.
 func Load(t testing.TB) *Description {
 	t.Helper()
 	d, err := read()
@@ -31,8 +33,9 @@ func Load(t testing.TB) *Description {
 	return d
 }
 
-// needs ends a test that lacks something: where it is not in the cache, as the remedy
-// says, the test is skipped, or fails in CI, where tests must not skip.
+// needs ends a test whose input is missing or unreadable. If the cache lacks the file, the test is
+// skipped with the remedy as its message. In CI it fails instead, because tests must not skip
+// there.
 func needs(t testing.TB, err error, remedy string) {
 	t.Helper()
 	switch {
@@ -45,7 +48,7 @@ func needs(t testing.TB, err error, remedy string) {
 	}
 }
 
-// read is shared by the tests of a package.
+// read reads the description once for all tests of a package.
 var read = sync.OnceValues(func() (*Description, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -88,8 +91,7 @@ type Operation struct {
 	spec map[string]any
 }
 
-// Operation finds the description's operation for a request, nil if GitHub has
-// none.
+// Operation returns the description's operation for a request, or nil if GitHub has none.
 func (d *Description) Operation(method, path string) *Operation {
 	got := strings.Split(strings.Trim(path, "/"), "/")
 	best, bestLiteral := "", -1
@@ -120,8 +122,8 @@ func (d *Description) Operation(method, path string) *Operation {
 	return &Operation{Path: best, d: d, spec: spec}
 }
 
-// Answer compares an answer with the description. Known is false if GitHub gives
-// no answer of this status, compared if it says what is in it.
+// Answer compares an answer with the description. known is false if the description has no answer
+// with this status. compared is true if the description has a schema for the answer's body.
 func (o *Operation) Answer(status string, body []byte) (wrong []string, known, compared bool) {
 	response := o.d.resolve(at(o.spec, "responses", status))
 	if response == nil {
@@ -134,8 +136,8 @@ func (o *Operation) Answer(status string, body []byte) (wrong []string, known, c
 	return o.d.compare(schema, body), true, true
 }
 
-// Request compares a request's query and body with the description. Fields that
-// the description does not know are wrong: GitHub would ignore them.
+// Request compares a request's query and body with the description. A field that the description
+// does not know is an error, because GitHub would ignore it.
 func (o *Operation) Request(query map[string][]string, body []byte) []string {
 	known := map[string]bool{}
 	for _, p := range list(o.spec["parameters"]) {
@@ -156,7 +158,7 @@ func (o *Operation) Request(query map[string][]string, body []byte) []string {
 	case schema != nil && len(body) > 0:
 		wrong = append(wrong, o.d.compare(schema, body)...)
 		var value any
-		_ = json.Unmarshal(body, &value) // compare has said what is wrong with it
+		_ = json.Unmarshal(body, &value) // compare has already reported a body that does not parse
 		wrong = append(wrong, o.d.strangers(schema, value, "")...)
 	case schema != nil && at(o.d.resolve(o.spec["requestBody"]), "required") == true:
 		wrong = append(wrong, "the request has no body")
@@ -165,8 +167,8 @@ func (o *Operation) Request(query map[string][]string, body []byte) []string {
 	return wrong
 }
 
-// Webhook compares a webhook's payload with the description of one, such as
-// "check-run-created". Known is false if GitHub sends none of that name.
+// Webhook compares a webhook's payload with the description, by a name such as "check-run-created".
+// known is false if GitHub sends no webhook with that name.
 func (d *Description) Webhook(name string, payload []byte) (wrong []string, known bool) {
 	schema := at(d.webhooks.at(name), "post", "requestBody", "content", "application/json", "schema")
 	if schema == nil {

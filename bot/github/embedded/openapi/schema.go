@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// at walks down by keys; nil where there is nothing.
+// at follows keys into nested maps and returns nil if one is missing.
 func at(v any, keys ...string) any {
 	for _, k := range keys {
 		m, _ := v.(map[string]any)
@@ -29,8 +29,8 @@ func (d *Description) resolve(schema any) map[string]any {
 	}
 }
 
-// check lists what is wrong with a value: missing required fields, wrong types,
-// nulls where none may be, words that are not on the list, too much of anything.
+// check returns the violations of a value: missing required fields, wrong types, nulls that are not
+// allowed, texts that are not in the enumeration, exceeded limits.
 func (d *Description) check(schema, value any, where string) []string {
 	s := d.resolve(schema)
 	if s == nil {
@@ -88,7 +88,7 @@ func size(most any, n int, where string) []string {
 	return nil
 }
 
-// checkAny takes the choice with the fewest complaints.
+// checkAny returns the violations of the choice that has the fewest.
 func (d *Description) checkAny(choices []any, value any, where string) []string {
 	var least []string
 	for i, c := range choices {
@@ -103,7 +103,7 @@ func (d *Description) checkAny(choices []any, value any, where string) []string 
 	return least
 }
 
-// strangers lists a value's fields that no part of the schema names.
+// strangers returns the fields of a value that no part of the schema names.
 func (d *Description) strangers(schema, value any, where string) []string {
 	s := d.resolve(schema)
 	var wrong []string
@@ -125,7 +125,7 @@ func (d *Description) strangers(schema, value any, where string) []string {
 	return wrong
 }
 
-// properties are those of a schema and of all its parts.
+// properties returns the properties of a schema and of all its parts.
 func (d *Description) properties(s map[string]any) map[string]any {
 	out := map[string]any{}
 	own, _ := s["properties"].(map[string]any)

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// A section is an object of the description whose members are decoded when they are asked for: of 13 MB a test
-// needs a few dozen kB, and to decode all of them takes seconds where races are looked for.
+// A section is an object of the description that decodes its members on demand. A test needs a few
+// dozen kB of the 13 MB, and decoding everything takes seconds under the race detector.
 type section struct {
 	raw map[string]json.RawMessage
 
@@ -21,7 +21,8 @@ func newSection(raw []byte) (*section, error) {
 	return &section{raw: m, decoded: map[string]any{}}, err
 }
 
-// at is a member, or nil. One that cannot be decoded is no description: who asked cannot go on.
+// at returns a member, or nil. It panics if a member cannot be decoded, because the caller cannot
+// go on without the description.
 func (s *section) at(name string) any {
 	if s == nil || s.raw[name] == nil {
 		return nil
@@ -39,7 +40,8 @@ func (s *section) at(name string) any {
 	return v
 }
 
-// members splits a JSON object without looking into its values. Of what is no object it splits nothing.
+// members splits a JSON object into its members without parsing their values. It returns an error
+// if raw is not an object.
 func members(raw []byte) (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	i := space(raw, 0)
@@ -83,7 +85,7 @@ func space(raw []byte, i int) int {
 	return i
 }
 
-// valueEnd is where the value ends that begins at i.
+// valueEnd returns the index after the value that begins at i.
 func valueEnd(raw []byte, i int) int {
 	depth := 0
 	for ; i < len(raw); i++ {
@@ -97,7 +99,7 @@ func valueEnd(raw []byte, i int) int {
 			depth++
 		case '}', ']':
 			if depth == 0 {
-				return i // of what the value is in
+				return i // this closes the surrounding value
 			}
 			if depth--; depth == 0 {
 				return i + 1

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// An object is split as encoding/json splits it, and nothing makes the splitting end otherwise than with an error.
+// FuzzMembers checks that members splits an object as encoding/json does, and that every other
+// input gives an error.
 func FuzzMembers(f *testing.F) {
 	for _, text := range []string{
 		`{}`, ` { "a" : 1 , "b":[{},{"c":"}"}],"c":"\\","d":"\"","e":"\\\"}","f":null, "g" : {"h":{}} } `, "{\n\t\"a\": true\r\n}", `{"ä": -1.5e3, "a\u0062": ""}`,
@@ -18,7 +19,7 @@ func FuzzMembers(f *testing.F) {
 		got, err := members([]byte(text))
 		var want map[string]json.RawMessage
 		if json.Unmarshal([]byte(text), &want) != nil || want == nil {
-			return // members looks into no value: who decodes it is told
+			return // members parses no values: decoding them reports the error
 		}
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q: %q, not %q (%v)", text, got, want, err)
@@ -26,7 +27,7 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-// What is no object is refused, with its place.
+// TestMembersRefuses checks the error and its position for inputs that are not objects.
 func TestMembersRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "byte 0: no object begins here", "[]": "byte 0: no object begins here", `{"a"`: `byte 4: no colon after "a"`, `{"a":`: `byte 5: no value of "a"`,

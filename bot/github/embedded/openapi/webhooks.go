@@ -19,32 +19,32 @@ import (
 
 const webhooksVersion = "7.6.1" // as in bot/github/webhook/testdata/fetch-examples.sh
 
-// Schemas are those that GitHub publishes of its webhooks. They are not perfect:
-// GitHub's own examples break some of them in places, and where they do, anybody
-// may.
+// Schemas holds the schemas that GitHub publishes for its webhooks. The schemas have mistakes:
+// GitHub's own example payloads violate some of them. A violation that occurs in an example is
+// accepted in every payload.
 type Schemas struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
-	compiled map[string]*jsonschema.Schema // by event, or event$action; nil until it is asked for
-	found    map[uint64][]fault            // in payloads, by their form
-	forgiven map[string]bool               // for good
-	learnt   func() (lessons, error)       // once something is wrong that is not forgiven for good
+	compiled map[string]*jsonschema.Schema // by event or event$action; nil until first used
+	found    map[uint64][]fault            // faults of payloads, by formOf
+	forgiven map[string]bool               // known mistakes of the schemas
+	learnt   func() (lessons, error)       // called after the first fault that is not in forgiven
 }
 
-// lessons are what GitHub's own examples teach.
+// lessons are the violations found in GitHub's example payloads.
 type lessons struct {
 	forgiven map[string]bool
 	examples int
-	valid    int // how many of them need no forgiveness
+	valid    int // examples without any violation
 }
 
 var template = regexp.MustCompile(`\{[^{}]*\}`)
 
-// ReadSchemas reads the schemas and GitHub's examples out of the cache, once. The
-// error is fs.ErrNotExist if they are not there.
+// ReadSchemas reads the schemas and GitHub's examples from the cache, once. The error is
+// fs.ErrNotExist if they are not there.
 var ReadSchemas = sync.OnceValues(readSchemas)
 
-// LoadSchemas reads the schemas and examples out of the cache.
+// LoadSchemas reads the schemas and examples from the cache.
 func LoadSchemas(t testing.TB) *Schemas {
 	t.Helper()
 	s, err := ReadSchemas()
@@ -66,7 +66,7 @@ func readSchemas() (*Schemas, error) {
 		return nil, fmt.Errorf("read the webhook schemas: %w", err)
 	}
 	compiler := jsonschema.NewCompiler()
-	// The validator does not know the operators of templates, as in {/sha}.
+	// The validator does not support the operators of URI templates, as in {/sha}.
 	compiler.RegisterFormat(&jsonschema.Format{Name: "uri-template", Validate: func(v any) error {
 		text, ok := v.(string)
 		if u, err := url.Parse(template.ReplaceAllString(text, "")); ok && (err != nil || !u.IsAbs()) {
@@ -86,14 +86,14 @@ func readSchemas() (*Schemas, error) {
 		s.compiled[strings.TrimSuffix(name, "$event")] = nil
 	}
 	for _, rule := range []string{
-		// The lists of events lack one that GitHub's API description has.
+		// The enumerations of events lack an event that GitHub's API description has.
 		"app/properties/events/items merge_group is not on the list", "installation/properties/events/items merge_group is not on the list",
 		"webhook-events/oneOf/0/items merge_group is not on the list",
-		// A suite of skipped checks is skipped, as the description says.
+		// A suite of skipped checks has the conclusion skipped, as the API description says.
 		"check_suite$completed/properties/check_suite/properties/conclusion skipped is not on the list",
 		"check_run$completed/properties/check_run/properties/check_suite/properties/conclusion skipped is not on the list",
 		"check_run$created/properties/check_run/properties/check_suite/properties/conclusion skipped is not on the list",
-		// All examples are of repositories' hooks. An App's has no address of its own.
+		// All examples are from hooks of repositories. The hook of an App has no URL in the API.
 		"ping$event/properties/hook url is missing", "ping$event/properties/hook ping_url is missing",
 	} {
 		s.forgiven[rule] = true
@@ -104,7 +104,7 @@ func readSchemas() (*Schemas, error) {
 	return s, err
 }
 
-// schema compiles a schema, once; nil if there is none of that name.
+// schema compiles a schema on first use. It returns nil if there is no schema with that name.
 func (s *Schemas) schema(name string) (*jsonschema.Schema, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *Schemas) schema(name string) (*jsonschema.Schema, error) {
 	return schema, nil
 }
 
-// learn finds out where GitHub's own examples break the schemas.
+// learn finds the rules that GitHub's own examples violate.
 func (s *Schemas) learn(path string) (lessons, error) {
 	l := lessons{forgiven: map[string]bool{}}
 	raw, err := os.ReadFile(path)
@@ -153,8 +153,8 @@ func (s *Schemas) learn(path string) (lessons, error) {
 	return l, nil
 }
 
-// Check lists what is wrong with a payload that is not wrong in the same way with
-// one of GitHub's own. Known is false if GitHub sends no such event.
+// Check returns the violations of a payload, except those that occur in GitHub's own examples.
+// known is false if GitHub sends no such event.
 func (s *Schemas) Check(event string, payload []byte) (wrong []string, known bool) {
 	faults, known := s.faults(event, payload)
 	for _, f := range faults {
@@ -173,13 +173,13 @@ func (s *Schemas) Check(event string, payload []byte) (wrong []string, known boo
 	return slices.Compact(wrong), known
 }
 
-// Examples is how many examples GitHub has, and how many of them are valid.
+// Examples returns the number of GitHub's examples and how many of them are valid.
 func (s *Schemas) Examples() (all, valid int, err error) {
 	l, err := s.learnt()
 	return l.examples, l.valid, err
 }
 
-// A fault is one broken rule of a schema, in one place of a payload.
+// A fault is one violated rule of a schema at one place of a payload.
 type fault struct{ rule, text string }
 
 func (s *Schemas) faults(event string, payload []byte) ([]fault, bool) {
@@ -211,7 +211,7 @@ func (s *Schemas) faults(event string, payload []byte) ([]fault, bool) {
 	return found, true
 }
 
-// leaves are the rules at the ends of a tree of complaints, one for each property.
+// leaves collects the rules at the leaves of a validation error, one per property.
 func leaves(e *jsonschema.ValidationError, out []fault) []fault {
 	if e == nil {
 		return out
@@ -253,8 +253,8 @@ func leaves(e *jsonschema.ValidationError, out []fault) []fault {
 	return out
 }
 
-// nearest is the choice that was meant: one of the right type if there is one, with
-// as little wrong as possible.
+// nearest returns the violations of the choice that was probably meant: one of the right type if
+// there is one, with the fewest violations.
 func nearest(choices []*jsonschema.ValidationError) []fault {
 	var least []fault
 	best := 0

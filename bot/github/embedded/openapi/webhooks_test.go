@@ -2,7 +2,7 @@ package openapi
 
 import "testing"
 
-// TestExamplesOfGitHub says how far the schemas can be trusted.
+// TestExamplesOfGitHub counts the valid examples, which shows how far the schemas can be trusted.
 func TestExamplesOfGitHub(t *testing.T) {
 	s := LoadSchemas(t)
 	all, valid, err := s.Examples()
