@@ -228,8 +228,8 @@ func (t *Triton) readable() []string { return append(sandbox.SystemPaths(), t.re
 func (t *Triton) memory() int64 { return cmp.Or(t.Memory, buildMemory) }
 
 // tritonEnv is what Triton gets of an environment beside that of its surroundings. Its cache, below HOME, is in memory, and gone
-// with the process.
-var tritonEnv = append([]string{"OMP_NUM_THREADS=1"}, compilerEnv...)
+// with the process. torch asks for the user's name at its import, and the sandbox has no list of users.
+var tritonEnv = append([]string{"OMP_NUM_THREADS=1", "LOGNAME=kernelgate"}, compilerEnv...)
 
 // run calls a program of Python or Triton in the sandbox.
 func (t *Triton) run(ctx context.Context, s sandbox.Spec, timeout time.Duration) (sandbox.Result, string, error) {
