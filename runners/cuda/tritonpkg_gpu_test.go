@@ -11,7 +11,7 @@ gates:
   ptxas: {registers: "<= 255"}
   correctness: {shapes: all, seeds: [0], secret_cases: 2, norm_error: "<= 1%"}
   performance:
-    target: {shapes: [mission], speedup: ">= +5%"}
+    target: {shapes: [mission], speedup: ">= +2%"}
     rounds: {min: 6, max: 8}
     pairs: 8
     control: 5%

@@ -1,16 +1,13 @@
 // C = A·Bᵀ for FP16 matrices with rows of K elements, in tiles of 64 × 64. The copy engine (TMA) loads the tiles of A and B:
-// outside of the matrices it writes zeros, so that only the stores look at the edges.
+// outside of the matrices it writes zeros, so that only the stores look at the edges. A tile's row has ROW elements in shared
+// memory; more than 64 of them spread the rows over the banks.
 #include <cstdint>
 #include <cuda.h>
 #include <mma.h>
 
 using namespace nvcuda;
 
-#ifndef STAGES
-#define STAGES 1
-#endif
-
-constexpr int TILE = 64;
+constexpr int TILE = 64, STAGES = 2;
 
 __device__ uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
 
@@ -33,14 +30,14 @@ __device__ void wait_for(uint64_t *barrier, int parity)
 
 extern "C" __global__ void __launch_bounds__(128) matmul(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b, float *c, int M, int N, int K)
 {
-    __shared__ alignas(128) __half tiles_a[STAGES][TILE * TILE], tiles_b[STAGES][TILE * TILE];
+    __shared__ alignas(128) __half tiles_a[STAGES][TILE * ROW], tiles_b[STAGES][TILE * ROW];
     __shared__ alignas(8) uint64_t loaded[STAGES];
     __shared__ float out[4][16 * 16];
     int row = blockIdx.y * TILE, column = blockIdx.x * TILE, warp = threadIdx.x / 32, lane = threadIdx.x % 32, steps = (K + TILE - 1) / TILE;
 
     auto load = [&](int step) {
         int stage = step % STAGES;
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&loaded[stage])), "r"(2 * TILE * TILE * 2) : "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&loaded[stage])), "r"(2 * TILE * ROW * 2) : "memory");
         load_tile(tiles_a[stage], &a, &loaded[stage], step * TILE, row);
         load_tile(tiles_b[stage], &b, &loaded[stage], step * TILE, column);
     };
@@ -61,10 +58,10 @@ extern "C" __global__ void __launch_bounds__(128) matmul(const __grid_constant__
         wait_for(&loaded[stage], step / STAGES % 2);
         for (int k = 0; k < TILE; k += 16) {
             wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> left;
-            wmma::load_matrix_sync(left, &tiles_a[stage][warp * 16 * TILE + k], TILE);
+            wmma::load_matrix_sync(left, &tiles_a[stage][warp * 16 * ROW + k], ROW);
             for (int n = 0; n < 4; n++) {
                 wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major> right;
-                wmma::load_matrix_sync(right, &tiles_b[stage][n * 16 * TILE + k], TILE);
+                wmma::load_matrix_sync(right, &tiles_b[stage][n * 16 * ROW + k], ROW);
                 wmma::mma_sync(sums[n], left, right, sums[n]);
             }
         }

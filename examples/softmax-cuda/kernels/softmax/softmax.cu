@@ -17,7 +17,7 @@ __device__ float reduce(float value, bool sum, float *shared)
     return result;
 }
 
-extern "C" __global__ void softmax(const float *x, float *y, int columns)
+extern "C" __global__ void softmax(const float *x, float *y, int columns, int rows)
 {
     __shared__ float shared[256];
     x += (size_t)blockIdx.x * columns, y += (size_t)blockIdx.x * columns;

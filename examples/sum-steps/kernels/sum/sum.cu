@@ -1,5 +1,5 @@
 // The sum of an array in two kernels: each block adds its share, and the second kernel adds the blocks.
-// BLOCKS is a toggle of the manifest.
+// BLOCKS is a toggle of the manifest; small arrays have fewer blocks.
 __device__ float block_sum(float value)
 {
     __shared__ float parts[32];
@@ -24,10 +24,10 @@ extern "C" __global__ void add_shares(const float *x, float *partial, long long 
         partial[blockIdx.x] = sum;
 }
 
-extern "C" __global__ void add_blocks(const float *partial, float *y)
+extern "C" __global__ void add_blocks(const float *partial, float *y, long long n)
 {
     float sum = 0;
-    for (int i = threadIdx.x; i < BLOCKS; i += blockDim.x)
+    for (int i = threadIdx.x; i < BLOCKS && i * 256LL < n; i += blockDim.x)
         sum += partial[i];
     sum = block_sum(sum);
     if (threadIdx.x == 0)
