@@ -48,8 +48,9 @@ const (
 	// loneReach is how many times the control's offset a kind of input may count above the
 	// limit. Without it a control that is far off would leave every gain undecided, however
 	// large. Three of five kinds alone then come to three times the offset, which proves
-	// nothing at the error rates of a policy.
-	loneReach = 5
+	// nothing at the error rates of a policy. A single kind carries no others, so that it
+	// counts as far as it takes to decide.
+	loneReach, loneReachOne = 5.0, 20.0
 
 	// loneNew is the share of its time in a batch that running alone may cost a new
 	// kernel, where that is more than the allowance's start.
@@ -212,7 +213,11 @@ func (s *shapeComparison) loneTest(draws *stats.ResamplePlan, e *Evidence) (t te
 		limit, most := max(shareOfRatio(asked), 0.1), 1.5 // a guard may allow more than half of the speed to be lost
 		if asked > 1 {
 			most = shareOfRatio(math.Pow(asked, kindShare)) // of one kind of input no more counts
-			most = max(most, limit*(1+loneReach*s.runBias().Scale))
+			reach := loneReach
+			if len(s.samples.strata.kinds) <= 1 {
+				reach = loneReachOne
+			}
+			most = max(most, limit*(1+reach*s.runBias().Scale))
 		}
 		sample, kinds := l.shares(func(base float64) float64 { return allowed.lacking(base, asked) }, limit/2, most)
 		centreKinds(sample, kinds, len(s.samples.strata.kinds))

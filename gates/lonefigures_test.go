@@ -195,6 +195,9 @@ func TestLargeGainsWithAControlThatIsOff(t *testing.T) {
 	if got := p(0.7, 0.7, 0.7, 0.7, 0.7); got > 0.01 {
 		t.Errorf("all kinds gain 70 %%: the p-value is %g", got)
 	}
+	if got := p(0.9); got > 0.001 {
+		t.Errorf("the only kind gains 90 %%: the p-value is %g", got)
+	}
 	if got := p(0.9, 0.9, 0.9, 0, 0); got < 0.05 {
 		t.Errorf("three kinds of five gain: the p-value is %g", got)
 	}

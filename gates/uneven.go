@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"math"
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates/facts"
@@ -15,8 +16,9 @@ import (
 // lone launches, while its batches hide both. The means over the same launches show it.
 
 const (
-	// unevenBaseline is how many times the baseline's own unevenness the candidate's may be
-	// larger: interrupts and cold caches hit both sides.
+	// unevenBaseline is how many times the baseline's own unevenness, of either sign, the candidate's may be
+	// larger: interrupts and cold caches hit both sides, and a baseline of which a few launches were faster
+	// than the others shows the same noise.
 	unevenBaseline = 1.0
 
 	// unevenMost bounds, in times of the baseline, how much one process can lose: a single
@@ -49,7 +51,7 @@ func (s *samples) addUneven(series *Series) {
 		b := beyond(i, single.Baseline, single.MeanBaseline, single.FirstBaseline)
 		c := beyond(i, single.Candidate, single.MeanCandidate, single.FirstCandidate)
 		// A slow baseline whose later launches happened to be slower is no standard for a fast candidate.
-		baseline[kind], more[kind] = append(baseline[kind], b), append(more[kind], c-max(b, 0))
+		baseline[kind], more[kind] = append(baseline[kind], math.Abs(b)), append(more[kind], c-max(b, 0))
 		whole[kind] = append(whole[kind], single.Baseline[i]/(single.Candidate[i]+max(c, 0)))
 	}
 	launch := stats.Describe(single.Candidate).P50
