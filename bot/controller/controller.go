@@ -99,6 +99,7 @@ type Controller struct {
 	positions     *lru.Cache[string, scheduler.Position] // last published, by job
 	firstSeen     *lru.Cache[string, time.Time]          // when a head first needed publishing
 	lastPublished *lru.Cache[change.ID, time.Time]       // when progress was last published
+	progressed    *lru.Cache[change.ID, bool]            // changes whose checks show progress since they were last published
 	planFailures  *lru.Cache[change.ID, int]             // consecutive failures to plan
 	outcomes      *lru.Cache[judged, change.Judgement]   // verdicts of evidence that was judged again
 }
@@ -152,7 +153,7 @@ func New(c Config) *Controller {
 	}
 	k := &Controller{
 		Config: c, repos: repos.New(c.Repositories, c.Log), stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, conflicts: map[change.ID]*conflict{}, pushed: map[resyncTarget]*push{},
-		progress: newLRU[string, runners.LogEntry](cacheSize), positions: newLRU[string, scheduler.Position](cacheSize), firstSeen: newLRU[string, time.Time](cacheSize), lastPublished: newLRU[change.ID, time.Time](cacheSize),
+		progress: newLRU[string, runners.LogEntry](cacheSize), positions: newLRU[string, scheduler.Position](cacheSize), firstSeen: newLRU[string, time.Time](cacheSize), lastPublished: newLRU[change.ID, time.Time](cacheSize), progressed: newLRU[change.ID, bool](cacheSize),
 		planFailures: newLRU[change.ID, int](cacheSize),
 		outcomes:     newLRU[judged, change.Judgement](cacheSize),
 	}

@@ -91,6 +91,7 @@ func (k *Controller) resetMemory() {
 	k.positions.Purge()
 	k.firstSeen.Purge()
 	k.lastPublished.Purge()
+	k.progressed.Purge()
 	k.planFailures.Purge()
 	k.redeliverer.forget()
 	k.states.clear()

@@ -24,8 +24,11 @@ func (k *Controller) publish(ctx context.Context, s *change.State, others []*cha
 		return err
 	}
 	from := k.Now()
-	p := publish.Publisher{GitHub: k.GitHub}
+	p := publish.Publisher{GitHub: k.GitHub, Progressed: k.progressed.Contains(s.ID)}
 	out, failure := p.Publish(ctx, view)
+	if failure == nil {
+		k.progressed.Remove(s.ID)
+	}
 	k.denied(s, p.Denied)
 	k.count(func(c *Counts) {
 		c.Published++
@@ -120,6 +123,7 @@ func (k *Controller) publishProgress(ctx context.Context, s *change.State, other
 		return err
 	}
 	p := publish.Publisher{GitHub: k.GitHub}
+	k.progressed.Add(s.ID, true)
 	err = p.Progress(ctx, view)
 	if client.NotFound(err) {
 		return k.lostCheck(ctx, s, err)

@@ -166,6 +166,15 @@ func TestProgress(t *testing.T) {
 	if n := w.lists.writes.Load() - before; n != 1 {
 		t.Errorf("%d updates, want one of the check that is in progress and none of the one that is queued", n)
 	}
+	before = w.lists.writes.Load()
+	w.no(w.publish(p, true)) // the digests say that all is there
+	if n := w.lists.writes.Load() - before; n != 0 {
+		t.Errorf("%d writes of what GitHub shows", n)
+	}
+	w.no(w.publish(&publish.Publisher{GitHub: h, Progressed: true}, true))
+	if n := w.lists.writes.Load() - before; n != 2 {
+		t.Errorf("%d writes, want both checks again: GitHub may show the progress of an earlier runner", n)
+	}
 	var updated []string
 	w.hub.SetFaults(embedded.Faults{Rate: 1, Only: func(r *http.Request) bool {
 		updated = append(updated, path.Base(r.URL.Path))

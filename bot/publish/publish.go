@@ -30,6 +30,9 @@ type Publisher struct {
 	Lenient bool
 	// Extend adds to the sticky comment; nil adds nothing.
 	Extend func(body string) string
+	// Progressed says that running checks may show progress, which no digest records: they are
+	// written even where the digest says that they show the text already.
+	Progressed bool
 	// Sleep waits between attempts where Lenient; nil is a timer.
 	Sleep func(context.Context, time.Duration) error
 
@@ -145,7 +148,8 @@ func (w *writer) checks(ctx context.Context) error {
 			failure = errors.Join(failure, err)
 			continue
 		}
-		if have.ID != 0 && have.Digest == c.Digest && !overtaken && !w.state.Republish {
+		progressed := w.Progressed && c.Status != "completed"
+		if have.ID != 0 && have.Digest == c.Digest && !overtaken && !progressed && !w.state.Republish {
 			continue
 		}
 		// That a verdict does not stand any more cannot be left out, nor can anything in a
