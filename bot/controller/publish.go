@@ -83,7 +83,8 @@ func (k *Controller) ownView(ctx context.Context, s *change.State) (present.View
 		if page := k.RunPage(s.Facts.Repo, run.Folder, run.Job); page.URL != "" {
 			v.Pages[run.Job] = page
 		}
-		if p, ok := k.progress.Get(run.Job); ok {
+		// A heartbeat may arrive after the job went back into the queue.
+		if p, ok := k.progress.Get(run.Job); ok && run.Phase == change.Running {
 			v.Progress[run.Job] = p
 		}
 		if place, ok := k.queuePosition(run); ok {
