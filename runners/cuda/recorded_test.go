@@ -1,8 +1,6 @@
 package cuda
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -28,21 +26,6 @@ func TestPythonReferenceRecorded(t *testing.T) {
 	} {
 		if v := judgeRecorded(t, "pyref/"+name, policyText); v.Outcome != want {
 			t.Errorf("%s: %s (%s): %s", name, v.Outcome, v.Reason, v.Summary)
-		}
-	}
-}
-
-// And what it showed of the examples.
-func TestExamplesRecorded(t *testing.T) {
-	for _, example := range []string{"matmul-tma", "sum-steps"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "examples", example, ".github", "kernelgate.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for change, want := range map[string]gates.Outcome{"faster": gates.Pass, "wrong": gates.Defer} {
-			if v := judgeRecorded(t, "examples/"+example+"-"+change, string(text)); v.Outcome != want {
-				t.Errorf("%s, %s: %s (%s): %s", example, change, v.Outcome, v.Reason, v.Summary)
-			}
 		}
 	}
 }
