@@ -31,8 +31,8 @@ type environ struct {
 // The values of report say how a job reports verdicts. Commit statuses are the default. GitHub puts
 // a check run that a workflow creates into an arbitrary check suite of the commit, so it may appear
 // among the jobs of an unrelated workflow, and only the App that created it can update it. A status
-// is in no suite, the newest status of a name counts whoever wrote it, and its link leads to the
-// job.
+// belongs to no suite. GitHub shows the newest status of a name, from any author, and the status
+// links to the job.
 const (
 	reportStatus = "status"
 	reportChecks = "checks"

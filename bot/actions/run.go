@@ -38,7 +38,7 @@ type Config struct {
 	Version string
 	Stdout  io.Writer // receives reports and workflow commands
 	Now     func() time.Time
-	Random  func() string // returns a word that nobody can guess
+	Random  func() string // returns an unguessable word
 
 	// Measure gathers evidence about a job in a scratch folder, like measure.Config.Measure.
 	Measure  func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error)

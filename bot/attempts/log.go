@@ -96,8 +96,8 @@ func (m Key) Listed(c runners.Code) string {
 	return c.Hash(m.Requirements)
 }
 
-// OfPull names the list of the machine codes that a pull request brought, whatever
-// baseline they were compared with and whoever pushed them.
+// OfPull names the list of machine codes of a pull request. The list is the same for every
+// baseline and for every author of a push.
 func (m Key) OfPull(number int) string {
 	return fmt.Sprintf("pullcodes-%d-%s", m.Repo, runners.Code{}.Hash(m.Folder, strconv.Itoa(number)))
 }

@@ -25,8 +25,8 @@ type Store struct {
 	Evidence func(ctx context.Context, blob string) (*gates.Evidence, error) // reads stored evidence
 }
 
-// Prior is what is known about the machine code that a runner has built for a run, whichever
-// commit that was measured for. A side run and a sweep are measured from the beginning.
+// Prior returns the evidence about the machine code that a runner has built for a run. The
+// evidence may come from a different commit. A side run and a sweep start without evidence.
 func (st *Store) Prior(ctx context.Context, s *change.State, run change.Run, c runners.Code) (protocol.PriorEvidence, error) {
 	if isStandalone(s.ID, run) {
 		return protocol.PriorEvidence{}, nil

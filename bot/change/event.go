@@ -33,7 +33,7 @@ type Facts struct {
 	Members       []Member  `json:"members,omitempty"`   // a group's pull requests, once they were found
 	Rules         string    `json:"rules,omitempty"`     // digest of the base's, once they changed under an open pull request
 	BaseGone      bool      `json:"base_gone,omitempty"` // the branch Base does not exist: nothing can be planned
-	Ended         EndReason `json:"ended,omitempty"`     // why nobody can reach it any more
+	Ended         EndReason `json:"ended,omitempty"`     // why GitHub does not show it any more
 	Updated       time.Time `json:"updated"`
 }
 

@@ -61,6 +61,6 @@ func (p *Plan) Commands() policy.Commands {
 	return policy.DefaultCommands()
 }
 
-// NeverForks tells whether the plan's policy keeps code from forks off every runner,
-// whoever approves it. Without a plan nothing says so.
+// NeverForks reports whether the plan's policy keeps code from forks off every runner, even if
+// a maintainer approves it. It is false without a plan.
 func (p *Plan) NeverForks() bool { return p != nil && p.Forks == string(policy.ForksNever) }

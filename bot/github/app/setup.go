@@ -31,7 +31,7 @@ type Options struct {
 	Open      func(address string) error // opens a browser; may be nil
 	Host      string                     // this host's name, for ssh; defaults to HOST
 	Out       io.Writer                  // receives instructions and results, never a secret
-	Random    func() string              // returns a word that nobody can guess
+	Random    func() string              // returns an unguessable word
 	Wait      time.Duration              // time limit for the browser; defaults to one hour
 	TempDir   string                     // last resort for secrets; defaults to os.TempDir
 	Transport http.RoundTripper          // defaults to Go's
