@@ -104,7 +104,6 @@ struct Queries {
 
     // This warp's scores of a tile, with FP16 products (mma.sync).
     __device__ __forceinline__ void compute_again(float (&s)[32], uint32_t room, uint32_t number) const {
-        wgmma_wait<0>(); // the last weights' registers are free then
         uint32_t k_tile = room + Shared::K + number % STAGES * HALVES;
 #pragma unroll
         for (int i = 0; i < DIM / 64; i++) exact_scores<DIM>(reinterpret_cast<float(&)[TILE / DIM / 2]>(s[i * (TILE / DIM / 2)]), stored, k_tile + i * TILE);
@@ -134,6 +133,8 @@ __device__ __forceinline__ void mask_tile(float (&s)[32], int key, int first, in
 // What a warp knows of its 16 queries. Weights are 2^(score·scale − shift).
 struct Output {
     float o[WIDTH], shift[2], sum[2];
+    bool moved;       // the reference, since the last product
+    float rescale[2]; // what O is to be multiplied with then; in shared memory where registers are short
 
     __device__ __forceinline__ void clear() {
 #pragma unroll
@@ -141,9 +142,10 @@ struct Output {
         shift[0] = shift[1] = sum[0] = sum[1] = 0;
     }
 
-    // Scores become exponents. FIRST: of the first tile, which sets the reference.
+    // Scores become exponents. FIRST: of the first tile, which sets the reference. Where the reference moves later, O is multiplied
+    // after the product that is under way: all warps of a warpgroup wait for that in one place.
     template <bool FIRST>
-    __device__ __forceinline__ void to_exponents(float (&s)[32], float scale) {
+    __device__ __forceinline__ void to_exponents(float (&s)[32], float scale, uint32_t room) {
         uint32_t sign[4];
 #pragma unroll
         for (int i = 0; i < 32; i++) s[i] = FIRST ? s[i] * scale : s[i] * scale - shift[i / 2 % 2];
@@ -156,25 +158,30 @@ struct Output {
         if (FIRST || __any_sync(0xffffffffu, !((sign[0] & sign[1] & sign[2] & sign[3]) >> 31))) {
             float best[2];
             row_maxima(s, best);
-            if (!FIRST) {
-                wgmma_wait<0>();
-                hold(o);
-            }
 #pragma unroll
             for (int r = 0; r < 2; r++) {
                 float raise = best[r] + (HEADROOM_BITS - 1);
                 if (!FIRST) {
                     raise = fmaxf(raise, 0);
-                    float rescale = exp2_fast(-raise);
-                    sum[r] *= rescale;
-#pragma unroll
-                    for (int i = 0; i < WIDTH / 2; i++) o[i / 2 * 4 + 2 * r + i % 2] *= rescale;
+                    rescale[r] = exp2_fast(-raise);
+                    sum[r] *= rescale[r];
+                    if (DIM == 64) asm volatile("st.shared.f32 [%0], %1;" ::"r"(room + Shared::RESCALE + 8 * thread_index() + 4 * r), "f"(rescale[r]) : "memory");
+                    moved = true;
                 }
                 shift[r] += raise;
 #pragma unroll
                 for (int i = 0; i < 16; i++) s[i / 2 * 4 + 2 * r + i % 2] -= raise;
             }
         }
+    }
+
+    // After the product with V.
+    __device__ __forceinline__ void rescale_output(uint32_t room) {
+        hold(o);
+        if (!moved) return;
+        if (DIM == 64) asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(rescale[0]), "=f"(rescale[1]) : "r"(room + Shared::RESCALE + 8 * thread_index()) : "memory");
+#pragma unroll
+        for (int i = 0; i < WIDTH; i++) o[i] *= rescale[i / 2 % 2];
     }
 
     // Scores become weights, in place, unless one would reach 1: then the scores are lost.
@@ -231,7 +238,7 @@ __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item
         hold(s);
         q.correct_scores(s, room, number);
         mask_tile(s, t * KEYS, first, p.S, p.causal);
-        x.to_exponents<true>(s, scale);
+        x.to_exponents<true>(s, scale, room);
         x.to_weights(s);
         pack<32>(weights, s);
         t += key_groups;
@@ -245,6 +252,7 @@ __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item
                 begin_values(x.o, weights, room + Shared::V + last * HALVES, room + Shared::ONES_AT);
                 wgmma_wait<1>();
                 hold(s);
+                x.moved = false;
                 q.correct_scores(s, room, number);
                 mask_tile(s, t * KEYS, first, p.S, p.causal);
                 bool fits = TRY && MODE == CODES_ONLY && x.try_weights(s, scale);
@@ -253,7 +261,7 @@ __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item
                         q.compute_again(s, room, number);
                         mask_tile(s, t * KEYS, first, p.S, p.causal);
                     }
-                    x.to_exponents<false>(s, scale);
+                    x.to_exponents<false>(s, scale, room);
                     x.to_weights(s);
                 }
                 t += key_groups;
@@ -261,14 +269,14 @@ __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item
                 // move it up to the weights' first instruction.
                 if (t >= needed) {
                     asm volatile("wgmma.wait_group.sync.aligned 0; // the last" ::: "memory");
-                    hold(x.o);
+                    x.rescale_output(room);
                     if (lane == 0) barrier_arrive(room + Shared::EMPTY + last * 8);
                     pack<32>(weights, s);
                     last = stage;
                     break;
                 }
                 wgmma_wait<0>();
-                hold(x.o);
+                x.rescale_output(room);
                 if (lane == 0) barrier_arrive(room + Shared::EMPTY + last * 8);
                 pack<32>(weights, s);
                 last = stage;

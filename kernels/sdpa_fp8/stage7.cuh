@@ -42,7 +42,7 @@ __device__ __forceinline__ Mode choose_mode(float scale) {
 struct Shared {
     static constexpr int K = 0, V = K + STAGES * HALVES, RAW_AT = V + STAGES * HALVES, Q = RAW_AT + RAW * 2 * CODES,
                          ONES_AT = Q + CONSUMERS * 128 * DIM, MERGE = ONES_AT + ONES_BYTES, FULL = MERGE + PARTIALS * PARTIAL,
-                         EMPTY = FULL + 8 * STAGES, LARGE = EMPTY + 8 * STAGES, BYTES = LARGE + 4 * STAGES;
+                         EMPTY = FULL + 8 * STAGES, LARGE = EMPTY + 8 * STAGES, RESCALE = LARGE + 4 * STAGES, BYTES = RESCALE + (DIM == 64 ? 8 * 128 * CONSUMERS : 0);
 };
 
 struct Problem {
