@@ -2,12 +2,12 @@
 # Everything that kernelgate claims of a GPU, in one script for a host with one (nvcc, ncu, git, and for rivals and spread
 # python3 with torch, triton and cupy; no Go). Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples builds sanitize stages pulls tune choose showcase everywhere toggles defers rebench accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread}
+steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples builds sanitize stages pulls tune choose showcase everywhere toggles defers rebench accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -145,10 +145,20 @@ for step in $steps; do
     done <<<"$stages"
     rm -rf "$results/pulls"
     ;;
+  tune)
+    # Every variant that may be chosen against the same one, on every shape that it takes: `make choose` reads this.
+    for name in stage6_fp8_short stage6_split stage6_wgmma stage7; do
+      expect "PASS" "tune_$name" sdpa_fp8 --baseline-variant stage6_fp8 --variant "$name" --policy kernels/sdpa_fp8/tune.yaml
+    done
+    for name in stage7_wide stage7_wide3; do
+      expect "PASS" "tune_$name" sdpa_fp8 --baseline-variant stage6_fp8 --variant "$name" --policy kernels/sdpa_fp8/tune_wide.yaml
+    done
+    ;;
   choose)
-    # The default, which chooses by problem size, against the variant that was it before: by the policy of all others, and on every shape.
+    # The default, which chooses by problem size, against the variant that was it before: by the policy of all others, and on every shape, beside PyTorch.
+    KERNELGATE_READ=$(python3 -c 'import sys; print(sys.prefix + ":" + sys.base_prefix)'); export KERNELGATE_READ
     expect "PASS" choose sdpa_fp8 --baseline-variant stage6_fp8 --variant choose --policy h200
-    expect "PASS" all_choose sdpa_fp8 --baseline-variant stage6_fp8 --variant choose --policy kernels/sdpa_fp8/choose.yaml
+    expect "PASS" all_choose sdpa_fp8 --baseline-variant stage6_fp8 --variant choose --policy kernels/sdpa_fp8/choose.yaml --rivals
     ;;
   showcase)
     # Every variant on every shape (the early ones take a minute each); the best ones beside PyTorch. Its Python may lie anywhere; the sandbox shows what is named.

@@ -1,0 +1,272 @@
+package sdpatest
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
+)
+
+var update = flag.Bool("update", false, "write the choice into kernel.yaml")
+
+// Every rule of the choice stays this near to the fastest variant that was measured.
+const nearest = 1.02
+
+// times is how long each variant takes on a shape, relative to stage6_fp8 in the same rounds.
+type times map[string]float64
+
+// measured reads the recorded times: those of single variants (evidence/tune), and those of the choice itself, whose parts
+// say which variant served a shape.
+func measured(t *testing.T) map[string]times {
+	t.Helper()
+	files, err := filepath.Glob(folder + "evidence/tune/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no evidence of single variants", err)
+	}
+	all := map[string]times{}
+	for _, file := range append(files, folder+"evidence/all/choose.json") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := gates.ParseEvidence(file, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Provenance.Base.Variant != "stage6_fp8" || e.Device.Name != "NVIDIA H200" {
+			t.Fatalf("%s compares with %s on %s", file, e.Provenance.Base.Variant, e.Device.Name)
+		}
+		name := "tune.yaml"
+		if strings.Contains(e.Provenance.Head.Variant, "_wide") {
+			name = "tune_wide.yaml"
+		}
+		text, err := os.ReadFile(folder + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := policy.Parse(name, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range gates.Judge(p, name, e).Comparisons {
+			if row.Secret || row.Candidate == nil || row.Baseline == nil {
+				continue
+			}
+			if all[row.Shape] == nil {
+				all[row.Shape] = times{"stage6_fp8": 1}
+			}
+			variant := e.Provenance.Head.Variant
+			for _, part := range e.Candidate.Parts {
+				if slices.Contains(part.Shapes, row.Shape) {
+					variant = part.Variant
+				}
+			}
+			// The run of a single variant is the better comparison: it has one partner on all shapes.
+			if _, known := all[row.Shape][variant]; !known {
+				all[row.Shape][variant] = row.Candidate.P50 / row.Baseline.P50
+			}
+		}
+	}
+	return all
+}
+
+func (t times) best() (variant string, time float64) {
+	time = math.Inf(1)
+	for name, x := range t {
+		if x < time || x == time && name < variant {
+			variant, time = name, x
+		}
+	}
+	return variant, time
+}
+
+// A rule is one entry of the choice: what a problem must satisfy, and the variant that serves it.
+type rule struct {
+	when    string
+	takes   func(dims manifest.Dims) bool
+	variant string
+}
+
+func value(dims manifest.Dims, name string) int {
+	for _, d := range dims {
+		if d.Name == name {
+			return d.Value
+		}
+	}
+	return 0
+}
+
+// features are what conditions compare with a limit.
+var features = []struct {
+	text string
+	of   func(manifest.Dims) int
+}{
+	{"S", func(d manifest.Dims) int { return value(d, "S") }},
+	{"B*H", func(d manifest.Dims) int { return value(d, "B") * value(d, "H") }},
+	{"B*H*ceildiv(S, 64)", func(d manifest.Dims) int { return value(d, "B") * value(d, "H") * ((value(d, "S") + 63) / 64) }},
+}
+
+// conditions are the conjunctions that a rule may ask: a D, perhaps causal, and up to two limits. A limit lies between two
+// measured problems, at the power of two there or at the larger one.
+func conditions(shapes []manifest.Shape) []rule {
+	type atom struct {
+		text  string
+		takes func(manifest.Dims) bool
+	}
+	limits := []atom{{"", func(manifest.Dims) bool { return true }}}
+	for _, f := range features {
+		var values []int
+		for _, s := range shapes {
+			values = append(values, f.of(s.Dims))
+		}
+		slices.Sort(values)
+		values = slices.Compact(values)
+		for i := 1; i < len(values); i++ {
+			limit := values[i]
+			for p := 1; p <= values[i]; p *= 2 {
+				if p > values[i-1] {
+					limit = p
+					break
+				}
+			}
+			limits = append(limits,
+				atom{fmt.Sprintf("%s >= %d", f.text, limit), func(d manifest.Dims) bool { return f.of(d) >= limit }},
+				atom{fmt.Sprintf("%s < %d", f.text, limit), func(d manifest.Dims) bool { return f.of(d) < limit }})
+		}
+	}
+	firsts := []atom{}
+	for _, size := range []int{64, 128} {
+		firsts = append(firsts, atom{fmt.Sprintf("D == %d", size), func(d manifest.Dims) bool { return value(d, "D") == size }})
+		for _, causal := range []int{0, 1} {
+			firsts = append(firsts, atom{fmt.Sprintf("D == %d && causal == %d", size, causal), func(d manifest.Dims) bool { return value(d, "D") == size && value(d, "causal") == causal }})
+		}
+	}
+	var all []rule
+	for _, a := range firsts {
+		for i, b := range limits {
+			for _, c := range limits[i:] {
+				text := a.text
+				for _, more := range []string{b.text, c.text} {
+					if more != "" && !strings.Contains(text, more) {
+						text += " && " + more
+					}
+				}
+				all = append(all, rule{when: text, takes: func(d manifest.Dims) bool { return a.takes(d) && b.takes(d) && c.takes(d) }})
+			}
+		}
+	}
+	return all
+}
+
+// generate finds a short list of rules: again and again the rule that serves most of the shapes that are left, all of them
+// within the limit; of those the one that is fastest, and then the one with the shortest text. What is left in the end, and all
+// problems that no shape stands for, has stage6_split.
+func generate(m *manifest.Manifest, shapes []manifest.Shape, all map[string]times) ([]rule, error) {
+	const rest = "stage6_split"
+	near := func(variant, shape string) bool {
+		x, ok := all[shape][variant]
+		_, best := all[shape].best()
+		return ok && x <= best*nearest && x <= 1
+	}
+	left := slices.DeleteFunc(slices.Clone(shapes), func(s manifest.Shape) bool { return near(rest, s.Name) })
+	kept := slices.DeleteFunc(slices.Clone(shapes), func(s manifest.Shape) bool { return !near(rest, s.Name) })
+	var rules []rule
+	candidates := conditions(shapes)
+	for len(left) > 0 {
+		var chosen rule
+		most, cost := 0, math.Inf(1)
+		for _, c := range candidates {
+			for _, v := range m.Variants {
+				served, logs, fits := 0, 0.0, true
+				for _, s := range slices.Concat(left, kept) {
+					if !c.takes(s.Dims) {
+						continue
+					}
+					if fits = near(v.Name, s.Name) && m.Supports(v.Name, s.Dims); !fits {
+						break
+					}
+					if slices.ContainsFunc(left, func(l manifest.Shape) bool { return l.Name == s.Name }) {
+						served++
+						logs += math.Log(all[s.Name][v.Name])
+					}
+				}
+				shorter := served == most && (logs < cost-1e-9 || logs < cost+1e-9 && len(c.when) < len(chosen.when))
+				if fits && served > 0 && (served > most || shorter) {
+					chosen, most, cost = rule{when: c.when, takes: c.takes, variant: v.Name}, served, logs
+				}
+			}
+		}
+		if most == 0 {
+			return nil, fmt.Errorf("no rule serves %s within %v of its best variant", left[0].Name, nearest)
+		}
+		rules = append(rules, chosen)
+		left = slices.DeleteFunc(left, func(s manifest.Shape) bool { return chosen.takes(s.Dims) })
+	}
+	return append(rules, rule{variant: rest}, rule{variant: "stage6_fp8"}), nil
+}
+
+// The choice of kernel.yaml is what the recorded times say; `make choose` writes it.
+func TestChoiceIsGenerated(t *testing.T) {
+	m, text := readManifest(t)
+	all := measured(t)
+	var shapes []manifest.Shape
+	for _, s := range m.Shapes {
+		if all[s.Name] != nil {
+			shapes = append(shapes, s)
+		}
+	}
+	if len(shapes) < 20 {
+		t.Fatalf("%d shapes were measured", len(shapes))
+	}
+	rules, err := generate(m, shapes, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("choose:\n")
+	for _, r := range rules {
+		if r.when == "" {
+			fmt.Fprintf(&b, "  - {variant: %s}\n", r.variant)
+			continue
+		}
+		fmt.Fprintf(&b, "  - {when: %q, variant: %s}\n", r.when, r.variant)
+	}
+	at := strings.Index(text, "choose:\n")
+	if at < 0 {
+		t.Fatal("kernel.yaml has no choice at its end")
+	}
+	if *update {
+		if err := os.WriteFile(folder+manifest.FileName, []byte(text[:at]+b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if text[at:] != b.String() {
+		t.Errorf("kernel.yaml chooses by\n%sbut the evidence says (make choose writes it)\n%s", text[at:], b.String())
+	}
+}
+
+// No shape is served by a variant that was measured more than 2 % slower than another, or slower than stage6_fp8.
+func TestChoiceIsNearTheBest(t *testing.T) {
+	m, _ := readManifest(t)
+	all := measured(t)
+	for _, s := range m.Shapes {
+		variant, err := m.Serving(manifest.Choice, "sm_90", s.Dims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, ok := all[s.Name][variant]
+		best, time := all[s.Name].best()
+		if !ok || x > time*nearest || x > 1 {
+			t.Errorf("%s is served by %s, which takes %.3f of stage6_fp8's time (measured: %v); %s takes %.3f", s.Name, variant, x, ok, best, time)
+		}
+	}
+}
