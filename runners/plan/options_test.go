@@ -178,6 +178,39 @@ func TestCommandOfARecord(t *testing.T) {
 	}
 }
 
+// TestPolicyIsParsedOnce checks that all kernels of a change share one policy, whatever the caller
+// asks of each, and that nothing changes it.
+func TestPolicyIsParsedOnce(t *testing.T) {
+	r := newTree(t)
+	asked := edited(t, policyYAML, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}}\nrules:")
+	pinned := "toolchains: {triton: {version: 3.6.0}}\n" + asked
+	base := r.commit(with(map[string]string{
+		"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", ".github/kernelgate.yaml": pinned,
+		"n/kernel.yaml": edited(t, staged, "name: scale", "name: new"), "n/stage0.c": "// n0\n", "n/stage1.c": "// n1\n", "n/reference.c": "// truth\n",
+	}))
+	head := r.commit(map[string]string{"k/stage0.c": "// head\n", "n/stage0.c": "// head\n"})
+	parsed := 0
+	opt := plan.Options{Base: base, Head: head, Rounds: 7, Static: true, ParsePolicy: func(file string, text []byte) (*policy.Policy, error) {
+		parsed++
+		return policy.Parse(file, text)
+	}}
+	p := r.plan(opt)
+	for _, key := range []string{"k", "n"} {
+		for _, p := range []*plan.Plan{p, p.As(policy.Change{Labels: []string{"docs"}})} {
+			job, err := p.Job(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g := job.Rule().Gates; g.Performance != nil || job.Candidate.Toolchains.Triton == nil {
+				t.Errorf("%s: gates %+v, toolchains %+v", key, g, job.Candidate.Toolchains)
+			}
+		}
+	}
+	if parsed != 1 {
+		t.Errorf("the policy was parsed %d times", parsed)
+	}
+}
+
 // TestOtherBaselines checks that a policy may name any variant of the baseline, and that a new
 // kernel has a baseline if the caller names one.
 func TestOtherBaselines(t *testing.T) {

@@ -28,7 +28,7 @@ func (p *Plan) policy(ctx context.Context, job *runners.Job) error {
 	if err != nil {
 		return err
 	}
-	if job.Policy, err = policy.Parse(file, text); err != nil {
+	if job.Policy, err = p.policies.read(file, text); err != nil {
 		return strict.Mistake{Err: err}
 	}
 	p.otherRounds(job)
@@ -126,8 +126,8 @@ func (p *Plan) otherRounds(job *runners.Job) {
 	if p.opt.Rounds == 0 {
 		return
 	}
-	job.Policy.AtMost(p.opt.Rounds)
-	job.Policy.AtLeast(p.opt.Rounds)
+	job.Policy, _ = job.Policy.AtMost(p.opt.Rounds)
+	job.Policy, _ = job.Policy.AtLeast(p.opt.Rounds)
 	job.Notes = append(job.Notes, fmt.Sprintf("At most %d rounds were allowed on the command line.", p.opt.Rounds))
 }
 
@@ -136,10 +136,7 @@ func (p *Plan) staticOnly(job *runners.Job) {
 	if !p.opt.Static {
 		return
 	}
-	for i := range job.Policy.Rules {
-		g := &job.Policy.Rules[i].Gates
-		g.Correctness, g.Sanitize, g.Performance, g.Profile = nil, nil, nil, nil
-	}
+	job.Policy = job.Policy.Static()
 	job.Notes = append(job.Notes, "Only the build and its resources were judged (--static): nothing was run.")
 }
 
