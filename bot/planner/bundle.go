@@ -101,6 +101,11 @@ func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 		if unknown := (policy.Shapes{Names: r.Shapes}).Unknown(known); len(unknown) > 0 {
 			return "", strict.Mistakef("%s has no shape %q (it has %s)", job.Manifest.Name, unknown[0], strings.Join(known, ", "))
 		}
+		for _, name := range r.Shapes {
+			if why := plan.OutsideLimits(job, name); why != "" {
+				return "", strict.Mistakef("%s", why)
+			}
+		}
 	}
 	if r.Versus != "" && len(r.Shapes) == 0 {
 		r.Shapes = job.Manifest.ShapeNames() // nothing must be gained over what the policy does not name

@@ -15,7 +15,6 @@ import (
 	"syscall"
 
 	"github.com/kernelgate/kernelgate/policies"
-	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/results"
@@ -138,40 +137,4 @@ func (p *Plan) staticOnly(job *runners.Job) {
 	}
 	job.Policy = job.Policy.Static()
 	job.Notes = append(job.Notes, "Only the build and its resources were judged (--static): nothing was run.")
-}
-
-// checkShapes refuses a policy that asks for shapes that the kernel does not have, before anything
-// is built.
-func checkShapes(job runners.Job) error {
-	rule := job.Rule()
-	known := job.Manifest.ShapeNames()
-	var wrong []string
-	SeeShapes(rule.Gates, func(field string, s policy.Shapes) {
-		for _, name := range s.Unknown(known) {
-			wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s has no shape %q (it has %s)", job.PolicyFile, rule.Name, field, job.Manifest.Name, name, strings.Join(known, ", ")))
-		}
-	})
-	if len(wrong) > 0 {
-		return strict.Mistakef("%s", strings.Join(wrong, "\n"))
-	}
-	return nil
-}
-
-// SeeShapes calls see with the shapes that each gate asks for and the field that names them.
-func SeeShapes(g policy.Gates, see func(field string, s policy.Shapes)) {
-	if g.Correctness != nil {
-		see("correctness.shapes", g.Correctness.Shapes)
-	}
-	if g.Sanitize != nil {
-		see("sanitize.shapes", g.Sanitize.Shapes)
-	}
-	if g.Performance != nil && g.Performance.Target != nil {
-		see("performance.target.shapes", g.Performance.Target.Shapes)
-	}
-	if g.Performance != nil && g.Performance.Guard != nil {
-		see("performance.guard.shapes", g.Performance.Guard.Shapes)
-	}
-	if g.Profile != nil {
-		see("profile.shapes", g.Profile.Shapes)
-	}
 }
