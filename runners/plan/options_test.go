@@ -3,6 +3,7 @@ package plan_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -166,14 +167,21 @@ func TestCommandOfARecord(t *testing.T) {
 		}
 	}
 	job, err := r.plan(plan.Options{Base: base, Head: head, Rounds: 7}).Job(t.Context(), "k")
-	if err != nil || slices.Max(job.Rule().Gates.Performance.Looks) != 7 {
-		t.Errorf("%v, %+v", err, job.Rule().Gates.Performance)
+	if err != nil || slices.Max(job.Rule().Gates.Performance.Looks) != 7 || !slices.Equal(job.Notes, []string{"At most 7 rounds were allowed on the command line."}) {
+		t.Errorf("%v, %+v, %v", err, job.Rule().Gates.Performance, job.Notes)
+	}
+	most := int(job.Rule().Gates.Performance.Rounds.Max)
+	for rounds, want := range map[int][]string{most: nil, most + 1: {fmt.Sprintf("The command line has raised the maximum to %d rounds.", most+1)}} {
+		job, err := r.plan(plan.Options{Base: base, Head: head, Rounds: rounds}).Job(t.Context(), "k")
+		if err != nil || slices.Max(job.Rule().Gates.Performance.Looks) != rounds || !slices.Equal(job.Notes, want) {
+			t.Errorf("%d rounds: %v, %+v, %v", rounds, err, job.Rule().Gates.Performance, job.Notes)
+		}
 	}
 	job, err = r.plan(plan.Options{Base: base, Head: head, Repository: "olga/kernels", Rounds: 3, Static: true}).Job(t.Context(), "k")
 	if err != nil || job.Provenance.Repository != "olga/kernels" {
 		t.Errorf("%v, %+v", err, job.Provenance)
 	}
-	if g := job.Policy.Rules[0].Gates; g.Correctness != nil || g.Performance != nil || len(job.Notes) != 2 || !strings.Contains(job.Notes[0], "At most 3 rounds") || !strings.Contains(job.Notes[1], "nothing was run") {
+	if g := job.Policy.Rules[0].Gates; g.Correctness != nil || g.Performance != nil || len(job.Notes) != 2 || !strings.Contains(job.Notes[0], "At most 6 rounds") || !strings.Contains(job.Notes[1], "nothing was run") {
 		t.Errorf("%+v, %v", g, job.Notes)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/results"
@@ -125,9 +126,16 @@ func (p *Plan) otherRounds(job *runners.Job) {
 	if p.opt.Rounds == 0 {
 		return
 	}
+	gate := job.Rule().Gates.Performance
 	job.Policy, _ = job.Policy.AtMost(p.opt.Rounds)
 	job.Policy, _ = job.Policy.AtLeast(p.opt.Rounds)
-	job.Notes = append(job.Notes, fmt.Sprintf("At most %d rounds were allowed on the command line.", p.opt.Rounds))
+	switch {
+	case gate == nil:
+	case p.opt.Rounds > int(gate.Rounds.Max):
+		job.Notes = append(job.Notes, fmt.Sprintf("The command line has raised the maximum to %d rounds.", p.opt.Rounds))
+	case p.opt.Rounds < int(gate.Rounds.Max):
+		job.Notes = append(job.Notes, fmt.Sprintf("At most %d rounds were allowed on the command line.", max(p.opt.Rounds, policy.MinRounds)))
+	}
 }
 
 // staticOnly leaves out every gate that has to run the kernel.
