@@ -148,5 +148,5 @@ gpu: ## build the programs for a host with a GPU, and print the script
 	@CGO_ENABLED=0 go build -ldflags="-s -w $(COMMIT)" -o bin/gpu/kernelgate .
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/cuda.test ./runners/cuda
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/sdpa_fp8.test ./runners/cuda/sdpatest
-	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/keeper.test ./bot/controller
+	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/controller.test ./bot/controller
 	@cat runners/cuda/gpu.sh

@@ -28,7 +28,7 @@ import (
 
 // A Rerun is what somebody asks of a kernel beyond the policy.
 type Rerun struct {
-	Folder  string // which kernel, see kernels.KeyOf
+	Folder  string // which kernel, see manifest.KeyOf
 	Rounds  int
 	Shapes  []string
 	Seeds   []int64
