@@ -51,7 +51,7 @@ type said struct {
 }
 
 // Find asks the Python that KERNELGATE_PYTHON names, or python3, for NumPy and PyTorch. If it has no NumPy, the one is taken that
-// fetch-numpy.sh left for that Python.
+// fetch-python.sh left for that Python.
 func Find(ctx context.Context, getenv func(string) string) (*Python, error) {
 	p, err := Interpreter(ctx, getenv)
 	if err == nil && p.NumPy == "" && p.Torch == "" {
@@ -103,7 +103,7 @@ func (p *Python) show(dir string) {
 	}
 }
 
-// fetched adds the NumPy that fetch-numpy.sh left.
+// fetched adds the NumPy that fetch-python.sh left.
 func (p *Python) fetched(getenv func(string) string, tag string) {
 	root := getenv("XDG_CACHE_HOME")
 	if root == "" && getenv("HOME") != "" {

@@ -55,7 +55,7 @@ spec = importlib.util.find_spec("triton")
 print(json.dumps({"executable": sys.executable, "real": os.path.realpath(sys.executable), "prefix": sys.prefix, "base_prefix": sys.base_prefix, "version": "%d.%d.%d" % sys.version_info[:3],
   "tag": "cp%d%d" % sys.version_info[:2], "triton": os.path.dirname(spec.origin) if spec and spec.origin else "", "sites": site.getsitepackages()}))`
 
-// FindTriton asks the Python that KERNELGATE_PYTHON names, or python3, for its Triton, and looks then for one that fetch-triton.sh
+// FindTriton asks the Python that KERNELGATE_PYTHON names, or python3, for its Triton, and looks then for one that fetch-python.sh
 // has left for that Python.
 func FindTriton(ctx context.Context, getenv func(string) string) (*Triton, error) {
 	p, err := findPython(ctx, getenv)
