@@ -24,17 +24,22 @@ help: ## list the targets
 # Chromium and axe-core from npm, and Google Benchmark from Debian, each into a cache.
 # Without network all but the modules are left out with a message, except in CI, where
 # tests must not skip.
-FETCH := runners/toolchain/fetch-cuda.sh runners/toolchain/fetch-triton.sh runners/toolchain/fetch-cutedsl.sh runners/pyref/fetch-numpy.sh bot/pages/browser/fetch-browser.sh \
+FETCH := runners/toolchain/fetch-cuda.sh bot/pages/browser/fetch-browser.sh \
 	bot/github/webhook/testdata/fetch-examples.sh bot/github/embedded/testdata/fetch-openapi.sh runners/command/testdata/fetch-googlebenchmark.sh
 
-.PHONY: modules $(FETCH)
-setup: modules $(FETCH) ## fetch the compilers, the browser and the API descriptions that tests use
+PACKAGES := triton cutedsl numpy
+
+.PHONY: modules $(FETCH) $(PACKAGES)
+setup: modules $(FETCH) $(PACKAGES) ## fetch the compilers, the browser and the API descriptions that tests use
 
 modules: ## fetch the Go modules
 	@go mod download
 
 $(FETCH):
 	@$@ >/dev/null || test -z "$$CI"
+
+$(PACKAGES):
+	@runners/toolchain/fetch-python.sh $@ >/dev/null || test -z "$$CI"
 
 # The bot at work on this machine: no account, no GPU. At a terminal it stays until
 # Ctrl-C, so that one can look around.
@@ -148,5 +153,5 @@ gpu: ## build the programs for a host with a GPU, and print the script
 	@CGO_ENABLED=0 go build -ldflags="-s -w $(COMMIT)" -o bin/gpu/kernelgate .
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/cuda.test ./runners/cuda
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/sdpa_fp8.test ./runners/cuda/sdpatest
-	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/keeper.test ./bot/controller
+	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/controller.test ./bot/controller
 	@cat runners/cuda/gpu.sh

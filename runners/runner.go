@@ -68,7 +68,7 @@ func Compile(ctx context.Context, job Job, b Backend, progress Progress) (*gates
 }
 
 func newGatherer(job Job, b Backend, progress Progress) *gatherer {
-	job.Policy.Narrow(job.Shapes, job.Seeds)
+	job.Policy = job.Policy.Narrow(job.Shapes, job.Seeds)
 	e := job.evidence()
 	e.Device, e.Provenance.Tools = b.Device(), b.Tools()
 	var err error

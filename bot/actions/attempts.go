@@ -160,9 +160,13 @@ func clipBytes(text string, most int) string {
 }
 
 // fewer limits the rounds, and returns a note if that changes the policy.
-func fewer(p *policy.Policy, rounds int) (note string) {
-	if rounds <= 0 || !p.AtMost(rounds) {
-		return ""
+func fewer(p *policy.Policy, rounds int) (limited *policy.Policy, note string) {
+	if rounds <= 0 {
+		return p, ""
 	}
-	return fmt.Sprintf("At most %d rounds were allowed.", max(rounds, policy.MinRounds))
+	limited, cut := p.AtMost(rounds)
+	if cut {
+		note = fmt.Sprintf("At most %d rounds were allowed.", max(rounds, policy.MinRounds))
+	}
+	return limited, note
 }

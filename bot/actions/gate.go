@@ -100,7 +100,8 @@ func (s *session) run(ctx context.Context, run change.Run) (change.Result, error
 	if err != nil {
 		return change.Result{}, err
 	}
-	if note := fewer(job.Policy, s.Rounds); note != "" {
+	var note string
+	if job.Policy, note = fewer(job.Policy, s.Rounds); note != "" {
 		job.Notes = append(job.Notes, note)
 	}
 	job.Record = counter{s, run.Job}

@@ -98,7 +98,7 @@ func (k *Controller) resetMemory() {
 }
 
 // inFlightEvent is a delivery from one bot to the one that leads.
-const inFlightEvent = "kernelgate_doubt"
+const inFlightEvent = "kernelgate_in_flight"
 
 // reportInFlight tells whoever leads what was under way when this bot lost the lead.
 func (k *Controller) reportInFlight(ctx context.Context, under []change.ID) {
@@ -112,7 +112,7 @@ func (k *Controller) reportInFlight(ctx context.Context, under []change.ID) {
 	body, err := json.Marshal(names)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	d := webhook.Delivery{ID: "doubt-" + rand.Text(), Event: inFlightEvent, Received: k.Now(), Body: body}
+	d := webhook.Delivery{ID: "in-flight-" + rand.Text(), Event: inFlightEvent, Received: k.Now(), Body: body}
 	for err == nil {
 		if _, err = k.Journal.Accept(ctx, d); err == nil {
 			k.Log.Info("the lead was lost in the middle of work, which the new leader publishes again", "changes", len(under))

@@ -204,7 +204,7 @@ func (k *Controller) jobOf(ctx context.Context, run change.Run) (runners.Job, er
 
 // narrowed is a copy of the policy that asks for what a side run was asked for.
 func narrowed(p *change.Plan, r command.Rebench, e *gates.Evidence) (*policy.Policy, error) {
-	policy, err := p.ParsePolicy() // a copy: it is changed here
+	policy, err := p.ReadPolicy()
 	if err != nil {
 		return nil, err
 	}
@@ -213,6 +213,5 @@ func narrowed(p *change.Plan, r command.Rebench, e *gates.Evidence) (*policy.Pol
 			r.Shapes = append(r.Shapes, s.Name)
 		}
 	}
-	policy.Narrow(r.Shapes, r.Seeds)
-	return policy, nil
+	return policy.Narrow(r.Shapes, r.Seeds), nil
 }

@@ -162,12 +162,11 @@ func (s *Server) held(r *http.Request, name string) (*jobs.Lease, error) {
 
 // checkProtocol refuses a runner that the bot cannot work with. The answer is one that every runner takes for final.
 func (s *Server) checkProtocol(ask protocol.LeaseRequest) error {
-	oldest := cmp.Or(s.Oldest, protocol.Oldest)
 	own, p := cmp.Or(s.Version, "the bot's version"), ask.Protocol
 	switch {
-	case p < oldest:
+	case p < protocol.Oldest:
 		return refuse(http.StatusForbidden, "%s is too old for this bot: it speaks version %d of the runners' protocol, and the bot needs %d or newer. Install %s on the runner's host and start the runner again",
-			cmp.Or(ask.Version, "the runner's program"), p, oldest, own)
+			cmp.Or(ask.Version, "the runner's program"), p, protocol.Oldest, own)
 	case p > protocol.Version:
 		return refuse(http.StatusForbidden, "%s is newer than this bot: it speaks version %d of the runners' protocol, and the bot supports up to %d. Update the bot first, or install %s on the runner's host",
 			cmp.Or(ask.Version, "the runner's program"), p, protocol.Version, own)

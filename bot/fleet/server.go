@@ -86,7 +86,6 @@ type Server struct {
 	Operator *[sha256.Size]byte
 
 	Version string // of the bot's program, for runners that have another; "" says nothing of them
-	Oldest  int    // protocol that is served; 0 is protocol.Oldest
 
 	LeaseFor  time.Duration // as in the journal's options; 30 s
 	Heartbeat time.Duration // how often runners report; 2 s

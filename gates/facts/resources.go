@@ -182,8 +182,15 @@ func (k KernelFigures) String() string {
 }
 
 // A KeepsState is a kernel with writable memory that outlives a launch.
-type KeepsState struct{ Globals []string }
+type KeepsState struct {
+	Globals []string
+	CPU     bool // it runs on a processor
+}
 
 func (k KeepsState) Sentence() string {
-	return "The kernel keeps state between launches in device memory: " + strings.Join(k.Globals, ", ") + "."
+	memory := "device memory"
+	if k.CPU {
+		memory = "static variables"
+	}
+	return "The kernel keeps state between launches in " + memory + ": " + strings.Join(k.Globals, ", ") + "."
 }

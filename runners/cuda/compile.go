@@ -21,7 +21,7 @@ import (
 const compileTimeout = 5 * time.Minute
 
 // A compiler makes machine code of a source, in the sandbox: a cubin for each kind of launch that it is asked for. A
-// *toolchain.CompileError blames the source; other errors are faults of this machine.
+// *output.CompileError blames the source; other errors are faults of this machine.
 type compiler interface {
 	fmt.Stringer    // its name and version
 	digest() string // of the compiler, where it is pinned

@@ -121,7 +121,7 @@ for step in $steps; do
   # Kernels with the interfaces of well-known public ones do what their references say.
   public) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/public ../../bin/gpu/cuda.test -test.v -test.run PublicOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   # Through a bot: one runner compiles, another measures what it was handed.
-  builds) (cd bot/controller && KERNELGATE_GPU_PROGRAM=$gate ../../bin/gpu/keeper.test -test.v -test.run BuildsMeasuredOnGPU -test.timeout 500s) 2>&1 | tee "$results/builds.txt" | grep -vE '^ *===' || failed=1 ;;
+  builds) (cd bot/controller && KERNELGATE_GPU_PROGRAM=$gate ../../bin/gpu/controller.test -test.v -test.run BuildsMeasuredOnGPU -test.timeout 500s) 2>&1 | tee "$results/builds.txt" | grep -vE '^ *===' || failed=1 ;;
   sanitize)
     # Kernels with one mistake each, then every variant of the attention kernel.
     (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "SanitizersOnGPU|ExistingOnGPU" -test.timeout 500s) | grep -vE '^ *===' || failed=1

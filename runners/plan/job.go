@@ -54,7 +54,11 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	if err == nil {
 		err = p.pin(ctx, &job)
 	}
-	if err == nil && !job.Removed && len(job.Broken) == 0 && job.Unready == "" {
+	builds := !job.Removed && len(job.Broken) == 0 && job.Unready == ""
+	if err == nil && builds {
+		err = p.checkLimits(job)
+	}
+	if err == nil && builds {
 		err = hashSources(&job)
 	}
 	if err != nil {

@@ -129,17 +129,9 @@ func fromPython(ctx context.Context, file string, opt Options) (*draft, error) {
 
 // fromTriton describes a Triton kernel.
 func fromTriton(file string, all []pythonFunction, entry string) (*draft, error) {
-	k := all[0]
-	if entry != "" {
-		i := slices.IndexFunc(all, func(f pythonFunction) bool { return f.Name == entry })
-		if i < 0 {
-			var names []string
-			for _, f := range all {
-				names = append(names, f.Name)
-			}
-			return nil, strict.Mistakef("%s has no Triton kernel %s that stores something (write --entry with one of %s)", file, entry, strings.Join(names, ", "))
-		}
-		k = all[i]
+	k, names := chosen(all, func(f pythonFunction) string { return f.Name }, entry)
+	if k == nil {
+		return nil, strict.Mistakef("%s has no Triton kernel %s that stores something (write --entry with one of %s)", file, entry, strings.Join(names, ", "))
 	}
 	d := &draft{kind: "a Triton kernel", name: nameOf(k.Name), mode: manifest.ModeCUDA, folder: filepath.Dir(file), sources: filepath.Dir(file)}
 	d.line("version: 1\nname: %s\nmode: cuda\ncompiler: triton", d.name)
@@ -170,7 +162,7 @@ func fromTriton(file string, all []pythonFunction, entry string) (*draft, error)
 		}
 	}
 	dims := d.arguments(parameters)
-	block := d.constants(constants, k)
+	block := d.constants(constants, *k)
 	d.guess(fmt.Sprintf("launch: {grid: [\"ceildiv(%s, %s)\"]}", strings.Join(dims, "*"), block), "the number of programs: what the caller writes in kernel[grid]")
 	d.pythonReference(parameters, dims)
 	return d, nil

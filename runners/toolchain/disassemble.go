@@ -57,7 +57,7 @@ var errNoDisassembler = errors.New("no nvdisasm was found: install the one of th
 
 var disassemblerVersion = regexp.MustCompile(`(?m)V(\d+\.\d+\.\d+)\s*$`)
 
-// FindNVDisasm looks for it beside nvcc, in PATH, and beside a Triton that fetch-triton.sh has left, which brings one.
+// FindNVDisasm looks for it beside nvcc, in PATH, and beside a Triton that fetch-python.sh has left, which brings one.
 func FindNVDisasm(ctx context.Context, getenv func(string) string, cuda *CUDA) (*Disassembler, error) {
 	names := append([]string{filepath.Join(cuda.Home, "bin", "nvdisasm")}, InPath(getenv, "nvdisasm")...)
 	if root, err := cacheRoot(getenv); err == nil {

@@ -20,7 +20,7 @@ import (
 //
 // The author's source comes first and can make anything of these lines by macros, but nothing that it could not have
 // written itself: what is launched is a kernel of that source in any case. The entry's own text cannot become other code,
-// since kernels.ParseEntry puts it together from names, integers and types.
+// since manifest.ParseEntry puts it together from names, integers and types.
 const (
 	markerName     = "kernelgate_entry"
 	markerFileName = markerName + ".cu"

@@ -19,7 +19,7 @@ import (
 type NVCCBuild struct {
 	Dir     string   // folder of the sources, seen read-only
 	Source  string   // a file in Dir
-	Entries []string // the kernels by their names in the source, see kernels.Entry
+	Entries []string // the kernels by their names in the source, see manifest.Entry
 	Arch    string   // such as sm_90a
 	Flags   []string
 	Defines []string // flags too: -DNAME=VALUE

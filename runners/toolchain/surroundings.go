@@ -22,7 +22,7 @@ import (
 // A Tree says where in its repository a folder of sources lies.
 type Tree struct {
 	Folder string   // of the kernel, from the repository's top, e.g. kernels/softmax
-	Shared []string // other folders of the repository, which the folder has in kernels.RepositoryFolder
+	Shared []string // other folders of the repository, which the folder has in manifest.RepositoryFolder
 	// Differs is the files of all these folders that a checkout has and the build is not given, or has with other bytes.
 	Differs []Difference
 }

@@ -1,18 +1,16 @@
 package toolchain
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/runners/interpreter"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -38,24 +36,10 @@ type Triton struct {
 // ErrNoTriton says how to get it.
 var ErrNoTriton = errors.New("no Triton was found: install it (pip install triton) for python3 or for the Python that KERNELGATE_PYTHON names, or run `make setup`, which fetches it from PyPI")
 
-// A python is what an interpreter says of itself. Its own packages are trusted; those of a checkout are not on its path.
-type python struct {
-	Executable string   `json:"executable"` // as it was called: an environment's is a link, and finds its packages by its own place
-	Real       string   `json:"real"`
-	Prefix     string   `json:"prefix"`
-	BasePrefix string   `json:"base_prefix"`
-	Version    string   `json:"version"`
-	Tag        string   `json:"tag"`    // such as cp311
-	Triton     string   `json:"triton"` // the folder of the package; empty where there is none
-	Sites      []string `json:"sites"`  // folders of its packages
-}
+// A python is the interpreter that Tritons are for.
+type python struct{ interpreter.Python }
 
-const askPython = `import sys, json, os, site, importlib.util
-spec = importlib.util.find_spec("triton")
-print(json.dumps({"executable": sys.executable, "real": os.path.realpath(sys.executable), "prefix": sys.prefix, "base_prefix": sys.base_prefix, "version": "%d.%d.%d" % sys.version_info[:3],
-  "tag": "cp%d%d" % sys.version_info[:2], "triton": os.path.dirname(spec.origin) if spec and spec.origin else "", "sites": site.getsitepackages()}))`
-
-// FindTriton asks the Python that KERNELGATE_PYTHON names, or python3, for its Triton, and looks then for one that fetch-triton.sh
+// FindTriton asks the Python that KERNELGATE_PYTHON names, or python3, for its Triton, and looks then for one that fetch-python.sh
 // has left for that Python.
 func FindTriton(ctx context.Context, getenv func(string) string) (*Triton, error) {
 	p, err := findPython(ctx, getenv)
@@ -120,28 +104,16 @@ func (p python) checked(folder string, getenv func(string) string) (*Triton, err
 }
 
 func findPython(ctx context.Context, getenv func(string) string) (python, error) {
-	name := cmp.Or(getenv("KERNELGATE_PYTHON"), "python3")
-	var p python
-	program, err := exec.LookPath(name)
+	program, err := interpreter.Program(getenv)
 	if err != nil {
-		return p, fmt.Errorf("%w (there is no %s: %w)", ErrNoTriton, name, err)
+		return python{}, fmt.Errorf("%w (%w)", ErrNoTriton, err)
 	}
 	return askedPython(ctx, program)
 }
 
-// askedPython is what a Python says of itself.
 func askedPython(ctx context.Context, program string) (python, error) {
-	var p python
-	cmd := exec.CommandContext(ctx, program, "-I", "-c", askPython)
-	cmd.Dir = "/"
-	out, err := cmd.Output()
-	if err == nil {
-		err = json.Unmarshal(out, &p)
-	}
-	if err != nil {
-		return p, fmt.Errorf("asking %s for its Triton: %w (is it Python 3?)", program, err)
-	}
-	return p, nil
+	p, err := interpreter.Ask(ctx, program)
+	return python{p}, err
 }
 
 // with is a Triton in a folder.
@@ -156,7 +128,7 @@ func (p python) with(folder string) (*Triton, error) {
 		return nil, fmt.Errorf("%s does not tell its version: install Triton 3", folder)
 	}
 	t := &Triton{Python: p.Executable, PythonVersion: p.Version, Version: version, Folder: folder, sites: p.Sites}
-	for _, dir := range []string{p.Prefix, p.BasePrefix, prefix(p.Executable), prefix(p.Real), filepath.Dir(folder)} {
+	for _, dir := range append(p.Folders(), filepath.Dir(folder)) {
 		if !slices.ContainsFunc(append(sandbox.SystemPaths(), t.read...), func(seen string) bool { return sandbox.Within(dir, seen) }) {
 			t.read = append(t.read, dir)
 		}

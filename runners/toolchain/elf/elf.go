@@ -7,8 +7,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // The compilers' output is ELF, and a stranger's source had a hand in it. It is read here and not with debug/elf, which
@@ -196,17 +197,7 @@ func (s Section) Begins(with string) bool {
 }
 
 // Quote makes a name of the file fit for a message of one line.
-func Quote(name string) string {
-	const longest = 80
-	if len(name) > longest {
-		name = name[:longest] + "…"
-	}
-	quoted := strconv.Quote(name)
-	if quoted[1:len(quoted)-1] == name && name != "" && !strings.Contains(name, " ") {
-		return name
-	}
-	return quoted
-}
+func Quote(name string) string { return output.Quote(name, 80, false) }
 
 // MaxSymbols is how many symbols a file may have.
 const MaxSymbols = 256 << 10

@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A Name is the name of a function in machine code, taken apart. The keys are written as kernels.Entry writes its own.
+// A Name is the name of a function in machine code, taken apart. The keys are written as manifest.Entry writes its own.
 type Name struct {
 	Symbol string // as the driver and the tools know it
 	Text   string // as people read it: ns::scale<64, true>(float*, float const*)
@@ -88,7 +88,7 @@ var (
 	nameNumbers = regexp.MustCompile(`\b([0-9]+)(?:u|l|ul|ll|ull)\b`)
 )
 
-// nameKey writes a demangled name as kernels.Entry.Key does.
+// nameKey writes a demangled name as manifest.Entry.Key does.
 func nameKey(name string) string {
 	return nameNumbers.ReplaceAllString(nameBlanks.ReplaceAllString(name, "$1"), "$1")
 }
