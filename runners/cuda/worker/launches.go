@@ -50,11 +50,11 @@ func (s *session) drawInputs() error {
 		if err != nil {
 			return err
 		}
-		sheet, err := s.oracle.NewInputBatch(p, 1)
+		batch, err := s.oracle.NewInputBatch(p, 1)
 		if err != nil {
 			return err
 		}
-		if err := sheet.Draw(c.Distribution, []uint64{c.Seed}); err != nil {
+		if err := batch.Draw(c.Distribution, []uint64{c.Seed}); err != nil {
 			return err
 		}
 		if err := s.stream.Synchronize(); err != nil {
