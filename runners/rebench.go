@@ -128,6 +128,8 @@ func belongs(now, was *gates.Evidence) error {
 		return fmt.Errorf("%w: it says that the kernel was removed", errOtherEvidence)
 	case then.Device != code.Device || then.Arch != code.Arch:
 		return differs("device", then.Device+" "+then.Arch, code.Device+" "+code.Arch)
+	case then.Picks != code.Picks:
+		return fmt.Errorf("%w: the tuner has picked other configurations of @triton.autotune", errOtherEvidence)
 	case then != code:
 		return fmt.Errorf("%w: both sides build to other machine code than they did: the sources, the flags or the compiler have changed", errOtherEvidence)
 	case !slices.Equal(named(was.Shapes), named(now.Shapes)):

@@ -38,7 +38,9 @@ type Argument struct {
 	Shape    []Expr    `yaml:"shape" eg:"[B, H, S, D]" default:"(required for an array)" bounds:"1 to 8 entries" doc:"Axes of an array in row-major order. Each is an expression over the dims."`
 	Init     Init      `yaml:"init" eg:"{draw: offsets, total: S}" default:"(distribution; required for integers)" doc:"How an input is filled: the name of a draw or a distribution, bounds, or a mapping. distribution means the distributions that the policy names."`
 	Quantize *Quantize `yaml:"quantize" eg:"{scale: q_scale}" doc:"Draw the values as real numbers, and quantise them with one scale per group."`
-	Value    *Expr     `yaml:"value" eg:"1/sqrt(D)" default:"(required for a scalar)" doc:"Value of a scalar."`
+	Value    *Expr     `yaml:"value" eg:"1/sqrt(D)" default:"(required for a scalar without setting)" doc:"Value of a scalar, which the reference sees too."`
+
+	Setting *Expr `yaml:"setting" half:"implementation" eg:"SPLITS" doc:"cuda: value of a scalar that only the kernel needs, such as a number of splits. It replaces value. The reference does not see the scalar, and a change may edit its setting."`
 
 	Vector []Expr  `yaml:"vector" eg:"[B, H, 1]" bounds:"2 to 4 entries" doc:"Lanes of a scalar of a vector type such as uint3 or float4. Replaces value."`
 	Fields []Field `yaml:"fields" eg:"[{name: q, pointer: q}, {name: scale, dtype: f32, value: 1/sqrt(D)}, {name: bias, pointer: none}]" default:"(required for a struct)" bounds:"1 to 64 entries" doc:"Members of a struct, in the layout of C. Arrays that members point to, and nested structs, are further arguments of the manifest; the kernel function has no separate parameters for them. With access: in and a shape, these are the members of each element of an array of structs."`
@@ -92,7 +94,7 @@ func refuseFields(n *strict.Node, why string, fields ...string) {
 }
 
 func (a *Argument) validateStruct(n *strict.Node) {
-	refuseFields(n, fmt.Sprintf("%s has none (delete it, or write another access)", a.Access), "dtype", "shape", "init", "quantize", "infinities", "tensor_map", "value", "vector")
+	refuseFields(n, fmt.Sprintf("%s has none (delete it, or write another access)", a.Access), "dtype", "shape", "init", "quantize", "infinities", "tensor_map", "value", "vector", "setting")
 	switch {
 	case a.Access == Absent:
 		refuseFields(n, "absent has none (delete it, or write access: struct)", "fields")
@@ -109,11 +111,13 @@ func (a *Argument) validateScalar(n *strict.Node) {
 	refuseFields(n, "a scalar has none (delete it, or write access: in)", "shape", "init", "quantize", "infinities", "tensor_map")
 	refuseFields(n, "a scalar has none (delete it, or write access: struct)", "fields")
 	switch {
+	case n.Has("setting") && (n.Has("value") || n.Has("vector")):
+		n.Child("setting").Errorf("is set beside value or vector, which the reference sees (delete one)")
 	case n.Has("vector") && n.Has("value"):
 		n.Child("value").Errorf("is set beside vector (delete one)")
 	case n.Has("vector"):
 		checkLanes(n.Child("vector"), len(a.Vector))
-	case a.Value == nil:
+	case a.scalar() == nil:
 		n.Child("value").Errorf("is required for a scalar (write e.g. value: B)")
 	}
 	a.requireDType(n)
@@ -129,7 +133,7 @@ func (a *Argument) requireDType(n *strict.Node) {
 }
 
 func (a *Argument) validateArray(n *strict.Node) {
-	refuseFields(n, "an array has none (delete it, or write access: scalar)", "value", "vector")
+	refuseFields(n, "an array has none (delete it, or write access: scalar)", "value", "vector", "setting")
 	switch {
 	case len(a.Shape) == 0:
 		n.Child("shape").Errorf("is required for an array (write e.g. shape: [B, H, S, D])")

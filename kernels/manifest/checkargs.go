@@ -19,6 +19,7 @@ func (c *checker) checkArguments() {
 		c.errorf(list, "has %d arguments (write at most %d)", len(m.Arguments), maxNamed)
 		return
 	}
+	c.checkModeOfSettings()
 	written := false
 	for i := range m.Arguments {
 		a, at := &m.Arguments[i], itemOf(list, i)

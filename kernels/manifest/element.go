@@ -39,7 +39,7 @@ func (a *Argument) validateElements(n *strict.Node) {
 		n.Child("fields").Errorf("has %d fields (write 1 to %d)", len(a.Fields), maxFields)
 	}
 	strict.Each(n.Child("fields"), a.Fields, func(at *strict.Node, f *Field) {
-		refuseFields(at, "an element of an array is filled by its init (delete it)", "value", "vector", "array", "pointer", "struct")
+		refuseFields(at, "an element of an array is filled by its init (delete it)", "value", "vector", "array", "setting", "settings", "pointer", "tensor_map", "struct")
 		if f.DType == "" {
 			at.Child("dtype").Errorf("is required (write e.g. dtype: f16)")
 			return

@@ -24,7 +24,7 @@ func (c *checker) compileAll() {
 		implementation[e] = true
 	}
 	for i := range c.m.Arguments {
-		for _, e := range exprsOf(c.m.Arguments[i].TensorMap) {
+		for _, e := range slices.Concat(exprsOf(c.m.Arguments[i].TensorMap), c.m.Arguments[i].settings()) {
 			implementation[e] = true
 		}
 	}
@@ -116,7 +116,11 @@ func (m *Manifest) problemValues() []computed {
 			continue
 		}
 		if a.Access == Scalar {
-			ofArgument(a.Value, func(t trial) error { _, err := m.ScalarValue(a, t.dims, t.toggles); return err }, "value")
+			field := "value"
+			if a.Setting != nil {
+				field = "setting"
+			}
+			ofArgument(a.scalar(), func(t trial) error { _, err := m.ScalarValue(a, t.dims, t.toggles); return err }, field)
 			continue
 		}
 		ofArgument(a.Shape, func(t trial) error { _, err := m.ShapeOf(a, t.dims, t.toggles); return err }, "shape")

@@ -12,7 +12,8 @@ import (
 
 // Join is the manifest that one side is built and launched by: the problem of one file
 // with the implementation of another, checked as a whole. An argument is the problem's,
-// but for how it is handed over (tensor_map). In command mode the sources are too: what
+// but for how it is handed over (tensor_map) and for values that only the kernel needs
+// (setting). In command mode the sources are too: what
 // they leave out is the harness, which no change may bring.
 //
 // The error is a strict.Problems with places in the implementation's file.
@@ -40,6 +41,7 @@ func (c *checker) checkJoined() {
 	if base == nil {
 		return
 	}
+	c.checkSettings(base)
 	was := base.ToggleValues(base.DefaultVariant)
 	for _, variant := range m.Parts(m.DefaultVariant, "") {
 		is := m.ToggleValues(variant)
@@ -62,7 +64,10 @@ func (c *checker) checkJoined() {
 // asks is the names in what the problem says of an argument.
 func (a *Argument) asks() []string {
 	problem := *a
-	problem.TensorMap = nil
+	problem.TensorMap, problem.Setting, problem.Fields = nil, nil, slices.Clone(a.Fields)
+	for i := range problem.Fields {
+		problem.Fields[i].Setting, problem.Fields[i].Settings = nil, nil
+	}
 	return namesIn(&problem)
 }
 
@@ -101,6 +106,10 @@ func (m *Manifest) Call(variant string) string {
 		if a.TensorMap != nil {
 			parts = append(parts, a.Name+": "+written(a.TensorMap))
 			names = append(names, namesIn(a.TensorMap)...)
+		}
+		parts = append(parts, a.settingTexts()...)
+		for _, e := range a.settings() {
+			names = append(names, e.names...)
 		}
 	}
 	values := m.ToggleValues(variant)
@@ -169,6 +178,10 @@ func (m *Manifest) Launches(variant string) string {
 			if a := &m.Arguments[i]; a.TensorMap != nil {
 				tile, _ := m.TileOf(a, t.dims, t.toggles)
 				fmt.Fprintf(&b, "%s %s %+v\n", t.dims, a.Name, tile)
+			}
+			for k, e := range m.Arguments[i].settings() {
+				value, _ := e.eval(m.Env(t.dims, t.toggles))
+				fmt.Fprintf(&b, "%s %s %d %v\n", t.dims, m.Arguments[i].Name, k, value)
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package manifest
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Parameter is one of the kernel function's parameters as compiled code must have it.
 type Parameter struct {
@@ -8,6 +11,9 @@ type Parameter struct {
 	Type   string // in words
 	Offset int    // from the first parameter, by C's rules of alignment
 	Size   int
+	// Hint is what to write if the code takes HintSize bytes instead; "" if there is nothing to say.
+	Hint     string
+	HintSize int
 }
 
 // A tensor map is a CUtensorMap of so many bytes.
@@ -33,6 +39,7 @@ func (m *Manifest) Parameters(args []string) []Parameter {
 		switch {
 		case ok && a.Access == Struct:
 			l.add(a.Name, "struct", composite.Size, composite.Align)
+			m.hintAlign(a, composite, &l[len(l)-1])
 		case ok:
 			l.add(a.Name, fmt.Sprintf("vector of %d %s", len(a.Vector), a.DType), composite.Size, composite.Align)
 		case a.Access == Absent:
@@ -48,6 +55,27 @@ func (m *Manifest) Parameters(args []string) []Parameter {
 		}
 	}
 	return l
+}
+
+// hintAlign says how to write the alignment of the tensor maps in a struct that another CUDA's header gives them.
+func (m *Manifest) hintAlign(a *Argument, is Composite, p *Parameter) {
+	at := slices.IndexFunc(is.Parts, func(part Part) bool { return part.TensorMap })
+	if at < 0 {
+		return
+	}
+	other := *m
+	other.Arguments = slices.Clone(m.Arguments)
+	for i := range other.Arguments {
+		if t := other.Arguments[i].TensorMap; t != nil {
+			moved := *t
+			moved.Align = t.Align.other()
+			other.Arguments[i].TensorMap = &moved
+		}
+	}
+	if was, _ := a.Composite(&other); was.Size != is.Size {
+		mapped, _ := other.argument(is.Parts[at].Pointer)
+		p.Hint, p.HintSize = fmt.Sprintf("write align: %d in the tensor_map of %s", mapped.TensorMap.Align.bytes(), mapped.Name), was.Size
+	}
 }
 
 // ReferenceParameters are what a reference on the device is launched with.
@@ -76,9 +104,9 @@ func (m *Manifest) ReferenceParameters() []Parameter {
 }
 
 // inReference tells whether the reference sees an argument: arrays, and scalars that are a parameter of their own. What a struct or
-// a vector holds follows from the dims.
+// a vector holds follows from the dims, and a setting is the kernel's own affair.
 func (a *Argument) inReference() bool {
-	return a.array() || a.Access == Scalar && len(a.Vector) == 0
+	return a.array() || a.Access == Scalar && len(a.Vector) == 0 && a.Setting == nil
 }
 
 type parameterList []Parameter

@@ -92,6 +92,21 @@ func (m *Manifest) pythonParameters() (inputs, outputs []string) {
 	return inputs, outputs
 }
 
+// PythonNames are the names that a reference in Python may take as parameters, or an expression may use, in the order of the
+// manifest.
+func (m *Manifest) PythonNames() []string {
+	inputs, outputs := m.pythonParameters()
+	if m.Reference != nil && m.Reference.Torch != "" {
+		return inputs // the value of an expression is the output
+	}
+	for _, name := range outputs {
+		if !slices.Contains(inputs, name) {
+			inputs = append(inputs, name)
+		}
+	}
+	return inputs
+}
+
 // checkPythonReference looks at the fields of a reference in Python. Whether its function takes what it is given shows when it runs.
 func (c *checker) checkPythonReference(n *strict.Node) {
 	r := c.m.Reference

@@ -114,13 +114,13 @@ func (c *checker) checkReferenceDims(at *strict.Node) {
 	m := c.m
 	for i, name := range m.Reference.Dims {
 		place := itemOf(at, i)
-		_, argument := m.argument(name)
+		a, argument := m.argument(name)
 		switch {
 		case len(m.Shapes) > 0 && !slices.Contains(m.dims(), name):
 			c.errorf(place, "%q is no dim of the shapes (write one of %s)", name, strings.Join(m.dims(), ", "))
 		case slices.Contains(m.Reference.Dims[:i], name):
 			c.errorf(place, "%q is passed already (delete it)", name)
-		case argument:
+		case argument && a.Setting == nil:
 			c.errorf(place, "%q is an argument, which the reference sees already (delete it)", name)
 		}
 	}

@@ -201,10 +201,11 @@ func (m *Manifest) ShapeOf(a *Argument, dims Dims, toggles map[string]int) ([]in
 
 // ScalarValue is what is passed for a scalar argument.
 func (m *Manifest) ScalarValue(a *Argument, dims Dims, toggles map[string]int) (float64, error) {
-	if a.Value == nil {
+	value := a.scalar()
+	if value == nil {
 		return 0, fmt.Errorf("argument %s has no value: it is an array", a.Name)
 	}
-	return a.Value.as(a.DType, m.Env(dims, toggles))
+	return value.as(a.DType, m.Env(dims, toggles))
 }
 
 // wholeRanges are the values that integers hold; of the widest, those that expressions hold too.

@@ -1,6 +1,9 @@
 package manifest
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // holdings is which arguments structs hold. It is found once for a manifest: every step of every variant asks.
 type holdings struct {
@@ -17,7 +20,7 @@ func (m *Manifest) findHoldings() *holdings {
 		if _, twice := h.pointees[a.Name]; twice {
 			continue // the first one is found by its name
 		}
-		m.members(a, 0, &left, func(f *Field) { names[f.Pointer] = true })
+		m.members(a, 0, &left, func(f *Field) { names[cmp.Or(f.Pointer, f.TensorMap)] = true })
 		for name := range names {
 			h.pointees[a.Name] = append(h.pointees[a.Name], name)
 		}
@@ -26,7 +29,7 @@ func (m *Manifest) findHoldings() *holdings {
 			if f.Pointer != NoPointer {
 				h.inside[f.Pointer] = true
 			}
-			h.inside[f.Struct] = true
+			h.inside[f.Struct], h.inside[f.TensorMap] = true, true
 		}
 	}
 	delete(h.inside, "")

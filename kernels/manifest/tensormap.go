@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -26,6 +27,7 @@ type TensorMap struct {
 	Strides   []Expr    `yaml:"strides" eg:"[H*S*D, S*D, D, 1]" default:"(row-major, without gaps)" bounds:"(as many as shape has; the last is 1)" doc:"Stride of each axis of shape, in elements."`
 	Swizzle   Swizzle   `yaml:"swizzle" eg:"128" default:"(none)" doc:"Swizzle width in bytes: how rows of the box are spread over the banks of shared memory. Triton chooses it."`
 	Promotion Promotion `yaml:"promotion" eg:"256" default:"(none)" doc:"L2 promotion: how many bytes the L2 fetches at once. Triton chooses it."`
+	Align     MapAlign  `yaml:"align" eg:"64" default:"(128)" doc:"Alignment in bytes of the CUtensorMap as a member of a struct: 128 with the headers of CUDA 13, 64 with those of CUDA 12."`
 	Fill      Fill      `yaml:"fill" eg:"nan" default:"(zero)" doc:"Value of elements outside of the array."`
 }
 
@@ -67,6 +69,24 @@ func widthSchema[T ~string](words []T) map[string]any {
 		}
 	}
 	return map[string]any{"enum": all}
+}
+
+// A MapAlign is a number of bytes. The header of CUDA that declares CUtensorMap decides it.
+type MapAlign string
+
+var mapAligns = []MapAlign{"128", "64"}
+
+func (a *MapAlign) UnmarshalStrict(n *strict.Node) { strict.Word(n, a, mapAligns) }
+func (a *MapAlign) JSONSchema() map[string]any     { return widthSchema(mapAligns) }
+
+func (a MapAlign) bytes() int { return width(string(cmp.Or(a, mapAligns[0]))) }
+
+// other is the alignment that the header of another CUDA has.
+func (a MapAlign) other() MapAlign {
+	if a.bytes() == width(string(mapAligns[0])) {
+		return mapAligns[1]
+	}
+	return mapAligns[0]
 }
 
 // A Fill is the value of elements that do not exist.
@@ -275,7 +295,7 @@ func (c *checker) checkDescriptors() {
 		if a.TensorMap == nil {
 			continue
 		}
-		for _, field := range []string{"swizzle", "promotion"} {
+		for _, field := range []string{"swizzle", "promotion", "align"} {
 			if at.Has(field) {
 				c.errorf(at.Child(field), "is what compiler: triton says itself (delete it)")
 			}

@@ -50,15 +50,15 @@ func (w *Worker) referenceFault(err error, format string, args ...any) error {
 
 // CheckReference builds the reference, and holds its parameters against the manifest; one in Python computes the outputs of a
 // small shape. A run that compares outputs does so too.
-func (w *Worker) CheckReference(ctx context.Context) error {
+func (w *Worker) CheckReference(ctx context.Context) (note string, err error) {
 	switch m := w.job.Manifest; {
 	case m.Reference == nil:
-		return nil
+		return "", nil
 	case m.Reference.Python():
-		return w.python.Check(w.job.Of(w.job.Candidate), w.job.Candidate.Variant)
+		return w.python.Check(ctx, w.job.Of(w.job.Candidate), w.job.Candidate.Variant)
 	}
-	_, err := w.reference(ctx)
-	return err
+	_, err = w.reference(ctx)
+	return "", err
 }
 
 // A truth knows what the outputs of a problem should be.

@@ -234,15 +234,15 @@ func (b *Backend) reference(ctx context.Context) (*sides.Built, error) {
 
 // CheckReference builds the reference, and holds its parameters against the manifest; one in Python computes the outputs of a
 // small shape. A run that compares outputs does so too.
-func (b *Backend) CheckReference(ctx context.Context) error {
+func (b *Backend) CheckReference(ctx context.Context) (note string, err error) {
 	switch {
 	case b.job.Manifest.Reference == nil:
-		return nil
+		return "", nil
 	case b.python != nil:
-		return b.python.Check(b.job.Of(b.job.Candidate), b.job.Candidate.Variant)
+		return b.python.Check(ctx, b.job.Of(b.job.Candidate), b.job.Candidate.Variant)
 	}
-	_, err := b.reference(ctx)
-	return err
+	_, err = b.reference(ctx)
+	return "", err
 }
 
 // oracleBuild is the judge's own device code, which comes with this program.

@@ -2,12 +2,12 @@
 # Everything that kernelgate claims of a GPU, in one script for a host with one (nvcc, ncu, git, and for rivals and spread
 # python3 with torch, triton and cupy; no Go). Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread}
+steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -107,16 +107,19 @@ for step in $steps; do
   # Triton kernels of a Python package, with decorators, several functions and helpers.
   tritonpkg) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/tritonpkg ../../bin/gpu/cuda.test -test.v -test.run "TritonPackageOnGPU/(${ONLY:-.*})" -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   # The examples that need a GPU, each with its honest and its wrong change.
-  examples) for example in softmax-cuda matmul-tma sum-steps; do
+  examples) for example in softmax-cuda matmul-tma sum-steps layernorm-triton; do
       for change in faster wrong; do
         repo=$results/example-$example-$change want=PASS
         if [ $change = wrong ]; then want="DEFER correctness"; fi
+        if [ $example-$change = layernorm-triton-wrong ]; then want="DEFER build"; fi # the tuner compares every configuration
         git=(git -C "$repo" -c user.name=gpu.sh -c user.email=gpu.sh@example.com)
         cp -r "examples/$example" "$repo" && git init --quiet -b main "$repo" && "${git[@]}" add --all && "${git[@]}" commit --quiet -m base &&
           "${git[@]}" checkout --quiet -b $change && "${git[@]}" apply "changes/$change.patch" && "${git[@]}" commit --quiet -am $change || failed=1
         (cd "$repo" && expect "$want" "example_${example}_$change") || failed=1
       done
     done ;;
+  # From a Triton package to the first verdict, in at most two minutes.
+  newcomer) rm -rf "$results/newcomer"; runners/scaffold/newcomer.sh --gpu --limit 120 "$gate" "$results/newcomer" || failed=1 ;;
   steps) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/steps ../../bin/gpu/cuda.test -test.v -test.run StepsOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   # Kernels with the interfaces of well-known public ones do what their references say.
   public) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/public ../../bin/gpu/cuda.test -test.v -test.run PublicOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;

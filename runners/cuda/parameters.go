@@ -28,7 +28,7 @@ type mismatchRow struct {
 // are shown and not compared: they follow from alignments, of which the code tells nothing, and the driver places parameters by
 // the code's own table.
 func compareParameters(k toolchain.Kernel, want []manifest.Parameter) *mismatch {
-	m, wrong := &mismatch{line: k.Line}, 0
+	m, wrong, advice := &mismatch{line: k.Line}, 0, "compare the manifest's arguments with the kernel's declaration"
 	for i := range max(len(k.Params), len(want)) {
 		row := mismatchRow{code: "none", manifest: "none"}
 		if i < len(k.Params) {
@@ -39,6 +39,9 @@ func compareParameters(k toolchain.Kernel, want []manifest.Parameter) *mismatch 
 		}
 		row.differs = i >= len(k.Params) || i >= len(want) || k.Params[i].Size != want[i].Size
 		if row.differs {
+			if i < len(k.Params) && i < len(want) && want[i].Hint != "" && k.Params[i].Size == want[i].HintSize {
+				advice = want[i].Hint
+			}
 			if wrong++; wrong == 1 {
 				m.summary = fmt.Sprintf("parameter %d is %s in the code, %s in the manifest", i, row.code, row.manifest)
 			}
@@ -49,7 +52,7 @@ func compareParameters(k toolchain.Kernel, want []manifest.Parameter) *mismatch 
 		return nil
 	}
 	m.what = fmt.Sprintf("the kernel %s takes %s and the manifest passes %d: %s", k.Name, counted(len(k.Params), "parameter"), len(want), m.summary)
-	m.summary = m.what + "; compare the manifest's arguments with the kernel's declaration"
+	m.summary = m.what + "; " + advice
 	return m
 }
 

@@ -210,11 +210,11 @@ func randomAddress() driver.DevicePtr {
 }
 
 func (s *server) prepare(p Problem) error {
-	outline, err := tensor.Outline(s.manifest, manifest.Shape{Dims: p.Dims}, s.kernel.built.Toggles)
+	serving, err := s.kernel.built.Serving(s.manifest, p.Dims)
 	if err != nil {
 		return err
 	}
-	serving, err := s.kernel.built.Serving(s.manifest, p.Dims)
+	outline, err := tensor.Outline(s.manifest, manifest.Shape{Dims: p.Dims}, serving.Toggles) // settings are the variant's
 	if err != nil {
 		return err
 	}
