@@ -184,7 +184,7 @@ type SideRun struct {
 type Answered struct {
 	ID     string `json:"id"`
 	OK     bool   `json:"ok"`
-	Reply  string `json:"reply"` // Markdown
+	Answer Answer `json:"answer"`
 	Effect Effect `json:"effect"`
 }
 
