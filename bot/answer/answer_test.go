@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -171,17 +172,23 @@ func TestAnswers(t *testing.T) {
 				seen = test.seen
 			}
 			a, err := d.To(t.Context(), stateOf(test.bend), change.Command{Asked: change.Asked{ID: "comment-1", By: test.by, Request: command.Read(test.text), Head: seen}})
-			if err != nil || a.ID != "comment-1" || a.OK != test.ok || !strings.Contains(a.Reply, test.says) {
+			reply := words(test.text, a)
+			if err != nil || a.ID != "comment-1" || a.OK != test.ok || !strings.Contains(reply, test.says) {
 				t.Errorf("got %+v, %v; want %v and %q", a, err, test.ok, test.says)
 			}
 			if diff := cmp.Diff(test.effect, a.Effect); diff != "" {
 				t.Error(diff)
 			}
-			if r, ok := command.Parse(a.Reply); ok {
+			if r, ok := command.Parse(reply); ok {
 				t.Errorf("the reply commands %v", r)
 			}
 		})
 	}
+}
+
+// words is an answer as people read it.
+func words(text string, a change.Answered) string {
+	return present.AnswerText(change.Command{Asked: change.Asked{Request: command.Read(text)}, Answered: true, Answer: a.Answer})
 }
 
 // A workflow measures anew, and all that it was asked for in the policy.
@@ -202,7 +209,7 @@ func TestAnswersOfAWorkflow(t *testing.T) {
 	} {
 		d := answer.Decider{People: people{}, Spent: func(change.Run) error { return test.spent }, Now: time.Now}
 		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{By: "admin", Request: command.Read(test.text), Head: head}})
-		if err != nil || a.OK != test.ok || !strings.Contains(a.Reply, test.says) || !cmp.Equal(a.Effect, change.Effect{}) {
+		if err != nil || a.OK != test.ok || !strings.Contains(words(test.text, a), test.says) || !cmp.Equal(a.Effect, change.Effect{}) {
 			t.Errorf("%s: got %+v, %v; want %v and %q", test.text, a, err, test.ok, test.says)
 		}
 	}

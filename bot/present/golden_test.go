@@ -204,8 +204,8 @@ func history(t testing.TB, slow, pass *gates.Verdict) *story {
 func TestReply(t *testing.T) {
 	var b strings.Builder
 	for _, c := range []change.Command{
-		{Asked: change.Asked{ID: "comment-77", By: "ada", Request: command.Read("Looks better now.\n> /cancel\n\n/rebench   sdpa_fp8 rounds=20")}, Answered: true, OK: true, Reply: "`sdpa_fp8` is measured again."},
-		{Asked: change.Asked{ID: "x --><b>", By: "mallory", Request: command.Read("/rebanch `a|b` --> <script>@everyone")}, Answered: true, Reply: "That is no command."},
+		{Asked: change.Asked{ID: "comment-77", By: "ada", Request: command.Read("Looks better now.\n> /cancel\n\n/rebench   sdpa_fp8 rounds=20")}, Answered: true, OK: true, Answer: change.Answer{Kind: change.AnswerMoreRounds}},
+		{Asked: change.Asked{ID: "x --><b>", By: "mallory", Request: command.Read("/rebanch `a|b` --> <script>@everyone")}, Answered: true, Answer: change.Answer{Kind: change.AnswerMisread}},
 	} {
 		fmt.Fprintf(&b, "%s====\n", Reply(c))
 	}
@@ -213,7 +213,7 @@ func TestReply(t *testing.T) {
 	if text := Reply(change.Command{}); text != "" {
 		t.Errorf("a command that nobody answered has a reply: %q", text)
 	}
-	long := Reply(change.Command{Asked: change.Asked{ID: "comment-1", Request: command.Read("/help")}, Answered: true, Reply: "```text\n" + strings.Repeat("many words\n", 10_000) + "```"})
+	long := Reply(change.Command{Asked: change.Asked{ID: "comment-1", Request: command.Read("/help")}, Answered: true, Answer: change.Answer{Kind: change.AnswerCannotServe, Quote: strings.Repeat("many words\n", 10_000)}})
 	if len(long) > maxComment || !strings.Contains(long, "```\n\nShortened") {
 		t.Errorf("a long reply is %d bytes and ends with %q", len(long), long[len(long)-100:])
 	}
