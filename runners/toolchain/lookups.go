@@ -24,6 +24,7 @@ import (
 // An asked is what a build asked for, and what it may ask for.
 type asked struct {
 	lookups []string
+	opened  []string // the part of the lookups that may have listed a folder
 	cut     bool
 	in      Surroundings
 	dir     string // of the sources, on the host
@@ -150,8 +151,11 @@ var importable = []string{".py", ".pyc", ".so", ".pth"}
 
 // listed judges a folder that a Python program asked for. To import a module, Python lists the folders that it may be in, and asks
 // for no name that is not there: a module that a merge has and the build has not would be imported unseen. It counts where a source
-// has its name as a word.
+// has its name as a word. To look at the folder itself, as the packages do that resolve the working directory, lists nothing.
 func (a asked) listed(rel string) string {
+	if !a.mayList(rel) {
+		return ""
+	}
 	for _, d := range a.tree.Differs {
 		below, inside := strings.CutPrefix(d.Path, rel+"/")
 		module, _, _ := strings.Cut(below, "/")
@@ -161,6 +165,14 @@ func (a asked) listed(rel string) string {
 		}
 	}
 	return ""
+}
+
+// throughProc are paths that lead to a folder under another name.
+var throughProc = regexp.MustCompile(`^/proc/[^/]+/(task/[^/]+/)?(cwd|root|fd/)`)
+
+// mayList tells whether a build may have listed a folder of the repository.
+func (a asked) mayList(rel string) bool {
+	return slices.Contains(a.opened, path.Join(a.in.Root, rel)) || slices.ContainsFunc(a.opened, throughProc.MatchString)
 }
 
 // mentions tells whether a Python source has a word in it.

@@ -206,7 +206,7 @@ func (s Surroundings) names(log string, t *Tree) string {
 
 // asked is what a program that worked in these surroundings asked for.
 func (s Surroundings) asked(r sandbox.Result, dir string, t *Tree) asked {
-	return asked{lookups: r.Lookups, cut: r.LookupsCut, in: s, dir: dir, tree: t}
+	return asked{lookups: r.Lookups, opened: r.Opened, cut: r.LookupsCut, in: s, dir: dir, tree: t}
 }
 
 // twice builds Here and There at the same time. Where the build Here fails or is refused, the other one is stopped and not waited
