@@ -37,6 +37,14 @@ func (p *Policy) Narrow(shapes []string, seeds []int64) {
 	}
 }
 
+// Clone returns a copy whose rules Narrow can change, and whose gates can be removed, without an
+// effect on p.
+func (p *Policy) Clone() *Policy {
+	own := *p
+	own.Rules = slices.Clone(p.Rules)
+	return &own
+}
+
 // AtMost bounds the rounds of every rule, and reports whether that cut any. The looks within the
 // bound keep their places, so that decisions follow the policy's rule. Fewer than [MinRounds]
 // decide nothing, so AtMost allows at least that many.
