@@ -289,7 +289,7 @@ type Performance struct {
 // A Round is what one set of fresh processes measured.
 type Round struct {
 	Attempt int `json:"attempt"` // at this machine code; those that left no rounds are counted too
-	// CodeNumber says that this is the n-th distinct machine code of the change or of its author: see codeShare. Absent is 1.
+	// CodeNumber says that this is the n-th distinct machine code of the change or of its author: see codeAlpha. Absent is 1.
 	CodeNumber int       `json:"code_number,omitempty"`
 	Started    time.Time `json:"started"`
 	Seconds    float64   `json:"seconds"`

@@ -30,7 +30,7 @@ type mark struct {
 	pull          int    // the pull request; 0 for a merge group, which adds no machine code
 	code, sources string // names of the accounts of the machine code and of the sources
 	list          string // name of the author's list of machine codes against the same baseline
-	hash          string // of the machine code in the list; see change.Matter.Listed
+	hash          string // of the machine code in the list; see attempts.Key.Listed
 }
 
 func (m mark) String() string {
