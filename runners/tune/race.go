@@ -65,7 +65,7 @@ func NewRace(opt RaceOptions) (*Race, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := stats.NewDraws(stats.MinResamples, 1)
+	plan, err := stats.NewResamplePlan(stats.MinResamples, 1)
 	return &Race{epsilon: opt.Epsilon, looks: looks, shares: shares, plan: plan}, err
 }
 
