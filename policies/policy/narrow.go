@@ -18,7 +18,7 @@ func (p *Policy) Narrow(shapes []string, seeds []int64) *Policy {
 	if len(shapes) == 0 && len(seeds) == 0 {
 		return p
 	}
-	return p.withGates(func(g *Gates) {
+	return p.WithGates(func(g *Gates) {
 		if g.Correctness != nil {
 			own := *g.Correctness
 			if len(seeds) > 0 {
@@ -47,7 +47,7 @@ func (p *Policy) Narrow(shapes []string, seeds []int64) *Policy {
 // [MinRounds] decide nothing, so AtMost allows at least that many.
 func (p *Policy) AtMost(rounds int) (bounded *Policy, cut bool) {
 	rounds = max(rounds, MinRounds)
-	bounded = p.withGates(func(g *Gates) {
+	bounded = p.WithGates(func(g *Gates) {
 		if g.Performance == nil || rounds >= int(g.Performance.Rounds.Max) {
 			return
 		}
@@ -62,7 +62,7 @@ func (p *Policy) AtMost(rounds int) (bounded *Policy, cut bool) {
 // that raised any. Such a rule gets proportionally more time. The looks keep their places, and the
 // last round is one more look.
 func (p *Policy) AtLeast(rounds int) (longer *Policy, raised bool) {
-	longer = p.withGates(func(g *Gates) {
+	longer = p.WithGates(func(g *Gates) {
 		if g.Performance == nil || rounds <= int(g.Performance.Rounds.Max) {
 			return
 		}
@@ -78,12 +78,12 @@ func (p *Policy) AtLeast(rounds int) (longer *Policy, raised bool) {
 
 // Static returns a policy without the gates that have to run the kernel.
 func (p *Policy) Static() *Policy {
-	return p.withGates(func(g *Gates) { g.Correctness, g.Sanitize, g.Performance, g.Profile = nil, nil, nil, nil })
+	return p.WithGates(func(g *Gates) { g.Correctness, g.Sanitize, g.Performance, g.Profile = nil, nil, nil, nil })
 }
 
-// withGates returns a copy whose rules have changed gates. The function may replace a gate, and must
+// WithGates returns a copy whose rules have changed gates. The function may replace a gate, and must
 // not write to one: the copy shares them with the original.
-func (p *Policy) withGates(change func(*Gates)) *Policy {
+func (p *Policy) WithGates(change func(*Gates)) *Policy {
 	other := *p
 	other.Rules = slices.Clone(p.Rules)
 	for i := range other.Rules {

@@ -112,6 +112,24 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 }
 
 // getenv returns the environment in which compilers and harnesses are found.
+// Open returns the backend for the job, for a caller that takes the steps itself (runners.Steps).
+// Builds go to scratch, which the caller removes. Everything that the backend starts ends with ctx.
+// The include sets of the sides must be in their folders: see LayIn.
+func (c Config) Open(ctx context.Context, job runners.Job, scratch string) (runners.Backend, error) {
+	if why := LeftOut(c.Runner, job.Manifest); why != "" {
+		return nil, fmt.Errorf("measuring %s: %s", job.Manifest.Name, why)
+	}
+	return c.open(ctx, job, scratch, nil)
+}
+
+// LayIn copies the include sets that a side names into its folder. The job says which manifest the
+// side is built by.
+func (c Config) LayIn(job runners.Job, side runners.Side) error {
+	job.Baseline, job.Candidate = nil, side
+	_, err := c.layIn(job)
+	return err
+}
+
 func (c Config) getenv() func(string) string {
 	if c.Getenv == nil {
 		return os.Getenv
