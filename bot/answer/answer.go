@@ -66,7 +66,7 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 	case c.Request.Mistake != nil:
 		return refused("%s", c.Request.Mistake.Problem)
 	case asked == nil:
-		return refused("This is no command.")
+		return refused("This is not a command.")
 	}
 	pol, err := Policy(s)
 	if err != nil {
@@ -87,7 +87,7 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 		return refused("`/%s` is not available on this server.", asked.Name())
 	}
 	if s.Facts.BaseGone && needsBase(asked) {
-		return refused("The base branch is gone, and with it the rules and the kernels that this is about. Choose another base branch, or push that one again; then say it again.")
+		return refused("The base branch is gone, and with it the policy and the kernels. Choose a different base branch, or push this one again; then repeat the command.")
 	}
 	switch asked := asked.(type) {
 	case command.ShowHelp:
@@ -136,7 +136,7 @@ func (d Decider) help(commands policy.Commands) string {
 // moved is the answer where the head is another than the one that the author of the
 // command could see.
 func moved(s *change.State) (change.Answered, error) {
-	return refused("The head has moved to %.12s since. Look at it, and say it again.", s.Facts.Head)
+	return refused("The head has moved to %.12s. Read that commit, then repeat the command.", s.Facts.Head)
 }
 
 func (d Decider) override(s *change.State, c change.Command, o command.Override) (change.Answered, error) {
@@ -146,7 +146,7 @@ func (d Decider) override(s *change.State, c change.Command, o command.Override)
 	given := change.Override{SHA: s.Facts.Head, By: c.By, Reason: o.Reason, At: d.Now().UTC().Format(time.RFC3339)}
 	more := ""
 	if s.RulesWait(s.Current()) {
-		more = " What the change does to the rules still waits for `/approve-policy`."
+		more = " Its changes to the rules still wait for `/approve-policy`."
 	}
 	return granted(change.Effect{Override: &given}, "The required check passes for %.12s, whatever the gates say. This ends with the next push.%s", s.Facts.Head, more)
 }
@@ -160,11 +160,11 @@ func okToTest(s *change.State, c change.Command, o command.OKToTest) (change.Ans
 	case s.Plan.NeverForks():
 		return held(s)
 	case o.SHA != s.Facts.Head:
-		return refused("`%s` is not the whole id of the head, which is `%s`. Look at that one, and comment `/ok-to-test %[2]s`.", o.SHA, s.Facts.Head)
+		return refused("`%s` is not the full id of the head commit, which is `%s`. Read that commit, then comment `/ok-to-test %[2]s`.", o.SHA, s.Facts.Head)
 	case c.Head != s.Facts.Head:
 		return moved(s)
 	}
-	return granted(change.Effect{Approve: s.Facts.Head}, "%.12s may reach a runner. A new push needs a new approval.", s.Facts.Head)
+	return granted(change.Effect{Approve: s.Facts.Head}, "Runners may now run %.12s. A new push needs a new approval.", s.Facts.Head)
 }
 
 // held is the answer where code from a fork would have to run.
@@ -179,7 +179,7 @@ func cancel(s *change.State) (change.Answered, error) {
 	if len(s.Wanted()) == 0 {
 		return refused("Nothing is queued or running.")
 	}
-	return granted(change.Effect{Cancel: s.Facts.Head}, "The runs of this head end now. `/rebench` starts them again.")
+	return granted(change.Effect{Cancel: s.Facts.Head}, "The runs of this head are cancelled. `/rebench` starts them again.")
 }
 
 func names(runs []change.Run) string {

@@ -46,7 +46,7 @@ func TestFaultsAreNoAnswers(t *testing.T) {
 func TestNoCommand(t *testing.T) {
 	d := answer.Decider{People: people{}, Planner: packer{}, Now: time.Now}
 	a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{ID: "c", By: "outage"}})
-	if err != nil || a.OK || a.ID != "c" || a.Reply != "This is no command." {
+	if err != nil || a.OK || a.ID != "c" || a.Reply != "This is not a command." {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
@@ -97,7 +97,7 @@ rules:
 		{"of another kernel", "/rebench kernels/other profile", [2]string{"profiled", "default"}, false, false, "nothing to profile"},
 		{"of one of several", "/rebench kernels/scale kernels/other profile", [2]string{"default", "profiled"}, false, true, "Measuring again"},
 		{"nowhere", "/rebench kernels/scale profile", [2]string{"default", "default"}, false, false, "nothing to profile"},
-		{"in a workflow", "/rebench kernels/scale profile", [2]string{"profiled", "profiled"}, true, false, "leave out everything but"},
+		{"in a workflow", "/rebench kernels/scale profile", [2]string{"profiled", "profiled"}, true, false, "write only kernels"},
 	} {
 		s := stateOf(func(s *change.State) {
 			s.Plan.Policy = text
@@ -131,7 +131,7 @@ func TestDecidedVerdictsAreNamed(t *testing.T) {
 		s := stateOf(func(s *change.State) { s.Runs = s.Runs[:1]; s.Runs[0].Result = c.result })
 		d := answer.Decider{People: people{}, Planner: packer{}, Now: time.Now}
 		a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "admin", Request: command.Read("/rebench"), Head: head}})
-		if err != nil || !a.OK || strings.Contains(a.Reply, "have decided about `scale`") != c.decided || strings.Contains(a.Reply, "queued or being measured") {
+		if err != nil || !a.OK || strings.Contains(a.Reply, "already decided the verdict on `scale`") != c.decided || strings.Contains(a.Reply, "queued or being measured") {
 			t.Errorf("%s: %+v, %v", c.name, a, err)
 		}
 	}

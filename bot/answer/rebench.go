@@ -22,15 +22,15 @@ func (d Decider) rebench(ctx context.Context, s *change.State, policy *policy.Po
 	beside := r.Versus != "" || len(r.Shapes) > 0 || len(r.Seeds) > 0
 	switch {
 	case s.Plan != nil && len(s.Plan.Problems) > 0:
-		return refused("The policy or a manifest on the base branch has mistakes: nothing can be measured before they are mended.")
+		return refused("The policy or a manifest on the base branch has mistakes: nothing can be measured until they are fixed.")
 	case len(s.Runs) == 0 && d.Planner == nil && len(r.Kernels) == 0:
-		return granted(change.Effect{}, "There is nothing to measure: no kernel changed. Approvals are read again, and the verdict is written again.")
+		return granted(change.Effect{}, "There is nothing to measure: no kernel changed. The workflow reads the approvals again and publishes the verdict again.")
 	case len(s.Runs) == 0:
 		return refused("There is nothing to measure: no kernel changed.")
 	case s.Held():
 		return held(s)
 	case d.Planner == nil && (beside || r.Profile):
-		return refused("A workflow measures what the policy asks: leave out everything but kernels and `rounds`.")
+		return refused("A workflow measures only what the policy asks: write only kernels and `rounds`.")
 	}
 	runs, problem := meant(s, r.Kernels)
 	switch {
@@ -86,7 +86,7 @@ func (d Decider) anew(s *change.State) (change.Answered, error) {
 			return refused("%s: %v.", code(run.Name), err)
 		}
 	}
-	return granted(change.Effect{}, "Measuring %s anew: a workflow keeps no evidence of earlier attempts. Each attempt at the same machine code is judged at half the error rate of the one before it.", names(s.Runs))
+	return granted(change.Effect{}, "Measuring %s from the start: a workflow keeps no evidence of earlier attempts. Each attempt at the same machine code is judged at half the error rate of the one before it.", names(s.Runs))
 }
 
 func (d Decider) again(ctx context.Context, s *change.State, runs []change.Run, r command.Rebench) (change.Answered, error) {
@@ -112,7 +112,7 @@ func (d Decider) again(ctx context.Context, s *change.State, runs []change.Run, 
 	}
 	reply := "Measuring again; the new rounds add to the evidence."
 	if len(decided) > 0 {
-		reply += fmt.Sprintf(" The rounds before have decided about %s: more rounds do not roll the dice again, nor does a commit that builds to the same machine code.", names(decided))
+		reply += fmt.Sprintf(" The earlier rounds already decided the verdict on %s: more rounds cannot change it, nor can a commit that builds to the same machine code.", names(decided))
 	}
 	if len(busy) > 0 {
 		reply += fmt.Sprintf(" %s is queued or being measured already.", names(busy))
@@ -133,7 +133,7 @@ func (d Decider) onTheSide(ctx context.Context, s *change.State, runs []change.R
 		one.Kernels = []string{run.Folder}
 		effect.SideRuns = append(effect.SideRuns, change.SideRun{Folder: run.Folder, Bundle: bundle, Rebench: one})
 	}
-	return granted(effect, "Measuring an extra, for information: it changes no verdict, since it is not what the policy asks.")
+	return granted(effect, "This is an extra measurement, for information. It does not change the verdict, because the policy does not ask for it.")
 }
 
 // badRequest tells the author of a command what does not exist.

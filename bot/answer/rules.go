@@ -18,13 +18,13 @@ func (d Decider) approveRules(ctx context.Context, s *change.State, c change.Com
 	plan := s.Current()
 	switch {
 	case plan == nil:
-		return refused("The change is still being read. Say it again in a moment.")
+		return refused("The change is still being read. Repeat the command in a moment.")
 	case plan.RuleChange == nil:
-		return refused("This change leaves the policy, the manifests and the references as they are: there is nothing to approve.")
+		return refused("This change does not touch the policy, the manifests or the references: there is nothing to approve.")
 	case !plan.RuleChange.Loosens:
-		return refused("This change only tightens the rules: that needs no approval.")
+		return refused("This change only tightens the rules, which needs no approval.")
 	case a.SHA != s.Facts.Head:
-		return refused("`%s` is not the whole id of the head, which is `%s`. Look at that one, and comment `/approve-policy %[2]s`.", a.SHA, s.Facts.Head)
+		return refused("`%s` is not the full id of the head commit, which is `%s`. Read that commit, then comment `/approve-policy %[2]s`.", a.SHA, s.Facts.Head)
 	case c.Head != s.Facts.Head:
 		return moved(s)
 	}
@@ -32,14 +32,14 @@ func (d Decider) approveRules(ctx context.Context, s *change.State, c change.Com
 		return change.Answered{Reply: problem}, err
 	}
 	given := change.RulesApproved{SHA: s.Facts.Head, By: c.By, At: d.Now().UTC().Format(time.RFC3339), Digest: plan.RuleChange.Digest}
-	return granted(change.Effect{ApproveRules: &given}, "%.12s may change the rules. A new push, or other rules on the base, need a new approval.", s.Facts.Head)
+	return granted(change.Effect{ApproveRules: &given}, "%.12s may now change the rules. A new push, or changed rules on the base branch, need a new approval.", s.Facts.Head)
 }
 
 // OwnRules says why somebody may not approve what a change does to the rules: it is their
 // own. They opened it or pushed its head, or nobody knows who pushed it. It is empty where
 // they may. Administrators may always, since they could remove the gate altogether.
 func (d Decider) OwnRules(ctx context.Context, s *change.State, login string, has policy.Role) (problem string, err error) {
-	const somebodyElse = "somebody else has to approve what it does to the rules."
+	const somebodyElse = "someone else must approve its changes to the rules."
 	if policy.Role("admin").Allows(has) {
 		return "", nil
 	}
@@ -51,7 +51,7 @@ func (d Decider) OwnRules(ctx context.Context, s *change.State, login string, ha
 	case err != nil:
 		return "", err
 	case len(pushers) == 0:
-		return fmt.Sprintf("GitHub does not tell who pushed `%s`, so only an administrator can approve what it does to the rules. Ask one, or push the branch again.", s.Facts.Head), nil
+		return fmt.Sprintf("GitHub does not say who pushed `%s`, so only an administrator can approve its changes to the rules. Ask one, or push the branch again.", s.Facts.Head), nil
 	case Owns(pushers, login):
 		return fmt.Sprintf("You pushed `%s`, the head of this change: %s", s.Facts.Head, somebodyElse), nil
 	}

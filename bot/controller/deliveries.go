@@ -290,10 +290,10 @@ func (k *Controller) recordPush(ctx context.Context, e webhook.Push) error {
 }
 
 // ErrMovedOn says that a command is about a commit that nobody waits for any more.
-var ErrMovedOn = errors.New("the change is closed, or has another head by now")
+var ErrMovedOn = errors.New("the change is closed, or has a different head by now")
 
 // ErrNotLeader says that another bot does the work.
-var ErrNotLeader = errors.New("this bot stands by, and another one leads")
+var ErrNotLeader = errors.New("this bot is on standby; a different one leads")
 
 // SubmitCommand notes a command that somebody gave by a button on a page. Who it was is the
 // page's word; whether they may is decided as for a comment. The same press twice is one.

@@ -66,7 +66,7 @@ func (k *Controller) catchUp(ctx context.Context) error {
 			err = k.Ledger.WaitFor(ctx, newest)
 			break
 		}
-		k.Log.Warn("the journal does not tell how far it is; it is asked again", "err", failed)
+		k.Log.Warn("the journal does not report its position; the bot asks again", "err", failed)
 		select {
 		case <-time.After(k.Backoff):
 		case <-ctx.Done():
@@ -118,14 +118,14 @@ func (k *Controller) reportInFlight(ctx context.Context, under []change.ID) {
 			k.Log.Info("the lead was lost in the middle of work, which the new leader publishes again", "changes", len(under))
 			return
 		}
-		k.Log.Warn("what was under way when the lead was lost cannot be told yet", "err", err)
+		k.Log.Warn("cannot yet report the changes that were in work when the lead was lost", "err", err)
 		select {
 		case <-time.After(k.Backoff):
 			err = nil
 		case <-ctx.Done():
 		}
 	}
-	k.Log.Error("what was under way when the lead was lost cannot be told: GitHub may show something old of these changes (comment /rebench there)", "changes", names, "err", err)
+	k.Log.Error("cannot report the changes that were in work when the lead was lost: GitHub may show old texts there (comment /rebench)", "changes", names, "err", err)
 }
 
 // recordInFlight republishes changes that a deposed leader may have written to.

@@ -201,7 +201,7 @@ func (k *Controller) reportPlanFailure(ctx context.Context, s *change.State) err
 		err := k.GitHub.UpdateCheck(client.LowPriority(ctx), s.Facts.Repo, have.ID, client.Check{
 			Status: "in_progress", Title: fmt.Sprintf("The change cannot be read (%d attempts)", n),
 			// The reason may name folders and hosts that are nobody's business here.
-			Summary: fmt.Sprintf("The bot tries again by itself. If this stays so, its operator finds the reason in its log, under `%s`.\n", s.ID),
+			Summary: fmt.Sprintf("The bot tries again. If this does not help, its operator finds the reason in its log, under `%s`.\n", s.ID),
 		})
 		if client.NotFound(err) {
 			return k.lostCheck(ctx, s, err)

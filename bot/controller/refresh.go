@@ -48,7 +48,7 @@ func (k *Controller) refreshStale(ctx context.Context, s *change.State) error {
 	if errors.Is(err, client.ErrUnavailable) {
 		return err
 	}
-	k.Log.Warn("GitHub does not tell a pull request; its webhook is believed", "repo", s.Facts.Repo, "pull", s.ID.Number, "err", err)
+	k.Log.Warn("GitHub does not return the pull request; the bot uses its webhook", "repo", s.Facts.Repo, "pull", s.ID.Number, "err", err)
 	_, _, err = k.recordFacts(ctx, s.ID, told)
 	return err
 }

@@ -58,7 +58,7 @@ func (k *Controller) readReviews(ctx context.Context, s *change.State) error {
 	decider := answer.Decider{People: k.GitHub, Planner: k.Planner, Now: k.Now}
 	found, err := decider.RulesByReview(ctx, s, k.GitHub, k.Planner)
 	if client.IsPermanent(err) { // there is /approve-policy
-		k.Log.Warn("GitHub does not tell reviews; they do not count", "change", s.ID.String(), "repo", s.Facts.Repo, "err", err)
+		k.Log.Warn("GitHub does not return the reviews; they do not count", "change", s.ID.String(), "repo", s.Facts.Repo, "err", err)
 		found, err = nil, nil
 	}
 	if err != nil {

@@ -19,7 +19,7 @@ func Explain(s *change.State, pol *policy.Policy) string {
 	case p == nil:
 		return "The change is still being read. Ask again in a moment."
 	case p.Refused:
-		return "The change is more than is read of one: see the check."
+		return "The change is too large to read: see the check."
 	case len(p.Problems) > 0:
 		return "The policy or a manifest on the base branch has mistakes: see the check."
 	case pol == nil:

@@ -23,7 +23,7 @@ var accesses = []Access{In, Out, InOut, Scalar, Struct, Absent}
 
 func (a *Access) UnmarshalStrict(n *strict.Node) {
 	if text, _ := n.Text(); text == string(Scratched) {
-		n.Errorf("scratch is of the implementation (write it in a list of its own, e.g. scratch: [{name: partial, dtype: f32, shape: [S, D]}], and name it in the args of a step)")
+		n.Errorf("scratch is of the implementation (write it in a separate list, e.g. scratch: [{name: partial, dtype: f32, shape: [S, D]}], and name it in the args of a step)")
 		return
 	}
 	strict.Word(n, a, accesses)
@@ -110,7 +110,7 @@ func (a *Argument) validateScalar(n *strict.Node) {
 	refuseFields(n, "a scalar has none (delete it, or write access: struct)", "fields")
 	switch {
 	case n.Has("vector") && n.Has("value"):
-		n.Child("value").Errorf("is set beside vector (delete one)")
+		n.Child("value").Errorf("is set together with vector (delete one)")
 	case n.Has("vector"):
 		checkLanes(n.Child("vector"), len(a.Vector))
 	case a.Value == nil:

@@ -148,7 +148,7 @@ func (c *checker) launchedByVariants() bool {
 	}
 	mixed := slices.ContainsFunc(c.m.Variants, func(v Variant) bool { return !without(v) })
 	if mixed {
-		c.errorf(c.n.Child("launch"), "is required: variant %s has none of its own (write e.g. %s)", c.m.Variants[i].Name, examples["launch"])
+		c.errorf(c.n.Child("launch"), "is required: variant %s does not set it (write e.g. %s)", c.m.Variants[i].Name, examples["launch"])
 	}
 	return mixed
 }
@@ -165,7 +165,7 @@ func (c *checker) checkVariants() {
 	m, n := c.m, c.n
 	switch has := n.Has("variants"); {
 	case has && n.Has("source"):
-		c.errorf(n.Child("source"), "is set beside variants (delete it, or make it a variant's)")
+		c.errorf(n.Child("source"), "is set together with variants (delete it, or move it into a variant)")
 	case !has && !n.Has("source") && (m.Mode == ModeCUDA || m.Mode == ModeCPU):
 		c.errorf(n.Child("source"), "is required (write e.g. source: sdpa.c, or variants)")
 	case !has:

@@ -60,7 +60,7 @@ func (c *checker) checkGroups(a *Argument, at *strict.Node) bool {
 			c.errorf(item, "%q is no axis of %s that is a dim alone (write one of %s)", name, a.Name, strings.Join(bare, ", "))
 			return false
 		case slices.Contains(bare[axis+1:], name):
-			c.errorf(item, "%q is two axes of %s (give one of them a dim of its own)", name, a.Name)
+			c.errorf(item, "%q is two axes of %s (give one of them a separate dim)", name, a.Name)
 			return false
 		case axis <= last:
 			c.errorf(item, "%q is out of order (write the axes as in shape, each once)", name)

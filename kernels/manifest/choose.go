@@ -188,7 +188,7 @@ func (c *checker) checkChoose() {
 		return
 	}
 	if c.n.Has("default_variant") {
-		c.errorf(c.n.Child("default_variant"), "is set beside choose, which is what a plain check gates (delete one of them)")
+		c.errorf(c.n.Child("default_variant"), "is set together with choose, which already says what a check gates (delete one of them)")
 	}
 	if len(m.Choose) == 0 || len(m.Choose) > maxChoices {
 		c.errorf(at, "has %d entries (write 1 to %d, e.g. [{when: \"S >= 1024\", variant: long}, {variant: short}])", len(m.Choose), maxChoices)
@@ -201,7 +201,7 @@ func (c *checker) checkChoose() {
 		}
 	}
 	if last := len(m.Choose) - 1; m.Choose[last].When != nil {
-		c.errorf(itemOf(at, last).Child("when"), "the last entry is for all problems that the others leave (delete it, or add an entry without when)")
+		c.errorf(itemOf(at, last).Child("when"), "the last entry applies to all remaining problems (delete it, or add an entry without when)")
 	}
 }
 
@@ -278,7 +278,7 @@ func (c *checker) checkAlike() {
 		for j := range m.Arguments {
 			for _, name := range m.Arguments[j].asks() {
 				if value, isToggle := is[name]; isToggle && value != was[name] {
-					c.errorf(itemOf(c.n.Child("choose"), i).Child("variant"), "the argument %s is another there than in %s: %s is %d and %d (choose among variants that agree on it)", m.Arguments[j].Name, first, name, value, was[name])
+					c.errorf(itemOf(c.n.Child("choose"), i).Child("variant"), "the argument %s differs from that of %s: %s is %d and %d (choose among variants that agree on it)", m.Arguments[j].Name, first, name, value, was[name])
 				}
 			}
 		}

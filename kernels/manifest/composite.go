@@ -193,7 +193,7 @@ func (m *Manifest) PartValue(p Part, dims Dims, toggles map[string]int) (float64
 	return p.Value.as(p.DType, m.Env(dims, toggles))
 }
 
-// members calls for the fields of a struct and of those within it, as long as some are left: nothing is known of them yet.
+// members calls for the fields of a struct and of those within it, as long as some are left: nothing is known about them yet.
 func (m *Manifest) members(a *Argument, depth int, left *int, each func(*Field)) {
 	for i := range a.Fields {
 		f := &a.Fields[i]

@@ -50,7 +50,7 @@ func (m *Manifest) Warnings() []Warning {
 		if !drawn {
 			field, what = []string{"secret"}, fmt.Sprintf("has no %s, which is always %s: that covers", name, secret)
 		}
-		all = append(all, Warning{field, fmt.Sprintf("%s %.0f%% of limits.%s %s, and %.0f%% is wanted: nobody sees whether the kernel is right or fast beyond it (%s)", what, math.Floor(100*share), name, limit, 100*coverageWanted, widen(name, limit))})
+		all = append(all, Warning{field, fmt.Sprintf("%s %.0f%% of limits.%s %s, and %.0f%% is required: beyond it nothing checks whether the kernel is right or fast (%s)", what, math.Floor(100*share), name, limit, 100*coverageWanted, widen(name, limit))})
 	}
 	return all
 }

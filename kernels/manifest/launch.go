@@ -42,7 +42,7 @@ func (l *Launch) ValidateStrict(n *strict.Node) {
 	}
 	for _, f := range strict.Fields(reflect.TypeFor[Start]()) {
 		if n.Has(f.Name) {
-			n.Child(f.Name).Errorf("stands beside steps (write it in the step that it is of)")
+			n.Child(f.Name).Errorf("is set together with steps (write it in the step that it belongs to)")
 		}
 	}
 	if n.Clean() && (len(l.Steps) == 0 || len(l.Steps) > maxSteps) {

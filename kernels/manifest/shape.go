@@ -99,7 +99,7 @@ func (s *Shapes) UnmarshalStrict(n *strict.Node) {
 		case !strict.IsName(p.Key):
 			p.Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", p.Key)
 		case p.Key == "all" || secretName.MatchString(p.Key):
-			p.Errorf("%q has a meaning of its own in policies and reports (choose another name)", p.Key)
+			p.Errorf("%q has a special meaning in policies and reports (choose a different name)", p.Key)
 		}
 		shape := Shape{Name: p.Key}
 		p.Value.Decode(&shape.Dims)

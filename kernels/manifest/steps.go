@@ -51,7 +51,7 @@ func (s *Step) ValidateStrict(n *strict.Node) {
 func onlyFields(n *strict.Node, fields ...string) {
 	for _, p := range n.Pairs() {
 		if !slices.Contains(fields, p.Key) && slices.Contains(stepFields, p.Key) {
-			p.Errorf("a %s has none (delete it, or make it a step of its own)", fields[0])
+			p.Errorf("a %s has none (delete it, or make it a separate step)", fields[0])
 		}
 	}
 }

@@ -234,7 +234,7 @@ func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][
 		return failure, err
 	}
 	*evidence.Deterministic = true // fresh processes agree: it is what was kept, and no race
-	return &gates.Failure{Kind: gates.FailureState, Detail: "the output depends on what the kernel kept of an earlier launch: in a fresh process it has other bits than after another input"}, nil
+	return &gates.Failure{Kind: gates.FailureState, Detail: "the output depends on what the kernel kept of an earlier launch: in a fresh process it has different bits than after a different input"}, nil
 }
 
 // last launches the candidate on inputs one after the other, in one process, and

@@ -279,11 +279,11 @@ func (b *Backend) Prepare(ctx context.Context) {
 	}
 	if b.job.Manifest.ReferenceOnDevice() {
 		if _, err := b.reference(ctx); err != nil {
-			fmt.Fprintf(&b.log, "the reference is left to whoever measures: %v\n", err)
+			fmt.Fprintf(&b.log, "the reference is left to the runner that measures: %v\n", err)
 		}
 	}
 	if _, err := b.oracle(ctx); err != nil {
-		fmt.Fprintf(&b.log, "the judge's own kernels are left to whoever measures: %v\n", err)
+		fmt.Fprintf(&b.log, "the judge's own kernels are left to the runner that measures: %v\n", err)
 	}
 }
 

@@ -33,7 +33,7 @@ func FindCommand(ctx context.Context, getenv func(string) string, cuda *CUDA) (*
 		c.path = append([]string{filepath.Dir(p.Executable)}, c.path...)
 		dirs := []string{p.Prefix, p.BasePrefix, prefix(p.Real)}
 		if dir := showsTooMuch(getenv, dirs); dir != "" {
-			return nil, fmt.Errorf("%s cannot be used: a build would be shown all of %s; use a Python in a folder of its own, by KERNELGATE_PYTHON", p.Executable, dir)
+			return nil, fmt.Errorf("%s cannot be used: a build would be shown all of %s; set KERNELGATE_PYTHON to a Python in a separate folder", p.Executable, dir)
 		}
 		c.read = append(c.read, dirs...)
 	} else if ctx.Err() != nil {

@@ -12,7 +12,7 @@ import (
 func (f *cubinFile) kernelAttributes(symbol string) ([]attribute, error) {
 	i := slices.IndexFunc(f.sections, func(s elf.Section) bool { return s.Kind == sectionInfo && s.Name == ".nv.info."+symbol })
 	if i < 0 {
-		return nil, malformed("nothing tells of the parameters of %s", entryname.Quote(symbol))
+		return nil, malformed("nothing describes the parameters of %s", entryname.Quote(symbol))
 	}
 	return attributes(f.sections[i].Data)
 }

@@ -53,7 +53,7 @@ const (
 )
 
 // errNoDisassembler says how to get one.
-var errNoDisassembler = errors.New("no nvdisasm was found: install the one of the CUDA toolkit beside nvcc, or run `make setup`, which fetches it from PyPI")
+var errNoDisassembler = errors.New("no nvdisasm was found: install the one of the CUDA toolkit next to nvcc, or run `make setup`, which fetches it from PyPI")
 
 var disassemblerVersion = regexp.MustCompile(`(?m)V(\d+\.\d+\.\d+)\s*$`)
 

@@ -94,7 +94,7 @@ func (a asked) refusal() (name, why string, err error) {
 	}
 	for _, name := range outside {
 		if !usual[name] {
-			return name, fmt.Sprintf("it asks for %s, which no build is shown: what is merged could be another kernel where there is such a file (include files of the repository alone)", elf.Quote(name)), nil
+			return name, fmt.Sprintf("it asks for %s, which no build can read: where this file exists, the merged kernel could be a different one (include only files of the repository)", elf.Quote(name)), nil
 		}
 	}
 	return "", "", nil
@@ -142,7 +142,7 @@ func (a asked) ofRepository(rel string) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("it asks for %s, which lies outside of the kernel's folder and is not brought to the build: what is merged could be another kernel (name its folder under include in the manifest)", elf.Quote(rel))
+	return fmt.Sprintf("it asks for %s, which is outside the kernel's folder and not part of the build: the merged kernel could be a different one (name its folder under include in the manifest)", elf.Quote(rel))
 }
 
 // importable are the endings of what Python imports.

@@ -64,7 +64,7 @@ func (c *CUDA) equip(ctx context.Context, getenv func(string) string) error {
 		return err
 	}
 	if dir := showsTooMuch(getenv, c.folders()); dir != "" {
-		return fmt.Errorf("%s with %s cannot be used: the compiler would be shown all of %s; install it to a folder of its own", c.NVCC, c.HostCompiler, dir)
+		return fmt.Errorf("%s with %s cannot be used: the compiler would be shown all of %s; install it to a separate folder", c.NVCC, c.HostCompiler, dir)
 	}
 	return nil
 }

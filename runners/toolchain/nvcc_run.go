@@ -168,7 +168,7 @@ var usualOf sync.Map
 func (c *CUDA) dump(ctx context.Context, path string) (string, error) {
 	r, out, err := c.run(ctx, tool{args: []string{c.Cuobjdump, "--dump-resource-usage", path}, read: path})
 	if err == nil && !r.OK() {
-		err = fmt.Errorf("cuobjdump cannot read the cubin%s: %s; install the cuobjdump of CUDA %s beside nvcc", also(r.Refused), output.LastLine(out), c.Version)
+		err = fmt.Errorf("cuobjdump cannot read the cubin%s: %s; install the cuobjdump of CUDA %s next to nvcc", also(r.Refused), output.LastLine(out), c.Version)
 	}
 	return out, err
 }

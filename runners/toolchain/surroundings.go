@@ -233,5 +233,5 @@ func ErrSurroundings(source string) *output.CompileError {
 	return &output.CompileError{Summary: source + ": " + differs}
 }
 
-const differs = "the machine code depends on where it is compiled: the same source gave other code in a folder of another name, on a host of another name, " +
-	"at another date. What is merged could be another kernel (take out what asks for such things: __FILE__, assert without -DNDEBUG, __DATE__, the environment)"
+const differs = "the machine code depends on where it is compiled: the same source gave different code in a folder with a different name, on a host with a different name, " +
+	"or on a different date. The merged kernel could be a different one (remove what depends on such things: __FILE__, assert without -DNDEBUG, __DATE__, the environment)"

@@ -196,7 +196,7 @@ func (t *Triton) buildKey(b TritonBuild, kind manifest.Special, at func(library 
 	h := sha256.New()
 	library, err := os.Stat(filepath.Join(t.Folder, "_C", "libtriton.so"))
 	if err != nil {
-		return "", fmt.Errorf("looking at Triton's library: %w (install Triton anew)", err)
+		return "", fmt.Errorf("looking at Triton's library: %w (install Triton again)", err)
 	}
 	err = json.NewEncoder(h).Encode(struct {
 		Version             int

@@ -102,7 +102,7 @@ func (p python) tritons(getenv func(string) string) ([]*Triton, error) {
 // hides refuses a Triton that would show a build too much.
 func (t *Triton) hides(getenv func(string) string) error {
 	if dir := showsTooMuch(getenv, t.read); dir != "" {
-		return fmt.Errorf("%s cannot be used: a build would be shown all of %s; use a Python in a folder of its own, by KERNELGATE_PYTHON", t.Python, dir)
+		return fmt.Errorf("%s cannot be used: a build would be shown all of %s; set KERNELGATE_PYTHON to a Python in a separate folder", t.Python, dir)
 	}
 	return nil
 }
