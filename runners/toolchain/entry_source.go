@@ -26,7 +26,7 @@ const (
 	markerFileName = markerName + ".cu"
 )
 
-// markerSource is empty where no entry needs a marker.
+// markerSource returns "" if no entry needs a marker.
 func markerSource(entries []manifest.Entry) string {
 	var lines strings.Builder
 	for i, e := range entries {
@@ -42,8 +42,9 @@ func markerSource(entries []manifest.Entry) string {
 	return "template <int number, typename T, T kernel> __global__ void " + markerName + "() {}\n" + lines.String()
 }
 
-// marked tells the markers from the other functions: by the number of an entry, the function that its marker names. The author's
-// source may define markers of its own; two for one number are none.
+// marked distinguishes the markers from the other functions: it returns, by the number of an entry,
+// the function that its marker names. The author's source may define markers, too; a number with
+// two markers has none.
 func marked(names []entryname.Name) (others []entryname.Name, byNumber map[int]entryname.Name) {
 	byNumber = map[int]entryname.Name{}
 	markers := map[int][]string{}
@@ -64,7 +65,7 @@ func marked(names []entryname.Name) (others []entryname.Name, byNumber map[int]e
 	return others, byNumber
 }
 
-// marker reads kernelgate_entry<number, type, &function>.
+// markerOf parses kernelgate_entry<number, type, &function>.
 func markerOf(n entryname.Name) (number int, meant string, ok bool) {
 	t, ok := n.Tree.(*demangle.Template)
 	if !ok || n.Bare != markerName || len(t.Args) != 3 {

@@ -29,24 +29,25 @@ type Triton struct {
 
 	// Cache keeps what was compiled; nil compiles every time.
 	Cache *Cache
-	// Handover is where builds are given on to another host, or were given on by one; nil does neither.
+	// Handover passes builds to another host, or has those of another host; nil does neither.
 	Handover *Handover
-	// Memory is what one build may hold; 0 stands for 6 GiB.
+	// Memory is the limit of one build; 0 means 6 GiB.
 	Memory int64
 }
 
 // ErrNoTriton says how to get it.
 var ErrNoTriton = errors.New("no Triton was found: install it (pip install triton) for python3 or for the Python that KERNELGATE_PYTHON names, or run `make setup`, which fetches it from PyPI")
 
-// A python is what an interpreter says of itself. Its own packages are trusted; those of a checkout are not on its path.
+// A python is an interpreter's description of itself. Its own packages are trusted; those of a
+// checkout are not on its path.
 type python struct {
-	Executable string   `json:"executable"` // as it was called: an environment's is a link, and finds its packages by its own place
+	Executable string   `json:"executable"` // as it was called: in an environment it is a link, and finds its packages by its own location
 	Real       string   `json:"real"`
 	Prefix     string   `json:"prefix"`
 	BasePrefix string   `json:"base_prefix"`
 	Version    string   `json:"version"`
 	Tag        string   `json:"tag"`    // such as cp311
-	Triton     string   `json:"triton"` // the folder of the package; empty where there is none
+	Triton     string   `json:"triton"` // the folder of the package; empty if there is none
 	Sites      []string `json:"sites"`  // folders of its packages
 }
 
@@ -69,7 +70,7 @@ func FindTriton(ctx context.Context, getenv func(string) string) (*Triton, error
 	return all[0], nil
 }
 
-// tritons lists those of one Python: its own first, then the newest.
+// tritons lists the Tritons of one Python: its own first, then the newest.
 func (p python) tritons(getenv func(string) string) ([]*Triton, error) {
 	var found []*Triton
 	if p.Triton != "" {
@@ -99,7 +100,7 @@ func (p python) tritons(getenv func(string) string) ([]*Triton, error) {
 	return found, nil
 }
 
-// hides refuses a Triton that would show a build too much.
+// hides refuses a Triton that would show too much to a build.
 func (t *Triton) hides(getenv func(string) string) error {
 	if dir := showsTooMuch(getenv, t.read); dir != "" {
 		return fmt.Errorf("%s cannot be used: a build would be shown all of %s; set KERNELGATE_PYTHON to a Python in a separate folder", t.Python, dir)
@@ -107,7 +108,7 @@ func (t *Triton) hides(getenv func(string) string) error {
 	return nil
 }
 
-// checked is a Triton in a folder that may be used.
+// checked returns a Triton in a folder that may be used.
 func (p python) checked(folder string, getenv func(string) string) (*Triton, error) {
 	t, err := p.with(folder)
 	if err != nil {
@@ -129,7 +130,7 @@ func findPython(ctx context.Context, getenv func(string) string) (python, error)
 	return askedPython(ctx, program)
 }
 
-// askedPython is what a Python says of itself.
+// askedPython asks a Python about itself.
 func askedPython(ctx context.Context, program string) (python, error) {
 	var p python
 	cmd := exec.CommandContext(ctx, program, "-I", "-c", askPython)
@@ -144,7 +145,7 @@ func askedPython(ctx context.Context, program string) (python, error) {
 	return p, nil
 }
 
-// with is a Triton in a folder.
+// with returns a Triton in a folder.
 func (p python) with(folder string) (*Triton, error) {
 	text, err := os.ReadFile(filepath.Join(folder, "__init__.py"))
 	if err != nil {
@@ -164,7 +165,7 @@ func (p python) with(folder string) (*Triton, error) {
 	return t, nil
 }
 
-// packages is the packages of its Python, by name and version: a kernel may import them.
+// packages returns the packages of its Python, by name and version: a kernel may import them.
 func (t *Triton) packages() []string {
 	all := []string{}
 	for _, site := range t.sites {
@@ -177,5 +178,5 @@ func (t *Triton) packages() []string {
 	return slices.Compact(all)
 }
 
-// String is how evidence names it.
+// String is the name in the evidence.
 func (t *Triton) String() string { return "triton " + t.Version }
