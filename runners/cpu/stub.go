@@ -46,8 +46,8 @@ func stub(prototype, entry string, args []tensor.Arg, threads int) string {
 	).Replace(stubText)
 }
 
-// passed is the arguments of the call as C expressions: arrays as told, scalars out of their words, and structs put together
-// from both.
+// passed returns the arguments of the call as C expressions: arrays as given, scalars from their
+// words, and structs composed of both.
 func passed(args []tensor.Arg, array func(i int, a tensor.Arg) string) []string {
 	one := func(i int) string {
 		if i < 0 {
