@@ -7,7 +7,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// An Access is what the kernel does with an argument.
+// An Access says what the kernel does with an argument.
 type Access string
 
 const (
@@ -60,8 +60,7 @@ type Quantize struct {
 
 const maxAxes = 8
 
-// ValidateStrict looks at one argument alone; what it has to do with the
-// others is the manifest's question.
+// ValidateStrict checks one argument; the manifest checks the arguments together.
 func (a *Argument) ValidateStrict(n *strict.Node) {
 	if n.Has("name") {
 		checkIdentifier(n.Child("name"), a.Name)
@@ -79,10 +78,10 @@ func (a *Argument) ValidateStrict(n *strict.Node) {
 	}
 }
 
-// array tells whether the argument is memory that the kernel reads or writes.
+// array reports whether the argument is memory that the kernel reads or writes.
 func (a *Argument) array() bool { return a.Access == In || a.Access == Out || a.Access == InOut }
 
-// refuse reports fields that a kind of argument has not.
+// refuseFields reports fields that a kind of argument does not have.
 func refuseFields(n *strict.Node, why string, fields ...string) {
 	for _, field := range fields {
 		if n.Has(field) {
@@ -163,7 +162,8 @@ func (a *Argument) validateArray(n *strict.Node) {
 	}
 }
 
-// validateInit looks at how an array is filled. Scales are filled from what they are the scales of, and are f32.
+// validateInit checks how an array is filled. Scales are filled from the array that they belong to,
+// and are f32.
 func (a *Argument) validateInit(n *strict.Node) {
 	at := n.Child("init")
 	switch given := n.Has("init"); {

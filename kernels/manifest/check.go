@@ -9,13 +9,13 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A checker looks at what no single field can see.
+// A checker checks what no single field can check.
 type checker struct {
 	m      *Manifest
 	n      *strict.Node
 	failed bool
 
-	work     int                    // what computing values has cost so far
+	work     int                    // the cost of computing values so far
 	depths   map[string]int         // how many structs deep an argument goes
 	ready    map[string]*vm.Program // compiled expressions by their text
 	reported map[string]bool        // places of values that cannot be computed
@@ -138,8 +138,8 @@ func (c *checker) checkThreads() {
 	}
 }
 
-// launchedByVariants tells whether the kernel needs no launch of its own. It
-// reports the first variant without one where another has one.
+// launchedByVariants reports whether the kernel needs no launch, because its variants have one. If
+// only some have one, it reports the first variant without.
 func (c *checker) launchedByVariants() bool {
 	without := func(v Variant) bool { return v.Launch == nil }
 	i := slices.IndexFunc(c.m.Variants, without)
@@ -153,8 +153,7 @@ func (c *checker) launchedByVariants() bool {
 	return mixed
 }
 
-// given tells whether a field has a value; null, and none for a mapping, take
-// it away.
+// given reports whether a field has a value; null, and none for a mapping, remove it.
 func given(n *strict.Node, field string) bool {
 	at := n.Child(field)
 	text, scalar := at.Text()

@@ -7,8 +7,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// checkArguments looks at the arguments together: names, outputs, and which of
-// them are the scales of which.
+// checkArguments checks the arguments together: names, outputs, and which of them are the scales of
+// which.
 func (c *checker) checkArguments() {
 	m, n := c.m, c.n
 	list := n.Child("arguments")
@@ -42,8 +42,8 @@ func (c *checker) checkArguments() {
 	}
 }
 
-// checkGroups sees to it that each group axis is an axis of the array, in the
-// array's order: scales are laid out by it.
+// checkGroups checks that each group axis is an axis of the array, in the array's order: the scales
+// are laid out by it.
 func (c *checker) checkGroups(a *Argument, at *strict.Node) bool {
 	var bare []string
 	for i := range a.Shape {

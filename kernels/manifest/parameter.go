@@ -2,7 +2,7 @@ package manifest
 
 import "fmt"
 
-// A Parameter is one of the kernel function's parameters as compiled code must have it.
+// A Parameter is one of the kernel function's parameters as the compiled code must have it.
 type Parameter struct {
 	Name   string // of the argument
 	Type   string // in words
@@ -17,8 +17,8 @@ const (
 	pointerSize    = 8
 )
 
-// Parameters are what a kernel is launched with that is passed these arguments, in order;
-// nil is all that the manifest has.
+// Parameters returns what a kernel with these arguments is launched with, in order; nil means all
+// arguments of the manifest.
 func (m *Manifest) Parameters(args []string) []Parameter {
 	var l parameterList
 	if args == nil {
@@ -50,7 +50,7 @@ func (m *Manifest) Parameters(args []string) []Parameter {
 	return l
 }
 
-// ReferenceParameters are what a reference on the device is launched with.
+// ReferenceParameters returns what a reference on the device is launched with.
 func (m *Manifest) ReferenceParameters() []Parameter {
 	var l parameterList
 	for i := range m.Arguments {
@@ -75,8 +75,8 @@ func (m *Manifest) ReferenceParameters() []Parameter {
 	return l
 }
 
-// inReference tells whether the reference sees an argument: arrays, and scalars that are a parameter of their own. What a struct or
-// a vector holds follows from the dims.
+// inReference reports whether the reference gets an argument: arrays, and scalars that are separate
+// parameters. The content of a struct or a vector follows from the dims.
 func (a *Argument) inReference() bool {
 	return a.array() || a.Access == Scalar && len(a.Vector) == 0
 }
