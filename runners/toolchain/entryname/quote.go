@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Quote is a name that a stranger chose, fit for a message.
+// Quote makes an untrusted name fit for a message.
 func Quote(name string) string {
 	if len(name) > maxShown {
 		name = strings.ToValidUTF8(name[:maxShown], "") + "…"

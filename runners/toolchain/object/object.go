@@ -12,10 +12,10 @@ import (
 
 // An Object is a compiled source, reduced to what may be linked.
 type Object struct {
-	// Image is an object file of the same machine code, written anew: the sections that are loaded, what they refer to, and one
-	// name, EntrySymbol. Link this and nothing else. The compiler's own file can ask a linker for libraries, for code that runs
-	// before main, or to stand in for the functions of the C library, and what a linker understands by a file need not be what
-	// was read here. Of this file nothing is left to understand.
+	// Image is a new object file with the same machine code: the loaded sections, what they refer
+	// to, and one name, EntrySymbol. Link only this file. The compiler's own file can ask a linker
+	// for libraries, for code that runs before main, or to replace functions of the C library, and
+	// a linker may read it differently than this package.
 	Image    []byte
 	Code     string   // hash of Image: equal hashes are equal machine code
 	Entry    string   // the entry's symbol in the compiler's own file
@@ -23,8 +23,8 @@ type Object struct {
 	Globals  []string // writable data that outlives a call
 }
 
-// EntrySymbol is the entry's name in an Object's Image, whatever the source calls it: an entry with the name of a function of
-// the C library stands in for nothing.
+// EntrySymbol is the entry's name in an Object's Image. So an entry with the name of a function of
+// the C library does not replace that function.
 const EntrySymbol = "kernelgate_entry"
 
 const (
@@ -32,7 +32,7 @@ const (
 	maxLoaded = 256 << 20 // bytes of all sections in memory, zeroed ones included
 	maxPieces = 32 << 10  // sections
 	maxLinks  = 1 << 20   // relocations
-	maxImport = 4096      // functions and variables that an object may want from libraries
+	maxImport = 4096      // functions and variables that an object may import from libraries
 	maxAlign  = 64 << 10
 )
 
