@@ -159,7 +159,7 @@ func written(v any) string {
 				continue
 			}
 			if r.Type().Field(i).Tag.Get("half") == strict.HalfImplementation {
-				continue // of an argument, which is told as the problem's
+				continue // of an argument, and reported with the problem
 			}
 			if name != "" && name != "-" && !slices.Contains(forPeople, name) && !r.Field(i).IsZero() {
 				parts = append(parts, name+": "+written(r.Field(i).Interface()))

@@ -10,10 +10,10 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Join is the manifest that one side is built and launched by: the problem of one file
-// with the implementation of another, checked as a whole. An argument is the problem's,
-// but for how it is handed over (tensor_map). In command mode the sources are too: what
-// they leave out is the harness, which no change may bring.
+// Join returns the manifest that one side is built and launched by: the problem of one file with the
+// implementation of another, checked as a whole. Arguments belong to the problem, except how they
+// are passed (tensor_map). In command mode the sources belong to the problem, too: all other files
+// are the harness, which no change may bring.
 //
 // The error is a strict.Problems with places in the implementation's file.
 func Join(file string, problem, implementation []byte) (*Manifest, error) {

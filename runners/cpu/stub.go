@@ -9,9 +9,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// stubText is the main function of the program that runs the kernel: a launcher,
-// and the process that it starts for every command. It holds neither clock nor
-// expected output, so there is nothing in it worth patching.
+// stubText is the main function of the program that runs the kernel: a launcher, and the process
+// that it starts for every command. It has neither the clock nor the expected output, so an attack
+// on it gains nothing.
 //
 //go:embed stub/main.c
 var stubText string

@@ -1,8 +1,7 @@
-// Package cpu gathers evidence about kernels written in C for the CPU: it
-// builds them with the system's compiler and runs each side in a sandbox of its
-// own, over shared memory, in a process for every sample. The worker keeps inputs,
-// clock, poison, guards and verification; the child only runs the kernel, and
-// whatever it does to itself is evidence.
+// Package cpu gathers evidence about kernels written in C for the CPU. It builds them with the
+// system's compiler and runs each side in a separate sandbox, over shared memory, in a new process
+// for every sample. The worker keeps inputs, clock, poison, guards and verification; the child only
+// runs the kernel, and whatever it does to itself is evidence.
 package cpu
 
 import (

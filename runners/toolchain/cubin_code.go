@@ -16,22 +16,23 @@ import (
 
 // machineCode hashes everything in a cubin that takes part in a launch: instructions, constants, initial values, the
 // sizes of shared memory, relocations, segments, and what the driver reads about registers, stack, barriers and parameters.
-// Equal hashes are equal machine code.
+// Equal hashes mean equal machine code.
 //
-// A section of an unknown kind is taken in, so that a doubt makes two cubins differ, never agree. From sm_100 on -lineinfo
-// itself makes a difference, since the driver is told of it. Left out, each for its reason:
+// A section of an unknown kind is hashed, so that in doubt two cubins differ. From sm_100 on
+// -lineinfo changes the hash, because the driver reads it. These parts are left out:
 //
-//   - debugSections and their relocations, unless they are allocated: lines, the PTX and frames for debuggers and profilers. They
-//     change with a comment in the source.
-//   - .note.nv.tkinfo, unless it is allocated: the names, versions and command lines of the tools. What else they made shows.
-//   - the version of the toolkit, in the header of older cubins and in one attribute: what it made shows. Else no two compilers
-//     could be found to make the same. A number that is no version is taken in.
-//   - the tables of strings and symbols as such (noiseSections has their names): a symbol is taken in by what it stands for, where it is defined and where it is
-//     used, and not by its number. The names of variables and device functions are the source's affair; those of entries and
-//     of what the driver supplies are taken in.
-//   - symbols of sections and of files: the former are as many as there are sections, debugging ones included.
-//   - places in the file, and the order of sections: debugging sections shift the others about. Each section is taken in under its
-//     name, and no two may have the same.
+//   - debugSections and their relocations, unless they are allocated: lines, the PTX and frames for
+//     debuggers and profilers. They change with a comment in the source.
+//   - .note.nv.tkinfo, unless it is allocated: the names, versions and command lines of the tools.
+//     Their effect on the code is hashed.
+//   - the version of the toolkit, in the header of older cubins and in one attribute. With it, no
+//     two compilers could ever agree. A number that is not a version is hashed.
+//   - the tables of strings and symbols (noiseSections has their names). A symbol is hashed by its
+//     meaning, where it is defined and where it is used, not by its number. The names of variables
+//     and device functions are left out; those of entries and of the driver's functions are hashed.
+//   - symbols of sections and of files: there is one for each section, including debugging ones.
+//   - offsets in the file, and the order of sections, because debugging sections shift the others.
+//     Each section is hashed with its name, and names must be unique.
 func machineCode(image []byte) (string, error) {
 	f, err := readCubin(image)
 	if err != nil {

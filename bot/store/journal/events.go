@@ -232,8 +232,8 @@ func (j *Journal) applyAll(list []stored, after uint64, apply func(Event) error)
 	return after, nil
 }
 
-// Follow replays the events after `after` and goes on with new ones as they are written, until ctx ends (nil) or apply
-// fails. While the server is away it waits.
+// Follow replays the events after `after` and continues with new ones as they are written, until ctx
+// ends (nil) or apply fails. It waits while no server answers.
 func (j *Journal) Follow(ctx context.Context, after uint64, apply func(Event) error) error {
 	for {
 		news := j.appended.wait()

@@ -1,5 +1,6 @@
-// Package journal is the bot's only source of truth: what GitHub sent, what is to be done and what became of it, on disk
-// before anybody is told. It stores and does not decide: deliveries, events, jobs and lease records are bytes with an identity.
+// Package journal is the bot's only source of truth: what GitHub sent, the work to do and its
+// results, on disk before any reader sees them. It stores and does not decide: deliveries, events,
+// jobs and lease records are bytes with an identity.
 //
 // # Where it is kept
 //

@@ -60,8 +60,8 @@ func (j *Journal) declare(ctx context.Context) error {
 	events := common
 	events.Name, events.Subjects = "EVENTS", []string{"events.*"}
 	events.DenyDelete, events.DenyPurge = true, true
-	// Not compressed: a NATS server that is killed after it has compressed a block, and before the next block has a message,
-	// goes on writing in the compressed one and cannot read the stream again.
+	// Not compressed: a NATS server that is killed after it has compressed a block, and before the
+	// next block has a message, continues to write in the compressed one and cannot read the stream.
 	events.Compression = jetstream.NoCompression
 
 	for _, s := range []struct {

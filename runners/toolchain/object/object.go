@@ -36,13 +36,13 @@ const (
 	maxAlign  = 64 << 10
 )
 
-// Read reads what a compiler made of a C or C++ source. Everything that a linker or a loader would have to be
-// trusted with is refused: the error is a *CompileError then, since the source is to blame.
+// Read reads a compiler's object file of a C or C++ source. It refuses everything that would need a
+// trusted linker or loader; then the error is a *CompileError, because the source is at fault.
 //
-// Equal code is equal in everything that is loaded, whatever the section is called: contents, flags, alignments and sizes of
-// all allocated sections in their order, every relocation with the place or the name that it refers to, and the entry.
-// Left out are debugging sections, the compiler's name, the names of sections and of symbols that are defined here, and
-// symbols that nothing refers to: none of it gets into Image, so that it cannot make a difference.
+// Code is equal if everything that is loaded is equal: contents, flags, alignments and sizes of all
+// allocated sections in their order, every relocation with the place or the name that it refers to,
+// and the entry. Debugging sections, the compiler's name, the names of sections and of defined
+// symbols, and unused symbols do not count: they do not get into Image.
 func Read(file, entry string) (Object, error) {
 	image, err := output.ReadFile(file, maxObject)
 	if err != nil {
