@@ -117,7 +117,7 @@ func (j Job) sameWhereCompiled(baseline, candidate *gates.Build) bool {
 		j.Of(j.Candidate).Specializes() && !j.SameCode(baseline, candidate)
 }
 
-const sameWhereCompiledNote = "The machine code is the baseline's at every size that was compiled. The sources or the constants differ, so it may differ at other sizes, and the change counts as another kernel."
+const sameWhereCompiledNote = "The machine code is the baseline's at every size that was compiled. The sources or the constants differ, so it may differ at other sizes, and the change counts as a different kernel."
 
 // SameShapes returns the shapes that equal machine code, launched in the same way, handles on both
 // sides. It applies if a side chooses by problem size and not everything is equal.

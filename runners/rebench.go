@@ -10,7 +10,7 @@ import (
 )
 
 // errOtherEvidence means that the evidence cannot be extended, because it is not about the job.
-var errOtherEvidence = errors.New("the earlier evidence cannot be added to (gather it anew)")
+var errOtherEvidence = errors.New("the new evidence cannot be added to the earlier evidence (gather it again from the start)")
 
 // recall asks the record what is known about the code that was just built, and continues from
 // there. If the earlier evidence is enough for a verdict, it applies to this commit as to the one
@@ -72,7 +72,7 @@ func (g *gatherer) adopt(was Earlier) {
 		e.Profile = nil
 	}
 	if was.Head != "" && was.Head != now.Provenance.Head.SHA {
-		e.Notes = append(slices.Clip(e.Notes), fmt.Sprintf("The machine code of both sides is what was measured at %.12s: its evidence stands for this commit too.", was.Head))
+		e.Notes = append(slices.Clip(e.Notes), fmt.Sprintf("The machine code of both sides is what was measured at %.12s: its evidence counts for this commit, too.", was.Head))
 	}
 	*g.evidence = e
 }

@@ -99,7 +99,7 @@ func (c counter) Begin(ctx context.Context, code runners.Code) (runners.Attempt,
 		return a, fmt.Errorf("reading the attempts from the checks of the repository's first commit %.12s: %w", c.root, err)
 	}
 	if a.Number = max(a.Number, run.Attempt); a.Number > maxAttempts {
-		return a, fmt.Errorf("this machine code was measured %d times already, and a further attempt could prove nothing (change what the compiler emits)", maxAttempts)
+		return a, fmt.Errorf("this machine code was measured %d times already, and one more attempt cannot prove anything (change what the compiler emits)", maxAttempts)
 	}
 	run.Attempt = a.Number
 	return a, nil

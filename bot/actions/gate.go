@@ -153,9 +153,9 @@ func (s *session) fit(job runners.Job, run change.Run) error {
 	devices := job.Policy.Devices
 	switch {
 	case len(s.Kernels) > 0 && !slices.Contains(s.Kernels, run.Folder) && !slices.Contains(s.Kernels, run.ManifestName()):
-		return fmt.Errorf("the workflow has this job measure %s alone (add %s to its kernels)", strings.Join(s.Kernels, ", "), run.Name)
+		return fmt.Errorf("the workflow has this job measure only %s (add %s to its kernels)", strings.Join(s.Kernels, ", "), run.Name)
 	case len(devices) > 0 && !slices.ContainsFunc(devices, func(d string) bool { return slices.Contains(s.Labels, d) }):
-		return fmt.Errorf("the policy lets %s measure, and this runner is %s (send the job elsewhere with runs-on, or say what else this one is in KERNELGATE_LABELS)",
+		return fmt.Errorf("the policy lets only %s measure, and this runner is %s (choose a different runner with runs-on, or add its labels to KERNELGATE_LABELS)",
 			strings.Join(devices, ", "), strings.Join(s.Labels, ", "))
 	}
 	return nil

@@ -131,7 +131,7 @@ func TestDecidedVerdictsAreNamed(t *testing.T) {
 		s := stateOf(func(s *change.State) { s.Runs = s.Runs[:1]; s.Runs[0].Result = c.result })
 		d := answer.Decider{People: people{}, Planner: packer{}, Now: time.Now}
 		a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "admin", Request: command.Read("/rebench"), Head: head}})
-		if err != nil || !a.OK || strings.Contains(words("/rebench", a), "have decided about `scale`") != c.decided || len(a.Answer.Busy) > 0 {
+		if err != nil || !a.OK || strings.Contains(words("/rebench", a), "already decided the verdict on `scale`") != c.decided || len(a.Answer.Busy) > 0 {
 			t.Errorf("%s: %+v, %v", c.name, a, err)
 		}
 	}

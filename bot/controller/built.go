@@ -9,9 +9,9 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// Built takes what a runner has compiled that measures nothing. Where no GPU could make the verdict another one, it falls now, of the
-// evidence that any runner would have sent. All else goes on to those who measure; what is wrong with the runner, too, for they can
-// do without it.
+// Built accepts the result of a runner that only compiles. If no measurement could change the
+// verdict, the bot judges now. Otherwise, and also if the build runner failed, the job goes to a
+// runner that measures: it can compile the kernel, too.
 func (k *Controller) Built(ctx context.Context, job string, token uint64, by fleet.Runner, b fleet.Build) (over bool, err error) {
 	s, err := k.ofJob(ctx, job)
 	if err != nil {
@@ -73,8 +73,9 @@ type buildFault struct {
 
 func (f buildFault) Unwrap() error { return f.error }
 
-// staticEvidence is what was brought, if it is evidence. What is to be judged must be an answer to the job, without a word of what
-// only a GPU can tell, and a verdict on the change: what is wrong with a setup may be so on this runner alone.
+// staticEvidence returns the result of a build runner if the bot can judge it. The evidence must
+// answer the job, must have nothing that only a measurement can show, and must give a verdict on
+// the change: a fault of the setup may be a fault of this runner only.
 func (k *Controller) staticEvidence(ctx context.Context, s *change.State, run change.Run, b fleet.Build) (*gates.Evidence, error) {
 	if b.Fault != "" {
 		return nil, buildFault{change.BuildLost, errors.New(b.Fault)}

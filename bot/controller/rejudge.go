@@ -12,12 +12,12 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// looksBack is how many verdicts of a repository are judged again by a new policy.
+// looksBack is how many recent verdicts of a repository are judged again by a new policy.
 const looksBack = 20
 
-// rejudgePast tells which of the last verdicts would be others by the policy that a change
-// brings: the evidence is there, and the base's policy and the new one are asked alike. It
-// is for people to read, and decides nothing.
+// rejudgePast finds which recent verdicts the policy of a change would flip. It judges the stored
+// evidence by the base's policy and by the new one. The result is for people to read, and decides
+// nothing.
 func (k *Controller) rejudgePast(ctx context.Context, id change.ID, p *planner.Proposal) error {
 	if p.RuleChange == nil || p.NewPolicy == nil {
 		return nil
@@ -36,7 +36,7 @@ func (k *Controller) rejudgePast(ctx context.Context, id change.ID, p *planner.P
 		}
 		e, err := k.evidence(ctx, row.Evidence)
 		if err != nil {
-			k.Log.Debug("a past verdict is not judged again", "change", row.Change.String(), "err", err) // too old to be kept, perhaps
+			k.Log.Debug("a past verdict is not judged again", "change", row.Change.String(), "err", err) // too old, and no longer stored
 			continue
 		}
 		p.RuleChange.Judged++
@@ -56,9 +56,9 @@ func (k *Controller) rejudgePast(ctx context.Context, id change.ID, p *planner.P
 	return nil
 }
 
-// outcome is what comes of evidence by a policy. Judging takes up to a third of a second,
-// for the thousands of resamples behind an interval; of the same evidence by the same
-// policy comes the same, so it is done once, however often a change is planned.
+// outcome judges evidence by a policy. A judgement takes up to a third of a second, because an
+// interval needs thousands of resamples. The same evidence and policy give the same outcome, so the
+// result is cached.
 func (k *Controller) outcome(evidence, policy string, judge func() *gates.Verdict) change.Judgement {
 	key := judged{evidence, sha256.Sum256([]byte(policy))}
 	if known, ok := k.outcomes.Get(key); ok {
@@ -70,7 +70,7 @@ func (k *Controller) outcome(evidence, policy string, judge func() *gates.Verdic
 	return out
 }
 
-// judged is evidence, by its name, and a policy, by the digest of its text.
+// judged identifies evidence by its name, and a policy by the digest of its text.
 type judged struct {
 	evidence string
 	policy   [sha256.Size]byte

@@ -166,7 +166,7 @@ func caveats(a, b Row, x, y *digest) []string {
 		notes = append(notes, fmt.Sprintf("They ran on different devices: %s and %s.", a.Device, b.Device))
 	}
 	if text := moved(x, y); text != "" {
-		notes = append(notes, "Between them changed: "+text+".")
+		notes = append(notes, "Changed between them: "+text+".")
 	}
 	return append(notes, report.NotSideBySide)
 }

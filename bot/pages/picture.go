@@ -226,7 +226,7 @@ func bars(v *gates.Verdict) template.HTML {
 	if rows == nil {
 		return ""
 	}
-	return picture(chart.Bars("What the compiler says of baseline and candidate", rows))
+	return picture(chart.Bars("What the compiler reports about baseline and candidate", rows))
 }
 
 // grid shows every case: one row for each shape and kind of input, one column for each seed.

@@ -58,7 +58,7 @@ func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
 	plan := state.Plan
 	switch {
 	case plan == nil:
-		p.None = "This change is not planned yet: nobody has read the base's policy."
+		p.None = "This change is not planned yet: the bot has not read the base's policy."
 		return p, nil
 	case plan.NoPolicy:
 		p.None = "The base has no policy, so nothing blocks this change."
@@ -67,7 +67,7 @@ func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
 	p.File, p.Text = plan.PolicyFile, plan.Policy
 	rules, err := plan.ReadPolicy()
 	if err != nil {
-		p.None = "The base's policy has mistakes, so nothing can be judged by it."
+		p.None = "The base's policy has mistakes, so the bot cannot judge by it."
 		return p, nil
 	}
 	asked := policy.Change{Branch: p.Asked.Branch, Title: p.Asked.Title, Draft: p.Asked.Draft}

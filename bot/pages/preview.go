@@ -39,7 +39,7 @@ func (s *Server) previewOf(model any) *preview {
 		}
 		return v
 	case *ChangePage:
-		return &preview{Title: p.Title, Description: p.Repo + ": what was measured of this change"}
+		return &preview{Title: p.Title, Description: p.Repo + ": what was measured for this change"}
 	case *HomePage:
 		return &preview{Title: "kernelgate", Description: "The GPU kernels that are measured here, their verdicts, the queue and the runners."}
 	}

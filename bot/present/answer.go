@@ -17,7 +17,7 @@ func AnswerText(c change.Command) string {
 		return ""
 	case change.AnswerMisread:
 		if c.Request.Mistake == nil {
-			return "This is no command."
+			return "This is not a command."
 		}
 		return c.Request.Mistake.Problem
 	default:
@@ -34,17 +34,17 @@ func AnswerText(c change.Command) string {
 func general(a change.Answer) string {
 	switch a.Kind {
 	case change.AnswerNoCommand:
-		return "This is no command."
+		return "This is not a command."
 	case change.AnswerRole:
 		return fmt.Sprintf("`/%s` needs the role `%s` in this repository, and you have `%s`.", a.Command, a.Needs, a.Has)
 	case change.AnswerUnavailable:
 		return fmt.Sprintf("`/%s` is not available on this server.", a.Command)
 	case change.AnswerBaseGone:
-		return "The base branch is gone, and with it the rules and the kernels that this is about. Choose another base branch, or push that one again; then say it again."
+		return "The base branch is gone, and with it the policy and the kernels. Choose a different base branch, or push this one again; then repeat the command."
 	case change.AnswerHeadMoved:
-		return fmt.Sprintf("The head has moved to %.12s since. Look at it, and say it again.", a.Head)
+		return fmt.Sprintf("The head has moved to %.12s. Read that commit, then repeat the command.", a.Head)
 	case change.AnswerNotHead:
-		return fmt.Sprintf("`%s` is not the whole id of the head, which is `%s`. Look at that one, and comment `/%s %[2]s`.", a.SHA, a.Head, a.Command)
+		return fmt.Sprintf("`%s` is not the full id of the head commit, which is `%s`. Read that commit, then comment `/%s %[2]s`.", a.SHA, a.Head, a.Command)
 	case change.AnswerHelp:
 		roles := policy.DefaultCommands()
 		if a.Roles != nil {
@@ -61,12 +61,12 @@ func general(a change.Answer) string {
 
 // approval writes the answers to /override, /ok-to-test, /cancel and /approve-policy.
 func approval(a change.Answer) string {
-	const somebodyElse = "somebody else has to approve what it does to the rules."
+	const someoneElse = "someone else must approve its changes to the rules."
 	switch a.Kind {
 	case change.AnswerOverridden:
 		text := fmt.Sprintf("The required check passes for %.12s, whatever the gates say. This ends with the next push.", a.Head)
 		if a.RulesWait {
-			text += " What the change does to the rules still waits for `/approve-policy`."
+			text += " Its changes to the rules still wait for `/approve-policy`."
 		}
 		return text
 	case change.AnswerNoFork:
@@ -76,25 +76,25 @@ func approval(a change.Answer) string {
 	case change.AnswerForkWaits:
 		return fmt.Sprintf("The code is from a fork and waits for `/ok-to-test %s`.", a.Head)
 	case change.AnswerForkApproved:
-		return fmt.Sprintf("%.12s may reach a runner. A new push needs a new approval.", a.Head)
+		return fmt.Sprintf("Runners may now run %.12s. A new push needs a new approval.", a.Head)
 	case change.AnswerNothingRuns:
 		return "Nothing is queued or running."
 	case change.AnswerCancelled:
-		return "The runs of this head end now. `/rebench` starts them again."
+		return "The runs of this head are cancelled. `/rebench` starts them again."
 	case change.AnswerUnread:
-		return "The change is still being read. Say it again in a moment."
+		return "The change is still being read. Repeat the command in a moment."
 	case change.AnswerRulesUnchanged:
-		return "This change leaves the policy, the manifests and the references as they are: there is nothing to approve."
+		return "This change does not touch the policy, the manifests or the references: there is nothing to approve."
 	case change.AnswerRulesTightened:
-		return "This change only tightens the rules: that needs no approval."
+		return "This change only tightens the rules, which needs no approval."
 	case change.AnswerOwnChange:
-		return "You are the author of this change: " + somebodyElse
+		return "You are the author of this change: " + someoneElse
 	case change.AnswerOwnPush:
-		return fmt.Sprintf("You pushed `%s`, the head of this change: %s", a.Head, somebodyElse)
+		return fmt.Sprintf("You pushed `%s`, the head of this change: %s", a.Head, someoneElse)
 	case change.AnswerPusherUnknown:
-		return fmt.Sprintf("GitHub does not tell who pushed `%s`, so only an administrator can approve what it does to the rules. Ask one, or push the branch again.", a.Head)
+		return fmt.Sprintf("GitHub does not say who pushed `%s`, so only an administrator can approve its changes to the rules. Ask one, or push the branch again.", a.Head)
 	case change.AnswerRulesApproved:
-		return fmt.Sprintf("%.12s may change the rules. A new push, or other rules on the base, need a new approval.", a.Head)
+		return fmt.Sprintf("%.12s may now change the rules. A new push, or changed rules on the base branch, need a new approval.", a.Head)
 	}
 	return ""
 }
@@ -104,15 +104,15 @@ func rebench(a change.Answer) string {
 	const busy = "%s is queued or being measured already."
 	switch a.Kind {
 	case change.AnswerPlanMistakes:
-		return "The policy or a manifest on the base branch has mistakes: nothing can be measured before they are mended."
+		return "The policy or a manifest on the base branch has mistakes: nothing can be measured until they are fixed."
 	case change.AnswerNoKernel:
 		text := "There is nothing to measure: no kernel changed."
 		if a.Workflow {
-			text += " Approvals are read again, and the verdict is written again."
+			text += " The workflow reads the approvals again and publishes the verdict again."
 		}
 		return text
 	case change.AnswerWorkflowAsks:
-		return "A workflow measures what the policy asks: leave out everything but kernels and `rounds`."
+		return "A workflow measures only what the policy asks: write only kernels and `rounds`."
 	case change.AnswerUnknownKernel:
 		return fmt.Sprintf("This change touches no kernel %s. It touches %s.", code(a.Word), names(a.Kernels))
 	case change.AnswerSeveralKernels:
@@ -128,20 +128,20 @@ func rebench(a change.Answer) string {
 	case change.AnswerSpent:
 		return fmt.Sprintf("%s: %s.", names(a.Kernels), a.Quote)
 	case change.AnswerRemeasuring:
-		return fmt.Sprintf("Measuring %s anew: a workflow keeps no evidence of earlier attempts. Each attempt at the same machine code is judged at half the error rate of the one before it.", names(a.Kernels))
+		return fmt.Sprintf("Measuring %s from the start: a workflow keeps no evidence of earlier attempts. Each attempt at the same machine code is judged at half the error rate of the one before it.", names(a.Kernels))
 	case change.AnswerBusy:
 		return fmt.Sprintf(busy, names(a.Busy))
 	case change.AnswerMoreRounds:
 		text := "Measuring again; the new rounds add to the evidence."
 		if len(a.Decided) > 0 {
-			text += fmt.Sprintf(" The rounds before have decided about %s: more rounds do not roll the dice again, nor does a commit that builds to the same machine code.", names(a.Decided))
+			text += fmt.Sprintf(" The earlier rounds already decided the verdict on %s: more rounds cannot change it, nor can a commit that builds to the same machine code.", names(a.Decided))
 		}
 		if len(a.Busy) > 0 {
 			text += " " + fmt.Sprintf(busy, names(a.Busy))
 		}
 		return text
 	case change.AnswerSideRun:
-		return "Measuring an extra, for information: it changes no verdict, since it is not what the policy asks."
+		return "This is an extra measurement, for information. It does not change the verdict, because the policy does not ask for it."
 	case change.AnswerCannotServe:
 		return "```text\n" + strings.ReplaceAll(a.Quote, "```", "'''") + "\n```"
 	}

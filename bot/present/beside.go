@@ -97,8 +97,8 @@ func (v View) worst(own checkStatus) checkStatus {
 	if other == nil {
 		return own
 	}
-	lead := fmt.Sprintf("GitHub asks for this check by commit, and #%d has the same head. So the check says the worst of both, until one of them is closed or has another head.\n\n"+
-		"#%d: %s %s.\n\nThis pull request by itself: %s %s.", other.Number, other.Number, other.sign, clause(other.title), own.sign, clause(own.heading))
+	lead := fmt.Sprintf("GitHub requires this check per commit, and #%d has the same head. So the check shows the worse verdict of the two, until one of them is closed or gets a different head.\n\n"+
+		"#%d: %s %s.\n\nThis pull request: %s %s.", other.Number, other.Number, other.sign, clause(other.title), own.sign, clause(own.heading))
 	status, conclusion := completed, failure
 	switch other.distance {
 	case unfinished:

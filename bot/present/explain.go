@@ -17,7 +17,7 @@ func explanation(a change.Answer) string {
 	case change.AnswerExplainUnread:
 		return "The change is still being read. Ask again in a moment."
 	case change.AnswerExplainRefused:
-		return "The change is more than is read of one: see the check."
+		return "The change is too large to read: see the check."
 	case change.AnswerExplainMistakes:
 		return "The policy or a manifest on the base branch has mistakes: see the check."
 	case change.AnswerExplainNoPolicy:

@@ -23,17 +23,17 @@ func (v View) withRules(own checkStatus) checkStatus {
 	case s.RulesWait(plan):
 		role := plan.Commands().ApprovePolicy
 		word = v.howToApprove(role)
-		list = "**What it does to the rules**\n\n" + list
+		list = "**Changes to the rules**\n\n" + list
 		if own.conclusion == success {
 			at = newCheckStatus(signDefer, completed, actionRequired, fmt.Sprintf("The change loosens the rules: waits for /approve-policy by someone with %s access", role), "")
-			word += "\n\nApart from that: " + own.sign + " " + clause(own.heading) + "."
+			word += "\n\nEverything else: " + own.sign + " " + clause(own.heading) + "."
 		}
 	case rules.Loosens:
-		word = fmt.Sprintf("This change may loosen the gate's own rules. **Approved** by %s%s, for this commit alone.", report.Escape("@"+approved.By), when(approved.At))
-		at.add("; what it does to the rules is approved by @" + approved.By)
-		list = details("What it does to the rules", list)
+		word = fmt.Sprintf("This change may loosen the rules of the gate. **Approved** by %s%s, for this commit only.", report.Escape("@"+approved.By), when(approved.At))
+		at.add("; its changes to the rules are approved by @" + approved.By)
+		list = details("Changes to the rules", list)
 	default:
-		word = "This change tightens the gate's own rules and loosens nothing: that needs nobody's approval."
+		word = "This change only tightens the rules of the gate, which needs no approval."
 		at.add("; the rules are tightened")
 	}
 	at.lead = joined(word, own.lead, list, pastTable(rules))
@@ -49,15 +49,15 @@ func (at *checkStatus) add(more string) {
 }
 
 func (v View) howToApprove(role policy.Role) string {
-	text := "This change may loosen the gate's own rules, and what they ask is no author's to decide. "
+	text := "This change may loosen the rules of the gate, which needs an approval. "
 	if v.State.ID.Kind != change.Pull {
 		return text + "It waits until each of its pull requests is approved."
 	}
 	more := ""
 	if v.Workflow && v.State.Facts.Fork {
-		more = " GitHub lets no workflow write on account of a review on a fork's pull request: after the review, comment " + report.EscapeCode("/rebench") + " here."
+		more = " On a fork's pull request, a review cannot start a workflow that may write: after the review, comment " + report.EscapeCode("/rebench") + " here."
 	}
-	return text + fmt.Sprintf("Read the list; then someone with %s access, who is an administrator or has neither opened this change nor pushed its head, comments %s, or a code owner of what it loosens approves this commit in a review.%s A new push, or other rules on the base, need a new approval.",
+	return text + fmt.Sprintf("Someone with %s access reads the list below, then comments %s. They must be an administrator, or must neither have opened this change nor pushed its head. A code owner of the loosened files can approve this commit in a review instead.%s A new push, or changed rules on the base branch, need a new approval.",
 		report.EscapeCode(string(role)), report.EscapeCode("/approve-policy "+v.State.Facts.Head), more)
 }
 
@@ -101,15 +101,15 @@ func pastTable(r *change.RuleChange) string {
 	case r.Judged == 0:
 		return ""
 	case len(r.Past) == 0:
-		return fmt.Sprintf("By the new policy, none of the last %d verdicts would be another.\n", r.Judged)
+		return fmt.Sprintf("The new policy would change none of the last %d verdicts.\n", r.Judged)
 	}
 	var rows []string
 	for _, p := range r.Past {
 		rows = append(rows, row(changeName(p.Change), report.EscapeCode(report.Short(p.Head)), report.EscapeCode(report.Clip(report.Plain(p.Kernel), nameRunes)),
 			report.Escape(judgement(p.Old)), report.Escape(judgement(p.New))))
 	}
-	return details(fmt.Sprintf("By the new policy, %d of the last %d verdicts would be others", len(r.Past), r.Judged),
-		table([]string{"change", "commit", "kernel", "by the base's policy", "by the new one"}, rows, 4000, "verdicts"))
+	return details(fmt.Sprintf("The new policy would change %d of the last %d verdicts", len(r.Past), r.Judged),
+		table([]string{"change", "commit", "kernel", "with the base's policy", "with the new policy"}, rows, 4000, "verdicts"))
 }
 
 // changeName is a change as people name it.

@@ -109,10 +109,10 @@ func (v View) stopped() checkStatus {
 		return newCheckStatus(signCancelled, completed, cancelled, closedTitle(s), "Nothing is measured any more.")
 	case s.Cancelled == s.Facts.Head:
 		return newCheckStatus(signCancelled, completed, cancelled, "Cancelled: comment /rebench to start again",
-			"The measuring was ended by `/cancel`. Comment `/rebench` to start again, or push a new commit.")
+			"`/cancel` stopped the measurement. Comment `/rebench` to start again, or push a new commit.")
 	}
 	return newCheckStatus(signCancelled, completed, cancelled, "Stopped before a verdict: comment /rebench to start again",
-		"The measuring was ended before a verdict. Comment `/rebench` to start again, or push a new commit.")
+		"The measurement stopped before a verdict. Comment `/rebench` to start again, or push a new commit.")
 }
 
 func closedTitle(s *change.State) string {

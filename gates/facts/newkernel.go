@@ -42,7 +42,7 @@ func (t Times) Sentence() string {
 	case TimesUndecided:
 		return fmt.Sprintf("Not decided after %d rounds: %s", t.Rounds, shapes)
 	}
-	return "Timed, with nothing to compare with: " + shapes
+	return "Timed without a baseline: " + shapes
 }
 
 // A ShapeTime is the time on one shape, with what was asked.
@@ -83,12 +83,12 @@ func (s ShapeTime) Sentence() string {
 type Unreliable struct{ Why Fact }
 
 func (u Unreliable) Sentence() string {
-	return "The times are not to be relied on: " + u.Why.Sentence()
+	return "The times are not reliable: " + u.Why.Sentence()
 }
 
 // BringWithin is the advice for a time beyond its bound.
 type BringWithin struct{ Shape, Asked string }
 
 func (b BringWithin) Step(Reader) string {
-	return fmt.Sprintf("bring the time of %s within what is asked (%s)", b.Shape, b.Asked)
+	return fmt.Sprintf("bring the time of %s within its limit (%s)", b.Shape, b.Asked)
 }

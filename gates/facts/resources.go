@@ -100,7 +100,7 @@ type FitMoreBlocks struct {
 }
 
 func (f FitMoreBlocks) Step(Reader) string {
-	return fmt.Sprintf("use less of %s, until the SM holds %s blocks%s", f.LimitedBy, f.Asked, ofKernel(f.Kernel)) + inVariant(f.Variant)
+	return fmt.Sprintf("reduce %s until an SM holds %s blocks%s", f.LimitedBy, f.Asked, ofKernel(f.Kernel)) + inVariant(f.Variant)
 }
 
 func ofKernel(name string) string {

@@ -85,9 +85,9 @@ type NotSearched struct {
 
 func (n NotSearched) Sentence() string {
 	if n.Note {
-		return "Nobody has looked for races and bad accesses: " + n.Why.Sentence()
+		return "Nothing checked for races and bad accesses: " + n.Why.Sentence()
 	}
-	return "not looked for races and bad accesses: " + n.Why.Sentence()
+	return "races and bad accesses were not checked: " + n.Why.Sentence()
 }
 
 // A NoSanitizer is evidence of a runner that ran none.
@@ -155,7 +155,7 @@ func (c Clean) Sentence() string {
 			strings.Join(c.Ran, ", "), plural(c.Cases, "case"), plural(c.Existing, "finding"))
 	}
 	if len(c.Lacking) > 0 {
-		text += "; not looked for: " + join(c.Lacking, "; ")
+		text += "; not checked: " + join(c.Lacking, "; ")
 	}
 	return text
 }
@@ -217,9 +217,9 @@ type FixFindings struct {
 
 func (f FixFindings) Step(Reader) string {
 	if f.Existed {
-		return "fix it in this change or on the base branch first: the policy defers for what the baseline has as well (gates.sanitize.existing)"
+		return "fix it in this change or on the base branch first: the policy also defers for findings of the baseline (gates.sanitize.existing)"
 	}
-	return "fix what the sanitizers found; every finding stands on its line"
+	return "fix what the sanitizers found"
 }
 
 // A ToolFailed is a sanitizer that gave no answer about the candidate.

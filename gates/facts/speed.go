@@ -40,7 +40,7 @@ func (s Speeds) Sentence() string {
 	}
 	text := fmt.Sprintf("Not decided after %d rounds%s: %s", s.Rounds, when, shapes)
 	if s.CodeNumber > 0 {
-		text += fmt.Sprintf(". It would pass as the first machine code of this change. It is number %d, and every variant raises the proof that is asked: it needs a larger gain or more rounds", s.CodeNumber)
+		text += fmt.Sprintf(". It would pass as the first machine code of this change. It is number %d, and each further machine code must pass a stricter test: it needs a larger gain or more rounds", s.CodeNumber)
 	}
 	return text
 }
@@ -118,7 +118,7 @@ func (o OfShape) Sentence() string { return o.Shape + ": " + o.Fact.Sentence() }
 type Waits struct{ Micros float64 }
 
 func (w Waits) Sentence() string {
-	return fmt.Sprintf("it waits %s a launch longer than the baseline, so that the clock on the wall counts", duration(w.Micros))
+	return fmt.Sprintf("it waits %s longer per launch than the baseline, so the wall clock counts", duration(w.Micros))
 }
 
 // A Capped is a gain of which one kind of input contributes more than may count.
@@ -128,7 +128,7 @@ type Capped struct {
 }
 
 func (c Capped) Sentence() string {
-	return fmt.Sprintf("of which a kind of input counts at most %s (%s gain more)", signed(c.Most), strings.Join(c.Kinds, " and "))
+	return fmt.Sprintf("of which a kind of input counts for at most %s (%s gain more)", signed(c.Most), strings.Join(c.Kinds, " and "))
 }
 
 // A SlowTail is a mean or a p90 below its limit.
@@ -156,7 +156,7 @@ func (s SlowKind) Sentence() string {
 // A TooFewAlone is a shape without enough launches that ran alone.
 type TooFewAlone struct{}
 
-func (TooFewAlone) Sentence() string { return "too few launches ran alone to confirm it" }
+func (TooFewAlone) Sentence() string { return "too few single launches were timed to confirm it" }
 
 // A GainAlone is what a launch gains in a batch and when it runs alone.
 type GainAlone struct {
@@ -166,11 +166,11 @@ type GainAlone struct {
 }
 
 func (g GainAlone) Sentence() string {
-	text := "launches that ran alone do not confirm it yet: "
+	text := "single launches do not confirm it yet: "
 	if g.Refuted {
-		text = "launches that ran alone show otherwise: "
+		text = "single launches do not confirm it: "
 	}
-	text += fmt.Sprintf("a launch gains %.3g µs in a batch and %.3g µs alone", g.Batch, g.Alone)
+	text += fmt.Sprintf("a launch gains %.3g µs in a batch and %.3g µs on its own", g.Batch, g.Alone)
 	if g.Speedup != nil {
 		text += fmt.Sprintf(" (speedup %s)", *g.Speedup)
 	}
@@ -181,7 +181,7 @@ func (g GainAlone) Sentence() string {
 type MeanAlone struct{ Median, Mean float64 }
 
 func (m MeanAlone) Sentence() string {
-	return fmt.Sprintf("of launches that ran alone the median gains %.3g µs, and the mean %.3g µs: slow launches count as well", m.Median, m.Mean)
+	return fmt.Sprintf("of single launches the median gains %.3g µs and the mean %.3g µs: slow launches count as well", m.Median, m.Mean)
 }
 
 // A Detectable is how small a difference the rounds could show.

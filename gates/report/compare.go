@@ -55,13 +55,13 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 		}
 	}
 	if same > 0 {
-		say(fmt.Sprintf("  · %s of the resources: the same", plural(same, "figure")))
+		say(fmt.Sprintf("  · %s of the resources did not change", plural(same, "figure")))
 	}
 	w.b.WriteString("\n")
 	if text := apart(a.Evidence, b.Evidence); text != "" {
 		say(clean(text))
 	}
-	say("┆ is as fast as A; right of it B is faster. " + NotSideBySide)
+	say("┆ marks the speed of A; right of it B is faster. " + NotSideBySide)
 	return w.b.String()
 }
 
@@ -136,7 +136,7 @@ func apart(a, b *gates.Evidence) string {
 		said = append(said, fmt.Sprintf("They ran on different devices: %s and %s.", a.Device.Name, b.Device.Name))
 	}
 	if text := Moved(a.Device, b.Device, a.Provenance, b.Provenance); text != "" {
-		said = append(said, "Between them changed: "+text+".")
+		said = append(said, "Changed between them: "+text+".")
 	}
 	return strings.Join(said, " ")
 }

@@ -52,8 +52,8 @@ func figures(v *gates.Verdict) []block {
 			{title: "GB/s", right: true, optional: true},
 			{title: "of roofline", right: true, optional: true},
 			{title: "A/A control", optional: true, wrap: true},
-			{title: "beside/alone", optional: true, wrap: true},
-			{title: "lone launches", optional: true, wrap: true},
+			{title: "solo shift", optional: true, wrap: true},
+			{title: "single launches", optional: true, wrap: true},
 			{title: "detectable", optional: true, wrap: true, spare: 1},
 		}, rates), paragraph{legend(v, rates)})
 	}
@@ -101,9 +101,9 @@ func legend(v *gates.Verdict, rates [][]line) line {
 	said := func(column int) bool {
 		return slices.ContainsFunc(rates, func(row []line) bool { return !row[column].blank() })
 	}
-	s := "A target must gain, a guard must not lose."
+	s := "A target must become faster, and a guard must not become slower."
 	if i := slices.IndexFunc(v.Comparisons, func(c gates.Comparison) bool { return c.Secret }); i >= 0 {
-		s += fmt.Sprintf(" %s is a size drawn for this run, so that no kernel can be fast on the named ones only.", Plain(v.Comparisons[i].Label()))
+		s += fmt.Sprintf(" %s is a random size, different in every run, so that no kernel can be fast only on the named sizes.", Plain(v.Comparisons[i].Label()))
 	}
 	if said(3) || said(4) || said(5) {
 		s += " Rates are the candidate's, at p50."
@@ -112,10 +112,10 @@ func legend(v *gates.Verdict, rates [][]line) line {
 		s += " A/A control: a second copy of the baseline, measured as if it were the candidate."
 	}
 	if said(7) {
-		s += " Beside/alone: how much slower the baseline is beside the candidate than alone."
+		s += " Solo shift: how much slower the baseline is when it alternates with the candidate than when it runs alone."
 	}
 	if said(8) {
-		s += " Lone launches: the speedup of launches that ran alone, which must confirm what batches of launches show."
+		s += " Single launches: the speedup of launches outside a batch, which must confirm the speedup of batches."
 	}
 	if said(9) {
 		s += " Detectable: the smallest difference from the goal that this run could show."

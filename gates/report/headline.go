@@ -171,7 +171,7 @@ func missed(v *gates.Verdict) string {
 	case gates.ReasonResources:
 		return exceeded(v)
 	case gates.ReasonProfile:
-		return ": the profile is not what the policy asks"
+		return ": the profile does not meet the policy"
 	}
 	return ""
 }

@@ -26,10 +26,10 @@ func machineCode(v *gates.Verdict) []block {
 		inner = append(inner, codeChange(c, len(m.Changes) > 1 || len(c.Shapes) > 0)...)
 	}
 	if m.More > 0 {
-		inner = append(inner, paragraph{cell(fmt.Sprintf("Not looked at: %s more.", plural(m.More, "kernel")))})
+		inner = append(inner, paragraph{cell(fmt.Sprintf("Not compared: %s more.", plural(m.More, "kernel")))})
 	}
 	if m.Tool != "" {
-		inner = append(inner, paragraph{cell("As " + m.Tool + " shows it, without addresses.")})
+		inner = append(inner, paragraph{cell("Disassembled by " + m.Tool + ", without addresses.")})
 	}
 	return append([]block{heading{4, head(codeGist(m))}}, inner...)
 }
@@ -40,7 +40,7 @@ func codeGist(m *gates.MachineCode) string {
 	said := ""
 	switch {
 	case c.Baseline == nil && c.Candidate == nil:
-		said = "nothing is known of " + c.Kernel
+		said = "nothing is known about " + c.Kernel
 	case c.Baseline == nil:
 		said = fmt.Sprintf("%s is new, with %s", c.Kernel, plural(c.Candidate.All(), "instruction"))
 	case c.Candidate == nil:

@@ -98,31 +98,31 @@ func measuring(v *gates.Verdict) line {
 		fmt.Fprintf(&b, ", %s", plural(m.Pairs, "pair"))
 	}
 	if m.Interim > 0 && m.Interims > 1 {
-		fmt.Fprintf(&b, ", at the %s of the %d moments at which the policy lets the verdict fall", ordinal(m.Interim), m.Interims)
+		fmt.Fprintf(&b, ", at the %s of the policy's %d looks", ordinal(m.Interim), m.Interims)
 	}
 	b.WriteString(". A speedup is the median of paired ratios, baseline/candidate block by block")
 	if m.Inputs > 1 {
 		fmt.Fprintf(&b, ", for each of %d kinds of input, and their geometric mean", m.Inputs)
 	}
-	b.WriteString(": the two p50 may give another one.")
+	b.WriteString(". It can differ from the ratio of the two p50.")
 	if proper(m.Confidence) {
-		fmt.Fprintf(&b, " Intervals at %s, the offset that the A/A control shows included", confidence(m.Confidence))
+		fmt.Fprintf(&b, " Intervals are at %s and include the offset that the A/A control shows", confidence(m.Confidence))
 		if proper(m.Policy) {
-			fmt.Fprintf(&b, ", so that all those moments and attempts together keep the policy's %s", confidence(m.Policy))
+			fmt.Fprintf(&b, ", so that all looks and attempts together keep the policy's %s", confidence(m.Policy))
 		}
 		b.WriteString(".")
 	}
 	if m.Attempts > 1 {
-		fmt.Fprintf(&b, " Attempt %d at this machine code: those before it count, whatever became of them.", m.Attempts)
+		fmt.Fprintf(&b, " This is attempt %d at this machine code; all earlier attempts count.", m.Attempts)
 	}
 	if m.CodeNumber > 1 && proper(m.Policy) {
 		fmt.Fprintf(&b, " This is machine code %d of this change or its author: it is judged at an error rate of %s, out of the policy's %s.", m.CodeNumber, smallShare(m.ErrorRate), smallShare(1-m.Policy))
 	}
 	switch {
 	case m.Disturbed == 1:
-		b.WriteString(" 1 sample was spoiled from outside: kept, marked, not used; a pass must hold with it too.")
+		b.WriteString(" Other activity on the machine disturbed 1 sample. It is kept and marked, but not used; a PASS must also hold with it.")
 	case m.Disturbed > 1:
-		fmt.Fprintf(&b, " %d samples were spoiled from outside: kept, marked, not used; a pass must hold with them too.", m.Disturbed)
+		fmt.Fprintf(&b, " Other activity on the machine disturbed %d samples. They are kept and marked, but not used; a PASS must also hold with them.", m.Disturbed)
 	}
 	return line{text(b.String())}
 }

@@ -42,9 +42,9 @@ func speeds(v *gates.Verdict) []block {
 				missed++
 			}
 		}
-		more := line{text(fmt.Sprintf("%s more: as asked.", plural(len(hidden), "shape")))}
+		more := line{text(fmt.Sprintf("%s more, which meet their goals.", plural(len(hidden), "shape")))}
 		if missed > 0 {
-			more = line{text(fmt.Sprintf("%s more, %d of them not as asked.", plural(len(hidden), "shape"), missed))}
+			more = line{text(fmt.Sprintf("%s more, %d of which do not meet their goals.", plural(len(hidden), "shape"), missed))}
 		}
 		blocks = append(blocks, paragraph{more})
 	}
@@ -53,7 +53,7 @@ func speeds(v *gates.Verdict) []block {
 	}
 	for _, c := range shown {
 		if c.Secret {
-			blocks = append(blocks, paragraph{append(codeCell(c.Shape), text(" is a size that was drawn for this run: "+c.Dims+"."))})
+			blocks = append(blocks, paragraph{append(codeCell(c.Shape), text(" is a random size, different in every run: "+c.Dims+"."))})
 		}
 	}
 	return blocks

@@ -7,7 +7,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// An Access is what the kernel does with an argument.
+// An Access says what the kernel does with an argument.
 type Access string
 
 const (
@@ -23,7 +23,7 @@ var accesses = []Access{In, Out, InOut, Scalar, Struct, Absent}
 
 func (a *Access) UnmarshalStrict(n *strict.Node) {
 	if text, _ := n.Text(); text == string(Scratched) {
-		n.Errorf("scratch is of the implementation (write it in a list of its own, e.g. scratch: [{name: partial, dtype: f32, shape: [S, D]}], and name it in the args of a step)")
+		n.Errorf("scratch is of the implementation (write it in a separate list, e.g. scratch: [{name: partial, dtype: f32, shape: [S, D]}], and name it in the args of a step)")
 		return
 	}
 	strict.Word(n, a, accesses)
@@ -62,8 +62,7 @@ type Quantize struct {
 
 const maxAxes = 8
 
-// ValidateStrict looks at one argument alone; what it has to do with the
-// others is the manifest's question.
+// ValidateStrict checks one argument; the manifest checks the arguments together.
 func (a *Argument) ValidateStrict(n *strict.Node) {
 	if n.Has("name") {
 		checkIdentifier(n.Child("name"), a.Name)
@@ -81,10 +80,10 @@ func (a *Argument) ValidateStrict(n *strict.Node) {
 	}
 }
 
-// array tells whether the argument is memory that the kernel reads or writes.
+// array reports whether the argument is memory that the kernel reads or writes.
 func (a *Argument) array() bool { return a.Access == In || a.Access == Out || a.Access == InOut }
 
-// refuse reports fields that a kind of argument has not.
+// refuseFields reports fields that a kind of argument does not have.
 func refuseFields(n *strict.Node, why string, fields ...string) {
 	for _, field := range fields {
 		if n.Has(field) {
@@ -114,7 +113,7 @@ func (a *Argument) validateScalar(n *strict.Node) {
 	case n.Has("setting") && (n.Has("value") || n.Has("vector")):
 		n.Child("setting").Errorf("is set beside value or vector, which the reference sees (delete one)")
 	case n.Has("vector") && n.Has("value"):
-		n.Child("value").Errorf("is set beside vector (delete one)")
+		n.Child("value").Errorf("is set together with vector (delete one)")
 	case n.Has("vector"):
 		checkLanes(n.Child("vector"), len(a.Vector))
 	case a.scalar() == nil:
@@ -167,7 +166,8 @@ func (a *Argument) validateArray(n *strict.Node) {
 	}
 }
 
-// validateInit looks at how an array is filled. Scales are filled from what they are the scales of, and are f32.
+// validateInit checks how an array is filled. Scales are filled from the array that they belong to,
+// and are f32.
 func (a *Argument) validateInit(n *strict.Node) {
 	at := n.Child("init")
 	switch given := n.Has("init"); {

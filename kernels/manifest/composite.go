@@ -8,8 +8,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A Field is one member of a struct. Of one that is passed by value it has one of value, vector, array, setting, settings,
-// pointer, tensor_map and struct; of an array's elements it has a format, a count and an init.
+// A Field is one member of a struct. A struct that is passed by value has one of value, vector,
+// array, setting, settings, pointer, tensor_map and struct in each field; the elements of an array
+// have a format, a count and an init.
 type Field struct {
 	Name   string `yaml:"name" required:"true" eg:"scale" bounds:"(a C identifier)" doc:"The member's name."`
 	DType  DType  `yaml:"dtype" eg:"f32" default:"(required except for pointer and struct)" doc:"Format of the member, or of each of its elements."`
@@ -33,14 +34,14 @@ const NoPointer = "none"
 // maxFields bounds the members of a struct and the elements of an array in it.
 const maxFields = 64
 
-// ValidateStrict looks at the name alone: what else a field has is the argument's question.
+// ValidateStrict checks only the name; the argument checks the rest.
 func (f *Field) ValidateStrict(n *strict.Node) {
 	if n.Has("name") {
 		checkIdentifier(n.Child("name"), f.Name)
 	}
 }
 
-// validateMember looks at a field of a struct that is passed by value.
+// validateMember checks a field of a struct that is passed by value.
 func (f *Field) validateMember(n *strict.Node) {
 	refuseFields(n, "a struct by value has none (delete it, or write access: in and a shape)", "count", "init")
 	kinds := []string{"value", "vector", "array", "setting", "settings", "pointer", "tensor_map", "struct"}
@@ -100,14 +101,15 @@ type Part struct {
 	TensorMap bool
 }
 
-// Composite is an argument's layout; false for arguments that are arrays or single scalars.
+// Composite returns an argument's layout; false for arrays and single scalars.
 func (a *Argument) Composite(m *Manifest) (Composite, bool) {
 	left := maxMembers
 	return a.composite(m, a.Name, 0, &left)
 }
 
-// composite is Composite under a name within another struct, so many structs deep, of so many members in all. Structs that hold
-// each other, and those of too many members, are refused when the manifest is read, which asks for the layout before it knows.
+// composite is Composite for a struct inside another, with a name, a depth and a number of members.
+// It returns an error for structs that contain each other and for too many members, because a
+// manifest may be asked for the layout before these checks.
 func (a *Argument) composite(m *Manifest, path string, depth int, left *int) (Composite, bool) {
 	var c Composite
 	switch {
@@ -129,7 +131,7 @@ func (a *Argument) composite(m *Manifest, path string, depth int, left *int) (Co
 
 var laneNames = []string{"x", "y", "z", "w"}
 
-// add lays a field behind the others, and returns its declaration in C.
+// add appends a field, and returns its declaration in C.
 func (c *Composite) add(m *Manifest, path string, f *Field, depth int, left *int) string {
 	if *left -= f.parts(); *left < 0 {
 		return ""
@@ -199,7 +201,7 @@ const (
 	maxMembers = 4096
 )
 
-// nest lays a struct behind the other fields, aligned as a whole.
+// nest appends a struct, aligned as a whole.
 func (c *Composite) nest(m *Manifest, path string, f *Field, depth int, left *int) string {
 	inner, ok := m.argument(f.Struct)
 	if !ok || inner.Access != Struct || depth == maxNesting {
@@ -216,12 +218,13 @@ func (c *Composite) nest(m *Manifest, path string, f *Field, depth int, left *in
 	return "struct " + within.definition + " " + f.Name + ";"
 }
 
-// PartValue is what a part that is no pointer holds.
+// PartValue returns the value of a part that is not a pointer.
 func (m *Manifest) PartValue(p Part, dims Dims, toggles map[string]int) (float64, error) {
 	return p.Value.as(p.DType, m.Env(dims, toggles))
 }
 
-// members calls for the fields of a struct and of those within it, as long as some are left: nothing is known of them yet.
+// members calls a function for the fields of a struct and of the structs within it, up to a
+// maximum, because the struct is not checked yet.
 func (m *Manifest) members(a *Argument, depth int, left *int, each func(*Field)) {
 	for i := range a.Fields {
 		f := &a.Fields[i]
@@ -238,7 +241,7 @@ func (m *Manifest) members(a *Argument, depth int, left *int, each func(*Field))
 	}
 }
 
-// checkFields sees to it that a struct's fields have names of their own and point to arrays.
+// checkFields checks that a struct's fields have unique names and point to arrays.
 func (c *checker) checkFields(a *Argument, at *strict.Node) {
 	left := maxMembers
 	if c.m.members(a, 0, &left, func(*Field) {}); left < 0 && c.m.depth(a, c.depths) <= maxNesting {
@@ -281,7 +284,7 @@ func (c *checker) checkMapped(name string, at *strict.Node) {
 	}
 }
 
-// checkNested sees to it that a struct's field is another struct, and that none holds itself.
+// checkNested checks that a struct's field is a struct, and that no struct contains itself.
 func (c *checker) checkNested(a *Argument, name string, at *strict.Node) {
 	inner, ok := c.m.argument(name)
 	switch {
@@ -294,13 +297,13 @@ func (c *checker) checkNested(a *Argument, name string, at *strict.Node) {
 	}
 }
 
-// depth is how many structs deep an argument goes, or more than there may be. What was found of others is not asked again: one
-// struct may be in many.
+// depth returns the nesting depth of an argument, or more than the maximum. Results are cached,
+// because one struct may be in many.
 func (m *Manifest) depth(a *Argument, found map[string]int) int {
 	if d, ok := found[a.Name]; ok {
 		return d
 	}
-	found[a.Name] = maxNesting + 1 // where it is asked for on the way, it holds itself
+	found[a.Name] = maxNesting + 1 // a struct that is reached again contains itself
 	deepest := 0
 	for _, f := range a.Fields {
 		if f.Struct == "" {

@@ -12,8 +12,8 @@ type Element struct {
 	Size, Align int
 }
 
-// A Member is one field of every element. It is drawn, and given to a reference, as an array of its own: Name is the
-// argument's and the field's with _ between them.
+// A Member is one field of every element. It is drawn, and passed to a reference, as a separate
+// array: Name is the argument's name and the field's with _ between them.
 type Member struct {
 	Name   string
 	DType  DType
@@ -23,13 +23,13 @@ type Member struct {
 	Filling
 }
 
-// Structs tells whether an argument is an array of structs.
+// Structs reports whether an argument is an array of structs.
 func (a *Argument) Structs() bool { return a.array() && len(a.Fields) > 0 }
 
 // maxCount bounds the elements of one member.
 const maxCount = 4096
 
-// validateElements looks at an array of structs.
+// validateElements checks an array of structs.
 func (a *Argument) validateElements(n *strict.Node) {
 	if a.Access != In {
 		n.Child("access").Errorf("%q: an array of structs is an input (write in, or an array for each field)", a.Access)
@@ -53,7 +53,7 @@ func (a *Argument) validateElements(n *strict.Node) {
 	})
 }
 
-// ElementOf is the layout of an array of structs for one problem size.
+// ElementOf returns the layout of an array of structs for one problem size.
 func (m *Manifest) ElementOf(a *Argument, dims Dims, toggles map[string]int) (Element, error) {
 	e := Element{Align: 1}
 	shape, err := m.ShapeOf(a, dims, toggles)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Parameter is one of the kernel function's parameters as compiled code must have it.
+// A Parameter is one of the kernel function's parameters as the compiled code must have it.
 type Parameter struct {
 	Name   string // of the argument
 	Type   string // in words
@@ -23,8 +23,8 @@ const (
 	pointerSize    = 8
 )
 
-// Parameters are what a kernel is launched with that is passed these arguments, in order;
-// nil is all that the manifest has.
+// Parameters returns what a kernel with these arguments is launched with, in order; nil means all
+// arguments of the manifest.
 func (m *Manifest) Parameters(args []string) []Parameter {
 	var l parameterList
 	if args == nil {
@@ -78,7 +78,7 @@ func (m *Manifest) hintAlign(a *Argument, is Composite, p *Parameter) {
 	}
 }
 
-// ReferenceParameters are what a reference on the device is launched with.
+// ReferenceParameters returns what a reference on the device is launched with.
 func (m *Manifest) ReferenceParameters() []Parameter {
 	var l parameterList
 	for i := range m.Arguments {
@@ -103,8 +103,9 @@ func (m *Manifest) ReferenceParameters() []Parameter {
 	return l
 }
 
-// inReference tells whether the reference sees an argument: arrays, and scalars that are a parameter of their own. What a struct or
-// a vector holds follows from the dims, and a setting is the kernel's own affair.
+// inReference reports whether the reference gets an argument: arrays, and scalars that are separate
+// parameters. The content of a struct or a vector follows from the dims, and a setting is only for
+// the kernel.
 func (a *Argument) inReference() bool {
 	return a.array() || a.Access == Scalar && len(a.Vector) == 0 && a.Setting == nil
 }

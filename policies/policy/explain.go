@@ -175,9 +175,9 @@ func (g PerformanceGate) String() string {
 		parts = append(parts, g.Target.String())
 	}
 	if g.Guard != nil {
-		lost := "not lost: " + g.Guard.String()
+		lost := "guard: " + g.Guard.String()
 		if g.TimesSecretShape() {
-			lost += " and on one size drawn for the run"
+			lost += " and on one random size"
 		}
 		parts = append(parts, lost)
 	}

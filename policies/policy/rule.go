@@ -75,7 +75,7 @@ func (w When) conditions() []condition {
 		list("titles that match", []string{title.String()}, func(c Change) bool { return title.MatchString(c.Title) })
 	}
 	if w.Draft != nil {
-		who := map[bool]string{true: "drafts", false: "what is no draft"}[*w.Draft]
+		who := map[bool]string{true: "drafts", false: "pull requests that are not drafts"}[*w.Draft]
 		given = append(given, condition{who, func(c Change) bool { return c.Draft == *w.Draft }})
 	}
 	return given

@@ -54,7 +54,7 @@ func TestLintAcross(t *testing.T) {
 	}
 	// A warning is no mistake.
 	out, err = lint(strings.Replace(lintManifest, "source: scale", "limits: {N: 1..1000000}\nsecret: {N: 1..3000}\nsource: scale", 1), lintPolicy)
-	if want := "scale.yaml:9:13: warning: secret.N: covers 57% of limits.N 1..1000000, and 67% is wanted: "; err != nil || !strings.HasPrefix(out, want) || !strings.Contains(out, "scale.yaml: ok:") {
+	if want := "scale.yaml:9:13: warning: secret.N: covers 57% of limits.N 1..1000000, and 67% is required: "; err != nil || !strings.HasPrefix(out, want) || !strings.Contains(out, "scale.yaml: ok:") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if _, err := lint(strings.Replace(lintManifest, "source: scale.c", "source: far.c\nroot: csrc", 1), lintPolicy); err != nil {

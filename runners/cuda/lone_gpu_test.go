@@ -104,7 +104,7 @@ func TestRecordedSharedWork(t *testing.T) {
 		says    string
 	}{
 		"gains-a-part-and-shares-a-part":   {gates.Defer, "alone"},
-		"answers-constant-inputs-at-once":  {gates.Defer, "counts at most"},
+		"answers-constant-inputs-at-once":  {gates.Defer, "counts for at most"},
 		"an-honest-gain-of-3-us":           {gates.Pass, "Proven"},
 		"an-honest-gain-in-120-kB-of-code": {gates.Pass, "Proven"},
 		"neighbours-within-2-KiB":          {gates.Defer, "alone"},

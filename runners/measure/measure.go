@@ -170,9 +170,9 @@ func LeftOut(runner string, m *manifest.Manifest) string {
 	}
 	switch {
 	case runner == CPU && m.Mode == manifest.ModeCUDA:
-		return "it is a cuda kernel, and only a GPU can measure it (leave --runner out on a host with one, or with --static to compile it and judge its resources alone)"
+		return "it is a cuda kernel, and only a GPU can measure it (leave --runner out on a host with one, or with --static only to compile it and judge its resources)"
 	case m.Mode == manifest.ModeCommand:
-		return fmt.Sprintf("it is measured by a command of its own, not by the %s runner (leave --runner out)", runner)
+		return fmt.Sprintf("its own command measures it, not the %s runner (leave --runner out)", runner)
 	}
 	return fmt.Sprintf("it is a %s kernel, not one for the %s runner (leave --runner out)", m.Mode, runner)
 }
@@ -208,7 +208,7 @@ func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string, b
 	}
 	b, err := cuda.New(ctx, job, config)
 	if errors.Is(err, cuda.ErrNoGPU) {
-		advice := "check it on a host with one, or compile it and judge its resources alone with --static"
+		advice := "check it on a host with one, or only compile it and judge its resources with --static"
 		if c.Runner == CUDA {
 			advice = "--runner cuda needs one: use it on a host with an NVIDIA GPU and its driver, and see kernelgate doctor"
 		}
@@ -270,7 +270,7 @@ func (c Config) Look(ctx context.Context, job runners.Job, one runners.Case, scr
 	}
 	l, ok := b.(looker)
 	if !ok {
-		return nil, strict.Mistakef("%s is measured by a harness of its own, which alone sees its outputs: a single case cannot be shown (run the harness by hand with KERNELGATE_MODE=correctness)", job.Manifest.Name)
+		return nil, strict.Mistakef("%s has its own harness, and only that sees its outputs: a single case cannot be shown (run the harness by hand with KERNELGATE_MODE=correctness)", job.Manifest.Name)
 	}
 	build := func(role runners.Role, side runners.Side) error {
 		p.Report(runners.Event{Gate: gates.GateBuild, Text: "compiling the " + string(role)})

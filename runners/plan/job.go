@@ -32,7 +32,7 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 		return job, fmt.Errorf("reading the manifest: %w", err)
 	}
 	if isNew {
-		job.Notes = append(job.Notes, "The kernel is new: it is judged by its own manifest, and there is nothing to compare its speed with: it is timed by itself.")
+		job.Notes = append(job.Notes, "The kernel is new: it is judged by its own manifest, and it is timed without a baseline.")
 	}
 	if job.Manifest, err = manifest.Parse(file, text); err != nil {
 		if !isNew && p.repairs(ctx, file) {

@@ -57,7 +57,7 @@ func Interpreter(ctx context.Context, getenv func(string) string) (*Python, erro
 		p.fetched(getenv, asked.Tag)
 	}
 	if home := getenv("HOME"); slices.ContainsFunc(p.read, func(dir string) bool { return dir == "/" || home != "" && sandbox.Within(filepath.Clean(home), dir) }) {
-		return nil, fmt.Errorf("%s cannot be used: a reference would be shown a whole home folder; use a Python in a folder of its own, by KERNELGATE_PYTHON", p.Program)
+		return nil, fmt.Errorf("%s cannot be used: a reference would be shown a whole home folder; set KERNELGATE_PYTHON to a Python in a separate folder", p.Program)
 	}
 	return p, nil
 }

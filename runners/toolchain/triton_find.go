@@ -27,9 +27,9 @@ type Triton struct {
 
 	// Cache keeps what was compiled; nil compiles every time.
 	Cache *Cache
-	// Handover is where builds are given on to another host, or were given on by one; nil does neither.
+	// Handover passes builds to another host, or has those of another host; nil does neither.
 	Handover *Handover
-	// Memory is what one build may hold; 0 stands for 6 GiB.
+	// Memory is the limit of one build; 0 means 6 GiB.
 	Memory int64
 }
 
@@ -53,7 +53,7 @@ func FindTriton(ctx context.Context, getenv func(string) string) (*Triton, error
 	return all[0], nil
 }
 
-// tritons lists those of one Python: its own first, then the newest.
+// tritons lists the Tritons of one Python: its own first, then the newest.
 func (p python) tritons(getenv func(string) string) ([]*Triton, error) {
 	var found []*Triton
 	if p.Triton != "" {
@@ -83,15 +83,15 @@ func (p python) tritons(getenv func(string) string) ([]*Triton, error) {
 	return found, nil
 }
 
-// hides refuses a Triton that would show a build too much.
+// hides refuses a Triton that would show too much to a build.
 func (t *Triton) hides(getenv func(string) string) error {
 	if dir := showsTooMuch(getenv, t.read); dir != "" {
-		return fmt.Errorf("%s cannot be used: a build would be shown all of %s; use a Python in a folder of its own, by KERNELGATE_PYTHON", t.Python, dir)
+		return fmt.Errorf("%s cannot be used: a build would be shown all of %s; set KERNELGATE_PYTHON to a Python in a separate folder", t.Python, dir)
 	}
 	return nil
 }
 
-// checked is a Triton in a folder that may be used.
+// checked returns a Triton in a folder that may be used.
 func (p python) checked(folder string, getenv func(string) string) (*Triton, error) {
 	t, err := p.with(folder)
 	if err != nil {
@@ -116,7 +116,7 @@ func askedPython(ctx context.Context, program string) (python, error) {
 	return python{p}, err
 }
 
-// with is a Triton in a folder.
+// with returns a Triton in a folder.
 func (p python) with(folder string) (*Triton, error) {
 	text, err := os.ReadFile(filepath.Join(folder, "__init__.py"))
 	if err != nil {
@@ -136,7 +136,7 @@ func (p python) with(folder string) (*Triton, error) {
 	return t, nil
 }
 
-// packages is the packages of its Python, by name and version: a kernel may import them.
+// packages returns the packages of its Python, by name and version: a kernel may import them.
 func (t *Triton) packages() []string {
 	all := []string{}
 	for _, site := range t.sites {
@@ -149,5 +149,5 @@ func (t *Triton) packages() []string {
 	return slices.Compact(all)
 }
 
-// String is how evidence names it.
+// String is the name in the evidence.
 func (t *Triton) String() string { return "triton " + t.Version }
