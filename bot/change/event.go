@@ -205,11 +205,23 @@ type Built struct {
 
 // Compiled is the outcome of a job's build stage.
 type Compiled struct {
-	By       string `json:"by"`
-	Evidence string `json:"evidence,omitempty"` // blob: what the compilers reported
-	Log      string `json:"log,omitempty"`      // blob
-	Fault    string `json:"fault,omitempty"`    // why there is no evidence
+	By       string     `json:"by"`
+	Evidence string     `json:"evidence,omitempty"` // blob: what the compilers reported
+	Log      string     `json:"log,omitempty"`      // blob
+	Fault    BuildFault `json:"fault,omitempty"`    // why there is no evidence
 }
+
+// A BuildFault says why a job was not compiled ahead of its measuring. The bot's log has the details.
+type BuildFault string
+
+const (
+	BuildLost       BuildFault = "lost"       // the runner stopped responding
+	BuildRunner     BuildFault = "runner"     // the runner reports a fault of its own
+	BuildUnreadable BuildFault = "unreadable" // the runner sent no evidence
+	BuildMeasured   BuildFault = "measured"   // the runner sent figures that only a measurement can give
+	BuildOfOtherJob BuildFault = "other_job"  // the evidence does not answer the job
+	BuildUndecided  BuildFault = "no_verdict" // the evidence leads to no verdict on the change
+)
 
 // Reviewed is the word of code owners' reviews on what the head does to the rules; nil
 // where they do not approve it, or no longer.
