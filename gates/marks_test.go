@@ -52,7 +52,7 @@ func TestMarkedSamples(t *testing.T) {
 		e := quiet(1.2).measured(newRand(1, 1), 6)
 		mark(e, func(_, block int) bool { return block%5 < 2 })
 		solo(e, 0)
-		expect(t, judged(t, gate10, e), Defer, ReasonSuspicious, "40.0\u00a0% of the samples on mission while the candidate was loaded, and 0.00\u00a0% before")
+		expect(t, judged(t, gate10, e), Defer, ReasonSuspicious, "40.0\u00a0% of the samples on mission while the candidate was loaded, and 0\u00a0% before")
 		solo(e, 4)
 		expect(t, judged(t, gate10, e), Pass, "", "Proven")
 	})

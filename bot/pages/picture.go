@@ -12,7 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // picture marks the output of package chart as safe: chart escapes every text.
@@ -111,7 +111,7 @@ func kinds(rows []gates.Comparison) []KindCharts {
 			case s.Upper != nil && *s.Upper < 0:
 				class = "fail"
 			}
-			intervals = append(intervals, chart.Interval{Label: k.Kind, Value: k.Speedup.Value, Lower: k.Speedup.Lower, Upper: k.Speedup.Upper, Class: class, Text: report.Speedup(k.Speedup.Value)})
+			intervals = append(intervals, chart.Interval{Label: k.Kind, Value: k.Speedup.Value, Lower: k.Speedup.Lower, Upper: k.Speedup.Upper, Class: class, Text: number.Speedup(k.Speedup.Value)})
 		}
 		list = append(list, KindCharts{c, picture(chart.Forest(c.Label()+": speedup on each kind of input", intervals)), c.Status == gates.Failed || c.Status == gates.Open})
 	}
@@ -175,7 +175,7 @@ func forest(comparisons []gates.Comparison) template.HTML {
 		}
 		row := chart.Interval{
 			Label: c.Label(), Value: c.Speedup.Value, Lower: c.Speedup.Lower, Upper: c.Speedup.Upper, Goal: goalOf(c), Class: rowSign(c).Class,
-			Text: report.Speedup(c.Speedup.Value),
+			Text: number.Speedup(c.Speedup.Value),
 		}
 		if c.Goal != "" {
 			row.Text += " (" + asked(c.Goal) + ")"
@@ -219,7 +219,7 @@ func bars(v *gates.Verdict) template.HTML {
 		}
 		text := figure(r.Baseline, r.Unit) + " → " + figure(r.Candidate, r.Unit)
 		if r.Limit != "" {
-			text += " (" + report.Condition(r.Limit) + ")"
+			text += " (" + number.PlainCondition(r.Limit) + ")"
 		}
 		rows = append(rows, chart.Bar{Label: r.Name, Before: r.Baseline, After: r.Candidate, Text: text, Class: statusOf(r.Status).Class})
 	}

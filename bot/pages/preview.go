@@ -3,7 +3,7 @@ package pages
 import (
 	"strings"
 
-	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A preview is what a chat or another site shows for a link.
@@ -35,7 +35,7 @@ func (s *Server) previewOf(model any) *preview {
 		v := &preview{Title: p.Kernel + " · " + p.Repo, Description: "How fast the kernel is, commit by commit."}
 		if len(p.Shapes) > 0 {
 			h := p.Shapes[0]
-			v.Description = h.Shape + " on " + deviceName(h.Device) + ": " + report.Micros(h.Points[len(h.Points)-1].P50)
+			v.Description = h.Shape + " on " + deviceName(h.Device) + ": " + number.Time(h.Points[len(h.Points)-1].P50)
 		}
 		return v
 	case *ChangePage:

@@ -3,6 +3,8 @@ package facts
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // again is how a reader measures again.
@@ -88,7 +90,7 @@ type BringTime struct {
 }
 
 func (b BringTime) Step(Reader) string {
-	return fmt.Sprintf("bring `%s` to ≤\u00a0%s\u00a0µs", b.Shape, atMost(b.Micros))
+	return fmt.Sprintf("bring `%s` to ≤\u00a0%s\u00a0µs", b.Shape, number.AtMost(b.Micros))
 }
 
 // BringKinds is the advice with the times that kinds of input must come down to.
@@ -109,7 +111,7 @@ func (b BringKinds) Step(Reader) string {
 	}
 	var steps []string
 	for _, k := range b.Kinds {
-		steps = append(steps, fmt.Sprintf("to ≤\u00a0%s\u00a0µs on %s inputs", atMost(k.Micros), k.Kind))
+		steps = append(steps, fmt.Sprintf("to ≤\u00a0%s\u00a0µs on %s inputs", number.AtMost(k.Micros), k.Kind))
 	}
 	return fmt.Sprintf("bring `%s` %s", b.Shape, strings.Join(steps, ", "))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A Mark is the commit with the best cumulative speed of a kernel.
@@ -35,9 +37,9 @@ type AgainstMark struct {
 }
 
 func (a AgainstMark) Sentence() string {
-	text := fmt.Sprintf("With this change, %s is %s slower than at its best commit (%s).", a.Shape, percent(a.Speedup), a.Mark)
+	text := fmt.Sprintf("With this change, %s is %s slower than at its best commit (%s).", a.Shape, number.Share(a.Speedup), a.Mark)
 	if a.Gained != nil {
-		text = fmt.Sprintf("%s: %s against the baseline, %s against its best commit (%s).", a.Shape, signed(*a.Gained), signed(a.Speedup), a.Mark)
+		text = fmt.Sprintf("%s: %s against the baseline, %s against its best commit (%s).", a.Shape, number.Percent(*a.Gained), number.Percent(a.Speedup), a.Mark)
 	}
 	switch n := a.Unmeasured; {
 	case n == 1:
@@ -96,7 +98,7 @@ type Loss struct {
 func (l LostBy) Sentence() string {
 	var parts []string
 	for _, m := range l.Merges {
-		parts = append(parts, fmt.Sprintf("%s %s", shortCommit(m.Commit), signed(m.Speedup)))
+		parts = append(parts, fmt.Sprintf("%s %s", shortCommit(m.Commit), number.Percent(m.Speedup)))
 	}
 	return fmt.Sprintf("these commits made %s slower: %s", l.Shape, strings.Join(parts, ", "))
 }

@@ -3,6 +3,8 @@ package facts
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A NoBaseline is a new kernel that was not timed.
@@ -74,7 +76,7 @@ func (s ShapeTime) Sentence() string {
 		text = s.Shape + " " + strings.Join(asked, " and ")
 	}
 	if s.Roofline > 0 {
-		text += fmt.Sprintf(" (%s of the roofline)", percent(s.Roofline))
+		text += fmt.Sprintf(" (%s of the roofline)", number.Share(s.Roofline))
 	}
 	return text
 }

@@ -3,6 +3,8 @@ package facts
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A NothingTimed is evidence without a time.
@@ -152,7 +154,7 @@ type CoarseClock struct {
 
 func (c CoarseClock) Sentence() string {
 	return fmt.Sprintf("the clock's resolution is %s of a sample on %s (at most %s can be judged); time more launches per sample, or use a finer clock",
-		percent(c.Step), c.Shape, percent(c.Most))
+		number.Share(c.Step), c.Shape, number.Share(c.Most))
 }
 
 // A MostlyDisturbed is a shape of which most samples were disturbed.

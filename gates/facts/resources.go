@@ -3,6 +3,8 @@ package facts
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A NoResources is a build without the compiler's figures.
@@ -90,7 +92,7 @@ type FewBlocks struct {
 }
 
 func (f FewBlocks) Sentence() string {
-	return fmt.Sprintf("%s per SM%s (asked %s; limited by %s)", plural(f.Blocks, "block"), ofKernel(f.Kernel), f.Asked, f.LimitedBy)
+	return fmt.Sprintf("%s per SM%s (asked %s; limited by %s)", number.Plural(f.Blocks, "block"), ofKernel(f.Kernel), f.Asked, f.LimitedBy)
 }
 
 // FitMoreBlocks is the advice to it.
@@ -176,7 +178,7 @@ func (k KernelFigures) String() string {
 		add(k.Stack, func(n int) string { return amount(n, "B") + " stack" })
 		add(k.CodeSize, func(n int) string { return amount(n, "B") + " code size" })
 	}
-	add(k.Blocks, func(n int) string { return plural(n, "block") + " per SM" })
+	add(k.Blocks, func(n int) string { return number.Plural(n, "block") + " per SM" })
 	add(k.Spilt, func(n int) string { return fmt.Sprintf("%d B spilled", n) })
 	return strings.Join(parts, ", ")
 }

@@ -3,6 +3,8 @@ package facts
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A Finding is one mistake of the kernel, as often as a sanitizer saw it.
@@ -54,7 +56,7 @@ func (f Finding) Sentence() string {
 		if f.Kind == KindRace {
 			unit = "hazards"
 		}
-		text += fmt.Sprintf(" (%s %s)", thousands(f.Count), unit)
+		text += fmt.Sprintf(" (%s %s)", number.Thousands(f.Count), unit)
 	}
 	if f.Before {
 		text += " (the baseline has it as well)"
@@ -146,13 +148,13 @@ type Clean struct {
 }
 
 func (c Clean) Sentence() string {
-	text := fmt.Sprintf("%s found nothing in %s", strings.Join(c.Ran, ", "), plural(c.Cases, "case"))
+	text := fmt.Sprintf("%s found nothing in %s", strings.Join(c.Ran, ", "), number.Plural(c.Cases, "case"))
 	switch {
 	case len(c.Ran) == 0:
 		text = "there is nothing for these tools to find in this kernel"
 	case c.Existing > 0:
 		text = fmt.Sprintf("%s found nothing new in %s; as before this change: %s (see below)",
-			strings.Join(c.Ran, ", "), plural(c.Cases, "case"), plural(c.Existing, "finding"))
+			strings.Join(c.Ran, ", "), number.Plural(c.Cases, "case"), number.Plural(c.Existing, "finding"))
 	}
 	if len(c.Lacking) > 0 {
 		text += "; not checked: " + join(c.Lacking, "; ")
@@ -164,7 +166,7 @@ func (c Clean) Sentence() string {
 type ExistingFindings struct{ Findings int }
 
 func (e ExistingFindings) Sentence() string {
-	return plural(e.Findings, "sanitizer finding") + " as before"
+	return number.Plural(e.Findings, "sanitizer finding") + " as before"
 }
 
 // A FaultyBaseline is the note about them.

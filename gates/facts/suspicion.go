@@ -1,6 +1,10 @@
 package facts
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/gates/number"
+)
 
 // A Suspicious is figures that are too good to be true.
 type Suspicious struct{ Why Fact }
@@ -33,7 +37,7 @@ type Disturbs struct {
 
 func (d Disturbs) Sentence() string {
 	return fmt.Sprintf("the baseline is %s slower after the candidate is loaded, on %s (at most %s): the candidate slows its baseline down",
-		percent(d.Slower), d.Shape, d.Allowed)
+		number.Share(d.Slower), d.Shape, d.Allowed)
 }
 
 // A BringsDisturbance is a candidate with which more samples are marked as disturbed.
@@ -43,7 +47,7 @@ type BringsDisturbance struct {
 }
 
 func (b BringsDisturbance) Sentence() string {
-	return fmt.Sprintf("other activity on the machine disturbed %s of the samples on %s while the candidate was loaded, and %s before", percent(b.With), b.Shape, percent(b.Before))
+	return fmt.Sprintf("other activity on the machine disturbed %s of the samples on %s while the candidate was loaded, and %s before", number.Share(b.With), b.Shape, number.Share(b.Before))
 }
 
 // A FasterWithState is a candidate whose time depends on what an earlier launch left behind.
@@ -53,7 +57,7 @@ type FasterWithState struct {
 }
 
 func (f FasterWithState) Sentence() string {
-	return fmt.Sprintf("the candidate is %s faster on %s when its memory is not reset between launches: its time depends on state that it keeps", percent(f.Faster), f.Shape)
+	return fmt.Sprintf("the candidate is %s faster on %s when its memory is not reset between launches: its time depends on state that it keeps", number.Share(f.Faster), f.Shape)
 }
 
 // A PreparesOnce is a candidate whose first launch does work for later ones.
@@ -71,7 +75,7 @@ type GainUnseen struct {
 
 func (g GainUnseen) Sentence() string {
 	return fmt.Sprintf("the wall clock does not confirm the gain on %s: it shows %s of the baseline's time, and the device's clock shows %s",
-		g.Shape, signed(g.Wall), signed(g.Device))
+		g.Shape, number.Percent(g.Wall), number.Percent(g.Device))
 }
 
 // A KindOn is a shape with one kind of input.

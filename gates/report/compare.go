@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
@@ -55,7 +56,7 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 		}
 	}
 	if same > 0 {
-		say(fmt.Sprintf("  · %s of the resources did not change", plural(same, "figure")))
+		say(fmt.Sprintf("  · %s of the resources did not change", number.Plural(same, "figure")))
 	}
 	w.b.WriteString("\n")
 	if text := apart(a.Evidence, b.Evidence); text != "" {
@@ -92,11 +93,11 @@ func (d Difference) text(c gates.Comparison) string {
 	case d.A == nil && d.B == nil:
 		return d.Name + " was not timed"
 	case d.A == nil:
-		return fmt.Sprintf("%s %s in B, not timed in A", d.Name, micros(*d.B)+unit)
+		return fmt.Sprintf("%s %s in B, not timed in A", d.Name, number.Micros(*d.B)+unit)
 	case d.B == nil:
-		return fmt.Sprintf("%s %s in A, not timed in B", d.Name, micros(*d.A)+unit)
+		return fmt.Sprintf("%s %s in A, not timed in B", d.Name, number.Micros(*d.A)+unit)
 	}
-	text := fmt.Sprintf("%s %s → %s", d.Name, micros(*d.A), micros(*d.B)+unit)
+	text := fmt.Sprintf("%s %s → %s", d.Name, number.Micros(*d.A), number.Micros(*d.B)+unit)
 	if c.Speedup.Lower == nil || d.P == nil {
 		return text + ": not enough rounds to tell"
 	}
@@ -104,7 +105,7 @@ func (d Difference) text(c gates.Comparison) string {
 	if *d.P < 0.001 {
 		chance = fmt.Sprintf("p%c<%c0.001", nbsp, nbsp)
 	}
-	return fmt.Sprintf("%s, %s %s, %s", text, Speedup(c.Speedup.Value), gainInterval(c.Speedup), chance)
+	return fmt.Sprintf("%s, %s %s, %s", text, number.Speedup(c.Speedup.Value), gainInterval(c.Speedup), chance)
 }
 
 // title is a run in one line.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // correctness shows failed cases one by one, and passed cases summed up by shape.
@@ -136,11 +137,11 @@ func caseRow(shapes shapeColumn, r gates.CaseRow) []line {
 	}
 	row := []line{shapes.cell(r.Shape, r.Dims), inputs, passedOf(r), cell(dash), cell(dash), cell(dash), cell(dash), cell(dash), caseNotes(r)}
 	if compared(r) {
-		row[3], row[4] = cell(significant(r.MaxAbs, 4)), cell(significant(r.MeanAbs, 3))
-		row[5], row[6] = cell(significant(r.Norm, 3)), cell(share(r.BadShare))
+		row[3], row[4] = cell(number.Significant(r.MaxAbs, 4)), cell(number.Significant(r.MeanAbs, 3))
+		row[5], row[6] = cell(number.Significant(r.Norm, 3)), cell(number.Share(r.BadShare))
 	}
 	if r.EndToEnd != nil {
-		row[7] = cell(significant(*r.EndToEnd, 4))
+		row[7] = cell(number.Significant(*r.EndToEnd, 4))
 	}
 	return row
 }
