@@ -79,7 +79,7 @@ func TestTritonPackage(t *testing.T) {
 // A reference in Python lies next to the manifest, and the sources elsewhere mention its name. The packages that resolve the working
 // directory do not look for modules there; a source that does is refused.
 func TestTritonReferenceBesideManifest(t *testing.T) {
-	c := cached(t, realTritons(t)[0])
+	c := realTritons(t)[0]
 	const looks = "import os\nos.path.realpath(os.getcwd())\n# the reference is in float64\n"
 	for name, test := range map[string]struct{ helper, want string }{
 		"looks at the folder": {looks, ""},
