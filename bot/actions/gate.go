@@ -122,11 +122,7 @@ func (s *session) faulty(run change.Run, fault error) (change.Result, error) {
 	if err != nil {
 		return change.Result{}, errors.Join(fault, err)
 	}
-	e := &gates.Evidence{
-		Schema: gates.EvidenceSchema, Kernel: run.ManifestName(),
-		Provenance: gates.Provenance{Repository: s.state.Facts.Repo, Base: gates.Commit{SHA: s.state.Plan.Base}, Head: gates.Commit{SHA: run.Head}},
-		Fault:      fault.Error() + " (free the disk of this runner or repair it, then run the job again)",
-	}
+	e := s.state.FaultEvidence(run, fault.Error()+" (free the disk of this runner or repair it, then run the job again)")
 	result, verdict := judge(policy, s.state.Plan.PolicyFile, e, run.Rules)
 	s.verdicts[run.Job] = verdict
 	return result, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A checkStatus is where a change or one of its kernels is: once for the check, the
@@ -209,7 +210,7 @@ func (v View) together() checkStatus {
 		}
 		return at
 	}
-	var passed, deferred, faulty, unfinished, abandoned []change.Run
+	var passed, unenforced, deferred, faulty, unfinished, abandoned []change.Run
 	for _, r := range runs {
 		switch {
 		case r.Unfinished() && v.State.Facts.Open:
@@ -218,6 +219,8 @@ func (v View) together() checkStatus {
 			abandoned = append(abandoned, r)
 		case outcome(r) == gates.Pass:
 			passed = append(passed, r)
+		case !r.Result.Blocks():
+			unenforced = append(unenforced, r)
 		case outcome(r) == gates.Defer:
 			deferred = append(deferred, r)
 		default:
@@ -253,6 +256,13 @@ func (v View) together() checkStatus {
 		return at
 	case len(abandoned) > 0:
 		return v.stopped()
+	}
+	if len(unenforced) > 0 {
+		sign := signInform
+		if slices.ContainsFunc(unenforced, func(r change.Run) bool { return enforce(r) == policy.EnforceWarn }) {
+			sign = signError
+		}
+		return newCheckStatus(sign, completed, success, fmt.Sprintf("PASS: %s; %s not pass, by rules that do not block (%s)", of(passed), of(unenforced)+" would", reasons(unenforced)), "")
 	}
 	return newCheckStatus(signPass, completed, success, fmt.Sprintf("PASS: all %d kernels", len(passed)), "")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/compare"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -111,6 +112,8 @@ func TestGolden(t *testing.T) {
 		"rules-approved": tell(t).seen(nil).planned(rules(true), "sdpa_fp8").finished("sdpa_fp8", pass).commanded("comment-5", "grace", "/approve-policy "+sha1, true, approvedBy("grace", "d")),
 		"rules-other":    tell(t).seen(nil).planned(rules(true)).commanded("comment-5", "grace", "/approve-policy "+sha1, true, approvedBy("grace", "of other rules")),
 		"rules-group":    tellOf(t, change.ID{Kind: change.Group, Repo: 7, SHA: sha1}).seen(nil).planned(rules(true)),
+		"shadow":         tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", enforced(slow, policy.EnforceShadow)),
+		"warn-several":   tell(t).seen(nil).planned(nil, "sdpa_fp8", "gemm_fp8").finished("sdpa_fp8", enforced(broken, policy.EnforceWarn)).finished("gemm_fp8", pass),
 		"running":        running(t),
 		"overridden":     overridden(t, slow),
 		"history":        history(t, slow, pass),
