@@ -3,14 +3,18 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernelgate/kernelgate/bot/archive"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/hindsight"
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
 )
@@ -133,6 +137,53 @@ func (opt simulateOptions) past(ctx context.Context, paths []string) (pastRuns, 
 	if len(paths) == 0 {
 		paths = []string{"results"}
 	}
+	if opt.data != "" {
+		return dataRuns{opt}, nil
+	}
+	if opt.repo != "" {
+		return nil, strict.Mistakef("--repo works only with --data (add e.g. --data /var/lib/kernelgate)")
+	}
 	stored, err := check.FindStored(ctx, paths, opt.old)
 	return storedRuns{stored}, err
+}
+
+// newest is how many runs of a bot are judged.
+const newest = 500
+
+// dataRuns are those of a bot.
+type dataRuns struct{ simulateOptions }
+
+func (d dataRuns) Each(ctx context.Context, do func(string, *gates.Evidence, hindsight.Policy) error) (err error) {
+	bot, err := archive.Open(ctx, d.data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bot.Close()) }()
+	rows, err := bot.Runs(ctx, d.repo, newest)
+	if err != nil {
+		return err
+	}
+	known := map[string]*policy.Policy{}
+	for _, row := range rows {
+		e, err := bot.Evidence(ctx, row)
+		if errors.Is(err, archive.ErrExpired) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		file, text, err := bot.Policy(ctx, row)
+		if err != nil {
+			return err
+		}
+		if known[text] == nil {
+			if known[text], err = policy.Parse(file, []byte(text)); err != nil {
+				return strict.Mistakef("the policy of run %s: %w", row.Job, err)
+			}
+		}
+		if err := do(fmt.Sprintf("%s@%s", row.Change, report.Short(row.Head)), e, hindsight.Policy{Policy: known[text], File: file}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
