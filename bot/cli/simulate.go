@@ -11,11 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/bot/archive"
+	"github.com/kernelgate/kernelgate/bot/local"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/hindsight"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/check"
 )
 
@@ -88,9 +90,12 @@ func (s storedRuns) Each(ctx context.Context, do func(string, *gates.Evidence, h
 
 // simulated is what the command prints as JSON.
 type simulated struct {
-	Policy  string            `json:"policy"`
-	Summary hindsight.Summary `json:"summary"`
-	Rows    []hindsight.Row   `json:"runs"`
+	Policy  string                 `json:"policy"`
+	Summary hindsight.Summary      `json:"summary"`
+	Rows    []hindsight.Row        `json:"runs"`
+	Seed    uint64                 `json:"seed"`
+	Powers  []*hindsight.Power     `json:"powers,omitempty"`
+	Guards  []hindsight.Suggestion `json:"suggestions,omitempty"`
 }
 
 func simulate(ctx context.Context, opt simulateOptions, name string, paths []string, stdout, stderr io.Writer) error {
@@ -106,18 +111,24 @@ func simulate(ctx context.Context, opt simulateOptions, name string, paths []str
 		return err
 	}
 	new := hindsight.Policy{Policy: p, File: file}
-	out := simulated{Policy: file}
+	out := simulated{Policy: file, Seed: opt.seed}
+	var noise hindsight.Recorder
 	live := liveProgress(ctx, stderr)
 	defer live.Clear()
 	err = runs.Each(ctx, func(name string, e *gates.Evidence, old hindsight.Policy) error {
 		out.Rows = append(out.Rows, hindsight.Judge(old, new, name, e))
+		noise.Add(e)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	out.Summary = hindsight.Summarize(out.Rows)
+	opt.simulateNoise(ctx, p, noise.Devices(), &out, live)
 	live.Clear()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if opt.json {
 		enc := json.NewEncoder(stdout)
 		enc.SetIndent("", "  ")
@@ -127,7 +138,31 @@ func simulate(ctx context.Context, opt simulateOptions, name string, paths []str
 		return nil
 	}
 	fmt.Fprint(stdout, hindsight.Text(out.Rows))
+	if opt.runs > 0 {
+		fmt.Fprint(stdout, "\nSimulated on the noise that was recorded:\n\n"+hindsight.PowerText(out.Powers))
+	}
+	if opt.suggest {
+		fmt.Fprint(stdout, "\nSuggested guards:\n\n"+hindsight.SuggestText(out.Guards))
+	}
 	return nil
+}
+
+// simulateNoise fills in what follows from the recorded noise, within the time limit.
+func (opt simulateOptions) simulateNoise(ctx context.Context, p *policy.Policy, devices []*hindsight.Noise, out *simulated, live local.Live) {
+	limited, cancel := context.WithTimeout(ctx, opt.limit)
+	defer cancel()
+	if opt.suggest {
+		live.Report(runners.Event{Gate: "simulate", Text: "trying guards on the recorded controls"})
+		out.Guards = hindsight.Suggest(limited, p, devices)
+	}
+	if opt.runs > 0 {
+		out.Powers = hindsight.Powers(p, devices)
+		hindsight.Simulate(limited, out.Powers, opt.runs, opt.seed, func(done int) {
+			if tenth := max(1, opt.runs/10); done%tenth == 0 && done < opt.runs {
+				live.Report(runners.Event{Gate: "simulate", Text: fmt.Sprintf("%d of %d runs", done, opt.runs)})
+			}
+		})
+	}
 }
 
 func (opt simulateOptions) past(ctx context.Context, paths []string) (pastRuns, error) {
