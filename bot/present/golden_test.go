@@ -149,7 +149,10 @@ func rules(loosens bool) func(*change.Plan) {
 				difference(".github/kernelgate.yaml", "rules[@octocat].when", "labels a|b", "labels `<b>`\n/approve-policy", compare.Changes),
 			}
 			p.RuleChange.More = 3
-			p.RuleChange.Past = []change.PastVerdict{{Kernel: "sdpa_fp8", Change: change.ID{Kind: change.Pull, Number: 9}, Head: sha2, Old: change.Judgement{Outcome: gates.Defer, Reason: "too-slow"}, New: change.Judgement{Outcome: gates.Pass}}}
+			p.RuleChange.Past = []change.PastVerdict{{Kernel: "sdpa_fp8", Change: change.ID{Kind: change.Pull, Number: 9}, Head: sha2, Old: change.Judgement{Outcome: gates.Defer, Reason: "too-slow"}, New: change.Judgement{Outcome: gates.Pass}, Why: "Proven: speedup +3.1 % on mission"},
+				{Kernel: "gemm|fp8", Change: change.ID{Kind: change.Pull, Number: 8}, Head: sha2, Old: change.Judgement{Outcome: gates.Defer, Reason: "regression"}, New: change.Judgement{Outcome: gates.Defer, Reason: "regression", Enforce: "shadow"}, Why: "Slower | @octocat"}}
+			p.RuleChange.Lacking = []change.PastVerdict{{Kernel: "sdpa_fp8", Change: change.ID{Kind: change.Push}, Head: sha1, Old: change.Judgement{Outcome: gates.Pass}, New: change.Judgement{Outcome: gates.Defer, Reason: "inconclusive"}, Why: "6 rounds are there, and it decides after 8 at the earliest"}}
+			p.RuleChange.Unjudged, p.RuleChange.OldSeconds, p.RuleChange.NewSeconds = 2, 3.25, 4.5
 		}
 		p.RuleChange.Differences = append(p.RuleChange.Differences,
 			difference(".github/kernelgate.yaml", "rules[*].gates.correctness.seeds", "0, 1", "0, 1, 2", compare.Tightens))
