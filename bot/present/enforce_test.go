@@ -34,7 +34,8 @@ func TestChecksOfRulesThatDoNotBlock(t *testing.T) {
 		{"an unknown word blocks", []*gates.Verdict{enforced(slow, "none")}, failure, "failure", "DEFER (too-slow) sdpa_fp8: "},
 		{"one of two blocks", []*gates.Verdict{enforced(slow, shadow), broken}, failure, "failure", "DEFER: 1 of 2 kernels (gemm_fp8: correctness)"},
 		{"a fault that blocks", []*gates.Verdict{enforced(slow, shadow), fault}, failure, "error", "Runner: 1 of 2 kernels could not be judged (gemm_fp8)"},
-		{"none of two blocks", []*gates.Verdict{enforced(slow, shadow), pass}, success, "success", "PASS: 1 of 2 kernels; 1 of 2 kernels would not pass, by rules that do not block (sdpa_fp8: too-slow)"},
+		{"none of two blocks", []*gates.Verdict{enforced(slow, shadow), pass}, success, "success", "shadow: 1 of 2 kernels would not pass (sdpa_fp8: too-slow); 1 of 2 kernels PASS"},
+		{"both would not pass", []*gates.Verdict{enforced(slow, shadow), enforced(broken, warn)}, success, "success", "warn: 2 of 2 kernels would not pass (sdpa_fp8: too-slow, gemm_fp8: correctness)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			names := []string{"sdpa_fp8", "gemm_fp8"}[:len(c.verdicts)]
