@@ -56,6 +56,17 @@ func (j Job) Rule() *policy.Rule {
 	return j.Policy.RuleFor(change)
 }
 
+// Trial returns the name of the rule that is tried on this kernel's change in addition to Rule, or
+// "".
+func (j Job) Trial() string {
+	change := j.Change
+	change.Kernel = j.Manifest.Name
+	if rule := j.Policy.TrialFor(change); rule != nil {
+		return rule.Name
+	}
+	return ""
+}
+
 // RemovedEvidence returns the evidence of a kernel that was removed.
 func (j Job) RemovedEvidence() *gates.Evidence {
 	e := j.evidence()

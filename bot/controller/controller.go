@@ -42,6 +42,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/bot/trace"
+	"github.com/kernelgate/kernelgate/gates/hindsight"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -101,7 +102,7 @@ type Controller struct {
 	lastPublished *lru.Cache[change.ID, time.Time]       // when progress was last published
 	progressed    *lru.Cache[change.ID, bool]            // changes whose checks show progress since they were last published
 	planFailures  *lru.Cache[change.ID, int]             // consecutive failures to plan
-	outcomes      *lru.Cache[judged, change.Judgement]   // verdicts of evidence that was judged again
+	outcomes      *lru.Cache[judged, hindsight.Row]      // of evidence that was judged by two policies
 }
 
 // Counts are the bot's counters since its start.
@@ -155,7 +156,7 @@ func New(c Config) *Controller {
 		Config: c, repos: repos.New(c.Repositories, c.Log), stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, conflicts: map[change.ID]*conflict{}, pushed: map[resyncTarget]*push{},
 		progress: newLRU[string, runners.LogEntry](cacheSize), positions: newLRU[string, scheduler.Position](cacheSize), firstSeen: newLRU[string, time.Time](cacheSize), lastPublished: newLRU[change.ID, time.Time](cacheSize), progressed: newLRU[change.ID, bool](cacheSize),
 		planFailures: newLRU[change.ID, int](cacheSize),
-		outcomes:     newLRU[judged, change.Judgement](cacheSize),
+		outcomes:     newLRU[judged, hindsight.Row](cacheSize),
 	}
 	k.redeliverer = newRedeliverer(k)
 	k.states = newStates(c.Journal, c.Now, k.repos.Name)

@@ -39,7 +39,7 @@ func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p plann
 		}
 	} else if !ok || old.Head != p.Head || old.Sources != kernel.Sources || old.Phase == change.Abandoned || s.Plan == nil {
 		return nil
-	} else if old.Rule == kernel.Rule && slices.Equal(old.Rules, kernel.Rules) && s.Plan.Policy == p.Policy {
+	} else if old.Rule == kernel.Rule && old.Trial == kernel.Trial && slices.Equal(old.Rules, kernel.Rules) && s.Plan.Policy == p.Policy {
 		kernel.Reused = true
 		return nil
 	}

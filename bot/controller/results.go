@@ -157,11 +157,7 @@ func (k *Controller) verdictOn(ctx context.Context, s *change.State, run change.
 		return nil, own
 	}
 	if err != nil {
-		e = &gates.Evidence{
-			Schema: gates.EvidenceSchema, Kernel: run.ManifestName(),
-			Provenance: gates.Provenance{Repository: s.Facts.Repo, Base: gates.Commit{SHA: s.Plan.Base}, Head: gates.Commit{SHA: run.Head}},
-			Fault:      err.Error(),
-		}
+		e = s.FaultEvidence(run, err.Error())
 	}
 	if run.SideRun != nil {
 		if policy, err = narrowed(s.Plan, *run.SideRun, e); err != nil {

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -82,7 +83,19 @@ func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
 		}
 		asked.Kernel, asked.Paths = k.ManifestName(), k.Paths
 		rule := rules.RuleFor(asked)
-		p.Kernels = append(p.Kernels, RuleOfOne{Kernel: k.Name, Rule: rule.Name, Passed: rules.PassedOver(asked), Why: "it is for " + rule.When.String(), Asks: rule.Asked()})
+		p.Kernels = append(p.Kernels, RuleOfOne{Kernel: k.Name, Rule: rule.Name, Passed: rules.PassedOver(asked), Why: "it is for " + rule.When.String() + enforced(rules, rule, asked), Asks: rule.Asked()})
 	}
 	return p, nil
+}
+
+// enforced says which verdicts on a change block nothing.
+func enforced(p *policy.Policy, rule *policy.Rule, asked policy.Change) string {
+	text := ""
+	if !rule.Enforce.Blocks() {
+		text = fmt.Sprintf("; enforce: %s, so its verdict blocks nothing", rule.Enforce)
+	}
+	if trial := p.TrialFor(asked); trial != nil {
+		text += fmt.Sprintf("; rule %s is tried as well (enforce: %s) and blocks nothing", trial.Name, trial.Enforce)
+	}
+	return text
 }

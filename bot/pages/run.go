@@ -199,7 +199,7 @@ func (p *RunPage) draw() {
 		for _, g := range v.Gates {
 			p.Steps = append(p.Steps, Step{GateResult: g, Title: g.Gate.Title(v.Device.Kind), Seconds: p.seconds(g.Gate)})
 		}
-		p.Heading = pieces(report.Headline(v), string(v.Outcome))
+		p.Heading = pieces(report.Headline(v), report.Word(v))
 		p.Times = failingFirst(v.Comparisons)
 		p.Kinds = kinds(p.Times)
 		for _, c := range v.Correctness {
@@ -226,6 +226,15 @@ func (p *RunPage) Summary() string {
 		return ""
 	}
 	return p.Verdict.Summary
+}
+
+// Unenforced returns what the verdict says about rules that do not block.
+func (p *RunPage) Unenforced() [][]Piece {
+	var said [][]Piece
+	for _, sentence := range report.Unenforced(p.Verdict) {
+		said = append(said, pieces(sentence, ""))
+	}
+	return said
 }
 
 // Told reports whether the heading or the table of times already says what a gate says.

@@ -330,7 +330,7 @@ func (s *survey) options(policyAt string) plan.Options {
 
 // kernel packs a job.
 func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) (change.Kernel, error) {
-	k := change.Kernel{KernelSpec: change.KernelSpec{Name: s.name(job), Folder: job.Key, Rule: job.Rule().Name, Rules: rules, Labels: labels(job), Build: builders(job)}, Paths: job.Change.Paths[:min(len(job.Change.Paths), maxPaths)]}
+	k := change.Kernel{KernelSpec: change.KernelSpec{Name: s.name(job), Folder: job.Key, Rule: job.Rule().Name, Trial: job.Trial(), Rules: rules, Labels: labels(job), Build: builders(job)}, Paths: job.Change.Paths[:min(len(job.Change.Paths), maxPaths)]}
 	if job.Removed {
 		s.out.Evidence[k.Folder] = job.RemovedEvidence()
 		return k, nil

@@ -73,7 +73,7 @@ func TestNoAnswerText(t *testing.T) {
 	if text := AnswerText(change.Command{}); text != "" {
 		t.Errorf("no answer reads %q", text)
 	}
-	if text := AnswerText(change.Command{Answer: change.Answer{Kind: change.AnswerMisread}}); text != "This is no command." {
+	if text := AnswerText(change.Command{Answer: change.Answer{Kind: change.AnswerMisread}}); text != "This is not a command." {
 		t.Errorf("a mistake that is not there reads %q", text)
 	}
 	bad := &change.AppliedRules{File: "p.yaml", Policy: "version: ["}

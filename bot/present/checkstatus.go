@@ -9,6 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A checkStatus is where a change or one of its kernels is: once for the check, the
@@ -209,7 +210,7 @@ func (v View) together() checkStatus {
 		}
 		return at
 	}
-	var passed, deferred, faulty, unfinished, abandoned []change.Run
+	var passed, unenforced, deferred, faulty, unfinished, abandoned []change.Run
 	for _, r := range runs {
 		switch {
 		case r.Unfinished() && v.State.Facts.Open:
@@ -218,6 +219,8 @@ func (v View) together() checkStatus {
 			abandoned = append(abandoned, r)
 		case outcome(r) == gates.Pass:
 			passed = append(passed, r)
+		case !r.Result.Blocks():
+			unenforced = append(unenforced, r)
 		case outcome(r) == gates.Defer:
 			deferred = append(deferred, r)
 		default:
@@ -253,6 +256,17 @@ func (v View) together() checkStatus {
 		return at
 	case len(abandoned) > 0:
 		return v.stopped()
+	}
+	if len(unenforced) > 0 {
+		sign, word := signInform, policy.EnforceShadow
+		if slices.ContainsFunc(unenforced, func(r change.Run) bool { return enforce(r) == policy.EnforceWarn }) {
+			sign, word = signError, policy.EnforceWarn
+		}
+		title := fmt.Sprintf("%s: %s would not pass (%s)", word, of(unenforced), reasons(unenforced))
+		if len(passed) > 0 {
+			title += fmt.Sprintf("; %s PASS", of(passed))
+		}
+		return newCheckStatus(sign, completed, success, title, "The rules of these kernels do not block, so the check succeeds.")
 	}
 	return newCheckStatus(signPass, completed, success, fmt.Sprintf("PASS: all %d kernels", len(passed)), "")
 }

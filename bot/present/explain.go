@@ -56,6 +56,12 @@ func explain(policy *policy.Policy, file string, c policy.Change) string {
 	for _, earlier := range policy.PassedOver(c) {
 		fmt.Fprintf(&b, "- %s does not: it is for %s\n", report.EscapeCode(earlier.Rule), report.Escape(earlier.For))
 	}
+	if !rule.Enforce.Blocks() {
+		fmt.Fprintf(&b, "- it has %s: its verdict blocks nothing\n", report.EscapeCode("enforce: "+string(rule.Enforce)))
+	}
+	if trial := policy.TrialFor(c); trial != nil {
+		fmt.Fprintf(&b, "- %s is tried as well, with %s: its verdict is shown and blocks nothing\n", report.EscapeCode(trial.Name), report.EscapeCode("enforce: "+string(trial.Enforce)))
+	}
 	b.WriteString("\nIt asks, in this order:\n\n")
 	for i, a := range rule.Asked() {
 		if !a.Decides {

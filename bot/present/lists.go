@@ -40,7 +40,7 @@ func (v View) kernelTables() string {
 			continue
 		}
 		room -= len(text)
-		parts, deferred = append(parts, text), deferred || outcome(r) == gates.Defer
+		parts, deferred = append(parts, text), deferred || outcome(r) == gates.Defer && r.Result.Blocks()
 	}
 	if len(rest) == len(runs) {
 		return joined(v.kernelRows(rest), v.toPass())

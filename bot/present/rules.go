@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates/hindsight"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/compare"
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -95,22 +96,52 @@ func ruleList(r *change.RuleChange) string {
 	return text
 }
 
-// pastTable is the verdicts that would have been others.
+// pastTable is what the new policy makes of past runs: the verdicts that would be different, and the
+// evidence that would not suffice.
 func pastTable(r *change.RuleChange) string {
-	switch {
-	case r.Judged == 0:
+	if r.Judged == 0 {
 		return ""
-	case len(r.Past) == 0:
-		return fmt.Sprintf("The new policy would change none of the last %d verdicts.\n", r.Judged)
 	}
-	var rows []string
+	note := ""
+	if r.Unjudged > 0 {
+		note = fmt.Sprintf(" (no time for %d more)", r.Unjudged)
+	}
+	if len(r.Past)+len(r.Lacking) == 0 {
+		return fmt.Sprintf("The new policy would change none of the last %d verdicts%s.\n", r.Judged, note)
+	}
+	cells := func(p change.PastVerdict, last ...string) string {
+		return row(append([]string{changeName(p.Change), report.EscapeCode(report.Short(p.Head)), report.EscapeCode(report.Clip(report.Plain(p.Kernel), nameRunes)), report.Escape(judgement(p.Old))}, last...)...)
+	}
+	var flips, lacking []string
 	for _, p := range r.Past {
-		rows = append(rows, row(changeName(p.Change), report.EscapeCode(report.Short(p.Head)), report.EscapeCode(report.Clip(report.Plain(p.Kernel), nameRunes)),
-			report.Escape(judgement(p.Old)), report.Escape(judgement(p.New))))
+		flips = append(flips, cells(p, report.Escape(judgement(p.New)), report.Escape(report.Plain(p.Why))))
 	}
-	return details(fmt.Sprintf("The new policy would change %d of the last %d verdicts", len(r.Past), r.Judged),
-		table([]string{"change", "commit", "kernel", "with the base's policy", "with the new policy"}, rows, 4000, "verdicts"))
+	for _, p := range r.Lacking {
+		lacking = append(lacking, cells(p, report.Escape(report.Plain(p.Why))))
+	}
+	var text string
+	if flips != nil {
+		text = table([]string{"change", "commit", "kernel", "with the base's policy", "with the new policy", "because"}, flips, pastRoom, "verdicts")
+	}
+	if lacking != nil {
+		text = joined(text, "Runs whose evidence would not suffice:\n", table([]string{"change", "commit", "kernel", "with the base's policy", "the new policy lacks"}, lacking, pastRoom, "runs"))
+	}
+	if max(r.OldSeconds, r.NewSeconds) >= worthALine {
+		text = joined(text, fmt.Sprintf("Measuring takes %.1f s per verdict with the base's policy, and %.1f s or more with the new policy.\n", r.OldSeconds, r.NewSeconds))
+	}
+	title := fmt.Sprintf("The new policy would change %d of the last %d verdicts", len(r.Past), r.Judged)
+	if lacking != nil {
+		title += fmt.Sprintf(", and %d would need more evidence", len(lacking))
+	}
+	return details(title+note, text)
 }
+
+const (
+	// pastRoom is the room of each table about past runs.
+	pastRoom = 4000
+	// worthALine is how many seconds a verdict takes where anybody minds.
+	worthALine = 0.5
+)
 
 // changeName is a change as people name it.
 func changeName(id change.ID) string {
@@ -122,8 +153,5 @@ func changeName(id change.ID) string {
 
 // judgement is an outcome with its reason: "DEFER (correctness)".
 func judgement(j change.Judgement) string {
-	if j.Reason == "" {
-		return string(j.Outcome)
-	}
-	return fmt.Sprintf("%s (%s)", j.Outcome, j.Reason)
+	return hindsight.Judgement{Outcome: j.Outcome, Reason: j.Reason, Enforce: j.Enforce}.String()
 }

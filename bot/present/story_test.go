@@ -142,7 +142,7 @@ func (s *story) finishedJob(job, kernel string, v *gates.Verdict) *story {
 	}
 	s.view.Verdicts[job] = &named
 	return s.do(change.Finished{Job: job, Token: s.state.Seq, Runner: "h200-1", Result: change.Result{
-		Outcome: v.Outcome, Reason: v.Reason, Line: report.OneLine(&named), Rule: v.Rule, Verdict: "blob", Device: v.Device.Name}})
+		Outcome: v.Outcome, Reason: v.Reason, Line: report.OneLine(&named), Rule: v.Rule, Enforce: v.Enforce, Verdict: "blob", Device: v.Device.Name}})
 }
 
 func (s *story) commanded(id, by, text string, ok bool, effect change.Effect) *story {

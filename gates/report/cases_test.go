@@ -154,6 +154,8 @@ func verdicts() map[string]*gates.Verdict {
 		"pass-rivals":             withRivals(),
 		"defer-sanitize":          raced(),
 		"pass-machine-code":       otherCode(),
+		"shadow-too-slow":         shadowed(),
+		"pass-warn":               warned(),
 	}
 }
 

@@ -16,29 +16,32 @@ const (
 	existingRunes = 80
 )
 
-func word(v *gates.Verdict) string {
-	if word := Plain(string(v.Outcome)); word != "" {
-		return word
+// Word is the verdict's word, with which its headline begins. That of a rule that does not block says so first, so that nobody takes
+// a check that succeeds for a PASS.
+func Word(v *gates.Verdict) string {
+	word := Plain(string(v.Outcome))
+	if word == "" {
+		word = "NO VERDICT"
 	}
-	return "NO VERDICT"
+	return unenforced(v.Enforce, v.Outcome) + word
 }
 
 // wordAndReason is such as DEFER (too-slow).
 func wordAndReason(v *gates.Verdict) string {
 	if reason := Plain(string(v.Reason)); reason != "" && v.Outcome != gates.Pass {
-		return word(v) + " (" + reason + ")"
+		return Word(v) + " (" + reason + ")"
 	}
-	return word(v)
+	return Word(v)
 }
 
 func verdictCell(v *gates.Verdict) line {
-	return line{mark(signOfVerdict(v.Outcome, v.Reason)), text(" " + wordAndReason(v))}
+	return line{mark(signFor(v)), text(" " + wordAndReason(v))}
 }
 
 // Headline is the verdict with the number that it hangs on, in one line in which backticks set names apart:
 // "PASS · `sdpa_fp8` is 1.25× faster on `mission`: 57.63 → 46.11 µs".
 func Headline(v *gates.Verdict) string {
-	s := word(v)
+	s := Word(v)
 	said := finding(v)
 	switch kernel := quoted(v.Kernel); {
 	case kernel == "" && said == "":

@@ -71,11 +71,11 @@ func (r historyRow) shortVerdict() line {
 	if r.first {
 		return cell("first")
 	}
-	word := word(v)
+	word := Word(v)
 	if reason := Plain(string(v.Reason)); reason != "" && v.Outcome == gates.Defer {
 		word = reason
 	}
-	return line{mark(signOfVerdict(v.Outcome, v.Reason)), text(" " + word)}
+	return line{mark(signFor(v)), text(" " + word)}
 }
 
 // historyRows are the rows of both tables, and the shapes that any step was timed on.
