@@ -319,9 +319,27 @@ func TestRaceEliteAndRetire(t *testing.T) {
 	if !slices.Equal(r.Alive(), []string{"a", "b", "c"}) {
 		t.Errorf("alive are %v", r.Alive())
 	}
-	r.Remove("b")
-	if r.Best() != "c" {
-		t.Errorf("the best is %q after b failed", r.Best())
+	if back := r.Disqualify("b"); r.Best() != "c" || !slices.Equal(back, []string{"d"}) {
+		t.Errorf("after b failed, the best is %q and %v are in the race again", r.Best(), back)
+	}
+}
+
+// TestRaceDisqualify checks that arms are in the race again that only a failed arm has beaten.
+func TestRaceDisqualify(t *testing.T) {
+	r := newRace(t, 20)
+	r.Enter("cheat", "good", "slow")
+	drops := record(r, 0, 8, map[string]float64{"cheat": 1, "good": 0.3, "slow": 0.1})
+	if len(drops) != 2 || r.Best() != "cheat" {
+		t.Fatalf("dropped %+v, best %q", drops, r.Best())
+	}
+	if back := r.Disqualify("cheat"); !slices.Equal(back, []string{"good", "slow"}) || r.Best() != "good" {
+		t.Errorf("%v are back, and the best is %q", back, r.Best())
+	}
+	if drops := record(r, 8, 16, map[string]float64{"good": 0.3, "slow": 0.1}); len(drops) != 1 || drops[0].By != "good" {
+		t.Errorf("then dropped %+v", drops)
+	}
+	if back := r.Disqualify("cheat"); len(back) > 0 {
+		t.Errorf("the same arm failed twice, and %v are back", back)
 	}
 }
 
