@@ -268,8 +268,12 @@ func refuse(r gates.GateResult) (*Refusal, error) {
 }
 
 // Round times the candidate and the baseline once, pair by pair, in fresh processes. A candidate
-// that fails, or whose output is wrong while it is timed, is refused.
+// that fails, or whose output is wrong while it is timed, is refused. Check comes first: without its
+// evidence the gates do not judge a round.
 func (a *Arm) Round(ctx context.Context) (gates.Round, *Refusal, error) {
+	if a.job.Rule().Gates.Correctness != nil && a.Evidence().Correctness == nil && !a.IsBaseline() {
+		return gates.Round{}, nil, fmt.Errorf("%s is to be timed, and its outputs were not compared", a.job.Candidate.Variant)
+	}
 	// Whatever a backend starts ahead for the next round ends here: the next round may be a
 	// different arm's.
 	ctx, cancel := context.WithCancel(ctx)

@@ -120,7 +120,10 @@ func (s *Search) confirm(ctx context.Context, t *Tried, codes int) (Confirmed, e
 // conclude fills in the result, and ends the log.
 func (s *Search) conclude() {
 	s.result.Tried, s.result.Ranking, s.result.Seconds = s.snapshot(), s.race.Ranking(), s.seconds
-	s.result.Worth = s.worth()
+	s.result.Worth, s.result.compiled = s.worth(), map[string]float64{}
+	for id, b := range s.Log.builds {
+		s.result.compiled[id] = b.Seconds
+	}
 	if !s.Log.Ended && !s.result.Replayed {
 		_ = s.Log.add(entry{End: &end{Winner: s.result.Winner}}) // the log is whole without it
 	}

@@ -54,8 +54,6 @@ type Header struct {
 	Exhaustive bool     `json:"exhaustive,omitempty"`
 	// Files is a hash of everything that the candidates are built from and judged by.
 	Files string `json:"files"`
-	// Command is the command line that began the search, without the name of the program.
-	Command []string `json:"command,omitempty"`
 }
 
 // An entry is one line. One of its fields is there.

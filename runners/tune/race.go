@@ -338,7 +338,7 @@ func (r *Race) Ranking() []Standing {
 	}
 	var out []Standing
 	for _, a := range r.racers {
-		if a.out && len(a.values) > 0 {
+		if a.out && (a.fixed || len(a.values) > 0) {
 			out = append(out, a.standing())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,7 +54,6 @@ type Options struct {
 	measure.Config
 	Version string
 	Now     func() time.Time
-	Command []string // as the user wrote it, for the log
 }
 
 // A Session is one call of Run: what the caller prints.
@@ -64,6 +64,8 @@ type Session struct {
 	// ManifestFile and Manifest are the kernel's manifest, for the change to commit.
 	ManifestFile string
 	Manifest     []byte
+	Sources      map[string]string          // that a candidate may replace
+	PathOf       func(source string) string // in the repository
 }
 
 // Begin is called when the folder of a search is known, before anything is measured.
@@ -185,7 +187,7 @@ func (r *runner) incumbent(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", strict.Mistake{Err: err}
 	}
-	if len(r.opt.Variants) > 0 && !slices.Contains(r.opt.Variants, m.DefaultVariant) {
+	if len(r.opt.Variants) > 0 && !slices.Contains(r.opt.Variants, m.DefaultVariant) && slices.Contains(m.VariantNames(), r.opt.Variants[0]) {
 		return r.opt.Variants[0], nil
 	}
 	return m.DefaultVariant, nil
@@ -249,15 +251,19 @@ func (r *runner) run(ctx context.Context, progress runners.Progress, begin Begin
 	if err != nil {
 		return nil, err
 	}
-	if err := r.openLog(bench, device); err != nil {
+	h, err := r.header(bench, device)
+	if err != nil {
 		return nil, err
 	}
-	begin(r.folder)
-	proposer, stop, err := r.proposer(ctx)
+	proposer, stop, err := r.proposer(ctx, h)
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
+	if err := r.openLog(h); err != nil {
+		return nil, err
+	}
+	begin(r.folder)
 	failures, err := r.failures()
 	if err != nil {
 		return nil, err
@@ -267,11 +273,20 @@ func (r *runner) run(ctx context.Context, progress runners.Progress, begin Begin
 	})
 	defer lab.Close()
 	search := &Search{Log: r.log, Proposer: proposer, Lab: lab, Failures: failures, Progress: progress, Sources: r.sources()}
+	sources := search.Sources
 	result, err := search.Run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &Session{Result: result, Folder: r.folder, Verdict: r.verdictOf(result), ManifestFile: manifest.FileOf(r.key), Manifest: []byte(r.job.ManifestText)}, nil
+	return &Session{Result: result, Folder: r.folder, Verdict: r.verdictOf(result), ManifestFile: manifest.FileOf(r.key), Manifest: []byte(r.job.ManifestText), Sources: sources, PathOf: r.pathOf}, nil
+}
+
+// pathOf is where the repository has a source.
+func (r *runner) pathOf(source string) string {
+	if root := r.job.Manifest.Root; root != "" {
+		return path.Join(root, source)
+	}
+	return path.Join(manifest.FolderOf(r.key), source)
 }
 
 // device opens a backend to ask what it runs on.

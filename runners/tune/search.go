@@ -54,6 +54,21 @@ type Result struct {
 	Confirmed []Confirmed // what the gate said, in order
 	Winner    string      // the id of the candidate that the gate has passed; "" if there is none
 	Replayed  bool
+
+	compiled map[string]float64 // seconds of each build
+}
+
+// Exit is the exit status of a search: 0 for a winner, 1 if nothing is proven better, 3 if the gate
+// could not judge.
+func (r *Result) Exit() int {
+	last := len(r.Confirmed) - 1
+	switch {
+	case r.Winner != "":
+		return 0
+	case last >= 0 && r.Confirmed[last].Outcome == gates.Error:
+		return 3
+	}
+	return 1
 }
 
 // A Mark is the best speedup after so many seconds of measuring.
@@ -351,7 +366,7 @@ func (s *Search) raceOn(ctx context.Context) error {
 		}
 		for _, d := range s.race.Record(s.round, values) {
 			t := s.ids[d.Arm]
-			t.Status, t.Why = Slower, fmt.Sprintf("%.1f %% slower than %s, proven in %d rounds", 100*(1-d.Ratio), s.space.Short(s.ids[d.By].Candidate), d.Rounds)
+			t.Status, t.Why = Slower, fmt.Sprintf("%s slower than %s, proven in %d rounds", share(1-d.Ratio), s.space.Short(s.ids[d.By].Candidate), d.Rounds)
 			s.Lab.Release(d.Arm)
 			if err := s.logDrop(d); err != nil {
 				return err
@@ -380,7 +395,7 @@ func (s *Search) time(ctx context.Context, t *Tried, n, arms int) (Timed, error)
 	}
 	e := runners.Event{Text: fmt.Sprintf("round %d: %s", s.round+1, s.space.Short(t.Candidate)), Done: n, Total: arms, Unit: "arms"}
 	if best := s.race.Ranking(); len(best) > 0 && best[0].Rounds > 0 {
-		e.Detail = fmt.Sprintf("best %+.1f %% %s", 100*best[0].Speedup, s.space.Short(s.ids[best[0].Arm].Candidate))
+		e.Detail = fmt.Sprintf("best %s %s", percent(best[0].Speedup), s.space.Short(s.ids[best[0].Arm].Candidate))
 	}
 	if budget := s.Log.Header.Budget; budget > 0 {
 		e.Left = runners.Seconds(budget - s.seconds)

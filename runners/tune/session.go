@@ -16,37 +16,45 @@ import (
 	"github.com/kernelgate/kernelgate/runners/check"
 )
 
-// openLog begins a log, or checks that the log to resume is about the same files.
-func (r *runner) openLog(bench *arm.Bench, device string) error {
+// header says what is searched. A log to resume has it, and must be about the same files.
+func (r *runner) header(bench *arm.Bench, device string) (Header, error) {
 	files, err := r.files()
 	if err != nil {
-		return err
+		return Header{}, err
 	}
 	if r.log != nil {
 		h := r.log.Header
 		switch {
 		case h.Space.Kernel != r.job.Manifest.Name:
-			return strict.Mistakef("--resume %s: its search is about the kernel %s, and not about %s", r.folder, h.Space.Kernel, r.job.Manifest.Name)
+			return h, strict.Mistakef("--resume %s: its search is about the kernel %s, and not about %s", r.folder, h.Space.Kernel, r.job.Manifest.Name)
 		case h.Files != files:
-			return strict.Mistakef("--resume %s: the kernel's files or the policy have changed since the search began (begin a new search, or restore them)", r.folder)
+			return h, strict.Mistakef("--resume %s: the kernel's files or the policy have changed since the search began (begin a new search, or restore them)", r.folder)
 		case h.Device != device:
-			return strict.Mistakef("--resume %s: its search is about %s, and this is %s (go on there, or begin a new search)", r.folder, h.Device, device)
+			return h, strict.Mistakef("--resume %s: its search is about %s, and this is %s (go on there, or begin a new search)", r.folder, h.Device, device)
 		}
-		return nil
+		return h, nil
 	}
 	space, err := NewSpace(r.job.Manifest, r.opt.Baseline, r.opt.Variants, r.opt.Toggles)
 	if err != nil {
-		return err
+		return Header{}, err
 	}
 	h := Header{
-		Version: logVersion, Space: space, Shapes: bench.Shapes(), Device: device, Proposer: r.opt.Proposer, Seed: runners.Seed(r.opt.Seed) >> 1, Candidates: r.opt.Candidates,
-		Budget: r.opt.Budget.Seconds(), Epsilon: r.opt.Epsilon, MaxRounds: cmp.Or(r.opt.MaxRounds, defaultMaxRounds), Exhaustive: r.opt.Exhaustive, Files: files, Command: r.opt.Command,
+		Version: logVersion, Space: space, Shapes: bench.Shapes(), Device: device, Proposer: r.opt.Proposer, Seed: r.opt.Seed, Candidates: r.opt.Candidates,
+		Budget: r.opt.Budget.Seconds(), Epsilon: r.opt.Epsilon, MaxRounds: cmp.Or(r.opt.MaxRounds, defaultMaxRounds), Exhaustive: r.opt.Exhaustive, Files: files,
 	}
-	if r.opt.Seed != 0 {
-		h.Seed = r.opt.Seed
+	if h.Seed == 0 {
+		h.Seed = runners.Seed(0) >> 16 // short enough to type
 	}
 	if err := h.check(); err != nil {
-		return strict.Mistake{Err: err}
+		return h, strict.Mistake{Err: err}
+	}
+	return h, nil
+}
+
+// openLog begins a log, unless there is one to go on with.
+func (r *runner) openLog(h Header) (err error) {
+	if r.log != nil {
+		return nil
 	}
 	if r.folder, err = r.newFolder(); err != nil {
 		return err
@@ -81,8 +89,7 @@ func (r *runner) newFolder() (string, error) {
 }
 
 // proposer returns the proposer of the search, and a function that ends it.
-func (r *runner) proposer(ctx context.Context) (Proposer, func(), error) {
-	h := r.log.Header
+func (r *runner) proposer(ctx context.Context, h Header) (Proposer, func(), error) {
 	words := strings.Fields(h.Proposer)
 	if len(words) > 0 && strings.Contains(words[0], "/") {
 		m := r.job.Manifest

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -70,7 +71,7 @@ func NewSpace(m *manifest.Manifest, start string, variants, toggles []string) (S
 			for _, t := range m.Toggles {
 				names = append(names, t.Name)
 			}
-			return s, strict.Mistakef("--toggle: %s has no toggle %q (it has %s)", m.Name, name, strings.Join(append(names, map[bool]string{true: "none"}[len(names) == 0]), ", "))
+			return s, strict.Mistakef("--toggle: %s has no toggle %q (it has %s)", m.Name, name, cmp.Or(strings.Join(names, ", "), "none"))
 		}
 	}
 	if err := m.Try(start); err != nil {
