@@ -30,7 +30,7 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 		Long: "Builds and checks candidates from the space that the manifest declares, and races those that are\n" +
 			"right: every round times each of them paired with the incumbent, and an arm leaves the race when it\n" +
 			"is proven slower. The best one goes through the ordinary gate with fresh rounds and inputs.\n" +
-			"The log and the verdict are in results/tune-<UTC time>/.\n\n" +
+			"The log, the verdict and a chart are in results/tune-<UTC time>/.\n\n" +
 			"Exit status: 0 the gate passes a winner, 1 nothing is proven better, 2 bad input, 3 ERROR.",
 		Example: "  kernelgate tune sdpa_cpu\n" +
 			"  kernelgate tune sdpa_fp8 --variant stage5 --shapes mission,long --budget 10m\n" +

@@ -43,6 +43,8 @@ type Tried struct {
 	Speedup   *float64           `json:"speedup,omitempty"` // over the incumbent: 0.1 is 10 % faster
 	Micros    map[string]float64 `json:"micros,omitempty"`  // of a launch, by shape
 	Rounds    int                `json:"rounds,omitempty"`
+
+	measured float64 // seconds of measuring when it was last timed
 }
 
 // A Status is what became of a candidate.

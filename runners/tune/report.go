@@ -136,6 +136,9 @@ func (r *Result) Conclusion() string {
 	if len(r.Elite) > 0 {
 		best = r.Elite[0]
 	}
+	if r.Header.Exhaustive && !r.Replayed {
+		return fmt.Sprintf("The fastest of all that were measured is %s. An exhaustive search has no verdict: try a proposer on its log with --replay.", r.name(r.Find(best)))
+	}
 	certain := fmt.Sprintf("The race is decided: no candidate that was tried is more than %s faster.", share(r.Header.Epsilon))
 	switch {
 	case r.Decided:
@@ -159,51 +162,6 @@ func (r *Result) Conclusion() string {
 		return fmt.Sprintf("Nothing is proven better than the incumbent: the gate defers %s. %s", r.name(r.Find(r.Confirmed[last].ID)), certain)
 	}
 	return "Nothing is better than the incumbent. " + certain
-}
-
-// chart draws the best speedup so far over the seconds, with block characters.
-func (r *Result) chart(width int) string {
-	const rows = 6
-	if len(r.Curve) < 2 {
-		return ""
-	}
-	end := r.Curve[len(r.Curve)-1].Seconds
-	top := 0.0
-	for _, m := range r.Curve {
-		top = max(top, m.Speedup)
-	}
-	label := utf8.RuneCountInString(percent(top))
-	columns := make([]float64, max(width-label, 10))
-	at := 0
-	for i := range columns {
-		for at+1 < len(r.Curve) && r.Curve[at+1].Seconds <= end*float64(i+1)/float64(len(columns)) {
-			at++
-		}
-		if r.Curve[at].Seconds <= end*float64(i+1)/float64(len(columns)) {
-			columns[i] = max(r.Curve[at].Speedup, 0)
-		}
-	}
-	if top == 0 {
-		return ""
-	}
-	blocks := []rune(" ▁▂▃▄▅▆▇█")
-	var b strings.Builder
-	for row := rows - 1; row >= 0; row-- {
-		text := ""
-		if row == rows-1 {
-			text = percent(top)
-		} else if row == 0 {
-			text = "0 %"
-		}
-		fmt.Fprintf(&b, "%*s │", label, text)
-		for _, v := range columns {
-			level := v/top*rows - float64(row)
-			b.WriteRune(blocks[int(8*min(max(level, 0), 1)+0.5)])
-		}
-		b.WriteString("\n")
-	}
-	fmt.Fprintf(&b, "%*s └%s\n%*s  0 s%*s\n", label, "", strings.Repeat("─", len(columns)), label, "", len(columns)-3, fmt.Sprintf("%.0f s", end))
-	return b.String()
 }
 
 func percent(x float64) string { return report.Speedup(x) }

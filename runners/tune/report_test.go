@@ -56,6 +56,7 @@ func TestReports(t *testing.T) {
 		return r
 	}
 	golden(t, "winner.txt", search("grid", 0, testSpeed).Report(ReportOptions{}))
+	golden(t, "winner.svg", search("grid", 0, testSpeed).SVG())
 	golden(t, "all.txt", search("grid", 0, testSpeed).Report(ReportOptions{Width: 60, All: true}))
 	golden(t, "budget.txt", search("local", 20, testSpeed).Report(ReportOptions{}))
 	golden(t, "nothing.txt", search("local", 0, func(c Candidate) float64 { return -testSpeed(c) - 0.1 }).Report(ReportOptions{}))

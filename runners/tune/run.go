@@ -20,8 +20,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/arm"
-	"github.com/kernelgate/kernelgate/runners/check"
 	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/cuda"
 	"github.com/kernelgate/kernelgate/runners/folderhash"
 	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/plan"
@@ -278,6 +278,9 @@ func (r *runner) run(ctx context.Context, progress runners.Progress, begin Begin
 	if err != nil {
 		return nil, err
 	}
+	if err := os.WriteFile(filepath.Join(r.folder, ChartFile), []byte(result.SVG()), 0o644); err != nil {
+		return nil, fmt.Errorf("writing the chart: %w", err)
+	}
 	return &Session{Result: result, Folder: r.folder, Verdict: r.verdictOf(result), ManifestFile: manifest.FileOf(r.key), Manifest: []byte(r.job.ManifestText), Sources: sources, PathOf: r.pathOf}, nil
 }
 
@@ -298,67 +301,12 @@ func (r *runner) device(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("making a scratch folder: %w", err)
 	}
 	b, err := r.opt.Config.Open(ctx, r.job, scratch)
+	if errors.Is(err, cuda.ErrNoGPU) {
+		return "", fmt.Errorf("searching %s: %w (search on a host with one, see kernelgate doctor; a replay of a log needs none)", r.job.Manifest.Name, cuda.ErrNoGPU)
+	}
 	if err != nil {
 		return "", err
 	}
 	d := b.Device()
 	return strings.TrimSpace(d.Name + " " + d.Arch), nil
-}
-
-// confirm takes a finalist through all gates, as kernelgate check does, and keeps the results next to
-// the log.
-func (r *runner) confirm(ctx context.Context, name string, side runners.Side, a Attempt, progress runners.Progress) (Confirmed, error) {
-	job, err := r.plan(ctx, name)
-	if err != nil {
-		return Confirmed{}, err
-	}
-	if side.Dir != r.job.Baseline.Dir { // it brings files
-		job.Candidate.Dir, job.Candidate.Sources = side.Dir, side.Sources
-	}
-	job.Record = counted{a}
-	scratch := filepath.Join(r.scratch, fmt.Sprintf("confirm-%d-%d", a.CodeNumber, a.Number))
-	if err := os.MkdirAll(scratch, 0o755); err != nil {
-		return Confirmed{}, fmt.Errorf("making a scratch folder: %w", err)
-	}
-	measured, err := r.opt.Config.Measure(ctx, job, scratch, progress)
-	if err != nil {
-		return Confirmed{}, err
-	}
-	r.verdict = gates.JudgeForTerminal(job.Policy, job.PolicyFile, measured.Evidence)
-	folder := fmt.Sprintf("verdict-%d", a.CodeNumber)
-	if a.Number > 1 {
-		folder += fmt.Sprintf("-attempt-%d", a.Number)
-	}
-	if err := os.MkdirAll(filepath.Join(r.folder, folder), 0o755); err != nil {
-		return Confirmed{}, fmt.Errorf("writing the verdict: %w", err)
-	}
-	if err := check.WriteResults(filepath.Join(r.folder, folder), measured, r.verdict); err != nil {
-		return Confirmed{}, err
-	}
-	return Confirmed{Outcome: r.verdict.Outcome, Reason: r.verdict.Reason, Summary: r.verdict.Summary, Folder: folder}, nil
-}
-
-// verdictOf is the last verdict. That of an earlier part of the search is judged again from its
-// evidence.
-func (r *runner) verdictOf(result *Result) *gates.Verdict {
-	if r.verdict != nil || len(result.Confirmed) == 0 {
-		return r.verdict
-	}
-	last := result.Confirmed[len(result.Confirmed)-1]
-	e, err := check.ReadEvidence(filepath.Join(r.folder, last.Folder, "evidence.json"))
-	if err != nil {
-		return nil
-	}
-	return gates.JudgeForTerminal(r.job.Policy, r.job.PolicyFile, e)
-}
-
-// counted is a record that knows nothing but how often the gate was asked.
-type counted struct{ a Attempt }
-
-func (counted) Earlier(context.Context, runners.Code) (runners.Earlier, error) {
-	return runners.Earlier{}, nil
-}
-
-func (c counted) Begin(context.Context, runners.Code) (runners.Attempt, error) {
-	return runners.Attempt{Number: c.a.Number, CodeNumber: c.a.CodeNumber}, nil
 }
