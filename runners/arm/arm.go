@@ -176,6 +176,11 @@ func (a *Arm) Build(ctx context.Context) (*Refusal, error) {
 		return lacks, nil
 	}
 	if err := a.steps.Build(ctx); err != nil {
+		// The baseline builds with the same manifest, so that the fault is in this candidate: its
+		// variant is not for this GPU, for example.
+		if e := a.Evidence(); e.Setup && e.Candidate == nil && e.Baseline != nil && e.Baseline.OK {
+			return &Refusal{Gate: gates.GateBuild, Reason: gates.ReasonBuild, Text: e.Fault}, nil
+		}
 		return nil, err
 	}
 	if b := a.Evidence().Baseline; b != nil && !b.OK {

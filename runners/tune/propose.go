@@ -119,8 +119,12 @@ func (s *State) structures() []Candidate {
 // maxStructures is how many structures are raced before the micro parameters.
 const maxStructures = 32
 
-// first is the first layer: the structures, or a sample of them if there are many.
+// first is the first layer: the structures, or a sample of them if there are many. It is empty if the
+// layer is done, or if the incumbent is the only structure.
 func (s *State) first(rng *rand.Rand) []Candidate {
+	if !s.begins() {
+		return nil
+	}
 	all := s.structures()
 	if len(all) > maxStructures {
 		own := all[:0:0]
@@ -181,8 +185,8 @@ type random struct{ seed uint64 }
 
 func (p random) Propose(_ context.Context, s State) ([]Candidate, error) {
 	rng := rngOf(p.seed, s)
-	if s.begins() {
-		return s.first(rng), nil
+	if first := s.first(rng); len(first) > 0 {
+		return first, nil
 	}
 	return s.fresh(scatter(s, rng), batch), nil
 }
@@ -202,8 +206,8 @@ func scatter(s State, rng *rand.Rand) []Candidate {
 type local struct{ seed uint64 }
 
 func (p local) Propose(_ context.Context, s State) ([]Candidate, error) {
-	if s.begins() {
-		return s.first(rngOf(p.seed, s)), nil
+	if first := s.first(rngOf(p.seed, s)); len(first) > 0 {
+		return first, nil
 	}
 	for _, layer := range []string{micro, structure} {
 		var all []Candidate
@@ -234,8 +238,8 @@ type genetic struct{ seed uint64 }
 
 func (p genetic) Propose(_ context.Context, s State) ([]Candidate, error) {
 	rng := rngOf(p.seed, s)
-	if s.begins() {
-		return s.first(rng), nil
+	if first := s.first(rng); len(first) > 0 {
+		return first, nil
 	}
 	parents := s.population()
 	var children []Candidate

@@ -53,6 +53,38 @@ func TestProposersFindTheBest(t *testing.T) {
 	}
 }
 
+// TestOnlyMicroParameters checks that a space without a choice of structure is searched, too.
+func TestOnlyMicroParameters(t *testing.T) {
+	for _, name := range Proposers() {
+		h := testHeader(name)
+		h.Space.Variants, h.Space.Toggles = []string{"one"}, h.Space.Toggles[1:]
+		r, err := newSearch(t, MemoryLog(h), newFakeLab(h.Space, testSpeed)).Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if winner := r.Find(r.Winner); winner == nil || h.Space.Short(winner.Candidate) != "one,ROWS=4,STAGES=3" {
+			t.Errorf("%s: %s", name, r.Report(ReportOptions{}))
+		}
+	}
+}
+
+// TestManyStructures checks that of many structures a sample is raced first, and that every variant is
+// in it as the manifest has it.
+func TestManyStructures(t *testing.T) {
+	s := State{Space: testSpace(), Left: 1000, Tried: []Tried{{ID: "one,FAST=0,ROWS=1,STAGES=2"}}}
+	for i := range s.Space.Toggles {
+		s.Space.Toggles[i].Layer = structure
+	}
+	first := s.first(rngOf(1, s))
+	if len(first) != maxStructures || s.Space.ID(first[0]) != "two,FAST=0,ROWS=1,STAGES=2" {
+		t.Errorf("%d structures, the first is %s", len(first), s.Space.ID(first[0]))
+	}
+	s.Left = 5
+	if first := s.first(rngOf(1, s)); len(first) != 5 {
+		t.Errorf("%d structures, and 5 may be proposed", len(first))
+	}
+}
+
 // TestExhaustive checks that an exhaustive search drops nobody.
 func TestExhaustive(t *testing.T) {
 	h := testHeader("grid")
