@@ -42,6 +42,11 @@ func (r *runner) header(bench *arm.Bench, device string) (Header, error) {
 		Version: logVersion, Space: space, Shapes: bench.Shapes(), Device: device, Proposer: r.opt.Proposer, Seed: r.opt.Seed, Candidates: r.opt.Candidates,
 		Budget: r.opt.Budget.Seconds(), Epsilon: r.opt.Epsilon, MaxRounds: cmp.Or(r.opt.MaxRounds, defaultMaxRounds), Exhaustive: r.opt.Exhaustive, Files: files,
 	}
+	if h.Exhaustive {
+		if h.Proposer = "exhaustive"; space.Size() > float64(h.Candidates) {
+			return h, strict.Mistakef("--exhaustive: the space has %s points, more than --candidates %d (raise it, or narrow the space with --variant and --toggle)", sizeText(space.Size()), h.Candidates)
+		}
+	}
 	if h.Seed == 0 {
 		h.Seed = runners.Seed(0) >> 16 // short enough to type
 	}
@@ -90,6 +95,9 @@ func (r *runner) newFolder() (string, error) {
 
 // proposer returns the proposer of the search, and a function that ends it.
 func (r *runner) proposer(ctx context.Context, h Header) (Proposer, func(), error) {
+	if h.Exhaustive {
+		return Exhaustive(), func() {}, nil
+	}
 	words := strings.Fields(h.Proposer)
 	if len(words) > 0 && strings.Contains(words[0], "/") {
 		m := r.job.Manifest
@@ -98,9 +106,6 @@ func (r *runner) proposer(ctx context.Context, h Header) (Proposer, func(), erro
 			return nil, nil, err
 		}
 		return p, p.Close, nil
-	}
-	if h.Exhaustive {
-		return Exhaustive(), func() {}, nil
 	}
 	p, err := NewProposer(h.Proposer, h.Seed)
 	return p, func() {}, err
