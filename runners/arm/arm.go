@@ -84,7 +84,7 @@ func NewBenchWith(open Opener, job runners.Job, shapes []string) (*Bench, error)
 	return b, nil
 }
 
-// Job returns the job with a candidate and a policy of its own.
+// Job returns the job for a candidate, with a copy of the policy.
 func (b *Bench) Job(side runners.Side) runners.Job {
 	job := b.job
 	baseline := *b.job.Baseline

@@ -250,7 +250,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestArmsShareNothing checks that arms have policies of their own, and leave the job's as it is.
+// TestArmsShareNothing checks that each arm has a copy of the policy, and that the job's policy does not change.
 func TestArmsShareNothing(t *testing.T) {
 	job := newJob(t, "64KiB", "speed 1", "speed 2 RACE")
 	if refusal := steps(t, open(t, scripted.Runner{}.Open, job, "b")); refusal == nil {

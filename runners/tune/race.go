@@ -110,7 +110,7 @@ func (r *Race) alive() []*racer {
 	return slices.DeleteFunc(slices.Clone(r.racers), func(a *racer) bool { return a.out })
 }
 
-// Disqualify takes an arm out for good, because it failed. Its speed proves nothing about others:
+// Disqualify removes an arm that failed. It does not come back. Its speed proves nothing about others:
 // the arms that it has beaten are in the race again, and so are those that were retired while it was
 // ahead. It returns their names.
 func (r *Race) Disqualify(name string) (back []string) {

@@ -103,7 +103,7 @@ func (l *lane) halving() int {
 func (l *lane) naive() (winner int, claimed float64) {
 	claimed = math.Inf(-1)
 	for arm := range l.truth {
-		if v := l.measure(arm, arm); v > claimed { // one after the other: each in a round of its own
+		if v := l.measure(arm, arm); v > claimed { // one after the other: each in a separate round
 			winner, claimed = arm, v
 		}
 	}
