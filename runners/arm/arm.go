@@ -175,6 +175,11 @@ func (a *Arm) Build(ctx context.Context) (*Refusal, error) {
 		return lacks, nil
 	}
 	if err := a.steps.Build(ctx); err != nil {
+		// The baseline builds with the same manifest, so that the fault is in this candidate: its
+		// variant is not for this GPU, for example.
+		if e := a.Evidence(); e.Setup && e.Candidate == nil && e.Baseline != nil && e.Baseline.OK {
+			return &Refusal{Gate: gates.GateBuild, Reason: gates.ReasonBuild, Text: e.Fault}, nil
+		}
 		return nil, err
 	}
 	if b := a.Evidence().Baseline; b != nil && !b.OK {
@@ -267,8 +272,12 @@ func refuse(r gates.GateResult) (*Refusal, error) {
 }
 
 // Round times the candidate and the baseline once, pair by pair, in fresh processes. A candidate
-// that fails, or whose output is wrong while it is timed, is refused.
+// that fails, or whose output is wrong while it is timed, is refused. Check comes first: without its
+// evidence the gates do not judge a round.
 func (a *Arm) Round(ctx context.Context) (gates.Round, *Refusal, error) {
+	if a.job.Rule().Gates.Correctness != nil && a.Evidence().Correctness == nil && !a.IsBaseline() {
+		return gates.Round{}, nil, fmt.Errorf("%s is to be timed, and its outputs were not compared", a.job.Candidate.Variant)
+	}
 	// Whatever a backend starts ahead for the next round ends here: the next round may be a
 	// different arm's.
 	ctx, cancel := context.WithCancel(ctx)

@@ -2,6 +2,7 @@ package arm_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -183,6 +184,50 @@ func TestTimedFailure(t *testing.T) {
 	}
 }
 
+// picky is a backend that cannot build one of the variants for its device.
+type picky struct {
+	runners.Backend
+	err error
+}
+
+func (p picky) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
+	if side.Variant == "b" {
+		return gates.Build{}, p.err
+	}
+	return p.Backend.Build(ctx, role, side)
+}
+
+// TestBuildForThisDevice checks that a variant for other devices is refused, and that a fault of the
+// host is none of the candidate.
+func TestBuildForThisDevice(t *testing.T) {
+	for name, c := range map[string]struct {
+		err      error
+		baseline string
+		refused  bool
+	}{
+		"for another GPU":         {runners.SetupErrorf("variant b is built for sm_90a, but the GPU is sm_89"), "a", true},
+		"no compiler":             {errors.New("the compiler is gone"), "a", false},
+		"baseline for other GPUs": {runners.SetupErrorf("variant b is built for sm_90a, but the GPU is sm_89"), "b", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := newJob(t, "64KiB", "speed 1", "speed 2", "speed 3")
+			job.Baseline.Variant = c.baseline
+			candidate := map[string]string{"a": "b", "b": "c"}[c.baseline]
+			a := open(t, func(ctx context.Context, job runners.Job, scratch string) (runners.Backend, error) {
+				b, err := scripted.Runner{}.Open(ctx, job, scratch)
+				return picky{b, c.err}, err
+			}, job, candidate)
+			refusal, err := a.Build(t.Context())
+			if (refusal != nil) != c.refused || (err != nil) == c.refused {
+				t.Errorf("refusal %v, error %v", refusal, err)
+			}
+			if c.refused && !strings.Contains(refusal.Text, "the GPU is sm_89") {
+				t.Errorf("refused: %v", refusal)
+			}
+		})
+	}
+}
+
 // TestSame checks that equal machine code is one arm, and that the baseline is recognised.
 func TestSame(t *testing.T) {
 	job := newJob(t, "64KiB", "speed 1", "speed 2", "speed 2", "speed 1")
@@ -205,7 +250,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestArmsShareNothing checks that arms have policies of their own, and leave the job's as it is.
+// TestArmsShareNothing checks that each arm has a copy of the policy, and that the job's policy does not change.
 func TestArmsShareNothing(t *testing.T) {
 	job := newJob(t, "64KiB", "speed 1", "speed 2 RACE")
 	if refusal := steps(t, open(t, scripted.Runner{}.Open, job, "b")); refusal == nil {

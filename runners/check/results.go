@@ -28,7 +28,7 @@ func (c *checker) write(r *Result, several bool) error {
 		return fmt.Errorf("making the results folder: %w", err)
 	}
 	if ours {
-		if err := ignore(root); err != nil {
+		if err := Ignore(root); err != nil {
 			return err
 		}
 	}
@@ -47,9 +47,9 @@ func (c *checker) write(r *Result, several bool) error {
 	return err
 }
 
-// ignore keeps the results of a check out of the state that the next check examines. It does not
+// Ignore keeps the results of a check out of the state that the next check examines. It does not
 // touch a file that a user keeps there.
-func ignore(root string) error {
+func Ignore(root string) error {
 	f, err := os.OpenFile(filepath.Join(root, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return nil

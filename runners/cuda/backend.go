@@ -40,6 +40,10 @@ type Config struct {
 	LaunchTimeout time.Duration       // of one launch; default 10 s
 	Seed          uint64              // of secret cases, inputs and order; 0 draws a random seed
 	Getenv        func(string) string
+
+	// Turns means that several backends take turns on the GPU. A backend then prepares no worker for
+	// its next round: its contexts would disturb the round of another.
+	Turns bool
 }
 
 // A Backend measures one job on one GPU.

@@ -2,12 +2,12 @@
 # Checks everything that kernelgate claims about GPUs, on a host with a GPU. It needs nvcc, ncu and
 # git and, for rivals and spread, python3 with torch, triton and cupy; it needs no Go. Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls choose showcase everywhere toggles defers rebench tune accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls choose showcase everywhere toggles defers rebench accuracy spread}
+steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls choose showcase everywhere toggles defers rebench tune accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -80,6 +80,21 @@ pull() {
     !inside || on' "$kernel/kernel.yaml" >"$to/kernel.yaml"
   echo "default_variant: $1" >>"$to/kernel.yaml"
   "${git[@]}" add --all && "${git[@]}" commit --quiet -m "$1"
+}
+
+# tuned NAME DIR KERNEL ARGS…: the exhaustive truth of a space, a search in it, and every strategy on the recorded truth.
+tuned() {
+  local name=$1 dir=$2 kernel=$3 proposer log; shift 3
+  if ! [[ $name =~ ^(${ONLY:-.*})$ ]]; then return; fi
+  echo "tune $name"
+  "$gate" tune "$kernel" --dir "$dir" "$@" --exhaustive --max-rounds "${TUNE_ROUNDS:-8}" --results "$results/tune-$name/truth" >"$results/tune-$name-truth.txt" 2>"$results/tune-$name-truth.log" || { failed=1; tail -3 "$results/tune-$name-truth.log"; return 1; }
+  "$gate" tune "$kernel" --dir "$dir" "$@" --budget 2m --seed 1 --results "$results/tune-$name/search" >"$results/tune-$name.txt" 2>"$results/tune-$name.log"
+  if [ $? -gt 1 ]; then failed=1; tail -3 "$results/tune-$name.log"; return 1; fi
+  log=$(ls "$results/tune-$name"/truth/tune-2*/search.jsonl)
+  python3 runners/cuda/tune.py "$log" "$results/tune-$name"/search/tune-2*/search.jsonl | tee -a "$results/tune.txt" || failed=1
+  for proposer in local genetic random grid; do
+    "$gate" tune --replay "$log" --proposer $proposer --seed 1 | sed -n "s/^The search would/  $proposer would/p" | tee -a "$results/tune.txt"
+  done
 }
 
 # source_of VARIANT: prints the source file of the variant.
@@ -198,6 +213,13 @@ for step in $steps; do
     unset XDG_CACHE_HOME
     rm -rf "$results/cache"
     ;;
+  tune)
+    # TUNE_ROUNDS=20 takes the truth to more digits, and three times as long.
+    tuned stage5 . sdpa_fp8 --policy h200 --variant stage5 --toggle NUM_STAGES,NUM_PRODUCER_WARPS --shapes mission,long
+    tuned stage6_fp8 . sdpa_fp8 --policy h200 --variant stage6_fp8 --toggle ROW_WARPS,KEY_SPLITS --shapes mission,long
+    repo=$results/tune-repository
+    rm -rf "$repo" && cp -r runners/cuda/testdata/tune "$repo" && git init --quiet -b main "$repo" && git -C "$repo" add --all && git -C "$repo" -c user.name=gpu.sh -c user.email=gpu.sh@example.com commit --quiet -m base || failed=1
+    tuned matmul "$repo" matmul --toggle TILE_M,TILE_N --shapes mission,tall ;;
   accuracy)
     # Adds to the figures of earlier sessions.
     cp -n runners/cuda/testdata/h200/accuracy.json "$results" 2>/dev/null

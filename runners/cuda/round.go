@@ -40,7 +40,9 @@ func (b *Backend) Round(ctx context.Context, gate *policy.PerformanceGate, shape
 	if err != nil {
 		return gates.Round{}, err
 	}
-	b.next = b.idle(ctx)
+	if !b.config.Turns {
+		b.next = b.idle(ctx)
+	}
 	var round *gates.Round
 	err = b.finish(p, func(r worker.Reply) {
 		switch {
@@ -100,7 +102,7 @@ func holds(there, some []manifest.Shape) bool {
 
 // firstRound creates the contexts of the first round while nothing is timed yet.
 func (b *Backend) firstRound() {
-	if b.micros == nil || b.next != nil || b.sides[runners.Baseline] == nil {
+	if b.micros == nil || b.next != nil || b.sides[runners.Baseline] == nil || b.config.Turns {
 		return
 	}
 	if shapes := b.timed(); len(shapes) > 0 {

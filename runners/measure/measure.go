@@ -57,6 +57,8 @@ type Config struct {
 	Seed   uint64              // of secret cases, inputs and order; 0 draws an unpredictable one
 	Getenv func(string) string // nil means os.Getenv
 	Log    *slog.Logger        // also gets the progress; nil discards
+
+	turns bool // several backends take turns, see Open
 }
 
 // Measure gathers evidence about the job. Builds go to scratch, which the caller removes. If the
@@ -114,11 +116,12 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 // getenv returns the environment in which compilers and harnesses are found.
 // Open returns the backend for the job, for a caller that takes the steps itself (runners.Steps).
 // Builds go to scratch, which the caller removes. Everything that the backend starts ends with ctx.
-// The include sets of the sides must be in their folders: see LayIn.
+// Several of them may take turns. The include sets of the sides must be in their folders: see LayIn.
 func (c Config) Open(ctx context.Context, job runners.Job, scratch string) (runners.Backend, error) {
 	if why := LeftOut(c.Runner, job.Manifest); why != "" {
 		return nil, fmt.Errorf("measuring %s: %s", job.Manifest.Name, why)
 	}
+	c.turns = true
 	return c.open(ctx, job, scratch, nil)
 }
 
@@ -198,7 +201,7 @@ func (c Config) open(ctx context.Context, job runners.Job, scratch string, build
 func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (*cuda.Backend, error) {
 	config := cuda.Config{
 		Scratch: scratch, Cache: c.Cache, Program: c.Worker, GPU: c.GPU.UUID, Devices: c.GPU.Files("/dev"), Toolchains: c.Toolchains, Handover: builds,
-		Seed: c.Seed, Getenv: c.getenv(),
+		Seed: c.Seed, Getenv: c.getenv(), Turns: c.turns,
 	}
 	if c.Static {
 		config.Arch = c.Arch

@@ -27,6 +27,7 @@ type Race struct {
 	looks   []int
 	shares  []float64 // of one kind of proof about one arm, by look
 	plan    *stats.ResamplePlan
+	keepAll bool
 	racers  []*racer // in the order of entry
 }
 
@@ -36,6 +37,8 @@ type racer struct {
 	values map[int]float64 // by round
 	fixed  bool            // the incumbent, whose value is 0 in every round
 	out    bool
+	by     *racer // that proved it slower; nil if it is in the race, or left it for another reason
+	failed bool
 	near   *racer // an arm that this one is proven to be at most epsilon faster than
 }
 
@@ -45,6 +48,7 @@ type RaceOptions struct {
 	Delta     float64 // probability that the winner is slower than that, or that a proof errs
 	Arms      int     // the most arms that can enter
 	MaxRounds int     // of two arms together; then no proof about them can come
+	KeepAll   bool    // drop nobody, and measure all rounds: the exhaustive truth
 }
 
 // Defaults of a race.
@@ -66,7 +70,7 @@ func NewRace(opt RaceOptions) (*Race, error) {
 		return nil, err
 	}
 	plan, err := stats.NewResamplePlan(stats.MinResamples, 1)
-	return &Race{epsilon: opt.Epsilon, looks: looks, shares: shares, plan: plan}, err
+	return &Race{epsilon: opt.Epsilon, looks: looks, shares: shares, plan: plan, keepAll: opt.KeepAll}, err
 }
 
 // looksUpTo are the numbers of common rounds after which two arms are compared. Early looks are
@@ -106,11 +110,22 @@ func (r *Race) alive() []*racer {
 	return slices.DeleteFunc(slices.Clone(r.racers), func(a *racer) bool { return a.out })
 }
 
-// Remove takes an arm out, because it failed.
-func (r *Race) Remove(name string) {
-	if a := r.find(name); a != nil {
-		a.out = true
+// Disqualify removes an arm that failed. It does not come back. Its speed proves nothing about others:
+// the arms that it has beaten are in the race again, and so are those that were retired while it was
+// ahead. It returns their names.
+func (r *Race) Disqualify(name string) (back []string) {
+	failed := r.find(name)
+	if failed == nil || failed.failed {
+		return nil
 	}
+	failed.out, failed.failed, failed.by = true, true, nil
+	for _, a := range r.racers {
+		if a.out && !a.failed && (a.by == failed || a.by == nil) {
+			a.out, a.by = false, nil
+			back = append(back, a.name)
+		}
+	}
+	return back
 }
 
 func (r *Race) find(name string) *racer {
@@ -137,7 +152,7 @@ func (r *Race) Record(round int, values map[string]float64) []Drop {
 		}
 	}
 	best := r.best()
-	if best == nil {
+	if best == nil || r.keepAll {
 		return nil
 	}
 	var drops []Drop
@@ -150,7 +165,7 @@ func (r *Race) Record(round int, values map[string]float64) []Drop {
 			continue
 		}
 		if d.Estimate < 1 && d.PBelow(1) <= share {
-			a.out = true
+			a.out, a.by = true, best
 			drops = append(drops, Drop{Arm: a.name, By: best.name, Rounds: d.Rounds, Ratio: d.Estimate})
 		}
 		if d.PBelow(1+r.epsilon) <= share {
@@ -304,37 +319,4 @@ func (r *Race) Retire(keep []string) {
 			a.out = true
 		}
 	}
-}
-
-// A Standing is an arm's place in a race.
-type Standing struct {
-	Arm     string  `json:"arm"`
-	Speedup float64 `json:"speedup"` // over the incumbent: 0.1 is 10 % faster
-	Rounds  int     `json:"rounds"`
-	Out     bool    `json:"out,omitempty"`
-}
-
-// Ranking lists the arms that were measured, and the incumbent: those that are in the race first,
-// in each part the fastest first.
-func (r *Race) Ranking() []Standing {
-	var all []Standing
-	for _, a := range r.order() {
-		all = append(all, a.standing())
-	}
-	var out []Standing
-	for _, a := range r.racers {
-		if a.out && len(a.values) > 0 {
-			out = append(out, a.standing())
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Standing) int { return cmp.Compare(b.Speedup, a.Speedup) })
-	return append(all, out...)
-}
-
-func (a *racer) standing() Standing {
-	mean := 0.0
-	for _, n := range a.rounds() { // in a fixed order: the sum is the same to the last bit
-		mean += a.values[n]
-	}
-	return Standing{Arm: a.name, Speedup: math.Expm1(mean / float64(max(len(a.values), 1))), Rounds: len(a.values), Out: a.out}
 }

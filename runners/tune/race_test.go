@@ -103,7 +103,7 @@ func (l *lane) halving() int {
 func (l *lane) naive() (winner int, claimed float64) {
 	claimed = math.Inf(-1)
 	for arm := range l.truth {
-		if v := l.measure(arm, arm); v > claimed { // one after the other: each in a round of its own
+		if v := l.measure(arm, arm); v > claimed { // one after the other: each in a separate round
 			winner, claimed = arm, v
 		}
 	}
@@ -163,7 +163,7 @@ func TestRaceFindsTheBest(t *testing.T) {
 			if per(spent) > exhaustive/3 {
 				t.Errorf("%.0f measurements, want at most a third of the exhaustive %.0f", per(spent), exhaustive)
 			}
-			if bias := naiveBias / float64(c.searches); bias < 0.01 {
+			if bias := naiveBias / float64(c.searches); bias < 0.005 {
 				t.Errorf("the luck of the best of %d is only %.4f: the simulation has too little noise to show anything", c.arms, bias)
 			}
 			if bias := ours / float64(c.searches); math.Abs(bias) > 0.005 {
@@ -255,7 +255,7 @@ func TestRaceDrops(t *testing.T) {
 		t.Errorf("decided %v, best %q, alive %v", r.Decided(), r.Best(), r.Alive())
 	}
 	ranking := r.Ranking()
-	if len(ranking) != 2 || ranking[0].Arm != "fast" || ranking[1].Arm != "slow" || !ranking[1].Out || math.Abs(ranking[0].Speedup-math.Expm1(0.2)) > 0.01 {
+	if len(ranking) != 3 || ranking[0].Arm != "fast" || ranking[1].Arm != "incumbent" || ranking[2].Arm != "slow" || !ranking[1].Out || math.Abs(ranking[0].Speedup-math.Expm1(0.2)) > 0.01 {
 		t.Errorf("ranking %+v", ranking)
 	}
 }
@@ -319,9 +319,27 @@ func TestRaceEliteAndRetire(t *testing.T) {
 	if !slices.Equal(r.Alive(), []string{"a", "b", "c"}) {
 		t.Errorf("alive are %v", r.Alive())
 	}
-	r.Remove("b")
-	if r.Best() != "c" {
-		t.Errorf("the best is %q after b failed", r.Best())
+	if back := r.Disqualify("b"); r.Best() != "c" || !slices.Equal(back, []string{"d"}) {
+		t.Errorf("after b failed, the best is %q and %v are in the race again", r.Best(), back)
+	}
+}
+
+// TestRaceDisqualify checks that arms are in the race again that only a failed arm has beaten.
+func TestRaceDisqualify(t *testing.T) {
+	r := newRace(t, 20)
+	r.Enter("cheat", "good", "slow")
+	drops := record(r, 0, 8, map[string]float64{"cheat": 1, "good": 0.3, "slow": 0.1})
+	if len(drops) != 2 || r.Best() != "cheat" {
+		t.Fatalf("dropped %+v, best %q", drops, r.Best())
+	}
+	if back := r.Disqualify("cheat"); !slices.Equal(back, []string{"good", "slow"}) || r.Best() != "good" {
+		t.Errorf("%v are back, and the best is %q", back, r.Best())
+	}
+	if drops := record(r, 8, 16, map[string]float64{"good": 0.3, "slow": 0.1}); len(drops) != 1 || drops[0].By != "good" {
+		t.Errorf("then dropped %+v", drops)
+	}
+	if back := r.Disqualify("cheat"); len(back) > 0 {
+		t.Errorf("the same arm failed twice, and %v are back", back)
 	}
 }
 
