@@ -76,7 +76,8 @@ func TestRecordedOnAllShapes(t *testing.T) {
 		// Every shape, seed and distribution, and secret ones. The first stages take neither D = 128 nor causal problems.
 		{"everywhere.yaml", "everywhere", 6*3*5 + 6, 0, first},
 		{"everywhere.yaml", "everywhere", 9*3*5 + 6, 0, later},
-		{"everywhere.yaml", "everywhere", 7*3*5 + 6, 0, []string{"stage7"}}, // D = 64 only
+		{"everywhere.yaml", "everywhere", 17*3*5 + 6, 0, []string{"stage7"}},                     // D = 64 only
+		{"everywhere.yaml", "everywhere", 9*3*5 + 6, 0, []string{"stage7_wide", "stage7_wide3"}}, // D = 128 only
 		{"everywhere.yaml", "toggles", 9*3*5 + 6, 0, toggled},
 		{"showcase.yaml", "all", 6*2 + 6, 6, slices.Concat(first, later)},
 	} {

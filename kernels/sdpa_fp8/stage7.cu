@@ -1,33 +1,44 @@
-// Stage 7, Hopper: long problems, and D = 128. As stage6_wgmma it has a producer warpgroup that copies and decodes, and
-// persistent blocks whose consumer warpgroups have 64 queries each. What is new:
+// Stage 7, Hopper: long problems, and D = 128. As in stage6_wgmma, a producer warpgroup copies and decodes, and the blocks are
+// persistent; their consumer warpgroups have 64 queries each. What is new:
 //
 // Weights without maxima. A row's reference is fixed by its first tile and moves only when a weight would reach 1, which
-// the signs of the exponents tell: 16 logical operations a tile and lane instead of 32 maxima and 4 shuffles. After a
-// move the largest weight is 1/16, so that 4 bits of FP16's range are left for what comes.
+// the signs of the exponents show: 16 logical operations per tile and lane instead of 32 maxima and 4 shuffles. A move makes
+// the largest weight 1/16. For D = 64, and where all products are FP8, weights are computed before the signs are known; a
+// warp whose weights do not fit computes the tile's scores again with mma.sync.
 //
-// Scores as exact as they must be. FP8 wgmma is wrong by up to 2^-11.5 of the largest product in a score (hopper.cuh).
-// Products up to 24, as exponents, are trusted: a score is then wrong by at most 0.008, and a weight by 0.6 %. By the
-// scales, a head takes one of three ways (choose_mode). If no product can be larger, FP8 throughout. If most cannot,
-// FP8 too, but the producer marks tiles with keys that are large, and warps with queries that are large compute those
-// tiles again with FP16 products (mma.sync): one tile of one warp for inputs with one dominant row. If all can (inputs of
-// sigma 8), K and Q are decoded and Q·Kᵀ is FP16 wgmma.
+// Products that overlap with weights. The product of a tile's weights with V runs while the next tile's weights are computed
+// in place of their scores; they become FP16 operands when the product is done.
 //
-// Causal rows longest first, back and forth over the blocks, so that the sums of their lengths agree.
+// Scores as exact as they must be. By its scales, a head takes one of three ways (choose_mode). If no product can be too
+// large for FP8, FP8 throughout. If few can, FP8 too, but the producer marks tiles with large keys, and warps with large
+// queries compute those tiles again with FP16 products (mma.sync). If most can (inputs of sigma 8), the producer decodes K
+// also, and Q·Kᵀ is FP16 wgmma.
 //
-// D = 64: four consumer warpgroups, as 4 groups of queries, or 2 that share the keys in pairs where that fills the GPU
-// better (choose_row_groups). D = 128: two of them; weights are computed while the product of the last ones with V runs.
-// Tile: 64 keys. Shared memory (struct Shared): decoded tiles of K and V, codes on their way, ones (D = 64), Q, partial
-// results, barriers. Registers: D = 64 consumers 112, producers 32; D = 128 consumers 216, producers 72.
-// Bound by: issue slots and the latency between them. On big (ncu): special-function units 66 %, tensor cores 52 %, issue
-// slots 51 % busy. A warp's tile takes 1450 cycles: 650 exp, 190 waiting for products, the rest arithmetic.
-// Measured (H200, graph replay, cold L2, µs; normal/dominant/large inputs; B,H,S,D, c: causal): 4,16,2048,64 129/133/177;
-// 2,16,1024,64 20/21/27, c 18/19/21; 1,8,8192,64 235/242/314; 1,4,16384,64,c 228/232/306; 1,16,2048,128 59/61/82;
-// 1,8,4096,128 109/111/149; 1,32,4096,128,c 222/227/304. Large inputs move the references of most tiles. Block and head of
-// an item are divided out again at its end, for want of a register: without, 4,16,2048,64 takes 124.
-// Tried without gain: warpgroups that take turns with exp, or with products (big +6 %, +1 %); a quarter of the exp as a
-// polynomial (+-1 %); three warpgroups (big 161; for D = 128 faster on causal problems, slower on few heads); two
-// warpgroups with two tiles of scores each (big 174); FP16 chosen tile by tile by the producer, whose vote delays it
-// (very_long 314 on dominant inputs).
+// Error. FP8 wgmma is wrong by up to 2^-11.5 of the largest product in a score (hopper.cuh). Products up to 24, as exponents
+// of 2, are trusted: a score is then wrong by at most 24·2^-11.5 = 0.008, and a weight by 0.6 %. Larger products are FP16 and
+// exact, their sums FP32. Rounding to FP16 changes a weight by 2^-12 of it, or by 2^-25 if it is below 2^-14; since a row's
+// largest weight is at least 1/16, small weights lose at most S·2^-21 of the row's sum. So every weight is right within
+// e = 0.7 % of itself and O within 2·e·max|V| + S·2^-21·max|V|, if all errors had the worst sign. They have random signs:
+// the norm of the error is 0.03 % of O's on all kinds of input.
+//
+// Causal rows are dealt out longest first, back and forth over the blocks, so that the sums of their lengths agree.
+//
+// Tile: 64 keys. D = 64: four consumer warpgroups, as 4 groups of queries, or as 2 that share the keys in pairs where that
+// fills the GPU better (choose_row_groups). D = 128: two, or three for many queries (CONSUMER_GROUPS), which do not share keys.
+// Shared memory (struct Shared): decoded tiles of K and V, codes on their way, Q, ones (D = 64), partial results, barriers.
+// Registers: 112 per consumer and 32 per producer with four warpgroups, 160 and 32 with three, 216 and 72 with two.
+//
+// Bound by: the special-function units beside wgmma. On big (ncu) they are 64 % busy, tensor cores 50 %, issue slots 51 %. exp
+// alone takes 8 cycles per warp instruction, and 10.6 while the tensor cores run (a loop of exp beside one of wgmma), which
+// would be 84 % of big's time. For inputs of sigma 8: tensor cores 45 %, special-function units 45 %; 14 % of a warp's time
+// moves references, which 62 % of its tiles need, and 8 % waits for the producer, which decodes twice as much.
+// Measured (H200, graph replay, cold L2, µs; normal/dominant/large inputs; B,H,S,D, c: causal): 4,16,2048,64 122/128/177;
+// 2,16,1024,64 20/22/28, c 18/19/21; 1,8,8192,64 220/225/309; 1,4,16384,64,c 213/220/302; 1,16,2048,128 57/61/81;
+// 1,8,4096,128 105/111/149. Three warpgroups: 1,32,4096,128,c 195/213/277; 4,32,1024,128,c 77/83/98.
+// Tried without gain: warpgroups that take turns with exp, or with products (big +6 %, +1 %); some exp as polynomials on the
+// FMA pipe (4, 8, 16 of 32: big +3, +8, +20 %); sums of weights by wgmma for D = 128 (+-1 %); three warpgroups for D = 64 (big
+// 161); two with two tiles of scores each (big 174); FP16 chosen tile by tile by the producer, whose vote delays it
+// (very_long 314 on dominant inputs); weights before signs for D = 128 (long problems -1 %, short ones +6 %).
 //
 // Launch: any grid (best: as many blocks as SMs, or fewer if there is less work), block THREADS, dynamic shared memory
 // Shared::BYTES.
@@ -39,43 +50,30 @@ template <Mode MODE>
 struct Queries {
     uint32_t stored;
     uint64_t operand;
-    uint32_t a[CODES_SHARED ? 1 : DIM / 32][4]; // the codes, if they are not read from shared memory
-    bool large;                                 // a query of this warp is so large that products with large keys are not to be trusted
+    bool large; // a query of this warp is so large that products with large keys are not to be trusted
 
     __device__ __forceinline__ void load(uint32_t room, const uint8_t* q, int first, int S, int group, float scale) {
         constexpr int CHUNKS = DIM / 16;
         uint32_t addend = limit_addend(scale), seen = 0;
-        if (!CODES_SHARED && MODE != HALVES_ONLY) {
-            int lane = threadIdx.x % 32, row = first + threadIdx.x / 32 % 4 * 16 + lane / 4;
-            const uint8_t* upper = q + (size_t)min(row, S - 1) * DIM + lane % 4 * 4;
-            const uint8_t* lower = q + (size_t)min(row + 8, S - 1) * DIM + lane % 4 * 4;
-#pragma unroll
-            for (int i = 0; i < (CODES_SHARED ? 0 : DIM / 16); i++) {
-                a[i / 2][i % 2 * 2] = __ldg(reinterpret_cast<const uint32_t*>(upper + 16 * i));
-                a[i / 2][i % 2 * 2 + 1] = __ldg(reinterpret_cast<const uint32_t*>(lower + 16 * i));
-            }
-        }
         stored = room + Shared::Q + group * (128 * DIM);
-        if (CODES_SHARED || MODE != CODES_ONLY) {
-            // A warp's threads load its own 16 rows.
-            constexpr int PIECES = DIM / 32;
-            uint4 x[PIECES];
+        // A warp's threads load its own 16 rows.
+        constexpr int PIECES = DIM / 32;
+        uint4 x[PIECES];
 #pragma unroll
-            for (int i = 0; i < PIECES; i++) {
-                int piece = threadIdx.x % 32 + 32 * i, row = threadIdx.x / 32 % 4 * 16 + piece / CHUNKS;
-                x[i] = __ldg(reinterpret_cast<const uint4*>(q + (size_t)min(first + row, S - 1) * DIM) + piece % CHUNKS);
-                if (MODE == CODES_MOSTLY) seen |= beyond(x[i], addend);
-            }
-            asm volatile("bar.sync %0, 128;" ::"r"(group + 8) : "memory"); // every warp is done with the last queries
-#pragma unroll
-            for (int i = 0; i < PIECES; i++) {
-                int piece = threadIdx.x % 32 + 32 * i, row = threadIdx.x / 32 % 4 * 16 + piece / CHUNKS, chunk = piece % CHUNKS;
-                if (MODE == HALVES_ONLY) decode_into(stored, x[i], row, chunk);
-                else store_shared(stored + code_at<DIM>(row, chunk), x[i].x, x[i].y, x[i].z, x[i].w);
-            }
-            fence_to_tensor_cores();
-            asm volatile("bar.sync %0, 128;" ::"r"(group + 8) : "memory");
+        for (int i = 0; i < PIECES; i++) {
+            int piece = threadIdx.x % 32 + 32 * i, row = threadIdx.x / 32 % 4 * 16 + piece / CHUNKS;
+            x[i] = __ldg(reinterpret_cast<const uint4*>(q + (size_t)min(first + row, S - 1) * DIM) + piece % CHUNKS);
+            if (MODE == CODES_MOSTLY) seen |= beyond(x[i], addend);
         }
+        asm volatile("bar.sync %0, 128;" ::"r"(group + 8) : "memory"); // every warp is done with the last queries
+#pragma unroll
+        for (int i = 0; i < PIECES; i++) {
+            int piece = threadIdx.x % 32 + 32 * i, row = threadIdx.x / 32 % 4 * 16 + piece / CHUNKS, chunk = piece % CHUNKS;
+            if (MODE == HALVES_ONLY) decode_into(stored + halves_at(row, chunk), x[i]);
+            else store_shared(stored + code_at<DIM>(row, chunk), x[i].x, x[i].y, x[i].z, x[i].w);
+        }
+        fence_to_tensor_cores();
+        asm volatile("bar.sync %0, 128;" ::"r"(group + 8) : "memory");
         large = MODE == CODES_MOSTLY && __any_sync(0xffffffffu, seen);
         operand = MODE == HALVES_ONLY ? operand_at<128>(stored) : operand_at<DIM>(stored);
     }
@@ -90,10 +88,7 @@ struct Queries {
                 wgmma_scores_f16(s, operand_after(operand, i / 4 * (64 * 128) + i % 4 * 32), operand_after(k, i / 4 * (KEYS * 128) + i % 4 * 32), i > 0);
         } else {
 #pragma unroll
-            for (int i = 0; i < DIM / 32; i++) {
-                if constexpr (CODES_SHARED) wgmma_scores(s, operand_after(operand, 32 * i), operand_after(k, 32 * i), i > 0);
-                else wgmma_scores(s, a[i], operand_after(k, 32 * i), i > 0);
-            }
+            for (int i = 0; i < DIM / 32; i++) wgmma_scores(s, operand_after(operand, 32 * i), operand_after(k, 32 * i), i > 0);
         }
         wgmma_commit();
     }
@@ -104,6 +99,11 @@ struct Queries {
         uint32_t tag;
         asm volatile("ld.shared.b32 %0, [%1];" : "=r"(tag) : "r"(room + Shared::LARGE + 4 * (number % STAGES)) : "memory");
         if (tag != number + 1) return;
+        compute_again(s, room, number);
+    }
+
+    // This warp's scores of a tile, with FP16 products (mma.sync).
+    __device__ __forceinline__ void compute_again(float (&s)[32], uint32_t room, uint32_t number) const {
         uint32_t k_tile = room + Shared::K + number % STAGES * HALVES;
 #pragma unroll
         for (int i = 0; i < DIM / 64; i++) exact_scores<DIM>(reinterpret_cast<float(&)[TILE / DIM / 2]>(s[i * (TILE / DIM / 2)]), stored, k_tile + i * TILE);
@@ -119,12 +119,13 @@ __device__ __forceinline__ void begin_values(float (&o)[WIDTH], const uint32_t (
     wgmma_commit();
 }
 
-__device__ __forceinline__ void mask_tile(float (&s)[32], int key, int first_row, int S, bool causal) {
-    if (key + KEYS <= S && !(causal && key + KEYS > first_row + 1)) return;
-    int lane = threadIdx.x % 32;
+// Takes out the keys that a query may not see. first: the warpgroup's first row.
+__device__ __forceinline__ void mask_tile(float (&s)[32], int key, int first, int S, bool causal) {
+    if (key + KEYS <= S && !(causal && key + KEYS > first + 1)) return;
+    int thread = thread_index(), lane = thread % 32;
 #pragma unroll
     for (int i = 0; i < 32; i++) {
-        int at = key + i / 4 * 8 + lane % 4 * 2 + i % 2, row = first_row + lane / 4 + i / 2 % 2 * 8;
+        int at = key + i / 4 * 8 + lane % 4 * 2 + i % 2, row = first + thread / 32 % 4 * 16 + lane / 4 + i / 2 % 2 * 8;
         if (at >= S || causal && at > row) s[i] = -INFINITY;
     }
 }
@@ -132,6 +133,8 @@ __device__ __forceinline__ void mask_tile(float (&s)[32], int key, int first_row
 // What a warp knows of its 16 queries. Weights are 2^(score·scale − shift).
 struct Output {
     float o[WIDTH], shift[2], sum[2];
+    bool moved;       // the reference, since the last product
+    float rescale[2]; // what O is to be multiplied with then; in shared memory where registers are short
 
     __device__ __forceinline__ void clear() {
 #pragma unroll
@@ -139,9 +142,10 @@ struct Output {
         shift[0] = shift[1] = sum[0] = sum[1] = 0;
     }
 
-    // Scores become exponents. FIRST: of the first tile, which sets the reference.
+    // Scores become exponents. FIRST: of the first tile, which sets the reference. Where the reference moves later, O is multiplied
+    // after the product that is under way: all warps of a warpgroup wait for that in one place.
     template <bool FIRST>
-    __device__ __forceinline__ void to_exponents(float (&s)[32], float scale) {
+    __device__ __forceinline__ void to_exponents(float (&s)[32], float scale, uint32_t room) {
         uint32_t sign[4];
 #pragma unroll
         for (int i = 0; i < 32; i++) s[i] = FIRST ? s[i] * scale : s[i] * scale - shift[i / 2 % 2];
@@ -154,19 +158,15 @@ struct Output {
         if (FIRST || __any_sync(0xffffffffu, !((sign[0] & sign[1] & sign[2] & sign[3]) >> 31))) {
             float best[2];
             row_maxima(s, best);
-            if (DEFER && !FIRST) {
-                wgmma_wait<0>();
-                hold(o);
-            }
 #pragma unroll
             for (int r = 0; r < 2; r++) {
                 float raise = best[r] + (HEADROOM_BITS - 1);
                 if (!FIRST) {
                     raise = fmaxf(raise, 0);
-                    float rescale = exp2_fast(-raise);
-                    sum[r] *= rescale;
-#pragma unroll
-                    for (int i = 0; i < WIDTH / 2; i++) o[i / 2 * 4 + 2 * r + i % 2] *= rescale;
+                    rescale[r] = exp2_fast(-raise);
+                    sum[r] *= rescale[r];
+                    if (DIM == 64) asm volatile("st.shared.f32 [%0], %1;" ::"r"(room + Shared::RESCALE + 8 * thread_index() + 4 * r), "f"(rescale[r]) : "memory");
+                    moved = true;
                 }
                 shift[r] += raise;
 #pragma unroll
@@ -175,22 +175,49 @@ struct Output {
         }
     }
 
-    __device__ __forceinline__ void to_weights(uint32_t (&weights)[16], float (&s)[32]) {
+    // After the product with V.
+    __device__ __forceinline__ void rescale_output(uint32_t room) {
+        hold(o);
+        if (!moved) return;
+        if (DIM == 64) asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(rescale[0]), "=f"(rescale[1]) : "r"(room + Shared::RESCALE + 8 * thread_index()) : "memory");
+#pragma unroll
+        for (int i = 0; i < WIDTH; i++) o[i] *= rescale[i / 2 % 2];
+    }
+
+    // Scores become weights, in place, unless one would reach 1: then the scores are lost.
+    __device__ __forceinline__ bool try_weights(float (&s)[32], float scale) {
+        uint32_t sign[4];
+        float part[4] = {0, 0, 0, 0};
+#pragma unroll
+        for (int i = 0; i < 32; i++) {
+            float e = s[i] * scale - shift[i / 2 % 2];
+            sign[i % 4] = i < 4 ? __float_as_uint(e) : sign[i % 4] & __float_as_uint(e);
+            s[i] = exp2_fast(e);
+            if (!ONES) part[i / 2 % 4] += s[i];
+        }
+        bool fits = !__any_sync(0xffffffffu, !((sign[0] & sign[1] & sign[2] & sign[3]) >> 31));
+        if (!ONES && fits) sum[0] += part[0] + part[2], sum[1] += part[1] + part[3];
+        hold(s);
+        return fits;
+    }
+
+    // Exponents become weights, in place, and are summed unless the product with V does it.
+    __device__ __forceinline__ void to_weights(float (&s)[32]) {
         float part[4] = {0, 0, 0, 0};
 #pragma unroll
         for (int i = 0; i < 16; i++) {
-            float a = exp2_fast(s[2 * i]), b = exp2_fast(s[2 * i + 1]);
-            if (!ONES) part[i % 4] += a + b;
-            weights[i] = pack_half2(a, b);
+            s[2 * i] = exp2_fast(s[2 * i]), s[2 * i + 1] = exp2_fast(s[2 * i + 1]);
+            if (!ONES) part[i % 4] += s[2 * i] + s[2 * i + 1];
         }
         if (!ONES) sum[0] += part[0] + part[2], sum[1] += part[1] + part[3];
+        hold(s);
     }
 };
 
 template <Mode MODE>
 __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item, uint32_t before, int group, float scale) {
     int row_group = group % p.row_groups, key_group = group / p.row_groups, key_groups = CONSUMERS / p.row_groups, lane = threadIdx.x % 32;
-    int block = p.block(item), first = (block * p.row_groups + row_group) * 64, first_row = first + threadIdx.x / 32 % 4 * 16;
+    int block = p.block(item), first = (block * p.row_groups + row_group) * 64;
     Queries<MODE> q;
     q.load(room, p.q + (size_t)p.head(item) * p.S * DIM, first, p.S, group, scale);
     Output x;
@@ -203,61 +230,59 @@ __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item
     uint32_t number = before + t;
     if (t < needed) {
         float s[32];
-        uint32_t weights[2][16];
+        uint32_t weights[16];
         uint32_t last = number % STAGES;
         barrier_wait(room + Shared::FULL + last * 8, number / STAGES % 2);
         q.begin_scores(s, room + Shared::K + last * HALVES);
         wgmma_wait<0>();
         hold(s);
         q.correct_scores(s, room, number);
-        mask_tile(s, t * KEYS, first_row, p.S, p.causal);
-        x.to_exponents<true>(s, scale);
-        x.to_weights(weights[0], s);
-        // The scores of the next tile and the product of this one's weights with V.
-        auto advance = [&](uint32_t (&now)[16], uint32_t (&next)[16]) {
-            number += key_groups;
-            uint32_t stage = number % STAGES;
-            barrier_wait(room + Shared::FULL + stage * 8, number / STAGES % 2);
-            q.begin_scores(s, room + Shared::K + stage * HALVES);
-            begin_values(x.o, now, room + Shared::V + last * HALVES, room + Shared::ONES_AT);
-            wgmma_wait<DEFER>();
-            hold(s);
-            if (!DEFER) {
-                hold(x.o);
-                if (lane == 0) barrier_arrive(room + Shared::EMPTY + last * 8);
-            }
-            q.correct_scores(s, room, number);
-            mask_tile(s, t * KEYS, first_row, p.S, p.causal);
-            x.to_exponents<false>(s, scale);
-            x.to_weights(next, s);
-            t += key_groups;
-            if (DEFER) {
-                // The compiler would move this up to the weights' first instruction if there were no branch.
-                if (t < needed) asm volatile("" ::: "memory");
-                wgmma_wait<0>();
-                hold(x.o);
-                if (lane == 0) barrier_arrive(room + Shared::EMPTY + last * 8);
-            }
-            last = stage;
-        };
+        mask_tile(s, t * KEYS, first, p.S, p.causal);
+        x.to_exponents<true>(s, scale, room);
+        x.to_weights(s);
+        pack<32>(weights, s);
         t += key_groups;
-        if constexpr (DEFER) {
+        // The scores of the next tile and the product of this one's weights with V.
+        if (t < needed) {
             while (true) {
+                number += key_groups;
+                uint32_t stage = number % STAGES;
+                barrier_wait(room + Shared::FULL + stage * 8, number / STAGES % 2);
+                q.begin_scores(s, room + Shared::K + stage * HALVES);
+                begin_values(x.o, weights, room + Shared::V + last * HALVES, room + Shared::ONES_AT);
+                wgmma_wait<1>();
+                hold(s);
+                x.moved = false;
+                q.correct_scores(s, room, number);
+                mask_tile(s, t * KEYS, first, p.S, p.causal);
+                bool fits = TRY && MODE == CODES_ONLY && x.try_weights(s, scale);
+                if (!fits) {
+                    if (TRY && MODE == CODES_ONLY) {
+                        q.compute_again(s, room, number);
+                        mask_tile(s, t * KEYS, first, p.S, p.causal);
+                    }
+                    x.to_exponents<false>(s, scale, room);
+                    x.to_weights(s);
+                }
+                t += key_groups;
+                // The wait for the product with V stands in blocks of its own, and not in both as the same text: the compiler would
+                // move it up to the weights' first instruction.
                 if (t >= needed) {
-                    begin_values(x.o, weights[0], room + Shared::V + last * HALVES, room + Shared::ONES_AT);
+                    asm volatile("wgmma.wait_group.sync.aligned 0; // the last" ::: "memory");
+                    x.rescale_output(room);
+                    if (lane == 0) barrier_arrive(room + Shared::EMPTY + last * 8);
+                    pack<32>(weights, s);
+                    last = stage;
                     break;
                 }
-                advance(weights[0], weights[1]);
-                if (t >= needed) {
-                    begin_values(x.o, weights[1], room + Shared::V + last * HALVES, room + Shared::ONES_AT);
-                    break;
-                }
-                advance(weights[1], weights[0]);
+                wgmma_wait<0>();
+                x.rescale_output(room);
+                if (lane == 0) barrier_arrive(room + Shared::EMPTY + last * 8);
+                pack<32>(weights, s);
+                last = stage;
             }
-        } else {
-            while (t < needed) advance(weights[0], weights[0]);
-            begin_values(x.o, weights[0], room + Shared::V + last * HALVES, room + Shared::ONES_AT);
         }
+        begin_values(x.o, weights, room + Shared::V + last * HALVES, room + Shared::ONES_AT);
         wgmma_wait<0>();
         hold(x.o);
         if (lane == 0) barrier_arrive(room + Shared::EMPTY + last * 8);
@@ -307,12 +332,13 @@ __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item
         asm volatile("bar.sync %0, %1;" ::"r"(row_group + 1), "r"(members) : "memory");
     }
     if (key_group > 0) return;
+    int thread = thread_index();
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         float norm = __fdividef(v_scale, x.sum[r]);
-        int row = first_row + lane / 4 + 8 * r;
+        int row = first + thread / 32 % 4 * 16 + thread % 32 / 4 + 8 * r;
         if (row >= p.S) continue;
-        __half* to = p.o + ((size_t)p.head(item) * p.S + row) * DIM + lane % 4 * 4;
+        __half* to = p.o + ((size_t)p.head(item) * p.S + row) * DIM + thread % 4 * 4;
 #pragma unroll
         for (int i = 0; i < DIM / 16; i++)
             *reinterpret_cast<uint2*>(to + 16 * i) = make_uint2(pack_half2(x.o[8 * i + 2 * r] * norm, x.o[8 * i + 2 * r + 1] * norm),
@@ -339,7 +365,7 @@ __device__ __forceinline__ void consume(const Problem& p, uint32_t room) {
 __device__ __forceinline__ int choose_row_groups(int heads, int S, bool causal) {
     int tiles = (S + KEYS - 1) / KEYS, best = CONSUMERS, least = 0x7fffffff;
 #pragma unroll
-    for (int groups = CONSUMERS; groups >= CONSUMERS / 2; groups /= 2) {
+    for (int groups = CONSUMERS; groups >= (CONSUMERS % 2 ? CONSUMERS : CONSUMERS / 2); groups /= 2) {
         int blocks = (tiles + groups - 1) / groups, longest = (tiles * groups + CONSUMERS - 1) / CONSUMERS;
         int turns = (heads * blocks + SMS - 1) / SMS;
         int cost = turns * (longest + 3);
@@ -363,7 +389,7 @@ sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_sc
             asm volatile("st.shared.b32 [%0], 0;" ::"r"(room + Shared::LARGE + 4 * i) : "memory");
         }
     if (ONES)
-        for (int i = threadIdx.x; i < 2048; i += THREADS) asm volatile("st.shared.b32 [%0], %1;" ::"r"(room + Shared::ONES_AT + 4 * i), "r"(0x3c003c00) : "memory");
+        for (int i = threadIdx.x; i < ONES_BYTES / 4; i += THREADS) asm volatile("st.shared.b32 [%0], %1;" ::"r"(room + Shared::ONES_AT + 4 * i), "r"(0x3c003c00) : "memory");
     fence_to_tensor_cores();
     __syncthreads();
 

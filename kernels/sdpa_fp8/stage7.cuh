@@ -8,18 +8,23 @@
 #ifndef HEAD_SIZE
 #define HEAD_SIZE 64
 #endif
-constexpr bool DEFER = HEAD_SIZE == 128; // weights are computed while the product of the last ones with V runs
-constexpr int DIM = HEAD_SIZE, KEYS = 64, CONSUMERS = DIM == 64 ? 4 : 2, THREADS = 128 * (CONSUMERS + 1);
-constexpr bool ONES = DIM == 64;                      // V has 8 columns of ones behind it, which sum the weights
-constexpr bool CODES_SHARED = DIM == 64;              // the queries' codes are in shared memory; else in registers
-constexpr int SMS = 132;                               // of an H100 or H200
-constexpr int STAGES = 4, RAW = DIM == 64 ? 4 : 2;    // tiles decoded, and on their way
-constexpr int CODES = KEYS * DIM, HALVES = 2 * CODES; // bytes of a tile of K or V
-constexpr int WIDTH = DIM / 2 + (ONES ? 4 : 0);       // registers of O
-constexpr int PARTIAL = 128 * (DIM / 2 + 4) * 4;      // bytes of one warpgroup's partial result
-constexpr float HEADROOM_BITS = 5;                    // the largest weight after the reference has moved is 2^(1 - HEADROOM_BITS)
+#ifndef CONSUMER_GROUPS
+#define CONSUMER_GROUPS 4
+#endif
+constexpr int DIM = HEAD_SIZE, KEYS = 64, CONSUMERS = CONSUMER_GROUPS, THREADS = 128 * (CONSUMERS + 1);
+constexpr int SMS = 132;                                // of an H100 or H200
+constexpr int STAGES = DIM == 64 ? 8 : 4, RAW = 2;      // tiles decoded, and on their way
+constexpr int CODES = KEYS * DIM, HALVES = 2 * CODES;   // bytes of a tile of K or V
+constexpr bool ONES = DIM == 64;                        // V has 8 columns of ones behind it, which sum the weights
+constexpr int ONES_BYTES = ONES ? 8192 : 0;
+constexpr int WIDTH = DIM / 2 + (ONES ? 4 : 0);         // registers of O
+constexpr int PARTIAL = 128 * (DIM / 2 + 4) * 4;        // bytes of one warpgroup's partial result
+constexpr int PARTIALS = CONSUMERS % 2 ? 0 : CONSUMERS / 2; // an odd number of warpgroups does not share keys
+constexpr bool TRY = DIM == 64;                         // weights are computed before it is known that the reference need not move
+constexpr float HEADROOM_BITS = 5;                      // the largest weight after the reference has moved is 2^(1 - HEADROOM_BITS)
 
-constexpr int CONSUMER_REGISTERS = DIM == 64 ? 112 : 216, PRODUCER_REGISTERS = DIM == 64 ? 32 : 72;
+// All of an SM's 65536 registers, as far as the launch's equal share for all threads allows.
+constexpr int CONSUMER_REGISTERS = CONSUMERS == 4 ? 112 : CONSUMERS == 3 ? 160 : 216, PRODUCER_REGISTERS = CONSUMERS == 2 ? 72 : 32;
 
 // The largest product of two elements, as an exponent, that FP8 products are trusted with (hopper.cuh): a score is then
 // wrong by at most 24·2^-11.5 = 0.008, a weight by 0.6 %.
@@ -35,9 +40,9 @@ __device__ __forceinline__ Mode choose_mode(float scale) {
 }
 
 struct Shared {
-    static constexpr int K = 0, V = K + STAGES * HALVES, RAW_AT = V + STAGES * HALVES, ONES_AT = RAW_AT + RAW * 2 * CODES,
-                         Q = ONES_AT + (ONES ? 8192 : 0), MERGE = Q + CONSUMERS * 128 * DIM,
-                         FULL = MERGE + CONSUMERS / 2 * PARTIAL, EMPTY = FULL + 8 * STAGES, LARGE = EMPTY + 8 * STAGES, BYTES = LARGE + 4 * STAGES;
+    static constexpr int K = 0, V = K + STAGES * HALVES, RAW_AT = V + STAGES * HALVES, Q = RAW_AT + RAW * 2 * CODES,
+                         ONES_AT = Q + CONSUMERS * 128 * DIM, MERGE = ONES_AT + ONES_BYTES, FULL = MERGE + PARTIALS * PARTIAL,
+                         EMPTY = FULL + 8 * STAGES, LARGE = EMPTY + 8 * STAGES, RESCALE = LARGE + 4 * STAGES, BYTES = RESCALE + (DIM == 64 ? 8 * 128 * CONSUMERS : 0);
 };
 
 struct Problem {
@@ -81,10 +86,11 @@ __device__ __forceinline__ void store_shared(uint32_t at, uint32_t a, uint32_t b
 
 // 16 codes into an FP16 tile: rows of 64 columns, swizzled; for DIM = 128 two such parts. Of every 16 columns, 4t and
 // 4t+1 go first and 4t+2 and 4t+3 after them, so that a lane's columns of O are 4 neighbours.
-__device__ __forceinline__ void decode_into(uint32_t tile, uint4 x, int row, int chunk) {
-    uint32_t line = tile + chunk / 4 * (KEYS * 128) + row * 128;
-    store_shared(line + 16 * (chunk % 4 * 2 ^ row % 8), decode_low(x.x), decode_low(x.y), decode_low(x.z), decode_low(x.w));
-    store_shared(line + 16 * ((chunk % 4 * 2 + 1) ^ row % 8), decode_high(x.x), decode_high(x.y), decode_high(x.z), decode_high(x.w));
+__device__ __forceinline__ uint32_t halves_at(int row, int chunk) { return chunk / 4 * (KEYS * 128) + row * 128 + 16 * (chunk % 4 * 2 ^ row % 8); }
+
+__device__ __forceinline__ void decode_into(uint32_t at, uint4 x) {
+    store_shared(at, decode_low(x.x), decode_low(x.y), decode_low(x.z), decode_low(x.w));
+    store_shared(at ^ 16, decode_high(x.x), decode_high(x.y), decode_high(x.z), decode_high(x.w));
 }
 
 __device__ __forceinline__ uint4 load_words(uint32_t at) {
@@ -93,13 +99,22 @@ __device__ __forceinline__ uint4 load_words(uint32_t at) {
     return x;
 }
 
-// Where this thread's piece i of a tile lies. Eight lanes at a time store to all banks: for DIM = 128 they take halves of two rows.
+// The thread's index, read again: what is computed from it does not stay in a register meanwhile.
+__device__ __forceinline__ int thread_index() {
+    int i;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(i));
+    return i;
+}
+
+// Where this thread's first piece of a tile lies; others follow ROWS rows on. Eight lanes at a time store to all banks: for
+// DIM = 128 they take halves of two rows.
 struct Piece {
+    static constexpr int PIECES = CODES / 16 / 128, ROWS = KEYS / PIECES;
     int row, chunk;
-    __device__ __forceinline__ Piece(int i) {
+    __device__ __forceinline__ Piece() {
         int thread = threadIdx.x % 128;
-        if (DIM == 64) row = thread / 4 + 32 * i, chunk = thread % 4;
-        else row = thread / 16 * 2 + thread / 4 % 2 + 16 * i, chunk = thread % 4 + thread / 8 % 2 * 4;
+        if (DIM == 64) row = thread / 4, chunk = thread % 4;
+        else row = thread / 16 * 2 + thread / 4 % 2, chunk = thread % 4 + thread / 8 % 2 * 4;
     }
 };
 
@@ -116,10 +131,12 @@ __device__ __forceinline__ uint32_t limit_addend(float scale) {
 }
 
 __device__ __forceinline__ void produce(const Problem& p, uint32_t room) {
-    constexpr int PIECES = CODES / 16 / 128;
+    // A thread's share of a tile, and how much of it is in registers at a time.
+    constexpr int PIECES = Piece::PIECES, PART = CONSUMERS == 3 ? PIECES / 2 : PIECES;
     constexpr uint32_t DECODE = 0xffffffff;
-    int thread = threadIdx.x % 128;
-    uint32_t raw = room + Shared::RAW_AT + 16 * thread;
+    // The swizzle is the same in all of its rows, which are multiples of 8 apart.
+    uint32_t codes_to = code_at<DIM>(Piece().row, Piece().chunk), halves_to = halves_at(Piece().row, Piece().chunk);
+    uint32_t raw = room + Shared::RAW_AT + threadIdx.x % 128 * 16;
     uint32_t number = 0; // of the next tile to hand over
     // The tile to copy next runs ahead of the one that is handed over, over the bounds of items.
     int coming = blockIdx.x, left_to_copy = 0;
@@ -127,8 +144,8 @@ __device__ __forceinline__ void produce(const Problem& p, uint32_t room) {
     int row = 0;     // and its row
     auto copy_next = [&](uint32_t slot) {
         if (left_to_copy == 0 && coming < p.work()) {
-            row = Piece(0).row;
-            at = ((uint32_t)p.head(coming) * p.S + row) * (DIM / 16) + Piece(0).chunk;
+            row = Piece().row;
+            at = ((uint32_t)p.head(coming) * p.S + row) * (DIM / 16) + Piece().chunk;
             left_to_copy = p.tiles(p.block(coming));
             coming = p.next(coming);
         }
@@ -136,7 +153,7 @@ __device__ __forceinline__ void produce(const Problem& p, uint32_t room) {
             uint32_t to = raw + slot % RAW * (2 * CODES);
 #pragma unroll
             for (int i = 0; i < PIECES; i++) {
-                bool valid = row + 64 / PIECES * i < p.S;
+                bool valid = row + Piece::ROWS * i < p.S;
                 size_t from = valid ? (size_t)(at + 128 * i) * 16 : 0;
                 copy16_async(to + 2048 * i, p.k + from, valid);
                 copy16_async(to + CODES + 2048 * i, p.v + from, valid);
@@ -156,30 +173,33 @@ __device__ __forceinline__ void produce(const Problem& p, uint32_t room) {
             copy_next(number + RAW - 1);
             wait_copies<RAW - 1>(); // this thread decodes what it copied itself
             uint32_t stage = number % STAGES, from = raw + number % RAW * (2 * CODES);
-            uint4 x[PIECES];
-            uint32_t large = 0;
+#pragma unroll 1
+            for (int part = 0; part < PIECES; part += PART) {
+                uint4 x[PART];
+                uint32_t large = 0;
 #pragma unroll
-            for (int i = 0; i < PIECES; i++) {
-                x[i] = load_words(from + 2048 * i);
+                for (int i = 0; i < PART; i++) x[i] = load_words(from + 2048 * (part + i));
+                if (addend != 0 && addend != DECODE) {
+#pragma unroll
+                    for (int i = 0; i < PART; i++) large |= beyond(x[i], addend);
+                }
+                if (part == 0) barrier_wait(room + Shared::EMPTY + 8 * stage, number / STAGES % 2 ^ 1);
+                if (large) asm volatile("red.shared.max.u32 [%0], %1;" ::"r"(room + Shared::LARGE + 4 * stage), "r"(number + 1) : "memory");
+                uint32_t tile = room + Shared::K + stage * HALVES;
+#pragma unroll
+                for (int i = 0; i < PART; i++) {
+                    int rows = Piece::ROWS * (part + i);
+                    if (addend == DECODE) decode_into(tile + halves_to + rows * 128, x[i]);
+                    else store_shared(tile + codes_to + rows * DIM, x[i].x, x[i].y, x[i].z, x[i].w);
+                }
             }
-            if (addend != 0 && addend != DECODE) {
+#pragma unroll 1
+            for (int part = 0; part < PIECES; part += PART) {
+                uint4 x[PART];
 #pragma unroll
-                for (int i = 0; i < PIECES; i++) large |= beyond(x[i], addend);
-            }
-            barrier_wait(room + Shared::EMPTY + 8 * stage, number / STAGES % 2 ^ 1);
-            if (large) asm volatile("red.shared.max.u32 [%0], %1;" ::"r"(room + Shared::LARGE + 4 * stage), "r"(number + 1) : "memory");
+                for (int i = 0; i < PART; i++) x[i] = load_words(from + CODES + 2048 * (part + i));
 #pragma unroll
-            for (int i = 0; i < PIECES; i++) {
-                Piece piece(i);
-                if (addend == DECODE) decode_into(room + Shared::K + stage * HALVES, x[i], piece.row, piece.chunk);
-                else store_shared(room + Shared::K + stage * HALVES + code_at<DIM>(piece.row, piece.chunk), x[i].x, x[i].y, x[i].z, x[i].w);
-            }
-#pragma unroll
-            for (int i = 0; i < PIECES; i++) x[i] = load_words(from + CODES + 2048 * i);
-#pragma unroll
-            for (int i = 0; i < PIECES; i++) {
-                Piece piece(i);
-                decode_into(room + Shared::V + stage * HALVES, x[i], piece.row, piece.chunk);
+                for (int i = 0; i < PART; i++) decode_into(room + Shared::V + stage * HALVES + halves_to + Piece::ROWS * (part + i) * 128, x[i]);
             }
             fence_to_tensor_cores();
             barrier_arrive(room + Shared::FULL + 8 * stage);

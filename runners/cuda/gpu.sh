@@ -59,7 +59,8 @@ stage5 stage4 DEFER
 stage6_fp8 stage5 PASS
 stage6_fp8_short stage6_fp8 DEFER regression
 stage6_split stage6_fp8 DEFER regression
-stage6_wgmma stage6_split DEFER regression'
+stage6_wgmma stage6_split DEFER regression
+stage7 stage6_wgmma DEFER regression'
 
 # pull STAGE BEFORE: makes a branch in a separate repository whose kernel is only that stage, with
 # its source and its launch, on top of the branch of the stage before it.
@@ -149,6 +150,7 @@ for step in $steps; do
     # Kernels with one mistake each, then every variant of the attention kernel.
     (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "SanitizersOnGPU|ExistingOnGPU" -test.timeout 500s) | grep -vE '^ *===' || failed=1
     untimed sanitize stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma} stage7
+    untimed sanitize_wide stage7_wide stage7_wide3
     ;;
   stages)
     # Each stage against the one before it; the guards are short and long problems.
@@ -189,7 +191,7 @@ for step in $steps; do
     expect "PASS" all_stage0 sdpa_fp8 --baseline-variant stage1 --variant stage0 --policy kernels/sdpa_fp8/showcase.yaml
     ;;
   everywhere)
-    untimed everywhere stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma} stage7
+    untimed everywhere stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma} stage7 stage7_wide stage7_wide3
     ;;
   toggles)
     # Values of toggles that no variant uses.
