@@ -38,7 +38,7 @@ func (r *runner) confirm(ctx context.Context, name string, side runners.Side, a 
 	if err := os.MkdirAll(filepath.Join(r.folder, folder), 0o755); err != nil {
 		return Confirmed{}, fmt.Errorf("writing the verdict: %w", err)
 	}
-	if err := check.WriteResults(filepath.Join(r.folder, folder), measured, r.verdict); err != nil {
+	if err := check.WriteResults(filepath.Join(r.folder, folder), measured, job.PolicyText, r.verdict); err != nil {
 		return Confirmed{}, err
 	}
 	return Confirmed{Outcome: r.verdict.Outcome, Reason: r.verdict.Reason, Summary: r.verdict.Summary, Folder: folder}, nil

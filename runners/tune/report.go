@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // ReportOptions say how wide a report is, and how much of it is shown.
@@ -164,10 +164,10 @@ func (r *Result) Conclusion() string {
 	return "Nothing is better than the incumbent. " + certain
 }
 
-func percent(x float64) string { return report.Speedup(x) }
+func percent(x float64) string { return number.Speedup(x) }
 
 // share is a percentage without a sign.
-func share(x float64) string { return strings.TrimPrefix(report.Percent(x), "+") }
+func share(x float64) string { return strings.TrimPrefix(number.Percent(x), "+") }
 
 func count(n int, what string) string {
 	if n == 1 {
