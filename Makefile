@@ -63,7 +63,7 @@ lint: modules ## run gofmt, vet and staticcheck
 # only here, and the other stories only with the detector.
 PLAIN := ./runners/cpu ./bot/controller ./runners/toolchain/... ./bot/cli ./docs ./examples ./runners/plan ./bot/github/webhook ./bot/actions ./bot/demo ./bot/local/... ./bot/try ./runners/measure ./runners/command \
 	./bot/answer ./bot/attempts ./bot/change/... ./bot/repos ./bot/sweep ./bot/command ./runners/protocol ./bot/github/embedded/... ./bot/pages/browser ./bot/pages/chart \
-	./bot/planner ./bot/present ./bot/publish ./bot/scheduler ./bot/verify ./gates/number ./gates/hindsight ./gates/number ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
+	./bot/planner ./bot/present ./bot/publish ./bot/scheduler ./bot/verify ./gates/hindsight ./gates/number ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/bisect ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/sdpatest ./runners/cuda/side ./runners/doctor ./runners/interleave \
 	./runners/scripted ./runners/tensor ./.ci/mutate
 
