@@ -29,10 +29,10 @@ func TestMarkedSamples(t *testing.T) {
 		}
 		return ns
 	}
-	solo := func(e *Evidence, spoiled int) {
+	solo := func(e *Evidence, disturbed int) {
 		for r := range e.Performance.Rounds {
 			s := &e.Performance.Rounds[r].Series[0]
-			s.Solo, s.SoloDisturbed = slices.Repeat([]float64{simulatedNanos, 1.001 * simulatedNanos}, 5), spoiled
+			s.Solo, s.SoloDisturbed = slices.Repeat([]float64{simulatedNanos, 1.001 * simulatedNanos}, 5), disturbed
 		}
 	}
 	t.Run("a pass must hold with them", func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestMarkedSamples(t *testing.T) {
 		mark(e, func(_, block int) bool { return block%5 < 2 })
 		expect(t, judged(t, gate10, e), Pass, "", "Proven")
 		if v := judged(t, gate10, e); v.Measuring.Disturbed != 6*8*6 {
-			t.Errorf("%d samples are counted as spoiled, of all three sides", v.Measuring.Disturbed)
+			t.Errorf("%d samples are counted as disturbed, of all three sides", v.Measuring.Disturbed)
 		}
 	})
 	t.Run("more of them beside the candidate are suspicious", func(t *testing.T) {

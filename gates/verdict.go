@@ -227,7 +227,7 @@ type Measuring struct {
 	Policy     float64 `json:"policy_confidence"`
 	Pairs      int     `json:"pairs"`
 	Inputs     int     `json:"inputs,omitempty"` // kinds of input that were timed in turn, where there is more than one
-	Disturbed  int     `json:"spoiled"`
+	Disturbed  int     `json:"disturbed"`
 	Seconds    float64 `json:"seconds"`
 }
 

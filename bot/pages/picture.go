@@ -26,7 +26,7 @@ type ShapeCharts struct {
 	Role    gates.Role
 	Failed  bool
 	Open    bool // shown unfolded, because it failed
-	Spoiled int
+	Disturbed int
 	Strip   template.HTML
 	ECDF    template.HTML
 	Order   template.HTML
@@ -45,7 +45,7 @@ func shapes(e *gates.Evidence, v *gates.Verdict) []ShapeCharts {
 	}
 	var list []ShapeCharts
 	for _, shape := range e.Shapes {
-		groups, sequence, spoiled := samplesOf(e.Performance.Rounds, shape.Name)
+		groups, sequence, disturbed := samplesOf(e.Performance.Rounds, shape.Name)
 		if len(groups[0].Values)+len(groups[2].Values) == 0 {
 			continue
 		}
@@ -53,7 +53,7 @@ func shapes(e *gates.Evidence, v *gates.Verdict) []ShapeCharts {
 			groups = []chart.Group{groups[0], groups[2]}
 		}
 		c := ShapeCharts{
-			Name: shape.Name, Dims: shape.Dims, Secret: shape.Secret, Role: roleOf(v, shape.Name), Spoiled: spoiled,
+			Name: shape.Name, Dims: shape.Dims, Secret: shape.Secret, Role: roleOf(v, shape.Name), Disturbed: disturbed,
 			Strip: picture(chart.Strip(shape.Label()+": every sample", "µs per launch", groups)),
 			ECDF:  picture(chart.ECDF(shape.Label()+": share of samples up to a time", "µs per launch", []chart.Group{groups[0], groups[len(groups)-1]})),
 			Order: picture(chart.Order(shape.Label()+": samples in the order they were taken", "µs per launch", sequence)),
@@ -134,7 +134,7 @@ func samplesOf(rounds []gates.Round, shape string) ([]chart.Group, chart.Sequenc
 		groups[i] = chart.Group{Name: side.name, Class: side.name}
 	}
 	sequence.Groups = slices.Clone(groups)
-	spoiled, n := 0, 0
+	disturbed, n := 0, 0
 	for _, round := range rounds {
 		for _, series := range round.Series {
 			if series.Shape != shape {
@@ -160,10 +160,10 @@ func samplesOf(rounds []gates.Round, shape string) ([]chart.Group, chart.Sequenc
 				i++
 				n++
 			}
-			spoiled += len(series.Disturbed)
+			disturbed += len(series.Disturbed)
 		}
 	}
-	return groups, sequence, spoiled
+	return groups, sequence, disturbed
 }
 
 // forest draws each shape's interval and goal.
