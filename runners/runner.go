@@ -272,7 +272,7 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 	if err != nil {
 		return err
 	}
-	if err := g.beside(within); err != nil {
+	if err := g.buildOwnBaseline(within); err != nil {
 		return err
 	}
 	for len(p.Rounds) < until {
@@ -302,9 +302,9 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 	return nil
 }
 
-// beside builds a new kernel a second time as its own baseline, because every round has three
+// buildOwnBaseline builds a new kernel a second time as its own baseline, because every round has three
 // sides.
-func (g *gatherer) beside(ctx context.Context) error {
+func (g *gatherer) buildOwnBaseline(ctx context.Context) error {
 	if g.job.Baseline != nil || g.twice {
 		return nil
 	}

@@ -55,11 +55,11 @@ type Config struct {
 	Planner *planner.Planner
 
 	Repositories  []string      // to watch; empty means every repository of the App's installations
-	Reconcile     time.Duration // interval of the resync; default 5 minutes
+	ResyncEvery     time.Duration // interval of the resync; default 5 minutes
 	ProgressEvery time.Duration // interval between updates of a running check; default 15 s
 	Backoff       time.Duration // first pause after a failure, which then doubles; default 1 s
 	Sweeps        []sweep.Schedule
-	SweepLook     time.Duration // how often sweeps are checked; default one minute
+	SweepEvery     time.Duration // how often sweeps are checked; default one minute
 	Runners       func() []present.RunnerInfo
 	// Judged is called for every verdict about a runner's evidence, with the kernel and the runner's fault, "" if there is none.
 	Judged  func(ctx context.Context, runner, kernel, fault string)
@@ -130,8 +130,8 @@ const cacheSize = 10_000
 
 // New makes a controller; Run starts it.
 func New(c Config) *Controller {
-	c.Reconcile = cmp.Or(c.Reconcile, 5*time.Minute)
-	c.SweepLook = cmp.Or(c.SweepLook, time.Minute)
+	c.ResyncEvery = cmp.Or(c.ResyncEvery, 5*time.Minute)
+	c.SweepEvery = cmp.Or(c.SweepEvery, time.Minute)
 	c.ProgressEvery = cmp.Or(c.ProgressEvery, 15*time.Second)
 	c.Backoff = cmp.Or(c.Backoff, time.Second)
 	if c.Now == nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 )
 
-// gather finds the pull requests of a merge group. Each of them takes part in choosing the rule,
+// findMembers finds the pull requests of a merge group. Each of them takes part in choosing the rule,
 // and an override applies only to the kernels that its own pull request touches.
-func (k *Controller) gather(ctx context.Context, s *change.State) error {
+func (k *Controller) findMembers(ctx context.Context, s *change.State) error {
 	numbers, more, err := k.Planner.Merges(ctx, s.Facts)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ func TestPolicyOnPastRuns(t *testing.T) {
 	w.concluded(slow.HeadSHA(), "failure")
 	strict := w.edit("strict", policyFile, strings.Replace(policyYAML, "+10%", "+50%", 1), embedded.PROptions{})
 	w.concluded(strict.HeadSHA(), "success")
-	w.said(strict, "By the new policy, 1 of the last 2 verdicts would be different")
+	w.said(strict, "The new policy would change 1 of the last 2 verdicts")
 	w.said(strict, "| PASS | DEFER (too-slow) | Too slow: speedup +30")
 	more := w.edit("more", policyFile, strings.NewReplacer("min: 6, max: 8", "min: 9, max: 12", "looks: [6, 8]", "looks: [9, 12]").Replace(policyYAML), embedded.PROptions{})
 	w.concluded(more.HeadSHA(), "action_required")

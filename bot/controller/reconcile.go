@@ -58,7 +58,7 @@ func (k *Controller) reconcileStep(ctx context.Context, s *change.State) (bool, 
 	case s.Facts.Head == "": // known only from a comment
 		return s.Facts.Open, k.timed(ctx, s, "look", k.fetchUnknown)
 	case s.Facts.Open && s.ID.Kind == change.Group && len(s.Facts.Members) == 0:
-		return true, k.gather(ctx, s)
+		return true, k.findMembers(ctx, s)
 	case k.isStale(s.ID):
 		return true, k.timed(ctx, s, "look", k.refreshStale)
 	case s.NeedsPlan():

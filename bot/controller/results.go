@@ -82,7 +82,7 @@ func (k *Controller) Lost(ctx context.Context, job string, token uint64, why str
 }
 
 // finish judges the evidence that gather returns. An error of gather is the runner's fault.
-func (k *Controller) finish(ctx context.Context, job string, token uint64, by string, log []byte, artifacts []string, gather gather) error {
+func (k *Controller) finish(ctx context.Context, job string, token uint64, by string, log []byte, artifacts []string, gather evidenceSource) error {
 	s, err := k.ofJob(ctx, job)
 	if err != nil {
 		return err
@@ -144,10 +144,10 @@ func (k *Controller) reportFault(ctx context.Context, runner string, s *change.S
 	k.Judged(ctx, runner, s.Facts.Repo+" "+run.Name, fault)
 }
 
-// gather returns the evidence for a verdict.
-type gather func(*change.State, change.Run) (*gates.Evidence, error)
+// evidenceSource returns the evidence for a verdict.
+type evidenceSource func(*change.State, change.Run) (*gates.Evidence, error)
 
-func (k *Controller) verdictOn(ctx context.Context, s *change.State, run change.Run, gather gather) (*change.Result, error) {
+func (k *Controller) verdictOn(ctx context.Context, s *change.State, run change.Run, gather evidenceSource) (*change.Result, error) {
 	policy, err := s.Plan.ReadPolicy()
 	if err != nil {
 		return nil, err

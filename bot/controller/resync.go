@@ -34,7 +34,7 @@ func (k *Controller) laneOfTarget(_ context.Context, p resyncTarget) (lane, erro
 
 // resyncLoop resyncs all repositories at the start and every few minutes.
 func (k *Controller) resyncLoop(ctx context.Context) error {
-	tick := time.NewTicker(k.Reconcile)
+	tick := time.NewTicker(k.ResyncEvery)
 	defer tick.Stop()
 	for {
 		k.resyncAll(ctx)

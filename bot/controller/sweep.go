@@ -12,7 +12,7 @@ import (
 // sweeper starts sweeps of the repositories that are not suspended.
 func (k *Controller) sweeper() *sweep.Sweeper {
 	return &sweep.Sweeper{
-		Schedules: k.Sweeps, Interval: k.SweepLook, Timeout: reconcileTimeout, Journal: k.Journal,
+		Schedules: k.Sweeps, Interval: k.SweepEvery, Timeout: reconcileTimeout, Journal: k.Journal,
 		Repositories: func() map[int64]string {
 			names := k.repos.Names()
 			for repo := range names {

@@ -260,8 +260,8 @@ type looker interface {
 	Look(ctx context.Context, c runners.Case) (*runners.CaseDump, error)
 }
 
-// Look builds both sides of the job and runs one case on them.
-func (c Config) Look(ctx context.Context, job runners.Job, one runners.Case, scratch string, p runners.Progress) (*runners.CaseDump, error) {
+// DumpCase builds both sides of the job and runs one case on them.
+func (c Config) DumpCase(ctx context.Context, job runners.Job, one runners.Case, scratch string, p runners.Progress) (*runners.CaseDump, error) {
 	if _, err := c.layIn(job); err != nil {
 		return nil, err
 	}

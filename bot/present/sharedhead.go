@@ -46,11 +46,11 @@ func ToldHead(told string) string {
 	return head
 }
 
-// IsBeside tells whether a check's title tells of another pull request, and so not how
+// IsSharedHead tells whether a check's title tells of another pull request, and so not how
 // its own stands.
-func IsBeside(title string) bool { return besideTitle.MatchString(title) }
+func IsSharedHead(title string) bool { return sharedHeadTitle.MatchString(title) }
 
-var besideTitle = regexp.MustCompile(`^#[0-9]+ has the same head: `)
+var sharedHeadTitle = regexp.MustCompile(`^#[0-9]+ has the same head: `)
 
 // A severity says how far something is from passing.
 type severity int
