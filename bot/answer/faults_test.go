@@ -97,7 +97,7 @@ rules:
 		{"of another kernel", "/rebench kernels/other profile", [2]string{"profiled", "default"}, false, false, "nothing to profile"},
 		{"of one of several", "/rebench kernels/scale kernels/other profile", [2]string{"default", "profiled"}, false, true, "Measuring again"},
 		{"nowhere", "/rebench kernels/scale profile", [2]string{"default", "default"}, false, false, "nothing to profile"},
-		{"in a workflow", "/rebench kernels/scale profile", [2]string{"profiled", "profiled"}, true, false, "leave out everything but"},
+		{"in a workflow", "/rebench kernels/scale profile", [2]string{"profiled", "profiled"}, true, false, "write only kernels"},
 	} {
 		s := stateOf(func(s *change.State) {
 			s.Plan.Policy = text

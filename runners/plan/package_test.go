@@ -49,7 +49,7 @@ func TestReferenceBesideManifest(t *testing.T) {
 	for _, d := range job.Candidate.Differs {
 		why[d.Path] = d.Why
 	}
-	if len(why) != 2 || !strings.Contains(why["k/reference.py"], "a build is given only the files below root and include") || !strings.Contains(why["k/kernel.yaml"], "it is a manifest") {
+	if len(why) != 2 || !strings.Contains(why["k/reference.py"], "a build gets only the files below root and include") || !strings.Contains(why["k/kernel.yaml"], "it is a manifest") {
 		t.Errorf("the differences are %q", why)
 	}
 }
