@@ -55,11 +55,11 @@ type Config struct {
 	Planner *planner.Planner
 
 	Repositories  []string      // to watch; empty means every repository of the App's installations
-	ResyncEvery     time.Duration // interval of the resync; default 5 minutes
+	ResyncEvery   time.Duration // interval of the resync; default 5 minutes
 	ProgressEvery time.Duration // interval between updates of a running check; default 15 s
 	Backoff       time.Duration // first pause after a failure, which then doubles; default 1 s
 	Sweeps        []sweep.Schedule
-	SweepEvery     time.Duration // how often sweeps are checked; default one minute
+	SweepEvery    time.Duration // how often sweeps are checked; default one minute
 	Runners       func() []present.RunnerInfo
 	// Judged is called for every verdict about a runner's evidence, with the kernel and the runner's fault, "" if there is none.
 	Judged  func(ctx context.Context, runner, kernel, fault string)

@@ -20,16 +20,16 @@ func picture(svg string) template.HTML { return template.HTML(svg) }
 
 // A ShapeCharts holds the measurements of one shape.
 type ShapeCharts struct {
-	Name    string
-	Dims    string
-	Secret  bool // the size was drawn at random for the run
-	Role    gates.Role
-	Failed  bool
-	Open    bool // shown unfolded, because it failed
+	Name      string
+	Dims      string
+	Secret    bool // the size was drawn at random for the run
+	Role      gates.Role
+	Failed    bool
+	Open      bool // shown unfolded, because it failed
 	Disturbed int
-	Strip   template.HTML
-	ECDF    template.HTML
-	Order   template.HTML
+	Strip     template.HTML
+	ECDF      template.HTML
+	Order     template.HTML
 }
 
 // sideNames are the sides in display order.
