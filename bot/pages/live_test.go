@@ -134,7 +134,7 @@ func TestHomeIsLive(t *testing.T) {
 			}
 		}
 	}
-	until("now", "Number 3 in the queue", "begins in about 60 s")
+	until("now", "Number 3 in the queue", "starts in about 60 s")
 	w.write(s, change.Started{Job: job, Token: 1, Runner: "gpu1"})
 	w.settle()
 	for round := range 3 {
