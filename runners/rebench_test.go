@@ -149,7 +149,7 @@ func TestRecall(t *testing.T) {
 			if attempts(m.earlier.Evidence) != before {
 				t.Error("the earlier evidence was written to")
 			}
-			if note := strings.Join(e.Notes, " "); strings.HasPrefix(attempts(e), before) && before != "" && !strings.Contains(note, "measured at 0123456789ab: its evidence stands") {
+			if note := strings.Join(e.Notes, " "); strings.HasPrefix(attempts(e), before) && before != "" && !strings.Contains(note, "measured at 0123456789ab: its evidence counts") {
 				t.Errorf("nothing says where the evidence is from: %q", note)
 			}
 		})
