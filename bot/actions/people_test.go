@@ -29,7 +29,7 @@ func TestComments(t *testing.T) {
 		{"no permission", "rita", "/rebench", "", []string{"eyes", "confused"}, "needs the role `write` in this repository, and you have `read`"},
 		{"unknown kernel", "walt", "/rebench gemm", "", []string{"eyes", "confused"}, "touches no kernel `gemm`"},
 		{"unknown argument", "walt", "/rebench speed=11", "", []string{"eyes", "confused"}, "speed"},
-		{"beside the policy", "walt", "/rebench vs=self", "", []string{"eyes", "confused"}, "write only kernels and `rounds`"},
+		{"beyond the policy", "walt", "/rebench vs=self", "", []string{"eyes", "confused"}, "write only kernels and `rounds`"},
 		{"not a fork", "walt", "/ok-to-test 0123456", "", []string{"eyes", "confused"}, "not from a fork"},
 		{"help", "rita", "/help", "", []string{"eyes", "rocket"}, "Other commands need the bot"},
 		{"explain", "rita", "/explain", "", []string{"eyes", "rocket"}, "Rule `default`"},

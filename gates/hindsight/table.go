@@ -3,7 +3,6 @@ package hindsight
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/kernelgate/kernelgate/gates/report"
 )
@@ -44,19 +43,9 @@ func section(b *strings.Builder, title string, columns []string, rows [][]string
 	if len(rows) == 0 {
 		return
 	}
-	widths := make([]int, len(columns))
-	for _, row := range append([][]string{columns}, rows...) {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
 	fmt.Fprintf(b, "%s\n\n", title)
-	for _, row := range append([][]string{columns}, rows...) {
-		var line strings.Builder
-		for i, cell := range row {
-			line.WriteString("  " + cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)))
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	for _, line := range report.Aligned(append([][]string{columns}, rows...)) {
+		b.WriteString("  " + line + "\n")
 	}
 	b.WriteByte('\n')
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
@@ -216,15 +217,11 @@ func (p *prober) Round(ctx context.Context, commit int) (float64, string, error)
 		}
 		return 0, text, err
 	}
-	speeds, sum := gates.RoundSpeedups(round), 0.0
-	for _, shape := range p.bench.Shapes() {
-		speed, ok := speeds[shape]
-		if !ok {
-			return 0, "", nil
-		}
-		sum += math.Log(speed)
+	mean := arm.MeanLog(gates.RoundSpeedups(round), p.bench.Shapes())
+	if math.IsNaN(mean) {
+		return 0, "", nil
 	}
-	return math.Exp(sum / float64(len(p.bench.Shapes()))), "", nil
+	return math.Exp(mean), "", nil
 }
 
 func (p *prober) report(commit int, step string) {
@@ -295,7 +292,9 @@ func (r *Report) table(b *strings.Builder) {
 		}
 		rows = append(rows, []string{fmt.Sprintf("%.12s", c.SHA), state, r.speedOf(s), rounds, c.Subject})
 	}
-	writeTable(b, rows)
+	for _, line := range report.Aligned(rows) {
+		b.WriteString(line + "\n")
+	}
 	for _, s := range steps {
 		if s.Why != "" {
 			fmt.Fprintf(b, "%.12s: %s\n", r.Commits[s.Commit].SHA, s.Why)

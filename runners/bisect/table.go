@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
-	"unicode/utf8"
 )
 
 // speed is a speed with its bounds, in percent of the good commit's.
@@ -15,21 +13,4 @@ func speed(s Step) string {
 
 func sorted(steps []Step) []Step {
 	return slices.SortedStableFunc(slices.Values(steps), func(a, b Step) int { return cmp.Compare(a.Commit, b.Commit) })
-}
-
-// writeTable aligns columns; the first row is the heading.
-func writeTable(b *strings.Builder, rows [][]string) {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range rows {
-		line := ""
-		for i, cell := range row {
-			line += cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
 }

@@ -5,6 +5,8 @@ import (
 	"html"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // chart draws the best speedup so far over the seconds, with block characters.
@@ -18,7 +20,7 @@ func (r *Result) chart(width int) string {
 	for _, m := range r.Curve {
 		top = max(top, m.Speedup)
 	}
-	label := utf8.RuneCountInString(percent(top))
+	label := utf8.RuneCountInString(number.Speedup(top))
 	columns := make([]float64, max(width-label, 10))
 	at := 0
 	for i := range columns {
@@ -37,7 +39,7 @@ func (r *Result) chart(width int) string {
 	for row := rows - 1; row >= 0; row-- {
 		text := ""
 		if row == rows-1 {
-			text = percent(top)
+			text = number.Speedup(top)
 		} else if row == 0 {
 			text = "0 %"
 		}
@@ -75,7 +77,7 @@ func (r *Result) SVG() string {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" role="img" aria-label="Best speedup over the seconds of measuring">`+"\n", width, height)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`+"\n", width, height)
 	for _, tick := range []float64{0, high} {
-		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#ccc"/><text x="%d" y="%.1f" text-anchor="end" fill="#333">%s</text>`+"\n", left, width-right, y(tick), y(tick), left-8, y(tick)+4, percent(tick))
+		fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#ccc"/><text x="%d" y="%.1f" text-anchor="end" fill="#333">%s</text>`+"\n", left, width-right, y(tick), y(tick), left-8, y(tick)+4, number.Speedup(tick))
 	}
 	fmt.Fprintf(&b, `<text x="%d" y="%d" fill="#333">0 s</text><text x="%d" y="%d" text-anchor="end" fill="#333">%.0f s of measuring</text>`+"\n", left, height-12, width-right, height-12, end)
 	path := ""
@@ -98,7 +100,7 @@ func (r *Result) SVG() string {
 		if t == nil || s.Rounds == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="4" fill="%s" fill-opacity="0.7"><title>%s %s</title></circle>`+"\n", x(t.measured), y(s.Speedup), colour, html.EscapeString(r.name(t)), percent(s.Speedup))
+		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="4" fill="%s" fill-opacity="0.7"><title>%s %s</title></circle>`+"\n", x(t.measured), y(s.Speedup), colour, html.EscapeString(r.name(t)), number.Speedup(s.Speedup))
 	}
 	b.WriteString("</svg>\n")
 	return b.String()

@@ -2,7 +2,6 @@ package tune
 
 import (
 	"context"
-	"math"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/arm"
@@ -57,17 +56,7 @@ type Timed struct {
 
 // value is the mean over the shapes of log(incumbent/candidate); NaN if a shape has no undisturbed
 // sample.
-func (t Timed) value(shapes []string) float64 {
-	sum := 0.0
-	for _, shape := range shapes {
-		ratio, ok := t.Speedups[shape]
-		if !ok || !(ratio > 0) {
-			return math.NaN()
-		}
-		sum += math.Log(ratio)
-	}
-	return sum / float64(len(shapes))
-}
+func (t Timed) value(shapes []string) float64 { return arm.MeanLog(t.Speedups, shapes) }
 
 // An Attempt says how the gate counts a candidate: the search may ask it more than once.
 type Attempt struct {

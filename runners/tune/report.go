@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/number"
+	"github.com/kernelgate/kernelgate/gates/report"
 )
 
 // ReportOptions say how wide a report is, and how much of it is shown.
@@ -27,7 +27,7 @@ func (r *Result) Report(opt ReportOptions) string {
 	var b strings.Builder
 	h := r.Header
 	tried := len(r.Tried) - 1
-	fmt.Fprintf(&b, "%s on %s: %s of %s, %.0f s of measuring, proposer %s, seed %d\n", h.Space.Kernel, h.Device, count(tried, "candidate"), sizeText(h.Space.Size()), r.Seconds, h.Proposer, h.Seed)
+	fmt.Fprintf(&b, "%s on %s: %s of %s, %.0f s of measuring, proposer %s, seed %d\n", h.Space.Kernel, h.Device, number.Plural(tried, "candidate"), sizeText(h.Space.Size()), r.Seconds, h.Proposer, h.Seed)
 	fmt.Fprintf(&b, "Timed on %s, each paired with the incumbent %s.\n\n", strings.Join(h.Shapes, ", "), h.Space.Start)
 	writeTable(&b, r.rows(opt), width)
 	for _, line := range r.counts(opt) {
@@ -40,7 +40,7 @@ func (r *Result) Report(opt ReportOptions) string {
 		b.WriteString("\nWhat each toggle was worth, all else being equal:\n\n")
 		rows := [][]string{{"toggle", "from", "to", "speedup", "pairs"}}
 		for _, w := range r.Worth {
-			rows = append(rows, []string{w.Toggle, fmt.Sprint(w.From), fmt.Sprint(w.To), percent(w.Gain), fmt.Sprint(w.Pairs)})
+			rows = append(rows, []string{w.Toggle, fmt.Sprint(w.From), fmt.Sprint(w.To), number.Speedup(w.Gain), fmt.Sprint(w.Pairs)})
 		}
 		writeTable(&b, rows, width)
 	}
@@ -60,7 +60,7 @@ func (r *Result) rows(opt ReportOptions) [][]string {
 		if shown++; s.Out && shown > maxShown && !opt.All {
 			continue
 		}
-		rows = append(rows, []string{r.mark(t.ID), r.name(t), percent(s.Speedup), fmt.Sprint(s.Rounds), r.outcome(t)})
+		rows = append(rows, []string{r.mark(t.ID), r.name(t), number.Speedup(s.Speedup), fmt.Sprint(s.Rounds), r.outcome(t)})
 	}
 	for _, t := range r.Tried {
 		if t.Status == Failed || t.Status == Unknown {
@@ -107,13 +107,13 @@ func (r *Result) counts(opt ReportOptions) []string {
 	}
 	var lines []string
 	if hidden := r.hidden(); hidden > 0 && !opt.All {
-		lines = append(lines, fmt.Sprintf("%s not shown (--all shows all).", count(hidden, "slower candidate")+isAre(hidden)))
+		lines = append(lines, fmt.Sprintf("%s not shown (--all shows all).", number.Plural(hidden, "slower candidate")+isAre(hidden)))
 	}
 	if n := by[Duplicate]; n > 0 {
-		lines = append(lines, fmt.Sprintf("%s the machine code and the launch of another, and %s not measured.", count(n, "candidate")+map[bool]string{true: " has", false: " have"}[n == 1], wasWere(n)))
+		lines = append(lines, fmt.Sprintf("%s the machine code and the launch of another, and %s not measured.", number.Plural(n, "candidate")+map[bool]string{true: " has", false: " have"}[n == 1], wasWere(n)))
 	}
 	if n := by[Waiting]; n > 0 {
-		lines = append(lines, fmt.Sprintf("%s not measured, because the budget was spent (raise --budget).", count(n, "candidate")+" "+wasWere(n)))
+		lines = append(lines, fmt.Sprintf("%s not measured, because the budget was spent (raise --budget).", number.Plural(n, "candidate")+" "+wasWere(n)))
 	}
 	return lines
 }
@@ -139,7 +139,7 @@ func (r *Result) Conclusion() string {
 	if r.Header.Exhaustive && !r.Replayed {
 		return fmt.Sprintf("The fastest of all that were measured is %s. An exhaustive search has no verdict: try a proposer on its log with --replay.", r.name(r.Find(best)))
 	}
-	certain := fmt.Sprintf("The race is decided: no candidate that was tried is more than %s faster.", share(r.Header.Epsilon))
+	certain := fmt.Sprintf("The race is decided: no candidate that was tried is more than %s faster.", number.Share(r.Header.Epsilon))
 	switch {
 	case r.Decided:
 	case r.Spent && r.Replayed:
@@ -164,18 +164,6 @@ func (r *Result) Conclusion() string {
 	return "Nothing is better than the incumbent. " + certain
 }
 
-func percent(x float64) string { return number.Speedup(x) }
-
-// share is a percentage without a sign.
-func share(x float64) string { return strings.TrimPrefix(number.Percent(x), "+") }
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 func isAre(n int) string   { return map[bool]string{true: " is", false: " are"}[n == 1] }
 func wasWere(n int) string { return map[bool]string{true: "was", false: "were"}[n == 1] }
 
@@ -186,26 +174,9 @@ func sizeText(n float64) string {
 	return fmt.Sprintf("%.0f", n)
 }
 
-// writeTable aligns columns. The last is cut at the width.
+// writeTable aligns columns. A line that is too wide is cut.
 func writeTable(b *strings.Builder, rows [][]string, width int) {
-	wide := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			wide[i] = max(wide[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range rows {
-		line := ""
-		for i, cell := range row {
-			if i > 0 {
-				line += "  "
-			}
-			line += cell
-			if i < len(row)-1 {
-				line += strings.Repeat(" ", wide[i]-utf8.RuneCountInString(cell))
-			}
-		}
-		line = strings.TrimRight(line, " ")
+	for _, line := range report.Aligned(rows) {
 		if runes := []rune(line); len(runes) > width {
 			line = string(runes[:width-1]) + "…"
 		}

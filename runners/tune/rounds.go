@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -39,7 +40,7 @@ func (s *Search) raceOn(ctx context.Context) error {
 		}
 		for _, d := range s.race.Record(s.round, values) {
 			t := s.ids[d.Arm]
-			t.Status, t.Why = Slower, fmt.Sprintf("%s slower than %s, proven in %d rounds", share(1-d.Ratio), s.space.Short(s.ids[d.By].Candidate), d.Rounds)
+			t.Status, t.Why = Slower, fmt.Sprintf("%s slower than %s, proven in %d rounds", number.Share(1-d.Ratio), s.space.Short(s.ids[d.By].Candidate), d.Rounds)
 			s.Lab.Release(d.Arm)
 			if err := s.logDrop(d); err != nil {
 				return err
@@ -68,7 +69,7 @@ func (s *Search) time(ctx context.Context, t *Tried, n, arms int) (Timed, error)
 	}
 	e := runners.Event{Text: fmt.Sprintf("round %d: %s", s.round+1, s.space.Short(t.Candidate)), Done: n, Total: arms, Unit: "arms"}
 	if best := s.race.Ranking(); len(best) > 0 && best[0].Rounds > 0 {
-		e.Detail = fmt.Sprintf("best %s %s", percent(best[0].Speedup), s.space.Short(s.ids[best[0].Arm].Candidate))
+		e.Detail = fmt.Sprintf("best %s %s", number.Speedup(best[0].Speedup), s.space.Short(s.ids[best[0].Arm].Candidate))
 	}
 	if budget := s.Log.Header.Budget; budget > 0 {
 		e.Left = runners.Seconds(budget - s.seconds)
