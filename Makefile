@@ -5,11 +5,11 @@ SHELL := /bin/bash
 
 BIN := bin/kernelgate
 
-# A path in a program would be of this checkout alone. Without, whatever was built or
-# analysed of the same sources in any other is found in Go's and staticcheck's caches.
+# Without paths in programs, Go's and staticcheck's caches also serve other checkouts of the
+# same sources.
 export GOFLAGS := $(shell go env GOFLAGS) -trimpath
 
-# What --version tells where Go has not found the checkout's commit out.
+# What --version prints if Go does not know the commit of the checkout.
 COMMIT = -X github.com/kernelgate/kernelgate/bot/cli.commit=$(shell git rev-parse --short=12 HEAD 2>/dev/null)$(shell test -z "$$(git status --porcelain --untracked-files=no 2>/dev/null)" || echo +dirty)
 
 build: ## build the program into bin/
@@ -19,16 +19,18 @@ build: ## build the program into bin/
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)$$/make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | sort | awk -F'|' '{printf "%-20s%s\n", $$1, $$2}'
 
-# Everything that the tests need beside Go and a C compiler: Go modules, the CUDA
+# Everything that the tests need in addition to Go and a C compiler: Go modules, the CUDA
 # 13 compiler, Triton, CuTe DSL and NumPy from PyPI, GitHub's example payloads and API description, a headless
 # Chromium and axe-core from npm, and Google Benchmark from Debian, each into a cache.
 # Without network all but the modules are left out with a message, except in CI, where
 # tests must not skip.
-FETCH := runners/toolchain/fetch-cuda.sh runners/toolchain/fetch-triton.sh runners/toolchain/fetch-cutedsl.sh runners/pyref/fetch-numpy.sh bot/pages/browser/fetch-browser.sh \
+FETCH := runners/toolchain/fetch-cuda.sh bot/pages/browser/fetch-browser.sh \
 	bot/github/webhook/testdata/fetch-examples.sh bot/github/embedded/testdata/fetch-openapi.sh runners/command/testdata/fetch-googlebenchmark.sh
 
-.PHONY: modules $(FETCH)
-setup: modules $(FETCH) ## fetch the compilers, the browser and the API descriptions that tests use
+PACKAGES := triton cutedsl numpy
+
+.PHONY: modules $(FETCH) $(PACKAGES)
+setup: modules $(FETCH) $(PACKAGES) ## fetch the compilers, the browser and the API descriptions that tests use
 
 modules: ## fetch the Go modules
 	@go mod download
@@ -36,12 +38,15 @@ modules: ## fetch the Go modules
 $(FETCH):
 	@$@ >/dev/null || test -z "$$CI"
 
+$(PACKAGES):
+	@runners/toolchain/fetch-python.sh $@ >/dev/null || test -z "$$CI"
+
 # The bot at work on this machine: no account, no GPU. At a terminal it stays until
-# Ctrl-C, so that one can look around.
+# Ctrl-C, so that you can look around.
 demo: build ## show the bot at work on this machine: no account, no GPU
 	@if [ -t 1 ]; then $(BIN) demo; else $(BIN) demo --once; fi
 
-# Compilers and tests make much garbage and keep little of it: it is collected seldom.
+# Compilers and tests make much garbage and keep little of it, so collect it rarely.
 lint watched plain simulated: export GOGC := 400
 
 lint: modules ## run gofmt, vet and staticcheck
@@ -49,46 +54,46 @@ lint: modules ## run gofmt, vet and staticcheck
 	go vet ./... ./.ci/mutate
 	go tool staticcheck ./... ./.ci/mutate
 
-# These run without the race detector, which would make them up to ten times slower. They
-# measure real kernels, compile CUDA, or have no goroutine, in their code or in their tests,
-# that shares memory with another; ./bot/cli, ./docs, ./examples, ./bot/demo and ./bot/try run the program whose parts are watched where
-# they are tested, and ./bot/github/embedded is watched by every story that speaks to it.
-# ./gates is one of them, and shows the error rates that it simulated. ./bot/controller and
-# ./bot/github/webhook run both ways: what is one long calculation, and the controller's stories that
-# reach no statement which others do not reach, run here alone, and the other stories not again.
+# These run without the race detector, which would make them up to ten times slower. They measure
+# real kernels, compile CUDA, or have no goroutines that share memory. ./bot/cli, ./docs,
+# ./examples, ./bot/demo and ./bot/try run the whole program; the detector watches its parts in
+# their own tests, and ./bot/github/embedded in every story that uses it. ./gates runs without it,
+# too, and prints the error rates that it simulated. ./bot/controller and ./bot/github/webhook run
+# both ways: long calculations, and the stories that reach no new statement of the controller, run
+# only here, and the other stories only with the detector.
 PLAIN := ./runners/cpu ./bot/controller ./runners/toolchain/... ./bot/cli ./docs ./examples ./runners/plan ./bot/github/webhook ./bot/actions ./bot/demo ./bot/local/... ./bot/try ./runners/measure ./runners/command \
 	./bot/answer ./bot/attempts ./bot/change/... ./bot/repos ./bot/sweep ./bot/command ./runners/protocol ./bot/github/embedded/... ./bot/pages/browser ./bot/pages/chart \
-	./bot/planner ./bot/present ./bot/publish ./bot/scheduler ./bot/verify ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
-	./runners ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/sdpatest ./runners/cuda/side ./runners/doctor ./runners/interleave \
+	./bot/planner ./bot/present ./bot/publish ./bot/scheduler ./bot/verify ./gates/hindsight ./gates/number ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
+	./runners ./runners/bisect ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/sdpatest ./runners/cuda/side ./runners/doctor ./runners/interleave \
 	./runners/scripted ./runners/tensor ./.ci/mutate
 
-# lint has vetted everything, and no debugger looks at these programs: without its
-# tables they are linked in two thirds of the time. A machine that does much else at the time
-# gets all the time it needs. In CI what has passed before runs again; elsewhere Go knows what
-# a change cannot have touched.
+# lint has vetted everything, and nobody debugs these programs: without debugging tables they link
+# in two thirds of the time. The timeout is long, for a busy machine. CI runs every test again;
+# elsewhere Go's cache skips the tests that a change cannot affect.
 LEAN := -vet=off $(if $(CI),-count=1) -timeout=30m -ldflags='-s -w'
 
-# The race detector watches all packages but the PURE, which calculate what their caller gave them, and
-# whose only locks are those of package sync: a third of a story's time was spent there. (SQLite has
-# locks of its own, and encoding/json a cache that its callers share: they must be watched.) The pointer
-# checks that come with the detector are for our code alone. Stories wait more than they work: more
-# of them at once than there are cores.
+# The race detector watches all packages except PURE: these work on their arguments, and their only
+# locks are those of package sync. A third of a story's time was spent there. (SQLite has its own
+# locks, and encoding/json a cache that its callers share, so both must be watched.) The pointer
+# checks of the detector apply only to our code. Stories mostly wait, so more of them run at once
+# than there are cores.
 PURE := regexp regexp/syntax unicode unicode/utf8 strconv compress/flate math/rand/v2 crypto/internal/fips140/bigmod \
 	gopkg.in/yaml.v3 github.com/santhosh-tekuri/jsonschema/v6 github.com/kernelgate/kernelgate/gates/stats
 RACE := -race $(LEAN) -p=3 -parallel=4 -gcflags=all=-d=checkptr=0 -gcflags=github.com/kernelgate/kernelgate/...= \
 	$(foreach package,$(PURE),'-gcflags=$(package)=-d=checkptr=0 -race=false')
 
-# Packages are tested in the order of this list: those that take longest are first, so that
-# nothing waits for them at the end. A watched program need not wait a second at its end for others' races.
-# Half of the time is spent waiting, so all of it runs at once; and so do the downloads, beside the compiler.
-# A package that fails while the machine is busy is tested once more, alone (.ci/retest).
+# Packages are tested in the order of this list, the slowest first, so that nothing waits for them
+# at the end. A watched program does not wait a second for races before it exits. Half of the time
+# is spent waiting, so everything runs at once, and the downloads run during the compilation. A
+# package that fails while the machine is busy is tested again when nothing else runs (.ci/retest).
 test: ## run everything: lint and all tests
 	@$(MAKE) --no-print-directory -j8 setup lint
 	@rm -rf bin/test && mkdir -p bin/test
 	@$(IN_MEMORY) $(MAKE) --no-print-directory -j3 -k watched plain simulated || $(IN_MEMORY) .ci/retest bin/test
 
-# Tests make many small files and have them written through: in memory that takes a third of the kernel's time. Whoever may
-# mount (root, as in most CIs) and has 8 GiB to spare gets a folder for temporary files that is there for these processes alone.
+# Tests write and sync many small files: in memory that takes a third of the kernel's time. If the
+# user may mount (root, as in most CIs) and 8 GiB are free, these processes get a private folder in
+# memory for temporary files.
 IN_MEMORY = $(shell awk '/^MemAvailable:/ && $$2 > 8e6 {print "yes"}' /proc/meminfo 2>/dev/null | grep -q yes && \
 	unshare --mount mount -t tmpfs tests /mnt 2>/dev/null && echo unshare --mount .ci/in-memory)
 
@@ -102,7 +107,7 @@ watched: ## run the tests with the race detector (part of test)
 plain: ## run the tests that need no race detector (part of test)
 	KERNELGATE_WATCHED=yes go test $(LEAN) $(or $(ONLY),$(PLAIN)) | tee -i bin/test/plain
 
-# All of the bot's stories while GitHub's replicas are behind; make test tells some of them so.
+# All of the bot's stories while GitHub's replicas lag; make test runs some of them this way.
 .PHONY: lag-test
 lag-test: ## run the bot's stories while GitHub's replicas lag
 	KERNELGATE_LAG=yes go test -count=1 -timeout=30m ./bot/controller
@@ -115,7 +120,7 @@ simulated: ## simulate the error rates of the gate (part of test)
 screenshots: setup ## take the pictures of the documents from the demo
 	go test -count=1 -timeout=30m ./bot/demo -run '^(TestScreenshots|TestVerdictPicture)$$' -screenshots $(CURDIR)/.github
 
-# Speeds and sizes, as ratios within one run.
+# Error rates, speeds and sizes; speeds are ratios within one run.
 bench: ## measure error rates, speeds and sizes
 	go test -v -run TestErrorRatesOfAllNoise ./gates -simulate 400 | grep -vE '^ *(=== |--- PASS)'
 	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/checkout ./runners/tensor ./runners/sandbox ./bot/github/webhook ./bot/store/journal ./bot/store/ledger ./bot/pages ./bot/serve ./bot/controller
@@ -128,30 +133,31 @@ fuzz: ## try every parser with random input, FUZZTIME each
 	    echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$package; \
 	  done; done
 
-# What an operator goes through, for real: units under systemd, every alert in Prometheus, a NATS server without disk space, a
-# truncated journal, a power cut. As root on Debian, five minutes; one line per result.
+# Real operation: units under systemd, every alert in Prometheus, a NATS server without disk space,
+# a truncated journal, a power cut. It needs root on Debian, takes five minutes, and prints one line
+# per result.
 .PHONY: operate-test
 operate-test: ## try operation for real: systemd, alerts, full disks (root, Debian)
 	@.ci/operate-test
 
-# Small faults in the code that decides, and which of them no test notices: file, line and fault of each, and the share that was
-# noticed. MUTATE takes flags, such as MUTATE='-seed 2 -packages gates,bot/publish'. It takes ten minutes on two cores.
+# Compiles small faults into the code that decides, and prints those that no test notices, with
+# file and line, and the share of noticed faults. MUTATE takes flags, such as
+# MUTATE='-seed 2 -packages gates,bot/publish'. It takes ten minutes on two cores.
 .PHONY: mutate
 mutate: ## find small faults that no test notices
 	go run ./.ci/mutate $(MUTATE)
 
-# The attention kernel's choice by problem size, from the recorded times of its variants.
+# Writes the attention kernel's choice by problem size from the recorded times of its variants.
 .PHONY: choose
 choose: ## write the choice of kernels/sdpa_fp8 from its evidence
 	go test -count=1 ./runners/cuda/sdpatest -run '^TestChoiceIsGenerated$$' -update
 
-# What a host with a GPU needs: the programs, and the script that uses them. The
-# host itself needs no Go.
+# What a host with a GPU needs: the programs, and the script that uses them. The host needs no Go.
 .PHONY: gpu
 gpu: ## build the programs for a host with a GPU, and print the script
 	@mkdir -p bin/gpu
 	@CGO_ENABLED=0 go build -ldflags="-s -w $(COMMIT)" -o bin/gpu/kernelgate .
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/cuda.test ./runners/cuda
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/sdpa_fp8.test ./runners/cuda/sdpatest
-	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/keeper.test ./bot/controller
+	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/controller.test ./bot/controller
 	@cat runners/cuda/gpu.sh

@@ -153,7 +153,7 @@ func onlyReads(args []string) bool {
 		}
 	}
 	name := strings.Join(args[:min(2, len(args))], " ")
-	return len(args) > 2 && (name == "policy lint" || name == "policy explain") ||
+	return len(args) > 2 && (name == "policy lint" || name == "policy explain") || len(args) > 3 && name == "policy simulate" ||
 		len(args) > 1 && slices.Contains([]string{"history", "judge", "compare", "completion"}, args[0])
 }
 

@@ -22,7 +22,7 @@ func TestNewKernel(t *testing.T) {
 		reason       Reason
 		says         string
 	}{
-		{"nothing is asked of its time", fullPolicy, func(*Evidence) {}, Pass, "", "Timed, with nothing to compare with: mission 8"},
+		{"nothing is asked of its time", fullPolicy, func(*Evidence) {}, Pass, "", "Timed without a baseline: mission 8"},
 		{"and it has none", fullPolicy, func(e *Evidence) { e.Performance = nil }, Pass, "", "Every required gate passed."},
 		{"a bound that it keeps", within, func(*Evidence) {}, Pass, "", "mission p50 8"},
 		{"a bound that it does not keep", beyond, func(*Evidence) {}, Defer, ReasonTooSlow, "Too slow: mission p50 8"},
@@ -30,7 +30,7 @@ func TestNewKernel(t *testing.T) {
 		{"a bound and too few rounds", within, func(e *Evidence) { e.Performance.Rounds = e.Performance.Rounds[:4] }, Defer, ReasonInconclusive, "the first decision is after 6"},
 		{"below the roofline", fullPolicy, func(e *Evidence) { e.Shapes[0].FLOPs = 242e12 }, Defer, ReasonSuspicious, "Too good to be true: mission takes 8"},
 		{"wrong while timed", fullPolicy, func(e *Evidence) { e.Performance.Rounds[0].Series[0].Worst.Unwritten = 100 }, Defer, ReasonCorrectness, "The output was wrong while it was timed"},
-		{"a noisy runner, nothing asked", fullPolicy, func(e *Evidence) { slowControl(e) }, Pass, "", "Timed, with nothing to compare with"},
+		{"a noisy runner, nothing asked", fullPolicy, func(e *Evidence) { slowControl(e) }, Pass, "", "Timed without a baseline"},
 		{"a noisy runner and a bound", within, func(e *Evidence) { slowControl(e) }, Error, ReasonRunner, "The runner is not fit to measure"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -32,14 +32,14 @@ func TestAdvice(t *testing.T) {
 		want string
 	}{
 		{shapeComparison{}, ""},
-		{shapeComparison{tails: slowTail, kinds: slowKind, kindFloor: 0.9, refuted: facts.Quote("x")}, "fix the slow launches on mission"},
-		{shapeComparison{kinds: slowKind, kindFloor: 0.9, refuted: facts.Quote("x"), samples: &samples{}}, "win back the time on mission on the kinds of input that lost it"},
+		{shapeComparison{tails: slowTail, kinds: slowKind, kindFloor: 0.9, refuted: facts.Quote("x")}, "make the slow launches on mission faster"},
+		{shapeComparison{kinds: slowKind, kindFloor: 0.9, refuted: facts.Quote("x"), samples: &samples{}}, "make mission faster again on the kinds of input that became slower"},
 		{shapeComparison{kinds: slowKind, kindFloor: 0.98, samples: &samples{
 			strata:        strata{kinds: []string{"normal", "large"}},
 			baselineTimes: timedSample{stats.Sample{Rounds: [][]float64{{70, 34.68}}}, [][]int{{0, 1}}},
 		}}, "bring `mission` to ≤\u00a035.38\u00a0µs on large inputs"},
-		{shapeComparison{refuted: facts.Quote("x")}, "when it runs alone"},
-		{shapeComparison{unconfirmed: facts.Quote("x")}, "when it runs alone"},
+		{shapeComparison{refuted: facts.Quote("x")}, "make a single launch"},
+		{shapeComparison{unconfirmed: facts.Quote("x")}, "make a single launch"},
 	} {
 		c.s.shape.Name = "mission"
 		if got := stepWords(c.s.advice(0.025)); c.want == "" && got != "" || !strings.Contains(got, c.want) {

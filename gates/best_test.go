@@ -37,20 +37,20 @@ func TestBest(t *testing.T) {
 		notes        []string
 	}{
 		{"a loss within the guard", guard, ofBest(0.96, 1, 0), Pass, "", "Proven: speedup −4.", nil},
-		{"the sum is named", guard, ofBest(0.96, 0.8493, 0), Pass, "", "Proven: speedup −4.", []string{"mission: 18.5\u00a0% slower than its best (`a1b2c3d`, PASS of 2026-10-02), after this change."}},
-		{"the sum is refused", bounded, ofBest(0.96, 0.94, 0), Defer, ReasonRegression, "(asked below its best <= 8%); mission was lost by `bbbbbbb` −4.0\u00a0%, `ccccccc` −4.0\u00a0%", []string{"mission: 9.8"}},
+		{"the sum is named", guard, ofBest(0.96, 0.8493, 0), Pass, "", "Proven: speedup −4.", []string{"With this change, mission is 18.5\u00a0% slower than at its best commit (`a1b2c3d`, PASS of 2026-10-02)."}},
+		{"the sum is refused", bounded, ofBest(0.96, 0.94, 0), Defer, ReasonRegression, "(asked below its best <= 8%); these commits made mission slower: `bbbbbbb` −4.0\u00a0%, `ccccccc` −4.0\u00a0%", []string{"mission is 9.8"}},
 		{"the sum is within the bound", bounded, ofBest(0.96, 0.99, 0), Pass, "", "Proven", nil},
-		{"the bound is not proven to be missed", bounded, ofBest(0.97, 0.92/0.97, 0), Pass, "", "Proven", []string{"mission: 8."}},
-		{"who gains is not blamed", bounded, ofBest(1.02, 0.8, 0), Pass, "", "Proven", []string{"mission: +2.0\u00a0% against its baseline, −18.4\u00a0% against its best"}},
+		{"the bound is not proven to be missed", bounded, ofBest(0.97, 0.92/0.97, 0), Pass, "", "Proven", []string{"mission is 8."}},
+		{"who gains is not blamed", bounded, ofBest(1.02, 0.8, 0), Pass, "", "Proven", []string{"mission: +2.0\u00a0% against the baseline, −18.4\u00a0% against its best commit"}},
 		{"the same code is not blamed", bounded, func() *Evidence {
 			e := ofBest(1, 0.8, 2)
 			e.SameCode, e.Candidate.Code, e.Performance = true, e.Baseline.Code, nil
 			return e
-		}(), Pass, "", "nothing to measure", []string{"mission: 20.0\u00a0% slower than its best (`a1b2c3d`, PASS of 2026-10-02), after this change. 2 merges since then were not measured on this device, and count as no change."}},
-		{"the revert", `{target: {speedup: ">= +10%"}}`, ofBest(1/0.8154, 0.8154, 1), Pass, "", "Proven", []string{"mission: +22.6\u00a0% against its baseline, −0.04\u00a0% against its best (`a1b2c3d`, PASS of 2026-10-02). One merge since then was not measured on this device, and counts as no change."}},
-		{"no mark", bounded, ofBest(0.96, 0, 0), Pass, "", "Proven", []string{"below_best asks nothing of mission: no merged state of the kernel was measured there on this device yet."}},
-		{"a guard that is missed says so", bounded, ofBest(0.9, 0.94, 0), Defer, ReasonRegression, "Slower: speedup −10.", []string{"mission: 15."}},
-		{"a gate that informs", `{required: false, guard: {speedup: ">= -5%", below_best: "<= 8%"}}`, ofBest(0.96, 0.94, 0), Pass, "", "", []string{"mission: 9.8"}},
+		}(), Pass, "", "nothing to measure", []string{"With this change, mission is 20.0\u00a0% slower than at its best commit (`a1b2c3d`, PASS of 2026-10-02). 2 merges since then were not measured on this device, and count as no change."}},
+		{"the revert", `{target: {speedup: ">= +10%"}}`, ofBest(1/0.8154, 0.8154, 1), Pass, "", "Proven", []string{"mission: +22.6\u00a0% against the baseline, −0.04\u00a0% against its best commit (`a1b2c3d`, PASS of 2026-10-02). One merge since then was not measured on this device, and counts as no change."}},
+		{"no mark", bounded, ofBest(0.96, 0, 0), Pass, "", "Proven", []string{"below_best does not apply to mission yet: no merged commit was measured on this shape and device."}},
+		{"a guard that is missed says so", bounded, ofBest(0.9, 0.94, 0), Defer, ReasonRegression, "Slower: speedup −10.", []string{"mission is 15."}},
+		{"a gate that informs", `{required: false, guard: {speedup: ">= -5%", below_best: "<= 8%"}}`, ofBest(0.96, 0.94, 0), Pass, "", "", []string{"mission is 9.8"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := judgeQuickly(performancePolicy(t, c.policy), c.e)

@@ -23,10 +23,10 @@ func TestChoice(t *testing.T) {
 		return Judge(p, "p.yaml", e)
 	}
 	v := judged(part("short", 80, "small", "mission"), part("long", 100, "big"), part("elsewhere", 255))
-	if v.Outcome != Pass || !strings.Contains(v.Summary, "This is static: nothing was run") {
+	if v.Outcome != Pass || !strings.Contains(v.Summary, "This was a static check: nothing was run") {
 		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
-	if want := "The candidate chooses by problem size: small, mission by short; big by long."; !slices.Contains(v.Notes, want) {
+	if want := "The candidate chooses a variant by problem size: small, mission by short; big by long."; !slices.Contains(v.Notes, want) {
 		t.Errorf("the notes are %q, without %q", v.Notes, want)
 	}
 	var rows []string

@@ -33,7 +33,7 @@ func TestCoarseClock(t *testing.T) {
 				}
 			}
 			v := judged(t, gate10, e)
-			if v.Outcome != c.outcome || c.outcome == Error && !strings.Contains(v.Summary, "the clock's step is") {
+			if v.Outcome != c.outcome || c.outcome == Error && !strings.Contains(v.Summary, "the clock's resolution is") {
 				t.Errorf("got %s (%s): %s", v.Outcome, v.Reason, v.Summary)
 			}
 		})

@@ -106,7 +106,7 @@ func TestLaterCodesAreTold(t *testing.T) {
 		if v.Outcome == Pass {
 			continue
 		}
-		if strings.Contains(v.Summary, "It is number 200, and every variant raises the proof that is asked: it needs a larger gain or more rounds") {
+		if strings.Contains(v.Summary, "It is number 200, and each further machine code must pass a stricter test: it needs a larger gain or more rounds") {
 			found++
 		}
 	}
@@ -138,7 +138,7 @@ func TestLaterCodesCountRounds(t *testing.T) {
 	expect(t, judged(t, lookPolicy, number(e, 10)), Pass, "", "Proven")
 	v := judged(t, lookPolicy, number(e, 20))
 	expect(t, v, Defer, ReasonInconclusive, "It is number 20")
-	if got := strings.Join(v.ToPass, "; "); !strings.Contains(got, "comment /rebench: 18 of 20 rounds meet the goal on mission, and machine code 20 needs more of them") {
+	if got := strings.Join(v.ToPass, "; "); !strings.Contains(got, "comment /rebench: 18 of 20 rounds meet the goal on mission, and machine code 20 of this change needs more such rounds") {
 		t.Errorf("to pass: %s", got)
 	}
 }

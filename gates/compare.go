@@ -139,7 +139,7 @@ func draw(draws *stats.ResamplePlan, s stats.Sample, quantile float64) *stats.Di
 }
 
 func newResamplePlan(resamples int) *stats.ResamplePlan {
-	draws, err := stats.NewDraws(resamples, seed)
+	draws, err := stats.NewResamplePlan(resamples, seed)
 	if err != nil {
 		panic("gates: " + err.Error()) // both callers give a constant that is allowed
 	}

@@ -289,7 +289,7 @@ type Performance struct {
 // A Round is what one set of fresh processes measured.
 type Round struct {
 	Attempt int `json:"attempt"` // at this machine code; those that left no rounds are counted too
-	// CodeNumber says that this is the n-th distinct machine code of the change or of its author: see codeShare. Absent is 1.
+	// CodeNumber says that this is the n-th distinct machine code of the change or of its author: see codeAlpha. Absent is 1.
 	CodeNumber int       `json:"code_number,omitempty"`
 	Started    time.Time `json:"started"`
 	Seconds    float64   `json:"seconds"`
@@ -311,23 +311,23 @@ const (
 // its three sides, and no launch has seen them before: see [Series.DrawSeed].
 type Series struct {
 	Shape         string    `json:"shape"`
-	Batch         int       `json:"batch"`                   // launches per sample
-	Cold          bool      `json:"cold,omitempty"`          // caches were flushed before every sample
-	Seed          uint64    `json:"seed,omitempty"`          // of the inputs
-	Distributions []string  `json:"distributions,omitempty"` // block k draws its inputs as the k-th of them, round and round
-	Order         string    `json:"order"`                   // a letter a sample: b, c or a; blocks mirror themselves, such as "bcaacb cabbac"
-	Nanos         []float64 `json:"ns"`                      // time per launch, in Order
-	Wall          []float64 `json:"wall_ns,omitempty"`       // the same by the judge's wall clock, with the overhead around a launch
-	Disturbed     []int     `json:"spoiled,omitempty"`       // samples that were disturbed from outside: stored, not used
-	Solo          []float64 `json:"solo_ns,omitempty"`       // the baseline before the candidate was loaded
-	SoloDisturbed int       `json:"solo_spoiled,omitempty"`  // how many of those were disturbed from outside
-	Single        *Singles  `json:"single_ns,omitempty"`     // one launch at a time, where a sample is a batch of several
-	Stateful      []float64 `json:"kept_ns,omitempty"`       // the candidate without the reset of its state before the launch, where it has state
+	Batch         int       `json:"batch"`                    // launches per sample
+	Cold          bool      `json:"cold,omitempty"`           // caches were flushed before every sample
+	Seed          uint64    `json:"seed,omitempty"`           // of the inputs
+	Distributions []string  `json:"distributions,omitempty"`  // block k draws its inputs as the k-th of them, round and round
+	Order         string    `json:"order"`                    // a letter a sample: b, c or a; blocks mirror themselves, such as "bcaacb cabbac"
+	Nanos         []float64 `json:"ns"`                       // time per launch, in Order
+	Wall          []float64 `json:"wall_ns,omitempty"`        // the same by the judge's wall clock, with the overhead around a launch
+	Disturbed     []int     `json:"disturbed,omitempty"`      // samples that were disturbed from outside: stored, not used
+	Solo          []float64 `json:"solo_ns,omitempty"`        // the baseline before the candidate was loaded
+	SoloDisturbed int       `json:"solo_disturbed,omitempty"` // how many of those were disturbed from outside
+	Single        *Singles  `json:"single_ns,omitempty"`      // one launch at a time, where a sample is a batch of several
+	Stateful      []float64 `json:"stateful_ns,omitempty"`    // the candidate without the reset of its state before the launch, where it has state
 
-	Verified        int     `json:"verified"`             // outputs of timed launches that were compared
-	Worst           *Errors `json:"worst,omitempty"`      // against the reference: the largest of each figure
-	Referenced      int     `json:"referenced,omitempty"` // outputs behind Worst; 0 in older evidence, where they are all
-	AgainstBaseline *Errors `json:"beside,omitempty"`     // against the baseline's output on the same input, over all of them
+	Verified        int     `json:"verified"`                   // outputs of timed launches that were compared
+	Worst           *Errors `json:"worst,omitempty"`            // against the reference: the largest of each figure
+	Referenced      int     `json:"referenced,omitempty"`       // outputs behind Worst; 0 in older evidence, where they are all
+	AgainstBaseline *Errors `json:"against_baseline,omitempty"` // against the baseline's output on the same input, over all of them
 	// Outputs is both sides of the outputs behind Worst in which a side has an element beyond the tolerance.
 	Outputs []TimedOutput `json:"outputs,omitempty"`
 }

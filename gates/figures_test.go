@@ -178,7 +178,7 @@ func TestMarksBesideAndAlone(t *testing.T) {
 		t.Error("half of the samples are too many")
 	}
 	m.add(&Series{}, []bool{true})
-	if !strings.HasPrefix(words(m.fault("mission")), "4 of 7 samples on mission") {
+	if !strings.HasSuffix(words(m.fault("mission")), "disturbed 4 of 7 samples on mission") {
 		t.Errorf("%s", m.fault("mission"))
 	}
 }
@@ -233,11 +233,11 @@ func TestNoteOfTheBest(t *testing.T) {
 		own, baseline, sum, allowed float64
 		says                        string
 	}{
-		{"a loss", -0.02, -0.05, -0.07, 0.05, "7.0\u00a0% slower than its best"},
+		{"a loss", -0.02, -0.05, -0.07, 0.05, "7.0\u00a0% slower than at its best commit"},
 		{"what one change may lose", 0, -0.05, -0.05, 0.05, ""},
 		{"less than is shown", 0, -0.01, -0.01, 0, ""},
-		{"a little more than is shown", 0, -0.011, -0.011, 0, "1.1\u00a0% slower than its best"},
-		{"a gain that wins back", 0.01, -0.01, 0, 0.05, "+1.0\u00a0% against its baseline"},
+		{"a little more than is shown", 0, -0.011, -0.011, 0, "1.1\u00a0% slower than at its best commit"},
+		{"a gain that wins back", 0.01, -0.01, 0, 0.05, "+1.0\u00a0% against the baseline"},
 		{"a gain too small to show", 0.009, -0.2, -0.03, 0.05, ""},
 		{"a gain over the best", 0.05, -0.009, 0.04, 0.05, ""},
 	} {

@@ -14,13 +14,15 @@ func (j *judgement) fittingRules(p *policy.Policy, reason Reason) []facts.Advice
 	if reason != ReasonTooSlow || !j.identical() {
 		return nil
 	}
-	change := j.evidence.Change
-	change.Kernel = j.evidence.Kernel
+	change := changeOf(j.evidence)
 	var found []facts.Advice
 	for i := range p.Rules {
 		rule := &p.Rules[i]
 		if rule == j.rule {
 			break // those behind it are never reached
+		}
+		if !rule.Enforce.Blocks() {
+			continue // it decides nothing
 		}
 		if step, ok := wayTo(p, rule, change); ok && j.mayMeet(rule.Gates.Performance) {
 			found = append(found, step)

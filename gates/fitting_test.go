@@ -20,7 +20,7 @@ func TestFittingRule(t *testing.T) {
 		change func(*Evidence)
 		says   string // "" is nothing
 	}{
-		{"a label", byLabel, same, "give it the label `cleanup`: the outputs are the baseline's bit for bit, and the rule `tidy` asks only speedup >= -2% on all"},
+		{"a label", byLabel, same, "give it the label `cleanup`: the outputs are bit-identical to the baseline's, and the rule `tidy` asks only speedup >= -2% on all"},
 		{"a title", rules("  - name: tidy\n    when: {title: \"^refactor:\"}\n" + relaxed), same, "give it a title that matches `^refactor:`"},
 		{"nothing but the label is missing", rules("  - name: tidy\n    when: {labels: [tidy], branches: [main]}\n" + relaxed), func(e *Evidence) { same(e); e.Change.Branch = "main" }, "the label `tidy`"},
 		{"more than the label is missing", rules("  - name: tidy\n    when: {labels: [tidy], branches: [main]}\n" + relaxed), func(e *Evidence) { same(e); e.Change.Branch = "next" }, ""},

@@ -170,6 +170,9 @@ func goldenCases() []goldenCase {
 		{"a processor's figures", unlimited, func(e *Evidence) {
 			e.Candidate.Resources = &Resources{Stack: some(64), CodeSize: some(4096)}
 		}},
+		{"a processor's kernel that keeps state", unlimited, func(e *Evidence) {
+			e.Mode, e.Candidate.Resources = "cpu", &Resources{Stack: some(64), CodeSize: some(4096), Globals: []string{"once (4 B)"}}
+		}},
 		{"a profile that fails", profiled, func(e *Evidence) { e.Profile.Metrics[0].Value = 10 }},
 		{"a profile of which none of any holds", profiled, func(e *Evidence) { e.Profile.Metrics[1].Value, e.Profile.Metrics[2].Value = 80, 90 }},
 		{"a profile that lacks a counter of all", profiled, func(e *Evidence) { e.Profile.Metrics = e.Profile.Metrics[1:] }},

@@ -51,21 +51,44 @@ func judgeAs(j *judgement, p *policy.Policy, file string) *Verdict {
 		Gates: j.results, Resources: j.resources, Correctness: j.cases, Sanitizers: j.sanitizers, Comparisons: j.comparisons,
 		Best: j.best, Profile: j.metrics, Measuring: j.measuring, Findings: j.findings,
 	}
+	if !j.rule.Enforce.Blocks() {
+		v.Enforce = j.rule.Enforce
+	}
 	for _, b := range []*Build{e.Baseline, e.Candidate} {
 		if b != nil {
 			v.Builds = append(v.Builds, *b)
 		}
 	}
 	j.write(v, concluded)
+	v.Trial = j.trial(p)
 	return v
+}
+
+// trial judges the evidence by the rule that is tried on the change; nil where there is none.
+func (j *judgement) trial(p *policy.Policy) *Trial {
+	rule := p.TrialFor(changeOf(j.evidence))
+	if rule == nil || j.evidence.Fault != "" || j.evidence.Removed {
+		return nil // a fault says nothing about the rule
+	}
+	own := &judgement{rule: rule, evidence: j.evidence, resamples: j.resamples, terminal: j.terminal}
+	own.run()
+	c := conclude(own.evidence, own.results)
+	t := &Trial{Rule: rule.Name, Enforce: rule.Enforce, Outcome: c.outcome, Reason: c.reason, Summary: c.found.Sentence()}
+	if c.outcome == Defer {
+		t.Lacks = own.need().Gate
+	}
+	return t
 }
 
 func (j *judgement) note(f facts.Fact) { j.notes = append(j.notes, f) }
 
-func ruleFor(p *policy.Policy, e *Evidence) *policy.Rule {
+func ruleFor(p *policy.Policy, e *Evidence) *policy.Rule { return p.RuleFor(changeOf(e)) }
+
+// changeOf is the change that the evidence is about, as rules ask about it.
+func changeOf(e *Evidence) policy.Change {
 	change := e.Change
 	change.Kernel = e.Kernel
-	return p.RuleFor(change)
+	return change
 }
 
 // A judgement is one pass of evidence through the gates of one rule.

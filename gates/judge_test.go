@@ -138,7 +138,7 @@ func TestVerdicts(t *testing.T) {
 		{"too much shared memory for two blocks", func(e *Evidence) { e.Candidate.Resources.DynamicShared = some(20 << 10) }, Defer, ReasonResources,
 			"Over budget: 1 block per SM (asked >= 2; limited by shared memory)"},
 		{"resources were not recorded", func(e *Evidence) { e.Candidate.Resources.Registers = nil }, Defer, ReasonInconclusive,
-			"The evidence does not have what the ptxas gate asks: not recorded: registers"},
+			"The evidence lacks what the ptxas gate needs: not recorded: registers"},
 
 		{"a crash", func(e *Evidence) {
 			e.Correctness.Cases[0] = Case{Input: Input{Shape: "mission", Seed: 0, Distribution: "normal"}, Failure: &Failure{"crash", "the kernel crashed: segmentation fault (SIGSEGV)"}}
@@ -197,7 +197,7 @@ func TestVerdicts(t *testing.T) {
 			"The runner is not fit to measure: the A/A control on mission is −"},
 		{"below the roofline", func(e *Evidence) { e.Shapes[0].FLOPs = 242e12 }, Defer, ReasonSuspicious,
 			"Too good to be true: mission takes 8"},
-		{"the baseline suffers beside the candidate", func(e *Evidence) { alone(e, 0.9e5) }, Defer, ReasonSuspicious, "the baseline is 11.1\u00a0% slower with the candidate loaded than before on mission (at most 2%)"},
+		{"the baseline suffers beside the candidate", func(e *Evidence) { alone(e, 0.9e5) }, Defer, ReasonSuspicious, "the baseline is 11.1\u00a0% slower after the candidate is loaded, on mission (at most 2%)"},
 		{"the baseline suffers and the candidate is too slow even so", func(e *Evidence) {
 			alone(e, 0.9e5)
 			times(e, "mission", SideCandidate, 1.15)
@@ -217,7 +217,7 @@ func TestVerdicts(t *testing.T) {
 					}
 				}
 			}
-		}, Error, ReasonRunner, "342 of 360 samples on small were disturbed from outside"},
+		}, Error, ReasonRunner, "disturbed 342 of 360 samples on small"},
 		{"too few rounds", func(e *Evidence) { e.Performance.Rounds = e.Performance.Rounds[:4] }, Defer, ReasonInconclusive,
 			"4 rounds were measured; the first decision is after 6"},
 		{"the budget was spent after too few rounds", func(e *Evidence) {

@@ -45,7 +45,7 @@ func TestOneKindPaysForTheOthers(t *testing.T) {
 		{"all kinds gain alike", []float64{1.15, 1.15, 1.15, 1.15, 1.15}, target, Pass, "", "Proven"},
 		{"all kinds gain much", []float64{1.5, 1.6, 2.5, 1.5, 1.7}, target, Pass, "", "Proven"},
 		{"kinds around the target", []float64{1.13, 1.12, 1.12, 1.11, 1.14}, target, Pass, "", "Proven"},
-		{"one kind gains", []float64{1, 1, 1, 1, 20}, target, Defer, ReasonTooSlow, "a kind of input counts at most +15.4\u00a0% (constant gain more)"},
+		{"one kind gains", []float64{1, 1, 1, 1, 20}, target, Defer, ReasonTooSlow, "a kind of input counts for at most +15.4\u00a0% (constant gain more)"},
 		{"two kinds gain", []float64{1, 1, 1, 2, 2}, target, Defer, ReasonTooSlow, "large and constant"},
 		{"three kinds gain", []float64{1, 1, 2, 2, 2}, target, Defer, ReasonTooSlow, "dominant and large and constant"},
 		{"one of two kinds gains", []float64{1, 1.5}, target, Defer, ReasonTooSlow, "uniform gain more"},

@@ -78,9 +78,9 @@ func TestToolsThatAreLacking(t *testing.T) {
 		tools []Sanitized
 		says  string
 	}{
-		"none was run":      {nil, "not looked for races and bad accesses: memcheck was not run; racecheck was not run"},
-		"none is installed": {[]Sanitized{{Tool: "memcheck", Skipped: "not installed"}, {Tool: "racecheck", Skipped: "not installed"}}, "not looked for races and bad accesses: memcheck: not installed; racecheck: not installed"},
-		"one was run":       {[]Sanitized{{Tool: "memcheck"}, {Tool: "racecheck", Skipped: "not installed"}}, "not looked for: racecheck: not installed"},
+		"none was run":      {nil, "races and bad accesses were not checked: memcheck was not run; racecheck was not run"},
+		"none is installed": {[]Sanitized{{Tool: "memcheck", Skipped: "not installed"}, {Tool: "racecheck", Skipped: "not installed"}}, "races and bad accesses were not checked: memcheck: not installed; racecheck: not installed"},
+		"one was run":       {[]Sanitized{{Tool: "memcheck"}, {Tool: "racecheck", Skipped: "not installed"}}, "not checked: racecheck: not installed"},
 	} {
 		e := evidence("mission")
 		e.Sanitize = &Sanitize{Cases: []Input{e.Correctness.Cases[0].Input}, Tools: c.tools}

@@ -276,9 +276,9 @@ func TestMarksMustBeProven(t *testing.T) {
 			t.Errorf("%s, without marks: p-value %v", name, got.p)
 		}
 	}
-	for spoiled, fault := range map[int]bool{0: false, 59: false, 60: false, 61: true, 120: true} {
-		if got := (&marks{taken: 120, disturbed: spoiled}).fault("s") != nil; got != fault {
-			t.Errorf("%d of 120: a fault is %v", spoiled, got)
+	for disturbed, fault := range map[int]bool{0: false, 59: false, 60: false, 61: true, 120: true} {
+		if got := (&marks{taken: 120, disturbed: disturbed}).fault("s") != nil; got != fault {
+			t.Errorf("%d of 120: a fault is %v", disturbed, got)
 		}
 	}
 }

@@ -50,10 +50,10 @@ func TestLaunchesThatRunAlone(t *testing.T) {
 		{"more", 1.3 * claimed, 200, Pass, "", "Proven"},
 		{"half a microsecond less", claimed - 500, 200, Pass, "", "Proven"},
 		{"four microseconds less, and enough", claimed - 4000, 200, Pass, "", "Proven"},
-		{"six microseconds less", claimed - 6000, 200, Defer, ReasonSuspicious, "a batch gains 16.7 µs a launch, and launches that ran alone gain less by more than 4.7 µs"},
+		{"six microseconds less", claimed - 6000, 200, Defer, ReasonSuspicious, "a launch in a batch gains 16.7 µs, and a single launch gains over 4.7 µs less"},
 		{"no gain", 0, 200, Defer, ReasonSuspicious, "launches of a batch share work"},
 		{"a loss", -claimed, 200, Defer, ReasonSuspicious, "launches of a batch share work"},
-		{"the same gain, in noise that hides it", claimed, 60_000, Defer, ReasonInconclusive, "launches that ran alone do not confirm it yet"},
+		{"the same gain, in noise that hides it", claimed, 60_000, Defer, ReasonInconclusive, "single launches do not confirm it yet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := quiet(1.2).measured(newRand(2, 2), 6)
@@ -70,8 +70,8 @@ func TestLoneLaunchesRefute(t *testing.T) {
 	claimed := simulatedNanos * (1 - 1/1.11)
 	withLone(e, 2500, 200, claimed-3000)
 	v := judged(t, gate10, e)
-	expect(t, v, Defer, ReasonTooSlow, "but launches that ran alone show otherwise: a launch gains 9.93 µs in a batch and 6.8")
-	if len(v.ToPass) == 0 || !strings.Contains(v.ToPass[0], "when it runs alone") {
+	expect(t, v, Defer, ReasonTooSlow, "but single launches do not confirm it: a launch gains 9.93 µs in a batch and 6.8")
+	if len(v.ToPass) == 0 || !strings.Contains(v.ToPass[0], "make a single launch") {
 		t.Errorf("to pass: %q", v.ToPass)
 	}
 }
@@ -80,7 +80,7 @@ func TestLoneLaunchesRefute(t *testing.T) {
 func TestLoneLaunchesRefuteWhatIsOpen(t *testing.T) {
 	e := quiet(1.102).measured(newRand(2, 2), 6)
 	withLone(e, 2500, 200, 6000)
-	expect(t, judged(t, gate10, e), Defer, ReasonTooSlow, "but launches that ran alone show otherwise")
+	expect(t, judged(t, gate10, e), Defer, ReasonTooSlow, "but single launches do not confirm it: ")
 }
 
 // The allowance is no larger than half of what is asked: a short kernel cannot hide its
@@ -152,7 +152,7 @@ func TestLoneLaunchesByKind(t *testing.T) {
 		e.Performance.Rounds[i].Series = []Series{inKinds([]float64{1.25, 1.25, 1.25}, 21, jitter)}
 	}
 	withLone(e, 2500, 200, 20_000, 20_000, 5_000)
-	expect(t, judged(t, gate10, e), Defer, ReasonSuspicious, "on mission with large inputs a batch gains 20")
+	expect(t, judged(t, gate10, e), Defer, ReasonSuspicious, "on mission with large inputs a launch in a batch gains 20")
 }
 
 // One round that is far off does not make the others look like noise.
@@ -172,7 +172,7 @@ func TestLoneLaunchesAreMissing(t *testing.T) {
 	e := quiet(1.2).measured(newRand(2, 2), 6)
 	withLone(e, 2500, 200, simulatedNanos*(1-1/1.2))
 	e.Performance.Rounds[2].Series[0].Single = nil
-	expect(t, judged(t, gate10, e), Defer, ReasonInconclusive, "too few launches ran alone to confirm it")
+	expect(t, judged(t, gate10, e), Defer, ReasonInconclusive, "too few single launches were timed to confirm it")
 	for r := range e.Performance.Rounds {
 		e.Performance.Rounds[r].Series[0].Single = nil
 	}

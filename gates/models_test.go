@@ -5,24 +5,20 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/kernelgate/kernelgate/gates/stats/simulate"
 )
 
-// A noiseModel is a kind of noise that a machine may have. It tells no side from the other
-// but by chance, so that it hides the truth and does not move it.
-type noiseModel struct {
-	Name string
-	// Run draws what is the same for a whole run, and gives a function that starts a
-	// round of so many samples, and another in it that draws one of them: the logarithm
-	// of a time's factor, for the side and the place in its block.
-	Run func(rng *rand.Rand) func(samples int) func(side rune, place int) float64
-}
-
-// drawFactor is a time's factor, drawn for one sample.
-type drawFactor = func(side rune, place int) float64
+// The models share their type with the simulation of policies.
+type (
+	noiseModel      = simulate.Model
+	drawFactor      = simulate.DrawFactor
+	recordedControl = simulate.RecordedControl
+)
 
 // everyRound is a model without anything that lasts for a run.
 func everyRound(name string, round func(rng *rand.Rand, samples int) drawFactor) noiseModel {
-	return noiseModel{name, func(rng *rand.Rand) func(int) drawFactor {
+	return noiseModel{Name: name, Run: func(rng *rand.Rand) func(int) drawFactor {
 		return func(samples int) drawFactor { return round(rng, samples) }
 	}}
 }
@@ -88,7 +84,7 @@ func noiseModels() []noiseModel {
 				return x
 			}
 		}),
-		{"an outlier round", func(rng *rand.Rand) func(int) drawFactor {
+		{Name: "an outlier round", Run: func(rng *rand.Rand) func(int) drawFactor {
 			at, round := rng.IntN(6), 0
 			return func(int) drawFactor {
 				level := perSide(func() float64 { return normal(rng, 0.005) })
@@ -130,50 +126,4 @@ func noiseModels() []noiseModel {
 			return func(side rune, _ int) float64 { return level[side] + normal(rng, 0.01) }
 		}),
 	}
-}
-
-// A recordedControl is the control of one recorded run: the log ratios of its blocks by round,
-// around 0, and how far the run was off as a whole.
-type recordedControl struct {
-	Shape  string
-	Rounds [][]float64
-	Offset float64
-}
-
-// recordedModel makes a model from recorded controls. A simulated run takes rounds of one
-// record for the candidate and of another on the same shape for the control. Where
-// offsets is true, each is also off by what a run on that shape was seen to be off.
-func recordedModel(name string, records []recordedControl, offsets bool) noiseModel {
-	byShape := map[string][]recordedControl{}
-	for _, r := range records {
-		byShape[r.Shape] = append(byShape[r.Shape], r)
-	}
-	return noiseModel{name, func(rng *rand.Rand) func(int) drawFactor {
-		alike := byShape[records[rng.IntN(len(records))].Shape]
-		of, offset := map[rune]recordedControl{}, map[rune]float64{}
-		for _, side := range []rune{SideCandidate, SideControl} {
-			of[side] = alike[rng.IntN(len(alike))]
-			if offsets {
-				offset[side] = alike[rng.IntN(len(alike))].Offset
-			}
-		}
-		return func(int) drawFactor {
-			round := map[rune][]float64{}
-			for _, side := range []rune{SideCandidate, SideControl} {
-				rounds := of[side].Rounds
-				round[side] = rounds[rng.IntN(len(rounds))]
-			}
-			block := map[rune]float64{}
-			return func(side rune, place int) float64 {
-				if side == SideBaseline {
-					return 0
-				}
-				// Both samples of a side in a block have the block's ratio.
-				if place < 3 {
-					block[side] = round[side][rng.IntN(len(round[side]))]
-				}
-				return -block[side] - offset[side]
-			}
-		}
-	}}
 }

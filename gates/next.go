@@ -26,6 +26,11 @@ func next(p *policy.Policy, e *Evidence, r *resamples) Need {
 		return Need{Gate: GateBuild}
 	}
 	j.run()
+	return j.need()
+}
+
+// need is the evidence that is missing after the gates have run.
+func (j *judgement) need() Need {
 	for _, r := range j.results {
 		if !j.has(r.Gate) && (r.Status == Missing || r.Status == Informs) && r.Gate != GatePerformance {
 			return Need{Gate: r.Gate}

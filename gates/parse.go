@@ -277,7 +277,7 @@ func (s Series) problem() (field, problem string) {
 		}
 	}
 	if s.SoloDisturbed < 0 || s.SoloDisturbed > len(s.Solo) {
-		return "solo_spoiled", fmt.Sprintf("is %d of %d samples", s.SoloDisturbed, len(s.Solo))
+		return "solo_disturbed", fmt.Sprintf("is %d of %d samples", s.SoloDisturbed, len(s.Solo))
 	}
 	if s.Referenced < 0 {
 		return "referenced", fmt.Sprintf("is %d", s.Referenced)
@@ -292,7 +292,7 @@ func (s Series) problem() (field, problem string) {
 	}
 	for _, i := range s.Disturbed {
 		if i < 0 || i >= samples {
-			return "spoiled", fmt.Sprintf("names sample %d of %d", i, samples)
+			return "disturbed", fmt.Sprintf("names sample %d of %d", i, samples)
 		}
 	}
 	return "", ""

@@ -31,7 +31,7 @@ func TestParseEvidenceRefuses(t *testing.T) {
 		{"a series that does not add up", edit(`"order": "bca bca`, `"order": "bca bc`), "performance.rounds[0].series[0].ns: has 60 samples, but order names 59"},
 		{"a letter that is no side", edit(`"order": "bca`, `"order": "bxa`), `performance.rounds[0].series[0].order: has 'x' (only b, c, a and spaces between blocks)`},
 		{"a negative time", edit(`100000,`, `-100000,`), "performance.rounds[0].series[0].ns: has the time -100000, which is not above 0"},
-		{"more spoiled than taken", edit(`"verified": 20`, `"verified": 20, "solo_ns": [5, 5], "solo_spoiled": 3`), "performance.rounds[0].series[0].solo_spoiled: is 3 of 2 samples"},
+		{"more disturbed than taken", edit(`"verified": 20`, `"verified": 20, "solo_ns": [5, 5], "solo_disturbed": 3`), "performance.rounds[0].series[0].solo_disturbed: is 3 of 2 samples"},
 		{"fewer than no references", edit(`"verified": 20`, `"verified": 20, "referenced": -1`), "performance.rounds[0].series[0].referenced: is -1"},
 		{"an unknown shape", edit(`"name": "mission"`, `"name": "missing"`), `performance.rounds[0].series[0].shape: "mission" is not among the shapes`},
 		{"a rival of an unknown shape", edit(`"kernel": "k",`, `"kernel": "k", "rivals": [{"name": "torch", "shape": "moon", "stats": {}}],`), `e.json:3:53: rivals[0].shape: "moon" is not among the shapes`},

@@ -15,10 +15,10 @@ func TestParseEvidenceLimits(t *testing.T) {
 		change func(e *Evidence, s *Series)
 		field  string // of the message; empty where it is allowed
 	}{
-		{"the first sample is spoiled", func(_ *Evidence, s *Series) { s.Disturbed = []int{0} }, ""},
-		{"the last sample is spoiled", func(_ *Evidence, s *Series) { s.Disturbed = []int{len(s.Nanos) - 1} }, ""},
-		{"a sample before the first is spoiled", func(_ *Evidence, s *Series) { s.Disturbed = []int{-1} }, "performance.rounds[0].series[0].spoiled"},
-		{"a sample after the last is spoiled", func(_ *Evidence, s *Series) { s.Disturbed = []int{0, len(s.Nanos)} }, "performance.rounds[0].series[0].spoiled"},
+		{"the first sample is disturbed", func(_ *Evidence, s *Series) { s.Disturbed = []int{0} }, ""},
+		{"the last sample is disturbed", func(_ *Evidence, s *Series) { s.Disturbed = []int{len(s.Nanos) - 1} }, ""},
+		{"a sample before the first is disturbed", func(_ *Evidence, s *Series) { s.Disturbed = []int{-1} }, "performance.rounds[0].series[0].disturbed"},
+		{"a sample after the last is disturbed", func(_ *Evidence, s *Series) { s.Disturbed = []int{0, len(s.Nanos)} }, "performance.rounds[0].series[0].disturbed"},
 		{"wall times of every sample", func(_ *Evidence, s *Series) { s.Wall = s.Nanos }, ""},
 		{"too few wall times", func(_ *Evidence, s *Series) { s.Wall = s.Nanos[1:] }, "performance.rounds[0].series[0].wall_ns"},
 		{"no wall times", func(_ *Evidence, s *Series) { s.Wall = []float64{} }, ""},
@@ -32,8 +32,8 @@ func TestParseEvidenceLimits(t *testing.T) {
 		{"means of one side", func(_ *Evidence, s *Series) { s.Single = means(2, []float64{1}, nil) }, "performance.rounds[0].series[0].single_ns"},
 		{"more means than processes", func(_ *Evidence, s *Series) { s.Single = means(2, []float64{1, 1}, []float64{1, 1}) }, "performance.rounds[0].series[0].single_ns"},
 		{"means of a process with one launch", func(_ *Evidence, s *Series) { s.Single = means(1, []float64{1}, []float64{1}) }, "performance.rounds[0].series[0].single_ns"},
-		{"every solo sample is spoiled", func(_ *Evidence, s *Series) { s.Solo, s.SoloDisturbed = []float64{1, 1}, 2 }, ""},
-		{"fewer than no solo samples are spoiled", func(_ *Evidence, s *Series) { s.SoloDisturbed = -1 }, "performance.rounds[0].series[0].solo_spoiled"},
+		{"every solo sample is disturbed", func(_ *Evidence, s *Series) { s.Solo, s.SoloDisturbed = []float64{1, 1}, 2 }, ""},
+		{"fewer than no solo samples are disturbed", func(_ *Evidence, s *Series) { s.SoloDisturbed = -1 }, "performance.rounds[0].series[0].solo_disturbed"},
 		{"attempts that go on", func(e *Evidence, _ *Series) { e.number(1, 1, 2, 2, 5, 5) }, ""},
 		{"attempts that go back", func(e *Evidence, _ *Series) { e.number(1, 2, 3, 2, 3, 3) }, "performance.rounds[3].attempt"},
 		{"attempts that go back to the first", func(e *Evidence, _ *Series) { e.number(2, 2, 2, 2, 2, 1) }, "performance.rounds[5].attempt"},

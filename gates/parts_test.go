@@ -58,7 +58,7 @@ func TestTooGoodANewKernel(t *testing.T) {
 		{"a claim, and passed", p50, "claims", Passed, 0, "claims"},
 		{"a claim, and open", p50, "claims", Open, 0, "claims"},
 		{"a claim, and no time asked", faster(0.1), "claims", Passed, 0, ""},
-		{"below the floor", faster(0.1), "", Passed, 60, "below the 60 µs"},
+		{"below the floor", faster(0.1), "", Passed, 60, "at least 60 µs"},
 	} {
 		s := &shapeComparison{samples: &samples{candidate: []float64{50}}, floor: c.floor}
 		got := words((&comparison{alpha: 0.025, few: newResamplePlan(fewResamples), overclaimed: quoted(c.claims), shapes: []*shapeComparison{s}}).tooGood(&policy.PerformanceGate{Target: &c.goal}, c.outcome))

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates/facts"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
@@ -78,7 +79,7 @@ func (j *judgement) ptxasOf(gate *policy.PTXASGate, part Part) GateResult {
 
 	r := GateResult{More: facts.Quotes(c.Resources.Warnings)}
 	if len(c.Resources.Globals) > 0 {
-		j.note(facts.KeepsState{Globals: c.Resources.Globals})
+		j.note(facts.KeepsState{Globals: c.Resources.Globals, CPU: j.evidence.Mode == string(manifest.ModeCPU)})
 	}
 	switch {
 	case len(t.exceeded) > 0:

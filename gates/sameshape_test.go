@@ -37,7 +37,7 @@ func TestSameShapes(t *testing.T) {
 	if i := slices.IndexFunc(v.Comparisons, func(c Comparison) bool { return c.Shape == "mission" }); i < 0 || v.Comparisons[i].Status != Failed || !v.Comparisons[i].Same {
 		t.Errorf("%+v", v.Comparisons)
 	}
-	if v.Reason != ReasonTooSlow || !strings.Contains(v.Summary, "what serves mission is the baseline's machine code, so nothing was gained there") {
+	if v.Reason != ReasonTooSlow || !strings.Contains(v.Summary, "mission runs the baseline's machine code, so nothing was gained there") {
 		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
 	// No gain is asked, and nothing that is timed has changed.

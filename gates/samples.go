@@ -76,6 +76,20 @@ func RoundTimes(e *Evidence) map[string][]float64 {
 	return all
 }
 
+// RoundSpeedups is the median of baseline/candidate in one round, by shape, as the performance gate
+// computes it: disturbed pairs are left out, and every kind of input has the same weight. A shape
+// without an undisturbed pair is missing.
+func RoundSpeedups(r Round) map[string]float64 {
+	all := map[string]float64{}
+	for _, series := range r.Series {
+		s := collect([]Round{{Series: []Series{series}}}, series.Shape, clean)
+		if len(s.ratios.Rounds) > 0 {
+			all[series.Shape] = stats.Describe(s.ratios.Rounds[0]).P50
+		}
+	}
+	return all
+}
+
 // centre is the sample with every kind scaled to the geometric mean of the kinds' medians.
 func (t timedSample) centre(kinds int) stats.Sample {
 	var s stats.Sample

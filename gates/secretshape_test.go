@@ -41,7 +41,7 @@ func TestSecretShapeIsGuarded(t *testing.T) {
 	}
 	v := Judge(p, "test.yaml", e)
 	want := []string{
-		"bring `secret (N=1733 M=2)` to ≤\u00a0102.04\u00a0µs: the size was drawn for this run, so the kernel must be as fast on sizes that the manifest does not name",
+		"bring `secret (N=1733 M=2)` to ≤\u00a0102.04\u00a0µs: this size is random, so the kernel must also be fast on sizes that the manifest does not name",
 		"time this size again with: kernelgate check --base main k --secret-shape N=1733,M=2",
 	}
 	if v.Reason != ReasonRegression || !strings.Contains(v.Summary, "on secret (N=1733 M=2) (asked speedup >= -2%)") || !slices.Equal(v.ToPass, want) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/gates/stats/simulate"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -22,40 +23,14 @@ type machine struct {
 	alter func(round, block int, side rune, ns float64) float64
 }
 
-const simulatedNanos = 1e5
+const simulatedNanos = simulate.Nanos
 
 // run starts a run: every call measures one more round.
 func (m machine) run(rng *rand.Rand) func() Round {
-	start := m.model.Run(rng)
-	r := -1
+	next := simulate.Machine{Model: m.model, Ratio: m.ratio, Blocks: m.blocks, Tick: m.tick, Alter: m.alter}.Start(rng)
 	return func() Round {
-		r++
-		var text strings.Builder
-		s := Series{Shape: "mission", Batch: 1, Verified: m.blocks, Worst: &Errors{Elements: 100, Norm: 1e-4}}
-		draw := start(6 * m.blocks)
-		for block := range m.blocks {
-			order := []rune{SideBaseline, SideCandidate, SideControl}
-			rng.Shuffle(3, func(i, k int) { order[i], order[k] = order[k], order[i] })
-			order = append(order, order[2], order[1], order[0])
-			if block > 0 {
-				text.WriteByte(' ')
-			}
-			for place, side := range order {
-				ns := simulatedNanos * math.Exp(draw(side, place))
-				if side == SideCandidate {
-					ns /= m.ratio
-				}
-				if m.alter != nil {
-					ns = m.alter(r, block, side, ns)
-				}
-				if m.tick > 0 {
-					ns = math.Round(ns/m.tick/simulatedNanos) * m.tick * simulatedNanos
-				}
-				text.WriteRune(side)
-				s.Nanos = append(s.Nanos, ns)
-			}
-		}
-		s.Order = text.String()
+		made := next()
+		s := Series{Shape: "mission", Batch: 1, Verified: m.blocks, Worst: &Errors{Elements: 100, Norm: 1e-4}, Order: made.Order, Nanos: made.Nanos}
 		return Round{Attempt: 1, Series: []Series{s}}
 	}
 }
@@ -137,19 +112,16 @@ func (c control) sample() stats.Sample {
 func recordedModels(t testing.TB) []noiseModel {
 	t.Helper()
 	var records []recordedControl
-	draws := newResamplePlan(stats.MinResamples)
 	for _, c := range recordedControls(t) {
-		offset := math.Log(draw(draws, c.sample(), 0.5).Estimate)
-		for _, round := range c.rounds {
-			for i := range round {
-				round[i] -= offset
-			}
+		record, ok := simulate.NewRecordedControl(c.shape, c.sample())
+		if !ok {
+			t.Fatalf("%s: too few ratios on %s", c.file, c.shape)
 		}
-		records = append(records, recordedControl{Shape: c.shape, Rounds: c.rounds, Offset: offset})
+		records = append(records, record)
 	}
 	return []noiseModel{
-		recordedModel("recorded on an H200", records, false),
-		recordedModel("recorded, with the offsets of whole runs", records, true),
+		simulate.Recorded("recorded on an H200", records, false),
+		simulate.Recorded("recorded, with the offsets of whole runs", records, true),
 	}
 }
 

@@ -48,7 +48,7 @@ func BenchmarkJudgeLarge(b *testing.B) {
 			e := manyShapes()
 			return func() { Judge(shapes, "test.yaml", e) }
 		}()},
-		{"2000 pairs a round, 40 % spoiled", func() func() {
+		{"2000 pairs a round, 40 % disturbed", func() func() {
 			p, e := performancePolicy(b, target10), spoiledPairs()
 			return func() { Judge(p, "test.yaml", e) }
 		}()},

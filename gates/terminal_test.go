@@ -12,11 +12,11 @@ import (
 func TestAdviceAtTheTerminal(t *testing.T) {
 	at := facts.Reader{Terminal: true, Rounds: 22}
 	for want, step := range map[string]facts.Advice{
-		"run again with --rounds 49, or gain more on mission":                                                                  facts.AddRounds{Shape: "mission", Rounds: 27},
-		"measure more rounds: run again with --rounds 44, or raise performance.budget":                                         facts.MeasureMore{},
-		"fix the slow launches on small: what the median gains, they lose, or measure more rounds: run again with --rounds 44": facts.OrMeasureMore{Advice: facts.FixSlowLaunches{Shape: "small"}},
-		"measure again on a machine that nothing disturbs: run again":                                                          facts.MeasureUndisturbed{},
-		"run again: 5 of 6 rounds meet the goal on small, and machine code 3 needs more of them":                               facts.AddAgreeingRounds{Shape: "small", Agree: 5, Rounds: 6, CodeNumber: 3},
+		"run again with --rounds 49, or gain more on mission":                                                                         facts.AddRounds{Shape: "mission", Rounds: 27},
+		"measure more rounds: run again with --rounds 44, or raise performance.budget":                                                facts.MeasureMore{},
+		"make the slow launches on small faster: they lose what the median gains, or measure more rounds: run again with --rounds 44": facts.OrMeasureMore{Advice: facts.FixSlowLaunches{Shape: "small"}},
+		"measure again on an idle machine: run again":                                                                                 facts.MeasureUndisturbed{},
+		"run again: 5 of 6 rounds meet the goal on small, and machine code 3 of this change needs more such rounds":                   facts.AddAgreeingRounds{Shape: "small", Agree: 5, Rounds: 6, CodeNumber: 3},
 	} {
 		if got := step.Step(at); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -44,7 +44,7 @@ func TestAdviceOnTheBaseItself(t *testing.T) {
 		t.Errorf("on the base: %q", v.ToPass)
 	}
 	e.Provenance.Head.Dirty = true
-	if v := Judge(parsePolicy(t, fullPolicy), "test.yaml", e); len(v.ToPass) != 1 || !strings.Contains(v.ToPass[0], "it saw through this change") {
+	if v := Judge(parsePolicy(t, fullPolicy), "test.yaml", e); len(v.ToPass) != 1 || !strings.Contains(v.ToPass[0], "this change compiles to the baseline's machine code") {
 		t.Errorf("after an edit: %q", v.ToPass)
 	}
 }

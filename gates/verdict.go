@@ -5,6 +5,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates/facts"
 	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // VerdictSchema names the version of the verdict format.
@@ -48,15 +49,18 @@ func (r Reason) ProvenWrong() bool {
 // A Verdict is the result of a run, with everything that a report shows, in the order in which it
 // was decided.
 type Verdict struct {
-	Schema     string     `json:"schema"`
-	Kernel     string     `json:"kernel"`
-	Outcome    Outcome    `json:"outcome"`
-	Reason     Reason     `json:"reason,omitempty"`
-	Summary    string     `json:"summary"` // one sentence
-	Rule       string     `json:"rule"`
-	Policy     string     `json:"policy"` // its file name
-	Provenance Provenance `json:"provenance"`
-	Device     Device     `json:"device"`
+	Schema  string  `json:"schema"`
+	Kernel  string  `json:"kernel"`
+	Outcome Outcome `json:"outcome"`
+	Reason  Reason  `json:"reason,omitempty"`
+	Summary string  `json:"summary"` // one sentence
+	Rule    string  `json:"rule"`
+	Policy  string  `json:"policy"` // its file name
+	// Enforce is that of the rule, where it does not block.
+	Enforce    policy.Enforce `json:"enforce,omitempty"`
+	Trial      *Trial         `json:"trial,omitempty"` // by a rule that does not block and is tried as well
+	Provenance Provenance     `json:"provenance"`
+	Device     Device         `json:"device"`
 
 	Gates       []GateResult   `json:"gates"`
 	Resources   []ResourceRow  `json:"resources,omitempty"`
@@ -73,6 +77,20 @@ type Verdict struct {
 	Notes       []string       `json:"notes,omitempty"`
 	Existing    []string       `json:"existing,omitempty"` // findings that the baseline has as well, by gate, in a few words
 	Findings    []Diagnostic   `json:"findings,omitempty"` // for annotations on lines
+}
+
+// Blocks reports whether the verdict keeps the change from being merged.
+func (v *Verdict) Blocks() bool { return v.Outcome != Pass && v.Enforce.Blocks() }
+
+// A Trial is what the evidence comes to by a rule that does not block yet, in addition to the rule
+// that applies. The evidence is what the rule that applies asked for.
+type Trial struct {
+	Rule    string         `json:"rule"`
+	Enforce policy.Enforce `json:"enforce"`
+	Outcome Outcome        `json:"outcome"`
+	Reason  Reason         `json:"reason,omitempty"`
+	Summary string         `json:"summary"`
+	Lacks   Gate           `json:"lacks,omitempty"` // the gate for which a run by this rule would gather more
 }
 
 // Remaining is the end of the summary of a pass that leaves something wrong, or nothing.
@@ -209,7 +227,7 @@ type Measuring struct {
 	Policy     float64 `json:"policy_confidence"`
 	Pairs      int     `json:"pairs"`
 	Inputs     int     `json:"inputs,omitempty"` // kinds of input that were timed in turn, where there is more than one
-	Disturbed  int     `json:"spoiled"`
+	Disturbed  int     `json:"disturbed"`
 	Seconds    float64 `json:"seconds"`
 }
 

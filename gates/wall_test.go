@@ -41,9 +41,9 @@ func TestWaitingCounts(t *testing.T) {
 	}{
 		{"an honest kernel", no, 100, "cpu", Pass, "", "Proven"},
 		{"an honest kernel on a shared machine", no, 5 * simulatedNanos, "cpu", Pass, "", "Proven"},
-		{"10 ms a launch", sleeps(1e7), 100, "cpu", Defer, ReasonTooSlow, "it waits 10 ms a launch longer than the baseline, so that the clock on the wall counts"},
+		{"10 ms a launch", sleeps(1e7), 100, "cpu", Defer, ReasonTooSlow, "it waits 10 ms longer per launch than the baseline, so the wall clock counts"},
 		{"10 ms a launch on a shared machine", sleeps(1e7), 5 * simulatedNanos, "cpu", Defer, ReasonTooSlow, "it waits "},
-		{"half of its time", sleeps(simulatedNanos / 2), 100, "cpu", Defer, ReasonTooSlow, "it waits 50 µs a launch"},
+		{"half of its time", sleeps(simulatedNanos / 2), 100, "cpu", Defer, ReasonTooSlow, "it waits 50 µs longer per launch"},
 		{"5 % of its time", sleeps(simulatedNanos / 20), 100, "cpu", Pass, "", "Proven"},
 		{"both wait", func(int, int, rune) float64 { return 1e6 }, 100, "cpu", Pass, "", "Proven"},
 		// One round in which it waits a hundred times as long must not pass for noise.
@@ -55,14 +55,14 @@ func TestWaitingCounts(t *testing.T) {
 				return 1e9
 			}
 			return 1e7
-		}, 100, "cpu", Defer, ReasonTooSlow, "it waits 175 ms a launch"},
+		}, 100, "cpu", Defer, ReasonTooSlow, "it waits 175 ms longer per launch"},
 		// Nor must it hide behind the median by waiting in a part of its launches.
 		{"10 ms in two blocks of five", func(_, block int, side rune) float64 {
 			if side == SideCandidate && block%5 < 2 {
 				return 1e7
 			}
 			return 0
-		}, 100, "cpu", Defer, ReasonTooSlow, "it waits 4 ms a launch longer than the baseline, so that the clock on the wall counts, but the speedup of the mean is"},
+		}, 100, "cpu", Defer, ReasonTooSlow, "it waits 4 ms longer per launch than the baseline, so the wall clock counts, but the speedup of the mean is"},
 		{"a neighbour that comes and goes", func(round, block int, side rune) float64 {
 			return 3 * simulatedNanos * float64((7*round+3*block+int(side))%4/3)
 		}, simulatedNanos, "cpu", Pass, "", "Proven"},
@@ -99,8 +99,8 @@ func TestWallMustSeeTheGain(t *testing.T) {
 	}{
 		{"all of it is there", 0, 1e3, Pass, "", "Proven"},
 		{"a quarter is not", 0.25, 1e3, Pass, "", "Proven"},
-		{"none of it is", 1, 1e3, Defer, ReasonSuspicious, "the clock on the wall does not see the gain on mission"},
-		{"less than nothing", 3, 1e3, Defer, ReasonSuspicious, "the clock on the wall does not see the gain on mission"},
+		{"none of it is", 1, 1e3, Defer, ReasonSuspicious, "the wall clock does not confirm the gain on mission"},
+		{"less than nothing", 3, 1e3, Defer, ReasonSuspicious, "the wall clock does not confirm the gain on mission"},
 		{"none of it, but nobody can tell", 1, 1e8, Pass, "", "Proven"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func TestOrderOfReasons(t *testing.T) {
 		says           string
 		toPass, passes string // what the way to pass names, and what not
 	}{
-		{"a fault", []*shapeComparison{met}, "busy", "claims", Failed, ReasonRunner, "not fit to measure: busy", "free the machine", ""},
+		{"a fault", []*shapeComparison{met}, "busy", "claims", Failed, ReasonRunner, "not fit to measure: busy", "stop other work", ""},
 		{"a claim", []*shapeComparison{met}, "", "claims", Failed, ReasonSuspicious, "claims", "", ""},
 		{"a claim, and open", []*shapeComparison{open}, "", "claims", Failed, ReasonSuspicious, "claims", "", ""},
 		{"a claim, and missed", []*shapeComparison{missed}, "", "claims", Failed, ReasonSuspicious, "claims", "", ""},

@@ -56,6 +56,17 @@ func (j Job) Rule() *policy.Rule {
 	return j.Policy.RuleFor(change)
 }
 
+// Trial returns the name of the rule that is tried on this kernel's change in addition to Rule, or
+// "".
+func (j Job) Trial() string {
+	change := j.Change
+	change.Kernel = j.Manifest.Name
+	if rule := j.Policy.TrialFor(change); rule != nil {
+		return rule.Name
+	}
+	return ""
+}
+
 // RemovedEvidence returns the evidence of a kernel that was removed.
 func (j Job) RemovedEvidence() *gates.Evidence {
 	e := j.evidence()
@@ -117,7 +128,7 @@ func (j Job) sameWhereCompiled(baseline, candidate *gates.Build) bool {
 		j.Of(j.Candidate).Specializes() && !j.SameCode(baseline, candidate)
 }
 
-const sameWhereCompiledNote = "The machine code is the baseline's at every size that was compiled. The sources or the constants differ, so it may differ at other sizes, and the change counts as another kernel."
+const sameWhereCompiledNote = "The machine code is the baseline's at every size that was compiled. The sources or the constants differ, so it may differ at other sizes, and the change counts as a different kernel."
 
 // SameShapes returns the shapes that equal machine code, launched in the same way, handles on both
 // sides. It applies if a side chooses by problem size and not everything is equal.

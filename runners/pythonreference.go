@@ -27,6 +27,7 @@ type PythonConfig struct {
 // and lasts as long as the check.
 type PythonReference struct {
 	job     Job
+	getenv  func(string) string
 	found   *pyref.Python
 	process *pyref.Process
 	err     error // why there is no process
@@ -34,10 +35,10 @@ type PythonReference struct {
 
 // StartPythonReference starts Python while the sides are built. What goes wrong is told when outputs are expected.
 func StartPythonReference(ctx context.Context, job Job, c PythonConfig) *PythonReference {
-	r := &PythonReference{job: job}
 	if c.Getenv == nil {
 		c.Getenv = os.Getenv
 	}
+	r := &PythonReference{job: job, getenv: c.Getenv}
 	if c.OnCPU {
 		m, reference := *job.Manifest, *job.Manifest.Reference
 		reference.Device = manifest.OnCPU
@@ -102,7 +103,7 @@ func (r *PythonReference) Blame(err error) error {
 		return err
 	}
 	if mistake.Missing != "" && r.found != nil {
-		return SetupErrorf("the reference %s %s: install %s for Python %s, or set KERNELGATE_PYTHON to a Python that has it", r.job.Manifest.Reference.Called(), mistake.Text, mistake.Missing, r.found.Version)
+		return SetupErrorf("the reference %s %w: install %s for Python %s, or set KERNELGATE_PYTHON to a Python that has it", r.job.Manifest.Reference.Called(), mistake, mistake.Missing, r.found.Version)
 	}
 	setup := r.job.ReferenceErrorf("%w", mistake).(*SetupError)
 	if source := r.job.Manifest.Reference.Source; source != "" && mistake.Line > 0 {
@@ -111,8 +112,9 @@ func (r *PythonReference) Blame(err error) error {
 	return setup
 }
 
-// Check has the reference compute the outputs of the smallest shape: its parameters, shapes and numbers show there.
-func (r *PythonReference) Check(m *manifest.Manifest, variant string) error {
+// Check has the reference compute the outputs of the smallest shape: its parameters, shapes and numbers show there. On a host
+// without the package that it computes with, only its parameters are compared with the manifest, and the note says so.
+func (r *PythonReference) Check(ctx context.Context, m *manifest.Manifest, variant string) (note string, err error) {
 	toggles := m.ToggleValues(variant)
 	size := func(s manifest.Shape) int {
 		n := 0
@@ -128,8 +130,27 @@ func (r *PythonReference) Check(m *manifest.Manifest, variant string) error {
 	small := slices.MinFunc(m.Shapes, func(a, b manifest.Shape) int { return size(a) - size(b) })
 	p, err := tensor.NewProblem(m, small, toggles, distribution.Normal, 1)
 	if err != nil {
-		return fmt.Errorf("drawing inputs for the reference: %w", err)
+		return "", fmt.Errorf("drawing inputs for the reference: %w", err)
 	}
 	_, err = r.Expected(p, false)
-	return err
+	name := missingArrays(err)
+	if name == "" {
+		return "", err
+	}
+	if err := pyref.CheckSignature(ctx, r.job.Manifest, r.job.Trusted, r.getenv); err != nil {
+		return "", r.Blame(err)
+	}
+	return fmt.Sprintf("This host has no %s, so %s was not run: only its names were compared with the manifest.", name, r.job.Manifest.Reference.Called()), nil
+}
+
+// missingArrays names the library of arrays that a reference needs and this host lacks; "" if nothing is missing.
+func missingArrays(err error) string {
+	mistake, _ := errors.AsType[*pyref.Mistake](err)
+	switch {
+	case errors.Is(err, pyref.ErrNoTorch) || mistake != nil && mistake.Missing == "torch":
+		return "PyTorch"
+	case errors.Is(err, pyref.ErrNoArrays) || mistake != nil && mistake.Missing == "numpy":
+		return "NumPy"
+	}
+	return ""
 }

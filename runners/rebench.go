@@ -10,7 +10,7 @@ import (
 )
 
 // errOtherEvidence means that the evidence cannot be extended, because it is not about the job.
-var errOtherEvidence = errors.New("the earlier evidence cannot be added to (gather it anew)")
+var errOtherEvidence = errors.New("the new evidence cannot be added to the earlier evidence (gather it again from the start)")
 
 // recall asks the record what is known about the code that was just built, and continues from
 // there. If the earlier evidence is enough for a verdict, it applies to this commit as to the one
@@ -72,7 +72,7 @@ func (g *gatherer) adopt(was Earlier) {
 		e.Profile = nil
 	}
 	if was.Head != "" && was.Head != now.Provenance.Head.SHA {
-		e.Notes = append(slices.Clip(e.Notes), fmt.Sprintf("The machine code of both sides is what was measured at %.12s: its evidence stands for this commit too.", was.Head))
+		e.Notes = append(slices.Clip(e.Notes), fmt.Sprintf("The machine code of both sides is what was measured at %.12s: its evidence counts for this commit, too.", was.Head))
 	}
 	*g.evidence = e
 }
@@ -128,6 +128,8 @@ func belongs(now, was *gates.Evidence) error {
 		return fmt.Errorf("%w: it says that the kernel was removed", errOtherEvidence)
 	case then.Device != code.Device || then.Arch != code.Arch:
 		return differs("device", then.Device+" "+then.Arch, code.Device+" "+code.Arch)
+	case then.Picks != code.Picks:
+		return fmt.Errorf("%w: the tuner has picked other configurations of @triton.autotune", errOtherEvidence)
 	case then != code:
 		return fmt.Errorf("%w: both sides build to other machine code than they did: the sources, the flags or the compiler have changed", errOtherEvidence)
 	case !slices.Equal(named(was.Shapes), named(now.Shapes)):

@@ -3,6 +3,7 @@ package runners
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -149,7 +150,7 @@ func TestRecall(t *testing.T) {
 			if attempts(m.earlier.Evidence) != before {
 				t.Error("the earlier evidence was written to")
 			}
-			if note := strings.Join(e.Notes, " "); strings.HasPrefix(attempts(e), before) && before != "" && !strings.Contains(note, "measured at 0123456789ab: its evidence stands") {
+			if note := strings.Join(e.Notes, " "); strings.HasPrefix(attempts(e), before) && before != "" && !strings.Contains(note, "measured at 0123456789ab: its evidence counts") {
 				t.Errorf("nothing says where the evidence is from: %q", note)
 			}
 		})
@@ -207,9 +208,9 @@ func TestCodeOf(t *testing.T) {
 		baseline, candidate *gates.Build
 		want                Code
 	}{
-		{"both", ok("a"), ok("b"), Code{"a", "b", "cc 1", "cpu", "x"}},
-		{"a new kernel", nil, ok("b"), Code{"", "b", "cc 1", "cpu", "x"}},
-		{"two compilers", &gates.Build{OK: true, Code: "a", Compiler: "cc 2"}, ok("b"), Code{"a", "b", "cc 1, cc 2", "cpu", "x"}},
+		{"both", ok("a"), ok("b"), Code{"a", "b", "cc 1", "cpu", "x", ""}},
+		{"a new kernel", nil, ok("b"), Code{"", "b", "cc 1", "cpu", "x", ""}},
+		{"two compilers", &gates.Build{OK: true, Code: "a", Compiler: "cc 2"}, ok("b"), Code{"a", "b", "cc 1, cc 2", "cpu", "x", ""}},
 		{"not built", ok("a"), nil, Code{}},
 		{"refused", ok("a"), &gates.Build{Code: "b"}, Code{}},
 		{"no hash", ok("a"), ok(""), Code{}},
@@ -222,6 +223,60 @@ func TestCodeOf(t *testing.T) {
 	}
 	if (Code{Baseline: "a", Candidate: "b"}).Hash("x") == (Code{Baseline: "b", Candidate: "a"}).Hash("x") || (Code{}).Hash("x", "y") == (Code{}).Hash("xy") {
 		t.Error("different codes have one hash")
+	}
+}
+
+// TestPicksAreKeyed checks that rounds are pooled only if the tuner picked the same configurations on
+// both sides, whatever their times were.
+func TestPicksAreKeyed(t *testing.T) {
+	build := func(micros float64, picks ...string) *gates.Build {
+		b := &gates.Build{OK: true, Code: "a", Variant: "v"}
+		for i, configuration := range picks {
+			if b.Tuning == nil {
+				b.Tuning = &gates.Tuning{Offered: []string{"x", "y"}}
+			}
+			b.Tuning.Picks = append(b.Tuning.Picks, gates.TuningPick{Shape: fmt.Sprint("s", i), Configuration: configuration, Micros: micros})
+		}
+		return b
+	}
+	key := func(baseline, candidate *gates.Build) Code {
+		c, ok := CodeOf(&gates.Evidence{Baseline: baseline, Candidate: candidate})
+		if !ok {
+			t.Fatal("there is no code")
+		}
+		return c
+	}
+	chosen := func(b *gates.Build) *gates.Build {
+		return &gates.Build{OK: true, Code: "a", Parts: []gates.Part{{Build: *b}}}
+	}
+	first := key(build(1, "x", "y"), build(1, "x", "y"))
+	if again := key(build(2, "x", "y"), build(3, "x", "y")); again != first || first.Picks == "" {
+		t.Errorf("equal picks have the keys %+v and %+v", first, again)
+	}
+	if plain := key(build(1), build(1)); plain.Picks != "" {
+		t.Errorf("without picks the key is %+v", plain)
+	}
+	seen := map[string]string{first.Hash(): "the first"}
+	for name, c := range map[string]Code{
+		"another pick of the candidate": key(build(1, "x", "y"), build(1, "x", "x")),
+		"another pick of the baseline":  key(build(1, "x", "x"), build(1, "x", "y")),
+		"the sides exchanged":           key(build(1, "x", "x"), build(1, "y", "y")),
+		"the sides back":                key(build(1, "y", "y"), build(1, "x", "x")),
+		"a new kernel":                  key(nil, build(1, "x", "y")),
+		"nothing picked":                key(build(1), build(1)),
+		"another part of a choice":      key(chosen(build(1, "x", "y")), chosen(build(1, "y", "x"))),
+	} {
+		if other, ok := seen[c.Hash()]; ok {
+			t.Errorf("%s has the key of %s", name, other)
+		}
+		seen[c.Hash()] = name
+	}
+	was := &gates.Evidence{Baseline: build(1, "x"), Candidate: build(1, "x")}
+	if err := belongs(&gates.Evidence{Baseline: build(1, "x"), Candidate: build(1, "y")}, was); err == nil || !strings.Contains(err.Error(), "the tuner has picked other configurations of @triton.autotune") {
+		t.Errorf("rounds of another pick are added to: %v", err)
+	}
+	if err := belongs(&gates.Evidence{Baseline: build(2, "x"), Candidate: build(2, "x")}, was); err != nil {
+		t.Error(err)
 	}
 }
 

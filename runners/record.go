@@ -38,6 +38,9 @@ type Code struct {
 	Compiler  string `json:"compiler,omitempty"`
 	Device    string `json:"device"`
 	Arch      string `json:"arch,omitempty"`
+	// Picks identifies the configurations of @triton.autotune that the tuner picked on either side. The
+	// machine code is that of all configurations, and rounds of different picks are not about the same kernel.
+	Picks string `json:"picks,omitempty"`
 }
 
 // CodeOf returns what the evidence is about. ok is false if a side did not build.
@@ -55,13 +58,44 @@ func CodeOf(e *gates.Evidence) (c Code, ok bool) {
 			c.Compiler += ", " + b.Compiler
 		}
 	}
+	c.Picks = picksOf(e)
 	return c, true
+}
+
+// picksOf identifies which configuration runs at which shape of either side; "" if nothing was picked.
+func picksOf(e *gates.Evidence) string {
+	h, picked := sha256.New(), false
+	for role, b := range []*gates.Build{e.Baseline, e.Candidate} {
+		if b == nil {
+			continue
+		}
+		parts := []gates.Build{*b}
+		for _, part := range b.Parts {
+			parts = append(parts, part.Build)
+		}
+		for _, part := range parts {
+			if part.Tuning == nil {
+				continue
+			}
+			for _, pick := range part.Tuning.Picks {
+				picked = true
+				fmt.Fprintf(h, "%d %q %q %q\n", role, part.Variant, pick.Shape, pick.Configuration)
+			}
+		}
+	}
+	if !picked {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // Hash identifies the code together with everything else that its evidence depends on.
 func (c Code) Hash(with ...string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %q %q %q", c.Baseline, c.Candidate, c.Compiler, c.Device, c.Arch, with)
+	if c.Picks != "" { // names of logs without picks stay as they are
+		fmt.Fprintf(h, " %q", c.Picks)
+	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 

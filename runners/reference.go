@@ -20,7 +20,8 @@ func blame(e *gates.Evidence, setup *SetupError) {
 
 // A referenceChecker is a backend that can build the reference without running it.
 type referenceChecker interface {
-	CheckReference(ctx context.Context) error
+	// CheckReference also returns a note about what it could not check.
+	CheckReference(ctx context.Context) (note string, err error)
 }
 
 // CheckReference builds the reference of a job that is compiled and not run, if both sides were
@@ -37,6 +38,10 @@ func CheckReference(ctx context.Context, job Job, e *gates.Evidence, b Backend, 
 			text = "running the reference on a small shape"
 		}
 		g.progress.Report(Event{Gate: gates.GateBuild, Text: text})
-		return checks.CheckReference(ctx)
+		note, err := checks.CheckReference(ctx)
+		if note != "" {
+			e.Notes = append(slices.Clip(e.Notes), note)
+		}
+		return err
 	})
 }

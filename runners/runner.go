@@ -68,7 +68,7 @@ func Compile(ctx context.Context, job Job, b Backend, progress Progress) (*gates
 }
 
 func newGatherer(job Job, b Backend, progress Progress) *gatherer {
-	job.Policy.Narrow(job.Shapes, job.Seeds)
+	job.Policy = job.Policy.Narrow(job.Shapes, job.Seeds)
 	e := job.evidence()
 	e.Device, e.Provenance.Tools = b.Device(), b.Tools()
 	var err error
@@ -144,7 +144,7 @@ func (g *gatherer) gather(ctx context.Context, need gates.Need) error {
 	case gates.GateCorrectness:
 		return g.correctness(ctx)
 	case gates.GateSanitize:
-		return g.sanitize(ctx)
+		return g.sanitize(ctx, g.rule.Gates.Sanitize)
 	case gates.GatePerformance:
 		return g.performance(ctx, need.Rounds)
 	case gates.GateProfile:
@@ -245,12 +245,12 @@ func (g *gatherer) correctness(ctx context.Context) error {
 	return nil
 }
 
-func (g *gatherer) sanitize(ctx context.Context) error {
-	within, cancel := limit(ctx, g.rule.Gates.Sanitize.Timeout)
+func (g *gatherer) sanitize(ctx context.Context, gate *policy.SanitizeGate) error {
+	within, cancel := limit(ctx, gate.Timeout)
 	defer cancel()
 	g.progress.Report(Event{Gate: gates.GateSanitize, Text: "looking for races and bad accesses"})
 	start := time.Now()
-	s, err := g.backend.Sanitize(within, g.rule.Gates.Sanitize, g.progress)
+	s, err := g.backend.Sanitize(within, gate, g.progress)
 	if err != nil {
 		return fmt.Errorf("running the sanitizers: %w", err)
 	}
@@ -272,7 +272,7 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 	if err != nil {
 		return err
 	}
-	if err := g.beside(within); err != nil {
+	if err := g.buildOwnBaseline(within); err != nil {
 		return err
 	}
 	for len(p.Rounds) < until {
@@ -285,8 +285,7 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 		}
 		now := g.roundEvent(p, until)
 		g.progress.Report(now)
-		start := time.Now()
-		round, err := g.backend.Round(within, gate, shapes, withinRound{g.progress, now})
+		round, err := g.round(within, shapes, withinRound{g.progress, now})
 		if err != nil {
 			return fmt.Errorf("measuring round %d: %w", len(p.Rounds)+1, err)
 		}
@@ -294,7 +293,6 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 		if g.attempt.CodeNumber > 1 { // the first is not recorded
 			round.CodeNumber = g.attempt.CodeNumber
 		}
-		round.Started, round.Seconds = start.UTC(), time.Since(start).Seconds()
 		p.Seconds += round.Seconds
 		p.Rounds = append(p.Rounds, round)
 		if round.Failure != nil {
@@ -304,9 +302,9 @@ func (g *gatherer) performance(ctx context.Context, until int) error {
 	return nil
 }
 
-// beside builds a new kernel a second time as its own baseline, because every round has three
+// buildOwnBaseline builds a new kernel a second time as its own baseline, because every round has three
 // sides.
-func (g *gatherer) beside(ctx context.Context) error {
+func (g *gatherer) buildOwnBaseline(ctx context.Context) error {
 	if g.job.Baseline != nil || g.twice {
 		return nil
 	}

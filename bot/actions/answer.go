@@ -109,7 +109,7 @@ func (s *session) review(ctx context.Context, e webhook.Review) (End, error) {
 		return End{}, err
 	}
 	if !slices.ContainsFunc(sets, func(set []string) bool { return answer.Owns(set, e.Author.Login) }) {
-		return s.nothing("the review is by nobody who owns the rules")
+		return s.nothing("the reviewer does not own the rules")
 	}
 	if s.mute(ctx) {
 		return s.tellMute("the review counts, but neither status nor comment can say so yet", "Comment `/rebench` in the conversation.")
@@ -131,5 +131,5 @@ func (s *session) spent(run change.Run) error {
 	if max(run.Attempt, 1+tried(s.state.Past, run)) <= maxAttempts {
 		return nil
 	}
-	return fmt.Errorf("this commit was measured %d times already, and a further attempt could prove nothing (change what the compiler emits)", maxAttempts)
+	return fmt.Errorf("this commit was measured %d times already, and one more attempt cannot prove anything (change what the compiler emits)", maxAttempts)
 }

@@ -137,13 +137,13 @@ func (s *session) said(ctx context.Context, pull *change.State, comments []clien
 		if !role.Allows(has) {
 			continue
 		}
-		problem := ""
+		var own change.AnswerKind
 		if _, rules := asked.Command.(command.ApprovePolicy); rules {
-			if problem, err = (answer.Decider{People: s.hub}).OwnRules(ctx, pull, c.Author, has); err != nil {
+			if own, err = (answer.Decider{People: s.hub}).OwnRules(ctx, pull, c.Author, has); err != nil {
 				return "", err
 			}
 		}
-		if problem == "" {
+		if own == "" {
 			return c.Author, nil
 		}
 	}

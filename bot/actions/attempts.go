@@ -30,7 +30,7 @@ type mark struct {
 	pull          int    // the pull request; 0 for a merge group, which adds no machine code
 	code, sources string // names of the accounts of the machine code and of the sources
 	list          string // name of the author's list of machine codes against the same baseline
-	hash          string // of the machine code in the list; see change.Matter.Listed
+	hash          string // of the machine code in the list; see attempts.Key.Listed
 }
 
 func (m mark) String() string {
@@ -99,7 +99,7 @@ func (c counter) Begin(ctx context.Context, code runners.Code) (runners.Attempt,
 		return a, fmt.Errorf("reading the attempts from the checks of the repository's first commit %.12s: %w", c.root, err)
 	}
 	if a.Number = max(a.Number, run.Attempt); a.Number > maxAttempts {
-		return a, fmt.Errorf("this machine code was measured %d times already, and a further attempt could prove nothing (change what the compiler emits)", maxAttempts)
+		return a, fmt.Errorf("this machine code was measured %d times already, and one more attempt cannot prove anything (change what the compiler emits)", maxAttempts)
 	}
 	run.Attempt = a.Number
 	return a, nil
@@ -160,9 +160,13 @@ func clipBytes(text string, most int) string {
 }
 
 // fewer limits the rounds, and returns a note if that changes the policy.
-func fewer(p *policy.Policy, rounds int) (note string) {
-	if rounds <= 0 || !p.AtMost(rounds) {
-		return ""
+func fewer(p *policy.Policy, rounds int) (limited *policy.Policy, note string) {
+	if rounds <= 0 {
+		return p, ""
 	}
-	return fmt.Sprintf("At most %d rounds were allowed.", max(rounds, policy.MinRounds))
+	limited, cut := p.AtMost(rounds)
+	if cut {
+		note = fmt.Sprintf("At most %d rounds were allowed.", max(rounds, policy.MinRounds))
+	}
+	return limited, note
 }

@@ -14,7 +14,7 @@ func TestSecondPullRequestWithTheSameHead(t *testing.T) {
 	gated, other := w.sameHead()
 	c := w.check(gated.HeadSHA(), "kernelgate", "failure")
 	w.holds(c.Title, "#1 has the same head: DEFER (correctness)")
-	w.holds(c.Summary, "This pull request by itself: ", "No policy on the base branch yet")
+	w.holds(c.Summary, "This pull request: ", "No policy on the base branch yet")
 
 	// The second pull request's statement about the first does not block the first.
 	w.no(gated.Close("walt"))

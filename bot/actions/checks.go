@@ -36,7 +36,7 @@ func (s *session) lookBeside(ctx context.Context) error {
 			continue
 		}
 		seen[t.id.Number] = true
-		if present.IsBeside(t.title) {
+		if present.IsSharedHead(t.title) {
 			continue // it repeats the verdict of a third pull request, or of this one
 		}
 		its, err := s.pull(ctx, t.id.Number)

@@ -78,7 +78,10 @@ func (s *session) ofKernels() End {
 		if r.Result != nil && r.Result.Outcome == gates.Defer {
 			one = End{Verdict: gates.Defer, Reason: string(r.Result.Reason), Exit: exitDefer}
 		}
-		if one.Exit > out.Exit {
+		if r.Result != nil && !r.Result.Blocks() {
+			one.Exit = exitPass // the outputs say what the verdict is
+		}
+		if one.Exit > out.Exit || one.Exit == out.Exit && out.Verdict == gates.Pass {
 			out = one
 		}
 	}

@@ -100,7 +100,8 @@ func (s *session) run(ctx context.Context, run change.Run) (change.Result, error
 	if err != nil {
 		return change.Result{}, err
 	}
-	if note := fewer(job.Policy, s.Rounds); note != "" {
+	var note string
+	if job.Policy, note = fewer(job.Policy, s.Rounds); note != "" {
 		job.Notes = append(job.Notes, note)
 	}
 	job.Record = counter{s, run.Job}
@@ -112,7 +113,7 @@ func (s *session) run(ctx context.Context, run change.Run) (change.Result, error
 	result, verdict := judge(job.Policy, job.PolicyFile, out.Evidence, run.Rules)
 	s.verdicts[run.Job] = verdict
 	s.lines.print(report.Terminal(verdict, report.TerminalOptions{Width: 120}))
-	return result, s.write(run.Name, out, verdict)
+	return result, s.write(run.Name, out, job.PolicyText, verdict)
 }
 
 // faulty returns the verdict on a kernel that this machine could not measure, or whose evidence it
@@ -122,11 +123,7 @@ func (s *session) faulty(run change.Run, fault error) (change.Result, error) {
 	if err != nil {
 		return change.Result{}, errors.Join(fault, err)
 	}
-	e := &gates.Evidence{
-		Schema: gates.EvidenceSchema, Kernel: run.ManifestName(),
-		Provenance: gates.Provenance{Repository: s.state.Facts.Repo, Base: gates.Commit{SHA: s.state.Plan.Base}, Head: gates.Commit{SHA: run.Head}},
-		Fault:      fault.Error() + " (free the disk of this runner or repair it, then run the job again)",
-	}
+	e := s.state.FaultEvidence(run, fault.Error()+" (free the disk of this runner or repair it, then run the job again)")
 	result, verdict := judge(policy, s.state.Plan.PolicyFile, e, run.Rules)
 	s.verdicts[run.Job] = verdict
 	return result, nil
@@ -152,9 +149,9 @@ func (s *session) fit(job runners.Job, run change.Run) error {
 	devices := job.Policy.Devices
 	switch {
 	case len(s.Kernels) > 0 && !slices.Contains(s.Kernels, run.Folder) && !slices.Contains(s.Kernels, run.ManifestName()):
-		return fmt.Errorf("the workflow has this job measure %s alone (add %s to its kernels)", strings.Join(s.Kernels, ", "), run.Name)
+		return fmt.Errorf("the workflow has this job measure only %s (add %s to its kernels)", strings.Join(s.Kernels, ", "), run.Name)
 	case len(devices) > 0 && !slices.ContainsFunc(devices, func(d string) bool { return slices.Contains(s.Labels, d) }):
-		return fmt.Errorf("the policy lets %s measure, and this runner is %s (send the job elsewhere with runs-on, or say what else this one is in KERNELGATE_LABELS)",
+		return fmt.Errorf("the policy lets only %s measure, and this runner is %s (choose a different runner with runs-on, or add its labels to KERNELGATE_LABELS)",
 			strings.Join(devices, ", "), strings.Join(s.Labels, ", "))
 	}
 	return nil
@@ -181,7 +178,7 @@ func (s *session) abandon(ctx context.Context) {
 }
 
 // write stores the results of a kernel's run, for the workflow to upload.
-func (s *session) write(kernel string, out runners.Measured, v *gates.Verdict) error {
+func (s *session) write(kernel string, out runners.Measured, policy string, v *gates.Verdict) error {
 	if err := s.makeResults(); err != nil {
 		return err
 	}
@@ -195,7 +192,7 @@ func (s *session) write(kernel string, out runners.Measured, v *gates.Verdict) e
 	if err != nil {
 		return fmt.Errorf("making the results folder: %w", err)
 	}
-	return check.WriteResults(dir, out, v)
+	return check.WriteResults(dir, out, policy, v)
 }
 
 // folderName turns a kernel's name into a folder name. If two kernels share a name, the name

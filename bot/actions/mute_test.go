@@ -83,7 +83,7 @@ func TestRebenchWritesAVerdictWithoutKernels(t *testing.T) {
 	w.must(w.act("issue_comment"), "PASS", "no-kernel", 0)
 	w.status(pr.HeadSHA(), "kernelgate", "success")
 	all := pr.Comments()
-	if last := all[len(all)-1].Body; !strings.Contains(last, "the verdict is written again") {
+	if last := all[len(all)-1].Body; !strings.Contains(last, "publishes the verdict again") {
 		t.Errorf("the last comment says %s", last)
 	}
 }

@@ -24,12 +24,12 @@ func TestComments(t *testing.T) {
 		reacts          []string
 		replies         string // part of the reply; empty if there is none
 	}{
-		{"rebench", "walt", "/rebench", "PASS", []string{"eyes", "rocket"}, "Measuring `scale` anew"},
-		{"rebench a kernel", "walt", "Once more:\n\n/rebench scale rounds=4", "PASS", []string{"eyes", "rocket"}, "Measuring `scale` anew"},
+		{"rebench", "walt", "/rebench", "PASS", []string{"eyes", "rocket"}, "Measuring `scale` from the start"},
+		{"rebench a kernel", "walt", "Once more:\n\n/rebench scale rounds=4", "PASS", []string{"eyes", "rocket"}, "Measuring `scale` from the start"},
 		{"no permission", "rita", "/rebench", "", []string{"eyes", "confused"}, "needs the role `write` in this repository, and you have `read`"},
 		{"unknown kernel", "walt", "/rebench gemm", "", []string{"eyes", "confused"}, "touches no kernel `gemm`"},
 		{"unknown argument", "walt", "/rebench speed=11", "", []string{"eyes", "confused"}, "speed"},
-		{"beside the policy", "walt", "/rebench vs=self", "", []string{"eyes", "confused"}, "leave out everything but kernels and `rounds`"},
+		{"beyond the policy", "walt", "/rebench vs=self", "", []string{"eyes", "confused"}, "write only kernels and `rounds`"},
 		{"not a fork", "walt", "/ok-to-test 0123456", "", []string{"eyes", "confused"}, "not from a fork"},
 		{"help", "rita", "/help", "", []string{"eyes", "rocket"}, "Other commands need the bot"},
 		{"explain", "rita", "/explain", "", []string{"eyes", "rocket"}, "Rule `default`"},
@@ -202,7 +202,7 @@ func TestReadOnlyToken(t *testing.T) {
 			return first(name)
 		}
 	})
-	w.holds(again.summary, "Attempt 2 at this machine code")
+	w.holds(again.summary, "attempt 2 at this machine code")
 }
 
 func TestReadOnlyFork(t *testing.T) {

@@ -106,7 +106,7 @@ func (s *session) judged(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	last := there[i]
-	return (last.conclusion == "success" || last.conclusion == "failure") && last.rules == s.rules() && !present.IsBeside(last.title), nil
+	return (last.conclusion == "success" || last.conclusion == "failure") && last.rules == s.rules() && !present.IsSharedHead(last.title), nil
 }
 
 // rules returns a digest of which rule applies to which kernel.

@@ -185,7 +185,7 @@ func TestPushOfTheSameMachineCode(t *testing.T) {
 	j := w.act("pull_request")
 	w.must(j, "DEFER", "inconclusive", 1)
 	w.counted("documents and a remark", all, 1, 2, 3)
-	w.holds(j.summary, "Attempt 3 at this machine code")
+	w.holds(j.summary, "attempt 3 at this machine code")
 	w.holds(pr.Comments()[0].Body, "attempt 3")
 
 	// An attempt that is killed after it began leaves only its check.
@@ -344,8 +344,8 @@ func TestLeftOut(t *testing.T) {
 		name, says string
 		with       func(*actions.Config)
 	}{
-		{"another device", "the policy lets cpu measure, and this runner is l4", func(c *actions.Config) { c.Labels = []string{"l4"} }},
-		{"other kernels", "the workflow has this job measure other alone", func(c *actions.Config) { c.Kernels = []string{"other"} }},
+		{"another device", "the policy lets only cpu measure, and this runner is l4", func(c *actions.Config) { c.Labels = []string{"l4"} }},
+		{"other kernels", "the workflow has this job measure only other", func(c *actions.Config) { c.Kernels = []string{"other"} }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, nil, mayWrite)

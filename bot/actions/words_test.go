@@ -141,10 +141,11 @@ func TestFewer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if note := fewer(p, test.rounds); (note != "") != (test.rounds == 7) {
+		limited, note := fewer(p, test.rounds)
+		if (note != "") != (test.rounds == 7) {
 			t.Errorf("%d rounds: %q", test.rounds, note)
 		}
-		for _, rule := range p.Rules {
+		for _, rule := range limited.Rules {
 			if diff := cmp.Diff(test.looks, rule.Gates.Performance.Looks); diff != "" {
 				t.Errorf("%d rounds, rule %s: %s", test.rounds, rule.Name, diff)
 			}

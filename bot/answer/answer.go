@@ -1,20 +1,17 @@
 // Package answer decides on the commands that people give: whether they may, whether it
 // can be done, what follows from it, and what they are told. It is the same for the bot
 // and for a workflow, and writes nothing: whoever asks applies the answer and publishes
-// it.
+// it. Package present has the words.
 package answer
 
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/planner"
-	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -52,21 +49,23 @@ func (d Decider) To(ctx context.Context, s *change.State, c change.Command) (cha
 	return a, nil
 }
 
-func refused(format string, args ...any) (change.Answered, error) {
-	return change.Answered{Reply: fmt.Sprintf(format, args...)}, nil
+func refused(a change.Answer) (change.Answered, error) { return change.Answered{Answer: a}, nil }
+
+func refusedAs(kind change.AnswerKind) (change.Answered, error) {
+	return refused(change.Answer{Kind: kind})
 }
 
-func granted(e change.Effect, format string, args ...any) (change.Answered, error) {
-	return change.Answered{OK: true, Reply: fmt.Sprintf(format, args...), Effect: e}, nil
+func granted(e change.Effect, a change.Answer) (change.Answered, error) {
+	return change.Answered{OK: true, Answer: a, Effect: e}, nil
 }
 
 func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) (change.Answered, error) {
 	asked := c.Request.Command
 	switch {
 	case c.Request.Mistake != nil:
-		return refused("%s", c.Request.Mistake.Problem)
+		return refusedAs(change.AnswerMisread)
 	case asked == nil:
-		return refused("This is no command.")
+		return refusedAs(change.AnswerNoCommand)
 	}
 	pol, err := Policy(s)
 	if err != nil {
@@ -81,19 +80,19 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 		return change.Answered{}, err
 	}
 	if needs := command.Needs(asked, commands); !needs.Allows(has) {
-		return refused("`/%s` needs the role `%s` in this repository, and you have `%s`.", asked.Name(), needs, has)
+		return refused(change.Answer{Kind: change.AnswerRole, Command: asked.Name(), Needs: needs, Has: has})
 	}
 	if !command.Followed(asked.Name(), d.Planner == nil) {
-		return refused("`/%s` is not available on this server.", asked.Name())
+		return refused(change.Answer{Kind: change.AnswerUnavailable, Command: asked.Name()})
 	}
 	if s.Facts.BaseGone && needsBase(asked) {
-		return refused("The base branch is gone, and with it the rules and the kernels that this is about. Choose another base branch, or push that one again; then say it again.")
+		return refusedAs(change.AnswerBaseGone)
 	}
 	switch asked := asked.(type) {
 	case command.ShowHelp:
-		return granted(change.Effect{}, "%s", d.help(commands))
+		return granted(change.Effect{}, change.Answer{Kind: change.AnswerHelp, Roles: &commands, Workflow: d.Planner == nil})
 	case command.Explain:
-		return granted(change.Effect{}, "%s", present.Explain(s, pol))
+		return granted(change.Effect{}, explain(s, pol != nil))
 	case command.Override:
 		return d.override(s, c, asked)
 	case command.OKToTest:
@@ -105,7 +104,7 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 	case command.Rebench:
 		return d.rebench(ctx, s, pol, asked)
 	}
-	return refused("`/%s` is not available on this server.", asked.Name())
+	return refused(change.Answer{Kind: change.AnswerUnavailable, Command: asked.Name()})
 }
 
 // needsBase tells whether a command is about what the base branch asks or has.
@@ -125,18 +124,35 @@ func Policy(s *change.State) (*policy.Policy, error) {
 	return s.Plan.ReadPolicy()
 }
 
-func (d Decider) help(commands policy.Commands) string {
-	text := command.Help(commands, d.Planner == nil)
-	if d.Planner == nil {
-		text += "\nkernelgate runs here as a workflow. Other commands need the bot (`kernelgate serve`)."
+// explain says which rule of the policy applies to each kernel of a change.
+func explain(s *change.State, hasPolicy bool) change.Answer {
+	p := s.Current()
+	switch {
+	case s.Facts.BaseGone:
+		return change.Answer{Kind: change.AnswerExplainNoBase}
+	case p == nil:
+		return change.Answer{Kind: change.AnswerExplainUnread}
+	case p.Refused:
+		return change.Answer{Kind: change.AnswerExplainRefused}
+	case len(p.Problems) > 0:
+		return change.Answer{Kind: change.AnswerExplainMistakes}
+	case !hasPolicy:
+		return change.Answer{Kind: change.AnswerExplainNoPolicy}
+	case len(p.Kernels) == 0:
+		return change.Answer{Kind: change.AnswerExplainNoKernel}
 	}
-	return text
+	f := s.Facts
+	rules := &change.AppliedRules{File: p.PolicyFile, Policy: p.Policy, Change: policy.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft}}
+	for _, k := range p.Kernels {
+		rules.Kernels = append(rules.Kernels, change.AppliedKernel{Name: k.ManifestName(), Paths: k.Paths})
+	}
+	return change.Answer{Kind: change.AnswerExplainedByRules, Rules: rules}
 }
 
 // moved is the answer where the head is another than the one that the author of the
 // command could see.
 func moved(s *change.State) (change.Answered, error) {
-	return refused("The head has moved to %.12s since. Look at it, and say it again.", s.Facts.Head)
+	return refused(change.Answer{Kind: change.AnswerHeadMoved, Head: s.Facts.Head})
 }
 
 func (d Decider) override(s *change.State, c change.Command, o command.Override) (change.Answered, error) {
@@ -144,11 +160,7 @@ func (d Decider) override(s *change.State, c change.Command, o command.Override)
 		return moved(s)
 	}
 	given := change.Override{SHA: s.Facts.Head, By: c.By, Reason: o.Reason, At: d.Now().UTC().Format(time.RFC3339)}
-	more := ""
-	if s.RulesWait(s.Current()) {
-		more = " What the change does to the rules still waits for `/approve-policy`."
-	}
-	return granted(change.Effect{Override: &given}, "The required check passes for %.12s, whatever the gates say. This ends with the next push.%s", s.Facts.Head, more)
+	return granted(change.Effect{Override: &given}, change.Answer{Kind: change.AnswerOverridden, Head: s.Facts.Head, RulesWait: s.RulesWait(s.Current())})
 }
 
 // okToTest lets the commit that is named, and no other, reach a runner. A short name is
@@ -156,39 +168,36 @@ func (d Decider) override(s *change.State, c change.Command, o command.Override)
 func okToTest(s *change.State, c change.Command, o command.OKToTest) (change.Answered, error) {
 	switch {
 	case !s.Facts.Fork:
-		return refused("This pull request is not from a fork: it needs no approval.")
+		return refusedAs(change.AnswerNoFork)
 	case s.Plan.NeverForks():
 		return held(s)
 	case o.SHA != s.Facts.Head:
-		return refused("`%s` is not the whole id of the head, which is `%s`. Look at that one, and comment `/ok-to-test %[2]s`.", o.SHA, s.Facts.Head)
+		return refused(change.Answer{Kind: change.AnswerNotHead, Command: o.Name(), SHA: o.SHA, Head: s.Facts.Head})
 	case c.Head != s.Facts.Head:
 		return moved(s)
 	}
-	return granted(change.Effect{Approve: s.Facts.Head}, "%.12s may reach a runner. A new push needs a new approval.", s.Facts.Head)
+	return granted(change.Effect{Approve: s.Facts.Head}, change.Answer{Kind: change.AnswerForkApproved, Head: s.Facts.Head})
 }
 
 // held is the answer where code from a fork would have to run.
 func held(s *change.State) (change.Answered, error) {
 	if s.Plan.NeverForks() {
-		return refused("The policy never runs code from forks (`forks: {run: never}`).")
+		return refusedAs(change.AnswerNeverForks)
 	}
-	return refused("The code is from a fork and waits for `/ok-to-test %s`.", s.Facts.Head)
+	return refused(change.Answer{Kind: change.AnswerForkWaits, Head: s.Facts.Head})
 }
 
 func cancel(s *change.State) (change.Answered, error) {
 	if len(s.Wanted()) == 0 {
-		return refused("Nothing is queued or running.")
+		return refusedAs(change.AnswerNothingRuns)
 	}
-	return granted(change.Effect{Cancel: s.Facts.Head}, "The runs of this head end now. `/rebench` starts them again.")
+	return granted(change.Effect{Cancel: s.Facts.Head}, change.Answer{Kind: change.AnswerCancelled})
 }
 
-func names(runs []change.Run) string {
+func names(runs []change.Run) []string {
 	var list []string
 	for _, r := range runs {
-		list = append(list, code(r.Name))
+		list = append(list, r.Name)
 	}
-	slices.Sort(list)
-	return strings.Join(list, ", ")
+	return list
 }
-
-func code(text string) string { return "`" + strings.ReplaceAll(text, "`", "'") + "`" }

@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/planner"
+	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -110,15 +111,15 @@ func TestAnswers(t *testing.T) {
 		effect         change.Effect
 	}{
 		{"no role", "read", "/rebench", nil, "", false, "needs the role `write` in this repository, and you have `read`", change.Effect{}},
-		{"a mistake", "none", "/rebench speed=3", nil, "", false, "`speed=` is no argument", change.Effect{}},
+		{"a mistake", "none", "/rebench speed=3", nil, "", false, "`speed=` is not an argument", change.Effect{}},
 		{"help", "read", "/help", nil, "", true, "| `/cancel` |", change.Effect{}},
 		{"explain", "read", "/explain", nil, "", true, "The base branch has no policy", change.Effect{}},
 		{"override", "admin", "/override why not", nil, "", true, "aaaaaaaaaaaa", change.Effect{Override: &change.Override{SHA: head, By: "admin", Reason: "why not", At: "2026-01-02T03:04:05Z"}}},
-		{"override of what nobody saw", "admin", "/override why not", nil, other, false, "The head has moved to aaaaaaaaaaaa since.", change.Effect{}},
-		{"cancel", "write", "/cancel", nil, "", true, "end now", change.Effect{Cancel: head}},
+		{"override of what nobody saw", "admin", "/override why not", nil, other, false, "The head has moved to aaaaaaaaaaaa.", change.Effect{}},
+		{"cancel", "write", "/cancel", nil, "", true, "are cancelled", change.Effect{Cancel: head}},
 		{"cancel nothing", "write", "/cancel", idle, "", false, "Nothing is queued or running.", change.Effect{}},
 
-		{"approval", "write", "/ok-to-test " + head, fork, "", true, "may reach a runner", change.Effect{Approve: head}},
+		{"approval", "write", "/ok-to-test " + head, fork, "", true, "Runners may now run aaaaaaaaaaaa", change.Effect{Approve: head}},
 		{"approval without need", "write", "/ok-to-test " + head, nil, "", false, "not from a fork", change.Effect{}},
 		{"approval of a short id", "write", "/ok-to-test " + head[:39], fork, "", false, "comment `/ok-to-test " + head + "`", change.Effect{}},
 		{"approval of another", "write", "/ok-to-test " + other, fork, "", false, "which is `" + head + "`", change.Effect{}},
@@ -126,7 +127,7 @@ func TestAnswers(t *testing.T) {
 		{"approval of a longer id", "write", "/ok-to-test " + head + "aaaa", fork, "", false, "which is `" + head + "`", change.Effect{}},
 		{"approval where forks never run", "write", "/ok-to-test " + head, never, "", false, "never runs code from forks", change.Effect{}},
 
-		{"approval of rules", "maintain", "/approve-policy " + head, loosens, "", true, "aaaaaaaaaaaa may change the rules", change.Effect{
+		{"approval of rules", "maintain", "/approve-policy " + head, loosens, "", true, "aaaaaaaaaaaa may now change the rules", change.Effect{
 			ApproveRules: &change.RulesApproved{SHA: head, By: "maintain", At: "2026-01-02T03:04:05Z", Digest: "d"}}},
 		{"approval of rules by a writer", "write", "/approve-policy " + head, loosens, "", false, "needs the role `maintain`", change.Effect{}},
 		{"approval of rules by a short id", "maintain", "/approve-policy " + head[:39], loosens, "", false, "comment `/approve-policy " + head + "`", change.Effect{}},
@@ -134,20 +135,20 @@ func TestAnswers(t *testing.T) {
 		{"approval of rules that nobody saw", "maintain", "/approve-policy " + head, loosens, other, false, "The head has moved", change.Effect{}},
 		{"approval of one's own rules", "maintain", "/approve-policy " + head, ownRules("Maintain"), "", false, "You are the author", change.Effect{}},
 		{"approval of rules that one has pushed", "maintain", "/approve-policy " + head, pushedBy("Maintain"), "", false, "You pushed `" + head + "`", change.Effect{}},
-		{"approval of rules that nobody knows the pusher of", "maintain", "/approve-policy " + head, pushedBy("nobody"), "", false, "GitHub does not tell who pushed `" + head + "`", change.Effect{}},
-		{"approval of an administrator's own rules", "admin", "/approve-policy " + head, ownRules("admin"), "", true, "may change the rules", change.Effect{
+		{"approval of rules that nobody knows the pusher of", "maintain", "/approve-policy " + head, pushedBy("nobody"), "", false, "GitHub does not say who pushed `" + head + "`", change.Effect{}},
+		{"approval of an administrator's own rules", "admin", "/approve-policy " + head, ownRules("admin"), "", true, "may now change the rules", change.Effect{
 			ApproveRules: &change.RulesApproved{SHA: head, By: "admin", At: "2026-01-02T03:04:05Z", Digest: "d"}}},
 		{"approval of rules without need", "maintain", "/approve-policy " + head, nil, "", false, "nothing to approve", change.Effect{}},
 		{"approval of stricter rules", "maintain", "/approve-policy " + head, func(s *change.State) { loosens(s); s.Plan.RuleChange.Loosens = false }, "", false, "only tightens", change.Effect{}},
 		{"approval of what is being read", "maintain", "/approve-policy " + head, func(s *change.State) { loosens(s); s.Plan.Key = "old" }, "", false, "still being read", change.Effect{}},
-		{"override where rules wait", "admin", "/override why not", loosens, "", true, "still waits for `/approve-policy`", change.Effect{Override: &change.Override{SHA: head, By: "admin", Reason: "why not", At: "2026-01-02T03:04:05Z"}}},
+		{"override where rules wait", "admin", "/override why not", loosens, "", true, "still wait for `/approve-policy`", change.Effect{Override: &change.Override{SHA: head, By: "admin", Reason: "why not", At: "2026-01-02T03:04:05Z"}}},
 
 		{"override without a base branch", "admin", "/override why not", baseGone, "", false, "The base branch is gone", change.Effect{}},
 		{"approval of rules without a base branch", "maintain", "/approve-policy " + head, baseGone, "", false, "The base branch is gone", change.Effect{}},
 		{"rebench without a base branch", "write", "/rebench", baseGone, "", false, "The base branch is gone", change.Effect{}},
 		{"explanation without a base branch", "write", "/explain", baseGone, "", true, "The base branch is gone", change.Effect{}},
 
-		{"rebench all", "write", "/rebench rounds=3", nil, "", true, "decided about `scale`: more rounds", change.Effect{
+		{"rebench all", "write", "/rebench rounds=3", nil, "", true, "decided the verdict on `scale`: more rounds", change.Effect{
 			Rebench: []change.Rerun{{Folder: "kernels/scale", Bundle: "kernels/scale rounds=3 vs="}, {Folder: "kernels/other", Bundle: "kernels/other rounds=3 vs="}}}},
 		{"rebench says what is busy", "write", "/rebench", nil, "", true, "`gemm` is queued or being measured already.", change.Effect{
 			Rebench: []change.Rerun{{Folder: "kernels/scale", Bundle: "kernels/scale rounds=0 vs="}, {Folder: "kernels/other", Bundle: "kernels/other rounds=0 vs="}}}},
@@ -171,17 +172,23 @@ func TestAnswers(t *testing.T) {
 				seen = test.seen
 			}
 			a, err := d.To(t.Context(), stateOf(test.bend), change.Command{Asked: change.Asked{ID: "comment-1", By: test.by, Request: command.Read(test.text), Head: seen}})
-			if err != nil || a.ID != "comment-1" || a.OK != test.ok || !strings.Contains(a.Reply, test.says) {
+			reply := words(test.text, a)
+			if err != nil || a.ID != "comment-1" || a.OK != test.ok || !strings.Contains(reply, test.says) {
 				t.Errorf("got %+v, %v; want %v and %q", a, err, test.ok, test.says)
 			}
 			if diff := cmp.Diff(test.effect, a.Effect); diff != "" {
 				t.Error(diff)
 			}
-			if r, ok := command.Parse(a.Reply); ok {
+			if r, ok := command.Parse(reply); ok {
 				t.Errorf("the reply commands %v", r)
 			}
 		})
 	}
+}
+
+// words is an answer as people read it.
+func words(text string, a change.Answered) string {
+	return present.AnswerText(change.Command{Asked: change.Asked{Request: command.Read(text)}, Answered: true, Answer: a.Answer})
 }
 
 // A workflow measures anew, and all that it was asked for in the policy.
@@ -193,16 +200,16 @@ func TestAnswersOfAWorkflow(t *testing.T) {
 		ok    bool
 		says  string
 	}{
-		{"/rebench rounds=3", nil, true, "Measuring `gemm`, `gone`, `scale (kernels/other)`, `scale` anew"},
+		{"/rebench rounds=3", nil, true, "Measuring `gemm`, `gone`, `scale (kernels/other)`, `scale` from the start"},
 		{"/rebench gemm", spent, false, "`scale`: this commit was measured 6 times already."},
-		{"/rebench vs=self", nil, false, "leave out everything but kernels and `rounds`"},
+		{"/rebench vs=self", nil, false, "write only kernels and `rounds`"},
 		{"/rebench nothing", nil, false, "touches no kernel `nothing`"},
 		{"/cancel", nil, false, "not available"},
 		{"/help", nil, true, "Other commands need the bot"},
 	} {
 		d := answer.Decider{People: people{}, Spent: func(change.Run) error { return test.spent }, Now: time.Now}
 		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{By: "admin", Request: command.Read(test.text), Head: head}})
-		if err != nil || a.OK != test.ok || !strings.Contains(a.Reply, test.says) || !cmp.Equal(a.Effect, change.Effect{}) {
+		if err != nil || a.OK != test.ok || !strings.Contains(words(test.text, a), test.says) || !cmp.Equal(a.Effect, change.Effect{}) {
 			t.Errorf("%s: got %+v, %v; want %v and %q", test.text, a, err, test.ok, test.says)
 		}
 	}

@@ -31,7 +31,7 @@ func TestFaultsAreNoAnswers(t *testing.T) {
 	for _, text := range []string{"/rebench kernels/scale", "/rebench kernels/scale vs=self"} {
 		d := answer.Decider{People: people{}, Planner: broken{}, Now: time.Now}
 		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{ID: "c", By: "admin", Request: command.Read(text), Head: head}})
-		if !errors.Is(err, errAway) || a.Reply != "" || a.OK || a.ID != "" {
+		if !errors.Is(err, errAway) || a.Answer.Kind != "" || a.OK || a.ID != "" {
 			t.Errorf("%s: %+v, %v", text, a, err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestFaultsAreNoAnswers(t *testing.T) {
 func TestNoCommand(t *testing.T) {
 	d := answer.Decider{People: people{}, Planner: packer{}, Now: time.Now}
 	a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{ID: "c", By: "outage"}})
-	if err != nil || a.OK || a.ID != "c" || a.Reply != "This is no command." {
+	if err != nil || a.OK || a.ID != "c" || a.Answer.Kind != change.AnswerNoCommand {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
@@ -71,7 +71,7 @@ func TestPolicy(t *testing.T) {
 	s := stateOf(func(s *change.State) { s.Plan.Policy = text })
 	d := answer.Decider{People: people{}, Planner: packer{}, Now: time.Now}
 	a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "maintain", Request: command.Read("/help")}})
-	if err != nil || a.OK || !strings.Contains(a.Reply, "needs the role `admin`") {
+	if err != nil || a.OK || !strings.Contains(words("/help", a), "needs the role `admin`") {
 		t.Errorf("the policy's commands do not count: %+v, %v", a, err)
 	}
 }
@@ -97,7 +97,7 @@ rules:
 		{"of another kernel", "/rebench kernels/other profile", [2]string{"profiled", "default"}, false, false, "nothing to profile"},
 		{"of one of several", "/rebench kernels/scale kernels/other profile", [2]string{"default", "profiled"}, false, true, "Measuring again"},
 		{"nowhere", "/rebench kernels/scale profile", [2]string{"default", "default"}, false, false, "nothing to profile"},
-		{"in a workflow", "/rebench kernels/scale profile", [2]string{"profiled", "profiled"}, true, false, "leave out everything but"},
+		{"in a workflow", "/rebench kernels/scale profile", [2]string{"profiled", "profiled"}, true, false, "write only kernels"},
 	} {
 		s := stateOf(func(s *change.State) {
 			s.Plan.Policy = text
@@ -108,7 +108,7 @@ rules:
 			d.Planner, d.Spent = nil, func(change.Run) error { return nil }
 		}
 		a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "admin", Request: command.Read(c.ask), Head: head}})
-		if err != nil || a.OK != c.ok || !strings.Contains(a.Reply, c.says) {
+		if err != nil || a.OK != c.ok || !strings.Contains(words(c.ask, a), c.says) {
 			t.Errorf("%s: %+v, %v", c.name, a, err)
 		}
 	}
@@ -131,7 +131,7 @@ func TestDecidedVerdictsAreNamed(t *testing.T) {
 		s := stateOf(func(s *change.State) { s.Runs = s.Runs[:1]; s.Runs[0].Result = c.result })
 		d := answer.Decider{People: people{}, Planner: packer{}, Now: time.Now}
 		a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "admin", Request: command.Read("/rebench"), Head: head}})
-		if err != nil || !a.OK || strings.Contains(a.Reply, "have decided about `scale`") != c.decided || strings.Contains(a.Reply, "queued or being measured") {
+		if err != nil || !a.OK || strings.Contains(words("/rebench", a), "already decided the verdict on `scale`") != c.decided || len(a.Answer.Busy) > 0 {
 			t.Errorf("%s: %+v, %v", c.name, a, err)
 		}
 	}

@@ -3,9 +3,7 @@ package answer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
@@ -22,24 +20,24 @@ func (d Decider) rebench(ctx context.Context, s *change.State, policy *policy.Po
 	beside := r.Versus != "" || len(r.Shapes) > 0 || len(r.Seeds) > 0
 	switch {
 	case s.Plan != nil && len(s.Plan.Problems) > 0:
-		return refused("The policy or a manifest on the base branch has mistakes: nothing can be measured before they are mended.")
+		return refusedAs(change.AnswerPlanMistakes)
 	case len(s.Runs) == 0 && d.Planner == nil && len(r.Kernels) == 0:
-		return granted(change.Effect{}, "There is nothing to measure: no kernel changed. Approvals are read again, and the verdict is written again.")
+		return granted(change.Effect{}, change.Answer{Kind: change.AnswerNoKernel, Workflow: true})
 	case len(s.Runs) == 0:
-		return refused("There is nothing to measure: no kernel changed.")
+		return refusedAs(change.AnswerNoKernel)
 	case s.Held():
 		return held(s)
 	case d.Planner == nil && (beside || r.Profile):
-		return refused("A workflow measures what the policy asks: leave out everything but kernels and `rounds`.")
+		return refusedAs(change.AnswerWorkflowAsks)
 	}
 	runs, problem := meant(s, r.Kernels)
 	switch {
-	case problem != "":
-		return refused("%s", problem)
+	case problem != nil:
+		return refused(*problem)
 	case len(runs) == 0:
-		return refused("There is nothing to measure: the kernel is gone.")
+		return refusedAs(change.AnswerKernelGone)
 	case r.Profile && !profiles(policy, runs):
-		return refused("No rule that applies here has a profile gate, so there is nothing to profile. Leave `profile` out.")
+		return refusedAs(change.AnswerNoProfile)
 	case d.Planner == nil:
 		return d.anew(s)
 	case beside:
@@ -50,18 +48,18 @@ func (d Decider) rebench(ctx context.Context, s *change.State, policy *policy.Po
 
 // meant is the runs of the kernels that are named, by folder or by name, or of all; those
 // that are gone left out.
-func meant(s *change.State, words []string) (runs []change.Run, problem string) {
+func meant(s *change.State, words []string) (runs []change.Run, problem *change.Answer) {
 	for _, word := range words {
 		found := s.Meant(word)
 		switch {
 		case len(found) == 0:
-			return nil, fmt.Sprintf("This change touches no kernel %s. It touches %s.", code(word), names(s.Runs))
+			return nil, &change.Answer{Kind: change.AnswerUnknownKernel, Word: word, Kernels: names(s.Runs)}
 		case len(found) > 1:
 			var folders []string
 			for _, f := range found {
-				folders = append(folders, code(f.Folder))
+				folders = append(folders, f.Folder)
 			}
-			return nil, fmt.Sprintf("%d kernels are called %s: name the folder that you mean, %s.", len(found), code(word), strings.Join(folders, " or "))
+			return nil, &change.Answer{Kind: change.AnswerSeveralKernels, Word: word, Kernels: folders}
 		case !slices.ContainsFunc(runs, found[0].Same): // named once more, in another way
 			runs = append(runs, found[0])
 		}
@@ -69,7 +67,7 @@ func meant(s *change.State, words []string) (runs []change.Run, problem string) 
 	if len(words) == 0 {
 		runs = slices.Clone(s.Runs)
 	}
-	return slices.DeleteFunc(runs, func(r change.Run) bool { return r.Sources == "" }), ""
+	return slices.DeleteFunc(runs, func(r change.Run) bool { return r.Sources == "" }), nil
 }
 
 // profiles tells whether the policy asks for a profile of any of the runs.
@@ -83,10 +81,10 @@ func profiles(pol *policy.Policy, runs []change.Run) bool {
 func (d Decider) anew(s *change.State) (change.Answered, error) {
 	for _, run := range s.Runs {
 		if err := d.Spent(run); err != nil {
-			return refused("%s: %v.", code(run.Name), err)
+			return refused(change.Answer{Kind: change.AnswerSpent, Kernels: []string{run.Name}, Quote: err.Error()})
 		}
 	}
-	return granted(change.Effect{}, "Measuring %s anew: a workflow keeps no evidence of earlier attempts. Each attempt at the same machine code is judged at half the error rate of the one before it.", names(s.Runs))
+	return granted(change.Effect{}, change.Answer{Kind: change.AnswerRemeasuring, Kernels: names(s.Runs)})
 }
 
 func (d Decider) again(ctx context.Context, s *change.State, runs []change.Run, r command.Rebench) (change.Answered, error) {
@@ -108,16 +106,9 @@ func (d Decider) again(ctx context.Context, s *change.State, runs []change.Run, 
 		effect.Rebench = append(effect.Rebench, change.Rerun{Folder: run.Folder, Bundle: bundle})
 	}
 	if len(effect.Rebench) == 0 {
-		return refused("%s is queued or being measured already.", names(busy))
+		return refused(change.Answer{Kind: change.AnswerBusy, Busy: names(busy)})
 	}
-	reply := "Measuring again; the new rounds add to the evidence."
-	if len(decided) > 0 {
-		reply += fmt.Sprintf(" The rounds before have decided about %s: more rounds do not roll the dice again, nor does a commit that builds to the same machine code.", names(decided))
-	}
-	if len(busy) > 0 {
-		reply += fmt.Sprintf(" %s is queued or being measured already.", names(busy))
-	}
-	return granted(effect, "%s", reply)
+	return granted(effect, change.Answer{Kind: change.AnswerMoreRounds, Decided: names(decided), Busy: names(busy)})
 }
 
 func (d Decider) onTheSide(ctx context.Context, s *change.State, runs []change.Run, r command.Rebench) (change.Answered, error) {
@@ -133,13 +124,13 @@ func (d Decider) onTheSide(ctx context.Context, s *change.State, runs []change.R
 		one.Kernels = []string{run.Folder}
 		effect.SideRuns = append(effect.SideRuns, change.SideRun{Folder: run.Folder, Bundle: bundle, Rebench: one})
 	}
-	return granted(effect, "Measuring an extra, for information: it changes no verdict, since it is not what the policy asks.")
+	return granted(effect, change.Answer{Kind: change.AnswerSideRun})
 }
 
 // badRequest tells the author of a command what does not exist.
 func badRequest(err error) (change.Answered, error) {
 	if bad, ok := errors.AsType[strict.Mistake](err); ok {
-		return refused("```text\n%s\n```", strings.ReplaceAll(bad.Error(), "```", "'''"))
+		return refused(change.Answer{Kind: change.AnswerCannotServe, Quote: bad.Error()})
 	}
 	return change.Answered{}, err
 }

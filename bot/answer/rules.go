@@ -2,7 +2,6 @@ package answer
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -18,42 +17,43 @@ func (d Decider) approveRules(ctx context.Context, s *change.State, c change.Com
 	plan := s.Current()
 	switch {
 	case plan == nil:
-		return refused("The change is still being read. Say it again in a moment.")
+		return refusedAs(change.AnswerUnread)
 	case plan.RuleChange == nil:
-		return refused("This change leaves the policy, the manifests and the references as they are: there is nothing to approve.")
+		return refusedAs(change.AnswerRulesUnchanged)
 	case !plan.RuleChange.Loosens:
-		return refused("This change only tightens the rules: that needs no approval.")
+		return refusedAs(change.AnswerRulesTightened)
 	case a.SHA != s.Facts.Head:
-		return refused("`%s` is not the whole id of the head, which is `%s`. Look at that one, and comment `/approve-policy %[2]s`.", a.SHA, s.Facts.Head)
+		return refused(change.Answer{Kind: change.AnswerNotHead, Command: a.Name(), SHA: a.SHA, Head: s.Facts.Head})
 	case c.Head != s.Facts.Head:
 		return moved(s)
 	}
-	if problem, err := d.OwnRules(ctx, s, c.By, has); err != nil || problem != "" {
-		return change.Answered{Reply: problem}, err
+	if own, err := d.OwnRules(ctx, s, c.By, has); err != nil {
+		return change.Answered{}, err
+	} else if own != "" {
+		return refused(change.Answer{Kind: own, Head: s.Facts.Head})
 	}
 	given := change.RulesApproved{SHA: s.Facts.Head, By: c.By, At: d.Now().UTC().Format(time.RFC3339), Digest: plan.RuleChange.Digest}
-	return granted(change.Effect{ApproveRules: &given}, "%.12s may change the rules. A new push, or other rules on the base, need a new approval.", s.Facts.Head)
+	return granted(change.Effect{ApproveRules: &given}, change.Answer{Kind: change.AnswerRulesApproved, Head: s.Facts.Head})
 }
 
 // OwnRules says why somebody may not approve what a change does to the rules: it is their
 // own. They opened it or pushed its head, or nobody knows who pushed it. It is empty where
 // they may. Administrators may always, since they could remove the gate altogether.
-func (d Decider) OwnRules(ctx context.Context, s *change.State, login string, has policy.Role) (problem string, err error) {
-	const somebodyElse = "somebody else has to approve what it does to the rules."
+func (d Decider) OwnRules(ctx context.Context, s *change.State, login string, has policy.Role) (why change.AnswerKind, err error) {
 	if policy.Role("admin").Allows(has) {
 		return "", nil
 	}
 	if strings.EqualFold(login, s.Facts.Author) {
-		return "You are the author of this change: " + somebodyElse, nil
+		return change.AnswerOwnChange, nil
 	}
 	pushers, err := d.People.Pushers(ctx, s.Facts.Repo, s.ID.Number, s.Facts.Head)
 	switch {
 	case err != nil:
 		return "", err
 	case len(pushers) == 0:
-		return fmt.Sprintf("GitHub does not tell who pushed `%s`, so only an administrator can approve what it does to the rules. Ask one, or push the branch again.", s.Facts.Head), nil
+		return change.AnswerPusherUnknown, nil
 	case Owns(pushers, login):
-		return fmt.Sprintf("You pushed `%s`, the head of this change: %s", s.Facts.Head, somebodyElse), nil
+		return change.AnswerOwnPush, nil
 	}
 	return "", nil
 }
@@ -147,11 +147,11 @@ func (d Decider) ofOwner(ctx context.Context, s *change.State, reviews []client.
 		if !reviewersRole.Allows(has) {
 			continue
 		}
-		problem, err := d.OwnRules(ctx, s, r.Author, has)
+		own, err := d.OwnRules(ctx, s, r.Author, has)
 		if err != nil {
 			return nil, err
 		}
-		if problem == "" {
+		if own == "" {
 			return &r, nil
 		}
 	}

@@ -82,15 +82,16 @@ func (m Key) OfCode(c runners.Code) string {
 }
 
 // OfSources names the log of the sources that the code was built from, by the same compiler
-// on the same device.
+// on the same device. What the tuner picks differs from run to run, and the attempts at all picks count.
 func (m Key) OfSources(sources string, c runners.Code) string {
-	c.Baseline, c.Candidate = "", ""
+	c.Baseline, c.Candidate, c.Picks = "", "", ""
 	return fmt.Sprintf("sources-%d-%s", m.Repo, c.Hash(m.Folder, m.Requirements, m.Policy, sources))
 }
 
 // Listed names a candidate's machine code in the lists of a pull request and of an author. The
 // same code with different requirements is a different entry, with separate attempts. The same
-// code against a different baseline is not: only the base branch has moved on.
+// code against a different baseline is not: only the base branch has moved on. Different picks of the tuner are a different
+// entry, since their rounds are not pooled.
 func (m Key) Listed(c runners.Code) string {
 	c.Baseline = ""
 	return c.Hash(m.Requirements)
@@ -104,9 +105,9 @@ func (m Key) OfPull(number int) string {
 
 // OfAuthor names the list of the machine codes that an author's pull requests brought
 // against one baseline on one device. After a merge that changes the kernel, the baseline
-// is a different one, and the author has a new list.
+// is a different one, and the author has a new list. A different pick of the tuner does not give a new list.
 func (m Key) OfAuthor(author string, c runners.Code) string {
-	c.Candidate, c.Compiler = "", ""
+	c.Candidate, c.Compiler, c.Picks = "", "", ""
 	return fmt.Sprintf("authorcodes-%d-%s", m.Repo, c.Hash(m.Folder, strings.ToLower(author)))
 }
 

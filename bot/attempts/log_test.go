@@ -73,6 +73,9 @@ func TestAttemptsNeverOverspend(t *testing.T) {
 			if r.IntN(4) == 0 {
 				code.Candidate = fmt.Sprint(r.Uint64()) // __TIME__
 			}
+			if r.IntN(3) == 0 {
+				code.Picks = fmt.Sprint(r.IntN(2)) // the tuner decides between equals
+			}
 			names := asked[fmt.Sprint(claim)]
 			if names == nil {
 				names = []string{m.OfSources(sources, code), m.OfCode(code)}
@@ -183,6 +186,7 @@ func TestNames(t *testing.T) {
 		{m, runners.Code{Baseline: "b", Candidate: "c", Compiler: "CC", Device: "d", Arch: "x"}},
 		{m, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "D", Arch: "x"}},
 		{m, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "X"}},
+		{m, runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x", Picks: "p"}},
 	} {
 		name := other.OfCode(other.Code)
 		if seen[name] {
@@ -192,6 +196,14 @@ func TestNames(t *testing.T) {
 	}
 	if m.OfSources("s", c) != m.OfSources("s", runners.Code{Candidate: "other", Compiler: "cc", Device: "d", Arch: "x"}) || m.OfSources("s", c) == m.OfSources("t", c) {
 		t.Error("the account of sources goes by something else than the sources")
+	}
+	picked := c
+	picked.Picks = "p"
+	if m.OfSources("s", c) != m.OfSources("s", picked) || m.Listed(c) == m.Listed(picked) {
+		t.Error("a new pick of the tuner is a first attempt at the sources, or no new machine code of the change")
+	}
+	if c.Hash("w") != "9f16e95b9c91702a5645d1197d489e61" {
+		t.Errorf("stored logs of kernels without picks have lost their names: %s", c.Hash("w"))
 	}
 }
 
@@ -285,6 +297,7 @@ func TestListNames(t *testing.T) {
 	for what, same := range map[string]bool{
 		"another policy":       Key{7, "k", "a2", "p2"}.OfPull(3) == m.OfPull(3) && Key{7, "k", "a2", "p2"}.OfAuthor("walt", c) == author,
 		"another candidate":    m.OfAuthor("walt", runners.Code{Baseline: "b", Candidate: "c2", Compiler: "cc2", Device: "d", Arch: "x"}) == author,
+		"another pick":         m.OfAuthor("walt", runners.Code{Baseline: "b", Candidate: "c", Compiler: "cc", Device: "d", Arch: "x", Picks: "p"}) == author,
 		"another pull request": m.OfPull(3) != m.OfPull(4),
 		"another kernel":       Key{7, "k2", "a", "p"}.OfPull(3) != m.OfPull(3) && Key{7, "k2", "a", "p"}.OfAuthor("walt", c) != author,
 		"another repository":   Key{8, "k", "a", "p"}.OfPull(3) != m.OfPull(3) && Key{8, "k", "a", "p"}.OfAuthor("walt", c) != author,

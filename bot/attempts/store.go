@@ -157,7 +157,7 @@ type Mismatch struct{ text string }
 func (m Mismatch) Error() string { return m.text }
 
 func mismatch(format string, args ...any) error {
-	return Mismatch{fmt.Sprintf(format, args...) + " (is the runner of another version than the server?)"}
+	return Mismatch{fmt.Sprintf(format, args...) + " (does the runner have a different version than the server?)"}
 }
 
 // Verify refuses rounds that were not counted before they were measured, and rounds of earlier
@@ -196,7 +196,7 @@ func (st *Store) Verify(ctx context.Context, s *change.State, run change.Run, to
 		return 0, err
 	}
 	if was := known.Performance; was == nil || !sameJSON(was.Rounds, rounds[:before]) {
-		return 0, mismatch("the runner sent other rounds of attempt %d than the server knows", last)
+		return 0, mismatch("the runner sent different rounds of attempt %d than the server has", last)
 	}
 	return before, nil
 }

@@ -156,7 +156,7 @@ func (s *State) answered(at time.Time, e Answered) {
 	if i < 0 || s.Commands[i].Answered {
 		return
 	}
-	s.Commands[i].Answered, s.Commands[i].OK, s.Commands[i].Reply = true, e.OK, e.Reply
+	s.Commands[i].Answered, s.Commands[i].OK, s.Commands[i].Answer = true, e.OK, e.Answer
 	effect := e.Effect
 	if effect.Approve != "" && !slices.Contains(s.Approved, effect.Approve) {
 		s.Approved = newest(append(s.Approved, effect.Approve), maxApproved)
@@ -182,7 +182,7 @@ func (s *State) answered(at time.Time, e Answered) {
 }
 
 // applyRerun starts the next attempt at a kernel. Its earlier result stays in the
-// past, and its evidence is in the new bundle.
+// past; the runner gets its evidence from the bot.
 func (s *State) applyRerun(at time.Time, a Rerun) {
 	i := s.kernelIndex(a.Folder)
 	if i < 0 || s.Runs[i].Unfinished() {

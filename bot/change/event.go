@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // An Event is one of Seen, Planned, Asked, Answered, Reviewed, Started, Built, Finished, Dropped,
@@ -93,6 +94,7 @@ type KernelSpec struct {
 	Name   string `json:"name"`   // as it is shown
 	Folder string `json:"folder"` // identifies the kernel
 	Rule   string `json:"rule"`
+	Trial  string `json:"trial,omitempty"` // a rule that does not block and is tried as well
 	// Rules is all that apply, in a merge group whose pull requests get different ones.
 	Rules              []string `json:"rules,omitempty"`
 	Labels             []string `json:"labels"`                        // of the runners that may measure it, most wanted first
@@ -184,7 +186,7 @@ type SideRun struct {
 type Answered struct {
 	ID     string `json:"id"`
 	OK     bool   `json:"ok"`
-	Reply  string `json:"reply"` // Markdown
+	Answer Answer `json:"answer"`
 	Effect Effect `json:"effect"`
 }
 
@@ -205,11 +207,23 @@ type Built struct {
 
 // Compiled is the outcome of a job's build stage.
 type Compiled struct {
-	By       string `json:"by"`
-	Evidence string `json:"evidence,omitempty"` // blob: what the compilers reported
-	Log      string `json:"log,omitempty"`      // blob
-	Fault    string `json:"fault,omitempty"`    // why there is no evidence
+	By       string     `json:"by"`
+	Evidence string     `json:"evidence,omitempty"` // blob: what the compilers reported
+	Log      string     `json:"log,omitempty"`      // blob
+	Fault    BuildFault `json:"fault,omitempty"`    // why there is no evidence
 }
+
+// A BuildFault says why a job was not compiled ahead of its measuring. The bot's log has the details.
+type BuildFault string
+
+const (
+	BuildLost       BuildFault = "lost"       // the runner stopped responding
+	BuildRunner     BuildFault = "runner"     // the runner reports a fault of its own
+	BuildUnreadable BuildFault = "unreadable" // the runner sent no evidence
+	BuildMeasured   BuildFault = "measured"   // the runner sent figures that only a measurement can give
+	BuildOfOtherJob BuildFault = "other_job"  // the evidence does not answer the job
+	BuildUndecided  BuildFault = "no_verdict" // the evidence leads to no verdict on the change
+)
 
 // Reviewed is the word of code owners' reviews on what the head does to the rules; nil
 // where they do not approve it, or no longer.
@@ -219,16 +233,18 @@ type Reviewed struct {
 
 // A Result is the verdict on one kernel, with the names of the blobs that prove it.
 type Result struct {
-	Outcome  gates.Outcome `json:"outcome"`
-	Reason   gates.Reason  `json:"reason,omitempty"`
-	Line     string        `json:"line"` // the verdict in one line
-	Rule     string        `json:"rule"`
-	Verdict  string        `json:"verdict"`            // blob
-	Evidence string        `json:"evidence,omitempty"` // blob
-	Log      string        `json:"log,omitempty"`      // blob
-	Files    []string      `json:"files,omitempty"`    // blobs
-	Device   string        `json:"device,omitempty"`
-	Attempt  int           `json:"attempt,omitempty"` // at the machine code: of the last round that was measured; 0 where none was
+	Outcome gates.Outcome `json:"outcome"`
+	Reason  gates.Reason  `json:"reason,omitempty"`
+	Line    string        `json:"line"` // the verdict in one line
+	Rule    string        `json:"rule"`
+	// Enforce is that of the rule, where it does not block.
+	Enforce  policy.Enforce `json:"enforce,omitempty"`
+	Verdict  string         `json:"verdict"`            // blob
+	Evidence string         `json:"evidence,omitempty"` // blob
+	Log      string         `json:"log,omitempty"`      // blob
+	Files    []string       `json:"files,omitempty"`    // blobs
+	Device   string         `json:"device,omitempty"`
+	Attempt  int            `json:"attempt,omitempty"` // at the machine code: of the last round that was measured; 0 where none was
 	// Speedups are the point estimates of the shapes that must gain, for lists.
 	Speedups map[string]float64 `json:"speedups,omitempty"`
 	// P50 is the candidate's median of each shape, in microseconds, for the history.

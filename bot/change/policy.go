@@ -32,18 +32,17 @@ func (p *Plan) SetPolicy(text string, parsed *policy.Policy) {
 	p.parsed.once.Do(func() {})
 }
 
-// ReadPolicy is the plan's policy. All copies of the plan share it, so it is only for reading.
+// ReadPolicy is the plan's policy. All copies of the plan share it. Nobody may change it.
 func (p *Plan) ReadPolicy() (*policy.Policy, error) {
 	once := p.parsed
 	if once == nil || once.text != p.Policy {
-		return p.ParsePolicy()
+		return p.parsePolicy()
 	}
-	once.once.Do(func() { once.policy, once.err = p.ParsePolicy() })
+	once.once.Do(func() { once.policy, once.err = p.parsePolicy() })
 	return once.policy, once.err
 }
 
-// ParsePolicy is a copy of the plan's policy that the caller may change.
-func (p *Plan) ParsePolicy() (*policy.Policy, error) {
+func (p *Plan) parsePolicy() (*policy.Policy, error) {
 	parsed, err := policy.Parse(p.PolicyFile, []byte(p.Policy))
 	if err != nil {
 		return nil, fmt.Errorf("reading the plan's policy: %w", err)

@@ -76,7 +76,7 @@ func anyEvent(r *rand.Rand, s *State, ever []string) Event {
 	case 7:
 		return Finished{Job: anyJob(r, s, ever), Token: uint64(r.IntN(3)), Result: Result{Outcome: pick(r, gates.Pass, gates.Defer, gates.Error), P50: map[string]float64{"s": 1.5}}}
 	case 12:
-		return Built{Job: anyJob(r, s, ever), Token: uint64(r.IntN(3)), Compiled: Compiled{By: "builder", Fault: pick(r, "", "gone")}}
+		return Built{Job: anyJob(r, s, ever), Token: uint64(r.IntN(3)), Compiled: Compiled{By: "builder", Fault: pick(r, "", BuildLost)}}
 	case 8:
 		return Dropped{Jobs: slices.Clone(s.Dropping)}
 	case 11:

@@ -10,21 +10,48 @@ import (
 )
 
 // Judge is the verdict by the rule that applies and by others that count as well: the
-// worst of them.
+// worst of them. A verdict that blocks is worse than any that does not.
 func Judge(p *policy.Policy, file string, e *gates.Evidence, others []string) *gates.Verdict {
 	worst := gates.Judge(p, file, e)
-	bad := map[gates.Outcome]int{gates.Pass: 0, gates.Defer: 1, gates.Error: 2}
+	bad := func(v *gates.Verdict) int {
+		rank := map[gates.Outcome]int{gates.Pass: 0, gates.Defer: 1, gates.Error: 2}[v.Outcome]
+		if v.Blocks() {
+			rank += 2
+		}
+		return rank
+	}
 	for _, rule := range p.Rules {
 		if !slices.Contains(others, rule.Name) || rule.Name == worst.Rule {
 			continue
 		}
 		alone := *p
 		alone.Rules = []policy.Rule{rule}
-		if v := gates.Judge(&alone, file, e); bad[v.Outcome] > bad[worst.Outcome] {
+		if v := gates.Judge(&alone, file, e); bad(v) > bad(worst) {
 			worst = v
 		}
 	}
 	return worst
+}
+
+// FaultEvidence is the evidence of a planned run of which nothing is known but the runner's fault. It
+// has the facts of the change, so that the rule of the plan applies to it.
+func (s *State) FaultEvidence(run Run, fault string) *gates.Evidence {
+	f := s.Facts
+	e := &gates.Evidence{
+		Schema: gates.EvidenceSchema, Kernel: run.ManifestName(), Fault: fault,
+		Provenance: gates.Provenance{Repository: f.Repo, Base: gates.Commit{SHA: s.Plan.Base}, Head: gates.Commit{SHA: run.Head}},
+		Change:     policy.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft},
+	}
+	if i := slices.IndexFunc(s.Plan.Kernels, func(k Kernel) bool { return k.Folder == run.Folder }); i >= 0 {
+		e.Change.Paths = s.Plan.Kernels[i].Paths
+	}
+	return e
+}
+
+// Blocks reports whether the verdict keeps the change from being merged. A run without a verdict
+// does.
+func (r *Result) Blocks() bool {
+	return r == nil || r.Outcome != gates.Pass && (r.Enforce.Blocks() || r.Outcome != gates.Defer && r.Outcome != gates.Error)
 }
 
 // Tried is an earlier attempt at a kernel, in another pull request, that did not pass.
@@ -40,7 +67,7 @@ type Tried struct {
 // NewResult is what a change remembers of a verdict.
 func NewResult(v *gates.Verdict) Result {
 	r := Result{
-		Outcome: v.Outcome, Reason: v.Reason, Line: report.OneLine(v), Rule: v.Rule, Device: v.Device.Name,
+		Outcome: v.Outcome, Reason: v.Reason, Line: report.OneLine(v), Rule: v.Rule, Enforce: v.Enforce, Device: v.Device.Name,
 		Speedups: map[string]float64{}, P50: map[string]float64{},
 	}
 	for _, c := range v.Comparisons {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/compare"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A RuleChange is what a change would do to the gate's own rules on the branch that it
@@ -15,10 +16,15 @@ type RuleChange struct {
 	Differences []RuleDifference `json:"differences"`    // what may loosen first
 	More        int              `json:"more,omitempty"` // differences that are not listed
 	Loosens     bool             `json:"loosens,omitempty"`
-	Files       []string         `json:"files,omitempty"`  // that do: a code owner of each can approve it; none where they are too many
-	Digest      string           `json:"digest"`           // of all differences
-	Judged      int              `json:"judged,omitempty"` // how many past verdicts were judged by the new policy too
-	Past        []PastVerdict    `json:"past,omitempty"`   // those of them that would change
+	Files       []string         `json:"files,omitempty"`    // that do: a code owner of each can approve it; none where they are too many
+	Digest      string           `json:"digest"`             // of all differences
+	Judged      int              `json:"judged,omitempty"`   // how many past runs were judged by the new policy too
+	Past        []PastVerdict    `json:"past,omitempty"`     // those of them whose verdict would change
+	Lacking     []PastVerdict    `json:"lacking,omitempty"`  // those of them whose evidence would not suffice
+	Unjudged    int              `json:"unjudged,omitempty"` // past runs for which there was no time
+	// Seconds of measuring per verdict, over the runs of which the new policy asks something else.
+	OldSeconds float64 `json:"old_seconds,omitempty"`
+	NewSeconds float64 `json:"new_seconds,omitempty"`
 }
 
 // A RuleDifference is one of a file.
@@ -27,19 +33,21 @@ type RuleDifference struct {
 	compare.Difference
 }
 
-// A PastVerdict is one that the new policy would change.
+// A PastVerdict is that of a past run, by both policies.
 type PastVerdict struct {
 	Kernel string    `json:"kernel"`
 	Change ID        `json:"change"`
 	Head   string    `json:"head"`
 	Old    Judgement `json:"old"` // by the base's policy
 	New    Judgement `json:"new"`
+	Why    string    `json:"why,omitempty"` // in a sentence: the new verdict, or what its evidence lacks
 }
 
 // A Judgement is an outcome with its reason.
 type Judgement struct {
-	Outcome gates.Outcome `json:"outcome"`
-	Reason  gates.Reason  `json:"reason,omitempty"`
+	Outcome gates.Outcome  `json:"outcome"`
+	Reason  gates.Reason   `json:"reason,omitempty"`
+	Enforce policy.Enforce `json:"enforce,omitempty"` // where the rule does not block
 }
 
 // RulesApproved is somebody's word that one head may change the rules.

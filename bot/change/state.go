@@ -100,7 +100,7 @@ type Command struct {
 	When     time.Time `json:"when"`
 	Answered bool      `json:"answered,omitempty"`
 	OK       bool      `json:"ok,omitempty"`
-	Reply    string    `json:"reply,omitempty"`
+	Answer   Answer    `json:"answer,omitzero"`
 	Replied  int64     `json:"replied,omitempty"` // the comment that holds the reply
 }
 

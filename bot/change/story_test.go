@@ -331,10 +331,10 @@ func TestCommands(t *testing.T) {
 	if len(s.Unanswered()) != 1 {
 		t.Fatalf("%d commands wait", len(s.Unanswered()))
 	}
-	s.then(Answered{ID: "comment-2", OK: true}, Answered{ID: "comment-1", OK: true, Reply: "so"}, Answered{ID: "comment-1", Reply: "not so"})
+	s.then(Answered{ID: "comment-2", OK: true}, Answered{ID: "comment-1", OK: true, Answer: Answer{Kind: AnswerHelp}}, Answered{ID: "comment-1", Answer: Answer{Kind: AnswerNoCommand}})
 	s.then(Published{Replies: map[string]int64{"comment-1": 99, "comment-3": 1}, Checks: map[string]Posted{"c@1": {ID: 4}}, Comment: &Posted{ID: 5}, Complete: true})
 	s.tells("settled")
-	want := []Command{{Asked: ask, When: time.Unix(12, 0).UTC(), Answered: true, OK: true, Reply: "so", Replied: 99}}
+	want := []Command{{Asked: ask, When: time.Unix(12, 0).UTC(), Answered: true, OK: true, Answer: Answer{Kind: AnswerHelp}, Replied: 99}}
 	if diff := cmp.Diff(want, s.Commands); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
 	}

@@ -25,7 +25,7 @@ func TestStateStopsGrowing(t *testing.T) {
 		for i, effect := range []Effect{{Approve: head}, {SideRuns: []SideRun{{Folder: "kernels/a", Bundle: "x"}}}, {}} {
 			id := fmt.Sprintf("comment-%d", 10*n+i)
 			s.then(Asked{ID: id, Comment: int64(10*n + i), By: "ann", Request: command.Read("/help")},
-				Answered{ID: id, OK: true, Reply: reply, Effect: effect}, Published{Replies: map[string]int64{id: int64(n)}})
+				Answered{ID: id, OK: true, Answer: Answer{Kind: AnswerCannotServe, Quote: reply}, Effect: effect}, Published{Replies: map[string]int64{id: int64(n)}})
 		}
 		s.start("a").finish("a", gates.Defer).start("b").finish("b", gates.Pass)
 		s.then(Finished{Job: s.SideRuns[0].Job, Token: 1, Result: Result{Outcome: gates.Pass}})
@@ -62,9 +62,9 @@ func TestStateStopsGrowing(t *testing.T) {
 // What somebody still waits for is never dropped, however much comes after it.
 func TestTrimKeepsWhatIsOpen(t *testing.T) {
 	s := begin(t).seen(facts(headOne)).plan(kernel("a"))
-	s.then(Asked{ID: "comment-1", Comment: 1}, Asked{ID: "comment-2", Comment: 2}, Answered{ID: "comment-2", Reply: "r"}) // one without an answer, one without a reply
-	s.then(Published{Checks: map[string]Posted{CheckKey("kernelgate", headTwo): {ID: 1}}})                                // one that is in progress
-	s.command("extra", Effect{SideRuns: []SideRun{{Folder: "kernels/a", Bundle: "x"}}})                                   // one that nobody has measured yet
+	s.then(Asked{ID: "comment-1", Comment: 1}, Asked{ID: "comment-2", Comment: 2}, Answered{ID: "comment-2", Answer: Answer{Kind: AnswerHelp}}) // one without an answer, one without a reply
+	s.then(Published{Checks: map[string]Posted{CheckKey("kernelgate", headTwo): {ID: 1}}})                                                      // one that is in progress
+	s.command("extra", Effect{SideRuns: []SideRun{{Folder: "kernels/a", Bundle: "x"}}})                                                         // one that nobody has measured yet
 	first := s.SideRuns[0].Job
 	for n := range 300 {
 		id := fmt.Sprintf("comment-%d", 100+n)

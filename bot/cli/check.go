@@ -81,7 +81,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 				}
 				checked++
 				verdicts = append(verdicts, r.Verdict)
-				status = max(status, severity(r.Verdict.Outcome))
+				status = max(status, severity(r.Verdict))
 				if asJSON {
 					return json.NewEncoder(stdout).Encode(r.Verdict)
 				}

@@ -94,22 +94,24 @@ func Command(stdout, stderr io.Writer) *cobra.Command {
 		Long: "kernelgate builds and measures a change to a kernel and judges the evidence by a policy.\n" +
 			"PASS: the change meets every requirement of the policy.\n" +
 			"DEFER: not accepted yet; the verdict says what is missing.\n\n" +
-			"Exit status: 0 PASS, 1 DEFER, 2 bad input, 3 ERROR (a fault of the runner or the setup).",
+			"Exit status: 0 PASS, or a verdict of a rule that does not block; 1 DEFER; 2 bad input;\n" +
+			"3 ERROR (a fault of the runner or the setup).",
 		Example:       "  kernelgate check    # the work tree against the base branch\n  kernelgate demo     # the bot with an embedded GitHub on this machine",
 		SilenceErrors: true, SilenceUsage: true,
 		Version: version(),
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.AddCommand(checkCommand(stdout, stderr), compareCommand(stdout), judgeCommand(stdout), replayCommand(stdout, stderr), demoCommand(stdout, stderr), tryCommand(stdout, stderr), initCommand(stdout), exportCommand(stdout), policyCommand(stdout), historyCommand(stdout), openCommand(stdout, stderr), doctorCommand(stdout), serveCommand(stdout, stderr), setupCommand(stdout), runnerCommand(stdout, stderr), fleetCommand(stdout), gpuWorkerCommand())
+	root.AddCommand(checkCommand(stdout, stderr), compareCommand(stdout), judgeCommand(stdout), replayCommand(stdout, stderr), tuneCommand(stdout, stderr), bisectCommand(stdout, stderr), demoCommand(stdout, stderr), tryCommand(stdout, stderr), initCommand(stdout), exportCommand(stdout), policyCommand(stdout, stderr), historyCommand(stdout), openCommand(stdout, stderr), doctorCommand(stdout), serveCommand(stdout, stderr), setupCommand(stdout), runnerCommand(stdout, stderr), fleetCommand(stdout), gpuWorkerCommand())
 	return root
 }
 
-func severity(o gates.Outcome) int {
-	switch o {
-	case gates.Pass:
+// severity is the exit status of a verdict. One that blocks nothing ends well.
+func severity(v *gates.Verdict) int {
+	if !v.Blocks() {
 		return exitPass
-	case gates.Defer:
+	}
+	if v.Outcome == gates.Defer {
 		return exitDefer
 	}
 	return exitError

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/kernelgate/kernelgate/bot/cli/clitest"
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 	"github.com/kernelgate/kernelgate/runners/pyref"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -19,20 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the scripts compare with")
 
-// fromTop runs the tests in the repository's root, because they read files by their paths from
-// there.
-type fromTop struct{ *testing.M }
-
-func (m fromTop) Run() int {
-	if err := os.Chdir("../.."); err != nil {
-		panic(err)
-	}
-	return m.M.Run()
-}
-
 func TestMain(m *testing.M) {
 	natstest.Main()
-	testscript.Main(fromTop{m}, map[string]func(){"kernelgate": func() { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr)) }})
+	clitest.Main(m, "../..", Run)
 }
 
 // TestScripts runs the program as users do: commands, exact messages, exit codes and files.

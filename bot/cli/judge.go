@@ -46,7 +46,7 @@ func judgeCommand(stdout io.Writer) *cobra.Command {
 			default:
 				return strict.Mistakef("--format: %q is not one of terminal, markdown, json", format)
 			}
-			return asExit(severity(v.Outcome))
+			return asExit(severity(v))
 		},
 	}
 	policyFlag(cmd, &policyName, " (required)")

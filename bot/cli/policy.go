@@ -10,10 +10,10 @@ import (
 	"github.com/kernelgate/kernelgate/runners/check"
 )
 
-func policyCommand(stdout io.Writer) *cobra.Command {
+func policyCommand(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "policy", Short: "Check and explain policies and manifests",
-		Example: "  kernelgate policy lint .\n  kernelgate policy explain l4 --label tensor-cores",
+		Use: "policy", Short: "Check, explain and try policies; check manifests",
+		Example: "  kernelgate policy lint .\n  kernelgate policy explain l4 --label tensor-cores\n  kernelgate policy simulate new.yaml",
 		Args:    cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(&cobra.Command{
@@ -49,6 +49,6 @@ func policyCommand(stdout io.Writer) *cobra.Command {
 	f.StringSliceVar(&change.Paths, "path", nil, "a file that the change edits")
 	f.StringVar(&change.Kernel, "kernel", "", "name of the kernel")
 	f.BoolVar(&change.Draft, "draft", false, "the pull request is a draft")
-	cmd.AddCommand(explain)
+	cmd.AddCommand(explain, simulateCommand(stdout, stderr))
 	return cmd
 }

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -21,6 +24,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/gpus"
 	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/protocol"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
@@ -142,13 +146,32 @@ func TestRunnerOfThreeGPUs(t *testing.T) {
 		t.Errorf("the runner: %v\n%s", err, said)
 	}
 
-	later := &fleet.Server{Journal: j, Jobs: queue, Results: nobody{}, Tokens: bot.Tokens, Version: "kernelgate v9", Oldest: 99}
-	newer := httptest.NewServer(later.Handler())
+	later := &fleet.Server{Journal: j, Jobs: queue, Results: nobody{}, Tokens: bot.Tokens, Version: "kernelgate v9"}
+	newer := httptest.NewServer(outdating(t, later.Handler()))
 	defer newer.Close()
 	old, said3 := runnerOf(t, ctx, newer.URL, library, "--gpus", "2")
 	if err := old.Run(); !errors.As(err, &exit) || exit.ExitCode() != exitInput || !strings.Contains(said3.String(), "is too old for this bot") || !strings.Contains(said3.String(), "Install kernelgate v9 on the runner's host") {
 		t.Errorf("an old runner: %v\n%s", err, said3)
 	}
+}
+
+// outdating makes every runner look as if it spoke a protocol that is too old.
+func outdating(t *testing.T, bot http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/lease") {
+			var ask protocol.LeaseRequest
+			if err := json.NewDecoder(r.Body).Decode(&ask); err != nil {
+				t.Errorf("the request for a lease: %v", err)
+			}
+			ask.Protocol = protocol.Oldest - 1
+			body, err := json.Marshal(ask)
+			if err != nil {
+				t.Error(err)
+			}
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		}
+		bot.ServeHTTP(rw, r)
+	})
 }
 
 // TestWorkers checks that a runner with one GPU has the name of its host, and that with several

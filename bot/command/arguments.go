@@ -26,7 +26,7 @@ const (
 func without(c Command) func(string) (Command, error) {
 	return func(arguments string) (Command, error) {
 		if arguments != "" {
-			return nil, fmt.Errorf("%s is too much: it takes no argument (write `%s` alone on its line)", code(arguments), c)
+			return nil, fmt.Errorf("%s is too much: the command takes no argument (write only `%s` on its line)", code(arguments), c)
 		}
 		return c, nil
 	}
@@ -55,13 +55,13 @@ func readApprovePolicy(arguments string) (Command, error) {
 }
 
 func readCommit(arguments string) (string, error) {
-	const example = "(write the whole id of the head commit that you have read: its 40 hex digits)"
+	const example = "(write the full id of the head commit that you have read: its 40 hex digits)"
 	sha := strings.ToLower(arguments)
 	switch {
 	case sha == "":
 		return "", errors.New("the sha is missing " + example)
 	case !commitID.MatchString(sha):
-		return "", fmt.Errorf("sha: %s is no commit id %s", code(arguments), example)
+		return "", fmt.Errorf("sha: %s is not a commit id %s", code(arguments), example)
 	}
 	return sha, nil
 }
@@ -84,7 +84,7 @@ func readRebench(arguments string) (Command, error) {
 			kernel := strings.TrimSuffix(word, "/")
 			switch {
 			case !kernelName.MatchString(kernel):
-				return nil, fmt.Errorf("kernel: %s is no kernel (write its name, or its folder such as `kernels/sdpa`)", code(word))
+				return nil, fmt.Errorf("kernel: %s is not a kernel (write its name, or its folder such as `kernels/sdpa`)", code(word))
 			case slices.Contains(r.Kernels, kernel):
 				return nil, fmt.Errorf("kernel: %s is named twice (delete one)", code(kernel))
 			case len(r.Kernels) == maxKernels:
@@ -116,7 +116,7 @@ func (r *Rebench) set(key, value string, hasValue bool) (err error) {
 	case "rounds":
 		n, ok := wholeNumber(value)
 		if !ok || n < 1 || n > maxRounds {
-			return fmt.Errorf("rounds: %s is no number of rounds (write 1 to %d, such as `rounds=20`)", code(value), maxRounds)
+			return fmt.Errorf("rounds: %s is not a number of rounds (write 1 to %d, such as `rounds=20`)", code(value), maxRounds)
 		}
 		r.Rounds = int(n)
 	case "vs":
@@ -124,7 +124,7 @@ func (r *Rebench) set(key, value string, hasValue bool) (err error) {
 		return checkRef(value)
 	case "profile":
 		if hasValue {
-			return fmt.Errorf("profile: takes no value, and %s is one (write `profile` alone)", code(value))
+			return fmt.Errorf("profile: takes no value, and %s is one (write only `profile`)", code(value))
 		}
 		r.Profile = true
 	default:
@@ -132,7 +132,7 @@ func (r *Rebench) set(key, value string, hasValue bool) (err error) {
 		if i := slices.IndexFunc(options, func(o string) bool { return oneTypo(key, o) }); i >= 0 {
 			hint = "write `" + options[i] + "=`"
 		}
-		return fmt.Errorf("%s is no argument (%s)", code(key+"="), hint)
+		return fmt.Errorf("%s is not an argument (%s)", code(key+"="), hint)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func checkShapes(names []string) error {
 		case name == "":
 			return errors.New("shapes: a name is empty (write them with commas and no blanks, such as `shapes=a,b`)")
 		case !strict.IsName(name):
-			return fmt.Errorf("shapes: %s is no name (write letters, digits, `.`, `_` and `-`)", code(name))
+			return fmt.Errorf("shapes: %s is not a name (write letters, digits, `.`, `_` and `-`)", code(name))
 		case seen[name]:
 			return fmt.Errorf("shapes: %s is named twice (delete one)", code(name))
 		}
@@ -170,7 +170,7 @@ func readSeeds(text string) ([]int64, error) {
 		n, ok := wholeNumber(word)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("seeds: %s is no seed (write whole numbers from 0 with commas and no blanks, such as `seeds=0,1`)", code(word))
+			return nil, fmt.Errorf("seeds: %s is not a seed (write whole numbers from 0 with commas and no blanks, such as `seeds=0,1`)", code(word))
 		case slices.Contains(seeds[:i], n):
 			return nil, fmt.Errorf("seeds: `%d` is named twice (delete one)", n)
 		}
@@ -195,7 +195,7 @@ func checkRef(ref string) error {
 		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._/-+@#=,%!", r) || r == utf8.RuneError
 	}
 	if ref == "" || len(ref) > maxRef || strings.HasPrefix(ref, "-") || strings.Contains(ref, "..") || strings.ContainsFunc(ref, strange) {
-		return fmt.Errorf("vs: %s is no ref (write a branch, a tag, a commit or `self`, such as `vs=main`)", code(ref))
+		return fmt.Errorf("vs: %s is not a ref (write a branch, a tag, a commit or `self`, such as `vs=main`)", code(ref))
 	}
 	return nil
 }

@@ -30,9 +30,9 @@ var grammar = []entry{
 	{Override{}, func(p policy.Commands) policy.Role { return p.Override }, false,
 		"/override <reason>", "Lets this commit pass in spite of the gates. Name and reason are recorded; the next push ends it.", readOverride},
 	{OKToTest{}, func(p policy.Commands) policy.Role { return p.OKToTest }, true,
-		"/ok-to-test <commit>", "Lets this one commit of a fork reach a runner. Write its whole id.", readOKToTest},
+		"/ok-to-test <commit>", "Lets this one commit of a fork reach a runner. Write its full id.", readOKToTest},
 	{ApprovePolicy{}, func(p policy.Commands) policy.Role { return p.ApprovePolicy }, true,
-		"/approve-policy <commit>", "Lets this one commit change the policy, a manifest or a reference. Write its whole id.", readApprovePolicy},
+		"/approve-policy <commit>", "Lets this one commit change the policy, a manifest or a reference. Write its full id.", readApprovePolicy},
 	{ShowHelp{}, func(p policy.Commands) policy.Role { return p.Help }, true,
 		"/help", "Lists the commands.", without(ShowHelp{})},
 }
@@ -74,6 +74,6 @@ func Help(roles policy.Commands, workflow bool) string {
 		// A vertical bar ends a table cell, even in a code span.
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.ReplaceAll(g.usage, "|", `\|`), g.does, needs)
 	}
-	b.WriteString("\nOnly the first line of a comment that starts with `/` is read, where it is shown as plain text: no quote, code or HTML. An edited comment is not read.\n")
+	b.WriteString("\nOnly the first line of a comment that starts with `/` is read, and only if GitHub shows it as plain text, not as a quote, code or HTML. An edited comment is not read.\n")
 	return b.String()
 }

@@ -21,7 +21,7 @@ func Parse(body string) (r Request, ok bool) {
 	g, ok := entryOf(name)
 	if !ok {
 		if meant := misspelt(name); meant != "" {
-			return wrong(meant, fmt.Sprintf("%s is no command (write `/%s`, or `/help` for a list)", code(word), meant))
+			return wrong(meant, fmt.Sprintf("%s is not a command (write `/%s`, or `/help` for a list)", code(word), meant))
 		}
 		return Request{}, false
 	}

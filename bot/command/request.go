@@ -50,7 +50,7 @@ func Read(text string) Request {
 	if r, ok := Parse(text); ok {
 		return r
 	}
-	return Request{Mistake: &Mistake{Text: clip(text, shownLine), Problem: "This is no command."}}
+	return Request{Mistake: &Mistake{Text: clip(text, shownLine), Problem: "This is not a command."}}
 }
 
 // MarshalJSON stores the command under its name.

@@ -32,7 +32,7 @@ func TestVersusOfAHeldFork(t *testing.T) {
 	w.settle()
 	said := 0
 	for _, c := range pr.Comments() {
-		if strings.Contains(c.Body, "Measuring an extra") {
+		if strings.Contains(c.Body, "This is an extra measurement") {
 			t.Errorf("the bot says %s", c.Body)
 		}
 		said += strings.Count(c.Body, "is on no branch and under no tag of this repository")
@@ -75,7 +75,7 @@ func TestForkWithTooMuch(t *testing.T) {
 	pr, err := w.repo.OpenPR(embedded.PROptions{Author: "eve", Title: "Bomb", Head: "bomb", HeadRepo: fork})
 	w.no(err)
 	c := w.concluded(bomb, "failure")
-	if c.Title != "The change is more than is read" || !strings.Contains(c.Summary+c.Text, "the folder has 33 files and 264 MiB") {
+	if c.Title != "The change is too large to read" || !strings.Contains(c.Summary+c.Text, "the folder has 33 files and 264 MiB") {
 		t.Errorf("the check says %q: %s", c.Title, c.Summary)
 	}
 	w.said(pr, "the folder has 33 files and 264 MiB")

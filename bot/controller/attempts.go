@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// Earlier tells a runner what is known about the machine code that it has built.
+// Earlier returns what the bot knows about the machine code that a runner has built.
 func (k *Controller) Earlier(ctx context.Context, job string, token uint64, c runners.Code) (protocol.PriorEvidence, error) {
 	s, run, err := k.leasedRun(ctx, job, token)
 	if err != nil {
@@ -33,7 +33,7 @@ func (k *Controller) Begin(ctx context.Context, job string, token uint64, c runn
 	return attempt, err
 }
 
-// leasedRun is the run that a runner works on.
+// leasedRun returns the run that a runner works on.
 func (k *Controller) leasedRun(ctx context.Context, job string, token uint64) (*change.State, change.Run, error) {
 	s, err := k.ofJob(ctx, job)
 	if err != nil {
@@ -43,7 +43,8 @@ func (k *Controller) leasedRun(ctx context.Context, job string, token uint64) (*
 	return s, run, err
 }
 
-// verifyAttempts refuses rounds that were not counted. It returns how many rounds are of earlier attempts.
+// verifyAttempts refuses rounds that were not counted. It returns the number of rounds of earlier
+// attempts.
 func (k *Controller) verifyAttempts(ctx context.Context, s *change.State, run change.Run, token uint64, e *gates.Evidence) (earlier int, err error) {
 	earlier, err = k.attempts.Verify(ctx, s, run, token, e)
 	if _, mismatch := errors.AsType[attempts.Mismatch](err); err != nil && !mismatch {

@@ -11,11 +11,10 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
 
-// rulesOf has the open pull requests to a branch planned again where what it asks of
-// kernels is not what they were planned with: a verdict that stands is one by the
-// rules that stand. What was measured is not measured again for that, unless the new
-// rules ask for more. The same happens where the branch is gone, or is back. It returns the
-// branch's commit, "" where it is gone, and whether it was asked for.
+// rulesOf plans the open pull requests to a branch again if the branch asks something different of
+// kernels now: a verdict must be one by the current rules. Kernels are measured again only if the
+// new rules ask for more. The same happens when the branch is gone or comes back. rulesOf returns
+// the commit of the branch, "" if it is gone, and whether GitHub was asked for it.
 func (k *Controller) rulesOf(ctx context.Context, repo, branch string, pulls []ledger.PullRow) (tip string, asked bool, err error) {
 	pulls = slices.DeleteFunc(slices.Clone(pulls), func(p ledger.PullRow) bool { return p.Base != branch })
 	if len(pulls) == 0 {
@@ -34,11 +33,11 @@ func (k *Controller) rulesOf(ctx context.Context, repo, branch string, pulls []l
 	return tip, true, err
 }
 
-// recordRules notes what a branch asks of kernels, where that is news for a pull request to it.
+// recordRules records what a branch asks of kernels, if that is new for a pull request to it.
 func (k *Controller) recordRules(ctx context.Context, id change.ID, branch, rules string) error {
 	news := false
 	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
-		// One that has no plan yet gets it by the rules that stand then.
+		// A pull request without a plan will be planned by the current rules.
 		f, planned := now.Facts, now.Plan
 		others := planned != nil && planned.Rules != rules && f.Rules != rules
 		back := f.BaseGone && rules != noRules
@@ -54,12 +53,12 @@ func (k *Controller) recordRules(ctx context.Context, id change.ID, branch, rule
 	return err
 }
 
-// noRules stands for what a branch asks that does not exist.
+// noRules stands for the rules of a branch that does not exist.
 const noRules = "gone"
 
-// branchGone asks GitHub where the pull requests to a branch go now that it is gone: GitHub
-// may have closed them, or have changed their base, which it need not tell. The others are
-// planned again, which finds that they have no base.
+// branchGone asks GitHub about the pull requests to a branch that is gone. GitHub may have closed
+// them, or may have changed their base without a webhook. The remaining ones are planned again, and
+// the plan finds that they have no base.
 func (k *Controller) branchGone(ctx context.Context, repo, branch string, pulls []ledger.PullRow) error {
 	for _, p := range pulls {
 		after, err := k.refresh(ctx, p.ID, repo)
@@ -80,13 +79,13 @@ func (k *Controller) branchGone(ctx context.Context, repo, branch string, pulls 
 	return nil
 }
 
-// basePatience is how often a base branch is looked for before people are told that it is
-// gone: git may show a branch some time after GitHub does.
+// basePatience is how often the bot looks for a base branch before it says that the branch is gone:
+// git may show a branch later than GitHub's API does.
 const basePatience = 5
 
-// confirmBaseGone asks GitHub once more where a pull request goes whose base branch is gone. If
-// GitHub says the same for some time, that is the state of the pull request until the branch
-// is back or the base is changed.
+// confirmBaseGone asks GitHub again for the base of a pull request whose base branch is gone. If
+// the answer stays the same for some time, the bot says so until the branch is back or the base
+// changes.
 func (k *Controller) confirmBaseGone(ctx context.Context, s *change.State, cause error) error {
 	after, err := k.refresh(ctx, s.ID, s.Facts.Repo)
 	if client.NotFound(err) {

@@ -28,7 +28,7 @@ func TestBaseBranchGone(t *testing.T) {
 	}
 	w.said(pr, "The base branch dev is gone")
 	w.reacted(pr, w.comment(pr, "walt", "/rebench"), "confused")
-	w.said(pr, "and with it the rules")
+	w.said(pr, "and with it the policy")
 	w.golden("base-gone", []*embedded.PR{pr})
 	_, err := w.repo.PushCommit(embedded.Commit{Branch: "dev", From: tip, Files: map[string]string{"README.md": "Back.\n"}, Message: "Back"})
 	w.no(err)

@@ -15,8 +15,8 @@ import (
 type subject struct {
 	repo       int64
 	folder     string
-	branch     string // that the change goes to
-	base       string // where it left the branch
+	branch     string // the base branch of the change
+	base       string // the merge base
 	policyFile string
 	extra      bool // measured for information
 }
@@ -25,8 +25,8 @@ func subjectOf(s *change.State, p *change.Plan, folder string) subject {
 	return subject{repo: s.ID.Repo, folder: folder, branch: s.Facts.Base, base: p.Base, policyFile: p.PolicyFile}
 }
 
-// against is the commit that evidence compares with; none where it compares with a variant, or was gathered for
-// information.
+// against returns the commit that the evidence compares with. It returns "" if the evidence
+// compares with a variant, or was gathered for information.
 func (of subject) against(pol *policy.Policy, e *gates.Evidence) string {
 	asked := e.Change
 	asked.Kernel = e.Kernel
@@ -36,8 +36,9 @@ func (of subject) against(pol *policy.Policy, e *gates.Evidence) string {
 	return cmp.Or(e.Provenance.Baseline, of.base)
 }
 
-// fillBest says in the evidence where its baseline stands relative to the kernel's best. It is written there before
-// anybody judges, so that whoever judges the stored evidence again comes to the same verdict.
+// fillBest records in the evidence how its baseline compares with the kernel's best commit. It does
+// so before the first judgement, so that a later judgement of the stored evidence gives the same
+// verdict.
 func (k *Controller) fillBest(ctx context.Context, of subject, policy *policy.Policy, e *gates.Evidence) error {
 	e.Best = nil
 	against := of.against(policy, e)

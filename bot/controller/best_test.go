@@ -81,8 +81,8 @@ func TestSandbagging(t *testing.T) {
 		t.Errorf("main stands at %+v, want %s", p, best)
 	}
 	sixth := w.refactor("tidy-5", speed*0.96, "success")
-	w.said(sixth, "mission: 21.")
-	w.said(sixth, fmt.Sprintf("slower than its best (`%.7s`", best))
+	w.said(sixth, "mission is 21.")
+	w.said(sixth, fmt.Sprintf("slower than at its best commit (`%.7s`", best))
 	w.reacted(sixth, w.comment(sixth, "walt", "/rebench"), "rocket") // the runner goes on with evidence that had a mark
 	w.settle()
 	w.concluded(sixth.HeadSHA(), "success")
@@ -96,7 +96,7 @@ func TestSandbagging(t *testing.T) {
 
 	w.setPolicy(strings.Replace(guarded, `">= -5%"`, `">= -5%", below_best: "<= 8%"`, 1))
 	c := w.concluded(sixth.HeadSHA(), "failure")
-	if !strings.Contains(c.Summary, "mission was lost by `") || strings.Count(c.Summary, "−4.0\u00a0%") < 5 {
+	if !strings.Contains(c.Summary, "these commits made mission slower: `") || strings.Count(c.Summary, "−4.0\u00a0%") < 5 {
 		t.Errorf("the check does not say who lost it: %s\n%s", c.Title, c.Summary)
 	}
 	w.concluded(revert.HeadSHA(), "success") // who gains is not blamed

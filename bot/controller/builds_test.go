@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	measuring "github.com/kernelgate/kernelgate/runners"
@@ -172,6 +174,22 @@ func TestBuilderAtFault(t *testing.T) {
 	w.decided(forged.HeadSHA(), "success")
 	if e := <-seen; slices.Contains(e.Notes, "Compiled on build1.") {
 		t.Errorf("the notes are %q", e.Notes)
+	}
+	var faults []change.BuildFault
+	_, err := w.running.journal.Replay(w.ctx, 0, func(e journal.Event) error {
+		if e.Kind != "built" {
+			return nil
+		}
+		event, err := change.Decode(e.Kind, e.Data)
+		if err == nil {
+			faults = append(faults, event.(change.Built).Fault)
+		}
+		return err
+	})
+	w.no(err)
+	slices.Sort(faults)
+	if faults = slices.Compact(faults); !slices.Equal(faults, []change.BuildFault{change.BuildMeasured, change.BuildOfOtherJob}) {
+		t.Errorf("the journal has the faults %q", faults)
 	}
 }
 

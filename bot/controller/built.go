@@ -9,9 +9,9 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// Built takes what a runner has compiled that measures nothing. Where no GPU could make the verdict another one, it falls now, of the
-// evidence that any runner would have sent. All else goes on to those who measure; what is wrong with the runner, too, for they can
-// do without it.
+// Built accepts the result of a runner that only compiles. If no measurement could change the
+// verdict, the bot judges now. Otherwise, and also if the build runner failed, the job goes to a
+// runner that measures: it can compile the kernel, too.
 func (k *Controller) Built(ctx context.Context, job string, token uint64, by fleet.Runner, b fleet.Build) (over bool, err error) {
 	s, err := k.ofJob(ctx, job)
 	if err != nil {
@@ -36,8 +36,12 @@ func (k *Controller) Built(ctx context.Context, job string, token uint64, by fle
 		return true, k.finish(ctx, job, token, by.Name, []byte(b.Log), b.Artifacts, gather)
 	}
 	compiled := change.Compiled{By: by.Name}
+	fault := ""
 	if err != nil {
-		compiled.Fault = err.Error()
+		fault, compiled.Fault = err.Error(), change.BuildUnreadable
+		if known := (buildFault{}); errors.As(err, &known) {
+			compiled.Fault = known.kind
+		}
 	} else if compiled.Evidence, err = k.storeJSON(ctx, "evidence", e); err != nil {
 		return false, err
 	}
@@ -54,34 +58,43 @@ func (k *Controller) Built(ctx context.Context, job string, token uint64, by fle
 	})
 	if err == nil {
 		k.forgetJob(job)
-		k.Log.Info("compiled", "change", s.ID.String(), "repo", s.Facts.Repo, "job", job, "runner", by.Name, "fault", compiled.Fault)
-		k.reportFault(ctx, by.Name, s, run, compiled.Fault)
+		k.Log.Info("compiled", "change", s.ID.String(), "repo", s.Facts.Repo, "job", job, "runner", by.Name, "fault", fault)
+		k.reportFault(ctx, by.Name, s, run, fault)
 	}
 	k.enqueueChange(s.ID)
 	return false, err
 }
 
-// staticEvidence is what was brought, if it is evidence. What is to be judged must be an answer to the job, without a word of what
-// only a GPU can tell, and a verdict on the change: what is wrong with a setup may be so on this runner alone.
+// A buildFault is an error about what a runner that compiles has sent, with its kind for the journal.
+type buildFault struct {
+	kind change.BuildFault
+	error
+}
+
+func (f buildFault) Unwrap() error { return f.error }
+
+// staticEvidence returns the result of a build runner if the bot can judge it. The evidence must
+// answer the job, must have nothing that only a measurement can show, and must give a verdict on
+// the change: a fault of the setup may be a fault of this runner only.
 func (k *Controller) staticEvidence(ctx context.Context, s *change.State, run change.Run, b fleet.Build) (*gates.Evidence, error) {
 	if b.Fault != "" {
-		return nil, errors.New(b.Fault)
+		return nil, buildFault{change.BuildLost, errors.New(b.Fault)}
 	}
 	e, err := gates.ParseEvidence("the runner's evidence", b.Evidence)
 	if err != nil {
 		return nil, err
 	}
 	if e.Fault != "" {
-		return nil, errors.New(e.Fault)
+		return nil, buildFault{change.BuildRunner, errors.New(e.Fault)}
 	}
 	if e.Correctness != nil || e.Sanitize != nil || e.Performance != nil || e.Profile != nil {
-		return nil, errors.New("the runner compiles and measures nothing, and sent what only a measurement can tell")
+		return nil, buildFault{change.BuildMeasured, errors.New("the runner compiles and measures nothing, and sent what only a measurement can tell")}
 	}
 	if b.Open {
 		return e, nil
 	}
 	if err := k.matchesJob(ctx, run, 0, e); err != nil {
-		return nil, err
+		return nil, buildFault{change.BuildOfOtherJob, err}
 	}
 	policy, err := s.Plan.ReadPolicy()
 	if err != nil {
@@ -93,7 +106,7 @@ func (k *Controller) staticEvidence(ctx context.Context, s *change.State, run ch
 		}
 	}
 	if v := change.Judge(policy, s.Plan.PolicyFile, e, run.Rules); v.Outcome == gates.Error {
-		return nil, errors.New(v.Summary)
+		return nil, buildFault{change.BuildUndecided, errors.New(v.Summary)}
 	}
 	return e, nil
 }

@@ -42,6 +42,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/bot/trace"
+	"github.com/kernelgate/kernelgate/gates/hindsight"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -54,11 +55,11 @@ type Config struct {
 	Planner *planner.Planner
 
 	Repositories  []string      // to watch; empty means every repository of the App's installations
-	Reconcile     time.Duration // interval of the resync; default 5 minutes
+	ResyncEvery   time.Duration // interval of the resync; default 5 minutes
 	ProgressEvery time.Duration // interval between updates of a running check; default 15 s
 	Backoff       time.Duration // first pause after a failure, which then doubles; default 1 s
 	Sweeps        []sweep.Schedule
-	SweepLook     time.Duration // how often sweeps are checked; default one minute
+	SweepEvery    time.Duration // how often sweeps are checked; default one minute
 	Runners       func() []present.RunnerInfo
 	// Judged is called for every verdict about a runner's evidence, with the kernel and the runner's fault, "" if there is none.
 	Judged  func(ctx context.Context, runner, kernel, fault string)
@@ -101,7 +102,7 @@ type Controller struct {
 	lastPublished *lru.Cache[change.ID, time.Time]       // when progress was last published
 	progressed    *lru.Cache[change.ID, bool]            // changes whose checks show progress since they were last published
 	planFailures  *lru.Cache[change.ID, int]             // consecutive failures to plan
-	outcomes      *lru.Cache[judged, change.Judgement]   // verdicts of evidence that was judged again
+	outcomes      *lru.Cache[judged, hindsight.Row]      // of evidence that was judged by two policies
 }
 
 // Counts are the bot's counters since its start.
@@ -129,8 +130,8 @@ const cacheSize = 10_000
 
 // New makes a controller; Run starts it.
 func New(c Config) *Controller {
-	c.Reconcile = cmp.Or(c.Reconcile, 5*time.Minute)
-	c.SweepLook = cmp.Or(c.SweepLook, time.Minute)
+	c.ResyncEvery = cmp.Or(c.ResyncEvery, 5*time.Minute)
+	c.SweepEvery = cmp.Or(c.SweepEvery, time.Minute)
 	c.ProgressEvery = cmp.Or(c.ProgressEvery, 15*time.Second)
 	c.Backoff = cmp.Or(c.Backoff, time.Second)
 	if c.Now == nil {
@@ -155,7 +156,7 @@ func New(c Config) *Controller {
 		Config: c, repos: repos.New(c.Repositories, c.Log), stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, conflicts: map[change.ID]*conflict{}, pushed: map[resyncTarget]*push{},
 		progress: newLRU[string, runners.LogEntry](cacheSize), positions: newLRU[string, scheduler.Position](cacheSize), firstSeen: newLRU[string, time.Time](cacheSize), lastPublished: newLRU[change.ID, time.Time](cacheSize), progressed: newLRU[change.ID, bool](cacheSize),
 		planFailures: newLRU[change.ID, int](cacheSize),
-		outcomes:     newLRU[judged, change.Judgement](cacheSize),
+		outcomes:     newLRU[judged, hindsight.Row](cacheSize),
 	}
 	k.redeliverer = newRedeliverer(k)
 	k.states = newStates(c.Journal, c.Now, k.repos.Name)

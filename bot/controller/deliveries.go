@@ -14,13 +14,13 @@ import (
 	"github.com/kernelgate/kernelgate/bot/present"
 )
 
-// Store puts a webhook into the journal, unless nobody would read it; it is what a
-// webhook.Handler stores by.
+// Store puts a webhook into the journal, unless nothing can follow from it. A webhook.Handler calls
+// it.
 func (k *Controller) Store(ctx context.Context, d webhook.Delivery) error {
-	if !webhook.Used(d.Event) { // the name comes from outside, and the journal holds internal events as well
+	if !webhook.Used(d.Event) { // the name comes from the network, and the journal also holds internal events
 		return fmt.Errorf("storing delivery %s: there is no event %.64q of GitHub's here", d.ID, d.Event)
 	}
-	// One that cannot be read is stored: whoever reads it says so.
+	// Store what cannot be decoded: the reader of the journal reports it.
 	if event, err := webhook.Decode(d.Event, d.Body); err == nil && k.unused(event) {
 		return webhook.ErrNotUsed
 	}
@@ -31,9 +31,9 @@ func (k *Controller) Store(ctx context.Context, d webhook.Delivery) error {
 	return err
 }
 
-// unused tells whether nothing can follow from an event. An App that listens to check runs hears
-// of those of every other App, a busy repository has hundreds of them for each of ours, and few
-// comments are commands.
+// unused reports whether nothing can follow from an event. An App that subscribes to check runs
+// receives those of every other App, a busy repository has hundreds of them for each of ours, and
+// few comments are commands.
 func (k *Controller) unused(event webhook.Event) bool {
 	switch e := event.(type) {
 	case webhook.Ignored:
@@ -50,7 +50,7 @@ func (k *Controller) unused(event webhook.Event) bool {
 	return false
 }
 
-// commands tells whether a person wrote a command.
+// commands reports whether a person wrote a command.
 func commands(r webhook.Remark) bool {
 	_, ok := command.Parse(r.Body)
 	return ok && !r.Author.Bot
@@ -72,11 +72,11 @@ func (k *Controller) deliveryLoop(ctx context.Context) error {
 	})
 }
 
-// recordTimeout is plenty for the journal, which alone is asked.
+// recordTimeout is plenty for the journal, and recording asks nothing else.
 const recordTimeout = time.Minute
 
-// handleDelivery notes what a delivery says. Everything that follows from it is done
-// afterwards, by workers: a delivery waits for neither GitHub nor git.
+// handleDelivery records what a delivery says. Workers do the rest afterwards, so a delivery waits
+// for neither GitHub nor git.
 func (k *Controller) handleDelivery(ctx context.Context, d webhook.Delivery) error {
 	ctx, cancel := context.WithTimeout(received(ctx, d.Received), recordTimeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func (k *Controller) handleDelivery(ctx context.Context, d webhook.Delivery) err
 	}
 	event, err := webhook.Decode(d.Event, d.Body)
 	if err != nil {
-		// Asking again would bring the same bytes.
+		// A redelivery would have the same bytes.
 		k.Log.Error("a delivery cannot be read and is left out", "delivery", d.ID, "event", d.Event, "err", err)
 		return nil
 	}
@@ -132,7 +132,7 @@ func (k *Controller) recordPull(ctx context.Context, e webhook.PullRequest) erro
 	told := facts.OfEvent(e)
 	told.Repo = k.repos.Name(e.Repository.ID)
 	s, err := k.states.load(ctx, id)
-	// Of two in one second nobody but GitHub knows which is the later.
+	// Only GitHub knows which of two deliveries of the same second is the later.
 	if err == nil && (s.Seq == 0 || told.Updated.After(s.Facts.Updated)) {
 		s, _, err = k.recordFacts(ctx, id, told)
 	}
@@ -145,8 +145,8 @@ func (k *Controller) recordPull(ctx context.Context, e webhook.PullRequest) erro
 	return nil
 }
 
-// recordComment notes a command in what somebody wrote on a pull request. What is no
-// command of ours changes nothing.
+// recordComment records a command from a comment on a pull request. A comment without a command
+// changes nothing.
 func (k *Controller) recordComment(ctx context.Context, e webhook.Event) error {
 	said, a, ok := facts.OfRemark(e)
 	if !ok || !said.Open || said.Author.Bot || !k.repos.Observe(said.Repository) {
@@ -160,7 +160,7 @@ func (k *Controller) recordComment(ctx context.Context, e webhook.Event) error {
 		if now.Seq > 0 {
 			return nil, nil
 		}
-		// Opened before the bot was there. Whoever works on it asks GitHub for the rest.
+		// It was opened before the bot was installed. The worker asks GitHub for the rest.
 		return change.Seen{Facts: change.Facts{Repo: k.repos.Name(said.Repository.ID), DefaultBranch: said.Repository.DefaultBranch, Open: true}}, nil
 	})
 	if err != nil {
@@ -169,8 +169,8 @@ func (k *Controller) recordComment(ctx context.Context, e webhook.Event) error {
 	return k.recordCommand(ctx, id, a)
 }
 
-// recordCommand notes a command once. Its author could see the head that is known, unless GitHub
-// tells which one it was.
+// recordCommand records a command once. The command is about the recorded head, unless GitHub says
+// which head its author saw.
 func (k *Controller) recordCommand(ctx context.Context, id change.ID, a change.Asked) error {
 	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Asked(a) {
@@ -185,12 +185,11 @@ func (k *Controller) recordCommand(ctx context.Context, id change.ID, a change.A
 	return err
 }
 
-// recordCheckRun understands the buttons of a check. They are a command by whoever
-// pressed them.
+// recordCheckRun handles the buttons of a check. A button is a command by the user who pressed it.
 func (k *Controller) recordCheckRun(ctx context.Context, delivery string, e webhook.CheckRun) error {
 	_, folder, err := present.ParseExternalID(e.ExternalID)
 	if err != nil {
-		return nil // no check of ours
+		return nil // not our check
 	}
 	again := command.Rebench{}
 	if folder != "" {
@@ -211,8 +210,8 @@ func (k *Controller) recordCheckRun(ctx context.Context, delivery string, e webh
 	return k.recordButton(ctx, delivery, e.Origin, e.HeadSHA, e.PullRequests, c)
 }
 
-// recordButton notes a command that came without a comment. For a fork GitHub does not
-// say which pull request it is: the ledger knows the head.
+// recordButton records a command that came without a comment. For a fork GitHub does not say which
+// pull request it is about, so the ledger finds it by its head.
 func (k *Controller) recordButton(ctx context.Context, delivery string, o webhook.Origin, head string, pulls []int, c command.Command) error {
 	if !k.repos.Observe(o.Repository) {
 		return nil
@@ -233,7 +232,7 @@ func (k *Controller) recordButton(ctx context.Context, delivery string, o webhoo
 			return err
 		}
 		if s.Seq == 0 || s.Facts.Head != head || !s.Facts.Open {
-			continue // the button is on a commit that nobody waits for
+			continue // the commit of the button is no longer a head
 		}
 		if err := k.recordCommand(ctx, id, change.Asked{ID: "button-" + delivery, By: o.Sender.Login, Request: command.Request{Command: c}}); err != nil {
 			return err
@@ -242,7 +241,7 @@ func (k *Controller) recordButton(ctx context.Context, delivery string, o webhoo
 	return nil
 }
 
-// recordGroup gates what the merge queue wants to merge, on its own commit.
+// recordGroup starts a gate for a merge group, on the commit of the group.
 func (k *Controller) recordGroup(ctx context.Context, e webhook.MergeGroup) error {
 	if !k.repos.Observe(e.Repository) {
 		return nil
@@ -252,7 +251,7 @@ func (k *Controller) recordGroup(ctx context.Context, e webhook.MergeGroup) erro
 	f.Repo = k.repos.Name(e.Repository.ID)
 	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Seq > 0 && (!now.Facts.Open || f.Open) {
-			return nil, nil // told already; a group that is gone stays so
+			return nil, nil // recorded already; a destroyed group stays destroyed
 		}
 		f.Title, f.Author, f.Labels, f.Members = now.Facts.Title, now.Facts.Author, now.Facts.Labels, now.Facts.Members
 		return change.Seen{Facts: f}, nil
@@ -262,8 +261,8 @@ func (k *Controller) recordGroup(ctx context.Context, e webhook.MergeGroup) erro
 	return err
 }
 
-// recordPush has open pull requests held against the rules of the branch, which may be gone,
-// and measures what reached the default branch, for the history.
+// recordPush compares open pull requests with the rules of the pushed branch, which may be gone. A
+// push to the default branch is also measured, for the history.
 func (k *Controller) recordPush(ctx context.Context, e webhook.Push) error {
 	if !k.repos.Observe(e.Repository) {
 		return nil
@@ -289,14 +288,14 @@ func (k *Controller) recordPush(ctx context.Context, e webhook.Push) error {
 	return err
 }
 
-// ErrMovedOn says that a command is about a commit that nobody waits for any more.
-var ErrMovedOn = errors.New("the change is closed, or has another head by now")
+// ErrMovedOn says that a command is about a commit that is no longer a head.
+var ErrMovedOn = errors.New("the change is closed, or has a different head by now")
 
-// ErrNotLeader says that another bot does the work.
-var ErrNotLeader = errors.New("this bot stands by, and another one leads")
+// ErrNotLeader says that a different bot leads.
+var ErrNotLeader = errors.New("this bot is on standby; a different one leads")
 
-// SubmitCommand notes a command that somebody gave by a button on a page. Who it was is the
-// page's word; whether they may is decided as for a comment. The same press twice is one.
+// SubmitCommand records a command from a button on a page. The page says who pressed it; the
+// permission is checked as for a comment. Two submissions of one press are one command.
 func (k *Controller) SubmitCommand(ctx context.Context, id change.ID, press, by, head string, c command.Command) error {
 	s, err := k.states.load(ctx, id)
 	if err != nil {

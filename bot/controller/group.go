@@ -11,9 +11,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 )
 
-// gather finds the pull requests of a merge group: each has a say in the rule, and an
-// override goes as far as its own kernels.
-func (k *Controller) gather(ctx context.Context, s *change.State) error {
+// findMembers finds the pull requests of a merge group. Each of them takes part in choosing the rule,
+// and an override applies only to the kernels that its own pull request touches.
+func (k *Controller) findMembers(ctx context.Context, s *change.State) error {
 	numbers, more, err := k.Planner.Merges(ctx, s.Facts)
 	if err != nil {
 		return err
@@ -23,7 +23,7 @@ func (k *Controller) gather(ctx context.Context, s *change.State) error {
 	for _, n := range numbers {
 		pull, err := k.pull(ctx, change.ID{Kind: change.Pull, Repo: s.ID.Repo, Number: n}, f.Repo)
 		if client.NotFound(err) {
-			more = true // what a commit says need not be so
+			more = true // the commit message may be wrong
 			continue
 		}
 		if err != nil {
@@ -49,8 +49,8 @@ func (k *Controller) gather(ctx context.Context, s *change.State) error {
 	return err
 }
 
-// rulesApproved is there where somebody has let each pull request of a group that changes
-// the rules do so. One that nobody knows could be anything.
+// rulesApproved returns an approval if every pull request of a group that changes the rules is
+// approved. A pull request that the bot does not know counts as not approved.
 func (k *Controller) rulesApproved(f change.Facts, pulls []*change.State) *change.RulesApproved {
 	var by []string
 	for _, pull := range pulls {
@@ -68,7 +68,7 @@ func (k *Controller) rulesApproved(f change.Facts, pulls []*change.State) *chang
 	return &change.RulesApproved{SHA: f.Head, By: strings.Join(by, ", @"), At: k.Now().UTC().Format(time.RFC3339)}
 }
 
-// pull is a pull request as it is known, or as GitHub tells it.
+// pull returns a pull request from the journal, or from GitHub.
 func (k *Controller) pull(ctx context.Context, id change.ID, repo string) (*change.State, error) {
 	s, err := k.states.load(ctx, id)
 	if err != nil || s.Facts.Head != "" {
@@ -83,8 +83,9 @@ func (k *Controller) pull(ctx context.Context, id change.ID, repo string) (*chan
 	return s, err
 }
 
-// overrideOf is the one that a group inherits. Where it merges one pull request, that
-// one's counts for all of it; of several, each for the kernels that its own touches.
+// overrideOf returns the override that a group inherits. In a group of one pull request, its
+// override applies to everything; in a larger group, each override applies to the kernels that its
+// pull request touches.
 func overrideOf(f change.Facts, pulls []*change.State) *change.Override {
 	var by, reasons []string
 	all := change.Override{SHA: f.Head}

@@ -17,10 +17,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// reuseEvidence settles a kernel of a new plan without a runner where that is possible:
-// the kernel is gone, or the same sources were measured already. Evidence is
-// about sources; a label or a policy that changes the rule merely changes what is
-// asked of it.
+// reuseEvidence decides a kernel of a new plan without a runner, if possible: the kernel is gone,
+// or the same sources were measured already. Evidence is about sources, so a new label or policy
+// only changes what is asked of it.
 func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p planner.Proposal, kernel *change.Kernel) error {
 	if e := p.Evidence[kernel.Folder]; e != nil {
 		policy, err := p.ReadPolicy()
@@ -30,7 +29,7 @@ func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p plann
 		return err
 	}
 	if s.ID.Kind == change.Sweep {
-		return nil // it is there to measure
+		return nil // the kernel still exists, so it must be measured
 	}
 	old, ok := s.ByFolder(kernel.Folder)
 	if s.ID.Kind == change.Push {
@@ -40,7 +39,7 @@ func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p plann
 		}
 	} else if !ok || old.Head != p.Head || old.Sources != kernel.Sources || old.Phase == change.Abandoned || s.Plan == nil {
 		return nil
-	} else if old.Rule == kernel.Rule && slices.Equal(old.Rules, kernel.Rules) && s.Plan.Policy == p.Policy {
+	} else if old.Rule == kernel.Rule && old.Trial == kernel.Trial && slices.Equal(old.Rules, kernel.Rules) && s.Plan.Policy == p.Policy {
 		kernel.Reused = true
 		return nil
 	}
@@ -65,15 +64,14 @@ func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p plann
 		e.Change = changed
 	}
 	if e.Fault != "" || gates.Next(policy, e).Gate != "" {
-		return nil // the other rule asks for more than was gathered
+		return nil // the new rule asks for more than was gathered
 	}
 	kernel.Result, err = k.judge(ctx, subjectOf(s, &p.Plan, kernel.Folder), policy, e, nil)
 	return err
 }
 
-// merged finds the run of the pull request that a push came from: what it measured
-// is what is on the default branch now, byte for byte, and need not be measured
-// for the history again.
+// merged finds the run of the pull request that a push merged. Its evidence is about the same bytes
+// that are on the default branch now, so the history needs no new measurement.
 func (k *Controller) merged(ctx context.Context, repo int64, kernel change.Kernel) (change.Run, bool, error) {
 	const lately = 20
 	rows, err := k.Ledger.Runs(ctx, ledger.RunFilter{RepoID: repo, Folder: kernel.Folder, Phase: change.Done, Limit: lately})
@@ -95,7 +93,7 @@ func (k *Controller) merged(ctx context.Context, repo int64, kernel change.Kerne
 	return change.Run{}, false, nil
 }
 
-// judge is the only place where the bot's verdicts come from.
+// judge makes all verdicts of the bot.
 func (k *Controller) judge(ctx context.Context, of subject, policy *policy.Policy, e *gates.Evidence, rules []string) (*change.Result, error) {
 	if err := k.fillBest(ctx, of, policy, e); err != nil {
 		return nil, err
@@ -113,8 +111,7 @@ func (k *Controller) judge(ctx context.Context, of subject, policy *policy.Polic
 	return &result, err
 }
 
-// storeJSON stores a value under the hash of its JSON: storing it twice is storing it
-// once.
+// storeJSON stores a value under the hash of its JSON, so storing it twice has no effect.
 func (k *Controller) storeJSON(ctx context.Context, what string, value any) (string, error) {
 	data, err := json.Marshal(value)
 	if err != nil {

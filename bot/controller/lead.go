@@ -23,8 +23,8 @@ import (
 // journal already.
 func (k *Controller) Run(ctx context.Context) error { return k.Journal.Campaign(ctx, k.runAsLeader) }
 
-// runAsLeader works until ctx ends, with the lead or before. It begins as a bot does that was
-// just started: others may have been at everything that it remembers.
+// runAsLeader works until ctx or the lead ends. It starts without memory, as a new process does: a
+// different bot may have changed everything since.
 func (k *Controller) runAsLeader(ctx context.Context) error {
 	if err := k.catchUp(ctx); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (k *Controller) runAsLeader(ctx context.Context) error {
 	errs := make(chan error, 3)
 	for _, loop := range []func(context.Context) error{k.resyncLoop, k.deliveryLoop, k.sweeper().Run} {
 		all.Go(func() {
-			defer cancel() // one without the other would be half a bot
+			defer cancel() // both must run, or neither
 			errs <- loop(ctx)
 		})
 	}
@@ -66,7 +66,7 @@ func (k *Controller) catchUp(ctx context.Context) error {
 			err = k.Ledger.WaitFor(ctx, newest)
 			break
 		}
-		k.Log.Warn("the journal does not tell how far it is; it is asked again", "err", failed)
+		k.Log.Warn("the journal does not report its position; the bot asks again", "err", failed)
 		select {
 		case <-time.After(k.Backoff):
 		case <-ctx.Done():
@@ -79,7 +79,7 @@ func (k *Controller) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// resetMemory leaves nothing in memory but counters and the outcomes of pure functions.
+// resetMemory clears everything in memory except counters and the results of pure functions.
 func (k *Controller) resetMemory() {
 	k.mu.Lock()
 	k.stale, k.unread = map[change.ID]change.Facts{}, map[change.ID]bool{}
@@ -97,10 +97,10 @@ func (k *Controller) resetMemory() {
 	k.states.clear()
 }
 
-// inFlightEvent is a delivery from one bot to the one that leads.
-const inFlightEvent = "kernelgate_doubt"
+// inFlightEvent is the delivery by which a deposed leader reports to the new one.
+const inFlightEvent = "kernelgate_in_flight"
 
-// reportInFlight tells whoever leads what was under way when this bot lost the lead.
+// reportInFlight reports to the leader which changes this bot was working on when it lost the lead.
 func (k *Controller) reportInFlight(ctx context.Context, under []change.ID) {
 	if len(under) == 0 {
 		return
@@ -112,20 +112,20 @@ func (k *Controller) reportInFlight(ctx context.Context, under []change.ID) {
 	body, err := json.Marshal(names)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	d := webhook.Delivery{ID: "doubt-" + rand.Text(), Event: inFlightEvent, Received: k.Now(), Body: body}
+	d := webhook.Delivery{ID: "in-flight-" + rand.Text(), Event: inFlightEvent, Received: k.Now(), Body: body}
 	for err == nil {
 		if _, err = k.Journal.Accept(ctx, d); err == nil {
 			k.Log.Info("the lead was lost in the middle of work, which the new leader publishes again", "changes", len(under))
 			return
 		}
-		k.Log.Warn("what was under way when the lead was lost cannot be told yet", "err", err)
+		k.Log.Warn("cannot yet report the changes that were in work when the lead was lost", "err", err)
 		select {
 		case <-time.After(k.Backoff):
 			err = nil
 		case <-ctx.Done():
 		}
 	}
-	k.Log.Error("what was under way when the lead was lost cannot be told: GitHub may show something old of these changes (comment /rebench there)", "changes", names, "err", err)
+	k.Log.Error("cannot report the changes that were in work when the lead was lost: GitHub may show old texts there (comment /rebench)", "changes", names, "err", err)
 }
 
 // recordInFlight republishes changes that a deposed leader may have written to.
@@ -143,7 +143,7 @@ func (k *Controller) recordInFlight(ctx context.Context, body []byte) error {
 			if now.Seq == 0 {
 				return nil, nil
 			}
-			return change.RepublishAsked{}, nil // once more, too: what was written again may have been before this
+			return change.RepublishAsked{}, nil // once more: the first publication may have come before the old leader's write
 		})
 		if err != nil {
 			return err

@@ -97,6 +97,6 @@ func TestRunnerThatLies(t *testing.T) {
 	if c.Conclusion != "failure" || !strings.Contains(c.Title, "Runner: scale") {
 		t.Errorf("a change that is ten times slower: %s %q", c.Conclusion, c.Title)
 	}
-	r.said(pr, "the runner's evidence is no answer to its job: change is")
+	r.said(pr, "the runner's evidence does not answer its job: change is")
 	close(r.hold)
 }

@@ -15,7 +15,7 @@ func TestPlaceInLineIsTold(t *testing.T) {
 		says   string
 	}{
 		"a limit": {scheduler.Limits{"olga/kernels": {Jobs: 1}}, "Held back: the repository may have 1 at runners at once"},
-		"a line":  {nil, "one job goes first, begins in about "},
+		"a line":  {nil, "one job is ahead, starts in about "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, worldOptions{absent: true, quota: test.limits, retold: test.limits != nil})

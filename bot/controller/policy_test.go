@@ -118,7 +118,7 @@ func TestPolicyThatTightens(t *testing.T) {
 	w.concluded(fast.HeadSHA(), "success")
 	pr := w.edit("strict", ".github/kernelgate.yaml", strings.Replace(policyYAML, "+10%", "+50%", 1), embedded.PROptions{})
 	c := w.concluded(pr.HeadSHA(), "success")
-	if c.Title != "No kernel changed; the rules are tightened" || !strings.Contains(c.Summary, "needs nobody's approval") {
+	if c.Title != "No kernel changed; the rules are tightened" || !strings.Contains(c.Summary, "needs no approval") {
 		t.Errorf("the check says %q: %s", c.Title, c.Summary)
 	}
 	w.reacted(pr, w.comment(pr, "mara", "/approve-policy "+pr.HeadSHA()), "confused")
@@ -139,7 +139,7 @@ func TestManifestThatLoosens(t *testing.T) {
 			}
 			plain := w.edit(name, file, text, embedded.PROptions{})
 			w.concluded(plain.HeadSHA(), "failure") // the same machine code gains nothing
-			w.said(plain, "What it does to the rules")
+			w.said(plain, "Changes to the rules")
 			w.no(plain.Label("walt", "refactoring"))
 			c := w.concluded(plain.HeadSHA(), "action_required")
 			if !strings.Contains(c.Summary, file) {

@@ -14,25 +14,25 @@ import (
 // for, and GitHub allows 500 writes an hour. So it publishes verdicts, replies and merge groups
 // first, and old pull requests without a measurement when there is room.
 
-// restsAfter is how long a pull request is fresh after somebody has touched it.
+// restsAfter is how long a pull request counts as active after its last event.
 const restsAfter = time.Hour
 
-// priorityOf says how urgent it is to work on a change and to show it.
+// priorityOf returns how urgent it is to work on a change and to publish it.
 func (k *Controller) priorityOf(s *change.State) client.Priority {
 	switch {
 	case s.ID.Kind != change.Pull || !s.Facts.Open || awaited(s):
 		return client.Urgent
-	case len(s.ChecksOf(s.Facts.Head)) > 0: // what GitHub shows may not hold any more, and lets people merge
+	case len(s.ChecksOf(s.Facts.Head)) > 0: // GitHub may show an outdated verdict, and let people merge
 		return client.Urgent
 	case k.Now().Sub(touched(s)) > restsAfter:
 		return client.Backlog
-	case s.NeedsPlan(): // it may be a kernel's
+	case s.NeedsPlan(): // it may change a kernel
 		return client.Urgent
 	}
 	return client.Routine
 }
 
-// awaited tells whether somebody waits for a measurement or for the reply to a command.
+// awaited reports whether somebody waits for a measurement or for the reply to a command.
 func awaited(s *change.State) bool {
 	return len(s.Wanted()) > 0 || len(s.Unanswered()) > 0 || slices.ContainsFunc(s.Commands, unreplied) ||
 		slices.ContainsFunc(s.Runs, ended) || slices.ContainsFunc(s.SideRuns, ended)
@@ -42,7 +42,7 @@ func ended(r change.Run) bool { return !r.Unfinished() }
 
 func unreplied(c change.Command) bool { return c.Answered && c.Comment != 0 && c.Replied == 0 }
 
-// touched is when somebody last did something to a pull request.
+// touched returns the time of the last event of a pull request.
 func touched(s *change.State) time.Time {
 	at := s.Facts.Updated
 	for _, c := range s.Commands {
@@ -53,11 +53,11 @@ func touched(s *change.State) time.Time {
 	return at
 }
 
-// backlogPause is how long at least an old pull request waits for room: room for one write must
-// not wake hundreds each second.
+// backlogPause is the shortest wait of an old pull request for write budget: budget for one write
+// must not wake hundreds of tasks each second.
 const backlogPause = 5 * time.Minute
 
-// hasWriteBudget returns a later error where a write that is not urgent finds no room.
+// hasWriteBudget returns a requeue error if there is no budget for a write that is not urgent.
 func (k *Controller) hasWriteBudget(ctx context.Context, s *change.State) error {
 	err := k.GitHub.Shed(ctx, s.Facts.Repo)
 	refusal, ok := errors.AsType[*client.Error](err)
@@ -71,7 +71,7 @@ func (k *Controller) hasWriteBudget(ctx context.Context, s *change.State) error 
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if now.Sub(k.putOffLogged) >= time.Hour { // hundreds may wait, and one line will do
+	if now.Sub(k.putOffLogged) >= time.Hour { // hundreds may wait: one line in the log is enough
 		k.putOffLogged = now
 		k.Log.Info("pull requests without a measurement are shown later: GitHub allows few writes, and verdicts come first",
 			"change", s.ID.String(), "repo", s.Facts.Repo, "again_at", due)

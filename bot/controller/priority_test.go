@@ -65,7 +65,7 @@ func TestPriorities(t *testing.T) {
 		"an old one that was closed":                 {closed, client.Urgent},
 		"a merge group":                              {group, client.Urgent},
 		"an old one with a command":                  {with(pullOf(1, now, old), asked), client.Urgent},
-		"an old one whose command wants a reply":     {with(pullOf(1, now, old), asked, change.Answered{ID: asked.ID, OK: true, Reply: "so"}), client.Urgent},
+		"an old one whose command wants a reply":     {with(pullOf(1, now, old), asked, change.Answered{ID: asked.ID, OK: true, Answer: change.Answer{Kind: change.AnswerHelp}}), client.Urgent},
 		"one whose command was replied to just now":  {with(pullOf(1, now, old), asked, change.Answered{ID: asked.ID, OK: true}, change.Published{Replies: map[string]int64{asked.ID: 8}}), client.Routine},
 		"one that was touched within the last hour":  {pullOf(1, now, restsAfter), client.Routine},
 		"one that was touched more than an hour ago": {pullOf(1, now, restsAfter+time.Second), client.Backlog},

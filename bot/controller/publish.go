@@ -17,7 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// publish brings GitHub in line with the state, and notes what it shows now.
+// publish brings GitHub in line with the state of a change, and records what GitHub shows now.
 func (k *Controller) publish(ctx context.Context, s *change.State, others []*change.State) error {
 	view, err := k.view(ctx, s, others)
 	if err != nil {
@@ -44,7 +44,7 @@ func (k *Controller) publish(ctx context.Context, s *change.State, others []*cha
 		return failure
 	}
 	after, err := k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
-		out.Complete = out.Complete && now.Seq == s.Seq // else there is news to publish
+		out.Complete = out.Complete && now.Seq == s.Seq // otherwise there is something new to publish
 		return out, nil
 	})
 	if err == nil {
@@ -59,7 +59,7 @@ func (k *Controller) denied(s *change.State, all []error) {
 	}
 }
 
-// view is what is known of a change, and of those that have its head.
+// view collects what the bot knows about a change, and about other changes with the same head.
 func (k *Controller) view(ctx context.Context, s *change.State, others []*change.State) (present.View, error) {
 	v, err := k.ownView(ctx, s)
 	for _, other := range others {
@@ -132,8 +132,7 @@ func (k *Controller) publishProgress(ctx context.Context, s *change.State, other
 	return err
 }
 
-// lostCheck has everything about a change published again where GitHub does not know a check
-// that it had.
+// lostCheck publishes everything about a change again if GitHub has lost one of its checks.
 func (k *Controller) lostCheck(ctx context.Context, s *change.State, cause error) error {
 	k.Log.Warn("GitHub does not know a check that it had; everything about the change is published again", "change", s.ID.String(), "repo", s.Facts.Repo, "err", cause)
 	_, err := k.states.update(ctx, s.ID, func(*change.State) (change.Event, error) { return change.RepublishAsked{}, nil })
@@ -156,7 +155,7 @@ func (k *Controller) answer(ctx context.Context, s *change.State, c change.Comma
 	k.Log.Info("command", "change", s.ID.String(), "repo", s.Facts.Repo, "command", c.ID, "by", c.By, "ok", a.OK)
 	_, err = k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
 		if now.Facts.Head != s.Facts.Head {
-			return nil, nil // it was decided about another head: decide again
+			return nil, nil // the head has changed meanwhile: decide again
 		}
 		return a, nil
 	})

@@ -13,9 +13,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// publishChange brings GitHub in step with what is known of a change. What somebody waits for is
-// published at once; what nobody has measured, when there is room. What is still under way
-// can be left out where writes are few, and is told no more often than its progress would be.
+// publishChange brings GitHub in line with the state of a change. What somebody waits for is
+// published at once; a pull request without a measurement waits for write budget. Progress is left
+// out when the budget is low, and is limited in its rate.
 func (k *Controller) publishChange(ctx context.Context, id change.ID) error {
 	for {
 		s, err := k.states.load(ctx, id)
@@ -29,7 +29,7 @@ func (k *Controller) publishChange(ctx context.Context, id change.ID) error {
 		if err != nil {
 			return err
 		}
-		if s.Facts.Open || !s.NeedsPublish { // one that is closed has its last word first
+		if s.Facts.Open || !s.NeedsPublish { // a closed pull request gets its final text first
 			if err := k.notifySharers(ctx, s, others); err != nil {
 				return err
 			}
@@ -39,7 +39,7 @@ func (k *Controller) publishChange(ctx context.Context, id change.ID) error {
 		}
 		p := k.priorityOf(s)
 		if due := k.firstSeenAt(s).Add(k.planPatience(p)); s.NeedsPlan() && k.Now().Before(due) {
-			return requeueAt(due) // most plans are there before that, and say more
+			return requeueAt(due) // most plans are ready before that, and have more to show
 		}
 		ends := s.NeedsPublish && concluded(s)
 		if !s.NeedsPublish && !k.hasProgress(s) {
@@ -67,8 +67,8 @@ func (k *Controller) publishChange(ctx context.Context, id change.ID) error {
 	}
 }
 
-// isDeleted asks GitHub whether it does not show a change because the repository is gone, and
-// leaves the repository alone if so.
+// isDeleted asks GitHub whether the repository of a change was deleted, and suspends the repository
+// if so.
 func (k *Controller) isDeleted(ctx context.Context, s *change.State) bool {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -90,9 +90,8 @@ func (k *Controller) publishNow(ctx context.Context, s *change.State, others []*
 	return k.publishProgress(client.LowPriority(ctx), s, others)
 }
 
-// mayPublishProgress says when something unfinished can be told, if not now: that a change was
-// heard of, at once; all else every so often, so that what happens quickly after that is
-// one word, and not three.
+// mayPublishProgress returns when progress may be published. The first notice of a change is
+// published at once, and later progress at intervals, so that several quick steps are one write.
 func (k *Controller) mayPublishProgress(ctx context.Context, s *change.State) error {
 	last, told := k.lastPublished.Get(s.ID)
 	if due := last.Add(k.ProgressEvery); told && !k.isUnpublished(s) && k.Now().Before(due) {
@@ -101,11 +100,12 @@ func (k *Controller) mayPublishProgress(ctx context.Context, s *change.State) er
 	return k.GitHub.Shed(client.LowPriority(ctx), s.Facts.Repo)
 }
 
-// backlogPlanTime is how long the plans of old pull requests may take before their checks say
-// that they are still to be read: on the first day that would be a second write for each.
+// backlogPlanTime is how long the plans of old pull requests may take before their checks say that
+// the change is still being read. On the first day that text would cost a second write for each of
+// them.
 const backlogPlanTime = 10 * time.Minute
 
-// planPatience is how long a plan is waited for before something is shown without it.
+// planPatience is how long the bot waits for a plan before it publishes without it.
 func (k *Controller) planPatience(p client.Priority) time.Duration {
 	if p == client.Backlog {
 		return max(k.ProgressEvery, backlogPlanTime)
@@ -113,7 +113,7 @@ func (k *Controller) planPatience(p client.Priority) time.Duration {
 	return k.ProgressEvery
 }
 
-// firstSeenAt is when the head was first to be shown.
+// firstSeenAt returns when the head first needed publishing.
 func (k *Controller) firstSeenAt(s *change.State) time.Time {
 	if at, ok := k.firstSeen.Get(s.Facts.Head); ok {
 		return at
@@ -122,13 +122,13 @@ func (k *Controller) firstSeenAt(s *change.State) time.Time {
 	return k.Now()
 }
 
-// isUnpublished tells whether GitHub shows nothing for the head yet.
+// isUnpublished reports whether GitHub shows nothing about the head yet.
 func (k *Controller) isUnpublished(s *change.State) bool {
 	return !s.ID.Kind.OnMain() && len(s.ChecksOf(s.Facts.Head)) == 0
 }
 
-// concluded tells whether there is something that somebody waits for: a verdict, a
-// question to people, or the answer to a command.
+// concluded reports whether somebody waits for what there is to publish: a verdict, a request for
+// approval, or the reply to a command.
 func concluded(s *change.State) bool {
 	if s.NeedsPlan() {
 		return false
@@ -136,8 +136,8 @@ func concluded(s *change.State) bool {
 	return len(s.Wanted()) == 0 || slices.ContainsFunc(s.Runs, ended) || slices.ContainsFunc(s.SideRuns, ended) || slices.ContainsFunc(s.Commands, unreplied)
 }
 
-// Progress is told by a runner through package fleet. It is shown, and not
-// kept.
+// Progress is called by package fleet for each report of a runner. Progress is published, but not
+// stored.
 func (k *Controller) Progress(job string, p runners.Event) {
 	id, err := change.OfJob(job)
 	if err != nil {
@@ -150,7 +150,7 @@ func (k *Controller) Progress(job string, p runners.Event) {
 	k.publishPositions()
 }
 
-// queuePosition is where a run stands in line.
+// queuePosition returns the position of a run in the queue.
 func (k *Controller) queuePosition(r change.Run) (scheduler.Position, bool) {
 	if r.Phase != change.Queued {
 		return scheduler.Position{}, false
@@ -158,8 +158,8 @@ func (k *Controller) queuePosition(r change.Run) (scheduler.Position, bool) {
 	return k.Jobs.Position(r.Job)
 }
 
-// publishPositions has those shown that stand elsewhere in line than was told, every now and then while runners are at work: that
-// is when it moves.
+// publishPositions publishes the queue positions that have changed. It runs at intervals while
+// runners work, because only then the queue moves.
 func (k *Controller) publishPositions() {
 	k.mu.Lock()
 	due := k.Now().Sub(k.positionsChecked) >= 4*k.ProgressEvery
@@ -177,8 +177,9 @@ func (k *Controller) publishPositions() {
 	}
 }
 
-// positionChanged tells whether a job's place is worth a write: it is held back, or is not any more, or half of those before it
-// are gone. So a job of which 64 go first is told of seven times, and not 64.
+// positionChanged reports whether a new queue position is worth a write: the job is now held back
+// or released, or the number of jobs ahead of it has halved. So a job behind 64 others gets seven
+// updates instead of 64.
 func (k *Controller) positionChanged(job string, p scheduler.Position) bool {
 	told, ok := k.positions.Get(job)
 	if !ok {
@@ -192,8 +193,7 @@ func (k *Controller) forgetJob(job string) {
 	k.positions.Remove(job)
 }
 
-// hasProgress tells whether a runner has said something since the last time that
-// anything was shown.
+// hasProgress reports whether a runner has reported since the last publication.
 func (k *Controller) hasProgress(s *change.State) bool {
 	last, _ := k.lastPublished.Get(s.ID)
 	return slices.ContainsFunc(s.Wanted(), func(r change.Run) bool {

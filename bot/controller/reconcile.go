@@ -12,9 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/jobs"
 )
 
-// reconcile does what a change's state asks for, one step after the other, until it
-// asks for nothing but to be shown. Every step may be repeated: a crash after it was
-// done and before that was written leads here again.
+// reconcile does what the state of a change requires, step by step, until only publishing is left.
+// Each step can be repeated: after a crash between a step and its record, the step runs again.
 func (k *Controller) reconcile(ctx context.Context, id change.ID) error {
 	for {
 		s, err := k.states.load(ctx, id)
@@ -49,17 +48,17 @@ func (k *Controller) reconcile(ctx context.Context, id change.ID) error {
 	}
 }
 
-// reconcileStep does the most urgent thing, and tells whether there may be another.
+// reconcileStep does the most urgent step, and reports whether there may be more.
 func (k *Controller) reconcileStep(ctx context.Context, s *change.State) (bool, error) {
 	switch {
 	case len(s.Dropping) > 0:
 		return true, k.cancelJobs(ctx, s)
 	case k.repos.Suspended(s.ID.Repo):
 		return false, k.endIfRemoved(ctx, s)
-	case s.Facts.Head == "": // known by a comment alone
+	case s.Facts.Head == "": // known only from a comment
 		return s.Facts.Open, k.timed(ctx, s, "look", k.fetchUnknown)
 	case s.Facts.Open && s.ID.Kind == change.Group && len(s.Facts.Members) == 0:
-		return true, k.gather(ctx, s)
+		return true, k.findMembers(ctx, s)
 	case k.isStale(s.ID):
 		return true, k.timed(ctx, s, "look", k.refreshStale)
 	case s.NeedsPlan():
@@ -72,8 +71,8 @@ func (k *Controller) reconcileStep(ctx context.Context, s *change.State) (bool, 
 	return false, k.enqueueJobs(ctx, s)
 }
 
-// cancelJobs takes jobs that nobody waits for out of the queue; a runner that works on
-// one stops within seconds.
+// cancelJobs removes jobs from the queue that nobody needs. A runner that works on one stops within
+// seconds.
 func (k *Controller) cancelJobs(ctx context.Context, s *change.State) error {
 	for _, job := range s.Dropping {
 		if _, err := k.Jobs.Cancel(ctx, job); err != nil {
@@ -87,8 +86,8 @@ func (k *Controller) cancelJobs(ctx context.Context, s *change.State) error {
 	return err
 }
 
-// enqueueJobs puts every job that is wanted in line. One that is there already, or at
-// a runner, stays as it is.
+// enqueueJobs enqueues every job that the change needs. A job that is queued or leased already
+// stays as it is.
 func (k *Controller) enqueueJobs(ctx context.Context, s *change.State) error {
 	for _, run := range s.Wanted() {
 		if run.Phase != change.Queued {
@@ -106,7 +105,7 @@ func (k *Controller) enqueueJobs(ctx context.Context, s *change.State) error {
 	return nil
 }
 
-// classOf is how urgent a run is.
+// classOf returns how urgent a run is.
 func classOf(kind change.Kind, r change.Run) scheduler.Class {
 	switch {
 	case kind == change.Group:
@@ -121,7 +120,7 @@ func classOf(kind change.Kind, r change.Run) scheduler.Class {
 	return scheduler.PullRequest
 }
 
-// plan asks the planner, and keeps what is known already.
+// plan asks the planner, and reuses existing results.
 func (k *Controller) plan(ctx context.Context, s *change.State) error {
 	proposal, err := k.Planner.Plan(ctx, s.ID, s.Facts)
 	if errors.Is(err, planner.ErrMoved) {
@@ -159,12 +158,12 @@ func (k *Controller) plan(ctx context.Context, s *change.State) error {
 	return err
 }
 
-// errContained is about a pull request that GitHub will call merged in a moment. To compare it
-// with itself would put another verdict in place of the one that it was merged with.
+// errContained is returned for a pull request that GitHub will report as merged in a moment. A
+// comparison with itself would replace the verdict that it was merged with.
 var errContained = errors.New("the base branch has all commits of the pull request already, and GitHub does not say that it is merged")
 
-// refreshHead asks GitHub for the head once more. Where that is still the one which
-// cannot be fetched, GitHub's own parts disagree, and time will tell.
+// refreshHead asks GitHub again for the head. If GitHub still names a head that git cannot fetch,
+// its replicas disagree, and the bot retries later.
 func (k *Controller) refreshHead(ctx context.Context, s *change.State, cause error) error {
 	if s.ID.Kind != change.Pull {
 		return cause
@@ -182,11 +181,11 @@ func (k *Controller) refreshHead(ctx context.Context, s *change.State, cause err
 	return nil
 }
 
-// A repository that cannot be read may be readable in a minute. After so many
-// failures people should know.
+// A repository that cannot be read may be readable in a minute. After this many failures, the check
+// says so.
 const patience = 3
 
-// reportPlanFailure says on the check why it does not go on.
+// reportPlanFailure publishes on the check that planning fails.
 func (k *Controller) reportPlanFailure(ctx context.Context, s *change.State) error {
 	n, _ := k.planFailures.Get(s.ID)
 	n++
@@ -200,8 +199,8 @@ func (k *Controller) reportPlanFailure(ctx context.Context, s *change.State) err
 		}
 		err := k.GitHub.UpdateCheck(client.LowPriority(ctx), s.Facts.Repo, have.ID, client.Check{
 			Status: "in_progress", Title: fmt.Sprintf("The change cannot be read (%d attempts)", n),
-			// The reason may name folders and hosts that are nobody's business here.
-			Summary: fmt.Sprintf("The bot tries again by itself. If this stays so, its operator finds the reason in its log, under `%s`.\n", s.ID),
+			// The error may name folders and hosts, which must not become public.
+			Summary: fmt.Sprintf("The bot tries again. If this does not help, its operator finds the reason in its log, under `%s`.\n", s.ID),
 		})
 		if client.NotFound(err) {
 			return k.lostCheck(ctx, s, err)

@@ -13,36 +13,35 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
-// maxRedeliveries is how often one delivery is asked for: what the bot's own
-// address refuses each time will not come in for being asked again.
+// maxRedeliveries is how often the bot requests one delivery: if its own address refuses the
+// delivery each time, more requests do not help.
 const maxRedeliveries = 3
 
-// GitHub lists deliveries for three days. A later list begins an hour before the newest failure
+// GitHub lists deliveries for three days. A later list starts an hour before the newest failure
 // that was seen: GitHub lists a delivery when it has ended, which may be after a later one.
 const (
 	deliveriesKept = 3 * 24 * time.Hour
 	listedAgain    = time.Hour
 )
 
-// hooks is GitHub as far as redeliveries go.
+// hooks is the part of GitHub's API that redeliveries need.
 type hooks interface {
 	FailedDeliveries(ctx context.Context, cursor string) ([]client.Delivery, string, error)
 	Redeliver(ctx context.Context, id int64) error
 }
 
-// A redeliverer asks GitHub for the webhooks that it could not deliver: GitHub does not repeat
-// them by itself. It belongs to the reconciliation. A pass that runs out of time goes on where
-// it was in the next one.
+// A redeliverer requests the webhooks that GitHub could not deliver, because GitHub does not repeat
+// them. It runs with the resync. A pass that runs out of time continues in the next one.
 type redeliverer struct {
 	hooks hooks
-	// stored tells whether the journal has a delivery: a try that failed may have been followed
-	// by one that did not, and GitHub does not list that.
+	// stored reports whether the journal has a delivery: a later attempt may have succeeded after
+	// the failed one, and GitHub does not list that.
 	stored func(ctx context.Context, event, guid string) (bool, error)
 	now    func() time.Time
 	log    *slog.Logger
 
 	newest  time.Time               // of the failures that were listed
-	rest    *walk                   // what a list that was cut short has left
+	rest    *walk                   // the rest of a list that was cut short
 	waiting []client.Delivery       // to be asked for
 	asked   *lru.Cache[string, ask] // by GUID
 }
@@ -53,7 +52,7 @@ type walk struct {
 	until  time.Time
 }
 
-// An ask is how often a webhook was asked for, and which of its tries was the last to be seen.
+// An ask counts the requests for one webhook, and names its last attempt that was seen.
 type ask struct {
 	times int
 	try   int64
@@ -63,14 +62,14 @@ func newRedeliverer(k *Controller) *redeliverer {
 	return &redeliverer{hooks: k.GitHub, stored: k.Journal.Accepted, now: k.Now, log: k.Log, asked: newLRU[string, ask](cacheSize)}
 }
 
-// forget begins again with everything that GitHub lists.
+// forget starts again with everything that GitHub lists.
 func (r *redeliverer) forget() {
 	r.newest, r.rest, r.waiting = time.Time{}, nil, nil
 	r.asked.Purge()
 }
 
-// pass lists what failed since the last pass and asks for it. It returns why the list is not
-// complete.
+// pass lists the failures since the last pass and requests them again. It returns why the list is
+// incomplete, if it is.
 func (r *redeliverer) pass(ctx context.Context) error {
 	listing, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -101,7 +100,7 @@ func (r *redeliverer) list(ctx context.Context) error {
 		r.newest = newest
 	}
 	if err != nil {
-		if front.cursor != "" { // some of it was seen
+		if front.cursor != "" { // some of the list was read
 			if r.rest != nil && r.rest.until.Before(front.until) {
 				front.until = r.rest.until
 			}
@@ -122,7 +121,7 @@ func (r *redeliverer) list(ctx context.Context) error {
 	return err
 }
 
-// walk lists until the walk's end, and moves its cursor on.
+// walk reads the list to the end of the walk, and advances the cursor.
 func (r *redeliverer) walk(ctx context.Context, w *walk) (newest time.Time, err error) {
 	newest = r.newest
 	for {
@@ -146,7 +145,7 @@ func (r *redeliverer) walk(ctx context.Context, w *walk) (newest time.Time, err 
 	}
 }
 
-// found notes a try that failed. The newest try of a webhook comes first.
+// found records a failed attempt. The newest attempt of a webhook comes first.
 func (r *redeliverer) found(d client.Delivery) {
 	a, _ := r.asked.Get(d.GUID)
 	if a.try >= d.ID || !webhook.UsedAction(d.Event, d.Action) {
@@ -161,7 +160,7 @@ func (r *redeliverer) found(d client.Delivery) {
 	r.waiting = append(r.waiting, d)
 }
 
-// askForAll asks for what waits, oldest first, and keeps what it had no time for.
+// askForAll requests the waiting deliveries, oldest first, and keeps those that it had no time for.
 func (r *redeliverer) askForAll(ctx context.Context) {
 	slices.SortFunc(r.waiting, func(a, b client.Delivery) int { return cmp.Compare(a.ID, b.ID) })
 	var left []client.Delivery
@@ -173,7 +172,7 @@ func (r *redeliverer) askForAll(ctx context.Context) {
 	r.waiting = left
 }
 
-// askFor tells whether a delivery is settled.
+// askFor reports whether a delivery is settled.
 func (r *redeliverer) askFor(ctx context.Context, d client.Delivery) bool {
 	stored, err := r.stored(ctx, d.Event, d.GUID)
 	if err == nil && !stored {

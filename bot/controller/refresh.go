@@ -13,11 +13,10 @@ import (
 	"github.com/kernelgate/kernelgate/bot/publish"
 )
 
-// Deliveries come late and out of order, and a second has room for several. So GitHub is
-// asked before anything follows from one: the newer word of the two counts.
+// Deliveries may come late and out of order, and several may have the same second. So the bot asks
+// GitHub before it acts on one, and uses the newer of the two.
 
-// markStale has a pull request refreshed; told is for the case that GitHub does not
-// answer.
+// markStale marks a pull request for a refresh. If GitHub does not answer, told is used.
 func (k *Controller) markStale(id change.ID, told change.Facts) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -31,12 +30,12 @@ func (k *Controller) isStale(id change.ID) bool {
 	return ok
 }
 
-// refreshStale asks GitHub for a pull request that a delivery told of. Where GitHub does not
-// answer, the delivery is better than nothing.
+// refreshStale asks GitHub for a pull request that a delivery named. If GitHub does not answer, the
+// bot uses the delivery.
 func (k *Controller) refreshStale(ctx context.Context, s *change.State) error {
 	k.mu.Lock()
 	told := k.stale[s.ID]
-	delete(k.stale, s.ID) // first: a delivery that comes now asks again
+	delete(k.stale, s.ID) // first, so that a new delivery marks it again
 	k.mu.Unlock()
 	after, err := k.refresh(ctx, s.ID, s.Facts.Repo)
 	if err == nil {
@@ -48,12 +47,12 @@ func (k *Controller) refreshStale(ctx context.Context, s *change.State) error {
 	if errors.Is(err, client.ErrUnavailable) {
 		return err
 	}
-	k.Log.Warn("GitHub does not tell a pull request; its webhook is believed", "repo", s.Facts.Repo, "pull", s.ID.Number, "err", err)
+	k.Log.Warn("GitHub does not return the pull request; the bot uses its webhook", "repo", s.Facts.Repo, "pull", s.ID.Number, "err", err)
 	_, _, err = k.recordFacts(ctx, s.ID, told)
 	return err
 }
 
-// fetchUnknown asks GitHub for a pull request of which nothing but a comment is known.
+// fetchUnknown asks GitHub for a pull request that the bot knows only from a comment.
 func (k *Controller) fetchUnknown(ctx context.Context, s *change.State) error {
 	if !s.Facts.Open {
 		return nil
@@ -86,16 +85,16 @@ func (k *Controller) refresh(ctx context.Context, id change.ID, repo string) (*c
 	return s, err
 }
 
-// recordFacts writes facts down if they are news, and tells whether they were.
+// recordFacts records facts if they are new, and reports whether they were.
 func (k *Controller) recordFacts(ctx context.Context, id change.ID, f change.Facts) (*change.State, bool, error) {
 	f.Labels = slices.Sorted(slices.Values(f.Labels))
 	news := false
 	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		f.DefaultBranch = cmp.Or(f.DefaultBranch, now.Facts.DefaultBranch)
-		f.Rules = now.Facts.Rules                                                               // GitHub does not tell them
-		f.BaseGone = now.Facts.BaseGone && now.Facts.Base == f.Base && now.Facts.Open && f.Open // nor that
+		f.Rules = now.Facts.Rules                                                               // GitHub's answer does not have them
+		f.BaseGone = now.Facts.BaseGone && now.Facts.Base == f.Base && now.Facts.Open && f.Open // nor this
 		older := f.Updated.Before(now.Facts.Updated)
-		unheard := now.Seq == 0 && !f.Open // closed before anybody told us of it
+		unheard := now.Seq == 0 && !f.Open // closed before the bot heard of it
 		if news = !older && !unheard && (now.Seq == 0 || !f.Same(now.Facts)); !news {
 			return nil, nil
 		}

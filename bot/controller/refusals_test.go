@@ -212,7 +212,7 @@ func (w *world) post(event, id string, payload any) {
 	}
 }
 
-// Bots tell each other of doubts through the journal. Nobody can do so from outside, whatever event a webhook claims to be.
+// A bot that loses the lead tells the next leader through the journal what was in flight. Nobody can do so from outside, whatever event a webhook claims to be.
 func TestInternalEventsFromOutside(t *testing.T) {
 	w := newWorld(t, worldOptions{retold: true})
 	pr := w.propose("faster", "// speed 1.3\n", embedded.PROptions{Title: "Faster"})
@@ -221,9 +221,9 @@ func TestInternalEventsFromOutside(t *testing.T) {
 	id := change.ID{Kind: change.Pull, Repo: w.repo.ID(), Number: pr.Number()}
 	before, err := w.running.journal.Last(w.ctx, id.String())
 	w.no(err)
-	w.deliver("kernelgate_doubt", "00000000-0000-0000-0000-000000000001", []string{id.String()})
-	err = w.running.bot.Store(w.ctx, webhook.Delivery{ID: "2", Event: "kernelgate_doubt", Body: []byte(`["` + id.String() + `"]`)})
-	if err == nil || !strings.Contains(err.Error(), `there is no event "kernelgate_doubt"`) {
+	w.deliver("kernelgate_in_flight", "00000000-0000-0000-0000-000000000001", []string{id.String()})
+	err = w.running.bot.Store(w.ctx, webhook.Delivery{ID: "2", Event: "kernelgate_in_flight", Body: []byte(`["` + id.String() + `"]`)})
+	if err == nil || !strings.Contains(err.Error(), `there is no event "kernelgate_in_flight"`) {
 		t.Errorf("storing it: %v", err)
 	}
 	w.settle()

@@ -8,23 +8,22 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
-// GitHub's replicas follow a push or an edit after seconds, and a webhook does not wait for
-// them. So an answer that could be old is asked for again, with a growing pause: what differs
-// for longer than that is no lag, and the reconciliation finds it.
+// GitHub's replicas show a push or an edit seconds after its webhook. So the bot repeats a request
+// whose answer may be old, with growing pauses. The resync finds differences that last longer.
 
 const (
-	lagTime   = 5 * time.Minute // how long something that must be there may not be shown
-	maxChecks = 6               // at what may be old; the last is half a minute after the first
+	lagTime   = 5 * time.Minute // how long something that must exist may be missing
+	maxChecks = 6               // between requests; the last is half a minute after the first
 )
 
-// A conflict is that GitHub's answer about a pull request may be older than a delivery.
+// A conflict records that GitHub's answer about a pull request may be older than a delivery.
 type conflict struct {
 	delivered change.Facts // by the delivery
 	checks    int
-	due       time.Time // of the next look
+	due       time.Time // when to ask again
 }
 
-// recordConflict notes a doubt where GitHub's answer and a delivery are of the same second and
+// recordConflict records a conflict if GitHub's answer and a delivery have the same second and
 // differ: either may be the older one.
 func (k *Controller) recordConflict(id change.ID, told, answer change.Facts) {
 	k.mu.Lock()
@@ -44,8 +43,8 @@ func (k *Controller) recordConflict(id change.ID, told, answer change.Facts) {
 	}
 }
 
-// recheckConflict has a pull request refreshed that there is a doubt about, if that is due; else it
-// says when it is.
+// recheckConflict marks a pull request with a conflict for a refresh, if that is due; otherwise it
+// returns when it is due.
 func (k *Controller) recheckConflict(id change.ID) (due time.Time, doubtful bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -59,7 +58,7 @@ func (k *Controller) recheckConflict(id change.ID) (due time.Time, doubtful bool
 	return d.due, true
 }
 
-// differ tells whether two views of a pull request lead to something else.
+// differ reports whether two views of a pull request lead to different actions.
 func differ(a, b change.Facts) bool {
 	for _, f := range []*change.Facts{&a, &b} {
 		f.Rules, f.Members, f.Labels = "", nil, slices.Sorted(slices.Values(f.Labels))
@@ -67,9 +66,9 @@ func differ(a, b change.Facts) bool {
 	return a.Open != b.Open || a.PlanKey() != b.PlanKey()
 }
 
-// A push is one that a delivery told of.
+// A push is a push that a delivery reported.
 type push struct {
-	before string // the commit that the branch was at, "" where there was none
+	before string // the commit before the push, "" for a new branch
 	checks int
 }
 
@@ -89,8 +88,7 @@ func (k *Controller) forgetPush(p resyncTarget) {
 	delete(k.pushed, p)
 }
 
-// staleTip says when a branch is to be looked at again that git shows at a commit, if that is
-// the one from before a push.
+// staleTip returns when to look at a branch again if git still shows the commit from before a push.
 func (k *Controller) staleTip(p resyncTarget, tip string) (due time.Time, old bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/bundle"
 )
 
-// Started notes that a runner has a job, unless nobody wants it any more.
+// Started records that a runner has started a job, unless the job is no longer needed.
 func (k *Controller) Started(ctx context.Context, job string, token uint64, by fleet.Runner) error {
 	id, err := change.OfJob(job)
 	if err != nil {
@@ -38,7 +38,7 @@ func (k *Controller) Started(ctx context.Context, job string, token uint64, by f
 	return err
 }
 
-// ofJob is the change that a job belongs to.
+// ofJob returns the change that a job belongs to.
 func (k *Controller) ofJob(ctx context.Context, job string) (*change.State, error) {
 	id, err := change.OfJob(job)
 	if err != nil {
@@ -47,8 +47,8 @@ func (k *Controller) ofJob(ctx context.Context, job string) (*change.State, erro
 	return k.states.load(ctx, id)
 }
 
-// activeRun is the run that a job is for. A result for what was superseded or
-// cancelled, or of an earlier lease, is refused.
+// activeRun returns the run of a job. It refuses a result for a superseded or cancelled run, or of
+// an earlier lease.
 func (k *Controller) activeRun(s *change.State, job string, token uint64) (change.Run, error) {
 	run, ok := s.Run(job)
 	switch {
@@ -60,8 +60,8 @@ func (k *Controller) activeRun(s *change.State, job string, token uint64) (chang
 	return run, nil
 }
 
-// Finished judges what a runner brought. The runner's word is never a verdict:
-// evidence that is not about what was asked is the runner's fault.
+// Finished judges the evidence of a runner. A runner never decides a verdict, and evidence that
+// does not answer the job is the runner's fault.
 func (k *Controller) Finished(ctx context.Context, job string, token uint64, by fleet.Runner, evidence, log []byte, artifacts []string) error {
 	return k.finish(ctx, job, token, by.Name, log, artifacts, func(s *change.State, run change.Run) (*gates.Evidence, error) {
 		e, err := gates.ParseEvidence("the runner's evidence", evidence)
@@ -76,13 +76,13 @@ func (k *Controller) Finished(ctx context.Context, job string, token uint64, by 
 	})
 }
 
-// Lost ends a job whose runners were lost, as a fault of theirs.
+// Lost ends a job that has lost its runners, as their fault.
 func (k *Controller) Lost(ctx context.Context, job string, token uint64, why string) error {
 	return k.finish(ctx, job, token, "", nil, nil, func(*change.State, change.Run) (*gates.Evidence, error) { return nil, errors.New(why) })
 }
 
-// finish judges the evidence that gather brings; its error is the runner's fault.
-func (k *Controller) finish(ctx context.Context, job string, token uint64, by string, log []byte, artifacts []string, gather gather) error {
+// finish judges the evidence that gather returns. An error of gather is the runner's fault.
+func (k *Controller) finish(ctx context.Context, job string, token uint64, by string, log []byte, artifacts []string, gather evidenceSource) error {
 	s, err := k.ofJob(ctx, job)
 	if err != nil {
 		return err
@@ -133,8 +133,8 @@ func (k *Controller) finish(ctx context.Context, job string, token uint64, by st
 	return err
 }
 
-// reportFault reports a verdict to whoever watches over the runners. A fault is not the runner's where the
-// job's bundle has expired: no runner could have fetched it.
+// reportFault reports a verdict to the component that watches the runners. An expired bundle is not
+// the runner's fault: no runner could have fetched it.
 func (k *Controller) reportFault(ctx context.Context, runner string, s *change.State, run change.Run, fault string) {
 	if fault != "" {
 		if _, err := k.jobOf(ctx, run); errors.Is(err, errExpired) {
@@ -144,10 +144,10 @@ func (k *Controller) reportFault(ctx context.Context, runner string, s *change.S
 	k.Judged(ctx, runner, s.Facts.Repo+" "+run.Name, fault)
 }
 
-// gather is where a verdict's evidence comes from.
-type gather func(*change.State, change.Run) (*gates.Evidence, error)
+// evidenceSource returns the evidence for a verdict.
+type evidenceSource func(*change.State, change.Run) (*gates.Evidence, error)
 
-func (k *Controller) verdictOn(ctx context.Context, s *change.State, run change.Run, gather gather) (*change.Result, error) {
+func (k *Controller) verdictOn(ctx context.Context, s *change.State, run change.Run, gather evidenceSource) (*change.Result, error) {
 	policy, err := s.Plan.ReadPolicy()
 	if err != nil {
 		return nil, err
@@ -157,11 +157,7 @@ func (k *Controller) verdictOn(ctx context.Context, s *change.State, run change.
 		return nil, own
 	}
 	if err != nil {
-		e = &gates.Evidence{
-			Schema: gates.EvidenceSchema, Kernel: run.ManifestName(),
-			Provenance: gates.Provenance{Repository: s.Facts.Repo, Base: gates.Commit{SHA: s.Plan.Base}, Head: gates.Commit{SHA: run.Head}},
-			Fault:      err.Error(),
-		}
+		e = s.FaultEvidence(run, err.Error())
 	}
 	if run.SideRun != nil {
 		if policy, err = narrowed(s.Plan, *run.SideRun, e); err != nil {
@@ -173,10 +169,10 @@ func (k *Controller) verdictOn(ctx context.Context, s *change.State, run change.
 	return k.judge(ctx, of, policy, e, run.Rules)
 }
 
-// errExpired says that a job has waited so long for its result that its bundle is not kept any more.
+// errExpired says that the job's bundle is no longer stored, because its result came too late.
 var errExpired = errors.New("the job waited so long that its bundle has expired, which is not the runner's fault (comment /rebench to pack it again)")
 
-// matchesJob refuses evidence that is not what the job's bundle asked for.
+// matchesJob refuses evidence that does not answer the job's bundle.
 func (k *Controller) matchesJob(ctx context.Context, run change.Run, earlier int, e *gates.Evidence) error {
 	job, err := k.jobOf(ctx, run)
 	if err != nil {
@@ -185,13 +181,13 @@ func (k *Controller) matchesJob(ctx context.Context, run change.Run, earlier int
 	return verify.Check(job, earlier, e)
 }
 
-// jobOf is the job as its bundle describes it.
+// jobOf returns the job that its bundle describes.
 func (k *Controller) jobOf(ctx context.Context, run change.Run) (runners.Job, error) {
 	r, _, err := k.Journal.Bundles.Get(ctx, run.Bundle)
 	if errors.Is(err, journal.ErrNotFound) && k.Now().Sub(run.Asked) >= journal.KeepBundles {
 		return runners.Job{}, errExpired
 	}
-	if err != nil { // one that is missing too early is the journal's trouble, and asked for again
+	if err != nil { // a bundle that is missing too early is a fault of the journal, and is requested again
 		return runners.Job{}, unavailable{err}
 	}
 	defer r.Close()
@@ -202,9 +198,9 @@ func (k *Controller) jobOf(ctx context.Context, run change.Run) (runners.Job, er
 	return job, nil
 }
 
-// narrowed is a copy of the policy that asks for what a side run was asked for.
+// narrowed returns a copy of the policy that asks only for what an extra run was asked for.
 func narrowed(p *change.Plan, r command.Rebench, e *gates.Evidence) (*policy.Policy, error) {
-	policy, err := p.ParsePolicy() // a copy: it is changed here
+	policy, err := p.ReadPolicy()
 	if err != nil {
 		return nil, err
 	}
@@ -213,6 +209,5 @@ func narrowed(p *change.Plan, r command.Rebench, e *gates.Evidence) (*policy.Pol
 			r.Shapes = append(r.Shapes, s.Name)
 		}
 	}
-	policy.Narrow(r.Shapes, r.Seeds)
-	return policy, nil
+	return policy.Narrow(r.Shapes, r.Seeds), nil
 }

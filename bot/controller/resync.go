@@ -34,7 +34,7 @@ func (k *Controller) laneOfTarget(_ context.Context, p resyncTarget) (lane, erro
 
 // resyncLoop resyncs all repositories at the start and every few minutes.
 func (k *Controller) resyncLoop(ctx context.Context) error {
-	tick := time.NewTicker(k.Reconcile)
+	tick := time.NewTicker(k.ResyncEvery)
 	defer tick.Stop()
 	for {
 		k.resyncAll(ctx)
@@ -128,7 +128,7 @@ func (k *Controller) lists(ctx context.Context) ([]func(context.Context) ([]clie
 				if err != nil {
 					return nil, err
 				}
-				k.repos.Rename(r.ID, r.FullName) // which need not be the one that it was asked for by
+				k.repos.Rename(r.ID, r.FullName) // it may differ from the installation that was asked
 				return []client.Repository{r}, nil
 			})
 		}
@@ -190,7 +190,7 @@ func (k *Controller) resyncBranch(ctx context.Context, p resyncTarget) error {
 	if err != nil {
 		return err
 	}
-	if !asked { // no pull request goes to it
+	if !asked { // it has no open pull request
 		k.forgetPush(p)
 	} else if due, old := k.staleTip(p, tip); old {
 		return requeueAt(due)

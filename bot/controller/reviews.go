@@ -10,11 +10,11 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
-// A code owner's review lets a pull request change the rules. GitHub has the reviews, and
-// they are read where one was heard of, where a plan finds such a change, and when
-// everything is looked through: so one that was dismissed while nobody listened is found.
+// A review of a code owner can approve a change of the rules. The bot reads the reviews from GitHub
+// when a delivery names one, when a plan finds such a change, and at every resync, so that it also
+// finds a review that was dismissed while no webhook arrived.
 
-// markUnread has the reviews of a pull request read, if it loosens the rules.
+// markUnread marks the reviews of a pull request to be read, if the pull request loosens the rules.
 func (k *Controller) markUnread(s *change.State) {
 	if !loosens(s) {
 		return
@@ -35,7 +35,7 @@ func (k *Controller) isUnread(id change.ID) bool {
 	return k.unread[id]
 }
 
-// recordReview hears of a review, of which GitHub tells the rest.
+// recordReview handles the delivery of a review. The bot reads the rest from GitHub.
 func (k *Controller) recordReview(ctx context.Context, e webhook.Review) error {
 	if !e.Open || !k.repos.Observe(e.Repository) {
 		return nil
@@ -45,20 +45,20 @@ func (k *Controller) recordReview(ctx context.Context, e webhook.Review) error {
 	if err != nil {
 		return err
 	}
-	k.markUnread(s) // one without a plan is marked by that
+	k.markUnread(s) // the plan will mark it
 	k.enqueueChange(id)
 	return nil
 }
 
-// readReviews notes what reviews say of the change of the rules, if that is news.
+// readReviews records what the reviews say about the change of the rules, if that is new.
 func (k *Controller) readReviews(ctx context.Context, s *change.State) error {
 	k.mu.Lock()
-	delete(k.unread, s.ID) // first: one that comes now is read again
+	delete(k.unread, s.ID) // first, so that a new review marks it again
 	k.mu.Unlock()
 	decider := answer.Decider{People: k.GitHub, Planner: k.Planner, Now: k.Now}
 	found, err := decider.RulesByReview(ctx, s, k.GitHub, k.Planner)
-	if client.IsPermanent(err) { // there is /approve-policy
-		k.Log.Warn("GitHub does not tell reviews; they do not count", "change", s.ID.String(), "repo", s.Facts.Repo, "err", err)
+	if client.IsPermanent(err) { // /approve-policy still works
+		k.Log.Warn("GitHub does not return the reviews; they do not count", "change", s.ID.String(), "repo", s.Facts.Repo, "err", err)
 		found, err = nil, nil
 	}
 	if err != nil {
@@ -69,7 +69,7 @@ func (k *Controller) readReviews(ctx context.Context, s *change.State) error {
 		stands := now.ApprovedRules(now.Current())
 		switch {
 		case now.Facts.Head != s.Facts.Head || now.Current() == nil:
-			return nil, nil // its plan has them read again
+			return nil, nil // the next plan marks it again
 		case found == nil && (now.RulesApproved == nil || len(now.RulesApproved.Reviews) == 0):
 			return nil, nil
 		case found != nil && stands != nil && (len(stands.Reviews) == 0 || slices.Equal(stands.Reviews, found.Reviews)):

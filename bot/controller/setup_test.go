@@ -192,8 +192,8 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 		mirrors = s.look(mirrors)
 	}
 	b := controller.New(controller.Config{
-		Journal: j, Jobs: work, Ledger: l, GitHub: client, Reconcile: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Judged: s.judged, Log: log,
-		Repositories: watched, Now: s.now, Sweeps: s.sweeps, SweepLook: 20 * time.Millisecond,
+		Journal: j, Jobs: work, Ledger: l, GitHub: client, ResyncEvery: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Judged: s.judged, Log: log,
+		Repositories: watched, Now: s.now, Sweeps: s.sweeps, SweepEvery: 20 * time.Millisecond,
 		Planner: &planner.Planner{Mirrors: mirrors, Bundles: j.Bundles, History: l, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
 		Runners: connected,
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/present"
 )
 
-// sharersOf is the other open pull requests that have a head. The ledger knows those of
-// some time ago, and the states those of just now.
+// sharersOf returns the other open pull requests with the same head. The ledger may lag, so the
+// states in memory are read, too.
 func (k *Controller) sharersOf(ctx context.Context, s *change.State, head string) ([]*change.State, error) {
 	if s.ID.Kind != change.Pull || head == "" {
 		return nil, nil
@@ -64,7 +64,7 @@ func (k *Controller) notifySharers(ctx context.Context, s *change.State, others 
 		return nil
 	}
 	for _, other := range others {
-		// One that is going to be published anyway may have looked already.
+		// A change that is queued for publishing may have read the old state already.
 		_, err := k.states.update(ctx, other.ID, func(*change.State) (change.Event, error) { return change.HeadShared{Pull: s.ID.Number}, nil })
 		if err != nil {
 			return err

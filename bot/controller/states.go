@@ -14,17 +14,17 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
-// states reads and writes changes in the journal. What was used last is kept, and a
-// write that the journal refuses makes it read again.
+// states reads and writes changes in the journal. It caches the states that were used last; a write
+// that the journal refuses makes it read the state again.
 type states struct {
 	journal *journal.Journal
 	now     func() time.Time
-	name    func(repo int64) string // what a repository is called now; empty where that is not known
+	name    func(repo int64) string // the current name of a repository; "" if unknown
 
-	reading chan struct{} // held by whoever reads: at a start thousands want to
+	reading chan struct{} // held by readers: at a start there are thousands
 	mu      sync.Mutex
 	entries *lru.Cache[change.ID, *entry]
-	heads   *lru.Cache[head, []change.ID] // pull requests that were seen lately
+	heads   *lru.Cache[head, []change.ID] // pull requests that were seen recently
 }
 
 // A head is a commit of a repository.
@@ -38,8 +38,7 @@ type entry struct {
 	state *change.State
 }
 
-// maxStates bounds what is kept; what is dropped is read again. Everything open should
-// fit: a reconciliation looks at all of it.
+// maxStates bounds the cache. All open changes should fit, because a resync reads all of them.
 const (
 	maxStates  = 4096
 	readAtOnce = 16
@@ -49,7 +48,7 @@ func newStates(j *journal.Journal, now func() time.Time, name func(int64) string
 	return &states{journal: j, now: now, name: name, reading: make(chan struct{}, readAtOnce), entries: newLRU[change.ID, *entry](maxStates), heads: newLRU[head, []change.ID](maxStates)}
 }
 
-// newLRU is a cache of a size that is no mistake.
+// newLRU makes a cache. It panics if the size is below 1, which is a mistake in this program.
 func newLRU[K comparable, V any](size int) *lru.Cache[K, V] {
 	c, err := lru.New[K, V](size)
 	if err != nil {
@@ -58,7 +57,7 @@ func newLRU[K comparable, V any](size int) *lru.Cache[K, V] {
 	return c
 }
 
-// clear drops what is kept: it is read again.
+// clear drops all cached states.
 func (s *states) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,12 +71,12 @@ func (s *states) entry(id change.ID) *entry {
 	e, ok := s.entries.Get(id)
 	if !ok {
 		e = &entry{}
-		s.entries.Add(id, e) // whoever holds one that this pushes out goes on with it; the journal refuses what is stale
+		s.entries.Add(id, e) // a holder of an evicted entry continues with it; the journal refuses stale writes
 	}
 	return e
 }
 
-// load is the change as it is; one that nobody has heard of is empty.
+// load returns the current state of a change; a change without events has an empty state.
 func (s *states) load(ctx context.Context, id change.ID) (*change.State, error) {
 	e := s.entry(id)
 	e.mu.Lock()
@@ -88,8 +87,7 @@ func (s *states) load(ctx context.Context, id change.ID) (*change.State, error) 
 	return s.copy(e.state), nil
 }
 
-// copy is a state for whoever works by it. What is stored has the repository's name of
-// then.
+// copy returns a state for a worker. The stored state may have an old name of the repository.
 func (s *states) copy(state *change.State) *change.State {
 	c := state.Clone()
 	if name := s.name(c.ID.Repo); name != "" && c.Seq > 0 {
@@ -123,9 +121,8 @@ func (s *states) fill(ctx context.Context, e *entry, id change.ID) error {
 	return nil
 }
 
-// update writes what decide makes of the change as it is, and returns the change
-// after that. A nil event writes nothing. decide is asked again when somebody
-// else was faster.
+// update writes the event that decide returns for the current state, and returns the new state. A
+// nil event writes nothing. If another writer was faster, decide is called again.
 func (s *states) update(ctx context.Context, id change.ID, decide func(*change.State) (change.Event, error)) (*change.State, error) {
 	e := s.entry(id)
 	e.mu.Lock()
@@ -170,7 +167,7 @@ func (s *states) recordHead(id change.ID, e change.Event) {
 	}
 }
 
-// withHead is the pull requests that were seen to have a head since the start.
+// withHead returns the pull requests that had this head at any time since the start.
 func (s *states) withHead(repo int64, sha string) []change.ID {
 	ids, _ := s.heads.Get(head{repo, sha})
 	return ids

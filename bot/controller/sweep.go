@@ -9,10 +9,10 @@ import (
 	"github.com/kernelgate/kernelgate/bot/sweep"
 )
 
-// sweeper begins sweeps of the repositories that are not suspended.
+// sweeper starts sweeps of the repositories that are not suspended.
 func (k *Controller) sweeper() *sweep.Sweeper {
 	return &sweep.Sweeper{
-		Schedules: k.Sweeps, Interval: k.SweepLook, Timeout: reconcileTimeout, Journal: k.Journal,
+		Schedules: k.Sweeps, Interval: k.SweepEvery, Timeout: reconcileTimeout, Journal: k.Journal,
 		Repositories: func() map[int64]string {
 			names := k.repos.Names()
 			for repo := range names {
@@ -26,20 +26,20 @@ func (k *Controller) sweeper() *sweep.Sweeper {
 	}
 }
 
-// sweepTarget is the tip of a repository's default branch.
+// sweepTarget returns the tip of a repository's default branch.
 func (k *Controller) sweepTarget(ctx context.Context, name string) (sweep.Target, error) {
 	r, err := k.GitHub.Repository(ctx, name)
 	if err != nil {
 		return sweep.Target{}, err
 	}
 	head, err := k.Planner.Tip(ctx, r.FullName, r.DefaultBranch)
-	if errors.Is(err, planner.ErrMoved) { // nobody has pushed yet
+	if errors.Is(err, planner.ErrMoved) { // the branch has no commit yet
 		head, err = "", nil
 	}
 	return sweep.Target{Repo: r.FullName, Branch: r.DefaultBranch, Head: head}, err
 }
 
-// recordSweep makes a change of a decision.
+// recordSweep records a sweep as a change.
 func (k *Controller) recordSweep(ctx context.Context, repo int64, s sweep.Decision) error {
 	id := change.ID{Kind: change.Sweep, Repo: repo, SHA: s.Head}
 	news := false

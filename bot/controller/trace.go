@@ -10,27 +10,27 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// headOf is what the trace of a change as it is now is about.
+// headOf returns what the trace of a change is about.
 func headOf(s *change.State) trace.Head {
 	return trace.Head{Change: s.ID, SHA: s.Facts.Head, Repo: s.Facts.Repo}
 }
 
 type receivedKey struct{}
 
-// received has what follows know when the delivery came that it handles.
+// received stores the time of a delivery in the context of its handler.
 func received(ctx context.Context, at time.Time) context.Context {
 	return context.WithValue(ctx, receivedKey{}, at)
 }
 
-// accepted tells that a delivery about a change is noted.
+// accepted reports that a delivery about a change is recorded.
 func (k *Controller) accepted(ctx context.Context, s *change.State) {
 	if at, ok := ctx.Value(receivedKey{}).(time.Time); ok && s != nil {
 		k.Trace.Tell(headOf(s), trace.Span{Name: "accept", From: at, To: k.Now()})
 	}
 }
 
-// timed does a step of a change's work and tells how long it took. The head that it leads to is
-// the one that it was done for.
+// timed does a step of a change's work and reports its duration. The span belongs to the head after
+// the step.
 func (k *Controller) timed(ctx context.Context, s *change.State, name string, do func(context.Context, *change.State) error) error {
 	from := k.Now()
 	err := do(ctx, s)
@@ -45,14 +45,14 @@ func (k *Controller) timed(ctx context.Context, s *change.State, name string, do
 	return err
 }
 
-// over tells whether GitHub shows the last word on a head: nobody measures, plans or waits for
-// an approval before there is one.
+// over reports whether GitHub shows the final result of a head: nothing is being measured or
+// planned, and nothing waits for an approval.
 func over(s *change.State) bool {
 	return !s.NeedsPublish && !s.NeedsPlan() && len(s.Wanted()) == 0 && !(s.Facts.Open && s.Held())
 }
 
-// conclude tells the end of a head's trace, if the publication that was just written down is the
-// first that shows its verdict: the journal knows, whichever bots were at it.
+// conclude ends the trace of a head if the publication that was just recorded is the first that
+// shows its verdict. The journal knows that, no matter which bots were involved.
 func (k *Controller) conclude(ctx context.Context, s *change.State) {
 	if k.Trace == nil || !over(s) {
 		return
@@ -84,7 +84,7 @@ func (k *Controller) conclude(ctx context.Context, s *change.State) {
 	}
 }
 
-// worst is the outcome of a change's runs; none for one without a kernel.
+// worst returns the worst outcome of a change's runs, or none for a change without kernels.
 func worst(runs []change.Run) string {
 	outcome := "none"
 	rank := map[string]int{string(gates.Pass): 1, string(gates.Defer): 2, string(gates.Error): 3}

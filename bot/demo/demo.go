@@ -44,7 +44,7 @@ func Run(ctx context.Context, opt Options) (right bool, err error) {
 
 // tell plays the story in a folder.
 func tell(ctx context.Context, dir string, opt Options, t *local.Teller) (right bool, err error) {
-	t.Say("A GitHub, the bot and its runner on this machine: no account, no GPU.\n\n")
+	t.Say("An embedded GitHub, the bot and its runner on this machine: no account, no GPU.\n\n")
 	w, err := newWorld(ctx, dir, opt, t)
 	if err != nil {
 		return false, err

@@ -82,7 +82,7 @@ func (s *story) stage(st stage) error {
 		return err
 	}
 	if len(files) > 1 {
-		s.Note("it adds %s.c and makes it the default variant in kernel.yaml, of which tolerance, shapes and reference stay the base's", st.name)
+		s.Note("it adds %s.c and makes it the default variant in kernel.yaml; the base still decides tolerance, shapes and reference", st.name)
 	}
 	check, a, err := s.verdict(pr, st, 0)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *story) stage(st stage) error {
 	if err := pr.Merge(writer); err == nil {
 		return fmt.Errorf("#%d was deferred, and the protection let it through", pr.Number())
 	} else {
-		s.Note("%s tries to merge it all the same; GitHub refuses: %s", writer, refusal(err))
+		s.Note("%s tries to merge it anyway; GitHub refuses: %s", writer, refusal(err))
 	}
 	if s.open == nil {
 		s.open = pr
@@ -174,7 +174,7 @@ func (s *story) again(pr *embedded.PR, st stage, check embedded.Check, first don
 		return err
 	}
 	if a, b := first.verdict.Measuring, second.verdict.Measuring; a != nil && b != nil && a.Rounds == b.Rounds {
-		s.Note("the %d rounds of the first attempt had decided: more rounds do not roll the dice again", a.Rounds)
+		s.Note("the %d rounds of the first attempt already decided: more rounds cannot change the verdict", a.Rounds)
 	}
 	return nil
 }

@@ -40,11 +40,11 @@ func newWorld(ctx context.Context, dir string, opt Options, t *local.Teller) (_ 
 	}()
 	t.Note("GitHub      %s (embedded)", w.Hub.URL())
 	t.Note("repository  %s: an FP8 attention kernel (stage 0, scalar) and a policy that asks for +10 %%", w.Repo.FullName())
-	t.Note("protection  main takes what has passed the check %q of the App %s, and nothing else", local.Required, w.App.Login())
+	t.Note("protection  main accepts only what has passed the check %q of the App %s", local.Required, w.App.Login())
 	if err := w.StartBot(); err != nil {
 		return nil, err
 	}
-	t.Note("bot         %s, with a runner of its own", w.Bot.URL())
+	t.Note("bot         %s, with a local runner", w.Bot.URL())
 	return w, nil
 }
 

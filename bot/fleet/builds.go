@@ -12,13 +12,14 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// A Build is the result of a runner that compiles and measures nothing. Its Artifacts are names in the journal's Artifacts.
+// A Build is the result of a runner that only compiles. Its Artifacts are names in the journal's
+// Artifacts.
 type Build struct {
 	protocol.Result
-	Fault string // why there is nothing else
+	Fault string // why there is no other result
 }
 
-// builds sends what another runner has compiled of the job.
+// builds sends what a build runner has compiled for the job.
 func (s *Server) builds(w http.ResponseWriter, r *http.Request, name string) error {
 	l, err := s.held(r, name)
 	if err != nil {
@@ -30,8 +31,8 @@ func (s *Server) builds(w http.ResponseWriter, r *http.Request, name string) err
 	return s.send(w, r, name, l, l.Built.Builds, "what was compiled of the job is not kept any more")
 }
 
-// finishBuild has written down what was compiled. Where that is a verdict the job is over; otherwise it goes on to those who measure,
-// with what was compiled.
+// finishBuild records the result of a build runner. If the result decides the verdict, the job is
+// over; otherwise the job goes to a runner that measures, together with the compiled files.
 func (s *Server) finishBuild(ctx context.Context, l *jobs.Lease, who Runner, res protocol.Result, blobs []string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishing)
 	defer cancel()
@@ -60,7 +61,7 @@ func (s *Server) finishBuild(ctx context.Context, l *jobs.Lease, who Runner, res
 		s.Log.Info("job compiled and handed on", "job", l.ID, "token", l.Token, "runner", who.Name, "builds", builds)
 	}
 	if errors.Is(err, jobs.ErrCancelled) || errors.Is(err, jobs.ErrLeaseLost) {
-		return nil // the lease ran out meanwhile: whoever has it compiles it too
+		return nil // the lease expired meanwhile: its new holder compiles the job, too
 	}
 	if err == nil && len(kept) < len(blobs) {
 		if left := s.Journal.Artifacts.Delete(ctx, compiled); left != nil {
@@ -70,7 +71,8 @@ func (s *Server) finishBuild(ctx context.Context, l *jobs.Lease, who Runner, res
 	return err
 }
 
-// storeBlob copies the compiled files to the bundles, under their digest: the next runner gets both, and both are kept equally long.
+// storeBlob copies the compiled files to the bundles, under their digest, so that the next runner
+// gets both and both are kept equally long.
 func (s *Server) storeBlob(ctx context.Context, blob string) (string, error) {
 	content, digest, err := s.Journal.Artifacts.Get(ctx, blob)
 	if err != nil {
@@ -84,7 +86,7 @@ func (s *Server) storeBlob(ctx context.Context, blob string) (string, error) {
 	return digest, err
 }
 
-// lostBuild has a job go on to those who measure whose compiling was not heard of any more.
+// lostBuild passes a job on to the runners that measure, after its build runner stopped responding.
 func (s *Server) lostBuild(ctx context.Context, l *jobs.Lease, by string) error {
 	s.Log.Warn("a build runner stopped responding; the runner that measures the job compiles it", "job", l.ID, "token", l.Token, "runner", by)
 	_, err := s.Results.Built(ctx, l.ID, l.Token, Runner{Name: by, Builds: true}, Build{Result: protocol.Result{Open: true}, Fault: "it stopped responding"})

@@ -14,27 +14,28 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// A Availability is whether a runner gets jobs. The journal has what led to it for good, as events of the runner: its history.
+// An Availability says whether a runner gets jobs. The journal keeps the events that led to it: the
+// history of the runner.
 type Availability struct {
 	Drained     *Decision `json:"drained,omitempty"`     // by an operator, until one returns it
-	Quarantined *Decision `json:"quarantined,omitempty"` // by itself, after faults, until it passes a self-test or an operator returns it
-	Asked       *Decision `json:"asked,omitempty"`       // to test itself, by an operator
-	// Tests is its self-tests, the last keptTests of them, oldest first.
+	Quarantined *Decision `json:"quarantined,omitempty"` // by the bot, after faults, until the runner passes a self-test or an operator returns it
+	Asked       *Decision `json:"asked,omitempty"`       // an operator asked for a self-test
+	// Tests holds the last keptTests self-tests, oldest first.
 	Tests []protocol.SelfTest `json:"self_tests,omitempty"`
 
 	seq uint64 // of the last event
 }
 
-// Takes tells whether the runner gets jobs.
+// Takes reports whether the runner gets jobs.
 func (d Availability) Takes() bool { return d.Drained == nil && d.Quarantined == nil }
 
-// A Decision is somebody's decision on a runner.
+// A Decision is a decision of a person about a runner.
 type Decision struct {
 	At  time.Time `json:"at"`
 	Why string    `json:"why,omitempty"`
 }
 
-// The kinds of a runner's events, for good.
+// The kinds of a runner's events. They are stored, so they never change.
 const (
 	drainedKind     = "drained"
 	quarantinedKind = "quarantined"
@@ -43,7 +44,7 @@ const (
 	askedKind       = "asked"
 )
 
-// availabilityRun is a runner's name as a subject of the journal.
+// availabilityRun returns the runner's name as a subject of the journal.
 func availabilityRun(name string) string {
 	return "runner-" + base64.RawURLEncoding.EncodeToString([]byte(name))
 }
@@ -70,13 +71,13 @@ func (d *Availability) apply(e journal.Event) error {
 	return nil
 }
 
-// under adds what was decided on the host.
+// under adds what was decided about the host.
 func (d Availability) under(host Availability) Availability {
 	d.Drained, d.Quarantined = cmp.Or(d.Drained, host.Drained), cmp.Or(d.Quarantined, host.Quarantined)
 	return d
 }
 
-// availability is a runner's, and its host's.
+// availability returns the availability of a runner, with that of its host.
 func (s *Server) availability(ctx context.Context, name string) (Availability, error) {
 	own, err := s.ownAvailability(ctx, name)
 	if host := hostOf(name); err == nil && host != name {
@@ -87,7 +88,8 @@ func (s *Server) availability(ctx context.Context, name string) (Availability, e
 	return own, err
 }
 
-// ownAvailability reads a runner's, from the journal if there is news of it.
+// ownAvailability returns the availability of a runner without that of its host. It reads the
+// journal if there are new events.
 func (s *Server) ownAvailability(ctx context.Context, name string) (Availability, error) {
 	s.mu.Lock()
 	known := s.duties[name]
@@ -112,12 +114,12 @@ func (s *Server) ownAvailability(ctx context.Context, name string) (Availability
 	return d, nil
 }
 
-// Drain has a runner finish what it has and take no more; Return ends that. Neither does anything twice.
+// Drain makes a runner finish its job and take no more; Return ends that. Both are idempotent.
 func (s *Server) Drain(ctx context.Context, name, why string) error {
 	return s.decide(ctx, name, drainedKind, why, func(d Availability) bool { return d.Drained == nil })
 }
 
-// Return has a runner take jobs again, and all of its host's if it is a host's name.
+// Return makes a runner take jobs again. The name of a host means all of its runners.
 func (s *Server) Return(ctx context.Context, name string) error {
 	var err error
 	for _, one := range s.names(name) {
@@ -126,12 +128,12 @@ func (s *Server) Return(ctx context.Context, name string) error {
 	return err
 }
 
-// faultsInARow is how many verdicts in a row must be the runner's fault. One kernel alone can fail on every runner: they must
-// be of two at least.
+// faultsInARow is how many verdicts in a row must be the runner's fault. They must be about at
+// least two kernels, because one kernel can fail on every runner.
 const faultsInARow = 3
 
-// Judged says what became of a runner's last result: whose kernel it was, and why the runner is at fault, "" if it is not.
-// A runner that is at fault again and again is put into quarantine.
+// Judged records the verdict on a runner's last result: the kernel, and the runner's fault, "" if
+// there is none. A runner with several faults in a row is quarantined.
 func (s *Server) Judged(ctx context.Context, name, kernel, fault string) {
 	if _, known := s.credential(name); !known {
 		return
@@ -156,7 +158,7 @@ func (s *Server) Judged(ctx context.Context, name, kernel, fault string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults[name] = nil // it begins anew once it is returned
+	s.faults[name] = nil // counting starts again when the runner is returned
 }
 
 func (s *Server) decide(ctx context.Context, name, kind, why string, news func(Availability) bool) error {
@@ -168,7 +170,7 @@ func (s *Server) decide(ctx context.Context, name, kind, why string, news func(A
 	return err
 }
 
-// write adds an event to a runner's history if it is news, and returns how the runner was before.
+// write adds an event to a runner's history if it changes something, and returns the state before.
 func (s *Server) write(ctx context.Context, name, kind string, event any, news func(Availability) bool) (before Availability, written bool, err error) {
 	for {
 		before, err = s.ownAvailability(ctx, name)
@@ -186,7 +188,8 @@ func (s *Server) write(ctx context.Context, name, kind string, event any, news f
 	}
 }
 
-// poll is a context for a runner that waits for a job: it ends when its duty changes.
+// poll returns a context for a runner that waits for a job. It ends when the runner's availability
+// changes.
 func (s *Server) poll(ctx context.Context, name string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, s.Poll)
 	own := &cancel

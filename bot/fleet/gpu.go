@@ -8,12 +8,13 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// A host with several GPUs has one token and one name, and is a runner for each GPU: gpu1/0, gpu1/1. Each has its own leases,
-// health and duty; what an operator decides on gpu1 holds for all of them.
+// A host with several GPUs has one token and one name, and one runner for each GPU: gpu1/0, gpu1/1.
+// Each runner has its own leases, health and availability. A decision about gpu1 applies to all of
+// them.
 
 var gpuNumber = regexp.MustCompile(`^[0-9]{1,3}$`)
 
-// gpuOf is which of its GPUs a runner speaks for, by its whole name.
+// gpuOf returns the number of the GPU in a runner's full name.
 func gpuOf(name string, r *http.Request) (string, error) {
 	gpu := r.Header.Get(protocol.GPUHeader)
 	switch {
@@ -25,22 +26,22 @@ func gpuOf(name string, r *http.Request) (string, error) {
 	return name + "/" + gpu, nil
 }
 
-// hostOf is the name that the token has.
+// hostOf returns the name that the token belongs to.
 func hostOf(name string) string {
 	host, _, _ := strings.Cut(name, "/")
 	return host
 }
 
-// within tells whether a runner is that one, or one of that host's.
+// within reports whether a runner has this name, or belongs to the host of this name.
 func within(name, of string) bool { return name == of || hostOf(name) == of }
 
-// credential is what the bot knows of a runner's token.
+// credential returns what the bot knows about a runner's token.
 func (s *Server) credential(name string) (Credential, bool) {
 	c, ok := s.Tokens[hostOf(name)]
 	return c, ok
 }
 
-// names is the runners that somebody means by a name: that one, and the GPUs of the host that were heard of.
+// names returns the runners that a name means: that runner, and the known GPUs of that host.
 func (s *Server) names(of string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

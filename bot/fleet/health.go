@@ -9,11 +9,12 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// keptTests is how many of a runner's self-tests are shown: two months of one a day. The journal has the others.
+// keptTests is how many self-tests of a runner are shown: two months of one a day. The journal has
+// all of them.
 const keptTests = 60
 
-// tested adds a self-test. One that failed is a quarantine, one that passed is the end of it, whatever it was for: a host
-// that measures what is known rightly is fit. What an operator has drained stays so.
+// tested adds a self-test. A failed test starts a quarantine. A passed test ends any quarantine,
+// because a host that measures a known kernel correctly is fit. A drained runner stays drained.
 func (d *Availability) tested(e journal.Event) error {
 	var t protocol.SelfTest
 	if err := json.Unmarshal(e.Data, &t); err != nil {
@@ -31,13 +32,14 @@ func (d *Availability) tested(e journal.Event) error {
 	return nil
 }
 
-// knows tells whether the self-test is written down.
+// knows reports whether the self-test is recorded.
 func (d Availability) knows(t *protocol.SelfTest) bool {
 	return t == nil || len(d.Tests) > 0 && d.Tests[len(d.Tests)-1].At.Equal(t.At)
 }
 
-// wantsTest is what the runner is told: to test itself at once if an operator asks, and when it sees fit while it is in
-// quarantine. One that has never told of a test is not asked.
+// wantsTest returns what to tell the runner: to test itself at once if an operator asks, and at a
+// time of its choice while it is in quarantine. A runner that never reported a test is not asked,
+// because its version may have none.
 func (d Availability) wantsTest(ask protocol.LeaseRequest) protocol.LeaseResponse {
 	switch {
 	case ask.Health == nil || ask.Health.Test == nil:
@@ -49,7 +51,7 @@ func (d Availability) wantsTest(ask protocol.LeaseRequest) protocol.LeaseRespons
 	return protocol.LeaseResponse{}
 }
 
-// Test has a runner test itself before its next job, and all of its host's if it is a host's name.
+// Test makes a runner test itself before its next job. The name of a host means all of its runners.
 func (s *Server) Test(ctx context.Context, name, why string) error {
 	asked := 0
 	for _, one := range s.names(name) {
@@ -70,8 +72,8 @@ func (s *Server) Test(ctx context.Context, name, why string) error {
 	return nil
 }
 
-// recordHealth takes in what a runner says of its host, nil where it says nothing: its self-tests become its history, and one that
-// finds itself unfit gets no more jobs.
+// recordHealth records what a runner reports about its host; nil means nothing. Self-tests go to
+// the runner's history, and a runner that reports itself unfit gets no more jobs.
 func (s *Server) recordHealth(ctx context.Context, name string, said *protocol.Health) error {
 	if said == nil {
 		return nil

@@ -26,11 +26,12 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, name string) err
 	return err
 }
 
-// mostPostponed is the longest pause before a job is handed out again whose bundle is missing.
+// mostPostponed is the longest pause before a job with a missing bundle is leased again.
 const mostPostponed = time.Hour
 
-// postpone takes a job back whose bundle is missing and should be there. That is the store's trouble and says nothing about the
-// change, so it must not become a verdict: the job is handed out again later, and the runner takes another meanwhile.
+// postpone takes back a job whose bundle is missing but should exist. That is a fault of the store
+// and says nothing about the change, so it must not become a verdict: the job is leased again
+// later, and the runner takes a different one.
 func (s *Server) postpone(ctx context.Context, l *jobs.Lease, name string) error {
 	pause := mostPostponed
 	if l.Token <= 10 {
@@ -48,7 +49,7 @@ func (s *Server) postpone(ctx context.Context, l *jobs.Lease, name string) error
 // BundlesMissing counts how often the bundle of a live job was not in the journal.
 func (s *Server) BundlesMissing() uint64 { return s.missing.Load() }
 
-// send hands out what lies among the bundles under that digest, to the runner that has the lease.
+// send sends the blob with that digest from the bundles to the holder of the lease.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, name string, l *jobs.Lease, digest, gone string) error {
 	content, _, err := s.Journal.Bundles.Get(r.Context(), digest)
 	if errors.Is(err, journal.ErrNotFound) {
@@ -63,12 +64,12 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, name string, l *jo
 	w.Header().Set("Content-Type", "application/gzip")
 	if _, err := io.Copy(w, content); err != nil {
 		s.Log.Warn("sending a bundle was interrupted", "job", l.ID, "runner", name, "digest", digest, "error", err)
-		panic(http.ErrAbortHandler) // so that the runner sees it
+		panic(http.ErrAbortHandler) // so that the runner notices it
 	}
 	return nil
 }
 
-// heartbeat extends the lease, and tells the runner if that is over.
+// heartbeat extends the lease, and tells the runner if the lease is over.
 func (s *Server) heartbeat(w http.ResponseWriter, r *http.Request, name string) error {
 	var b protocol.Heartbeat
 	if err := readJSON(w, r, small, &b); err != nil {
@@ -109,12 +110,12 @@ func (s *Server) heartbeat(w http.ResponseWriter, r *http.Request, name string) 
 		s.Results.Progress(l.ID, *b.Progress)
 	}
 	if err := s.recordHealth(r.Context(), name, b.Health); err != nil {
-		s.Log.Warn("could not store what a runner reported about its host", "runner", name, "error", err) // it says it again
+		s.Log.Warn("could not store what a runner reported about its host", "runner", name, "error", err) // the runner sends it again
 	}
 	return answerJSON(w, answer)
 }
 
-// heartbeatsMissed is how many beats a runner may be late whose connection broke.
+// heartbeatsMissed is how many heartbeats a runner may miss after its connection broke.
 const heartbeatsMissed = 3
 
 // hold waits for the runner's process to end, which ends its connection. If only the network broke, the runner keeps the job by
@@ -140,10 +141,10 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, name string) error
 	if err != nil && !settled(err) {
 		return err
 	}
-	return nil // as a rule the job is done: the runner ends the request with it
+	return nil // usually the job is done: the runner ends the request with it
 }
 
-// release gives the job back: the runner stops.
+// release returns the job to the queue: the runner is stopping.
 func (s *Server) release(w http.ResponseWriter, r *http.Request, name string) error {
 	var rel protocol.Release
 	if err := readJSON(w, r, small, &rel); err != nil {
@@ -158,7 +159,7 @@ func (s *Server) release(w http.ResponseWriter, r *http.Request, name string) er
 	return l.Release(r.Context(), 0)
 }
 
-// artifact stores a file that belongs to the result to come.
+// artifact stores a file that belongs to a later result.
 func (s *Server) artifact(w http.ResponseWriter, r *http.Request, name string) error {
 	file := r.PathValue("name")
 	if !protocol.ArtifactName(file) {
@@ -190,12 +191,12 @@ func (s *Server) artifact(w http.ResponseWriter, r *http.Request, name string) e
 	return err
 }
 
-// finishing is how long writing a result down may take, whether or not the
-// runner waits for the answer.
+// finishing is the deadline for recording a result, whether or not the runner still waits for the
+// answer.
 const finishing = 2 * time.Minute
 
-// result ends the job. An answer that was lost does no harm: the second copy is
-// welcomed like the first, and changes nothing.
+// result ends the job. If the answer is lost, the runner sends the result again, which changes
+// nothing.
 func (s *Server) result(w http.ResponseWriter, r *http.Request, name string) error {
 	patience(w, transfer)
 	var res protocol.Result
@@ -222,12 +223,12 @@ func (s *Server) result(w http.ResponseWriter, r *http.Request, name string) err
 	return err
 }
 
-// settled tells whether the runner is rid of its job after this answer.
+// settled reports whether the runner is done with its job after this answer.
 func settled(err error) bool {
 	return err == nil || statusOf(err) == http.StatusConflict || statusOf(err) == http.StatusGone
 }
 
-// finish has the result written down, then takes the job off the queue.
+// finish records the result, then removes the job from the queue.
 func (s *Server) finish(ctx context.Context, l *jobs.Lease, who Runner, res protocol.Result) error {
 	blobs, err := s.blobs(ctx, l, res.Artifacts)
 	if err != nil {
@@ -248,15 +249,14 @@ func (s *Server) finish(ctx context.Context, l *jobs.Lease, who Runner, res prot
 	}
 	err = l.Done(ctx)
 	if errors.Is(err, jobs.ErrCancelled) || errors.Is(err, jobs.ErrLeaseLost) {
-		// The lease ran out meanwhile, and another runner has begun for nothing: its
-		// result will be refused.
+		// The lease expired meanwhile, and a second runner has started. Its result will be refused.
 		return nil
 	}
 	return err
 }
 
-// blobs is what the artifacts are called in the journal. One that never came is
-// the runner's mistake, and better seen now.
+// blobs returns the names of the artifacts in the journal. An artifact that was not uploaded is a
+// mistake of the runner, and is reported now.
 func (s *Server) blobs(ctx context.Context, l *jobs.Lease, names []string) ([]string, error) {
 	if len(names) > protocol.MaxArtifacts {
 		return nil, refuse(http.StatusRequestEntityTooLarge, "a job has at most %d artifacts", protocol.MaxArtifacts)
@@ -277,7 +277,7 @@ func (s *Server) blobs(ctx context.Context, l *jobs.Lease, names []string) ([]st
 	return blobs, nil
 }
 
-// discard takes a job off the queue whose result nobody wants.
+// discard removes a job from the queue whose result is no longer needed.
 func (s *Server) discard(ctx context.Context, l *jobs.Lease, blobs []string) {
 	err := l.Done(ctx)
 	for _, blob := range blobs {
@@ -288,8 +288,9 @@ func (s *Server) discard(ctx context.Context, l *jobs.Lease, blobs []string) {
 	}
 }
 
-// appendLog adds to a job's log what a beat tells of it. A beat that was sent twice changes nothing; one that begins behind the
-// end, since the bot was started anew, is told so by the answer and adds nothing.
+// appendLog adds the log lines of a heartbeat to a job's log. A repeated heartbeat changes nothing.
+// A heartbeat that starts behind the end of the log, after a restart of the bot, adds nothing, and
+// the answer says so.
 func appendLog(said []runners.LogEntry, from int, more []runners.LogEntry) []runners.LogEntry {
 	known := len(said) - from // of what is told
 	if from < 0 || known < 0 || known > len(more) || len(more) > protocol.MostSaid {
@@ -298,25 +299,25 @@ func appendLog(said []runners.LogEntry, from int, more []runners.LogEntry) []run
 	for _, s := range more[known:] {
 		if len(said) < runners.MostSaid {
 			s.Event = s.Event.Bounded()
-			said = append(said, s) // whoever has the shorter log sees nothing of it
+			said = append(said, s) // readers of the shorter log do not see the new lines
 		}
 	}
 	return said
 }
 
-// Said is the log of a job that is at a runner, from its beginning.
+// Said returns the log of a job that a runner works on, from its beginning.
 func (s *Server) Said(job string) []runners.LogEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, state := range s.seen {
 		if job != "" && state.Job == job {
-			return state.Said // what is in it never changes
+			return state.Said // its content never changes
 		}
 	}
 	return nil
 }
 
-// earlier tells a runner what is known of the machine code that it has built.
+// earlier returns what the bot knows about the machine code that a runner has built.
 func (s *Server) earlier(w http.ResponseWriter, r *http.Request, name string) error {
 	b, err := s.built(w, r, name)
 	if err != nil {
@@ -343,7 +344,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, name string) erro
 	return answerJSON(w, protocol.BeginResponse{Attempt: a.Number, CodeNumber: a.CodeNumber})
 }
 
-// built reads what a runner says that it has built, if the job is its own.
+// built reads the machine code that a runner reports, if the runner holds the job.
 func (s *Server) built(w http.ResponseWriter, r *http.Request, name string) (b protocol.BuiltCode, err error) {
 	if err := readJSON(w, r, small, &b); err != nil {
 		return b, err

@@ -54,13 +54,13 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 		s.Log.Warn("a runner has a different version from the bot", "runner", name, "is", outdated)
 	}
 	if !s.Journal.Leads() {
-		return journal.ErrNotLeading // before anything is asked of a store that may not answer
+		return journal.ErrNotLeading // before a request to a store that may not answer
 	}
 	if err := s.recordHealth(r.Context(), name, ask.Health); err != nil {
 		return err
 	}
 	patience(w, s.Poll+time.Minute)
-	ctx, cancel := s.poll(r.Context(), name) // before the duty is read: what changes it from then on ends the poll
+	ctx, cancel := s.poll(r.Context(), name) // before the availability is read: a later change ends the poll
 	defer cancel()
 	if ask.Wait > 0 {
 		var enough context.CancelFunc
@@ -90,7 +90,7 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request, name string) erro
 		if err != nil {
 			return err
 		}
-		// From here on the job is somebody's: give it back rather than forget it.
+		// From here on the runner holds the job: on an error, return it to the queue.
 		answer, err := s.start(context.WithoutCancel(ctx), r.Context(), l, who)
 		if err != nil {
 			return err
@@ -111,8 +111,7 @@ func answerJSON(w http.ResponseWriter, answer any) error {
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
-// start makes an answer of a lease; nil means that there is nothing left to do
-// for the job.
+// start makes an answer from a lease; nil means that nothing is left to do for the job.
 func (s *Server) start(ctx, asking context.Context, l *jobs.Lease, who Runner) (*protocol.LeaseResponse, error) {
 	if asking.Err() != nil { // the runner has hung up
 		return nil, errors.Join(asking.Err(), l.Release(ctx, 0))
@@ -126,7 +125,7 @@ func (s *Server) start(ctx, asking context.Context, l *jobs.Lease, who Runner) (
 	if err != nil {
 		return nil, errors.Join(err, l.Release(ctx, s.LeaseFor/3))
 	}
-	if asking.Err() != nil { // that took long, and the runner asks elsewhere by now
+	if asking.Err() != nil { // that took long, and the runner may be asking a different bot now
 		return nil, errors.Join(asking.Err(), l.Release(ctx, 0))
 	}
 	answer := &protocol.LeaseResponse{
@@ -160,14 +159,14 @@ func (s *Server) held(r *http.Request, name string) (*jobs.Lease, error) {
 	return s.attach(r, name, token)
 }
 
-// checkProtocol refuses a runner that the bot cannot work with. The answer is one that every runner takes for final.
+// checkProtocol refuses a runner that the bot cannot work with. Every version of the runner treats
+// the answer as final.
 func (s *Server) checkProtocol(ask protocol.LeaseRequest) error {
-	oldest := cmp.Or(s.Oldest, protocol.Oldest)
 	own, p := cmp.Or(s.Version, "the bot's version"), ask.Protocol
 	switch {
-	case p < oldest:
+	case p < protocol.Oldest:
 		return refuse(http.StatusForbidden, "%s is too old for this bot: it speaks version %d of the runners' protocol, and the bot needs %d or newer. Install %s on the runner's host and start the runner again",
-			cmp.Or(ask.Version, "the runner's program"), p, oldest, own)
+			cmp.Or(ask.Version, "the runner's program"), p, protocol.Oldest, own)
 	case p > protocol.Version:
 		return refuse(http.StatusForbidden, "%s is newer than this bot: it speaks version %d of the runners' protocol, and the bot supports up to %d. Update the bot first, or install %s on the runner's host",
 			cmp.Or(ask.Version, "the runner's program"), p, protocol.Version, own)
@@ -175,7 +174,7 @@ func (s *Server) checkProtocol(ask protocol.LeaseRequest) error {
 	return nil
 }
 
-// outdated says what an operator should know of a runner's version; "" where there is nothing.
+// outdated returns what an operator should know about a runner's version; "" if nothing.
 func (s *Server) outdated(ask protocol.LeaseRequest) string {
 	switch p := ask.Protocol; {
 	case p < protocol.Version:

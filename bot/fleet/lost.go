@@ -16,7 +16,8 @@ func (s *Server) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		l, err := s.Jobs.Lost(ctx)
 		if err == nil {
-			// Half of it would leave the job to nobody until the lease runs out.
+			// A run that is cut in half would leave the job without a runner until the lease
+			// expires.
 			err = s.lost(context.WithoutCancel(ctx), l)
 		}
 		if err == nil || ctx.Err() != nil {
@@ -31,7 +32,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// lost has it written down that the job failed, then takes it off the queue.
+// lost records that the job failed, then removes it from the queue.
 func (s *Server) lost(ctx context.Context, l *jobs.Lease) error {
 	ctx, cancel := context.WithTimeout(ctx, finishing)
 	defer cancel()
@@ -47,7 +48,7 @@ func (s *Server) lost(ctx context.Context, l *jobs.Lease) error {
 	return l.Done(ctx)
 }
 
-// describeExpiries is what is known, for people.
+// describeExpiries describes the lost leases, for people.
 func describeExpiries(losses []jobs.Expiry) string {
 	const clock = "15:04:05"
 	var each []string

@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// OperatorPrefix is where operators reach the fleet: whoever has the operator's token.
+// OperatorPrefix is the path of the API for operators, who need the operator token.
 //
 //	GET  runners                  → 200 the runners, as a list of Listed
 //	POST runners/{name}/drain     {"why": "..."} → 200: it finishes what it has, and takes no more
@@ -21,18 +21,18 @@ import (
 // A name is a runner's, gpu1/0, or that of a host with several GPUs, gpu1.
 const OperatorPrefix = "/fleet/v1/"
 
-// A Listed runner is what an operator sees of it.
+// A Listed runner is a runner as operators see it.
 type Listed struct {
 	Runner
 	Job          string           `json:"job,omitempty"` // "" while it has none
 	Kernel       string           `json:"kernel,omitempty"`
 	Since        time.Time        `json:"since,omitzero"`     // when it got the job
 	LastSeen     time.Time        `json:"last_seen,omitzero"` // since the bot was started
-	Health       *protocol.Health `json:"health,omitempty"`   // as it said last, since the bot was started
-	Availability                  // as it was read last, with its self-tests
+	Health       *protocol.Health `json:"health,omitempty"`   // as last reported, since the bot started
+	Availability                  // as last read, with its self-tests
 }
 
-// State is how it is, in a word.
+// State returns the state of the runner in one word.
 func (l Listed) State(now time.Time) string {
 	switch {
 	case l.LastSeen.IsZero() || now.Sub(l.LastSeen) > Away:
@@ -51,7 +51,8 @@ func (l Listed) State(now time.Time) string {
 	return "idle"
 }
 
-// Away is how long a runner may be silent and still count as connected: a poll and a lease, with time to spare.
+// Away is how long a runner may be silent and still counts as connected: a poll and a lease, with
+// time to spare.
 const Away = 90 * time.Second
 
 // OperatorHandler serves OperatorPrefix.
@@ -65,7 +66,7 @@ func (s *Server) OperatorHandler() http.Handler {
 	return mux
 }
 
-// operated lets nobody in without the operator's token. A runner's token is none.
+// operated refuses requests without the operator's token. The token of a runner does not count.
 func (s *Server) operated(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")

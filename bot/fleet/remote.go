@@ -11,29 +11,29 @@ import (
 	"strings"
 )
 
-// A Remote is a bot elsewhere whose fleet an operator sees to.
+// A Remote is a bot on a different host whose fleet an operator manages.
 type Remote struct {
 	HTTP  *http.Client
 	Base  string // https://host
 	Token string // the operator's
 }
 
-// List asks for the runners.
+// List returns the runners.
 func (r Remote) List(ctx context.Context) (all []Listed, err error) {
 	return all, r.ask(ctx, http.MethodGet, "runners", nil, &all)
 }
 
-// Drain has a runner finish what it has and take no more.
+// Drain makes a runner finish its job and take no more.
 func (r Remote) Drain(ctx context.Context, name, why string) error {
 	return r.ask(ctx, http.MethodPost, "runners/"+url.PathEscape(name)+"/drain", Decision{Why: why}, nil)
 }
 
-// Return has a runner take jobs again.
+// Return makes a runner take jobs again.
 func (r Remote) Return(ctx context.Context, name string) error {
 	return r.ask(ctx, http.MethodPost, "runners/"+url.PathEscape(name)+"/return", nil, nil)
 }
 
-// Test has a runner test itself before its next job.
+// Test makes a runner test itself before its next job.
 func (r Remote) Test(ctx context.Context, name string) error {
 	return r.ask(ctx, http.MethodPost, "runners/"+url.PathEscape(name)+"/test", nil, nil)
 }

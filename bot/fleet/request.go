@@ -15,19 +15,19 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/jobs"
 )
 
-// A Credential is what the bot knows of a runner's token, and what the runner
-// may take.
+// A Credential is the hash of a runner's token, with the labels of the jobs that the runner may
+// take.
 type Credential struct {
 	SHA256 [sha256.Size]byte
 	Labels []string
 }
 
-// NewCredential lets whoever has the token take jobs of the labels.
+// NewCredential makes a credential: its holder may take jobs of the labels.
 func NewCredential(token string, labels ...string) Credential {
 	return Credential{SHA256: sha256.Sum256([]byte(token)), Labels: labels}
 }
 
-// A refusal is an answer other than the runner hopes for, with a line for people.
+// A refusal is an error answer, with a line for people.
 type refusal struct {
 	status int
 	reason string
@@ -39,10 +39,10 @@ func refuse(status int, format string, args ...any) error {
 	return refusal{status, fmt.Sprintf(format, args...)}
 }
 
-// A handler answers a runner that is known by name.
+// A handler answers an authenticated runner.
 type handler func(w http.ResponseWriter, r *http.Request, name string) error
 
-// guarded lets nobody in without a token, and turns errors into answers.
+// guarded refuses requests without a token, and turns errors into answers.
 func (s *Server) guarded(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, ok := s.authenticate(r)
@@ -63,7 +63,7 @@ func (s *Server) guarded(h handler) http.Handler {
 		s.Log.WarnContext(r.Context(), "a runner's request was refused", "runner", name, "path", r.URL.Path, "status", status, "error", err)
 		reason := err.Error()
 		if status == http.StatusServiceUnavailable {
-			reason = "the bot cannot do this now; try again" // its inner life is in its log
+			reason = "the bot cannot do this now; try again" // details are only in the bot's log
 		}
 		http.Error(w, reason, status)
 	})
@@ -85,13 +85,13 @@ func statusOf(err error) int {
 	return http.StatusServiceUnavailable
 }
 
-// Knows tells whether a request bears a runner's token.
+// Knows reports whether a request has a runner's token.
 func (s *Server) Knows(r *http.Request) bool {
 	_, ok := s.authenticate(r)
 	return ok
 }
 
-// authenticate compares with every token in the same time, whichever fits.
+// authenticate compares the token with all known ones, in constant time.
 func (s *Server) authenticate(r *http.Request) (name string, ok bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
@@ -106,15 +106,14 @@ func (s *Server) authenticate(r *http.Request) (name string, ok bool) {
 	return name, ok
 }
 
-// patience lets a request take longer than the HTTP server's deadlines for
-// ordinary ones.
+// patience lets a request exceed the HTTP server's deadlines.
 func patience(w http.ResponseWriter, d time.Duration) {
 	c := http.NewResponseController(w)
 	until := time.Now().Add(d)
-	_, _ = c.SetReadDeadline(until), c.SetWriteDeadline(until) // a server without deadlines needs none
+	_, _ = c.SetReadDeadline(until), c.SetWriteDeadline(until) // a server without deadlines has none to exceed
 }
 
-// transfer is how long bundles, artifacts and results may take.
+// transfer is the deadline for bundles, artifacts and results.
 const transfer = 30 * time.Minute
 
 // readJSON reads a body of at most limit bytes, unpacked.

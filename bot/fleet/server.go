@@ -1,17 +1,16 @@
-// Package fleet hands jobs to runners: the bot's side of the protocol, over the
-// journal's queue, of which runners/agent is the other. It moves bytes and keeps the
-// order of events; what a result means is for Results to say.
+// Package fleet leases jobs to runners: it is the bot's side of the protocol, over the journal's
+// queue. Package runners/agent is the other side. It transfers data and keeps the order of events;
+// Results decides what a result means.
 //
-// A lease is looked up in the journal at every call, and never remembered here:
-// a runner that is measuring does not notice that the bot was started again. A job
-// whose runner is not heard any more goes to another, three times in all; then Run
-// ends it as a fault of its runners. A runner that gives its job back is no loss. One
-// whose connection breaks has a few beats to be heard again, not the whole lease.
+// The package reads a lease from the journal at every call and keeps none in memory, so a runner
+// that measures does not notice a restart of the bot. A job whose runner stops responding goes to a
+// different runner, three times in all; then Run ends it as a fault of its runners. A job that a
+// runner gives back does not count. A runner whose connection breaks has a few heartbeats to
+// respond, not the whole lease.
 //
-// A result goes to Results.Finished first, then the job is taken off the queue,
-// then the runner is told. After a crash in between the runner delivers again,
-// or another one gets the job: Results.Finished sees a result twice, or a second
-// one, and must not mind.
+// A result goes to Results.Finished first, then the job is removed from the queue, then the runner
+// gets the answer. After a crash in between, the runner delivers again, or a different runner gets
+// the job. So Results.Finished may see a result twice, or a second one, and must be idempotent.
 package fleet
 
 import (
@@ -32,61 +31,58 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// Results is told what becomes of jobs.
+// Results receives the events of jobs.
 type Results interface {
-	// Started comes before the runner gets the job. With jobs.ErrLeaseLost or
-	// jobs.ErrCancelled the job is of no use any more: it is taken off the queue
-	// and nobody gets it.
+	// Started is called before the runner gets the job. On jobs.ErrLeaseLost or jobs.ErrCancelled
+	// the job is no longer needed: it is removed from the queue, and no runner gets it.
 	Started(ctx context.Context, job string, token uint64, by Runner) error
 	// Lost ends a job whose runners were lost, as Finished would. It is idempotent,
 	// and its errors are those of Finished.
 	Lost(ctx context.Context, job string, token uint64, why string) error
-	// Progress comes with every beat; it must not block.
+	// Progress is called for every heartbeat; it must not block.
 	Progress(job string, p runners.Event)
-	// Earlier is what is known of the machine code that the runner has built, for
-	// whatever commit that was.
+	// Earlier returns what the bot knows about the machine code that the runner has built, for any
+	// commit.
 	Earlier(ctx context.Context, job string, token uint64, c runners.Code) (protocol.PriorEvidence, error)
 	// Begin counts an attempt at the machine code, once for each lease.
 	Begin(ctx context.Context, job string, token uint64, c runners.Code) (runners.Attempt, error)
-	// Built writes down what a runner has compiled that measures nothing, and judges it where that is enough for a verdict. Otherwise,
-	// and always where it is open, the job goes on to runners that measure, and over is false. It is idempotent, and its errors are
-	// those of Finished.
+	// Built records the result of a runner that only compiles, and judges it if that is enough for
+	// a verdict. Otherwise over is false, and the job goes to a runner that measures. It is
+	// idempotent, and its errors are those of Finished.
 	Built(ctx context.Context, job string, token uint64, by Runner, b Build) (over bool, err error)
-	// Finished writes down what the runner brought. It is idempotent. With
-	// jobs.ErrLeaseLost or jobs.ErrCancelled it refuses the result for good,
-	// and the job is taken off the queue; after any other error the runner tries
-	// again. Artifacts are names in the journal's Artifacts.
+	// Finished records the result of a runner. It is idempotent. With jobs.ErrLeaseLost or
+	// jobs.ErrCancelled it refuses the result for good, and the job is removed from the queue;
+	// after any other error the runner tries again. Artifacts are names in the journal's Artifacts.
 	Finished(ctx context.Context, job string, token uint64, by Runner, evidence, log []byte, artifacts []string) error
 }
 
-// A Runner is who works on a job. The name is proven by its token; the rest is
-// what it said of itself, and empty if it has not spoken since the bot started.
+// A Runner is the runner of a job. Its token proves the name. The rest is what the runner reported,
+// and empty if it has reported nothing since the bot started.
 type Runner struct {
 	Name     string   `json:"name"`
 	Host     string   `json:"host,omitempty"`
 	Version  string   `json:"version,omitempty"`
-	Outdated string   `json:"outdated,omitempty"` // how its version is another than the bot's, in words; "" where it is not
+	Outdated string   `json:"outdated,omitempty"` // how its version differs from the bot's, in words; "" if it does not
 	Labels   []string `json:"labels"`
-	Builds   bool     `json:"-"` // it compiles the job, and another will measure it
+	Builds   bool     `json:"-"` // it compiles the job, and a different runner measures it
 }
 
-// Compiles tells whether it is one that compiles and measures nothing.
+// Compiles reports whether the runner only compiles.
 func (r Runner) Compiles() bool {
 	return len(r.Labels) > 0 && !slices.ContainsFunc(r.Labels, func(l string) bool { return !runners.IsBuildLabel(l) })
 }
 
-// A Server hands out the journal's jobs. Its fields are set before Handler is
-// called, and not changed after.
+// A Server leases the journal's jobs to runners. Set its fields before Handler is called, and do
+// not change them later.
 type Server struct {
 	Journal *journal.Journal
 	Jobs    *jobs.Queue
 	Results Results
 	Tokens  map[string]Credential // by runner's name
-	// Operator is the hash of the token with which runners are drained and returned; nil lets nobody.
+	// Operator is the hash of the operator token; nil refuses every operator.
 	Operator *[sha256.Size]byte
 
-	Version string // of the bot's program, for runners that have another; "" says nothing of them
-	Oldest  int    // protocol that is served; 0 is protocol.Oldest
+	Version string // of the bot's program, to report runners with a different one; "" reports none
 
 	LeaseFor  time.Duration // as in the journal's options; 30 s
 	Heartbeat time.Duration // how often runners report; 2 s
@@ -96,17 +92,17 @@ type Server struct {
 
 	once sync.Once
 	mu   sync.Mutex
-	seen map[string]*RunnerState // by name; those in Tokens alone are let in
+	seen map[string]*RunnerState // by name; only those in Tokens may connect
 
-	duties map[string]Availability        // as they were read last
-	polls  map[string]*context.CancelFunc // of those who wait for a job
-	faults map[string][]string            // in a row: the kernels, by runner
-	health map[string]*protocol.Health    // as they said last
+	duties map[string]Availability        // as last read
+	polls  map[string]*context.CancelFunc // of runners that wait for a job
+	faults map[string][]string            // consecutive faults: the kernels, by runner
+	health map[string]*protocol.Health    // as last reported
 
 	missing atomic.Uint64 // bundles of live jobs
 }
 
-// A RunnerState is what is known of a runner since the bot was started.
+// A RunnerState is what the bot knows about a runner since its start.
 type RunnerState struct {
 	Listed
 	Progress *runners.Event     // of the job; nil before there is any
@@ -114,24 +110,24 @@ type RunnerState struct {
 
 	lease
 	artifacts map[string]bool // put for this job; at most protocol.MaxArtifacts
-	over      lease           // the last one that ended: a beat may arrive after the result that it set out before
+	over      lease           // the last job that ended: a heartbeat may arrive after the result that was sent later
 	broken    bool            // the connection that holds the job broke, and no heartbeat has arrived since
 }
 
-// A lease is one runner's hold on one job.
+// A lease is the right of one runner to one job.
 type lease struct {
 	job   string
 	token uint64
 }
 
-// ArtifactBlob is an artifact's name in the journal's Artifacts.
+// ArtifactBlob returns the name of an artifact in the journal's Artifacts.
 func ArtifactBlob(job string, token uint64, name string) string {
 	return fmt.Sprintf("%s/%d/%s", job, token, name)
 }
 
 // Handler serves protocol.Prefix.
 func (s *Server) Handler() http.Handler {
-	s.once.Do(s.setDefaults) // several listeners may want a handler
+	s.once.Do(s.setDefaults) // several listeners may each ask for a handler
 	mux := http.NewServeMux()
 	serve := func(method, path string, h handler) { mux.Handle(method+" "+protocol.Prefix+path, s.guarded(h)) }
 	serve("POST", "lease", s.lease)
@@ -166,7 +162,7 @@ func (s *Server) Runners() []RunnerState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []RunnerState
-	heard := map[string]bool{} // of whom there is news
+	heard := map[string]bool{} // runners with new events
 	for name, state := range s.seen {
 		all = append(all, *state)
 		heard[hostOf(name)] = true
@@ -183,8 +179,7 @@ func (s *Server) Runners() []RunnerState {
 	return all
 }
 
-// updateRunner changes what is known of a runner that was just heard of, and returns who
-// it is.
+// updateRunner changes the state of a runner that has just sent a request, and returns the runner.
 func (s *Server) updateRunner(name string, change func(*RunnerState)) Runner {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,8 +194,7 @@ func (s *Server) updateRunner(name string, change func(*RunnerState)) Runner {
 	return state.Runner
 }
 
-// at says that the runner works on this lease. After a restart of the bot, that
-// is how it becomes known again.
+// at records that the runner works on this lease. After a restart, the bot learns it this way.
 func (s *Server) at(l *jobs.Lease) func(*RunnerState) {
 	return func(state *RunnerState) {
 		now := lease{l.ID, l.Token}
@@ -214,7 +208,7 @@ func (s *Server) at(l *jobs.Lease) func(*RunnerState) {
 	}
 }
 
-// idle says that the runner does not work on that job any more.
+// idle records that the runner no longer works on that job.
 func idle(job string, token uint64) func(*RunnerState) {
 	return func(state *RunnerState) {
 		over := lease{job, token}

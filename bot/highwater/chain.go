@@ -160,7 +160,7 @@ func (c *chain) lastBefore(s *state) *state {
 	return nil
 }
 
-// find is the state of any commit of a branch; nil where nothing is known of it.
+// find is the state of any commit of a branch; nil where nothing is known about it.
 func (c *chain) find(commit, branch string) *state {
 	if s := c.resolve(commit, nil); s.group != 0 {
 		return s

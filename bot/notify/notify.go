@@ -163,11 +163,11 @@ func (t *Teller) begin(h Hook) (uint64, error) {
 		return last, t.remember(h, last)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading how far it was told: %w", err)
+		return 0, fmt.Errorf("reading the position of a notification: %w", err)
 	}
 	seq, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 	if err != nil || seq > last { // damaged, or from a different journal
-		t.Log.Warn("how far a hook was told is not known; it begins here", "hook", h.Name)
+		t.Log.Warn("the position of a notification is unknown; it starts here", "hook", h.Name)
 		return last, t.remember(h, last)
 	}
 	return seq, nil
@@ -180,7 +180,7 @@ func (t *Teller) remember(h Hook, seq uint64) error {
 		err = os.Rename(file+".new", file)
 	}
 	if err != nil {
-		return fmt.Errorf("keeping how far it was told: %w", err)
+		return fmt.Errorf("storing the position of a notification: %w", err)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (t *Teller) remember(h Hook, seq uint64) error {
 func (t *Teller) news(ctx context.Context, e journal.Event) (*News, error) {
 	event, err := change.Decode(e.Kind, e.Data)
 	if err != nil {
-		t.Log.Warn("an event cannot be told", "seq", e.Seq, "err", err)
+		t.Log.Warn("an event cannot be sent as a notification", "seq", e.Seq, "err", err)
 		return nil, nil
 	}
 	f, ok := event.(change.Finished)

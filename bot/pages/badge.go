@@ -10,7 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
-	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // badge draws the last verdict about a kernel on the default branch, in the size of a word.
@@ -51,7 +51,7 @@ func (s *Server) badge(w http.ResponseWriter, r *http.Request) {
 		word = sign.Word
 		colour = map[string]string{"pass": "#1a7f37", "fail": "#b42318", "open": "#8a5a00", "error": "#57606a"}[sign.Class]
 		if shape := mainShape([]ledger.RunRow{run}); shape != "" {
-			word += " " + report.Micros(run.P50[shape])
+			word += " " + number.Time(run.P50[shape])
 		}
 		break
 	}

@@ -74,9 +74,9 @@ func (s *Server) change(ctx context.Context, v *visit) (any, error) {
 	}
 	switch {
 	case f.Open && state.Held():
-		p.Waits = "somebody who may run code of a fork (/ok-to-test)"
+		p.Waits = "an approval to run code of a fork (/ok-to-test)"
 	case f.Open && f.BaseGone:
-		p.Waits = "another base branch: " + f.Base + " is gone"
+		p.Waits = "a different base branch: " + f.Base + " is gone"
 	case state.NeedsPlan():
 		p.Waits = "its plan"
 	case len(state.Wanted()) > 0:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
@@ -148,7 +149,7 @@ func (s *Server) differ(ctx context.Context, p *ComparePage, rows [2]*ledger.Run
 	var intervals []chart.Interval
 	for _, d := range p.Times() {
 		if d.Ratio != nil {
-			intervals = append(intervals, chart.Interval{Label: d.Name, Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper, Class: d.Class, Text: report.Percent(*d.Ratio)})
+			intervals = append(intervals, chart.Interval{Label: d.Name, Value: *d.Ratio, Lower: d.Lower, Upper: d.Upper, Class: d.Class, Text: number.Percent(*d.Ratio)})
 		}
 	}
 	if intervals != nil {
@@ -166,7 +167,7 @@ func caveats(a, b Row, x, y *digest) []string {
 		notes = append(notes, fmt.Sprintf("They ran on different devices: %s and %s.", a.Device, b.Device))
 	}
 	if text := moved(x, y); text != "" {
-		notes = append(notes, "Between them changed: "+text+".")
+		notes = append(notes, "Changed between them: "+text+".")
 	}
 	return append(notes, report.NotSideBySide)
 }

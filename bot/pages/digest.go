@@ -113,7 +113,7 @@ func (s *Server) drawn(ctx context.Context, row ledger.RunRow) *RunPage {
 	if row.Verdict != "" {
 		p.Verdict = &gates.Verdict{}
 		if err := s.blob(ctx, row.Verdict, func(data []byte) error { return json.Unmarshal(data, p.Verdict) }); err != nil {
-			p.Verdict, p.Missing = nil, "The verdict in full is not kept any more."
+			p.Verdict, p.Missing = nil, "The full verdict is no longer stored."
 			s.Log.Warn("a stored verdict cannot be shown", "job", row.Job, "err", err)
 		}
 		p.Files["verdict"] = p.Verdict != nil
@@ -124,7 +124,7 @@ func (s *Server) drawn(ctx context.Context, row ledger.RunRow) *RunPage {
 			return err
 		})
 		if err != nil {
-			p.Evidence, p.Missing = nil, "The evidence is not kept any more, so there are no pictures of it."
+			p.Evidence, p.Missing = nil, "The evidence is no longer stored, so there are no pictures of it."
 			s.Log.Warn("stored evidence cannot be shown", "job", row.Job, "err", err)
 		}
 		p.Files["evidence"] = p.Evidence != nil

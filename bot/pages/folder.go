@@ -57,7 +57,7 @@ func OpenFolder(dir string, judge func(*gates.Evidence) *gates.Verdict, lessons 
 		return nil, fmt.Errorf("opening the results: %w (kernelgate check writes them into results)", err)
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("opening the results: %s is no folder (name the folder that holds evidence.json, or one above it)", dir)
+		return nil, fmt.Errorf("opening the results: %s is not a folder (name the folder that holds evidence.json, or one above it)", dir)
 	}
 	f := &Folder{dir: dir, judge: judge, lessons: lessons, results: map[string]*result{}}
 	if err := f.read(context.Background()); err != nil {

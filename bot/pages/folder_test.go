@@ -108,7 +108,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{dir: file, filepath.Join(dir, "none"): "kernelgate check writes", file: "is no folder"} {
+	for path, want := range map[string]string{dir: file, filepath.Join(dir, "none"): "kernelgate check writes", file: "is not a folder"} {
 		if _, err := pages.OpenFolder(path, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}

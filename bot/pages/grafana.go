@@ -35,7 +35,7 @@ func (s *Server) grafana(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+grafanaPath+"/query", func(w http.ResponseWriter, r *http.Request) {
 		var asked seriesQuery
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&asked); err != nil || len(asked.Targets) > mostTargets {
-			writeJSON(w, r, http.StatusBadRequest, map[string]string{"error": "this is no query of Grafana's JSON data source, or of too many series"})
+			writeJSON(w, r, http.StatusBadRequest, map[string]string{"error": "this is not a query of Grafana's JSON data source, or it asks for too many series"})
 			return
 		}
 		list, err := s.series(r.Context(), s.visit(r), asked)

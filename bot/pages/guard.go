@@ -103,7 +103,7 @@ func (g *Guard) canRead(ctx context.Context, repo, login string) bool {
 	}
 	if may, log := g.spent.take(q.login, g.now()); !may {
 		if log {
-			g.log().Warn("people on the pages have spent the questions to GitHub that there are for them: who is not known waits for the next hour", "repo", repo, "login", login)
+			g.log().Warn("visitors of the pages have used up their share of GitHub's API: unknown visitors wait for the next hour", "repo", repo, "login", login)
 		}
 		return false
 	}
@@ -111,7 +111,7 @@ func (g *Guard) canRead(ctx context.Context, repo, login string) bool {
 	defer cancel()
 	may, err := g.CanRead(ctx, repo, login)
 	if err != nil {
-		g.log().Warn("GitHub does not say who may read a repository: nobody gets in", "repo", repo, "login", login, "err", err)
+		g.log().Warn("GitHub does not say who may read a repository: access is denied", "repo", repo, "login", login, "err", err)
 		return false
 	}
 	if may {

@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
@@ -205,7 +206,7 @@ func (s *Server) histories(ctx context.Context, runs []ledger.RunRow, branch boo
 			h.Points = append(h.Points, past)
 		}
 		for _, at := range steps(h.Points) {
-			text := fmt.Sprintf("%s: %s → %s", cmp.Or(h.Points[at].Variant, report.Short(h.Points[at].Head)), report.Micros(h.Points[at-1].P50), report.Micros(h.Points[at].P50))
+			text := fmt.Sprintf("%s: %s → %s", cmp.Or(h.Points[at].Variant, report.Short(h.Points[at].Head)), number.Time(h.Points[at-1].P50), number.Time(h.Points[at].P50))
 			h.Marks = append(h.Marks, chart.Mark{Before: at, Text: text, Class: "step"})
 		}
 		if branch {
@@ -287,8 +288,8 @@ func deviceClass(n int) string { return []string{"first", "second", "third", "fo
 
 // pointOf converts a run to a point with the card that is shown next to it.
 func (s *Server) pointOf(p Past) chart.Point {
-	hint := cmp.Or(report.Short(p.Head), p.Job) + ": " + report.Micros(p.P50)
-	card := []string{report.Micros(p.P50) + " · " + outcomeOf(p.Outcome, p.row.Reason).Word}
+	hint := cmp.Or(report.Short(p.Head), p.Job) + ": " + number.Time(p.P50)
+	card := []string{number.Time(p.P50) + " · " + outcomeOf(p.Outcome, p.row.Reason).Word}
 	if p.Variant != "" {
 		hint += ", variant " + p.Variant
 		card = append(card, "variant "+p.Variant)

@@ -2,6 +2,7 @@ package pages_test
 
 import (
 	"bufio"
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -17,7 +18,9 @@ import (
 // stream reads server-sent events. next returns the name and data of each.
 func (w *world) stream(url string, header ...string) (next func() (name, data string)) {
 	w.Helper()
-	r, err := http.NewRequestWithContext(w.Context(), http.MethodGet, url, nil)
+	ctx, cancel := context.WithTimeout(w.Context(), 2*time.Minute) // a text that never comes ends the test
+	w.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	w.no(err)
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
@@ -134,7 +137,7 @@ func TestHomeIsLive(t *testing.T) {
 			}
 		}
 	}
-	until("now", "Number 3 in the queue", "begins in about 60 s")
+	until("now", "Number 3 in the queue", "starts in about 60 s")
 	w.write(s, change.Started{Job: job, Token: 1, Runner: "gpu1"})
 	w.settle()
 	for round := range 3 {

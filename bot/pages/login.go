@@ -76,7 +76,7 @@ func (g *Guard) byToken(w http.ResponseWriter, r *http.Request, show showPage) {
 func (g *Guard) enter(w http.ResponseWriter, r *http.Request, s session, to string) {
 	s.Until = g.now().Add(lasting).Unix()
 	if err := g.give(w, "session", s, lasting); err != nil {
-		http.Error(w, "The session cannot be kept.", http.StatusInternalServerError)
+		http.Error(w, "The session cannot be stored.", http.StatusInternalServerError)
 		return
 	}
 	http.Redirect(w, r, local(to), http.StatusSeeOther)
@@ -89,7 +89,7 @@ func (g *Guard) leave(w http.ResponseWriter, r *http.Request, show showPage) {
 		t.To = "/"
 	}
 	if err := g.give(w, "trip", t, tripSeconds*1e9); err != nil {
-		g.door(w, r, show, http.StatusInternalServerError, "/", "The way to GitHub cannot be kept.")
+		g.door(w, r, show, http.StatusInternalServerError, "/", "The login cannot be stored.")
 		return
 	}
 	http.Redirect(w, r, g.OAuth.AuthCodeURL(t.State, oauth2.S256ChallengeOption(t.Verifier)), http.StatusSeeOther)
@@ -103,7 +103,7 @@ func (g *Guard) back(w http.ResponseWriter, r *http.Request, show showPage) {
 	g.take(w, "trip")
 	q := r.URL.Query()
 	if !ok || subtle.ConstantTimeCompare([]byte(t.State), []byte(q.Get("state"))) != 1 || q.Get("code") == "" {
-		g.door(w, r, show, http.StatusForbidden, "/", "This login did not begin here, or took too long. Try again.")
+		g.door(w, r, show, http.StatusForbidden, "/", "This login did not start here, or took too long. Try again.")
 		return
 	}
 	token, err := g.OAuth.Exchange(r.Context(), q.Get("code"), oauth2.VerifierOption(t.Verifier))

@@ -16,7 +16,7 @@ func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 		answer        any
 		parameters    []string
 	}{
-		{"/api/v1", "What goes on: kernels, runs, queue and runners", HomePage{}, nil},
+		{"/api/v1", "Overview: kernels, runs, queue and runners", HomePage{}, nil},
 		{"/api/v1/runs/{job}", "One run", RunPage{}, []string{"job"}},
 		{"/api/v1/changes/{change}", "One pull request, merge group or push", ChangePage{}, []string{"change"}},
 		{"/api/v1/kernels/{owner}/{repo}", "A repository's kernels and runs", RepositoryPage{}, []string{"owner", "repo", "?before"}},
@@ -37,11 +37,11 @@ func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 			"summary": a.summary, "parameters": parameters,
 			"responses": map[string]any{
 				"200": map[string]any{"description": "it", "content": map[string]any{"application/json": map[string]any{"schema": schemaOf(reflect.TypeOf(a.answer), schemas)}}},
-				"404": map[string]any{"description": "it is not there, or not for the asker"},
+				"404": map[string]any{"description": "it does not exist, or you may not read it"},
 			},
 		}}
 	}
-	for path, summary := range map[string]string{"": "Answers where Grafana may read", "/search": "The series that there are", "/metrics": "The same, with labels", "/query": "Series on the default branch, in microseconds"} {
+	for path, summary := range map[string]string{"": "Answers where Grafana may read", "/search": "The available series", "/metrics": "The same, with labels", "/query": "Series on the default branch, in microseconds"} {
 		method := "post"
 		if path == "" {
 			method = "get"

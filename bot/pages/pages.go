@@ -237,7 +237,7 @@ type sorry struct{ Title, Text string }
 // fail answers that a page does not exist, or cannot be shown now. The error goes only to the log,
 // because it may name things that the viewer must not know about.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	status, model := http.StatusNotFound, sorry{"Not found", "There is no such page, or it is not for everybody."}
+	status, model := http.StatusNotFound, sorry{"Not found", "There is no such page, or you may not read it."}
 	if !errors.Is(err, ErrNotFound) {
 		status, model = http.StatusInternalServerError, sorry{"Not now", "This page cannot be shown at the moment. The server's log says why."}
 		if r.Context().Err() == nil {

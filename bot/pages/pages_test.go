@@ -97,7 +97,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 		}
 	}
 	for path, wants := range map[string][]string{
-		"/": {"FP8 everywhere", "gpu1", "Number 1 in the queue</strong>, begins in about 40 s, takes about 4 min then", "3 of 20 rounds", "measuring mission",
+		"/": {"FP8 everywhere", "gpu1", "Number 1 in the queue</strong>, starts in about 40 s, takes about 4 min then", "3 of 20 rounds", "measuring mission",
 			"mission +16.0\u00a0% [+13.3\u00a0%, +18.7\u00a0%] so far", "about 30 s left", `class="chart funnel"`, `class="chart spark"`, `data-live="/live"`,
 			"NVIDIA Hopper, driver 580.1 · SM 1755 of 1980 MHz, memory 3201 MHz · 61 °C · 312 W", "slowed down", "Slowed down: power cap", "memory errors that could not be repaired: 2", "Xid",
 			"✓ no difference</span> +0.04 % <span class=\"note\">[−0.08 %, +0.16 %]</span>, 7.03\u00a0µs", "usually 7.02\u00a0µs", "two copies of one kernel differ by 4 %", "in quarantine", "not connected"},
@@ -105,7 +105,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 			`class="chart grid-map"`, `class="chart bars"`, `class="chart roofline"`, "blocks per SM, limited by", "kernelgate check --baseline-variant", "racecheck", "/rebench", "it is late"},
 		"/runs/" + jobs["broken"]:           {"DEFER", "correctness", `class="cell fail"`},
 		"/runs/" + jobs["running"]:          {"data-live=", "performance", "about 30 s left", `class="chart funnel"`, "12:00:00  build: compiling the baseline\n12:00:01  correctness: comparing", "12:00:05  performance: measuring, round 4 of 20"},
-		"/runs/" + jobs["queued"]:           {"Number 1 in the queue", "begins in about 40 s"},
+		"/runs/" + jobs["queued"]:           {"Number 1 in the queue", "starts in about 40 s"},
 		"/changes/pr-1-7":                   {"FP8 everywhere", "let 0000", "it is late", "rule <a"},
 		"/kernels/org/kernels/kernels/sdpa": {`class="chart line"`, `class="range first"`, "6.7× as fast as before the first", "<td class=\"figure\">6.7×", "What did not work"},
 		"/policy?change=pr-1-7&kernel=sdpa": {"Rule <strong>default</strong>", "refactoring does not: it is for labels refactoring", "<th scope=\"row\">correctness<td class=\"text\">all shapes", "defers"},
@@ -122,7 +122,7 @@ func TestPolicyAsked(t *testing.T) {
 	w := newWorld(t)
 	story(w)
 	_, body := w.get(w.site(pages.Everybody{}).URL + "/policy?change=pr-1-7&ask=1&labels=refactoring&branch=main")
-	if !strings.Contains(body, "Rule <strong>refactoring</strong>") || !strings.Contains(body, "not what does") {
+	if !strings.Contains(body, "Rule <strong>refactoring</strong>") || !strings.Contains(body, "and changes nothing") {
 		t.Error(body)
 	}
 }
@@ -186,7 +186,7 @@ func TestHostileTextStaysText(t *testing.T) {
 	s := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 7}, "org/kernels", hostile, "sdpa ("+hostile+")")
 	job := w.finish(s, e, v)
 	w.write(s, change.Asked{ID: "comment-1", By: hostile, Head: s.Facts.Head})
-	w.write(s, change.Answered{ID: "comment-1", OK: true, Reply: hostile, Effect: change.Effect{Override: &change.Override{SHA: s.Facts.Head, By: hostile, Reason: hostile, At: hostile}}})
+	w.write(s, change.Answered{ID: "comment-1", OK: true, Answer: change.Answer{Kind: change.AnswerCannotServe, Quote: hostile}, Effect: change.Effect{Override: &change.Override{SHA: s.Facts.Head, By: hostile, Reason: hostile, At: hostile}}})
 	running := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 8}, "org/kernels", hostile, "sdpa ("+hostile+")")
 	w.write(running, change.Started{Job: running.Runs[0].Job, Token: 1, Runner: hostile})
 	w.busy(running.Runs[0].Job, &runners.Event{Gate: hostile, Text: hostile, Detail: hostile, Done: 1, Total: 2, Unit: hostile})
@@ -309,7 +309,7 @@ func TestBlobsThatAreGone(t *testing.T) {
 	delete(w.blobs, "evidence-"+jobs["first"])
 	w.blobs["verdict-"+jobs["broken"]] = []byte("{")
 	site := w.site(pages.Everybody{}).URL
-	for job, want := range map[string]string{jobs["first"]: "evidence is not kept any more", jobs["broken"]: "verdict in full is not kept any more"} {
+	for job, want := range map[string]string{jobs["first"]: "evidence is no longer stored", jobs["broken"]: "full verdict is no longer stored"} {
 		answer, body := w.get(site + "/runs/" + job)
 		if answer.StatusCode != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %s", answer.Status, body)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // picture marks the output of package chart as safe: chart escapes every text.
@@ -20,16 +20,16 @@ func picture(svg string) template.HTML { return template.HTML(svg) }
 
 // A ShapeCharts holds the measurements of one shape.
 type ShapeCharts struct {
-	Name    string
-	Dims    string
-	Secret  bool // the size was drawn at random for the run
-	Role    gates.Role
-	Failed  bool
-	Open    bool // shown unfolded, because it failed
-	Spoiled int
-	Strip   template.HTML
-	ECDF    template.HTML
-	Order   template.HTML
+	Name      string
+	Dims      string
+	Secret    bool // the size was drawn at random for the run
+	Role      gates.Role
+	Failed    bool
+	Open      bool // shown unfolded, because it failed
+	Disturbed int
+	Strip     template.HTML
+	ECDF      template.HTML
+	Order     template.HTML
 }
 
 // sideNames are the sides in display order.
@@ -45,7 +45,7 @@ func shapes(e *gates.Evidence, v *gates.Verdict) []ShapeCharts {
 	}
 	var list []ShapeCharts
 	for _, shape := range e.Shapes {
-		groups, sequence, spoiled := samplesOf(e.Performance.Rounds, shape.Name)
+		groups, sequence, disturbed := samplesOf(e.Performance.Rounds, shape.Name)
 		if len(groups[0].Values)+len(groups[2].Values) == 0 {
 			continue
 		}
@@ -53,7 +53,7 @@ func shapes(e *gates.Evidence, v *gates.Verdict) []ShapeCharts {
 			groups = []chart.Group{groups[0], groups[2]}
 		}
 		c := ShapeCharts{
-			Name: shape.Name, Dims: shape.Dims, Secret: shape.Secret, Role: roleOf(v, shape.Name), Spoiled: spoiled,
+			Name: shape.Name, Dims: shape.Dims, Secret: shape.Secret, Role: roleOf(v, shape.Name), Disturbed: disturbed,
 			Strip: picture(chart.Strip(shape.Label()+": every sample", "µs per launch", groups)),
 			ECDF:  picture(chart.ECDF(shape.Label()+": share of samples up to a time", "µs per launch", []chart.Group{groups[0], groups[len(groups)-1]})),
 			Order: picture(chart.Order(shape.Label()+": samples in the order they were taken", "µs per launch", sequence)),
@@ -111,7 +111,7 @@ func kinds(rows []gates.Comparison) []KindCharts {
 			case s.Upper != nil && *s.Upper < 0:
 				class = "fail"
 			}
-			intervals = append(intervals, chart.Interval{Label: k.Kind, Value: k.Speedup.Value, Lower: k.Speedup.Lower, Upper: k.Speedup.Upper, Class: class, Text: report.Speedup(k.Speedup.Value)})
+			intervals = append(intervals, chart.Interval{Label: k.Kind, Value: k.Speedup.Value, Lower: k.Speedup.Lower, Upper: k.Speedup.Upper, Class: class, Text: number.Speedup(k.Speedup.Value)})
 		}
 		list = append(list, KindCharts{c, picture(chart.Forest(c.Label()+": speedup on each kind of input", intervals)), c.Status == gates.Failed || c.Status == gates.Open})
 	}
@@ -134,7 +134,7 @@ func samplesOf(rounds []gates.Round, shape string) ([]chart.Group, chart.Sequenc
 		groups[i] = chart.Group{Name: side.name, Class: side.name}
 	}
 	sequence.Groups = slices.Clone(groups)
-	spoiled, n := 0, 0
+	disturbed, n := 0, 0
 	for _, round := range rounds {
 		for _, series := range round.Series {
 			if series.Shape != shape {
@@ -160,10 +160,10 @@ func samplesOf(rounds []gates.Round, shape string) ([]chart.Group, chart.Sequenc
 				i++
 				n++
 			}
-			spoiled += len(series.Disturbed)
+			disturbed += len(series.Disturbed)
 		}
 	}
-	return groups, sequence, spoiled
+	return groups, sequence, disturbed
 }
 
 // forest draws each shape's interval and goal.
@@ -175,7 +175,7 @@ func forest(comparisons []gates.Comparison) template.HTML {
 		}
 		row := chart.Interval{
 			Label: c.Label(), Value: c.Speedup.Value, Lower: c.Speedup.Lower, Upper: c.Speedup.Upper, Goal: goalOf(c), Class: rowSign(c).Class,
-			Text: report.Speedup(c.Speedup.Value),
+			Text: number.Speedup(c.Speedup.Value),
 		}
 		if c.Goal != "" {
 			row.Text += " (" + asked(c.Goal) + ")"
@@ -219,14 +219,14 @@ func bars(v *gates.Verdict) template.HTML {
 		}
 		text := figure(r.Baseline, r.Unit) + " → " + figure(r.Candidate, r.Unit)
 		if r.Limit != "" {
-			text += " (" + report.Condition(r.Limit) + ")"
+			text += " (" + number.PlainCondition(r.Limit) + ")"
 		}
 		rows = append(rows, chart.Bar{Label: r.Name, Before: r.Baseline, After: r.Candidate, Text: text, Class: statusOf(r.Status).Class})
 	}
 	if rows == nil {
 		return ""
 	}
-	return picture(chart.Bars("What the compiler says of baseline and candidate", rows))
+	return picture(chart.Bars("What the compiler reports about baseline and candidate", rows))
 }
 
 // grid shows every case: one row for each shape and kind of input, one column for each seed.

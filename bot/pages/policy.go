@@ -2,6 +2,7 @@ package pages
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -58,7 +59,7 @@ func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
 	plan := state.Plan
 	switch {
 	case plan == nil:
-		p.None = "This change is not planned yet: nobody has read the base's policy."
+		p.None = "This change is not planned yet: the bot has not read the base's policy."
 		return p, nil
 	case plan.NoPolicy:
 		p.None = "The base has no policy, so nothing blocks this change."
@@ -67,7 +68,7 @@ func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
 	p.File, p.Text = plan.PolicyFile, plan.Policy
 	rules, err := plan.ReadPolicy()
 	if err != nil {
-		p.None = "The base's policy has mistakes, so nothing can be judged by it."
+		p.None = "The base's policy has mistakes, so the bot cannot judge by it."
 		return p, nil
 	}
 	asked := policy.Change{Branch: p.Asked.Branch, Title: p.Asked.Title, Draft: p.Asked.Draft}
@@ -82,7 +83,19 @@ func (s *Server) policy(ctx context.Context, v *visit) (any, error) {
 		}
 		asked.Kernel, asked.Paths = k.ManifestName(), k.Paths
 		rule := rules.RuleFor(asked)
-		p.Kernels = append(p.Kernels, RuleOfOne{Kernel: k.Name, Rule: rule.Name, Passed: rules.PassedOver(asked), Why: "it is for " + rule.When.String(), Asks: rule.Asked()})
+		p.Kernels = append(p.Kernels, RuleOfOne{Kernel: k.Name, Rule: rule.Name, Passed: rules.PassedOver(asked), Why: "it is for " + rule.When.String() + enforced(rules, rule, asked), Asks: rule.Asked()})
 	}
 	return p, nil
+}
+
+// enforced says which verdicts on a change block nothing.
+func enforced(p *policy.Policy, rule *policy.Rule, asked policy.Change) string {
+	text := ""
+	if !rule.Enforce.Blocks() {
+		text = fmt.Sprintf("; enforce: %s, so its verdict blocks nothing", rule.Enforce)
+	}
+	if trial := p.TrialFor(asked); trial != nil {
+		text += fmt.Sprintf("; rule %s is tried as well (enforce: %s) and blocks nothing", trial.Name, trial.Enforce)
+	}
+	return text
 }

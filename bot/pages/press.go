@@ -73,16 +73,16 @@ func (s *Server) press(w http.ResponseWriter, r *http.Request) {
 	planned := func(k change.Kernel) bool { return k.Folder == form("kernel") }
 	switch {
 	case s.Act == nil || v.Login == "" || v.Proof == "":
-		refuse(http.StatusForbidden, "Not by you", "Only who logged in with GitHub can ask for this: the bot must know your role in the repository.")
+		refuse(http.StatusForbidden, "Log in with GitHub", "Log in with GitHub to ask for this: the bot must know your role in the repository.")
 		return
 	case subtle.ConstantTimeCompare([]byte(form("proof")), []byte(v.Proof)) != 1 || !pressPattern.MatchString(form("press")):
-		refuse(http.StatusForbidden, "Not from here", "This was not sent by a form of this session. Load the page again and press its button.")
+		refuse(http.StatusForbidden, "Not sent from this page", "No form of this session sent this. Load the page again and press its button.")
 		return
 	case asked == nil || form("kernel") != "" && (state.Plan == nil || !slices.ContainsFunc(state.Plan.Kernels, planned)):
-		refuse(http.StatusBadRequest, "Not understood", "There is no such thing to ask for. Load the page again.")
+		refuse(http.StatusBadRequest, "Not understood", "This page has no such button. Load the page again.")
 		return
 	case s.buttons(v, state, form("head"), "") == nil:
-		refuse(http.StatusConflict, "Too late", "The change is closed, or has another head by now. Load its page again.")
+		refuse(http.StatusConflict, "Too late", "The change is closed, or has a different head by now. Load its page again.")
 		return
 	}
 	if err := s.Act.Press(r.Context(), state.ID, form("press"), v.Login, form("head"), asked); err != nil {

@@ -3,7 +3,7 @@ package pages
 import (
 	"strings"
 
-	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A preview is what a chat or another site shows for a link.
@@ -35,11 +35,11 @@ func (s *Server) previewOf(model any) *preview {
 		v := &preview{Title: p.Kernel + " · " + p.Repo, Description: "How fast the kernel is, commit by commit."}
 		if len(p.Shapes) > 0 {
 			h := p.Shapes[0]
-			v.Description = h.Shape + " on " + deviceName(h.Device) + ": " + report.Micros(h.Points[len(h.Points)-1].P50)
+			v.Description = h.Shape + " on " + deviceName(h.Device) + ": " + number.Time(h.Points[len(h.Points)-1].P50)
 		}
 		return v
 	case *ChangePage:
-		return &preview{Title: p.Title, Description: p.Repo + ": what was measured of this change"}
+		return &preview{Title: p.Title, Description: p.Repo + ": what was measured for this change"}
 	case *HomePage:
 		return &preview{Title: "kernelgate", Description: "The GPU kernels that are measured here, their verdicts, the queue and the runners."}
 	}

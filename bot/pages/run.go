@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
@@ -153,6 +155,11 @@ func (s *Server) story(ctx context.Context, p *RunPage, row ledger.RunRow) error
 	return err
 }
 
+// replyOf is the answer to a command in words.
+func replyOf(e ledger.Entry) string {
+	return present.AnswerText(change.Command{Asked: change.Asked{Request: command.Read(e.Text)}, Answer: e.Answer})
+}
+
 // commands returns the commands about a head, or about all heads of a change.
 func (s *Server) commands(ctx context.Context, id change.ID, head string) ([]Command, *Override, error) {
 	entries, err := s.Source.Audit(ctx, id, 100)
@@ -165,7 +172,7 @@ func (s *Server) commands(ctx context.Context, id change.ID, head string) ([]Com
 		if head != "" && e.Head != head {
 			continue
 		}
-		list = append(list, Command{By: e.By, Text: e.Text, Reply: e.Reply, OK: e.OK, At: e.At})
+		list = append(list, Command{By: e.By, Text: e.Text, Reply: replyOf(e), OK: e.OK, At: e.At})
 		if e.Override != nil && given == nil {
 			given = &Override{By: e.Override.By, Reason: e.Override.Reason, At: e.Override.At, Head: e.Override.SHA}
 		}
@@ -192,7 +199,7 @@ func (p *RunPage) draw() {
 		for _, g := range v.Gates {
 			p.Steps = append(p.Steps, Step{GateResult: g, Title: g.Gate.Title(v.Device.Kind), Seconds: p.seconds(g.Gate)})
 		}
-		p.Heading = pieces(report.Headline(v), string(v.Outcome))
+		p.Heading = pieces(report.Headline(v), report.Word(v))
 		p.Times = failingFirst(v.Comparisons)
 		p.Kinds = kinds(p.Times)
 		for _, c := range v.Correctness {
@@ -219,6 +226,15 @@ func (p *RunPage) Summary() string {
 		return ""
 	}
 	return p.Verdict.Summary
+}
+
+// Unenforced returns what the verdict says about rules that do not block.
+func (p *RunPage) Unenforced() [][]Piece {
+	var said [][]Piece
+	for _, sentence := range report.Unenforced(p.Verdict) {
+		said = append(said, pieces(sentence, ""))
+	}
+	return said
 }
 
 // Told reports whether the heading or the table of times already says what a gate says.

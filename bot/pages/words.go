@@ -6,11 +6,11 @@ import (
 	"math"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
@@ -19,25 +19,25 @@ import (
 func (s *Server) functions() template.FuncMap {
 	return template.FuncMap{
 		"ago":     func(t time.Time) string { return ago(s.Now(), t) },
-		"bytes":   bytesWords,
-		"seconds": secondsWords,
-		"about":   about,
-		"signed":  report.Percent,
-		"speedup": func(v float64) string { return report.Speedup(v) },
-		"bound":   func(bound *float64, of float64) string { return report.SpeedupBound(*bound, of) },
+		"bytes":   number.Bytes,
+		"seconds": number.Elapsed,
+		"about":   number.About,
+		"signed":  number.Percent,
+		"speedup": func(v float64) string { return number.Speedup(v) },
+		"bound":   func(bound *float64, of float64) string { return number.SpeedupBound(*bound, of) },
 		"asked":   asked,
 		"fine":    fine,
 		"faults":  faults,
-		"micros":  report.Micros,
+		"micros":  number.Time,
 		"factor":  report.Factor,
 		"time": func(v *float64) string {
 			if v == nil {
 				return "–"
 			}
-			return report.Micros(*v)
+			return number.Time(*v)
 		},
 		"figure":  figure,
-		"percent": func(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" },
+		"percent": number.PlainShare,
 		"short":   report.Short,
 		"brief":   brief,
 		"status":  statusOf,
@@ -190,41 +190,6 @@ func ago(now, t time.Time) string {
 	}
 }
 
-func secondsWords(s float64) string {
-	switch {
-	case s <= 0 || math.IsNaN(s):
-		return ""
-	case s < 1:
-		return fmt.Sprintf("%.0f ms", 1000*s)
-	case s < 120:
-		return fmt.Sprintf("%.1f s", s)
-	case s < 7200:
-		return fmt.Sprintf("%.0f min", s/60)
-	}
-	return fmt.Sprintf("%.1f h", s/3600)
-}
-
-// about formats a duration for which seconds do not matter.
-func about(seconds float64) string {
-	switch {
-	case seconds < 100:
-		return fmt.Sprintf("%.0f s", max(1, seconds))
-	case seconds < 6000:
-		return fmt.Sprintf("%.0f min", seconds/60)
-	}
-	return fmt.Sprintf("%.0f h", seconds/3600)
-}
-
-func bytesWords(n float64) string {
-	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
-		if n < 1024 || unit == "GiB" {
-			return strconv.FormatFloat(math.Round(n*10)/10, 'f', -1, 64) + " " + unit
-		}
-		n /= 1024
-	}
-	return ""
-}
-
 // advice says what would make a verdict pass, and the command for it.
 type advice struct{ Words, Command string }
 
@@ -247,7 +212,7 @@ func asked(goal string) string {
 // fine formats a share, with two decimals if it is below 10 %.
 func fine(v float64) string {
 	if math.Abs(v) >= 0.1 || math.IsNaN(v) {
-		return report.Percent(v)
+		return number.Percent(v)
 	}
 	return strings.Replace(fmt.Sprintf("%+.2f %%", 100*v), "-", "−", 1)
 }
@@ -269,5 +234,5 @@ func figure(v *float64, unit string) string {
 	if v == nil {
 		return "–"
 	}
-	return report.Amount(*v, unit)
+	return number.PlainAmount(*v, unit)
 }

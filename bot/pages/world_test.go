@@ -241,7 +241,7 @@ func (w *world) finishAs(s *change.State, r record) string {
 func (w *world) ask(s *change.State, text string, e change.Effect) {
 	id := fmt.Sprint("comment-", len(s.Commands)+1)
 	w.write(s, change.Asked{ID: id, By: "carol", Request: command.Read(text), Head: s.Facts.Head})
-	w.write(s, change.Answered{ID: id, OK: true, Reply: "as asked", Effect: e})
+	w.write(s, change.Answered{ID: id, OK: true, Answer: change.Answer{Kind: change.AnswerCancelled}, Effect: e})
 }
 
 // A record is evidence from a real GPU, with the verdict of the policy shipped for it, as they are

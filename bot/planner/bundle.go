@@ -28,7 +28,7 @@ import (
 
 // A Rerun is what somebody asks of a kernel beyond the policy.
 type Rerun struct {
-	Folder  string // which kernel, see kernels.KeyOf
+	Folder  string // which kernel, see manifest.KeyOf
 	Rounds  int
 	Shapes  []string
 	Seeds   []int64
@@ -100,6 +100,11 @@ func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 	if known := job.Manifest.ShapeNames(); len(r.Shapes) > 0 {
 		if unknown := (policy.Shapes{Names: r.Shapes}).Unknown(known); len(unknown) > 0 {
 			return "", strict.Mistakef("%s has no shape %q (it has %s)", job.Manifest.Name, unknown[0], strings.Join(known, ", "))
+		}
+		for _, name := range r.Shapes {
+			if why := plan.OutsideLimits(job, name); why != "" {
+				return "", strict.Mistakef("%s", why)
+			}
 		}
 	}
 	if r.Versus != "" && len(r.Shapes) == 0 {

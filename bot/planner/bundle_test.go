@@ -207,7 +207,9 @@ func TestRerunOfAKernelGatedSince(t *testing.T) {
 
 // What does not exist is the asker's mistake, and says what does.
 func TestRerunRefuses(t *testing.T) {
-	w := newWorld(t, usual().with(kernel("gone", "// gone\n")))
+	w := newWorld(t, usual().with(kernel("gone", "// gone\n"), kernel("large", "// large\n"), tree{
+		"large/kernel.yaml": replaced(t, replaced(t, manifest, "name: scale", "name: large"), "source: scale.c\n", "variants: {far: {source: scale.c, limits: {N: 500..2000}}, any: {source: scale.c}}\ndefault_variant: far\n"),
+	}))
 	id, facts := w.propose(tree{folder + "/scale.c": "// head\n", "gone/kernel.yaml": ""})
 	w.push("mistaken", tree{policyFile: replaced(t, policyYAML, "norm_error", "norm_eror")})
 	for name, c := range map[string]struct {
@@ -216,9 +218,10 @@ func TestRerunRefuses(t *testing.T) {
 		says string
 	}{
 		"a shape":             {"main", planner.Rerun{Folder: folder, Shapes: []string{"small", "huge"}}, `scale has no shape "huge" (it has mission, small)`},
+		"a shape too small":   {"main", planner.Rerun{Folder: "large", Shapes: []string{"small"}}, `the shape "small" (N=10) is outside the limits of the variant far of large, the candidate (both sides take mission: name those, or widen its limits)`},
 		"a baseline":          {"main", planner.Rerun{Folder: folder, Versus: "nowhere"}, `"nowhere" is not a commit of this repository`},
 		"an option of git":    {"main", planner.Rerun{Folder: folder, Versus: "--all"}, `"--all" is not a commit of this repository`},
-		"a folder":            {"main", planner.Rerun{Folder: "kernels/none"}, `no kernel named "kernels/none" (there are kernels/scale)`},
+		"a folder":            {"main", planner.Rerun{Folder: "kernels/none"}, `no kernel named "kernels/none" (there are kernels/scale, large)`},
 		"a part of a folder":  {"main", planner.Rerun{Folder: "scale"}, `no kernel named "scale"`},
 		"a kernel that went":  {"main", planner.Rerun{Folder: "gone"}, `no kernel named "gone"`},
 		"a mistake of policy": {"mistaken", planner.Rerun{Folder: folder}, policyFile + ":4:"},

@@ -317,6 +317,7 @@ func (s *survey) options(policyAt string) plan.Options {
 		Repo: s.repo, Base: s.base, Trusted: s.trusted, Head: f.Head, Scratch: s.scratch,
 		Change:     policy.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft},
 		Repository: f.Repo, Version: s.planner.Version, Started: s.planner.Now().UTC(),
+		ParsePolicy: s.planner.known.policy,
 	}
 	if policyAt != s.trusted {
 		o.PolicyAt = policyAt
@@ -329,7 +330,7 @@ func (s *survey) options(policyAt string) plan.Options {
 
 // kernel packs a job.
 func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) (change.Kernel, error) {
-	k := change.Kernel{KernelSpec: change.KernelSpec{Name: s.name(job), Folder: job.Key, Rule: job.Rule().Name, Rules: rules, Labels: labels(job), Build: builders(job)}, Paths: job.Change.Paths[:min(len(job.Change.Paths), maxPaths)]}
+	k := change.Kernel{KernelSpec: change.KernelSpec{Name: s.name(job), Folder: job.Key, Rule: job.Rule().Name, Trial: job.Trial(), Rules: rules, Labels: labels(job), Build: builders(job)}, Paths: job.Change.Paths[:min(len(job.Change.Paths), maxPaths)]}
 	if job.Removed {
 		s.out.Evidence[k.Folder] = job.RemovedEvidence()
 		return k, nil

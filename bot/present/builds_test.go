@@ -39,7 +39,7 @@ func TestBuilding(t *testing.T) {
 
 	faulty := tell(t).seen(nil).planned(nil, "sdpa_fp8")
 	faulty.state.Runs[0].Build, faulty.view.Runners = "build-nvcc", s.view.Runners
-	faulty.do(change.Built{Job: faulty.job("sdpa_fp8"), Token: faulty.state.Seq, Compiled: change.Compiled{By: "build1", Fault: "gone"}})
+	faulty.do(change.Built{Job: faulty.job("sdpa_fp8"), Token: faulty.state.Seq, Compiled: change.Compiled{By: "build1", Fault: change.BuildLost}})
 	if got := Checks(faulty.view)[0].Title; got != "Waiting for a runner labelled h200: none is connected" {
 		t.Errorf("after a fault: %q", got)
 	}

@@ -42,7 +42,7 @@ const (
 func (c Check) CommitStatus() (state, description string) {
 	description = report.Clip(c.Title, titleRunes)
 	if c.Status != completed && c.Mark == "" {
-		description = "In line or being measured: the verdict comes here" // nobody tells a status how far it is
+		description = "Queued or being measured: the verdict will appear here" // nobody tells a status how far it is
 	}
 	return c.State, description
 }

@@ -83,9 +83,9 @@ func TestPlaceInLine(t *testing.T) {
 		want  string
 	}{
 		"nothing before it":   {scheduler.Position{}, "Waiting for a runner labelled h200: it is busy"},
-		"next":                {scheduler.Position{Wait: 6 * time.Minute}, "Waiting for a runner labelled h200: next in line, begins in about 6 min"},
-		"second":              {scheduler.Position{Ahead: 1, Wait: 80 * time.Second, Took: 4 * time.Minute}, "Waiting for a runner labelled h200: one job goes first, begins in about 1 min and takes about 4 min"},
-		"far back":            {scheduler.Position{Ahead: 64, Wait: 3 * time.Hour, Took: 40 * time.Second}, "Waiting for a runner labelled h200: 64 jobs go first, begins in about 3 h and takes about 40 s"},
+		"next":                {scheduler.Position{Wait: 6 * time.Minute}, "Waiting for a runner labelled h200: next in line, starts in about 6 min"},
+		"second":              {scheduler.Position{Ahead: 1, Wait: 80 * time.Second, Took: 4 * time.Minute}, "Waiting for a runner labelled h200: one job is ahead, starts in about 1 min and takes about 4 min"},
+		"far back":            {scheduler.Position{Ahead: 64, Wait: 3 * time.Hour, Took: 40 * time.Second}, "Waiting for a runner labelled h200: 64 jobs are ahead, starts in about 3 h and takes about 40 s"},
 		"too many at once":    {scheduler.Position{Held: &scheduler.Held{Limit: scheduler.Limit{Jobs: 4}, Jobs: 4}}, "Held back: the repository may have 4 at runners at once"},
 		"no minutes any more": {scheduler.Position{Held: &scheduler.Held{Limit: scheduler.Limit{GPUTime: 10 * time.Hour}, Until: day}}, "Held back: the repository's 600 GPU minutes of this day are used, and the next begin at 00:00 UTC"},
 	} {
@@ -119,7 +119,7 @@ func TestProgress(t *testing.T) {
 	}
 	s := running(t)
 	s.view.Now = s.at.Add(10 * time.Minute)
-	if got := Checks(s.view)[0].Summary; !strings.Contains(got, "(last heard of 10 min ago)") {
+	if got := Checks(s.view)[0].Summary; !strings.Contains(got, "(last report 10 min ago)") {
 		t.Errorf("a runner that fell silent: %q", got)
 	}
 }

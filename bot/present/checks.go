@@ -106,8 +106,8 @@ func (v View) actions(c Check) []client.Action {
 		return nil
 	}
 	return []client.Action{
-		{Label: "Rebench", Description: "Measure again; evidence adds up", Identifier: "rebench"},
-		{Label: "Explain", Description: "Say which rule applies, what it asks", Identifier: "explain"},
+		{Label: "Rebench", Description: "Measure again; add to the evidence", Identifier: "rebench"},
+		{Label: "Explain", Description: "Show which rule applies, what it asks", Identifier: "explain"},
 	}
 }
 
@@ -131,13 +131,13 @@ func (v View) leftBehind(wanted []Check) []Check {
 		switch {
 		case c.HeadSHA != s.Facts.Head:
 			c.Title = "Superseded by " + report.Short(s.Facts.Head)
-			c.Summary = "A newer commit is there: " + report.EscapeCode(s.Facts.Head) + ". What was measured of this one until then is in the history.\n"
+			c.Summary = "There is a newer commit: " + report.EscapeCode(s.Facts.Head) + ". The history has what was measured for this one.\n"
 		case !s.Facts.Open:
 			c.Title = closedTitle(s)
 			c.Summary = "Nothing is measured any more.\n"
 		default:
 			c.Title = "No longer part of this change"
-			c.Summary = "The change was planned anew, and this check is not in the new plan.\n"
+			c.Summary = "The change was planned again, and the new plan does not have this check.\n"
 		}
 		out = append(out, c)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // A checkStatus is where a change or one of its kernels is: once for the check, the
@@ -84,9 +85,9 @@ func (v View) baseGone() checkStatus {
 	base := report.Clip(report.Plain(v.State.Facts.Base), nameRunes)
 	code := report.EscapeCode(base)
 	lead := fmt.Sprintf("There is no branch %s in this repository. Its policy and its kernels decide how this change is judged, so there is no verdict now.\n\n"+
-		"Choose another base branch (*Edit* next to the title), or push %s again. The bot notices either.", code, code)
+		"Choose a different base branch (*Edit* next to the title), or push %s again. The bot then continues.", code, code)
 	if len(v.State.Runs) > 0 {
-		lead += " Below is what was measured while the branch was there."
+		lead += " The figures below were measured while the branch existed."
 	}
 	return newCheckStatus(signDefer, completed, actionRequired, "The base branch "+base+" is gone", lead)
 }
@@ -98,7 +99,7 @@ func (v View) ofKernels() checkStatus {
 	if o == nil || own.conclusion == success {
 		return own
 	}
-	lead := fmt.Sprintf("For this commit alone%s: %s\n\nWithout the override: %s %s.",
+	lead := fmt.Sprintf("For this commit only%s: %s\n\nWithout the override: %s %s.",
 		when(o.At), report.Escape(report.Clip(report.Plain(o.Reason), 500)), own.sign, clause(own.heading))
 	at := newCheckStatus(signPass, completed, success, "Overridden by @"+o.By+": "+o.Reason, lead)
 	at.heading = report.Clip(report.Plain("Overridden by @"+o.By), titleRunes) // the reason follows
@@ -112,7 +113,7 @@ func (v View) judged() checkStatus {
 	case plan == nil && !s.Facts.Open:
 		return newCheckStatus(signCancelled, completed, cancelled, closedTitle(s), "Nothing was measured.")
 	case plan == nil:
-		return newCheckStatus(signWorking, inProgress, "", "Reading the change", "Which kernels changed, and what is asked of them, is being found out.")
+		return newCheckStatus(signWorking, inProgress, "", "Reading the change", "The bot is finding out which kernels changed, and what the policy asks of them.")
 	case plan.Refused:
 		return refused(plan)
 	case len(plan.Problems) > 0:
@@ -120,7 +121,7 @@ func (v View) judged() checkStatus {
 	case plan.NoPolicy:
 		return v.noPolicy(plan)
 	case len(s.Runs) == 0:
-		at := newCheckStatus(signPass, completed, success, "No kernel changed", "No file of a kernel is touched: there is nothing to measure.")
+		at := newCheckStatus(signPass, completed, success, "No kernel changed", "This change touches no file of a kernel: there is nothing to measure.")
 		at.untouched = true
 		return at
 	}
@@ -134,14 +135,14 @@ func mistakes(plan *change.Plan) checkStatus {
 		title = "The policy has mistakes"
 	}
 	return newCheckStatus(signFail, completed, failure, title+": "+place(plan.Problems[0]), problems(plan, "mistakes")+
-		"\nNothing was measured. Mend this on the base branch, from which policy and manifests are read, then update this branch.")
+		"\nNothing was measured. Policy and manifests are read from the base branch: fix this there, then update this branch.")
 }
 
-// refused is a change that holds more than is read of one: nothing is known of its
+// refused is a change that holds more than is read of one: nothing is known about its
 // kernels, so it cannot pass.
 func refused(plan *change.Plan) checkStatus {
-	return newCheckStatus(signFail, completed, failure, "The change is more than is read", problems(plan, "reasons")+
-		"\nNothing was measured. Every change is read before anybody has approved it, so there are limits to how much that is.")
+	return newCheckStatus(signFail, completed, failure, "The change is too large to read", problems(plan, "reasons")+
+		"\nNothing was measured. Every change is read before anyone has approved it, so its size is limited.")
 }
 
 // problems lists a plan's, each with its place if it has one.
@@ -168,9 +169,9 @@ func place(p gates.Diagnostic) string {
 }
 
 func (v View) noPolicy(plan *change.Plan) checkStatus {
-	lead := fmt.Sprintf("The base branch has no %s: nothing is asked of this change.", report.EscapeCode(cmp.Or(plan.PolicyFile, "policy")))
+	lead := fmt.Sprintf("The base branch has no %s, so nothing is asked of this change.", report.EscapeCode(cmp.Or(plan.PolicyFile, "policy")))
 	if len(v.State.Runs) > 0 {
-		lead += " What the policy in this change says of it is shown for information."
+		lead += " The verdict by this change's policy is shown for information."
 	}
 	if v.waits() {
 		lead += "\n\n" + v.held().lead
@@ -188,14 +189,14 @@ func (v View) held() checkStatus {
 	plan := v.plan()
 	if plan.NeverForks() {
 		at := newCheckStatus(signDefer, completed, actionRequired, "Code from forks is not run here",
-			"This commit comes from a fork, and the policy says that such code is never run. Push the branch to this repository itself, or ask a maintainer to "+
+			"This commit comes from a fork, and the policy never runs code from forks. Push the branch to this repository, or ask a maintainer to comment "+
 				"`/override` with the reason.")
 		at.refused = true
 		return at
 	}
 	role := plan.Commands().OKToTest
 	return newCheckStatus(signDefer, completed, actionRequired, fmt.Sprintf("A fork's commit: waits for /ok-to-test by someone with %s access", role),
-		fmt.Sprintf("This commit comes from a fork, and none of its code is run before somebody approves it. Read it; then someone with %s access comments %s. "+
+		fmt.Sprintf("This commit comes from a fork, and its code runs only after an approval: someone with %s access reads it, then comments %s. "+
 			"A new push needs a new approval.", report.EscapeCode(string(role)), report.EscapeCode("/ok-to-test "+v.State.Facts.Head)))
 }
 
@@ -209,7 +210,7 @@ func (v View) together() checkStatus {
 		}
 		return at
 	}
-	var passed, deferred, faulty, unfinished, abandoned []change.Run
+	var passed, unenforced, deferred, faulty, unfinished, abandoned []change.Run
 	for _, r := range runs {
 		switch {
 		case r.Unfinished() && v.State.Facts.Open:
@@ -218,6 +219,8 @@ func (v View) together() checkStatus {
 			abandoned = append(abandoned, r)
 		case outcome(r) == gates.Pass:
 			passed = append(passed, r)
+		case !r.Result.Blocks():
+			unenforced = append(unenforced, r)
 		case outcome(r) == gates.Defer:
 			deferred = append(deferred, r)
 		default:
@@ -240,7 +243,7 @@ func (v View) together() checkStatus {
 	case len(deferred) > 0:
 		title := fmt.Sprintf("DEFER: %s (%s)", of(deferred), reasons(deferred))
 		if len(faulty) > 0 {
-			title += fmt.Sprintf("; runner trouble with %d more", len(faulty))
+			title += fmt.Sprintf("; the runner failed on %d more", len(faulty))
 		}
 		sign := signDefer
 		if slices.ContainsFunc(deferred, func(r change.Run) bool { return v.done(r).sign == signFail }) {
@@ -253,6 +256,17 @@ func (v View) together() checkStatus {
 		return at
 	case len(abandoned) > 0:
 		return v.stopped()
+	}
+	if len(unenforced) > 0 {
+		sign, word := signInform, policy.EnforceShadow
+		if slices.ContainsFunc(unenforced, func(r change.Run) bool { return enforce(r) == policy.EnforceWarn }) {
+			sign, word = signError, policy.EnforceWarn
+		}
+		title := fmt.Sprintf("%s: %s would not pass (%s)", word, of(unenforced), reasons(unenforced))
+		if len(passed) > 0 {
+			title += fmt.Sprintf("; %s PASS", of(passed))
+		}
+		return newCheckStatus(sign, completed, success, title, "The rules of these kernels do not block, so the check succeeds.")
 	}
 	return newCheckStatus(signPass, completed, success, fmt.Sprintf("PASS: all %d kernels", len(passed)), "")
 }

@@ -211,7 +211,7 @@ func (c *composition) cuts(yield func(func()) bool) {
 	}
 	all := func(*folded) bool { return true }
 	if !yield(drop(&c.audit, "the commands")) || !yield(drop(&c.past, "the earlier attempts")) ||
-		!last(&c.extras, "reports for information", all) || !yield(drop(&c.extra, "what was measured for information")) ||
+		!last(&c.extras, "reports for information", all) || !yield(drop(&c.extra, "measurements for information")) ||
 		!last(&c.reports, "reports of kernels that passed", func(f *folded) bool { return f.pass && !c.open }) {
 		return
 	}
@@ -260,7 +260,7 @@ func (c *composition) join() string {
 	}
 	left := ""
 	if len(c.left) > 0 {
-		left = "Left out, since a comment holds no more: " + strings.Join(c.left, ", ") + ".\n"
+		left = "Left out, because the comment would be too long: " + strings.Join(c.left, ", ") + ".\n"
 	}
 	return joined(c.always, below, left, c.foot)
 }

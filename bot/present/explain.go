@@ -9,30 +9,41 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// Explain says, in Markdown, which rule of the policy applies to each kernel of a
-// change, and what it asks. No policy is nil.
-func Explain(s *change.State, pol *policy.Policy) string {
-	p := s.Current()
-	switch {
-	case s.Facts.BaseGone:
+// explanation writes the answers to /explain.
+func explanation(a change.Answer) string {
+	switch a.Kind {
+	case change.AnswerExplainNoBase:
 		return "The base branch is gone: see the check."
-	case p == nil:
+	case change.AnswerExplainUnread:
 		return "The change is still being read. Ask again in a moment."
-	case p.Refused:
-		return "The change is more than is read of one: see the check."
-	case len(p.Problems) > 0:
+	case change.AnswerExplainRefused:
+		return "The change is too large to read: see the check."
+	case change.AnswerExplainMistakes:
 		return "The policy or a manifest on the base branch has mistakes: see the check."
-	case pol == nil:
+	case change.AnswerExplainNoPolicy:
 		return "The base branch has no policy, so nothing is asked of this change."
-	case len(p.Kernels) == 0:
+	case change.AnswerExplainNoKernel:
 		return "No kernel changed: there is nothing to measure."
+	case change.AnswerExplainedByRules:
+		return explainRules(a.Rules)
 	}
-	f := s.Facts
+	return ""
+}
+
+// explainRules says which rule of the policy applies to each kernel of a change, and what it asks.
+func explainRules(r *change.AppliedRules) string {
+	if r == nil {
+		return ""
+	}
+	read, err := policy.Parse(r.File, []byte(r.Policy))
+	if err != nil { // it was read when the command was answered
+		return fmt.Sprintf("The policy cannot be read: %s", report.Escape(err.Error()))
+	}
 	var text []string
-	for _, k := range p.Kernels {
-		text = append(text, explain(pol, p.PolicyFile, policy.Change{
-			Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft, Kernel: k.ManifestName(), Paths: k.Paths,
-		}))
+	for _, k := range r.Kernels {
+		c := r.Change
+		c.Kernel, c.Paths = k.Name, k.Paths
+		text = append(text, explain(read, r.File, c))
 	}
 	return strings.Join(text, "\n")
 }
@@ -44,6 +55,12 @@ func explain(policy *policy.Policy, file string, c policy.Change) string {
 	fmt.Fprintf(&b, "Rule %s of %s applies to %s.\n\n", report.EscapeCode(rule.Name), report.EscapeCode(file), report.EscapeCode(c.Kernel))
 	for _, earlier := range policy.PassedOver(c) {
 		fmt.Fprintf(&b, "- %s does not: it is for %s\n", report.EscapeCode(earlier.Rule), report.Escape(earlier.For))
+	}
+	if !rule.Enforce.Blocks() {
+		fmt.Fprintf(&b, "- it has %s: its verdict blocks nothing\n", report.EscapeCode("enforce: "+string(rule.Enforce)))
+	}
+	if trial := policy.TrialFor(c); trial != nil {
+		fmt.Fprintf(&b, "- %s is tried as well, with %s: its verdict is shown and blocks nothing\n", report.EscapeCode(trial.Name), report.EscapeCode("enforce: "+string(trial.Enforce)))
 	}
 	b.WriteString("\nIt asks, in this order:\n\n")
 	for i, a := range rule.Asked() {

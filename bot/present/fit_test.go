@@ -16,7 +16,7 @@ func TestShortening(t *testing.T) {
 	const (
 		commands = "<details><summary>Commands ("
 		attempts = "<details><summary>Earlier attempts ("
-		side     = "<details><summary>Measured beside the policy ("
+		side     = "<details><summary>Extra measurements ("
 		passed   = "<details><summary>✅ kernel"
 		deferred = "<details><summary>⏸️ kernel"
 	)
@@ -27,7 +27,7 @@ func TestShortening(t *testing.T) {
 		says           string
 	}{
 		{"all fits", 1, 1, []string{commands, attempts, side, passed, deferred}, nil, ""},
-		{"the history goes", 4, 4, []string{passed, deferred}, []string{commands, attempts, "ℹ️ For information"}, "Left out, since a comment holds no more: the commands, the earlier attempts, reports for information"},
+		{"the history goes", 4, 4, []string{passed, deferred}, []string{commands, attempts, "ℹ️ For information"}, "Left out, because the comment would be too long: the commands, the earlier attempts, reports for information"},
 		{"reports of what passed go", 6, 4, []string{deferred}, []string{commands, side, passed + "5<"}, "reports of kernels that passed"},
 		{"reports of what failed are shortened", 0, 9, []string{deferred, "Shortened: see `report.md`"}, nil, "the commands"},
 		{"many share the room", 3, 20, []string{"<summary>Tried before", deferred + "22<"}, []string{passed}, "reports of kernels that passed"},

@@ -16,6 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/compare"
+	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -111,6 +112,8 @@ func TestGolden(t *testing.T) {
 		"rules-approved": tell(t).seen(nil).planned(rules(true), "sdpa_fp8").finished("sdpa_fp8", pass).commanded("comment-5", "grace", "/approve-policy "+sha1, true, approvedBy("grace", "d")),
 		"rules-other":    tell(t).seen(nil).planned(rules(true)).commanded("comment-5", "grace", "/approve-policy "+sha1, true, approvedBy("grace", "of other rules")),
 		"rules-group":    tellOf(t, change.ID{Kind: change.Group, Repo: 7, SHA: sha1}).seen(nil).planned(rules(true)),
+		"shadow":         tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", enforced(slow, policy.EnforceShadow)),
+		"warn-several":   tell(t).seen(nil).planned(nil, "sdpa_fp8", "gemm_fp8").finished("sdpa_fp8", enforced(broken, policy.EnforceWarn)).finished("gemm_fp8", pass),
 		"running":        running(t),
 		"overridden":     overridden(t, slow),
 		"history":        history(t, slow, pass),
@@ -146,7 +149,10 @@ func rules(loosens bool) func(*change.Plan) {
 				difference(".github/kernelgate.yaml", "rules[@octocat].when", "labels a|b", "labels `<b>`\n/approve-policy", compare.Changes),
 			}
 			p.RuleChange.More = 3
-			p.RuleChange.Past = []change.PastVerdict{{Kernel: "sdpa_fp8", Change: change.ID{Kind: change.Pull, Number: 9}, Head: sha2, Old: change.Judgement{Outcome: gates.Defer, Reason: "too-slow"}, New: change.Judgement{Outcome: gates.Pass}}}
+			p.RuleChange.Past = []change.PastVerdict{{Kernel: "sdpa_fp8", Change: change.ID{Kind: change.Pull, Number: 9}, Head: sha2, Old: change.Judgement{Outcome: gates.Defer, Reason: "too-slow"}, New: change.Judgement{Outcome: gates.Pass}, Why: "Proven: speedup +3.1 % on mission"},
+				{Kernel: "gemm|fp8", Change: change.ID{Kind: change.Pull, Number: 8}, Head: sha2, Old: change.Judgement{Outcome: gates.Defer, Reason: "regression"}, New: change.Judgement{Outcome: gates.Defer, Reason: "regression", Enforce: "shadow"}, Why: "Slower | @octocat"}}
+			p.RuleChange.Lacking = []change.PastVerdict{{Kernel: "sdpa_fp8", Change: change.ID{Kind: change.Push}, Head: sha1, Old: change.Judgement{Outcome: gates.Pass}, New: change.Judgement{Outcome: gates.Defer, Reason: "inconclusive"}, Why: "6 rounds are there, and it decides after 8 at the earliest"}}
+			p.RuleChange.Unjudged, p.RuleChange.OldSeconds, p.RuleChange.NewSeconds = 2, 3.25, 4.5
 		}
 		p.RuleChange.Differences = append(p.RuleChange.Differences,
 			difference(".github/kernelgate.yaml", "rules[*].gates.correctness.seeds", "0, 1", "0, 1, 2", compare.Tightens))
@@ -204,8 +210,8 @@ func history(t testing.TB, slow, pass *gates.Verdict) *story {
 func TestReply(t *testing.T) {
 	var b strings.Builder
 	for _, c := range []change.Command{
-		{Asked: change.Asked{ID: "comment-77", By: "ada", Request: command.Read("Looks better now.\n> /cancel\n\n/rebench   sdpa_fp8 rounds=20")}, Answered: true, OK: true, Reply: "`sdpa_fp8` is measured again."},
-		{Asked: change.Asked{ID: "x --><b>", By: "mallory", Request: command.Read("/rebanch `a|b` --> <script>@everyone")}, Answered: true, Reply: "That is no command."},
+		{Asked: change.Asked{ID: "comment-77", By: "ada", Request: command.Read("Looks better now.\n> /cancel\n\n/rebench   sdpa_fp8 rounds=20")}, Answered: true, OK: true, Answer: change.Answer{Kind: change.AnswerMoreRounds}},
+		{Asked: change.Asked{ID: "x --><b>", By: "mallory", Request: command.Read("/rebanch `a|b` --> <script>@everyone")}, Answered: true, Answer: change.Answer{Kind: change.AnswerMisread}},
 	} {
 		fmt.Fprintf(&b, "%s====\n", Reply(c))
 	}
@@ -213,7 +219,7 @@ func TestReply(t *testing.T) {
 	if text := Reply(change.Command{}); text != "" {
 		t.Errorf("a command that nobody answered has a reply: %q", text)
 	}
-	long := Reply(change.Command{Asked: change.Asked{ID: "comment-1", Request: command.Read("/help")}, Answered: true, Reply: "```text\n" + strings.Repeat("many words\n", 10_000) + "```"})
+	long := Reply(change.Command{Asked: change.Asked{ID: "comment-1", Request: command.Read("/help")}, Answered: true, Answer: change.Answer{Kind: change.AnswerCannotServe, Quote: strings.Repeat("many words\n", 10_000)}})
 	if len(long) > maxComment || !strings.Contains(long, "```\n\nShortened") {
 		t.Errorf("a long reply is %d bytes and ends with %q", len(long), long[len(long)-100:])
 	}

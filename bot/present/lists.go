@@ -40,7 +40,7 @@ func (v View) kernelTables() string {
 			continue
 		}
 		room -= len(text)
-		parts, deferred = append(parts, text), deferred || outcome(r) == gates.Defer
+		parts, deferred = append(parts, text), deferred || outcome(r) == gates.Defer && r.Result.Blocks()
 	}
 	if len(rest) == len(runs) {
 		return joined(v.kernelRows(rest), v.toPass())
@@ -73,7 +73,7 @@ func (v View) compilers() string {
 		}
 	}
 	if len(all) > compilersShown {
-		return details(fmt.Sprintf("What the other compiler makes of %d kernels", len(all)), report.Compilers(all))
+		return details(fmt.Sprintf("%d kernels with the other compiler", len(all)), report.Compilers(all))
 	}
 	return report.Compilers(all)
 }
@@ -166,7 +166,7 @@ func (v View) extraTable() string {
 	if rows == nil {
 		return ""
 	}
-	return details(fmt.Sprintf("Measured beside the policy (%d)", len(rows)), "These were asked for beside the policy's own measurements and change no verdict.\n\n"+
+	return details(fmt.Sprintf("Extra measurements (%d)", len(rows)), "These were requested in addition to what the policy asks. They do not change the verdict.\n\n"+
 		table([]string{"asked", "kernel", "found", "measured on"}, rows, 8000, "measurements"))
 }
 
@@ -265,7 +265,7 @@ func (v View) howToAsk() string {
 	if len(v.State.Runs) == 0 || v.State.Held() {
 		again = ""
 	}
-	return "Comment " + again + "`/explain` to hear what is asked, `/help` for all commands.\n"
+	return "Comment " + again + "`/explain` to see what is asked, `/help` for all commands.\n"
 }
 
 // minute is a time as tables show it.

@@ -102,7 +102,7 @@ func (d dice) event(s *story) change.Event {
 	case 3:
 		return change.Asked{ID: fmt.Sprint("comment-", d.IntN(20)), By: d.word(), Request: command.Read(d.word())}
 	case 4:
-		e := change.Answered{ID: fmt.Sprint("comment-", d.IntN(20)), OK: d.maybe(1, 2), Reply: "yes"}
+		e := change.Answered{ID: fmt.Sprint("comment-", d.IntN(20)), OK: d.maybe(1, 2), Answer: change.Answer{Kind: change.AnswerCannotServe, Quote: d.word()}}
 		folder := "none"
 		if len(s.state.Runs) > 0 {
 			folder = s.state.Runs[d.IntN(len(s.state.Runs))].Folder

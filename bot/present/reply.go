@@ -33,7 +33,7 @@ func Reply(c change.Command) string {
 		return ""
 	}
 	top := ReplyMarker(c.ID) + "\n> " + report.EscapeCode(report.Clip(report.Plain(c.Request.String()), 300)) + " — " + report.Escape("@"+c.By) + "\n\n"
-	return top + cut(mute(strings.TrimSpace(c.Reply)), maxComment-len(top)-100) + "\n"
+	return top + cut(mute(strings.TrimSpace(AnswerText(c))), maxComment-len(top)-100) + "\n"
 }
 
 // mute sees to it that no line is read as a command: with a personal token the

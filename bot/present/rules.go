@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/gates/hindsight"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/compare"
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -23,17 +24,17 @@ func (v View) withRules(own checkStatus) checkStatus {
 	case s.RulesWait(plan):
 		role := plan.Commands().ApprovePolicy
 		word = v.howToApprove(role)
-		list = "**What it does to the rules**\n\n" + list
+		list = "**Changes to the rules**\n\n" + list
 		if own.conclusion == success {
 			at = newCheckStatus(signDefer, completed, actionRequired, fmt.Sprintf("The change loosens the rules: waits for /approve-policy by someone with %s access", role), "")
-			word += "\n\nApart from that: " + own.sign + " " + clause(own.heading) + "."
+			word += "\n\nEverything else: " + own.sign + " " + clause(own.heading) + "."
 		}
 	case rules.Loosens:
-		word = fmt.Sprintf("This change may loosen the gate's own rules. **Approved** by %s%s, for this commit alone.", report.Escape("@"+approved.By), when(approved.At))
-		at.add("; what it does to the rules is approved by @" + approved.By)
-		list = details("What it does to the rules", list)
+		word = fmt.Sprintf("This change may loosen the rules of the gate. **Approved** by %s%s, for this commit only.", report.Escape("@"+approved.By), when(approved.At))
+		at.add("; its changes to the rules are approved by @" + approved.By)
+		list = details("Changes to the rules", list)
 	default:
-		word = "This change tightens the gate's own rules and loosens nothing: that needs nobody's approval."
+		word = "This change only tightens the rules of the gate, which needs no approval."
 		at.add("; the rules are tightened")
 	}
 	at.lead = joined(word, own.lead, list, pastTable(rules))
@@ -49,15 +50,15 @@ func (at *checkStatus) add(more string) {
 }
 
 func (v View) howToApprove(role policy.Role) string {
-	text := "This change may loosen the gate's own rules, and what they ask is no author's to decide. "
+	text := "This change may loosen the rules of the gate, which needs an approval. "
 	if v.State.ID.Kind != change.Pull {
 		return text + "It waits until each of its pull requests is approved."
 	}
 	more := ""
 	if v.Workflow && v.State.Facts.Fork {
-		more = " GitHub lets no workflow write on account of a review on a fork's pull request: after the review, comment " + report.EscapeCode("/rebench") + " here."
+		more = " On a fork's pull request, a review cannot start a workflow that may write: after the review, comment " + report.EscapeCode("/rebench") + " here."
 	}
-	return text + fmt.Sprintf("Read the list; then someone with %s access, who is an administrator or has neither opened this change nor pushed its head, comments %s, or a code owner of what it loosens approves this commit in a review.%s A new push, or other rules on the base, need a new approval.",
+	return text + fmt.Sprintf("Someone with %s access reads the list below, then comments %s. They must be an administrator, or must neither have opened this change nor pushed its head. A code owner of the loosened files can approve this commit in a review instead.%s A new push, or changed rules on the base branch, need a new approval.",
 		report.EscapeCode(string(role)), report.EscapeCode("/approve-policy "+v.State.Facts.Head), more)
 }
 
@@ -95,22 +96,52 @@ func ruleList(r *change.RuleChange) string {
 	return text
 }
 
-// pastTable is the verdicts that would have been others.
+// pastTable is what the new policy makes of past runs: the verdicts that would be different, and the
+// evidence that would not suffice.
 func pastTable(r *change.RuleChange) string {
-	switch {
-	case r.Judged == 0:
+	if r.Judged == 0 {
 		return ""
-	case len(r.Past) == 0:
-		return fmt.Sprintf("By the new policy, none of the last %d verdicts would be another.\n", r.Judged)
 	}
-	var rows []string
+	note := ""
+	if r.Unjudged > 0 {
+		note = fmt.Sprintf(" (no time for %d more)", r.Unjudged)
+	}
+	if len(r.Past)+len(r.Lacking) == 0 {
+		return fmt.Sprintf("The new policy would change none of the last %d verdicts%s.\n", r.Judged, note)
+	}
+	cells := func(p change.PastVerdict, last ...string) string {
+		return row(append([]string{changeName(p.Change), report.EscapeCode(report.Short(p.Head)), report.EscapeCode(report.Clip(report.Plain(p.Kernel), nameRunes)), report.Escape(judgement(p.Old))}, last...)...)
+	}
+	var flips, lacking []string
 	for _, p := range r.Past {
-		rows = append(rows, row(changeName(p.Change), report.EscapeCode(report.Short(p.Head)), report.EscapeCode(report.Clip(report.Plain(p.Kernel), nameRunes)),
-			report.Escape(judgement(p.Old)), report.Escape(judgement(p.New))))
+		flips = append(flips, cells(p, report.Escape(judgement(p.New)), report.Escape(report.Plain(p.Why))))
 	}
-	return details(fmt.Sprintf("By the new policy, %d of the last %d verdicts would be others", len(r.Past), r.Judged),
-		table([]string{"change", "commit", "kernel", "by the base's policy", "by the new one"}, rows, 4000, "verdicts"))
+	for _, p := range r.Lacking {
+		lacking = append(lacking, cells(p, report.Escape(report.Plain(p.Why))))
+	}
+	var text string
+	if flips != nil {
+		text = table([]string{"change", "commit", "kernel", "with the base's policy", "with the new policy", "because"}, flips, pastRoom, "verdicts")
+	}
+	if lacking != nil {
+		text = joined(text, "Runs whose evidence would not suffice:\n", table([]string{"change", "commit", "kernel", "with the base's policy", "the new policy lacks"}, lacking, pastRoom, "runs"))
+	}
+	if max(r.OldSeconds, r.NewSeconds) >= worthALine {
+		text = joined(text, fmt.Sprintf("Measuring takes %.1f s per verdict with the base's policy, and %.1f s or more with the new policy.\n", r.OldSeconds, r.NewSeconds))
+	}
+	title := fmt.Sprintf("The new policy would change %d of the last %d verdicts", len(r.Past), r.Judged)
+	if lacking != nil {
+		title += fmt.Sprintf(", and %d would need more evidence", len(lacking))
+	}
+	return details(title+note, text)
 }
+
+const (
+	// pastRoom is the room of each table about past runs.
+	pastRoom = 4000
+	// worthALine is how many seconds a verdict takes where anybody minds.
+	worthALine = 0.5
+)
 
 // changeName is a change as people name it.
 func changeName(id change.ID) string {
@@ -122,8 +153,5 @@ func changeName(id change.ID) string {
 
 // judgement is an outcome with its reason: "DEFER (correctness)".
 func judgement(j change.Judgement) string {
-	if j.Reason == "" {
-		return string(j.Outcome)
-	}
-	return fmt.Sprintf("%s (%s)", j.Outcome, j.Reason)
+	return hindsight.Judgement{Outcome: j.Outcome, Reason: j.Reason, Enforce: j.Enforce}.String()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // outcome is a finished run's. One without a verdict that is known is the
@@ -43,18 +44,32 @@ func (v View) done(r change.Run) checkStatus {
 	case gates.Pass:
 		conclusion = success
 	case gates.Error:
+		if !r.Result.Blocks() {
+			break
+		}
 		title = runnerTitle + strings.TrimPrefix(strings.TrimPrefix(title, "ERROR (runner) "), "ERROR ")
 	}
-	sign := report.Sign(outcome(r), reason(r))
+	sign := report.SignEnforced(outcome(r), reason(r), enforce(r))
+	if !r.Result.Blocks() {
+		conclusion = success
+	}
 	if v.forInformation() {
 		return newCheckStatus(sign, completed, success, "(for information) "+title, "The base branch has no policy: this blocks nothing.")
 	}
 	at := newCheckStatus(sign, completed, conclusion, title, "")
-	at.faulty = outcome(r) == gates.Error
+	at.faulty = outcome(r) == gates.Error && r.Result.Blocks()
 	if verdict := v.known(r); verdict != nil {
 		at.heading = report.Headline(verdict)
 	}
 	return at
+}
+
+// enforce is that of the rule of a run that has a verdict.
+func enforce(r change.Run) policy.Enforce {
+	if r.Result == nil {
+		return policy.EnforceBlock
+	}
+	return r.Result.Enforce
 }
 
 func reason(r change.Run) gates.Reason {
@@ -66,7 +81,7 @@ func reason(r change.Run) gates.Reason {
 
 // known is the verdict that a run ended with, where it is at hand.
 func (v View) known(r change.Run) *gates.Verdict {
-	if verdict := v.Verdicts[r.Job]; verdict != nil && r.Result != nil && verdict.Outcome == r.Result.Outcome {
+	if verdict := v.Verdicts[r.Job]; verdict != nil && r.Result != nil && verdict.Outcome == r.Result.Outcome && verdict.Enforce == r.Result.Enforce {
 		return verdict
 	}
 	return nil
@@ -86,6 +101,9 @@ func (v View) line(r change.Run) string {
 // word is the verdict with its reason.
 func word(r change.Run) string {
 	text := string(outcome(r))
+	if !enforce(r).Blocks() && outcome(r) != gates.Pass {
+		text = string(enforce(r)) + ": would be " + text
+	}
 	if reason := reason(r); reason != "" && outcome(r) != gates.Pass {
 		text += " (" + string(reason) + ")"
 	}
@@ -109,10 +127,10 @@ func (v View) stopped() checkStatus {
 		return newCheckStatus(signCancelled, completed, cancelled, closedTitle(s), "Nothing is measured any more.")
 	case s.Cancelled == s.Facts.Head:
 		return newCheckStatus(signCancelled, completed, cancelled, "Cancelled: comment /rebench to start again",
-			"The measuring was ended by `/cancel`. Comment `/rebench` to start again, or push a new commit.")
+			"`/cancel` stopped the measurement. Comment `/rebench` to start again, or push a new commit.")
 	}
 	return newCheckStatus(signCancelled, completed, cancelled, "Stopped before a verdict: comment /rebench to start again",
-		"The measuring was ended before a verdict. Comment `/rebench` to start again, or push a new commit.")
+		"The measurement stopped before a verdict. Comment `/rebench` to start again, or push a new commit.")
 }
 
 func closedTitle(s *change.State) string {

@@ -142,12 +142,12 @@ func (s *story) finishedJob(job, kernel string, v *gates.Verdict) *story {
 	}
 	s.view.Verdicts[job] = &named
 	return s.do(change.Finished{Job: job, Token: s.state.Seq, Runner: "h200-1", Result: change.Result{
-		Outcome: v.Outcome, Reason: v.Reason, Line: report.OneLine(&named), Rule: v.Rule, Verdict: "blob", Device: v.Device.Name}})
+		Outcome: v.Outcome, Reason: v.Reason, Line: report.OneLine(&named), Rule: v.Rule, Enforce: v.Enforce, Verdict: "blob", Device: v.Device.Name}})
 }
 
 func (s *story) commanded(id, by, text string, ok bool, effect change.Effect) *story {
 	return s.do(change.Asked{ID: id, Comment: 1, By: by, Request: command.Read(text), Head: s.state.Facts.Head},
-		change.Answered{ID: id, OK: ok, Reply: "Done.", Effect: effect})
+		change.Answered{ID: id, OK: ok, Answer: change.Answer{Kind: change.AnswerSideRun}, Effect: effect})
 }
 
 // shown gives every run a page, to everybody or not.

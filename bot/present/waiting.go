@@ -33,7 +33,7 @@ func (v View) working(r change.Run) string {
 		text = doing + ": " + progressLine(p.Event)
 	}
 	if age := v.Now.Sub(p.At); !v.Now.IsZero() && !p.At.IsZero() && age > silence {
-		text += fmt.Sprintf(" (last heard of %s ago)", duration(age))
+		text += fmt.Sprintf(" (last report %s ago)", duration(age))
 	}
 	return text
 }
@@ -113,11 +113,11 @@ func inLine(p scheduler.Position) string {
 	text := "next in line"
 	switch {
 	case p.Ahead == 1:
-		text = "one job goes first"
+		text = "one job is ahead"
 	case p.Ahead > 1:
-		text = fmt.Sprintf("%d jobs go first", p.Ahead)
+		text = fmt.Sprintf("%d jobs are ahead", p.Ahead)
 	}
-	text += ", begins in about " + duration(p.Wait)
+	text += ", starts in about " + duration(p.Wait)
 	if p.Took > 0 {
 		text += " and takes about " + duration(p.Took)
 	}

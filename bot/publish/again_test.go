@@ -276,7 +276,7 @@ func TestMuteInDoubt(t *testing.T) {
 	w := newWorld(t)
 	h := w.token("gate", nil)
 	w.apply(change.Asked{ID: "comment-2", Comment: w.asked.ID, By: "olga", Head: w.pr.HeadSHA()})
-	w.apply(change.Answered{ID: "comment-2", OK: true, Reply: "So it is."})
+	w.apply(change.Answered{ID: "comment-2", OK: true, Answer: change.Answer{Kind: change.AnswerExplainNoKernel}})
 	w.no(w.publish(&publish.Publisher{GitHub: h}, true))
 	for _, id := range []string{"comment-1", "comment-2"} {
 		_, err := h.CreateComment(t.Context(), "olga/kernels", w.pr.Number(), present.ReplyMarker(id)+"\nLate.")

@@ -234,8 +234,8 @@ func TestReplies(t *testing.T) {
 		w.apply(change.Asked{ID: body, Comment: c.ID, By: "olga", Head: w.pr.HeadSHA()})
 	}
 	w.apply(change.Asked{ID: "button", By: "olga", Head: w.pr.HeadSHA()})
-	w.apply(change.Answered{ID: "/cancel", Reply: "You may not."})
-	w.apply(change.Answered{ID: "button", OK: true, Reply: "Nobody reads this."})
+	w.apply(change.Answered{ID: "/cancel", Answer: change.Answer{Kind: change.AnswerRole, Command: "cancel", Needs: "write", Has: "read"}})
+	w.apply(change.Answered{ID: "button", OK: true, Answer: change.Answer{Kind: change.AnswerCancelled}})
 	out, err := p.Replies(t.Context(), present.View{State: w.state})
 	w.no(err)
 	if len(out.Replies) != 2 || out.Replies["comment-1"] == 0 || out.Replies["/cancel"] == 0 {
@@ -245,7 +245,7 @@ func TestReplies(t *testing.T) {
 	if len(comments) != 3+2 || len(comments[1].Reactions["confused"]) != 1 || len(comments[2].Reactions) != 0 {
 		t.Errorf("comments: %+v", comments)
 	}
-	if body := comments[4].Body; !strings.Contains(body, "You may not.") {
+	if body := comments[4].Body; !strings.Contains(body, "and you have `read`") {
 		t.Errorf("the reply says %s", body)
 	}
 }

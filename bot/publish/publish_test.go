@@ -45,7 +45,7 @@ func newWorld(t *testing.T) *world {
 		{KernelSpec: change.KernelSpec{Name: "scale", Folder: "kernels/scale", Sources: "s"}, Result: &change.Result{Outcome: gates.Pass, Line: "PASS scale: faster"}},
 	}}})
 	w.apply(change.Asked{ID: "comment-1", Comment: w.asked.ID, By: "olga", Request: command.Read("/explain"), Head: f.Head})
-	w.apply(change.Answered{ID: "comment-1", OK: true, Reply: "So it is."})
+	w.apply(change.Answered{ID: "comment-1", OK: true, Answer: change.Answer{Kind: change.AnswerExplainNoKernel}})
 	return w
 }
 

@@ -109,7 +109,7 @@ func (r *Registry) Suspend(id int64, name string, why error) {
 	defer r.mu.Unlock()
 	if _, already := r.suspended[id]; !already {
 		r.suspended[id] = ""
-		r.log.Info("a repository is left alone until that changes", "repo", name, "why", why)
+		r.log.Info("a repository is skipped until that changes", "repo", name, "why", why)
 	}
 }
 

@@ -273,7 +273,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client},
 			Bundles: s.Journal.Bundles, History: s.Ledger, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
-		Repositories: c.GitHub.Repositories, Reconcile: time.Duration(c.Reconcile),
+		Repositories: c.GitHub.Repositories, ResyncEvery: time.Duration(c.Reconcile),
 		Sweeps:  sweeps(c),
 		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, Web: web, Trace: s.trace, Log: s.log, Now: s.opt.Now,
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },

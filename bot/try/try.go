@@ -68,7 +68,7 @@ func Run(ctx context.Context, opt Options) (passed bool, err error) {
 
 // try judges the branches in a scratch folder.
 func try(ctx context.Context, dir string, from *source, opt Options, t *local.Teller) (passed bool, err error) {
-	t.Say("A GitHub, the bot and a runner on this machine. Your repository is only read.\n\n")
+	t.Say("An embedded GitHub, the bot and a runner on this machine. Your repository is only read.\n\n")
 	w, err := local.Open(ctx, local.Options{
 		Dir: dir, Repo: embedded.RepoOptions{Owner: you, Name: from.name, DefaultBranch: from.base.name}, Labels: opt.Devices, Progress: t,
 		Version: opt.Version, Seed: opt.Seed, Now: opt.Now, Getenv: opt.Getenv, Key: opt.key,
@@ -87,7 +87,7 @@ func try(ctx context.Context, dir string, from *source, opt Options, t *local.Te
 		}
 	}()
 	t.Note("GitHub      %s (embedded)", w.Hub.URL())
-	t.Note("repository  %s, a copy; %s takes what has passed the check %q", w.Repo.FullName(), from.base.name, local.Required)
+	t.Note("repository  %s, a copy; %s accepts only what has passed the check %q", w.Repo.FullName(), from.base.name, local.Required)
 	if err := w.StartBot(); err != nil {
 		return false, err
 	}

@@ -24,11 +24,11 @@ func Check(job runners.Job, earlier int, e *gates.Evidence) error {
 	if e.Fault != "" {
 		return nil
 	}
-	job.Policy.Narrow(job.Shapes, job.Seeds)
+	job.Policy = job.Policy.Narrow(job.Shapes, job.Seeds)
 	c := checker{job: job, rule: job.Rule(), evidence: e}
 	for _, check := range []func() error{c.origin, c.facts, c.device, func() error { return c.shapes(earlier) }, c.builds, c.correctness, c.sanitize, func() error { return c.performance(earlier) }, c.rest, c.whole} {
 		if err := check(); err != nil {
-			return fmt.Errorf("the runner's evidence is no answer to its job: %w (is it of another version than the server, or not to be trusted?)", err)
+			return fmt.Errorf("the runner's evidence does not answer its job: %w (does the runner have a different version than the server, or is it not trustworthy?)", err)
 		}
 	}
 	return nil

@@ -3,6 +3,8 @@ package facts
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // again is how a reader measures again.
@@ -38,7 +40,7 @@ func (MeasureMore) Step(to Reader) string { return to.more() + ", or raise perfo
 type MeasureUndisturbed struct{}
 
 func (MeasureUndisturbed) Step(to Reader) string {
-	return "measure again on a machine that nothing disturbs: " + to.again()
+	return "measure again on an idle machine: " + to.again()
 }
 
 // MeasureShape is the advice for a shape without enough clean samples.
@@ -66,14 +68,14 @@ type AddAgreeingRounds struct {
 }
 
 func (a AddAgreeingRounds) Step(to Reader) string {
-	return fmt.Sprintf("%s: %d of %d rounds meet the goal on %s, and machine code %d needs more of them", to.again(), a.Agree, a.Rounds, a.Shape, a.CodeNumber)
+	return fmt.Sprintf("%s: %d of %d rounds meet the goal on %s, and machine code %d of this change needs more such rounds", to.again(), a.Agree, a.Rounds, a.Shape, a.CodeNumber)
 }
 
 // GainMore is the advice for a speed on the threshold.
 type GainMore struct{ Shape string }
 
 func (g GainMore) Step(Reader) string {
-	return fmt.Sprintf("gain more on %s: it stands on the threshold, and no affordable number of rounds decides that", g.Shape)
+	return fmt.Sprintf("gain more on %s: its speedup is so close to the goal that no affordable number of rounds decides", g.Shape)
 }
 
 // An OrMeasureMore is an advice for a shape that more rounds may also decide.
@@ -88,7 +90,7 @@ type BringTime struct {
 }
 
 func (b BringTime) Step(Reader) string {
-	return fmt.Sprintf("bring `%s` to ≤\u00a0%s\u00a0µs", b.Shape, atMost(b.Micros))
+	return fmt.Sprintf("bring `%s` to ≤\u00a0%s\u00a0µs", b.Shape, number.AtMost(b.Micros))
 }
 
 // BringKinds is the advice with the times that kinds of input must come down to.
@@ -105,11 +107,11 @@ type KindLimit struct {
 
 func (b BringKinds) Step(Reader) string {
 	if len(b.Kinds) == 0 {
-		return fmt.Sprintf("win back the time on %s on the kinds of input that lost it", b.Shape)
+		return fmt.Sprintf("make %s faster again on the kinds of input that became slower", b.Shape)
 	}
 	var steps []string
 	for _, k := range b.Kinds {
-		steps = append(steps, fmt.Sprintf("to ≤\u00a0%s\u00a0µs on %s inputs", atMost(k.Micros), k.Kind))
+		steps = append(steps, fmt.Sprintf("to ≤\u00a0%s\u00a0µs on %s inputs", number.AtMost(k.Micros), k.Kind))
 	}
 	return fmt.Sprintf("bring `%s` %s", b.Shape, strings.Join(steps, ", "))
 }
@@ -118,14 +120,14 @@ func (b BringKinds) Step(Reader) string {
 type WinBack struct{ Shape, Asked string }
 
 func (w WinBack) Step(Reader) string {
-	return fmt.Sprintf("win back the time on %s (asked %s)", w.Shape, w.Asked)
+	return fmt.Sprintf("make %s faster again (asked %s)", w.Shape, w.Asked)
 }
 
 // An OnUnseenSize is an advice about the secret shape, whose size the author has never seen.
 type OnUnseenSize struct{ Advice Advice }
 
 func (o OnUnseenSize) Step(to Reader) string {
-	return o.Advice.Step(to) + ": the size was drawn for this run, so the kernel must be as fast on sizes that the manifest does not name"
+	return o.Advice.Step(to) + ": this size is random, so the kernel must also be fast on sizes that the manifest does not name"
 }
 
 // TimeSizeAgain is the command that times the secret shape again.
@@ -139,12 +141,12 @@ func (t TimeSizeAgain) Step(Reader) string {
 type FixSlowLaunches struct{ Shape string }
 
 func (f FixSlowLaunches) Step(Reader) string {
-	return fmt.Sprintf("fix the slow launches on %s: what the median gains, they lose", f.Shape)
+	return fmt.Sprintf("make the slow launches on %s faster: they lose what the median gains", f.Shape)
 }
 
 // GainAloneToo is the advice for a gain that only batches show.
 type GainAloneToo struct{ Shape string }
 
 func (g GainAloneToo) Step(Reader) string {
-	return fmt.Sprintf("make a launch on %s faster when it runs alone: only that is a gain of the kernel", g.Shape)
+	return fmt.Sprintf("make a single launch on %s faster: a gain that only batches show does not count", g.Shape)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A Mark is the commit with the best cumulative speed of a kernel.
@@ -35,9 +37,9 @@ type AgainstMark struct {
 }
 
 func (a AgainstMark) Sentence() string {
-	text := fmt.Sprintf("%s: %s slower than its best (%s), after this change.", a.Shape, percent(a.Speedup), a.Mark)
+	text := fmt.Sprintf("With this change, %s is %s slower than at its best commit (%s).", a.Shape, number.Share(a.Speedup), a.Mark)
 	if a.Gained != nil {
-		text = fmt.Sprintf("%s: %s against its baseline, %s against its best (%s).", a.Shape, signed(*a.Gained), signed(a.Speedup), a.Mark)
+		text = fmt.Sprintf("%s: %s against the baseline, %s against its best commit (%s).", a.Shape, number.Percent(*a.Gained), number.Percent(a.Speedup), a.Mark)
 	}
 	switch n := a.Unmeasured; {
 	case n == 1:
@@ -52,7 +54,7 @@ func (a AgainstMark) Sentence() string {
 type NoMark struct{ Shapes []string }
 
 func (n NoMark) Sentence() string {
-	return fmt.Sprintf("below_best asks nothing of %s: no merged state of the kernel was measured there on this device yet.", strings.Join(n.Shapes, ", "))
+	return fmt.Sprintf("below_best does not apply to %s yet: no merged commit was measured on this shape and device.", strings.Join(n.Shapes, ", "))
 }
 
 // A BelowBest is shapes that are too far below their best.
@@ -74,7 +76,7 @@ func (b BelowBest) Sentence() string {
 	for _, s := range b.Shapes {
 		parts = append(parts, fmt.Sprintf("%s on %s over %s (asked below its best %s)", s.Speedup, s.Shape, s.Mark, s.Asked))
 	}
-	text := "Slower than its best: speedup " + strings.Join(parts, "; ")
+	text := "Too far below its best commit: speedup " + strings.Join(parts, "; ")
 	if b.Lost != nil {
 		text += "; " + b.Lost.Sentence()
 	}
@@ -96,21 +98,21 @@ type Loss struct {
 func (l LostBy) Sentence() string {
 	var parts []string
 	for _, m := range l.Merges {
-		parts = append(parts, fmt.Sprintf("%s %s", shortCommit(m.Commit), signed(m.Speedup)))
+		parts = append(parts, fmt.Sprintf("%s %s", shortCommit(m.Commit), number.Percent(m.Speedup)))
 	}
-	return fmt.Sprintf("%s was lost by %s", l.Shape, strings.Join(parts, ", "))
+	return fmt.Sprintf("these commits made %s slower: %s", l.Shape, strings.Join(parts, ", "))
 }
 
 // WinBackBest is the advice to it.
 type WinBackBest struct{ Shape, Commit string }
 
 func (w WinBackBest) Step(Reader) string {
-	return fmt.Sprintf("win back the time on %s, or change nothing that makes it slower: its best is %s", w.Shape, shortCommit(w.Commit))
+	return fmt.Sprintf("make %s as fast as at its best commit %s, or leave out what slows it down", w.Shape, shortCommit(w.Commit))
 }
 
 // RaiseBelowBest is the advice for a loss that is wanted.
 type RaiseBelowBest struct{}
 
 func (RaiseBelowBest) Step(Reader) string {
-	return "or, should the loss be wanted, have the policy's below_best raised"
+	return "or, if the loss is intended, raise below_best in the policy"
 }

@@ -11,7 +11,7 @@ func (ManifestRemoved) Sentence() string {
 type KeepManifest struct{}
 
 func (KeepManifest) Step(Reader) string {
-	return "keep kernel.yaml where it is, or ask a maintainer to /override with the reason"
+	return "keep kernel.yaml where it is, or ask a maintainer to comment /override with the reason"
 }
 
 // A NoBuild is evidence without a build.

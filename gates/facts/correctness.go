@@ -163,7 +163,7 @@ func (a AgreeWithReference) Step(Reader) string {
 type FixExistingCases struct{}
 
 func (FixExistingCases) Step(Reader) string {
-	return "or fix them on the base branch first: the policy defers for them as well (gates.correctness.existing)"
+	return "or fix them on the base branch first: the policy also defers for cases that were wrong before (gates.correctness.existing)"
 }
 
 // CheckManifest is the advice where both sides fail every case.
@@ -176,7 +176,7 @@ func (CheckManifest) Step(Reader) string {
 // SeeForYourself is the command that shows a wrong case.
 type SeeForYourself struct{ Command string }
 
-func (s SeeForYourself) Step(Reader) string { return "see for yourself: " + s.Command }
+func (s SeeForYourself) Step(Reader) string { return "reproduce it: " + s.Command }
 
 // A StateKept is an output that depends on what earlier launches left behind.
 type StateKept struct{ Input }
@@ -274,14 +274,14 @@ func (l LessPrecise) Sentence() string {
 type TestPassed struct{ Command string }
 
 func (t TestPassed) Sentence() string {
-	return fmt.Sprintf("the test command %s ended well", t.Command)
+	return fmt.Sprintf("the test command %s exited with status 0", t.Command)
 }
 
 // A StatusOnly is the note that a test command's exit status is all that is known about the output.
 type StatusOnly struct{}
 
 func (StatusOnly) Sentence() string {
-	return "The test command's exit status is the only word on the output: no element was compared, and none of what was timed."
+	return "Only the test command's exit status says that the output is right: kernelgate compared no element, neither before nor while it timed the kernel."
 }
 
 // A TestFailed is a harness's test command that failed.
@@ -300,4 +300,6 @@ func (t TestFailed) Sentence() string {
 // PassTest is the advice to it.
 type PassTest struct{ Command string }
 
-func (p PassTest) Step(Reader) string { return "make the test command end with status 0: " + p.Command }
+func (p PassTest) Step(Reader) string {
+	return "make the test command exit with status 0: " + p.Command
+}

@@ -1,7 +1,7 @@
 // Package facts has the facts that a judgement can find, one type each, and writes their sentences.
 //
-// The gates decide and put what they found into these types. No sentence is written anywhere else: a file of this package has
-// the facts of one gate, and each fact has the one method that puts it into words. So a change of wording touches no judgement,
+// The gates decide and put what they found into these types. No sentence about a judgement is written anywhere else (runners write notes about a run): a file of
+// this package has the facts of one gate, and each fact has the one method that puts it into words. So a change of wording touches no judgement,
 // and a judgement can be read without the wording.
 package facts
 

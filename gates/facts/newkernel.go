@@ -3,6 +3,8 @@ package facts
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A NoBaseline is a new kernel that was not timed.
@@ -42,7 +44,7 @@ func (t Times) Sentence() string {
 	case TimesUndecided:
 		return fmt.Sprintf("Not decided after %d rounds: %s", t.Rounds, shapes)
 	}
-	return "Timed, with nothing to compare with: " + shapes
+	return "Timed without a baseline: " + shapes
 }
 
 // A ShapeTime is the time on one shape, with what was asked.
@@ -74,7 +76,7 @@ func (s ShapeTime) Sentence() string {
 		text = s.Shape + " " + strings.Join(asked, " and ")
 	}
 	if s.Roofline > 0 {
-		text += fmt.Sprintf(" (%s of the roofline)", percent(s.Roofline))
+		text += fmt.Sprintf(" (%s of the roofline)", number.Share(s.Roofline))
 	}
 	return text
 }
@@ -83,12 +85,12 @@ func (s ShapeTime) Sentence() string {
 type Unreliable struct{ Why Fact }
 
 func (u Unreliable) Sentence() string {
-	return "The times are not to be relied on: " + u.Why.Sentence()
+	return "The times are not reliable: " + u.Why.Sentence()
 }
 
 // BringWithin is the advice for a time beyond its bound.
 type BringWithin struct{ Shape, Asked string }
 
 func (b BringWithin) Step(Reader) string {
-	return fmt.Sprintf("bring the time of %s within what is asked (%s)", b.Shape, b.Asked)
+	return fmt.Sprintf("bring the time of %s within its limit (%s)", b.Shape, b.Asked)
 }

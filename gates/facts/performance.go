@@ -3,6 +3,8 @@ package facts
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A NothingTimed is evidence without a time.
@@ -47,7 +49,7 @@ func (NothingToMeasure) Sentence() string { return sameCode + ": nothing to meas
 type ChangeCode struct{}
 
 func (ChangeCode) Step(Reader) string {
-	return "change what the compiler emits: it saw through this change"
+	return "change what the compiler emits: this change compiles to the baseline's machine code"
 }
 
 // StartChange is the advice where the base itself is judged.
@@ -64,21 +66,21 @@ type NothingGainedOn struct {
 }
 
 func (n NothingGainedOn) Sentence() string {
-	return fmt.Sprintf("Too slow: what serves %s is the baseline's machine code, so nothing was gained there (asked %s)", strings.Join(n.Shapes, ", "), n.Asked)
+	return fmt.Sprintf("Too slow: %s runs the baseline's machine code, so nothing was gained there (asked %s)", strings.Join(n.Shapes, ", "), n.Asked)
 }
 
 // ChangeVariant is the advice to it.
 type ChangeVariant struct{ Shapes []string }
 
 func (c ChangeVariant) Step(Reader) string {
-	return "change the variant that serves " + strings.Join(c.Shapes, ", ") + ", or choose another for it"
+	return "change the variant that is launched for " + strings.Join(c.Shapes, ", ") + ", or choose a different variant"
 }
 
 // A NoShapeToMeasure is a choice by problem size in which the baseline's machine code serves every shape.
 type NoShapeToMeasure struct{}
 
 func (NoShapeToMeasure) Sentence() string {
-	return "What serves every shape that is timed is the baseline's machine code: nothing to measure"
+	return "Every timed shape runs the baseline's machine code: nothing to measure"
 }
 
 // A FailedWhileTimed is a launch that failed under the clock.
@@ -131,7 +133,7 @@ func (u Unfit) Sentence() string { return "The runner is not fit to measure: " +
 // FreeMachine is the advice to it.
 type FreeMachine struct{}
 
-func (FreeMachine) Step(Reader) string { return "free the machine of other work, then run again" }
+func (FreeMachine) Step(Reader) string { return "stop other work on the machine, then run again" }
 
 // A ControlOff is two copies of the baseline that differ.
 type ControlOff struct {
@@ -151,8 +153,8 @@ type CoarseClock struct {
 }
 
 func (c CoarseClock) Sentence() string {
-	return fmt.Sprintf("the clock's step is %s of a sample on %s (at most %s can be judged); take more launches into a sample, or a finer clock",
-		percent(c.Step), c.Shape, percent(c.Most))
+	return fmt.Sprintf("the clock's resolution is %s of a sample on %s (at most %s can be judged); time more launches per sample, or use a finer clock",
+		number.Share(c.Step), c.Shape, number.Share(c.Most))
 }
 
 // A MostlyDisturbed is a shape of which most samples were disturbed.
@@ -162,7 +164,7 @@ type MostlyDisturbed struct {
 }
 
 func (m MostlyDisturbed) Sentence() string {
-	return fmt.Sprintf("%d of %d samples on %s were disturbed from outside", m.Disturbed, m.Taken, m.Shape)
+	return fmt.Sprintf("other activity on the machine disturbed %d of %d samples on %s", m.Disturbed, m.Taken, m.Shape)
 }
 
 // A PassesWithoutDisturbed is a pass that does not hold with the samples that were marked as disturbed.
@@ -172,5 +174,5 @@ type PassesWithoutDisturbed struct {
 }
 
 func (p PassesWithoutDisturbed) Sentence() string {
-	return fmt.Sprintf("Not decided: it passes only without the %d samples that were marked as disturbed. With them: %s", p.Samples, p.With.Sentence())
+	return fmt.Sprintf("Not decided: it passes only if the %d disturbed samples are left out. With them: %s", p.Samples, p.With.Sentence())
 }

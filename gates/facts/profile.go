@@ -34,21 +34,25 @@ func (m MetricMissed) Sentence() string {
 // A NoneMet is a list of conditions of which one would have been enough.
 type NoneMet struct{ Missed []MetricMissed }
 
-func (n NoneMet) Sentence() string { return "none of: " + join(n.Missed, ", ") }
+func (n NoneMet) Sentence() string { return "none of these holds: " + join(n.Missed, ", ") }
 
 // A ProfileMissed is a profile that is not what the policy asks.
 type ProfileMissed struct{ Missed []Fact }
 
 func (p ProfileMissed) Sentence() string {
-	return "The profile is not what the policy asks: " + join(p.Missed, "; ")
+	return "The profile does not meet the policy: " + join(p.Missed, "; ")
 }
 
 // A NotCounted is counters that the profile does not have.
 type NotCounted struct{ Metrics []string }
 
-func (n NotCounted) Sentence() string { return "not counted: " + strings.Join(n.Metrics, ", ") }
+func (n NotCounted) Sentence() string {
+	return "the profiler did not count " + strings.Join(n.Metrics, ", ")
+}
 
 // A MetricsHold is a profile as the policy asks.
 type MetricsHold struct{ Metrics int }
 
-func (m MetricsHold) Sentence() string { return fmt.Sprintf("%d metrics as asked", m.Metrics) }
+func (m MetricsHold) Sentence() string {
+	return fmt.Sprintf("%d metrics within their limits", m.Metrics)
+}

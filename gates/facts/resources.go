@@ -3,6 +3,8 @@ package facts
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A NoResources is a build without the compiler's figures.
@@ -90,7 +92,7 @@ type FewBlocks struct {
 }
 
 func (f FewBlocks) Sentence() string {
-	return fmt.Sprintf("%s per SM%s (asked %s; limited by %s)", plural(f.Blocks, "block"), ofKernel(f.Kernel), f.Asked, f.LimitedBy)
+	return fmt.Sprintf("%s per SM%s (asked %s; limited by %s)", number.Plural(f.Blocks, "block"), ofKernel(f.Kernel), f.Asked, f.LimitedBy)
 }
 
 // FitMoreBlocks is the advice to it.
@@ -100,7 +102,7 @@ type FitMoreBlocks struct {
 }
 
 func (f FitMoreBlocks) Step(Reader) string {
-	return fmt.Sprintf("use less of %s, until the SM holds %s blocks%s", f.LimitedBy, f.Asked, ofKernel(f.Kernel)) + inVariant(f.Variant)
+	return fmt.Sprintf("reduce %s until an SM holds %s blocks%s", f.LimitedBy, f.Asked, ofKernel(f.Kernel)) + inVariant(f.Variant)
 }
 
 func ofKernel(name string) string {
@@ -176,14 +178,21 @@ func (k KernelFigures) String() string {
 		add(k.Stack, func(n int) string { return amount(n, "B") + " stack" })
 		add(k.CodeSize, func(n int) string { return amount(n, "B") + " code size" })
 	}
-	add(k.Blocks, func(n int) string { return plural(n, "block") + " per SM" })
+	add(k.Blocks, func(n int) string { return number.Plural(n, "block") + " per SM" })
 	add(k.Spilt, func(n int) string { return fmt.Sprintf("%d B spilled", n) })
 	return strings.Join(parts, ", ")
 }
 
 // A KeepsState is a kernel with writable memory that outlives a launch.
-type KeepsState struct{ Globals []string }
+type KeepsState struct {
+	Globals []string
+	CPU     bool // it runs on a processor
+}
 
 func (k KeepsState) Sentence() string {
-	return "The kernel keeps state between launches in device memory: " + strings.Join(k.Globals, ", ") + "."
+	memory := "device memory"
+	if k.CPU {
+		memory = "static variables"
+	}
+	return "The kernel keeps state between launches in " + memory + ": " + strings.Join(k.Globals, ", ") + "."
 }

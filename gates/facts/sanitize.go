@@ -3,6 +3,8 @@ package facts
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A Finding is one mistake of the kernel, as often as a sanitizer saw it.
@@ -54,7 +56,7 @@ func (f Finding) Sentence() string {
 		if f.Kind == KindRace {
 			unit = "hazards"
 		}
-		text += fmt.Sprintf(" (%s %s)", thousands(f.Count), unit)
+		text += fmt.Sprintf(" (%s %s)", number.Thousands(f.Count), unit)
 	}
 	if f.Before {
 		text += " (the baseline has it as well)"
@@ -85,9 +87,9 @@ type NotSearched struct {
 
 func (n NotSearched) Sentence() string {
 	if n.Note {
-		return "Nobody has looked for races and bad accesses: " + n.Why.Sentence()
+		return "Nothing checked for races and bad accesses: " + n.Why.Sentence()
 	}
-	return "not looked for races and bad accesses: " + n.Why.Sentence()
+	return "races and bad accesses were not checked: " + n.Why.Sentence()
 }
 
 // A NoSanitizer is evidence of a runner that ran none.
@@ -146,16 +148,16 @@ type Clean struct {
 }
 
 func (c Clean) Sentence() string {
-	text := fmt.Sprintf("%s found nothing in %s", strings.Join(c.Ran, ", "), plural(c.Cases, "case"))
+	text := fmt.Sprintf("%s found nothing in %s", strings.Join(c.Ran, ", "), number.Plural(c.Cases, "case"))
 	switch {
 	case len(c.Ran) == 0:
 		text = "there is nothing for these tools to find in this kernel"
 	case c.Existing > 0:
 		text = fmt.Sprintf("%s found nothing new in %s; as before this change: %s (see below)",
-			strings.Join(c.Ran, ", "), plural(c.Cases, "case"), plural(c.Existing, "finding"))
+			strings.Join(c.Ran, ", "), number.Plural(c.Cases, "case"), number.Plural(c.Existing, "finding"))
 	}
 	if len(c.Lacking) > 0 {
-		text += "; not looked for: " + join(c.Lacking, "; ")
+		text += "; not checked: " + join(c.Lacking, "; ")
 	}
 	return text
 }
@@ -164,7 +166,7 @@ func (c Clean) Sentence() string {
 type ExistingFindings struct{ Findings int }
 
 func (e ExistingFindings) Sentence() string {
-	return plural(e.Findings, "sanitizer finding") + " as before"
+	return number.Plural(e.Findings, "sanitizer finding") + " as before"
 }
 
 // A FaultyBaseline is the note about them.
@@ -217,9 +219,9 @@ type FixFindings struct {
 
 func (f FixFindings) Step(Reader) string {
 	if f.Existed {
-		return "fix it in this change or on the base branch first: the policy defers for what the baseline has as well (gates.sanitize.existing)"
+		return "fix it in this change or on the base branch first: the policy also defers for findings of the baseline (gates.sanitize.existing)"
 	}
-	return "fix what the sanitizers found; every finding stands on its line"
+	return "fix what the sanitizers found"
 }
 
 // A ToolFailed is a sanitizer that gave no answer about the candidate.

@@ -3,6 +3,8 @@ package facts
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A Speeds is the shapes whose speed decides the gate.
@@ -40,7 +42,7 @@ func (s Speeds) Sentence() string {
 	}
 	text := fmt.Sprintf("Not decided after %d rounds%s: %s", s.Rounds, when, shapes)
 	if s.CodeNumber > 0 {
-		text += fmt.Sprintf(". It would pass as the first machine code of this change. It is number %d, and every variant raises the proof that is asked: it needs a larger gain or more rounds", s.CodeNumber)
+		text += fmt.Sprintf(". It would pass as the first machine code of this change. It is number %d, and each further machine code must pass a stricter test: it needs a larger gain or more rounds", s.CodeNumber)
 	}
 	return text
 }
@@ -91,7 +93,7 @@ type KindSpeed struct {
 func byInputs(all []KindSpeed) string {
 	var parts []string
 	for _, k := range all {
-		parts = append(parts, fmt.Sprintf("%s %s", k.Kind, signed(k.Speedup)))
+		parts = append(parts, fmt.Sprintf("%s %s", k.Kind, number.Percent(k.Speedup)))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -118,7 +120,7 @@ func (o OfShape) Sentence() string { return o.Shape + ": " + o.Fact.Sentence() }
 type Waits struct{ Micros float64 }
 
 func (w Waits) Sentence() string {
-	return fmt.Sprintf("it waits %s a launch longer than the baseline, so that the clock on the wall counts", duration(w.Micros))
+	return fmt.Sprintf("it waits %s longer per launch than the baseline, so the wall clock counts", number.ShortTime(w.Micros))
 }
 
 // A Capped is a gain of which one kind of input contributes more than may count.
@@ -128,7 +130,7 @@ type Capped struct {
 }
 
 func (c Capped) Sentence() string {
-	return fmt.Sprintf("of which a kind of input counts at most %s (%s gain more)", signed(c.Most), strings.Join(c.Kinds, " and "))
+	return fmt.Sprintf("of which a kind of input counts for at most %s (%s gain more)", number.Percent(c.Most), strings.Join(c.Kinds, " and "))
 }
 
 // A SlowTail is a mean or a p90 below its limit.
@@ -139,7 +141,7 @@ type SlowTail struct {
 }
 
 func (s SlowTail) Sentence() string {
-	return fmt.Sprintf("the speedup of the %s is %s (at least %s: slow launches count as well)", s.Metric, s.Speedup, signed(s.Limit))
+	return fmt.Sprintf("the speedup of the %s is %s (at least %s: slow launches count as well)", s.Metric, s.Speedup, number.Percent(s.Limit))
 }
 
 // A SlowKind is a kind of input below its limit.
@@ -150,13 +152,13 @@ type SlowKind struct {
 }
 
 func (s SlowKind) Sentence() string {
-	return fmt.Sprintf("on %s inputs it is %s (each kind of input must reach %s)", s.Kind, s.Speedup, signed(s.Limit))
+	return fmt.Sprintf("on %s inputs it is %s (each kind of input must reach %s)", s.Kind, s.Speedup, number.Percent(s.Limit))
 }
 
 // A TooFewAlone is a shape without enough launches that ran alone.
 type TooFewAlone struct{}
 
-func (TooFewAlone) Sentence() string { return "too few launches ran alone to confirm it" }
+func (TooFewAlone) Sentence() string { return "too few single launches were timed to confirm it" }
 
 // A GainAlone is what a launch gains in a batch and when it runs alone.
 type GainAlone struct {
@@ -166,11 +168,11 @@ type GainAlone struct {
 }
 
 func (g GainAlone) Sentence() string {
-	text := "launches that ran alone do not confirm it yet: "
+	text := "single launches do not confirm it yet: "
 	if g.Refuted {
-		text = "launches that ran alone show otherwise: "
+		text = "single launches do not confirm it: "
 	}
-	text += fmt.Sprintf("a launch gains %.3g µs in a batch and %.3g µs alone", g.Batch, g.Alone)
+	text += fmt.Sprintf("a launch gains %.3g µs in a batch and %.3g µs on its own", g.Batch, g.Alone)
 	if g.Speedup != nil {
 		text += fmt.Sprintf(" (speedup %s)", *g.Speedup)
 	}
@@ -181,7 +183,7 @@ func (g GainAlone) Sentence() string {
 type MeanAlone struct{ Median, Mean float64 }
 
 func (m MeanAlone) Sentence() string {
-	return fmt.Sprintf("of launches that ran alone the median gains %.3g µs, and the mean %.3g µs: slow launches count as well", m.Median, m.Mean)
+	return fmt.Sprintf("of single launches the median gains %.3g µs and the mean %.3g µs: slow launches count as well", m.Median, m.Mean)
 }
 
 // A Detectable is how small a difference the rounds could show.
@@ -193,7 +195,7 @@ type Detectable struct {
 }
 
 func (d Detectable) Sentence() string {
-	text := fmt.Sprintf("%s: with this noise, %d rounds can show a difference of %s from the goal", d.Shape, d.Rounds, percent(d.Share))
+	text := fmt.Sprintf("%s: with this noise, %d rounds can show a difference of %s from the goal", d.Shape, d.Rounds, number.Share(d.Share))
 	if d.Needed > 0 {
 		text += fmt.Sprintf("; about %d rounds would decide", d.Needed)
 	}

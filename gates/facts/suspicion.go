@@ -1,6 +1,10 @@
 package facts
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/kernelgate/kernelgate/gates/number"
+)
 
 // A Suspicious is figures that are too good to be true.
 type Suspicious struct{ Why Fact }
@@ -11,7 +15,7 @@ func (s Suspicious) Sentence() string { return "Too good to be true: " + s.Why.S
 type ShowWork struct{}
 
 func (ShowWork) Step(Reader) string {
-	return "show that all of the work is done and timed, or ask a maintainer to /override with the reason"
+	return "show that all of the work is done and timed, or ask a maintainer to comment /override with the reason"
 }
 
 // A BelowFloor is a time that the device cannot reach.
@@ -21,7 +25,7 @@ type BelowFloor struct {
 }
 
 func (b BelowFloor) Sentence() string {
-	return fmt.Sprintf("%s takes %.4g µs, below the %.4g µs that the device needs at least for this work", b.Shape, b.Micros, b.Floor)
+	return fmt.Sprintf("%s takes %.4g µs, and the device needs at least %.4g µs for this work", b.Shape, b.Micros, b.Floor)
 }
 
 // A Disturbs is a candidate that slows the baseline down.
@@ -32,8 +36,8 @@ type Disturbs struct {
 }
 
 func (d Disturbs) Sentence() string {
-	return fmt.Sprintf("the baseline is %s slower with the candidate loaded than before on %s (at most %s): the candidate disturbs what it is measured against",
-		percent(d.Slower), d.Shape, d.Allowed)
+	return fmt.Sprintf("the baseline is %s slower after the candidate is loaded, on %s (at most %s): the candidate slows its baseline down",
+		number.Share(d.Slower), d.Shape, d.Allowed)
 }
 
 // A BringsDisturbance is a candidate with which more samples are marked as disturbed.
@@ -43,7 +47,7 @@ type BringsDisturbance struct {
 }
 
 func (b BringsDisturbance) Sentence() string {
-	return fmt.Sprintf("%s of the samples on %s were disturbed from outside while the candidate was loaded, and %s before", percent(b.With), b.Shape, percent(b.Before))
+	return fmt.Sprintf("other activity on the machine disturbed %s of the samples on %s while the candidate was loaded, and %s before", number.Share(b.With), b.Shape, number.Share(b.Before))
 }
 
 // A FasterWithState is a candidate whose time depends on what an earlier launch left behind.
@@ -53,14 +57,14 @@ type FasterWithState struct {
 }
 
 func (f FasterWithState) Sentence() string {
-	return fmt.Sprintf("the candidate is %s faster on %s when its memory is not reset between launches: its time depends on state that it keeps", percent(f.Faster), f.Shape)
+	return fmt.Sprintf("the candidate is %s faster on %s when its memory is not reset between launches: its time depends on state that it keeps", number.Share(f.Faster), f.Shape)
 }
 
 // A PreparesOnce is a candidate whose first launch does work for later ones.
 type PreparesOnce struct{ Shape string }
 
 func (p PreparesOnce) Sentence() string {
-	return fmt.Sprintf("on %s the first launch of a process takes longer than those after it by more than the baseline's does: a launch does work that later ones are spared", p.Shape)
+	return fmt.Sprintf("on %s the first launch of a process takes longer than the later ones, by more than the baseline's first launch does: it does work that later launches skip", p.Shape)
 }
 
 // A GainUnseen is a gain that the device's clock shows and the clock on the wall does not.
@@ -70,8 +74,8 @@ type GainUnseen struct {
 }
 
 func (g GainUnseen) Sentence() string {
-	return fmt.Sprintf("the clock on the wall does not see the gain on %s: it shows %s of the baseline's time where the device's shows %s",
-		g.Shape, signed(g.Wall), signed(g.Device))
+	return fmt.Sprintf("the wall clock does not confirm the gain on %s: it shows %s of the baseline's time, and the device's clock shows %s",
+		g.Shape, number.Percent(g.Wall), number.Percent(g.Device))
 }
 
 // A KindOn is a shape with one kind of input.
@@ -94,7 +98,7 @@ type BatchGainsMore struct {
 }
 
 func (b BatchGainsMore) Sentence() string {
-	return fmt.Sprintf("on %s a batch gains %.3g µs a launch, and launches that ran alone gain less by more than %.2g µs: launches of a batch share work", b.Inputs, b.Gain, b.Most)
+	return fmt.Sprintf("on %s a launch in a batch gains %.3g µs, and a single launch gains over %.2g µs less: the launches of a batch share work", b.Inputs, b.Gain, b.Most)
 }
 
 // A BatchFaster is a new kernel whose launches take far longer alone than in a batch.
@@ -104,12 +108,12 @@ type BatchFaster struct {
 }
 
 func (b BatchFaster) Sentence() string {
-	return fmt.Sprintf("on %s a launch of a batch takes %.3g µs, and one that runs alone far longer: launches of a batch share work", b.Inputs, b.Micros)
+	return fmt.Sprintf("on %s a launch in a batch takes %.3g µs, and a single launch takes far longer: the launches of a batch share work", b.Inputs, b.Micros)
 }
 
 // An Uneven is a candidate of whose launches a few do the work of the others.
 type Uneven struct{ Inputs KindOn }
 
 func (u Uneven) Sentence() string {
-	return fmt.Sprintf("on %s some launches of a process take longer than the others by more than the baseline's do: a few launches do work that the others are spared", u.Inputs)
+	return fmt.Sprintf("on %s some launches of a process take longer than the others, by more than in the baseline: a few launches do work that the others skip", u.Inputs)
 }

@@ -30,7 +30,7 @@ type Lacking struct {
 }
 
 func (l Lacking) Sentence() string {
-	return fmt.Sprintf("The evidence does not have what the %s gate asks: %s", l.Gate, l.Why.Sentence())
+	return fmt.Sprintf("The evidence lacks what the %s gate needs: %s", l.Gate, l.Why.Sentence())
 }
 
 // Gather is the advice for a gate whose evidence is missing.
@@ -40,7 +40,7 @@ type Gather struct {
 }
 
 func (g Gather) Step(Reader) string {
-	return fmt.Sprintf("have a runner gather what the %s gate lacks (%s), or ask for less in the policy", g.Gate, g.Why.Sentence())
+	return fmt.Sprintf("measure with a runner that provides what the %s gate lacks (%s), or ask for less in the policy", g.Gate, g.Why.Sentence())
 }
 
 // An AllPassed is a pass without a speed to show.
@@ -50,7 +50,7 @@ type AllPassed struct {
 
 func (a AllPassed) Sentence() string {
 	if a.Static {
-		return "It compiles, within its budgets. This is static: nothing was run."
+		return "It compiles within its budgets. This was a static check: nothing was run."
 	}
 	return "Every required gate passed."
 }
@@ -70,7 +70,7 @@ type ChoosesBySize struct {
 }
 
 func (c ChoosesBySize) Sentence() string {
-	return fmt.Sprintf("The %s chooses by problem size: %s.", c.Side, c.Chosen)
+	return fmt.Sprintf("The %s chooses a variant by problem size: %s.", c.Side, c.Chosen)
 }
 
 // AsRefactoring is the advice to name a change as what it may be: its outputs are those of the baseline, and a rule for
@@ -87,9 +87,9 @@ func (a AsRefactoring) Step(Reader) string {
 	if a.Label == "" {
 		how = fmt.Sprintf("give it a title that matches `%s`", a.Title)
 	}
-	asked := "nothing of its speed"
+	asked := "nothing about its speed"
 	if a.Asked != "" {
 		asked = "only " + a.Asked
 	}
-	return fmt.Sprintf("or, should it be a refactoring, %s: the outputs are the baseline's bit for bit, and the rule `%s` asks %s", how, a.Rule, asked)
+	return fmt.Sprintf("or, if it is a refactoring, %s: the outputs are bit-identical to the baseline's, and the rule `%s` asks %s", how, a.Rule, asked)
 }

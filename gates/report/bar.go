@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // barCells is how wide a bar is.
@@ -55,11 +56,11 @@ type span struct {
 
 func spanOf(c gates.Comparison) span {
 	goal, ok := speedupGoal(c.Goal)
-	if !ok || !measured(c) || !finite(c.Speedup.Value) {
+	if !ok || !measured(c) || !number.Finite(c.Speedup.Value) {
 		return span{}
 	}
 	at := func(x *float64) float64 {
-		if x == nil || !finite(*x) {
+		if x == nil || !number.Finite(*x) {
 			x = &c.Speedup.Value
 		}
 		d := *x - goal
@@ -113,5 +114,5 @@ func speedupGoal(goal string) (float64, bool) {
 			asked, ok = max(asked, 1/(1-x/100)-1), true
 		}
 	}
-	return asked, ok && finite(asked)
+	return asked, ok && number.Finite(asked)
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
@@ -82,10 +83,10 @@ func TestBarsTellTheTruth(t *testing.T) {
 			e := rows[i].Speedup
 			drawn := func(part []rune) bool { return strings.ContainsAny(string(part), "├─●┤") }
 			lower, upper := e.Value, e.Value
-			if finite(*e.Lower) {
+			if number.Finite(*e.Lower) {
 				lower = min(lower, *e.Lower)
 			}
-			if finite(*e.Upper) {
+			if number.Finite(*e.Upper) {
 				upper = max(upper, *e.Upper)
 			}
 			if left := drawn(cells[:goal]); left != (lower-asked <= -1e-12) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // resourceRowsShown is how many parts of a build have a visible row of resources.
@@ -93,7 +94,7 @@ func (c resourceColumn) cell(rows []gates.ResourceRow) line {
 	l := cell(fromTo(shown.Baseline, shown.Candidate, shown.Unit))
 	for _, r := range found {
 		if r.Status == gates.Failed {
-			return append(line{mark(signFail), text(string(nbsp))}, append(l, text(" (limit "+conditionWords(r.Limit)+")"))...)
+			return append(line{mark(signFail), text(string(nbsp))}, append(l, text(" (limit "+number.Condition(r.Limit)+")"))...)
 		}
 	}
 	return l

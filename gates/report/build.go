@@ -21,13 +21,14 @@ func build(v *gates.Verdict, to Links) document {
 			d.sections = append(d.sections, section{name: name, more: more, keep: keep, folded: true, blocks: blocks})
 		}
 	}
-	see("title", 100, []block{heading{3, append(line{mark(signOfVerdict(v.Outcome, v.Reason)), text(" ")}, prose(Headline(v))...)}})
+	see("title", 100, []block{heading{3, append(line{mark(signFor(v)), text(" ")}, prose(Headline(v))...)}})
+	see("what blocks nothing", 95, enforcement(v))
 	see("the shapes", 90, speeds(v))
 	see("the resources in sight", 55, resourceLine(v))
 	see("the gates", 56, gateLine(v))
 	see("what stopped the build", 88, stoppedBuild(v))
 	see("why", 86, whyNot(v))
-	if v.Outcome == gates.Defer {
+	if v.Outcome == gates.Defer && v.Blocks() {
 		see("what DEFER means", 57, []block{paragraph{cell(Meaning)}})
 	}
 	see("what would make it pass", 85, toPass(v))

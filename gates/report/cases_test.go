@@ -54,7 +54,7 @@ func passing() *gates.Verdict {
 			{Gate: "ptxas", Status: gates.Passed, Required: true, Text: "88 registers, 30.3 KiB shared memory, 2 blocks per SM, 0 B spilled; within budget"},
 			{Gate: "correctness", Status: gates.Passed, Required: true, Text: "36/36 cases, max |err| 0.0596, norm error 0.92%, deterministic"},
 			{Gate: "performance", Status: gates.Passed, Required: true, Text: found},
-			{Gate: "profile", Status: gates.Informs, Text: "The profile is not what the policy asks: none of: mission: sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active is 0 (asked >= 50%)",
+			{Gate: "profile", Status: gates.Informs, Text: "The profile does not meet the policy: none of: mission: sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active is 0 (asked >= 50%)",
 				Details: quotes("mission: the tensor pipe is idle", "mission: DRAM is at 3.1 % of its peak")},
 		},
 		Resources: []gates.ResourceRow{
@@ -154,6 +154,8 @@ func verdicts() map[string]*gates.Verdict {
 		"pass-rivals":             withRivals(),
 		"defer-sanitize":          raced(),
 		"pass-machine-code":       otherCode(),
+		"shadow-too-slow":         shadowed(),
+		"pass-warn":               warned(),
 	}
 }
 
@@ -238,7 +240,7 @@ func regressed() *gates.Verdict {
 func regressedOnSecret() *gates.Verdict {
 	v := deferred("performance", gates.Failed, gates.ReasonRegression,
 		"Slower: speedup −89.8\u00a0% [−90.2\u00a0%, −89.4\u00a0%] on secret (B=2 H=3 S=157 D=64) (asked speedup >= -2%)",
-		"bring `secret (B=2 H=3 S=157 D=64)` to ≤\u00a0214.69\u00a0µs: the size was drawn for this run, so the kernel must be as fast on sizes that the manifest does not name",
+		"bring `secret (B=2 H=3 S=157 D=64)` to ≤\u00a0214.69\u00a0µs: this size is random, so the kernel must also be fast on sizes that the manifest does not name",
 		"time this size again with: kernelgate check --base 4f1d0b6a9c3e --head a97c52e0d1b8 sdpa_fp8 --secret-shape B=2,H=3,S=157,D=64")
 	secret := timed("secret", "B=2 H=3 S=157 D=64", "guard", goalGuard, gates.Failed, 210.4, 2063.1, 0.0039)
 	secret.Secret = true
@@ -264,8 +266,8 @@ func inconclusive() *gates.Verdict {
 
 func suspicious() *gates.Verdict {
 	v := deferred("performance", gates.Failed, gates.ReasonSuspicious,
-		"Too good to be true: mission takes 1.021 µs, below the 2.219 µs that the device needs at least for this work",
-		"show that all of the work is done and timed, or ask a maintainer to /override with the reason")
+		"Too good to be true: mission takes 1.021 µs, and the device needs at least 2.219 µs for this work",
+		"show that all of the work is done and timed, or ask a maintainer to comment /override with the reason")
 	v.Comparisons[1] = timed("mission", "B=1 H=8 S=512 D=64", "target", goalTarget, gates.Passed, 1391.62, 1.021, 3.2)
 	return v
 }
@@ -273,7 +275,7 @@ func suspicious() *gates.Verdict {
 func faulty() *gates.Verdict {
 	v := deferred("performance", gates.Failed, gates.ReasonRunner,
 		"The runner is not fit to measure: the A/A control on mission is +4.1\u00a0% [+3.6\u00a0%, +4.7\u00a0%] instead of 0: two copies of the baseline differ by more than the allowed 2%",
-		"free the machine of other work, then run again")
+		"stop other work on the machine, then run again")
 	v.Outcome = gates.Error
 	v.Comparisons[1].Control = ptr(around(0.041, 0.0055))
 	return v
@@ -282,7 +284,7 @@ func faulty() *gates.Verdict {
 func sameCode() *gates.Verdict {
 	v := deferred("performance", gates.Failed, gates.ReasonTooSlow,
 		"Too slow: the machine code is the same as the baseline's, so nothing was gained (asked speedup >= +10% on mission)",
-		"change what the compiler emits: it saw through this change")
+		"change what the compiler emits: this change compiles to the baseline's machine code")
 	v.Comparisons, v.Measuring = nil, nil
 	v.Builds[1].Code = v.Builds[0].Code
 	return v
@@ -304,7 +306,7 @@ func withRivals() *gates.Verdict {
 	v.Rivals = []gates.Rival{
 		rival("torch-flash-graph", "small", 5.64), rival("torch-flash-graph", "mission", 2206.4), rival("torch-flash-graph", "long", 38950),
 		rival("torch-math-graph", "mission", 6360.2),
-		{Name: "torch-cudnn-graph", Failure: "the bench command ended with status 1: No available kernel. Aborting execution. (run its command by hand; folders that it reads beside its own are named in KERNELGATE_READ)"},
+		{Name: "torch-cudnn-graph", Failure: "the bench command ended with status 1: No available kernel. Aborting execution. (run its command by hand; KERNELGATE_READ names further folders that it may read)"},
 		{Name: "torch-math-graph", Shape: "long", Failure: "out of memory"},
 	}
 	return v

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
@@ -55,13 +56,13 @@ func CompareRuns(a, b Result, opt TerminalOptions) string {
 		}
 	}
 	if same > 0 {
-		say(fmt.Sprintf("  · %s of the resources: the same", plural(same, "figure")))
+		say(fmt.Sprintf("  · %s of the resources did not change", number.Plural(same, "figure")))
 	}
 	w.b.WriteString("\n")
 	if text := apart(a.Evidence, b.Evidence); text != "" {
 		say(clean(text))
 	}
-	say("┆ is as fast as A; right of it B is faster. " + NotSideBySide)
+	say("┆ marks the speed of A; right of it B is faster. " + NotSideBySide)
 	return w.b.String()
 }
 
@@ -92,11 +93,11 @@ func (d Difference) text(c gates.Comparison) string {
 	case d.A == nil && d.B == nil:
 		return d.Name + " was not timed"
 	case d.A == nil:
-		return fmt.Sprintf("%s %s in B, not timed in A", d.Name, micros(*d.B)+unit)
+		return fmt.Sprintf("%s %s in B, not timed in A", d.Name, number.Micros(*d.B)+unit)
 	case d.B == nil:
-		return fmt.Sprintf("%s %s in A, not timed in B", d.Name, micros(*d.A)+unit)
+		return fmt.Sprintf("%s %s in A, not timed in B", d.Name, number.Micros(*d.A)+unit)
 	}
-	text := fmt.Sprintf("%s %s → %s", d.Name, micros(*d.A), micros(*d.B)+unit)
+	text := fmt.Sprintf("%s %s → %s", d.Name, number.Micros(*d.A), number.Micros(*d.B)+unit)
 	if c.Speedup.Lower == nil || d.P == nil {
 		return text + ": not enough rounds to tell"
 	}
@@ -104,7 +105,7 @@ func (d Difference) text(c gates.Comparison) string {
 	if *d.P < 0.001 {
 		chance = fmt.Sprintf("p%c<%c0.001", nbsp, nbsp)
 	}
-	return fmt.Sprintf("%s, %s %s, %s", text, Speedup(c.Speedup.Value), gainInterval(c.Speedup), chance)
+	return fmt.Sprintf("%s, %s %s, %s", text, number.Speedup(c.Speedup.Value), gainInterval(c.Speedup), chance)
 }
 
 // title is a run in one line.
@@ -136,7 +137,7 @@ func apart(a, b *gates.Evidence) string {
 		said = append(said, fmt.Sprintf("They ran on different devices: %s and %s.", a.Device.Name, b.Device.Name))
 	}
 	if text := Moved(a.Device, b.Device, a.Provenance, b.Provenance); text != "" {
-		said = append(said, "Between them changed: "+text+".")
+		said = append(said, "Changed between them: "+text+".")
 	}
 	return strings.Join(said, " ")
 }

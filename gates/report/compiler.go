@@ -20,7 +20,7 @@ func stoppedBuild(v *gates.Verdict) []block {
 	var blocks []block
 	for i, b := range v.Builds {
 		if first, _ := diagnostics(b); len(first) > 0 {
-			blocks = append(blocks, paragraph{cell("What the compiler said of the " + side(v, i) + ":")}, listing{strings.Join(first, "\n")})
+			blocks = append(blocks, paragraph{cell("What the compiler said about the " + side(v, i) + ":")}, listing{strings.Join(first, "\n")})
 		}
 	}
 	return blocks
@@ -35,7 +35,7 @@ func builds(v *gates.Verdict) []block {
 			if more := len(rest) - len(shown); more > 0 {
 				shown = append(slices.Clone(shown), fmt.Sprintf("… and %d more", more))
 			}
-			blocks = append(blocks, paragraph{cell("What else it said of the " + side(v, i) + ":")}, listing{strings.Join(shown, "\n")})
+			blocks = append(blocks, paragraph{cell("What else the compiler said about the " + side(v, i) + ":")}, listing{strings.Join(shown, "\n")})
 		}
 	}
 	if rows := buildRows(v); rows != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // recompiled reports whether the sides of a verdict were built by different compilers of one kind: what is under the gate then is the
@@ -86,7 +87,7 @@ func sameBuild(v *gates.Verdict) bool {
 func worstSpeedup(v *gates.Verdict) float64 {
 	worst, found := 0.0, false
 	for _, c := range v.Comparisons {
-		if measured(c) && finite(c.Speedup.Value) && (!found || c.Speedup.Value < worst) {
+		if measured(c) && number.Finite(c.Speedup.Value) && (!found || c.Speedup.Value < worst) {
 			worst, found = c.Speedup.Value, true
 		}
 	}
@@ -117,8 +118,8 @@ func codeWords(v *gates.Verdict) string {
 	if c.Baseline == nil || c.Candidate == nil {
 		return "other code"
 	}
-	if change := growth(v); change != 0 && finite(change) {
-		return fmt.Sprintf("%d → %d (%s)", c.Baseline.All(), c.Candidate.All(), percent(change))
+	if change := growth(v); change != 0 && number.Finite(change) {
+		return fmt.Sprintf("%d → %d (%s)", c.Baseline.All(), c.Candidate.All(), number.Percent(change))
 	}
 	return fmt.Sprintf("%d → %d", c.Baseline.All(), c.Candidate.All())
 }
@@ -143,10 +144,10 @@ func moves(before, after *int) string {
 }
 
 func speedCell(v *gates.Verdict) line {
-	if !slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool { return measured(c) && finite(c.Speedup.Value) }) {
+	if !slices.ContainsFunc(v.Comparisons, func(c gates.Comparison) bool { return measured(c) && number.Finite(c.Speedup.Value) }) {
 		return cell(dash)
 	}
-	return cell(percent(worstSpeedup(v)))
+	return cell(number.Percent(worstSpeedup(v)))
 }
 
 // compilerMove is the compilers of both sides, by digest where only that differs.

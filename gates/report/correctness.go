@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // correctness shows failed cases one by one, and passed cases summed up by shape.
@@ -41,7 +42,7 @@ func correctness(v *gates.Verdict) []block {
 	}, rows)}
 	below := casesWords(v.Correctness, determinism, parity)
 	if len(summed) < len(v.Correctness) {
-		below = strings.TrimSpace("A row is all cases of a shape, and its figures are the worst of them. " + below)
+		below = strings.TrimSpace("Each row sums up all cases of a shape, and shows the worst figures among them. " + below)
 	}
 	if below != "" {
 		blocks = append(blocks, paragraph{cell(below)})
@@ -115,7 +116,7 @@ func casesWords(rows []gates.CaseRow, determinism, parity *bool) string {
 	say(determinism, "Two launches on the same input agree bit for bit in every case.", "Two launches on the same input differ.")
 	say(parity, "Every output is bit-identical to the baseline's.", "The outputs are not bit-identical to the baseline's.")
 	if parity == nil && slices.ContainsFunc(rows, func(r gates.CaseRow) bool { return r.BitParity != nil }) {
-		said = append(said, "“Bit-identical” is to the baseline's output.")
+		said = append(said, "“Bit-identical” compares with the baseline's output.")
 	}
 	if slices.ContainsFunc(rows, func(r gates.CaseRow) bool { return r.Existing > 0 }) {
 		said = append(said, "“As before”: the baseline fails on the same inputs at least as badly.")
@@ -124,7 +125,7 @@ func casesWords(rows []gates.CaseRow, determinism, parity *bool) string {
 		said = append(said, "“vs unquantised” is max |err| against the reference on the inputs before quantisation.")
 	}
 	if slices.ContainsFunc(rows, func(r gates.CaseRow) bool { return r.Secret }) {
-		said = append(said, "Secret cases are drawn anew for every run, so that no kernel can be written for them.")
+		said = append(said, "Secret cases are random and different in every run, so no kernel can be written for them.")
 	}
 	return strings.Join(said, " ")
 }
@@ -136,11 +137,11 @@ func caseRow(shapes shapeColumn, r gates.CaseRow) []line {
 	}
 	row := []line{shapes.cell(r.Shape, r.Dims), inputs, passedOf(r), cell(dash), cell(dash), cell(dash), cell(dash), cell(dash), caseNotes(r)}
 	if compared(r) {
-		row[3], row[4] = cell(significant(r.MaxAbs, 4)), cell(significant(r.MeanAbs, 3))
-		row[5], row[6] = cell(significant(r.Norm, 3)), cell(share(r.BadShare))
+		row[3], row[4] = cell(number.Significant(r.MaxAbs, 4)), cell(number.Significant(r.MeanAbs, 3))
+		row[5], row[6] = cell(number.Significant(r.Norm, 3)), cell(number.Share(r.BadShare))
 	}
 	if r.EndToEnd != nil {
-		row[7] = cell(significant(*r.EndToEnd, 4))
+		row[7] = cell(number.Significant(*r.EndToEnd, 4))
 	}
 	return row
 }

@@ -1,13 +1,17 @@
 package report
 
-import "github.com/kernelgate/kernelgate/gates"
+import (
+	"github.com/kernelgate/kernelgate/gates"
+
+	"github.com/kernelgate/kernelgate/gates/number"
+)
 
 // Factor is how many times as fast something is: 1.63×, 6.7×, 120×.
 func Factor(x float64) string {
 	if x <= 0 {
 		return dash
 	}
-	return factor(x)
+	return number.Factor(x)
 }
 
 // gainInterval is the interval of a speedup; a dash where there is none. Goals are as in Speedup.
@@ -16,7 +20,7 @@ func gainInterval(e gates.Estimate, goals ...float64) string {
 		if x == nil {
 			return dash
 		}
-		return SpeedupBound(*x, e.Value, goals...)
+		return number.SpeedupBound(*x, e.Value, goals...)
 	}
 	if e.Lower == nil && e.Upper == nil {
 		return dash

@@ -3,6 +3,8 @@ package report
 import (
 	"math"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 func TestFactor(t *testing.T) {
@@ -12,7 +14,7 @@ func TestFactor(t *testing.T) {
 		}
 	}
 	for x, want := range map[float64]string{0.161: "+16.1\u00a0%", -0.029: "−2.9\u00a0%", 1.999: "+199.9\u00a0%", 2: "3.0×", 3.116: "4.1×"} {
-		if got := Speedup(x); got != want {
+		if got := number.Speedup(x); got != want {
 			t.Errorf("%v is %q, want %q", x, got, want)
 		}
 	}

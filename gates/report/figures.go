@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/gates/stats"
 )
 
@@ -21,10 +22,10 @@ func figures(v *gates.Verdict) []block {
 		}
 		row := []line{shapes.cell(c.Shape, c.Dims), cell(orDash(c.Role)), cell(dash), rate(c.TFLOPs), rate(c.GBs), cell(dash), control(c.Control), control(c.SoloShift), control(c.Alone), cell(detectable(c.Detectable))}
 		if measured(c) {
-			row[2] = cell(percent(-c.LatencyReduction.Value, goalFigures(c.Goal).shares...))
+			row[2] = cell(number.Percent(-c.LatencyReduction.Value, goalFigures(c.Goal).shares...))
 		}
 		if c.Roofline != nil {
-			row[5] = cell(share(*c.Roofline))
+			row[5] = cell(number.Share(*c.Roofline))
 		}
 		rates = append(rates, row)
 	}
@@ -52,8 +53,8 @@ func figures(v *gates.Verdict) []block {
 			{title: "GB/s", right: true, optional: true},
 			{title: "of roofline", right: true, optional: true},
 			{title: "A/A control", optional: true, wrap: true},
-			{title: "beside/alone", optional: true, wrap: true},
-			{title: "lone launches", optional: true, wrap: true},
+			{title: "solo shift", optional: true, wrap: true},
+			{title: "single launches", optional: true, wrap: true},
 			{title: "detectable", optional: true, wrap: true, spare: 1},
 		}, rates), paragraph{legend(v, rates)})
 	}
@@ -63,10 +64,10 @@ func figures(v *gates.Verdict) []block {
 // timesRow shows zero as missing: older reports have no more than a few of the
 // figures.
 func timesRow(shape, side string, s *stats.Summary) []line {
-	row := []line{codeCell(shape), cell(side), cell(micros(s.P50)), cell(micros(s.P90)), cell(micros(s.P99)),
-		cell(micros(s.Mean)), cell(dash), cell(dash), cell(micros(s.Min)), cell(count(s.N))}
+	row := []line{codeCell(shape), cell(side), cell(number.Micros(s.P50)), cell(number.Micros(s.P90)), cell(number.Micros(s.P99)),
+		cell(number.Micros(s.Mean)), cell(dash), cell(dash), cell(number.Micros(s.Min)), cell(number.Count(s.N))}
 	if s.N > 1 && s.Mean > 0 || s.Std > 0 {
-		row[6], row[7] = cell(spread(s.Std)), cell(share(s.CV))
+		row[6], row[7] = cell(spread(s.Std)), cell(number.Share(s.CV))
 	}
 	return row
 }
@@ -75,21 +76,21 @@ func spread(std float64) string {
 	if std == 0 {
 		return "0"
 	}
-	return micros(std)
+	return number.Micros(std)
 }
 
 func rate(x *float64) line {
 	if x == nil {
 		return cell(dash)
 	}
-	return cell(significant(*x, 3))
+	return cell(number.Significant(*x, 3))
 }
 
 func control(e *gates.Estimate) line {
 	if e == nil {
 		return cell(dash)
 	}
-	s := percent(e.Value)
+	s := number.Percent(e.Value)
 	if e.Lower != nil || e.Upper != nil {
 		s += " " + interval(*e, nil)
 	}
@@ -101,9 +102,9 @@ func legend(v *gates.Verdict, rates [][]line) line {
 	said := func(column int) bool {
 		return slices.ContainsFunc(rates, func(row []line) bool { return !row[column].blank() })
 	}
-	s := "A target must gain, a guard must not lose."
+	s := "A target must become faster, and a guard must not become slower."
 	if i := slices.IndexFunc(v.Comparisons, func(c gates.Comparison) bool { return c.Secret }); i >= 0 {
-		s += fmt.Sprintf(" %s is a size drawn for this run, so that no kernel can be fast on the named ones only.", Plain(v.Comparisons[i].Label()))
+		s += fmt.Sprintf(" %s is a random size, different in every run, so that no kernel can be fast only on the named sizes.", Plain(v.Comparisons[i].Label()))
 	}
 	if said(3) || said(4) || said(5) {
 		s += " Rates are the candidate's, at p50."
@@ -112,10 +113,10 @@ func legend(v *gates.Verdict, rates [][]line) line {
 		s += " A/A control: a second copy of the baseline, measured as if it were the candidate."
 	}
 	if said(7) {
-		s += " Beside/alone: how much slower the baseline is beside the candidate than alone."
+		s += " Solo shift: how much slower the baseline is when it alternates with the candidate than when it runs alone."
 	}
 	if said(8) {
-		s += " Lone launches: the speedup of launches that ran alone, which must confirm what batches of launches show."
+		s += " Single launches: the speedup of launches outside a batch, which must confirm the speedup of batches."
 	}
 	if said(9) {
 		s += " Detectable: the smallest difference from the goal that this run could show."

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/facts"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 const (
@@ -15,29 +16,32 @@ const (
 	existingRunes = 80
 )
 
-func word(v *gates.Verdict) string {
-	if word := Plain(string(v.Outcome)); word != "" {
-		return word
+// Word is the verdict's word, with which its headline begins. That of a rule that does not block says so first, so that nobody takes
+// a check that succeeds for a PASS.
+func Word(v *gates.Verdict) string {
+	word := Plain(string(v.Outcome))
+	if word == "" {
+		word = "NO VERDICT"
 	}
-	return "NO VERDICT"
+	return unenforced(v.Enforce, v.Outcome) + word
 }
 
 // wordAndReason is such as DEFER (too-slow).
 func wordAndReason(v *gates.Verdict) string {
 	if reason := Plain(string(v.Reason)); reason != "" && v.Outcome != gates.Pass {
-		return word(v) + " (" + reason + ")"
+		return Word(v) + " (" + reason + ")"
 	}
-	return word(v)
+	return Word(v)
 }
 
 func verdictCell(v *gates.Verdict) line {
-	return line{mark(signOfVerdict(v.Outcome, v.Reason)), text(" " + wordAndReason(v))}
+	return line{mark(signFor(v)), text(" " + wordAndReason(v))}
 }
 
 // Headline is the verdict with the number that it hangs on, in one line in which backticks set names apart:
 // "PASS · `sdpa_fp8` is 1.25× faster on `mission`: 57.63 → 46.11 µs".
 func Headline(v *gates.Verdict) string {
-	s := word(v)
+	s := Word(v)
 	said := finding(v)
 	switch kernel := quoted(v.Kernel); {
 	case kernel == "" && said == "":
@@ -117,7 +121,7 @@ func passed(v *gates.Verdict) string {
 			return ""
 		case c.Baseline == nil:
 			alone = append(alone, c)
-		case !finite(c.Speedup.Value):
+		case !number.Finite(c.Speedup.Value):
 			return ""
 		case c.Role == gates.RoleTarget:
 			targets = append(targets, c)
@@ -128,7 +132,7 @@ func passed(v *gates.Verdict) string {
 	switch {
 	case len(alone) > 0:
 		c := slices.MaxFunc(alone, func(a, b gates.Comparison) int { return urgency(a) - urgency(b) })
-		return fmt.Sprintf(" is new: %s takes %s", quoted(c.Label()), Micros(c.Candidate.P50, goalFigures(c.Goal).micros...))
+		return fmt.Sprintf(" is new: %s takes %s", quoted(c.Label()), number.Time(c.Candidate.P50, goalFigures(c.Goal).micros...))
 	case len(targets) > 0:
 		c := targets[0]
 		said := fmt.Sprintf(" is as fast as asked on %s: %s (%s)", quoted(c.Label()), beforeAfter(c), against(c))
@@ -136,7 +140,7 @@ func passed(v *gates.Verdict) string {
 			said = fmt.Sprintf(" is %s faster on %s: %s", faster(c.Speedup.Value), quoted(c.Label()), beforeAfter(c))
 		}
 		if more := len(targets) - 1; more > 0 {
-			said += fmt.Sprintf(" (and on %s)", plural(more, "more target"))
+			said += fmt.Sprintf(" (and on %s)", number.Plural(more, "more target"))
 		}
 		return said
 	case len(guards) == 1:
@@ -156,9 +160,9 @@ func passed(v *gates.Verdict) string {
 // faster is a gain as a factor, or as a share where a factor would read like none.
 func faster(x float64) string {
 	if x < 0.01 {
-		return share(x)
+		return number.Share(x)
 	}
-	return factor(1 + x)
+	return number.Factor(1 + x)
 }
 
 // missed is the figure that keeps a deferred kernel from passing; "" where it is no figure.
@@ -171,7 +175,7 @@ func missed(v *gates.Verdict) string {
 	case gates.ReasonResources:
 		return exceeded(v)
 	case gates.ReasonProfile:
-		return ": the profile is not what the policy asks"
+		return ": the profile does not meet the policy"
 	}
 	return ""
 }
@@ -179,7 +183,7 @@ func missed(v *gates.Verdict) string {
 // slower names the shape that lost or gained too little, or the kind of input.
 func slower(v *gates.Verdict) string {
 	failed := func(c gates.Comparison) bool {
-		return c.Status == gates.Failed && measured(c) && finite(c.Speedup.Value)
+		return c.Status == gates.Failed && measured(c) && number.Finite(c.Speedup.Value)
 	}
 	decides := func(c gates.Comparison) bool {
 		return failed(c) && (c.Role == gates.RoleTarget) == (v.Reason == gates.ReasonTooSlow)
@@ -204,7 +208,7 @@ func slower(v *gates.Verdict) string {
 		said = fmt.Sprintf(" is slower on %s: %s (%s)", quoted(c.Label()), beforeAfter(c), against(c))
 	case kind != nil && c.KindLimit != nil:
 		said = fmt.Sprintf(" is slower on %s with %s inputs: %s → %s (%s, limit %s)", quoted(c.Label()), Plain(kind.Kind),
-			micros(kind.Baseline), Micros(kind.Candidate), Speedup(kind.Speedup.Value, *c.KindLimit), limit(*c.KindLimit))
+			number.Micros(kind.Baseline), number.Time(kind.Candidate), number.Speedup(kind.Speedup.Value, *c.KindLimit), limit(*c.KindLimit))
 	default: // a tail, or launches that ran alone
 		return detailed(v, c)
 	}
@@ -226,7 +230,7 @@ func detailed(v *gates.Verdict, c gates.Comparison) string {
 		for _, d := range g.Details {
 			if why, ok := strings.CutPrefix(d.Text, c.Label()+": "); ok && g.Gate == gates.GatePerformance {
 				if d.Kind == facts.DetailCapped {
-					return fmt.Sprintf(" gains %s on %s, %s", Speedup(c.Speedup.Value), quoted(c.Label()), plainText(prose(why)))
+					return fmt.Sprintf(" gains %s on %s, %s", number.Speedup(c.Speedup.Value), quoted(c.Label()), plainText(prose(why)))
 				}
 				return fmt.Sprintf(" on %s: %s", quoted(c.Label()), plainText(prose(why)))
 			}
@@ -239,7 +243,7 @@ func detailed(v *gates.Verdict, c gates.Comparison) string {
 func worstKind(c gates.Comparison) *gates.KindTime {
 	var worst *gates.KindTime
 	for i, k := range c.Kinds {
-		if finite(k.Speedup.Value) && (worst == nil || k.Speedup.Value < worst.Speedup.Value) {
+		if number.Finite(k.Speedup.Value) && (worst == nil || k.Speedup.Value < worst.Speedup.Value) {
 			worst = &c.Kinds[i]
 		}
 	}
@@ -248,12 +252,12 @@ func worstKind(c gates.Comparison) *gates.KindTime {
 
 func undecided(v *gates.Verdict) string {
 	for _, c := range v.Comparisons {
-		if c.Status != gates.Open || !measured(c) || !finite(c.Speedup.Value) {
+		if c.Status != gates.Open || !measured(c) || !number.Finite(c.Speedup.Value) {
 			continue
 		}
 		after := ""
 		if m := v.Measuring; m != nil && m.Rounds > 0 {
-			after = " after " + plural(m.Rounds, "round")
+			after = " after " + number.Plural(m.Rounds, "round")
 		}
 		said := fmt.Sprintf(" is not decided on %s%s: %s", quoted(c.Label()), after, plainText(gain(c.Speedup, goalFigures(c.Goal).shares)))
 		if asked := askedBound(c); asked != "" {
@@ -274,7 +278,7 @@ func exceeded(v *gates.Verdict) string {
 		case said == "":
 			said = fmt.Sprintf(" is over budget: %s %s", Plain(r.Name), amountOf(r.Candidate, r.Unit))
 			if r.Limit != "" {
-				said += ", limit " + conditionWords(r.Limit)
+				said += ", limit " + number.Condition(r.Limit)
 			}
 		default:
 			more++
@@ -288,12 +292,12 @@ func exceeded(v *gates.Verdict) string {
 
 // beforeAfter is a shape's time before and after: "57.63 → 46.11 µs".
 func beforeAfter(c gates.Comparison) string {
-	return micros(c.Baseline.P50) + " → " + Micros(c.Candidate.P50, goalFigures(c.Goal).micros...)
+	return number.Micros(c.Baseline.P50) + " → " + number.Time(c.Candidate.P50, goalFigures(c.Goal).micros...)
 }
 
 // against is the speedup of a shape with its goal: "−2.9 %, limit −2 %".
 func against(c gates.Comparison) string {
-	said := Speedup(c.Speedup.Value, goalFigures(c.Goal).shares...)
+	said := number.Speedup(c.Speedup.Value, goalFigures(c.Goal).shares...)
 	if asked := askedBound(c); asked != "" {
 		said += ", " + asked
 	}
@@ -315,7 +319,7 @@ func askedBound(c gates.Comparison) string {
 
 // limit is a bound as policies write it: −2 %, and not −2.0 %.
 func limit(x float64) string {
-	s := strings.TrimSuffix(percent(x), string(nbsp)+"%")
+	s := strings.TrimSuffix(number.Percent(x), string(nbsp)+"%")
 	if math.Abs(100*x-math.Round(100*x)) < 1e-9 {
 		s = strings.TrimSuffix(strings.TrimSuffix(s, ".00"), ".0")
 	}

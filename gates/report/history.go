@@ -41,7 +41,7 @@ func history(kernel string, verdicts []*gates.Verdict, lessons map[string]string
 		}
 	}
 	return append(blocks, paragraph{cell(
-		"Times are in µs: the geometric mean of the medians on each kind of input. A speedup is the median of paired ratios within one run, with the interval that decided; the factor is the product of the speedups since the first variant on the shape that must gain.")})
+		"Times are in µs: the geometric mean of the medians on each kind of input. A speedup is the median of paired ratios within one run, with the interval that decided; the factor is the product of the speedups since the first variant, on the target shape.")})
 }
 
 // A Step is one variant or commit against the one before it.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // A historyRow is one variant's figures: those of a step's candidate, or of the baseline that everything began with.
@@ -70,11 +71,11 @@ func (r historyRow) shortVerdict() line {
 	if r.first {
 		return cell("first")
 	}
-	word := word(v)
+	word := Word(v)
 	if reason := Plain(string(v.Reason)); reason != "" && v.Outcome == gates.Defer {
 		word = reason
 	}
-	return line{mark(signOfVerdict(v.Outcome, v.Reason)), text(" " + word)}
+	return line{mark(signFor(v)), text(" " + word)}
 }
 
 // historyRows are the rows of both tables, and the shapes that any step was timed on.
@@ -105,7 +106,7 @@ func (s Step) row(shapes []string, first bool, bar string) historyRow {
 	if first {
 		r.name, r.against, r.factor = codeCell(s.Before), cell(dash), Factor(1)
 	} else if s.Target != nil {
-		r.speedup, r.interval = Speedup(s.Target.Speedup.Value), gainInterval(s.Target.Speedup)
+		r.speedup, r.interval = number.Speedup(s.Target.Speedup.Value), gainInterval(s.Target.Speedup)
 	}
 	if bar != "" {
 		r.bar = line{{style: code, text: bar}}
@@ -118,7 +119,7 @@ func (s Step) row(shapes []string, first bool, bar string) historyRow {
 				side = c.Baseline
 			}
 			if side != nil {
-				time = micros(side.P50)
+				time = number.Micros(side.P50)
 			}
 		}
 		r.times = append(r.times, cell(time))

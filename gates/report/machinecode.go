@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // machineCode is what the code of both sides is made of, where it differs: the instructions by what they do, and the diff of the
@@ -26,10 +27,10 @@ func machineCode(v *gates.Verdict) []block {
 		inner = append(inner, codeChange(c, len(m.Changes) > 1 || len(c.Shapes) > 0)...)
 	}
 	if m.More > 0 {
-		inner = append(inner, paragraph{cell(fmt.Sprintf("Not looked at: %s more.", plural(m.More, "kernel")))})
+		inner = append(inner, paragraph{cell(fmt.Sprintf("Not compared: %s more.", number.Plural(m.More, "kernel")))})
 	}
 	if m.Tool != "" {
-		inner = append(inner, paragraph{cell("As " + m.Tool + " shows it, without addresses.")})
+		inner = append(inner, paragraph{cell("Disassembled by " + m.Tool + ", without addresses.")})
 	}
 	return append([]block{heading{4, head(codeGist(m))}}, inner...)
 }
@@ -40,15 +41,15 @@ func codeGist(m *gates.MachineCode) string {
 	said := ""
 	switch {
 	case c.Baseline == nil && c.Candidate == nil:
-		said = "nothing is known of " + c.Kernel
+		said = "nothing is known about " + c.Kernel
 	case c.Baseline == nil:
-		said = fmt.Sprintf("%s is new, with %s", c.Kernel, plural(c.Candidate.All(), "instruction"))
+		said = fmt.Sprintf("%s is new, with %s", c.Kernel, number.Plural(c.Candidate.All(), "instruction"))
 	case c.Candidate == nil:
-		said = fmt.Sprintf("%s is gone, with its %s", c.Kernel, plural(c.Baseline.All(), "instruction"))
+		said = fmt.Sprintf("%s is gone, with its %s", c.Kernel, number.Plural(c.Baseline.All(), "instruction"))
 	case c.Diff == "":
 		said = "the instructions are the same; their data or resources are not"
 	default:
-		said = fmt.Sprintf("%d → %s", c.Baseline.All(), plural(c.Candidate.All(), "instruction"))
+		said = fmt.Sprintf("%d → %s", c.Baseline.All(), number.Plural(c.Candidate.All(), "instruction"))
 		for _, k := range codeKinds {
 			if before, after := k.of(c.Baseline), k.of(c.Candidate); before != after && k.name != "other" {
 				said += fmt.Sprintf(", %s %d → %d", k.name, before, after)
@@ -104,7 +105,7 @@ func codeChange(c gates.CodeChange, named bool) []block {
 	}
 	shown, cut := shortDiff(c.Diff)
 	if cut += c.Cut; cut > 0 {
-		shown += fmt.Sprintf("\n… and %s more", plural(cut, "line"))
+		shown += fmt.Sprintf("\n… and %s more", number.Plural(cut, "line"))
 	}
 	return append(blocks, details{summary: cell("Disassembly: what differs"), blocks: []block{listing{shown}}})
 }

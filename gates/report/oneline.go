@@ -1,6 +1,10 @@
 package report
 
-import "github.com/kernelgate/kernelgate/gates"
+import (
+	"github.com/kernelgate/kernelgate/gates"
+
+	"github.com/kernelgate/kernelgate/gates/number"
+)
 
 // oneLineRunes is what GitHub takes for a commit status, the shortest of the
 // places where the line is shown.
@@ -48,7 +52,7 @@ func decidingShape(v *gates.Verdict) *gates.Comparison {
 		func(c *gates.Comparison) bool { return true },
 	} {
 		for i := range v.Comparisons {
-			if c := &v.Comparisons[i]; measured(*c) && finite(c.Speedup.Value) && wanted(c) {
+			if c := &v.Comparisons[i]; measured(*c) && number.Finite(c.Speedup.Value) && wanted(c) {
 				return c
 			}
 		}

@@ -14,7 +14,7 @@ func TestOneLine(t *testing.T) {
 		"defer-regression":        "DEFER (regression) sdpa_fp8: −6.3_% [−6.7_%,_−5.9_%] on long, goal speedup ≥_−2_%",
 		"defer-inconclusive":      "DEFER (inconclusive) sdpa_fp8: +11.3_% [+9.97_%,_+12.6_%] on mission, goal speedup ≥_+10_%",
 		"error-runner":            "ERROR (runner) sdpa_fp8: The runner is not fit to measure: the A/A control on mission is +4.1_% [+3.6_%, +4.7_%] instead of 0: two copies…",
-		"defer-suspicious":        "DEFER (suspicious) sdpa_fp8: Too good to be true: mission takes 1.021 µs, below the 2.219 µs that the device needs at least for this work",
+		"defer-suspicious":        "DEFER (suspicious) sdpa_fp8: Too good to be true: mission takes 1.021 µs, and the device needs at least 2.219 µs for this work",
 		"defer-same-machine-code": "DEFER (too-slow) sdpa_fp8: Too slow: the machine code is the same as the baseline's, so nothing was gained (asked speedup >= +10% on…",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 const (
@@ -83,7 +84,7 @@ func toPass(v *gates.Verdict) []block {
 	default:
 		blocks = append(blocks, paragraph{line{bold(name)}}, bullets{proseLines(words[:min(len(words), stepsShown)])})
 		if more := len(words) - stepsShown; more > 0 {
-			blocks = append(blocks, paragraph{cell(fmt.Sprintf("%s more below.", plural(more, "step")))})
+			blocks = append(blocks, paragraph{cell(fmt.Sprintf("%s more below.", number.Plural(more, "step")))})
 		}
 	}
 	for i := 0; i < len(commands); i += 2 {

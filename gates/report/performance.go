@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // measured reports whether both sides have times. Shapes with equal machine code, and shapes that an
@@ -26,8 +27,8 @@ func performance(v *gates.Verdict) []block {
 // performanceGist is how long the measuring took; the result is visible above.
 func performanceGist(v *gates.Verdict) string {
 	if m := v.Measuring; m != nil && m.Rounds > 0 {
-		s := plural(m.Rounds, "round")
-		if d := duration(m.Seconds); d != dash {
+		s := number.Plural(m.Rounds, "round")
+		if d := number.Seconds(m.Seconds); d != dash {
 			s += " in " + d
 		}
 		return s + ", all figures"
@@ -38,7 +39,7 @@ func performanceGist(v *gates.Verdict) string {
 // gain is a speedup with its interval: "+16.1 % [+15.8 %, +16.4 %]", "6.4× [6.3×, 6.5×]". Without an
 // interval it is only the value.
 func gain(e gates.Estimate, goals []float64) line {
-	l := line{bold(Speedup(e.Value, goals...))}
+	l := line{bold(number.Speedup(e.Value, goals...))}
 	if e.Lower == nil && e.Upper == nil {
 		return l
 	}
@@ -50,7 +51,7 @@ func interval(e gates.Estimate, goals []float64) string {
 		if x == nil {
 			return dash
 		}
-		return percent(*x, goals...)
+		return number.Percent(*x, goals...)
 	}
 	return "[" + bound(e.Lower) + "," + string(nbsp) + bound(e.Upper) + "]"
 }
@@ -80,7 +81,7 @@ func goalFigures(goal string) figuresOfGoal {
 // goalWords leaves out the shapes that a goal is for: a row has one.
 func goalWords(goal string) string {
 	before, _, _ := strings.Cut(goal, " on ")
-	return conditionWords(before)
+	return number.Condition(before)
 }
 
 // measuring says how the figures were measured, so that a reader can judge how reliable they are.
@@ -90,39 +91,39 @@ func measuring(v *gates.Verdict) line {
 		return nil
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Measured in %s of fresh processes", plural(m.Rounds, "round"))
+	fmt.Fprintf(&b, "Measured in %s of fresh processes", number.Plural(m.Rounds, "round"))
 	if m.MaxRounds > 0 {
 		fmt.Fprintf(&b, " (at most %d)", m.MaxRounds)
 	}
 	if m.Pairs > 0 {
-		fmt.Fprintf(&b, ", %s", plural(m.Pairs, "pair"))
+		fmt.Fprintf(&b, ", %s", number.Plural(m.Pairs, "pair"))
 	}
 	if m.Interim > 0 && m.Interims > 1 {
-		fmt.Fprintf(&b, ", at the %s of the %d moments at which the policy lets the verdict fall", ordinal(m.Interim), m.Interims)
+		fmt.Fprintf(&b, ", at the %s of the policy's %d looks", ordinal(m.Interim), m.Interims)
 	}
 	b.WriteString(". A speedup is the median of paired ratios, baseline/candidate block by block")
 	if m.Inputs > 1 {
 		fmt.Fprintf(&b, ", for each of %d kinds of input, and their geometric mean", m.Inputs)
 	}
-	b.WriteString(": the two p50 may give another one.")
+	b.WriteString(". It can differ from the ratio of the two p50.")
 	if proper(m.Confidence) {
-		fmt.Fprintf(&b, " Intervals at %s, the offset that the A/A control shows included", confidence(m.Confidence))
+		fmt.Fprintf(&b, " Intervals are at %s and include the offset that the A/A control shows", number.Confidence(m.Confidence))
 		if proper(m.Policy) {
-			fmt.Fprintf(&b, ", so that all those moments and attempts together keep the policy's %s", confidence(m.Policy))
+			fmt.Fprintf(&b, ", so that all looks and attempts together keep the policy's %s", number.Confidence(m.Policy))
 		}
 		b.WriteString(".")
 	}
 	if m.Attempts > 1 {
-		fmt.Fprintf(&b, " Attempt %d at this machine code: those before it count, whatever became of them.", m.Attempts)
+		fmt.Fprintf(&b, " This is attempt %d at this machine code; all earlier attempts count.", m.Attempts)
 	}
 	if m.CodeNumber > 1 && proper(m.Policy) {
-		fmt.Fprintf(&b, " This is machine code %d of this change or its author: it is judged at an error rate of %s, out of the policy's %s.", m.CodeNumber, smallShare(m.ErrorRate), smallShare(1-m.Policy))
+		fmt.Fprintf(&b, " This is machine code %d of this change or its author: it is judged at an error rate of %s, out of the policy's %s.", m.CodeNumber, number.SmallShare(m.ErrorRate), number.SmallShare(1-m.Policy))
 	}
 	switch {
 	case m.Disturbed == 1:
-		b.WriteString(" 1 sample was spoiled from outside: kept, marked, not used; a pass must hold with it too.")
+		b.WriteString(" Other activity on the machine disturbed 1 sample. It is kept and marked, but not used; a PASS must also hold with it.")
 	case m.Disturbed > 1:
-		fmt.Fprintf(&b, " %d samples were spoiled from outside: kept, marked, not used; a pass must hold with them too.", m.Disturbed)
+		fmt.Fprintf(&b, " Other activity on the machine disturbed %d samples. They are kept and marked, but not used; a PASS must also hold with them.", m.Disturbed)
 	}
 	return line{text(b.String())}
 }
@@ -144,8 +145,8 @@ func ordinal(n int) string {
 
 // detectable is a relative distance; none was computed where it is zero.
 func detectable(x float64) string {
-	if !finite(x) || x <= 0 || x >= 10 {
+	if !number.Finite(x) || x <= 0 || x >= 10 {
 		return dash
 	}
-	return share(x)
+	return number.Share(x)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // provenance is everything that it takes to reproduce the figures.
@@ -69,7 +70,7 @@ func deviceText(d gates.Device) string {
 		if d.Kind == "cpu" {
 			unit = "core"
 		}
-		parts = append(parts, plural(d.Units, unit))
+		parts = append(parts, number.Plural(d.Units, unit))
 	}
 	if d.L2Bytes > 0 {
 		parts = append(parts, amount(float64(d.L2Bytes), "B")+" L2")
@@ -81,10 +82,10 @@ func deviceText(d gates.Device) string {
 func limitsText(d gates.Device) string {
 	var parts []string
 	for _, format := range slices.Sorted(maps.Keys(d.Peak)) {
-		parts = append(parts, significant(d.Peak[format]/1e12, 4)+string(nbsp)+"TFLOP/s "+format)
+		parts = append(parts, number.Significant(d.Peak[format]/1e12, 4)+string(nbsp)+"TFLOP/s "+format)
 	}
 	if d.Bandwidth > 0 {
-		parts = append(parts, significant(d.Bandwidth/1e9, 4)+string(nbsp)+"GB/s")
+		parts = append(parts, number.Significant(d.Bandwidth/1e9, 4)+string(nbsp)+"GB/s")
 	}
 	if len(parts) > 0 && d.PeakFrom != "" {
 		return strings.Join(parts, ", ") + " (" + d.PeakFrom + ")"
@@ -128,7 +129,7 @@ func buildRows(v *gates.Verdict) [][]line {
 			if b.Cached {
 				return cell("cached")
 			}
-			return cell(duration(b.Seconds))
+			return cell(number.Seconds(b.Seconds))
 		}},
 	})
 }

@@ -1,6 +1,10 @@
 package report
 
-import "github.com/kernelgate/kernelgate/gates"
+import (
+	"github.com/kernelgate/kernelgate/gates"
+
+	"github.com/kernelgate/kernelgate/gates/number"
+)
 
 func resources(v *gates.Verdict) []block {
 	if len(v.Resources) == 0 {
@@ -9,7 +13,7 @@ func resources(v *gates.Verdict) []block {
 	var rows [][]line
 	for _, r := range v.Resources {
 		rows = append(rows, []line{cell(orDash(r.Name)), cell(amountOf(r.Baseline, r.Unit)), cell(amountOf(r.Candidate, r.Unit)),
-			cell(change(r.Baseline, r.Candidate, r.Unit)), cell(conditionWords(r.Limit)), result(r.Status)})
+			cell(change(r.Baseline, r.Candidate, r.Unit)), cell(number.Condition(r.Limit)), result(r.Status)})
 	}
 	return []block{newTable([]column{
 		{title: "resource", wrap: true},
@@ -30,7 +34,7 @@ func profile(v *gates.Verdict, g gates.GateResult) []block {
 		if !g.Required && m.Status == gates.Failed {
 			m.Status = gates.Informs
 		}
-		rows = append(rows, []line{codeCell(m.Shape), cell(amountOf(m.Value, m.Unit)), cell(conditionWords(m.Limit)), result(m.Status), codeCell(m.Metric)})
+		rows = append(rows, []line{codeCell(m.Shape), cell(amountOf(m.Value, m.Unit)), cell(number.Condition(m.Limit)), result(m.Status), codeCell(m.Metric)})
 	}
 	return []block{newTable([]column{
 		{title: "shape"},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 // rivals compares the candidate with further implementations. Their times decide nothing, which the
@@ -22,9 +23,9 @@ func rivals(v *gates.Verdict) []block {
 	var rows [][]line
 	var failures []line
 	add := func(r gates.Rival) {
-		row := []line{shapes.cell(r.Shape, known[r.Shape].Dims), codeCell(r.Name), cell(dash), cell(micros(r.Stats.P50)), cell(dash)}
+		row := []line{shapes.cell(r.Shape, known[r.Shape].Dims), codeCell(r.Name), cell(dash), cell(number.Micros(r.Stats.P50)), cell(dash)}
 		if c := known[r.Shape].Candidate; c != nil {
-			row[2] = cell(micros(c.P50))
+			row[2] = cell(number.Micros(c.P50))
 			row[4] = cell(fold(r.Stats.P50, c.P50))
 		}
 		rows = append(rows, row)
@@ -65,11 +66,11 @@ func rivals(v *gates.Verdict) []block {
 // fold is how many times as long as b is a.
 func fold(a, b float64) string {
 	ratio := a / b
-	if !finite(ratio) || ratio <= 0 || a <= 0 {
+	if !number.Finite(ratio) || ratio <= 0 || a <= 0 {
 		return dash
 	}
 	if ratio >= 1e4 || ratio < 1e-2 {
-		return significant(ratio, 3) + "×"
+		return number.Significant(ratio, 3) + "×"
 	}
 	return fmt.Sprintf("%.2f×", ratio)
 }

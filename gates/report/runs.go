@@ -17,7 +17,7 @@ type Result struct {
 }
 
 // NotSideBySide is the caveat of every comparison of two runs.
-const NotSideBySide = "Two runs were not taken side by side: what differs between their hosts, clocks and hours counts as noise only as far as their rounds show it. The gate compares within one run."
+const NotSideBySide = "These are two separate runs: the intervals cover differences between their hosts, clocks and hours only as far as the rounds show them. A gate compares within one run."
 
 // A Difference is one figure in both runs.
 type Difference struct {

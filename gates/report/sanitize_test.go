@@ -13,7 +13,7 @@ import (
 func raced() *gates.Verdict {
 	v := deferred("correctness", gates.Failed, gates.ReasonCorrectness,
 		"racecheck: a race between write and read of shared memory in sdpa.cu:123 and :140 (6,144 hazards); 1 more",
-		"fix what the sanitizers found; every finding stands on its line")
+		"fix what the sanitizers found")
 	right := passing()
 	v.Gates[2] = right.Gates[2]
 	v.Gates = slices.Insert(v.Gates, 3, gates.GateResult{

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
 )
 
 const (
@@ -42,9 +43,9 @@ func speeds(v *gates.Verdict) []block {
 				missed++
 			}
 		}
-		more := line{text(fmt.Sprintf("%s more: as asked.", plural(len(hidden), "shape")))}
+		more := line{text(fmt.Sprintf("%s more, which meet their goals.", number.Plural(len(hidden), "shape")))}
 		if missed > 0 {
-			more = line{text(fmt.Sprintf("%s more, %d of them not as asked.", plural(len(hidden), "shape"), missed))}
+			more = line{text(fmt.Sprintf("%s more, %d of which do not meet their goals.", number.Plural(len(hidden), "shape"), missed))}
 		}
 		blocks = append(blocks, paragraph{more})
 	}
@@ -53,7 +54,7 @@ func speeds(v *gates.Verdict) []block {
 	}
 	for _, c := range shown {
 		if c.Secret {
-			blocks = append(blocks, paragraph{append(codeCell(c.Shape), text(" is a size that was drawn for this run: "+c.Dims+"."))})
+			blocks = append(blocks, paragraph{append(codeCell(c.Shape), text(" is a random size, different in every run: "+c.Dims+"."))})
 		}
 	}
 	return blocks
@@ -137,10 +138,10 @@ func speedRow(c gates.Comparison, marked bool) []line {
 	goal := goalFigures(c.Goal)
 	row := []line{name, cell(dash), cell(dash), cell(dash), cell(orDash(askedWords(c.Goal)))}
 	if c.Baseline != nil {
-		row[1] = cell(Micros(c.Baseline.P50))
+		row[1] = cell(number.Time(c.Baseline.P50))
 	}
 	if c.Candidate != nil {
-		row[2] = cell(Micros(c.Candidate.P50, goal.micros...))
+		row[2] = cell(number.Time(c.Candidate.P50, goal.micros...))
 	}
 	switch {
 	case measured(c):
@@ -184,7 +185,7 @@ func kindTable(c gates.Comparison) []block {
 			name = line{mark(signOfShape(c)), text(string(nbsp) + orDash(Plain(k.Kind)))}
 		}
 		bounded = bounded || k.Speedup.Lower != nil || k.Speedup.Upper != nil
-		rows = append(rows, []line{name, cell(Micros(k.Baseline)), cell(Micros(k.Candidate)), gain(k.Speedup, goals)})
+		rows = append(rows, []line{name, cell(number.Time(k.Baseline)), cell(number.Time(k.Candidate)), gain(k.Speedup, goals)})
 	}
 	return []block{paragraph{said}, newTable([]column{
 		{title: "inputs", wrap: true},

@@ -141,7 +141,7 @@ func (w *terminalWriter) table(t table) {
 		w.b.WriteString(strings.Repeat(" ", indent) + s + "\n")
 	}
 	if len(g.hidden) > 0 {
-		for _, s := range wrap("(no room for: "+strings.Join(g.hidden, ", ")+")", w.inner(indent)) {
+		for _, s := range wrap("(left out for lack of width: "+strings.Join(g.hidden, ", ")+")", w.inner(indent)) {
 			w.b.WriteString(strings.Repeat(" ", indent) + s + "\n")
 		}
 	}

@@ -24,7 +24,7 @@ func (r *resamples) of(t testing.TB, trial int) *stats.ResamplePlan {
 	t.Helper()
 	if trial%10 == 0 {
 		var err error
-		if r.draws, err = stats.NewDraws(simulationResamples, uint64(trial)); err != nil {
+		if r.draws, err = stats.NewResamplePlan(simulationResamples, uint64(trial)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 type Distribution struct {
 	Estimate float64 // the pooled sample quantile
 	Rounds   int
-	StdErr   float64 // of the logarithm, corrected for few rounds, with the Offset
+	StdErr   float64 // of the logarithm, corrected for few rounds, with the RunBias
 
 	offset  RunBias
 	dof     float64

@@ -14,15 +14,15 @@ const stream = 0x6b65726e656c6774
 // figures, so that a figure costs no more than its own arithmetic, and two figures
 // of one run are compared on the same resamples.
 //
-// Draws are not safe for use by several goroutines.
+// A ResamplePlan is not safe for use by several goroutines.
 type ResamplePlan struct {
 	resamples int
 	seed      uint64
 	tables    map[int]*table
 }
 
-// NewDraws plans resamples of a seed.
-func NewDraws(resamples int, seed uint64) (*ResamplePlan, error) {
+// NewResamplePlan plans resamples of a seed.
+func NewResamplePlan(resamples int, seed uint64) (*ResamplePlan, error) {
 	if resamples < MinResamples {
 		return nil, fmt.Errorf("%d resamples: ask for at least %d", resamples, MinResamples)
 	}

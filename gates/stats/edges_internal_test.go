@@ -9,7 +9,7 @@ import (
 
 func distributionOf(t *testing.T, rounds ...[]float64) *Distribution {
 	t.Helper()
-	draws, err := NewDraws(MinResamples, 1)
+	draws, err := NewResamplePlan(MinResamples, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func distributionOf(t *testing.T, rounds ...[]float64) *Distribution {
 // A table holds every resample that was drawn, those that came out alike together.
 func TestTableHoldsEveryResample(t *testing.T) {
 	for rounds := 2; rounds <= 12; rounds++ {
-		d, err := NewDraws(MinResamples, 7)
+		d, err := NewResamplePlan(MinResamples, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestRoundsNeededIsTheLeast(t *testing.T) {
 
 // Means that cannot be added up are an error, whichever side they are on.
 func TestMeansTooLarge(t *testing.T) {
-	draws, err := NewDraws(MinResamples, 1)
+	draws, err := NewResamplePlan(MinResamples, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestMeansTooLarge(t *testing.T) {
 
 // A sample needs two rounds, each with values that are positive and finite.
 func TestSamplesThatAreRefused(t *testing.T) {
-	draws, err := NewDraws(MinResamples, 1)
+	draws, err := NewResamplePlan(MinResamples, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestSamplesThatAreRefused(t *testing.T) {
 			t.Errorf("the ratio of quantiles %v", q)
 		}
 	}
-	if _, err := NewDraws(MinResamples-1, 1); err == nil {
+	if _, err := NewResamplePlan(MinResamples-1, 1); err == nil {
 		t.Error("too few resamples")
 	}
 }

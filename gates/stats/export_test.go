@@ -19,7 +19,7 @@ type Options struct {
 
 // Bootstrap draws the sampling distribution of the pooled quantile of s.
 func Bootstrap(s Sample, opt Options) (*Distribution, error) {
-	draws, err := NewDraws(cmp.Or(opt.Resamples, DefaultResamples), opt.Seed)
+	draws, err := NewResamplePlan(cmp.Or(opt.Resamples, DefaultResamples), opt.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)
 	}

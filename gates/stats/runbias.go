@@ -2,7 +2,7 @@ package stats
 
 import "math"
 
-// An RunBias is a difference that stays the same in every round of a run, and is zero
+// A RunBias is a difference that stays the same in every round of a run, and is zero
 // on average over runs: Student's t with so many degrees of freedom, times the
 // scale, on the log scale.
 type RunBias struct {

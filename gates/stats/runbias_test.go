@@ -30,7 +30,7 @@ func TestCoverageWithAnOffset(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(41, uint64(c.rounds)))
 			noise := simulate.Noise{Between: 0.0005, Within: 0.001}
-			draws, err := stats.NewDraws(stats.MinResamples, 1)
+			draws, err := stats.NewResamplePlan(stats.MinResamples, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +114,7 @@ func TestOffset(t *testing.T) {
 func TestRatios(t *testing.T) {
 	a := stats.Sample{Rounds: [][]float64{{2, 4}, {6, 8}, {10, 12}}}
 	b := stats.Sample{Rounds: [][]float64{{1, 1}, {2, 2}, {3, 3}}}
-	draws, err := stats.NewDraws(stats.DefaultResamples, 3)
+	draws, err := stats.NewResamplePlan(stats.DefaultResamples, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestRoundsAloneAreNarrower(t *testing.T) {
 
 // An offset without a scale or without degrees of freedom is none, and a distribution has one at most.
 func TestNoOffset(t *testing.T) {
-	draws, err := stats.NewDraws(1000, 1)
+	draws, err := stats.NewResamplePlan(1000, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestNoOffset(t *testing.T) {
 
 // Without any noise a threshold is proven on either side of the estimate, and at the estimate neither p-value is lost.
 func TestWithoutAnyNoise(t *testing.T) {
-	draws, err := stats.NewDraws(1000, 1)
+	draws, err := stats.NewResamplePlan(1000, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

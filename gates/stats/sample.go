@@ -22,7 +22,7 @@
 //
 // Some of the noise is the same in all rounds of a run: where the two sides were
 // loaded, which came first. No number of rounds shrinks it, and no resampling of
-// rounds shows it. An [Offset] carries it as a variance of its own.
+// rounds shows it. A [RunBias] carries it as a separate variance.
 //
 // # Why logarithms
 //

@@ -33,7 +33,7 @@ func (a *Arch) JSONSchema() map[string]any {
 
 const firstWithClusters = 90
 
-// capability is the number in the name; 0 in one that was refused.
+// capability returns the number in the name; 0 for an invalid name.
 func (a Arch) capability() int {
 	parts := archText.FindStringSubmatch(string(a))
 	if parts == nil {
@@ -43,11 +43,11 @@ func (a Arch) capability() int {
 	return v
 }
 
-// Device is what runs the code: sm_90 for sm_90a.
+// Device returns the device that runs the code: sm_90 for sm_90a.
 func (a Arch) Device() string { return strings.TrimRight(string(a), "af") }
 
-// ArchOf is what a variant is compiled for: its own list, or the kernel's. The choice has
-// what its variants have.
+// ArchOf returns what a variant is compiled for: its own list, or the kernel's. The choice has the
+// architectures of its variants.
 func (m *Manifest) ArchOf(variant string) []Arch {
 	if variant == Choice {
 		var all []Arch
@@ -63,7 +63,7 @@ func (m *Manifest) ArchOf(variant string) []Arch {
 	return m.Arch
 }
 
-// checkArch sees to it that each variant's architectures fit its launch.
+// checkArch checks that each variant's architectures fit its launch.
 func (c *checker) checkArch() {
 	if c.m.Mode != ModeCUDA {
 		return
@@ -86,8 +86,8 @@ func (c *checker) archAt(at *strict.Node, list []Arch) {
 	}
 }
 
-// checkCluster points at what is nearest to the variant: its own architectures,
-// else its own cluster, else the kernel's architectures.
+// checkCluster reports the field nearest to the variant: its own architectures, else its own
+// cluster, else the kernel's architectures.
 func (c *checker) checkCluster(v Variant) {
 	launch, own, place := c.m.launchOf(v), c.n.Child("variants", v.Name), c.n.Child("launch")
 	if launch == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// An Access is what the kernel does with an argument.
+// An Access says what the kernel does with an argument.
 type Access string
 
 const (
@@ -23,7 +23,7 @@ var accesses = []Access{In, Out, InOut, Scalar, Struct, Absent}
 
 func (a *Access) UnmarshalStrict(n *strict.Node) {
 	if text, _ := n.Text(); text == string(Scratched) {
-		n.Errorf("scratch is of the implementation (write it in a list of its own, e.g. scratch: [{name: partial, dtype: f32, shape: [S, D]}], and name it in the args of a step)")
+		n.Errorf("scratch is of the implementation (write it in a separate list, e.g. scratch: [{name: partial, dtype: f32, shape: [S, D]}], and name it in the args of a step)")
 		return
 	}
 	strict.Word(n, a, accesses)
@@ -38,7 +38,9 @@ type Argument struct {
 	Shape    []Expr    `yaml:"shape" eg:"[B, H, S, D]" default:"(required for an array)" bounds:"1 to 8 entries" doc:"Axes of an array in row-major order. Each is an expression over the dims."`
 	Init     Init      `yaml:"init" eg:"{draw: offsets, total: S}" default:"(distribution; required for integers)" doc:"How an input is filled: the name of a draw or a distribution, bounds, or a mapping. distribution means the distributions that the policy names."`
 	Quantize *Quantize `yaml:"quantize" eg:"{scale: q_scale}" doc:"Draw the values as real numbers, and quantise them with one scale per group."`
-	Value    *Expr     `yaml:"value" eg:"1/sqrt(D)" default:"(required for a scalar)" doc:"Value of a scalar."`
+	Value    *Expr     `yaml:"value" eg:"1/sqrt(D)" default:"(required for a scalar without setting)" doc:"Value of a scalar, which the reference sees too."`
+
+	Setting *Expr `yaml:"setting" half:"implementation" eg:"SPLITS" doc:"cuda: value of a scalar that only the kernel needs, such as a number of splits. It replaces value. The reference does not see the scalar, and a change may edit its setting."`
 
 	Vector []Expr  `yaml:"vector" eg:"[B, H, 1]" bounds:"2 to 4 entries" doc:"Lanes of a scalar of a vector type such as uint3 or float4. Replaces value."`
 	Fields []Field `yaml:"fields" eg:"[{name: q, pointer: q}, {name: scale, dtype: f32, value: 1/sqrt(D)}, {name: bias, pointer: none}]" default:"(required for a struct)" bounds:"1 to 64 entries" doc:"Members of a struct, in the layout of C. Arrays that members point to, and nested structs, are further arguments of the manifest; the kernel function has no separate parameters for them. With access: in and a shape, these are the members of each element of an array of structs."`
@@ -60,8 +62,7 @@ type Quantize struct {
 
 const maxAxes = 8
 
-// ValidateStrict looks at one argument alone; what it has to do with the
-// others is the manifest's question.
+// ValidateStrict checks one argument; the manifest checks the arguments together.
 func (a *Argument) ValidateStrict(n *strict.Node) {
 	if n.Has("name") {
 		checkIdentifier(n.Child("name"), a.Name)
@@ -79,10 +80,10 @@ func (a *Argument) ValidateStrict(n *strict.Node) {
 	}
 }
 
-// array tells whether the argument is memory that the kernel reads or writes.
+// array reports whether the argument is memory that the kernel reads or writes.
 func (a *Argument) array() bool { return a.Access == In || a.Access == Out || a.Access == InOut }
 
-// refuse reports fields that a kind of argument has not.
+// refuseFields reports fields that a kind of argument does not have.
 func refuseFields(n *strict.Node, why string, fields ...string) {
 	for _, field := range fields {
 		if n.Has(field) {
@@ -92,7 +93,7 @@ func refuseFields(n *strict.Node, why string, fields ...string) {
 }
 
 func (a *Argument) validateStruct(n *strict.Node) {
-	refuseFields(n, fmt.Sprintf("%s has none (delete it, or write another access)", a.Access), "dtype", "shape", "init", "quantize", "infinities", "tensor_map", "value", "vector")
+	refuseFields(n, fmt.Sprintf("%s has none (delete it, or write another access)", a.Access), "dtype", "shape", "init", "quantize", "infinities", "tensor_map", "value", "vector", "setting")
 	switch {
 	case a.Access == Absent:
 		refuseFields(n, "absent has none (delete it, or write access: struct)", "fields")
@@ -109,11 +110,13 @@ func (a *Argument) validateScalar(n *strict.Node) {
 	refuseFields(n, "a scalar has none (delete it, or write access: in)", "shape", "init", "quantize", "infinities", "tensor_map")
 	refuseFields(n, "a scalar has none (delete it, or write access: struct)", "fields")
 	switch {
+	case n.Has("setting") && (n.Has("value") || n.Has("vector")):
+		n.Child("setting").Errorf("is set beside value or vector, which the reference sees (delete one)")
 	case n.Has("vector") && n.Has("value"):
-		n.Child("value").Errorf("is set beside vector (delete one)")
+		n.Child("value").Errorf("is set together with vector (delete one)")
 	case n.Has("vector"):
 		checkLanes(n.Child("vector"), len(a.Vector))
-	case a.Value == nil:
+	case a.scalar() == nil:
 		n.Child("value").Errorf("is required for a scalar (write e.g. value: B)")
 	}
 	a.requireDType(n)
@@ -129,7 +132,7 @@ func (a *Argument) requireDType(n *strict.Node) {
 }
 
 func (a *Argument) validateArray(n *strict.Node) {
-	refuseFields(n, "an array has none (delete it, or write access: scalar)", "value", "vector")
+	refuseFields(n, "an array has none (delete it, or write access: scalar)", "value", "vector", "setting")
 	switch {
 	case len(a.Shape) == 0:
 		n.Child("shape").Errorf("is required for an array (write e.g. shape: [B, H, S, D])")
@@ -163,7 +166,8 @@ func (a *Argument) validateArray(n *strict.Node) {
 	}
 }
 
-// validateInit looks at how an array is filled. Scales are filled from what they are the scales of, and are f32.
+// validateInit checks how an array is filled. Scales are filled from the array that they belong to,
+// and are f32.
 func (a *Argument) validateInit(n *strict.Node) {
 	at := n.Child("init")
 	switch given := n.Has("init"); {

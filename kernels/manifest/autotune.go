@@ -9,12 +9,12 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// An Autotune says which of the configurations that @triton.autotune offers is gated: the one that has these values or, of all of
-// them, the one that the runner finds fastest at a shape.
+// An Autotune says which configuration of @triton.autotune is gated: the one with these values or,
+// of all of them, the one that the runner finds fastest at a shape.
 type Autotune struct {
 	All bool
-	// Values are parameters and options of the configuration. Where all are tried, they stand for the picked ones until there are
-	// some: expressions of the launch may have their names.
+	// Values are parameters and options of the configuration. If all are tried, they are
+	// placeholders until one is picked: expressions of the launch may use their names.
 	Values Constants
 
 	picks []Pick
@@ -65,8 +65,8 @@ func (a *Autotune) String() string {
 	return "{all: " + written(a.Values) + "}"
 }
 
-// at is the values of the configuration at a size. Where all are tried, it is the pick of the nearest shape; there is none
-// before anything is picked.
+// at returns the values of the configuration at a size. If all are tried, these are the pick of the
+// nearest shape; there are none before a pick.
 func (a *Autotune) at(dims Dims, env Env) (map[string]Literal, error) {
 	if len(a.picks) > 0 {
 		return Nearest(a.picks, dims).Values, nil
@@ -74,12 +74,12 @@ func (a *Autotune) at(dims Dims, env Env) (map[string]Literal, error) {
 	return a.Values.values(env)
 }
 
-// Nearest is the pick of the shape that a size is most like; the first of several.
+// Nearest returns the pick of the shape that is nearest to a size; the first of several.
 func Nearest(picks []Pick, dims Dims) Pick {
 	return slices.MinFunc(picks, func(p, q Pick) int { return cmp.Compare(p.Dims.distance(dims), q.Dims.distance(dims)) })
 }
 
-// distance tells how far apart two sizes are, dim by dim on a logarithmic scale.
+// distance returns how far apart two sizes are, dim by dim on a logarithmic scale.
 func (d Dims) distance(other Dims) float64 {
 	sum := 0.0
 	for _, dim := range d {
@@ -89,7 +89,7 @@ func (d Dims) distance(other Dims) float64 {
 	return sum
 }
 
-// Picked is the manifest with the configurations that were found fastest.
+// Picked returns the manifest with the configurations that were found fastest.
 func (m *Manifest) Picked(picks []Pick) *Manifest {
 	if len(picks) == 0 || m.Autotune == nil {
 		return m
@@ -100,7 +100,7 @@ func (m *Manifest) Picked(picks []Pick) *Manifest {
 	return &tuned
 }
 
-// TriesAll tells whether the runner picks the configuration.
+// TriesAll reports whether the runner picks the configuration.
 func (m *Manifest) TriesAll() bool { return m.Autotune != nil && m.Autotune.All }
 
 // launchOptions are what a configuration says in addition to the kernel's parameters.
@@ -113,7 +113,7 @@ func (m *Manifest) tuned(env Env, dims Dims) {
 	}
 	values, err := m.Autotune.at(dims, env)
 	if err != nil {
-		return // told by whoever asks for the configuration itself
+		return // reported where the configuration itself is used
 	}
 	for name, v := range values {
 		if v.Kind == LiteralNumber && v.Number == math.Trunc(v.Number) && math.Abs(v.Number) <= maxWhole {
@@ -122,7 +122,8 @@ func (m *Manifest) tuned(env Env, dims Dims) {
 	}
 }
 
-// tunedNames are the names that expressions of the implementation may have for the configuration's values.
+// tunedNames returns the names of the configuration's values that expressions of the implementation
+// may use.
 func (m *Manifest) tunedNames() []string {
 	if m.Autotune == nil {
 		return nil
@@ -130,7 +131,8 @@ func (m *Manifest) tunedNames() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.Autotune.Values)), func(name string) bool { return slices.Contains(launchOptions, name) })
 }
 
-// checkAutotune keeps the configuration's names apart from all others, and each value in one place.
+// checkAutotune checks that the configuration's names differ from all others, and that each value
+// is set once.
 func (c *checker) checkAutotune() {
 	m, at := c.m, c.n.Child("autotune")
 	if m.Autotune == nil {

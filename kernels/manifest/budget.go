@@ -14,8 +14,8 @@ const maxWork = 4_000_000
 // textPerValue is how many characters of an expression count as one value of the file.
 const textPerValue = 8
 
-// afford adds work to what the manifest has cost so far and tells whether it is still within maxWork. It reports the
-// field that costs the most where it is not.
+// afford adds work to the cost of the manifest and reports whether it is still within maxWork. If
+// not, it reports the most expensive field as a mistake.
 func (c *checker) afford(work int, costliest func() reporter) bool {
 	if c.work > maxWork {
 		return false // reported already
@@ -52,7 +52,7 @@ func (c *checker) affordChoice(at *strict.Node) bool {
 	return c.afford(m.sampleWork(Variant{})+len(m.devices())*trials*m.workOf(m.Choose), func() reporter { return at })
 }
 
-// maxTrials is how many trials of a variant there are at most.
+// maxTrials bounds the number of trials of a variant.
 func (m *Manifest) maxTrials() int {
 	if len(m.Secret) == 0 {
 		return len(m.Shapes)
@@ -60,7 +60,7 @@ func (m *Manifest) maxTrials() int {
 	return len(m.Shapes) + secretTrials + 2
 }
 
-// sampleWork is what it costs to draw the secret shapes of a variant.
+// sampleWork returns the cost of drawing the secret shapes of a variant.
 func (m *Manifest) sampleWork(v Variant) int {
 	spans := 0
 	for name, r := range m.Secret {
@@ -69,7 +69,7 @@ func (m *Manifest) sampleWork(v Variant) int {
 	return spans * (secretTrials + 2)
 }
 
-// workOf is what it costs to evaluate the expressions of parts of a manifest once.
+// workOf returns the cost of evaluating the expressions of parts of a manifest once.
 func (m *Manifest) workOf(parts ...any) int {
 	work := len(m.Toggles) + len(m.dims())
 	for _, e := range exprsOf(parts...) {
@@ -78,7 +78,7 @@ func (m *Manifest) workOf(parts ...any) int {
 	return work
 }
 
-// work is what it costs to evaluate an expression once. A name alone is only looked up.
+// work returns the cost of evaluating an expression once. A single name is only looked up.
 func (e *Expr) work() int {
 	if _, ok := e.bare(); ok {
 		return 1

@@ -9,13 +9,13 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A checker looks at what no single field can see.
+// A checker checks what no single field can check.
 type checker struct {
 	m      *Manifest
 	n      *strict.Node
 	failed bool
 
-	work     int                    // what computing values has cost so far
+	work     int                    // the cost of computing values so far
 	depths   map[string]int         // how many structs deep an argument goes
 	ready    map[string]*vm.Program // compiled expressions by their text
 	reported map[string]bool        // places of values that cannot be computed
@@ -138,8 +138,8 @@ func (c *checker) checkThreads() {
 	}
 }
 
-// launchedByVariants tells whether the kernel needs no launch of its own. It
-// reports the first variant without one where another has one.
+// launchedByVariants reports whether the kernel needs no launch, because its variants have one. If
+// only some have one, it reports the first variant without.
 func (c *checker) launchedByVariants() bool {
 	without := func(v Variant) bool { return v.Launch == nil }
 	i := slices.IndexFunc(c.m.Variants, without)
@@ -148,13 +148,12 @@ func (c *checker) launchedByVariants() bool {
 	}
 	mixed := slices.ContainsFunc(c.m.Variants, func(v Variant) bool { return !without(v) })
 	if mixed {
-		c.errorf(c.n.Child("launch"), "is required: variant %s has none of its own (write e.g. %s)", c.m.Variants[i].Name, examples["launch"])
+		c.errorf(c.n.Child("launch"), "is required: variant %s does not set it (write e.g. %s)", c.m.Variants[i].Name, examples["launch"])
 	}
 	return mixed
 }
 
-// given tells whether a field has a value; null, and none for a mapping, take
-// it away.
+// given reports whether a field has a value; null, and none for a mapping, remove it.
 func given(n *strict.Node, field string) bool {
 	at := n.Child(field)
 	text, scalar := at.Text()
@@ -165,7 +164,7 @@ func (c *checker) checkVariants() {
 	m, n := c.m, c.n
 	switch has := n.Has("variants"); {
 	case has && n.Has("source"):
-		c.errorf(n.Child("source"), "is set beside variants (delete it, or make it a variant's)")
+		c.errorf(n.Child("source"), "is set together with variants (delete it, or move it into a variant)")
 	case !has && !n.Has("source") && (m.Mode == ModeCUDA || m.Mode == ModeCPU):
 		c.errorf(n.Child("source"), "is required (write e.g. source: sdpa.c, or variants)")
 	case !has:

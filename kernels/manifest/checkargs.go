@@ -7,8 +7,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// checkArguments looks at the arguments together: names, outputs, and which of
-// them are the scales of which.
+// checkArguments checks the arguments together: names, outputs, and which of them are the scales of
+// which.
 func (c *checker) checkArguments() {
 	m, n := c.m, c.n
 	list := n.Child("arguments")
@@ -19,6 +19,7 @@ func (c *checker) checkArguments() {
 		c.errorf(list, "has %d arguments (write at most %d)", len(m.Arguments), maxNamed)
 		return
 	}
+	c.checkModeOfSettings()
 	written := false
 	for i := range m.Arguments {
 		a, at := &m.Arguments[i], itemOf(list, i)
@@ -42,8 +43,8 @@ func (c *checker) checkArguments() {
 	}
 }
 
-// checkGroups sees to it that each group axis is an axis of the array, in the
-// array's order: scales are laid out by it.
+// checkGroups checks that each group axis is an axis of the array, in the array's order: the scales
+// are laid out by it.
 func (c *checker) checkGroups(a *Argument, at *strict.Node) bool {
 	var bare []string
 	for i := range a.Shape {
@@ -60,7 +61,7 @@ func (c *checker) checkGroups(a *Argument, at *strict.Node) bool {
 			c.errorf(item, "%q is no axis of %s that is a dim alone (write one of %s)", name, a.Name, strings.Join(bare, ", "))
 			return false
 		case slices.Contains(bare[axis+1:], name):
-			c.errorf(item, "%q is two axes of %s (give one of them a dim of its own)", name, a.Name)
+			c.errorf(item, "%q is two axes of %s (give one of them a separate dim)", name, a.Name)
 			return false
 		case axis <= last:
 			c.errorf(item, "%q is out of order (write the axes as in shape, each once)", name)

@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Choice is what the choice by problem size is called wherever a variant is named: in
-// commands, in evidence and in reports.
+// Choice is the name of the choice by problem size wherever a variant is named: in commands, in
+// evidence and in reports.
 const Choice = "choose"
 
 const maxChoices = 16
@@ -38,7 +38,7 @@ func (c *Condition) JSONSchema() map[string]any {
 	return schema
 }
 
-// takes tells whether the entry is for problems of these dims.
+// takes reports whether the entry applies to problems of these dims.
 func (c *Chosen) takes(env Env) (bool, error) {
 	if c.When == nil {
 		return true, nil
@@ -47,9 +47,9 @@ func (c *Chosen) takes(env Env) (bool, error) {
 	return v != 0, err
 }
 
-// Serving is the variant that a problem is given to on a device: the variant itself or, of
-// the choice, that of the first entry that takes the dims and is built for the device. A
-// device is an architecture such as sm_90; "" is one that runs everything.
+// Serving returns the variant that is launched for a problem on a device: the variant itself or,
+// for the choice, that of the first entry that takes the dims and is built for the device. A device
+// is an architecture such as sm_90; "" is one that runs everything.
 func (m *Manifest) Serving(variant, device string, dims Dims) (string, error) {
 	if variant != Choice {
 		return variant, nil
@@ -61,7 +61,7 @@ func (m *Manifest) Serving(variant, device string, dims Dims) (string, error) {
 	return m.Choose[i].Variant, nil
 }
 
-// entry is the number of the choice's entry that serves a problem.
+// entry returns the number of the choice's entry for a problem.
 func (m *Manifest) entry(device string, dims Dims) (int, error) {
 	env := m.Env(dims, nil)
 	for i := range m.Choose {
@@ -76,13 +76,13 @@ func (m *Manifest) entry(device string, dims Dims) (int, error) {
 	return 0, &fault{what: fmt.Sprintf("has no entry for %s on %s", dims, device), fix: "end it with a variant that is built for " + device + ", without when"}
 }
 
-// builtFor tells whether a variant has code for a device.
+// builtFor reports whether a variant has code for a device.
 func (m *Manifest) builtFor(variant, device string) bool {
 	return device == "" || m.Mode != ModeCUDA || slices.ContainsFunc(m.ArchOf(variant), func(a Arch) bool { return a.Device() == device })
 }
 
-// Parts is what has to be built for a variant on a device: the variant itself or, of the
-// choice, all that it may choose there.
+// Parts returns what must be built for a variant on a device: the variant itself or, for the
+// choice, all variants that it may choose there.
 func (m *Manifest) Parts(variant, device string) []string {
 	if variant != Choice {
 		return []string{variant}
@@ -96,13 +96,13 @@ func (m *Manifest) Parts(variant, device string) []string {
 			parts = append(parts, c.Variant)
 		}
 		if c.When == nil && device != "" {
-			break // nothing gets any further there
+			break // later entries are never reached there
 		}
 	}
 	return parts
 }
 
-// ServedBy is the shapes of a variant that one of its parts serves on a device.
+// ServedBy returns the shapes of a variant for which one of its parts is launched on a device.
 func (m *Manifest) ServedBy(variant, part, device string) []Shape {
 	return slices.DeleteFunc(m.ShapesFor(variant), func(s Shape) bool {
 		serving, err := m.Serving(variant, device, s.Dims)
@@ -110,9 +110,9 @@ func (m *Manifest) ServedBy(variant, part, device string) []Shape {
 	})
 }
 
-// Cover is the shapes beside those that are asked for which have to be run for every
-// variant of a choice to be run at all, on whatever device: what no asked shape is given to
-// could be anything. Of those that a variant serves it is the smallest.
+// Cover returns the shapes that must run in addition to those that are asked for, so that every
+// variant of a choice runs on any device: nothing else would check a variant that no asked shape
+// uses. For each variant it is the smallest shape.
 func (m *Manifest) Cover(variant string, asked []string) []string {
 	var cover []string
 	if variant != Choice {
@@ -130,7 +130,7 @@ func (m *Manifest) Cover(variant string, asked []string) []string {
 	return cover
 }
 
-// volume is how large a problem is, roughly: switches that are off do not count.
+// volume returns the rough size of a problem: switches that are off do not count.
 func (d Dims) volume() float64 {
 	v := 1.0
 	for _, dim := range d {
@@ -139,8 +139,8 @@ func (d Dims) volume() float64 {
 	return v
 }
 
-// devices is those that the kernel is built for; in modes without architectures one
-// without a name.
+// devices returns those that the kernel is built for; in modes without architectures, one without a
+// name.
 func (m *Manifest) devices() []string {
 	if m.Mode != ModeCUDA {
 		return []string{""}
@@ -154,7 +154,7 @@ func (m *Manifest) devices() []string {
 	return slices.Compact(devices)
 }
 
-// choice is the choice in words.
+// choice describes the choice in words.
 func (m *Manifest) choice() string {
 	var entries []string
 	for _, c := range m.Choose {
@@ -167,8 +167,8 @@ func (m *Manifest) choice() string {
 	return "choose " + strings.Join(entries, ", ")
 }
 
-// served is the choice in numbers: which variant serves what, at the manifest's shapes and
-// at some of the secret ones.
+// served describes the choice in numbers: the variant for each of the manifest's shapes and for
+// some of the secret ones.
 func (m *Manifest) served() string {
 	var b strings.Builder
 	for _, device := range m.devices() {
@@ -180,7 +180,7 @@ func (m *Manifest) served() string {
 	return b.String()
 }
 
-// checkChoose sees to it that the entries are variants, and that the last one is for all
+// checkChoose checks that the entries are variants, and that the last one applies to everything
 // that is left.
 func (c *checker) checkChoose() {
 	m, at := c.m, c.n.Child("choose")
@@ -188,7 +188,7 @@ func (c *checker) checkChoose() {
 		return
 	}
 	if c.n.Has("default_variant") {
-		c.errorf(c.n.Child("default_variant"), "is set beside choose, which is what a plain check gates (delete one of them)")
+		c.errorf(c.n.Child("default_variant"), "is set together with choose, which already says what a check gates (delete one of them)")
 	}
 	if len(m.Choose) == 0 || len(m.Choose) > maxChoices {
 		c.errorf(at, "has %d entries (write 1 to %d, e.g. [{when: \"S >= 1024\", variant: long}, {variant: short}])", len(m.Choose), maxChoices)
@@ -201,13 +201,13 @@ func (c *checker) checkChoose() {
 		}
 	}
 	if last := len(m.Choose) - 1; m.Choose[last].When != nil {
-		c.errorf(itemOf(at, last).Child("when"), "the last entry is for all problems that the others leave (delete it, or add an entry without when)")
+		c.errorf(itemOf(at, last).Child("when"), "the last entry applies to all remaining problems (delete it, or add an entry without when)")
 	}
 }
 
-// checkChosen tries the choice at every shape and on every device that the kernel is built
-// for: none may be left over, none given to a variant that does not take it, and no entry
-// left without a shape, for nothing would ever be measured of it.
+// checkChosen tries the choice at every shape and on every device that the kernel is built for. No
+// shape may be without an entry, or go to a variant that does not support it, and no entry may be
+// without a shape, because it would never be measured.
 func (c *checker) checkChosen() {
 	m, at := c.m, c.n.Child("choose")
 	if len(m.Choose) == 0 {
@@ -244,8 +244,8 @@ func (c *checker) checkChosen() {
 	c.checkAlike()
 }
 
-// edges is secret problems just outside the limits of the variants that are chosen: an entry
-// that is off by one is seen there and hardly anywhere else.
+// edges returns secret problems just outside the limits of the chosen variants: they show an entry
+// that is off by one, and hardly any other problem does.
 func (m *Manifest) edges() []trial {
 	var trials []trial
 	sample := m.secretSample(Choice)
@@ -268,8 +268,7 @@ func (m *Manifest) edges() []trial {
 	return trials
 }
 
-// checkAlike keeps the choice out of the problem: an argument is the same whichever variant
-// is chosen.
+// checkAlike keeps the choice out of the problem: an argument is the same for every variant.
 func (c *checker) checkAlike() {
 	m, first := c.m, c.m.Choose[0].Variant
 	was := m.ToggleValues(first)
@@ -278,7 +277,7 @@ func (c *checker) checkAlike() {
 		for j := range m.Arguments {
 			for _, name := range m.Arguments[j].asks() {
 				if value, isToggle := is[name]; isToggle && value != was[name] {
-					c.errorf(itemOf(c.n.Child("choose"), i).Child("variant"), "the argument %s is another there than in %s: %s is %d and %d (choose among variants that agree on it)", m.Arguments[j].Name, first, name, value, was[name])
+					c.errorf(itemOf(c.n.Child("choose"), i).Child("variant"), "the argument %s differs from that of %s: %s is %d and %d (choose among variants that agree on it)", m.Arguments[j].Name, first, name, value, was[name])
 				}
 			}
 		}

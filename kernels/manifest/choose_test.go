@@ -36,7 +36,7 @@ choose:
 
 var chooseMistakes = []mistake{
 	{"choice beside a default", goodChoice, "choose:", "default_variant: plain\nchoose:", []string{
-		"kernel.yaml:22:18: default_variant: is set beside choose, which is what a plain check gates (delete one of them)",
+		"kernel.yaml:22:18: default_variant: is set together with choose, which already says what a check gates (delete one of them)",
 	}},
 	{"choice of nothing", goodChoice, "choose:\n  - {when: \"S >= 1024\", variant: long}\n  - {variant: short}\n  - {variant: plain}\n", "choose: []\n", []string{
 		`kernel.yaml:22:9: choose: has 0 entries (write 1 to 16, e.g. [{when: "S >= 1024", variant: long}, {variant: short}])`,
@@ -45,7 +45,7 @@ var chooseMistakes = []mistake{
 		`kernel.yaml:24:15: choose[1].variant: "shirt" is none of the variants (write one of long, short, plain)`,
 	}},
 	{"choice without the rest", goodChoice, "  - {variant: plain}\n", "  - {when: S < 10, variant: plain}\n", []string{
-		"kernel.yaml:25:12: choose[2].when: the last entry is for all problems that the others leave (delete it, or add an entry without when)",
+		"kernel.yaml:25:12: choose[2].when: the last entry applies to all remaining problems (delete it, or add an entry without when)",
 	}},
 	{"choice without an architecture", goodChoice, "  - {variant: plain}\n", "", []string{
 		"kernel.yaml:23:3: choose: has no entry for S=32 D=64 on sm_89 at shape small, S=32 D=64 (end it with a variant that is built for sm_89, without when)",
@@ -70,7 +70,7 @@ var chooseMistakes = []mistake{
 		`kernel.yaml:23:12: choose[0].when: "S/(S - 32) > 1" divides by zero at shape small, S=32 D=64 (use max(1, …) where a divisor can be 0)`,
 	}},
 	{"choice of other arguments", goodChoice, "access: out, shape: [S, D]", "access: out, shape: [S, TILE]", []string{
-		"kernel.yaml:24:15: choose[1].variant: the argument y is another there than in long: TILE is 32 and 64 (choose among variants that agree on it)",
+		"kernel.yaml:24:15: choose[1].variant: the argument y differs from that of long: TILE is 32 and 64 (choose among variants that agree on it)",
 	}},
 	{"choice as a variant's name", goodChoice, "  plain: {source", "  choose: {source", []string{
 		`kernel.yaml:21:3: variants.choose: "choose" is what a choice by problem size is called (choose another name)`,

@@ -8,7 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A Rival is another implementation, timed beside the kernel for information.
+// A Rival is a different implementation, timed together with the kernel for information.
 type Rival struct {
 	Name        string   `yaml:"name" required:"true" eg:"torch" doc:"Name of the rival in reports."`
 	Command     []string `yaml:"command" required:"true" eg:"[python3, rival.py]" doc:"Program and arguments. No shell is involved."`
@@ -22,7 +22,7 @@ func (r *Rival) ValidateStrict(n *strict.Node) {
 	checkArgv(n, "command", r.Command)
 }
 
-// A Command is how a harness of the repository's own is built and run.
+// A Command says how the repository's own harness is built and run.
 type Command struct {
 	Build []string `yaml:"build" required:"true" eg:"[make, bench]" doc:"Command that builds the harness: program and arguments, without a shell."`
 	Test  []string `yaml:"test" eg:"[ctest, --output-on-failure]" default:"(none: bench prints error figures)" doc:"Command that tests the built harness: program and arguments, without a shell. Its exit status decides the correctness gate, and bench prints only times."`
@@ -30,7 +30,7 @@ type Command struct {
 	Unit  Unit     `yaml:"unit" eg:"ms" default:"us" doc:"Unit of the times that bench prints."`
 }
 
-// A Unit is what a harness counts time in.
+// A Unit is a harness's unit of time.
 type Unit string
 
 var units = []Unit{"ns", "us", "ms", "s"}
@@ -38,7 +38,7 @@ var units = []Unit{"ns", "us", "ms", "s"}
 func (u *Unit) UnmarshalStrict(n *strict.Node) { strict.Word(n, u, units) }
 func (u *Unit) JSONSchema() map[string]any     { return strict.WordSchema(units) }
 
-// Micros is how many microseconds one unit is.
+// Micros returns the microseconds of one unit.
 func (u Unit) Micros() float64 {
 	return map[Unit]float64{"ns": 1e-3, "us": 1, "ms": 1e3, "s": 1e6}[u]
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Compare is how the new manifest differs from the old in the problem: in what is asked of
-// a kernel and how that is judged. Of most of it nobody can say which way it goes. What is
-// for people alone and rivals decide nothing, and the implementation is the author's; but
-// for variants that are named, which somebody else counts on.
+// Compare returns how the new manifest differs from the old in the problem: in what is asked of a
+// kernel and how that is judged. For most fields nobody can say whether a change loosens the
+// problem. Fields for people and rivals decide nothing, and the implementation belongs to the
+// author, except named variants, which a policy may use.
 func Compare(old, new *Manifest, variants ...string) compare.List {
 	var l compare.List
 	compareFields(&l, old, new)
@@ -29,7 +29,7 @@ func Compare(old, new *Manifest, variants ...string) compare.List {
 	return l
 }
 
-// compareFields is of those that are one thing each.
+// compareFields compares the fields that have a single value.
 func compareFields(l *compare.List, old, new *Manifest) {
 	fields := []struct {
 		path     string
@@ -46,7 +46,7 @@ func compareFields(l *compare.List, old, new *Manifest) {
 	}
 }
 
-// compareArguments is of each argument by its name, and of its place.
+// compareArguments compares each argument by its name, and its position.
 func compareArguments(l *compare.List, old, new *Manifest) {
 	text := func(m *Manifest, name string) string {
 		if a, ok := m.argument(name); ok {
@@ -64,8 +64,8 @@ func compareArguments(l *compare.List, old, new *Manifest) {
 	}
 }
 
-// compareShapes takes a shape less for milder. One more is of unknown direction: a policy may time all shapes, or the
-// first, and each counts in what is proven.
+// compareShapes treats a removed shape as looser. An added shape has an unknown effect: a policy
+// may time all shapes, or the first, and each counts in the proof.
 func compareShapes(l *compare.List, old, new Shapes) {
 	for i, s := range old {
 		at := slices.IndexFunc(new, func(n Shape) bool { return n.Name == s.Name })
@@ -86,7 +86,7 @@ func compareShapes(l *compare.List, old, new Shapes) {
 	}
 }
 
-// compareRanges takes fewer values, or none drawn at all, for milder.
+// compareRanges treats fewer values, or no secret range, as looser.
 func compareRanges(l *compare.List, path string, old, new map[string]Range) {
 	show := func(r Range) string { return cmp.Or(r.String(), compare.None) }
 	dims := slices.AppendSeq(slices.Collect(maps.Keys(old)), maps.Keys(new))
@@ -104,7 +104,7 @@ func compareRanges(l *compare.List, path string, old, new map[string]Range) {
 	}
 }
 
-// compareVariants is of all that the named variants are built and launched by.
+// compareVariants compares everything that the named variants are built and launched by.
 func compareVariants(l *compare.List, old, new *Manifest, names []string) {
 	text := func(m *Manifest, name string) string {
 		if _, err := m.Variant(name); err == nil {
@@ -117,7 +117,7 @@ func compareVariants(l *compare.List, old, new *Manifest, names []string) {
 	}
 }
 
-// forPeople is the fields that decide nothing.
+// forPeople lists the fields that decide nothing.
 var forPeople = []string{"description", "lesson"}
 
 // unbraced is what stands in a mapping that another one takes in.
@@ -128,7 +128,7 @@ func unbraced(mapping string) []string {
 	return nil
 }
 
-// written is a value as it could stand in a manifest.
+// written returns a value as a manifest would have it.
 func written(v any) string {
 	if s, ok := v.(fmt.Stringer); ok && !reflect.ValueOf(v).IsZero() {
 		return s.String()
@@ -159,7 +159,7 @@ func written(v any) string {
 				continue
 			}
 			if r.Type().Field(i).Tag.Get("half") == strict.HalfImplementation {
-				continue // of an argument, which is told as the problem's
+				continue // of an argument, and reported with the problem
 			}
 			if name != "" && name != "-" && !slices.Contains(forPeople, name) && !r.Field(i).IsZero() {
 				parts = append(parts, name+": "+written(r.Field(i).Interface()))

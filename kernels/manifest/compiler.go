@@ -27,13 +27,14 @@ var compilers = []Compiler{NVCC, Triton, PTX, Program}
 func (c *Compiler) UnmarshalStrict(n *strict.Node) { strict.Word(n, c, compilers) }
 func (c *Compiler) JSONSchema() map[string]any     { return strict.WordSchema(compilers) }
 
-// A compilerRule is what a compiler's manifests have.
+// A compilerRule says which fields the manifests of a compiler have.
 type compilerRule struct {
 	endings []string // of sources
 	sources []string // see defaultSources
 	refused []string // fields that it does not read
 	flags   flagList // none where it is empty
-	// launches tells that the compiler says how many threads a block has and what shared memory it needs.
+	// launches reports that the compiler decides how many threads a block has and what shared
+	// memory it needs.
 	launches bool
 }
 
@@ -46,7 +47,7 @@ var compilerRules = map[Compiler]compilerRule{
 
 var tritonFields = []string{"constants", "autotune", "num_warps", "num_stages", "num_ctas"}
 
-// compilerLaunches tells whether the kernel's compiler says how large a block is, and not the manifest.
+// compilerLaunches reports whether the kernel's compiler decides the block size, not the manifest.
 func (m *Manifest) compilerLaunches() bool { return compilerRules[m.Compiler].launches }
 
 // checkCompiler reports what a compiler does not read, and what it needs.
@@ -98,7 +99,7 @@ func (c *checker) checkCompiler() {
 	}
 }
 
-// otherCompiler is a hint for sources whose name tells the compiler.
+// otherCompiler returns a hint for sources whose name identifies a compiler.
 func otherCompiler(source string) string {
 	for _, other := range compilers {
 		if slices.Contains(compilerRules[other].endings, path.Ext(source)) {
@@ -108,7 +109,7 @@ func otherCompiler(source string) string {
 	return ""
 }
 
-// checkBlock holds the launch against who decides on the block.
+// checkBlock checks that the block is set exactly if the manifest decides it.
 func (c *checker) checkBlock(l *Launch, at *strict.Node) {
 	if l == nil {
 		return
@@ -183,7 +184,7 @@ func (c *checker) checkTriton() {
 	}
 }
 
-// sourcesByDefault is what a change may touch where the manifest does not say.
+// sourcesByDefault returns what a change may edit if the manifest does not say.
 func (m *Manifest) sourcesByDefault() []string {
 	if m.Mode == ModeCUDA && m.Compiler != "" {
 		return compilerRules[m.Compiler].sources
@@ -191,7 +192,7 @@ func (m *Manifest) sourcesByDefault() []string {
 	return defaultSources[m.Mode]
 }
 
-// flagList is the flags that the kernel's compiler may be given; false where it takes none.
+// flagList returns the flags that the kernel's compiler may get; false if it takes none.
 func (m *Manifest) flagList() (flagList, bool) {
 	if m.Mode == ModeCUDA && m.Compiler != "" {
 		list := compilerRules[m.Compiler].flags
@@ -201,7 +202,7 @@ func (m *Manifest) flagList() (flagList, bool) {
 	return list, known
 }
 
-// compilerRecipe is what the compiler is told, in words.
+// compilerRecipe describes the compiler's input, in words.
 func (m *Manifest) compilerRecipe() string {
 	if m.Compiler == "" || m.Compiler == NVCC {
 		return ""

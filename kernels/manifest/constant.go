@@ -10,8 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A Constant is the value of a parameter that is no argument: a number, which is an expression, or one of true, false, none,
-// {text: silu} and {dtype: float16}.
+// A Constant is the value of a parameter that is not an argument: a number, which is an expression,
+// or one of true, false, none, {text: silu} and {dtype: float16}.
 type Constant struct {
 	Number  *Expr
 	Literal *Literal // in place of a number
@@ -67,7 +67,7 @@ var (
 	booleans    = map[string]string{"true": "true", "True": "true", "false": "false", "False": "false"}
 )
 
-// tritonDTypes are the names that triton.language has for formats, by themselves and by the manifest's names.
+// tritonDTypes are triton.language's names of formats, by themselves and by the manifest's names.
 var tritonDTypes = func() map[string]string {
 	all := map[string]string{}
 	for _, name := range []string{"int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float8e5", "float8e4nv", "float8e4b15", "float16", "bfloat16", "float32", "float64"} {
@@ -97,7 +97,7 @@ func (c *Constant) UnmarshalStrict(n *strict.Node) {
 	}
 }
 
-// readMapping takes {text: …} and {dtype: …}.
+// readMapping reads {text: …} and {dtype: …}.
 func (c *Constant) readMapping(p strict.Pair) {
 	text, scalar := p.Value.Text()
 	switch {
@@ -123,7 +123,7 @@ func (c *Constant) JSONSchema() map[string]any {
 	}}
 }
 
-// at is the constant's value.
+// at returns the constant's value.
 func (c *Constant) at(env Env) (Literal, error) {
 	if c.Literal != nil {
 		return *c.Literal, nil
@@ -154,7 +154,7 @@ func (c *Constants) JSONSchema() map[string]any {
 	return map[string]any{"title": "mapping of names to constants", "type": "object", "maxProperties": maxNamed, "additionalProperties": (*Constant)(nil).JSONSchema()}
 }
 
-// values are all constants at a size.
+// values returns all constants at a size.
 func (c Constants) values(env Env) (map[string]Literal, error) {
 	all := make(map[string]Literal, len(c))
 	for _, name := range slices.Sorted(maps.Keys(c)) {

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// coverageWanted is the share of limits that secret should cover in every dim. Beyond the
-// secret ranges nobody ever runs the kernel on a size that its author did not choose.
+// coverageWanted is the share of limits that secret should cover in every dim. Beyond the secret
+// ranges the kernel only runs on sizes that its author chose.
 const coverageWanted = 2.0 / 3
 
-// listedValues is how many values a dim has at most whose values are counted; a longer range
-// is compared by its span on a logarithmic scale, as sizes are.
+// listedValues bounds the values of a dim that are counted; longer ranges are compared by their
+// span on a logarithmic scale, as sizes are.
 const listedValues = 16
 
-// A Warning is what is allowed in a manifest and probably not meant.
+// A Warning describes something that a manifest may have, but probably by mistake.
 type Warning struct {
 	Field []string // where it stands
 	Text  string
 }
 
-// Warnings finds dims of which the limits allow much more than secret shapes are drawn from.
+// Warnings finds dims whose limits allow much more than the secret ranges.
 func (m *Manifest) Warnings() []Warning {
 	if m.Mode == ModeCommand || len(m.Limits) == 0 {
 		return nil // a harness has its own cases, and without limits nothing is promised
@@ -50,7 +50,7 @@ func (m *Manifest) Warnings() []Warning {
 		if !drawn {
 			field, what = []string{"secret"}, fmt.Sprintf("has no %s, which is always %s: that covers", name, secret)
 		}
-		all = append(all, Warning{field, fmt.Sprintf("%s %.0f%% of limits.%s %s, and %.0f%% is wanted: nobody sees whether the kernel is right or fast beyond it (%s)", what, math.Floor(100*share), name, limit, 100*coverageWanted, widen(name, limit))})
+		all = append(all, Warning{field, fmt.Sprintf("%s %.0f%% of limits.%s %s, and %.0f%% is required: beyond it nothing checks whether the kernel is right or fast (%s)", what, math.Floor(100*share), name, limit, 100*coverageWanted, widen(name, limit))})
 	}
 	return all
 }
@@ -67,7 +67,7 @@ func widen(name string, limit Range) string {
 	return fmt.Sprintf("write secret: {%s: %d..%.0f} or more, or narrow the limits", name, limit.least(), min(math.Ceil(most/unit-1e-9)*unit, float64(limit.most())))
 }
 
-// coverage is the share of a dim's limits that its secret range covers.
+// coverage returns the share of a dim's limits that its secret range covers.
 func coverage(secret, limit Range) float64 {
 	if values := limit.few(listedValues); values != nil {
 		covered := 0

@@ -29,7 +29,7 @@ const (
 	E2M1 DType = "e2m1" // FP4: ±0, ½, 1, 1½, 2, 3, 4 and 6, two to a byte, the first in the low half
 )
 
-// DTypes lists every format, narrow floats first. Device code knows them by their place here.
+// DTypes lists every format, narrow floats first. Device code knows them by their index here.
 func DTypes() []DType {
 	return []DType{E4M3, E5M2, F16, BF16, F32, F64, I8, U8, I32, I64, I16, U16, U32, U64, Bool, Int4, E2M1}
 }
@@ -39,7 +39,7 @@ var (
 	quantizedDTypes = []DType{E4M3, E5M2, I8, Int4, E2M1}
 )
 
-// formatNames are what other tools call the formats.
+// formatNames are the formats' names in other tools.
 var formatNames = map[string]string{
 	"fp32": "f32", "float32": "f32", "float": "f32", "single": "f32", "tf32": "f32", "fp16": "f16", "float16": "f16", "half": "f16", "bfloat16": "bf16", "fp64": "f64", "float64": "f64", "double": "f64",
 	"fp8": "e4m3 or e5m2", "f8": "e4m3 or e5m2", "float8": "e4m3 or e5m2", "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "fp8e4m3": "e4m3", "fp8e5m2": "e5m2", "fp8_e4m3": "e4m3", "fp8_e5m2": "e5m2", "fp4": "e2m1", "nvfp4": "e2m1",
@@ -52,10 +52,11 @@ func (d *DType) JSONSchema() map[string]any     { return strict.WordSchema(DType
 
 var sizes = map[DType]int{E4M3: 1, E5M2: 1, I8: 1, U8: 1, F16: 2, BF16: 2, F32: 4, I32: 4, F64: 8, I64: 8, I16: 2, U16: 2, U32: 4, U64: 8, Bool: 1}
 
-// Packed tells whether two elements share a byte. An array of an odd number of them ends with half a byte of zeros.
+// Packed reports whether two elements share a byte. An array of an odd number of them ends with
+// half a byte of zeros.
 func (d DType) Packed() bool { return d == Int4 || d == E2M1 }
 
-// Bytes is the length of so many elements.
+// Bytes returns the length of n elements.
 func (d DType) Bytes(elements int) int {
 	if d.Packed() {
 		return (elements + 1) / 2
@@ -63,7 +64,7 @@ func (d DType) Bytes(elements int) int {
 	return elements * d.Size()
 }
 
-// Size is the number of bytes of one element, in a format that is not packed.
+// Size returns the bytes of one element, in a format that is not packed.
 func (d DType) Size() int {
 	n, ok := sizes[d]
 	if !ok {
@@ -72,7 +73,8 @@ func (d DType) Size() int {
 	return n
 }
 
-// Float says whether the format is a floating-point one, and so, but for e2m1, has NaNs to poison with.
+// Float reports whether the format is a floating-point one. All of these except e2m1 have NaNs to
+// poison with.
 func (d DType) Float() bool {
 	switch d {
 	case E4M3, E5M2, F16, BF16, F32, F64, E2M1:

@@ -12,8 +12,8 @@ type Element struct {
 	Size, Align int
 }
 
-// A Member is one field of every element. It is drawn, and given to a reference, as an array of its own: Name is the
-// argument's and the field's with _ between them.
+// A Member is one field of every element. It is drawn, and passed to a reference, as a separate
+// array: Name is the argument's name and the field's with _ between them.
 type Member struct {
 	Name   string
 	DType  DType
@@ -23,13 +23,13 @@ type Member struct {
 	Filling
 }
 
-// Structs tells whether an argument is an array of structs.
+// Structs reports whether an argument is an array of structs.
 func (a *Argument) Structs() bool { return a.array() && len(a.Fields) > 0 }
 
 // maxCount bounds the elements of one member.
 const maxCount = 4096
 
-// validateElements looks at an array of structs.
+// validateElements checks an array of structs.
 func (a *Argument) validateElements(n *strict.Node) {
 	if a.Access != In {
 		n.Child("access").Errorf("%q: an array of structs is an input (write in, or an array for each field)", a.Access)
@@ -39,7 +39,7 @@ func (a *Argument) validateElements(n *strict.Node) {
 		n.Child("fields").Errorf("has %d fields (write 1 to %d)", len(a.Fields), maxFields)
 	}
 	strict.Each(n.Child("fields"), a.Fields, func(at *strict.Node, f *Field) {
-		refuseFields(at, "an element of an array is filled by its init (delete it)", "value", "vector", "array", "pointer", "struct")
+		refuseFields(at, "an element of an array is filled by its init (delete it)", "value", "vector", "array", "setting", "settings", "pointer", "tensor_map", "struct")
 		if f.DType == "" {
 			at.Child("dtype").Errorf("is required (write e.g. dtype: f16)")
 			return
@@ -53,7 +53,7 @@ func (a *Argument) validateElements(n *strict.Node) {
 	})
 }
 
-// ElementOf is the layout of an array of structs for one problem size.
+// ElementOf returns the layout of an array of structs for one problem size.
 func (m *Manifest) ElementOf(a *Argument, dims Dims, toggles map[string]int) (Element, error) {
 	e := Element{Align: 1}
 	shape, err := m.ShapeOf(a, dims, toggles)

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// An Entry is a kernel function by the name that it has in its source: sdpa, ns::attention<64, true>,
-// scale(float*, const float*, int). The grammar is narrow on purpose. A build writes an entry into a source of its own, to have
-// a template instantiated, and what is written there is put together again from what was read here: names, integers, types
-// and the marks between them, and no word that could begin a statement or an expression.
+// An Entry is a kernel function by its name in the source: sdpa, ns::attention<64, true>,
+// scale(float*, const float*, int). The grammar is narrow on purpose: a build writes an entry into
+// a generated source, to instantiate a template. The written text is composed of what was parsed
+// here: names, integers, types and the marks between them, and no word that could begin a statement
+// or an expression.
 type Entry struct {
 	phrase          // the qualified name
 	params []string // types of the parameter list
@@ -63,20 +64,22 @@ func (e Entry) Name() string { return e.path }
 // Base is the name alone, without the scope and template arguments.
 func (e Entry) Base() string { return e.base }
 
-// Plain tells whether it is a name alone, which may stand for several functions.
+// Plain reports whether it is only a name, which may belong to several functions.
 func (e Entry) Plain() bool { return e.Untemplated() && !e.listed }
 
-// Untemplated tells whether no part of the name has template arguments.
+// Untemplated reports whether no part of the name has template arguments.
 func (e Entry) Untemplated() bool { return e.text == e.path }
 
-// Key is the entry in the one way of writing it that demanglers have: no blanks, const behind what it is said of, integers
-// in decimal without suffix. Two spellings of a function may have different keys still; the compiler knows better.
+// Key returns the entry in the spelling of demanglers: no blanks, const behind what it applies to,
+// integers in decimal without suffix. Two spellings of a function may still have different keys;
+// only the compiler knows.
 func (e Entry) Key() string { return e.key }
 
-// Listed tells whether the entry names its parameters.
+// Listed reports whether the entry names its parameters.
 func (e Entry) Listed() bool { return e.listed }
 
-// Address is a C++ expression of the function's address, and Signature the type of it: empty where the name alone must do.
+// Address returns a C++ expression of the function's address, and Signature its type: empty if the
+// name must be enough.
 func (e Entry) Address() string { return "&::" + e.text }
 
 func (e Entry) Signature() string {
@@ -86,7 +89,7 @@ func (e Entry) Signature() string {
 	return "void (*)(" + strings.Join(e.params, ", ") + ")"
 }
 
-// checkEntry reports a name that no kernel function has.
+// checkEntry reports a name that no kernel function can have.
 func checkEntry(at reporter, text string) {
 	if _, err := ParseEntry(text); err != nil {
 		at.Errorf("%s", err)
@@ -105,7 +108,7 @@ var (
 	silentWords = []string{"__restrict__", "__restrict"}
 )
 
-// builtins are the spellings of C's own types by the one that demanglers have. The key is sorted.
+// builtins are the spellings of C's types by the one that demanglers use. The key is sorted.
 var builtins = map[string]string{
 	"unsigned": "unsigned int", "int unsigned": "unsigned int", "signed": "int", "int signed": "int",
 	"char unsigned": "unsigned char", "char signed": "signed char",

@@ -10,8 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// compileAll makes every expression ready and reports the names in it that
-// nothing gives a value to.
+// compileAll compiles every expression and reports unknown names in it.
 func (c *checker) compileAll() {
 	if len(c.m.dims()) == 0 {
 		return
@@ -24,7 +23,7 @@ func (c *checker) compileAll() {
 		implementation[e] = true
 	}
 	for i := range c.m.Arguments {
-		for _, e := range exprsOf(c.m.Arguments[i].TensorMap) {
+		for _, e := range slices.Concat(exprsOf(c.m.Arguments[i].TensorMap), c.m.Arguments[i].settings()) {
 			implementation[e] = true
 		}
 	}
@@ -66,14 +65,14 @@ func (c *checker) compile(e *Expr, toggles []string) {
 	c.ready[key] = e.program
 }
 
-// A trial is values to try a variant's expressions with.
+// A trial is a set of values to try a variant's expressions with.
 type trial struct {
 	where   string
 	dims    Dims
 	toggles map[string]int
 }
 
-// trials are every shape that a variant supports, and a sample of the secret ones.
+// trials returns every shape that a variant supports, and a sample of the secret ones.
 func (m *Manifest) trials(variant, of string) []trial {
 	var trials []trial
 	toggles := m.ToggleValues(variant)
@@ -86,7 +85,7 @@ func (m *Manifest) trials(variant, of string) []trial {
 	return trials
 }
 
-// A computed value of a manifest has a place there, and may fail at some shapes.
+// A computed value has a place in the manifest, and may fail at some shapes.
 type computed struct {
 	at   func(manifest *strict.Node) *strict.Node
 	cost int // of one try
@@ -116,7 +115,11 @@ func (m *Manifest) problemValues() []computed {
 			continue
 		}
 		if a.Access == Scalar {
-			ofArgument(a.Value, func(t trial) error { _, err := m.ScalarValue(a, t.dims, t.toggles); return err }, "value")
+			field := "value"
+			if a.Setting != nil {
+				field = "setting"
+			}
+			ofArgument(a.scalar(), func(t trial) error { _, err := m.ScalarValue(a, t.dims, t.toggles); return err }, field)
 			continue
 		}
 		ofArgument(a.Shape, func(t trial) error { _, err := m.ShapeOf(a, t.dims, t.toggles); return err }, "shape")
@@ -153,7 +156,7 @@ func (m *Manifest) launchValues(v Variant) []computed {
 	}
 	l := m.launchOf(v)
 	if m.Compiler == Triton {
-		// Every toggle is looked for in every expression.
+		// Every toggle is searched in every expression.
 		used := exprsOf(m.Constants, m.Autotune, m.NumWarps, m.NumStages, m.NumCTAs, m.Arguments, l)
 		steps := 1
 		if l != nil {
@@ -190,7 +193,7 @@ func (m *Manifest) launchValues(v Variant) []computed {
 	return all
 }
 
-// A failure is a computed value that there is not at some shape.
+// A failure is a value that cannot be computed at some shape.
 type failure struct {
 	computed
 	fault *fault
@@ -199,7 +202,7 @@ type failure struct {
 
 func (f failure) String() string { return f.fault.at(" at " + f.where) }
 
-// node is where the mistake stands: in the expression, or else in the field.
+// node returns where the mistake is: in the expression, or else in the field.
 func (f failure) node(manifest *strict.Node) *strict.Node {
 	if f.fault.expr != nil && f.fault.expr.at != nil {
 		return f.fault.expr.at
@@ -220,8 +223,8 @@ func (m *Manifest) failures(variant, of string, values []computed) iter.Seq[fail
 	}
 }
 
-// evaluateAll tries every variant's expressions: what would fail at run time
-// fails here. Each place is reported once.
+// evaluateAll tries every variant's expressions, so that what would fail at run time fails here.
+// Each place is reported once.
 func (c *checker) evaluateAll() {
 	m := c.m
 	seen := map[string]bool{}
@@ -231,7 +234,8 @@ func (c *checker) evaluateAll() {
 		if i > 0 {
 			of = " of variant " + v.Name
 		}
-		// Variants with equal limits and toggles ask the same of the problem, and equal launches are started alike.
+		// Variants with equal limits and toggles have the same problem values, and equal launches
+		// have the same launch values.
 		asked := written(v.Limits) + "\n" + strings.Join(m.Defines(v.Name), " ")
 		if !seen[asked] {
 			seen[asked] = true
@@ -255,7 +259,7 @@ func (c *checker) evaluateAll() {
 	}
 }
 
-// evaluate tries values of a variant, unless the manifest costs too much by that.
+// evaluate tries the values of a variant, unless that exceeds the manifest's budget.
 func (c *checker) evaluate(v Variant, of string, values []computed) bool {
 	if !c.affordVariant(v, values) {
 		return false
@@ -269,9 +273,8 @@ func (c *checker) evaluate(v Variant, of string, values []computed) bool {
 	return true
 }
 
-// Try tells whether a variant exists and, where toggles follow its name, whether all
-// that they change can be computed: reading the manifest has tried the variants as
-// they are declared.
+// Try reports whether a variant exists and, if toggles follow its name, whether everything that
+// they change can be computed. Parse has tried the variants as they are declared.
 func (m *Manifest) Try(variant string) error {
 	v, err := m.Variant(variant)
 	if err != nil {

@@ -47,8 +47,8 @@ type Env map[string]int
 
 func (e Expr) String() string { return e.text }
 
-// exprsOf is every expression in parts of a manifest, found by their types: a field that is
-// added later is among them.
+// exprsOf returns every expression in parts of a manifest, found by their types, so that it also
+// finds fields that are added later.
 func exprsOf(parts ...any) []*Expr {
 	var all []*Expr
 	for _, part := range parts {
@@ -90,7 +90,7 @@ func appendExprs(all []*Expr, v reflect.Value) []*Expr {
 	return all
 }
 
-// bare is the name that the whole expression consists of.
+// bare returns the name that the whole expression consists of.
 func (e *Expr) bare() (name string, ok bool) {
 	if len(e.names) == 1 && e.names[0] == e.text {
 		return e.text, true
@@ -109,7 +109,7 @@ func (e *Expr) UnmarshalStrict(n *strict.Node) {
 	e.read(n, text)
 }
 
-// grammar is the language as the engine's parser reads it, which changes nothing in it.
+// grammar is the language for the engine's parser.
 var grammar = sync.OnceValue(func() *conf.Config {
 	config := conf.CreateNew()
 	for _, option := range language() {
@@ -118,15 +118,15 @@ var grammar = sync.OnceValue(func() *conf.Config {
 	return config
 })
 
-// engine is the same as its compiler has it, without the words that are disabled. Whoever compiles takes a copy, for the names
-// that are known there: to set it up takes ten times as long as an expression.
+// engine is the same for its compiler, without the disabled words. Compilations use a copy with
+// their known names: setting it up takes ten times as long as an expression.
 var engine = sync.OnceValue(func() conf.Config {
 	config := *grammar()
 	config.Builtins = nil // all of them are
 	return config
 })
 
-// read takes the expression from a text that is a part of what stands at the node.
+// read parses the expression from a text that is a part of the node's value.
 func (e *Expr) read(n *strict.Node, text string) {
 	text = strings.TrimSpace(text)
 	switch {
@@ -163,8 +163,8 @@ func (e *Expr) JSONSchema() map[string]any {
 	}}
 }
 
-// operands collects the names that an expression reads; odd is the first thing
-// in it that this language does not have.
+// operands collects the names that an expression reads; odd is the first thing in it that this
+// language does not have.
 func operands(node ast.Node, names []string) (_ []string, odd string) {
 	below := []ast.Node{}
 	switch n := node.(type) {
@@ -200,7 +200,7 @@ func operands(node ast.Node, names []string) (_ []string, odd string) {
 	return names, ""
 }
 
-// compile makes the expression ready for values of the known names.
+// compile prepares the expression for values of the known names.
 func (e *Expr) compile(known []string) error {
 	env := make(map[string]any, len(known))
 	for _, name := range known {
@@ -227,8 +227,8 @@ func (e *Expr) compile(known []string) error {
 	return nil
 }
 
-// engineMessage is the engine's message on one line, without its drawing and in
-// the words of a manifest.
+// engineMessage returns the engine's message on one line, without its drawing and in the words of a
+// manifest.
 func engineMessage(err error) string {
 	text := err.Error()
 	if located, ok := errors.AsType[*file.Error](err); ok {
@@ -237,8 +237,7 @@ func engineMessage(err error) string {
 	return strings.NewReplacer("\n", " ", "float64", "a number", "bool", "a condition", "token EOF", "end").Replace(text)
 }
 
-// A fault is what is wrong with a value. expr is nil where it is the
-// combination of several.
+// A fault says what is wrong with a value. expr is nil if a combination of several is wrong.
 type fault struct {
 	expr      *Expr
 	what, fix string
@@ -254,7 +253,7 @@ func (f *fault) at(where string) string {
 	return text
 }
 
-// eval is the expression's value: finite, and no larger than 2^53 in magnitude.
+// eval returns the expression's value: finite, and at most 2^53 in magnitude.
 func (e *Expr) eval(env Env) (float64, error) {
 	if name, ok := e.bare(); ok && e.program != nil {
 		if v, ok := env[name]; ok { // most of them: no engine is needed for a dim's value
@@ -286,7 +285,7 @@ func (e *Expr) eval(env Env) (float64, error) {
 	return v, nil
 }
 
-// within is eval where a whole number between two is needed.
+// within is eval for a whole number between two bounds.
 func (e *Expr) within(env Env, least, most int64) (int64, error) {
 	v, err := e.eval(env)
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A flag can make a compiler read, write or run any file, so that only those
-// listed here are passed on. None of them can carry a path.
+// A flag can make a compiler read, write or run any file, so only those listed here are passed on.
+// None of them can contain a path.
 
 // define is a macro whose value can neither quote nor leave its word.
 const define = `-D[A-Za-z_][A-Za-z0-9_]*(?:=[A-Za-z0-9_.+-]*)?`

@@ -10,9 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Every value in an expression is a float64: whole numbers are exact up to
-// 2^53, and what is larger is caught at the end instead of wrapping around on
-// the way.
+// Every value in an expression is a float64: whole numbers are exact up to 2^53, and larger ones
+// are reported at the end instead of wrapping around.
 
 type function struct {
 	signature any
@@ -25,7 +24,7 @@ var (
 	variadic = new(func(float64, ...float64) float64)
 )
 
-// functions is what an expression may call.
+// functions are what an expression may call.
 var functions = map[string]function{
 	"min":      {variadic, func(x []float64) (float64, error) { return slices.Min(x), nil }},
 	"max":      {variadic, func(x []float64) (float64, error) { return slices.Max(x), nil }},
@@ -38,8 +37,8 @@ var functions = map[string]function{
 	"log2":     {unary, logarithm},
 }
 
-// operators are called in place of the engine's own: / would give infinity for
-// a zero, and % is not defined for floats there.
+// operators replace the engine's own: / would give infinity for a zero, and % is not defined for
+// floats there.
 var operators = map[string]function{
 	"/": {binary, func(x []float64) (float64, error) { return x[0] / x[1], zeroDivisor(x[1]) }},
 	"%": {binary, func(x []float64) (float64, error) { return math.Mod(x[0], x[1]), zeroDivisor(x[1]) }},
@@ -67,7 +66,7 @@ func squareRoot(x []float64) (float64, error) {
 	return math.Sqrt(x[0]), nil
 }
 
-// ceilDiv goes by the remainder, which is exact where the quotient is not.
+// ceilDiv uses the remainder, which is exact where the quotient is not.
 func ceilDiv(x []float64) (float64, error) {
 	a, b := x[0], x[1]
 	if err := zeroDivisor(b); err != nil {
@@ -105,7 +104,7 @@ func logarithm(x []float64) (float64, error) {
 	return math.Log2(x[0]), nil
 }
 
-// language is the options that make the engine speak arithmetic alone.
+// language returns the options that restrict the engine to arithmetic.
 func language() []expr.Option {
 	options := []expr.Option{
 		expr.DisableAllBuiltins(), expr.AsFloat64(), expr.Optimize(false),

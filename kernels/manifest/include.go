@@ -8,8 +8,8 @@ import (
 
 // Where a side's folder has what lies elsewhere.
 const (
-	// RepositoryFolder holds the folders of the repository that the sources are in or
-	// include from, by their paths from its root: they lie to each other as they do there.
+	// RepositoryFolder holds the folders of the repository that have the sources or their headers,
+	// by their paths from the root, so that relative paths between them still work.
 	RepositoryFolder = ".repository"
 	// SetsFolder holds the include sets of the runner, by their names.
 	SetsFolder = ".sets"
@@ -17,25 +17,25 @@ const (
 
 const maxInclude = 16
 
-// topFolder is the repository's own. Only Python packages are found from there.
+// topFolder is the repository's top folder. Only Python packages are imported from there.
 const topFolder = "."
 
 var setName = regexp.MustCompile(`^<([A-Za-z0-9_][A-Za-z0-9_.+-]*)>$`)
 
-// IncludeFolders is the folders of the repository whose headers the sources may include.
+// IncludeFolders returns the folders of the repository whose headers the sources may include.
 func (m *Manifest) IncludeFolders() []string {
 	return slices.DeleteFunc(m.includes(), func(item string) bool { return setName.MatchString(item) })
 }
 
-// includes is all that the sources may include from, in the order of the search.
+// includes returns everything that the sources may include from, in the order of the search.
 func (m *Manifest) includes() []string { return slices.Concat(m.IncludeFirst, m.Include) }
 
-// FirstFolders is the folders of the repository that are searched before the system's.
+// FirstFolders returns the folders of the repository that are searched before the system's.
 func (m *Manifest) FirstFolders() []string {
 	return slices.DeleteFunc(slices.Clone(m.IncludeFirst), func(item string) bool { return setName.MatchString(item) })
 }
 
-// FirstPlaces is where a side's folder has what is searched before the system's headers.
+// FirstPlaces returns where a side's folder has what is searched before the system's headers.
 func (m *Manifest) FirstPlaces() []string {
 	places := make([]string, len(m.IncludeFirst))
 	for i, item := range m.IncludeFirst {
@@ -51,7 +51,7 @@ func includePlace(item string) string {
 	return path.Join(RepositoryFolder, item)
 }
 
-// IncludeSets is the sets of headers that the runner must have, by their names.
+// IncludeSets returns the names of the header sets that the runner must have.
 func (m *Manifest) IncludeSets() []string {
 	var names []string
 	for _, item := range m.includes() {
@@ -62,10 +62,11 @@ func (m *Manifest) IncludeSets() []string {
 	return names
 }
 
-// IsIncludeSet tells whether a runner may call a set of headers so.
+// IsIncludeSet reports whether a set of headers may have this name.
 func IsIncludeSet(name string) bool { return setName.MatchString("<" + name + ">") }
 
-// Elsewhere is the folders of the repository beside the kernel's own that a side needs.
+// Elsewhere returns the folders of the repository that a side needs in addition to the kernel's
+// own.
 func (m *Manifest) Elsewhere() []string {
 	folders := m.IncludeFolders()
 	if m.Root != "" && !slices.Contains(folders, m.Root) {
@@ -74,7 +75,7 @@ func (m *Manifest) Elsewhere() []string {
 	return folders
 }
 
-// SourceFile is a variant's source in a side's folder.
+// SourceFile returns a variant's source in a side's folder.
 func (m *Manifest) SourceFile(v Variant) string {
 	if m.Root == "" || v.Source == "" {
 		return v.Source
@@ -88,9 +89,9 @@ const (
 	SearchLast  = "-idirafter"
 )
 
-// IncludeFlags makes a C preprocessor find the headers, in a side's folder. Folders of include
-// are searched after the system's: no header of the repository gets into one of the system's,
-// so that the sources alone say what they read. Folders of include_first give that up.
+// IncludeFlags returns the flags by which a C preprocessor finds the headers, in a side's folder.
+// Folders of include are searched after the system's, so no header of the repository replaces one
+// of the system's. Folders of include_first give that up.
 func (m *Manifest) IncludeFlags() []string {
 	var flags []string
 	for _, at := range m.FirstPlaces() {

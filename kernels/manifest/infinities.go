@@ -10,7 +10,7 @@ import (
 // infiniteDTypes are the formats that keep an infinity which was drawn.
 var infiniteDTypes = []DType{F16, BF16, F32, F64}
 
-// validateInfinities refuses them where none can be drawn, and where the problem does not allow them.
+// validateInfinities refuses them if none can be drawn, or if the problem does not allow them.
 func (a *Argument) validateInfinities(n *strict.Node) {
 	at := n.Child("infinities")
 	switch {

@@ -9,8 +9,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// An Init is how an input is filled: by the distributions that the policy names, always by one of them, within
-// bounds, or with values that have an order. It is written as a word (zero), as bounds (0..V-1), or as a mapping.
+// An Init says how an input is filled: by the policy's distributions, always by one of them, within
+// bounds, or with ordered values. It is written as a word (zero), as bounds (0..V-1), or as a
+// mapping.
 type Init struct {
 	Draw      Draw    `yaml:"draw" eg:"uniform" default:"(distribution; uniform with a range)" doc:"Kind of values: see the table above."`
 	Range     *Bounds `yaml:"range" eg:"0..V-1" default:"(the format's)" doc:"Smallest and largest value, both included. Values that a draw gives outside of the range are clamped to it."`
@@ -22,7 +23,7 @@ type Init struct {
 	Each      Each    `yaml:"each" eg:"row" default:"(array)" doc:"offsets, permutation, sorted: whether the property holds for the whole array, or separately for each row (the last axis)."`
 }
 
-// A Draw is a distribution, or a way to draw values that have something to do with each other.
+// A Draw is a distribution, or a way to draw values that depend on each other.
 type Draw string
 
 const (
@@ -35,16 +36,17 @@ const (
 	Causal      Draw = "causal"       // the same right of the diagonal
 )
 
-// orders is what an argument may ask for beside the distributions; the reference of the manifest says what each is
-// for. New ones go to the end: device code knows them by their place behind the distributions.
+// orders are what an argument may ask for in addition to the distributions; kernels/REFERENCE.md
+// explains each. New ones go to the end: device code knows them by their index behind the
+// distributions.
 var orders = []distribution.Kind{distribution.Kind(Any), distribution.Kind(Offsets), distribution.Kind(Permutation), distribution.Kind(Sorted), distribution.Kind(Mask), distribution.Kind(Causal)}
 
-// draws is every word that an init may be.
+// draws lists every word that an init may be.
 func draws() []Draw {
 	return append([]Draw{ByPolicy}, mapped(Drawings(), func(d distribution.Kind) Draw { return Draw(d) })...)
 }
 
-// Drawings lists all that arrays are filled with, in the order that device code knows them by.
+// Drawings lists everything that arrays are filled with, in the order that device code knows.
 func Drawings() []distribution.Kind {
 	return append(distribution.All(), orders...)
 }
@@ -117,15 +119,15 @@ func (i *Init) JSONSchema() map[string]any {
 	return map[string]any{"title": "draw, bounds (0..V-1), or a mapping", "anyOf": []any{strict.WordSchema(draws()), new(Bounds).JSONSchema(), schemaOf(fields{})}}
 }
 
-// ordered tells whether the values have something to do with each other.
+// ordered reports whether the values depend on each other.
 func (i *Init) ordered() bool { return i.Draw == Offsets || i.Draw == Permutation || i.Draw == Sorted }
 
 func (i *Init) masking() bool { return i.Draw == Mask || i.Draw == Causal }
 
-// plain tells whether the draw is a distribution, the policy's or another.
+// plain reports whether the draw is a distribution.
 func (i *Init) plain() bool { return !i.ordered() && !i.masking() && i.Draw != Any }
 
-// validate looks at an init beside the format and the number of axes of what it fills.
+// validate checks an init against the format and the number of axes of its array.
 func (i *Init) validate(at *strict.Node, d DType, axes int, quantized bool) {
 	ofDraw := func(field string, set, read bool, draws string) {
 		if set && !read {
@@ -161,8 +163,8 @@ func (i *Init) validate(at *strict.Node, d DType, axes int, quantized bool) {
 // indexes are the formats that a kernel may use to index with.
 var indexes = []DType{I8, U8, I16, U16, I32, U32, I64, U64}
 
-// checkIndex asks for the bounds of integers. Whether a kernel indexes with them its manifest cannot tell, and one that does
-// reads anywhere when they are drawn as the policy likes: so that is for the author to say.
+// checkIndex requires bounds for integers. A manifest does not show whether the kernel indexes with
+// them; a kernel that does would read anywhere if the policy drew them. So the author must say.
 func checkIndex(at *strict.Node, d DType) {
 	if slices.Contains(indexes, d) {
 		at.Errorf("is required for %s, which the kernel may index with (write the bounds it relies on, such as init: 0..V-1; init: any for every value of %[1]s; or init: distribution for the policy's)", d)
@@ -179,15 +181,16 @@ type Filling struct {
 	Lengths     [2]float64 // of offsets: between two of them
 	Share       float64    // of a mask
 	WholeRows   bool
-	Rows        bool // every row has an order of its own
+	Rows        bool // every row has a separate order
 }
 
-// Exact tells whether the values are what they are, and not a distribution's to be made integers of.
+// Exact reports whether the values are integers from the start, not rounded values of a
+// distribution.
 func (f Filling) Exact() bool {
 	return f.Draw == distribution.Uniform && f.Bounded || slices.Contains(orders, f.Draw)
 }
 
-// fill computes an init for an array of a format and of a shape. Quantised arrays are drawn as f32.
+// fill computes an init for an array of a format and a shape. Quantised arrays are drawn as f32.
 func (i *Init) fill(d DType, shape []int, env Env) (Filling, error) {
 	f := Filling{Draw: distribution.Kind(i.Draw), Scale: 1, Share: 0.25, WholeRows: i.WholeRows, Rows: i.Each == EachRow}
 	var err error
@@ -228,7 +231,7 @@ func (i *Init) fill(d DType, shape []int, env Env) (Filling, error) {
 	return f, i.order(&f, d, shape, env)
 }
 
-// order computes what only whole numbers in an order have.
+// order computes what only ordered integers have.
 func (i *Init) order(f *Filling, d DType, shape []int, env Env) error {
 	places := int(product(shape))
 	if f.Rows && len(shape) > 0 {
@@ -265,7 +268,7 @@ func (i *Init) order(f *Filling, d DType, shape []int, env Env) error {
 	return nil
 }
 
-// as is the bounds in a format.
+// as returns the bounds in a format.
 func (b *Bounds) as(d DType, env Env) (least, most float64, err error) {
 	if least, err = b.least.as(d, env); err != nil {
 		return least, most, err
@@ -282,7 +285,7 @@ func (b *Bounds) as(d DType, env Env) (least, most float64, err error) {
 // maxFloatWhole is the largest number up to which every whole one is a float32, as a reference on the device sees it.
 const maxFloatWhole = 1 << 24
 
-// FillingOf is how an input is filled for one problem size.
+// FillingOf returns how an input is filled for one problem size.
 func (m *Manifest) FillingOf(a *Argument, dims Dims, toggles map[string]int) (Filling, error) {
 	shape, err := m.ShapeOf(a, dims, toggles)
 	if err != nil {

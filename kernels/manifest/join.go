@@ -10,10 +10,10 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Join is the manifest that one side is built and launched by: the problem of one file
-// with the implementation of another, checked as a whole. An argument is the problem's,
-// but for how it is handed over (tensor_map). In command mode the sources are too: what
-// they leave out is the harness, which no change may bring.
+// Join returns the manifest that one side is built and launched by: the problem of one file with the
+// implementation of another, checked as a whole. Arguments belong to the problem, except how they
+// are passed (tensor_map) and values that only the kernel needs (setting). In command mode the
+// sources belong to the problem, too: all other files are the harness, which no change may bring.
 //
 // The error is a strict.Problems with places in the implementation's file.
 func Join(file string, problem, implementation []byte) (*Manifest, error) {
@@ -33,13 +33,14 @@ func Join(file string, problem, implementation []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// checkJoined keeps the implementation out of the problem: a toggle that says how large an
-// argument is, or what a scalar's value, would change what is asked.
+// checkJoined keeps the implementation out of the problem: a toggle in the size of an argument, or
+// in the value of a scalar, would change what is asked.
 func (c *checker) checkJoined() {
 	m, base := c.m, c.m.problem
 	if base == nil {
 		return
 	}
+	c.checkSettings(base)
 	was := base.ToggleValues(base.DefaultVariant)
 	for _, variant := range m.Parts(m.DefaultVariant, "") {
 		is := m.ToggleValues(variant)
@@ -59,14 +60,17 @@ func (c *checker) checkJoined() {
 	}
 }
 
-// asks is the names in what the problem says of an argument.
+// asks returns the names that the problem uses for an argument.
 func (a *Argument) asks() []string {
 	problem := *a
-	problem.TensorMap = nil
+	problem.TensorMap, problem.Setting, problem.Fields = nil, nil, slices.Clone(a.Fields)
+	for i := range problem.Fields {
+		problem.Fields[i].Setting, problem.Fields[i].Settings = nil, nil
+	}
 	return namesIn(&problem)
 }
 
-// namesIn is the names in all expressions of a part of a manifest.
+// namesIn returns the names in all expressions of a part of a manifest.
 func namesIn(part any) []string {
 	var names []string
 	for _, e := range exprsOf(part) {
@@ -75,8 +79,8 @@ func namesIn(part any) []string {
 	return names
 }
 
-// Call is how the machine code of a variant is started, in words: two sides of equal
-// machine code are the same only where this is equal too.
+// Call describes in words how the machine code of a variant is launched: two sides with equal
+// machine code are the same only if this is equal, too.
 func (m *Manifest) Call(variant string) string {
 	if variant == Choice {
 		return m.ofParts(m.choice(), m.Call)
@@ -102,13 +106,17 @@ func (m *Manifest) Call(variant string) string {
 			parts = append(parts, a.Name+": "+written(a.TensorMap))
 			names = append(names, namesIn(a.TensorMap)...)
 		}
+		parts = append(parts, a.settingTexts()...)
+		for _, e := range a.settings() {
+			names = append(names, e.names...)
+		}
 	}
 	values := m.ToggleValues(variant)
 	maps.DeleteFunc(values, func(name string, _ int) bool { return !slices.Contains(names, name) })
 	return strings.Join(append(parts, definesOf(values)...), "\n")
 }
 
-// Recipe is all that a variant is built and launched by but the contents of files.
+// Recipe returns everything that a variant is built and launched by, except the contents of files.
 func (m *Manifest) Recipe(variant string) string {
 	if variant == Choice {
 		return m.ofParts(m.choice(), m.Recipe)
@@ -121,10 +129,10 @@ func (m *Manifest) Recipe(variant string) string {
 	return strings.ReplaceAll(strings.Join(parts, "; "), "\n", "; ")
 }
 
-// Dispatch is the text of everything that decides, apart from the machine code, what runs at
-// every problem size: the choice of a variant, the limits, and all expressions of launches.
-// Where the machine code itself depends on the size, it is also the text that the compiler
-// gets. Texts that differ may mean the same, and no finite number of sizes could show it.
+// Dispatch returns the text of everything that decides, apart from the machine code, what runs at
+// every problem size: the choice of a variant, the limits, and all expressions of launches. If the
+// machine code depends on the size, it includes the compiler's input. Different texts may have the
+// same meaning, but no finite number of sizes could prove it.
 func (m *Manifest) Dispatch(variant string) string {
 	switch {
 	case variant == Choice:
@@ -136,8 +144,7 @@ func (m *Manifest) Dispatch(variant string) string {
 	return strings.Join([]string{"arch: " + written(m.ArchOf(variant)), "limits: " + written(v.Limits), m.Call(variant)}, "\n")
 }
 
-// ofParts is what there is to say of a choice: of itself, and then of each variant that it
-// chooses from.
+// ofParts describes a choice: itself, then each variant that it chooses from.
 func (m *Manifest) ofParts(itself string, say func(variant string) string) string {
 	parts := []string{itself}
 	for _, part := range m.Parts(Choice, "") {
@@ -146,8 +153,8 @@ func (m *Manifest) ofParts(itself string, say func(variant string) string) strin
 	return strings.Join(parts, "\n")
 }
 
-// Launches is the same as Call in numbers, at the manifest's shapes and at some of the
-// secret ones: however the expressions are written, equal launches are equal.
+// Launches is Call in numbers, at the manifest's shapes and at some of the secret ones: equal
+// launches are equal, however the expressions are written.
 func (m *Manifest) Launches(variant string) string {
 	if variant == Choice {
 		return m.ofParts(m.served(), m.Launches)
@@ -170,13 +177,17 @@ func (m *Manifest) Launches(variant string) string {
 				tile, _ := m.TileOf(a, t.dims, t.toggles)
 				fmt.Fprintf(&b, "%s %s %+v\n", t.dims, a.Name, tile)
 			}
+			for k, e := range m.Arguments[i].settings() {
+				value, _ := e.eval(m.Env(t.dims, t.toggles))
+				fmt.Fprintf(&b, "%s %s %d %v\n", t.dims, m.Arguments[i].Name, k, value)
+			}
 		}
 	}
 	return b.String()
 }
 
-// Sheds is the shapes of the base that a change's default variant does not take any more
-// although the base's own does, and whether it takes fewer of the secret ones.
+// Sheds returns the shapes of the base that a change's default variant no longer supports although
+// the base's does, and whether it supports fewer of the secret ones.
 func Sheds(base, head *Manifest) (shapes []string, secret bool) {
 	for _, s := range base.ShapesFor(base.DefaultVariant) {
 		if !head.Supports(head.DefaultVariant, s.Dims) {

@@ -9,16 +9,15 @@ import (
 // kernels, each of them, or each but one, has a manifest NAME.kernel.yaml.
 const FileName = "kernel.yaml"
 
-// IsManifest tells by its name whether a file is a manifest.
+// IsManifest reports whether a file is a manifest, by its name.
 func IsManifest(file string) bool {
 	name := path.Base(file)
 	own, named := strings.CutSuffix(name, "."+FileName)
 	return name == FileName || named && own != ""
 }
 
-// KeyOf is what the kernel of a manifest is known by, from the repository's root: its
-// folder, or the manifest itself where that has a name of its own. No two manifests have
-// one key, whatever their folders are called.
+// KeyOf returns the key of a manifest's kernel, from the repository's root: its folder, or the
+// manifest itself if it is a NAME.kernel.yaml. No two manifests have the same key.
 func KeyOf(file string) string {
 	if folder := path.Dir(file); path.Base(file) == FileName && !IsManifest(folder) {
 		return folder
@@ -26,7 +25,7 @@ func KeyOf(file string) string {
 	return file
 }
 
-// FileOf is the manifest of the kernel that a key stands for.
+// FileOf returns the manifest of the kernel with a key.
 func FileOf(key string) string {
 	if IsManifest(key) {
 		return key
@@ -34,5 +33,5 @@ func FileOf(key string) string {
 	return key + "/" + FileName
 }
 
-// FolderOf is the folder that the kernel's manifest lies in.
+// FolderOf returns the folder of the kernel's manifest.
 func FolderOf(key string) string { return path.Dir(FileOf(key)) }

@@ -18,13 +18,13 @@ const (
 	maxCluster = 8
 )
 
-// A Launch is how a CUDA kernel is started, or several in order.
+// A Launch says how a CUDA kernel is launched, or several in order.
 type Launch struct {
 	Start
 	Steps []Step `yaml:"steps" eg:"[{entry: split, grid: [S], block: [128], args: [q, partial]}, {entry: combine, grid: [1], block: [64], args: [partial, o]}]" bounds:"1 to 32 entries" doc:"Kernels that form one launch together, in order. Replaces all other fields. They are timed as one launch."`
 }
 
-// A Start is how one kernel is started.
+// A Start says how one kernel is launched.
 type Start struct {
 	Grid         []Expr   `yaml:"grid" eg:"[\"ceildiv(S, 64)\", H, B]" default:"(required for a kernel)" bounds:"1 to 3 entries" doc:"Number of blocks along each axis."`
 	Block        []Expr   `yaml:"block" eg:"[128]" default:"(required for a kernel, unless the compiler sets it)" bounds:"1 to 3 entries" doc:"Number of threads of a block along each axis."`
@@ -42,7 +42,7 @@ func (l *Launch) ValidateStrict(n *strict.Node) {
 	}
 	for _, f := range strict.Fields(reflect.TypeFor[Start]()) {
 		if n.Has(f.Name) {
-			n.Child(f.Name).Errorf("stands beside steps (write it in the step that it is of)")
+			n.Child(f.Name).Errorf("is set together with steps (write it in the step that it belongs to)")
 		}
 	}
 	if n.Clean() && (len(l.Steps) == 0 || len(l.Steps) > maxSteps) {
@@ -50,7 +50,7 @@ func (l *Launch) ValidateStrict(n *strict.Node) {
 	}
 }
 
-// validate looks at what every kernel needs.
+// validate checks what every kernel needs.
 func (s *Start) validate(n *strict.Node) {
 	if !n.Has("max_threads") {
 		s.MaxThreads = maxThreads
@@ -85,7 +85,7 @@ type Geometry struct {
 	SharedMemory         int // dynamic, bytes per block
 }
 
-// launchOf is how a variant is started; nil in modes without launches.
+// launchOf returns how a variant is launched; nil in modes without launches.
 func (m *Manifest) launchOf(v Variant) *Launch { return cmp.Or(v.Launch, m.Launch) }
 
 func (s *Start) geometry(env Env) (Geometry, error) {

@@ -23,7 +23,7 @@ type Mode string
 
 const (
 	ModeCUDA    Mode = "cuda"    // device code, launched through the driver API
-	ModeCPU     Mode = "cpu"     // C, called in a process of its own
+	ModeCPU     Mode = "cpu"     // C, called in a separate process
 	ModeCommand Mode = "command" // any program that prints its measurements
 )
 
@@ -34,8 +34,8 @@ func (m *Mode) UnmarshalStrict(n *strict.Node) {
 }
 func (m *Mode) JSONSchema() map[string]any { return strict.WordSchema(modes) }
 
-// A Manifest describes one kernel. Parse has checked every expression in it
-// against every shape. The tag half says whose each field is.
+// A Manifest describes one kernel. Parse has checked every expression in it against every shape.
+// The tag half says which half each field belongs to.
 type Manifest struct {
 	Version     int              `yaml:"version" half:"problem" required:"true" eg:"1" bounds:"(always 1)" doc:"Version of the manifest language."`
 	Name        string           `yaml:"name" half:"problem" required:"true" eg:"sdpa_fp8" bounds:"(letters, digits, . _ -)" doc:"Name of the kernel in checks and commands."`
@@ -74,7 +74,7 @@ type Manifest struct {
 	NumStages      *Expr     `yaml:"num_stages" half:"implementation" eg:"2" default:"(3)" bounds:"1 to 16" doc:"compiler: triton: number of stages of software pipelines."`
 	NumCTAs        *Expr     `yaml:"num_ctas" half:"implementation" eg:"2" default:"(1)" bounds:"1 to 8" doc:"compiler: triton: number of blocks of a cluster (sm_90 and later)."`
 
-	problem  *Manifest // whose problem it is, while two files are joined
+	problem  *Manifest // the file of the problem, while two files are joined
 	holdings *holdings // of its structs
 }
 
@@ -123,8 +123,8 @@ func (m *Manifest) dims() []string {
 	return m.Shapes[0].Dims.Names()
 }
 
-// exprs is every expression of the manifest. Work and the reference are the
-// same whatever the build, so they may not name a toggle.
+// exprs returns every expression of the manifest. Work and the reference do not depend on the
+// build, so they may not name a toggle.
 func (m *Manifest) exprs() (all, overDims []*Expr) {
 	all = exprsOf(m.Arguments, m.Scratch, m.Launch, m.Variants, m.Constants, m.Autotune, m.NumWarps, m.NumStages, m.NumCTAs)
 	return all, exprsOf(m.Reference, m.Choose, m.Work)

@@ -32,10 +32,10 @@ var deviceMistakes = []mistake{
 		`kernel.yaml:31:94: variants.stage1.launch.cluster[2]: "S/16" makes a cluster of 16 blocks at shape small of variant stage1, S=32 D=64 causal=0 (make it 8 or fewer)`,
 	}},
 	{"launch of one variant missing", goodDevice, "    launch: {grid: [\"roundup(S, 2)\"], block: [128], shared_memory: 4*TILE*D, cluster: [2]}\n", "", []string{
-		`kernel.yaml:1:1: launch: is required: variant stage1 has none of its own (write e.g. launch: {grid: ["ceildiv(S, 64)"], block: [128]})`,
+		`kernel.yaml:1:1: launch: is required: variant stage1 does not set it (write e.g. launch: {grid: ["ceildiv(S, 64)"], block: [128]})`,
 	}},
 	{"launch of one variant none", goodDevice, `{grid: ["roundup(S, 2)"], block: [128], shared_memory: 4*TILE*D, cluster: [2]}`, "none", []string{
-		`kernel.yaml:1:1: launch: is required: variant stage1 has none of its own (write e.g. launch: {grid: ["ceildiv(S, 64)"], block: [128]})`,
+		`kernel.yaml:1:1: launch: is required: variant stage1 does not set it (write e.g. launch: {grid: ["ceildiv(S, 64)"], block: [128]})`,
 	}},
 	{"arch missing", goodDevice, "arch: [sm_89, sm_90]\n", "", []string{
 		"kernel.yaml:1:1: arch: is required in cuda mode (write e.g. arch: [sm_89])",

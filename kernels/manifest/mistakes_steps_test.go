@@ -37,8 +37,8 @@ const (
 // Launches of several kernels and scratch.
 var stepMistakes = []mistake{
 	{"step beside a grid", goodSteps, "launch:\n", "launch:\n  grid: [S]\n  cooperative: true\n", []string{
-		"kernel.yaml:16:9: launch.grid: stands beside steps (write it in the step that it is of)",
-		"kernel.yaml:17:16: launch.cooperative: stands beside steps (write it in the step that it is of)",
+		"kernel.yaml:16:9: launch.grid: is set together with steps (write it in the step that it belongs to)",
+		"kernel.yaml:17:16: launch.cooperative: is set together with steps (write it in the step that it belongs to)",
 	}},
 	{"no steps", goodSteps, "  steps:\n    - " + splitStep + "\n    - {memset: done, value: 1}\n    - " + combineStep + "\n", "  steps: []\n", []string{
 		"kernel.yaml:16:10: launch.steps: has 0 steps (write 1 to 32)",
@@ -85,7 +85,7 @@ var stepMistakes = []mistake{
 		"kernel.yaml:18:29: launch.steps[1].value: 256 is no byte (write 0 to 255)",
 	}},
 	{"memset with a grid", goodSteps, "{memset: done, value: 1}", "{memset: done, grid: [1]}", []string{
-		"kernel.yaml:18:22: launch.steps[1].grid: a memset has none (delete it, or make it a step of its own)",
+		"kernel.yaml:18:22: launch.steps[1].grid: a memset has none (delete it, or make it a separate step)",
 	}},
 	{"copy to nothing", goodSteps, "{memset: done, value: 1}", "{copy: partial}", []string{
 		"kernel.yaml:18:7: launch.steps[1].to: is required for a copy (write the scratch or the output that it fills, e.g. to: o)",
@@ -110,7 +110,7 @@ var stepMistakes = []mistake{
 	}},
 	{"copy with a byte", goodSteps, "{memset: done, value: 1}", "{copy: done, to: o, value: 1}", []string{
 		"kernel.yaml:18:24: launch.steps[1].to: o is f16, and done is u32 (a copy converts nothing)",
-		"kernel.yaml:18:27: launch.steps[1].value: a copy has none (delete it, or make it a step of its own)",
+		"kernel.yaml:18:27: launch.steps[1].value: a copy has none (delete it, or make it a separate step)",
 	}},
 	{"kernel that goes somewhere", goodSteps, "block: [64],", "block: [64], to: o,", []string{
 		"kernel.yaml:19:76: launch.steps[2].to: is where a copy goes (delete it)",
@@ -143,7 +143,7 @@ var stepMistakes = []mistake{
 		`kernel.yaml:13:56: scratch[0].shape[3]: "S" makes scratch of 1610612736 bytes at shape mission, S=96 D=64 (make it 1073741824 or fewer in all)`,
 	}},
 	{"scratch among the arguments", goodSteps, "{name: n, dtype: i32, access: scalar, value: S}", "{name: n, dtype: i32, access: scratch, shape: [S]}", []string{
-		"kernel.yaml:10:35: arguments[3].access: scratch is of the implementation (write it in a list of its own, e.g. scratch: [{name: partial, dtype: f32, shape: [S, D]}], and name it in the args of a step)",
+		"kernel.yaml:10:35: arguments[3].access: scratch is of the implementation (write it in a separate list, e.g. scratch: [{name: partial, dtype: f32, shape: [S, D]}], and name it in the args of a step)",
 	}},
 	{"toggle named like scratch", goodSteps, "toggles:\n", "toggles:\n  done: {values: [1], default: 1, layer: micro}\n", []string{
 		`kernel.yaml:26:3: toggles.done: "done" is also the name of a dim, an argument, scratch or the entry (choose another name)`,

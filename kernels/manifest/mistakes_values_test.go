@@ -19,10 +19,10 @@ var valueMistakes = []mistake{
 		"kernel.yaml:16:3: shapes.small: is set twice (delete one)",
 	}},
 	{"shape called all", goodCPU, "mission:", "all:", []string{
-		`kernel.yaml:16:3: shapes.all: "all" has a meaning of its own in policies and reports (choose another name)`,
+		`kernel.yaml:16:3: shapes.all: "all" has a special meaning in policies and reports (choose a different name)`,
 	}},
 	{"shape called secret", goodCPU, "mission:", "secret3:", []string{
-		`kernel.yaml:16:3: shapes.secret3: "secret3" has a meaning of its own in policies and reports (choose another name)`,
+		`kernel.yaml:16:3: shapes.secret3: "secret3" has a special meaning in policies and reports (choose a different name)`,
 	}},
 	{"shape negative", goodCPU, "S: 96", "S: -1", []string{
 		`kernel.yaml:16:28: shapes.mission.S: "-1" is not a size (write a whole number from 0 to 2147483647)`,

@@ -34,7 +34,7 @@ var variantMistakes = []mistake{
 		`kernel.yaml:24:18: default_variant: "stage9" is none of the variants (write one of stage1, stage2)`,
 	}},
 	{"source beside variants", goodCUDA, "variants:", "source: a.cu\nvariants:", []string{
-		"kernel.yaml:21:9: source: is set beside variants (delete it, or make it a variant's)",
+		"kernel.yaml:21:9: source: is set together with variants (delete it, or move it into a variant)",
 	}},
 	{"tolerance", goodCPU, "abs: 0.06", "abs: -1", []string{
 		"kernel.yaml:13:18: tolerance.abs: -1 is negative (write e.g. 0.06)",

@@ -1,13 +1,19 @@
 package manifest
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// A Parameter is one of the kernel function's parameters as compiled code must have it.
+// A Parameter is one of the kernel function's parameters as the compiled code must have it.
 type Parameter struct {
 	Name   string // of the argument
 	Type   string // in words
 	Offset int    // from the first parameter, by C's rules of alignment
 	Size   int
+	// Hint is what to write if the code takes HintSize bytes instead; "" if there is nothing to say.
+	Hint     string
+	HintSize int
 }
 
 // A tensor map is a CUtensorMap of so many bytes.
@@ -17,8 +23,8 @@ const (
 	pointerSize    = 8
 )
 
-// Parameters are what a kernel is launched with that is passed these arguments, in order;
-// nil is all that the manifest has.
+// Parameters returns what a kernel with these arguments is launched with, in order; nil means all
+// arguments of the manifest.
 func (m *Manifest) Parameters(args []string) []Parameter {
 	var l parameterList
 	if args == nil {
@@ -33,6 +39,7 @@ func (m *Manifest) Parameters(args []string) []Parameter {
 		switch {
 		case ok && a.Access == Struct:
 			l.add(a.Name, "struct", composite.Size, composite.Align)
+			m.hintAlign(a, composite, &l[len(l)-1])
 		case ok:
 			l.add(a.Name, fmt.Sprintf("vector of %d %s", len(a.Vector), a.DType), composite.Size, composite.Align)
 		case a.Access == Absent:
@@ -50,7 +57,28 @@ func (m *Manifest) Parameters(args []string) []Parameter {
 	return l
 }
 
-// ReferenceParameters are what a reference on the device is launched with.
+// hintAlign says how to write the alignment of the tensor maps in a struct that another CUDA's header gives them.
+func (m *Manifest) hintAlign(a *Argument, is Composite, p *Parameter) {
+	at := slices.IndexFunc(is.Parts, func(part Part) bool { return part.TensorMap })
+	if at < 0 {
+		return
+	}
+	other := *m
+	other.Arguments = slices.Clone(m.Arguments)
+	for i := range other.Arguments {
+		if t := other.Arguments[i].TensorMap; t != nil {
+			moved := *t
+			moved.Align = t.Align.other()
+			other.Arguments[i].TensorMap = &moved
+		}
+	}
+	if was, _ := a.Composite(&other); was.Size != is.Size {
+		mapped, _ := other.argument(is.Parts[at].Pointer)
+		p.Hint, p.HintSize = fmt.Sprintf("write align: %d in the tensor_map of %s", mapped.TensorMap.Align.bytes(), mapped.Name), was.Size
+	}
+}
+
+// ReferenceParameters returns what a reference on the device is launched with.
 func (m *Manifest) ReferenceParameters() []Parameter {
 	var l parameterList
 	for i := range m.Arguments {
@@ -75,10 +103,11 @@ func (m *Manifest) ReferenceParameters() []Parameter {
 	return l
 }
 
-// inReference tells whether the reference sees an argument: arrays, and scalars that are a parameter of their own. What a struct or
-// a vector holds follows from the dims.
+// inReference reports whether the reference gets an argument: arrays, and scalars that are separate
+// parameters. The content of a struct or a vector follows from the dims, and a setting is only for
+// the kernel.
 func (a *Argument) inReference() bool {
-	return a.array() || a.Access == Scalar && len(a.Vector) == 0
+	return a.array() || a.Access == Scalar && len(a.Vector) == 0 && a.Setting == nil
 }
 
 type parameterList []Parameter

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// CType is an element's type in C. A format that C lacks is passed as its bits, and an array of
-// structs by its address, whatever the source calls them.
+// CType returns an element's type in C. A format that C lacks is passed as its bits, and an array
+// of structs by its address, whatever their names in the source are.
 func (d DType) CType() string { return cTypes[d] }
 
 var cTypes = map[DType]string{
@@ -16,8 +16,8 @@ var cTypes = map[DType]string{
 	Int4: "uint8_t", E2M1: "uint8_t", "": "void",
 }
 
-// CPrototype is the C declaration of the kernel function under a name, behind the types of its structs. It needs
-// stdint.h and stdbool.h.
+// CPrototype returns the C declaration of the kernel function under a name, after the types of its
+// structs. It needs stdint.h and stdbool.h.
 func (m *Manifest) CPrototype(name string) string {
 	var types, params []string
 	for i := range m.Arguments {
@@ -35,8 +35,8 @@ func (m *Manifest) CPrototype(name string) string {
 	return strings.Join(types, "") + declaration(name, params)
 }
 
-// CallSignature is what the kernel function is called with, in order; nil where a struct or a vector is among it, whose type the
-// source may call anything.
+// CallSignature returns what the kernel function is called with, in order. It returns nil if a
+// struct or a vector is among it, because the source may give its type any name.
 func (m *Manifest) CallSignature() []CParameter {
 	params := []CParameter{}
 	for i := range m.Arguments {
@@ -55,11 +55,10 @@ func (m *Manifest) CallSignature() []CParameter {
 // cStruct is the type of a struct or a vector in the declaration.
 func (a *Argument) cStruct() string { return "struct kernelgate_" + a.Name }
 
-// ReferencePrototype is the C declaration of the reference under a name. It sees real
-// numbers: arrays are doubles, every field of an array of structs is an array of
-// its own, and scales, which only undo the quantisation, are left out. Behind the
-// arguments come the dims that it asks for. It is empty for a reference on the device, which is launched
-// and not called.
+// ReferencePrototype returns the C declaration of the reference under a name. It works on real
+// numbers: arrays are doubles, every field of an array of structs is a separate array, and scales,
+// which only undo the quantisation, are left out. The dims that it asks for follow the arguments.
+// It is empty for a reference on the device, which is launched and not called.
 func (m *Manifest) ReferencePrototype(name string) string {
 	if m.Reference == nil || m.ReferenceOnDevice() {
 		return ""
@@ -71,7 +70,8 @@ func (m *Manifest) ReferencePrototype(name string) string {
 	return declaration(name, params)
 }
 
-// DeviceReferencePrototype is the declaration of a reference on the device, as ReferenceParameters are passed.
+// DeviceReferencePrototype returns the declaration of a reference on the device, for
+// ReferenceParameters.
 func (m *Manifest) DeviceReferencePrototype() string {
 	if m.Reference == nil {
 		return ""
@@ -117,7 +117,7 @@ func (p CParameter) declared() string {
 	return p.Type + " " + p.Name
 }
 
-// ReferenceSignature is what a reference in C is called with, in order.
+// ReferenceSignature returns what a reference in C is called with, in order.
 func (m *Manifest) ReferenceSignature() []CParameter {
 	if m.Reference == nil || m.ReferenceOnDevice() {
 		return nil
@@ -168,7 +168,7 @@ func parameter(ctype string, a Argument) string {
 	}
 }
 
-// pointerTo is the type of a pointer to an array, up to its name.
+// pointerTo returns the type of a pointer to an array, up to its name.
 func pointerTo(a *Argument) string {
 	named := *a
 	named.Name = ""

@@ -40,12 +40,12 @@ func (d *ReferenceDevice) JSONSchema() map[string]any { return strict.WordSchema
 // maxTorch bounds an expression that stands in the manifest.
 const maxTorch = 2000
 
-// Python tells whether the reference is a function or an expression in Python.
+// Python reports whether the reference is a function or an expression in Python.
 func (r *Reference) Python() bool {
 	return r != nil && (r.Torch != "" || path.Ext(r.Source) == ".py")
 }
 
-// Called is the reference as messages name it: its file, or the place of its expression.
+// Called returns the reference's name in messages: its file, or the place of its expression.
 func (r *Reference) Called() string {
 	if r.Torch != "" {
 		return "reference.torch in the manifest"
@@ -53,8 +53,9 @@ func (r *Reference) Called() string {
 	return r.Source
 }
 
-// PythonReference is the function that a reference in Python may be: parameters of these names, in any order, and as many of them
-// as it needs. The outputs are returned, or written into arrays of zeros that the function takes as parameters.
+// PythonReference describes the function of a reference in Python: it may have parameters of these
+// names, in any order, and as many as it needs. It returns the outputs, or writes them into arrays
+// of zeros that it takes as parameters.
 func (m *Manifest) PythonReference() string {
 	inputs, outputs := m.pythonParameters()
 	name := "reference"
@@ -64,7 +65,7 @@ func (m *Manifest) PythonReference() string {
 	return "def " + name + "(" + strings.Join(inputs, ", ") + "): ... return " + strings.Join(outputs, ", ")
 }
 
-// pythonParameters are the names that a reference in Python knows, dims last, and its outputs.
+// pythonParameters returns the names that a reference in Python knows, dims last, and its outputs.
 func (m *Manifest) pythonParameters() (inputs, outputs []string) {
 	for i := range m.Arguments {
 		a := &m.Arguments[i]
@@ -92,7 +93,23 @@ func (m *Manifest) pythonParameters() (inputs, outputs []string) {
 	return inputs, outputs
 }
 
-// checkPythonReference looks at the fields of a reference in Python. Whether its function takes what it is given shows when it runs.
+// PythonNames are the names that a reference in Python may take as parameters, or an expression may use, in the order of the
+// manifest.
+func (m *Manifest) PythonNames() []string {
+	inputs, outputs := m.pythonParameters()
+	if m.Reference != nil && m.Reference.Torch != "" {
+		return inputs // the value of an expression is the output
+	}
+	for _, name := range outputs {
+		if !slices.Contains(inputs, name) {
+			inputs = append(inputs, name)
+		}
+	}
+	return inputs
+}
+
+// checkPythonReference checks the fields of a reference in Python. Only a run shows whether its
+// function accepts its arguments.
 func (c *checker) checkPythonReference(n *strict.Node) {
 	r := c.m.Reference
 	if r.Torch != "" {

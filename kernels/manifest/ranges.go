@@ -30,8 +30,7 @@ func (s span) within(other span) bool {
 	return other.contains(s.first) && other.contains(s.last) && (s.count() == 1 || s.step%other.step == 0)
 }
 
-// and is the values that both spans have: every lcm of the steps, from the
-// first on that is in both.
+// and returns the values that both spans have: every lcm of the steps, from the first common one.
 func (s span) and(o span) (span, bool) {
 	s, o = s.plain(), o.plain()
 	divisor, inverse := euclid(s.step, o.step)
@@ -53,7 +52,7 @@ func (s span) and(o span) (span, bool) {
 	return both, true
 }
 
-// plain takes the step from a span of one value, where it can be anything.
+// plain removes the step from a span of one value, where it has no meaning.
 func (s span) plain() span {
 	if s.count() == 1 {
 		s.step = 1
@@ -61,8 +60,8 @@ func (s span) plain() span {
 	return s
 }
 
-// euclid is the greatest common divisor of two steps, and how many times the
-// first makes it, modulo the second.
+// euclid returns the greatest common divisor of two steps, and the factor of the first that gives
+// it, modulo the second.
 func euclid(a, b int) (divisor, times int) {
 	times, next := 1, 0
 	for b != 0 {
@@ -73,7 +72,7 @@ func euclid(a, b int) (divisor, times int) {
 	return a, times
 }
 
-// ragged tells whether some value is not a multiple of m.
+// ragged reports whether some value is not a multiple of m.
 func (s span) ragged(m int) bool {
 	return s.first%m != 0 || s.count() > 1 && s.step%m != 0
 }
@@ -133,13 +132,12 @@ func (r *Range) JSONSchema() map[string]any {
 // String is the range as it was written.
 func (r Range) String() string { return r.text }
 
-// Contains tells whether a dim may have the value.
+// Contains reports whether a dim may have the value.
 func (r Range) Contains(v int) bool {
 	return slices.ContainsFunc(r.spans, func(s span) bool { return s.contains(v) })
 }
 
-// least and most are the smallest and the largest value; 0 in a Range that was
-// never read.
+// least and most return the smallest and the largest value; 0 for a Range that was never read.
 func (r Range) least() int {
 	if r.empty() {
 		return 0
@@ -155,18 +153,17 @@ func (r Range) most() int {
 	return most
 }
 
-// within tells whether each alternative lies inside one alternative of other.
+// within reports whether each alternative is inside one alternative of other.
 func (r Range) within(other Range) bool {
 	return !slices.ContainsFunc(r.spans, func(s span) bool {
 		return !slices.ContainsFunc(other.spans, s.within)
 	})
 }
 
-// empty tells whether the range has no value: it was refused, or two have none
-// in common.
+// empty reports whether the range has no value: it was refused, or two have none in common.
 func (r Range) empty() bool { return len(r.spans) == 0 }
 
-// and is the values that both ranges have; it has no text of its own.
+// and returns the values that both ranges have. The result has no text.
 func (r Range) and(other Range) Range {
 	var both Range
 	for _, s := range r.spans {
@@ -179,7 +176,7 @@ func (r Range) and(other Range) Range {
 	return both
 }
 
-// few is all values in order, or nil where there are more than most.
+// few returns all values in order, or nil if there are more than most.
 func (r Range) few(most int) []int {
 	var values []int
 	for _, s := range r.spans {
@@ -197,19 +194,19 @@ func (r Range) few(most int) []int {
 	return values
 }
 
-// draw is any value of the range, each alternative by its size.
+// draw returns a random value of the range, weighting alternatives by their size.
 func (r Range) draw(rng *rand.Rand) int { return drawFrom(r.spans, rng) }
 
-// drawRagged is a value that fills no tile: odd where the range has odd values,
-// else no multiple of 16 where it has such, else any.
+// drawRagged returns a value that fills no tile: odd if the range has odd values, else not a
+// multiple of 16 if possible, else any.
 func (r Range) drawRagged(rng *rand.Rand) int {
 	for _, m := range []int{2, 16} {
 		spans := slices.DeleteFunc(slices.Clone(r.spans), func(s span) bool { return !s.ragged(m) })
 		if len(spans) == 0 {
 			continue
 		}
-		// No two neighbours in a ragged span are both multiples of m, so that
-		// this many tries miss once in 10^19 draws; then the first will do.
+		// No two neighbours in a ragged span are both multiples of m, so this many attempts fail
+		// once in 10^19 draws; then the first value is used.
 		for range 64 {
 			if v := drawFrom(spans, rng); v%m != 0 {
 				return v
@@ -223,8 +220,8 @@ func (r Range) drawRagged(rng *rand.Rand) int {
 	return r.draw(rng)
 }
 
-// drawWhole is a value that fills tiles: a multiple of 64 where the range has one, else of
-// 16, else any.
+// drawWhole returns a value that fills tiles: a multiple of 64 if the range has one, else of 16,
+// else any.
 func (r Range) drawWhole(rng *rand.Rand) int {
 	for _, m := range []int{64, 16} {
 		if whole := r.and(Range{spans: []span{{first: m, last: maxDim / m * m, step: m}}}); !whole.empty() {

@@ -9,12 +9,11 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A Reference is the function that computes the expected output from real
-// numbers, without the scales, which only undo the quantisation. In C it is
-// called as ReferencePrototype says. In a .cu file it is a kernel of its own:
-// arrays are const float* where the kernel reads and float* where it writes,
-// scalars are the kernel's. Both get the dims that they ask for. In Python it is
-// a function over arrays, or one expression: see PythonReference.
+// A Reference is the function that computes the expected output from real numbers, without the
+// scales, which only undo the quantisation. In C it is called by ReferencePrototype. In a .cu file
+// it is a separate kernel: arrays are const float* if the kernel reads them and float* if it writes
+// them, and scalars are the kernel's. Both get the dims that they ask for. In Python it is a
+// function over arrays, or one expression: see PythonReference.
 type Reference struct {
 	Source string           `yaml:"source" eg:"reference.c" default:"(required without torch)" doc:"In cpu mode a C file that computes in float64. In cuda mode a .cu file that computes in float32. In both modes a .py file that computes in float64 with NumPy or PyTorch."`
 	Entry  string           `yaml:"entry" eg:"sdpa_reference" default:"(required without torch)" doc:"Function, or kernel of a .cu file, by its name in the source."`
@@ -28,8 +27,8 @@ type Reference struct {
 // DimType is the format in which a reference is passed a dim.
 const DimType = I64
 
-// A ReferenceLaunch is how a reference on the device is started. It is the same
-// for every variant: its expressions know the dims alone.
+// A ReferenceLaunch says how a reference on the device is launched. It is the same for every
+// variant: its expressions know only the dims.
 type ReferenceLaunch struct {
 	Grid         []Expr `yaml:"grid" required:"true" eg:"[\"ceildiv(B*H*S, 4)\"]" bounds:"1 to 3 entries" doc:"Number of blocks along each axis."`
 	Block        []Expr `yaml:"block" required:"true" eg:"[128]" bounds:"1 to 3 entries" doc:"Number of threads of a block along each axis."`
@@ -54,15 +53,14 @@ func (l *ReferenceLaunch) launch() *Start {
 	return &Start{Grid: l.Grid, Block: l.Block, SharedMemory: l.SharedMemory, MaxThreads: maxThreads}
 }
 
-// ReferenceOnDevice tells whether the reference is a kernel too.
+// ReferenceOnDevice reports whether the reference is a kernel.
 func (m *Manifest) ReferenceOnDevice() bool {
 	return m.Mode == ModeCUDA && m.Reference != nil && m.Reference.deviceCode()
 }
 
 func (r *Reference) deviceCode() bool { return path.Ext(r.Source) == ".cu" }
 
-// ReferenceGeometry is the launch of a reference on the device for one problem
-// size.
+// ReferenceGeometry returns the launch of a reference on the device for one problem size.
 func (m *Manifest) ReferenceGeometry(dims Dims) (Geometry, error) {
 	if !m.ReferenceOnDevice() {
 		return Geometry{}, fmt.Errorf("%s has no reference on the device: see ReferenceOnDevice", m.Name)
@@ -70,7 +68,7 @@ func (m *Manifest) ReferenceGeometry(dims Dims) (Geometry, error) {
 	return m.Reference.Launch.launch().geometry(m.Env(dims, nil))
 }
 
-// checkReference sees to it that device code, and nothing else, has a launch.
+// checkReference checks that device code, and nothing else, has a launch.
 func (c *checker) checkReference() {
 	m, n := c.m, c.n.Child("reference")
 	if m.Reference == nil {
@@ -108,19 +106,19 @@ func (c *checker) checkReference() {
 	}
 }
 
-// checkReferenceDims sees to it that the reference asks for dims, each once, and for none whose name is taken: its prototype has
-// the arguments' names too.
+// checkReferenceDims checks that the reference asks for existing dims, each once, and for none
+// whose name an argument has: its prototype has both.
 func (c *checker) checkReferenceDims(at *strict.Node) {
 	m := c.m
 	for i, name := range m.Reference.Dims {
 		place := itemOf(at, i)
-		_, argument := m.argument(name)
+		a, argument := m.argument(name)
 		switch {
 		case len(m.Shapes) > 0 && !slices.Contains(m.dims(), name):
 			c.errorf(place, "%q is no dim of the shapes (write one of %s)", name, strings.Join(m.dims(), ", "))
 		case slices.Contains(m.Reference.Dims[:i], name):
 			c.errorf(place, "%q is passed already (delete it)", name)
-		case argument:
+		case argument && a.Setting == nil:
 			c.errorf(place, "%q is an argument, which the reference sees already (delete it)", name)
 		}
 	}

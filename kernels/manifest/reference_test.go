@@ -21,6 +21,8 @@ func TestReference(t *testing.T) {
 		q       = "{name: q, dtype: f32, access: in, shape: [B, H, S, D]}"
 		o       = "{name: o, dtype: f32, access: out, shape: [B, H, S, D]}"
 		steps   = ", source: a.cu, arguments: [" + q + ", " + o + "], reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}, scratch: [{name: partial, dtype: f32, shape: [B, S]}]"
+		// What only the kernel needs.
+		settings = cuda + ", source: a.cu, launch: {grid: [1], block: [1]}, reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}, toggles: {SPLITS: {values: [8], default: 8, layer: micro}, TILE: {values: [8], default: 8, layer: micro}}"
 	)
 	language := stricttest.Language{
 		Of: Manifest{},
@@ -46,6 +48,10 @@ func TestReference(t *testing.T) {
 			"{" + cuda + steps + ", launch: {grid: [1], block: [1], args: [o, partial]}}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: struct, fields: [{name: a, struct: inner}]}, {name: inner, access: struct, fields: [{name: a, dtype: f32, value: S}]}, " + q + ", " + o + "]}",
 			"{" + cpu + ", source: a.c, arguments: [{name: x, access: in, shape: [S], fields: [{name: a, dtype: u8, init: any}]}, " + o + "]}",
+			"{" + settings + ", arguments: [{name: x, dtype: u32, access: scalar, setting: 1}, " + q + ", " + o + "]}",
+			"{" + settings + ", arguments: [{name: x, access: struct, fields: [{name: a, dtype: u32, setting: 1}]}, " + q + ", " + o + "]}",
+			"{" + settings + ", arguments: [{name: x, access: struct, fields: [{name: a, dtype: u32, settings: [1, 2]}]}, " + q + ", " + o + "]}",
+			"{" + settings + ", arguments: [{name: x, access: struct, fields: [{name: a, tensor_map: a}]}, {name: a, dtype: f16, access: in, shape: [S, D], tensor_map: {box: [64, D]}}, " + o + "]}",
 			"{" + initial + ", source: a.c, arguments: [{name: x, dtype: i32, access: in, shape: [S], init: {range: 0..1}}, " + o + "]}",
 			"{" + initial + ", source: a.c, arguments: [{name: x, dtype: f32, access: in, shape: [S], init: {draw: normal}}, " + o + "]}",
 			"{" + initial + ", source: a.c, arguments: [{name: x, dtype: i32, access: in, shape: [S], init: {draw: offsets, total: T}}, " + o + "]}",
@@ -66,7 +72,7 @@ func TestReference(t *testing.T) {
 			strict.HalfProblem: "What is asked of the kernel, and how that is judged. It comes from the base branch: a change that edits it is judged by the base's, " +
 				"is told so field by field, and its edit takes effect when it is merged. `rivals` and `description` decide nothing.",
 			strict.HalfImplementation: "How the same outputs are computed. It is the author's and comes from the side that is built: the baseline is built and launched as the base says, " +
-				"the candidate as the head says. An argument's `tensor_map` belongs here too. A toggle that an argument's `shape` or `value` names keeps its value in the default variant, " +
+				"the candidate as the head says. An argument's `tensor_map` belongs here too, and so do `setting` and `settings`. A toggle that an argument's `shape` or `value` names keeps its value in the default variant, " +
 				"and no variant's `limits` get rid of a shape that the policy asks for.",
 		},
 		Entry: map[string]func(int) string{
@@ -77,17 +83,20 @@ func TestReference(t *testing.T) {
 
 			"arguments[].fields[].vector": func(int) string { return "1" },
 			"arguments[].fields[].array":  func(int) string { return "1" },
-			"launch.grid":                 func(int) string { return "1" },
-			"launch.block":                func(int) string { return "1" },
-			"launch.cluster":              func(int) string { return "1" },
-			"launch.steps":                func(int) string { return "{grid: [1], block: [1], args: [q, partial, o]}" },
-			"launch.steps[].grid":         func(int) string { return "1" },
-			"launch.steps[].block":        func(int) string { return "1" },
-			"launch.steps[].cluster":      func(int) string { return "1" },
-			"scratch[].shape":             func(int) string { return "1" },
-			"reference.launch.grid":       func(int) string { return "1" },
-			"reference.launch.block":      func(int) string { return "1" },
-			"toggles.NAME.values":         func(i int) string { return strconv.Itoa(i) },
+
+			"arguments[].fields[].settings": func(int) string { return "1" },
+
+			"launch.grid":            func(int) string { return "1" },
+			"launch.block":           func(int) string { return "1" },
+			"launch.cluster":         func(int) string { return "1" },
+			"launch.steps":           func(int) string { return "{grid: [1], block: [1], args: [q, partial, o]}" },
+			"launch.steps[].grid":    func(int) string { return "1" },
+			"launch.steps[].block":   func(int) string { return "1" },
+			"launch.steps[].cluster": func(int) string { return "1" },
+			"scratch[].shape":        func(int) string { return "1" },
+			"reference.launch.grid":  func(int) string { return "1" },
+			"reference.launch.block": func(int) string { return "1" },
+			"toggles.NAME.values":    func(i int) string { return strconv.Itoa(i) },
 		},
 	}
 	language.InStep(t, "../REFERENCE.md", *update)

@@ -8,8 +8,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// Scratched is the access of scratch: memory that the kernels of a launch hand each other
-// results in. No argument of a manifest has it.
+// Scratched is the access of scratch: memory by which the kernels of a launch pass results to each
+// other. No argument of a manifest has it.
 const Scratched Access = "scratch"
 
 // Every launch of a timed batch has its own scratch, on each side.
@@ -18,9 +18,9 @@ const (
 	maxScratches = 16
 )
 
-// A Scratch is an array that a launch uses and nobody else sees: it is poisoned before every
-// launch, never compared, and no argument of the reference. How a kernel splits its work is
-// its own affair, so scratch is of the implementation.
+// A Scratch is an array that only the launch uses: it is poisoned before every launch, never
+// compared, and not an argument of the reference. A kernel may split its work in any way, so
+// scratch belongs to the implementation.
 type Scratch struct {
 	Name  string `yaml:"name" required:"true" eg:"partial" bounds:"(a C identifier)" doc:"Name for steps and for fields of structs."`
 	DType DType  `yaml:"dtype" required:"true" eg:"f32" doc:"Format of an element."`
@@ -39,13 +39,13 @@ func (s *Scratch) ValidateStrict(n *strict.Node) {
 	}
 }
 
-// argument is scratch as what a kernel is passed.
+// argument returns scratch as an argument of a kernel.
 func (s *Scratch) argument() *Argument {
 	return &Argument{Name: s.Name, DType: s.DType, Access: Scratched, Shape: s.Shape}
 }
 
-// ScratchOf is the scratch that a variant's launch uses, as arguments: what its steps name,
-// and what structs that they are passed point to.
+// ScratchOf returns the scratch that a variant's launch uses, as arguments: what its steps name,
+// and what their structs point to.
 func (m *Manifest) ScratchOf(variant string) []*Argument {
 	v, _ := m.Variant(variant)
 	var used []*Argument
@@ -58,7 +58,7 @@ func (m *Manifest) ScratchOf(variant string) []*Argument {
 	return used
 }
 
-// passable finds what a kernel can be passed by its name.
+// passable finds an argument or scratch by its name.
 func (m *Manifest) passable(name string) (*Argument, bool) {
 	if a, ok := m.argument(name); ok {
 		return a, true
@@ -70,12 +70,12 @@ func (m *Manifest) passable(name string) (*Argument, bool) {
 	return m.Scratch[i].argument(), true
 }
 
-// passables is the names of all that a kernel can be passed.
+// passables returns the names of everything that a kernel can be passed.
 func (m *Manifest) passables() []string {
 	return append(m.argumentNames(), mapped(m.Scratch, func(s Scratch) string { return s.Name })...)
 }
 
-// settable is the names of what a memset may set, and a copy fill.
+// settable returns the names of what a memset may set, and a copy fill.
 func (m *Manifest) settable() []string {
 	return slices.DeleteFunc(m.passables(), func(name string) bool {
 		a, _ := m.passable(name)
@@ -83,7 +83,7 @@ func (m *Manifest) settable() []string {
 	})
 }
 
-// checkScratch sees to it that scratch has names of its own, and a use.
+// checkScratch checks that scratch has unique names, and is used.
 func (c *checker) checkScratch() {
 	m, list := c.m, c.n.Child("scratch")
 	if m.Mode != ModeCUDA || !list.List() {
@@ -119,7 +119,7 @@ func (m *Manifest) scratchSize(used []*Argument, t trial) error {
 	for _, a := range used {
 		shape, err := m.ShapeOf(a, t.dims, t.toggles)
 		if err != nil {
-			return nil // told of the shape itself
+			return nil // the shape itself is reported
 		}
 		if sum += int64(a.DType.Size()) * product(shape); sum > maxScratch {
 			last := &a.Shape[len(a.Shape)-1]
@@ -129,5 +129,5 @@ func (m *Manifest) scratchSize(used []*Argument, t trial) error {
 	return nil
 }
 
-// stepFields is the keys of a step.
+// stepFields are the keys of a step.
 var stepFields = mapped(strict.Fields(reflect.TypeFor[Step]()), func(f strict.Field) string { return f.Name })

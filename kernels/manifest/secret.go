@@ -6,17 +6,15 @@ import (
 	"strconv"
 )
 
-// fewValues is how many values a dim has at most that is a choice, such as a head
-// dim of 64 or 128, and not a size.
+// fewValues is the most values of a dim that is a choice, such as a head dim of 64 or 128, and not
+// a size.
 const fewValues = 4
 
-// DrawSecret draws n shapes that no author has seen, all supported by the
-// variant: each dim from its secret range within the variant's limits, or the
-// value of the variant's first shape where it has none. A choice is dealt like
-// cards: no value comes again before all have come. The first and every second
-// shape after it are ragged in every other dim that allows it, because a kernel
-// that is right for whole tiles alone is the usual mistake. The same state of
-// rng gives the same shapes.
+// DrawSecret draws n shapes that no author has seen, all supported by the variant: each dim from
+// its secret range within the variant's limits, or the value of the variant's first shape if it has
+// none. The values of a choice are dealt like cards: none repeats before all have come. The first
+// and every second shape after it are ragged in every other dim that allows it, because kernels are
+// usually wrong on sizes that do not fill tiles. The same state of rng gives the same shapes.
 func (m *Manifest) DrawSecret(variant string, rng *rand.Rand, n int) []Shape {
 	shapes := make([]Shape, max(0, n))
 	choices := decks{}
@@ -34,9 +32,9 @@ func (m *Manifest) DrawSecret(variant string, rng *rand.Rand, n int) []Shape {
 	return shapes
 }
 
-// DrawSizes draws n sizes to time, as DrawSecret draws shapes. Each draw picks with equal
-// chance among ragged sizes, sizes in whole tiles and any size: a kernel that is slow on
-// one of these kinds only must not be able to count on another one being drawn.
+// DrawSizes draws n sizes to time, as DrawSecret draws shapes. Each draw picks with equal chance
+// among ragged sizes, sizes in whole tiles and any size: a kernel that is slow on one of these
+// kinds must not be able to rely on another kind being drawn.
 func (m *Manifest) DrawSizes(variant string, rng *rand.Rand, n int) []Dims {
 	sizes := make([]Dims, max(0, n))
 	choices := decks{}
@@ -57,7 +55,7 @@ func (m *Manifest) DrawSizes(variant string, rng *rand.Rand, n int) []Dims {
 	return sizes
 }
 
-// decks are the values of each choice that have not come since all had.
+// decks holds the values of each choice that have not come since the last full round.
 type decks map[string][]int
 
 func (d decks) deal(dim string, values []int, rng *rand.Rand) int {
@@ -70,8 +68,8 @@ func (d decks) deal(dim string, values []int, rng *rand.Rand) int {
 	return top
 }
 
-// secretDims are the dims of the variant's first shape, with pick's value for
-// those that have a secret range.
+// secretDims returns the dims of the variant's first shape, with pick's value for those that have a
+// secret range.
 func (m *Manifest) secretDims(variant string, pick func(dim string, r Range) int) Dims {
 	shapes := m.ShapesFor(variant)
 	if len(shapes) == 0 {
@@ -92,12 +90,11 @@ func (m *Manifest) secretDims(variant string, pick func(dim string, r Range) int
 	return dims
 }
 
-// secretTrials is how many secret shapes are tried beside the smallest and the
-// largest.
+// secretTrials is how many secret shapes are tried in addition to the smallest and the largest.
 const secretTrials = 16
 
-// secretSample is the corners of the secret ranges and some shapes between,
-// always the same: a manifest is right or wrong, not by chance.
+// secretSample returns the corners of the secret ranges and some shapes between, always the same,
+// so that the result of a check does not depend on chance.
 func (m *Manifest) secretSample(variant string) []Dims {
 	if len(m.Secret) == 0 {
 		return nil

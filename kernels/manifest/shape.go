@@ -31,7 +31,7 @@ func (d Dims) Names() []string {
 	return mapped(d, func(dim Dim) string { return dim.Name })
 }
 
-// Get is the value of one dim.
+// Get returns the value of one dim.
 func (d Dims) Get(name string) (int, bool) {
 	for _, dim := range d {
 		if dim.Name == name {
@@ -41,8 +41,8 @@ func (d Dims) Get(name string) (int, bool) {
 	return 0, false
 }
 
-// ParseDims reads R=5,C=63 in any order, with commas or blanks between the dims; like has
-// every dim.
+// ParseDims parses R=5,C=63 in any order, with commas or blanks between the dims; like has every
+// dim.
 func ParseDims(text string, like Dims) (Dims, error) {
 	given := map[string]int{}
 	parts := strings.Fields(text)
@@ -86,7 +86,7 @@ const (
 	shapesExample = "mission: {B: 1, H: 8, S: 512, D: 64}"
 	maxDims       = 16
 	maxDim        = math.MaxInt32
-	refusedDim    = -1 // stands for what was reported already
+	refusedDim    = -1 // a placeholder for what was reported already
 )
 
 // secretName is how DrawSecret names its shapes.
@@ -99,7 +99,7 @@ func (s *Shapes) UnmarshalStrict(n *strict.Node) {
 		case !strict.IsName(p.Key):
 			p.Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", p.Key)
 		case p.Key == "all" || secretName.MatchString(p.Key):
-			p.Errorf("%q has a meaning of its own in policies and reports (choose another name)", p.Key)
+			p.Errorf("%q has a special meaning in policies and reports (choose a different name)", p.Key)
 		}
 		shape := Shape{Name: p.Key}
 		p.Value.Decode(&shape.Dims)
@@ -133,8 +133,8 @@ func (d *Dims) UnmarshalStrict(n *strict.Node) {
 	})
 }
 
-// matchDims puts a shape's dims into the first shape's order, so that columns
-// line up in every report.
+// matchDims puts a shape's dims into the first shape's order, so that columns line up in every
+// report.
 func matchDims(n *strict.Node, dims Dims, first Shape) Dims {
 	if len(dims) == 0 || len(first.Dims) == 0 {
 		return dims // reported as empty
@@ -156,8 +156,8 @@ func matchDims(n *strict.Node, dims Dims, first Shape) Dims {
 	return ordered
 }
 
-// Env is the dims, the toggles' defaults and, over them, the given toggles, with the numbers of the configuration that
-// @triton.autotune has at this size.
+// Env returns the dims, the toggles' defaults and, over them, the given toggles, with the numbers
+// of the @triton.autotune configuration at this size.
 func (m *Manifest) Env(dims Dims, toggles map[string]int) Env {
 	env := m.plainEnv(dims, toggles)
 	m.tuned(env, dims)
@@ -180,7 +180,7 @@ func (m *Manifest) plainEnv(dims Dims, toggles map[string]int) Env {
 // maxElements is the most that one array may have.
 const maxElements = 1 << 31
 
-// ShapeOf is the length of each axis of an array; a scalar has none.
+// ShapeOf returns the length of each axis of an array; a scalar has none.
 func (m *Manifest) ShapeOf(a *Argument, dims Dims, toggles map[string]int) ([]int, error) {
 	env := m.Env(dims, toggles)
 	axes := make([]int, len(a.Shape))
@@ -199,22 +199,23 @@ func (m *Manifest) ShapeOf(a *Argument, dims Dims, toggles map[string]int) ([]in
 	return axes, nil
 }
 
-// ScalarValue is what is passed for a scalar argument.
+// ScalarValue returns what is passed for a scalar argument.
 func (m *Manifest) ScalarValue(a *Argument, dims Dims, toggles map[string]int) (float64, error) {
-	if a.Value == nil {
+	value := a.scalar()
+	if value == nil {
 		return 0, fmt.Errorf("argument %s has no value: it is an array", a.Name)
 	}
-	return a.Value.as(a.DType, m.Env(dims, toggles))
+	return value.as(a.DType, m.Env(dims, toggles))
 }
 
-// wholeRanges are the values that integers hold; of the widest, those that expressions hold too.
+// wholeRanges are the values that integers hold; for the widest, those that expressions hold, too.
 var wholeRanges = map[DType][2]int64{
 	I8: {math.MinInt8, math.MaxInt8}, U8: {0, math.MaxUint8}, I16: {math.MinInt16, math.MaxInt16}, U16: {0, math.MaxUint16},
 	I32: {math.MinInt32, math.MaxInt32}, U32: {0, math.MaxUint32}, I64: {-maxWhole, maxWhole}, U64: {0, maxWhole}, Bool: {0, 1},
 	Int4: {-8, 7},
 }
 
-// as is an expression's value in a format.
+// as returns an expression's value in a format.
 func (e *Expr) as(d DType, env Env) (float64, error) {
 	limits, ok := wholeRanges[d]
 	if !ok {

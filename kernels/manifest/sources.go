@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// defaultSources is what a change may touch where the manifest does not say.
+// defaultSources is what a change may edit if the manifest does not say.
 var defaultSources = map[Mode][]string{
 	ModeCUDA:    {"*.cu", "*.cuh", "*.h"},
 	ModeCPU:     {"*.c", "*.cc", "*.cpp", "*.h"},
@@ -22,9 +22,9 @@ var (
 	globText = regexp.MustCompile(`^[A-Za-z0-9_.+*?-]+(?:/[A-Za-z0-9_.+*?-]+)*$`)
 )
 
-// IsSource tells whether a change may bring this file of the kernel's folder. Manifests
-// and the reference never come that way, whatever the globs say; where the sources are
-// in another folder, nothing of this one does.
+// IsSource reports whether a change may bring this file of the kernel's folder. Manifests and the
+// reference are never sources, whatever the globs say. If the sources are in a different folder, no
+// file of this one is a source.
 func (m *Manifest) IsSource(relpath string) bool {
 	if m.Root != "" || relpath == "" || path.Clean(relpath) != relpath || !isLocal(relpath) {
 		return false
@@ -43,8 +43,8 @@ func isLocal(relpath string) bool {
 	return !path.IsAbs(relpath) && relpath != ".." && !strings.HasPrefix(relpath, "../") && !strings.ContainsFunc(relpath, func(r rune) bool { return r == '\\' || unicode.IsControl(r) })
 }
 
-// checkSources looks at every path, and sees to it that the gated variant can
-// be changed at all while the reference cannot.
+// checkSources checks every path, and that the gated variant can be changed while the reference
+// cannot.
 func (c *checker) checkSources() {
 	m := c.m
 	if m.Mode == "" {

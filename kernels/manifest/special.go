@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// A Special is what a specialising compiler knows of the launch of one kernel when it compiles. Launches of which it knows the
-// same have the same machine code.
+// A Special is what a specialising compiler knows about the launch of one kernel when it compiles.
+// Launches with equal Specials have the same machine code.
 type Special struct {
 	Entry     string             `json:"entry,omitempty"`    // the function
 	Constants map[string]float64 `json:"constants"`          // parameters that are no arguments
@@ -28,8 +28,9 @@ type Special struct {
 	Configuration map[string]Literal `json:"configuration,omitempty"`
 }
 
-// A SpecialArgument is what is known of an argument. The type is Triton's: *fp32, i32, fp32, u1, tensordesc<fp16[64, 64]>, or none
-// for a null pointer. The hint is "16" for what 16 divides, "1" for a one, and empty otherwise.
+// A SpecialArgument is what is known about an argument. The type is Triton's: *fp32, i32, fp32, u1,
+// tensordesc<fp16[64, 64]>, or none for a null pointer. The hint is "16" for multiples of 16, "1"
+// for a one, and empty otherwise.
 type SpecialArgument struct {
 	Name  string `json:"name"`
 	Type  string `json:"type"`
@@ -37,12 +38,12 @@ type SpecialArgument struct {
 	DType DType  `json:"dtype,omitempty"` // of a tensor descriptor's elements
 	Block []int  `json:"block,omitempty"` // of a tensor descriptor: its block_shape
 
-	// For functions of @triton.heuristics, which are asked at every size: see Specials.
+	// For functions of @triton.heuristics, which are called at every size: see Specials.
 	Value *float64 `json:"value,omitempty"` // of a scalar
 	Shape []int    `json:"shape,omitempty"` // of an array
 }
 
-// Key is equal where all of it is: a hash.
+// Key is a hash of all of it.
 func (s Special) Key() string {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -52,11 +53,11 @@ func (s Special) Key() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Specializes tells whether the machine code depends on the problem size: the compiler makes
+// Specializes reports whether the machine code depends on the problem size: the compiler makes
 // different code for different values of constants, and for different classes of arguments.
 func (m *Manifest) Specializes() bool { return m.Compiler == Triton }
 
-// tritonTypes are the names that Triton has for elements.
+// tritonTypes are Triton's names of elements.
 var tritonTypes = map[DType]string{
 	E4M3: "fp8e4nv", E5M2: "fp8e5", F16: "fp16", BF16: "bf16", F32: "fp32", F64: "fp64", I8: "i8", U8: "u8", I16: "i16", U16: "u16",
 	I32: "i32", U32: "u32", I64: "i64", U64: "u64", Bool: "i1",
@@ -67,10 +68,11 @@ const (
 	maxStages = 16
 )
 
-// Specials is what Triton's own just-in-time compiler would know of the kernels of a launch at these dims, in order: arrays lie at
-// multiples of 16, integers are the narrowest of i32 and i64 that hold them, with what is said of ones and of multiples of 16,
-// and floats are fp32. Where it is exact, the values of scalars and the shapes of arrays are known too. Other compilers know
-// nothing: there is one that is empty.
+// Specials returns what Triton's just-in-time compiler would know about the kernels of a launch at
+// these dims, in order: arrays are at multiples of 16, integers are the narrowest of i32 and i64
+// that hold them, with hints for ones and multiples of 16, and floats are fp32. If it is exact, the
+// values of scalars and the shapes of arrays are known, too. For other compilers there is one empty
+// Special.
 func (m *Manifest) Specials(variant string, dims Dims, toggles map[string]int, exact bool) ([]Special, error) {
 	if !m.Specializes() {
 		return []Special{{}}, nil
@@ -157,7 +159,7 @@ func (m *Manifest) specialise(s *Special, step Step, env Env) error {
 	return nil
 }
 
-// specialArgument is what is known of one argument.
+// specialArgument returns what is known about one argument.
 func (m *Manifest) specialArgument(a *Argument, env Env, dims Dims, toggles map[string]int, exact bool) (known SpecialArgument, err error) {
 	known.Name = a.Name
 	switch {
@@ -205,7 +207,7 @@ func scalarSpecial(d DType, value float64) (kind, hint string) {
 	return kind, ""
 }
 
-// spoken is the toggles that expressions of the implementation use.
+// spoken returns the toggles that expressions of the implementation use.
 func (m *Manifest) spoken(variant string) []string {
 	v, _ := m.Variant(variant)
 	used := exprsOf(m.Constants, m.Autotune, m.NumWarps, m.NumStages, m.NumCTAs, m.launchOf(v))
@@ -221,8 +223,8 @@ func (m *Manifest) spoken(variant string) []string {
 	return names
 }
 
-// Sizes is every size that a variant is known to be launched at: the manifest's shapes, and a sample of the secret ones that is
-// always the same.
+// Sizes returns every known size at which a variant is launched: the manifest's shapes, and a fixed
+// sample of the secret ones.
 func (m *Manifest) Sizes(variant string) []Dims {
 	return mapped(m.trials(variant, ""), func(t trial) Dims { return t.dims })
 }

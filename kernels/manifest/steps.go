@@ -47,16 +47,16 @@ func (s *Step) ValidateStrict(n *strict.Node) {
 	}
 }
 
-// onlyFields refuses what belongs to another kind of step than the first of the fields says.
+// onlyFields refuses fields that belong to a different kind of step than the first field.
 func onlyFields(n *strict.Node, fields ...string) {
 	for _, p := range n.Pairs() {
 		if !slices.Contains(fields, p.Key) && slices.Contains(stepFields, p.Key) {
-			p.Errorf("a %s has none (delete it, or make it a step of its own)", fields[0])
+			p.Errorf("a %s has none (delete it, or make it a separate step)", fields[0])
 		}
 	}
 }
 
-// A StepAt is a step for one problem size, with all that the file leaves out.
+// A StepAt is a step for one problem size, with all defaults filled in.
 type StepAt struct {
 	Entry       string   // of a kernel
 	Args        []string // of a kernel: arguments and scratch
@@ -67,9 +67,9 @@ type StepAt struct {
 	Copy, To    string // any array, and scratch or an output
 }
 
-// Steps is what one launch of a variant does, in order, for one problem size: the steps of
-// its own launch, or of the kernel's. The given toggles go over the variant's. It is for
-// cuda manifests.
+// Steps returns what one launch of a variant does, in order, for one problem size: the steps of its
+// own launch, or of the kernel's. The given toggles override the variant's. It is for cuda
+// manifests.
 func (m *Manifest) Steps(variant string, dims Dims, toggles map[string]int) ([]StepAt, error) {
 	v, err := m.Variant(variant)
 	if err != nil {
@@ -98,8 +98,8 @@ func (m *Manifest) stepsAt(v Variant, env Env) ([]StepAt, error) {
 	return all, nil
 }
 
-// stepsOf is a variant's launch as steps: a launch that has none is one. Entries and
-// arguments that were left out are there.
+// stepsOf returns a variant's launch as steps: a launch without steps is one step. Omitted entries
+// and arguments are filled in.
 func (m *Manifest) stepsOf(v Variant) []Step {
 	l := m.launchOf(v)
 	if l == nil {
@@ -123,7 +123,7 @@ func (m *Manifest) stepsOf(v Variant) []Step {
 
 func (s *Step) kernel() bool { return s.Memset == "" && s.Copy == "" }
 
-// Kernel tells whether the step starts one.
+// Kernel reports whether the step launches a kernel.
 func (s StepAt) Kernel() bool { return s.Memset == "" && s.Copy == "" }
 
 // A StepKernel is a kernel with the arguments that a step passes to it.
@@ -132,8 +132,8 @@ type StepKernel struct {
 	Args  []string
 }
 
-// Kernels is the kernels of a variant's launch, in order. One that is started twice in the
-// same way is there once.
+// Kernels returns the kernels of a variant's launch, in order. A kernel that is launched twice in
+// the same way is listed once.
 func (m *Manifest) Kernels(variant string) []StepKernel {
 	v, _ := m.Variant(variant)
 	var all []StepKernel
@@ -146,7 +146,7 @@ func (m *Manifest) Kernels(variant string) []StepKernel {
 	return all
 }
 
-// Entries is the kernels of a variant's launch, each once, in order.
+// Entries returns the kernels of a variant's launch, each once, in order.
 func (m *Manifest) Entries(variant string) []string {
 	var all []string
 	for _, c := range m.Kernels(variant) {
@@ -157,7 +157,7 @@ func (m *Manifest) Entries(variant string) []string {
 	return all
 }
 
-// launches calls for the kernel's launch and for each variant's own, with its place.
+// launches calls a function for the kernel's launch and for each variant's own, with its place.
 func (c *checker) launches(do func(l *Launch, at *strict.Node)) {
 	if c.m.Launch != nil {
 		do(c.m.Launch, c.n.Child("launch"))
@@ -169,13 +169,13 @@ func (c *checker) launches(do func(l *Launch, at *strict.Node)) {
 	}
 }
 
-// A started kernel is one of a launch, with its step; -1 where there are none.
+// A started kernel is a kernel of a launch, with its step; -1 if there are no steps.
 type started struct {
 	*Start
 	step int
 }
 
-// starts is the kernels of a launch.
+// starts returns the kernels of a launch.
 func (l *Launch) starts() []started {
 	if len(l.Steps) == 0 {
 		return []started{{&l.Start, -1}}
@@ -189,7 +189,7 @@ func (l *Launch) starts() []started {
 	return all
 }
 
-// place is where a kernel of a launch stands.
+// place returns where a kernel of a launch is in the file.
 func (s started) place(launch *strict.Node) *strict.Node {
 	if s.step < 0 {
 		return launch
@@ -197,7 +197,7 @@ func (s started) place(launch *strict.Node) *strict.Node {
 	return itemOf(launch.Child("steps"), s.step)
 }
 
-// checkSteps holds what launches name against the arguments and the scratch.
+// checkSteps compares the names in launches with the arguments and the scratch.
 func (c *checker) checkSteps() {
 	if c.m.Mode != ModeCUDA || !c.n.Child("arguments").List() {
 		return
@@ -230,7 +230,7 @@ func (c *checker) checkSteps() {
 	})
 }
 
-// checkFilled sees to it that a step which is no kernel writes what a launch may.
+// checkFilled checks that a memset or a copy writes only what a launch may write.
 func (c *checker) checkFilled(name string, at *strict.Node) {
 	a, ok := c.m.passable(name)
 	switch {
@@ -241,7 +241,7 @@ func (c *checker) checkFilled(name string, at *strict.Node) {
 	}
 }
 
-// checkCopy holds the two ends of a copy against each other; how many elements they have is tried at every shape.
+// checkCopy compares the two ends of a copy; the number of elements is tried at every shape.
 func (c *checker) checkCopy(s Step, at *strict.Node) {
 	if s.To == "" {
 		return // refused already
@@ -261,7 +261,7 @@ func (c *checker) checkCopy(s Step, at *strict.Node) {
 	}
 }
 
-// copySizes sees to it that every copy of a launch finds as much as it takes.
+// copySizes checks that the source of every copy is large enough.
 func (m *Manifest) copySizes(l *Launch, t trial) error {
 	for _, s := range l.Steps {
 		if s.Copy == "" {
@@ -272,11 +272,11 @@ func (m *Manifest) copySizes(l *Launch, t trial) error {
 		for i, name := range []string{s.Copy, s.To} {
 			a, ok := m.passable(name)
 			if !ok || len(a.Shape) == 0 {
-				return nil // told of the name itself
+				return nil // the name itself is reported
 			}
 			shape, err := m.ShapeOf(a, t.dims, t.toggles)
 			if err != nil {
-				return nil // told of the shape itself
+				return nil // the shape itself is reported
 			}
 			elements[i], last = product(shape), &a.Shape[len(a.Shape)-1]
 		}
@@ -309,7 +309,7 @@ func (c *checker) checkOutputs(l *Launch, starts []started, at *strict.Node) {
 	}
 }
 
-// onlySteps tells whether every launch has steps, which say their entries themselves.
+// onlySteps reports whether every launch has steps, which name their entries.
 func (c *checker) onlySteps() bool {
 	launches, steps := 0, 0
 	c.launches(func(l *Launch, at *strict.Node) {

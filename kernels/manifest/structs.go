@@ -1,15 +1,19 @@
 package manifest
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// holdings is which arguments structs hold. It is found once for a manifest: every step of every variant asks.
+// holdings says which arguments are in structs. It is computed once for a manifest, because every
+// step of every variant needs it.
 type holdings struct {
 	pointees map[string][]string // by the struct: the arrays that it points to, and those of the structs within it
 	inside   map[string]bool     // arrays and structs that a struct's field passes
 	passed   []string            // all other arguments, in order
 }
 
-// findHoldings looks through all structs.
+// findHoldings searches all structs.
 func (m *Manifest) findHoldings() *holdings {
 	h := &holdings{pointees: map[string][]string{}, inside: map[string]bool{}, passed: []string{}}
 	for i := range m.Arguments {
@@ -17,7 +21,7 @@ func (m *Manifest) findHoldings() *holdings {
 		if _, twice := h.pointees[a.Name]; twice {
 			continue // the first one is found by its name
 		}
-		m.members(a, 0, &left, func(f *Field) { names[f.Pointer] = true })
+		m.members(a, 0, &left, func(f *Field) { names[cmp.Or(f.Pointer, f.TensorMap)] = true })
 		for name := range names {
 			h.pointees[a.Name] = append(h.pointees[a.Name], name)
 		}
@@ -26,7 +30,7 @@ func (m *Manifest) findHoldings() *holdings {
 			if f.Pointer != NoPointer {
 				h.inside[f.Pointer] = true
 			}
-			h.inside[f.Struct] = true
+			h.inside[f.Struct], h.inside[f.TensorMap] = true, true
 		}
 	}
 	delete(h.inside, "")
@@ -38,7 +42,8 @@ func (m *Manifest) findHoldings() *holdings {
 	return h
 }
 
-// held is what findHoldings has found. A manifest that was not read from a file has to be looked through again.
+// held returns the result of findHoldings. A manifest that was not read from a file is searched
+// again.
 func (m *Manifest) held() *holdings {
 	if m.holdings != nil {
 		return m.holdings
@@ -46,16 +51,18 @@ func (m *Manifest) held() *holdings {
 	return m.findHoldings()
 }
 
-// pointsTo is the arrays that a struct points to, those within it as well.
+// pointsTo returns the arrays that a struct points to, including those of structs within it.
 func (m *Manifest) pointsTo(name string) []string { return m.held().pointees[name] }
 
-// Inside tells whether an array or a struct is passed by a struct's field, and not as a parameter of its own.
+// Inside reports whether an array or a struct is passed in a struct's field, and not as a separate
+// parameter.
 func (m *Manifest) Inside(name string) bool { return m.held().inside[name] }
 
-// passed is the arguments that a kernel is passed which names none.
+// passed returns the arguments of a kernel that names none.
 func (m *Manifest) passed() []string { return slices.Clone(m.held().passed) }
 
-// handed is the names of all that the kernels among some steps are passed, and what structs among it point to.
+// handed returns the names of everything that the kernels of some steps are passed, and what their
+// structs point to.
 func (m *Manifest) handed(steps []Step) map[string]bool {
 	names := map[string]bool{}
 	for _, s := range steps {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Supports tells whether a variant takes a problem of these dims: the kernel's
-// limits hold for all variants, and a variant may have narrower ones.
+// Supports reports whether a variant supports a problem of these dims: the kernel's limits apply to
+// all variants, and a variant may have narrower ones.
 func (m *Manifest) Supports(variant string, dims Dims) bool {
 	v, _ := m.Variant(variant)
 	for _, limits := range []map[string]Range{m.Limits, v.Limits} {
@@ -20,14 +20,14 @@ func (m *Manifest) Supports(variant string, dims Dims) bool {
 	return true
 }
 
-// ShapesFor lists the shapes that a variant supports, in the manifest's order.
-// It is not timed or compared at any other.
+// ShapesFor lists the shapes that a variant supports, in the manifest's order. The variant is
+// neither timed nor compared at any other shape.
 func (m *Manifest) ShapesFor(variant string) []Shape {
 	return slices.DeleteFunc(slices.Clone(m.Shapes), func(s Shape) bool { return !m.Supports(variant, s.Dims) })
 }
 
-// checkRanges holds the shapes, the secret ranges and the variants' limits
-// against the kernel's limits.
+// checkRanges compares the shapes, the secret ranges and the variants' limits with the kernel's
+// limits.
 func (c *checker) checkRanges() {
 	m, n := c.m, c.n
 	if len(m.Shapes) == 0 {
@@ -78,7 +78,7 @@ func (c *checker) checkVariantLimits(v Variant) {
 	}
 }
 
-// checkSupport finds variants and shapes that nothing would ever be run with.
+// checkSupport finds variants and shapes that would never be run.
 func (c *checker) checkSupport() {
 	m := c.m
 	for _, v := range m.Variants {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -17,15 +18,15 @@ const (
 	mapAlign   = 16 // bytes: of rows, and of a box's innermost axis
 )
 
-// A TensorMap has an array passed as a descriptor for bulk tensor copies: a CUDA
-// kernel declares it as const __grid_constant__ CUtensorMap, a Triton kernel calls
-// load and store of it.
+// A TensorMap makes an array be passed as a descriptor for bulk tensor copies: a CUDA kernel
+// declares it as const __grid_constant__ CUtensorMap, and a Triton kernel calls its load and store.
 type TensorMap struct {
 	Box       []Expr    `yaml:"box" required:"true" eg:"[1, 1, 64, D]" bounds:"(as many as shape has; 1 to 256 each, for Triton powers of two)" doc:"Number of elements that one copy moves along each axis of shape, in the same order. For Triton: the block_shape of the descriptor."`
 	Shape     []Expr    `yaml:"shape" eg:"[1, B*H, S, D]" default:"(the array's)" bounds:"(1 to 5 entries)" doc:"Axes that the kernel sees instead of those of the array, in the same memory."`
 	Strides   []Expr    `yaml:"strides" eg:"[H*S*D, S*D, D, 1]" default:"(row-major, without gaps)" bounds:"(as many as shape has; the last is 1)" doc:"Stride of each axis of shape, in elements."`
 	Swizzle   Swizzle   `yaml:"swizzle" eg:"128" default:"(none)" doc:"Swizzle width in bytes: how rows of the box are spread over the banks of shared memory. Triton chooses it."`
 	Promotion Promotion `yaml:"promotion" eg:"256" default:"(none)" doc:"L2 promotion: how many bytes the L2 fetches at once. Triton chooses it."`
+	Align     MapAlign  `yaml:"align" eg:"64" default:"(128)" doc:"Alignment in bytes of the CUtensorMap as a member of a struct: 128 with the headers of CUDA 13, 64 with those of CUDA 12."`
 	Fill      Fill      `yaml:"fill" eg:"nan" default:"(zero)" doc:"Value of elements outside of the array."`
 }
 
@@ -37,7 +38,7 @@ var swizzles = []Swizzle{"none", "32", "64", "128"}
 func (s *Swizzle) UnmarshalStrict(n *strict.Node) { strict.Word(n, s, swizzles) }
 func (s *Swizzle) JSONSchema() map[string]any     { return widthSchema(swizzles) }
 
-// Bytes is the width; 0 is none.
+// bytes returns the width; 0 means none.
 func (s Swizzle) bytes() int { return width(string(s)) }
 
 // A Promotion is a number of bytes, or none.
@@ -48,7 +49,7 @@ var promotions = []Promotion{"none", "64", "128", "256"}
 func (p *Promotion) UnmarshalStrict(n *strict.Node) { strict.Word(n, p, promotions) }
 func (p *Promotion) JSONSchema() map[string]any     { return widthSchema(promotions) }
 
-// Bytes is the number; 0 is none.
+// bytes returns the number; 0 means none.
 func (p Promotion) bytes() int { return width(string(p)) }
 
 func width(text string) int {
@@ -69,10 +70,28 @@ func widthSchema[T ~string](words []T) map[string]any {
 	return map[string]any{"enum": all}
 }
 
+// A MapAlign is a number of bytes. The header of CUDA that declares CUtensorMap decides it.
+type MapAlign string
+
+var mapAligns = []MapAlign{"128", "64"}
+
+func (a *MapAlign) UnmarshalStrict(n *strict.Node) { strict.Word(n, a, mapAligns) }
+func (a *MapAlign) JSONSchema() map[string]any     { return widthSchema(mapAligns) }
+
+func (a MapAlign) bytes() int { return width(string(cmp.Or(a, mapAligns[0]))) }
+
+// other is the alignment that the header of another CUDA has.
+func (a MapAlign) other() MapAlign {
+	if a.bytes() == width(string(mapAligns[0])) {
+		return mapAligns[1]
+	}
+	return mapAligns[0]
+}
+
 // A Fill is the value of elements that do not exist.
 type Fill string
 
-// FillNaN makes whatever is computed from them seen.
+// FillNaN makes visible whatever is computed from them.
 const FillNaN Fill = "nan"
 
 var fills = []Fill{"zero", FillNaN}
@@ -82,7 +101,7 @@ func (f *Fill) JSONSchema() map[string]any     { return strict.WordSchema(fills)
 
 var floats = []DType{F16, BF16, F32, F64}
 
-// validateMap looks at an array's tensor map beside its shape.
+// validateMap checks an array's tensor map against its shape.
 func (a *Argument) validateMap(n *strict.Node) {
 	m, at := a.TensorMap, n.Child("tensor_map")
 	if m == nil {
@@ -106,8 +125,7 @@ func (a *Argument) validateMap(n *strict.Node) {
 	}
 }
 
-// checkTensorMap sees to it that the mode and every architecture have tensor
-// maps.
+// checkTensorMap checks that the mode and every architecture have tensor maps.
 func (c *checker) checkTensorMap(a *Argument, at *strict.Node) {
 	if a.TensorMap == nil {
 		return
@@ -129,8 +147,7 @@ func (c *checker) checkTensorMap(a *Argument, at *strict.Node) {
 	}
 }
 
-// A Tile is a tensor map in numbers, axes as in the manifest: the innermost one
-// last.
+// A Tile is a tensor map in numbers, axes as in the manifest: the innermost one last.
 type Tile struct {
 	Shape, Box []int
 	Strides    []int // elements
@@ -140,7 +157,7 @@ type Tile struct {
 	NaNFill    bool
 }
 
-// TileOf is an argument's tensor map for one problem size.
+// TileOf returns an argument's tensor map for one problem size.
 func (m *Manifest) TileOf(a *Argument, dims Dims, toggles map[string]int) (Tile, error) {
 	t := Tile{
 		ItemSize: sizes[a.DType],
@@ -164,7 +181,7 @@ func (m *Manifest) TileOf(a *Argument, dims Dims, toggles map[string]int) (Tile,
 	return t, nil
 }
 
-// boxOf is what one copy moves.
+// boxOf returns what one copy moves.
 func (m *Manifest) boxOf(a *Argument, env Env) ([]int, error) {
 	if m.Compiler == Triton {
 		return a.TensorMap.block(env)
@@ -172,7 +189,8 @@ func (m *Manifest) boxOf(a *Argument, env Env) ([]int, error) {
 	return axesOf(a.TensorMap.Box, env, maxBox)
 }
 
-// view is the axes that a tensor map has, and how far their elements are apart. All of them lie within the array.
+// view returns the axes of a tensor map, and the distances of their elements. All of them are
+// within the array.
 func (m *Manifest) view(t *Tile, a *Argument, dims Dims, toggles map[string]int) error {
 	array, err := m.ShapeOf(a, dims, toggles)
 	if err != nil {
@@ -232,7 +250,7 @@ func axesOf(list []Expr, env Env, most int64) ([]int, error) {
 	return all, nil
 }
 
-// packed is the strides of an array without gaps.
+// packed returns the strides of an array without gaps.
 func packed(shape []int) []int {
 	strides := make([]int, len(shape))
 	for i, n := len(shape)-1, 1; i >= 0; i-- {
@@ -245,7 +263,8 @@ func packed(shape []int) []int {
 // maxBlock is the most elements that Triton loads at once.
 const maxBlock = 1 << 20
 
-// block is the block_shape of a Triton kernel's tensor descriptor. Triton cuts it into boxes itself.
+// block returns the block_shape of a Triton kernel's tensor descriptor. Triton cuts it into boxes
+// itself.
 func (m *TensorMap) block(env Env) ([]int, error) {
 	box, err := axesOf(m.Box, env, maxBlock)
 	if err != nil {
@@ -263,19 +282,20 @@ func (m *TensorMap) block(env Env) ([]int, error) {
 	return box, nil
 }
 
-// descriptorType is Triton's name for a tensor descriptor.
+// descriptorType returns Triton's name for a tensor descriptor.
 func descriptorType(d DType, block []int) string {
 	return fmt.Sprintf("tensordesc<%s[%s]>", tritonTypes[d], strings.Trim(strings.Join(strings.Fields(fmt.Sprint(block)), ", "), "[]"))
 }
 
-// checkDescriptors reports what of a tensor map Triton says itself, and what it has no descriptors of.
+// checkDescriptors reports fields of a tensor map that Triton decides itself, and formats without
+// descriptors.
 func (c *checker) checkDescriptors() {
 	for i := range c.m.Arguments {
 		a, at := &c.m.Arguments[i], itemOf(c.n.Child("arguments"), i).Child("tensor_map")
 		if a.TensorMap == nil {
 			continue
 		}
-		for _, field := range []string{"swizzle", "promotion"} {
+		for _, field := range []string{"swizzle", "promotion", "align"} {
 			if at.Has(field) {
 				c.errorf(at.Child(field), "is what compiler: triton says itself (delete it)")
 			}

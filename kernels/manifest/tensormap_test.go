@@ -1,6 +1,9 @@
 package manifest
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // goodMap passes its arrays as tensor maps, the input in boxes that a toggle
 // sizes.
@@ -43,7 +46,7 @@ var mapMistakes = []mistake{
 		`kernel.yaml:8:110: arguments[0].tensor_map.promotion: "512" is not one of none, 64, 128, 256`,
 	}},
 	{"map with an unknown field", goodMap, "{box: [1, D]}", "{box: [1, D], interleave: 16}", []string{
-		"kernel.yaml:9:82: arguments[1].tensor_map.interleave: unknown field (known here: box, fill, promotion, shape, strides, swizzle)",
+		"kernel.yaml:9:82: arguments[1].tensor_map.interleave: unknown field (known here: align, box, fill, promotion, shape, strides, swizzle)",
 	}},
 	{"map that fills codes with NaN", goodMap, "x, dtype: bf16", "x, dtype: e4m3", []string{
 		"kernel.yaml:8:121: arguments[0].tensor_map.fill: e4m3 has no NaN that a copy can write (write zero)",
@@ -122,5 +125,68 @@ func TestTileOfAView(t *testing.T) {
 	apart := parsed(t, edited(t, goodMap, "{box: [1, D]}", "{box: [1, 1, D], shape: [2, S/4, D]}"))
 	if apart.Launches("default") == own.Launches("default") {
 		t.Error("other strides are the same launches")
+	}
+}
+
+// A struct may hold tensor maps among its members, aligned as the header of CUDA has them.
+func TestTensorMapInStruct(t *testing.T) {
+	const text = `version: 1
+name: a
+mode: cuda
+entry: f
+source: a.cu
+arch: [sm_90]
+arguments:
+  - {name: a, dtype: f16, access: in, shape: [M, K], tensor_map: {box: [64, 64]}}
+  - {name: b, dtype: f16, access: in, shape: [N, K], tensor_map: {box: [64, 64]}}
+  - {name: c, dtype: f32, access: out, shape: [M, N]}
+  - {name: inner, access: struct, fields: [{name: k, dtype: i32, value: K}, {name: b, tensor_map: b}]}
+  - {name: p, access: struct, fields: [{name: m, dtype: i32, value: M}, {name: a, tensor_map: a}, {name: c, pointer: c}, {name: inner, struct: inner}]}
+reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}
+tolerance: {abs: 1}
+shapes: {one: {M: 64, N: 64, K: 64}}
+launch: {grid: [1], block: [128]}
+`
+	type layout struct{ a, c, k, b, size int }
+	for align, want := range map[string]layout{"128": {128, 256, 384, 512, 640}, "64": {64, 192, 256, 320, 448}} {
+		m, err := Parse(FileName, []byte(strings.ReplaceAll(text, "box: [64, 64]", "box: [64, 64], align: "+align)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _ := m.argument("p")
+		composite, _ := p.Composite(m)
+		at := map[string]Part{}
+		for _, part := range composite.Parts {
+			at[part.Name] = part
+		}
+		got := layout{at["p.a"].Offset, at["p.c"].Offset, at["p.inner.k"].Offset, at["p.inner.b"].Offset, composite.Size}
+		if got != want || !at["p.a"].TensorMap || at["p.inner.b"].Pointer != "b" || at["p.c"].TensorMap {
+			t.Errorf("aligned to %s: %+v, want %+v: %+v", align, got, want, composite.Parts)
+		}
+		params := m.Parameters(nil)
+		if len(params) != 1 || params[0].Name != "p" || params[0].HintSize == params[0].Size || params[0].Hint == "" {
+			t.Errorf("the kernel takes %+v", params)
+		}
+		if got := m.DeviceReferencePrototype(); got != "__global__ void r(const float *a, const float *b, float *c);" {
+			t.Errorf("the reference is %s", got)
+		}
+	}
+	// Without an alignment it is that of CUDA 13, and the base's struct keeps its members whatever the head's boxes are.
+	head := strings.Replace(text, "box: [64, 64]", "box: [32, 64]", 1)
+	if m, err := Join(FileName, []byte(text), []byte(head)); err != nil || m.Parameters(nil)[0].Size != 640 {
+		t.Errorf("%v", err)
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{"{name: a, tensor_map: a}", "{name: a, tensor_map: x}", `arguments[4].fields[1].tensor_map: "x" is no argument (declare the array among the arguments, with its tensor_map)`},
+		{"{name: a, tensor_map: a}", "{name: a, tensor_map: c}", "arguments[4].fields[1].tensor_map: c has no tensor_map (write it at the argument, e.g. tensor_map: {box: [64, 64]})"},
+		{"{name: a, tensor_map: a}", "{name: a, tensor_map: p}", "arguments[4].fields[1].tensor_map: p has no tensor_map"},
+		{"{name: a, tensor_map: a}", "{name: a, dtype: f16, tensor_map: a}", "arguments[4].fields[1].dtype: a tensor map has that of its argument (delete it)"},
+		{"{name: a, tensor_map: a}", "{name: a, pointer: a}", "arguments[4].fields[1].pointer: a is passed as a tensor map (write tensor_map: a for a member that is a CUtensorMap, or delete the tensor_map of the argument)"},
+		{"box: [64, 64]", "box: [64, 64], align: 32", `arguments[0].tensor_map.align: "32"`},
+		{"arch: [sm_90]", "arch: [sm_89]", "variant default is built for sm_89, which has no tensor maps"},
+	} {
+		if _, err := Parse(FileName, []byte(strings.Replace(text, c.old, c.new, 1))); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v\nwant …%s…", c.new, err, c.want)
+		}
 	}
 }

@@ -45,8 +45,8 @@ func (v *Variants) UnmarshalStrict(n *strict.Node) {
 
 func (v *Variants) JSONSchema() map[string]any { return mappingOf(Variant{}) }
 
-// A Layer is when a search tries a toggle: the structure first, then the
-// micro-parameters of the best structures.
+// A Layer says when a search tries a toggle: the structure first, then the micro-parameters of the
+// best structures.
 type Layer string
 
 const (
@@ -108,9 +108,9 @@ func (t *Toggle) ValidateStrict(n *strict.Node) {
 	}
 }
 
-// Variant finds a variant by its name. Toggles may follow that have other values
-// there: "stage6_fp8,KEY_SPLITS=4,ROW_WARPS=1". The choice is found by its name too: it
-// has no source, launch or limits of its own.
+// Variant finds a variant by its name. Toggles with different values may follow:
+// "stage6_fp8,KEY_SPLITS=4,ROW_WARPS=1". The choice is also found by its name: it has no source,
+// launch or limits.
 func (m *Manifest) Variant(name string) (Variant, error) {
 	declared, settings, varied := strings.Cut(name, ",")
 	if declared == Choice && len(m.Choose) > 0 {
@@ -165,7 +165,7 @@ func (m *Manifest) VariantNames() []string {
 	return mapped(m.Variants, func(v Variant) string { return v.Name })
 }
 
-// Named is everything that can be named as a variant: the variants, and the choice.
+// Named returns everything that can be named as a variant: the variants, and the choice.
 func (m *Manifest) Named() []string {
 	names := m.VariantNames()
 	if len(m.Choose) > 0 {
@@ -178,9 +178,9 @@ func (m *Manifest) toggleNames() []string {
 	return mapped(m.Toggles, func(t Toggle) string { return t.Name })
 }
 
-// ToggleValues is every toggle's value in a variant: the defaults, and what the
-// variant says over them. The choice has those of its first variant: what they are
-// asked for there is the arguments, which are alike in all.
+// ToggleValues returns every toggle's value in a variant: the defaults, overridden by the
+// variant's. The choice has those of its first variant: they are used only for the arguments, which
+// are the same in all variants.
 func (m *Manifest) ToggleValues(variant string) map[string]int {
 	if variant == Choice && len(m.Choose) > 0 {
 		variant = m.Choose[0].Variant
@@ -194,10 +194,10 @@ func (m *Manifest) ToggleValues(variant string) map[string]int {
 	return values
 }
 
-// Defines is the toggles of a variant as compiler flags, sorted.
+// Defines returns the toggles of a variant as compiler flags, sorted.
 func (m *Manifest) Defines(variant string) []string { return definesOf(m.ToggleValues(variant)) }
 
-// definesOf is toggles as compiler flags, sorted.
+// definesOf returns toggles as compiler flags, sorted.
 func definesOf(toggles map[string]int) []string {
 	flags := make([]string, 0, len(toggles))
 	for name, value := range toggles {
@@ -207,8 +207,7 @@ func definesOf(toggles map[string]int) []string {
 	return flags
 }
 
-// CompilerFlags is the kernel's flags and then the variant's, without the
-// toggles.
+// CompilerFlags returns the kernel's flags and then the variant's, without the toggles.
 func (m *Manifest) CompilerFlags(variant string) []string {
 	v, _ := m.Variant(variant)
 	return slices.Concat(m.Flags, v.Flags)

@@ -21,7 +21,7 @@ var keywords = strings.Fields(`
 	signed sizeof static static_assert static_cast struct switch template this thread_local throw true try typedef
 	typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq`)
 
-// checkIdentifier reports a name that a C compiler would not take.
+// checkIdentifier reports a name that a C compiler would refuse.
 func checkIdentifier(at reporter, name string) {
 	switch {
 	case !identifier.MatchString(name):
@@ -45,8 +45,8 @@ type reporter interface {
 	Errorf(format string, args ...any)
 }
 
-// itemOf is an element of a list, or the list itself where the file has it twice
-// and the other one is shorter.
+// itemOf returns an element of a list. If the file has the list twice and the other one is shorter,
+// it returns the list itself.
 func itemOf(list *strict.Node, i int) *strict.Node {
 	if items := list.Items(); i < len(items) {
 		return items[i]
@@ -54,7 +54,7 @@ func itemOf(list *strict.Node, i int) *strict.Node {
 	return list
 }
 
-// mapped is a value of each entry of a list, such as its name.
+// mapped returns a value of each entry of a list, such as its name.
 func mapped[T, V any](list []T, value func(T) V) []V {
 	values := make([]V, len(list))
 	for i, entry := range list {
@@ -90,12 +90,12 @@ func eachNamed(n *strict.Node, example string, do func(p strict.Pair)) {
 	}
 }
 
-// mappingOf is the schema of a mapping from names to values like v.
+// mappingOf returns the schema of a mapping from names to values like v.
 func mappingOf(v any) map[string]any {
 	return map[string]any{"title": "mapping of names to mappings", "type": "object", "minProperties": 1, "maxProperties": maxNamed, "additionalProperties": schemaOf(v)}
 }
 
-// schemaOf is the schema of a value like v within another.
+// schemaOf returns the schema of a value like v within another.
 func schemaOf(v any) map[string]any {
 	var item map[string]any
 	text, err := strict.Schema("", v)

@@ -12,15 +12,15 @@ var peaks = []Peak{"fp8", "fp16", "bf16", "tf32", "fp32", "fp64", "int8"}
 func (p *Peak) UnmarshalStrict(n *strict.Node) { strict.Word(n, p, peaks) }
 func (p *Peak) JSONSchema() map[string]any     { return strict.WordSchema(peaks) }
 
-// Work is what a problem of given dims asks for at least: with a device's peak
-// rates, a time that no kernel can beat.
+// Work is the least work that a problem of given dims needs. With a device's peak rates it gives a
+// time that no kernel can beat.
 type Work struct {
 	FLOPs Expr `yaml:"flops" required:"true" eg:"4*B*H*S*S*D" doc:"Number of operations of one launch."`
 	Bytes Expr `yaml:"bytes" required:"true" eg:"5*B*H*S*D" doc:"Number of bytes that one launch must read and write at least."`
 	Peak  Peak `yaml:"peak" required:"true" eg:"fp8" doc:"The arithmetic that bounds the kernel."`
 }
 
-// FLOPs is the operations of one launch; 0 where the manifest has no work.
+// FLOPs returns the operations of one launch; 0 if the manifest has no work.
 func (m *Manifest) FLOPs(dims Dims) (float64, error) {
 	if m.Work == nil {
 		return 0, nil
@@ -28,7 +28,7 @@ func (m *Manifest) FLOPs(dims Dims) (float64, error) {
 	return m.Work.FLOPs.amount(m.Env(dims, nil))
 }
 
-// Bytes is the memory traffic of one launch; 0 where the manifest has no work.
+// Bytes returns the memory traffic of one launch; 0 if the manifest has no work.
 func (m *Manifest) Bytes(dims Dims) (float64, error) {
 	if m.Work == nil {
 		return 0, nil
@@ -41,7 +41,7 @@ func (e *Expr) amount(env Env) (float64, error) {
 	return float64(v), err
 }
 
-// A Tolerance is how far an element may be from the reference's.
+// A Tolerance says how far an element may differ from the reference's.
 type Tolerance struct {
 	Abs float64 `yaml:"abs" eg:"0.06" default:"0" bounds:"(not negative)" doc:"Allowed absolute error of an element."`
 	Rel float64 `yaml:"rel" eg:"0.01" default:"0" bounds:"(not negative)" doc:"Allowed error relative to the expected value. It is added to abs."`

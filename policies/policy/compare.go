@@ -63,6 +63,7 @@ func compareRules(old, new *Policy) compare.List {
 		}
 		is := new.Rules[i]
 		l.Unknown("rules["+was.Name+"].when", was.When, is.When)
+		compareEnforce(&l, "rules["+was.Name+"].enforce", was.Enforce, is.Enforce, is.Name == defaultRule)
 		common = append(common, compareGates("rules["+was.Name+"].gates", was.Gates, is.Gates))
 	}
 	return append(l, told(common)...)

@@ -22,8 +22,14 @@ func (p *Policy) Explain(file string, c Change) string {
 	rule := p.RuleFor(c)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: rule %s applies.\n", file, rule.Name)
+	if !rule.Enforce.Blocks() {
+		fmt.Fprintf(&b, "  (enforce: %s: its verdict blocks nothing)\n", rule.Enforce)
+	}
 	for _, earlier := range p.PassedOver(c) {
 		fmt.Fprintf(&b, "  (%s does not: it is for %s)\n", earlier.Rule, earlier.For)
+	}
+	if trial := p.TrialFor(c); trial != nil {
+		fmt.Fprintf(&b, "  (%s is tried as well, with enforce: %s: its verdict is shown and blocks nothing)\n", trial.Name, trial.Enforce)
 	}
 	b.WriteString("\nIt asks, in this order:\n")
 	for _, a := range rule.Asked() {
@@ -41,7 +47,8 @@ type PassedOver struct {
 	For  string `json:"for"` // what the change would have to be
 }
 
-// PassedOver lists the rules before the one that applies.
+// PassedOver lists the rules before the one that applies. Rules that match and do not block are not
+// among them.
 func (p *Policy) PassedOver(c Change) []PassedOver {
 	applies := p.RuleFor(c).Name
 	var list []PassedOver
@@ -49,7 +56,9 @@ func (p *Policy) PassedOver(c Change) []PassedOver {
 		if r.Name == applies {
 			break
 		}
-		list = append(list, PassedOver{r.Name, r.When.unmet(c)})
+		if !r.When.Matches(c) {
+			list = append(list, PassedOver{r.Name, r.When.unmet(c)})
+		}
 	}
 	return list
 }
@@ -175,9 +184,9 @@ func (g PerformanceGate) String() string {
 		parts = append(parts, g.Target.String())
 	}
 	if g.Guard != nil {
-		lost := "not lost: " + g.Guard.String()
+		lost := "guard: " + g.Guard.String()
 		if g.TimesSecretShape() {
-			lost += " and on one size drawn for the run"
+			lost += " and on one random size"
 		}
 		parts = append(parts, lost)
 	}

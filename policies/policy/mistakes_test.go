@@ -120,10 +120,10 @@ func TestMistakes(t *testing.T) {
 }
 
 var fileMistakes = []mistake{
-	{"half a version", "devices: [l4]", "toolchains: {nvcc: {version: 13}}", []string{`3:30: toolchains.nvcc.version: "13" is not a compiler's whole version (write e.g. 13.0.88, as kernelgate doctor tells it)`}},
-	{"a compiler of one's own", "devices: [l4]", "toolchains: {nvcc: {version: ../../nvcc}}", []string{`3:30: toolchains.nvcc.version: "../../nvcc" is not a compiler's whole version (write e.g. 13.0.88, as kernelgate doctor tells it)`}},
+	{"half a version", "devices: [l4]", "toolchains: {nvcc: {version: 13}}", []string{`3:30: toolchains.nvcc.version: "13" is not a compiler's whole version (write e.g. 13.0.88, as kernelgate doctor prints it)`}},
+	{"a compiler of one's own", "devices: [l4]", "toolchains: {nvcc: {version: ../../nvcc}}", []string{`3:30: toolchains.nvcc.version: "../../nvcc" is not a compiler's whole version (write e.g. 13.0.88, as kernelgate doctor prints it)`}},
 	{"a path to one", "devices: [l4]", "toolchains: {triton: {version: 3.6.0, path: /tmp/triton}}", []string{`3:39: toolchains.triton.path: unknown field (known here: digest, version)`}},
-	{"half a digest", "devices: [l4]", "toolchains: {triton: {version: 3.6.0, digest: sha256:12}}", []string{`3:47: toolchains.triton.digest: "sha256:12" is not a digest (write sha256: and 64 hexadecimal digits, as kernelgate doctor tells it)`}},
+	{"half a digest", "devices: [l4]", "toolchains: {triton: {version: 3.6.0, digest: sha256:12}}", []string{`3:47: toolchains.triton.digest: "sha256:12" is not a digest (write sha256: and 64 hexadecimal digits, as kernelgate doctor prints it)`}},
 	{"no version", "devices: [l4]", "toolchains: {triton: {}}", []string{`3:22: toolchains.triton.version: is required (write e.g. version: 13.0.88)`}},
 	{"another version", "version: 1", "version: 2", []string{"1:10: version: 2 is not a version this program reads (write 1)"}},
 	{"another version, oddly written", "version: 1", "version: 00", []string{"1:10: version: 0 is not a version this program reads (write 1)"}},

@@ -8,12 +8,17 @@ import (
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-// Narrow makes every rule ask about these shapes and seeds instead of its own, for a measurement
-// that somebody asks for in addition to the gate. An empty list changes nothing. Named shapes need
-// not gain: the guard applies to them, and no secret shape is timed.
-func (p *Policy) Narrow(shapes []string, seeds []int64) {
-	for i := range p.Rules {
-		g := &p.Rules[i].Gates
+// A policy is parsed once for many kernels, so nothing in this file changes it: every method returns
+// a copy if it has something to change.
+
+// Narrow returns a policy whose rules ask about these shapes and seeds instead of their own, for a
+// measurement that somebody asks for in addition to the gate. An empty list changes nothing. Named
+// shapes need not gain: the guard applies to them, and no secret shape is timed.
+func (p *Policy) Narrow(shapes []string, seeds []int64) *Policy {
+	if len(shapes) == 0 && len(seeds) == 0 {
+		return p
+	}
+	return p.WithGates(func(g *Gates) {
 		if g.Correctness != nil {
 			own := *g.Correctness
 			if len(seeds) > 0 {
@@ -34,39 +39,55 @@ func (p *Policy) Narrow(shapes []string, seeds []int64) {
 			}
 			g.Performance = &own
 		}
-	}
+	})
 }
 
-// AtMost bounds the rounds of every rule, and reports whether that cut any. The looks within the
-// bound keep their places, so that decisions follow the policy's rule. Fewer than [MinRounds]
-// decide nothing, so AtMost allows at least that many.
-func (p *Policy) AtMost(rounds int) (cut bool) {
+// AtMost returns a policy with bounded rounds of every rule, and whether that cut any. The looks
+// within the bound keep their places, so that decisions follow the policy's rule. Fewer than
+// [MinRounds] decide nothing, so AtMost allows at least that many.
+func (p *Policy) AtMost(rounds int) (bounded *Policy, cut bool) {
 	rounds = max(rounds, MinRounds)
-	for i := range p.Rules {
-		gate := p.Rules[i].Gates.Performance
-		if gate == nil || rounds >= int(gate.Rounds.Max) {
-			continue
+	bounded = p.WithGates(func(g *Gates) {
+		if g.Performance == nil || rounds >= int(g.Performance.Rounds.Max) {
+			return
 		}
-		gate.Looks = append(slices.DeleteFunc(slices.Clone(gate.Looks), func(n int) bool { return n >= rounds }), rounds)
-		cut = true
-	}
-	return cut
+		own := *g.Performance
+		own.Looks = append(slices.DeleteFunc(slices.Clone(own.Looks), func(n int) bool { return n >= rounds }), rounds)
+		g.Performance, cut = &own, true
+	})
+	return bounded, cut
 }
 
-// AtLeast lets every rule measure this many rounds, if it has fewer, and gives it proportionally
-// more time. It reports whether it raised any. The looks keep their places, and the last round is
-// one more look.
-func (p *Policy) AtLeast(rounds int) (raised bool) {
-	for i := range p.Rules {
-		gate := p.Rules[i].Gates.Performance
-		if gate == nil || rounds <= int(gate.Rounds.Max) {
-			continue
+// AtLeast returns a policy whose rules measure this many rounds, if they have fewer, and whether
+// that raised any. Such a rule gets proportionally more time. The looks keep their places, and the
+// last round is one more look.
+func (p *Policy) AtLeast(rounds int) (longer *Policy, raised bool) {
+	longer = p.WithGates(func(g *Gates) {
+		if g.Performance == nil || rounds <= int(g.Performance.Rounds.Max) {
+			return
 		}
-		more := quantity.Duration(math.Ceil(float64(rounds) / max(1, float64(gate.Rounds.Max))))
-		gate.Budget, gate.Timeout = gate.Budget*more, gate.Timeout*more
-		gate.Rounds.Max = quantity.Count(rounds)
-		gate.Looks = append(slices.Clone(gate.Looks), rounds)
-		raised = true
+		own := *g.Performance
+		more := quantity.Duration(math.Ceil(float64(rounds) / max(1, float64(own.Rounds.Max))))
+		own.Budget, own.Timeout = own.Budget*more, own.Timeout*more
+		own.Rounds.Max = quantity.Count(rounds)
+		own.Looks = append(slices.Clone(own.Looks), rounds)
+		g.Performance, raised = &own, true
+	})
+	return longer, raised
+}
+
+// Static returns a policy without the gates that have to run the kernel.
+func (p *Policy) Static() *Policy {
+	return p.WithGates(func(g *Gates) { g.Correctness, g.Sanitize, g.Performance, g.Profile = nil, nil, nil, nil })
+}
+
+// WithGates returns a copy whose rules have changed gates. The function may replace a gate, and must
+// not write to one: the copy shares them with the original.
+func (p *Policy) WithGates(change func(*Gates)) *Policy {
+	other := *p
+	other.Rules = slices.Clone(p.Rules)
+	for i := range other.Rules {
+		change(&other.Rules[i].Gates)
 	}
-	return raised
+	return &other
 }

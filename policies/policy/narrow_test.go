@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -17,7 +18,8 @@ func TestNarrow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Narrow([]string{"long"}, nil)
+	whole := p
+	p = p.Narrow([]string{"long"}, nil)
 	rule := p.RuleFor(policy.Change{Branch: "main"})
 	perf, correct := rule.Gates.Performance, rule.Gates.Correctness
 	if perf.Target != nil || perf.Guard.Shapes.String() != "long" || correct.Shapes.String() != "long" {
@@ -26,9 +28,15 @@ func TestNarrow(t *testing.T) {
 	if !slices.Equal(correct.Seeds, []int64{0, 1, 2}) {
 		t.Errorf("seeds became %v without being named", correct.Seeds)
 	}
-	p.Narrow(nil, []int64{7})
+	p = p.Narrow(nil, []int64{7})
 	if rule := p.RuleFor(policy.Change{Branch: "main"}); !slices.Equal(rule.Gates.Correctness.Seeds, []int64{7}) || rule.Gates.Performance.Guard.Shapes.String() != "long" {
 		t.Errorf("after naming seed 7: %v on %s", rule.Gates.Correctness.Seeds, rule.Gates.Performance.Guard.Shapes)
+	}
+	if again, err := policy.Parse("l4.yaml", text); err != nil || !reflect.DeepEqual(whole, again) {
+		t.Errorf("narrowing has changed the policy itself: %v", err)
+	}
+	if whole.Narrow(nil, nil) != whole {
+		t.Error("narrowing to nothing makes a copy")
 	}
 }
 
@@ -51,9 +59,12 @@ func TestAtMost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cut := p.AtMost(c.rounds)
-		if looks := p.RuleFor(policy.Change{}).Gates.Performance.Looks; cut != c.cut || !slices.Equal(looks, c.looks) {
+		bounded, cut := p.AtMost(c.rounds)
+		if looks := bounded.RuleFor(policy.Change{}).Gates.Performance.Looks; cut != c.cut || !slices.Equal(looks, c.looks) {
 			t.Errorf("at most %d rounds: looks %v, cut %v", c.rounds, looks, cut)
+		}
+		if looks := p.RuleFor(policy.Change{}).Gates.Performance.Looks; !slices.Equal(looks, []int{6, 12, 20}) {
+			t.Errorf("at most %d rounds: the policy itself has the looks %v now", c.rounds, looks)
 		}
 	}
 }
@@ -70,12 +81,34 @@ func TestAtLeast(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := *p.RuleFor(policy.Change{}).Gates.Performance
-	if p.AtLeast(15) {
+	if _, raised := p.AtLeast(15); raised {
 		t.Error("fewer rounds are raised")
 	}
-	raised := p.AtLeast(49)
-	is := p.RuleFor(policy.Change{}).Gates.Performance
+	longer, raised := p.AtLeast(49)
+	is := longer.RuleFor(policy.Change{}).Gates.Performance
 	if !raised || is.Rounds.Max != 49 || !slices.Equal(is.Looks, []int{6, 12, 20, 49}) || is.Budget != 3*was.Budget || is.Timeout != 3*was.Timeout {
 		t.Errorf("raised %v to %+v, looks %v, %v and %v", raised, is.Rounds, is.Looks, is.Budget, is.Timeout)
+	}
+	if now := *p.RuleFor(policy.Change{}).Gates.Performance; !reflect.DeepEqual(now, was) {
+		t.Errorf("the policy itself was raised to %+v", now)
+	}
+}
+
+func TestStatic(t *testing.T) {
+	text, err := policies.Shipped("l4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.Parse("l4.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range p.Static().Rules {
+		if g := r.Gates; g.Correctness != nil || g.Sanitize != nil || g.Performance != nil || g.Profile != nil || g.PTXAS == nil {
+			t.Errorf("rule %s has %+v", r.Name, g)
+		}
+	}
+	if p.RuleFor(policy.Change{}).Gates.Performance == nil {
+		t.Error("the policy itself lost its gates")
 	}
 }

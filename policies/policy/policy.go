@@ -5,6 +5,7 @@
 package policy
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 
@@ -24,7 +25,7 @@ type Policy struct {
 	Forks      Forks      `yaml:"forks" eg:"{run: never}" doc:"How to handle pull requests from forks."`
 	Toolchains Toolchains `yaml:"toolchains" eg:"{triton: {version: 3.6.0}}" doc:"Pinned compilers for kernels. The runners must have them. A change to a pin gates every kernel that the compiler builds."`
 	Gates      Gates      `yaml:"gates" required:"true" eg:"{correctness: {norm_error: \"<= 1%\"}}" doc:"Gates that every rule starts from. A rule overrides them field by field."`
-	Rules      []Rule     `yaml:"rules" required:"true" eg:"[{name: default}]" bounds:"1 to 100 entries" doc:"The first rule that matches applies. The last rule is the default."`
+	Rules      []Rule     `yaml:"rules" required:"true" eg:"[{name: default}]" bounds:"1 to 100 entries" doc:"The first rule that matches and blocks applies. The last rule is the default."`
 }
 
 // DefaultCommands returns the role that each command needs if the policy does not say otherwise.
@@ -69,6 +70,7 @@ func (p *Policy) ValidateStrict(n *strict.Node) {
 		return
 	}
 	p.checkRules(rules)
+	p.checkEnforce(rules)
 	p.resolveRules(rules, n.Child("gates"))
 }
 
@@ -133,6 +135,7 @@ func (p *Policy) resolveRules(n, shared *strict.Node) {
 		return
 	}
 	strict.Each(n, p.Rules, func(at *strict.Node, rule *Rule) {
+		rule.Enforce = cmp.Or(rule.Enforce, EnforceBlock)
 		rule.Gates = Gates{}
 		clean := shared.Decode(&rule.Gates)
 		own := at.Child("gates")

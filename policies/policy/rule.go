@@ -11,9 +11,10 @@ import (
 // A Rule says to which changes it applies and what they must meet, in addition to the policy's
 // gates.
 type Rule struct {
-	Name  string `yaml:"name" required:"true" eg:"optimisation" bounds:"(letters, digits, . _ -; the last rule is default)" doc:"Name of the rule in the verdict."`
-	When  When   `yaml:"when" eg:"{labels: [perf]}" default:"(every change)" doc:"Conditions of the rule. All of them must hold; in a list, one match is enough."`
-	Gates Gates  `yaml:"gates" eg:"{performance: {target: none}}" default:"(the policy's)" doc:"Fields that override the gates of the policy. Other fields stay as they are."`
+	Name    string  `yaml:"name" required:"true" eg:"optimisation" bounds:"(letters, digits, . _ -; the last rule is default)" doc:"Name of the rule in the verdict."`
+	When    When    `yaml:"when" eg:"{labels: [perf]}" default:"(every change)" doc:"Conditions of the rule. All of them must hold; in a list, one match is enough."`
+	Enforce Enforce `yaml:"enforce" eg:"shadow" default:"block" doc:"block: a change that does not pass cannot be merged; warn: the verdict is shown as a warning; shadow: the verdict is shown. A rule that does not block is tried in addition to the first rule that matches and blocks."`
+	Gates   Gates   `yaml:"gates" eg:"{performance: {target: none}}" default:"(the policy's)" doc:"Fields that override the gates of the policy. Other fields stay as they are."`
 }
 
 // When is the condition of a rule. An empty condition matches everything.
@@ -37,14 +38,18 @@ type Change struct {
 	Kernel string   `json:"-"`
 }
 
-// RuleFor returns the first rule that applies to the change.
+// RuleFor returns the rule that applies to the change: the first that matches and blocks. If none
+// of the rules that match blocks, it is the first of them. So a rule on trial, whoever can choose
+// its conditions, lets nothing pass that the other rules defer.
 func (p *Policy) RuleFor(c Change) *Rule {
-	for i := range p.Rules {
-		if p.Rules[i].When.Matches(c) {
-			return &p.Rules[i]
+	applies := &p.Rules[len(p.Rules)-1]
+	for i := len(p.Rules) - 1; i >= 0; i-- {
+		rule := &p.Rules[i]
+		if rule.When.Matches(c) && (rule.Enforce.Blocks() || !applies.Enforce.Blocks()) {
+			applies = rule
 		}
 	}
-	return &p.Rules[len(p.Rules)-1]
+	return applies
 }
 
 // Matches reports whether the change meets every given condition.
@@ -75,7 +80,7 @@ func (w When) conditions() []condition {
 		list("titles that match", []string{title.String()}, func(c Change) bool { return title.MatchString(c.Title) })
 	}
 	if w.Draft != nil {
-		who := map[bool]string{true: "drafts", false: "what is no draft"}[*w.Draft]
+		who := map[bool]string{true: "drafts", false: "pull requests that are not drafts"}[*w.Draft]
 		given = append(given, condition{who, func(c Change) bool { return c.Draft == *w.Draft }})
 	}
 	return given

@@ -108,10 +108,10 @@ func (g SanitizeGate) String() string {
 		text += fmt.Sprintf(", and %v secret cases", g.SecretCases)
 	}
 	if g.MissingTool == MissingInforms {
-		text += "; a tool that the runner lacks is told and left out"
+		text += "; a tool that the runner lacks is reported and left out"
 	}
 	if g.Existing == ExistingDefers {
-		text += "; findings that the baseline has as well defer too"
+		text += "; findings that the baseline has, too, also defer"
 	}
 	return text
 }

@@ -94,10 +94,10 @@ func (p *Policy) checkToolchains(n *strict.Node) {
 			continue
 		}
 		if _, given := at.Child("version").Text(); given && !IsToolchainVersion(pin.Version) {
-			at.Child("version").Errorf("%q is not a compiler's whole version (write e.g. 13.0.88, as kernelgate doctor tells it)", pin.Version)
+			at.Child("version").Errorf("%q is not a compiler's whole version (write e.g. 13.0.88, as kernelgate doctor prints it)", pin.Version)
 		}
 		if pin.Digest != "" && !toolchainDigest.MatchString(pin.Digest) {
-			at.Child("digest").Errorf("%q is not a digest (write sha256: and 64 hexadecimal digits, as kernelgate doctor tells it)", pin.Digest)
+			at.Child("digest").Errorf("%q is not a digest (write sha256: and 64 hexadecimal digits, as kernelgate doctor prints it)", pin.Digest)
 		}
 	}
 }

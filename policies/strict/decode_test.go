@@ -230,7 +230,7 @@ func TestLongMistakesAreCut(t *testing.T) {
 func TestManyMistakesAreCut(t *testing.T) {
 	var g garden
 	got := mistakes(strict.Decode("g.yaml", []byte("name: x\nnested: {a: ["+strings.Repeat("x, ", 500)+"]}"), &g))
-	if len(got) != 101 || got[100] != "g.yaml: has more mistakes than these 100 (mend them first)" {
+	if len(got) != 101 || got[100] != "g.yaml: has more mistakes than these 100 (fix these first)" {
 		t.Errorf("got %d lines, the last %q", len(got), got[len(got)-1])
 	}
 	got = mistakes(strict.Decode("g.yaml", []byte("name: x\nnested: {a: ["+strings.Repeat("x, ", 100)+"]}"), &g))

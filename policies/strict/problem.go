@@ -92,7 +92,7 @@ func (d *decoder) err() error {
 			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Message, b.Message))
 	})
 	if more {
-		ps = append(ps, Problem{File: d.file, Message: fmt.Sprintf("has more mistakes than these %d (mend them first)", maxProblems)})
+		ps = append(ps, Problem{File: d.file, Message: fmt.Sprintf("has more mistakes than these %d (fix these first)", maxProblems)})
 	}
 	return ps
 }

@@ -62,6 +62,7 @@ type Result struct {
 	Verdict *gates.Verdict
 	Dir     string // where it was written
 	Wrong   []int  // cases that are wrong, by their number in the evidence
+	policy  string // the text of the policy
 	LeftOut string // why the runner did not measure it; all other fields are then empty
 }
 
@@ -179,7 +180,7 @@ func (c *checker) run(ctx context.Context, folder string, progress runners.Progr
 	if job.Secret, err = secretSize(job, c.opt.SecretShape); err != nil {
 		return Result{}, err
 	}
-	result := Result{Kernel: job.Manifest.Name}
+	result := Result{Kernel: job.Manifest.Name, policy: job.PolicyText}
 	if job.Removed {
 		result.Evidence = job.RemovedEvidence()
 	} else if len(job.Broken) > 0 {

@@ -173,11 +173,20 @@ type policyText struct {
 	text   []byte
 }
 
-// shapes finds the shapes that the policy names and no manifest has.
+// shapes finds the shapes that the policy names and no manifest has, and those that are outside the
+// limits of the variant that every kernel with such a shape is gated by.
 func (p policyText) shapes(manifests []*manifest.Manifest) error {
 	var known []string
+	outside := map[string]string{} // the kernel and the variant, by shape
 	for _, m := range manifests {
 		known = append(known, m.ShapeNames()...)
+		for _, s := range m.Shapes {
+			if m.Supports(m.DefaultVariant, s.Dims) {
+				outside[s.Name] = ""
+			} else if _, seen := outside[s.Name]; !seen {
+				outside[s.Name] = fmt.Sprintf("the variant %s of %s", m.DefaultVariant, m.Name)
+			}
+		}
 	}
 	if len(manifests) == 0 {
 		return nil
@@ -189,12 +198,19 @@ func (p policyText) shapes(manifests []*manifest.Manifest) error {
 	for _, r := range p.policy.Rules {
 		plan.SeeShapes(r.Gates, func(field string, s policy.Shapes) {
 			field = "gates." + field
-			for _, name := range s.Unknown(known) {
-				line, column := strict.PlaceOf(p.text, strings.Split(field, ".")...)
-				text := fmt.Sprintf("%s:%d:%d: %s: no manifest has the shape %q (they have %s)", p.file, line, column, field, name, strings.Join(known, ", "))
+			line, column := strict.PlaceOf(p.text, strings.Split(field, ".")...)
+			add := func(format string, args ...any) {
+				text := fmt.Sprintf("%s:%d:%d: %s: ", p.file, line, column, field) + fmt.Sprintf(format, args...)
 				if !said[text] {
 					said[text] = true
 					mistakes = append(mistakes, errors.New(text))
+				}
+			}
+			for _, name := range s.Names {
+				if !slices.Contains(known, name) {
+					add("no manifest has the shape %q (they have %s)", name, strings.Join(known, ", "))
+				} else if outside[name] != "" {
+					add("the shape %q is outside the limits of %s, which a change is gated by (name other shapes, or widen its limits)", name, outside[name])
 				}
 			}
 		})

@@ -54,7 +54,7 @@ func TestLintAcross(t *testing.T) {
 	}
 	// A warning is no mistake.
 	out, err = lint(strings.Replace(lintManifest, "source: scale", "limits: {N: 1..1000000}\nsecret: {N: 1..3000}\nsource: scale", 1), lintPolicy)
-	if want := "scale.yaml:9:13: warning: secret.N: covers 57% of limits.N 1..1000000, and 67% is wanted: "; err != nil || !strings.HasPrefix(out, want) || !strings.Contains(out, "scale.yaml: ok:") {
+	if want := "scale.yaml:9:13: warning: secret.N: covers 57% of limits.N 1..1000000, and 67% is required: "; err != nil || !strings.HasPrefix(out, want) || !strings.Contains(out, "scale.yaml: ok:") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if _, err := lint(strings.Replace(lintManifest, "source: scale.c", "source: far.c\nroot: csrc", 1), lintPolicy); err != nil {
@@ -66,6 +66,11 @@ func TestLintAcross(t *testing.T) {
 		"a reference":        {strings.Replace(lintManifest, "reference.c", "truth.c", 1), lintPolicy, "scale.yaml:5:21: reference.source: there is no file truth.c beside the manifest (write its name, or add it)"},
 		"a shape":            {lintManifest, strings.Replace(lintPolicy, "correctness: {shapes: [small]", "correctness: {shapes: [smal]", 1), `rules.yaml:3:25: gates.correctness.shapes: no manifest has the shape "smal" (they have small)`},
 		"a timed shape":      {lintManifest, strings.Replace(lintPolicy, "guard: {shapes: [small]", "guard: {shapes: [large]", 1), `rules.yaml:4:33: gates.performance.guard.shapes: no manifest has the shape "large" (they have small)`},
+		"a shape of a variant that nothing is gated by": {
+			strings.NewReplacer("small: {N: 10}", "small: {N: 10}, large: {N: 64}", "source: scale.c", "variants: {tight: {source: scale.c, limits: {N: 1..20}}, any: {source: scale.c}}\ndefault_variant: tight").Replace(lintManifest),
+			strings.Replace(lintPolicy, "guard: {shapes: [small]", "guard: {shapes: [small, large]", 1),
+			`rules.yaml:4:33: gates.performance.guard.shapes: the shape "large" is outside the limits of the variant tight of scale, which a change is gated by (name other shapes, or widen its limits)`,
+		},
 	} {
 		if _, err := lint(c.manifest, c.policy); err == nil || strings.ReplaceAll(err.Error(), dir+"/", "") != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)

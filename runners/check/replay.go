@@ -54,7 +54,7 @@ func Replay(ctx context.Context, opt Options, one One, progress runners.Progress
 	if err != nil {
 		return "", false, err
 	}
-	l, err := opt.Look(ctx, job, k, filepath.Join(filepath.Dir(job.Trusted), "build"), progress)
+	l, err := opt.DumpCase(ctx, job, k, filepath.Join(filepath.Dir(job.Trusted), "build"), progress)
 	if err != nil {
 		return "", false, err
 	}

@@ -28,7 +28,7 @@ func (c *checker) write(r *Result, several bool) error {
 		return fmt.Errorf("making the results folder: %w", err)
 	}
 	if ours {
-		if err := ignore(root); err != nil {
+		if err := Ignore(root); err != nil {
 			return err
 		}
 	}
@@ -37,7 +37,7 @@ func (c *checker) write(r *Result, several bool) error {
 		return fmt.Errorf("writing results: %w", err)
 	}
 	defer os.RemoveAll(part)
-	if err := WriteResults(part, r.Measured, r.Verdict); err != nil {
+	if err := WriteResults(part, r.Measured, r.policy, r.Verdict); err != nil {
 		return err
 	}
 	if err := os.Chmod(part, 0o755); err != nil {
@@ -47,9 +47,9 @@ func (c *checker) write(r *Result, several bool) error {
 	return err
 }
 
-// ignore keeps the results of a check out of the state that the next check examines. It does not
+// Ignore keeps the results of a check out of the state that the next check examines. It does not
 // touch a file that a user keeps there.
-func ignore(root string) error {
+func Ignore(root string) error {
 	f, err := os.OpenFile(filepath.Join(root, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -90,9 +90,13 @@ func (c *checker) place(root, part, kernel string, several bool) (string, error)
 	return "", fmt.Errorf("writing results: %s is taken", base)
 }
 
-// WriteResults writes evidence.json, verdict.json, report.md, build.log and the artifacts into an
-// existing folder. A caller that needs all files or none moves the folder into place afterwards.
-func WriteResults(dir string, m runners.Measured, v *gates.Verdict) error {
+// StoredPolicy is the name of the policy next to the evidence that was gathered by it.
+const StoredPolicy = "policy.yaml"
+
+// WriteResults writes evidence.json, verdict.json, report.md, build.log, the text of the policy and
+// the artifacts into an existing folder. A caller that needs all files or none moves the folder into
+// place afterwards.
+func WriteResults(dir string, m runners.Measured, policy string, v *gates.Verdict) error {
 	evidence, err := json.Marshal(m.Evidence)
 	if err != nil {
 		return fmt.Errorf("writing evidence: %w", err)
@@ -106,6 +110,7 @@ func WriteResults(dir string, m runners.Measured, v *gates.Verdict) error {
 		"verdict.json":  append(verdict, '\n'),
 		"report.md":     []byte(report.Markdown(v, report.Options{})),
 		"build.log":     []byte(m.BuildLog),
+		StoredPolicy:    []byte(policy),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return fmt.Errorf("writing results: %w", err)

@@ -29,7 +29,7 @@ var passed = &gates.Verdict{Schema: gates.VerdictSchema, Kernel: "scale", Outcom
 
 func TestWriteResults(t *testing.T) {
 	dir, m := t.TempDir(), measured(t)
-	if err := WriteResults(dir, m, passed); err != nil {
+	if err := WriteResults(dir, m, "version: 1\n", passed); err != nil {
 		t.Fatal(err)
 	}
 	read := func(name string) string {
@@ -48,7 +48,7 @@ func TestWriteResults(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if want := []string{"build.log", "candidate.cubin", "evidence.json", "report.md", "verdict.json"}; !slices.Equal(names, want) {
+	if want := []string{"build.log", "candidate.cubin", "evidence.json", "policy.yaml", "report.md", "verdict.json"}; !slices.Equal(names, want) {
 		t.Errorf("wrote %v, want %v", names, want)
 	}
 	if e, err := gates.ParseEvidence("evidence.json", []byte(read("evidence.json"))); err != nil || e.Kernel != "scale" {
@@ -59,7 +59,7 @@ func TestWriteResults(t *testing.T) {
 		t.Errorf("the verdict is %s (%v)", v.Outcome, err)
 	}
 	for name, want := range map[string]string{
-		"report.md": report.Markdown(passed, report.Options{}), "build.log": "warning: none\n", "candidate.cubin": "code",
+		"report.md": report.Markdown(passed, report.Options{}), "build.log": "warning: none\n", "policy.yaml": "version: 1\n", "candidate.cubin": "code",
 	} {
 		if got := read(name); got != want {
 			t.Errorf("%s holds %q, want %q", name, got, want)
@@ -78,7 +78,7 @@ func TestWriteResultsFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, m := t.TempDir(), measured(t)
 			test.spoil(&m, &dir)
-			if err := WriteResults(dir, m, passed); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+			if err := WriteResults(dir, m, "version: 1\n", passed); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 				t.Errorf("got %v, want %s…", err, test.want)
 			}
 		})

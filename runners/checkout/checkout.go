@@ -155,6 +155,42 @@ func (r *Repo) Subjects(ctx context.Context, base, head string, limit int) ([]st
 	return strings.Split(strings.TrimSuffix(out, "\n"), "\n"), nil
 }
 
+// A Commit is one commit of a history.
+type Commit struct {
+	SHA     string `json:"sha"`
+	Subject string `json:"subject"`
+}
+
+// History returns the first-parent commits after one revision up to another, oldest first. The
+// second must be newer than the first.
+func (r *Repo) History(ctx context.Context, after, until string, limit int) ([]Commit, error) {
+	from, err := r.Resolve(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	to, err := r.Resolve(ctx, until)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.git(ctx, "merge-base", "--is-ancestor", from, to); err != nil {
+		return nil, fmt.Errorf("%s is not an ancestor of %s (name an older commit first: OLD..NEW)", after, until)
+	}
+	out, err := r.git(ctx, "log", "--first-parent", "--format=%H %s", "--max-count="+strconv.Itoa(limit+1), to, "--not", from, "--")
+	if err != nil {
+		return nil, fmt.Errorf("reading the commits since %.12s: %w", from, err)
+	}
+	var all []Commit
+	for line := range strings.Lines(out) {
+		sha, subject, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		all = append(all, Commit{sha, subject})
+	}
+	if len(all) > limit {
+		return nil, fmt.Errorf("there are more than %d commits between %s and %s (name commits that are nearer to each other)", limit, after, until)
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
 // Unlike counts, up to limit, the commits between the base and the head whose patch no commit of
 // the other revision has.
 func (r *Repo) Unlike(ctx context.Context, base, head, other string, limit int) (int, error) {

@@ -134,13 +134,13 @@ func TestVerdicts(t *testing.T) {
 		{"prints nothing", trial{candidate: "print_figures() { :; }"}, gates.Defer, gates.ReasonCorrectness,
 			"the bench command printed no error figures in correctness mode"},
 		{"forgets a case", trial{candidate: "all=$(echo \"$KERNELGATE_CASES\" | sed 's/,{\"shape\":\"secret2\".*/]/'); KERNELGATE_CASES=$all"}, gates.Defer, gates.ReasonInconclusive,
-			"The evidence does not have what the correctness gate asks: 1 cases were not run; first: 1 secret cases"},
+			"The evidence lacks what the correctness gate needs: 1 cases were not run; first: 1 secret cases"},
 		{"forgets a shape while it is timed", trial{candidate: "print_times() { [ $1 = mission ] || echo '{\"shape\":\"small\",\"ns\":[5]}' >&3; }"}, gates.Defer, gates.ReasonCorrectness,
 			"the bench command printed no times for mission (print {\"shape\":\"mission\",\"us\":[…]})"},
 		{"checks nothing that it times", trial{candidate: "us=80; " + onlyTimed + "print_figures() { :; }"}, gates.Defer, gates.ReasonCorrectness,
 			"the bench command printed no error figures of the outputs that it timed on small"},
 		{"the baseline fails", trial{baseline: onlyTimed + "exit 7", candidate: "us=80"}, gates.Error, gates.ReasonRunner,
-			"The runner could not do its work: measuring round 1: the baseline's harness failed: the bench command ended with status 7; mend it on the base"},
+			"The runner could not do its work: measuring round 1: the baseline's harness failed: the bench command ended with status 7; fix it on the base"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -32,7 +32,7 @@ func (v vocabulary) line(o object, r *report) error {
 	if o.has("error") {
 		text, err := o.text("error", 10_000)
 		if err == nil && len(o.fields) > 1 {
-			err = errors.New("error stands beside other keys (print it on a line of its own)")
+			err = errors.New("error has other keys next to it (print it on a separate line)")
 		}
 		if r.problem == "" {
 			r.problem = oneLine(text)

@@ -99,7 +99,7 @@ func TestReadMistakes(t *testing.T) {
 		{"a negative seed", line(good + `,"seed":-1`), "line 1: seed is not a whole number of 0 or more"},
 		{"deterministic as text", line(good + `,"deterministic":"yes"`), "line 1: deterministic is neither true nor false"},
 		{"an empty hash", line(good + `,"hash":""`), "line 1: hash is not a text of 1 to 200 bytes"},
-		{"an error beside times", `{"error":"x","shape":"small","ns":[1]}`, "line 1: error stands beside other keys (print it on a line of its own)"},
+		{"an error beside times", `{"error":"x","shape":"small","ns":[1]}`, "line 1: error has other keys next to it (print it on a separate line)"},
 		{"an error that is no text", `{"error":3}`, "line 1: error is not a text of 1 to 10000 bytes"},
 		{"a very long line", line(`"ns":[` + strings.Repeat("1,", maxObject/2) + `1]`), "line 1: is longer than 1 MiB (print fewer times)"},
 		{"very many lines", strings.Repeat("{\"shape\":\"small\",\"ns\":[1]}\n", maxObjects+1), "line 10001: there are more than 10000 results (print all times of a shape on one line)"},

@@ -39,7 +39,7 @@ func RunRival(ctx context.Context, rival manifest.Rival, dir string, shapes []ma
 			return nil, fmt.Errorf("timing the rival %s: it printed no times (print lines such as {\"shape\":…,\"us\":[…]})", rival.Name)
 		}
 		if failure != nil {
-			return nil, fmt.Errorf("timing the rival %s: %s (run its command by hand; folders that it reads beside its own are named in KERNELGATE_READ)", rival.Name, failure.Detail)
+			return nil, fmt.Errorf("timing the rival %s: %s (run its command by hand; KERNELGATE_READ names further folders that it may read)", rival.Name, failure.Detail)
 		}
 		for shape, nanos := range said.times {
 			for _, ns := range nanos {

@@ -43,7 +43,7 @@ func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes
 		}
 		switch {
 		case failure != nil && role == runners.Baseline:
-			return round, fmt.Errorf("the baseline's harness failed: %s; mend it on the base, or run its bench command by hand on this machine", failure.Detail)
+			return round, fmt.Errorf("the baseline's harness failed: %s; fix it on the base branch, or run its bench command by hand on this machine", failure.Detail)
 		case failure != nil:
 			round.Failure = failure
 			round.After = runners.Load()

@@ -99,7 +99,7 @@ func (w *Worker) Notes() []string {
 		"A sample is the median of the launches of one fresh process.",
 	}
 	if slices.Contains(w.job.Manifest.Sources, "**") {
-		notes = append(notes, "The change may bring its own harness: kernel.yaml's sources name every file. Name the kernel's alone, and the base's harness measures both sides.")
+		notes = append(notes, "The change may bring its own harness: kernel.yaml's sources name every file. Name only the kernel's files, and the base's harness measures both sides.")
 	}
 	return notes
 }

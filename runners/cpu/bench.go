@@ -13,20 +13,20 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// A bench is the sides of a round on one shape.
+// A bench holds the sides of a round on one shape.
 type bench struct {
 	*drawer
 	job       runners.Job
 	ctx       context.Context
-	children  map[seat]*child // of the round, whatever the shape
-	programs  map[rune]string // the sides' for this shape
+	children  map[seat]*child // of the round, for all shapes
+	programs  map[rune]string // of the sides, for this shape
 	reference truth
 }
 
 func (b *bench) child(side rune) *child { return b.children[seat{side, b.programs[side]}] }
 
-// Draw implements [interleave.Bench]. The sides get the inputs when it is their turn,
-// and until then nothing of them runs.
+// Draw implements [interleave.Bench]. A side gets the inputs when it is its turn, and runs nothing
+// before.
 func (b *bench) Draw(dist distribution.Kind, seeds []uint64) error {
 	if err := b.ctx.Err(); err != nil {
 		return err
@@ -58,14 +58,14 @@ func (b *bench) time(side rune, launch func(*child, [][]byte) (interleave.Times,
 	return t, nil
 }
 
-// maxLone is how many launches of a process are shown their inputs one by one for one time.
+// maxLone is the most launches of a process that get their inputs one by one for one time.
 const maxLone = 32
 
-// A lone bench times launches that are shown their inputs one by one.
+// A lone bench times launches that get their inputs one by one.
 type lone struct{ *bench }
 
-// Lone implements [interleave.Bench]. Waking a process costs more than a short kernel, so
-// that one launch says little; the time is the median of as many as fit.
+// Lone implements [interleave.Bench]. Waking a process costs more than a short kernel, so one
+// launch says little; the time is the median of as many launches as fit.
 func (b *bench) Lone(batch, _ int) (interleave.Bench, int, error) {
 	return lone{b}, min(batch, maxLone), nil
 }
@@ -74,17 +74,16 @@ func (l lone) Time(side rune, launches int) (interleave.Times, error) {
 	return l.time(side, (*child).launchEach, launches)
 }
 
-// TimeKept implements [interleave.Bench]: every sample has a process of its own, so
-// no state outlives one. What a launch leaves to the others of its batch shows
-// beside launches that stand alone.
+// TimeKept implements [interleave.Bench]: every sample has a separate process, so no state outlives
+// it. A comparison with single launches shows what a launch leaves to the others of its batch.
 func (b *bench) TimeKept(int) (t interleave.Times, ok bool, err error) { return t, false, nil }
 
-// Throttled implements [interleave.Bench]. Time that a processor was not to be had is
-// not counted, and how fast it ran nobody tells.
+// Throttled implements [interleave.Bench]. Time without a processor is not counted, and the system
+// does not report the processor's speed.
 func (b *bench) Throttled() bool { return false }
 
-// Compare implements [interleave.Bench]. Nothing of the sides runs: what is compared is
-// what the launches left.
+// Compare implements [interleave.Bench]. No side runs meanwhile: it compares what the launches left
+// in memory.
 func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 	candidate, baseline := b.child(gates.SideCandidate).memory, b.child(gates.SideBaseline).memory
 	all := make([]interleave.Difference, launches)
@@ -133,7 +132,7 @@ func (b *bench) Keep(launch int) (interleave.Kept, error) {
 	return &kept{bench: b, dist: b.dist, seed: b.seeds[launch], candidate: outputs(gates.SideCandidate), baseline: outputs(gates.SideBaseline)}, nil
 }
 
-// A kept output waits for the reference. Its input is drawn again from the seed.
+// A kept output waits for its check against the reference. Its input is drawn again from the seed.
 type kept struct {
 	bench               *bench
 	dist                distribution.Kind
@@ -161,7 +160,7 @@ func (k *kept) Check() (candidate, baseline *gates.Errors, err error) {
 // Drop implements [interleave.Kept].
 func (k *kept) Drop() { k.candidate, k.baseline = nil, nil }
 
-// referenceSize is what the reference needs of memory for a shape.
+// referenceSize returns the memory that the reference needs for a shape.
 func referenceSize(m *manifest.Manifest, shape manifest.Shape, toggles map[string]int) (int, error) {
 	p, err := tensor.NewProblem(m, shape, toggles, distribution.Zero, 0)
 	if err != nil {

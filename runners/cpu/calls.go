@@ -9,19 +9,17 @@ import (
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
-// Two lists say what a kernel's process may ask of the operating system. The
-// launcher, which starts it, is bound to the first by the sandbox. The process
-// that runs the kernel binds itself to the second before the kernel's first
-// instruction, and is left with what it takes to compute: memory that its address
-// space shows, and its answer. It cannot wait, sleep or set a timer, cannot start
-// anything, and cannot open, make or map a file. One that declares threads may start
-// those, and wait for them.
+// Two lists say which system calls a kernel's process may make. The sandbox binds the launcher,
+// which starts the process, to the first list. The process binds itself to the second before the
+// kernel's first instruction: it can only compute in its own memory and answer. It cannot wait,
+// sleep or set a timer, cannot start a process, and cannot open, make or map a file. A kernel that
+// declares threads may start them and wait for them.
 
-// forkFlags is what fork asks of clone, in glibc and in musl: no thread, and no
-// child that shares memory with its parent.
+// forkFlags are the flags of fork's clone, in glibc and in musl: no thread, and no child that
+// shares memory with its parent.
 const forkFlags = unix.CLONE_CHILD_CLEARTID | unix.CLONE_CHILD_SETTID | uint64(unix.SIGCHLD)
 
-// readOnly is the flags of open that a reader has no need of.
+// readOnly is the flags of open that a reader does not need.
 const readOnly = unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND | unix.O_TMPFILE&^unix.O_DIRECTORY
 
 func plain(numbers ...uintptr) []sandbox.Call {
@@ -32,38 +30,39 @@ func plain(numbers ...uintptr) []sandbox.Call {
 	return calls
 }
 
-// only allows a call when the bits of one argument under the mask are the value.
+// only allows a call if the masked bits of one argument have the value.
 func only(number uintptr, index int, mask, value uint64) sandbox.Call {
 	return sandbox.Call{Number: number, When: []sandbox.Argument{{Index: index, Mask: mask, Value: value}}}
 }
 
 const descriptor = 0xFFFFFFFF // all bits of one
 
-// advices is what a kernel may advise about its memory. Each of them ends with the process.
-// Others change the pages of the shared memory for all processes that follow: MADV_COLLAPSE
-// makes huge pages of them, of which the baseline has none, and MADV_REMOVE has them
-// allocated again elsewhere.
+// advices are the values of madvise that a kernel may use. Their effects end with the process.
+// Others change the pages of the shared memory for all later processes: MADV_COLLAPSE makes huge
+// pages of them, which the baseline does not have, and MADV_REMOVE has them allocated again
+// elsewhere.
 var advices = []uint64{
 	unix.MADV_NORMAL, unix.MADV_RANDOM, unix.MADV_SEQUENTIAL, unix.MADV_WILLNEED, unix.MADV_DONTNEED, unix.MADV_FREE,
 	unix.MADV_HUGEPAGE, unix.MADV_NOHUGEPAGE, unix.MADV_POPULATE_READ, unix.MADV_POPULATE_WRITE, unix.MADV_DONTDUMP,
 	unix.MADV_GUARD_INSTALL, unix.MADV_GUARD_REMOVE, // of the stacks of threads
 }
 
-// computing is what the C library needs for memory, mathematics and abort.
+// computing lists what the C library needs for memory, mathematics and abort.
 func computing() []sandbox.Call {
 	calls := plain(
 		unix.SYS_BRK, unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_EXIT_GROUP, unix.SYS_EXIT,
 		unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN,
 		unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_FSTAT, fstatat,
-		unix.SYS_SYSINFO, // qsort asks how much memory there is
+		unix.SYS_SYSINFO, // qsort asks for the size of the memory
 	)
 	for _, advice := range advices {
 		calls = append(calls, only(unix.SYS_MADVISE, 2, 0xFFFFFFFF, advice))
 	}
 	return append(calls,
 		only(unix.SYS_TGKILL, 2, 0xFFFFFFFF, uint64(unix.SIGABRT)),
-		only(unix.SYS_FUTEX, 1, 0x7F, 1), // wake; to wait is to sleep
-		// What a kernel prints nobody reads. The library asks first whether a terminal does.
+		only(unix.SYS_FUTEX, 1, 0x7F, 1), // wake only: waiting would be sleeping
+		// Nobody reads what a kernel prints. The library first asks whether it prints to a
+		// terminal.
 		only(unix.SYS_IOCTL, 1, 0xFFFFFFFF, unix.TCGETS),
 		only(unix.SYS_WRITE, 0, descriptor, 1), only(unix.SYS_WRITE, 0, descriptor, 2),
 		only(unix.SYS_WRITEV, 0, descriptor, 1), only(unix.SYS_WRITEV, 0, descriptor, 2),
@@ -71,15 +70,17 @@ func computing() []sandbox.Call {
 	)
 }
 
-// threadFlags is what a new thread asks of clone, in glibc: it shares everything with the process, and is counted with it.
+// threadFlags are the flags of a new thread's clone, in glibc: it shares everything with the
+// process, and its time counts with it.
 const threadFlags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD | unix.CLONE_SYSVSEM |
 	unix.CLONE_SETTLS | unix.CLONE_PARENT_SETTID | unix.CLONE_CHILD_CLEARTID
 
-// setxid is the signal that the C library keeps for itself when there are threads; nobody may send it.
+// setxid is the signal that the C library reserves for itself when there are threads; nobody may
+// send it.
 const setxid = 33
 
-// threading is what it takes to have threads and to wait for each other, of a kernel that declares some. Its time is the wall's,
-// on which whoever sleeps gains nothing.
+// threading lists what a kernel with declared threads needs to start threads and to wait for them.
+// Its time is wall time, so sleeping gains nothing.
 func threading(threads int) []sandbox.Call {
 	if threads < 2 {
 		return nil
@@ -87,11 +88,12 @@ func threading(threads int) []sandbox.Call {
 	return append(plain(unix.SYS_FUTEX, unix.SYS_SCHED_YIELD, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_SCHED_GETAFFINITY),
 		only(unix.SYS_CLONE, 0, 0xFFFFFFFF, threadFlags),
 		only(unix.SYS_RT_SIGACTION, 0, 0xFFFFFFFF, setxid),
-		sandbox.Call{Number: unix.SYS_CLONE3, Absent: true}, // what it asks for lies in memory, where no filter looks
+		sandbox.Call{Number: unix.SYS_CLONE3, Absent: true}, // its arguments are in memory, which a filter cannot read
 	)
 }
 
-// kernelCalls is what the process of a kernel of so many threads may do once it is ready.
+// kernelCalls returns the calls that the process of a kernel with so many threads may make once it
+// is ready.
 func kernelCalls(threads int) []sandbox.Call {
 	return append(append(computing(), threading(threads)...),
 		only(unix.SYS_READ, 0, descriptor, fdCommand),
@@ -102,9 +104,9 @@ func kernelCalls(threads int) []sandbox.Call {
 	)
 }
 
-// launcherCalls is that, and what it takes to load a program, to start processes
-// one at a time, and to bind them. What binds it binds them too, so that it has the calls of threads where they do; no code of the
-// kernel ever runs in it.
+// launcherCalls returns the calls of the kernel's process, and those to load a program, to start
+// processes one at a time, and to bind them. The launcher's filter also binds its children, so it
+// includes the calls of threads if they have some. No code of the kernel runs in the launcher.
 func launcherCalls(threads int) []sandbox.Call {
 	calls := append(append(computing(), threading(threads)...), plain(loaderCalls...)...)
 	return append(append(calls, plain(
@@ -118,7 +120,7 @@ func launcherCalls(threads int) []sandbox.Call {
 	)
 }
 
-// filterText is the kernel's filter as the elements of a C array.
+// filterText returns the kernel's filter as the elements of a C array.
 func filterText(threads int) (string, error) {
 	program, err := sandbox.Allow(kernelCalls(threads), sandbox.Trapped)
 	if err != nil {
@@ -131,7 +133,7 @@ func filterText(threads int) (string, error) {
 	return text.String(), nil
 }
 
-// callNames are those that a kernel is most likely to be refused.
+// callNames has the calls that a kernel is most likely to be refused.
 var callNames = map[uint32]string{
 	unix.SYS_NANOSLEEP: "nanosleep", unix.SYS_CLOCK_NANOSLEEP: "clock_nanosleep", unix.SYS_PPOLL: "ppoll",
 	unix.SYS_PSELECT6: "pselect6", unix.SYS_EPOLL_PWAIT: "epoll_pwait", unix.SYS_EPOLL_CREATE1: "epoll_create1",
@@ -154,7 +156,7 @@ var callNames = map[uint32]string{
 	unix.SYS_GETPPID: "getppid", unix.SYS_GETRUSAGE: "getrusage", unix.SYS_PERF_EVENT_OPEN: "perf_event_open",
 }
 
-// callName is a system call for people.
+// callName returns the name of a system call, for people.
 func callName(number uint32) string {
 	if name, ok := callNames[number]; ok {
 		return name

@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 const fstatat = unix.SYS_FSTATAT
 
-// The loader and names of calls have nothing of their own on this machine.
+// This architecture has no special calls.
 var (
 	loaderCalls  []uintptr
 	oldCallNames map[uint32]string

@@ -36,7 +36,7 @@ func (w *Worker) Build(ctx context.Context, role runners.Role, side runners.Side
 	return choice, err
 }
 
-// serving is the program that a problem is given to.
+// serving returns the program that is launched for a problem.
 func (e *executable) serving(dims manifest.Dims) (*executable, error) {
 	if len(e.parts) == 0 {
 		return e, nil
@@ -50,7 +50,7 @@ func (e *executable) serving(dims manifest.Dims) (*executable, error) {
 	return nil, fmt.Errorf("the choice serves nothing at %s: %w", dims, err)
 }
 
-// programs is every program of a side.
+// programs returns every program of a side.
 func (e *executable) programs() []*executable {
 	switch {
 	case e == nil:
@@ -61,14 +61,15 @@ func (e *executable) programs() []*executable {
 	return []*executable{e}
 }
 
-// servingSide is a side with the variant that a problem is given to.
+// servingSide returns a side with the variant that is launched for a problem.
 func (w *Worker) servingSide(side runners.Side, dims manifest.Dims) (runners.Side, error) {
 	variant, err := w.job.Of(side).Serving(side.Variant, "", dims)
 	side.Variant = variant
 	return side, err
 }
 
-// MachineCode shows what differs between the sides' code, program by program; a host without objdump leaves it out. Both sides are built.
+// MachineCode shows the differences between the sides' code, program by program; a host without
+// objdump leaves it out. Both sides are built.
 func (w *Worker) MachineCode(ctx context.Context) *gates.MachineCode {
 	d, err := toolchain.FindObjdump(ctx)
 	if err != nil {

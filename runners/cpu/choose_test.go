@@ -85,7 +85,7 @@ func TestChoose(t *testing.T) {
 	if got, want := e.Candidate.Chosen(), "mission by long; small, middle by short"; got != want {
 		t.Errorf("served %q, want %q", got, want)
 	}
-	if !slices.Contains(v.Notes, "The candidate chooses by problem size: mission by long; small, middle by short.") {
+	if !slices.Contains(v.Notes, "The candidate chooses a variant by problem size: mission by long; small, middle by short.") {
 		t.Errorf("nobody is told: %q", v.Notes)
 	}
 	sides := map[bool]int{}

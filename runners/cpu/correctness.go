@@ -14,8 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// Correctness runs every case of the gate and as many secret ones as it asks.
-// A case in which the kernel dies is the last one, unless the baseline dies too.
+// Correctness runs every case of the gate, and the number of secret cases that it asks for. A case
+// in which the kernel dies is the last one, unless the baseline dies, too.
 func (w *Worker) Correctness(ctx context.Context, gate *policy.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := w.job.Manifest
 	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance)}
@@ -51,7 +51,7 @@ func (w *Worker) Correctness(ctx context.Context, gate *policy.CorrectnessGate, 
 	return result, nil
 }
 
-// Look runs one case and keeps what both sides made of it. Both are built.
+// Look runs one case and keeps the outputs of both sides. Both are built.
 func (w *Worker) Look(ctx context.Context, c runners.Case) (*runners.CaseDump, error) {
 	desk, err := w.openDesk(ctx, []runners.Case{c})
 	if err != nil {
@@ -65,7 +65,7 @@ func (w *Worker) Look(ctx context.Context, c runners.Case) (*runners.CaseDump, e
 	return desk.look, nil
 }
 
-// show keeps a side's outputs for whoever looks.
+// show keeps a side's outputs for display.
 func (d *desk) show(outputs [][]byte, keep func(*runners.DumpedOutput, []byte)) {
 	if d.look == nil || outputs == nil {
 		return
@@ -79,15 +79,15 @@ func (d *desk) show(outputs [][]byte, keep func(*runners.DumpedOutput, []byte)) 
 	}
 }
 
-// A desk has the three processes side by side that a comparison needs: the
-// reference, the baseline where there is one, and the candidate.
+// A desk holds the three processes that a comparison needs: the reference, the baseline if there is
+// one, and the candidate.
 type desk struct {
 	worker                *Worker
-	candidate, baseline   *child // of the case; the baseline is nil where there is none
+	candidate, baseline   *child // of the case; the baseline is nil if there is none
 	reference             truth
 	candidates, baselines map[string]*child
 	toggles               map[string]int
-	look                  *runners.CaseDump // of the case, where somebody wants to see it
+	look                  *runners.CaseDump // of the case, if somebody wants to see it
 	worn                  bool              // a process has died: the next case needs new ones
 	late                  bool              // the baseline took too long once, and is not asked again
 }
@@ -141,7 +141,7 @@ func (d *desk) close() {
 	}
 }
 
-// serve has the programs at hand that a case is given to.
+// serve starts the programs that are launched for a case.
 func (d *desk) serve(dims manifest.Dims) error {
 	exe, err := d.worker.sides[runners.Candidate].serving(dims)
 	if err != nil {
@@ -159,8 +159,8 @@ func (d *desk) serve(dims manifest.Dims) error {
 	return nil
 }
 
-// run is one case: the candidate on the input in a process of its own and in one
-// that has run on another input, the baseline once, both against the reference.
+// run runs one case: the candidate on the input in a fresh process and in one that has run on a
+// different input, the baseline once, and compares both with the reference.
 func (d *desk) run(c runners.Case) (gates.Case, error) {
 	evidence := c.Evidence()
 	if err := d.serve(c.Shape.Dims); err != nil {
@@ -211,14 +211,14 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	return evidence, err
 }
 
-// fresh is what the candidate makes of a case in a process of its own.
+// fresh runs the candidate on a case in a fresh process.
 func (d *desk) fresh(in *drawer, c runners.Case, evidence *gates.Case) ([][]byte, *gates.Failure, error) {
 	return d.last(in, c.Distribution, []uint64{c.Seed}, evidence)
 }
 
-// again runs the case after another one in the same process. Bits that differ from
-// the first launch's are either not the same twice at all, or come of what the
-// launch before left behind.
+// again runs the case after a different one in the same process. If the bits differ from the first
+// launch's, the kernel is either not deterministic, or depends on what the earlier launch left
+// behind.
 func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][]byte) (*gates.Failure, error) {
 	used, failure, err := d.last(in, c.Distribution, []uint64{c.Seed + 1<<40, c.Seed}, evidence)
 	if err != nil || failure != nil {
@@ -233,12 +233,12 @@ func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][
 	if err != nil || failure != nil || !slices.EqualFunc(first, once, bytes.Equal) {
 		return failure, err
 	}
-	*evidence.Deterministic = true // fresh processes agree: it is what was kept, and no race
-	return &gates.Failure{Kind: gates.FailureState, Detail: "the output depends on what the kernel kept of an earlier launch: in a fresh process it has other bits than after another input"}, nil
+	*evidence.Deterministic = true // fresh processes agree: the cause is kept state, not a race
+	return &gates.Failure{Kind: gates.FailureState, Detail: "the output depends on what the kernel kept of an earlier launch: in a fresh process it has different bits than after a different input"}, nil
 }
 
-// last launches the candidate on inputs one after the other, in one process, and
-// returns its outputs of the last.
+// last launches the candidate on several inputs in one process, and returns the outputs of the last
+// one.
 func (d *desk) last(in *drawer, dist distribution.Kind, seeds []uint64, evidence *gates.Case) ([][]byte, *gates.Failure, error) {
 	if err := in.draw(dist, seeds); err != nil {
 		return nil, nil, err
@@ -259,9 +259,9 @@ func (d *desk) last(in *drawer, dist distribution.Kind, seeds []uint64, evidence
 	return in.layout.Outputs(in.slot(m, len(seeds)-1)), nil, nil
 }
 
-// beside adds what the baseline makes of the same input, by the same rules, and returns
-// its outputs: what it does wrong, the change has not caused. Without the candidate's
-// output there is nothing to compare it with.
+// beside runs the baseline on the same input, by the same rules, and returns its outputs: the
+// change did not cause the mistakes of the baseline. Without an output of the candidate there is
+// nothing to compare.
 func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candidate [][]byte, want [][]float64) ([][]byte, error) {
 	if d.baseline == nil {
 		return nil, nil
@@ -298,8 +298,8 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, in *drawer, candi
 	return out, nil
 }
 
-// repeat finds out whether the baseline is deterministic on the case: a launch that gives
-// other bits settles that it is not.
+// repeat checks whether the baseline is deterministic on the case: a launch with different bits
+// proves that it is not.
 func (d *desk) repeat(evidence *gates.Case, p *tensor.Problem, in *drawer, first [][]byte) error {
 	same := true
 	for n := 0; n < runners.BaselineRepeats && same; n++ {
@@ -307,7 +307,7 @@ func (d *desk) repeat(evidence *gates.Case, p *tensor.Problem, in *drawer, first
 		if err != nil {
 			return err
 		}
-		if failure != nil { // which is no word on its bits
+		if failure != nil { // which says nothing about its bits
 			d.worn = true
 			return nil
 		}

@@ -10,13 +10,13 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// A drawer makes the inputs of one shape, as images of the slots that they are
-// launched in. It has one image for every launch of a batch and uses them again.
+// A drawer makes the inputs of one shape, as images of the slots that they are launched in. It has
+// one image for each launch of a batch, and reuses them.
 type drawer struct {
 	manifest *manifest.Manifest
 	shape    manifest.Shape
 	toggles  map[string]int
-	args     []tensor.Arg // of some input: what is the same for all
+	args     []tensor.Arg // of some input: the parts that all inputs share
 	layout   layout
 
 	images [][]byte
@@ -51,13 +51,13 @@ func (d *drawer) draw(dist distribution.Kind, seeds []uint64) error {
 	})
 }
 
-// slot is one launch's part of a memory.
+// slot returns the part of a memory that one launch uses.
 func (d *drawer) slot(m *memory, launch int) []byte {
 	return m.data[launch*d.layout.Size : (launch+1)*d.layout.Size]
 }
 
-// each does something for every number below n, on all processors, and returns the
-// first error by number.
+// each calls a function for every number below n, on all processors, and returns the first error by
+// number.
 func each(n int, do func(int) error) error {
 	errs := make([]error, n)
 	workers := min(runtime.GOMAXPROCS(0), n)

@@ -12,13 +12,12 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// A memory is what the worker shares with one child: slots, each with the
-// arguments of one launch. The child may scribble anywhere in it; the worker
-// compares with copies that the child never sees.
+// A memory is shared by the worker and one child: slots, each with the arguments of one launch. The
+// child may write anywhere in it; the worker compares with copies that the child never sees.
 type memory struct {
 	file *os.File
 	data []byte
-	used int // bytes from the start that the worker has written; behind them are zeros
+	used int // bytes from the start that the worker has written; zeros follow
 }
 
 func newMemory(size int) (*memory, error) {
@@ -31,7 +30,7 @@ func newMemory(size int) (*memory, error) {
 		m.close()
 		return nil, fmt.Errorf("making %d bytes of shared memory: %w", size, err)
 	}
-	// A child that shrinks the file would kill the worker with SIGBUS.
+	// A child that shrinks the file would kill the worker by SIGBUS.
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
 		m.close()
 		return nil, fmt.Errorf("sealing shared memory: %w", err)
@@ -50,15 +49,13 @@ func (m *memory) close() {
 	m.file.Close()
 }
 
-// A layout is where the arguments of one launch lie in a slot, with a table of
-// one word per argument in front: the offset of an array in the memory, or the
-// bits of a scalar.
+// A layout says where the arguments of one launch are in a slot, behind a table of one word per
+// argument: the offset of an array in the memory, or the bits of a scalar.
 type layout struct{ tensor.Layout }
 
 func layoutOf(args []tensor.Arg) layout { return layout{tensor.NewLayout(args, 8*len(args))} }
 
-// image is what a slot at an offset of the memory looks like before its launch:
-// arguments, table, poison and guards.
+// image returns the content of a slot before its launch: arguments, table, poison and guards.
 func (l layout) image(into []byte, slot int, args []tensor.Arg) {
 	l.Fill(into, args)
 	for i, a := range args {
@@ -72,8 +69,8 @@ func (l layout) image(into []byte, slot int, args []tensor.Arg) {
 	}
 }
 
-// load puts the images of one command's slots into the memory, and nothing else:
-// what an earlier kernel left there is gone.
+// load writes the images of one command's slots into the memory, and clears everything else, so
+// that nothing of an earlier kernel remains.
 func (m *memory) load(images [][]byte) {
 	at := 0
 	for _, image := range images {
@@ -85,14 +82,14 @@ func (m *memory) load(images [][]byte) {
 	m.used = at
 }
 
-// reveal puts one more image behind those that are there, and returns where it begins.
+// reveal appends one image, and returns its offset.
 func (m *memory) reveal(image []byte) (first int) {
 	first = m.used
 	m.used += copy(m.data[first:], image)
 	return first
 }
 
-// beyond tells whether a kernel wrote behind the last slot.
+// beyond reports whether a kernel wrote behind the last slot.
 func (m *memory) beyond() bool {
 	zeros := make([]byte, 64<<10)
 	for rest := m.data[m.used:]; len(rest) > 0; {
@@ -105,8 +102,8 @@ func (m *memory) beyond() bool {
 	return false
 }
 
-// changed tells what a kernel wrote in a slot and must not have: inputs by name,
-// and what lies outside its arguments.
+// changed returns what a kernel wrote in a slot but must not have: inputs by name, and anything
+// outside its arguments.
 func (l layout) changed(slot, image []byte, args []tensor.Arg) (inputs []string, outside bool) {
 	own := slices.Clone(args)
 	for i, a := range own {

@@ -18,7 +18,7 @@ func TestNewKernelIsTimed(t *testing.T) {
 		rounds  int
 		says    string
 	}{
-		"right": {"for (volatile int again = 0; again < 250; again++) for (int i = 0; i < N; i++) y[i] = 2 * x[i];", gates.Pass, 6, "Timed, with nothing to compare with: "},
+		"right": {"for (volatile int again = 0; again < 250; again++) for (int i = 0; i < N; i++) y[i] = 2 * x[i];", gates.Pass, 6, "Timed without a baseline: "},
 		"wrong": {"for (int i = 0; i < N; i++) y[i] = 3 * x[i];", gates.Defer, 0, ""},
 	} {
 		w := newTestWorker(t, m, p, baseline, include+"void scale(const float *x, float *y, int32_t N) { "+c.body+" }\n", time.Minute)

@@ -12,12 +12,14 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// The kernel's own parameters are held against the manifest as well, and less closely than the reference's: a source may take an
-// array of half floats as _Float16 or as its bits, and a struct under any name. Only what cannot be meant is refused: a different
-// number of parameters, a scalar of another size or kind, an array of doubles for one of floats.
+// The kernel's parameters are also compared with the manifest, but less strictly than the
+// reference's: a source may take half floats as _Float16 or as bits, and a struct under any name.
+// Only clear mistakes are refused: a different number of parameters, a scalar of a different size
+// or kind, or an array of doubles for one of floats.
 
-// checkKernel says what the candidate takes that the manifest does not pass; "" where that is not certain. The error is the
-// base's mistake: what is merged takes something else in the same way.
+// checkKernel returns how the candidate's parameters differ from what the manifest passes; "" if
+// that is not certain. An error means a mistake of the base: the merged kernel differs in the same
+// way.
 func (w *Worker) checkKernel(ctx context.Context, name string, side runners.Side, variant manifest.Variant) (string, error) {
 	m := w.job.Of(side)
 	wrong, err := w.unmeant(ctx, name, side, variant)
@@ -37,7 +39,7 @@ func (w *Worker) checkKernel(ctx context.Context, name string, side runners.Side
 	return fmt.Sprintf("%s: the kernel %s does not take what the manifest passes: %s; %s", variant.Source, m.Entry, wrong, advice), nil
 }
 
-// unmeant is the first parameter of a side that cannot be what it is passed.
+// unmeant returns the first parameter of a side that cannot match what is passed.
 func (w *Worker) unmeant(ctx context.Context, name string, side runners.Side, variant manifest.Variant) (string, error) {
 	m := w.job.Of(side)
 	entry, err := manifest.ParseEntry(m.Entry)
@@ -58,10 +60,11 @@ func (w *Worker) unmeant(ctx context.Context, name string, side runners.Side, va
 	return cannotBeMeant(own, params), nil
 }
 
-// known is the type of a pointer to a function in a compiler's words. What it is called in the end stands behind aka.
+// known matches the type of a function pointer in a compiler's message. The resolved type follows
+// "aka".
 var known = regexp.MustCompile(`(?:from incompatible pointer type|invalid conversion from|with an expression of type) ['‘]void ?\(\*\)\(([^'’]*)\)['’](?: \{aka ['‘]void ?\(\*\)\(([^'’]*)\)['’]\})?`)
 
-// parametersIn is the types of a function's parameters as a compiler tells them.
+// parametersIn returns the types of a function's parameters from a compiler's message.
 func parametersIn(log string) (types []string, ok bool) {
 	found := known.FindStringSubmatch(log)
 	if found == nil {
@@ -95,7 +98,7 @@ var numbers = map[string]number{
 	"long long unsigned int": {8, false}, "int64_t": {8, false}, "uint64_t": {8, false},
 }
 
-// cannotBeMeant finds the first parameter that is another than it is passed.
+// cannotBeMeant finds the first parameter whose type cannot match what is passed.
 func cannotBeMeant(own []string, params []manifest.CParameter) string {
 	for i := range max(len(own), len(params)) {
 		switch {
@@ -110,7 +113,7 @@ func cannotBeMeant(own []string, params []manifest.CParameter) string {
 	return ""
 }
 
-// plausible tells whether a parameter may take what it is passed.
+// plausible reports whether a parameter may take what is passed.
 func plausible(own, want string) bool {
 	takes, pointer := pointee(own)
 	passes, address := pointee(want)
@@ -127,7 +130,7 @@ func plausible(own, want string) bool {
 	return was == is
 }
 
-// pointee is what a type points to, or the type itself, without const.
+// pointee returns the type that a type points to, or the type itself, without const.
 func pointee(t string) (name string, pointer bool) {
 	words := slices.DeleteFunc(strings.Fields(strings.ReplaceAll(t, "*", " * ")), func(word string) bool {
 		return word == "const" || word == "restrict" || word == "__restrict" || word == "__restrict__" || word == "volatile"

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childOf is the only child of a process, or 0. Children are listed by the thread
-// that started them; a launcher has but its first.
+// childOf returns the only child of a process, or 0. The system lists children by the thread that
+// started them; a launcher has only its first thread.
 func childOf(pid int) int {
 	if child := childIn(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid)); child != 0 {
 		return child
@@ -28,13 +28,14 @@ func childOf(pid int) int {
 }
 
 func childIn(list string) int {
-	var room [64]byte // two children would not be a number, however long their list
+	var room [64]byte // two children would not parse as a number
 	child, _ := strconv.Atoi(string(bytes.TrimSpace(readOnce(list, room[:]))))
 	return child
 }
 
-// readOnce is what fits of a file of /proc, or nothing. It does without the package os, which asks the
-// kernel four times as much about each file, and a process is looked at several times for each sample.
+// readOnce reads what fits of a file of /proc, or nothing. It does not use package os, which makes
+// four times as many system calls per file, because a process is checked several times for each
+// sample.
 func readOnce(path string, into []byte) []byte {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -45,7 +46,7 @@ func readOnce(path string, into []byte) []byte {
 	return into[:max(n, 0)]
 }
 
-// A state is how a process is.
+// A state is the state of a process.
 type state struct {
 	letter  byte // of /proc/pid/stat: T when it is stopped, Z when it is dead
 	threads int
@@ -55,11 +56,12 @@ type state struct {
 func (s state) stopped() bool { return s.letter == 'T' }
 func (s state) dead() bool    { return s.letter == 'Z' || s.letter == 'X' || s.letter == 0 }
 
-// allStopped is known of a process with one thread by its state alone. The system counts the threads after it has looked at the
-// first: if that had stopped, and then was the only one, nobody is left who could have started another.
+// allStopped reports whether all threads have stopped. For a process with one thread its state is
+// enough. The system counts the threads after it has looked at the first: if that one had stopped
+// and was the only one, no thread is left that could start another.
 func (s state) allStopped() bool { return s.stopped() && s.threads == 1 }
 
-// stateOf reads a process's state. One that is gone is dead.
+// stateOf reads a process's state. A missing process is dead.
 func stateOf(pid int) state { return stateIn(fmt.Sprintf("/proc/%d/stat", pid)) }
 
 func stateIn(file string) state {
@@ -75,13 +77,13 @@ func stateIn(file string) state {
 	return state{letter: fields[0][0], threads: threads, exit: unix.WaitStatus(exit)}
 }
 
-// errDead says that there is nothing left to stop.
+// errDead says that the process is dead, so nothing can be stopped.
 var errDead = errors.New("the process is dead")
 
-// A pause between two looks at a process that is about to stop.
+// A pause between two checks of a process that is about to stop.
 const pause = 20 * time.Microsecond
 
-// halt stops processes and returns when nothing of them runs any more. None can refuse.
+// halt stops processes and returns when none of their threads runs. No process can refuse.
 func halt(pids ...int) error {
 	for _, pid := range pids {
 		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
@@ -93,7 +95,8 @@ func halt(pids ...int) error {
 		if stateOf(pid).allStopped() {
 			continue
 		}
-		// Twice: a thread may have been started between the list and the look at whoever started it.
+		// Twice: a thread may have been started between the list and the check of the thread that
+		// started it.
 		for still := 0; still < 2; {
 			switch all := threadsOf(pid); {
 			case all.dead:
@@ -112,10 +115,10 @@ func halt(pids ...int) error {
 	return nil
 }
 
-// A group is how all threads of a process are.
+// A group is the state of all threads of a process.
 type group struct {
 	stopped bool // or dead
-	dead    bool // all of them: a first thread that has ended leaves the others
+	dead    bool // all of them: the first thread may have ended while others continue
 }
 
 func threadsOf(pid int) group {
@@ -132,12 +135,11 @@ func threadsOf(pid int) group {
 	return g
 }
 
-// runningTime is the operating system's own account of how long a process has
-// been running; ok is false where there is no such process. On a machine that others
-// use as well it tells the kernel's time from the scheduler's, and no process can turn
-// it back.
+// runningTime returns the operating system's account of a process's CPU time; ok is false if there
+// is no such process. On a shared machine it separates the kernel's time from the scheduler's, and
+// no process can turn it back.
 func runningTime(pid int) (spent time.Duration, ok bool) {
-	clock := int32(^pid<<3 | 2) // made of the process's number: see clock_getcpuclockid
+	clock := int32(^pid<<3 | 2) // derived from the process id: see clock_getcpuclockid
 	var t unix.Timespec
 	if unix.ClockGettime(clock, &t) != nil {
 		return 0, false

@@ -14,7 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// reference builds the reference once. That it compiles is the duty of the base, or of a change that brings a new kernel.
+// reference builds the reference once. If it does not compile, the base is at fault, or a change
+// that brings a new kernel.
 func (w *Worker) reference(ctx context.Context) (*executable, error) {
 	if w.ref != nil {
 		return w.ref, nil
@@ -40,7 +41,8 @@ func (w *Worker) reference(ctx context.Context) (*executable, error) {
 	return w.ref, nil
 }
 
-// referenceFault blames whoever brings the reference for what a compiler says about it, and nobody for anything else.
+// referenceFault attributes the compiler's errors about the reference to the side that brings it.
+// Any other error is nobody's fault.
 func (w *Worker) referenceFault(err error, format string, args ...any) error {
 	if _, ok := errors.AsType[*output.CompileError](err); ok {
 		return w.job.ReferenceErrorf(format, args...)
@@ -48,27 +50,29 @@ func (w *Worker) referenceFault(err error, format string, args ...any) error {
 	return fmt.Errorf("the reference %s %w", w.job.Manifest.Reference.Source, fmt.Errorf(format, args...))
 }
 
-// CheckReference builds the reference, and holds its parameters against the manifest; one in Python computes the outputs of a
-// small shape. A run that compares outputs does so too.
-func (w *Worker) CheckReference(ctx context.Context) error {
+// CheckReference builds the reference, and compares its parameters with the manifest. A reference
+// in Python also computes the outputs of a small shape. A run that compares outputs does the same.
+func (w *Worker) CheckReference(ctx context.Context) (note string, err error) {
 	switch m := w.job.Manifest; {
 	case m.Reference == nil:
-		return nil
+		return "", nil
 	case m.Reference.Python():
-		return w.python.Check(w.job.Of(w.job.Candidate), w.job.Candidate.Variant)
+		return w.python.Check(ctx, w.job.Of(w.job.Candidate), w.job.Candidate.Variant)
 	}
-	_, err := w.reference(ctx)
-	return err
+	_, err = w.reference(ctx)
+	return "", err
 }
 
-// A truth knows what the outputs of a problem should be.
+// A truth computes the expected outputs of a problem.
 type truth interface {
-	// expected is every output, in the order of the manifest. With original, inputs are what they were before quantisation.
+	// expected returns every output, in the order of the manifest. With original, the inputs are
+	// those before quantisation.
 	expected(p *tensor.Problem, original bool) ([][]float64, error)
 	close()
 }
 
-// openReference starts what computes the expected outputs; size is the memory that a reference in C needs.
+// openReference starts the process that computes the expected outputs; size is the memory that a
+// reference in C needs.
 func (w *Worker) openReference(ctx context.Context, size int) (truth, error) {
 	if w.python != nil {
 		return pythonTruth{w.python}, nil
@@ -84,7 +88,7 @@ func (w *Worker) openReference(ctx context.Context, size int) (truth, error) {
 	return compiledTruth{w.job, c}, nil
 }
 
-// pythonTruth is the reference's process, which lasts as long as the check.
+// pythonTruth is the reference's process, which lives as long as the check.
 type pythonTruth struct{ process *runners.PythonReference }
 
 func (t pythonTruth) expected(p *tensor.Problem, original bool) ([][]float64, error) {
@@ -93,7 +97,7 @@ func (t pythonTruth) expected(p *tensor.Problem, original bool) ([][]float64, er
 
 func (t pythonTruth) close() {}
 
-// compiledTruth is a reference in C, in a process of its own.
+// compiledTruth is a reference in C, in a separate process.
 type compiledTruth struct {
 	job   runners.Job
 	child *child

@@ -15,15 +15,14 @@ import (
 )
 
 const (
-	sampleTime = time.Millisecond // a shorter sample would show a process's first steps, not the kernel
+	sampleTime = time.Millisecond // a shorter sample would show the start of a process, not the kernel
 	maxBatch   = 128
-	maxSlots   = 256 << 20 // bytes that a batch's arguments may take
-	references = 4         // outputs of a series, picked at random, that the reference is asked about
+	maxSlots   = 256 << 20 // bytes that the arguments of a batch may take
+	references = 4         // random outputs of a series that are compared with the reference
 )
 
-// Round measures the shapes once in fresh programs: the baseline alone, then
-// baseline, candidate and a second copy of the baseline side by side, as package
-// interleave has it.
+// Round measures the shapes once in fresh processes: the baseline alone, then baseline, candidate
+// and a second copy of the baseline in the order of package interleave.
 func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape, p runners.Progress) (gates.Round, error) {
 	round := gates.Round{Before: runners.Load(), Seed: w.rng.Uint64() >> 16}
 	t := &table{
@@ -34,7 +33,7 @@ func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes
 	if err := t.prepare(shapes); err != nil {
 		return round, err
 	}
-	// The baseline is timed alone before the candidate's code exists anywhere.
+	// The baseline is timed alone before any code of the candidate is loaded.
 	if err := t.seat(gates.SideBaseline, runners.Baseline); err != nil {
 		return round, err
 	}
@@ -67,7 +66,7 @@ func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes
 	return round, nil
 }
 
-// A table is where the sides of one round sit.
+// A table holds the sides of one round.
 type table struct {
 	worker    *Worker
 	ctx       context.Context
@@ -77,10 +76,10 @@ type table struct {
 	benches   []*bench
 	children  map[seat]*child
 	reference truth
-	memory    int // bytes that a child shares
+	memory    int // bytes of the memory that a child shares
 }
 
-// A seat is a side's, and of a choice that of one of its variants.
+// A seat belongs to a side or, for a choice, to one of its variants.
 type seat struct {
 	side    rune
 	program string
@@ -120,7 +119,7 @@ func (t *table) seat(side rune, role runners.Role) error {
 	return nil
 }
 
-// prepare lays the table for every shape, in random order.
+// prepare sets up every shape, in random order.
 func (t *table) prepare(shapes []manifest.Shape) error {
 	w := t.worker
 	m, toggles := w.job.Of(w.job.Candidate), w.sides[runners.Candidate].toggles
@@ -156,8 +155,8 @@ func (t *table) prepare(shapes []manifest.Shape) error {
 	return nil
 }
 
-// distributions is those that the policy's correctness gate asks for, so that a
-// timed launch cannot be told from one whose output counts.
+// distributions returns those of the policy's correctness gate, so that a kernel cannot distinguish
+// a timed launch from one whose output is compared.
 func (w *Worker) distributions() []string {
 	var names []string
 	if gate := w.job.Rule().Gates.Correctness; gate != nil {
@@ -171,8 +170,8 @@ func (w *Worker) distributions() []string {
 	return names
 }
 
-// batch is how many launches make a sample on this shape, so that the faster
-// side's sample is still long enough. It is found once and kept for all rounds.
+// batch returns how many launches make a sample on this shape, so that the faster side's sample is
+// still long enough. It is found once and kept for all rounds.
 func (w *Worker) batch(ctx context.Context, shape manifest.Shape) (int, error) {
 	if n := w.batches[shape.Name]; n > 0 {
 		return n, nil
@@ -190,14 +189,14 @@ func (w *Worker) batch(ctx context.Context, shape manifest.Shape) (int, error) {
 		if failure != nil && role == runners.Baseline {
 			return 0, fmt.Errorf("the baseline failed: %s", failure.Detail)
 		}
-		// How the candidate failed the round itself will tell.
+		// If the candidate failed, the round itself reports it.
 		n = max(n, enough)
 	}
 	w.batches[shape.Name] = n
 	return n, nil
 }
 
-// enough is how many launches of one side take as long as a sample should, n at least.
+// enough returns how many launches of one side take as long as a sample should, at least n.
 func (w *Worker) enough(ctx context.Context, shape manifest.Shape, exe *executable, n int) (int, *gates.Failure, error) {
 	d, err := newDrawer(exe.manifest, shape, exe.toggles)
 	if err != nil {

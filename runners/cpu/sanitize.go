@@ -25,10 +25,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// Sanitize builds the candidate once more for every tool of the gate, with the
-// compiler's own sanitizer in it, and runs it on the gate's cases. Its arguments
-// are heap copies of their exact size there: in the memory that the other children
-// share, a read beyond an array would land in a guard and be seen by nobody.
+// Sanitize builds the candidate again for every tool of the gate, with the compiler's sanitizer,
+// and runs it on the gate's cases. The arguments are heap copies of their exact size: in the shared
+// memory of the other children, a read beyond an array would hit a guard and go unnoticed.
 func (w *Worker) Sanitize(ctx context.Context, gate *policy.SanitizeGate, p runners.Progress) (*gates.Sanitize, error) {
 	cases := runners.SanitizeCases(w.job, gate, w.rng)
 	result := &gates.Sanitize{Unseen: []string{"leaks are not looked for: the process that calls the kernel ends with it"}}
@@ -48,7 +47,7 @@ func (w *Worker) Sanitize(ctx context.Context, gate *policy.SanitizeGate, p runn
 	return result, nil
 }
 
-// sanitizeWith is one tool's part.
+// sanitizeWith runs one tool.
 func (w *Worker) sanitizeWith(ctx context.Context, tool policy.Sanitizer, cases []runners.Case) (gates.Sanitized, error) {
 	if tool == policy.Synccheck {
 		return gates.Sanitized{NotApplicable: "a CPU kernel has one thread, which waits at no barrier"}, nil
@@ -65,8 +64,8 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policy.Sanitizer, cases 
 	if err != nil || run.Failure == nil || len(run.Findings) > 0 {
 		return inspect.Late(ctx, run, err)
 	}
-	// Whether it is this host that has no such sanitizer, a program without a kernel
-	// tells: the candidate has no say in that.
+	// A program without a kernel shows whether the host lacks the sanitizer: the candidate must
+	// have no influence on that.
 	why, err := w.sanitizerStarts(ctx, tool, s)
 	switch {
 	case err != nil:
@@ -80,15 +79,15 @@ func (w *Worker) sanitizeWith(ctx context.Context, tool policy.Sanitizer, cases 
 	return run, nil
 }
 
-// besideBaseline looks at both sides again with a sanitizer that goes on after a finding:
-// one that the baseline has as well must not hide what comes behind it.
+// besideBaseline checks both sides again with a sanitizer that continues after a finding: a finding
+// that the baseline also has must not hide later ones.
 func (w *Worker) besideBaseline(ctx context.Context, tool policy.Sanitizer, s inspect.C, cases []runners.Case, run gates.Sanitized) (gates.Sanitized, error) {
 	all, before := gates.Sanitized{}, gates.Sanitized{}
 	if err := w.look(ctx, tool, s, runners.Candidate, cases, &all); err != nil {
 		return inspect.Late(ctx, run, err)
 	}
 	run.Findings, run.Hidden = inspect.Joined(all.Findings, run.Findings), max(all.Hidden, run.Hidden)
-	run.Failure = all.Failure // it did not come to its end, so nobody knows what else there is
+	run.Failure = all.Failure // it did not reach its end, so there may be more findings
 	if err := w.look(ctx, tool, s, runners.Baseline, cases, &before); err != nil {
 		return inspect.Late(ctx, run, err)
 	}
@@ -130,8 +129,8 @@ func (w *Worker) look(ctx context.Context, tool policy.Sanitizer, s inspect.C, r
 	return nil
 }
 
-// sanitizerStarts tries the sanitizer on a program without a kernel, and returns why
-// it does not work on this host.
+// sanitizerStarts tries the sanitizer on a program without a kernel, and returns why it does not
+// work on this host.
 func (w *Worker) sanitizerStarts(ctx context.Context, tool policy.Sanitizer, s inspect.C) (string, error) {
 	out := filepath.Join(w.config.Scratch, "sanitize-probe-"+string(tool))
 	if err := os.MkdirAll(out, 0o755); err != nil {
@@ -176,8 +175,8 @@ func (w *Worker) sideOf(role runners.Role) runners.Side {
 	return w.job.Candidate
 }
 
-// buildSanitized compiles a side with the sanitizer. What compiled for the
-// build gate and does not so here is a failure of the side.
+// buildSanitized compiles a side with the sanitizer. A source that compiled for the build gate but
+// not here is a failure of the side.
 func (w *Worker) buildSanitized(ctx context.Context, tool policy.Sanitizer, s inspect.C, role runners.Role, side runners.Side) (string, *gates.Failure, error) {
 	m := w.job.Of(side)
 	variant, err := m.Variant(side.Variant)
@@ -193,7 +192,8 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policy.Sanitizer, s in
 		return "", nil, fmt.Errorf("making room for a sanitizer: %w", err)
 	}
 	source, kernel, exe := filepath.Join(out, "main.c"), filepath.Join(out, "kernel.o"), filepath.Join(out, "kernel")
-	// By the name that the build found: in C++ it is a mangled one. Where nothing was built, it is taken for one of C.
+	// The name comes from the build: in C++ it is mangled. If nothing was built, the name is that
+	// of C.
 	symbol := m.Entry
 	for _, built := range w.sides[role].programs() {
 		if built.variant == side.Variant {
@@ -211,8 +211,8 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policy.Sanitizer, s in
 	}
 	flags := compileOnly(slices.Concat(m.IncludeFlags(), m.CompilerFlags(side.Variant), m.Defines(side.Variant)))
 	if tool != policy.Racecheck {
-		// It does not know OpenMP's barriers, and takes all that lies behind one for a race. Without them it looks at threads that the
-		// kernel starts itself.
+		// It does not know OpenMP's barriers, and would report a race behind each of them. So it
+		// checks only threads that the kernel starts itself.
 		flags = append(flags, openMP(m)...)
 	}
 	for _, step := range []toolchain.Compile{
@@ -232,15 +232,15 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policy.Sanitizer, s in
 	return exe, nil, nil
 }
 
-// runSanitized calls the kernel once on one case, in a process of its own: unless it goes
-// on, a sanitizer ends it at the first finding.
+// runSanitized calls the kernel once on one case, in a separate process: unless the sanitizer
+// continues, it ends the process at the first finding.
 func (w *Worker) runSanitized(ctx context.Context, exe string, s inspect.C, side runners.Side, c runners.Case, files inspect.Files) (inspect.Report, *gates.Failure, error) {
 	m := w.job.Of(side)
 	p, err := tensor.NewProblem(m, c.Shape, m.ToggleValues(side.Variant), c.Distribution, c.Seed)
 	if err != nil {
 		return inspect.Report{}, nil, err
 	}
-	// Behind the table of words one of sizes, and a word for the stub's answer.
+	// Behind the table of words follow a table of sizes and a word for the stub's answer.
 	n := len(p.Args)
 	l := layout{tensor.NewLayout(p.Args, 16*n+8)}
 	memory, err := newMemory(l.Size)
@@ -266,8 +266,8 @@ func (w *Worker) runSanitized(ctx context.Context, exe string, s inspect.C, side
 	case r.TimedOut:
 		return report, &gates.Failure{Kind: gates.FailureTimeout, Detail: fmt.Sprintf("the kernel did not return within %v under %s on %s", sanitizedTime(w.config.LaunchTimeout), s.Flag(), c.Shape.Name)}, nil
 	}
-	// Whatever ended it without a word: it did not come to its end, so nobody can say
-	// that there was nothing to find.
+	// The process ended without a report and did not reach its end, so a clean result is not
+	// proven.
 	return report, &gates.Failure{Kind: gates.FailureCrash, Detail: fmt.Sprintf("the kernel ended its process under %s on %s, without a report (%s)%s", s.Flag(), c.Shape.Name, endOf(r), troubled(report))}, nil
 }
 
@@ -291,9 +291,9 @@ func endOf(r sandbox.Result) string {
 // A kernel is up to 20 times slower under a sanitizer.
 func sanitizedTime(launch time.Duration) time.Duration { return 10 * launch }
 
-// call runs the program in the sandbox and returns what it said. A sanitizer keeps
-// a shadow of the whole address space, most of which is never touched; the thread
-// sanitizer has a thread of its own, and clang's start a symbolizer.
+// call runs the program in the sandbox and returns its output. A sanitizer reserves a shadow of the
+// whole address space, most of which is never touched; the thread sanitizer has an additional
+// thread, and clang's start a symbolizer.
 func (w *Worker) call(ctx context.Context, exe string, s inspect.C, m *memory) (string, sandbox.Result, error) {
 	var out bytes.Buffer
 	spec := sandbox.Spec{
@@ -312,12 +312,12 @@ func (w *Worker) call(ctx context.Context, exe string, s inspect.C, m *memory) (
 	return out.String(), r, nil
 }
 
-// sanitizedDone is what the stub leaves in the memory once the kernel has returned.
+// sanitizedDone is what the stub writes to the memory after the kernel has returned.
 const sanitizedDone = 'k'
 
-// sanitizedText is the main function of a sanitized process: it copies every array
-// to the heap, to its byte, calls the kernel once and says that it returned.
-// Arrays that the kernel only writes are left as they come from the heap.
+// sanitizedText is the main function of a sanitized process: it copies every array to a heap block
+// of its exact size, calls the kernel once and writes that it returned. Arrays that the kernel only
+// writes are left uninitialised.
 const sanitizedText = `#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

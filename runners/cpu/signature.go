@@ -15,10 +15,11 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// A reference is called by what the manifest says of its parameters, and a C program that is called with others than it has runs
-// all the same. So the compiler is asked, in a source that reads the reference and points at it by the type that it must have.
+// A reference is called with the parameters that the manifest declares, and a C function with
+// different parameters runs all the same. So the compiler checks the type, in a source that includes
+// the reference and assigns it to a pointer of the declared type.
 
-// signatureOf is the type of a pointer to the reference, up to and behind its name.
+// signatureOf returns the type of a pointer to the reference, before and behind its name.
 func signatureOf(params []manifest.CParameter, changes func(manifest.CParameter) string) (before, behind string) {
 	types := make([]string, len(params))
 	for i, p := range params {
@@ -32,10 +33,10 @@ func signatureOf(params []manifest.CParameter, changes func(manifest.CParameter)
 
 func asDeclared(p manifest.CParameter) string { return p.Type }
 
-// withoutConst is what many write: it changes nothing of the call.
+// withoutConst is a common form, which does not change the call.
 func withoutConst(p manifest.CParameter) string { return strings.TrimPrefix(p.Type, "const ") }
 
-// A typeQuery asks which type the function of a source has.
+// A typeQuery asks for the type of a function in a source.
 type typeQuery struct {
 	name   string // of what is built, for the folder
 	dir    string // that the source is compiled in
@@ -44,7 +45,7 @@ type typeQuery struct {
 	flags  []string
 }
 
-// checkReference sees to it that the reference takes what it is called with.
+// checkReference checks that the reference takes the parameters that it is called with.
 func (w *Worker) checkReference(ctx context.Context) error {
 	m := w.job.Manifest
 	entry, err := manifest.ParseEntry(m.Reference.Entry)
@@ -92,7 +93,7 @@ func (w *Worker) tryType(ctx context.Context, q typeQuery, params []manifest.CPa
 	return nil, err
 }
 
-// linesOf is the errors of a compiler's log that are about a file.
+// linesOf returns the errors of a compiler's log that are about a file.
 func linesOf(log, file string) string {
 	var own []string
 	for line := range strings.Lines(log) {
@@ -103,10 +104,10 @@ func linesOf(log, file string) string {
 	return strings.Join(own, "")
 }
 
-// has is the type that a compiler says the reference has, as gcc and clang put it.
+// has matches the type of the reference in the messages of gcc and clang.
 var has = regexp.MustCompile(`(?:from incompatible pointer type|invalid conversion from|with an expression of type) ['‘]void ?\(?\*?\)?\(([^'’]*)\)['’]`)
 
-// mismatch names the first parameter that is another, where the compiler tells.
+// mismatch names the first parameter that differs, if the compiler says so.
 func mismatch(params []manifest.CParameter, refusal *output.CompileError) string {
 	found := has.FindStringSubmatch(refusal.Log)
 	if found == nil {
@@ -137,7 +138,7 @@ func mismatch(params []manifest.CParameter, refusal *output.CompileError) string
 	return refusal.Summary
 }
 
-// sameTypes are names of one type: a compiler shows whichever the source used.
+// sameTypes are names of one type: a compiler shows the one that the source used.
 var sameTypes = [][]string{{"int32_t", "int"}, {"int64_t", "long int", "long"}, {"uint32_t", "unsigned int"}, {"uint64_t", "long unsigned int", "unsigned long"}, {"int16_t", "short int", "short"},
 	{"uint16_t", "short unsigned int", "unsigned short"}, {"int8_t", "signed char"}, {"uint8_t", "unsigned char"}, {"bool", "_Bool"}}
 

@@ -9,9 +9,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// stubText is the main function of the program that runs the kernel: a launcher,
-// and the process that it starts for every command. It holds neither clock nor
-// expected output, so there is nothing in it worth patching.
+// stubText is the main function of the program that runs the kernel: a launcher, and the process
+// that it starts for every command. It has neither the clock nor the expected output, so an attack
+// on it gains nothing.
 //
 //go:embed stub/main.c
 var stubText string
@@ -46,8 +46,8 @@ func stub(prototype, entry string, args []tensor.Arg, threads int) string {
 	).Replace(stubText)
 }
 
-// passed is the arguments of the call as C expressions: arrays as told, scalars out of their words, and structs put together
-// from both.
+// passed returns the arguments of the call as C expressions: arrays as given, scalars from their
+// words, and structs composed of both.
 func passed(args []tensor.Arg, array func(i int, a tensor.Arg) string) []string {
 	one := func(i int) string {
 		if i < 0 {

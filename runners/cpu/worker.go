@@ -1,8 +1,7 @@
-// Package cpu gathers evidence about kernels written in C for the CPU: it
-// builds them with the system's compiler and runs each side in a sandbox of its
-// own, over shared memory, in a process for every sample. The worker keeps inputs,
-// clock, poison, guards and verification; the child only runs the kernel, and
-// whatever it does to itself is evidence.
+// Package cpu gathers evidence about kernels written in C for the CPU. It builds them with the
+// system's compiler and runs each side in a separate sandbox, over shared memory, in a new process
+// for every sample. The worker keeps inputs, clock, poison, guards and verification; the child only
+// runs the kernel, and whatever it does to itself is evidence.
 package cpu
 
 import (
@@ -29,11 +28,11 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// Config is what a worker may be told beside the job.
+// Config is what a worker needs in addition to the job.
 type Config struct {
 	Scratch       string        // folder for objects and executables; the caller removes it
 	LaunchTimeout time.Duration // of one launch; default 10 s
-	Seed          uint64        // of secret cases, inputs and order; 0 draws one that nobody knows before
+	Seed          uint64        // of secret cases, inputs and order; 0 draws a random seed
 	Getenv        func(string) string
 }
 
@@ -46,7 +45,7 @@ type Worker struct {
 	rng      *rand.Rand
 	sides    map[runners.Role]*executable
 	ref      *executable
-	python   *runners.PythonReference // nil where the reference is in C
+	python   *runners.PythonReference // nil if the reference is in C
 	batches  map[string]int           // launches per sample, by shape
 	log      strings.Builder
 }
@@ -59,12 +58,12 @@ type compiler interface {
 // An executable is one built side: a program that runs its kernel on command.
 type executable struct {
 	path     string
-	symbol   string // the entry's, in what the compiler makes
+	symbol   string // the symbol of the entry in the object
 	variant  string
 	manifest *manifest.Manifest
 	toggles  map[string]int
 	threads  int
-	parts    []*executable // of a choice by problem size, which has no program of its own
+	parts    []*executable // of a choice by problem size, which has no program itself
 }
 
 // NewWorker finds a compiler for the job's sources.
@@ -93,7 +92,7 @@ func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, er
 	return w, nil
 }
 
-// isCXX tells whether a side is written in C++: both are built by one compiler.
+// isCXX reports whether a side is written in C++: one compiler builds both sides.
 func isCXX(job runners.Job) bool {
 	manifests := []*manifest.Manifest{job.Of(job.Candidate)}
 	if job.Baseline != nil {
@@ -110,17 +109,17 @@ func isCXX(job runners.Job) bool {
 	return false
 }
 
-// Seed is what everything secret of the run is drawn from.
+// Seed returns the seed of everything secret in the run.
 func (w *Worker) Seed() uint64 { return w.config.Seed }
 
-// Tools is the programs that took part.
+// Tools returns the programs that took part.
 func (w *Worker) Tools() map[string]string {
 	tools := map[string]string{"cc": w.cc.Version}
 	maps.Copy(tools, w.python.Tools())
 	return tools
 }
 
-// BuildLog is everything that the compiler printed.
+// BuildLog returns everything that the compiler printed.
 func (w *Worker) BuildLog() string { return w.log.String() }
 
 // buildVariant compiles one variant of a side to an object, reads its resources, and
@@ -151,7 +150,7 @@ func (w *Worker) buildVariant(ctx context.Context, name string, side runners.Sid
 	if err != nil {
 		return b, nil, err
 	}
-	if strings.HasPrefix(name, string(runners.Candidate)) { // a baseline was merged, mistake or not
+	if strings.HasPrefix(name, string(runners.Candidate)) { // a baseline is merged already, with or without mistakes
 		if b.Error, err = w.checkKernel(ctx, name, side, variant); err != nil || b.Error != "" {
 			b.Diagnostics, b.Seconds = made.diagnostics, time.Since(start).Seconds()
 			return b, nil, err
@@ -177,7 +176,7 @@ func (w *Worker) buildVariant(ctx context.Context, name string, side runners.Sid
 	return b, &executable{path: exe, symbol: made.info.Entry, variant: side.Variant, manifest: m, toggles: toggles, threads: m.Threads}, nil
 }
 
-// A compiledSource is one object file, and what the compiler said about it.
+// A compiledSource is one object file, and the compiler's output about it.
 type compiledSource struct {
 	info        object.Object
 	frames      map[string]int
@@ -186,7 +185,8 @@ type compiledSource struct {
 
 const compileTimeout = 2 * time.Minute
 
-// compileTwice compiles a side here and in other surroundings: both must give the same machine code.
+// compileTwice compiles a side here and in different surroundings: both must give the same machine
+// code.
 func (w *Worker) compileTwice(ctx context.Context, name string, side runners.Side, source string, flags []string) (compiledSource, error) {
 	m := w.job.Of(side)
 	call := toolchain.Compile{Dir: side.Dir, Source: source, Tree: w.job.Tree(side), In: toolchain.Here}
@@ -206,8 +206,8 @@ func (w *Worker) compileTwice(ctx context.Context, name string, side runners.Sid
 	return first, err
 }
 
-// compile makes an object of a source. What the compiler leaves in its folder is the source's doing, so that nothing but what
-// is read here gets any further.
+// compile makes an object from a source. The source controls what the compiler leaves in its
+// folder, so only the files that are read here are used.
 func (w *Worker) compile(ctx context.Context, name, part string, call toolchain.Compile, entry string, flags []string) (compiledSource, error) {
 	out, err := w.folder(name, part)
 	if err != nil {
@@ -215,8 +215,8 @@ func (w *Worker) compile(ctx context.Context, name, part string, call toolchain.
 	}
 	file := filepath.Join(out, "kernel.o")
 	args := append([]string{"-Wall"}, compileOnly(flags)...)
-	// Behind the flags of the manifest, which can unsay the others. The language is ours to tell: by its name alone a
-	// source could be an assembler's, or an order to the linker.
+	// These follow the flags of the manifest, so that ours win. The language is explicit: by its
+	// file name, a source could be assembler, or an order to the linker.
 	args = append(args, "-fstack-usage", "-fno-ident", "-ffunction-sections", "-fno-common", "-Werror=date-time", "-x", language(call.Source), "-c", "-o", file)
 	call.Args, call.Out, call.Timeout = args, out, compileTimeout
 	log, err := w.compiler.Run(ctx, call)
@@ -237,7 +237,7 @@ func (w *Worker) compile(ctx context.Context, name, part string, call toolchain.
 	return o, err
 }
 
-// folder is an empty one.
+// folder returns an empty folder.
 func (w *Worker) folder(name, part string) (string, error) {
 	dir := filepath.Join(w.config.Scratch, name, part)
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
@@ -246,7 +246,7 @@ func (w *Worker) folder(name, part string) (string, error) {
 	return dir, nil
 }
 
-// openMP is how both the source and the program that calls it are built where the manifest declares threads.
+// openMP returns the flags for the source and for its program if the manifest declares threads.
 func openMP(m *manifest.Manifest) []string {
 	if m.Threads > 1 {
 		return []string{"-fopenmp"}
@@ -261,19 +261,20 @@ func language(source string) string {
 	return "c"
 }
 
-// compileOnly leaves out what is for the linker.
+// compileOnly removes the linker's flags.
 func compileOnly(flags []string) []string {
 	return slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return strings.HasPrefix(f, "-l") })
 }
 
-// linkFlags make a program that maps nothing both writable and executable, resolves every name before main, and depends
-// on nothing but the stub and the object.
+// linkFlags make a program that maps nothing both writable and executable, resolves every name
+// before main, and depends only on the stub and the object.
 const linkFlags = "-Wl,-z,noexecstack,-z,text,-z,relro,-z,now,--build-id=none"
 
-// objectName is the kernel in the folder of its program.
+// objectName is the file name of the kernel in the folder of its program.
 const objectName = "kernel.o"
 
-// link makes a program of the stub and the object in a folder that the compiler of the source has never seen.
+// link makes a program from the stub and the object in a folder that the compiler of the source has
+// never seen.
 func (w *Worker) link(ctx context.Context, name string, kernel object.Object, stub string, flags ...string) (string, error) {
 	out, err := w.folder(name, "program")
 	if err != nil {
@@ -283,7 +284,7 @@ func (w *Worker) link(ctx context.Context, name string, kernel object.Object, st
 	if err := errors.Join(os.WriteFile(source, []byte(stub), 0o644), os.WriteFile(kernelFile, kernel.Image, 0o644)); err != nil {
 		return "", fmt.Errorf("writing the %s's main: %w", name, err)
 	}
-	// A C++ compiler is there for its libraries.
+	// The C++ compiler links its libraries.
 	args := []string{"-O1", "-x", "c", source, "-x", "none", kernelFile, "-o", exe, linkFlags, "-lm"}
 	args = append(args, flags...)
 	log, err := w.compiler.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out, Timeout: compileTimeout})
@@ -299,15 +300,14 @@ func (o compiledSource) resources() *gates.Resources {
 	return &gates.Resources{CodeSize: &o.info.CodeSize, Stack: &stack, Globals: o.info.Globals}
 }
 
-// Profile says that there is no profiler for CPU kernels.
+// Profile reports that there is no profiler for CPU kernels.
 func (w *Worker) Profile(context.Context, *policy.ProfileGate, runners.Progress) (*gates.Profile, error) {
 	return &gates.Profile{Skipped: "there is no profiler for CPU kernels; remove gates.profile from the policy"}, nil
 }
 
-// A single thread of no CPU that exists computes more than this: 64 FLOP a
-// cycle in single precision (two 512-bit FMA units) and 2,048 in a matrix unit,
-// at 6 GHz. Bandwidth is left open, for caches know no bound that is worth
-// stating.
+// No single thread of an existing CPU computes more than this: 64 FLOP per cycle in single
+// precision (two 512-bit FMA units) and 2,048 in a matrix unit, at 6 GHz. Bandwidth is not limited,
+// because caches have no useful bound.
 const clock = 6e9
 
 var peak = map[string]float64{
@@ -315,7 +315,7 @@ var peak = map[string]float64{
 	"fp16": 2048 * clock, "bf16": 2048 * clock, "fp8": 2048 * clock, "int8": 4096 * clock,
 }
 
-// Device is this machine's CPU.
+// Device returns this machine's CPU.
 func (w *Worker) Device() gates.Device {
 	return gates.Device{
 		Kind: "cpu", Name: runners.CPUName(), Arch: runtime.GOARCH, Units: runtime.NumCPU(), Peak: peak,

@@ -27,19 +27,23 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// Config is what a backend may be told beside the job.
+// Config is what a backend needs in addition to the job.
 type Config struct {
 	Scratch       string              // folder for cubins; the caller removes it
 	Cache         string              // folder of the build cache; "" keeps none
-	Toolchains    []string            // further compilers of this host, see toolchain.Installed
+	Toolchains    []string            // additional compilers of this host, see toolchain.Installed
 	Handover      *toolchain.Handover // of builds from one host to another; may be nil
-	Program       []string            // starts a worker: this program with the words that lead to Worker
-	GPU           string              // UUID of the one to use; "" is the first that the driver lists
-	Devices       []string            // its device files, for a reference in Python that computes there
-	Arch          string              // compile for this architecture and use no GPU; "" takes the GPU's
+	Program       []string            // starts a worker: this program with the arguments that lead to Worker
+	GPU           string              // UUID of the GPU to use; "" means the first that the driver lists
+	Devices       []string            // its device files, for a reference in Python that computes on the GPU
+	Arch          string              // compile for this architecture and use no GPU; "" means the GPU's
 	LaunchTimeout time.Duration       // of one launch; default 10 s
-	Seed          uint64              // of secret cases, inputs and order; 0 draws one that nobody knows before
+	Seed          uint64              // of secret cases, inputs and order; 0 draws a random seed
 	Getenv        func(string) string
+
+	// Turns means that several backends take turns on the GPU. A backend then prepares no worker for
+	// its next round: its contexts would disturb the round of another.
+	Turns bool
 }
 
 // A Backend measures one job on one GPU.
@@ -48,28 +52,28 @@ type Backend struct {
 	config     Config
 	cuda       *toolchain.CUDA
 	installed  toolchain.Installed
-	cudas      map[policy.Toolchain]*toolchain.CUDA   // those that are pinned, once they are needed
-	tritons    map[policy.Toolchain]*toolchain.Triton // the zero pin is the host's own
+	cudas      map[policy.Toolchain]*toolchain.CUDA   // the pinned compilers, found when they are needed
+	tritons    map[policy.Toolchain]*toolchain.Triton // the zero pin means the host's default
 	device     gates.Device
-	seed       uint64 // that everything secret is drawn from
+	seed       uint64 // the seed of everything secret
 	rng        *rand.Rand
 	sides      map[runners.Role]*sides.Built
 	kinds      map[runners.Role]*codes
 	made       map[madeCode]*codes
 	compiling  map[string]*compilation
-	micros     map[string]float64       // a launch's time by shape, roughly
+	micros     map[string]float64       // the rough time of a launch, by shape
 	calibrated []manifest.Shape         // the shapes of micros
-	whole      context.Context          // what is begun ahead of its gate ends with it
-	tools      *tools                   // sanitizers at work
-	next       *next                    // a round's worker that is ready before it is needed
-	xids       xidSource                // nil where nobody tells
-	told       int                      // files that tell a side's process of its code
-	python     *runners.PythonReference // nil where the reference is on the device
+	whole      context.Context          // what is started before its gate ends with it
+	tools      *tools                   // running sanitizers
+	next       *next                    // a worker that is started before its round
+	xids       xidSource                // nil if NVML reports no Xids
+	told       int                      // files that describe its code to the process of a side
+	python     *runners.PythonReference // nil if the reference runs on the device
 	log        strings.Builder
 }
 
-// New finds the GPU and the compiler. What the backend begins before its gate comes
-// ends with ctx, which is the whole run's.
+// New finds the GPU and the compiler. Work that the backend starts ahead of its gate ends with ctx,
+// the context of the whole run.
 func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) {
 	if job.Manifest.Mode != manifest.ModeCUDA {
 		return nil, fmt.Errorf("%s is a %s kernel: the cuda runner builds cuda kernels", job.Manifest.Name, job.Manifest.Mode)
@@ -95,7 +99,8 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 		}
 	}
 	<-found
-	// The GPU comes first: whoever has none need not install a compiler to be told so.
+	// The GPU comes first: a host without a GPU should not have to install a compiler to learn
+	// that.
 	if err != nil {
 		return nil, err
 	}
@@ -117,13 +122,13 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 	return b, nil
 }
 
-// Seed is what everything secret of the run is drawn from.
+// Seed returns the seed of everything secret in the run.
 func (b *Backend) Seed() uint64 { return b.seed }
 
-// Device is the GPU.
+// Device returns the GPU.
 func (b *Backend) Device() gates.Device { return b.device }
 
-// Tools is the programs that took part.
+// Tools returns the programs that took part.
 func (b *Backend) Tools() map[string]string {
 	tools := map[string]string{"nvcc": b.cuda.Version}
 	for _, t := range b.tritons {
@@ -136,17 +141,17 @@ func (b *Backend) Tools() map[string]string {
 	return tools
 }
 
-// BuildLog is everything that the compiler printed.
+// BuildLog returns everything that the compiler printed.
 func (b *Backend) BuildLog() string { return b.log.String() }
 
-// Artifacts is the files worth keeping beside the evidence: profiler reports.
+// Artifacts returns the files to keep with the evidence: profiler reports.
 func (b *Backend) Artifacts() []string {
 	files, _ := filepath.Glob(filepath.Join(b.config.Scratch, "*.ncu-rep"))
 	return files
 }
 
-// archFor picks the architecture of the list that the device runs best: its own
-// with the architecture's special instructions, then its own plain.
+// archFor picks the best architecture of the list for the device: its own with the
+// architecture-specific instructions, then its own without them.
 func archFor(device string, archs []manifest.Arch) (string, error) {
 	for _, suffix := range []string{"a", "f", ""} {
 		if i := slices.Index(archs, manifest.Arch(device+suffix)); i >= 0 {
@@ -156,7 +161,7 @@ func archFor(device string, archs []manifest.Arch) (string, error) {
 	return "", fmt.Errorf("is built for %s, but the GPU is %s (add %s to arch in kernel.yaml)", strict.JoinWords(archs), device, device)
 }
 
-// buildVariant compiles one variant of a side; nothing is built of one that is refused.
+// buildVariant compiles one variant of a side. It builds nothing if the variant is refused.
 func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, *sides.Built, error) {
 	m := b.job.Of(side)
 	variant, err := m.Variant(side.Variant)
@@ -234,7 +239,7 @@ func (b *Backend) buildVariant(ctx context.Context, role runners.Role, side runn
 	return build, built, err
 }
 
-// Correctness has the sides compared with the reference.
+// Correctness compares the sides with the reference.
 func (b *Backend) Correctness(ctx context.Context, gate *policy.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := b.job.Manifest
 	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance)}
@@ -249,8 +254,8 @@ func (b *Backend) Correctness(ctx context.Context, gate *policy.CorrectnessGate,
 		}
 	}
 	report()
-	// Neither is timed, so that they need not wait for each other. Where they cannot be
-	// begun the gate itself will tell.
+	// Neither is timed, so both can run at once. If one of them cannot start, its gate reports
+	// that.
 	if gate := b.job.Rule().Gates.Sanitize; gate != nil {
 		b.tools, _ = b.beginTools(b.whole, gate)
 	}
@@ -269,7 +274,7 @@ func (b *Backend) Correctness(ctx context.Context, gate *policy.CorrectnessGate,
 	return result, err
 }
 
-// Look runs one case and keeps what both sides made of it. Both are built.
+// Look runs one case and keeps the outputs of both sides. Both are built.
 func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.CaseDump, error) {
 	cases := []worker.Case{{Case: c, Look: true}}
 	if failure, err := b.cover(ctx, cases, nil); err != nil {
@@ -290,7 +295,7 @@ func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.CaseDump, 
 		case r.Look != nil:
 			l = r.Look
 		case r.Case != nil && l == nil:
-			l = &runners.CaseDump{Case: *r.Case} // it failed, and left nothing to look at
+			l = &runners.CaseDump{Case: *r.Case} // it failed, and left no output to show
 		}
 	})
 	if err == nil && l == nil {
@@ -299,9 +304,8 @@ func (b *Backend) Look(ctx context.Context, c runners.Case) (*runners.CaseDump, 
 	return l, err
 }
 
-// cases compares outputs, and finds out on the way how long launches take on the
-// shapes that are timed. The failure is that of a candidate that has no code for one of the
-// sizes.
+// cases compares outputs, and also measures roughly how long launches take on the timed shapes. The
+// failure is that of a candidate that has no code for one of the sizes.
 func (b *Backend) cases(ctx context.Context, cases []worker.Case, timed []manifest.Shape, each func(gates.Case)) (*gates.Failure, error) {
 	if failure, err := b.cover(ctx, cases, timed); err != nil || failure != nil {
 		return failure, err
@@ -314,8 +318,8 @@ func (b *Backend) cases(ctx context.Context, cases []worker.Case, timed []manife
 	for _, shape := range timed {
 		request.Plans = append(request.Plans, worker.Plan{Shape: shape})
 	}
-	// A case that kills the candidate ends the worker's task; where the baseline fails in
-	// the same way, a new worker does the rest of them.
+	// A case that kills the candidate ends the worker's task. If the baseline fails in the same
+	// way, a new worker runs the remaining cases.
 	var done []gates.Case
 	for {
 		before := len(done)

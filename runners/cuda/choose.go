@@ -34,15 +34,15 @@ func (b *Backend) Build(ctx context.Context, role runners.Role, side runners.Sid
 	return choice, err
 }
 
-// sideOf is the whole side of a role.
+// sideOf returns the whole side of a role.
 func (b *Backend) sideOf(role runners.Role) runners.Side {
-	if role == runners.Baseline && b.job.Baseline != nil { // a new kernel is timed beside itself
+	if role == runners.Baseline && b.job.Baseline != nil { // a new kernel is timed against itself
 		return *b.job.Baseline
 	}
 	return b.job.Candidate
 }
 
-// shapesOf is the shapes that a variant of a side serves.
+// shapesOf returns the shapes that a variant of a side is launched for.
 func (b *Backend) shapesOf(role runners.Role, variant string) []manifest.Shape {
 	side := b.sideOf(role)
 	if side.Variant != manifest.Choice {
@@ -51,7 +51,7 @@ func (b *Backend) shapesOf(role runners.Role, variant string) []manifest.Shape {
 	return b.job.Of(side).ServedBy(side.Variant, variant, b.device.Arch)
 }
 
-// compilationOf is what a variant of a side is called among the compilations.
+// compilationOf returns the name of a variant of a side among the compilations.
 func (b *Backend) compilationOf(role runners.Role, variant string) string {
 	if b.sideOf(role).Variant == manifest.Choice {
 		return string(role) + "-" + variant

@@ -20,15 +20,16 @@ import (
 
 const compileTimeout = 5 * time.Minute
 
-// A compiler makes machine code of a source, in the sandbox: a cubin for each kind of launch that it is asked for. A
-// *toolchain.CompileError blames the source; other errors are faults of this machine.
+// A compiler turns a source into machine code, in the sandbox: one cubin for each kind of launch
+// that it is asked for. An *output.CompileError blames the source; other errors are faults of this
+// machine.
 type compiler interface {
 	fmt.Stringer    // its name and version
-	digest() string // of the compiler, where it is pinned
+	digest() string // digest of the compiler, if it is pinned
 	build(ctx context.Context, scratch string, kinds []manifest.Special) ([]*toolchain.Cubin, error)
 }
 
-// nvcc is the compiler of CUDA sources and, by its ptxas alone, of PTX. It knows nothing of launches.
+// nvcc compiles CUDA sources and, with ptxas only, PTX. It does not distinguish kinds of launches.
 type nvcc struct {
 	cuda *toolchain.CUDA
 	toolchain.NVCCBuild
@@ -43,7 +44,7 @@ func (c nvcc) build(ctx context.Context, scratch string, _ []manifest.Special) (
 	return []*toolchain.Cubin{cubin}, err
 }
 
-// ptxas is nvcc's, by its own name.
+// ptxas is the ptxas of nvcc, under its own name.
 type ptxas struct{ nvcc }
 
 func (c ptxas) String() string { return "ptxas " + c.cuda.Version }
@@ -78,7 +79,7 @@ func (c program) build(ctx context.Context, scratch string, _ []manifest.Special
 	return []*toolchain.Cubin{cubin}, err
 }
 
-// compilerOf is what builds a side, for an architecture.
+// compilerOf returns the compiler of a side, for an architecture.
 func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string) (compiler, error) {
 	m := b.job.Of(side)
 	variant, err := m.Variant(side.Variant)
@@ -112,7 +113,7 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 	return plain, nil
 }
 
-// A compilation is cubins on their way.
+// A compilation is a running compilation of cubins.
 type compilation struct {
 	done   chan struct{}
 	cubins []*toolchain.Cubin
@@ -120,7 +121,7 @@ type compilation struct {
 	logged bool
 }
 
-// begin starts compiling something under a name, once.
+// begin starts a compilation under a name, once.
 func (b *Backend) begin(ctx context.Context, name string, by compiler, kinds []manifest.Special) *compilation {
 	if c := b.compiling[name]; c != nil {
 		return c
@@ -139,8 +140,8 @@ func (b *Backend) begin(ctx context.Context, name string, by compiler, kinds []m
 	return c
 }
 
-// compile waits for something to be compiled. One that was begun ahead and cut
-// off by another step's limit is begun again.
+// compile waits for a compilation. A compilation that was started ahead and cut off by the deadline
+// of a different step is started again.
 func (b *Backend) compile(ctx context.Context, name string, by compiler, kinds []manifest.Special) ([]*toolchain.Cubin, error) {
 	c := b.begin(ctx, name, by, kinds)
 	<-c.done
@@ -165,7 +166,7 @@ func (b *Backend) compile(ctx context.Context, name string, by compiler, kinds [
 	return c.cubins, c.err
 }
 
-// ahead begins what a whole run will need: the compiler leaves most cores idle.
+// ahead starts the compilations that a whole run will need: the compiler leaves most cores idle.
 func (b *Backend) ahead(ctx context.Context) {
 	if b.config.Arch != "" {
 		return // compiled only: nothing will run
@@ -179,16 +180,16 @@ func (b *Backend) ahead(ctx context.Context) {
 		for _, name := range m.Parts(side.Variant, b.device.Arch) {
 			arch, err := archFor(b.device.Arch, m.ArchOf(name))
 			if err != nil {
-				continue // told when it is that side's turn
+				continue // the build of that side reports the error
 			}
 			part := *side
 			part.Variant = name
 			by, err := b.compilerOf(ctx, part, arch)
 			if err != nil {
-				continue // and this
+				continue // as above
 			}
 			if m.TriesAll() {
-				continue // which configurations there are has to be asked first
+				continue // the kernel must be asked for its configurations first
 			}
 			if kinds, err := kindsOf(m, name, false); err == nil {
 				b.begin(ctx, b.compilationOf(role, name), by, kinds)
@@ -206,8 +207,8 @@ func (b *Backend) ahead(ctx context.Context) {
 	}
 }
 
-// referenceBuild is the base's reference. sm_90a code needs no such reference;
-// the plain architecture always works.
+// referenceBuild returns the build of the base's reference. The reference needs no sm_90a
+// instructions, and the plain architecture always works.
 func (b *Backend) referenceBuild() compiler {
 	r := b.job.Manifest.Reference
 	return nvcc{b.cuda, toolchain.NVCCBuild{Dir: b.job.Trusted, Source: r.Source, Entries: []string{r.Entry}, Arch: b.device.Arch, Trusted: true}}
@@ -232,20 +233,20 @@ func (b *Backend) reference(ctx context.Context) (*sides.Built, error) {
 	return &sides.Built{Image: cubin.Path, Symbols: map[string]string{m.Reference.Entry: cubin.Kernels[0].Symbol}}, nil
 }
 
-// CheckReference builds the reference, and holds its parameters against the manifest; one in Python computes the outputs of a
-// small shape. A run that compares outputs does so too.
-func (b *Backend) CheckReference(ctx context.Context) error {
+// CheckReference builds the reference, and compares its parameters with the manifest. A reference
+// in Python also computes the outputs of a small shape. A run that compares outputs does the same.
+func (b *Backend) CheckReference(ctx context.Context) (note string, err error) {
 	switch {
 	case b.job.Manifest.Reference == nil:
-		return nil
+		return "", nil
 	case b.python != nil:
-		return b.python.Check(b.job.Of(b.job.Candidate), b.job.Candidate.Variant)
+		return b.python.Check(ctx, b.job.Of(b.job.Candidate), b.job.Candidate.Variant)
 	}
-	_, err := b.reference(ctx)
-	return err
+	_, err = b.reference(ctx)
+	return "", err
 }
 
-// oracleBuild is the judge's own device code, which comes with this program.
+// oracleBuild returns the build of the judge's own device code, which is part of this program.
 func (b *Backend) oracleBuild() (compiler, error) {
 	const source = "oracle.cu"
 	dir := filepath.Join(b.config.Scratch, "oracle-source")
@@ -271,23 +272,24 @@ func (b *Backend) oracle(ctx context.Context) (string, error) {
 	return cubins[0].Path, nil
 }
 
-// Prepare compiles what measuring takes beside the sides: the reference and the judge's own kernels. What does not compile is told
-// by whoever measures.
+// Prepare compiles what a measurement needs in addition to the sides: the reference and the judge's
+// own kernels. The runner that measures reports what does not compile.
 func (b *Backend) Prepare(ctx context.Context) {
 	if g := b.job.Rule().Gates; g.Correctness == nil && g.Performance == nil {
 		return
 	}
 	if b.job.Manifest.ReferenceOnDevice() {
 		if _, err := b.reference(ctx); err != nil {
-			fmt.Fprintf(&b.log, "the reference is left to whoever measures: %v\n", err)
+			fmt.Fprintf(&b.log, "the reference is left to the runner that measures: %v\n", err)
 		}
 	}
 	if _, err := b.oracle(ctx); err != nil {
-		fmt.Fprintf(&b.log, "the judge's own kernels are left to whoever measures: %v\n", err)
+		fmt.Fprintf(&b.log, "the judge's own kernels are left to the runner that measures: %v\n", err)
 	}
 }
 
-// judgePin is the pin of the nvcc that compiles the reference and the judge's own kernels: the base's, which is trusted.
+// judgePin returns the pin of the nvcc that compiles the reference and the judge's own kernels: the
+// base's, which is trusted.
 func judgePin(job runners.Job) *policy.Toolchain {
 	if job.Baseline != nil {
 		return job.Baseline.Toolchains.NVCC
@@ -295,7 +297,8 @@ func judgePin(job runners.Job) *policy.Toolchain {
 	return job.Candidate.Toolchains.NVCC
 }
 
-// pinnedCUDA is the nvcc of a side. A host that lacks it is at fault, and not what it should build.
+// pinnedCUDA returns the nvcc of a side. If the host lacks it, that is the host's fault, not the
+// source's.
 func (b *Backend) pinnedCUDA(ctx context.Context, side runners.Side) (*toolchain.CUDA, error) {
 	pin := side.Toolchains.NVCC
 	if pin.Equal(judgePin(b.job)) {
@@ -314,7 +317,7 @@ func (b *Backend) pinnedCUDA(ctx context.Context, side runners.Side) (*toolchain
 	return b.cudas[*pin], nil
 }
 
-// pinnedTriton is the Triton of a side.
+// pinnedTriton returns the Triton of a side.
 func (b *Backend) pinnedTriton(ctx context.Context, side runners.Side) (*toolchain.Triton, error) {
 	var key policy.Toolchain
 	if side.Toolchains.Triton != nil {

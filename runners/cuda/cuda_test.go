@@ -86,6 +86,7 @@ rules:
 type trial struct {
 	manifest, policy    string
 	baseline, candidate string
+	own                 string // the candidate's manifest, where it is another
 	reference           string // of testdata where it is empty
 	python              string // a reference in Python, beside the other
 	arch                string // without a GPU
@@ -142,6 +143,13 @@ func (tr trial) backend(t *testing.T) *Backend {
 	}
 	base := side("base", tr.baseline)
 	job := runners.Job{Manifest: m, ManifestText: tr.manifest, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: side("head", tr.candidate)}
+	if tr.own != "" {
+		s := &job.Candidate
+		if s.Manifest, err = manifest.Join("kernel.yaml", []byte(tr.manifest), []byte(tr.own)); err != nil {
+			t.Fatal(err)
+		}
+		s.ManifestText, s.Variant = tr.own, s.Manifest.DefaultVariant
+	}
 	b, err := New(t.Context(), job, Config{
 		Scratch: filepath.Join(root, "build"), Cache: toolchaintest.Builds(t), Program: []string{os.Args[0], serveWord},
 		Arch: tr.arch, LaunchTimeout: tr.timeout, Getenv: os.Getenv, Devices: gpus.GPU{}.Files("/dev"),

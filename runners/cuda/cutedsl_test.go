@@ -14,10 +14,10 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
 )
 
-// cuteDSL is the Python that fetch-cutedsl.sh has made; without it the test is skipped, except in CI.
+// cuteDSL is the Python that fetch-python.sh has made; without it the test is skipped, except in CI.
 func cuteDSL(t *testing.T) string {
 	t.Helper()
-	out, err := exec.Command(filepath.Join("..", "toolchain", "fetch-cutedsl.sh"), "--check").Output()
+	out, err := exec.Command(filepath.Join("..", "toolchain", "fetch-python.sh"), "cutedsl", "--check").Output()
 	if err == nil {
 		return filepath.Join(strings.TrimSpace(string(out)), "bin", "python")
 	}

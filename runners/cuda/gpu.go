@@ -37,10 +37,10 @@ func dataSheet(name string) (limits, bool) {
 	return dataSheets[best], best != ""
 }
 
-// ErrNoGPU says that there is none to measure on.
+// ErrNoGPU says that this host has no GPU to measure on.
 var ErrNoGPU = errors.New("no NVIDIA GPU was found")
 
-// find reads what the GPU of that UUID is, or the first one, without a context.
+// find reads the properties of the GPU with that UUID, or of the first one, without a context.
 func find(uuid string) (driver.Properties, error) {
 	d, err := driver.Open()
 	if err != nil {
@@ -66,7 +66,7 @@ func find(uuid string) (driver.Properties, error) {
 	return driver.Properties{}, ErrNoGPU
 }
 
-// probe is what evidence tells of a GPU.
+// probe returns what the evidence records about a GPU.
 func probe(p driver.Properties) gates.Device {
 	device := gates.Device{
 		Kind: "gpu", Name: p.Name, Arch: p.Arch(), UUID: p.UUID.String(), Units: p.SMs, L2Bytes: int64(p.L2Bytes),

@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# Everything that kernelgate claims of a GPU, in one script for a host with one (nvcc, ncu, git, and for rivals and spread
-# python3 with torch, triton and cupy; no Go). Build bin/gpu with `make gpu` first, here or elsewhere.
+# Checks everything that kernelgate claims about GPUs, on a host with a GPU. It needs nvcc, ncu and
+# git and, for rivals and spread, python3 with torch, triton and cupy; it needs no Go. Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples builds sanitize stages pulls tune choose showcase everywhere toggles defers rebench accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates choose showcase everywhere toggles defers rebench tune accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples builds sanitize stages pulls tune choose showcase everywhere toggles defers rebench accuracy spread}
+steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates choose showcase everywhere toggles defers rebench tune accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
 failed=0
 
-# expect WORD NAME ARGS…: one check, whose verdict must begin with the word, kept under its name.
+# expect WORD NAME ARGS…: runs one check. Its verdict must begin with the word; its results are kept
+# under the name.
 expect() {
   local want=$1 name=$2 start=$EPOCHREALTIME f; shift 2
   if ! [[ $name =~ ^(${ONLY:-.*})$ ]]; then return; fi
@@ -27,7 +28,8 @@ expect() {
   if [[ "$got" != "$want"* ]]; then failed=1; tail -3 "$results/$name.log"; return 1; fi
 }
 
-# untimed POLICY VARIANT…: everywhere (right on every shape, seed and distribution) or sanitize; nothing is timed, so all of them side by side.
+# untimed POLICY VARIANT…: runs checks that time nothing, so all variants run at once. The policy is
+# everywhere (every shape, seed and distribution) or sanitize.
 untimed() {
   local policy=$1 variant base child children=(); shift
   for variant; do
@@ -39,13 +41,14 @@ untimed() {
   for child in "${children[@]}"; do wait "$child" || failed=1; done
 }
 
-# changed NAME FILE SED…: a branch on which a source of the FP8 attention kernel is edited.
+# changed NAME FILE SED…: makes a branch with an edited source of the FP8 attention kernel.
 changed() {
   git worktree add --quiet --detach "$results/tree-$1" HEAD && sed -i "$3" "$results/tree-$1/kernels/sdpa_fp8/$2"
   if git -C "$results/tree-$1" diff --quiet; then echo "$1: the edit changed nothing"; failed=1; fi
 }
 
-# The stages of the FP8 attention kernel: what each is measured against, for what did not pay is not built upon, and its verdict.
+# The stages of the FP8 attention kernel: its baseline, which is the last stage that paid off, and
+# the expected verdict.
 stages='stage1 stage0 PASS
 stage2 stage1 PASS
 stage3a stage2 DEFER too-slow
@@ -59,15 +62,16 @@ stage6_split stage6_fp8 DEFER regression
 stage6_wgmma stage6_split DEFER regression
 stage7 stage6_wgmma DEFER regression'
 
-# pull STAGE BEFORE: a branch of a repository of its own whose kernel is that stage alone, with its source and its launch, on the
-# branch of the stage before it.
+# pull STAGE BEFORE: makes a branch in a separate repository whose kernel is only that stage, with
+# its source and its launch, on top of the branch of the stage before it.
 pull() {
   local repo=$results/pulls kernel=kernels/sdpa_fp8 keep=$1
   local to=$repo/$kernel git=(git -C "$repo" -c user.name=gpu.sh -c user.email=gpu.sh@example.com)
   if [ "$1" = stage6_fp8_short ]; then keep=stage6_fp8; fi # the same source, in other numbers
   if ! [ -d "$repo/.git" ]; then git init --quiet "$repo" && mkdir -p "$to"; else "${git[@]}" checkout --quiet "$2"; fi
   "${git[@]}" checkout --quiet -b "$1" && rm -f "$to"/*.cu && cp "$kernel"/*.cuh "$kernel"/reference.cu "$to" && cp "$kernel/$(source_of "$1")" "$to"
-  # The variants of the stage, and that it is the one. The problem is the first one, which all stages take.
+  # Only the variants of the stage, and the stage as the default. The problem is that of the first
+  # stage, which all stages solve.
   awk -v keep=" $1 $keep " '
     /^  (mission_causal|wide|wide_causal): / {next}
     {sub(/D: 64\|128, causal: 0\|1/, "D: 64, causal: 0")}
@@ -79,7 +83,22 @@ pull() {
   "${git[@]}" add --all && "${git[@]}" commit --quiet -m "$1"
 }
 
-# source_of VARIANT: the file that it is compiled from.
+# tuned NAME DIR KERNEL ARGS…: the exhaustive truth of a space, a search in it, and every strategy on the recorded truth.
+tuned() {
+  local name=$1 dir=$2 kernel=$3 proposer log; shift 3
+  if ! [[ $name =~ ^(${ONLY:-.*})$ ]]; then return; fi
+  echo "tune $name"
+  "$gate" tune "$kernel" --dir "$dir" "$@" --exhaustive --max-rounds "${TUNE_ROUNDS:-8}" --results "$results/tune-$name/truth" >"$results/tune-$name-truth.txt" 2>"$results/tune-$name-truth.log" || { failed=1; tail -3 "$results/tune-$name-truth.log"; return 1; }
+  "$gate" tune "$kernel" --dir "$dir" "$@" --budget 2m --seed 1 --results "$results/tune-$name/search" >"$results/tune-$name.txt" 2>"$results/tune-$name.log"
+  if [ $? -gt 1 ]; then failed=1; tail -3 "$results/tune-$name.log"; return 1; fi
+  log=$(ls "$results/tune-$name"/truth/tune-2*/search.jsonl)
+  python3 runners/cuda/tune.py "$log" "$results/tune-$name"/search/tune-2*/search.jsonl | tee -a "$results/tune.txt" || failed=1
+  for proposer in local genetic random grid; do
+    "$gate" tune --replay "$log" --proposer $proposer --seed 1 | sed -n "s/^The search would/  $proposer would/p" | tee -a "$results/tune.txt"
+  done
+}
+
+# source_of VARIANT: prints the source file of the variant.
 source_of() { awk -v name="  $1:" 'index($0, name) == 1 {on = 1} on && match($0, /source: [a-z0-9_]+\.cu/) {print substr($0, RSTART + 8, RLENGTH - 8); exit}' kernels/sdpa_fp8/kernel.yaml; }
 
 for step in $steps; do
@@ -87,19 +106,20 @@ for step in $steps; do
   case $step in
   doctor) "$gate" doctor ;;
   selftest)
-    # As a runner does it: four times, so that the last one has what is usual here. Then while another check measures on the same GPU, for information: as a rule that fails.
+    # As a runner does it: four times, so that the last run knows the usual time on this host. Then,
+    # for information, while a different check measures on the same GPU: usually that fails.
     rm -rf "$results/selftest"
     for _ in 1 2 3 4; do "$gate" runner --self-test --labels gpu --state "$results/selftest" || failed=1; done
     "$gate" check sdpa_fp8 --baseline-variant stage0 --variant stage1 --policy h200 --json --results "$results/selftest/beside" >/dev/null 2>&1 &
     beside=$!
     sleep 20
-    echo "beside another check:"
+    echo "while another check measures:"
     "$gate" runner --self-test --labels gpu --state "$results/selftest"
     kill "$beside" 2>/dev/null; wait "$beside" 2>/dev/null
     ;;
   reference) (cd runners/cuda/sdpatest && ../../../bin/gpu/sdpa_fp8.test -test.v -test.run ReferenceOnGPU) | grep -vE '^ *===' || failed=1 ;;
   cheats) (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "KernelsOnGPU|AttacksOnGPU|NextOnGPU|TensorMapOnGPU" -test.timeout 500s) | grep -E '^ *--- ' || failed=1 ;;
-  # Launches of a batch that share work, and an honest kernel beside them.
+  # Launches of a batch that share work, and an honest kernel for comparison.
   lone) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/lone ../../bin/gpu/cuda.test -test.v -test.run "(SharedWork|UnearnedGains)OnGPU/(${ONLY:-.*})" -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   inputs) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/inputs ../../bin/gpu/cuda.test -test.v -test.run GatherOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   # References in Python, on the host and on the GPU.
@@ -108,21 +128,24 @@ for step in $steps; do
   # Triton kernels of a Python package, with decorators, several functions and helpers.
   tritonpkg) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/tritonpkg ../../bin/gpu/cuda.test -test.v -test.run "TritonPackageOnGPU/(${ONLY:-.*})" -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
   # The examples that need a GPU, each with its honest and its wrong change.
-  examples) for example in softmax-cuda matmul-tma sum-steps; do
+  examples) for example in softmax-cuda matmul-tma sum-steps layernorm-triton; do
       for change in faster wrong; do
         repo=$results/example-$example-$change want=PASS
         if [ $change = wrong ]; then want="DEFER correctness"; fi
+        if [ $example-$change = layernorm-triton-wrong ]; then want="DEFER build"; fi # the tuner compares every configuration
         git=(git -C "$repo" -c user.name=gpu.sh -c user.email=gpu.sh@example.com)
         cp -r "examples/$example" "$repo" && git init --quiet -b main "$repo" && "${git[@]}" add --all && "${git[@]}" commit --quiet -m base &&
           "${git[@]}" checkout --quiet -b $change && "${git[@]}" apply "changes/$change.patch" && "${git[@]}" commit --quiet -am $change || failed=1
         (cd "$repo" && expect "$want" "example_${example}_$change") || failed=1
       done
     done ;;
+  # From a Triton package to the first verdict, in at most two minutes.
+  newcomer) rm -rf "$results/newcomer"; runners/scaffold/newcomer.sh --gpu --limit 120 "$gate" "$results/newcomer" || failed=1 ;;
   steps) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/steps ../../bin/gpu/cuda.test -test.v -test.run StepsOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
-  # Kernels with the interfaces of well-known public ones do what their references say.
+  # Kernels with the interfaces of well-known public kernels compute what their references do.
   public) (cd runners/cuda && KERNELGATE_GPU_EVIDENCE=$results/public ../../bin/gpu/cuda.test -test.v -test.run PublicOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;
-  # Through a bot: one runner compiles, another measures what it was handed.
-  builds) (cd bot/controller && KERNELGATE_GPU_PROGRAM=$gate ../../bin/gpu/keeper.test -test.v -test.run BuildsMeasuredOnGPU -test.timeout 500s) 2>&1 | tee "$results/builds.txt" | grep -vE '^ *===' || failed=1 ;;
+  # Through a bot: one runner compiles, and a different one measures the result.
+  builds) (cd bot/controller && KERNELGATE_GPU_PROGRAM=$gate ../../bin/gpu/controller.test -test.v -test.run BuildsMeasuredOnGPU -test.timeout 500s) 2>&1 | tee "$results/builds.txt" | grep -vE '^ *===' || failed=1 ;;
   sanitize)
     # Kernels with one mistake each, then every variant of the attention kernel.
     (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "SanitizersOnGPU|ExistingOnGPU" -test.timeout 500s) | grep -vE '^ *===' || failed=1
@@ -145,8 +168,9 @@ for step in $steps; do
     done <<<"$stages"
     rm -rf "$results/pulls"
     ;;
-  tune)
-    # Every variant that may be chosen against the same one, on every shape that it takes: `make choose` reads this.
+  candidates)
+    # Every variant that the default may choose, against the same baseline and on every shape that it
+    # supports. `make choose` reads this.
     for name in stage6_fp8_short stage6_split stage6_wgmma stage7; do
       expect "PASS" "tune_$name" sdpa_fp8 --baseline-variant stage6_fp8 --variant "$name" --policy kernels/sdpa_fp8/tune.yaml
     done
@@ -155,13 +179,15 @@ for step in $steps; do
     done
     ;;
   choose)
-    # The default, which chooses by problem size, against the variant that was it before: by the policy of all others, and on every shape, beside PyTorch.
+    # The default, which chooses a variant by problem size, against the previous default: by the same
+    # policy as the stages, and on every shape together with PyTorch.
     KERNELGATE_READ=$(python3 -c 'import sys; print(sys.prefix + ":" + sys.base_prefix)'); export KERNELGATE_READ
     expect "PASS" choose sdpa_fp8 --baseline-variant stage6_fp8 --variant choose --policy h200
     expect "PASS" all_choose sdpa_fp8 --baseline-variant stage6_fp8 --variant choose --policy kernels/sdpa_fp8/choose.yaml --rivals
     ;;
   showcase)
-    # Every variant on every shape (the early ones take a minute each); the best ones beside PyTorch. Its Python may lie anywhere; the sandbox shows what is named.
+    # Every variant on every shape (the early ones take a minute each), and the best ones against
+    # PyTorch. Its Python may be anywhere; the sandbox shows the folders that are named.
     KERNELGATE_READ=$(python3 -c 'import sys; print(sys.prefix + ":" + sys.base_prefix)'); export KERNELGATE_READ
     for name in stage6_split stage6_wgmma; do
       expect "PASS" "all_$name" sdpa_fp8 --baseline-variant stage5 --variant "$name" --policy kernels/sdpa_fp8/showcase.yaml --rivals
@@ -179,12 +205,12 @@ for step in $steps; do
     untimed everywhere stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma} stage7 stage7_wide stage7_wide3
     ;;
   toggles)
-    # Values that no variant has.
+    # Values of toggles that no variant uses.
     untimed everywhere stage4,NUM_STAGES={2,4} stage5,NUM_STAGES={2,4} stage5,NUM_PRODUCER_WARPS={2,4} stage5,NUM_STAGES=4,NUM_PRODUCER_WARPS=4 \
       stage5,USE_PERSISTENT_CTA=0 stage5,USE_FAST_EXP=0 stage6_fp8,KEY_SPLITS={1,4} stage6_fp8,ROW_WARPS={1,2},KEY_SPLITS={1,4} stage6_fp8,ROW_WARPS=1
     ;;
   defers)
-    # The historical bug: what was summed so far is not rescaled when a larger maximum appears.
+    # The historical bug: the running sum is not rescaled when a larger maximum appears.
     changed broken stage6_fp8.cu 's/rows.o\[i\]\[j\] \* a + mine/rows.o[i][j] + mine/'
     expect "DEFER correctness" broken --dir "$results/tree-broken" --base HEAD --policy h200 sdpa_fp8
     # Four times the blocks per SM leave a quarter of the registers.
@@ -200,8 +226,15 @@ for step in $steps; do
     unset XDG_CACHE_HOME
     rm -rf "$results/cache"
     ;;
+  tune)
+    # TUNE_ROUNDS=20 takes the truth to more digits, and three times as long.
+    tuned stage5 . sdpa_fp8 --policy h200 --variant stage5 --toggle NUM_STAGES,NUM_PRODUCER_WARPS --shapes mission,long
+    tuned stage6_fp8 . sdpa_fp8 --policy h200 --variant stage6_fp8 --toggle ROW_WARPS,KEY_SPLITS --shapes mission,long
+    repo=$results/tune-repository
+    rm -rf "$repo" && cp -r runners/cuda/testdata/tune "$repo" && git init --quiet -b main "$repo" && git -C "$repo" add --all && git -C "$repo" -c user.name=gpu.sh -c user.email=gpu.sh@example.com commit --quiet -m base || failed=1
+    tuned matmul "$repo" matmul --toggle TILE_M,TILE_N --shapes mission,tall ;;
   accuracy)
-    # Adds to what earlier sessions measured.
+    # Adds to the figures of earlier sessions.
     cp -n runners/cuda/testdata/h200/accuracy.json "$results" 2>/dev/null
     (cd runners/cuda && KERNELGATE_GPU_LONG=$results KERNELGATE_GPU_SECONDS=${ACCURACY_SECONDS:-900} ../../bin/gpu/cuda.test -test.v -test.run AccuracyOnGPU -test.timeout 3600s 2>&1) | grep -v '^=== ' | head -40 || failed=1 ;;
   spread) python3 runners/cuda/spread.py "$results" || failed=1 ;;

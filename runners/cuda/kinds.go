@@ -23,15 +23,15 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// codes is the machine code of a side by the launches that it is for, see manifest.Special. Compilers that know nothing of launches
-// have one.
+// codes is the machine code of a side by kind of launch, see manifest.Special. Compilers that do
+// not distinguish launches have one kind.
 type codes struct {
 	side    runners.Side
 	by      compiler
 	exact   bool            // the code depends on the values of scalars, see manifest.Specials
 	picks   []manifest.Pick // of a kernel whose configurations were all tried
 	cubins  map[string]*toolchain.Cubin
-	entries map[string]string // of Triton: the kernel that the code of a key is of
+	entries map[string]string // of Triton: the kernel that the code of a key belongs to
 }
 
 // A madeCode names a variant of a side that was compiled.
@@ -40,11 +40,12 @@ type madeCode struct {
 	variant string
 }
 
-// kindsOf is what a compiler is asked for before anything runs: the kinds of all launches that are known by then.
+// kindsOf returns the kinds of all launches that are known before anything runs. The compiler is
+// asked for these.
 func kindsOf(m *manifest.Manifest, variant string, exact bool) ([]manifest.Special, error) {
 	all, err := specials(m, variant, m.Sizes(variant), exact)
 	if err == nil && len(all) == 0 {
-		return []manifest.Special{{}}, nil // no compiler but Triton looks at sizes, and its kernels have one at least
+		return []manifest.Special{{}}, nil // only Triton specialises for sizes, and its kernels have at least one kind
 	}
 	return all, err
 }
@@ -65,7 +66,7 @@ func specials(m *manifest.Manifest, variant string, sizes []manifest.Dims, exact
 	return all, nil
 }
 
-// add notes cubins by their kinds.
+// add records cubins by their kinds.
 func (k *codes) add(asked []manifest.Special, made []*toolchain.Cubin) {
 	for i, s := range asked {
 		k.cubins[s.Key()] = made[min(i, len(made)-1)]
@@ -73,7 +74,8 @@ func (k *codes) add(asked []manifest.Special, made []*toolchain.Cubin) {
 	}
 }
 
-// at is the code for a size: of each kernel of the launch in order, or one for all of them.
+// at returns the code for a size: one for each kernel of the launch in order, or one for all of
+// them.
 func (k *codes) at(m *manifest.Manifest, dims manifest.Dims) ([]*toolchain.Cubin, error) {
 	list, err := m.Specials(k.side.Variant, dims, nil, k.exact)
 	if err != nil {
@@ -90,7 +92,7 @@ func (k *codes) at(m *manifest.Manifest, dims manifest.Dims) ([]*toolchain.Cubin
 	return all, nil
 }
 
-// of is the code of a kernel, by all kinds of launches, and its place in each cubin.
+// of returns the code of a kernel for all kinds of launches, and its position in each cubin.
 func (k *codes) of(entry string, number int) (cubins []*toolchain.Cubin, place int) {
 	for _, key := range slices.Sorted(maps.Keys(k.cubins)) {
 		switch k.entries[key] {
@@ -103,11 +105,12 @@ func (k *codes) of(entry string, number int) (cubins []*toolchain.Cubin, place i
 	return cubins, place
 }
 
-// of is the manifest that a side is built and launched by, with the configurations that were picked.
+// of returns the manifest that a side is built and launched by, with the configurations that were
+// picked.
 func (b *Backend) of(k *codes) *manifest.Manifest { return b.job.Of(k.side).Picked(k.picks) }
 
-// code stands for all machine code of a side, and for how it is launched where its compiler says so: size by size, since what a kind
-// is called is the author's affair.
+// code identifies all machine code of a side and, if its compiler decides them, its launches. It
+// goes size by size, because authors can choose the names of kinds freely.
 func (k *codes) code(m *manifest.Manifest) (string, error) {
 	h := sha256.New()
 	if only := slices.Collect(maps.Values(k.cubins)); len(only) == 1 && only[0].Start == nil {
@@ -129,8 +132,9 @@ func (k *codes) code(m *manifest.Manifest) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// compileKinds has all kinds of launches compiled that are known before anything runs. A kernel with @triton.heuristics says so at its
-// import, and is asked for again with the values that its functions get.
+// compileKinds compiles all kinds of launches that are known before anything runs. A kernel with
+// @triton.heuristics reports that when it is imported, and is compiled again with the values of its
+// functions.
 func (b *Backend) compileKinds(ctx context.Context, role runners.Role, k *codes, m *manifest.Manifest) ([]manifest.Special, []*toolchain.Cubin, error) {
 	name := b.compilationOf(role, k.side.Variant)
 	asked, err := kindsOf(m, k.side.Variant, false)
@@ -149,7 +153,8 @@ func (b *Backend) compileKinds(ctx context.Context, role runners.Role, k *codes,
 	return asked, cubins, err
 }
 
-// built is what a side's process is told, in a file of its own where there is more than one kind to tell of.
+// built returns what a side's process needs to know about its code, in a separate file if there is
+// more than one kind.
 func (b *Backend) built(role runners.Role, k *codes, m *manifest.Manifest) (*sides.Built, error) {
 	built := &sides.Built{Variant: k.side.Variant, Toggles: m.ToggleValues(k.side.Variant), Exact: k.exact, Picks: k.picks}
 	all := map[string]sides.Built{}
@@ -185,8 +190,9 @@ func (b *Backend) built(role runners.Role, k *codes, m *manifest.Manifest) (*sid
 	return built, nil
 }
 
-// cover has the code compiled that launches of these sizes need and that was not known to be needed: a secret shape may be of a kind
-// of its own. The failure is the candidate's, whose source compiles for other sizes and not for these.
+// cover compiles the code for launches of sizes that were not known before: a secret shape may be
+// of a kind that no named shape has. The failure is the candidate's: its source compiles for other
+// sizes, but not for these.
 func (b *Backend) cover(ctx context.Context, cases []worker.Case, timed []manifest.Shape) (*gates.Failure, error) {
 	var sizes []manifest.Dims
 	for _, c := range cases {
@@ -229,8 +235,8 @@ func (b *Backend) cover(ctx context.Context, cases []worker.Case, timed []manife
 	return nil, nil
 }
 
-// uncovered is the first case that the candidate has no code for, with how that failed. A
-// secret shape that is timed is no case: it becomes one.
+// uncovered returns the first case without code of the candidate, and the failure. A timed secret
+// shape is not a case, so it becomes one.
 func (b *Backend) uncovered(cases []worker.Case, timed []manifest.Shape, failure *gates.Failure) gates.Case {
 	k := b.kinds[runners.Candidate]
 	all := slices.Clone(cases)

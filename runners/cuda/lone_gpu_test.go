@@ -103,15 +103,15 @@ func TestRecordedSharedWork(t *testing.T) {
 		outcome gates.Outcome
 		says    string
 	}{
-		"gains-a-part-and-shares-a-part":   {gates.Defer, "alone"},
-		"answers-constant-inputs-at-once":  {gates.Defer, "counts at most"},
+		"gains-a-part-and-shares-a-part":   {gates.Defer, "single launches do not confirm it"},
+		"answers-constant-inputs-at-once":  {gates.Defer, "counts for at most"},
 		"an-honest-gain-of-3-us":           {gates.Pass, "Proven"},
 		"an-honest-gain-in-120-kB-of-code": {gates.Pass, "Proven"},
-		"neighbours-within-2-KiB":          {gates.Defer, "alone"},
+		"neighbours-within-2-KiB":          {gates.Defer, "single launches do not confirm it"},
 		"neighbours-within-16-KiB":         {gates.Defer, "launches of a batch share work"},
 		"also-serves-the-lone-launch":      {gates.Defer, "launches of a batch share work"},
-		"serves-three-neighbours":          {gates.Defer, "alone"},
-		"serves-one-neighbour":             {gates.Defer, "alone"},
+		"serves-three-neighbours":          {gates.Defer, "single launches do not confirm it"},
+		"serves-one-neighbour":             {gates.Defer, "single launches do not confirm it"},
 		"an-honest-gain":                   {gates.Pass, "Proven"},
 	} {
 		if v := judgeRecorded(t, filepath.Join("lone", name), lonePolicy); v.Outcome != want.outcome || !strings.Contains(v.Summary, want.says) {

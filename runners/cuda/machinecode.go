@@ -9,8 +9,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// MachineCode shows what differs between the sides' code, shape by shape: what is launched on one may be other code than on the next.
-// Both sides are built.
+// MachineCode shows the differences between the sides' code, shape by shape, because different
+// shapes may launch different code. Both sides are built.
 func (b *Backend) MachineCode(ctx context.Context) *gates.MachineCode {
 	d, err := toolchain.FindNVDisasm(ctx, b.config.Getenv, b.cuda)
 	if err != nil {
@@ -37,14 +37,14 @@ func (b *Backend) MachineCode(ctx context.Context) *gates.MachineCode {
 	return d.Compare(ctx, pairs)
 }
 
-// A launched kernel is an entry with the code that it has at a shape.
+// A launched kernel is an entry with its code at a shape.
 type launchedKernel struct {
 	entry string
 	code  string // of its whole image
 	place toolchain.CodePlace
 }
 
-// launched is the kernels of a side at a shape, in order.
+// launched returns the kernels of a side at a shape, in order.
 func (b *Backend) launched(role runners.Role, shape string) []launchedKernel {
 	side := b.sideOf(role)
 	m := b.job.Of(side)
@@ -84,7 +84,8 @@ func (b *Backend) launched(role runners.Role, shape string) []launchedKernel {
 	return all
 }
 
-// paired brings together the kernels of both sides that do the same, by their names; one of one needs none. Equal code is left out.
+// paired pairs the kernels of both sides that have the same name. If each side has one kernel, they
+// are a pair. Equal code is left out.
 func paired(before, after []launchedKernel) []toolchain.CodePair {
 	var pairs []toolchain.CodePair
 	taken := make([]bool, len(after))

@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// A mismatch is a kernel whose parameter table is not what would be passed to it.
+// A mismatch is a kernel whose parameter table differs from what would be passed to it.
 type mismatch struct {
 	summary string
 	what    string // without the advice
@@ -24,11 +24,11 @@ type mismatchRow struct {
 	differs        bool
 }
 
-// compareParameters holds the parameter table in the machine code against the manifest's arguments, by number and size. Offsets
-// are shown and not compared: they follow from alignments, of which the code tells nothing, and the driver places parameters by
-// the code's own table.
+// compareParameters compares the parameter table in the machine code with the manifest's arguments,
+// by number and size. It shows offsets, but does not compare them: they follow from alignments that
+// the code does not record, and the driver places parameters by the code's own table.
 func compareParameters(k toolchain.Kernel, want []manifest.Parameter) *mismatch {
-	m, wrong := &mismatch{line: k.Line}, 0
+	m, wrong, advice := &mismatch{line: k.Line}, 0, "compare the manifest's arguments with the kernel's declaration"
 	for i := range max(len(k.Params), len(want)) {
 		row := mismatchRow{code: "none", manifest: "none"}
 		if i < len(k.Params) {
@@ -39,6 +39,9 @@ func compareParameters(k toolchain.Kernel, want []manifest.Parameter) *mismatch 
 		}
 		row.differs = i >= len(k.Params) || i >= len(want) || k.Params[i].Size != want[i].Size
 		if row.differs {
+			if i < len(k.Params) && i < len(want) && want[i].Hint != "" && k.Params[i].Size == want[i].HintSize {
+				advice = want[i].Hint
+			}
 			if wrong++; wrong == 1 {
 				m.summary = fmt.Sprintf("parameter %d is %s in the code, %s in the manifest", i, row.code, row.manifest)
 			}
@@ -49,12 +52,12 @@ func compareParameters(k toolchain.Kernel, want []manifest.Parameter) *mismatch 
 		return nil
 	}
 	m.what = fmt.Sprintf("the kernel %s takes %s and the manifest passes %d: %s", k.Name, counted(len(k.Params), "parameter"), len(want), m.summary)
-	m.summary = m.what + "; compare the manifest's arguments with the kernel's declaration"
+	m.summary = m.what + "; " + advice
 	return m
 }
 
-// otherFormats are what a reference may take for the float that it is passed a pointer to. Other types of that size, such as
-// float4 or void, may be meant.
+// otherFormats are types that a reference may have for a pointer to float. Other types of that
+// size, such as float4 or void, may be intended.
 var otherFormats = []string{"double", "__half", "__nv_bfloat16"}
 
 // wholeNumbers and realNumbers are the types that a mangled name has for scalars.
@@ -63,8 +66,9 @@ var (
 	realNumbers  = []string{"float", "double"}
 )
 
-// compareTypes finds the first parameter of a reference that has another type than it is passed, where the name in the machine
-// code says so for certain. A template, and a function that is extern "C", do not say.
+// compareTypes finds the first parameter of a reference whose type differs from what is passed, if
+// the mangled name in the machine code is certain about it. A template, or an extern "C" function,
+// is not.
 func compareTypes(k toolchain.Kernel, want []manifest.Parameter) string {
 	_, list, ok := strings.Cut(k.Name, "(")
 	if !strings.HasPrefix(k.Symbol, "_Z") || strings.Contains(k.Name, "<") || !ok {
@@ -87,8 +91,8 @@ func compareTypes(k toolchain.Kernel, want []manifest.Parameter) string {
 	return ""
 }
 
-// parametersOf is what a kernel is launched with whose compiler says how: the manifest's arguments and pointers to the scratch
-// memory that it asks for behind them.
+// parametersOf returns the parameters of a kernel whose compiler adds some: the manifest's
+// arguments, then pointers to the scratch memory that the compiler asks for.
 func parametersOf(m *manifest.Manifest, start *toolchain.Start) []manifest.Parameter {
 	all := m.Parameters(nil)
 	for range start.Scratch {
@@ -101,7 +105,8 @@ func parametersOf(m *manifest.Manifest, start *toolchain.Start) []manifest.Param
 	return all
 }
 
-// diagnostics is the table, a line for each parameter, at the kernel's place in its source.
+// diagnostics returns the table, one line for each parameter, at the kernel's position in its
+// source.
 func (m *mismatch) diagnostics(source string) []gates.Diagnostic {
 	var all []gates.Diagnostic
 	for i, r := range m.rows {

@@ -23,21 +23,20 @@ import (
 	"github.com/kernelgate/kernelgate/runners/subprocess"
 )
 
-// quietTime is how long a worker may say nothing beyond one launch's timeout. It
-// ends launches that take too long itself; one that is quiet for longer hangs in
-// the driver, and must not hold the run for ever.
+// quietTime is how long a worker may be silent beyond the timeout of one launch. A worker ends slow
+// launches itself. If it is silent for longer, it hangs in the driver, and must not block the run
+// forever.
 const quietTime = time.Minute
 
-// resultFD is the descriptor that a worker answers on; what libraries print to
-// its standard output cannot be taken for an answer.
+// resultFD is the descriptor for a worker's answers, so that output of libraries on stdout cannot
+// be mistaken for an answer.
 const resultFD = 3
 
-// sideWord follows a worker's own words where one side's process is meant.
+// sideWord follows the worker's arguments if the process is that of one side.
 const sideWord = "side"
 
-// Worker is what a worker's process does: it answers a request on its standard
-// input or, for a tool that looks on, in a file; or it is one of the sides that
-// another worker has started.
+// Worker is the main function of a worker's process: it answers a request on its standard input or,
+// under a tool, in a file; or it is the process of a side that another worker started.
 func Worker(args []string) error {
 	switch {
 	case len(args) == 0:
@@ -53,7 +52,7 @@ func Worker(args []string) error {
 	return worker.Serve(request, io.Discard)
 }
 
-// A process is one worker on its way.
+// A process is one running worker.
 type process struct {
 	cmd      *exec.Cmd
 	ctx      context.Context
@@ -64,8 +63,8 @@ type process struct {
 	wait     func() error
 }
 
-// spawn starts a worker, which touches no GPU before it is asked for something. It
-// lives no longer than ctx.
+// spawn starts a worker, which does not touch the GPU before its first request. The worker ends
+// with ctx.
 func (b *Backend) spawn(ctx context.Context) (*process, error) {
 	answers, theirs, err := os.Pipe()
 	if err != nil {
@@ -78,7 +77,7 @@ func (b *Backend) spawn(ctx context.Context) (*process, error) {
 	p.cmd.Stdout, p.cmd.Stderr = &p.noise, &p.noise
 	p.cmd.ExtraFiles = append([]*os.File{theirs}, b.pythonFiles()...)
 	p.cmd.Env = b.workerEnv()
-	// A worker in a group of its own is killed whole.
+	// The worker has a separate process group, so that a kill reaches all of it.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.Cancel = func() error { return syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }
 	p.cmd.WaitDelay = 5 * time.Second
@@ -91,7 +90,7 @@ func (b *Backend) spawn(ctx context.Context) (*process, error) {
 		answers.Close()
 		return nil, fmt.Errorf("starting a worker: %w", err)
 	}
-	// Whoever ends it, and whether or not anybody hears it out, nothing is left.
+	// Whatever ends the worker, and whether or not its answers are read, no process remains.
 	context.AfterFunc(p.ctx, func() {
 		p.wait()
 		answers.Close()
@@ -105,11 +104,11 @@ func (p *process) ask(request worker.Request) error {
 	if err != nil {
 		return fmt.Errorf("writing the worker's request: %w", err)
 	}
-	p.commands.Write(append(text, '\n')) // a worker that died tells so when it is heard
+	p.commands.Write(append(text, '\n')) // the reader finds out that a worker died
 	return nil
 }
 
-// start runs one request in a process of its own and hands over its replies.
+// start runs one request in a separate process and passes its replies on.
 func (b *Backend) start(ctx context.Context, request worker.Request, each func(worker.Reply)) error {
 	p, err := b.spawn(ctx)
 	if err != nil {
@@ -122,7 +121,7 @@ func (b *Backend) start(ctx context.Context, request worker.Request, each func(w
 	return b.finish(p, each)
 }
 
-// finish lets a worker do its work and hands over its replies.
+// finish waits for a worker and passes its replies on.
 func (b *Backend) finish(p *process, each func(worker.Reply)) error {
 	defer p.cancel(nil)
 	patience := b.config.LaunchTimeout + quietTime
@@ -133,8 +132,8 @@ func (b *Backend) finish(p *process, each func(worker.Reply)) error {
 		p.cancel(fmt.Errorf("the worker said nothing for %v: the GPU or its driver hangs (look for Xid messages in dmesg)", patience))
 	})
 	defer watchdog.Stop()
-	xids(b.xids, 0)                                    // what came before is not this worker's
-	json.NewEncoder(p.commands).Encode(worker.Start{}) // a worker that died tells so below
+	xids(b.xids, 0)                                    // earlier reports belong to earlier workers
+	json.NewEncoder(p.commands).Encode(worker.Start{}) // a worker that died is reported below
 	p.commands.Close()
 	var failed *gates.Failure
 	done, problem := receive(p.answers, func(r worker.Reply) {
@@ -158,7 +157,7 @@ func (b *Backend) finish(p *process, each func(worker.Reply)) error {
 	return nil
 }
 
-// reported is what the GPU said about a worker's end.
+// reported returns what the GPU reported when the worker ended.
 func (b *Backend) reported() string {
 	if said := xids(b.xids, xidPatience); said != "" {
 		return "; the GPU reported " + said
@@ -187,11 +186,11 @@ func receive(from io.Reader, each func(worker.Reply)) (done bool, problem error)
 	}
 }
 
-// workerEnv is what the driver needs to find itself and the right GPU. Whatever measures, profiles or sanitizes a side gets it,
-// and sees one GPU alone: both sides run on the same.
+// workerEnv returns the environment that the driver needs to find itself and the right GPU.
+// Everything that measures, profiles or sanitizes a side gets it, and sees only this GPU: both
+// sides run on the same one.
 func (b *Backend) workerEnv() []string {
-	// One queue to the GPU is enough for a process with one stream, and takes less
-	// time to make.
+	// One queue to the GPU is enough for a process with one stream, and is faster to create.
 	env := []string{"CUDA_CACHE_DISABLE=1", "CUDA_DEVICE_MAX_CONNECTIONS=1"}
 	names := []string{"PATH", "LD_LIBRARY_PATH", "HOME"}
 	if b.config.GPU != "" {
@@ -207,7 +206,7 @@ func (b *Backend) workerEnv() []string {
 	return env
 }
 
-// A tail keeps the end of what a process prints, for its obituary.
+// A tail keeps the end of a process's output, for error messages.
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -223,13 +222,13 @@ func (t *tail) said() string {
 	return ""
 }
 
-// An xidSource tells of Xids one by one; it is an nvml.XidWatch.
+// An xidSource reports Xids one by one; it is an nvml.XidWatch.
 type xidSource interface {
 	Next(patience time.Duration) (nvml.Xid, bool, error)
 }
 
-// watchXids listens to the GPU. Where NVML does not allow it there is nil:
-// evidence then names no Xid, and the doctor says why.
+// watchXids subscribes to the GPU's Xids. It returns nil if NVML does not allow that: evidence then
+// names no Xid, and kernelgate doctor says why.
 func watchXids(p driver.Properties) xidSource {
 	library, err := nvml.Open()
 	if err != nil {
@@ -246,11 +245,11 @@ func watchXids(p driver.Properties) xidSource {
 	return watch
 }
 
-// xidPatience is how long the driver may take to report what ended a worker.
+// xidPatience is how long the driver may take to report why a worker ended.
 const xidPatience = 500 * time.Millisecond
 
-// xids is what the GPU has reported since it was asked last, in words: "Xid 31
-// (GPU memory page fault)". The first one is waited for.
+// xids returns the Xids since the last call, in words: "Xid 31 (GPU memory page fault)". It waits
+// for the first one.
 func xids(from xidSource, patience time.Duration) string {
 	if from == nil {
 		return ""
@@ -268,8 +267,8 @@ func xids(from xidSource, patience time.Duration) string {
 	}
 }
 
-// nameXids adds them to a failure that may have one: what the kernel did wrong
-// without the GPU's notice has none.
+// nameXids adds the Xids to a failure that may have caused one. A mistake that the GPU does not
+// notice has none.
 func nameXids(f *gates.Failure, from xidSource) {
 	switch f.Kind {
 	case gates.FailureCrash, gates.FailureIllegalAddress, gates.FailureLaunch, gates.FailureTimeout:

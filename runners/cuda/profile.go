@@ -23,9 +23,8 @@ const (
 	warmLaunches   = 3 // before the one that is profiled
 )
 
-// Profile runs the candidate under ncu, shape by shape, and counts the metrics
-// that the gate names. What keeps ncu from counting is told with its remedy, and
-// is no fault of the code.
+// Profile runs the candidate under ncu, shape by shape, and counts the gate's metrics. An obstacle
+// for ncu is reported with its remedy, and is not the code's fault.
 func (b *Backend) Profile(ctx context.Context, gate *policy.ProfileGate, p runners.Progress) (*gates.Profile, error) {
 	ncu, err := inspect.FindNCU(ctx, b.config.Getenv)
 	if err != nil {
@@ -53,7 +52,7 @@ func (b *Backend) Profile(ctx context.Context, gate *policy.ProfileGate, p runne
 				if len(entries) > 1 {
 					metric.Step, metric.Kernel = i+1, entries[i]
 				}
-				// ncu adds what it knows of device and launch.
+				// ncu adds its own metrics about device and launch.
 				if slices.Contains(metrics, m.Name) || len(entries) > 1 && m.Name == gates.MetricDuration {
 					result.Metrics = append(result.Metrics, metric)
 				}
@@ -64,8 +63,8 @@ func (b *Backend) Profile(ctx context.Context, gate *policy.ProfileGate, p runne
 	return result, nil
 }
 
-// profileShape counts every kernel of one launch; entries is which they are, in order. How long
-// each takes is counted too where there are several.
+// profileShape counts every kernel of one launch; entries names them in order. If there are
+// several, their times are counted, too.
 func (b *Backend) profileShape(ctx context.Context, ncu inspect.NCU, name string, metrics []string) (launches []inspect.Launch, entries []string, problem *inspect.Problem, err error) {
 	shape, _ := b.job.Manifest.Shape(name)
 	request, err := b.request(ctx, worker.TaskLaunch)
@@ -110,7 +109,7 @@ func (b *Backend) profileShape(ctx context.Context, ncu inspect.NCU, name string
 	return launches, entries, nil, inOrder(launches, entries, candidate.Symbols)
 }
 
-// inOrder sees to it that the profiler looked at the kernels of one launch, each in its place.
+// inOrder checks that the profiler has seen the kernels of one launch, in this order.
 func inOrder(launches []inspect.Launch, entries []string, symbols map[string]string) error {
 	if len(launches) != len(entries) {
 		return fmt.Errorf("ncu counted %d kernels of a launch of %d", len(launches), len(entries))

@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,36 @@ func TestPythonReferenceStatic(t *testing.T) {
 			}
 			if !strings.HasPrefix(e.Provenance.Tools["reference"], "reference.py sha256:") {
 				t.Errorf("the tools are %v", e.Provenance.Tools)
+			}
+		})
+	}
+}
+
+// On a host without PyTorch the names of a reference are compared with the manifest, and the report says that it was not run.
+func TestTorchReferenceStatic(t *testing.T) {
+	needsCompiler(t)
+	const static = "version: 1\ngates:\n  ptxas: {registers: \"<= 32\"}\nrules:\n  - name: default\n"
+	for name, c := range map[string]struct{ reference, source, called, says string }{
+		"expression":        {`{torch: "2 * x"}`, "", "reference.torch in the manifest", ""},
+		"another name":      {`{torch: "2 * F.relu(z)"}`, "", "", "the reference reference.torch in the manifest of the base uses z, which the manifest does not have (it has x, N)"},
+		"function":          {pythonFile, "import torch\ndef double(x, N):\n    return 2 * x\n", "reference.py", ""},
+		"another parameter": {pythonFile, "import torch\ndef double(x, size):\n    return 2 * x\n", "", "the reference reference.py of the base takes size, which the manifest does not have (it has x, N, y) (line 2)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			manifest := inPython(t, c.reference)
+			if python, err := pyref.Find(t.Context(), os.Getenv); err != nil || python.Torch != "" {
+				t.Skip("the reference runs where there is PyTorch")
+			}
+			b := trial{manifest: manifest, policy: static, baseline: around(baselineBody), candidate: around(fasterBody), arch: "sm_90", python: c.source}.backend(t)
+			e, err := runners.Gather(t.Context(), b.job, b, silent{})
+			if err == nil {
+				err = runners.CheckReference(t.Context(), b.job, e, b, silent{})
+			}
+			if err != nil || e.Fault != c.says {
+				t.Fatalf("%v, %q, want %q", err, e.Fault, c.says)
+			}
+			if note := "This host has no PyTorch, so " + c.called + " was not run: only its names were compared with the manifest."; slices.Contains(e.Notes, note) != (c.says == "") {
+				t.Errorf("the notes are %q", e.Notes)
 			}
 		})
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/kernelgate/kernelgate/runners/pyref"
 )
 
-// The worker asks the process of a reference in Python by itself, through pipes that it inherits behind its own: which launches
-// are compared with the reference is not known before they are timed. One worker at a time does so.
+// The worker talks to the process of a Python reference through inherited pipes, because the
+// launches to compare are known only after they were timed. One worker at a time does so.
 const (
 	pythonTo   = resultFD + 1
 	pythonFrom = resultFD + 2
 )
 
-// pythonPipes waits for the reference and says where a worker reaches it.
+// pythonPipes waits for the reference and returns the descriptors at which a worker reaches it.
 func (b *Backend) pythonPipes() (*worker.Python, error) {
 	p, err := b.python.Process()
 	if err != nil {
@@ -24,19 +24,20 @@ func (b *Backend) pythonPipes() (*worker.Python, error) {
 	return &worker.Python{To: pythonTo, From: pythonFrom, Timeout: p.Timeout, PIDs: p.PIDs()}, nil
 }
 
-// pythonFiles is what a worker inherits.
+// pythonFiles returns the files that a worker inherits.
 func (b *Backend) pythonFiles() []*os.File {
 	if b.python == nil {
 		return nil
 	}
 	p, err := b.python.Process()
 	if err != nil {
-		return nil // told when the worker's request is made
+		return nil // reported when the worker's request is made
 	}
 	return []*os.File{p.To, p.From}
 }
 
-// blamed puts a mistake of the reference that a worker has met down to whoever brings it.
+// blamed attributes a mistake of the reference that a worker found to the base or to the change
+// that brings the reference.
 func (b *Backend) blamed(err error) error {
 	if mistake, ok := errors.AsType[*pyref.Mistake](err); ok && b.python != nil {
 		return b.python.Blame(mistake)

@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
-// symbols is what the machine code calls each entry.
+// symbols returns the name of each entry in the machine code.
 func symbols(c *toolchain.Cubin, entries []string) map[string]string {
 	all := map[string]string{}
 	for i, entry := range entries {
@@ -20,9 +20,9 @@ func symbols(c *toolchain.Cubin, entries []string) map[string]string {
 	return all
 }
 
-// resources joins what the compiler says of each kernel of a launch with what the launch asks for
-// at the shape that asks for most of those that it serves. Of a kernel with several codes it is the
-// most of each; what is not known of one of them is not known.
+// resources joins the compiler's figures of each kernel of a launch with the launch's own, at the
+// largest shape that it is launched for. If a kernel has several codes, the result is the maximum
+// of each figure, and a figure that is unknown for one code is unknown.
 func resources(build *gates.Build, k *codes, m *manifest.Manifest, shapes []manifest.Shape) error {
 	var uses []gates.KernelUse
 	for number, entry := range m.Entries(build.Variant) {
@@ -80,7 +80,8 @@ func resources(build *gates.Build, k *codes, m *manifest.Manifest, shapes []mani
 	return nil
 }
 
-// scratch is the most bytes that a launch uses beside its arguments; nil where it uses none.
+// scratch returns the most bytes that a launch uses in addition to its arguments; nil if it uses
+// none.
 func scratch(m *manifest.Manifest, variant string) (*int, error) {
 	if len(m.ScratchOf(variant)) == 0 {
 		return nil, nil
@@ -100,7 +101,7 @@ func scratch(m *manifest.Manifest, variant string) (*int, error) {
 	return &most, nil
 }
 
-// asked is the most threads a block and bytes of dynamic shared memory that steps start a kernel
+// asked returns the largest block and the most dynamic shared memory that steps launch a kernel
 // with.
 func asked(m *manifest.Manifest, variant, entry string, shapes []manifest.Shape) (threads, dynamic int, err error) {
 	for _, shape := range shapes {
@@ -118,11 +119,11 @@ func asked(m *manifest.Manifest, variant, entry string, shapes []manifest.Shape)
 	return threads, dynamic, nil
 }
 
-// mismatched is the first kernel of a launch that would be passed other parameters than it has.
+// mismatched returns the first kernel of a launch whose parameters differ from what is passed.
 func mismatched(c *toolchain.Cubin, m *manifest.Manifest, variant string) *mismatch {
 	if start := c.Start; start != nil {
 		if start.Passed != nil {
-			return nil // it is held against the code already
+			return nil // already compared with the code
 		}
 		return compareParameters(c.Kernels[0], parametersOf(m, start))
 	}

@@ -31,7 +31,7 @@ func (b *Backend) Round(ctx context.Context, gate *policy.PerformanceGate, shape
 			return gates.Round{Failure: failure}, nil
 		}
 	}
-	if b.tools != nil { // nobody asked for what they found, and nothing runs beside a round
+	if b.tools != nil { // nobody asked for their result, and nothing runs during a round
 		b.tools.stop()
 		<-b.tools.done
 		b.tools = nil
@@ -40,7 +40,9 @@ func (b *Backend) Round(ctx context.Context, gate *policy.PerformanceGate, shape
 	if err != nil {
 		return gates.Round{}, err
 	}
-	b.next = b.idle(ctx)
+	if !b.config.Turns {
+		b.next = b.idle(ctx)
+	}
 	var round *gates.Round
 	err = b.finish(p, func(r worker.Reply) {
 		switch {
@@ -61,15 +63,15 @@ func (b *Backend) Round(ctx context.Context, gate *policy.PerformanceGate, shape
 	return *round, nil
 }
 
-// A next is a worker that was started for a round before anybody asked for it.
-// Whether the round comes is not known; without it the worker ends with the gate.
+// A next is a worker that was started ahead of a round. The round may never come; then the worker
+// ends with the gate.
 type next struct {
 	process *process
-	shapes  []manifest.Shape // that it was asked to measure; nil is not asked yet
+	shapes  []manifest.Shape // the request to measure; nil before it is made
 }
 
-// idle starts the next round's process while this one is measured. It does not run
-// and touches no GPU meanwhile, and a failure to start is told when the round comes.
+// idle starts the process of the next round during this one. The process does nothing and does not
+// touch the GPU meanwhile. If it fails to start, the next round reports that.
 func (b *Backend) idle(ctx context.Context) *next {
 	p, err := b.spawn(ctx)
 	if err != nil {
@@ -78,7 +80,7 @@ func (b *Backend) idle(ctx context.Context) *next {
 	return &next{process: p}
 }
 
-// timed lists the shapes that the rule wants timed.
+// timed returns the shapes that the rule asks to time.
 func (b *Backend) timed() []manifest.Shape {
 	record, err := b.job.ShapesToTime(b.seed)
 	if err != nil {
@@ -86,21 +88,21 @@ func (b *Backend) timed() []manifest.Shape {
 	}
 	shapes, err := b.job.TimedShapes(&gates.Evidence{Shapes: record})
 	if err != nil {
-		return nil // the round itself will tell
+		return nil // the round itself reports it
 	}
 	return shapes
 }
 
-// holds tells whether all of some shapes are among those that are there, with their sizes.
+// holds reports whether all of the given shapes are available with their sizes.
 func holds(there, some []manifest.Shape) bool {
 	return !slices.ContainsFunc(some, func(s manifest.Shape) bool {
 		return !slices.ContainsFunc(there, func(t manifest.Shape) bool { return t.String() == s.String() })
 	})
 }
 
-// firstRound has the first round's contexts made while nothing is timed yet.
+// firstRound creates the contexts of the first round while nothing is timed yet.
 func (b *Backend) firstRound() {
-	if b.micros == nil || b.next != nil || b.sides[runners.Baseline] == nil {
+	if b.micros == nil || b.next != nil || b.sides[runners.Baseline] == nil || b.config.Turns {
 		return
 	}
 	if shapes := b.timed(); len(shapes) > 0 {
@@ -109,16 +111,16 @@ func (b *Backend) firstRound() {
 	}
 }
 
-// open has the next round's contexts made while this one's outputs are compared; the
-// worker holds until its round comes.
+// open creates the contexts of the next round while this round's outputs are compared. The worker
+// then waits for its round.
 func (b *Backend) open(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape) {
 	request, err := b.roundRequest(ctx, gate, shapes)
 	if err == nil && b.next != nil && b.next.process.ask(request) == nil {
 		b.next.shapes = shapes
-	} // otherwise the round itself will tell
+	} // otherwise the round itself reports it
 }
 
-// waiting is a worker for a round: the one that is there already, or a new one.
+// waiting returns a worker for a round: the prepared one, or a new one.
 func (b *Backend) waiting(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape) (*process, error) {
 	n := b.next
 	b.next = nil
@@ -158,7 +160,7 @@ func (b *Backend) roundRequest(ctx context.Context, gate *policy.PerformanceGate
 	return request, nil
 }
 
-// batch is how many launches make a sample that is long enough for the clock.
+// batch returns how many launches make a sample that is long enough for the clock.
 func batch(micros float64) int {
 	if micros <= 0 {
 		return 1

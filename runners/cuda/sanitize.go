@@ -18,9 +18,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/inspect"
 )
 
-// Sanitize runs the candidate's own cubin, the one that is compared and timed, under
-// the tools of compute-sanitizer: one process a tool, which launches every case. A
-// host without the program is told with its remedy.
+// Sanitize runs the candidate's cubin, the same one that is compared and timed, under the tools of
+// compute-sanitizer: one process per tool, which launches every case. If the host lacks the
+// program, that is reported with its remedy.
 func (b *Backend) Sanitize(ctx context.Context, gate *policy.SanitizeGate, p runners.Progress) (*gates.Sanitize, error) {
 	t := b.tools
 	if t == nil {
@@ -37,7 +37,7 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policy.SanitizeGate, p run
 	b.firstRound()
 	select {
 	case <-t.done:
-	case <-ctx.Done(): // the tools hear it too
+	case <-ctx.Done(): // so that the tools stop, too
 		t.stop()
 		<-t.done
 	}
@@ -71,12 +71,12 @@ func (b *Backend) Sanitize(ctx context.Context, gate *policy.SanitizeGate, p run
 	return result, nil
 }
 
-// tools are the sanitizers at work on the candidate.
+// tools are the running sanitizers of the candidate.
 type tools struct {
 	program  inspect.Compute
 	request  worker.Request
 	cases    []gates.Input
-	failure  *gates.Failure // why there is nothing to look at
+	failure  *gates.Failure // why nothing can be checked
 	outcomes []outcome      // of each tool of the gate, once done is closed
 	done     chan struct{}
 	stop     context.CancelFunc
@@ -88,8 +88,7 @@ type outcome struct {
 	took   time.Duration
 }
 
-// beginTools starts all tools of the gate at once: nothing is timed, so that they
-// need not wait for each other.
+// beginTools starts all tools of the gate at once: nothing is timed, so they can run together.
 func (b *Backend) beginTools(ctx context.Context, gate *policy.SanitizeGate) (*tools, error) {
 	program, err := inspect.FindSanitizer(ctx, b.config.Getenv)
 	if err != nil {
@@ -130,9 +129,8 @@ func (b *Backend) beginTools(ctx context.Context, gate *policy.SanitizeGate) (*t
 	return t, nil
 }
 
-// besideBaseline looks at both sides again, case by case: a mistake ends the launch and
-// the tool's process, so that one which the baseline has as well would hide the cases
-// behind it.
+// besideBaseline checks both sides again, case by case. A mistake ends the launch and the tool's
+// process, so a mistake that the baseline also has would hide the later cases.
 func (b *Backend) besideBaseline(ctx context.Context, program inspect.Compute, tool policy.Sanitizer, request worker.Request, run gates.Sanitized) (gates.Sanitized, error) {
 	var is, was inspect.Report
 	cases := request.Cases
@@ -159,14 +157,13 @@ func (b *Backend) besideBaseline(ctx context.Context, program inspect.Compute, t
 	return run, nil
 }
 
-// troubled tells a tool that does not work from a kernel that cannot be looked at.
-// Whether the tool works on this host at all, the base's reference tells: the
-// candidate has no say in that.
+// troubled distinguishes a tool that does not work from a kernel that cannot be checked. It tries
+// the tool on the base's reference, because the candidate must have no influence on that.
 func (b *Backend) troubled(ctx context.Context, program inspect.Compute, tool policy.Sanitizer, request worker.Request, run gates.Sanitized, trouble string) (gates.Sanitized, error) {
 	request.Candidate, request.Cases = nil, request.Cases[:1]
 	var err error
 	if b.python != nil {
-		request.Oracle, err = b.oracle(ctx) // the judge's own kernels are launched in its place
+		request.Oracle, err = b.oracle(ctx) // the judge's own kernels are launched instead
 	} else {
 		request.Reference, err = b.reference(ctx)
 	}
@@ -185,8 +182,8 @@ func (b *Backend) troubled(ctx context.Context, program inspect.Compute, tool po
 	return run, nil
 }
 
-// sanitizeTask has one request done by a worker under the tool. A launch may take as
-// long as the gate allows.
+// sanitizeTask runs one request in a worker under the tool. A launch may take as long as the gate
+// allows.
 func (b *Backend) sanitizeTask(ctx context.Context, program inspect.Compute, tool policy.Sanitizer, request worker.Request, files inspect.Files) (inspect.Report, error) {
 	request.Timeout = time.Hour
 	text, err := json.Marshal(request)

@@ -93,7 +93,7 @@ func (tr packageTrial) gather(t *testing.T) (*gates.Evidence, *gates.Verdict) {
 		t.Fatal(err)
 	}
 	if tr.arch != "" {
-		if err := b.CheckReference(t.Context()); err != nil {
+		if _, err := b.CheckReference(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,7 +22,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// A tuning is all configurations of a kernel whose manifest says autotune: all, on the way to those that are gated.
+// A tuning is the set of all configurations of a kernel whose manifest says autotune: all, and the
+// choice among them.
 type tuning struct {
 	configurations []configuration
 	exact          bool
@@ -34,12 +35,12 @@ type tuning struct {
 type configuration struct {
 	words  string
 	values map[string]manifest.Literal
-	shapes []manifest.Shape // that its own pruning leaves it
+	shapes []manifest.Shape // the shapes that its own pruning leaves it
 	codes  *codes
 	code   string
 }
 
-// A wrongConfiguration is one that does not compute what the reference does.
+// A wrongConfiguration is a configuration whose output differs from the reference's.
 type wrongConfiguration struct{ text string }
 
 func (w *wrongConfiguration) Error() string { return w.text }
@@ -85,7 +86,7 @@ func (b *Backend) compileAll(ctx context.Context, role runners.Role, k *codes, m
 	return t, nil
 }
 
-// tunedEntry is the kernel whose configurations are tried: there is one in a launch.
+// tunedEntry returns the kernel whose configurations are tried: a launch has one.
 func tunedEntry(described map[string]toolchain.TritonTuning, source string) (string, error) {
 	var tuned []string
 	for _, entry := range slices.Sorted(maps.Keys(described)) {
@@ -102,7 +103,8 @@ func tunedEntry(described map[string]toolchain.TritonTuning, source string) (str
 	return "", &output.CompileError{Summary: fmt.Sprintf("%s: %s have @triton.autotune, and autotune: all tries the configurations of one kernel (choose a configuration under autotune)", source, strings.Join(tuned, " and "))}
 }
 
-// compileEach compiles the configurations for the sizes that are nearest to a shape that they are left at.
+// compileEach compiles the configurations for the known sizes next to the shapes that pruning
+// leaves them.
 func (b *Backend) compileEach(ctx context.Context, by triton, k *codes, m *manifest.Manifest, t *tuning, offered toolchain.TritonTuning, shapes []manifest.Shape) error {
 	type wanted struct {
 		configuration
@@ -165,7 +167,8 @@ func (b *Backend) compileEach(ctx context.Context, by triton, k *codes, m *manif
 	}
 }
 
-// sizesNear is the sizes that are known before anything runs and that lie nearest to one of some shapes among all.
+// sizesNear returns the sizes that are known before anything runs and whose nearest shape is one of
+// the given shapes.
 func sizesNear(m *manifest.Manifest, variant string, all, some []manifest.Shape) []manifest.Dims {
 	var picks []manifest.Pick
 	for _, s := range all {
@@ -185,7 +188,7 @@ func inWords(values map[string]manifest.Literal) string {
 	return strings.Join(words, ", ")
 }
 
-// code stands for the machine code of all configurations: which of them is picked is found out on a GPU.
+// code identifies the machine code of all configurations: a GPU is needed to pick one of them.
 func (t *tuning) code() string {
 	h := sha256.New()
 	for _, c := range t.configurations {
@@ -194,7 +197,7 @@ func (t *tuning) code() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// whole is the code of all configurations together, where there is no GPU to pick one.
+// whole returns the code of all configurations together, if there is no GPU to pick one.
 func (t *tuning) whole(k *codes) {
 	k.exact = t.exact
 	for _, c := range t.configurations {
@@ -203,7 +206,8 @@ func (t *tuning) whole(k *codes) {
 	}
 }
 
-// tune picks the configurations that are gated, where there is a GPU. Without one, all of them are the build.
+// tune picks the configurations to gate, if there is a GPU. Without a GPU, the build is all of
+// them.
 func (b *Backend) tune(ctx context.Context, role runners.Role, t *tuning, k *codes, m *manifest.Manifest, build *gates.Build) error {
 	if b.config.Arch != "" {
 		t.whole(k)
@@ -219,9 +223,9 @@ func (b *Backend) tune(ctx context.Context, role runners.Role, t *tuning, k *cod
 	return err
 }
 
-// pick runs every configuration at every shape that it is left at, compares its outputs with the reference, and takes the fastest
-// one of each shape. A configuration of the candidate that is wrong is an error: whoever tunes the kernel may get it. One of the
-// baseline is passed over.
+// pick runs every configuration at every shape that pruning leaves it, compares its outputs with
+// the reference, and takes the fastest one for each shape. A wrong configuration of the candidate
+// is an error, because a user's tuner may pick it. A wrong one of the baseline is skipped.
 func (b *Backend) pick(ctx context.Context, role runners.Role, t *tuning, k *codes, m *manifest.Manifest) (*gates.Tuning, error) {
 	shapes := m.ShapesFor(k.side.Variant)
 	times := make([]map[string]float64, len(t.configurations))
@@ -291,7 +295,7 @@ func (b *Backend) try(ctx context.Context, role runners.Role, c configuration, m
 	return micros, wrong, err
 }
 
-// mistaken says what is wrong with a case, by the bounds of the correctness gate.
+// mistaken returns what is wrong with a case, by the bounds of the correctness gate.
 func (b *Backend) mistaken(c gates.Case) string {
 	gate := b.job.Rule().Gates.Correctness
 	switch e := c.Errors; {
@@ -312,7 +316,8 @@ func (b *Backend) mistaken(c gates.Case) string {
 	return ""
 }
 
-// addTuning notes the configurations that the kernels of a launch offer, each once, and those that were built of them.
+// addTuning records the configurations that the kernels of a launch offer, each once, and those
+// that were built.
 func addTuning(build *gates.Build, cubins []*toolchain.Cubin, chosen bool) {
 	t := build.Tuning
 	if t == nil {

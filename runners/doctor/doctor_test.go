@@ -128,7 +128,7 @@ var hosts = []struct {
 		h.Devices = func() []string { return nil }
 		h.GPU = func() (GPU, error) { return GPU{}, dynlib.ErrMissing }
 		h.CUDA = lacks(toolchain.ErrNoCUDA)
-		h.Triton = lacks(errors.New("asking /usr/bin/python3 for its Triton: exit status 1 (is it Python 3?)"))
+		h.Triton = lacks(errors.New("asking /usr/bin/python3 for its packages: exit status 1 (is it Python 3?)"))
 		h.Python = lacks(fmt.Errorf("%w (asked was /usr/bin/python3, Python 3.11.2)", pyref.ErrNoArrays))
 		h.Compilers = func(context.Context, toolchain.Installed) ([]toolchain.Compiler, error) {
 			return []toolchain.Compiler{{Kind: "triton", Version: "3.6.0", Place: "/opt/triton", Err: errors.New("open /opt/triton/_C/libtriton.so: permission denied")}}, errors.New("the toolchain /opt/cuda: it holds neither bin/nvcc nor the package triton, and is no Python")

@@ -59,7 +59,7 @@ var symptoms = []symptom{
 	{busy, regexp.MustCompile(`(?i)driver resource was unavailable|resource is busy|HARDWARE_BUSY|already (?:under|being) profil`),
 		"another tool holds the GPU's counters: stop it for the run (DCGM: dcgmi profile --pause), or profile one program at a time"},
 	{busy, regexp.MustCompile(`(?i)InterprocessLock|nsight-compute-lock`),
-		"another user's ncu left its lock behind: remove nsight-compute-lock from the temporary folder, or set TMPDIR to a folder of your own"},
+		"another user's ncu left its lock behind: remove nsight-compute-lock from the temporary folder, or set TMPDIR to your own folder"},
 	{noProfiler, regexp.MustCompile(`(?i)LibraryNotLoaded|failed to initiali[sz]e the profiler`),
 		"install an Nsight Compute that knows this GPU and driver, and run outside a sandboxed container runtime such as gVisor, which has no profiling interface"},
 	{noProfiler, regexp.MustCompile(`(?i)failed to connect to the CUDA driver|stub libcuda`),

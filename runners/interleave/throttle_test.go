@@ -46,7 +46,7 @@ func TestThrottledSamplesAreMarked(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(s.Solo) != 4 || s.SoloDisturbed != c.solo {
-				t.Errorf("%d of %d solo samples are spoiled, want %d", s.SoloDisturbed, len(s.Solo), c.solo)
+				t.Errorf("%d of %d solo samples are disturbed, want %d", s.SoloDisturbed, len(s.Solo), c.solo)
 			}
 			if err := r.Measure(); err != nil {
 				t.Fatal(err)
@@ -58,7 +58,7 @@ func TestThrottledSamplesAreMarked(t *testing.T) {
 				}
 			}
 			if !slices.Equal(s.Disturbed, want) {
-				t.Errorf("spoiled are %v, want %v", s.Disturbed, want)
+				t.Errorf("disturbed are %v, want %v", s.Disturbed, want)
 			}
 			if err := r.Check(); err != nil {
 				t.Fatal(err)

@@ -87,7 +87,7 @@ func TestBuild(t *testing.T) {
 		"it does not compile":         {measuredPolicy, twiceSource, "nonsense\n" + twiceSource, nil, false, false, gates.Defer, "does not build"},
 		"over its budget":             {strings.Replace(measuredPolicy, "<= 64", "<= 2", 1), twiceSource, thriceSource, nil, false, false, gates.Defer, "registers"},
 		"other code":                  {measuredPolicy, twiceSource, thriceSource, nil, true, true, "", ""},
-		"other code, nothing to run":  {staticPolicy, twiceSource, thriceSource, nil, false, false, gates.Pass, "This is static"},
+		"other code, nothing to run":  {staticPolicy, twiceSource, thriceSource, nil, false, false, gates.Pass, "This was a static check"},
 		"neither compiles":            {measuredPolicy, "nonsense\n" + twiceSource, "nonsense\n" + twiceSource, nil, true, false, "", ""},
 		"it does not compile for one": {measuredPolicy, twiceSource, "#if __CUDA_ARCH__ == 900\nnonsense\n#endif\n" + twiceSource, nil, true, true, "", ""},
 		"it is equal for one":         {measuredPolicy, twiceSource, "#if __CUDA_ARCH__ == 900\n" + thriceSource + "#else\n" + twiceSource + "#endif\n", nil, true, true, "", ""},

@@ -36,7 +36,7 @@ func (s IncludeSets) Check() error {
 			return fmt.Errorf("the set %s: %q is no absolute path (write e.g. /opt/%s/include)", name, folder, name)
 		}
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-			return fmt.Errorf("the set %s: there is no folder %s (install the headers, or mend the path)", name, folder)
+			return fmt.Errorf("the set %s: there is no folder %s (install the headers, or correct the path)", name, folder)
 		}
 	}
 	return nil
@@ -143,7 +143,7 @@ func lay(folder, to string) (IncludeSet, error) {
 			return fmt.Errorf("%s is no regular file", name)
 		}
 		if set.Files, bytes = set.Files+1, bytes+info.Size(); set.Files > maxSetFiles || bytes > maxSetBytes {
-			return fmt.Errorf("it has more than %d files or %d MiB (name the folder of the headers alone)", maxSetFiles, maxSetBytes>>20)
+			return fmt.Errorf("it has more than %d files or %d MiB (name only the folder of the headers)", maxSetFiles, maxSetBytes>>20)
 		}
 		content, err := copyFile(root, name, to)
 		if err != nil {

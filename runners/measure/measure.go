@@ -57,6 +57,8 @@ type Config struct {
 	Seed   uint64              // of secret cases, inputs and order; 0 draws an unpredictable one
 	Getenv func(string) string // nil means os.Getenv
 	Log    *slog.Logger        // also gets the progress; nil discards
+
+	turns bool // several backends take turns, see Open
 }
 
 // Measure gathers evidence about the job. Builds go to scratch, which the caller removes. If the
@@ -112,6 +114,25 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 }
 
 // getenv returns the environment in which compilers and harnesses are found.
+// Open returns the backend for the job, for a caller that takes the steps itself (runners.Steps).
+// Builds go to scratch, which the caller removes. Everything that the backend starts ends with ctx.
+// Several of them may take turns. The include sets of the sides must be in their folders: see LayIn.
+func (c Config) Open(ctx context.Context, job runners.Job, scratch string) (runners.Backend, error) {
+	if why := LeftOut(c.Runner, job.Manifest); why != "" {
+		return nil, fmt.Errorf("measuring %s: %s", job.Manifest.Name, why)
+	}
+	c.turns = true
+	return c.open(ctx, job, scratch, nil)
+}
+
+// LayIn copies the include sets that a side names into its folder. The job says which manifest the
+// side is built by.
+func (c Config) LayIn(job runners.Job, side runners.Side) error {
+	job.Baseline, job.Candidate = nil, side
+	_, err := c.layIn(job)
+	return err
+}
+
 func (c Config) getenv() func(string) string {
 	if c.Getenv == nil {
 		return os.Getenv
@@ -152,9 +173,9 @@ func LeftOut(runner string, m *manifest.Manifest) string {
 	}
 	switch {
 	case runner == CPU && m.Mode == manifest.ModeCUDA:
-		return "it is a cuda kernel, and only a GPU can measure it (leave --runner out on a host with one, or with --static to compile it and judge its resources alone)"
+		return "it is a cuda kernel, and only a GPU can measure it (leave --runner out on a host with one, or with --static only to compile it and judge its resources)"
 	case m.Mode == manifest.ModeCommand:
-		return fmt.Sprintf("it is measured by a command of its own, not by the %s runner (leave --runner out)", runner)
+		return fmt.Sprintf("its own command measures it, not the %s runner (leave --runner out)", runner)
 	}
 	return fmt.Sprintf("it is a %s kernel, not one for the %s runner (leave --runner out)", m.Mode, runner)
 }
@@ -180,7 +201,7 @@ func (c Config) open(ctx context.Context, job runners.Job, scratch string, build
 func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string, builds *toolchain.Handover) (*cuda.Backend, error) {
 	config := cuda.Config{
 		Scratch: scratch, Cache: c.Cache, Program: c.Worker, GPU: c.GPU.UUID, Devices: c.GPU.Files("/dev"), Toolchains: c.Toolchains, Handover: builds,
-		Seed: c.Seed, Getenv: c.getenv(),
+		Seed: c.Seed, Getenv: c.getenv(), Turns: c.turns,
 	}
 	if c.Static {
 		config.Arch = c.Arch
@@ -190,7 +211,7 @@ func (c Config) openCUDA(ctx context.Context, job runners.Job, scratch string, b
 	}
 	b, err := cuda.New(ctx, job, config)
 	if errors.Is(err, cuda.ErrNoGPU) {
-		advice := "check it on a host with one, or compile it and judge its resources alone with --static"
+		advice := "check it on a host with one, or only compile it and judge its resources with --static"
 		if c.Runner == CUDA {
 			advice = "--runner cuda needs one: use it on a host with an NVIDIA GPU and its driver, and see kernelgate doctor"
 		}
@@ -239,8 +260,8 @@ type looker interface {
 	Look(ctx context.Context, c runners.Case) (*runners.CaseDump, error)
 }
 
-// Look builds both sides of the job and runs one case on them.
-func (c Config) Look(ctx context.Context, job runners.Job, one runners.Case, scratch string, p runners.Progress) (*runners.CaseDump, error) {
+// DumpCase builds both sides of the job and runs one case on them.
+func (c Config) DumpCase(ctx context.Context, job runners.Job, one runners.Case, scratch string, p runners.Progress) (*runners.CaseDump, error) {
 	if _, err := c.layIn(job); err != nil {
 		return nil, err
 	}
@@ -252,7 +273,7 @@ func (c Config) Look(ctx context.Context, job runners.Job, one runners.Case, scr
 	}
 	l, ok := b.(looker)
 	if !ok {
-		return nil, strict.Mistakef("%s is measured by a harness of its own, which alone sees its outputs: a single case cannot be shown (run the harness by hand with KERNELGATE_MODE=correctness)", job.Manifest.Name)
+		return nil, strict.Mistakef("%s has its own harness, and only that sees its outputs: a single case cannot be shown (run the harness by hand with KERNELGATE_MODE=correctness)", job.Manifest.Name)
 	}
 	build := func(role runners.Role, side runners.Side) error {
 		p.Report(runners.Event{Gate: gates.GateBuild, Text: "compiling the " + string(role)})

@@ -162,7 +162,7 @@ func TestLeftOut(t *testing.T) {
 		{CUDA, manifest.ModeCUDA, ""},
 		{CPU, manifest.ModeCUDA, "it is a cuda kernel, and only a GPU can measure it (leave --runner out"},
 		{CUDA, manifest.ModeCPU, "it is a cpu kernel, not one for the cuda runner"},
-		{CPU, manifest.ModeCommand, "it is measured by a command of its own, not by the cpu runner"},
+		{CPU, manifest.ModeCommand, "its own command measures it, not the cpu runner"},
 	} {
 		got := LeftOut(c.runner, &manifest.Manifest{Mode: c.mode})
 		if (got == "") != (c.says == "") || !strings.HasPrefix(got, c.says) {
@@ -198,7 +198,7 @@ func TestRivals(t *testing.T) {
 	}
 	want := []gates.Rival{
 		{Name: "good", Shape: "small", Stats: stats.Describe([]float64{40, 42, 44, 40, 42, 44})},
-		{Name: "bad", Failure: "the bench command ended with status 1: no module named torch (run its command by hand; folders that it reads beside its own are named in KERNELGATE_READ)"},
+		{Name: "bad", Failure: "the bench command ended with status 1: no module named torch (run its command by hand; KERNELGATE_READ names further folders that it may read)"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

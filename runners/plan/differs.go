@@ -30,10 +30,11 @@ const maxDiffers = 20_000
 // The reasons why a checkout has a different file than a build.
 const (
 	notBrought = "the change edits it, and may not bring it to the build, since it is no source in the base: it would be merged unjudged (name it in sources there first, or put the edit into a new file)"
-	isLink     = "it is a link, which no build is given (put a file in its place)"
-	isModule   = "it is a submodule, which no build is given (name its folder under include)"
+	isLink     = "it is a link, which no build may read (put a file in its place)"
+	isModule   = "it is a submodule, which no build may read (name its folder under include)"
 	isStale    = "the base branch has changed it since this branch left it (update the branch)"
-	isManifest = "it is a manifest, which no build is given (a source must not depend on it)"
+	notGiven   = "it lies in the folder of the manifest, and a build gets only the files below root and include (move it there, or import nothing from this folder)"
+	isManifest = "it is a manifest, which no build may read (a source must not depend on it)"
 	converted  = "its attribute %s in .gitattributes gives it other bytes in every checkout (take the attribute off it)"
 )
 
@@ -182,8 +183,11 @@ func (p *Plan) differsIn(ctx context.Context, folder, dir, sources string, edite
 		case there && merged.Kind == checkout.SubmoduleEntry:
 			add(name, isModule)
 		case there != has || there && merged.Object != checkout.BlobOf(content, len(merged.Object)):
-			if manifest.IsManifest(name) {
+			switch {
+			case manifest.IsManifest(name):
 				why = isManifest
+			case there && !has && !edited[name]:
+				why = notGiven
 			}
 			add(name, why)
 		case has:

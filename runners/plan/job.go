@@ -32,7 +32,7 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 		return job, fmt.Errorf("reading the manifest: %w", err)
 	}
 	if isNew {
-		job.Notes = append(job.Notes, "The kernel is new: it is judged by its own manifest, and there is nothing to compare its speed with: it is timed by itself.")
+		job.Notes = append(job.Notes, "The kernel is new: it is judged by its own manifest, and it is timed without a baseline.")
 	}
 	if job.Manifest, err = manifest.Parse(file, text); err != nil {
 		if !isNew && p.repairs(ctx, file) {
@@ -54,7 +54,11 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	if err == nil {
 		err = p.pin(ctx, &job)
 	}
-	if err == nil && !job.Removed && len(job.Broken) == 0 && job.Unready == "" {
+	builds := !job.Removed && len(job.Broken) == 0 && job.Unready == ""
+	if err == nil && builds {
+		err = p.checkLimits(job)
+	}
+	if err == nil && builds {
 		err = hashSources(&job)
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -166,15 +167,55 @@ func TestCommandOfARecord(t *testing.T) {
 		}
 	}
 	job, err := r.plan(plan.Options{Base: base, Head: head, Rounds: 7}).Job(t.Context(), "k")
-	if err != nil || slices.Max(job.Rule().Gates.Performance.Looks) != 7 {
-		t.Errorf("%v, %+v", err, job.Rule().Gates.Performance)
+	if err != nil || slices.Max(job.Rule().Gates.Performance.Looks) != 7 || !slices.Equal(job.Notes, []string{"At most 7 rounds were allowed on the command line."}) {
+		t.Errorf("%v, %+v, %v", err, job.Rule().Gates.Performance, job.Notes)
+	}
+	most := int(job.Rule().Gates.Performance.Rounds.Max)
+	for rounds, want := range map[int][]string{most: nil, most + 1: {fmt.Sprintf("The command line has raised the maximum to %d rounds.", most+1)}} {
+		job, err := r.plan(plan.Options{Base: base, Head: head, Rounds: rounds}).Job(t.Context(), "k")
+		if err != nil || slices.Max(job.Rule().Gates.Performance.Looks) != rounds || !slices.Equal(job.Notes, want) {
+			t.Errorf("%d rounds: %v, %+v, %v", rounds, err, job.Rule().Gates.Performance, job.Notes)
+		}
 	}
 	job, err = r.plan(plan.Options{Base: base, Head: head, Repository: "olga/kernels", Rounds: 3, Static: true}).Job(t.Context(), "k")
 	if err != nil || job.Provenance.Repository != "olga/kernels" {
 		t.Errorf("%v, %+v", err, job.Provenance)
 	}
-	if g := job.Policy.Rules[0].Gates; g.Correctness != nil || g.Performance != nil || len(job.Notes) != 2 || !strings.Contains(job.Notes[0], "At most 3 rounds") || !strings.Contains(job.Notes[1], "nothing was run") {
+	if g := job.Policy.Rules[0].Gates; g.Correctness != nil || g.Performance != nil || len(job.Notes) != 2 || !strings.Contains(job.Notes[0], "At most 6 rounds") || !strings.Contains(job.Notes[1], "nothing was run") {
 		t.Errorf("%+v, %v", g, job.Notes)
+	}
+}
+
+// TestPolicyIsParsedOnce checks that all kernels of a change share one policy, whatever the caller
+// asks of each, and that nothing changes it.
+func TestPolicyIsParsedOnce(t *testing.T) {
+	r := newTree(t)
+	asked := edited(t, policyYAML, "rules:", "  performance: {target: {shapes: all, speedup: \">= +10%\"}}\nrules:")
+	pinned := "toolchains: {triton: {version: 3.6.0}}\n" + asked
+	base := r.commit(with(map[string]string{
+		"k/kernel.yaml": staged, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", ".github/kernelgate.yaml": pinned,
+		"n/kernel.yaml": edited(t, staged, "name: scale", "name: new"), "n/stage0.c": "// n0\n", "n/stage1.c": "// n1\n", "n/reference.c": "// truth\n",
+	}))
+	head := r.commit(map[string]string{"k/stage0.c": "// head\n", "n/stage0.c": "// head\n"})
+	parsed := 0
+	opt := plan.Options{Base: base, Head: head, Rounds: 7, Static: true, ParsePolicy: func(file string, text []byte) (*policy.Policy, error) {
+		parsed++
+		return policy.Parse(file, text)
+	}}
+	p := r.plan(opt)
+	for _, key := range []string{"k", "n"} {
+		for _, p := range []*plan.Plan{p, p.As(policy.Change{Labels: []string{"docs"}})} {
+			job, err := p.Job(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g := job.Rule().Gates; g.Performance != nil || job.Candidate.Toolchains.Triton == nil {
+				t.Errorf("%s: gates %+v, toolchains %+v", key, g, job.Candidate.Toolchains)
+			}
+		}
+	}
+	if parsed != 1 {
+		t.Errorf("the policy was parsed %d times", parsed)
 	}
 }
 

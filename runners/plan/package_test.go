@@ -34,6 +34,26 @@ func pythonPackage(manifest string) map[string]string {
 	}
 }
 
+// Files next to the manifest are no part of a build whose sources lie elsewhere, and the reason does not blame the branch.
+func TestReferenceBesideManifest(t *testing.T) {
+	r := newTree(t)
+	files := pythonPackage(strings.Replace(tritonYAML, "{source: reference.cu, entry: reference, launch: {grid: [1], block: [32]}}", "{source: reference.py, entry: reference}", 1))
+	delete(files, "k/reference.cu")
+	files["k/reference.py"] = "def reference(N):\n    return [0] * N\n"
+	base := r.commit(files)
+	job, err := r.plan(plan.Options{Base: base, Head: r.commit(map[string]string{"src/kernelpkg/util.py": "# edited\n"})}).Job(t.Context(), "k")
+	if err != nil || len(job.Broken) > 0 {
+		t.Fatal(err, job.Broken)
+	}
+	why := map[string]string{}
+	for _, d := range job.Candidate.Differs {
+		why[d.Path] = d.Why
+	}
+	if len(why) != 2 || !strings.Contains(why["k/reference.py"], "a build gets only the files below root and include") || !strings.Contains(why["k/kernel.yaml"], "it is a manifest") {
+		t.Errorf("the differences are %q", why)
+	}
+}
+
 // Every file that an import may read is the kernel's: its helper, the package's own file, an included module. The head's go to
 // the candidate, and none of them to the baseline.
 func TestPythonPackage(t *testing.T) {

@@ -40,6 +40,9 @@ type Options struct {
 	// PolicyRoot is the folder that must contain the policy's file if an untrusted party named the
 	// file; "" allows any file.
 	PolicyRoot string
+	// ParsePolicy parses a policy, for a caller that has parsed it before; nil means policy.Parse.
+	// The plan does not change the policy, and gives all jobs the same one.
+	ParsePolicy func(file string, text []byte) (*policy.Policy, error)
 	// PolicyAt uses the policy of a different revision, for information, such as a head that adds
 	// the first policy.
 	PolicyAt string
@@ -79,6 +82,8 @@ type Plan struct {
 	shared  map[string]bool // kernels that share their folder
 	moved   map[string]bool // kernels whose compiler the change moves
 	pins    *pins
+	// policies is shared by the plans of As.
+	policies *parsedPolicies
 	// reads holds the files that a kernel's build may read in addition to those of a folder that
 	// only it uses, at the base or at the head.
 	reads map[string]map[string]bool
@@ -90,7 +95,10 @@ type Plan struct {
 // New examines which files the change touches.
 func New(ctx context.Context, opt Options) (*Plan, error) {
 	opt.Trusted = cmp.Or(opt.Trusted, opt.Base)
-	p := &Plan{opt: opt}
+	if opt.ParsePolicy == nil {
+		opt.ParsePolicy = policy.Parse
+	}
+	p := &Plan{opt: opt, policies: &parsedPolicies{parse: opt.ParsePolicy, known: map[policySource]*policy.Policy{}}}
 	if opt.Variant != "" || p.byHand() {
 		return p, nil
 	}

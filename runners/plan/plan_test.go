@@ -227,6 +227,46 @@ variants:
 default_variant: stage0
 `
 
+// TestShapesOutsideLimits checks that a policy that names a shape which one side cannot run is refused
+// with the side, before anything is built.
+func TestShapesOutsideLimits(t *testing.T) {
+	r := newTree(t)
+	narrow := edited(t, staged, "{source: stage0.c}", "{source: stage0.c, limits: {N: 1..20}}")
+	files := map[string]string{"k/kernel.yaml": narrow, "k/stage0.c": "// 0\n", "k/stage1.c": "// 1\n", "k/reference.c": "// truth\n", ".github/kernelgate.yaml": edited(t, policyYAML, "shapes: all", "shapes: [one, two]")}
+	base := r.commit(files)
+	head := r.commit(map[string]string{"k/stage0.c": "// head\n"})
+	wide := r.commit(map[string]string{"k/kernel.yaml": staged})
+	all := filepath.Join(t.TempDir(), "all.yaml")
+	if err := os.WriteFile(all, []byte(policyYAML), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const outside = `.github/kernelgate.yaml: rule default: gates.correctness.shapes: the shape "two" (N=64) is outside the limits of the variant stage0 of scale, the `
+	const repairs = "The change repairs this"
+	for name, c := range map[string]struct {
+		opt  plan.Options
+		says string // "" where nothing is refused
+	}{
+		"both sides":          {plan.Options{Base: base, Head: head}, outside + "candidate (both sides take one: name those, or widen its limits)"},
+		"the other variant":   {plan.Options{Base: head, Head: head, BaselineVariant: "stage0", Variant: "stage1"}, outside + "baseline (both sides take one: name those, or widen its limits)"},
+		"a wider head":        {plan.Options{Base: head, Head: wide}, outside + "baseline (both sides take one: name those, or widen its limits)\n" + repairs},
+		"all shapes":          {plan.Options{Base: base, Head: head, Policy: all}, ""},
+		"for information":     {plan.Options{Base: head, Head: wide, Versus: base}, ""},
+		"the head and itself": {plan.Options{Base: base, Head: head, Versus: plan.Self}, outside + "candidate"},
+	} {
+		_, err := r.plan(c.opt).Job(t.Context(), "k")
+		if c.says == "" {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		wantMistake(t, err, c.says)
+		if err != nil && strings.Contains(err.Error(), repairs) != strings.Contains(c.says, repairs) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestNewDefaultVariant plans the usual pull request of a stage: a new file becomes the default.
 // The baseline is the base's default, built and launched as the base says.
 func TestNewDefaultVariant(t *testing.T) {

@@ -28,7 +28,7 @@ func (p *Plan) policy(ctx context.Context, job *runners.Job) error {
 	if err != nil {
 		return err
 	}
-	if job.Policy, err = policy.Parse(file, text); err != nil {
+	if job.Policy, err = p.policies.read(file, text); err != nil {
 		return strict.Mistake{Err: err}
 	}
 	p.otherRounds(job)
@@ -126,9 +126,16 @@ func (p *Plan) otherRounds(job *runners.Job) {
 	if p.opt.Rounds == 0 {
 		return
 	}
-	job.Policy.AtMost(p.opt.Rounds)
-	job.Policy.AtLeast(p.opt.Rounds)
-	job.Notes = append(job.Notes, fmt.Sprintf("At most %d rounds were allowed on the command line.", p.opt.Rounds))
+	gate := job.Rule().Gates.Performance
+	job.Policy, _ = job.Policy.AtMost(p.opt.Rounds)
+	job.Policy, _ = job.Policy.AtLeast(p.opt.Rounds)
+	switch {
+	case gate == nil:
+	case p.opt.Rounds > int(gate.Rounds.Max):
+		job.Notes = append(job.Notes, fmt.Sprintf("The command line has raised the maximum to %d rounds.", p.opt.Rounds))
+	case p.opt.Rounds < int(gate.Rounds.Max):
+		job.Notes = append(job.Notes, fmt.Sprintf("At most %d rounds were allowed on the command line.", max(p.opt.Rounds, policy.MinRounds)))
+	}
 }
 
 // staticOnly leaves out every gate that has to run the kernel.
@@ -136,45 +143,6 @@ func (p *Plan) staticOnly(job *runners.Job) {
 	if !p.opt.Static {
 		return
 	}
-	for i := range job.Policy.Rules {
-		g := &job.Policy.Rules[i].Gates
-		g.Correctness, g.Sanitize, g.Performance, g.Profile = nil, nil, nil, nil
-	}
+	job.Policy = job.Policy.Static()
 	job.Notes = append(job.Notes, "Only the build and its resources were judged (--static): nothing was run.")
-}
-
-// checkShapes refuses a policy that asks for shapes that the kernel does not have, before anything
-// is built.
-func checkShapes(job runners.Job) error {
-	rule := job.Rule()
-	known := job.Manifest.ShapeNames()
-	var wrong []string
-	SeeShapes(rule.Gates, func(field string, s policy.Shapes) {
-		for _, name := range s.Unknown(known) {
-			wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s has no shape %q (it has %s)", job.PolicyFile, rule.Name, field, job.Manifest.Name, name, strings.Join(known, ", ")))
-		}
-	})
-	if len(wrong) > 0 {
-		return strict.Mistakef("%s", strings.Join(wrong, "\n"))
-	}
-	return nil
-}
-
-// SeeShapes calls see with the shapes that each gate asks for and the field that names them.
-func SeeShapes(g policy.Gates, see func(field string, s policy.Shapes)) {
-	if g.Correctness != nil {
-		see("correctness.shapes", g.Correctness.Shapes)
-	}
-	if g.Sanitize != nil {
-		see("sanitize.shapes", g.Sanitize.Shapes)
-	}
-	if g.Performance != nil && g.Performance.Target != nil {
-		see("performance.target.shapes", g.Performance.Target.Shapes)
-	}
-	if g.Performance != nil && g.Performance.Guard != nil {
-		see("performance.guard.shapes", g.Performance.Guard.Shapes)
-	}
-	if g.Profile != nil {
-		see("profile.shapes", g.Profile.Shapes)
-	}
 }

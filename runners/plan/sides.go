@@ -57,7 +57,7 @@ func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bo
 	case p.opt.Versus == Self:
 		same := job.Candidate
 		job.Baseline, job.Noise = &same, true
-		job.Notes = append(job.Notes, "The head is compared with itself: what is found is the noise of the machine.")
+		job.Notes = append(job.Notes, "The head is compared with itself: any difference is noise of the machine.")
 		return nil
 	case isNew && p.opt.Versus == "":
 		return nil

@@ -87,11 +87,11 @@ func (p *Plan) pinned(ctx context.Context, rev string) (*policy.Toolchains, erro
 	if !bytes.Contains(text, []byte("toolchains")) && !bytes.Contains(text, []byte(`\`)) {
 		return &policy.Toolchains{}, nil
 	}
-	policy, err := policy.Parse(file, text)
+	read, err := p.policies.read(file, text)
 	if err != nil {
 		return nil, nil
 	}
-	return &policy.Toolchains, nil
+	return &read.Toolchains, nil
 }
 
 // recompiled finds the kernels whose compiler the change moves.

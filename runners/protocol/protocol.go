@@ -2,13 +2,13 @@
 // is the one side of it, runners/agent the other. It is JSON over HTTP, each
 // runner with a bearer token of its own:
 //
-//	POST lease                      LeaseRequest → 200 LeaseAnswer; 204: nothing to do, ask again; 403: too old, among other reasons
+//	POST lease                      LeaseRequest → 200 LeaseResponse; 204: nothing to do, ask again; 403: too old, among other reasons
 //	GET  jobs/{id}/bundle?token=N   → 200 the bundle
-//	GET  jobs/{id}/builds?token=N   → 200 what another host has compiled of it, where LeaseAnswer.Builds says that there is
-//	POST jobs/{id}/beat             Beat → 200 BeatAnswer
+//	GET  jobs/{id}/builds?token=N   → 200 what another host has compiled of it, where LeaseResponse.Builds says that there is
+//	POST jobs/{id}/beat             Heartbeat → 200 HeartbeatResponse
 //	GET  jobs/{id}/hold?token=N     → 204 after a while, ask again: while it is open, the runner's process is there
-//	POST jobs/{id}/earlier          Built → 200 EarlierAnswer: what is known of this machine code
-//	POST jobs/{id}/begin            Built → 200 BeginAnswer: counts an attempt, before its first round
+//	POST jobs/{id}/earlier          BuiltCode → 200 PriorEvidence: what is known about this machine code
+//	POST jobs/{id}/begin            BuiltCode → 200 BeginResponse: counts an attempt, before its first round
 //	PUT  jobs/{id}/artifacts/{name}?token=N   the file → 200
 //	POST jobs/{id}/result           Result, gzipped or not → 200
 //	POST jobs/{id}/release          Release → 200

@@ -1,17 +1,15 @@
 package pyref
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners/interpreter"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -31,27 +29,8 @@ var ErrNoArrays = errors.New("no NumPy was found: install it (pip install numpy,
 // ErrNoTorch says how to get PyTorch.
 var ErrNoTorch = errors.New("no PyTorch was found: install it (pip install torch) for python3 or for the Python that KERNELGATE_PYTHON names")
 
-const ask = `import sys, json, os, importlib.util, importlib.metadata
-def version(name):
-    if importlib.util.find_spec(name) is None: return ""
-    try: return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError: return "unknown"
-print(json.dumps({"executable": sys.executable, "real": os.path.realpath(sys.executable), "prefix": sys.prefix, "base_prefix": sys.base_prefix,
-  "version": "%d.%d.%d" % sys.version_info[:3], "tag": "cp%d%d" % sys.version_info[:2], "numpy": version("numpy"), "torch": version("torch")}))`
-
-type said struct {
-	Executable string `json:"executable"` // as it was called: an environment's is a link, and finds its packages by its own place
-	Real       string `json:"real"`
-	Prefix     string `json:"prefix"`
-	BasePrefix string `json:"base_prefix"`
-	Version    string `json:"version"`
-	Tag        string `json:"tag"` // such as cp311
-	NumPy      string `json:"numpy"`
-	Torch      string `json:"torch"`
-}
-
 // Find asks the Python that KERNELGATE_PYTHON names, or python3, for NumPy and PyTorch. If it has no NumPy, the one is taken that
-// fetch-numpy.sh left for that Python.
+// fetch-python.sh left for that Python.
 func Find(ctx context.Context, getenv func(string) string) (*Python, error) {
 	p, err := Interpreter(ctx, getenv)
 	if err == nil && p.NumPy == "" && p.Torch == "" {
@@ -62,39 +41,29 @@ func Find(ctx context.Context, getenv func(string) string) (*Python, error) {
 
 // Interpreter is the same whether or not it has NumPy or PyTorch.
 func Interpreter(ctx context.Context, getenv func(string) string) (*Python, error) {
-	name := cmp.Or(getenv("KERNELGATE_PYTHON"), "python3")
-	program, err := exec.LookPath(name)
+	program, err := interpreter.Program(getenv)
 	if err != nil {
-		return nil, fmt.Errorf("%w (there is no %s: %w)", ErrNoArrays, name, err)
+		return nil, fmt.Errorf("%w (%w)", ErrNoArrays, err)
 	}
-	cmd := exec.CommandContext(ctx, program, "-I", "-c", ask)
-	cmd.Dir = "/"
-	out, err := cmd.Output()
-	var s said
-	if err == nil {
-		err = json.Unmarshal(out, &s)
-	}
+	asked, err := interpreter.Ask(ctx, program)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s for NumPy: %w (is it Python 3?)", program, err)
+		return nil, err
 	}
-	p := &Python{Program: s.Executable, Version: s.Version, NumPy: s.NumPy, Torch: s.Torch}
-	for _, dir := range []string{s.Prefix, s.BasePrefix, folderOf(s.Executable), folderOf(s.Real)} {
+	p := &Python{Program: asked.Executable, Version: asked.Version, NumPy: asked.NumPy, Torch: asked.Torch}
+	for _, dir := range asked.Folders() {
 		p.show(dir)
 	}
 	if p.NumPy == "" {
-		p.fetched(getenv, s.Tag)
+		p.fetched(getenv, asked.Tag)
 	}
 	if home := getenv("HOME"); slices.ContainsFunc(p.read, func(dir string) bool { return dir == "/" || home != "" && sandbox.Within(filepath.Clean(home), dir) }) {
-		return nil, fmt.Errorf("%s cannot be used: a reference would be shown a whole home folder; use a Python in a folder of its own, by KERNELGATE_PYTHON", p.Program)
+		return nil, fmt.Errorf("%s cannot be used: a reference would be shown a whole home folder; set KERNELGATE_PYTHON to a Python in a separate folder", p.Program)
 	}
 	return p, nil
 }
 
 // Folders are what a program of this Python needs to see beside the system's.
 func (p *Python) Folders() []string { return p.read }
-
-// folderOf is the folder that an installation with that program has to itself.
-func folderOf(program string) string { return filepath.Dir(filepath.Dir(program)) }
 
 // show lets references read a folder.
 func (p *Python) show(dir string) {
@@ -103,7 +72,7 @@ func (p *Python) show(dir string) {
 	}
 }
 
-// fetched adds the NumPy that fetch-numpy.sh left.
+// fetched adds the NumPy that fetch-python.sh left.
 func (p *Python) fetched(getenv func(string) string, tag string) {
 	root := getenv("XDG_CACHE_HOME")
 	if root == "" && getenv("HOME") != "" {

@@ -82,7 +82,7 @@ func (c *config) supervise(started func()) (*exitReport, error) {
 	}
 	exit := &exitReport{Status: status, OutOfMemory: w.outOfMemory, Refused: w.refused()}
 	if l.lookups != nil {
-		exit.Lookups, exit.LookupsCut = l.lookups.paths()
+		exit.Lookups, exit.Opened, exit.LookupsCut = l.lookups.paths()
 	}
 	if status.Signaled() && status.Signal() == unix.SIGXFSZ {
 		exit.Refused = append(exit.Refused, fmt.Sprintf("a file would have grown over the %s limit", sizeText(c.Limits.FileSize)))

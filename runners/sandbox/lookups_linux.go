@@ -73,7 +73,7 @@ type noticeAnswer struct {
 type lookups struct {
 	listener int
 	mu       sync.Mutex
-	seen     map[string]bool
+	seen     map[string]bool // whether a call on the path could lead to a list of a folder
 	bytes    int
 	full     bool
 }
@@ -112,7 +112,7 @@ func (l *lookups) run() {
 			return
 		}
 		if path, ok := n.path(); ok {
-			l.note(path)
+			l.note(path, !factCalls[uintptr(n.call)])
 		}
 		answer := noticeAnswer{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
 		// This fails only if the process has died.
@@ -120,29 +120,35 @@ func (l *lookups) run() {
 	}
 }
 
-func (l *lookups) note(path string) {
+func (l *lookups) note(path string, opened bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.seen[path] {
+	if was, ok := l.seen[path]; ok {
+		l.seen[path] = was || opened
 		return
 	}
 	if len(l.seen) >= maxLookups || l.bytes+len(path) > maxLookupBytes {
 		l.full = true
 		return
 	}
-	l.seen[path] = true
+	l.seen[path] = opened
 	l.bytes += len(path)
 }
 
-// paths returns all recorded paths in sorted order. full means that there were more.
-func (l *lookups) paths() (list []string, full bool) {
+// paths returns all recorded paths in sorted order, and those of them that may have been opened.
+// full means that there were more.
+func (l *lookups) paths() (list, opened []string, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for path := range l.seen {
+	for path, open := range l.seen {
 		list = append(list, path)
+		if open {
+			opened = append(opened, path)
+		}
 	}
 	slices.Sort(list)
-	return list, l.full
+	slices.Sort(opened)
+	return list, opened, l.full
 }
 
 // path returns the path that the call names, absolute and as the program sees it. It returns false

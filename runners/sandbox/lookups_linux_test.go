@@ -16,7 +16,7 @@ func TestLookups(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "here.txt"), []byte("text"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s := shell("cat here.txt; cat ../missing.txt; test -e /etc/passwd; cd sub 2>/dev/null; ln -s ../aim /tmp/x; exit 0")
+	s := shell("cat here.txt; cat ../missing.txt; test -e /etc/passwd; test -d /repository/kernels; ls -f .; cd sub 2>/dev/null; ln -s ../aim /tmp/x; exit 0")
 	s.Dir, s.Places, s.Watch = "/repository/kernels/k", []Place{{Host: dir, Inside: "/repository/kernels/k"}}, true
 	r, out := run(t, s)
 	if !r.OK() || !strings.HasPrefix(out, "text") {
@@ -29,6 +29,11 @@ func TestLookups(t *testing.T) {
 	}
 	if !slices.ContainsFunc(r.Lookups, func(p string) bool { return strings.HasSuffix(p, "/aim") }) {
 		t.Errorf("the target of a link is not among the lookups %q", r.Lookups)
+	}
+	for path, opened := range map[string]bool{"/repository/kernels/k/here.txt": true, "/repository/kernels/k": true, "/etc/passwd": false, "/repository/kernels": false} {
+		if slices.Contains(r.Opened, path) != opened {
+			t.Errorf("%s was opened: %v, want %v (%q)", path, !opened, opened, r.Opened)
+		}
 	}
 	if r.LookupsCut {
 		t.Error("lookups were cut")

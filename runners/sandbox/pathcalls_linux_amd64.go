@@ -12,3 +12,12 @@ var pathCalls = map[uintptr]pathCall{
 	unix.SYS_GETXATTR: {-1, 0}, unix.SYS_LGETXATTR: {-1, 0}, unix.SYS_LISTXATTR: {-1, 0}, unix.SYS_LLISTXATTR: {-1, 0},
 	unix.SYS_UTIMENSAT: {0, 1}, unix.SYS_UTIMES: {-1, 0}, unix.SYS_UTIME: {-1, 0}, unix.SYS_INOTIFY_ADD_WATCH: {-1, 1},
 }
+
+// factCalls are those of them that return facts about a path. The others may lead to its content: a
+// folder that was opened can be listed.
+var factCalls = map[uintptr]bool{
+	unix.SYS_STAT: true, unix.SYS_LSTAT: true, unix.SYS_ACCESS: true, unix.SYS_READLINK: true, unix.SYS_NEWFSTATAT: true,
+	unix.SYS_STATX: true, unix.SYS_FACCESSAT: true, unix.SYS_FACCESSAT2: true, unix.SYS_READLINKAT: true, unix.SYS_STATFS: true,
+	unix.SYS_GETXATTR: true, unix.SYS_LGETXATTR: true, unix.SYS_LISTXATTR: true, unix.SYS_LLISTXATTR: true, unix.SYS_UTIMENSAT: true,
+	unix.SYS_UTIMES: true, unix.SYS_UTIME: true,
+}

@@ -136,7 +136,10 @@ type Result struct {
 
 	// Lookups lists each path that the program asked for, whether or not it existed: absolute,
 	// clean, sorted. Symbolic links are not followed. LookupsCut means that there were more.
+	// Opened is the part of them that a program may have read or, if it is a folder, listed; on the
+	// others it asked for facts such as the size.
 	Lookups    []string
+	Opened     []string
 	LookupsCut bool
 }
 

@@ -87,6 +87,7 @@ type exitReport struct {
 	OutOfMemory bool
 	Refused     []string
 	Lookups     []string
+	Opened      []string
 	LookupsCut  bool
 }
 

@@ -162,7 +162,7 @@ func (p *Process) follow(replies *gob.Decoder) {
 		p.result.ExitCode, p.result.Signal = exitOf(e.Status)
 		p.result.OutOfMemory = e.OutOfMemory
 		p.result.Refused = append(p.result.Refused, e.Refused...)
-		p.result.Lookups, p.result.LookupsCut = e.Lookups, e.LookupsCut
+		p.result.Lookups, p.result.Opened, p.result.LookupsCut = e.Lookups, e.Opened, e.LookupsCut
 		if exit := new(exec.ExitError); waitErr != nil && !errors.As(waitErr, &exit) {
 			p.err = fmt.Errorf("pass on the program's output: %w", waitErr)
 		}

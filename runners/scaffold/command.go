@@ -48,7 +48,7 @@ func fromTask(ctx context.Context, file string, text []byte, getenv func(string)
 	folder := filepath.Dir(file)
 	reference := filepath.Join(folder, "reference.py")
 	if !exists(reference) || len(t.Tests)+len(t.Benchmarks) == 0 {
-		return nil, strict.Mistakef("%s is no GPU MODE task: it needs tests or benchmarks, and a reference.py beside it", file)
+		return nil, strict.Mistakef("%s is no GPU MODE task: it needs tests or benchmarks, and a reference.py next to it", file)
 	}
 	if t.Lang != "" && t.Lang != "py" {
 		return nil, strict.Mistakef("%s: lang is %q: submissions in Python are supported (lang: py)", file, t.Lang)

@@ -123,17 +123,9 @@ func fromCUDA(file, text, entry string) (*draft, error) {
 	if len(all) == 0 {
 		return nil, strict.Mistakef("%s defines no kernel (a function void f(...) { with __global__)", file)
 	}
-	k := all[0]
-	if entry != "" {
-		i := slices.IndexFunc(all, func(k cudaKernel) bool { return k.name == entry })
-		if i < 0 {
-			var names []string
-			for _, k := range all {
-				names = append(names, k.name)
-			}
-			return nil, strict.Mistakef("%s defines no kernel %s (write --entry with one of %s)", file, entry, strings.Join(names, ", "))
-		}
-		k = all[i]
+	k, names := chosen(all, func(k cudaKernel) string { return k.name }, entry)
+	if k == nil {
+		return nil, strict.Mistakef("%s defines no kernel %s (write --entry with one of %s)", file, entry, strings.Join(names, ", "))
 	}
 	d := &draft{kind: "a CUDA kernel", name: nameOf(k.name), mode: manifest.ModeCUDA, folder: filepath.Dir(file), sources: filepath.Dir(file)}
 	d.line("version: 1\nname: %s\nmode: cuda", d.name)
@@ -158,6 +150,19 @@ func fromCUDA(file, text, entry string) (*draft, error) {
 	d.guess(fmt.Sprintf("launch: {grid: [\"ceildiv(%s, %d)\"], block: [%d]}", size, threads, threads), "one thread for each element")
 	d.pythonReference(k.parameters, dims)
 	return d, nil
+}
+
+// chosen returns the kernel that an entry names; without an entry, the first. If there is none of that name, it returns nil and the
+// names that there are.
+func chosen[K any](all []K, name func(K) string, entry string) (*K, []string) {
+	var names []string
+	for i := range all {
+		if entry == "" || name(all[i]) == entry {
+			return &all[i], nil
+		}
+		names = append(names, name(all[i]))
+	}
+	return nil, names
 }
 
 // arguments writes those of a kernel, and shapes for the sizes among them, which it returns.

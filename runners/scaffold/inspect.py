@@ -29,14 +29,34 @@ def literals(node):
     return {k: v for k, v in pairs if isinstance(k, str) and v is not None}
 
 
-def configurations(decorator):
-    """What @triton.autotune offers."""
+def within(node, top, depth=3):
+    """The nodes of an expression, and of what its names stand for at the top of the module."""
+    for n in ast.walk(node):
+        yield n
+        if isinstance(n, ast.Name) and n.id in top and depth:
+            yield from within(top[n.id], {k: v for k, v in top.items() if k != n.id}, depth - 1)
+
+
+def keys(node):
+    if not isinstance(node, ast.Dict):
+        return []
+    return [name for name in map(literal, filter(None, node.keys)) if isinstance(name, str)]
+
+
+def configurations(decorator, top):
+    """What @triton.autotune offers, as far as the file says it."""
     found = []
-    for node in ast.walk(decorator):
+    for node in within(decorator, top):
         if isinstance(node, ast.Call) and dotted(node).split(".")[-1] == "Config" and node.args:
             options = {k.arg: literal(k.value) for k in node.keywords if k.arg in ("num_warps", "num_stages", "num_ctas")}
-            found.append({"constants": literals(node.args[0]), **{k: v for k, v in options.items() if isinstance(v, int)}})
+            one = {"constants": literals(node.args[0]), "names": keys(node.args[0]), **{k: v for k, v in options.items() if isinstance(v, int)}}
+            if one not in found:
+                found.append(one)
     return found
+
+
+def decorated(node, word):
+    return [d for d in node.decorator_list if dotted(d).split(".")[-1] == word]
 
 
 def accesses(function, names):
@@ -76,7 +96,7 @@ def accesses(function, names):
     return [n for n in order if n in loads], [n for n in order if n in stores]
 
 
-def function(node):
+def function(node, top):
     args = node.args
     every = args.posonlyargs + args.args + args.kwonlyargs
     defaults = dict(zip([a.arg for a in (args.posonlyargs + args.args)[::-1]], [literal(d) for d in args.defaults[::-1]]))
@@ -85,7 +105,8 @@ def function(node):
     return {
         "name": node.name, "line": node.lineno, "decorators": [dotted(d) for d in node.decorator_list],
         "parameters": [{"name": a.arg, "annotation": dotted(a.annotation) if a.annotation else "", "default": defaults.get(a.arg)} for a in every],
-        "configurations": [c for d in node.decorator_list for c in configurations(d)], "loads": loads, "stores": stores,
+        "autotuned": bool(decorated(node, "autotune")), "configurations": [c for d in decorated(node, "autotune") for c in configurations(d, top)],
+        "heuristics": [k for d in decorated(node, "heuristics") for n in within(d, top) for k in keys(n)], "loads": loads, "stores": stores,
     }
 
 
@@ -97,9 +118,11 @@ def main(file):
         print(json.dumps({"error": error.msg, "line": error.lineno or 1}))
         return
     found = {"functions": [], "classes": [], "values": [], "imports": []}
+    top = {n.targets[0].id: n.value for n in tree.body if isinstance(n, ast.Assign) and len(n.targets) == 1 and isinstance(n.targets[0], ast.Name)}
+    top.update((n.name, n) for n in tree.body if isinstance(n, ast.FunctionDef))
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found["functions"].append(function(node))
+            found["functions"].append(function(node, top))
         elif isinstance(node, ast.ClassDef):
             found["classes"].append(node.name)
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):

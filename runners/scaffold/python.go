@@ -6,9 +6,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -43,14 +43,17 @@ type pythonFunction struct {
 		Annotation string `json:"annotation"`
 		Default    any    `json:"default"`
 	} `json:"parameters"`
+	Autotuned      bool            `json:"autotuned"` // it has @triton.autotune, whatever is known of its configurations
 	Configurations []configuration `json:"configurations"`
+	Heuristics     []string        `json:"heuristics"` // constants that @triton.heuristics computes
 	Loads          []string        `json:"loads"`
 	Stores         []string        `json:"stores"`
 }
 
 // A configuration is one that @triton.autotune offers.
 type configuration struct {
-	Constants map[string]any `json:"constants"`
+	Constants map[string]any `json:"constants"` // those whose values the file states
+	Names     []string       `json:"names"`     // of all constants
 	NumWarps  int            `json:"num_warps"`
 	NumStages int            `json:"num_stages"`
 	NumCTAs   int            `json:"num_ctas"`
@@ -129,26 +132,23 @@ func fromPython(ctx context.Context, file string, opt Options) (*draft, error) {
 
 // fromTriton describes a Triton kernel.
 func fromTriton(file string, all []pythonFunction, entry string) (*draft, error) {
-	k := all[0]
-	if entry != "" {
-		i := slices.IndexFunc(all, func(f pythonFunction) bool { return f.Name == entry })
-		if i < 0 {
-			var names []string
-			for _, f := range all {
-				names = append(names, f.Name)
-			}
-			return nil, strict.Mistakef("%s has no Triton kernel %s that stores something (write --entry with one of %s)", file, entry, strings.Join(names, ", "))
-		}
-		k = all[i]
+	k, names := chosen(all, func(f pythonFunction) string { return f.Name }, entry)
+	if k == nil {
+		return nil, strict.Mistakef("%s has no Triton kernel %s that stores something (write --entry with one of %s)", file, entry, strings.Join(names, ", "))
 	}
-	d := &draft{kind: "a Triton kernel", name: nameOf(k.Name), mode: manifest.ModeCUDA, folder: filepath.Dir(file), sources: filepath.Dir(file)}
+	root := packageRoot(file)
+	source, err := filepath.Rel(root, file)
+	if err != nil {
+		return nil, strict.Mistakef("%s is not below %s: %w", file, root, err)
+	}
+	d := &draft{kind: "a Triton kernel", name: nameOf(k.Name), mode: manifest.ModeCUDA, folder: filepath.Dir(file), sources: root, rooted: true}
 	d.line("version: 1\nname: %s\nmode: cuda\ncompiler: triton", d.name)
 	if len(all) > 1 && entry == "" {
 		d.guess("entry: "+k.Name, fmt.Sprintf("the first of %d kernels in the file", len(all)))
 	} else {
 		d.line("entry: %s", k.Name)
 	}
-	d.line("source: %s", filepath.Base(file))
+	d.line("source: %s", filepath.ToSlash(source))
 	d.guess("arch: [sm_80, sm_89, sm_90]", "the GPUs that it is for")
 	var parameters []parameter
 	var constants []string
@@ -156,7 +156,9 @@ func fromTriton(file string, all []pythonFunction, entry string) (*draft, error)
 		loads, stores := slices.Contains(k.Loads, p.Name), slices.Contains(k.Stores, p.Name)
 		switch {
 		case strings.HasSuffix(p.Annotation, "constexpr"):
-			constants = append(constants, p.Name)
+			if !slices.Contains(k.Heuristics, p.Name) {
+				constants = append(constants, p.Name)
+			}
 		case loads && stores:
 			parameters = append(parameters, parameter{name: p.Name, dtype: manifest.F32, access: manifest.InOut, guessed: "its format"})
 		case stores:
@@ -170,7 +172,7 @@ func fromTriton(file string, all []pythonFunction, entry string) (*draft, error)
 		}
 	}
 	dims := d.arguments(parameters)
-	block := d.constants(constants, k)
+	block := d.constants(constants, *k)
 	d.guess(fmt.Sprintf("launch: {grid: [\"ceildiv(%s, %s)\"]}", strings.Join(dims, "*"), block), "the number of programs: what the caller writes in kernel[grid]")
 	d.pythonReference(parameters, dims)
 	return d, nil
@@ -182,50 +184,100 @@ func fraction(name string) bool {
 	return slices.ContainsFunc([]string{"eps", "scale", "alpha", "beta", "dropout", "prob", "softcap", "temperature"}, func(w string) bool { return strings.Contains(lower, w) })
 }
 
+// packageRoot is the folder that a file's package lies in: that of the file where it is in none.
+func packageRoot(file string) string {
+	dir := filepath.Dir(file)
+	for exists(filepath.Join(dir, "__init__.py")) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
 // constants writes the values of the constexpr parameters, and returns what a program's share of the elements is.
 func (d *draft) constants(names []string, k pythonFunction) (block string) {
 	block = "1024"
-	var first configuration
-	if len(k.Configurations) > 0 {
-		first = k.Configurations[0]
-		d.line("# @triton.autotune offers %d configurations. These are the first one's:", len(k.Configurations))
-		for _, c := range k.Configurations[1:] {
-			d.line("#   %s", c)
-		}
+	tuned := k.tuned(names)
+	if k.Autotuned {
+		d.autotune(tuned, k)
 	}
+	if i := slices.IndexFunc(tuned, blockName); i >= 0 {
+		block = tuned[i]
+	}
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(tuned, name) })
 	if len(names) > 0 {
 		d.line("constants:")
 	}
 	for _, name := range names {
-		value, offered := first.Constants[name]
-		if number, ok := value.(float64); offered && ok {
-			d.line("  %s: %v", name, number)
-			if strings.Contains(strings.ToUpper(name), "BLOCK") {
-				block = fmt.Sprint(number)
-			}
-			continue
-		}
-		guessed := "1024"
-		if !strings.Contains(strings.ToUpper(name), "BLOCK") {
-			guessed = "1"
-		}
-		d.guess(fmt.Sprintf("  %s: %s", name, guessed), "its value, or an expression over the dims, such as pow2ceil(N)")
-	}
-	for _, option := range []struct {
-		name  string
-		value int
-	}{{"num_warps", first.NumWarps}, {"num_stages", first.NumStages}, {"num_ctas", first.NumCTAs}} {
-		if option.value > 0 {
-			d.line("%s: %d", option.name, option.value)
-		}
+		d.guess(fmt.Sprintf("  %s: %s", name, likely(name)), "its value, or an expression over the dims, such as pow2ceil(N)")
 	}
 	return block
 }
 
+// autotune has every configuration tried. The values stand for the picked ones, so that the launch may use their names.
+func (d *draft) autotune(tuned []string, k pythonFunction) {
+	why := "the fastest configuration of each shape is gated"
+	switch n := len(k.Configurations); {
+	case n == 0:
+		why += "; the file does not say which parameters they have"
+	default:
+		d.line("# @triton.autotune in the file:")
+		for _, c := range k.Configurations {
+			d.line("#   %s", c)
+		}
+	}
+	var values []string
+	for _, name := range tuned {
+		value := likely(name)
+		if len(k.Configurations) > 0 {
+			if number, ok := k.Configurations[0].Constants[name].(float64); ok {
+				value = fmt.Sprint(number)
+			}
+		}
+		values = append(values, name+": "+value)
+	}
+	if len(values) == 0 {
+		d.guess("autotune: all", why)
+		return
+	}
+	d.guess("autotune: {all: {"+strings.Join(values, ", ")+"}}", why+"; lint uses these values for the launch")
+}
+
+// tuned is the constants that the configurations of @triton.autotune have. Where the file does not show the configurations, names
+// of tiles are taken for theirs.
+func (k pythonFunction) tuned(constants []string) []string {
+	if !k.Autotuned {
+		return nil
+	}
+	var named []string
+	for _, c := range k.Configurations {
+		named = append(named, c.Names...)
+	}
+	return slices.DeleteFunc(slices.Clone(constants), func(name string) bool {
+		return len(named) > 0 && !slices.Contains(named, name) || len(named) == 0 && !tileName.MatchString(name)
+	})
+}
+
+// tileName matches what authors call the parameters of a tile, such as BLOCK_M, GROUP_SIZE or BK.
+var tileName = regexp.MustCompile(`(?i)BLOCK|TILE|GROUP|CHUNK|SPLIT|^B[A-Z]$`)
+
+func blockName(name string) bool { return strings.Contains(strings.ToUpper(name), "BLOCK") }
+
+// likely is a value that most parameters of such a name take.
+func likely(name string) string {
+	if blockName(name) {
+		return "1024"
+	}
+	return "1"
+}
+
 func (c configuration) String() string {
 	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(c.Constants)) {
-		parts = append(parts, fmt.Sprintf("%s=%v", name, c.Constants[name]))
+	for _, name := range c.Names {
+		value, ok := c.Constants[name]
+		if !ok {
+			value = "..."
+		}
+		parts = append(parts, fmt.Sprintf("%s=%v", name, value))
 	}
 	for _, option := range []struct {
 		name  string

@@ -114,6 +114,7 @@ type draft struct {
 	mode       manifest.Mode
 	folder     string // that the manifest belongs into unless the caller says otherwise
 	sources    string // folder of the sources, where it is not to be copied
+	rooted     bool   // the sources may be those of the whole repository, as a Python package's are
 	manifest   strings.Builder
 	files      []File // by their names beside the manifest
 	guesses    int
@@ -153,7 +154,7 @@ func (d *draft) scaffold(opt Options) (*Scaffold, error) {
 	text := d.manifest.String()
 	if d.sources != "" && !same(d.sources, out) {
 		root, ok := below(top, d.sources)
-		if !ok {
+		if !ok || root == "." && !d.rooted {
 			return nil, strict.Mistakef("the manifest cannot name the sources in %s from %s: put both into one git repository, or leave --out out", d.sources, out)
 		}
 		text = strings.Replace(text, "\nsource: ", "\nroot: "+root+"\nsource: ", 1)
@@ -217,7 +218,7 @@ func below(top, dir string) (string, bool) {
 	a, _ := filepath.Abs(top)
 	b, _ := filepath.Abs(dir)
 	rel, err := filepath.Rel(a, b)
-	if err != nil || rel == "." || strings.HasPrefix(rel, "..") {
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 		return "", false
 	}
 	return filepath.ToSlash(rel), true

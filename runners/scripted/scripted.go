@@ -58,9 +58,14 @@ type backend struct {
 	rng *rand.Rand
 }
 
+// Open returns the backend for a job; it is an arm.Opener.
+func (r Runner) Open(_ context.Context, job runners.Job, _ string) (runners.Backend, error) {
+	return backend{Runner: r, job: job, rng: rand.New(rand.NewPCG(1, 2))}, nil
+}
+
 // Measure gathers evidence about a job; it is agent.Config's.
-func (r Runner) Measure(ctx context.Context, job runners.Job, _ string, p runners.Progress) (runners.Measured, error) {
-	b := backend{Runner: r, job: job, rng: rand.New(rand.NewPCG(1, 2))}
+func (r Runner) Measure(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
+	b, _ := r.Open(ctx, job, scratch)
 	e, err := runners.Gather(ctx, job, b, p)
 	return runners.Measured{Evidence: e, BuildLog: "scripted\n"}, err
 }

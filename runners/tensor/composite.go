@@ -36,15 +36,15 @@ func (p *Problem) outlineParts(m *manifest.Manifest, toggles map[string]int) err
 				pointer = part.Pointer
 				at = slices.IndexFunc(m.Arguments, func(o manifest.Argument) bool { return o.Name == part.Pointer })
 			}
-			p.Args[i].Parts = append(p.Args[i].Parts, Part{Offset: part.Offset, Arg: at, Pointer: pointer})
+			p.Args[i].Parts = append(p.Args[i].Parts, Part{Offset: part.Offset, Arg: at, Pointer: pointer, TensorMap: part.TensorMap})
 		}
 	}
 	return nil
 }
 
 // Passed returns the bytes of a parameter that is passed by value, little endian: a scalar, a null
-// pointer, or a struct or vector that is assembled from its parts, with zero padding. address
-// returns where an array lies.
+// pointer, or a struct or vector that is assembled from its parts, with zero padding and zeros for
+// tensor maps. address returns where an array lies.
 func (a Arg) Passed(args []Arg, address func(arg int) uint64) []byte {
 	switch {
 	case a.Access == manifest.Absent:
@@ -58,7 +58,7 @@ func (a Arg) Passed(args []Arg, address func(arg int) uint64) []byte {
 			p.Arg = slices.IndexFunc(args, func(o Arg) bool { return o.Name == p.Pointer })
 		}
 		switch {
-		case p.Arg < 0:
+		case p.Arg < 0 || p.TensorMap:
 		case args[p.Arg].Array():
 			le.PutUint64(out[p.Offset:], address(p.Arg))
 		default:

@@ -95,6 +95,58 @@ func TestPassedBytes(t *testing.T) {
 	}
 }
 
+// TestSettingsPassed checks that settings are passed by the side's own toggles, that the reference
+// receives none of them, and that a tensor map's place in a struct is left to the side.
+func TestSettingsPassed(t *testing.T) {
+	m, err := manifest.Parse("kernel.yaml", []byte(`
+version: 1
+name: a
+mode: cuda
+entry: f
+source: a.cu
+arch: [sm_90]
+toggles: {SPLITS: {values: [1, 4], default: 1, layer: structure}}
+arguments:
+  - {name: x, dtype: f16, access: in, shape: [S, S], tensor_map: {box: [16, 16]}}
+  - {name: y, dtype: f32, access: out, shape: [S]}
+  - {name: rows, dtype: i32, access: scalar, value: S}
+  - {name: splits, dtype: i32, access: scalar, setting: SPLITS}
+  - {name: p, access: struct, fields: [{name: x, tensor_map: x}, {name: y, pointer: y}, {name: tiles, dtype: u8, settings: [S/SPLITS, SPLITS]}]}
+reference: {source: r.cu, entry: r, launch: {grid: [1], block: [1]}}
+tolerance: {abs: 1}
+shapes: {one: {S: 16}}
+launch: {grid: [SPLITS], block: [1]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape, _ := m.Shape("one")
+	for splits, want := range map[int][2]string{1: {"01000000", "1001"}, 4: {"04000000", "0404"}} {
+		p, err := NewProblem(m, shape, map[string]int{"SPLITS": splits}, distribution.Normal, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := func(arg int) uint64 { return 0x1111111111111100 + uint64(arg) }
+		if got := hex.EncodeToString(p.Args[3].Passed(p.Args, address)); got != want[0] {
+			t.Errorf("splits is %s, want %s", got, want[0])
+		}
+		got := hex.EncodeToString(p.Args[4].Passed(p.Args, address))
+		if len(got) != 512 || got != strings.Repeat("00", 128)+"0111111111111111"+want[1]+strings.Repeat("00", 118) || p.Args[4].Alignment() != 128 {
+			t.Errorf("the struct is %s, want %s behind the tensor map", got, want[1])
+		}
+		if parts := p.Args[4].Parts; !parts[0].TensorMap || parts[0].Arg != 0 || parts[1].TensorMap {
+			t.Errorf("its parts are %+v", parts)
+		}
+		var names []string
+		for _, a := range p.Reference() {
+			names = append(names, a.Name)
+		}
+		if strings.Join(names, " ") != "x y rows" {
+			t.Errorf("the reference is given %s", names)
+		}
+	}
+}
+
 // TestIntegersKeepTheirLimits checks that every integer width keeps its limits.
 func TestIntegersKeepTheirLimits(t *testing.T) {
 	for d, limits := range map[manifest.DType][2]float64{

@@ -38,6 +38,7 @@ type Arg struct {
 	Align       int
 	Inside      bool
 	OfComposite bool // a scalar that is in the list only as part of a struct
+	Setting     bool // a scalar that only the kernel receives
 
 	// An array of structs has members: arrays that are drawn and that the reference sees,
 	// interleaved in the elements. Each element has Count values of a member, at Offset from its
@@ -61,6 +62,8 @@ type Part struct {
 	Offset  int
 	Arg     int    // -1 for a null pointer, and for a pointer to scratch
 	Pointer string // name of a pointer's target; "" for a null pointer
+	// TensorMap means that the struct has a tensor map of the array there, which the side encodes.
+	TensorMap bool
 }
 
 // Size returns the argument's length in bytes.
@@ -130,6 +133,7 @@ func outline(m *manifest.Manifest, a *manifest.Argument, at manifest.Shape, togg
 			return arg, err
 		}
 		arg.set(value)
+		arg.Setting = a.Setting != nil
 		return arg, nil
 	}
 	var err error
@@ -227,7 +231,7 @@ type Seen struct {
 func (p *Problem) Reference() []Seen {
 	var all []Seen
 	for i, a := range p.Args {
-		if a.IsScale || a.OfComposite || a.Parts != nil || a.Access == manifest.Absent {
+		if a.IsScale || a.OfComposite || a.Setting || a.Parts != nil || a.Access == manifest.Absent {
 			continue
 		}
 		a.Inside = false // the reference receives it directly

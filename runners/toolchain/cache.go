@@ -20,21 +20,22 @@ import (
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
-// A Cache keeps what compilers made, so that the same source is compiled once. It holds what the tools printed and wrote,
-// never what this package reads out of it. Several processes may share one.
+// A Cache keeps the output of compilers, so that the same source is compiled once. It holds what
+// the tools printed and wrote, never what this package reads from it. Several processes may share
+// one.
 //
-// An entry is a folder named by a hash of everything that the output depends on. It appears whole or not at all; one whose
-// checksums do not hold is thrown away. Whoever can write to Dir can forge builds: it is made for its owner alone, and
-// no compiler is shown it.
+// An entry is a folder named by a hash of everything that the output depends on. It appears as a
+// whole or not at all; an entry with wrong checksums is discarded. Anyone who can write to Dir can
+// forge builds, so only its owner can read it, and no compiler sees it.
 type Cache struct {
 	Dir      string
-	MaxBytes int64        // the entries used longest ago go first; 0 stands for 4 GiB
-	Log      *slog.Logger // told when an entry is broken or cannot be kept, which costs time but no result; may be nil
+	MaxBytes int64        // the least recently used entries go first; 0 means 4 GiB
+	Log      *slog.Logger // reports entries that are broken or cannot be kept, which costs time but no result; may be nil
 }
 
 const cacheBytes = 4 << 30
 
-// DefaultCache is the user's, in ${XDG_CACHE_HOME:-~/.cache}/kernelgate/builds.
+// DefaultCache returns the user's cache, in ${XDG_CACHE_HOME:-~/.cache}/kernelgate/builds.
 func DefaultCache(getenv func(string) string) (*Cache, error) {
 	root, err := cacheRoot(getenv)
 	if err != nil {
@@ -43,7 +44,8 @@ func DefaultCache(getenv func(string) string) (*Cache, error) {
 	return &Cache{Dir: filepath.Join(root, "builds")}, nil
 }
 
-// cachedOutput is compile, with the cache in front of it. A refusal is kept too, unless a limit stopped the compiler.
+// cachedOutput is compile with the cache in front of it. A refusal is cached, too, unless a limit
+// stopped the compiler.
 func (c *CUDA) cachedOutput(ctx context.Context, b NVCCBuild, path string) (o nvccOutput, cached bool, err error) {
 	if c.Cache == nil {
 		o, err = c.compile(ctx, b, path)
@@ -95,7 +97,7 @@ func (c *Cache) warn(doing string, err error) {
 	}
 }
 
-// outputRecord is the part of an nvccOutput that has no file of its own.
+// outputRecord is the part of an nvccOutput that has no separate file.
 type outputRecord struct {
 	Refusal string `json:"refusal,omitempty"`
 }
@@ -108,7 +110,7 @@ const (
 	recordFileName = "build.json"
 )
 
-// load returns an entry if it is there and whole.
+// load returns an entry if it exists and is complete.
 func (c *Cache) load(key string) (nvccOutput, bool) {
 	files, ok := c.Files(key)
 	if !ok {
@@ -133,7 +135,8 @@ func (c *Cache) store(key string, o nvccOutput) error {
 	return c.Keep(key, map[string][]byte{recordFileName: record, cubinFileName: o.Image, logFileName: []byte(o.Log), usageFileName: []byte(o.Usage)})
 }
 
-// text is what is kept under a key or, where there is nothing, what make says, which is kept then. A nil cache keeps nothing.
+// text returns what is cached under a key or, if there is nothing, the result of make, which is
+// then cached. A nil cache keeps nothing.
 func (c *Cache) text(key, what string, make func() (string, error)) (string, error) {
 	if c == nil {
 		return make()
@@ -151,10 +154,11 @@ func (c *Cache) text(key, what string, make func() (string, error)) (string, err
 	return text, nil
 }
 
-// sumsFileName is the file of an entry that lists the others' checksums in the form of sha256sum.
+// sumsFileName is the file of an entry that lists the checksums of the others, in the form of
+// sha256sum.
 const sumsFileName = "sums"
 
-// Files returns the files of an entry if it is there and whole.
+// Files returns the files of an entry if it exists and is complete.
 func (c *Cache) Files(key string) (map[string][]byte, bool) {
 	dir := filepath.Join(c.Dir, key)
 	files, err := readEntry(dir)
@@ -210,13 +214,14 @@ func checksums(files map[string][]byte) string {
 	return lines.String()
 }
 
-// Keep writes an entry beside its place and moves it there. Where another process was quicker, its entry stays.
+// Keep writes an entry next to its final place and renames it. If another process was faster, its
+// entry stays.
 func (c *Cache) Keep(key string, files map[string][]byte) error {
 	temp, err := os.MkdirTemp(c.Dir, unfinished)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp) // there only if something went wrong
+	defer os.RemoveAll(temp) // it exists only after an error
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(temp, name), data, 0o600); err != nil {
 			return err
@@ -231,11 +236,12 @@ func (c *Cache) Keep(key string, files map[string][]byte) error {
 	return c.evict(key)
 }
 
-// cacheVersion changes when entries get another form, or are made in another way than args tells.
+// cacheVersion changes with the form of entries, or with changes to the build that args does not
+// show.
 const cacheVersion = 5
 
-// cacheKey names everything that the output of a build depends on: the tools, the call, and all of the folder, since
-// any file in it can be included.
+// cacheKey names everything that the output of a build depends on: the tools, the call, and the
+// whole folder, since any file in it can be included.
 func (c *CUDA) cacheKey(b NVCCBuild) (string, error) {
 	h := sha256.New()
 	err := json.NewEncoder(h).Encode(struct {

@@ -11,13 +11,14 @@ import (
 	"time"
 )
 
-// unfinished is how the folder of an entry begins while it is written.
+// unfinished is the prefix of an entry's folder while it is written.
 const unfinished = "unfinished-"
 
 // abandoned is the age at which its writer must be dead.
 const abandoned = time.Hour
 
-// evict removes what was used longest ago until the rest is small enough. The entry named last stays.
+// evict removes the least recently used entries until the rest is small enough. The entry named
+// last stays.
 func (c *Cache) evict(last string) error {
 	folders, err := os.ReadDir(c.Dir)
 	if err != nil {
@@ -34,7 +35,7 @@ func (c *Cache) evict(last string) error {
 	for _, folder := range folders {
 		info, err := folder.Info()
 		if err != nil {
-			continue // another process was quicker
+			continue // another process was faster
 		}
 		e := entry{path: filepath.Join(c.Dir, folder.Name()), used: info.ModTime()}
 		if strings.HasPrefix(folder.Name(), unfinished) {
@@ -60,7 +61,7 @@ func (c *Cache) evict(last string) error {
 	return problem
 }
 
-// folderBytes is what a folder takes; what cannot be read takes nothing.
+// folderBytes returns the size of a folder; files that cannot be read count as 0.
 func folderBytes(dir string) int64 {
 	var total int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

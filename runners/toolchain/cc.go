@@ -58,27 +58,26 @@ func FindCC(ctx context.Context, getenv func(string) string, cxx bool) (CC, erro
 	return CC{}, ErrNoCompiler
 }
 
-// A Compile is one call of the compiler. Nothing in it comes from the change
-// but the text of the sources.
+// A Compile is one call of the compiler. Only the text of the sources comes from the change.
 type Compile struct {
 	Dir     string // folder of the sources, seen read-only
 	Args    []string
 	Out     string // existing folder that the compiler may write to
 	Timeout time.Duration
 
-	// Tree is where Dir lies in its repository. With it, the sources are where a checkout has them, in In, and files that
-	// a checkout has and Dir has not are refused. Source, a file in Dir, is the last argument then.
+	// Tree says where Dir is in its repository. With it, the sources are where a checkout has them,
+	// in In, and files that a checkout has but Dir has not are refused. Source, a file in Dir, is
+	// then the last argument.
 	Tree   *Tree
 	In     Surroundings
 	Source string
 }
 
-// compilerEnv is all the environment that a compiler gets.
+// compilerEnv is the whole environment of a compiler.
 var compilerEnv = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp"}
 
-// Run calls the compiler in the sandbox and returns what it printed. The error
-// is a *CompileError where the compiler refused the source or overran its
-// limits.
+// Run calls the compiler in the sandbox and returns its output. The error is a *CompileError if the
+// compiler refused the source or exceeded its limits.
 func (c CC) Run(ctx context.Context, call Compile) (log string, err error) {
 	var out bytes.Buffer
 	spec := sandbox.Spec{
@@ -119,7 +118,8 @@ func (c CC) Run(ctx context.Context, call Compile) (log string, err error) {
 
 var searched = regexp.MustCompile(`(?s)#include <\.\.\.> search starts here:\n(.*?)End of search list`)
 
-// systemIncludes is the folders in which a compiler finds the system's headers, in the language that its arguments name.
+// systemIncludes returns the folders in which a compiler finds the system's headers, for the
+// language that its arguments name.
 func systemIncludes(ctx context.Context, compiler string, args []string) ([]string, error) {
 	language := "c"
 	if i := slices.Index(args, "-x"); i >= 0 && i+1 < len(args) {
@@ -144,14 +144,14 @@ func systemIncludes(ctx context.Context, compiler string, args []string) ([]stri
 	return dirs, nil
 }
 
-// includesOf remembers what compilers said.
+// includesOf caches the answers of compilers.
 var includesOf sync.Map
 
-// maxStackUsage is the bytes of a report about 32,768 functions with long names.
+// maxStackUsage is the size of a report about 32,768 functions with long names.
 const maxStackUsage = 16 << 20
 
-// Frames reads the stack frames that -fstack-usage wrote: bytes by function. The names in the file are the source's, which can
-// garble it; the error is a *CompileError then.
+// Frames reads the stack frames that -fstack-usage wrote: bytes by function. The source chooses the
+// names in the file and can garble it; then the error is a *CompileError.
 func Frames(file string) (map[string]int, error) {
 	text, err := output.ReadFile(file, maxStackUsage)
 	if err != nil {

@@ -18,8 +18,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// A Command runs programs of a repository that write cubins, by whatever compiler: CuTe DSL, TileLang, Rust. They see the
-// system, the CUDA toolkit, the host's Python and the folders of KERNELGATE_READ.
+// A Command runs programs of a repository that write cubins with any compiler: CuTe DSL, TileLang,
+// Rust. They see the system, the CUDA toolkit, the host's Python and the folders of
+// KERNELGATE_READ.
 type Command struct {
 	path   []string // of programs
 	read   []string
@@ -29,11 +30,11 @@ type Command struct {
 // FindCommand looks for what such programs may use.
 func FindCommand(ctx context.Context, getenv func(string) string, cuda *CUDA) (*Command, error) {
 	c := &Command{path: []string{filepath.Dir(cuda.NVCC)}, read: cuda.readable(), memory: cuda.memory()}
-	if p, err := findPython(ctx, getenv); err == nil { // without one it does what needs none
+	if p, err := findPython(ctx, getenv); err == nil { // without Python, programs that do not need it still work
 		c.path = append([]string{filepath.Dir(p.Executable)}, c.path...)
 		dirs := []string{p.Prefix, p.BasePrefix, prefix(p.Real)}
 		if dir := showsTooMuch(getenv, dirs); dir != "" {
-			return nil, fmt.Errorf("%s cannot be used: a build would be shown all of %s; use a Python in a folder of its own, by KERNELGATE_PYTHON", p.Executable, dir)
+			return nil, fmt.Errorf("%s cannot be used: a build would be shown all of %s; set KERNELGATE_PYTHON to a Python in a separate folder", p.Executable, dir)
 		}
 		c.read = append(c.read, dirs...)
 	} else if ctx.Err() != nil {
@@ -50,21 +51,21 @@ func FindCommand(ctx context.Context, getenv func(string) string, cuda *CUDA) (*
 	return c, nil
 }
 
-// A CommandBuild is one run of such a program. Nothing in it comes from the change but the files in Dir and the words of the
-// command.
+// A CommandBuild is one run of such a program. Only the files in Dir and the words of the command
+// come from the change.
 type CommandBuild struct {
 	Dir     string   // the kernel's folder, seen read-only
 	Tree    Tree     // where Dir lies in its repository
 	Args    []string // the program and its arguments
 	Source  string   // a file in Dir, for people
-	Entry   string   // the kernel's symbol, where the program names none
+	Entry   string   // the kernel's symbol, if the program names none
 	Arch    string
 	Toggles map[string]int
 	Scratch string // existing folder; the cubin comes into a new one below it
 	Timeout time.Duration
 }
 
-// What a program leaves in the folder that $OUT names.
+// What a program writes to the folder that $OUT names.
 const (
 	commandCubin  = "kernel.cubin"
 	commandLaunch = "kernel.json"
@@ -78,9 +79,9 @@ type commandSaid struct {
 	Scratch []Scratch `json:"scratch"`
 }
 
-// Build runs the program in the sandbox. It may do there what it likes; what it leaves is read like any other cubin, and the launch
-// that it asks for is held against the code. Nothing is cached: what the program reads of the host is not known. Errors are as
-// those of CUDA.Build.
+// Build runs the program in the sandbox, where it may do anything. Its output is read like any
+// other cubin, and the launch that it asks for is compared with the code. Nothing is cached,
+// because the program may read anything of the host. The errors are those of CUDA.Build.
 func (c *Command) Build(ctx context.Context, b CommandBuild) (*Cubin, error) {
 	if !archName.MatchString(b.Arch) || len(b.Args) == 0 || !filepath.IsAbs(b.Dir) || !filepath.IsAbs(b.Scratch) {
 		return nil, fmt.Errorf("a build by %q for %q in %q is not whole", b.Args, b.Arch, b.Dir)
@@ -96,7 +97,7 @@ func (c *Command) Build(ctx context.Context, b CommandBuild) (*Cubin, error) {
 	return cubin, nil
 }
 
-// buildTwice runs the program here and, at the same time, in other surroundings.
+// buildTwice runs the program here and, at the same time, in different surroundings.
 func (c *Command) buildTwice(ctx context.Context, b CommandBuild, out string) (*Cubin, error) {
 	again, err := os.MkdirTemp(b.Scratch, "again-")
 	if err != nil {
@@ -160,7 +161,7 @@ func withLog(err error, c *Cubin) error {
 	return err
 }
 
-// env is all the environment that the program gets.
+// env is the whole environment of the program.
 func (c *Command) env(b CommandBuild, out string) []string {
 	env := []string{"PATH=" + strings.Join(append(slices.Clone(c.path), "/usr/local/bin", "/usr/bin", "/bin"), ":"), "LC_ALL=C", "TMPDIR=/tmp", "OUT=" + out, "ARCH=" + b.Arch}
 	for name, value := range b.Toggles {
@@ -170,7 +171,7 @@ func (c *Command) env(b CommandBuild, out string) []string {
 	return env
 }
 
-// readCommand reads the cubin, and holds the launch that is asked for against it.
+// readCommand reads the cubin, and compares the launch that is asked for with it.
 func (c *Cubin) readCommand(b CommandBuild, text []byte) error {
 	var s commandSaid
 	if err := readStrictly(text, &s); err != nil {

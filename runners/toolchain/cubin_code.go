@@ -16,22 +16,23 @@ import (
 
 // machineCode hashes everything in a cubin that takes part in a launch: instructions, constants, initial values, the
 // sizes of shared memory, relocations, segments, and what the driver reads about registers, stack, barriers and parameters.
-// Equal hashes are equal machine code.
+// Equal hashes mean equal machine code.
 //
-// A section of an unknown kind is taken in, so that a doubt makes two cubins differ, never agree. From sm_100 on -lineinfo
-// itself makes a difference, since the driver is told of it. Left out, each for its reason:
+// A section of an unknown kind is hashed, so that in doubt two cubins differ. From sm_100 on
+// -lineinfo changes the hash, because the driver reads it. These parts are left out:
 //
-//   - debugSections and their relocations, unless they are allocated: lines, the PTX and frames for debuggers and profilers. They
-//     change with a comment in the source.
-//   - .note.nv.tkinfo, unless it is allocated: the names, versions and command lines of the tools. What else they made shows.
-//   - the version of the toolkit, in the header of older cubins and in one attribute: what it made shows. Else no two compilers
-//     could be found to make the same. A number that is no version is taken in.
-//   - the tables of strings and symbols as such (noiseSections has their names): a symbol is taken in by what it stands for, where it is defined and where it is
-//     used, and not by its number. The names of variables and device functions are the source's affair; those of entries and
-//     of what the driver supplies are taken in.
-//   - symbols of sections and of files: the former are as many as there are sections, debugging ones included.
-//   - places in the file, and the order of sections: debugging sections shift the others about. Each section is taken in under its
-//     name, and no two may have the same.
+//   - debugSections and their relocations, unless they are allocated: lines, the PTX and frames for
+//     debuggers and profilers. They change with a comment in the source.
+//   - .note.nv.tkinfo, unless it is allocated: the names, versions and command lines of the tools.
+//     Their effect on the code is hashed.
+//   - the version of the toolkit, in the header of older cubins and in one attribute. With it, no
+//     two compilers could ever agree. A number that is not a version is hashed.
+//   - the tables of strings and symbols (noiseSections has their names). A symbol is hashed by its
+//     meaning, where it is defined and where it is used, not by its number. The names of variables
+//     and device functions are left out; those of entries and of the driver's functions are hashed.
+//   - symbols of sections and of files: there is one for each section, including debugging ones.
+//   - offsets in the file, and the order of sections, because debugging sections shift the others.
+//     Each section is hashed with its name, and names must be unique.
 func machineCode(image []byte) (string, error) {
 	f, err := readCubin(image)
 	if err != nil {
@@ -40,7 +41,8 @@ func machineCode(image []byte) (string, error) {
 	return f.machineCode()
 }
 
-// A codeHash is one pass over a cubin. It keeps what it has said about a symbol, which may be used millions of times.
+// A codeHash is one pass over a cubin. It caches the description of a symbol, which may be used
+// millions of times.
 type codeHash struct {
 	*cubinFile
 	said map[uint64]string
@@ -71,7 +73,7 @@ func (f *cubinFile) machineCode() (string, error) {
 	return hex.EncodeToString(whole.Sum(nil)), nil
 }
 
-// hashHeader takes in all of the file's header but where its tables lie, and how many sections there are.
+// hashHeader hashes the file's header without the offsets of its tables and the number of sections.
 func (c codeHash) hashHeader(h hash.Hash) {
 	flags, note := c.flags, ""
 	if c.abi >= 8 {
@@ -84,13 +86,14 @@ func (c codeHash) hashHeader(h hash.Hash) {
 	fmt.Fprintf(h, "%x %#x %q %x\n", head, flags, note, c.header[52:60])
 }
 
-// isToolkit tells whether a word can be the version of a CUDA toolkit: 128 is 12.8.
+// isToolkit reports whether a word can be the version of a CUDA toolkit: 128 is 12.8.
 func isToolkit(word []byte) bool {
 	const oldest, newest = 90, 199
 	return len(word) == 4 && binary.LittleEndian.Uint32(word) >= oldest && binary.LittleEndian.Uint32(word) <= newest
 }
 
-// hashSegment tells a segment by the sections in it. Between them is room that depends on where in the file they lie.
+// hashSegment describes a segment by the sections in it. The space between them depends on their
+// position in the file.
 func (c codeHash) hashSegment(h hash.Hash, g cubinSegment) {
 	fmt.Fprintf(h, "segment %d %#x at %#x, %#x, aligned to %d, %d more bytes, the table %v: ", g.kind, g.flags, g.address, g.place, g.align, g.size-g.fileSize, g.isTable)
 	var first, last elf.Section
@@ -112,13 +115,13 @@ func (c codeHash) hashSegment(h hash.Hash, g cubinSegment) {
 	case g.isTable:
 		fmt.Fprintf(h, "%d\n", g.fileSize)
 	case g.fileSize == 0:
-		fmt.Fprintln(h, "nothing of the file") // wherever it is said to begin there
+		fmt.Fprintln(h, "nothing of the file") // regardless of where it is said to begin
 	default:
 		fmt.Fprintf(h, "%d %d\n", g.offset, g.fileSize)
 	}
 }
 
-// symbolLines are what the symbols stand for, in alphabetical order.
+// symbolLines describe the symbols, in alphabetical order.
 func (c codeHash) symbolLines() []string {
 	var lines []string
 	for i, s := range c.sections {
@@ -141,7 +144,7 @@ func isRelocation(s elf.Section) bool {
 	return s.Kind == elf.SectionRel || s.Kind == elf.SectionRela || s.Kind == sectionMercuryRela
 }
 
-// section is an empty one where there is none.
+// section returns an empty section if there is none.
 func (f *cubinFile) section(i int) elf.Section {
 	if i < 0 || i >= len(f.sections) {
 		return elf.Section{}
@@ -149,7 +152,7 @@ func (f *cubinFile) section(i int) elf.Section {
 	return f.sections[i]
 }
 
-// sectionName is what a number of a section stands for.
+// sectionName returns the name of the section with a number.
 func (f *cubinFile) sectionName(i int) string {
 	if i < 0 || i >= len(f.sections) {
 		return strconv.Itoa(i)
@@ -210,7 +213,7 @@ const (
 // attributeToolkit is the version of the toolkit.
 const attributeToolkit = 0x37
 
-// hashAttributes takes the list of attributes in .nv.info.
+// hashAttributes hashes the list of attributes in .nv.info.
 func (c codeHash) hashAttributes(h hash.Hash, s elf.Section) error {
 	list, err := attributes(s.Data)
 	if err != nil {
@@ -248,8 +251,8 @@ func words(data []byte) []uint32 {
 	return list
 }
 
-// describe says which place a symbol stands for, in words that do not depend on how many symbols come before it.
-// What is no symbol of the table is described by its number.
+// describe names the place of a symbol in words that do not depend on the number of symbols before
+// it. A number that is not in the symbol table is described by itself.
 func (c codeHash) describe(table int, number uint32) string {
 	symbols := c.symbols[table]
 	if uint64(number) >= uint64(len(symbols)) {
@@ -271,7 +274,7 @@ func (c codeHash) describe(table int, number uint32) string {
 	return c.said[key]
 }
 
-// shortened stands for a long name, which may be used often.
+// shortened replaces a long name, which may be used often.
 func shortened(name string) string {
 	if len(name) <= 256 {
 		return name
@@ -281,8 +284,9 @@ func shortened(name string) string {
 
 var localName = regexp.MustCompile(`(\d+)_(?:GLOBAL__N_|INTERNAL)_`)
 
-// stableName takes out of a mangled name what the compiler made of the path of the source, for the functions in its
-// anonymous namespace: _ZN30_GLOBAL__N__cbe22786_4_k_cu_sum5scaleEPf becomes _ZN_GLOBAL_5scaleEPf.
+// stableName removes from a mangled name what the compiler made of the path of the source, for
+// functions in its anonymous namespace: _ZN30_GLOBAL__N__cbe22786_4_k_cu_sum5scaleEPf becomes
+// _ZN_GLOBAL_5scaleEPf.
 func stableName(name string) string {
 	if !strings.Contains(name, "_GLOBAL__N_") && !strings.Contains(name, "_INTERNAL_") {
 		return name
@@ -293,7 +297,7 @@ func stableName(name string) string {
 		if m == nil {
 			break
 		}
-		// The digits may be the end of a longer number, but then the name is no mangled one.
+		// The digits may be the end of a longer number, but then the name is not a mangled one.
 		length, err := strconv.Atoi(name[m[2]:m[3]])
 		end := m[3] + length
 		if err != nil || end > len(name) || end < m[1] {

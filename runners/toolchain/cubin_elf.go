@@ -9,11 +9,12 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
 )
 
-// A cubinFile is the sections and symbols of a cubin, which is an ELF file. debug/elf refuses those of CUDA 13: the
-// ABI byte is unknown to it, and CUDA keeps symbol numbers where ELF keeps section numbers.
+// A cubinFile holds the sections and symbols of a cubin, which is an ELF file. debug/elf refuses
+// those of CUDA 13: it does not know the ABI byte, and CUDA has symbol numbers where ELF has
+// section numbers.
 //
-// The file was written by a compiler that read a stranger's source, so that nothing in it is believed: every offset
-// is checked, and no count makes the reader work or allocate out of proportion to the file.
+// A compiler that read an untrusted source wrote the file, so nothing in it is trusted: every
+// offset is checked, and no count makes the reader work or allocate out of proportion to the file.
 type cubinFile struct {
 	header   []byte
 	abi      byte
@@ -32,8 +33,8 @@ type cubinSegment struct {
 	isTable          bool // it is the table itself
 }
 
-// Kinds of sections that are NVIDIA's own. From sm_100 on a cubin holds a second, portable form of the code ("Mercury")
-// with tables of its own kinds.
+// NVIDIA's own kinds of sections. From sm_100 on a cubin holds a second, portable form of the code
+// ("Mercury"), with additional kinds of tables.
 const (
 	sectionNVIDIA         = 0x70000000 // from here on
 	sectionInfo           = 0x70000000
@@ -54,7 +55,7 @@ const (
 	maxSegments = 64
 )
 
-// errNotCubin wraps everything that is wrong with the form of a file.
+// errNotCubin wraps every error in the form of a file.
 var errNotCubin = errors.New("not a well-formed cubin")
 
 func malformed(format string, args ...any) error {
@@ -75,7 +76,7 @@ func readCubin(image []byte) (*cubinFile, error) {
 	}
 	f := &cubinFile{header: image[:elf.HeaderSize], abi: image[8], flags: le.Uint32(image[48:]), symbols: map[int][]elf.Symbol{}}
 	var err error
-	// NVIDIA has kinds of its own for sections that take no room.
+	// NVIDIA has additional kinds for sections that take no space in the file.
 	if f.sections, err = elf.ReadSections(image, maxCoverage, func(kind uint32) bool { return kind >= sectionNVIDIA }); err != nil {
 		return nil, malformed("%v", err)
 	}
@@ -126,11 +127,12 @@ func (f *cubinFile) readSegments(image []byte) error {
 	return nil
 }
 
-// errHostCode wraps the finding of code for the host.
+// errHostCode is returned for code for the host.
 var errHostCode = errors.New("it carries code for the host, which no kernel may bring")
 
-// checkSections sees to it that a name stands for one section, and that there is none for the host. Some compilers put a whole
-// object file of the host into .nv.host, with a function for the driver to call.
+// checkSections checks that a name belongs to one section, and that no section is for the host.
+// Some compilers put a whole object file of the host into .nv.host, with a function for the driver
+// to call.
 func (f *cubinFile) checkSections() error {
 	seen := map[string]bool{}
 	for i, s := range f.sections {

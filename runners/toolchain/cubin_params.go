@@ -2,13 +2,13 @@ package toolchain
 
 import "encoding/binary"
 
-// A Param is one parameter of a kernel in the table that the machine code brings along.
+// A Param is one parameter of a kernel in the parameter table of the machine code.
 type Param struct {
 	Offset int // from the first parameter
 	Size   int
 }
 
-// Attributes of .nv.info.<kernel> that tell of parameters.
+// Attributes of .nv.info.<kernel> that describe parameters.
 const (
 	attributeParameter   = 0x17
 	attributeParameterV2 = 0x45
@@ -49,8 +49,8 @@ func attributes(data []byte) ([]attribute, error) {
 	return list, nil
 }
 
-// params is the table of a kernel's parameters, in the order of its declaration. It is held against itself: every ordinal
-// once, none over another, and none beyond the size that is given for all of them.
+// params returns the table of a kernel's parameters, in the order of its declaration. The table
+// must be consistent: every ordinal once, no overlap, and no parameter beyond the total size.
 func (f *cubinFile) params(symbol string) ([]Param, error) {
 	list, err := f.kernelAttributes(symbol)
 	if err != nil {

@@ -8,13 +8,14 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
 )
 
-// A cubinRule is one kind of section that a driver loads. ptxas makes these, and no others, of kernels that are compiled whole;
-// what else asks to be loaded is no kernel's.
+// A cubinRule is one kind of section that a driver loads. ptxas makes these, and no others, for
+// kernels that are compiled whole. Any other section that asks to be loaded does not belong to a
+// kernel.
 type cubinRule struct {
-	name  string // of the section, or the beginning of it up to a dot
+	name  string // name of the section, or its prefix up to a dot
 	kinds []uint32
-	flags uint64 // what must be there
-	loose uint64 // what may be there as well
+	flags uint64 // required flags
+	loose uint64 // allowed flags
 }
 
 const (
@@ -24,9 +25,10 @@ const (
 
 	segmentLoad = 1
 
-	// maxDeviceData is the memory of all variables that are not in the file, which a load takes.
+	// maxDeviceData bounds the memory of all variables that are not in the file, which a load
+	// allocates.
 	maxDeviceData = 4 << 30
-	// maxSharedData is more than any GPU's block has.
+	// maxSharedData is more than a block of any GPU has.
 	maxSharedData = 1 << 20
 )
 
@@ -78,7 +80,7 @@ func isKnown(s elf.Section) bool {
 	})
 }
 
-// checkSegments sees to it that a segment loads nothing but what sections say is loaded.
+// checkSegments checks that a segment loads only what sections declare as loaded.
 func (f *cubinFile) checkSegments() error {
 	for _, g := range f.segments {
 		if g.kind != segmentLoad {
@@ -96,7 +98,7 @@ func (f *cubinFile) checkSegments() error {
 	return nil
 }
 
-// checkEntries sees to it that a kernel's name stands for one function, with code of its own.
+// checkEntries checks that a kernel's name belongs to one function, which has code.
 func (f *cubinFile) checkEntries() error {
 	seen := map[string]bool{}
 	for _, y := range f.symtab() {

@@ -117,7 +117,7 @@ func TestKernelsAreTheirOwn(t *testing.T) {
 	}{
 		"one name":      {twice, "scale"},
 		"another's":     {elsewhere, "the kernel scale has no code of its own"},
-		"no parameters": {bytes.Replace(good, []byte("\x00.nv.info.scale\x00"), []byte("\x00.nv.info.scald\x00"), 1), "nothing tells of the parameters of scale"},
+		"no parameters": {bytes.Replace(good, []byte("\x00.nv.info.scale\x00"), []byte("\x00.nv.info.scald\x00"), 1), "nothing describes the parameters of scale"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := nvccOutput{Image: test.image}.read(NVCCBuild{Dir: t.TempDir(), Source: "k.cu", Entries: []string{"scale"}, Arch: "sm_90a"})

@@ -7,7 +7,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
 )
 
-// symtab is the symbols of the code itself.
+// symtab returns the symbols of the code itself.
 func (f *cubinFile) symtab() []elf.Symbol {
 	for i, s := range f.sections {
 		if s.Kind == elf.SectionSymbols {
@@ -17,7 +17,7 @@ func (f *cubinFile) symtab() []elf.Symbol {
 	return nil
 }
 
-// entries are the kernels that the driver can launch, in alphabetical order.
+// entries returns the kernels that the driver can launch, in alphabetical order.
 func (f *cubinFile) entries() []string {
 	var names []string
 	for _, y := range f.symtab() {
@@ -33,7 +33,8 @@ func isEntry(y elf.Symbol) bool {
 	return y.Kind == elf.SymbolFunction && y.Section != 0 && y.Other&symbolEntry != 0
 }
 
-// codeSize is the bytes of an entry's instructions, with those of the functions that were compiled into it.
+// codeSize returns the bytes of an entry's instructions, with those of the functions that were
+// compiled into it.
 func (f *cubinFile) codeSize(entry string) int {
 	for _, y := range f.symtab() {
 		if isEntry(y) && y.Name == entry {
@@ -45,15 +46,16 @@ func (f *cubinFile) codeSize(entry string) int {
 
 // A Global is a __device__ variable: memory that outlives a launch.
 //
-// The maths library's tables (such as __cudart_i2opi_f, which sinf brings along) are among them, and nothing but
-// their names tells them from the source's own. A source may use such a name too, so none is left out here.
+// It may be a table of the maths library (such as __cudart_i2opi_f, which sinf needs). Only the
+// name distinguishes these from the source's own variables, and a source may use such a name, so
+// none is left out here.
 type Global struct {
 	Name    string
 	Size    int  // bytes
-	Initial bool // it has an initial value, as constant tables have; without one, only a store gives it a meaning
+	Initial bool // it has an initial value, as constant tables have; without one, it has no meaning before a store
 }
 
-// globals are the variables in memory that outlives a launch.
+// globals returns the variables in memory that outlives a launch.
 func (f *cubinFile) globals() []Global {
 	var globals []Global
 	for _, y := range f.symtab() {
@@ -65,15 +67,16 @@ func (f *cubinFile) globals() []Global {
 	return globals
 }
 
-// driverCalls are the functions that the driver supplies and that leave the launch as it was asked for.
+// driverCalls are the functions of the driver that do not change the launch.
 var driverCalls = []string{"__assertfail", "free", "malloc", "vprintf"}
 
-// foreign are the symbols that something outside the cubin is to supply, but for those of driverCalls. Among them are the
-// driver's own functions to launch kernels from a kernel, which ptxas lets anybody call who knows their names.
+// foreign returns the symbols that something outside the cubin must define, except driverCalls.
+// Among them are the driver's functions that launch kernels from a kernel; ptxas accepts calls of
+// these by name.
 func (f *cubinFile) foreign() []string {
 	var names []string
 	for _, y := range f.symtab() {
-		// No source can make a name with a dot in front.
+		// No source can define a name that starts with a dot.
 		if y.Section == 0 && y.Name != "" && !strings.HasPrefix(y.Name, ".") && !slices.Contains(driverCalls, y.Name) {
 			names = append(names, y.Name)
 		}

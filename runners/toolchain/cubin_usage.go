@@ -12,12 +12,13 @@ import (
 func (f *cubinFile) kernelAttributes(symbol string) ([]attribute, error) {
 	i := slices.IndexFunc(f.sections, func(s elf.Section) bool { return s.Kind == sectionInfo && s.Name == ".nv.info."+symbol })
 	if i < 0 {
-		return nil, malformed("nothing tells of the parameters of %s", entryname.Quote(symbol))
+		return nil, malformed("nothing describes the parameters of %s", entryname.Quote(symbol))
 	}
 	return attributes(f.sections[i].Data)
 }
 
-// usage is what the code itself tells of a kernel's resources: registers, stack and static shared memory. Of spills it tells nothing.
+// usage returns what the code says about a kernel's resources: registers, stack and static shared
+// memory. It does not record spills.
 func (f *cubinFile) usage(symbol, arch string) FunctionUsage {
 	u := FunctionUsage{Name: symbol, Arch: arch}
 	symbols := f.symtab()
@@ -34,7 +35,7 @@ func (f *cubinFile) usage(symbol, arch string) FunctionUsage {
 		}
 		list, err := attributes(s.Data)
 		if err != nil {
-			continue // told by whoever hashes it
+			continue // machineCode reports the error
 		}
 		for _, a := range list {
 			into := map[byte]**int{attributeRegisters: &u.Registers, attributeFrameSize: &u.Stack, attributeMinStackSize: &u.Stack}[a.kind]

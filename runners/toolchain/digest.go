@@ -16,8 +16,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/folderhash"
 )
 
-// digestOf is of the files that decide what the compiler makes, by their names and contents. It is computed once, as long as none
-// of them is touched.
+// digestOf returns the digest of the files that decide the compiler's output, by name and content.
+// It is computed once, until one of them changes.
 func digestOf[C pinnable](c C, cache *Cache) (string, error) {
 	names, err := c.files()
 	if err != nil {
@@ -41,14 +41,16 @@ func digestOf[C pinnable](c C, cache *Cache) (string, error) {
 	})
 }
 
-// cudaParts are the parts of a toolkit that a build of device code can read, where they are there: the programs that nvcc calls,
-// the device libraries, and all headers. A toolkit has much else, such as profilers and libraries for the host.
+// cudaParts are the parts of a toolkit that a build of device code can read, if they exist: the
+// programs that nvcc calls, the device libraries, and all headers. A toolkit has much more, such as
+// profilers and host libraries.
 var cudaParts = []string{
 	"bin/nvcc", "bin/nvcc.profile", "bin/cudafe++", "bin/ptxas", "bin/fatbinary", "bin/nvlink", "bin/bin2c", "bin/__nvcc_device_query", "bin/crt", "nvvm", "include",
-	"lib/nvidia-cuda-toolkit", // Debian's own place for the programs behind those in /usr/bin
+	"lib/nvidia-cuda-toolkit", // where Debian keeps the programs behind those in /usr/bin
 }
 
-// files is the parts, and the libraries that nvcc.profile has the programs load before the system's.
+// files returns the files of these parts, and the libraries that nvcc.profile makes the programs
+// load before the system's.
 func (c *CUDA) files() ([]string, error) {
 	parts := slices.Clone(cudaParts)
 	for _, pattern := range []string{"targets/*/include", "lib/*.so*"} {
@@ -67,14 +69,15 @@ func (c *CUDA) files() ([]string, error) {
 	return below(c.Home, parts)
 }
 
-// files is all of the package but compiled modules, which no build is shown, see withoutPycache. What is for GPUs of others
-// counts too: Python runs it when the package is imported.
+// files returns all files of the package except compiled modules, which no build sees (see
+// withoutPycache). Files for other vendors' GPUs count, too, because Python runs them when the
+// package is imported.
 func (t *Triton) files() ([]string, error) {
 	names, err := below(t.Folder, []string{"."})
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(strings.Split(path.Dir(name), "/"), pycache) }), err
 }
 
-// below lists the files of some parts of a folder, as a program finds them: through links.
+// below lists the files of some parts of a folder, following links as a program does.
 func below(root string, parts []string) ([]string, error) {
 	var names []string
 	for _, part := range parts {
@@ -93,8 +96,8 @@ func below(root string, parts []string) ([]string, error) {
 	return names, nil
 }
 
-// walk visits what lies below a part of a folder, and the part itself, by the names that a program finds it under. Links are
-// followed; one that leads to a folder above it, or nowhere, is not.
+// walk visits a part of a folder and everything below it, under the names that a program uses. It
+// follows links, except those that lead to a folder above or nowhere.
 func walk(root, name string, above []string, visit func(name, real string, isFolder bool)) error {
 	at := filepath.Join(root, name)
 	info, err := os.Stat(at)
@@ -125,7 +128,8 @@ func walk(root, name string, above []string, visit func(name, real string, isFol
 	return nil
 }
 
-// touched names a state of files: whatever is written changes its times, the second of which nobody can set.
+// touched identifies a state of files: every write changes its times, and no program can set the
+// second of them.
 func touched(root string, names []string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "digest %d %q\n", cacheVersion, root)

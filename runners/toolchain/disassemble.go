@@ -18,12 +18,12 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// A Disassembler shows machine code to people. It is given what a stranger's source was compiled to, and runs in the sandbox as a
-// compiler does; nothing that it says decides anything.
+// A Disassembler shows machine code to people. The code comes from an untrusted source, so it runs
+// in the sandbox like a compiler. Its output decides nothing.
 type Disassembler struct {
 	Path    string
 	Version string // such as nvdisasm 13.4.92
-	Cache   *Cache // keeps what it said; nil asks every time
+	Cache   *Cache // caches its output; nil runs it every time
 
 	args  []string
 	parse func(string) map[string]listing
@@ -32,15 +32,15 @@ type Disassembler struct {
 // A listing is the instructions of one function.
 type listing []instruction
 
-// An instruction is one line of a disassembly, without what changes with its place.
+// An instruction is one line of a disassembly, without what depends on its address.
 type instruction struct {
 	Text  string
 	Class class
-	File  string // base name of the source; "" where it is not known
+	File  string // base name of the source; "" if unknown
 	Line  int
 }
 
-// A class is what an instruction does.
+// A class says what an instruction does.
 type class int
 
 // The classes are those of gates.Instructions.
@@ -53,11 +53,12 @@ const (
 )
 
 // errNoDisassembler says how to get one.
-var errNoDisassembler = errors.New("no nvdisasm was found: install the one of the CUDA toolkit beside nvcc, or run `make setup`, which fetches it from PyPI")
+var errNoDisassembler = errors.New("no nvdisasm was found: install the one of the CUDA toolkit next to nvcc, or run `make setup`, which fetches it from PyPI")
 
 var disassemblerVersion = regexp.MustCompile(`(?m)V(\d+\.\d+\.\d+)\s*$`)
 
-// FindNVDisasm looks for it beside nvcc, in PATH, and beside a Triton that fetch-triton.sh has left, which brings one.
+// FindNVDisasm looks next to nvcc, in PATH, and next to a Triton that fetch-python.sh has left,
+// which has one.
 func FindNVDisasm(ctx context.Context, getenv func(string) string, cuda *CUDA) (*Disassembler, error) {
 	names := append([]string{filepath.Join(cuda.Home, "bin", "nvdisasm")}, InPath(getenv, "nvdisasm")...)
 	if root, err := cacheRoot(getenv); err == nil {
@@ -78,7 +79,7 @@ func FindNVDisasm(ctx context.Context, getenv func(string) string, cuda *CUDA) (
 	return nil, errNoDisassembler
 }
 
-// FindObjdump looks for the system's, which shows what a C compiler made.
+// FindObjdump looks for the system's objdump, for the output of C compilers.
 func FindObjdump(ctx context.Context) (*Disassembler, error) {
 	path, err := exec.LookPath("objdump")
 	if err != nil {
@@ -92,13 +93,14 @@ func FindObjdump(ctx context.Context) (*Disassembler, error) {
 	return &Disassembler{Path: path, Version: strings.TrimSpace(first), args: []string{"-d", "-l", "--no-show-raw-insn"}, parse: parseObjdump}, nil
 }
 
-// The bounds of a disassembly: the largest image that is read makes less.
+// The bounds of a disassembly. The largest image that is read produces less.
 const (
 	disassemblyTimeout = 30 * time.Second
 	maxDisassembly     = 64 << 20
 )
 
-// disassemble is the functions of an image by their symbols; of what a C compiler made they are one, without a name.
+// disassemble returns the functions of an image by their symbols. The output of a C compiler is one
+// function without a name.
 func (d *Disassembler) disassemble(ctx context.Context, path string) (map[string]listing, error) {
 	key := ""
 	if d.Cache != nil {
@@ -131,7 +133,7 @@ func (d *Disassembler) run(ctx context.Context, path string) (string, error) {
 	return out.String(), nil
 }
 
-// clipped is a stranger's line, short enough to quote.
+// clipped shortens an untrusted line for a quotation.
 func clipped(s string) string {
 	if s = strings.ToValidUTF8(s, "?"); len(s) > maxInstruction {
 		return strings.ToValidUTF8(s[:maxInstruction], "") + "…"
@@ -139,5 +141,5 @@ func clipped(s string) string {
 	return s
 }
 
-// maxInstruction is the bytes of a line that anybody reads.
+// maxInstruction is the longest useful line in bytes.
 const maxInstruction = 160

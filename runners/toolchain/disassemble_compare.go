@@ -16,21 +16,22 @@ import (
 // A CodePair is one kernel of both sides.
 type CodePair struct {
 	Kernel    string
-	Shapes    []string // that it is launched on, where others are served by other code
+	Shapes    []string // the shapes that it is launched on, if others run different code
 	Baseline  CodePlace
 	Candidate CodePlace
 }
 
-// A CodePlace is where a kernel's machine code lies; a side that does not have it has no path.
+// A CodePlace says where a kernel's machine code is. A side that does not have it has no path.
 type CodePlace struct {
 	Path   string
 	Symbol string
 }
 
-// diffLines is as much of a kernel's diff as is kept.
+// diffLines bounds the stored diff of a kernel.
 const diffLines = 200
 
-// Compare shows what differs between the sides. It is for people, so that what goes wrong is told in its place and fails nothing.
+// Compare shows the differences between the sides. It is for people, so an error is reported in
+// place and fails nothing.
 func (d *Disassembler) Compare(ctx context.Context, pairs []CodePair) *gates.MachineCode {
 	m := &gates.MachineCode{Tool: d.Version}
 	if m.More = len(pairs) - gates.MaxCodeChanges; m.More > 0 {
@@ -55,7 +56,8 @@ func (d *Disassembler) Compare(ctx context.Context, pairs []CodePair) *gates.Mac
 		}
 		m.Changes = append(m.Changes, c)
 	}
-	// Of several kernels those that do differ are shown; where none does, it is their data that does.
+	// Of several kernels, those that differ are shown. If none differs, the difference is in their
+	// data.
 	differs := func(c gates.CodeChange) bool { return c.Baseline == nil || c.Candidate == nil || c.Diff != "" }
 	if slices.ContainsFunc(m.Changes, differs) {
 		m.Changes = slices.DeleteFunc(m.Changes, func(c gates.CodeChange) bool { return !differs(c) })
@@ -63,7 +65,7 @@ func (d *Disassembler) Compare(ctx context.Context, pairs []CodePair) *gates.Mac
 	return m
 }
 
-// all disassembles every image once, two at a time: the program takes most of its time to start.
+// all disassembles every image once, two at a time: most of the time is the program's start.
 func (d *Disassembler) all(ctx context.Context, pairs []CodePair) (map[string]map[string]listing, error) {
 	var wait sync.WaitGroup
 	var lock sync.Mutex
@@ -113,7 +115,7 @@ func (l listing) text() []byte {
 	return []byte(b.String())
 }
 
-// compareListings is a diff whose hunks say which line of the source their first change comes from.
+// compareListings returns a diff whose hunks name the source line of their first change.
 func compareListings(before, after listing) string {
 	text := string(diff.Diff("baseline", before.text(), "candidate", after.text()))
 	if _, text, _ = strings.Cut(text, "\n+++ "); text == "" {
@@ -152,7 +154,7 @@ func compareListings(before, after listing) string {
 	return strings.Join(lines, "\n")
 }
 
-// say adds an instruction's place in the source to the head of a hunk, once.
+// say adds an instruction's source line to the head of a hunk, once.
 func say(lines []string, head int, l listing, at int) int {
 	if head >= 0 && at >= 0 && at < len(l) && l[at].File != "" {
 		lines[head] += fmt.Sprintf(" %s:%d", l[at].File, l[at].Line)

@@ -16,9 +16,9 @@ var (
 	sassPredicate   = regexp.MustCompile(`^@!?U?P[T0-9]\S*\s+`)
 )
 
-// parseSASS reads what nvdisasm -g -c prints: the instructions of each kernel's section, the device functions that it calls among
-// them. Addresses and the numbers of labels are left out, since one instruction more shifts them all; so is padding. Lines that it does
-// not know are skipped.
+// parseSASS reads the output of nvdisasm -g -c: the instructions of each kernel's section, with the
+// device functions that it calls. Addresses and label numbers are left out, because one more
+// instruction shifts them all; so is padding. Unknown lines are skipped.
 func parseSASS(text string) map[string]listing {
 	all := map[string]listing{}
 	function, file, number := "", "", 0
@@ -50,21 +50,21 @@ func parseSASS(text string) map[string]listing {
 	return all
 }
 
-// base is the last part of a path that a stranger's code names.
+// base returns the last part of a path from untrusted code.
 func base(path string) string { return clipped(filepath.Base(path)) }
 
-// instructionText is an instruction in one line.
+// instructionText returns an instruction in one line.
 func instructionText(s string) string { return clipped(strings.Join(strings.Fields(s), " ")) }
 
-// mnemonic is an instruction's first word up to its modifiers: LDG of LDG.E.128.
+// mnemonic returns an instruction's first word up to its modifiers: LDG of LDG.E.128.
 func mnemonic(s string) string {
 	word, _, _ := strings.Cut(strings.TrimSpace(s), " ")
 	word, _, _ = strings.Cut(word, ".")
 	return word
 }
 
-// What begins the names of NVIDIA's instructions; from the lists in the manual of the binary utilities. Loads of constants are no
-// memory traffic that anybody tunes.
+// Prefixes of NVIDIA's instructions, from the lists in the manual of the binary utilities. Loads of
+// constants do not count as memory traffic.
 var (
 	sassBarriers = []string{"BAR", "B2R", "WARPSYNC", "WARPGROUP", "MEMBAR", "ERRBAR", "CGAERRBAR", "DEPBAR", "LDGDEPBAR", "SYNCS", "ARRIVES", "UCGABAR", "FENCE", "UTCBAR", "ACQBULK", "UTMACMDFLUSH"}
 	sassMemory   = []string{"LD", "ST", "ATOM", "RED", "CCTL", "UBLK", "UTMA", "UTCCP", "SULD", "SUST", "SUATOM", "SURED", "TEX", "TLD", "TXD"}
@@ -97,7 +97,7 @@ var (
 	objdumpTarget      = regexp.MustCompile(`(?:0x)?[0-9a-f]+ <([^>+]*)[^>]*>`)
 )
 
-// parseObjdump reads what objdump -d -l prints, all functions as one.
+// parseObjdump reads the output of objdump -d -l, all functions as one.
 func parseObjdump(text string) map[string]listing {
 	var all listing
 	file, number := "", 0
@@ -123,7 +123,7 @@ var (
 	hostTensor  = regexp.MustCompile(`^tdp|mmla$|^[a-z]+mopa$`)
 )
 
-// hostClass is for x86-64 and AArch64: there, what has an address among its operands goes to memory.
+// hostClass classifies x86-64 and AArch64: an instruction with an address operand accesses memory.
 func hostClass(word, operands string) class {
 	switch {
 	case hostTensor.MatchString(word):

@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// findEntries looks every entry up, once: from here on a kernel goes by its symbol.
+// findEntries finds the symbol of every entry, once. From here on a kernel is known by its symbol.
 func (c *Cubin) findEntries(b NVCCBuild, f *cubinFile) error {
 	entries, err := b.entries()
 	if err != nil {
@@ -62,13 +62,15 @@ func (c *Cubin) missing(b NVCCBuild, asked string, e manifest.Entry, names []ent
 	return fmt.Sprintf("%s has no kernel %s: write the entry as one of these, or define it: %s", b.Source, entryname.Quote(asked), entryname.List(e, names))
 }
 
-// An absentEntry is the refusal of a source that has no kernel of a name, which markers may find yet.
+// An absentEntry is the refusal of a source that has no kernel of this name. A build with markers
+// may still find it.
 type absentEntry struct{ refusal *output.CompileError }
 
 func (a *absentEntry) Error() string { return a.refusal.Error() }
 
-// explain is how the build with markers ended. Where the compiler had nothing to say against the author's source but that
-// there is no such name, or that it means two things, what the first build found tells more.
+// explain returns how the build with markers ended. If the compiler's only complaint about the
+// author's source is that the name does not exist or is ambiguous, the result of the first build
+// says more.
 func (a *absentEntry) explain(err error) error {
 	refusal, ok := errors.AsType[*output.CompileError](err)
 	if !ok {

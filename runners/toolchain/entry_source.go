@@ -13,20 +13,22 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
 )
 
-// A template that nothing instantiates is no code, and the compiler alone knows which function a name with aliases, enumerators
-// or default arguments means. Where the plain build has no kernel of an entry's name, a second one reads this source behind the
-// author's: it has an empty kernel, the marker, instantiated with the number and the address of each entry. That makes
-// the compiler generate the entry's code, and the marker's mangled name tells which function it took.
+// A template without an instance has no code, and only the compiler knows which function a name with
+// aliases, enumerators or default arguments means. If the plain build has no kernel of an entry's
+// name, a second build appends this source to the author's: an empty kernel, the marker, is
+// instantiated with the number and the address of each entry. So the compiler generates the entry's
+// code, and the marker's mangled name shows which function it chose.
 //
-// The author's source comes first and can make anything of these lines by macros, but nothing that it could not have
-// written itself: what is launched is a kernel of that source in any case. The entry's own text cannot become other code,
-// since kernels.ParseEntry puts it together from names, integers and types.
+// The author's source comes first and can change these lines by macros, but only into something that
+// it could have contained anyway: the launched kernel is one of that source in any case. The entry's
+// text cannot become different code, because manifest.ParseEntry composes it of names, integers and
+// types.
 const (
 	markerName     = "kernelgate_entry"
 	markerFileName = markerName + ".cu"
 )
 
-// markerSource is empty where no entry needs a marker.
+// markerSource returns "" if no entry needs a marker.
 func markerSource(entries []manifest.Entry) string {
 	var lines strings.Builder
 	for i, e := range entries {
@@ -42,8 +44,9 @@ func markerSource(entries []manifest.Entry) string {
 	return "template <int number, typename T, T kernel> __global__ void " + markerName + "() {}\n" + lines.String()
 }
 
-// marked tells the markers from the other functions: by the number of an entry, the function that its marker names. The author's
-// source may define markers of its own; two for one number are none.
+// marked distinguishes the markers from the other functions: it returns, by the number of an entry,
+// the function that its marker names. The author's source may define markers, too; a number with
+// two markers has none.
 func marked(names []entryname.Name) (others []entryname.Name, byNumber map[int]entryname.Name) {
 	byNumber = map[int]entryname.Name{}
 	markers := map[int][]string{}
@@ -64,7 +67,7 @@ func marked(names []entryname.Name) (others []entryname.Name, byNumber map[int]e
 	return others, byNumber
 }
 
-// marker reads kernelgate_entry<number, type, &function>.
+// markerOf parses kernelgate_entry<number, type, &function>.
 func markerOf(n entryname.Name) (number int, meant string, ok bool) {
 	t, ok := n.Tree.(*demangle.Template)
 	if !ok || n.Bare != markerName || len(t.Args) != 3 {

@@ -11,28 +11,31 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// A Handover is machine code on its way from a host that compiles to one that measures: a folder with an entry for each build, in
-// the form of a Cache. An entry is named by a hash of everything that the build depends on, and whoever takes one works that out
-// from its own copy of the sources, its own compilers and its own flags: what was made of anything else is not found, and is compiled
-// anew. So is what a compiler would not have made, by the rules that hold for every cubin.
+// A Handover is machine code on its way from a host that compiles to one that measures: a folder
+// with an entry for each build, in the form of a Cache. An entry is named by a hash of everything
+// that the build depends on. The receiver computes the hash from its own copy of the sources, its
+// own compilers and its own flags, so a build of anything else is not found, and is compiled again.
+// The rules for cubins reject what a compiler would not have made.
 //
-// Whoever fills the folder is believed as far as its entries go. They serve the one job that they came with, and never get into a Cache.
+// The receiver trusts the content of matching entries. They serve only the job that they came with,
+// and never get into a Cache.
 type Handover struct {
 	Dir   string
-	Gives bool         // what is compiled goes there; otherwise it is looked for there
-	Log   *slog.Logger // told what could not be given or taken, which costs time but no result; may be nil
+	Gives bool         // builds are written to the folder; otherwise they are read from it
+	Log   *slog.Logger // reports builds that cannot be written or read, which costs time but no result; may be nil
 
 	taken atomic.Int64
 }
 
-// Taken is how many builds were not compiled here.
+// Taken returns how many builds were not compiled here.
 func (h *Handover) Taken() int { return int(h.taken.Load()) }
 
 func (h *Handover) takes() bool { return h != nil && !h.Gives }
 
 func (h *Handover) entries() *Cache { return &Cache{Dir: h.Dir, Log: h.Log} }
 
-// give adds what a compiler made. A refusal is not handed on: a host that measures finds it out by itself.
+// give adds the output of a compiler. A refusal is not handed over: the host that measures finds it
+// again.
 func (h *Handover) give(key string, o nvccOutput) {
 	if h == nil || !h.Gives || o.Refusal != "" || exists(filepath.Join(h.Dir, key)) {
 		return
@@ -42,7 +45,7 @@ func (h *Handover) give(key string, o nvccOutput) {
 	}
 }
 
-// take finds what was made of exactly this.
+// take finds the output of exactly this build.
 func (h *Handover) take(key string) (nvccOutput, bool) {
 	if !h.takes() {
 		return nvccOutput{}, false
@@ -51,14 +54,14 @@ func (h *Handover) take(key string) (nvccOutput, bool) {
 	return o, ok && o.Refusal == "" && len(o.Image) <= maxImage
 }
 
-// handed is what another host made of a build; nil where there is nothing of it, or nothing that can be used.
+// handed returns the build of another host; nil if there is none, or none that can be used.
 func (c *CUDA) handed(b NVCCBuild, path string) *Cubin {
 	if !c.Handover.takes() {
 		return nil
 	}
 	entries, err := b.entries()
 	if err != nil {
-		return nil // told by whoever compiles it
+		return nil // the compilation reports it
 	}
 	cubin, err := c.readHanded(b)
 	if _, absent := errors.AsType[*absentEntry](err); absent && b.markers == "" && !b.isPTX() {
@@ -91,7 +94,7 @@ func (c *CUDA) readHanded(b NVCCBuild) (*Cubin, error) {
 	return nil, nil
 }
 
-// hand gives on what was compiled of a build, or taken from the cache.
+// hand passes on a build that was compiled or found in the cache.
 func (c *CUDA) hand(b NVCCBuild, o nvccOutput) {
 	if c.Handover == nil || !c.Handover.Gives {
 		return
@@ -104,14 +107,14 @@ func (c *CUDA) hand(b NVCCBuild, o nvccOutput) {
 	c.Handover.give(key, o)
 }
 
-// handed is what another host made of a kind.
+// handed returns what another host built for a kind.
 func (t *Triton) handed(b TritonBuild, kind manifest.Special) (nvccOutput, bool) {
 	if !t.Handover.takes() {
 		return nvccOutput{}, false
 	}
 	key, err := t.handKey(b, kind)
 	if err != nil {
-		return nvccOutput{}, false // told by whoever compiles it
+		return nvccOutput{}, false // the compilation reports it
 	}
 	o, ok := t.Handover.take(key)
 	if !ok {
@@ -125,7 +128,7 @@ func (t *Triton) handed(b TritonBuild, kind manifest.Special) (nvccOutput, bool)
 	return o, true
 }
 
-// hand gives on what was compiled of all kinds, or taken from the cache.
+// hand passes on the builds of all kinds that were compiled or found in the cache.
 func (t *Triton) hand(b TritonBuild, made []nvccOutput) {
 	if t.Handover == nil || !t.Handover.Gives {
 		return

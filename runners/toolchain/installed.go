@@ -13,17 +13,17 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// Installed is the compilers of a host: those that it finds by itself, and those that whoever runs it has named. A policy picks
-// among them by version and digest; nothing that a change says leads anywhere else.
+// Installed is the compilers of a host: those that it finds, and those that its operator has named.
+// A policy picks among them by version and digest; a change cannot name any other.
 type Installed struct {
 	Paths  []string // folders of further CUDA toolkits and Tritons, or a Python that has a Triton
 	Getenv func(string) string
-	Cache  *Cache // of what they make, and of their digests; nil keeps none
+	Cache  *Cache // of their output, and of their digests; nil caches nothing
 	// Handover is as in CUDA and Triton.
 	Handover *Handover
 }
 
-// CUDA is the compiler that is pinned; the one that FindCUDA finds where none is.
+// CUDA returns the pinned compiler or, without a pin, the one that FindCUDA finds.
 func (i Installed) CUDA(ctx context.Context, pin *policy.Toolchain) (*CUDA, error) {
 	if pin == nil {
 		c, err := FindCUDA(ctx, i.Getenv)
@@ -36,7 +36,7 @@ func (i Installed) CUDA(ctx context.Context, pin *policy.Toolchain) (*CUDA, erro
 	return pick(i, policy.NVCC, all, broken, pin, func(c *CUDA, digest string) { c.Cache, c.Handover, c.Digest = i.Cache, i.Handover, digest })
 }
 
-// Triton is the one that is pinned; the one that FindTriton finds where none is.
+// Triton returns the pinned Triton or, without a pin, the one that FindTriton finds.
 func (i Installed) Triton(ctx context.Context, pin *policy.Toolchain) (*Triton, error) {
 	if pin == nil {
 		t, err := FindTriton(ctx, i.Getenv)
@@ -49,7 +49,7 @@ func (i Installed) Triton(ctx context.Context, pin *policy.Toolchain) (*Triton, 
 	return pick(i, policy.Triton, all, broken, pin, func(t *Triton, digest string) { t.Cache, t.Handover, t.Digest = i.Cache, i.Handover, digest })
 }
 
-// A pinnable compiler says which it is.
+// A pinnable compiler has a version and a digest.
 type pinnable interface {
 	*CUDA | *Triton
 	version() string
@@ -62,7 +62,7 @@ func (c *CUDA) place() string     { return c.Home }
 func (t *Triton) version() string { return t.Version }
 func (t *Triton) place() string   { return t.Folder }
 
-// pick takes the first of the pin's version whose digest is the pin's.
+// pick returns the first compiler with the pin's version and digest.
 func pick[C pinnable](i Installed, kind string, all []C, broken error, pin *policy.Toolchain, use func(C, string)) (C, error) {
 	var has, other []string
 	for _, c := range all {
@@ -94,7 +94,7 @@ func pick[C pinnable](i Installed, kind string, all []C, broken error, pin *poli
 	return nil, errors.Join(err, broken)
 }
 
-// cudas lists those that work, the host's usual one first.
+// cudas lists the working compilers, the host's default first.
 func (i Installed) cudas(ctx context.Context) (all []*CUDA, broken error) {
 	add := func(c *CUDA, err error) {
 		if err == nil && !slices.ContainsFunc(all, func(o *CUDA) bool { return o.Home == c.Home }) {
@@ -117,7 +117,7 @@ func (i Installed) cudas(ctx context.Context) (all []*CUDA, broken error) {
 	return all, broken
 }
 
-// nvccBelow is the program that a path leads to; none where it is no CUDA toolkit's.
+// nvccBelow returns the nvcc of a CUDA toolkit at a path; "" if there is none.
 func nvccBelow(path string) string {
 	for _, name := range []string{filepath.Join(path, "bin", "nvcc"), path} {
 		if real, ok := program(name); ok && filepath.Base(real) == "nvcc" {
@@ -135,7 +135,7 @@ func (i Installed) cudaAt(ctx context.Context, nvcc string) (*CUDA, error) {
 	return c, err
 }
 
-// tritons lists those that are there, the host's usual one first.
+// tritons lists the installed Tritons, the host's default first.
 func (i Installed) tritons(ctx context.Context) (all []*Triton, broken error) {
 	find := i.python(ctx)
 	p, broken := find()
@@ -159,12 +159,12 @@ func (i Installed) tritons(ctx context.Context) (all []*Triton, broken error) {
 	return all, broken
 }
 
-// python is the host's, which is started once to be asked, however many Tritons there are for it.
+// python returns the host's Python, which is started once, however many Tritons it has.
 func (i Installed) python(ctx context.Context) func() (python, error) {
 	return sync.OnceValues(func() (python, error) { return findPython(ctx, i.Getenv) })
 }
 
-// tritonAt is a Triton by its folder, or by the Python that has it.
+// tritonAt returns a Triton by its folder, or by the Python that has it.
 func (i Installed) tritonAt(ctx context.Context, path string, find func() (python, error)) (*Triton, error) {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		p, err := askedPython(ctx, path)
@@ -193,13 +193,13 @@ func (i Installed) tritonAt(ctx context.Context, path string, find func() (pytho
 	return nil, errors.New("it holds neither bin/nvcc nor the package triton, and is no Python")
 }
 
-// A Compiler is one that a host has, for people.
+// A Compiler describes one compiler of a host, for people.
 type Compiler struct {
 	Kind, Version, Place, Digest string
-	Err                          error // why its digest is not known
+	Err                          error // why its digest is unknown
 }
 
-// List is every compiler that a policy can pin here.
+// List returns every compiler that a policy can pin here.
 func (i Installed) List(ctx context.Context) ([]Compiler, error) {
 	cudas, broken := i.cudas(ctx)
 	tritons, more := i.tritons(ctx)
@@ -215,10 +215,10 @@ func (i Installed) List(ctx context.Context) ([]Compiler, error) {
 	return all, errors.Join(broken, more)
 }
 
-// Kinds is which kinds of compilers are here. Whatever else there is, nothing is compiled without an nvcc.
+// Kinds returns which kinds of compilers this host has. Nothing is compiled without an nvcc.
 func (i Installed) Kinds(ctx context.Context) ([]string, error) {
 	if _, err := FindCUDA(ctx, i.Getenv); err != nil && !errors.Is(err, ErrNoCUDA) {
-		return nil, err // one was named that does not work
+		return nil, err // a named compiler does not work
 	}
 	cudas, broken := i.cudas(ctx)
 	if len(cudas) == 0 {
@@ -230,7 +230,7 @@ func (i Installed) Kinds(ctx context.Context) ([]string, error) {
 	return []string{policy.NVCC}, nil
 }
 
-// Named finds out what a path or a word such as triton@3.9.0 means, for a pin.
+// Named resolves a path, or a name such as triton@3.9.0, to a pin.
 func (i Installed) Named(ctx context.Context, text string) (kind string, pin policy.Toolchain, err error) {
 	if kind, version, ok := strings.Cut(text, "@"); ok && slices.Contains(policy.ToolchainKinds(), kind) && policy.IsToolchainVersion(version) {
 		return kind, policy.Toolchain{Version: version}, nil

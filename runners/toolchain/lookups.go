@@ -17,27 +17,29 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// A source may read, and may ask for, only files that the build is given, under the same
-// names and with the same bytes as a checkout has them. The sandbox tells which paths the
-// compiler asked for, so that no way to write an include is overlooked.
+// A source may read, and look up, only files that the build has, under the same names and with the
+// same bytes as in a checkout. The sandbox reports which paths the compiler looked up, so that no
+// form of include is overlooked.
 
-// An asked is what a build asked for, and what it may ask for.
+// An asked is what a build looked up, and what it may look up.
 type asked struct {
 	lookups []string
+	opened  []string // the part of the lookups that may have listed a folder
 	cut     bool
 	in      Surroundings
 	dir     string // of the sources, on the host
 	tree    *Tree
-	open    []string // paths of the host that the tools may read; nil where the source is a program, which may look around
-	include []string // folders in which the system's own headers lie
-	// usual is what the tools ask for whatever they compile. It is asked for where something else is amiss.
+	open    []string // paths of the host that the tools may read; nil if the source is a program, which may look around
+	include []string // folders of the system's own headers
+	// usual returns what the tools look up for any source. It is called only if there is something
+	// to refuse.
 	usual func() (map[string]bool, error)
 }
 
-// ownPaths are the sandbox's own, and what libraries ask for by themselves.
+// ownPaths are the sandbox's own, and those that libraries look up themselves.
 var ownPaths = []string{"/tmp", "/proc", "/dev", "/sys", setsRoot, "/etc/ld.so.preload", "/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/malloc.conf", "/usr"}
 
-// compileError refuses a build for what it asked for; nil where it asked for nothing amiss.
+// compileError refuses a build for its lookups; nil if there is nothing to refuse.
 func (a asked) compileError(source, log string) error {
 	name, why, err := a.refusal()
 	if err != nil || why == "" {
@@ -51,7 +53,7 @@ func (a asked) compileError(source, log string) error {
 	return &output.CompileError{Summary: summary, Log: log + summary + "\n", Diagnostics: append(output.ParseDiagnostics(log), d)}
 }
 
-// lineOf is the first line of a source that has a word in it; 0 where none has.
+// lineOf returns the first line of a source that has a word in it; 0 if none has.
 func (a asked) lineOf(source, word string) int {
 	content, err := output.ReadFile(filepath.Join(a.dir, filepath.FromSlash(source)), maxSource)
 	before, _, found := strings.Cut(string(content), word)
@@ -61,7 +63,7 @@ func (a asked) lineOf(source, word string) int {
 	return 1 + strings.Count(before, "\n")
 }
 
-// refusal is the first path that a build may not ask for, and why.
+// refusal returns the first path that a build may not look up, and why.
 func (a asked) refusal() (name, why string, err error) {
 	if a.cut {
 		return "", "the build asks for more files than are followed (keep generated files out of it)", nil
@@ -78,7 +80,8 @@ func (a asked) refusal() (name, why string, err error) {
 		case a.open != nil && !a.besideSystem(asked):
 			outside = append(outside, asked)
 		}
-		// The longest says most: a compiler tries a name in several folders, and first as a precompiled header.
+		// The longest path says most: a compiler tries a name in several folders, and first as a
+		// precompiled header.
 		if found != "" && (name == "" || len(asked) > len(name) && path.Ext(asked) != ".gch") {
 			name, why = asked, found
 		}
@@ -94,14 +97,14 @@ func (a asked) refusal() (name, why string, err error) {
 	}
 	for _, name := range outside {
 		if !usual[name] {
-			return name, fmt.Sprintf("it asks for %s, which no build is shown: what is merged could be another kernel where there is such a file (include files of the repository alone)", elf.Quote(name)), nil
+			return name, fmt.Sprintf("it asks for %s, which no build can read: where this file exists, the merged kernel could be a different one (include only files of the repository)", elf.Quote(name)), nil
 		}
 	}
 	return "", "", nil
 }
 
-// besideSystem tells of a path that a compiler tries next to the system's headers for a name such as ../x.h: what it asked
-// for beside the source was judged already.
+// besideSystem reports whether a compiler tried a path such as ../x.h next to the system's headers.
+// The same name next to the source was judged already.
 func (a asked) besideSystem(name string) bool {
 	for _, dir := range a.include {
 		rel, err := filepath.Rel(dir, name)
@@ -142,16 +145,20 @@ func (a asked) ofRepository(rel string) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("it asks for %s, which lies outside of the kernel's folder and is not brought to the build: what is merged could be another kernel (name its folder under include in the manifest)", elf.Quote(rel))
+	return fmt.Sprintf("it asks for %s, which is outside the kernel's folder and not part of the build: the merged kernel could be a different one (name its folder under include in the manifest)", elf.Quote(rel))
 }
 
-// importable are the endings of what Python imports.
+// importable are the suffixes of files that Python imports.
 var importable = []string{".py", ".pyc", ".so", ".pth"}
 
-// listed judges a folder that a Python program asked for. To import a module, Python lists the folders that it may be in, and asks
-// for no name that is not there: a module that a merge has and the build has not would be imported unseen. It counts where a source
-// has its name as a word.
+// listed judges a folder that a Python program listed. To import a module, Python lists the folders
+// that may have it, and never looks up a missing name: a module that a checkout has but the build
+// has not would be imported unnoticed. It counts if a source mentions its name. A program that only
+// looks at the folder itself, as packages do that resolve the working directory, lists nothing.
 func (a asked) listed(rel string) string {
+	if !a.mayList(rel) {
+		return ""
+	}
 	for _, d := range a.tree.Differs {
 		below, inside := strings.CutPrefix(d.Path, rel+"/")
 		module, _, _ := strings.Cut(below, "/")
@@ -163,7 +170,15 @@ func (a asked) listed(rel string) string {
 	return ""
 }
 
-// mentions tells whether a Python source has a word in it.
+// throughProc matches paths that lead to a folder under a different name.
+var throughProc = regexp.MustCompile(`^/proc/[^/]+/(task/[^/]+/)?(cwd|root|fd/)`)
+
+// mayList reports whether a build may have listed a folder of the repository.
+func (a asked) mayList(rel string) bool {
+	return slices.Contains(a.opened, path.Join(a.in.Root, rel)) || slices.ContainsFunc(a.opened, throughProc.MatchString)
+}
+
+// mentions reports whether a Python source has a word in it.
 func (a asked) mentions(word string) bool {
 	pattern, err := regexp.Compile(`\b` + regexp.QuoteMeta(word) + `\b`)
 	if err != nil {
@@ -181,7 +196,7 @@ func (a asked) mentions(word string) bool {
 	return found || err != nil
 }
 
-// isOpen tells whether the tools may read a path, or one below it.
+// isOpen reports whether the tools may read a path, or one below it.
 func (a asked) isOpen(name string) bool {
 	if sandbox.Within(a.in.Root, name) {
 		return true
@@ -191,8 +206,8 @@ func (a asked) isOpen(name string) bool {
 	})
 }
 
-// shadowed refuses a header of the system that an include folder of the repository has too: the build takes the
-// system's, and whoever names the folder by -I gets the other.
+// shadowed refuses a header of the system that an include folder of the repository also has: the
+// build takes the system's, but a build with -I for that folder takes the other.
 func (a asked) shadowed(name string) string {
 	for _, dir := range a.include {
 		rel, ok := strings.CutPrefix(name, dir+"/")

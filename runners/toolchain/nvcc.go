@@ -14,36 +14,36 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// An NVCCBuild is one source to compile for one architecture: CUDA, which nvcc takes, or PTX, which ptxas takes alone. Nothing in
-// it comes from the change but the files in Dir.
+// An NVCCBuild is one source to compile for one architecture: CUDA by nvcc, or PTX by ptxas only.
+// Only the files in Dir come from the change.
 type NVCCBuild struct {
 	Dir     string   // folder of the sources, seen read-only
 	Source  string   // a file in Dir
-	Entries []string // the kernels by their names in the source, see kernels.Entry
+	Entries []string // the kernels by their names in the source, see manifest.Entry
 	Arch    string   // such as sm_90a
 	Flags   []string
 	Defines []string // flags too: -DNAME=VALUE
 	Include []string // flags of the host's preprocessor, which reads the sources of both: -IFOLDER and -idirafterFOLDER, within Dir
 	Tree    Tree     // where Dir lies in its repository
-	Trusted bool     // the sources are the judge's or the base's reference: nothing is asked of them but that they compile
+	Trusted bool     // the source is the judge's or the base's reference: it only has to compile
 	Scratch string   // existing folder; the cubin comes into a new one below it
 	Timeout time.Duration
 
 	markers string // source to read behind Source, see markerSource
 }
 
-// A Cubin is a kernel in machine code, with what the tools say about it. It judges nothing.
+// A Cubin is a kernel in machine code, with the tools' reports about it. It judges nothing.
 type Cubin struct {
-	Path  string // in a folder of its own below Scratch
+	Path  string // in a separate folder below Scratch
 	Image []byte
 	Code  string // see machineCode
 
 	Kernels []Kernel // in the order of NVCCBuild.Entries
 	Globals []Global // writable memory that outlives a launch
-	Start   *Start   // how its one kernel is launched; nil where the manifest says so
+	Start   *Start   // how its one kernel is launched; nil if the manifest says so
 
 	Autotune []string // the configurations that @triton.autotune offers, in the build's words
-	Chosen   string   // the one of them that this is; "" where there is none
+	Chosen   string   // the one of them that this is; "" if there is none
 
 	Warnings    []string // of ptxas, about any entry
 	Diagnostics []gates.Diagnostic
@@ -51,14 +51,14 @@ type Cubin struct {
 	Cached      bool // the compiler did not run this time
 }
 
-// A Kernel is one of a cubin's kernels that was asked for.
+// A Kernel is a kernel of a cubin that was asked for.
 type Kernel struct {
 	Symbol   string // as the driver, the profiler and the other tools know it
 	Name     string // as people read it: ns::scale<64, true>(float*, float const*)
 	Usage    FunctionUsage
 	Params   []Param
 	CodeSize int // bytes of its instructions
-	Line     int // where Source defines it; 0 where a macro or another file does
+	Line     int // where Source defines it; 0 if a macro or a different file does
 }
 
 const (
@@ -66,9 +66,9 @@ const (
 	buildMemory  = 6 << 30
 )
 
-// Build compiles in the sandbox. The error is a *CompileError where the source is to blame: the compiler refused it or
-// overran its limits, the entry is missing, or the kernel wants what only a host program could give it. Other
-// errors are faults of this machine or of the flags.
+// Build compiles in the sandbox. The error is a *CompileError if the source is at fault: the
+// compiler refused it or exceeded its limits, the entry is missing, or the kernel needs what only a
+// host program could provide. Other errors are faults of this machine or of the flags.
 func (c *CUDA) Build(ctx context.Context, b NVCCBuild) (*Cubin, error) {
 	if err := b.check(); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (b NVCCBuild) entries() ([]manifest.Entry, error) {
 	return entries, nil
 }
 
-// check refuses what would reach nvcc as something else than it is.
+// check refuses values that nvcc would interpret as something else.
 func (b NVCCBuild) check() error {
 	switch {
 	case !archName.MatchString(b.Arch):
@@ -160,10 +160,10 @@ func (b NVCCBuild) check() error {
 
 func (b NVCCBuild) isPTX() bool { return strings.HasSuffix(b.Source, ".ptx") }
 
-// isHeader tells of kernels that stand in a header, which nvcc takes for a source where it is told to.
+// isHeader reports whether the kernels are in a header, which nvcc compiles only if it is told to.
 func (b NVCCBuild) isHeader() bool { return strings.HasSuffix(b.Source, ".cuh") }
 
-// compiler is the program that takes the source.
+// compiler returns the program that compiles the source.
 func (c *CUDA) compiler(b NVCCBuild) string {
 	if b.isPTX() {
 		return filepath.Join(c.Home, "bin", "ptxas")
@@ -171,7 +171,8 @@ func (c *CUDA) compiler(b NVCCBuild) string {
 	return c.NVCC
 }
 
-// args are the compiler's, but for the source and the output. -lineinfo lets a profiler name lines; it changes no instruction.
+// args returns the compiler's arguments without the source and the output. -lineinfo lets a
+// profiler name lines; it changes no instruction.
 func (c *CUDA) args(b NVCCBuild, in Surroundings) []string {
 	if b.isPTX() {
 		return append([]string{"--gpu-name", b.Arch, "-v", "--warn-on-spills", "-lineinfo"}, b.Flags...)

@@ -20,7 +20,7 @@ import (
 type CUDA struct {
 	Home      string // the toolkit's folder, free of symbolic links
 	NVCC      string
-	Cuobjdump string // empty where there is none; ptxas's own report is all there is then
+	Cuobjdump string // empty if there is none; then ptxas's report is the only one
 	Version   string // such as 13.0.88
 	Digest    string // of its programs, where a policy pins it
 
@@ -30,17 +30,18 @@ type CUDA struct {
 
 	// Cache keeps what was compiled; nil compiles every time.
 	Cache *Cache
-	// Handover is where builds are given on to another host, or were given on by one; nil does neither.
+	// Handover passes builds to another host, or has those of another host; nil does neither.
 	Handover *Handover
-	// Memory is what one build may hold; 0 stands for 6 GiB.
+	// Memory is the limit of one build; 0 means 6 GiB.
 	Memory int64
 }
 
 // ErrNoCUDA says how to get a compiler.
 var ErrNoCUDA = errors.New("no CUDA compiler was found: install the CUDA toolkit, set CUDA_HOME, or run `make setup`, which fetches it from PyPI")
 
-// FindCUDA looks for nvcc below CUDA_HOME, in PATH, in /usr/local/cuda, and in the folder that fetch-cuda.sh fills.
-// A CUDA_HOME that holds no working nvcc is an error: another compiler than the one that was named would be a surprise.
+// FindCUDA looks for nvcc below CUDA_HOME, in PATH, in /usr/local/cuda, and in the folder that
+// fetch-cuda.sh fills. A CUDA_HOME without a working nvcc is an error: a different compiler than
+// the named one would be a surprise.
 func FindCUDA(ctx context.Context, getenv func(string) string) (*CUDA, error) {
 	c, err := findNVCC(ctx, getenv, "/usr/local/cuda")
 	if err != nil {
@@ -52,7 +53,7 @@ func FindCUDA(ctx context.Context, getenv func(string) string) (*CUDA, error) {
 	return c, nil
 }
 
-// equip finds what nvcc needs beside itself.
+// equip finds the other programs that nvcc needs.
 func (c *CUDA) equip(ctx context.Context, getenv func(string) string) error {
 	for _, name := range append([]string{filepath.Join(c.Home, "bin", "cuobjdump")}, InPath(getenv, "cuobjdump")...) {
 		if path, ok := program(name); ok {
@@ -64,12 +65,13 @@ func (c *CUDA) equip(ctx context.Context, getenv func(string) string) error {
 		return err
 	}
 	if dir := showsTooMuch(getenv, c.folders()); dir != "" {
-		return fmt.Errorf("%s with %s cannot be used: the compiler would be shown all of %s; install it to a folder of its own", c.NVCC, c.HostCompiler, dir)
+		return fmt.Errorf("%s with %s cannot be used: the compiler would be shown all of %s; install it to a separate folder", c.NVCC, c.HostCompiler, dir)
 	}
 	return nil
 }
 
-// showsTooMuch is the first of the folders that a compiler must not be shown, which all users' files or the user's own are in; "" where there is none.
+// showsTooMuch returns the first folder that a compiler must not see, because all users' files or
+// the user's own are in it; "" if there is none.
 func showsTooMuch(getenv func(string) string, dirs []string) string {
 	home := getenv("HOME")
 	for _, dir := range dirs {
@@ -80,7 +82,7 @@ func showsTooMuch(getenv func(string) string, dirs []string) string {
 	return ""
 }
 
-// folders are what the compilers need to see beside the system's own.
+// folders returns what the compilers must see in addition to the system's folders.
 func (c *CUDA) folders() []string {
 	programs := []string{c.NVCC, c.HostCompiler}
 	if real, err := filepath.EvalSymlinks(c.HostCompiler); err == nil {
@@ -96,7 +98,7 @@ func (c *CUDA) folders() []string {
 	return slices.Compact(folders)
 }
 
-// prefix is the folder that a program was installed to.
+// prefix returns the folder that a program was installed to.
 func prefix(program string) string { return filepath.Dir(filepath.Dir(program)) }
 
 func findNVCC(ctx context.Context, getenv func(string) string, usual string) (*CUDA, error) {
@@ -127,8 +129,8 @@ func findNVCC(ctx context.Context, getenv func(string) string, usual string) (*C
 
 var nvccRelease = regexp.MustCompile(`(?m)^Cuda compilation tools, release [\d.]+, V(\d+\.\d+\.\d+)`)
 
-// tryNVCC asks the program for its version. Its folder is told by where it really lies: the sandbox shows that folder,
-// and nvcc finds its parts beside itself.
+// tryNVCC asks the program for its version. Its folder is its real location: the sandbox shows that
+// folder, and nvcc finds its parts next to itself.
 func tryNVCC(ctx context.Context, path string) (*CUDA, error) {
 	nvcc, ok := program(path)
 	if !ok {
@@ -145,7 +147,7 @@ func tryNVCC(ctx context.Context, path string) (*CUDA, error) {
 	return &CUDA{Home: prefix(nvcc), NVCC: nvcc, Version: string(m[1])}, nil
 }
 
-// program is the file behind a path, if it can be run.
+// program returns the file behind a path, if it can be run.
 func program(path string) (string, bool) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -158,11 +160,11 @@ func program(path string) (string, bool) {
 	return real, err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// InPath is where a program may lie by PATH.
+// InPath returns where a program may be by PATH.
 func InPath(getenv func(string) string, name string) []string {
 	var paths []string
 	for _, dir := range filepath.SplitList(getenv("PATH")) {
-		// A relative folder would mean another program in every checkout that is judged.
+		// A relative folder would mean a different program in every checkout.
 		if filepath.IsAbs(dir) {
 			paths = append(paths, filepath.Join(dir, name))
 		}
@@ -170,7 +172,7 @@ func InPath(getenv func(string) string, name string) []string {
 	return paths
 }
 
-// fetched is where fetch-cuda.sh may have left compilers, the newest first.
+// fetched returns where fetch-cuda.sh may have left compilers, the newest first.
 func fetched(getenv func(string) string) []string {
 	if home := getenv("KERNELGATE_CUDA_CACHE"); home != "" {
 		return []string{filepath.Join(home, "bin", "nvcc")}
@@ -195,7 +197,7 @@ func fetched(getenv func(string) string) []string {
 	return mapped(homes, func(home os.DirEntry) string { return filepath.Join(dir, home.Name(), "bin", "nvcc") })
 }
 
-// numbers reads a version; nil is none, such as that of a folder which is still being filled.
+// numbers parses a version; nil if there is none, as for a folder that is still being filled.
 func numbers(version string) []int {
 	var list []int
 	for part := range strings.SplitSeq(version, ".") {
@@ -208,7 +210,7 @@ func numbers(version string) []int {
 	return list
 }
 
-// cacheRoot is kernelgate's folder for what can be made again.
+// cacheRoot is kernelgate's folder for what can be created again.
 func cacheRoot(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_CACHE_HOME"); dir != "" {
 		return filepath.Join(dir, "kernelgate"), nil
@@ -222,10 +224,10 @@ func cacheRoot(getenv func(string) string) (string, error) {
 func (c *CUDA) findHostCompiler(ctx context.Context, getenv func(string) string) error {
 	names := []string{"/usr/local/bin/gcc", "/usr/bin/gcc", "/bin/gcc"} // the order of compilerEnv
 	if named := getenv("NVCC_CCBIN"); named != "" {
-		names = []string{named, filepath.Join(named, "gcc")} // nvcc takes a folder too
+		names = []string{named, filepath.Join(named, "gcc")} // nvcc also takes a folder
 	}
 	for _, name := range names {
-		// Not what it links to: a compiler may take its part from the name that it is called by.
+		// Not the target of the link: a compiler may depend on the name that it is called by.
 		path, err := exec.LookPath(name)
 		if err != nil {
 			continue

@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// read makes a Cubin of what the tools left behind.
+// read makes a Cubin from the output of the tools.
 func (o nvccOutput) read(b NVCCBuild) (*Cubin, error) {
 	cubin := &Cubin{
 		Image: o.Image, Log: o.Log,
@@ -89,8 +89,8 @@ func (c *Cubin) readUsage(o nvccOutput, b NVCCBuild) error {
 	return nil
 }
 
-// reservedShared is what the driver takes of every block's shared memory from sm_90 on. cuobjdump counts it where the
-// kernel has shared memory of its own; ptxas and the source do not.
+// reservedShared is what the driver reserves of every block's shared memory from sm_90 on.
+// cuobjdump counts it if the kernel has shared memory; ptxas and the source do not.
 const reservedShared = 1024
 
 func reservesShared(arch string) bool {

@@ -13,7 +13,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// refusal puts a failed run with so much memory into one line for people, and tells whether it would end the same way again.
+// refusal returns a failed run with this memory limit in one line for people, and whether it would
+// fail the same way again.
 func refusal(memory int64, r sandbox.Result, log string, diagnostics []gates.Diagnostic) (summary string, final bool) {
 	const cheaper = "; make the source cheaper to compile: deep templates, constexpr loops and large arrays cost most"
 	if r.TimedOut || r.OutOfMemory || r.OutputTruncated || r.Signal != 0 {
@@ -37,14 +38,16 @@ func refusal(memory int64, r sandbox.Result, log string, diagnostics []gates.Dia
 	return summary + also(r.Refused), len(r.Refused) == 0
 }
 
-// exhausted is how the compilers say that they got no memory, or that one of their parts was killed for it.
+// exhausted matches the compilers' messages that they got no memory, or that a part of them was
+// killed for it.
 var exhausted = regexp.MustCompile(`(?im)^.*(?:out of memory|memory exhausted|std::bad_alloc|died due to signal|killed signal).*$`)
 
 func (c *CUDA) memory() int64 { return cmp.Or(c.Memory, buildMemory) }
 
 var intermediateName = regexp.MustCompile(`^/tmp/tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_`)
 
-// diagnosticsIn names files by their place in the folder of the sources, and nvcc's own without the number of a process.
+// diagnosticsIn names files relative to the folder of the sources, and nvcc's own without a process
+// id.
 func diagnosticsIn(log, dir string) []gates.Diagnostic {
 	found := output.ParseDiagnostics(log)
 	for i := range found {
@@ -59,7 +62,7 @@ func diagnosticsIn(log, dir string) []gates.Diagnostic {
 	return found
 }
 
-// ofSource makes what ptxas says of its input the source's, where the source is PTX itself.
+// ofSource attributes ptxas's messages about its input to the source, if the source is PTX.
 func ofSource(diagnostics []gates.Diagnostic) {
 	for i := range diagnostics {
 		if d := &diagnostics[i]; d.Tool == "ptxas" && d.File != "" {
@@ -68,7 +71,8 @@ func ofSource(diagnostics []gates.Diagnostic) {
 	}
 }
 
-// blames tells whether an error is said to lie in the sources. Only the front ends know those; ptxas names its own input.
+// blames reports whether an error is in the sources. Only the front ends know these; ptxas names
+// its own input.
 func blames(diagnostics []gates.Diagnostic) bool {
 	return slices.ContainsFunc(diagnostics, func(d gates.Diagnostic) bool {
 		return output.IsError(d) && d.Tool == "" && filepath.IsLocal(d.File)

@@ -16,22 +16,24 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// An nvccOutput is what the tools left behind. Everything else that Build tells is read from it, so that a
-// cached build is read by the same code as a fresh one.
+// An nvccOutput is the output of the tools. Build reads everything else from it, so that the same
+// code reads a cached build and a fresh one.
 type nvccOutput struct {
 	Image   []byte
 	Log     string
-	Usage   string // of cuobjdump; empty where there is none
+	Usage   string // of cuobjdump; empty if there is none
 	Refusal string // why there is no image
 	Final   bool   // the same source would be refused again: no limit was hit
 }
 
-// maxImage is many times what a kernel needs. The runner reads an image as a whole, and takes several times its size doing so.
+// maxImage is many times what a kernel needs. The runner reads a whole image, which takes several
+// times its size.
 const maxImage = 32 << 20
 
-// compile runs nvcc here and, at the same time, in other surroundings, and cuobjdump over what it made.
+// compile runs nvcc here and, at the same time, in different surroundings, and then cuobjdump on
+// the result.
 func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutput, error) {
-	if b.Trusted || b.isPTX() { // PTX is read by ptxas alone, which knows no other files
+	if b.Trusted || b.isPTX() { // only ptxas reads PTX, and it knows no other files
 		return c.compileHere(ctx, b, path)
 	}
 	again, err := os.MkdirTemp(b.Scratch, "again-")
@@ -52,14 +54,14 @@ func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutpu
 	return here.sameAs(there, b.Source), nil
 }
 
-// sameAs refuses a build that is another in other surroundings.
+// sameAs refuses a build that differs in different surroundings.
 func (o nvccOutput) sameAs(there nvccOutput, source string) nvccOutput {
 	if there.Refusal != "" {
 		return nvccOutput{Log: there.Log, Refusal: there.Refusal, Final: there.Final}
 	}
 	here, err1 := machineCode(o.Image)
 	other, err2 := machineCode(there.Image)
-	if err1 != nil || err2 != nil { // told when it is read
+	if err1 != nil || err2 != nil { // reported when it is read
 		return o
 	}
 	if here != other {
@@ -68,7 +70,7 @@ func (o nvccOutput) sameAs(there nvccOutput, source string) nvccOutput {
 	return o
 }
 
-// compileHere compiles what is measured.
+// compileHere compiles the code that is measured.
 func (c *CUDA) compileHere(ctx context.Context, b NVCCBuild, path string) (nvccOutput, error) {
 	o, err := c.compileIn(ctx, b, path, Here)
 	if err == nil && o.Refusal == "" && c.Cuobjdump != "" {
@@ -125,7 +127,7 @@ func (c *CUDA) compileIn(ctx context.Context, b NVCCBuild, path string, in Surro
 	return o, nil
 }
 
-// lookups is why a build is refused for what it asked for; "" where it is not.
+// lookups returns why a build is refused for its lookups; "" if it is not.
 func (c *CUDA) lookups(ctx context.Context, b NVCCBuild, r sandbox.Result, in Surroundings, out string) (string, error) {
 	a := in.asked(r, b.Dir, &b.Tree)
 	a.open = append(c.readable(), out, c.NVCC)
@@ -143,7 +145,7 @@ func (c *CUDA) lookups(ctx context.Context, b NVCCBuild, r sandbox.Result, in Su
 	return "", err
 }
 
-// usualLookups is what nvcc asks for when it compiles an empty kernel.
+// usualLookups returns what nvcc looks up for an empty kernel.
 func (c *CUDA) usualLookups(ctx context.Context, b NVCCBuild) (map[string]bool, error) {
 	if known, ok := usualOf.Load(c.NVCC); ok {
 		return known.(map[string]bool), nil
@@ -162,19 +164,20 @@ func (c *CUDA) usualLookups(ctx context.Context, b NVCCBuild) (map[string]bool, 
 	return usual, nil
 }
 
-// usualOf remembers that, by the compiler.
+// usualOf caches that, by compiler.
 var usualOf sync.Map
 
 func (c *CUDA) dump(ctx context.Context, path string) (string, error) {
 	r, out, err := c.run(ctx, tool{args: []string{c.Cuobjdump, "--dump-resource-usage", path}, read: path})
 	if err == nil && !r.OK() {
-		err = fmt.Errorf("cuobjdump cannot read the cubin%s: %s; install the cuobjdump of CUDA %s beside nvcc", also(r.Refused), output.LastLine(out), c.Version)
+		err = fmt.Errorf("cuobjdump cannot read the cubin%s: %s; install the cuobjdump of CUDA %s next to nvcc", also(r.Refused), output.LastLine(out), c.Version)
 	}
 	return out, err
 }
 
-// probe asks whether nvcc compiles anything at all this way, to something that can be read. Only if it does, a refusal that
-// names no line of the source is the source's fault. The log alone cannot tell: the source may print to it what it likes.
+// probe checks whether nvcc compiles anything this way, to something that can be read. Only then a
+// refusal without a source line is the source's fault. The log is not enough, because the source
+// can print anything to it.
 func (c *CUDA) probe(ctx context.Context, b NVCCBuild) error {
 	image, r, log, err := c.empty(ctx, b)
 	if err != nil {
@@ -220,7 +223,7 @@ func (c *CUDA) empty(ctx context.Context, b NVCCBuild) (image []byte, r sandbox.
 type tool struct {
 	args    []string
 	dir     string // of the sources
-	tree    *Tree  // where it lies in its repository; nil where there are no sources
+	tree    *Tree  // where it is in its repository; nil if there are no sources
 	in      Surroundings
 	read    string
 	write   []string
@@ -252,5 +255,5 @@ func (c *CUDA) run(ctx context.Context, t tool) (sandbox.Result, string, error) 
 	return r, names(out.String()), nil
 }
 
-// readable is what the toolkit's programs may see beside the sources.
+// readable returns what the toolkit's programs may see in addition to the sources.
 func (c *CUDA) readable() []string { return append(sandbox.SystemPaths(), c.folders()...) }

@@ -9,11 +9,11 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// maxSource is the bytes of a source that are searched for a line.
+// maxSource bounds the bytes of a source that are searched for a line.
 const maxSource = 4 << 20
 
-// entryLines finds the lines where the source defines the entries, for annotations: 0 if it is not plain to see there. The folder
-// is a stranger's, where a source may be a link to a device or be endless.
+// entryLines finds the lines where the source defines the entries, for annotations: 0 if that is
+// not obvious. The folder is untrusted: a source may be a link to a device, or endless.
 func entryLines(b NVCCBuild, entries []manifest.Entry) []int {
 	lines := make([]int, len(entries))
 	f, err := os.OpenInRoot(b.Dir, b.Source)
@@ -72,7 +72,7 @@ func ptxLine(source, entry string) int {
 
 var blankable = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'`)
 
-// blank takes comments and literals out of a source, and leaves its lines where they are.
+// blank replaces comments and literals of a source by spaces, so that line numbers stay.
 func blank(source string) string {
 	return blankable.ReplaceAllStringFunc(source, func(text string) string {
 		return strings.Repeat("\n", strings.Count(text, "\n")) + " "

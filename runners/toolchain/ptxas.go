@@ -66,7 +66,7 @@ type ptxasParser struct {
 
 type entryKey struct{ name, arch string }
 
-// enter makes the named entry the one that the following lines are about.
+// enter makes the named entry the subject of the following lines.
 func (p *ptxasParser) enter(name, arch string) {
 	key := entryKey{name, arch}
 	if p.entries[key] == nil {
@@ -110,7 +110,8 @@ func (p *ptxasParser) line(line string) error {
 	return nil
 }
 
-// figures takes a list such as "87 registers, used 1 barriers, 428 bytes cmem[0]"; of barriers and of constant and local memory nobody asks.
+// figures reads a list such as "87 registers, used 1 barriers, 428 bytes cmem[0]". Barriers,
+// constant memory and local memory are ignored.
 func (p *ptxasParser) figures(list string) error {
 	u := p.current
 	if u == nil {
@@ -148,26 +149,26 @@ func figure(u *FunctionUsage, item string) error {
 	return nil
 }
 
-// A FunctionUsage is what the tools said of one kernel entry; a nil field was not printed.
+// A FunctionUsage is what the tools report about one kernel entry; a nil field was not printed.
 type FunctionUsage struct {
 	Name string // as the linker knows it
-	Arch string // such as sm_89; empty where the tool did not say
+	Arch string // such as sm_89; empty if the tool did not say
 
 	Registers    *int // per thread
-	Stack        *int // bytes, with what its callees need where the tool knows that
+	Stack        *int // bytes, with what its callees need if the tool knows that
 	SpillStores  *int // bytes
 	SpillLoads   *int // bytes
-	StaticShared *int // bytes; dynamic shared memory is the launch's and never printed
+	StaticShared *int // bytes; dynamic shared memory belongs to the launch and is never printed
 }
 
-// raise sets a field to n unless it already holds more.
+// raise sets a field to n unless it is higher already.
 func raise(field **int, n int) {
 	if *field == nil || **field < n {
 		*field = &n
 	}
 }
 
-// raiseAll takes over every figure of other that is higher.
+// raiseAll takes every figure of other that is higher.
 func (u *FunctionUsage) raiseAll(other FunctionUsage) {
 	for _, f := range []struct {
 		to   **int

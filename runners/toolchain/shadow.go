@@ -24,12 +24,12 @@ func (c *CUDA) Shadowed(ctx context.Context, dir string, m *manifest.Manifest) (
 	return shadowed(dir, m, func() ([]string, error) { return c.headers(ctx) })
 }
 
-// Shadowed is that of [CUDA.Shadowed] for a C compiler.
+// Shadowed does the same as [CUDA.Shadowed] for a C compiler.
 func (c *CC) Shadowed(ctx context.Context, dir string, m *manifest.Manifest) ([]string, error) {
 	return shadowed(dir, m, func() ([]string, error) { return systemIncludes(ctx, c.Path, nil) })
 }
 
-// headers is the folders in which nvcc finds headers that no manifest names.
+// headers returns the folders in which nvcc finds headers that no manifest names.
 func (c *CUDA) headers(ctx context.Context) ([]string, error) {
 	dirs, err := systemIncludes(ctx, c.HostCompiler, []string{"-x", "c++"})
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
 )
 
-// A Start is how a kernel is launched, where its compiler says so and not the manifest. It is a stranger's word, which check holds
-// against the machine code.
+// A Start says how a kernel is launched, if its compiler decides that and not the manifest. It is
+// untrusted, and check compares it with the machine code.
 type Start struct {
 	Block   [3]int    `json:"block"`             // threads
 	Shared  int       `json:"shared"`            // dynamic shared memory of a block, bytes
 	Cluster int       `json:"cluster,omitempty"` // blocks of a cluster, along x, by which the grid is multiplied; 0 leaves it to the code
-	Passed  []Passed  `json:"passed,omitempty"`  // the arguments that are parameters, in order; nil is all of them, as C has them
+	Passed  []Passed  `json:"passed,omitempty"`  // the arguments that are parameters, in order; nil means all of them, as in C
 	Scratch []Scratch `json:"scratch,omitempty"` // pointers behind them
 }
 
@@ -26,7 +26,8 @@ type Passed struct {
 	Descriptor *Descriptor `json:"descriptor,omitempty"` // of a tensor descriptor, which is several parameters
 }
 
-// Scratch is memory that a kernel needs beside its arguments, by the blocks of its grid; a null pointer where it needs none.
+// Scratch is memory that a kernel needs in addition to its arguments, by the blocks of its grid; a
+// null pointer if it needs none.
 type Scratch struct {
 	Size  int `json:"size"`
 	Align int `json:"align"`
@@ -41,12 +42,12 @@ const (
 	maxScratches    = 2
 )
 
-// typeSizes are the bytes of what can be passed; pointers are apart.
+// typeSizes are the bytes of the types that can be passed, except pointers.
 var typeSizes = map[string]int{
 	"i1": 1, "u1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "fp16": 2, "bf16": 2, "fp32": 4, "fp64": 8,
 }
 
-// sizes are the bytes of its parameters; 0 is for a type that cannot be passed.
+// sizes returns the bytes of its parameters; 0 for a type that cannot be passed.
 func (p Passed) sizes() []int {
 	switch {
 	case p.Descriptor != nil:
@@ -57,16 +58,17 @@ func (p Passed) sizes() []int {
 	return []int{typeSizes[p.Type]}
 }
 
-// Pointer tells whether it is the address of an array.
+// Pointer reports whether it is the address of an array.
 func (p Passed) Pointer() bool { return strings.HasPrefix(p.Type, "*") }
 
-// Attributes of .nv.info.<kernel> that tell of the launch.
+// Attributes of .nv.info.<kernel> that describe the launch.
 const (
 	attributeThreads = 0x10 // .reqntid
 	attributeCluster = 0x3d
 )
 
-// check tells what in a launch does not fit the machine code, or no GPU. The error is for people.
+// check returns what in a launch does not fit the machine code, or any GPU. The error is for
+// people.
 func (s *Start) check(f *cubinFile, k Kernel) error {
 	threads := 1
 	for _, n := range s.Block {
@@ -118,7 +120,7 @@ func (s *Start) check(f *cubinFile, k Kernel) error {
 
 func axes(n [3]int) string { return fmt.Sprintf("%d × %d × %d", n[0], n[1], n[2]) }
 
-// checkPassed holds what is passed against the kernel's own table of parameters.
+// checkPassed compares what is passed with the kernel's parameter table.
 func (s *Start) checkPassed(k Kernel, arguments int) error {
 	last := -1
 	for _, p := range s.Passed {
@@ -142,7 +144,7 @@ func (s *Start) checkPassed(k Kernel, arguments int) error {
 	return nil
 }
 
-// sizes are the bytes of all parameters.
+// sizes returns the bytes of all parameters.
 func (s *Start) sizes() []int {
 	all := slices.Concat(mapped(s.Passed, Passed.sizes)...)
 	for range s.Scratch {

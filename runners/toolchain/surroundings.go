@@ -13,58 +13,60 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// What is measured must be what a checkout of the merged change compiles to. So a build
-// finds its files where a checkout has them, under a path that is the same for both sides
-// of a comparison. It is made twice, in surroundings that differ, and both builds must have
-// the same machine code. And it may ask for no file that a checkout has and the build is
-// not given, see lookups.go.
+// What is measured must be what a checkout of the merged change compiles to. So a build finds its
+// files where a checkout has them, under a path that is the same for both sides of a comparison. It
+// runs twice, in different surroundings, and both builds must have the same machine code. It may
+// not look up a file that a checkout has and the build has not, see lookups.go.
 
-// A Tree says where in its repository a folder of sources lies.
+// A Tree says where a folder of sources is in its repository.
 type Tree struct {
 	Folder string   // of the kernel, from the repository's top, e.g. kernels/softmax
-	Shared []string // other folders of the repository, which the folder has in kernels.RepositoryFolder
-	// Differs is the files of all these folders that a checkout has and the build is not given, or has with other bytes.
+	Shared []string // other folders of the repository, which the folder has in manifest.RepositoryFolder
+	// Differs lists the files of all these folders that a checkout has and the build does not get, or
+	// has with different bytes.
 	Differs []Difference
 }
 
-// A Difference is a file that is not in a build as it is in a checkout.
+// A Difference is a file that differs between a build and a checkout.
 type Difference struct {
 	Path string `json:"path"` // from the repository's top
 	Why  string `json:"why"`
 }
 
-// Surroundings are where a build finds itself.
+// Surroundings are what a build can observe about its environment.
 type Surroundings struct {
 	Root string   // where the repository lies
-	work string   // where a program that compiles finds what is asked of it, and leaves what it made; it names no side
+	work string   // where a program that compiles finds its request, and leaves its output; it names no side
 	host string   // the host's name
 	env  []string // variables that no compiler needs
-	// python is the flags of the interpreter, none of which lets it read what is not the build's.
+	// python is the flags of the interpreter. None of them lets it read anything outside the build.
 	python []string
-	// whole has the source named by its whole path.
+	// whole passes the source to the compiler by its full path.
 	whole bool
-	// forks is how many processes a Python build goes through before it begins: its own number differs.
+	// forks is how many processes a Python build forks before it starts, so that its process id
+	// differs.
 	forks int
 }
 
-// setsRoot is where the include sets of the runner lie, in all surroundings.
+// setsRoot is where the include sets of the runner are, in all surroundings.
 const setsRoot = "/sets"
 
-// backendsInTree has Triton take its own backends only, which the digest of a pin has, and not those that files next to the
-// package name. It is not set There: a source that looks for it has other code there.
+// backendsInTree makes Triton use only its own backends, which are part of the pinned digest, and
+// not those that files next to the package name. It is not set There: a source that looks for it
+// gets different code there.
 const backendsInTree = "TRITON_BACKENDS_IN_TREE=1"
 
 var (
-	// Here is where the build takes place that is measured.
+	// Here is where the build runs that is measured.
 	Here = Surroundings{Root: "/repository", work: "/build", host: "sandbox", env: []string{"HOME=/tmp", backendsInTree}, python: []string{"-I", "-B"}}
-	// There is where it takes place once more.
+	// There is where the build runs a second time.
 	There = Surroundings{
 		Root: "/srv/another/place/for/checkouts", work: "/opt/jobs/job", host: "another-host", whole: true, forks: 24, python: []string{"-E", "-s"},
 		env: []string{"HOME=/tmp/home", "USER=another", "PWD=/", "CI=true", "SOURCE_DATE_EPOCH=2000000000"},
 	}
 )
 
-// folder is the kernel's, from the repository's top.
+// folder returns the kernel's folder, from the repository's top.
 func (t *Tree) folder() string {
 	if t.Folder == "" {
 		return "kernel"
@@ -72,7 +74,7 @@ func (t *Tree) folder() string {
 	return t.Folder
 }
 
-// dir is the kernel's folder, as a build sees it.
+// dir returns the kernel's folder, as a build sees it.
 func (s Surroundings) dir(t *Tree) string { return path.Join(s.Root, t.folder()) }
 
 // places shows a folder of sources as a checkout has it.
@@ -93,7 +95,7 @@ func (s Surroundings) places(dir string, t *Tree) []sandbox.Place {
 	return places
 }
 
-// enter has a program work in these surroundings, and its lookups told.
+// enter makes a program run in these surroundings, and records its lookups.
 func (s Surroundings) enter(spec *sandbox.Spec, dir string, t *Tree) {
 	spec.Dir, spec.Host, spec.Watch = s.dir(t), s.host, true
 	spec.Places = append(spec.Places, s.places(dir, t)...)
@@ -104,7 +106,8 @@ func (s Surroundings) enter(spec *sandbox.Spec, dir string, t *Tree) {
 	spec.Env = append(slices.Clone(spec.Env), slices.DeleteFunc(slices.Clone(s.env), given)...)
 }
 
-// within tells whether the kernel's folder is shown as a part of another one, since its own has no files of the repository.
+// within reports whether the kernel's folder is shown as a part of another one, because its own has
+// no files of the repository.
 func (t *Tree) within(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	own := func(e os.DirEntry) bool {
@@ -122,8 +125,8 @@ func (t *Tree) within(dir string) bool {
 	})
 }
 
-// reachable tells whether a shared folder can be shown at its own path: where it lies within another folder that is
-// shown, or that within it, the outer one must have a folder in its place.
+// reachable reports whether a shared folder can be shown at its own path: if it is within another
+// folder that is shown, or the reverse, the outer one must have a folder in its place.
 func (t *Tree) reachable(dir, folder string) bool {
 	inside := func(inner, outer, host string) bool {
 		rel, ok := strings.CutPrefix(inner, outer+"/")
@@ -141,7 +144,7 @@ func (t *Tree) reachable(dir, folder string) bool {
 	return !slices.ContainsFunc(t.Shared, func(other string) bool { return !inside(folder, other, at(other)) })
 }
 
-// topFolder is the repository's own, as manifests name it.
+// topFolder is the repository's top folder, as manifests name it.
 const topFolder = "."
 
 func isFolder(name string) bool {
@@ -149,7 +152,7 @@ func isFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// flags names include folders by where they lie in a checkout.
+// flags names include folders by their place in a checkout.
 func (s Surroundings) flags(flags []string, dir string, t *Tree) []string {
 	shown := s.places(dir, t)
 	var all []string
@@ -169,7 +172,7 @@ func (s Surroundings) flags(flags []string, dir string, t *Tree) []string {
 	return all
 }
 
-// folder is where a build finds a folder of the repository that it is given.
+// folder returns where a build finds one of its folders of the repository.
 func (s Surroundings) folder(name, dir string, t *Tree) string {
 	at := path.Join(s.Root, name)
 	for _, p := range s.places(dir, t) {
@@ -180,7 +183,7 @@ func (s Surroundings) folder(name, dir string, t *Tree) string {
 	return path.Join(s.dir(t), manifest.RepositoryFolder, name)
 }
 
-// source is how the compiler is told of a source.
+// source returns the name of a source for the compiler.
 func (s Surroundings) source(name, dir string, t *Tree) string {
 	if rel, ok := strings.CutPrefix(name, manifest.RepositoryFolder+"/"); ok {
 		for _, p := range s.places(dir, t) {
@@ -195,7 +198,7 @@ func (s Surroundings) source(name, dir string, t *Tree) string {
 	return name
 }
 
-// names has a log name files as a side's folder does.
+// names makes a log name files as a side's folder does.
 func (s Surroundings) names(log string, t *Tree) string {
 	return strings.NewReplacer(
 		s.dir(t)+"/", "",
@@ -204,13 +207,14 @@ func (s Surroundings) names(log string, t *Tree) string {
 	).Replace(log)
 }
 
-// asked is what a program that worked in these surroundings asked for.
+// asked returns what a program in these surroundings looked up.
 func (s Surroundings) asked(r sandbox.Result, dir string, t *Tree) asked {
-	return asked{lookups: r.Lookups, cut: r.LookupsCut, in: s, dir: dir, tree: t}
+	return asked{lookups: r.Lookups, opened: r.Opened, cut: r.LookupsCut, in: s, dir: dir, tree: t}
 }
 
-// twice builds Here and There at the same time. Where the build Here fails or is refused, the other one is stopped and not waited
-// for longer than it takes to end: it writes to a folder that the caller removes.
+// twice builds Here and There at the same time. If the build Here fails or is refused, the other
+// one is stopped, and twice waits for its end, because it writes to a folder that the caller
+// removes.
 func twice[T any](ctx context.Context, build func(context.Context, Surroundings) (T, error), refused func(T) bool) (here, there T, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -233,5 +237,5 @@ func ErrSurroundings(source string) *output.CompileError {
 	return &output.CompileError{Summary: source + ": " + differs}
 }
 
-const differs = "the machine code depends on where it is compiled: the same source gave other code in a folder of another name, on a host of another name, " +
-	"at another date. What is merged could be another kernel (take out what asks for such things: __FILE__, assert without -DNDEBUG, __DATE__, the environment)"
+const differs = "the machine code depends on where it is compiled: the same source gave different code in a folder with a different name, on a host with a different name, " +
+	"or on a different date. The merged kernel could be a different one (remove what depends on such things: __FILE__, assert without -DNDEBUG, __DATE__, the environment)"

@@ -23,13 +23,13 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// A TritonBuild is one Triton kernel to compile for one architecture, for several kinds of launches. Nothing in it comes from the
-// change but the files in Dir.
+// A TritonBuild is one Triton kernel to compile for one architecture, for several kinds of
+// launches. Only the files in Dir come from the change.
 type TritonBuild struct {
 	Dir     string   // folder of the sources, seen read-only
 	Source  string   // a file in Dir, which is imported as a module of its package
-	Root    string   // folder of the repository that the package is found in; "" is Dir
-	Include []string // folders of the repository that modules are imported from too
+	Root    string   // folder of the repository that has the package; "" means Dir
+	Include []string // further folders of the repository that modules are imported from
 	Entry   string   // the function of kinds that name none
 	Arch    string   // such as sm_90
 	Kinds   []manifest.Special
@@ -38,18 +38,20 @@ type TritonBuild struct {
 	Timeout time.Duration
 
 	describe bool // asks for the configurations and compiles nothing
-	each     bool // a kind that does not compile is no reason to refuse the others
+	each     bool // if a kind does not compile, the others are built all the same
 }
 
-// maxKinds bounds what one kernel may have compiled: a constant that follows a size makes a kind of every size.
+// maxKinds bounds what is compiled for one kernel: a constant that depends on the size makes a kind
+// of every size.
 const maxKinds = 256
 
 //go:embed triton_compile.py
 var tritonScript []byte
 
-// Build compiles in the sandbox: a cubin for each kind, in their order. The kernel's own Python runs there, beside Triton, and
-// may do there what it likes: all that leaves are cubins, which are read like any other, and a launch for each, which is held
-// against the code. Errors are as those of CUDA.Build.
+// Build compiles in the sandbox: a cubin for each kind, in their order. The kernel's own Python
+// runs there, with Triton, and may do anything. Its only results are cubins, which are read like
+// any other, and a launch for each, which is compared with the code. The errors are those of
+// CUDA.Build.
 func (t *Triton) Build(ctx context.Context, b TritonBuild) ([]*Cubin, error) {
 	cubins, refused, err := t.build(ctx, b)
 	for _, refusal := range refused {
@@ -67,7 +69,8 @@ func (t *Triton) Build(ctx context.Context, b TritonBuild) ([]*Cubin, error) {
 	return cubins, nil
 }
 
-// BuildEach is Build for kinds of which some may not compile: there is no cubin of these, but the reason.
+// BuildEach is Build for kinds that may not all compile: instead of a cubin, such a kind has the
+// reason.
 func (t *Triton) BuildEach(ctx context.Context, b TritonBuild) (cubins []*Cubin, refused []error, err error) {
 	b.each = true
 	return t.build(ctx, b)
@@ -128,7 +131,7 @@ func (b TritonBuild) check() error {
 	return nil
 }
 
-// outputs takes from the cache what is there, and has the rest compiled in one go.
+// outputs reads what the cache has, and compiles the rest in one run.
 func (t *Triton) outputs(ctx context.Context, b TritonBuild) (made []nvccOutput, cached []bool, err error) {
 	made, cached = make([]nvccOutput, len(b.Kinds)), make([]bool, len(b.Kinds))
 	keys := make([]string, len(b.Kinds))
@@ -181,8 +184,8 @@ func (t *Triton) outputs(ctx context.Context, b TritonBuild) (made []nvccOutput,
 	return made, cached, nil
 }
 
-// cacheKey names everything that a cubin depends on. The compiler itself is told by its version and by the size and time of its
-// library.
+// cacheKey names everything that a cubin depends on. The compiler is identified by its version and
+// by the size and time of its library.
 func (t *Triton) cacheKey(b TritonBuild, kind manifest.Special) (string, error) {
 	return t.buildKey(b, kind, func(library os.FileInfo) time.Time { return library.ModTime() })
 }
@@ -196,7 +199,7 @@ func (t *Triton) buildKey(b TritonBuild, kind manifest.Special, at func(library 
 	h := sha256.New()
 	library, err := os.Stat(filepath.Join(t.Folder, "_C", "libtriton.so"))
 	if err != nil {
-		return "", fmt.Errorf("looking at Triton's library: %w (install Triton anew)", err)
+		return "", fmt.Errorf("looking at Triton's library: %w (install Triton again)", err)
 	}
 	err = json.NewEncoder(h).Encode(struct {
 		Version             int
@@ -222,13 +225,14 @@ func (t *Triton) buildKey(b TritonBuild, kind manifest.Special, at func(library 
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// readable is what Python may see beside the sources.
+// readable returns what Python may see in addition to the sources.
 func (t *Triton) readable() []string { return append(sandbox.SystemPaths(), t.read...) }
 
 func (t *Triton) memory() int64 { return cmp.Or(t.Memory, buildMemory) }
 
-// tritonEnv is what Triton gets of an environment beside that of its surroundings. Its cache, below HOME, is in memory, and gone
-// with the process. torch asks for the user's name at its import, and the sandbox has no list of users.
+// tritonEnv is Triton's environment in addition to that of its surroundings. Its cache, below HOME,
+// is in memory, and ends with the process. torch asks for the user's name when it is imported, and
+// the sandbox has no list of users.
 var tritonEnv = append([]string{"OMP_NUM_THREADS=1", "LOGNAME=kernelgate"}, compilerEnv...)
 
 // run calls a program of Python or Triton in the sandbox.

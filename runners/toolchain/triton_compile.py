@@ -167,7 +167,7 @@ def shadowed(path):
         origin = getattr(getattr(sys.modules.get(name), "__spec__", None), "origin", None)
         if name in sys.modules and name != "__main__" and (not origin or os.path.realpath(origin) != os.path.realpath(file)):
             fail(f"{os.path.relpath(file, os.getcwd())} has the name of a module that Python or a package of the runner imports, and which of them "
-                 "a checkout imports depends on the path (rename it)")
+                 "a checkout imports depends on the path (rename it, or leave its folder out of root and include)")
 
 
 class Kernel:

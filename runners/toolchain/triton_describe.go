@@ -16,7 +16,8 @@ import (
 // A TritonTuning is the configurations that @triton.autotune of a kernel offers.
 type TritonTuning struct {
 	Configurations []map[string]manifest.Literal `json:"configurations"`
-	// Kept is which of them its own pruning leaves, for each kind of this kernel that was asked about, in order.
+	// Kept says which of them the kernel's own pruning leaves, for each kind of this kernel that
+	// was asked about, in order.
 	Kept [][]int `json:"kept"`
 }
 
@@ -25,8 +26,9 @@ const (
 	maxConfigurations = 64
 )
 
-// Describe imports the source and tells what its kernels offer to Triton's tuner, by their names. Nothing is compiled. It is a
-// stranger's word: a build that chooses one of the configurations finds out whether there is such a one.
+// Describe imports the source and returns what its kernels offer to Triton's tuner, by kernel name.
+// It compiles nothing. The result is untrusted: a build that chooses a configuration finds out
+// whether it exists.
 func (t *Triton) Describe(ctx context.Context, b TritonBuild) (map[string]TritonTuning, error) {
 	if err := b.check(); err != nil {
 		return nil, err
@@ -59,7 +61,7 @@ func (t *Triton) Describe(ctx context.Context, b TritonBuild) (map[string]Triton
 	return all, nil
 }
 
-// A description is what a build said, or why it was refused.
+// A description is the answer of a build, or why it was refused.
 type description struct {
 	text    []byte
 	refusal *output.CompileError

@@ -9,15 +9,16 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
 )
 
-// A Descriptor is how code takes an array that is a tensor descriptor in Triton: as a tensor map or, where it has none, as an address,
-// the shape and the strides in 64 bits each, and flags. Behind both the shape follows in 32 bits, and the strides in 64.
+// A Descriptor says how code takes an array that is a tensor descriptor in Triton: as a tensor map
+// or, without one, as an address, the shape and the strides in 64 bits each, and flags. In both
+// cases the shape follows in 32 bits, and the strides in 64.
 type Descriptor struct {
 	Axes  int  `json:"axes"`
 	Map   *Map `json:"map,omitempty"`
 	Flags int  `json:"flags,omitempty"` // bytes of 0 or 1: whether elements outside of the array are NaN, then what is never set here
 }
 
-// A Map is a tensor map as the code was compiled for it. What it maps, the launch knows.
+// A Map is a tensor map as the code was compiled for it. The launch decides what it maps.
 type Map struct {
 	Box     []int `json:"box"`     // elements that one copy moves, the innermost axis last
 	Swizzle int   `json:"swizzle"` // bytes; 0 is none
@@ -30,7 +31,7 @@ const (
 	maxFlags  = 8
 )
 
-// sizes are the bytes of the parameters that a descriptor is passed as.
+// sizes returns the bytes of the parameters that a descriptor is passed as.
 func (d Descriptor) sizes() []int {
 	all := []int{mapBytes}
 	if d.Map == nil {
@@ -39,7 +40,7 @@ func (d Descriptor) sizes() []int {
 	return slices.Concat(all, slices.Repeat([]int{4}, d.Axes), slices.Repeat([]int{8}, d.Axes))
 }
 
-// A tensorSaid is what Triton says of a tensor map, under its own names.
+// A tensorSaid is Triton's description of a tensor map, with Triton's names.
 type tensorSaid struct {
 	Swizzle     int   `json:"swizzle"` // CUtensorMapSwizzle
 	ElementSize int   `json:"elem_size"`
@@ -49,8 +50,9 @@ type tensorSaid struct {
 	Im2col      bool  `json:"is_im2col"`
 }
 
-// tensorElements are the formats of elements by the numbers that PTX has for them (tensormap.replace, .elemtype). The driver's
-// numbers are others, which whoever makes the map chooses by the manifest's format, and not by this word.
+// tensorElements are the formats of elements by their numbers in PTX (tensormap.replace,
+// .elemtype). The driver's numbers differ; the code that makes the map chooses them by the
+// manifest's format.
 var tensorElements = map[manifest.DType]int{
 	manifest.E4M3: 0, manifest.E5M2: 0, manifest.I8: 0, manifest.U8: 0, manifest.I16: 1, manifest.U16: 1, manifest.U32: 2, manifest.I32: 3,
 	manifest.U64: 4, manifest.I64: 5, manifest.F16: 6, manifest.F32: 7, manifest.F64: 9, manifest.BF16: 10,
@@ -59,7 +61,8 @@ var tensorElements = map[manifest.DType]int{
 // swizzleBytes are the widths by their number.
 var swizzleBytes = []int{0, 32, 64, 128}
 
-// asMap holds the word on a tensor map against the argument that it is of, and against what GPUs allow. The error is for people.
+// asMap compares the description of a tensor map with its argument, and with what GPUs allow. The
+// error is for people.
 func (s tensorSaid) asMap(a manifest.SpecialArgument) (*Map, error) {
 	element, known := tensorElements[a.DType]
 	switch {
@@ -84,8 +87,8 @@ func (s tensorSaid) asMap(a manifest.SpecialArgument) (*Map, error) {
 	return &Map{Box: s.Box, Swizzle: width}, nil
 }
 
-// described is what is passed, with descriptors as the code takes them: by maps, or all of them without. What they are is the
-// manifest's; the build says how they were compiled.
+// described returns what is passed, with descriptors as the code takes them: all by maps, or all
+// without. The manifest says which arguments they are; the build says how they were compiled.
 func (s said) described(kind manifest.Special) ([]Passed, error) {
 	if s.Flags < 0 || s.Flags > maxFlags {
 		return nil, fmt.Errorf("%d flags with a tensor descriptor (up to %d are possible)", s.Flags, maxFlags)

@@ -1,18 +1,16 @@
 package toolchain
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/runners/interpreter"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
@@ -29,33 +27,19 @@ type Triton struct {
 
 	// Cache keeps what was compiled; nil compiles every time.
 	Cache *Cache
-	// Handover is where builds are given on to another host, or were given on by one; nil does neither.
+	// Handover passes builds to another host, or has those of another host; nil does neither.
 	Handover *Handover
-	// Memory is what one build may hold; 0 stands for 6 GiB.
+	// Memory is the limit of one build; 0 means 6 GiB.
 	Memory int64
 }
 
 // ErrNoTriton says how to get it.
 var ErrNoTriton = errors.New("no Triton was found: install it (pip install triton) for python3 or for the Python that KERNELGATE_PYTHON names, or run `make setup`, which fetches it from PyPI")
 
-// A python is what an interpreter says of itself. Its own packages are trusted; those of a checkout are not on its path.
-type python struct {
-	Executable string   `json:"executable"` // as it was called: an environment's is a link, and finds its packages by its own place
-	Real       string   `json:"real"`
-	Prefix     string   `json:"prefix"`
-	BasePrefix string   `json:"base_prefix"`
-	Version    string   `json:"version"`
-	Tag        string   `json:"tag"`    // such as cp311
-	Triton     string   `json:"triton"` // the folder of the package; empty where there is none
-	Sites      []string `json:"sites"`  // folders of its packages
-}
+// A python is the interpreter that Tritons are for.
+type python struct{ interpreter.Python }
 
-const askPython = `import sys, json, os, site, importlib.util
-spec = importlib.util.find_spec("triton")
-print(json.dumps({"executable": sys.executable, "real": os.path.realpath(sys.executable), "prefix": sys.prefix, "base_prefix": sys.base_prefix, "version": "%d.%d.%d" % sys.version_info[:3],
-  "tag": "cp%d%d" % sys.version_info[:2], "triton": os.path.dirname(spec.origin) if spec and spec.origin else "", "sites": site.getsitepackages()}))`
-
-// FindTriton asks the Python that KERNELGATE_PYTHON names, or python3, for its Triton, and looks then for one that fetch-triton.sh
+// FindTriton asks the Python that KERNELGATE_PYTHON names, or python3, for its Triton, and looks then for one that fetch-python.sh
 // has left for that Python.
 func FindTriton(ctx context.Context, getenv func(string) string) (*Triton, error) {
 	p, err := findPython(ctx, getenv)
@@ -69,7 +53,7 @@ func FindTriton(ctx context.Context, getenv func(string) string) (*Triton, error
 	return all[0], nil
 }
 
-// tritons lists those of one Python: its own first, then the newest.
+// tritons lists the Tritons of one Python: its own first, then the newest.
 func (p python) tritons(getenv func(string) string) ([]*Triton, error) {
 	var found []*Triton
 	if p.Triton != "" {
@@ -99,15 +83,15 @@ func (p python) tritons(getenv func(string) string) ([]*Triton, error) {
 	return found, nil
 }
 
-// hides refuses a Triton that would show a build too much.
+// hides refuses a Triton that would show too much to a build.
 func (t *Triton) hides(getenv func(string) string) error {
 	if dir := showsTooMuch(getenv, t.read); dir != "" {
-		return fmt.Errorf("%s cannot be used: a build would be shown all of %s; use a Python in a folder of its own, by KERNELGATE_PYTHON", t.Python, dir)
+		return fmt.Errorf("%s cannot be used: a build would be shown all of %s; set KERNELGATE_PYTHON to a Python in a separate folder", t.Python, dir)
 	}
 	return nil
 }
 
-// checked is a Triton in a folder that may be used.
+// checked returns a Triton in a folder that may be used.
 func (p python) checked(folder string, getenv func(string) string) (*Triton, error) {
 	t, err := p.with(folder)
 	if err != nil {
@@ -120,31 +104,19 @@ func (p python) checked(folder string, getenv func(string) string) (*Triton, err
 }
 
 func findPython(ctx context.Context, getenv func(string) string) (python, error) {
-	name := cmp.Or(getenv("KERNELGATE_PYTHON"), "python3")
-	var p python
-	program, err := exec.LookPath(name)
+	program, err := interpreter.Program(getenv)
 	if err != nil {
-		return p, fmt.Errorf("%w (there is no %s: %w)", ErrNoTriton, name, err)
+		return python{}, fmt.Errorf("%w (%w)", ErrNoTriton, err)
 	}
 	return askedPython(ctx, program)
 }
 
-// askedPython is what a Python says of itself.
 func askedPython(ctx context.Context, program string) (python, error) {
-	var p python
-	cmd := exec.CommandContext(ctx, program, "-I", "-c", askPython)
-	cmd.Dir = "/"
-	out, err := cmd.Output()
-	if err == nil {
-		err = json.Unmarshal(out, &p)
-	}
-	if err != nil {
-		return p, fmt.Errorf("asking %s for its Triton: %w (is it Python 3?)", program, err)
-	}
-	return p, nil
+	p, err := interpreter.Ask(ctx, program)
+	return python{p}, err
 }
 
-// with is a Triton in a folder.
+// with returns a Triton in a folder.
 func (p python) with(folder string) (*Triton, error) {
 	text, err := os.ReadFile(filepath.Join(folder, "__init__.py"))
 	if err != nil {
@@ -156,7 +128,7 @@ func (p python) with(folder string) (*Triton, error) {
 		return nil, fmt.Errorf("%s does not tell its version: install Triton 3", folder)
 	}
 	t := &Triton{Python: p.Executable, PythonVersion: p.Version, Version: version, Folder: folder, sites: p.Sites}
-	for _, dir := range []string{p.Prefix, p.BasePrefix, prefix(p.Executable), prefix(p.Real), filepath.Dir(folder)} {
+	for _, dir := range append(p.Folders(), filepath.Dir(folder)) {
 		if !slices.ContainsFunc(append(sandbox.SystemPaths(), t.read...), func(seen string) bool { return sandbox.Within(dir, seen) }) {
 			t.read = append(t.read, dir)
 		}
@@ -164,7 +136,7 @@ func (p python) with(folder string) (*Triton, error) {
 	return t, nil
 }
 
-// packages is the packages of its Python, by name and version: a kernel may import them.
+// packages returns the packages of its Python, by name and version: a kernel may import them.
 func (t *Triton) packages() []string {
 	all := []string{}
 	for _, site := range t.sites {
@@ -177,5 +149,5 @@ func (t *Triton) packages() []string {
 	return slices.Compact(all)
 }
 
-// String is how evidence names it.
+// String is the name in the evidence.
 func (t *Triton) String() string { return "triton " + t.Version }

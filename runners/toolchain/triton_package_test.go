@@ -76,6 +76,30 @@ func TestTritonPackage(t *testing.T) {
 	})
 }
 
+// A reference in Python lies next to the manifest, and the sources elsewhere mention its name. The packages that resolve the working
+// directory do not look for modules there; a source that does is refused.
+func TestTritonReferenceBesideManifest(t *testing.T) {
+	c := realTritons(t)[0]
+	const looks = "import os\nos.path.realpath(os.getcwd())\n# the reference is in float64\n"
+	for name, test := range map[string]struct{ helper, want string }{
+		"looks at the folder": {looks, ""},
+		"imports from it":     {looks + "import sys\nsys.path.append(os.getcwd())\ntry:\n    import reference\nexcept ImportError:\n    pass\n", "it looks for modules in kernels/scale, where kernels/scale/reference.py is another: no build is given it"},
+		"lists it by a link":  {looks + "try:\n    os.symlink(os.getcwd(), '/tmp/here')\n    os.listdir('/tmp/here')\nexcept OSError:\n    pass\n", "it looks for modules in kernels/scale"},
+		"lists it by /proc":   {looks + "try:\n    os.listdir('/proc/self/cwd')\nexcept OSError:\n    pass\n", "it looks for modules in kernels/scale"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := packaged(t, map[string]string{".repository/common/shared_sizes.py": "STEP = 16\n" + test.helper})
+			b.Tree.Differs = []Difference{{"kernels/scale/reference.py", "no build is given it"}}
+			if test.want == "" {
+				mustBuildTriton(t, c, b)
+				return
+			}
+			mustRefuseTriton(t, c, b, test.want)
+		})
+	}
+}
+
 // What cannot be imported is told with its line and what to do, and a package that is missing today may be there tomorrow.
 func TestTritonPackageMistakes(t *testing.T) {
 	c := realTritons(t)[0]

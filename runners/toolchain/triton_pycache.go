@@ -7,12 +7,13 @@ import (
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
-// pycache is the folder in which Python keeps compiled modules. It runs these in place of the sources next to them, and a digest
-// cannot have them: they differ from one installation to the next.
+// pycache is the folder in which Python keeps compiled modules. Python runs these instead of the
+// sources, and a digest cannot include them, because they differ between installations.
 const pycache = "__pycache__"
 
-// withoutPycache shows an empty folder in place of each __pycache__ of the package, so that what runs is the sources, which the
-// digest has. Those of the kernel's own folder are left to the rules about lookups.
+// withoutPycache shows an empty folder in place of each __pycache__ of the package, so that Python
+// runs the sources, which the digest includes. The rules about lookups cover those of the kernel's
+// own folder.
 func (t *Triton) withoutPycache(empty string) ([]sandbox.Place, error) {
 	var places []sandbox.Place
 	err := walk(t.Folder, ".", nil, func(name, real string, isFolder bool) {

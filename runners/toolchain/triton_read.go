@@ -13,7 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
 )
 
-// said is what the script says of a cubin.
+// said is the script's description of a cubin.
 type said struct {
 	Symbol  string       `json:"symbol"`
 	Warps   int          `json:"warps"`
@@ -21,7 +21,7 @@ type said struct {
 	Shared  int          `json:"shared"`
 	Scratch []Scratch    `json:"scratch"`
 	Passed  []Passed     `json:"passed"`
-	Tensors []tensorSaid `json:"tensors"` // the maps of tensor descriptors; none where the code takes their addresses
+	Tensors []tensorSaid `json:"tensors"` // the maps of tensor descriptors; none if the code takes their addresses
 	Flags   int          `json:"flags"`   // that come with such an address
 	Unmet   []string     `json:"unmet"`   // ways to launch that there are not here
 	PTXAS   []string     `json:"ptxas"`   // the assembler and its flags
@@ -30,7 +30,7 @@ type said struct {
 	Chosen  string       `json:"configuration"` // the one of them that this is
 }
 
-// readStrictly reads what a build says: what is not known here is another compiler's.
+// readStrictly parses the description of a build: an unknown field belongs to a different compiler.
 func readStrictly(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -43,7 +43,7 @@ func readStrictly(text []byte, into any) error {
 	return nil
 }
 
-// readTriton makes a Cubin of what Triton left behind.
+// readTriton makes a Cubin from Triton's output.
 func (o nvccOutput) readTriton(b TritonBuild, kind manifest.Special) (*Cubin, error) {
 	cubin := &Cubin{Image: o.Image, Log: o.Log}
 	if o.Refusal != "" {
@@ -133,7 +133,7 @@ func (c *Cubin) readImage(source, symbol string, line int) (*cubinFile, error) {
 	return f, nil
 }
 
-// readFigures takes what the code tells of its resources, and ptxas's report where there is one.
+// readFigures reads the resources from the code and, if there is one, from ptxas's report.
 func (c *Cubin) readFigures(f *cubinFile, log, arch string) error {
 	k := &c.Kernels[0]
 	k.Usage = f.usage(k.Symbol, arch)

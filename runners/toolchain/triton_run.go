@@ -20,19 +20,20 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// maxKind is the bytes of one kind's cubin: there may be many.
+// maxKind bounds the bytes of one kind's cubin: there may be many.
 const maxKind = 8 << 20
 
-// figuresTimeout is what ptxas may take for the figures of one kind; Triton has just had it done.
+// figuresTimeout bounds ptxas's time for the figures of one kind; Triton has just done the same
+// work.
 const figuresTimeout = time.Minute
 
-// maxPTX is the bytes of the PTX of one kernel that is assembled once more.
+// maxPTX bounds the PTX of one kernel that is assembled again.
 const maxPTX = 16 << 20
 
-// maxSaid is the bytes of what the script says of a launch.
+// maxSaid bounds the script's description of a launch.
 const maxSaid = 256 << 10
 
-// compile has all kinds compiled here and, at the same time, in other surroundings.
+// compile compiles all kinds here and, at the same time, in different surroundings.
 func (t *Triton) compile(ctx context.Context, b TritonBuild) ([]nvccOutput, error) {
 	build := func(ctx context.Context, in Surroundings) ([]nvccOutput, error) { return t.compileIn(ctx, b, in) }
 	refused := func(kinds []nvccOutput) bool {
@@ -53,8 +54,8 @@ func (t *Triton) compile(ctx context.Context, b TritonBuild) ([]nvccOutput, erro
 	return kinds, nil
 }
 
-// compileIn has the script compile all kinds, and reads what it left: for each an image, and what is said of it. A refusal is one of
-// all kinds.
+// compileIn makes the script compile all kinds, and reads its output: an image and a description
+// for each. A refusal is one of all kinds.
 func (t *Triton) compileIn(ctx context.Context, b TritonBuild, in Surroundings) ([]nvccOutput, error) {
 	work, err := os.MkdirTemp(b.Scratch, "triton-")
 	if err != nil {
@@ -94,7 +95,8 @@ func (t *Triton) compileIn(ctx context.Context, b TritonBuild, in Surroundings) 
 	return made, nil
 }
 
-// imported runs the script on the kernel's source. What was made has a refusal where the source is to blame.
+// imported runs the script on the kernel's source. The result is a refusal if the source is at
+// fault.
 func (t *Triton) imported(ctx context.Context, b TritonBuild, work string, in Surroundings) (o nvccOutput, log string, err error) {
 	r, log, err := t.script(ctx, b, work, in)
 	if err != nil {
@@ -118,16 +120,18 @@ func (t *Triton) imported(ctx context.Context, b TritonBuild, work string, in Su
 	return o, log, nil
 }
 
-// needsExact is the word of a build that has to know the values of scalars. It is no refusal of the source.
+// needsExact is the answer of a build that must know the values of scalars. It does not refuse the
+// source.
 const needsExact = "@triton.heuristics: the build needs the values of the arguments"
 
-// ErrNeedsExact asks for kinds that have the values of scalars and the shapes of arrays: functions of @triton.heuristics get them.
+// ErrNeedsExact asks for kinds with the values of scalars and the shapes of arrays: the functions
+// of @triton.heuristics get them.
 var ErrNeedsExact = errors.New(needsExact)
 
-// needsGPU is how Triton and torch say that there is none.
+// needsGPU matches the messages of Triton and torch that there is no GPU.
 var needsGPU = regexp.MustCompile(`active drivers|NVIDIA driver|CUDA driver|No CUDA GPUs|not compiled with CUDA`)
 
-// advice is what to do about a kernel that needs what a build has not.
+// advice returns what to do about a kernel that needs what a build does not have.
 func advice(summary string) string {
 	switch {
 	case strings.Contains(summary, "No module named"):
@@ -193,7 +197,8 @@ func capability(arch string) int {
 	return n
 }
 
-// collect reads what the script left for one kind. The error is a *output.CompileError where that is not what a compiler leaves.
+// collect reads the script's output for one kind. The error is a *output.CompileError if a compiler
+// would not leave that.
 func (t *Triton) collect(ctx context.Context, b TritonBuild, name string) (o nvccOutput, err error) {
 	if o.Image, err = output.ReadFile(name+".cubin", maxKind); err != nil {
 		return o, err
@@ -212,13 +217,14 @@ var (
 	assemblerFlag = regexp.MustCompile(`^(?:-lineinfo|--fmad=false|--regAllocOptLevel=\d|--opt-level=\d)$`)
 )
 
-// figures is what Triton's own ptxas says of the registers and spills of a kernel. The cubin tells of no spills; the PTX was written by
-// the same process and may be another kernel's. So it is assembled once more, here, with the flags that the script says Triton
-// used: where that gives the cubin's own machine code, the figures are the cubin's. Otherwise there are none.
+// figures returns what Triton's own ptxas reports about the registers and spills of a kernel. The
+// cubin does not record spills, and the PTX comes from an untrusted process and may be a different
+// kernel's. So it is assembled again, with the flags that the script reports: if that gives the
+// cubin's machine code, the figures are the cubin's. Otherwise there are none.
 func (t *Triton) figures(ctx context.Context, b TritonBuild, o nvccOutput, ptx string) (string, error) {
 	var said said
 	if err := readStrictly([]byte(o.Usage), &said); err != nil {
-		return "", nil // told when it is read
+		return "", nil // reported when it is read
 	}
 	if info, err := os.Lstat(ptx); len(said.PTXAS) == 0 || !assemblerName.MatchString(said.PTXAS[0]) || err != nil || !info.Mode().IsRegular() || info.Size() > maxPTX {
 		return "", nil
@@ -252,7 +258,8 @@ func (t *Triton) figures(ctx context.Context, b TritonBuild, o nvccOutput, ptx s
 	return strings.ReplaceAll(log, said.PTXAS[0]+" ", "ptxas "), nil
 }
 
-// tritonArch is what Triton has ptxas make: from sm_90 on, code with the architecture's own instructions.
+// tritonArch returns the architecture that Triton passes to ptxas: from sm_90 on, with the
+// architecture-specific instructions.
 func tritonArch(arch string) string {
 	if n := capability(arch); n >= 90 {
 		return "sm_" + strconv.Itoa(n) + "a"
@@ -260,8 +267,8 @@ func tritonArch(arch string) string {
 	return arch
 }
 
-// probe asks whether Triton compiles anything at all here. Only if it does, a refusal that names no line of the source is the
-// source's fault.
+// probe checks whether Triton compiles anything here. Only then a refusal without a source line is
+// the source's fault.
 func (t *Triton) probe(ctx context.Context, b TritonBuild) error {
 	dir, err := os.MkdirTemp(b.Scratch, "probe-")
 	if err != nil {

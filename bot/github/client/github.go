@@ -75,7 +75,7 @@ func open(opt Options) (*GitHub, error) {
 		return nil, err
 	}
 	if api.Scheme == "http" && !Loopback(api.Hostname()) {
-		opt.Log.Warn("GitHub is reached without TLS: whoever listens can read the token", "url", api.String())
+		opt.Log.Warn("GitHub is reached without TLS: anyone on the network can read the token", "url", api.String())
 	}
 	return &GitHub{opt: opt, api: api, git: git, stats: newCounters(), cache: newStore(opt.CacheBytes),
 		insts: map[string]int64{}, bots: map[int64]*client{}, clones: map[string]source{}}, nil

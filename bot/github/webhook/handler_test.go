@@ -298,7 +298,7 @@ func TestHandlerTakesExamples(t *testing.T) {
 
 // The event's name is not signed. Only the names that GitHub sends and kernelgate uses are stored.
 func TestHandlerStoresKnownEvents(t *testing.T) {
-	for event, stored := range map[string]bool{"pull_request": true, "push": true, "kernelgate_doubt": false, "star": false, "anything": false} {
+	for event, stored := range map[string]bool{"pull_request": true, "push": true, "kernelgate_in_flight": false, "star": false, "anything": false} {
 		s := start(t, nil)
 		r := post(t, s.URL, body)
 		r.Header.Set("X-GitHub-Event", event)

@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Blobs holds large things by name.
+// Blobs stores large values by name.
 type Blobs struct {
 	name   string
 	store  jetstream.ObjectStore
@@ -24,11 +24,12 @@ type Blobs struct {
 	stream jetstream.Stream
 }
 
-// blobPatience bounds the way of one blob where the caller sets no bound: a bundle of 256 MiB on a slow line. (The client's
-// own bound is five seconds for the whole.)
+// blobPatience bounds the transfer of one blob if the caller sets no deadline: a bundle of 256 MiB
+// on a slow line. (The client's default is five seconds for the whole transfer.)
 const blobPatience = 30 * time.Minute
 
-// Put stores what r yields under name, in place of what was there, and returns its SHA-256 in hex.
+// Put stores the content of r under name, replaces an existing blob, and returns the SHA-256 in
+// hex.
 func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) (digest string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, blobPatience)
 	defer cancel()
@@ -45,8 +46,8 @@ func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) (digest strin
 	return hexDigest(info.Digest)
 }
 
-// Get opens the blob. Its reader verifies: at the end, instead of io.EOF, it returns an error if what was read is not what
-// was stored. Do not act on the content before.
+// Get opens a blob. Its reader verifies the content: at the end it returns an error instead of
+// io.EOF if the content differs from what was stored. Do not act on the content before that.
 func (b *Blobs) Get(ctx context.Context, name string) (r io.ReadCloser, digest string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, blobPatience)
 	defer func() {
@@ -67,8 +68,9 @@ func (b *Blobs) Get(ctx context.Context, name string) (r io.ReadCloser, digest s
 	return blob{content, cancel}, digest, nil
 }
 
-// open is the blob as the server that leads has it. The client reads the content by a consumer, which a cluster puts on any
-// server that has a copy: one that is behind would never come to the end.
+// open reads the metadata of a blob from the leading server. The client would read the content by a
+// consumer, which a cluster puts on any server with a copy: if that server lags, the read would
+// never end.
 func (b *Blobs) open(ctx context.Context, name string) (*jetstream.ObjectInfo, io.ReadCloser, error) {
 	if !b.j.external() {
 		result, err := b.store.Get(ctx, name)
@@ -87,7 +89,7 @@ func (b *Blobs) open(ctx context.Context, name string) (*jetstream.ObjectInfo, i
 	return info, &chunks{ctx: ctx, of: b, info: info, sum: sha256.New()}, nil
 }
 
-// chunks reads a blob piece by piece from the server that leads.
+// chunks reads a blob piece by piece from the leading server.
 type chunks struct {
 	ctx  context.Context
 	of   *Blobs
@@ -121,7 +123,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 
 func (c *chunks) Close() error { return nil }
 
-// Read is the whole blob.
+// Read returns the whole blob.
 func (b *Blobs) Read(ctx context.Context, name string) ([]byte, error) {
 	r, _, err := b.Get(ctx, name)
 	if err != nil {
@@ -131,7 +133,7 @@ func (b *Blobs) Read(ctx context.Context, name string) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// A blob that is closed lets go of its deadline.
+// Closing a blob releases its deadline.
 type blob struct {
 	io.ReadCloser
 	cancel context.CancelFunc
@@ -142,16 +144,18 @@ func (b blob) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// unanswered is after how many times Options.answerIn a blob is given up whose pieces nobody has acknowledged.
+// unanswered is the number of Options.answerIn after which an upload without acknowledgements
+// fails.
 const unanswered = 3
 
 var errUnanswered = errors.New("the server does not acknowledge it; try again")
 
-// wholeReads fills every read as far as the content goes. The store makes a message of each read and lets 4,000 be under
-// way: an HTTP body, which comes in small pieces, overruns that and is refused.
+// wholeReads fills every read as far as the content allows. The store makes a message of each read
+// and allows 4,000 in flight: an HTTP body, which comes in small pieces, would exceed that and be
+// refused.
 //
-// It also notices that the store waits in vain: where the server that leads is lost, or its disk is full, the acknowledgements of
-// what was under way never come.
+// It also notices a store that waits in vain: if the leading server is lost, or its disk is full,
+// the acknowledgements of messages in flight never come.
 type wholeReads struct {
 	from    io.Reader
 	within  time.Duration
@@ -161,7 +165,7 @@ type wholeReads struct {
 
 func (r *wholeReads) Read(p []byte) (n int, err error) {
 	if r.watch != nil {
-		r.watch.Stop() // the content may take its time
+		r.watch.Stop() // the content may be slow
 	}
 	for n < len(p) && err == nil {
 		var more int
@@ -172,7 +176,7 @@ func (r *wholeReads) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Delete removes the blob; one that is not there is no error.
+// Delete removes a blob. A missing blob is not an error.
 func (b *Blobs) Delete(ctx context.Context, name string) error {
 	if err := b.store.Delete(ctx, name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
 		return fmt.Errorf("delete %s from %s: %w", name, b.name, err)
@@ -180,7 +184,7 @@ func (b *Blobs) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// hexDigest turns the object store's notation into the one that sha256sum prints.
+// hexDigest converts the object store's notation to that of sha256sum.
 func hexDigest(s string) (string, error) {
 	sum, err := base64.URLEncoding.DecodeString(strings.TrimPrefix(s, "SHA-256="))
 	if err != nil || len(sum) != 32 {

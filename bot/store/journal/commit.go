@@ -17,7 +17,8 @@ import (
 const (
 	// perByte lets a large message take longer: 25 MB have two seconds and a half more.
 	perByte = 100 * time.Nanosecond
-	// goOn is how long a group may keep the next one waiting. A good disk answers within a hundredth of it.
+	// goOn is how long a group may delay the next one. A good disk answers within a hundredth of
+	// it.
 	goOn = 250 * time.Millisecond
 
 	// A batch costs four fsyncs and a staging folder made and removed, whether it holds 16 messages or 256. Below this size
@@ -28,8 +29,9 @@ const (
 	groupBytes = 8 << 20
 )
 
-// A committer writes messages to disk in groups: those that came while the last group was being written. An answer that is
-// lost costs its own caller a second attempt, and the others goOn at most.
+// A committer writes messages to disk in groups: those that arrived while the last group was
+// written. A lost answer costs its own caller a second attempt, and delays the others by at most
+// goOn.
 type committer struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
@@ -93,7 +95,7 @@ func (c *committer) loop() {
 		case first = <-c.queue:
 		case <-c.closing:
 			select {
-			case first = <-c.queue: // came before the end, and is answered
+			case first = <-c.queue: // it arrived before the end, and gets an answer
 			default:
 				return
 			}
@@ -110,7 +112,7 @@ func (c *committer) loop() {
 	}
 }
 
-// gather takes what is waiting already, and waits for nothing.
+// gather takes the messages that are waiting already, and does not wait for more.
 func (c *committer) gather(first *write) []*write {
 	group, bytes := []*write{first}, len(first.msg.Data)
 	for len(group) < groupMax && bytes < groupBytes {
@@ -125,7 +127,7 @@ func (c *committer) gather(first *write) []*write {
 	return group
 }
 
-// write returns when everybody in the group has an answer; each gets it when it is there.
+// write returns when every message of the group has an answer. Each caller gets its answer at once.
 func (c *committer) write(group []*write) {
 	if len(group) >= batchFrom && c.writeBatch(group) == nil {
 		for _, w := range group {
@@ -133,8 +135,8 @@ func (c *committer) write(group []*write) {
 		}
 		return
 	}
-	// One message that is refused takes its whole batch with it; one by one, each gets its own answer. Messages of a
-	// batch whose answer was lost are refused here as duplicates, which is what they then are.
+	// A refused message fails its whole batch; sent one by one, each gets its own answer. If only
+	// the answer of the batch was lost, its messages are refused here as duplicates.
 	var all sync.WaitGroup
 	for _, w := range group {
 		all.Go(func() { w.done <- c.writeOne(w.msg) })
@@ -142,8 +144,8 @@ func (c *committer) write(group []*write) {
 	all.Wait()
 }
 
-// writeOne sends the message again when the answer does not come: where it was stored the copy is refused, as every
-// message names the sequence that it expects on its subject.
+// writeOne sends the message again if no answer comes. If it was stored, the server refuses the
+// copy, because every message names the sequence that it expects on its subject.
 func (c *committer) writeOne(msg *nats.Msg) (err error) {
 	for range 2 {
 		ctx, cancel := context.WithTimeout(context.Background(), c.patient+perByte*time.Duration(len(msg.Data)))

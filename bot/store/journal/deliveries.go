@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A DeadDelivery is one that was given up: every attempt to process it failed.
+// A DeadDelivery is a delivery that was given up, because every attempt to process it failed.
 type DeadDelivery struct {
 	ID       string    `json:"id"`
 	Event    string    `json:"event"`
@@ -27,7 +27,7 @@ type DeadDelivery struct {
 	Seq      uint64    `json:"seq"` // the copy that was given up
 }
 
-// deliveryState is what became of a delivery so far.
+// deliveryState is the state of a delivery.
 type deliveryState struct {
 	Seq      uint64 `json:"seq"` // which copy the attempts were made on
 	Attempts int    `json:"attempts"`
@@ -71,7 +71,7 @@ func (j *Journal) Accept(ctx context.Context, d webhook.Delivery) (bool, error) 
 	return j.redeliver(ctx, d, dead)
 }
 
-// Accepted tells whether a delivery is on disk, processed or not.
+// Accepted reports whether a delivery is on disk, processed or not.
 func (j *Journal) Accepted(ctx context.Context, event, id string) (bool, error) {
 	if err := errors.Join(CheckToken("delivery id", id), CheckToken("event", event)); err != nil {
 		return false, fmt.Errorf("look for a delivery: %w", err)
@@ -83,8 +83,8 @@ func (j *Journal) Accepted(ctx context.Context, event, id string) (bool, error) 
 	return seq > 0, nil
 }
 
-// news is where bots tell each other that there are deliveries. Nothing is stored under it, and what is lost there is found
-// by looking.
+// news is the subject on which bots announce deliveries to each other. Nothing is stored there; a
+// lost announcement only costs time, because readers also poll.
 const news = "deliveries.news"
 
 func (j *Journal) notifyAccepted() {
@@ -94,7 +94,7 @@ func (j *Journal) notifyAccepted() {
 	}
 }
 
-// subscribeAccepted has this process look for deliveries that another has accepted.
+// subscribeAccepted makes this process look for deliveries that a different process has accepted.
 func (j *Journal) subscribeAccepted() error {
 	if !j.external() {
 		return nil
@@ -105,13 +105,14 @@ func (j *Journal) subscribeAccepted() error {
 	return nil
 }
 
-// acceptIn is how long a delivery may take in all, whoever leads and whatever is lost: 8 s, and 9.5 s for the largest. Then GitHub
-// is told that it failed, before it hangs up after ten seconds, and sends it again.
+// acceptIn is the deadline for accepting a delivery, whatever is lost or re-elected meanwhile: 8 s,
+// and 9.5 s for the largest. After that GitHub gets an error, before it hangs up after ten seconds,
+// and can deliver again.
 func (j *Journal) acceptIn(size int) time.Duration {
 	return min(j.opt.answerIn*8/5+perByte*time.Duration(size), j.opt.answerIn*19/10)
 }
 
-// message carries the condition that the subject's last sequence is expect.
+// deliveryMessage returns a message with the condition that the subject's last sequence is expect.
 func deliveryMessage(d webhook.Delivery, expect uint64) *nats.Msg {
 	m := nats.NewMsg("deliveries." + d.Event + "." + d.ID)
 	m.Data = d.Body
@@ -132,7 +133,8 @@ func parseDelivery(subject string, header nats.Header, body []byte) (webhook.Del
 	return webhook.Delivery{Event: parts[1], ID: parts[2], Received: received, Body: body}, err
 }
 
-// redeliver stores a fresh copy of a delivery that was given up; it reports false when somebody else just did.
+// redeliver stores a new copy of a delivery that was given up. It returns false if another process
+// has just done so.
 func (j *Journal) redeliver(ctx context.Context, d webhook.Delivery, dead DeadDelivery) (bool, error) {
 	err := j.commit.put(ctx, deliveryMessage(d, dead.Seq))
 	if IsConflict(err) {

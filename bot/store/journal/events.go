@@ -92,7 +92,8 @@ func (j *Journal) Last(ctx context.Context, run string) (Event, error) {
 	return Event{Seq: msg.Sequence, Run: run, Kind: msg.Header.Get(headerKind), At: timeOf(msg.Header, msg.Time), Data: msg.Data}, nil
 }
 
-// timeOf is when an event happened: the writer's time or, for events that have none, the time at which the server stored it.
+// timeOf returns when an event happened: the writer's time or, for events without one, the time at
+// which the server stored it.
 func timeOf(h nats.Header, stored time.Time) time.Time {
 	if at, err := time.Parse(time.RFC3339Nano, h.Get(headerAt)); err == nil {
 		return at
@@ -114,11 +115,11 @@ func (j *Journal) ReplayRun(ctx context.Context, run string, apply func(Event) e
 	return j.replay(ctx, "events."+run, 0, apply)
 }
 
-// missedAfter is when the server misses the reader of a consumer, and deletes it by itself.
+// missedAfter is when the server deletes a consumer that nobody reads.
 const missedAfter = time.Minute
 
-// replay reads up to the newest event that there was when it began. The server that a consumer is on may be behind the one
-// that leads; then it is asked again.
+// replay reads up to the newest event at its start. The server of a consumer may lag behind the
+// leading one; then replay asks again.
 func (j *Journal) replay(ctx context.Context, subject string, after uint64, apply func(Event) error) (uint64, error) {
 	newest, err := j.newest(ctx, subject)
 	if err != nil {
@@ -149,15 +150,15 @@ func (j *Journal) replay(ctx context.Context, subject string, after uint64, appl
 	}
 }
 
-// Newest is the sequence of the last event that there is; 0 where there is none, and of an embedded server, whose events
-// are heard of at once.
+// Newest returns the sequence of the last event. It returns 0 if there is none, and for an embedded
+// server, whose events arrive at once.
 func (j *Journal) Newest(ctx context.Context) (seq uint64, err error) {
 	err = j.again(ctx, func(ctx context.Context) error { seq, err = j.newest(ctx, ""); return err })
 	return seq, err
 }
 
-// newest is the sequence of the last event, of all or of one subject; 0 is none. The embedded server is one that is never
-// behind.
+// newest returns the sequence of the last event, of all subjects or of one; 0 means none. The
+// embedded server never lags.
 func (j *Journal) newest(ctx context.Context, subject string) (uint64, error) {
 	if !j.external() {
 		return 0, nil
@@ -165,7 +166,7 @@ func (j *Journal) newest(ctx context.Context, subject string) (uint64, error) {
 	return j.lastOf(ctx, j.events, cmp.Or(subject, "events.>"))
 }
 
-// replayPages reads one run, from any server that is there.
+// replayPages reads one run, from any available server.
 func (j *Journal) replayPages(ctx context.Context, subject string, after uint64, apply func(Event) error) (uint64, error) {
 	for {
 		list, more, err := j.page(ctx, "EVENTS", subject, after+1, followAhead)
@@ -178,8 +179,8 @@ func (j *Journal) replayPages(ctx context.Context, subject string, after uint64,
 	}
 }
 
-// replayAll reads by a consumer, which is cheaper than pages for many, and deletes it at once: the server allows 1,000, and
-// would keep it for a while.
+// replayAll reads by a consumer, which is cheaper than pages for many events. It deletes the
+// consumer at once, because the server allows 1,000 and would keep it for minutes.
 func (j *Journal) replayAll(ctx context.Context, after uint64, apply func(Event) error) (uint64, error) {
 	o := jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1, InactiveThreshold: missedAfter,
@@ -189,7 +190,8 @@ func (j *Journal) replayAll(ctx context.Context, after uint64, apply func(Event)
 		return after, fmt.Errorf("read events after %d: %w", after, err)
 	}
 	defer func() {
-		// Nobody need wait for the answer: where this is lost, the server misses its reader after a while.
+		// Do not wait for the answer: if this message is lost, the server deletes the consumer
+		// later.
 		_ = j.nc.Publish("$JS.API.CONSUMER.DELETE.EVENTS."+consumer.CachedInfo().Name, nil)
 	}()
 	if consumer.CachedInfo().NumPending == 0 {
@@ -216,7 +218,8 @@ func (j *Journal) replayAll(ctx context.Context, after uint64, apply func(Event)
 	}
 }
 
-// applyAll hands messages on as events, and returns the sequence of the last one that was applied, or after.
+// applyAll applies messages as events, and returns the sequence of the last one that was applied,
+// or after.
 func (j *Journal) applyAll(list []stored, after uint64, apply func(Event) error) (uint64, error) {
 	for _, m := range list {
 		j.ObserveTerm(termOf(m.header))
@@ -229,8 +232,8 @@ func (j *Journal) applyAll(list []stored, after uint64, apply func(Event) error)
 	return after, nil
 }
 
-// Follow replays the events after `after` and goes on with new ones as they are written, until ctx ends (nil) or apply
-// fails. While the server is away it waits.
+// Follow replays the events after `after` and continues with new ones as they are written, until ctx
+// ends (nil) or apply fails. It waits while no server answers.
 func (j *Journal) Follow(ctx context.Context, after uint64, apply func(Event) error) error {
 	for {
 		news := j.appended.wait()

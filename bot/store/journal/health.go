@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Unhandled is when the oldest delivery came that nobody has handled or given up yet, and zero where there is none. Every
-// process may ask: where none leads, those that stand by know best.
+// Unhandled returns when the oldest unprocessed delivery arrived, or the zero time. Every process
+// may ask: while no process leads, those on standby know best.
 func (j *Journal) Unhandled(ctx context.Context) (time.Time, error) {
 	done, _, err := getRecord[cursor](ctx, j.state, placeKey)
 	if err != nil {
@@ -22,20 +22,20 @@ func (j *Journal) Unhandled(ctx context.Context) (time.Time, error) {
 	return list[0].at, nil
 }
 
-// healthWithin is how long the servers have to say how they are.
+// healthWithin is the deadline for the servers' reports.
 const healthWithin = 5 * time.Second
 
-// Copies is how the copies of one stream on a cluster are: the leader's and those that have all that it has, those that are
-// behind, and those on servers that are not there.
+// Copies describes the copies of one stream in a cluster: those that are current, those that lag,
+// and those on servers that are offline.
 type Copies struct {
 	Stream                string
 	Current, Behind, Away int
 }
 
-// Health is how the streams are kept that nothing may be lost of; none of an embedded server, or of one that stands alone. A
-// stream that nobody leads has no copy that is current.
+// Health describes the copies of the streams that must not lose anything. An embedded or single
+// server has no such copies. A stream without a leader has no current copy.
 func (j *Journal) Health(ctx context.Context) ([]Copies, error) {
-	// A question to a server that dies over it has no answer.
+	// A server that dies meanwhile never answers.
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
 	var all []Copies

@@ -23,7 +23,8 @@ type StoredJob struct {
 
 func jobSubject(label, id string) string { return "jobs." + label + "." + id }
 
-// PutJob stores a job for the runners of a label. The error is one that IsConflict knows where a job of that id and label is there.
+// PutJob stores a job for the runners of a label. If a job with this id and label exists,
+// IsConflict reports true for the error.
 func (j *Journal) PutJob(ctx context.Context, label, id string, data []byte) (seq uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
 	defer cancel()
@@ -75,7 +76,7 @@ func (j *Journal) EachJob(ctx context.Context, do func(StoredJob) error) error {
 			from = m.seq + 1
 		}
 		if !more && from <= newest {
-			// The server that answered is behind, or another bot has finished the newest job meanwhile.
+			// The server that answered lags, or another bot has finished the newest job meanwhile.
 			select {
 			case <-time.After(reconnectWait):
 			case <-ctx.Done():
@@ -86,7 +87,7 @@ func (j *Journal) EachJob(ctx context.Context, do func(StoredJob) error) error {
 	return nil
 }
 
-// DeleteJob removes a job; one that is not there is no error.
+// DeleteJob removes a job. A missing job is not an error.
 func (j *Journal) DeleteJob(ctx context.Context, seq uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
 	defer cancel()
@@ -101,7 +102,8 @@ func (j *Journal) DeleteJob(ctx context.Context, seq uint64) error {
 	return err
 }
 
-// ReadLease reads the lease record of a job into rec, and returns its revision; 0 where there is none.
+// ReadLease reads the lease record of a job into rec, and returns its revision; 0 means that there
+// is none.
 func (j *Journal) ReadLease(ctx context.Context, id string, rec any) (revision uint64, err error) {
 	raw, revision, err := getRecord[json.RawMessage](ctx, j.leases, id)
 	if err != nil || revision == 0 {
@@ -113,13 +115,14 @@ func (j *Journal) ReadLease(ctx context.Context, id string, rec any) (revision u
 	return revision, nil
 }
 
-// WriteLease replaces the lease record of that revision, 0 for none, and returns the new revision. Where somebody else was
-// faster, the error is one that IsConflict knows.
+// WriteLease replaces the lease record of that revision, 0 for none, and returns the new revision.
+// If another writer was faster, IsConflict reports true for the error.
 func (j *Journal) WriteLease(ctx context.Context, id string, rec any, revision uint64) (uint64, error) {
 	return writeRecord(ctx, j.leases, id, rec, revision)
 }
 
-// EachLease calls do for every lease record that was written since then, among records of other kinds.
+// EachLease calls do for every lease record that was written since then. It also visits records of
+// other kinds.
 func (j *Journal) EachLease(ctx context.Context, since time.Time, do func(data []byte)) error {
 	stream, err := j.js.Stream(ctx, "KV_LEASES")
 	if err != nil {

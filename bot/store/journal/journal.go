@@ -1,5 +1,6 @@
-// Package journal is the bot's only source of truth: what GitHub sent, what is to be done and what became of it, on disk
-// before anybody is told. It stores and does not decide: deliveries, events, jobs and lease records are bytes with an identity.
+// Package journal is the bot's only source of truth: what GitHub sent, the work to do and its
+// results, on disk before any reader sees them. It stores and does not decide: deliveries, events,
+// jobs and lease records are bytes with an identity.
 //
 // # Where it is kept
 //
@@ -66,30 +67,34 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Options says where the journal is and how patient it is. The zero value of every field but Dir or URL is good.
+// Options says where the journal is and which deadlines it has. The zero value of every field
+// except Dir or URL is useful.
 type Options struct {
 	Dir      string // where the embedded server keeps its files
-	URL      string // an external server instead, or several of a cluster with commas between them; Dir is then unused
-	MaxStore int64  // how many bytes the embedded server may keep; 0 is what its disk has room for, less a twentieth
-	Replicas int    // how many servers of the cluster keep a copy, 1 to 5; 0 leaves what is there, and 1 copy of what is new
+	URL      string // an external server instead, or several of a cluster, separated by commas; Dir is then unused
+	MaxStore int64  // how many bytes the embedded server may keep; 0 means the free space of its disk, less a twentieth of the disk
+	Replicas int    // how many servers of the cluster keep a copy, 1 to 5; 0 keeps existing copies, and makes 1 copy of new streams
 
-	// Monitors are the addresses at which the external servers say how full they are (http_port in their configuration).
+	// Monitors are the addresses at which the external servers report their disk usage (http_port
+	// in their configuration).
 	Monitors []string
 	// NATS holds connection options for URL: credentials, certificates.
 	NATS []nats.Option
 
 	Retry   []time.Duration // pauses before a failed delivery is tried again; when they are used up it is given up
-	LeadFor time.Duration   // how long the process that leads may stay silent before another does; 4 s
-	Name    string          // of this process among those on one server, for people
-	Address string          // where others reach this process; those that stand by know that of the one that leads
+	LeadFor time.Duration   // how long the leader may be silent before another process takes the lead; 4 s
+	Name    string          // name of this process among those on one server, for people
+	Address string          // where others reach this process; processes on standby know the leader's address
 
 	Log *slog.Logger
 	Now func() time.Time
 
-	// How long the server may take to answer; 5 s. A delivery is sent again after half of that: with its batch before it,
-	// Accept has an answer of its own well before GitHub hangs up after ten seconds.
+	// How long the server may take to answer; 5 s. A delivery is sent again after half of that, so
+	// that Accept has an answer well before GitHub hangs up after ten seconds, even if a batch
+	// comes first.
 	answerIn time.Duration
-	// How long a cluster that has just been started may take to answer and to find its leaders; a minute.
+	// How long a cluster that has just started may take to answer and to elect its leaders; a
+	// minute.
 	ledIn time.Duration
 }
 
@@ -112,7 +117,7 @@ func (o Options) withDefaults() Options {
 // A Journal is an open journal. Its methods may be called from many goroutines.
 type Journal struct {
 	Bundles   *Blobs // source trees on their way to runners
-	Artifacts *Blobs // what runners bring back
+	Artifacts *Blobs // what runners deliver
 
 	opt  Options
 	lock *dirLock       // nil with an external server
@@ -123,7 +128,7 @@ type Journal struct {
 	deliveries jetstream.Stream
 	jobs       jetstream.Stream
 	events     jetstream.Stream
-	state      bucket // what became of deliveries
+	state      bucket // the states of deliveries
 	leases     bucket
 
 	commit   *committer
@@ -200,10 +205,11 @@ const (
 	reconnectWait = 100 * time.Millisecond
 )
 
-// connect waits for a server as long as for one that leads: after a power cut bots and servers start together.
+// connect waits for a server as long as for an elected leader: after a power cut, bots and servers
+// start together.
 func (j *Journal) connect(ctx context.Context) (err error) {
 	opts := append([]nats.Option{nats.Name("kernelgate"), nats.SyncQueueLen(answersAhead), nats.MaxReconnects(-1),
-		// A server that falls silent is left within seconds, not after the client's six minutes.
+		// Leave a silent server within seconds, not after the client's six minutes.
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(2), nats.ReconnectWait(reconnectWait), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			j.opt.Log.Warn("the connection to NATS", "error", err)
 		})}, j.opt.NATS...)
@@ -230,7 +236,7 @@ func (j *Journal) connect(ctx context.Context) (err error) {
 	return nil
 }
 
-// unreachable tells whether nobody answered. Who answers and refuses does so again.
+// unreachable reports whether no server answered. A server that refuses would refuse again.
 func unreachable(err error) bool {
 	var dns *net.DNSError
 	var network net.Error
@@ -238,7 +244,7 @@ func unreachable(err error) bool {
 		errors.As(err, &dns) || errors.As(err, &network)
 }
 
-// Close finishes commits under way, closes the connection and stops the embedded server.
+// Close finishes running commits, closes the connection and stops the embedded server.
 func (j *Journal) Close() error {
 	j.closing.Do(func() { j.closeErr = j.close() })
 	return j.closeErr

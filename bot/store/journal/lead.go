@@ -12,7 +12,8 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// ErrNotLeading says that another bot leads, or may lead by now, so this one must not do what was asked.
+// ErrNotLeading says that a different bot leads, or may lead by now, so this one must not do what
+// was asked.
 var ErrNotLeading = errors.New("this bot does not lead (another one does, or is about to)")
 
 const headerEpoch = "Kernelgate-Epoch"
@@ -60,13 +61,13 @@ func (j *Journal) Campaign(ctx context.Context, do func(context.Context) error) 
 	return nil
 }
 
-// whileLeader keeps the lead while do is at work.
+// whileLeader renews the lead while do runs.
 func (j *Journal) whileLeader(ctx, led context.Context, do func(context.Context) error) error {
 	led, stop := context.WithCancel(led)
 	defer stop()
 	keeping := make(chan struct{})
 	renew, enough := context.WithCancel(context.WithoutCancel(ctx))
-	go func() { // beyond the end of ctx: what do ends then is still done under the lead
+	go func() { // it outlives ctx: what do finishes then is still under the lead
 		defer close(keeping)
 		j.keepLead(renew)
 	}()
@@ -81,8 +82,9 @@ func (j *Journal) whileLeader(ctx, led context.Context, do func(context.Context)
 	return do(led)
 }
 
-// OnElection sets what is called when this process has begun to lead, before Campaign calls its function, and what is called
-// when it does not lead any more. An error of elected gives the lead up. Set it before Campaign.
+// OnElection sets a function that is called when this process takes the lead, before Campaign calls
+// its own function, and one that is called when the lead has ended. An error of elected gives up
+// the lead. Call OnElection before Campaign.
 func (j *Journal) OnElection(elected func(context.Context) error, deposed func()) {
 	j.lead.onElected, j.lead.onDeposed = elected, deposed
 }
@@ -100,35 +102,35 @@ func (l *lead) deposed() {
 	}
 }
 
-// A lead is this process's part in who leads.
+// A lead is the state of the election in this process.
 type lead struct {
 	onElected func(context.Context) error
 	onDeposed func()
 
-	turn sync.Mutex // held by whoever changes the record
+	turn sync.Mutex // held while the record is changed
 
 	mu       sync.Mutex
-	asked    bool   // Lead was called: from then on there is a fence
+	asked    bool   // Campaign was called: from then on writes are fenced
 	holder   string // this process
 	epoch    uint64 // 0 while this process does not lead
-	highest  uint64 // epoch that was read anywhere
+	highest  uint64 // the newest epoch that was read anywhere
 	revision uint64
-	sent     time.Time // when the newest word that the record has was sent
+	sent     time.Time // when the newest renewal was sent
 	lasts    time.Duration
 	led      context.Context // ends with the lead
 	lost     context.CancelCauseFunc
-	other    string // who leads, as far as is known
+	other    string // the leader, as far as known
 	where    string // and its Options.Address
 }
 
-// age is how long ago something was: by the clock that goes on while a process is stopped and by the one that goes on while
-// a machine is.
+// age returns how long ago something happened, by two clocks: one that continues while a process is
+// stopped, and one that continues while the machine sleeps.
 func age(at time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(at), now.Round(0).Sub(at.Round(0)))
 }
 
-// left is how long this process leads for sure. It is called with the lock held.
+// left returns how long this process certainly still leads. It is called with the lock held.
 func (l *lead) left() time.Duration {
 	if l.epoch == 0 {
 		return 0
@@ -136,7 +138,7 @@ func (l *lead) left() time.Duration {
 	return l.lasts - age(l.sent)
 }
 
-// Leads tells whether this process leads now.
+// Leads reports whether this process leads now.
 func (j *Journal) Leads() bool {
 	if !j.external() {
 		return true
@@ -147,7 +149,8 @@ func (j *Journal) Leads() bool {
 	return err == nil && j.lead.asked
 }
 
-// Leader is the name and the address of the process that leads, as it has published them; "" where this process leads, or nobody knows.
+// Leader returns the name and the address that the leader has published; "" if this process leads,
+// or if the leader is unknown.
 func (j *Journal) Leader() (name, address string) {
 	if j.Leads() {
 		return "", ""
@@ -157,7 +160,8 @@ func (j *Journal) Leader() (name, address string) {
 	return j.lead.other, j.lead.where
 }
 
-// Term is the epoch to write with, or ErrNotLeading; 0 where nobody has called Campaign, and everybody may write.
+// Term returns the epoch to write with, or ErrNotLeading. It returns 0 if nobody has called
+// Campaign; then every process may write.
 func (j *Journal) Term() (uint64, error) { return j.fence() }
 
 func (j *Journal) fence() (uint64, error) {
@@ -174,7 +178,7 @@ func (j *Journal) fence() (uint64, error) {
 	return l.epoch, nil
 }
 
-// WhileLeading is a context that ends with ctx or with the lead, or ErrNotLeading.
+// WhileLeading returns a context that ends with ctx or with the lead, or ErrNotLeading.
 func (j *Journal) WhileLeading(ctx context.Context) (context.Context, func(), error) {
 	if _, err := j.fence(); err != nil {
 		return nil, nil, err
@@ -210,7 +214,8 @@ func (j *Journal) EnsureLeader(ctx context.Context) error {
 	return err
 }
 
-// ObserveTerm takes note of an epoch that was read: a newer one than its own means that another process leads.
+// ObserveTerm records an epoch that was read. An epoch newer than its own means that another
+// process leads.
 func (j *Journal) ObserveTerm(epoch uint64) {
 	l := &j.lead
 	l.mu.Lock()

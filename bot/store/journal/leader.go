@@ -11,10 +11,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Of a cluster any server may answer for a stream, from what it has so far. Where a decision hangs on the newest state, the
-// one that leads is asked: what it has is what was acknowledged.
+// Any server of a cluster may answer for a stream, and it may lag. Where a decision depends on the
+// newest state, the leading server is asked: it has everything that was acknowledged.
 
-// last is the newest message of a subject.
+// last returns the newest message of a subject.
 func (j *Journal) last(ctx context.Context, s jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
 	if !j.external() {
 		return s.GetLastMsgForSubject(ctx, subject)
@@ -22,7 +22,7 @@ func (j *Journal) last(ctx context.Context, s jetstream.Stream, subject string) 
 	return j.askLeader(ctx, s, map[string]any{"last_by_subj": subject})
 }
 
-// message is the one of that sequence.
+// message returns the message with that sequence.
 func (j *Journal) message(ctx context.Context, s jetstream.Stream, seq uint64) (*jetstream.RawStreamMsg, error) {
 	if !j.external() {
 		return s.GetMsg(ctx, seq)
@@ -30,7 +30,7 @@ func (j *Journal) message(ctx context.Context, s jetstream.Stream, seq uint64) (
 	return j.askLeader(ctx, s, map[string]any{"seq": seq})
 }
 
-// lastOf is the sequence of the newest message of the subjects; 0 is none.
+// lastOf returns the sequence of the newest message of the subjects; 0 means none.
 func (j *Journal) lastOf(ctx context.Context, s jetstream.Stream, subjects string) (uint64, error) {
 	m, err := j.last(ctx, s, subjects)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -88,17 +88,19 @@ func (j *Journal) askLeader(ctx context.Context, s jetstream.Stream, which map[s
 	return &jetstream.RawStreamMsg{Subject: m.Subject, Sequence: m.Seq, Header: header, Data: m.Data, Time: m.Time}, nil
 }
 
-// askAgain is after what time a question is asked once more. One that was on its way to a server when that died, or when its stream
-// had nobody to lead it, is answered by nobody, also when another leads soon after.
+// askAgain is the time after which a request is repeated. A request that was on its way to a server
+// when the server died, or while its stream had no leader, is never answered, even after a new
+// election.
 const askAgain = 500 * time.Millisecond
 
-// askUntilLed is untilLed for what changes nothing: it asks once more while no answer comes. The first one counts.
+// askUntilLed is untilLed for requests that change nothing: it repeats the request while no answer
+// comes, and uses the first answer.
 func askUntilLed[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
 	}
-	ctx, cancel := context.WithCancel(ctx) // all questions end with the first answer
+	ctx, cancel := context.WithCancel(ctx) // the first answer ends all requests
 	defer cancel()
 	answers := make(chan answer)
 	for {
@@ -126,7 +128,8 @@ func askUntilLed[T any](ctx context.Context, ask func(context.Context) (T, error
 	}
 }
 
-// untilLed does something again while nobody leads what it asks for: a new leader is found within seconds.
+// untilLed repeats an operation while its stream has no leader: a new one is elected within
+// seconds.
 func untilLed(ctx context.Context, do func() error) error {
 	for {
 		err := do()
@@ -141,7 +144,7 @@ func untilLed(ctx context.Context, do func() error) error {
 	}
 }
 
-// leaderless tells whether a request found nobody to do it, and nothing was done.
+// leaderless reports whether a request found no leader, so that nothing was done.
 func leaderless(err error) bool {
 	var api *jetstream.APIError
 	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) || errors.As(err, &api) && api.Code == 503

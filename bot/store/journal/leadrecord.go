@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// leadRecord says who leads. Every change of it is conditional on the revision that the writer has seen.
+// leadRecord names the leader. Every change of it is conditional on the revision that the writer
+// has seen.
 type leadRecord struct {
-	Epoch  uint64 `json:"epoch"`            // grows with every bot that begins to lead
-	Holder string `json:"holder,omitempty"` // empty once the lead was given back
+	Epoch  uint64 `json:"epoch"`            // grows with every new leader
+	Holder string `json:"holder,omitempty"` // empty after the leader resigned
 	Name   string `json:"name"`             // of the holder, for people
-	// Address is where the holder is reached; empty where it says nothing of it.
+	// Address is where the holder can be reached; empty if the holder does not publish it.
 	Address string `json:"address,omitempty"`
 }
 
 // Job ids have no dot, so this cannot be one.
 const leadKey = "lead.bot"
 
-// acquireLead waits until this process leads; its context ends with that.
+// acquireLead waits until this process leads. Its context ends with the lead.
 func (j *Journal) acquireLead(ctx context.Context) (context.Context, error) {
 	l := &j.lead
 	var seen uint64
@@ -40,10 +41,10 @@ func (j *Journal) acquireLead(ctx context.Context) (context.Context, error) {
 			if l.other, l.where = rec.Name, rec.Address; free {
 				l.other, l.where = "", ""
 			}
-			// The record is forgotten where nobody has led for a month, and events are not.
+			// The record expires if nobody has led for a month, and events do not.
 			epoch := max(rec.Epoch, l.highest) + 1
 			l.mu.Unlock()
-			// A quarter more than the holder itself counts on, for clocks that go at different speeds.
+			// A quarter longer than the holder assumes, for clocks that run at different speeds.
 			if !free && time.Since(since) < j.opt.LeadFor*5/4 {
 				break
 			}
@@ -70,7 +71,7 @@ func (j *Journal) tryLead(ctx context.Context, rec leadRecord, revision uint64) 
 	defer cancel()
 	revision, err := writeRecord(try, j.leases, leadKey, rec, revision)
 	if err != nil {
-		return nil, err // where only the answer was lost, it is this one's, and found so
+		return nil, err // if only the answer was lost, the record names this process, and the next read finds it
 	}
 	led, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	l := &j.lead
@@ -80,7 +81,7 @@ func (j *Journal) tryLead(ctx context.Context, rec leadRecord, revision uint64) 
 	return led, nil
 }
 
-// keepLead says every now and then that this process leads, and ends the lead when that is not heard.
+// keepLead renews the lead at intervals, and ends it when a renewal fails for too long.
 func (j *Journal) keepLead(ctx context.Context) {
 	for {
 		j.lead.mu.Lock()
@@ -101,7 +102,7 @@ func (j *Journal) keepLead(ctx context.Context) {
 	}
 }
 
-// renewLead says that this process leads.
+// renewLead writes that this process still leads.
 func (j *Journal) renewLead(ctx context.Context) error {
 	l := &j.lead
 	l.turn.Lock()
@@ -127,7 +128,7 @@ func (j *Journal) renewLead(ctx context.Context) error {
 		if !IsConflict(err) {
 			return err
 		}
-		// By another, or by this one: its last answer was lost.
+		// Written by another process, or by this one if its last answer was lost.
 		is, revision, err := getRecord[leadRecord](ctx, j.leases, leadKey)
 		if err != nil {
 			return err
@@ -143,7 +144,7 @@ func (j *Journal) renewLead(ctx context.Context) error {
 	return errors.New("the record of who leads changes all the time")
 }
 
-// resign lets another lead at once.
+// resign lets another process lead at once.
 func (j *Journal) resign(ctx context.Context) {
 	l := &j.lead
 	l.turn.Lock()

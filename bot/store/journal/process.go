@@ -17,32 +17,33 @@ import (
 
 const (
 	readAhead    = 64          // deliveries that are in memory at once
-	journalPause = time.Second // before the journal is asked again after it failed
-	noteEvery    = time.Second // how often Process writes down how far it is, and looks whether it is still the one
+	journalPause = time.Second // pause after a failure of the journal
+	noteEvery    = time.Second // how often Process writes its position, and checks that it is still the processor
 )
 
-// Process hands every delivery to handle, one at a time in the order in which they came, until ctx ends; then it returns
-// nil. One that fails, by error or panic, is tried again after the pauses of Options.Retry, while others go on; then it is
-// given up and listed by Dead. Attempts are counted on disk, so a delivery that kills the process is given up too.
+// Process calls handle for every delivery, one at a time in the order of arrival, until ctx ends;
+// then it returns nil. A delivery that fails, by an error or a panic, is retried after the pauses
+// of Options.Retry, while others continue; then it is given up and listed by Dead. Attempts are
+// counted on disk, so a delivery that kills the process is given up, too.
 //
-// Deliveries are read from where the last process was, and each is left alone whose mark says that it is done: no lost
-// connection, and no kill, leaves one behind.
+// Process continues at the position of the last process, and skips every delivery whose mark says
+// that it is done. So neither a lost connection nor a kill leaves a delivery behind.
 //
-// Only one Process runs on a journal, that of the process which leads (Lead). One that does not know of that, of an older
-// version, ends it with an error.
+// Only one Process runs on a journal: that of the leader (Campaign). A second Process, of an older
+// version that has no election, ends the first with an error.
 func (j *Journal) Process(ctx context.Context, handle func(context.Context, webhook.Delivery) error) error {
 	p := &processor{j: j, handle: handle}
 	err := p.run(ctx)
 	if ctx.Err() != nil {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.opt.answerIn)
 		defer cancel()
-		_ = p.saveCursor(late) // the next process would otherwise read a few that are done
+		_ = p.saveCursor(late) // the next process would otherwise read a few deliveries that are done
 		return nil
 	}
 	return fmt.Errorf("process deliveries: %w", err)
 }
 
-// cursor is how far deliveries are done, and by whom.
+// cursor is the position up to which deliveries are done, and its writer.
 type cursor struct {
 	Owner string `json:"owner"`
 	Next  uint64 `json:"next"`            // all before it are done or given up
@@ -57,12 +58,12 @@ type processor struct {
 	j      *Journal
 	handle func(context.Context, webhook.Delivery) error
 
-	next  uint64   // to be read
-	again []repeat // those that wait for their next try
+	next  uint64   // the next sequence to read
+	again []repeat // deliveries that wait for their next attempt
 
 	owner string
 	epoch uint64
-	when  time.Time // how far it is was last noted
+	when  time.Time // when the position was last written
 }
 
 type repeat struct {
@@ -123,8 +124,8 @@ func (p *processor) wait(ctx context.Context, news <-chan struct{}) {
 
 var errTaken = errors.New("another bot has taken over the deliveries (is one of an older version on the same NATS server? stop it)")
 
-// claim makes this the processor, in place of any other. It asks for as long as the journal gives no answer: whoever waits
-// for deliveries has nothing better to do.
+// claim makes this process the processor, in place of any other. It retries until the journal
+// answers: without deliveries there is nothing else to do.
 func (p *processor) claim(ctx context.Context) error {
 	for {
 		err := p.tryClaim(ctx)
@@ -159,7 +160,7 @@ func (p *processor) tryClaim(ctx context.Context) error {
 	return nil
 }
 
-// saveCursor writes down how far everything is done.
+// saveCursor writes the position up to which everything is done.
 func (p *processor) saveCursor(ctx context.Context) error {
 	now, revision, err := getRecord[cursor](ctx, p.j.state, placeKey)
 	if err != nil {
@@ -178,18 +179,18 @@ func (p *processor) saveCursor(ctx context.Context) error {
 	}
 	_, err = writeRecord(ctx, p.j.state, placeKey, done, revision)
 	if IsConflict(err) {
-		return nil // by another, which is found out the next time
+		return nil // by another process, which the next attempt finds out
 	}
 	return err
 }
 
-// repeat reads the delivery once more: those that wait are not kept in memory.
+// repeat reads a delivery again: waiting deliveries are not kept in memory.
 func (p *processor) repeat(ctx context.Context, seq uint64) {
 	ask, cancel := context.WithTimeout(ctx, p.j.opt.answerIn)
 	defer cancel()
 	m, err := p.j.message(ask, p.j.deliveries, seq)
 	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound): // it is older than deliveries are kept
+	case errors.Is(err, jetstream.ErrMsgNotFound): // older than deliveries are kept
 	case err != nil:
 		p.later(seq, journalPause)
 	default:
@@ -201,8 +202,8 @@ func (p *processor) later(seq uint64, pause time.Duration) {
 	p.again = append(p.again, repeat{seq, time.Now().Add(pause)})
 }
 
-// marked is a delivery's mark as it was read. It is written in place of that alone: a process that was stopped must not undo
-// what another has noted since.
+// marked is the mark of a delivery as it was read. A write is conditional on that revision: a
+// process that was stopped must not undo what another has written since.
 type marked struct {
 	deliveryState
 	revision uint64
@@ -222,12 +223,12 @@ func (p *processor) mark(ctx context.Context, id string, m *marked) error {
 	return nil
 }
 
-// try handles a delivery, or has it tried later. A failure of the journal itself says nothing about the delivery, and
-// is not counted.
+// try handles a delivery, or schedules a later attempt. A failure of the journal says nothing about
+// the delivery, and is not counted.
 func (p *processor) try(ctx context.Context, m stored) {
 	d, err := parseDelivery(m.subject, m.header, m.data)
 	if err != nil {
-		// Not written by Accept. Nobody can process it, and it must not stop the rest.
+		// Not written by Accept. It cannot be processed, and must not stop the rest.
 		p.j.opt.Log.Error("a message in DELIVERIES is not a delivery", "subject", m.subject, "error", err)
 		return
 	}
@@ -239,7 +240,7 @@ func (p *processor) try(ctx context.Context, m stored) {
 		return
 	}
 	if state.Done || state.Seq > m.seq || state.Seq == m.seq && state.Dead {
-		return // or it was given up, and a later copy stands for it
+		return // or it was given up, and a later copy replaces it
 	}
 	if state.Seq != m.seq {
 		state.deliveryState = deliveryState{Seq: m.seq}
@@ -252,7 +253,8 @@ func (p *processor) try(ctx context.Context, m stored) {
 			return
 		}
 		err = p.call(ctx, d)
-		// What was done stands, and a shutdown is not the delivery's fault: that is written even when ctx has ended.
+		// The work is done, and a shutdown is not the delivery's fault: this is written even after
+		// ctx has ended.
 		note := context.WithoutCancel(ctx)
 		switch {
 		case err == nil:
@@ -271,12 +273,12 @@ func (p *processor) try(ctx context.Context, m stored) {
 		}
 		return
 	}
-	// Ended in its last try, by a crash here or in the handler.
+	// It was ended in its last attempt, by a crash here or in the handler.
 	state.Error = cmp.Or(state.Error, "the process ended while it was handled")
 	p.deadLetter(ctx, m, d, state)
 }
 
-// failed has the delivery tried again, or gives it up.
+// failed schedules another attempt, or gives the delivery up.
 func (p *processor) failed(ctx context.Context, m stored, d webhook.Delivery, state *marked, why error) {
 	state.Error = why.Error()
 	if state.Attempts > len(p.j.opt.Retry) {
@@ -302,7 +304,7 @@ func (p *processor) call(ctx context.Context, d webhook.Delivery) (err error) {
 	return p.handle(ctx, d)
 }
 
-// finish writes the mark that counts.
+// finish writes the final mark.
 func (p *processor) finish(ctx context.Context, m stored, d webhook.Delivery, state *marked) error {
 	state.Done, state.Error = true, ""
 	if err := p.mark(ctx, d.ID, state); err != nil {
@@ -314,7 +316,8 @@ func (p *processor) finish(ctx context.Context, m stored, d webhook.Delivery, st
 	return p.j.clearDeadLetter(ctx, d.ID)
 }
 
-// deadLetter lists the delivery as dead, then marks it so: in that order, since a copy is accepted of what is listed alone.
+// deadLetter lists the delivery as dead, then marks it. The order matters: only a copy of a listed
+// delivery is accepted.
 func (p *processor) deadLetter(ctx context.Context, m stored, d webhook.Delivery, state *marked) {
 	err := putRecord(ctx, p.j.state, deadKey(d.ID), DeadDelivery{
 		ID: d.ID, Event: d.Event, Received: d.Received,

@@ -23,18 +23,19 @@ type stored struct {
 }
 
 const (
-	// pollEvery is how soon a reader finds what another process has written and it was not told of.
+	// pollEvery is how soon a reader finds a write of another process without an announcement.
 	pollEvery = time.Second
 	// A page holds no more messages once it has as many bytes.
 	pageBytes = 4 << 20
 	pageTries = 3
-	// answersAhead is more than a page has messages. For each page that is asked for a queue is made as long as this; nats's
-	// own is half a megabyte.
+	// answersAhead is more than a page has messages. Each request for a page allocates a queue of
+	// this length; the default of nats is half a megabyte.
 	answersAhead = 2048
 )
 
-// page reads the first messages of a stream from a sequence on, with "" for those of all subjects, and tells whether there
-// are more. The server answers from the stream itself: nothing is left behind there, as a consumer would be for minutes.
+// page reads the first messages of a stream from a sequence on, of one subject or ("") of all, and
+// reports whether there are more. The server answers from the stream itself, so nothing is left
+// behind there, as a consumer would be for minutes.
 func (j *Journal) page(ctx context.Context, stream, subject string, from uint64, most int) (list []stored, more bool, err error) {
 	for try := 1; ; try++ {
 		p, err := j.pageOnce(ctx, stream, subject, from, most)
@@ -47,9 +48,9 @@ func (j *Journal) page(ctx context.Context, stream, subject string, from uint64,
 	}
 }
 
-// holes is errGap where the server that leads has a message which a page lacks in its middle. Any server of a cluster may answer
-// for a page. One that is behind, as after its disk was full, is asked again later and costs time; what it left out in the
-// middle would never be asked for.
+// holes returns errGap if the leading server has a message that is missing in the middle of a page.
+// Any server of a cluster may answer for a page. Messages that a lagging server lacks at the end
+// are only read later; messages that it lacks in the middle would never be read.
 func (j *Journal) holes(ctx context.Context, stream string, from uint64, list []stored) error {
 	s := map[string]jetstream.Stream{"EVENTS": j.events, "DELIVERIES": j.deliveries}[stream]
 	if s == nil {
@@ -77,7 +78,8 @@ type page struct {
 	more bool
 }
 
-// errGap says that the connection was lost in the middle of an answer, or that the server that gave it lacks something.
+// errGap says that the connection was lost during an answer, or that the server that answered lacks
+// a message.
 var errGap = errors.New("a part of the answer is missing")
 
 func (j *Journal) pageOnce(ctx context.Context, stream, subject string, from uint64, most int) (page, error) {
@@ -94,23 +96,23 @@ func (j *Journal) pageOnce(ctx context.Context, stream, subject string, from uin
 	}
 	once := func(ctx context.Context) (page, error) { return j.askPage(ctx, "$JS.API.DIRECT.GET."+stream, ask) }
 	if !j.external() || stream == "DELIVERIES" {
-		return once(ctx) // deliveries are up to 25 MiB each: asked for again and again, they would never come
+		return once(ctx) // deliveries have up to 25 MiB each: repeated from the start, they would never arrive
 	}
 	return askUntilLed(ctx, once)
 }
 
-// askPage asks for a page, and waits for all of it.
+// askPage requests a page, and waits for all of it.
 func (j *Journal) askPage(ctx context.Context, subject string, ask []byte) (p page, err error) {
 	answers := j.nc.NewInbox()
 	sub, err := j.nc.SubscribeSync(answers)
 	if err != nil {
 		return p, err
 	}
-	defer func() { _ = sub.Unsubscribe() }() // it fails on a closed connection alone
+	defer func() { _ = sub.Unsubscribe() }() // it fails only on a closed connection
 	if err := j.nc.PublishRequest(subject, answers, ask); err != nil {
 		return p, err
 	}
-	last := "0" // each answer names the one before it
+	last := "0" // each answer names the previous one
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
@@ -146,7 +148,8 @@ func (j *Journal) askPage(ctx context.Context, subject string, ask []byte) (p pa
 	}
 }
 
-// A notifier tells readers in this process that there is something new. Whoever is about to look takes hold of heard first.
+// A notifier wakes the readers in this process. A reader takes the channel before it looks for
+// something new, so that it misses nothing.
 type notifier struct {
 	mu sync.Mutex
 	c  chan struct{}

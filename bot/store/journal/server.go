@@ -25,7 +25,7 @@ func startServer(dir string, syncAlways bool, limit int64, log *slog.Logger) (*s
 		DontListen: true,
 		JetStream:  true,
 		StoreDir:   dir,
-		// 0 would be the server's own idea.
+		// 0 would mean the server's default.
 		JetStreamMaxStore: limit,
 		SyncAlways:        syncAlways,
 		MaxPayload:        maxPayload,
@@ -45,7 +45,8 @@ func startServer(dir string, syncAlways bool, limit int64, log *slog.Logger) (*s
 	return srv, nil
 }
 
-// serverLog hands the server's lines to slog. Its notices are a start-up banner: of interest only when debugging.
+// serverLog writes the server's lines to slog. Its notices are a start-up banner, so their level is
+// debug.
 type serverLog struct{ log *slog.Logger }
 
 func (l serverLog) Noticef(f string, v ...any) { l.log.Debug(fmt.Sprintf("nats: "+f, v...)) }
@@ -55,7 +56,8 @@ func (l serverLog) Fatalf(f string, v ...any)  { l.log.Error(fmt.Sprintf("nats: 
 func (l serverLog) Debugf(string, ...any)      {}
 func (l serverLog) Tracef(string, ...any)      {}
 
-// A dirLock keeps a second process out: the server itself would let it in, and both would write the same files.
+// A dirLock keeps a second process out: the server would accept it, and both would write the same
+// files.
 type dirLock struct{ f *os.File }
 
 func lockDir(dir string) (*dirLock, error) {
@@ -86,8 +88,8 @@ func lockDir(dir string) (*dirLock, error) {
 	return &dirLock{f}, nil
 }
 
-// release leaves the file: removing it would let two later processes lock two files of one name. It unlocks, and does
-// not leave that to closing: a child that is just being started still has the file open.
+// release keeps the file: without it, two later processes could lock two files of the same name. It
+// unlocks explicitly, because a child process that is just starting still has the file open.
 func (l *dirLock) release() error {
 	if l == nil {
 		return nil

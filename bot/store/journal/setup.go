@@ -10,17 +10,19 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// Several bots that start at once on an empty cluster would all create the same streams, and each stream's servers would choose
-// their leader again and again. One creates them, and the others wait.
+// If several bots start at once on an empty cluster, all of them would create the same streams, and
+// each stream's servers would elect their leader several times. So one bot creates them, and the
+// others wait.
 
 const (
-	// setupStream exists while somebody creates the streams.
+	// setupStream exists while a process creates the streams.
 	setupStream = "KERNELGATE_SETUP"
-	// setupWithin is how long that may take. Whoever takes longer has died over it.
+	// setupWithin is the deadline for that. A process that takes longer has died.
 	setupWithin = 30 * time.Second
 )
 
-// takeSetup waits until this process may create the streams, or another has done so. What it returns lets the next one.
+// takeSetup waits until this process may create the streams, or until another has created them. The
+// function that it returns lets the next process continue.
 func (j *Journal) takeSetup(ctx context.Context) (done func()) {
 	done = func() {}
 	if !j.external() {
@@ -50,7 +52,7 @@ func (j *Journal) takeSetup(ctx context.Context) (done func()) {
 		case held != nil && held.TimeStamp.Sub(held.Created) > setupWithin: // both by the server's clock
 			j.endSetup()
 		case !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) && !errors.Is(err, context.DeadlineExceeded) && !leaderless(err):
-			return done // this account may not: then all create at once, which takes longer
+			return done // this account may not: then all create the streams at once, which takes longer
 		}
 		select {
 		case <-time.After(reconnectWait):
@@ -69,7 +71,8 @@ func (j *Journal) endSetup() {
 	}
 }
 
-// upToDate tells whether a stream is as it is wanted. To update one that is would have its servers agree on it once more.
+// upToDate reports whether a stream has the wanted configuration. An unnecessary update would make
+// its servers agree on it again.
 func upToDate(is, want jetstream.StreamConfig) bool {
 	return slices.Equal(is.Subjects, want.Subjects) && is.Retention == want.Retention && is.Storage == want.Storage && is.Replicas == want.Replicas &&
 		is.MaxAge == want.MaxAge && is.MaxMsgsPerSubject == max(want.MaxMsgsPerSubject, -1) && is.Discard == want.Discard && is.Compression == want.Compression &&

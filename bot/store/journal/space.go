@@ -20,8 +20,9 @@ import (
 // spare is the part of its disk that the embedded server leaves free, as a divisor.
 const spare = 20
 
-// storeLimit is how many bytes the embedded server may keep: what it has, and what its disk has room for, less a twentieth of
-// the disk. The server's own limit is three quarters of the room that is free when it starts, whatever it has already.
+// storeLimit returns how many bytes the embedded server may store: its current size plus the free
+// space, less a twentieth of the disk. The server's default is three quarters of the space that is
+// free at its start, regardless of what it stores already.
 func storeLimit(dir string) (int64, error) {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err != nil {
@@ -42,18 +43,19 @@ func storeLimit(dir string) (int64, error) {
 		return 0, fmt.Errorf("open journal %s: ask how much it holds: %w", dir, err)
 	}
 	block := int64(disk.Bsize)
-	// A disk without room is to be found out by writing to it, and not by a server that does not start.
+	// A full disk should show as a failed write, not as a server that does not start.
 	return used + max(int64(disk.Bavail)*block-int64(disk.Blocks)*block/spare, block), nil
 }
 
-// Space is how much a NATS server keeps, and how much it may.
+// Space is how much a NATS server stores, and how much it may store.
 type Space struct {
 	Server      string // host and port of its monitor; "embedded"
 	Used, Limit uint64 // bytes
-	Err         error  // why nothing is known
+	Err         error  // why the rest is unknown
 }
 
-// Space is how full the journal is: the embedded server, or those whose monitors Options.Monitors names.
+// Space returns how full the journal is: the embedded server, or the servers that Options.Monitors
+// names.
 func (j *Journal) Space(ctx context.Context) []Space {
 	if j.srv != nil {
 		is, err := j.srv.Jsz(nil)
@@ -108,17 +110,17 @@ func askMonitor(ctx context.Context, address string) Space {
 	return s
 }
 
-// Whether the journal takes writes is tried at most so often, however often it is asked.
+// How often a test write checks the journal at most, however often Writable is called.
 const (
 	writeEvery  = 5 * time.Second
-	writeAgain  = time.Second // after one that failed
+	writeAgain  = time.Second // after a failure
 	writeWithin = 2 * time.Second
 )
 
-// writeKey is of a record that says nothing. Ids of deliveries have no dot.
+// writeKey is the key of an empty record. Delivery ids have no dot, so this cannot be one.
 const writeKey = "write.test"
 
-// Writable is nil if the journal takes writes. One that is full still answers.
+// Writable returns nil if the journal accepts writes. A full journal still answers reads.
 func (j *Journal) Writable(ctx context.Context) error {
 	w := &j.written
 	w.mu.Lock()

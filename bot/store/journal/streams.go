@@ -24,7 +24,7 @@ var (
 	errClosed = errors.New("the journal is closed")
 )
 
-// How long things are kept; the rest is for good.
+// How long things are kept. Everything else is kept forever.
 const (
 	keepDeliveries = 30 * 24 * time.Hour // GitHub redelivers for 3 days
 	keepLeases     = 30 * 24 * time.Hour
@@ -34,7 +34,7 @@ const (
 // declare creates the streams, or brings those of an older version up to date.
 func (j *Journal) declare(ctx context.Context) error {
 	if j.external() {
-		// Whoever has JetStream answers this, with a leader or without.
+		// Every server with JetStream answers this, with or without a leader.
 		ask, cancel := context.WithTimeout(ctx, j.opt.answerIn)
 		_, err := askUntilLed(ask, func(ctx context.Context) (*jetstream.AccountInfo, error) { return j.js.AccountInfo(ctx) })
 		cancel()
@@ -60,8 +60,8 @@ func (j *Journal) declare(ctx context.Context) error {
 	events := common
 	events.Name, events.Subjects = "EVENTS", []string{"events.*"}
 	events.DenyDelete, events.DenyPurge = true, true
-	// Not compressed: a NATS server that is killed after it has compressed a block, and before the next block has a message,
-	// goes on writing in the compressed one and cannot read the stream again.
+	// Not compressed: a NATS server that is killed after it has compressed a block, and before the
+	// next block has a message, continues to write in the compressed one and cannot read the stream.
 	events.Compression = jetstream.NoCompression
 
 	for _, s := range []struct {
@@ -80,7 +80,7 @@ func (j *Journal) declare(ctx context.Context) error {
 		name string
 		ttl  time.Duration
 	}{{&j.state, "DELIVERY_STATE", keepDeliveries}, {&j.leases, "LEASES", keepLeases}} {
-		// The client's own way to make a bucket lets every server of a cluster answer.
+		// The client's function for buckets would let every server of a cluster answer.
 		_, err := j.ensure(ctx, jetstream.StreamConfig{
 			Name: "KV_" + b.name, Subjects: []string{"$KV." + b.name + ".>"}, Storage: jetstream.FileStorage, MaxAge: b.ttl,
 			MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, AllowDirect: !j.external(),
@@ -101,8 +101,8 @@ func (j *Journal) declare(ctx context.Context) error {
 		name string
 		ttl  time.Duration
 	}{{&j.Bundles, "BUNDLES", KeepBundles}, {&j.Artifacts, "ARTIFACTS", 0}} {
-		// The client's own way to make an object store lets every server of a cluster answer, also one that is behind: it would
-		// say that a blob is gone which was just put.
+		// The client's function for object stores would let every server of a cluster answer. A
+		// lagging one would report that a new blob does not exist.
 		stream, err := j.ensure(ctx, jetstream.StreamConfig{
 			Name: objects + b.name, Subjects: []string{"$O." + b.name + ".C.>", "$O." + b.name + ".M.>"}, Storage: jetstream.FileStorage, MaxAge: b.ttl,
 			MaxBytes: -1, Discard: jetstream.DiscardNew, AllowRollup: true, AllowDirect: !j.external(),
@@ -120,11 +120,12 @@ func (j *Journal) declare(ctx context.Context) error {
 	return nil
 }
 
-// order is that in which the streams are made.
+// order is the order in which the streams are created.
 var order = []string{"DELIVERIES", "JOBS", "EVENTS", "KV_DELIVERY_STATE", "KV_LEASES", objects + "BUNDLES", objects + "ARTIFACTS"}
 
-// nothingLost refuses a server that has the later streams and not the earlier ones: it could not read one. To create it
-// again would hide the data that may still be on its disk.
+// nothingLost refuses a server that has the later streams without the earlier ones, because it
+// could not read one of them. Creating that stream again would hide data that may still be on its
+// disk.
 func (j *Journal) nothingLost(ctx context.Context) error {
 	missing := ""
 	for _, name := range order {
@@ -143,7 +144,8 @@ func (j *Journal) nothingLost(ctx context.Context) error {
 
 func (j *Journal) external() bool { return j.opt.URL != "" }
 
-// ensure creates a stream, or brings it up to date, with as many copies as were asked for and never fewer than there are.
+// ensure creates or updates a stream with the configured number of copies, and never removes
+// copies.
 func (j *Journal) ensure(ctx context.Context, cfg jetstream.StreamConfig) (s jetstream.Stream, err error) {
 	err = j.again(ctx, func(ctx context.Context) error {
 		cfg.Replicas = max(j.opt.Replicas, 1)
@@ -163,10 +165,11 @@ func (j *Journal) ensure(ctx context.Context, cfg jetstream.StreamConfig) (s jet
 	return s, err
 }
 
-// objects is what the client puts before the name of an object store's stream.
+// objects is the prefix of the client for the streams of object stores.
 const objects = "OBJ_"
 
-// again does something until it has an answer: a cluster without a leader gives none, or says that it is not available.
+// again repeats an operation until it has an answer: a cluster without a leader gives none, or
+// reports that it is unavailable.
 func (j *Journal) again(ctx context.Context, do func(context.Context) error) error {
 	if !j.external() {
 		return do(ctx)
@@ -186,7 +189,7 @@ func (j *Journal) again(ctx context.Context, do func(context.Context) error) err
 	}
 }
 
-// What a server says that cannot keep so many copies.
+// What a server answers that cannot keep so many copies.
 const (
 	errNoPeers      = 10005 // no suitable peers for placement
 	errNotClustered = 10074 // replicas > 1 not supported in non-clustered mode
@@ -206,7 +209,7 @@ func (j *Journal) declareError(what string, err error) error {
 	return fmt.Errorf("open journal: set up %s: %w; %s", what, err, next)
 }
 
-// CheckToken refuses a name that would mean more than itself as a part of a subject.
+// CheckToken refuses a name that has a special meaning as a part of a subject.
 func CheckToken(what, s string) error {
 	valid := s != "" && len(s) <= 128 && strings.IndexFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
@@ -233,7 +236,7 @@ type bucket struct {
 	answerIn time.Duration
 }
 
-// errGarbled is of a record that no later attempt can read.
+// errGarbled is returned for a record that no later attempt can read.
 var errGarbled = errors.New("not written by this version or an older one")
 
 // getRecord reads a JSON value; a missing one is the zero value with revision 0.
@@ -266,8 +269,8 @@ func putRecord[T any](ctx context.Context, b bucket, key string, rec T) error {
 	return nil
 }
 
-// writeRecord replaces the value of that revision, 0 for none, and returns the new revision. Where somebody else was
-// faster, the error is one that IsConflict knows.
+// writeRecord replaces the value of that revision, 0 for none, and returns the new revision. If
+// another writer was faster, IsConflict reports true for the error.
 func writeRecord[T any](ctx context.Context, b bucket, key string, rec T, revision uint64) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.answerIn)
 	defer cancel()

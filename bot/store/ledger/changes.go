@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -73,6 +74,17 @@ func (s scanTime) Scan(value any) error {
 	}
 	*s.t = clock(n)
 	return nil
+}
+
+// scanJSON reads a column of JSON.
+type scanJSON struct{ into any }
+
+func (s scanJSON) Scan(value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("JSON is kept as %T", value)
+	}
+	return json.Unmarshal([]byte(text), s.into)
 }
 
 func oneID(rows *sql.Rows) (id change.ID, err error) {

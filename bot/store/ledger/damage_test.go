@@ -58,7 +58,7 @@ func TestUselessFile(t *testing.T) {
 		}, "moved_to", true},
 		"another version": {func(t *testing.T, file string) {
 			exec(t, file, "PRAGMA user_version = 77")
-		}, "another version", false},
+		}, "a different version", false},
 		"another program's": {func(t *testing.T, file string) {
 			removeAll(file)
 			exec(t, file, "CREATE TABLE recipes (title TEXT)")

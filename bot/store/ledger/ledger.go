@@ -95,7 +95,7 @@ func (l *Ledger) startOver(ctx context.Context, why error) (*store, error) {
 		}
 		l.log.Warn("the ledger is rebuilt from a journal that has lost events; the old file has what they led to", "file", l.file, "error", why, "moved_to", aside)
 	} else if errors.Is(why, errOtherVersion) {
-		l.log.Info("the ledger is of another version and is rebuilt from the journal", "file", l.file)
+		l.log.Info("the ledger has a different version and is rebuilt from the journal", "file", l.file)
 		if err := removeAll(l.file); err != nil {
 			return nil, err
 		}

@@ -64,7 +64,7 @@ func (t *teller) finish(kernel string, o gates.Outcome, p50 float64) *teller {
 
 func (t *teller) command(id string, ok bool, e change.Effect) *teller {
 	t.write(t.State, change.Asked{ID: id, By: "ann", Request: asked.Read("/" + id), Head: t.Facts.Head})
-	t.write(t.State, change.Answered{ID: id, OK: ok, Reply: "re " + id, Effect: e})
+	t.write(t.State, change.Answered{ID: id, OK: ok, Answer: change.Answer{Kind: change.AnswerCannotServe, Quote: "re " + id}, Effect: e})
 	return t
 }
 
@@ -288,7 +288,7 @@ func TestAudit(t *testing.T) {
 	}
 	entries = entries[2:]
 	equal(t, "overrides", []Entry{{
-		By: "ann", Text: "/override", Head: sha("1"), At: entries[0].At, OK: true, Reply: "re override",
+		By: "ann", Text: "/override", Head: sha("1"), At: entries[0].At, OK: true, Answer: change.Answer{Kind: change.AnswerCannotServe, Quote: "re override"},
 		Override: &change.Override{SHA: sha("1"), By: "ann", Reason: "now", At: "noon"},
 	}}, entries)
 	i := slices.IndexFunc(w.events, func(e journal.Event) bool { return e.Kind == "asked" })

@@ -107,7 +107,7 @@ CREATE TABLE commands (
 	head     TEXT    NOT NULL,
 	answered INTEGER NOT NULL,
 	ok       INTEGER NOT NULL,
-	reply    TEXT    NOT NULL,
+	answer   TEXT    NOT NULL, -- JSON
 	at       INTEGER NOT NULL,
 	UNIQUE (change, id)
 );

@@ -147,7 +147,7 @@ func (w *world) next(s *change.State) {
 	case n == 2:
 		w.write(s, change.Asked{ID: fmt.Sprint("comment-", len(s.Commands)), By: "carol", Request: asked.Read("/rebench"), Head: s.Facts.Head})
 	case len(s.Unanswered()) > 0:
-		a := change.Answered{ID: s.Unanswered()[0].ID, OK: w.r.IntN(5) > 0, Reply: "as asked"}
+		a := change.Answered{ID: s.Unanswered()[0].ID, OK: w.r.IntN(5) > 0, Answer: change.Answer{Kind: change.AnswerCancelled}}
 		switch w.r.IntN(5) {
 		case 0:
 			a.Effect.Approve = s.Facts.Head

@@ -168,14 +168,18 @@ func (b *batch) writeCommands(ctx context.Context, tx *sql.Tx) error {
 	if len(b.commands.keys) == 0 {
 		return nil
 	}
-	const query = `INSERT INTO commands (change, repo_id, id, by, text, head, answered, ok, reply, at)
+	const query = `INSERT INTO commands (change, repo_id, id, by, text, head, answered, ok, answer, at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (change, id) DO UPDATE SET answered = excluded.answered, ok = excluded.ok, reply = excluded.reply`
+		ON CONFLICT (change, id) DO UPDATE SET answered = excluded.answered, ok = excluded.ok, answer = excluded.answer`
 	return prepared(ctx, tx, query, func(stmt *sql.Stmt) error {
 		for _, key := range b.commands.keys {
 			c := b.commands.values[key]
+			answer, err := json.Marshal(c.Answer)
+			if err != nil {
+				return fmt.Errorf("the answer to command %s of %s: %w", c.ID, c.change, err)
+			}
 			if _, err := stmt.ExecContext(ctx, c.change.String(), c.change.Repo, c.ID, c.By, c.Request.String(), c.Head,
-				c.Answered, c.OK, c.Reply, nanos(c.When)); err != nil {
+				c.Answered, c.OK, string(answer), nanos(c.When)); err != nil {
 				return fmt.Errorf("command %s of %s: %w", c.ID, c.change, err)
 			}
 		}

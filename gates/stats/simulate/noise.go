@@ -1,6 +1,6 @@
-// Package simulate makes synthetic evidence for testing the gate's own error
-// rates: ratios whose truth is known, with the noise that rounds of fresh
-// processes show. It is for tests; nothing it makes is ever judged as measured.
+// Package simulate makes synthetic samples for the gate's own error rates: ratios
+// whose truth is known, with the noise that rounds of fresh processes show, made up
+// or recorded. Nothing it makes is ever judged as measured.
 package simulate
 
 import (

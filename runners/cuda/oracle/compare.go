@@ -61,10 +61,10 @@ func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance manifest
 	for i := range all {
 		all[i], same[i] = &gates.Errors{}, true
 	}
-	if err := o.room(&o.partial, int64(8*figures*compareThreads*launches)); err != nil {
+	if err := o.reserve(&o.partial, int64(8*figures*compareThreads*launches)); err != nil {
 		return nil, nil, err
 	}
-	if err := o.room(&o.sums, int64(8*figures*gatherThreads*launches)); err != nil {
+	if err := o.reserve(&o.sums, int64(8*figures*gatherThreads*launches)); err != nil {
 		return nil, nil, err
 	}
 	for k, arg := range got.Outputs {

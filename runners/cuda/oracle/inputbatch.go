@@ -59,7 +59,7 @@ func (o *Oracle) NewInputBatch(p *tensor.Problem, launches int) (*InputBatch, er
 		if a.Scales >= 0 {
 			in.groups = a.Groups.Groups
 			maxima += in.groups * launches
-			if err := o.room(&o.drawn, int64(8*a.Elements*launches)); err != nil {
+			if err := o.reserve(&o.drawn, int64(8*a.Elements*launches)); err != nil {
 				return nil, err
 			}
 		}
@@ -72,7 +72,7 @@ func (o *Oracle) NewInputBatch(p *tensor.Problem, launches int) (*InputBatch, er
 		buffer *driver.Buffer
 		bytes  int
 	}{{&s.slots, s.Layout.Size * launches}, {&s.keys, 8 * keyWords * len(s.inputs) * launches}, {&s.maxima, 8 * maxima}, {&s.first, 8 * launches}} {
-		if err := o.room(want.buffer, int64(max(want.bytes, 8))); err != nil {
+		if err := o.reserve(want.buffer, int64(max(want.bytes, 8))); err != nil {
 			return nil, err
 		}
 	}
@@ -89,13 +89,13 @@ func (o *Oracle) NewInputBatch(p *tensor.Problem, launches int) (*InputBatch, er
 	return s, nil
 }
 
-// Free gives the sheet's memory back.
+// Free gives the batch's memory back.
 func (s *InputBatch) Free() error {
 	c := s.o.ctx
 	return errors.Join(c.Free(s.slots), c.Free(s.keys), c.Free(s.maxima), c.Free(s.first))
 }
 
-// slot is one launch's part of the sheet.
+// slot is one launch's part of the batch.
 func (s *InputBatch) slot(launch int) driver.Buffer {
 	return s.slots.Slice(int64(launch*s.Layout.Size), int64(s.Layout.Size))
 }
@@ -155,7 +155,7 @@ func fillingWords(a tensor.Arg) []byte {
 		real(f.Total), real(f.Lengths[0]), real(f.Lengths[1]), real(f.Share), flag(f.WholeRows), uint64(width))
 }
 
-// Draw puts the inputs of one seed a launch onto the sheet.
+// Draw puts the inputs of one seed a launch onto the batch.
 func (s *InputBatch) Draw(dist distribution.Kind, seeds []uint64) error {
 	s.dist, s.seeds = dist, seeds
 	var keys []uint64
@@ -192,7 +192,7 @@ func (s *InputBatch) Draw(dist distribution.Kind, seeds []uint64) error {
 	return nil
 }
 
-// Scatter copies the sheet's first slots to their places, once for every side
+// Scatter copies the batch's first slots to their places, once for every side
 // that the table holds.
 func (s *InputBatch) Scatter(to Places, launches int) error {
 	return s.o.run("scatter", s.Layout.Size/16, to.count, new(driver.Args).Pointer(s.slots.Ptr).Uint64(uint64(s.Layout.Size)).

@@ -100,8 +100,8 @@ func (o *Oracle) upload(data []byte) (driver.Buffer, error) {
 	return b, o.stream.ToDevice(b, data)
 }
 
-// room is a buffer of at least so many bytes, the old one where it is enough.
-func (o *Oracle) room(old *driver.Buffer, bytes int64) error {
+// reserve replaces a buffer that has fewer bytes than are needed.
+func (o *Oracle) reserve(old *driver.Buffer, bytes int64) error {
 	if old.Size >= bytes {
 		return nil
 	}

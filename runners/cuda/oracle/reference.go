@@ -48,7 +48,7 @@ func (r *Reference) Free() error {
 	return r.o.ctx.Free(r.Slot)
 }
 
-// Prepare widens one launch's inputs of a sheet for the reference; with original,
+// Prepare widens one launch's inputs of a batch for the reference; with original,
 // they are what they were before they were quantised.
 func (r *Reference) Prepare(s *InputBatch, launch int, original bool) error {
 	// What the reference forgets to write is NaN.

@@ -10,7 +10,7 @@ import (
 )
 
 // A ScratchImage is a side's scratch as it is before a launch: litter, and guards around it. It lies
-// behind the arguments in each of the side's rooms. All launches find the same, so there is one
+// behind the arguments in each of the side's slots. All launches find the same, so there is one
 // copy of it; a side without scratch has an empty one.
 type ScratchImage struct {
 	o      *Oracle
@@ -21,7 +21,7 @@ type ScratchImage struct {
 	at     Places
 }
 
-// NewScratchImage makes a side's scratch ready for rooms in which it begins at these addresses.
+// NewScratchImage makes a side's scratch ready for slots in which it begins at these addresses.
 func (o *Oracle) NewScratchImage(scratch []tensor.Arg, addresses []driver.DevicePtr, rng *rand.Rand) (*ScratchImage, error) {
 	t := &ScratchImage{o: o}
 	if len(scratch) == 0 {
@@ -53,10 +53,10 @@ func (t *ScratchImage) At(addresses []driver.DevicePtr) (*ScratchImage, error) {
 	if other.at, err = t.o.NewPlaces(addresses); err != nil {
 		return nil, err
 	}
-	return other, t.o.room(&other.first, int64(8*len(addresses)))
+	return other, t.o.reserve(&other.first, int64(8*len(addresses)))
 }
 
-// Free gives the tail's memory back.
+// Free gives the image's memory back.
 func (t *ScratchImage) Free() error {
 	if t.empty() {
 		return nil
@@ -67,18 +67,18 @@ func (t *ScratchImage) Free() error {
 
 func (t *ScratchImage) empty() bool { return t.layout.Size == 0 }
 
-// Scatter poisons the scratch of the first so many rooms.
-func (t *ScratchImage) Scatter(rooms int) error {
+// Scatter poisons the scratch of the first so many slots.
+func (t *ScratchImage) Scatter(slots int) error {
 	if t.empty() {
 		return nil
 	}
 	size := uint64(t.layout.Size)
-	return t.o.run("scatter", t.layout.Size/16, rooms, new(driver.Args).Pointer(t.image.Ptr).Uint64(0).Uint64(size).Pointer(t.at.table.Ptr).Uint64(uint64(rooms)))
+	return t.o.run("scatter", t.layout.Size/16, slots, new(driver.Args).Pointer(t.image.Ptr).Uint64(0).Uint64(size).Pointer(t.at.table.Ptr).Uint64(uint64(slots)))
 }
 
-// Touched tells for each of the first so many rooms whether a kernel wrote beside the scratch.
-func (t *ScratchImage) Touched(rooms int) ([]bool, error) {
-	outside := make([]bool, rooms)
+// Touched tells for each of the first so many slots whether a kernel wrote beside the scratch.
+func (t *ScratchImage) Touched(slots int) ([]bool, error) {
+	outside := make([]bool, slots)
 	if t.empty() {
 		return outside, nil
 	}
@@ -86,11 +86,11 @@ func (t *ScratchImage) Touched(rooms int) ([]bool, error) {
 		return nil, err
 	}
 	size := uint64(t.layout.Size)
-	if err := t.o.run("untouched", t.layout.Size/16, rooms, new(driver.Args).Pointer(t.image.Ptr).Uint64(0).Uint64(size).Pointer(t.at.table.Ptr).
+	if err := t.o.run("untouched", t.layout.Size/16, slots, new(driver.Args).Pointer(t.image.Ptr).Uint64(0).Uint64(size).Pointer(t.at.table.Ptr).
 		Bytes(t.spans, 8).Pointer(t.first.Ptr)); err != nil {
 		return nil, err
 	}
-	found := make([]byte, 8*rooms)
+	found := make([]byte, 8*slots)
 	if err := t.o.stream.ToHost(found, t.first); err != nil {
 		return nil, err
 	}

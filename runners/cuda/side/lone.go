@@ -6,16 +6,16 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 )
 
-// A loneRoom is memory that the judge owns and this process has a handle to, and reserved addresses
+// A loneSlot is memory that the judge owns and this process has a handle to, and reserved addresses
 // at which nothing is mapped. No kernel can reach the memory before it is mapped there.
-type loneRoom struct {
+type loneSlot struct {
 	memory driver.Shared
 	at     driver.DevicePtr
 }
 
-// runAlone times one launch that runs alone. The judge has written its inputs into the lone room.
+// runAlone times one launch that runs alone. The judge has written its inputs into the lone slot.
 // The launches before it load the code again, which the flush evicted. They have finished before
-// the room is mapped and the launch's parameters are written. So no earlier launch can have seen
+// the slot is mapped and the launch's parameters are written. So no earlier launch can have seen
 // either, and the kernel must do all of the work between the two events.
 func (s *server) runAlone(r run) (took time.Duration, err error) {
 	p := s.problems[r.Problem]
@@ -28,11 +28,11 @@ func (s *server) runAlone(r run) (took time.Duration, err error) {
 	if err := s.kernel.Wait(); err != nil {
 		return 0, err
 	}
-	room, err := s.ctx.MapAt(p.loneRoom.memory, p.loneRoom.at)
+	slot, err := s.ctx.MapAt(p.loneSlot.memory, p.loneSlot.at)
 	if err != nil {
 		return 0, err
 	}
-	launch, err := p.lone(room.Ptr)
+	launch, err := p.lone(slot.Ptr)
 	if err != nil {
 		return 0, err
 	}
@@ -45,5 +45,5 @@ func (s *server) runAlone(r run) (took time.Duration, err error) {
 	if took, err = s.between(launch); err != nil {
 		return 0, err
 	}
-	return took, s.ctx.Unmap(room)
+	return took, s.ctx.Unmap(slot)
 }

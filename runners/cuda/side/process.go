@@ -118,16 +118,16 @@ func (p *Process) Load(b Built) error {
 	return err
 }
 
-// NewRooms creates rooms in the judge's context and passes them to the side. A room is memory that
-// the two share: the side launches on it, and the judge fills and reads it. The side maps the rooms
+// NewSlots creates slots in the judge's context and passes them to the side. A slot is memory that
+// the two share: the side launches on it, and the judge fills and reads it. The side maps the slots
 // while the judge continues; the side's next answer comes after that.
-func (p *Process) NewRooms(c *driver.Context, set, count, size int) ([]driver.Buffer, error) {
+func (p *Process) NewSlots(c *driver.Context, set, count, size int) ([]driver.Buffer, error) {
 	var all []driver.Buffer
 	for count > 0 {
 		n := min(count, maxFiles)
-		made, files, err := newRooms(c, n, size)
+		made, files, err := newSlots(c, n, size)
 		if err == nil {
-			err = p.send(request{Rooms: &slots{Set: set, Size: made[0].Size, Count: n}}, files...)
+			err = p.send(request{Slots: &slotSet{Set: set, Size: made[0].Size, Count: n}}, files...)
 		}
 		for _, f := range files {
 			f.Close()
@@ -143,21 +143,21 @@ func (p *Process) NewRooms(c *driver.Context, set, count, size int) ([]driver.Bu
 	return all, nil
 }
 
-// NewLoneRoom creates a set's room for launches that run alone. The side has it mapped only during
+// NewLoneSlot creates a set's room for launches that run alone. The side has it mapped only during
 // such a launch.
-func (p *Process) NewLoneRoom(c *driver.Context, set, size int) (driver.Buffer, error) {
-	made, files, err := newRooms(c, 1, size)
+func (p *Process) NewLoneSlot(c *driver.Context, set, size int) (driver.Buffer, error) {
+	made, files, err := newSlots(c, 1, size)
 	if err != nil {
 		return driver.Buffer{}, err
 	}
 	defer files[0].Close()
-	if err := p.send(request{Rooms: &slots{Set: set, Size: made[0].Size, Count: 1, Lone: true}}, files...); err != nil {
+	if err := p.send(request{Slots: &slotSet{Set: set, Size: made[0].Size, Count: 1, Lone: true}}, files...); err != nil {
 		return driver.Buffer{}, err
 	}
 	return made[0], p.settle(maxOwed)
 }
 
-func newRooms(c *driver.Context, count, size int) (made []driver.Buffer, files []*os.File, err error) {
+func newSlots(c *driver.Context, count, size int) (made []driver.Buffer, files []*os.File, err error) {
 	for range count {
 		shared, err := c.NewShared(int64(size))
 		if err != nil {
@@ -188,14 +188,14 @@ func (p *Process) Ready(problem int, reset bool) error {
 	return err
 }
 
-// Run launches in neighbouring rooms, from a cold cache if cold is set, and returns the time
+// Run launches in neighbouring slots, from a cold cache if cold is set, and returns the time
 // between two events around the launches.
 func (p *Process) Run(problem, first, count int, cold bool) (time.Duration, error) {
 	a, err := p.ask(request{Run: &run{Problem: problem, First: first, Count: count, Flush: cold}})
 	return time.Duration(a.Nanos), err
 }
 
-// RunAlone launches in the first warm rooms from a cold cache, and then once in the lone room,
+// RunAlone launches in the first warm slots from a cold cache, and then once in the lone slot,
 // which the side cannot reach before. It returns the time of that launch.
 func (p *Process) RunAlone(problem, warm int) (time.Duration, error) {
 	a, err := p.ask(request{Run: &run{Problem: problem, Count: warm, Lone: true}})
@@ -203,8 +203,8 @@ func (p *Process) RunAlone(problem, warm int) (time.Duration, error) {
 }
 
 // Rough returns roughly how long one launch takes, by the side's clock.
-func (p *Process) Rough(problem, room int) (time.Duration, error) {
-	a, err := p.ask(request{Rough: &run{Problem: problem, First: room, Count: 1}})
+func (p *Process) Rough(problem, slot int) (time.Duration, error) {
+	a, err := p.ask(request{Rough: &run{Problem: problem, First: slot, Count: 1}})
 	return time.Duration(a.Nanos), err
 }
 

@@ -27,7 +27,7 @@ import (
 type request struct {
 	Setup   *Setup   `json:"setup,omitempty"`
 	Load    *Built   `json:"load,omitempty"`
-	Rooms   *slots   `json:"rooms,omitempty"`
+	Slots   *slotSet `json:"slots,omitempty"`
 	Problem *Problem `json:"problem,omitempty"`
 	Ready   *ready   `json:"ready,omitempty"`
 	Run     *run     `json:"run,omitempty"`
@@ -44,23 +44,23 @@ type Setup struct {
 	Flush   bool  `json:"flush"` // whether runs will ask for a cold cache
 }
 
-// slots describes memory that comes with the packet, one descriptor per room.
-type slots struct {
+// slotSet describes memory that comes with the packet, one descriptor per slot.
+type slotSet struct {
 	Set   int   `json:"set"`
 	Size  int64 `json:"size"`
 	Count int   `json:"count"`
-	Lone  bool  `json:"lone,omitempty"` // one room, mapped only while a launch runs alone in it
+	Lone  bool  `json:"lone,omitempty"` // one slot, mapped only while a launch runs alone in it
 }
 
-// A Problem is a shape, and the places of its launches' arguments in the rooms of a set.
+// A Problem is a shape, and the places of its launches' arguments in the slots of a set.
 type Problem struct {
 	ID      int           `json:"id"`
 	Set     int           `json:"set"`
 	Dims    manifest.Dims `json:"dims"`
-	Offsets []int         `json:"offsets"` // of the arrays in their room
+	Offsets []int         `json:"offsets"` // of the arrays in their slot
 	Scratch []int         `json:"scratch"` // of the side's scratch, which follows the arrays
 	Batch   int           `json:"batch"`   // launches that run as one graph
-	// Share means that the launches of all rooms keep their state in the same place.
+	// Share means that the launches of all slots keep their state in the same place.
 	Share bool `json:"share"`
 }
 
@@ -70,7 +70,7 @@ type ready struct {
 	Reset   bool `json:"reset"` // discard the state that earlier launches left
 }
 
-// run asks for launches in neighbouring rooms.
+// run asks for launches in neighbouring slots.
 type run struct {
 	Problem int `json:"problem"`
 	First   int `json:"first"`
@@ -78,7 +78,7 @@ type run struct {
 	// Flush empties the caches first. The flush keeps the GPU busy until the launches are queued,
 	// so that the measured time includes no pause between two calls of the host.
 	Flush bool `json:"flush"`
-	// Lone times one more launch, in the lone room of the problem's set, after the others have
+	// Lone times one more launch, in the lone slot of the problem's set, after the others have
 	// finished.
 	Lone bool `json:"lone,omitempty"`
 }
@@ -94,7 +94,7 @@ type answer struct {
 
 const (
 	maxPacket = 64 << 10
-	maxFiles  = 64 // rooms in one packet
+	maxFiles  = 64 // slots in one packet
 )
 
 // send writes one packet with descriptors.
@@ -154,7 +154,7 @@ func receive(fd int, buffer []byte, into any) ([]*os.File, error) {
 				return nil, err
 			}
 			for _, fd := range fds {
-				files = append(files, os.NewFile(uintptr(fd), "room"))
+				files = append(files, os.NewFile(uintptr(fd), "slot"))
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func Serve(socket int) error {
 	if first.Setup == nil {
 		return errors.New("a side is set up before anything else")
 	}
-	s := &server{setup: *first.Setup, read: make(chan struct{}), sets: map[int][]driver.Buffer{}, lone: map[int]loneRoom{}, problems: map[int]*prepared{}}
+	s := &server{setup: *first.Setup, read: make(chan struct{}), sets: map[int][]driver.Buffer{}, lone: map[int]loneSlot{}, problems: map[int]*prepared{}}
 	go func() { // while the context is created
 		defer close(s.read)
 		s.manifest, s.unread = Built{Manifest: s.setup.Own}.Joined(s.setup.Manifest)
@@ -56,19 +56,19 @@ type server struct {
 	scratch  driver.Buffer // filling it flushes the L2
 	kernel   *Kernel
 	sets     map[int][]driver.Buffer
-	lone     map[int]loneRoom // by set
+	lone     map[int]loneSlot // by set
 	gate     *driver.Gate     // nil if the driver does not support gates
 	problems map[int]*prepared
 }
 
-// prepared holds a problem's launches, one per room, and the batch of them.
+// prepared holds a problem's launches, one per slot, and the batch of them.
 type prepared struct {
 	launches []func() error
 	batch    func() error
 	size     int
-	// lone makes a launch that runs alone, in a room that was just mapped.
-	lone     func(room driver.DevicePtr) (func() error, error)
-	loneRoom loneRoom
+	// lone makes a launch that runs alone, in a slot that was just mapped.
+	lone     func(slot driver.DevicePtr) (func() error, error)
+	loneSlot loneSlot
 }
 
 // open creates the context. The context is never released: after a fault or an endless kernel the
@@ -150,8 +150,8 @@ func (s *server) do(r request, files []*os.File) (a answer, err error) {
 		}
 		a.State = s.kernel.keeps()
 		return a, s.stream.Synchronize()
-	case r.Rooms != nil:
-		return a, s.rooms(*r.Rooms, files)
+	case r.Slots != nil:
+		return a, s.addSlots(*r.Slots, files)
 	case r.Problem != nil:
 		return a, s.prepare(*r.Problem)
 	case r.Ready != nil:
@@ -172,11 +172,11 @@ func (s *server) do(r request, files []*os.File) (a answer, err error) {
 	return a, errors.New("the judge asks for nothing")
 }
 
-// rooms maps memory at addresses that nobody can guess. A launch that looked for its neighbours'
+// addSlots maps memory at addresses that nobody can guess. A launch that looked for its neighbours'
 // inputs would have to touch unmapped addresses, and would fault.
-func (s *server) rooms(r slots, files []*os.File) error {
+func (s *server) addSlots(r slotSet, files []*os.File) error {
 	if len(files) != r.Count {
-		return fmt.Errorf("%d rooms were announced and %d came", r.Count, len(files))
+		return fmt.Errorf("%d slots were announced and %d came", r.Count, len(files))
 	}
 	for _, f := range files {
 		shared, err := s.ctx.Import(f, r.Size)
@@ -189,14 +189,14 @@ func (s *server) rooms(r slots, files []*os.File) error {
 			return err
 		}
 		if r.Lone {
-			s.lone[r.Set] = loneRoom{shared, at}
+			s.lone[r.Set] = loneSlot{shared, at}
 			continue
 		}
-		room, err := s.ctx.MapAt(shared, at)
+		slot, err := s.ctx.MapAt(shared, at)
 		if err != nil {
 			return err
 		}
-		s.sets[r.Set] = append(s.sets[r.Set], room)
+		s.sets[r.Set] = append(s.sets[r.Set], slot)
 	}
 	return nil
 }
@@ -210,11 +210,11 @@ func randomAddress() driver.DevicePtr {
 }
 
 func (s *server) prepare(p Problem) error {
-	outline, err := tensor.Outline(s.manifest, manifest.Shape{Dims: p.Dims}, s.kernel.built.Toggles)
+	serving, err := s.kernel.built.Serving(s.manifest, p.Dims)
 	if err != nil {
 		return err
 	}
-	serving, err := s.kernel.built.Serving(s.manifest, p.Dims)
+	outline, err := tensor.Outline(s.manifest, manifest.Shape{Dims: p.Dims}, serving.Toggles) // settings are the variant's
 	if err != nil {
 		return err
 	}
@@ -227,23 +227,23 @@ func (s *server) prepare(p Problem) error {
 		return fmt.Errorf("the judge has places for %d arguments, and the launch takes %d", len(offsets), len(args))
 	}
 	ready := &prepared{size: p.Batch}
-	for i, room := range s.sets[p.Set] {
+	for i, slot := range s.sets[p.Set] {
 		if p.Share {
 			i = 0
 		}
-		launch, err := s.kernel.Prepare(i, p.Dims, args, offsets, room.Ptr)
+		launch, err := s.kernel.Prepare(i, p.Dims, args, offsets, slot.Ptr)
 		if err != nil {
 			return err
 		}
 		ready.launches = append(ready.launches, launch)
 	}
 	s.problems[p.ID] = ready
-	if room, ok := s.lone[p.Set]; ok && !p.Share {
-		ready.loneRoom = room
+	if slot, ok := s.lone[p.Set]; ok && !p.Share {
+		ready.loneSlot = slot
 		ready.lone = func(at driver.DevicePtr) (func() error, error) {
 			return s.kernel.Prepare(p.Batch, p.Dims, args, offsets, at)
 		}
-		// This loads what the code needs. The launch itself is made when its room is mapped.
+		// This loads what the code needs. The launch itself is made when its slot is mapped.
 		if _, err := ready.lone(s.sets[p.Set][0].Ptr); err != nil {
 			return err
 		}

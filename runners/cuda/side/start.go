@@ -145,12 +145,12 @@ func (k *Kernel) scratchOf(n, i int, size, align int64) (driver.Buffer, error) {
 			return b, nil
 		}
 	}
-	room, err := k.ctx.Alloc(size + align)
+	memory, err := k.ctx.Alloc(size + align)
 	if err != nil {
-		return room, err
+		return memory, err
 	}
-	skip := int64(-uint64(room.Ptr) & uint64(align-1))
-	made := room.Slice(skip, size)
+	skip := int64(-uint64(memory.Ptr) & uint64(align-1))
+	made := memory.Slice(skip, size)
 	k.scratch[at] = append(k.scratch[at], made)
 	return made, k.stream.Fill32(made, scratchPoison)
 }

@@ -213,7 +213,18 @@ func (k *Kernel) parameter(list *driver.Args, i int, p placed) error {
 	a, at := p.args[i], driver.DevicePtr(p.address(i))
 	switch {
 	case !a.Array():
-		list.Bytes(a.Passed(p.args, p.address), a.Alignment())
+		value := a.Passed(p.args, p.address)
+		for _, part := range a.Parts {
+			if !part.TensorMap {
+				continue
+			}
+			m, err := k.tensorMap(&k.manifest.Arguments[part.Arg], p.dims, driver.DevicePtr(p.address(part.Arg)))
+			if err != nil {
+				return err
+			}
+			copy(value[part.Offset:], m[:])
+		}
+		list.Bytes(value, a.Alignment())
 	case k.maps && i < len(k.manifest.Arguments) && k.manifest.Arguments[i].TensorMap != nil:
 		m, err := k.tensorMap(&k.manifest.Arguments[i], p.dims, at)
 		if err != nil {

@@ -22,7 +22,7 @@ import (
 // a limit. After a case in which the candidate fails there are no more cases, because its context
 // is lost.
 func (s *session) cases() error {
-	d, err := s.openDesk()
+	d, err := s.openCases()
 	for i := 0; err == nil && i < len(s.request.Cases); i++ {
 		var evidence gates.Case
 		evidence, err = d.compare(s.request.Cases[i])
@@ -45,26 +45,26 @@ func (s *session) cases() error {
 	return s.calibrate(d)
 }
 
-// Indices of the rooms that each side needs for a case.
+// Indices of the slots that each side needs for a case.
 const (
 	first  = iota // the candidate's launch with its state reset; also the baseline's first launch
 	second        // the same again
 	kept          // the candidate's launch with the state that the others left behind
-	candidateRooms
-	baselineRooms = 2 // for the baseline's first launch, and for those that repeat it
+	candidateSlots
+	baselineSlots = 2 // for the baseline's first launch, and for those that repeat it
 )
 
-// A desk holds the sides of a comparison, with memory for its largest case.
-type desk struct {
+// A caseSession holds the sides of a comparison, with memory for its largest case.
+type caseSession struct {
 	*session
 	cand, base *side.Process
-	places     oracle.Places // the candidate's rooms, then the baseline's
-	rooms      []driver.Buffer
-	tails      map[rune]tail // of the last case
+	places     oracle.Places // the candidate's slots, then the baseline's
+	slots      []driver.Buffer
+	regions    map[rune]scratchRegion // of the last case
 }
 
-func (s *session) openDesk() (*desk, error) {
-	d := &desk{session: s, tails: map[rune]tail{}, cand: s.sides[gates.SideCandidate], base: s.sides[gates.SideBaseline]}
+func (s *session) openCases() (*caseSession, error) {
+	d := &caseSession{session: s, regions: map[rune]scratchRegion{}, cand: s.sides[gates.SideCandidate], base: s.sides[gates.SideBaseline]}
 	var shapes []manifest.Shape
 	for _, c := range s.request.Cases {
 		shapes = append(shapes, c.Shape)
@@ -83,24 +83,24 @@ func (s *session) openDesk() (*desk, error) {
 			if err != nil {
 				return err
 			}
-			tail, err := s.tailSize(letter, shape)
+			scratch, err := s.scratchSize(letter, shape)
 			if err != nil {
 				return err
 			}
-			size = max(size, tensor.NewLayout(p.Args, 0).Size+tail)
+			size = max(size, tensor.NewLayout(p.Args, 0).Size+scratch)
 		}
-		rooms, err := s.newRooms(letter, p, 0, count, size, shapes...)
-		for _, r := range rooms {
+		slots, err := s.newSlots(letter, p, 0, count, size, shapes...)
+		for _, r := range slots {
 			addresses = append(addresses, r.Ptr)
-			d.rooms = append(d.rooms, r)
+			d.slots = append(d.slots, r)
 		}
 		return err
 	}
-	if err := open(gates.SideCandidate, d.cand, *s.request.Candidate, candidateRooms); err != nil {
+	if err := open(gates.SideCandidate, d.cand, *s.request.Candidate, candidateSlots); err != nil {
 		return nil, err
 	}
 	if d.base != nil {
-		if err := open(gates.SideBaseline, d.base, *s.request.Baseline, baselineRooms); err != nil {
+		if err := open(gates.SideBaseline, d.base, *s.request.Baseline, baselineSlots); err != nil {
 			return nil, err
 		}
 	}
@@ -109,34 +109,34 @@ func (s *session) openDesk() (*desk, error) {
 	return d, err
 }
 
-// prepare draws a case into every room and sends its shape to the sides.
-func (d *desk) prepare(p *tensor.Problem, dist distribution.Kind, seed uint64) (*oracle.InputBatch, error) {
-	sheet, err := d.oracle.NewInputBatch(p, 1)
+// prepare draws a case into every slot and sends its shape to the sides.
+func (d *caseSession) prepare(p *tensor.Problem, dist distribution.Kind, seed uint64) (*oracle.InputBatch, error) {
+	batch, err := d.oracle.NewInputBatch(p, 1)
 	if err != nil {
 		return nil, err
 	}
-	if err := sheet.Draw(dist, []uint64{seed}); err != nil {
+	if err := batch.Draw(dist, []uint64{seed}); err != nil {
 		return nil, err
 	}
-	if err := sheet.Scatter(d.places, 1); err != nil {
+	if err := batch.Scatter(d.places, 1); err != nil {
 		return nil, err
 	}
-	for _, t := range d.tails {
+	for _, t := range d.regions {
 		if err := t.Free(); err != nil {
 			return nil, err
 		}
 	}
-	clear(d.tails)
-	for letter, rooms := range map[rune][]driver.Buffer{gates.SideCandidate: d.rooms[:candidateRooms], gates.SideBaseline: d.rooms[candidateRooms:]} {
-		if len(rooms) == 0 {
+	clear(d.regions)
+	for letter, slots := range map[rune][]driver.Buffer{gates.SideCandidate: d.slots[:candidateSlots], gates.SideBaseline: d.slots[candidateSlots:]} {
+		if len(slots) == 0 {
 			continue
 		}
-		t, err := d.newTail(letter, p.Shape, sheet.Layout.Size, rooms)
+		t, err := d.newScratchRegion(letter, p.Shape, batch.Layout.Size, slots)
 		if err != nil {
 			return nil, err
 		}
-		d.tails[letter] = t
-		if err := t.Scatter(len(rooms)); err != nil {
+		d.regions[letter] = t
+		if err := t.Scatter(len(slots)); err != nil {
 			return nil, err
 		}
 	}
@@ -150,35 +150,35 @@ func (d *desk) prepare(p *tensor.Problem, dist distribution.Kind, seed uint64) (
 		if s.process == nil {
 			continue
 		}
-		q := problemOf(p, sheet, d.tails[s.letter], 0)
+		q := problemOf(p, batch, d.regions[s.letter], 0)
 		q.Share = true
 		if err := s.process.Prepare(q); err != nil {
 			return nil, blame(s.process, err)
 		}
 	}
-	return sheet, nil
+	return batch, nil
 }
 
-func problemOf(p *tensor.Problem, sheet *oracle.InputBatch, t tail, id int) side.Problem {
-	return side.Problem{ID: id, Set: id, Dims: p.Shape.Dims, Offsets: sheet.Layout.Offsets, Scratch: t.Offsets, Batch: sheet.Launches}
+func problemOf(p *tensor.Problem, batch *oracle.InputBatch, t scratchRegion, id int) side.Problem {
+	return side.Problem{ID: id, Set: id, Dims: p.Shape.Dims, Offsets: batch.Layout.Offsets, Scratch: t.Offsets, Batch: batch.Launches}
 }
 
-// launch launches one side once in one of its rooms.
-func (d *desk) launch(p *side.Process, room int, reset bool) error {
+// launch launches one side once in one of its slots.
+func (d *caseSession) launch(p *side.Process, slot int, reset bool) error {
 	if err := p.Ready(0, reset); err != nil {
 		return blame(p, err)
 	}
-	_, err := p.Run(0, room, 1, false)
+	_, err := p.Run(0, slot, 1, false)
 	return blame(p, err)
 }
 
-func (d *desk) compare(c Case) (gates.Case, error) {
+func (d *caseSession) compare(c Case) (gates.Case, error) {
 	evidence := c.Evidence()
 	p, err := d.outline(c.Shape)
 	if err != nil {
 		return evidence, err
 	}
-	sheet, err := d.prepare(p, c.Distribution, c.Seed)
+	batch, err := d.prepare(p, c.Distribution, c.Seed)
 	if err != nil {
 		return evidence, err
 	}
@@ -187,20 +187,20 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 		return evidence, err
 	}
 	launches := []struct {
-		room  int
+		slot  int
 		reset bool
 	}{{first, true}, {second, true}, {kept, false}}
 	if !d.cand.State {
 		launches = launches[:kept]
 	}
 	for _, l := range launches {
-		if err := d.launch(d.cand, l.room, l.reset); err != nil {
-			return evidence, errors.Join(err, d.without(&evidence, p, sheet, reference, c))
+		if err := d.launch(d.cand, l.slot, l.reset); err != nil {
+			return evidence, errors.Join(err, d.without(&evidence, p, batch, reference, c))
 		}
 	}
-	room := func(i int) oracle.Target { return oracle.TargetOf(p.Args, sheet.Layout, d.places.Slice(i, 1)) }
+	slot := func(i int) oracle.Target { return oracle.TargetOf(p.Args, batch.Layout, d.places.Slice(i, 1)) }
 	equal := func(a, b int) (bool, error) {
-		_, same, err := d.oracle.Compare(p, room(a), room(b), d.manifest.Tolerance)
+		_, same, err := d.oracle.Compare(p, slot(a), slot(b), d.manifest.Tolerance)
 		return err == nil && same[0], err
 	}
 	same, err := equal(first, second)
@@ -215,52 +215,52 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 		}
 		evidence.StateKept = !same
 	}
-	touched, err := sheet.Touched(d.places.Slice(first, 1))
+	touched, err := batch.Touched(d.places.Slice(first, 1))
 	if err != nil {
 		return evidence, err
 	}
-	beside, err := d.tails[gates.SideCandidate].Touched(1)
+	beside, err := d.regions[gates.SideCandidate].Touched(1)
 	if err != nil {
 		return evidence, err
 	}
 	if evidence.OutOfBounds = touched[0].Outside || beside[0]; touched[0].Input != "" {
 		evidence.InputsChanged = []string{touched[0].Input}
 	}
-	if err := d.expect(reference, sheet, c.Shape.Dims, false); err != nil {
+	if err := d.expect(reference, batch, c.Shape.Dims, false); err != nil {
 		return evidence, err
 	}
-	if evidence.Errors, err = reference.Compare(room(first), d.manifest.Tolerance); err != nil {
+	if evidence.Errors, err = reference.Compare(slot(first), d.manifest.Tolerance); err != nil {
 		return evidence, err
 	}
-	if err := d.beside(&evidence, p, sheet, reference); err != nil {
+	if err := d.addBaseline(&evidence, p, batch, reference); err != nil {
 		return evidence, err
 	}
 	if evidence.Baseline != nil && !same {
-		if err := d.repeat(&evidence, func() (bool, error) { return equal(candidateRooms+first, candidateRooms+second) }); err != nil {
+		if err := d.repeat(&evidence, func() (bool, error) { return equal(candidateSlots+first, candidateSlots+second) }); err != nil {
 			return evidence, err
 		}
 	}
 	if evidence.Baseline != nil {
-		parity, err := equal(first, candidateRooms)
+		parity, err := equal(first, candidateSlots)
 		if err != nil {
 			return evidence, err
 		}
 		evidence.BitParity = &parity
 	}
 	if c.Look {
-		if err := d.look(evidence, p, sheet, reference); err != nil {
+		if err := d.dump(evidence, p, batch, reference); err != nil {
 			return evidence, err
 		}
 	}
 	if c.Unquantised {
-		if err := d.expect(reference, sheet, c.Shape.Dims, true); err != nil {
+		if err := d.expect(reference, batch, c.Shape.Dims, true); err != nil {
 			return evidence, err
 		}
-		if evidence.EndToEnd, err = reference.Compare(room(first), d.manifest.Tolerance); err != nil {
+		if evidence.EndToEnd, err = reference.Compare(slot(first), d.manifest.Tolerance); err != nil {
 			return evidence, err
 		}
 		if evidence.Baseline != nil {
-			if evidence.BaselineEndToEnd, err = reference.Compare(room(candidateRooms), d.manifest.Tolerance); err != nil {
+			if evidence.BaselineEndToEnd, err = reference.Compare(slot(candidateSlots), d.manifest.Tolerance); err != nil {
 				return evidence, err
 			}
 		}
@@ -268,12 +268,12 @@ func (d *desk) compare(c Case) (gates.Case, error) {
 	if err := reference.Free(); err != nil {
 		return evidence, err
 	}
-	return evidence, sheet.Free()
+	return evidence, batch.Free()
 }
 
-// beside adds the baseline's result on the case. The caller has already run the reference. A
+// addBaseline adds the baseline's result on the case. The caller has already run the reference. A
 // baseline that fails is not used again, because its context is lost.
-func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, sheet *oracle.InputBatch, reference *oracle.Reference) error {
+func (d *caseSession) addBaseline(evidence *gates.Case, p *tensor.Problem, batch *oracle.InputBatch, reference *oracle.Reference) error {
 	if d.base == nil {
 		return nil
 	}
@@ -286,12 +286,12 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, sheet *oracle.Inp
 	if err != nil {
 		return err
 	}
-	own := d.places.Slice(candidateRooms, 1)
-	touched, err := sheet.Touched(own)
+	own := d.places.Slice(candidateSlots, 1)
+	touched, err := batch.Touched(own)
 	if err != nil {
 		return err
 	}
-	outside, err := d.tails[gates.SideBaseline].Touched(1)
+	outside, err := d.regions[gates.SideBaseline].Touched(1)
 	if err != nil {
 		return err
 	}
@@ -300,13 +300,13 @@ func (d *desk) beside(evidence *gates.Case, p *tensor.Problem, sheet *oracle.Inp
 	} else if touched[0].Input != "" {
 		evidence.BaselineFailure = new(gates.InputsWritten([]string{touched[0].Input}))
 	}
-	evidence.Baseline, err = reference.Compare(oracle.TargetOf(p.Args, sheet.Layout, own), d.manifest.Tolerance)
+	evidence.Baseline, err = reference.Compare(oracle.TargetOf(p.Args, batch.Layout, own), d.manifest.Tolerance)
 	return err
 }
 
 // repeat determines whether the baseline is deterministic on a case on which the candidate is not.
 // One launch with different bits shows that it is not.
-func (d *desk) repeat(evidence *gates.Case, equal func() (bool, error)) error {
+func (d *caseSession) repeat(evidence *gates.Case, equal func() (bool, error)) error {
 	same := true
 	for n := 0; n < runners.BaselineRepeats && same; n++ {
 		err := d.launch(d.base, second, true)
@@ -326,14 +326,14 @@ func (d *desk) repeat(evidence *gates.Case, equal func() (bool, error)) error {
 }
 
 // without runs the baseline on a case that the candidate did not survive.
-func (d *desk) without(evidence *gates.Case, p *tensor.Problem, sheet *oracle.InputBatch, reference *oracle.Reference, c Case) error {
+func (d *caseSession) without(evidence *gates.Case, p *tensor.Problem, batch *oracle.InputBatch, reference *oracle.Reference, c Case) error {
 	if d.base == nil {
 		return nil
 	}
-	if err := d.expect(reference, sheet, c.Shape.Dims, false); err != nil {
+	if err := d.expect(reference, batch, c.Shape.Dims, false); err != nil {
 		return err
 	}
-	return d.beside(evidence, p, sheet, reference)
+	return d.addBaseline(evidence, p, batch, reference)
 }
 
 // tuningSamples is how many launches a configuration is timed by.
@@ -362,14 +362,14 @@ func (s *session) short(p *side.Process) (time.Duration, error) {
 
 // calibrate finds the time of a launch on every planned shape, of the faster
 // side. A candidate that fails here will fail in the round, which tells.
-func (s *session) calibrate(d *desk) error {
+func (s *session) calibrate(d *caseSession) error {
 	micros := map[string]float64{}
 	for _, plan := range s.request.Plans {
 		p, err := s.outline(plan.Shape)
 		if err != nil {
 			return err
 		}
-		sheet, err := d.prepare(p, distribution.Normal, 1)
+		batch, err := d.prepare(p, distribution.Normal, 1)
 		if failure, err := interleave.Failure(err); err != nil {
 			return err
 		} else if failure != nil {
@@ -389,7 +389,7 @@ func (s *session) calibrate(d *desk) error {
 				micros[plan.Shape.Name] = took.Seconds() * 1e6
 			}
 		}
-		if err := sheet.Free(); err != nil {
+		if err := batch.Free(); err != nil {
 			return err
 		}
 	}

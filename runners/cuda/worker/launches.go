@@ -50,11 +50,11 @@ func (s *session) drawInputs() error {
 		if err != nil {
 			return err
 		}
-		sheet, err := s.oracle.NewInputBatch(p, 1)
+		batch, err := s.oracle.NewInputBatch(p, 1)
 		if err != nil {
 			return err
 		}
-		if err := sheet.Draw(c.Distribution, []uint64{c.Seed}); err != nil {
+		if err := batch.Draw(c.Distribution, []uint64{c.Seed}); err != nil {
 			return err
 		}
 		if err := s.stream.Synchronize(); err != nil {
@@ -67,11 +67,11 @@ func (s *session) drawInputs() error {
 // arguments is a case as the kernel takes it.
 func (s *session) arguments(c Case) ([]tensor.Arg, error) {
 	if s.request.Candidate != nil {
-		p, err := tensor.NewProblem(s.candidate, c.Shape, s.request.Candidate.Toggles, c.Distribution, c.Seed)
+		serving, err := s.request.Candidate.Serving(s.candidate, c.Shape.Dims)
 		if err != nil {
 			return nil, err
 		}
-		serving, err := s.request.Candidate.Serving(s.candidate, c.Shape.Dims)
+		p, err := tensor.NewProblem(s.candidate, c.Shape, serving.Toggles, c.Distribution, c.Seed)
 		if err != nil {
 			return nil, err
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// look sends the outputs of both sides and of the reference.
-func (d *desk) look(evidence gates.Case, p *tensor.Problem, sheet *oracle.InputBatch, reference *oracle.Reference) error {
+// dump sends the outputs of both sides and of the reference.
+func (d *caseSession) dump(evidence gates.Case, p *tensor.Problem, batch *oracle.InputBatch, reference *oracle.Reference) error {
 	fetch := func(from driver.Buffer, size int) ([]byte, error) {
 		data := make([]byte, size)
 		if err := d.stream.ToHost(data, from.Slice(0, int64(size))); err != nil {
@@ -32,15 +32,15 @@ func (d *desk) look(evidence gates.Case, p *tensor.Problem, sheet *oracle.InputB
 		}
 	}
 	l := &runners.CaseDump{Case: evidence, Outputs: runners.DumpedOutputs(p.Args, want)}
-	keep := func(room int, to func(*runners.DumpedOutput, []byte)) error {
-		slot, err := fetch(d.rooms[room], sheet.Layout.Size)
+	keep := func(slot int, to func(*runners.DumpedOutput, []byte)) error {
+		data, err := fetch(d.slots[slot], batch.Layout.Size)
 		if err != nil {
 			return err
 		}
 		at := 0
 		for i, a := range p.Args {
 			if a.Array() && a.Writes() {
-				to(&l.Outputs[at], sheet.Layout.Array(slot, i))
+				to(&l.Outputs[at], batch.Layout.Array(data, i))
 				at++
 			}
 		}
@@ -50,7 +50,7 @@ func (d *desk) look(evidence gates.Case, p *tensor.Problem, sheet *oracle.InputB
 		return err
 	}
 	if evidence.Baseline != nil {
-		if err := keep(candidateRooms, func(o *runners.DumpedOutput, data []byte) { o.Baseline = data }); err != nil {
+		if err := keep(candidateSlots, func(o *runners.DumpedOutput, data []byte) { o.Baseline = data }); err != nil {
 			return err
 		}
 	}

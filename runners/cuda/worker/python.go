@@ -29,15 +29,15 @@ func (s *session) newReference(p *tensor.Problem) (*oracle.Reference, error) {
 	return s.oracle.NewReference(p)
 }
 
-// expectPython has the reference's process compute what the first launch of a sheet should give, and puts it on the device. The
+// expectPython has the reference's process compute what the first launch of a batch should give, and puts it on the device. The
 // inputs are drawn again on the host; they must be the bits that the launch has.
-func (s *session) expectPython(r *oracle.Reference, sheet *oracle.InputBatch, original bool) error {
-	dist, seed := sheet.Drawn(0)
+func (s *session) expectPython(r *oracle.Reference, batch *oracle.InputBatch, original bool) error {
+	dist, seed := batch.Drawn(0)
 	p, err := tensor.NewProblem(s.candidate, r.Shape(), s.request.Candidate.Toggles, dist, seed)
 	if err != nil {
 		return err
 	}
-	name, err := sheet.Differs(0, p)
+	name, err := batch.Differs(0, p)
 	if err != nil {
 		return err
 	}

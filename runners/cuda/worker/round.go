@@ -64,7 +64,7 @@ func (s *session) measure() (measured []*bench, err error) {
 			return blame(p, err)
 		}
 		for _, b := range benches {
-			q := problemOf(b.problem, b.sheet, b.tails[letter], b.id)
+			q := problemOf(b.problem, b.batch, b.regions[letter], b.id)
 			if err := p.Prepare(q); err != nil {
 				return blame(p, err)
 			}
@@ -115,9 +115,9 @@ type bench struct {
 	series  *gates.Series
 	timing  *interleave.Timing
 
-	sheet *oracle.InputBatch
+	batch *oracle.InputBatch
 	places
-	alone     map[rune]driver.Buffer // each side's room for launches that run alone: see Lone
+	alone     map[rune]driver.Buffer // each side's slot for launches that run alone: see Lone
 	reference *oracle.Reference
 	again     *oracle.InputBatch // one launch, drawn again for the reference
 	drawn     []uint64
@@ -137,7 +137,7 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	}
 	protocol := interleave.Plan{Pairs: s.request.Pairs, Warm: warmUps, References: references}
 	b.timing = interleave.New(b, b.series, protocol, s.rng)
-	if b.sheet, err = s.oracle.NewInputBatch(p, plan.Batch); err != nil {
+	if b.batch, err = s.oracle.NewInputBatch(p, plan.Batch); err != nil {
 		return nil, err
 	}
 	if b.again, err = s.oracle.NewInputBatch(p, 1); err != nil {
@@ -146,44 +146,44 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	if b.reference, err = s.newReference(p); err != nil {
 		return nil, err
 	}
-	rooms, tails := map[rune][]driver.Buffer{}, map[rune]tail{}
+	slots, regions := map[rune][]driver.Buffer{}, map[rune]scratchRegion{}
 	for letter, process := range s.sides {
-		size, err := s.tailSize(letter, plan.Shape)
+		size, err := s.scratchSize(letter, plan.Shape)
 		if err != nil {
 			return nil, err
 		}
-		bytes := b.sheet.Layout.Size + size
-		if rooms[letter], err = s.newRooms(letter, process, id, plan.Batch, bytes, plan.Shape); err != nil {
+		bytes := b.batch.Layout.Size + size
+		if slots[letter], err = s.newSlots(letter, process, id, plan.Batch, bytes, plan.Shape); err != nil {
 			return nil, err
 		}
 		if plan.Batch > 1 && letter != gates.SideControl {
-			if b.alone[letter], err = process.NewLoneRoom(s.ctx, id, bytes); err != nil {
-				return nil, fmt.Errorf("making the room of side %c for launches that run alone: %w", letter, err)
+			if b.alone[letter], err = process.NewLoneSlot(s.ctx, id, bytes); err != nil {
+				return nil, fmt.Errorf("making the slot of side %c for launches that run alone: %w", letter, err)
 			}
 		}
-		if tails[letter], err = s.newTail(letter, plan.Shape, b.sheet.Layout.Size, rooms[letter]); err != nil {
+		if regions[letter], err = s.newScratchRegion(letter, plan.Shape, b.batch.Layout.Size, slots[letter]); err != nil {
 			return nil, err
 		}
 	}
-	b.places, err = s.newPlaces(rooms, tails)
+	b.places, err = s.newPlaces(slots, regions)
 	return b, err
 }
 
 // places says where some launches of every side have their arguments and their scratch.
 type places struct {
-	rooms map[rune][]driver.Buffer
-	tails map[rune]tail
-	all   oracle.Places // the rooms of all sides, one side after the other
-	at    map[rune]int  // the index in all where a side's rooms begin
+	slots   map[rune][]driver.Buffer
+	regions map[rune]scratchRegion
+	all     oracle.Places // the slots of all sides, one side after the other
+	at      map[rune]int  // the index in all where a side's slots begin
 }
 
-func (s *session) newPlaces(rooms map[rune][]driver.Buffer, tails map[rune]tail) (places, error) {
-	p := places{rooms: rooms, tails: tails, at: map[rune]int{}}
+func (s *session) newPlaces(slots map[rune][]driver.Buffer, regions map[rune]scratchRegion) (places, error) {
+	p := places{slots: slots, regions: regions, at: map[rune]int{}}
 	var all []driver.DevicePtr
-	for letter, own := range rooms {
+	for letter, own := range slots {
 		p.at[letter] = len(all)
-		for _, room := range own {
-			all = append(all, room.Ptr)
+		for _, slot := range own {
+			all = append(all, slot.Ptr)
 		}
 	}
 	var err error
@@ -193,13 +193,13 @@ func (s *session) newPlaces(rooms map[rune][]driver.Buffer, tails map[rune]tail)
 
 func (b *bench) Draw(dist distribution.Kind, seeds []uint64) error {
 	b.drawn, b.dist = seeds, dist
-	if err := b.sheet.Draw(dist, seeds); err != nil {
+	if err := b.batch.Draw(dist, seeds); err != nil {
 		return err
 	}
-	if err := b.sheet.Scatter(b.all, len(seeds)); err != nil {
+	if err := b.batch.Scatter(b.all, len(seeds)); err != nil {
 		return err
 	}
-	for _, t := range b.tails {
+	for _, t := range b.regions {
 		if err := t.Scatter(len(seeds)); err != nil {
 			return err
 		}
@@ -207,21 +207,21 @@ func (b *bench) Draw(dist distribution.Kind, seeds []uint64) error {
 	return b.stream.Synchronize()
 }
 
-// A lone bench times the last launch of a draw, in the room that its side cannot reach before.
+// A lone bench times the last launch of a draw, in the slot that its side cannot reach before.
 type lone struct{ *bench }
 
 // Lone implements [interleave.Bench].
 func (b *bench) Lone(_, warm int) (interleave.Bench, int, error) {
-	rooms, tails := map[rune][]driver.Buffer{}, map[rune]tail{}
+	slots, regions := map[rune][]driver.Buffer{}, map[rune]scratchRegion{}
 	var err error
 	for letter, own := range b.alone {
-		rooms[letter] = append(slices.Clone(b.rooms[letter][:warm]), own)
-		if tails[letter], err = b.tails[letter].in(rooms[letter], b.sheet.Layout.Size); err != nil {
+		slots[letter] = append(slices.Clone(b.slots[letter][:warm]), own)
+		if regions[letter], err = b.regions[letter].in(slots[letter], b.batch.Layout.Size); err != nil {
 			return nil, 0, err
 		}
 	}
 	l := *b
-	l.places, err = b.newPlaces(rooms, tails)
+	l.places, err = b.newPlaces(slots, regions)
 	return lone{&l}, warm + 1, err
 }
 
@@ -260,7 +260,7 @@ func (b *bench) time(p *side.Process, problem, launches int, reset bool) (t inte
 }
 
 func (b *bench) target(letter rune, launches int) oracle.Target {
-	return oracle.TargetOf(b.problem.Args, b.sheet.Layout, b.all.Slice(b.at[letter], launches))
+	return oracle.TargetOf(b.problem.Args, b.batch.Layout, b.all.Slice(b.at[letter], launches))
 }
 
 func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
@@ -269,11 +269,11 @@ func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 	if err != nil {
 		return nil, err
 	}
-	touched, err := b.sheet.Touched(cand.Places)
+	touched, err := b.batch.Touched(cand.Places)
 	if err != nil {
 		return nil, err
 	}
-	beside, err := b.tails[gates.SideCandidate].Touched(launches)
+	beside, err := b.regions[gates.SideCandidate].Touched(launches)
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +292,7 @@ func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 
 func (b *bench) Throttled() bool { return b.throttled() }
 
-// An output is a copy of one room of the candidate and one of the baseline, with the seed and the
+// An output is a copy of one slot of the candidate and one of the baseline, with the seed and the
 // distribution of their inputs.
 type output struct {
 	bench  *bench
@@ -309,7 +309,7 @@ func (b *bench) Keep(launch int) (interleave.Kept, error) {
 	}
 	o.seed, o.dist = b.drawn[launch], b.dist
 	for i, side := range keptSides {
-		if err := b.stream.CopyDevice(o.memory[i], b.rooms[side][launch].Slice(0, o.memory[i].Size)); err != nil {
+		if err := b.stream.CopyDevice(o.memory[i], b.slots[side][launch].Slice(0, o.memory[i].Size)); err != nil {
 			return nil, err
 		}
 	}
@@ -328,7 +328,7 @@ func (b *bench) spareOutput() (*output, error) {
 	o := &output{bench: b}
 	var at []driver.DevicePtr
 	for range keptSides {
-		m, err := b.ctx.Alloc(int64(b.sheet.Layout.Size))
+		m, err := b.ctx.Alloc(int64(b.batch.Layout.Size))
 		if err != nil {
 			return nil, err
 		}
@@ -349,7 +349,7 @@ func (o *output) Check() (candidate, baseline *gates.Errors, err error) {
 		return nil, nil, err
 	}
 	compare := func(i int) (*gates.Errors, error) {
-		return b.reference.Compare(oracle.TargetOf(b.problem.Args, b.sheet.Layout, o.places.Slice(i, 1)), b.manifest.Tolerance)
+		return b.reference.Compare(oracle.TargetOf(b.problem.Args, b.batch.Layout, o.places.Slice(i, 1)), b.manifest.Tolerance)
 	}
 	if candidate, err = compare(0); err != nil {
 		return nil, nil, err

@@ -12,9 +12,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// A tail is the scratch of a side at one shape, and its place in the side's rooms: behind the
+// A scratchRegion is the scratch of a side at one shape, and its place in the side's slots: behind the
 // arguments, which lie at the same offsets on all sides.
-type tail struct {
+type scratchRegion struct {
 	*oracle.ScratchImage
 	Offsets []int
 }
@@ -35,38 +35,38 @@ func (s *session) scratch(letter rune, shape manifest.Shape) ([]tensor.Arg, erro
 	return tensor.Scratch(m, serving.Variant, shape, serving.Toggles)
 }
 
-// newTail makes a side's scratch for a shape whose arguments take head bytes of each room.
-func (s *session) newTail(letter rune, shape manifest.Shape, head int, rooms []driver.Buffer) (tail, error) {
+// newScratchRegion makes a side's scratch for a shape whose arguments take head bytes of each slot.
+func (s *session) newScratchRegion(letter rune, shape manifest.Shape, head int, slots []driver.Buffer) (scratchRegion, error) {
 	scratch, err := s.scratch(letter, shape)
 	if err != nil {
-		return tail{}, err
+		return scratchRegion{}, err
 	}
-	var t tail
+	var t scratchRegion
 	for _, at := range tensor.NewLayout(scratch, 0).Offsets {
 		t.Offsets = append(t.Offsets, head+at)
 	}
-	t.ScratchImage, err = s.oracle.NewScratchImage(scratch, behind(rooms, head), s.litter)
+	t.ScratchImage, err = s.oracle.NewScratchImage(scratch, behind(slots, head), s.litter)
 	return t, err
 }
 
-// in returns the same scratch in different rooms.
-func (t tail) in(rooms []driver.Buffer, head int) (tail, error) {
+// in returns the same scratch in different slots.
+func (t scratchRegion) in(slots []driver.Buffer, head int) (scratchRegion, error) {
 	var err error
-	t.ScratchImage, err = t.At(behind(rooms, head))
+	t.ScratchImage, err = t.At(behind(slots, head))
 	return t, err
 }
 
-// behind returns the addresses where scratch begins in rooms whose arguments take head bytes.
-func behind(rooms []driver.Buffer, head int) []driver.DevicePtr {
+// behind returns the addresses where scratch begins in slots whose arguments take head bytes.
+func behind(slots []driver.Buffer, head int) []driver.DevicePtr {
 	var addresses []driver.DevicePtr
-	for _, r := range rooms {
+	for _, r := range slots {
 		addresses = append(addresses, r.Ptr+driver.DevicePtr(head))
 	}
 	return addresses
 }
 
-// tailSize returns the number of bytes that scratch takes in a room.
-func (s *session) tailSize(letter rune, shape manifest.Shape) (int, error) {
+// scratchSize returns the number of bytes that scratch takes in a slot.
+func (s *session) scratchSize(letter rune, shape manifest.Shape) (int, error) {
 	scratch, err := s.scratch(letter, shape)
 	if err != nil || len(scratch) == 0 {
 		return 0, err
@@ -74,22 +74,22 @@ func (s *session) tailSize(letter rune, shape manifest.Shape) (int, error) {
 	return tensor.NewLayout(scratch, 0).Size, nil
 }
 
-// newRooms makes a side's rooms. If they do not fit on the GPU and the candidate needs more scratch
+// newSlots makes a side's slots. If they do not fit on the GPU and the candidate needs more scratch
 // than the baseline, that is the candidate's failure.
-func (s *session) newRooms(letter rune, p *side.Process, set, count, size int, shapes ...manifest.Shape) ([]driver.Buffer, error) {
-	rooms, err := p.NewRooms(s.ctx, set, count, size)
+func (s *session) newSlots(letter rune, p *side.Process, set, count, size int, shapes ...manifest.Shape) ([]driver.Buffer, error) {
+	slots, err := p.NewSlots(s.ctx, set, count, size)
 	if driver.CodeOf(err) != driver.OutOfMemory {
-		return rooms, err
+		return slots, err
 	}
 	for _, shape := range shapes {
-		own, _ := s.tailSize(gates.SideCandidate, shape)
+		own, _ := s.scratchSize(gates.SideCandidate, shape)
 		other := 0
 		if s.baseline != nil {
-			other, _ = s.tailSize(gates.SideBaseline, shape)
+			other, _ = s.scratchSize(gates.SideBaseline, shape)
 		}
 		if own > other {
 			return nil, &interleave.Failed{Failure: gates.Failure{Kind: gates.FailureLaunch, Detail: fmt.Sprintf("the GPU has no room for %d launches with %d bytes of scratch each", count, own)}}
 		}
 	}
-	return nil, fmt.Errorf("making the rooms of side %c: %w", letter, err)
+	return nil, fmt.Errorf("making the slots of side %c: %w", letter, err)
 }

@@ -138,11 +138,11 @@ func blame(p *side.Process, err error) error {
 }
 
 // expect makes the reference compute the expected outputs of the first launch of a batch.
-func (s *session) expect(r *oracle.Reference, sheet *oracle.InputBatch, dims manifest.Dims, original bool) error {
+func (s *session) expect(r *oracle.Reference, batch *oracle.InputBatch, dims manifest.Dims, original bool) error {
 	if s.python != nil {
-		return s.expectPython(r, sheet, original)
+		return s.expectPython(r, batch, original)
 	}
-	if err := r.Prepare(sheet, 0, original); err != nil {
+	if err := r.Prepare(batch, 0, original); err != nil {
 		return err
 	}
 	run, err := s.reference.Prepare(0, dims, r.Args, r.Layout.Offsets, r.Slot.Ptr)

@@ -7,17 +7,17 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// The compilers' output is ELF, and a stranger's source had a hand in it. It is read here and not with debug/elf, which
-// unpacks compressed sections and makes room for what a header claims: a file of 3 MB can ask it for gigabytes. This
-// reader runs in the runner's own process and can afford to, because it is dumb: it never unpacks anything, everything it returns
-// is a slice of the file, and no count in the file makes it work or allocate out of proportion to the file's size. A
-// process of its own in the sandbox would need all the same checks for what it sends back.
+// debug/elf is not used here: it unpacks compressed sections and allocates what a header claims, so
+// a file of 3 MB can make it allocate gigabytes. This reader can run in the runner's own process:
+// it never unpacks anything, everything that it returns is a slice of the file, and no count in the
+// file makes it work or allocate out of proportion to the file's size.
 
-// An Section is one line of the table of sections, with its bytes.
+// A Section is one row of the table of sections, with its bytes.
 type Section struct {
 	Name      string
 	Kind      uint32
@@ -29,7 +29,7 @@ type Section struct {
 	EntrySize uint64
 	Link      int
 	Info      uint32
-	Data      []byte // nil for a section that takes no room in the file
+	Data      []byte // nil for a section that takes no space in the file
 }
 
 type Symbol struct {
@@ -37,7 +37,7 @@ type Symbol struct {
 	Kind    byte
 	Binding byte
 	Other   byte
-	Section int // 0: defined elsewhere
+	Section int // 0: defined in a different file
 	Value   uint64
 	Size    uint64
 }
@@ -80,7 +80,7 @@ const (
 
 var errNoELF = errors.New("no 64-bit little-endian ELF header")
 
-// Check looks at as much of the header as both kinds of files share.
+// Check checks the part of the header that both kinds of files share.
 func Check(image []byte) error {
 	if len(image) < HeaderSize || !bytes.HasPrefix(image, []byte("\x7fELF\x02\x01")) {
 		return errNoELF
@@ -88,8 +88,8 @@ func Check(image []byte) error {
 	return nil
 }
 
-// ReadSections reads the table of sections. A section of a kind that isLoose knows may lie outside the file; it has no
-// bytes then. All sections together may cover the file so many times, and no more.
+// ReadSections reads the table of sections. A section of a kind that isLoose accepts may be outside
+// the file; then it has no bytes. All sections together may cover the file only so many times.
 func ReadSections(image []byte, coverage int, isLoose func(kind uint32) bool) ([]Section, error) {
 	le := binary.LittleEndian
 	start, size, count := le.Uint64(image[40:]), le.Uint16(image[58:]), int(le.Uint16(image[60:]))
@@ -155,7 +155,7 @@ func ReadSymbols(sections []Section, table Section) ([]Symbol, error) {
 	return symbols, nil
 }
 
-// Span is image[start:start+size], if there is so much.
+// Span returns image[start:start+size], if the image is that long.
 func Span(image []byte, start, size uint64) ([]byte, bool) {
 	if start > uint64(len(image)) || size > uint64(len(image))-start {
 		return nil, false
@@ -163,8 +163,8 @@ func Span(image []byte, start, size uint64) ([]byte, bool) {
 	return image[start : start+size : start+size], true
 }
 
-// names is a table of strings. A million symbols may name one and the same long text, so that what is read of it is a part
-// of the table and no copy, and the lengths together are held in proportion to the file.
+// names is a table of strings. A million symbols may name the same long text, so a name is a slice
+// of the table and not a copy, and the total length is limited in proportion to the file.
 type names struct {
 	table string
 	left  int
@@ -176,7 +176,7 @@ func newNames(table []byte, file int) *names {
 	return &names{table: string(table), left: maxNamesPerByte * file}
 }
 
-// at is the text that starts at an offset.
+// at returns the text that starts at an offset.
 func (n *names) at(offset uint32) (string, bool) {
 	if uint64(offset) >= uint64(len(n.table)) {
 		return "", false
@@ -189,24 +189,14 @@ func (n *names) at(offset uint32) (string, bool) {
 	return rest[:end], true
 }
 
-// Begins tells whether the name is this one, or one that starts with it and a dot.
+// Begins reports whether the name is this one, or starts with it and a dot.
 func (s Section) Begins(with string) bool {
 	rest, ok := strings.CutPrefix(s.Name, with)
 	return ok && (rest == "" || rest[0] == '.' || strings.HasSuffix(with, "_"))
 }
 
-// Quote makes a name of the file fit for a message of one line.
-func Quote(name string) string {
-	const longest = 80
-	if len(name) > longest {
-		name = name[:longest] + "…"
-	}
-	quoted := strconv.Quote(name)
-	if quoted[1:len(quoted)-1] == name && name != "" && !strings.Contains(name, " ") {
-		return name
-	}
-	return quoted
-}
+// Quote makes a name of the file fit into a message of one line.
+func Quote(name string) string { return output.Quote(name, 80, false) }
 
-// MaxSymbols is how many symbols a file may have.
+// MaxSymbols bounds the symbols of a file.
 const MaxSymbols = 256 << 10

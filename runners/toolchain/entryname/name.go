@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A Name is the name of a function in machine code, taken apart. The keys are written as kernels.Entry writes its own.
+// A Name is the parsed name of a function in machine code. The keys have the form of manifest.Entry.
 type Name struct {
 	Symbol string // as the driver and the tools know it
 	Text   string // as people read it: ns::scale<64, true>(float*, float const*)
@@ -25,13 +25,14 @@ type Name struct {
 }
 
 const (
-	// A name that is longer than any compiler's is no name for people: it stays as it is.
+	// A name longer than any compiler's is not demangled.
 	MaxMangled = 16 << 10
-	// Substitutions make long texts of short names: one of more than 2^14 bytes stays as it is too.
+	// Substitutions make long texts of short names: a text of more than 2^14 bytes is not used
+	// either.
 	MaxDemangled = 14
 )
 
-// Parse takes a symbol apart. One that is no mangled function is its own name.
+// Parse parses a symbol. A symbol that is not a mangled function is its own name.
 func Parse(symbol string) Name {
 	n := Name{Symbol: symbol, Text: symbol, Whole: symbol, named: symbol, Bare: symbol}
 	if len(symbol) > MaxMangled || !strings.HasPrefix(symbol, "_Z") {
@@ -78,7 +79,7 @@ func (n *Name) Take(typed *demangle.Typed) {
 
 var internalScope = regexp.MustCompile(`\(anonymous namespace\)::|_INTERNAL_\w*::`)
 
-// written is a demangled name as people would write it: a scope without a name is none.
+// written returns a demangled name as people would write it: without a scope that has no name.
 func written(name string) string {
 	return strings.ReplaceAll(internalScope.ReplaceAllString(name, ""), "> >", ">>")
 }
@@ -88,12 +89,13 @@ var (
 	nameNumbers = regexp.MustCompile(`\b([0-9]+)(?:u|l|ul|ll|ull)\b`)
 )
 
-// nameKey writes a demangled name as kernels.Entry.Key does.
+// nameKey returns a demangled name in the form of manifest.Entry.Key.
 func nameKey(name string) string {
 	return nameNumbers.ReplaceAllString(nameBlanks.ReplaceAllString(name, "$1"), "$1")
 }
 
-// Match are the functions that an entry may mean: the one with this very symbol, or those of its C++ name.
+// Match returns the functions that an entry may mean: the one with this symbol, or those with its
+// C++ name.
 func Match(entry manifest.Entry, names []Name) []Name {
 	var found []Name
 	for _, n := range names {
@@ -115,13 +117,13 @@ func Match(entry manifest.Entry, names []Name) []Name {
 	return found
 }
 
-// maxListed is how many names a message has room for, and maxShown the bytes of each.
+// maxListed is how many names a message lists, and maxShown the bytes of each.
 const (
 	maxListed = 8
 	maxShown  = 400
 )
 
-// List tells of functions, those that are nearest to the entry first.
+// List lists functions for a message, those nearest to the entry first.
 func List(entry manifest.Entry, names []Name) string {
 	sorted := slices.Clone(names)
 	far := map[string]int{}
@@ -143,11 +145,11 @@ func List(entry manifest.Entry, names []Name) string {
 	return list
 }
 
-// typos is how far the beginnings of two texts are apart.
+// typos returns the edit distance of the beginnings of two texts.
 func typos(a, b string) int {
 	const longest = 128
 	return strict.Typos(a[:min(len(a), longest)], b[:min(len(b), longest)])
 }
 
-// MaxKernels is how many kernels one source may have compiled: each name is taken apart.
+// MaxKernels bounds the kernels of one source, because each name is parsed.
 const MaxKernels = 1024

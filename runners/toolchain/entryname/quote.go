@@ -1,18 +1,6 @@
 package entryname
 
-import (
-	"strconv"
-	"strings"
-)
+import "github.com/kernelgate/kernelgate/runners/toolchain/output"
 
-// Quote is a name that a stranger chose, fit for a message.
-func Quote(name string) string {
-	if len(name) > maxShown {
-		name = strings.ToValidUTF8(name[:maxShown], "") + "…"
-	}
-	quoted := strconv.Quote(name)
-	if quoted[1:len(quoted)-1] == name {
-		return name
-	}
-	return quoted
-}
+// Quote makes an untrusted name fit for a message.
+func Quote(name string) string { return output.Quote(name, maxShown, true) }

@@ -12,10 +12,10 @@ import (
 
 // An Object is a compiled source, reduced to what may be linked.
 type Object struct {
-	// Image is an object file of the same machine code, written anew: the sections that are loaded, what they refer to, and one
-	// name, EntrySymbol. Link this and nothing else. The compiler's own file can ask a linker for libraries, for code that runs
-	// before main, or to stand in for the functions of the C library, and what a linker understands by a file need not be what
-	// was read here. Of this file nothing is left to understand.
+	// Image is a new object file with the same machine code: the loaded sections, what they refer
+	// to, and one name, EntrySymbol. Link only this file. The compiler's own file can ask a linker
+	// for libraries, for code that runs before main, or to replace functions of the C library, and
+	// a linker may read it differently than this package.
 	Image    []byte
 	Code     string   // hash of Image: equal hashes are equal machine code
 	Entry    string   // the entry's symbol in the compiler's own file
@@ -23,8 +23,8 @@ type Object struct {
 	Globals  []string // writable data that outlives a call
 }
 
-// EntrySymbol is the entry's name in an Object's Image, whatever the source calls it: an entry with the name of a function of
-// the C library stands in for nothing.
+// EntrySymbol is the entry's name in an Object's Image. So an entry with the name of a function of
+// the C library does not replace that function.
 const EntrySymbol = "kernelgate_entry"
 
 const (
@@ -32,17 +32,17 @@ const (
 	maxLoaded = 256 << 20 // bytes of all sections in memory, zeroed ones included
 	maxPieces = 32 << 10  // sections
 	maxLinks  = 1 << 20   // relocations
-	maxImport = 4096      // functions and variables that an object may want from libraries
+	maxImport = 4096      // functions and variables that an object may import from libraries
 	maxAlign  = 64 << 10
 )
 
-// Read reads what a compiler made of a C or C++ source. Everything that a linker or a loader would have to be
-// trusted with is refused: the error is a *CompileError then, since the source is to blame.
+// Read reads a compiler's object file of a C or C++ source. It refuses everything that would need a
+// trusted linker or loader; then the error is a *CompileError, because the source is at fault.
 //
-// Equal code is equal in everything that is loaded, whatever the section is called: contents, flags, alignments and sizes of
-// all allocated sections in their order, every relocation with the place or the name that it refers to, and the entry.
-// Left out are debugging sections, the compiler's name, the names of sections and of symbols that are defined here, and
-// symbols that nothing refers to: none of it gets into Image, so that it cannot make a difference.
+// Code is equal if everything that is loaded is equal: contents, flags, alignments and sizes of all
+// allocated sections in their order, every relocation with the place or the name that it refers to,
+// and the entry. Debugging sections, the compiler's name, the names of sections and of defined
+// symbols, and unused symbols do not count: they do not get into Image.
 func Read(file, entry string) (Object, error) {
 	image, err := output.ReadFile(file, maxObject)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// An objectFile is what is read of a compiler's object file: all sections, with those marked that are loaded, and the
-// symbols.
+// An objectFile is the parsed content of a compiler's object file: all sections, with a mark for
+// those that are loaded, and the symbols.
 type objectFile struct {
 	machine  uint16
 	sections []elf.Section
@@ -33,7 +33,7 @@ const (
 	machineARM64 = 183
 )
 
-// readObjectFile reads and refuses; what it returns holds together: every index and every offset is good.
+// readObjectFile parses and checks a file. In its result every index and every offset is valid.
 func readObjectFile(image []byte) (*objectFile, error) {
 	if err := elf.Check(image); err != nil {
 		return nil, output.Refuse("the compiler's output is no object file: %v", err)
@@ -46,7 +46,7 @@ func readObjectFile(image []byte) (*objectFile, error) {
 		return nil, output.Refuse("the compiler's output is no object file of x86-64 or arm64: ELF type %d, machine %d, ABI %d", kind, f.machine, abi)
 	}
 	var err error
-	// An assembler lays every section down once.
+	// An assembler writes every section once.
 	if f.sections, err = elf.ReadSections(image, 1, func(uint32) bool { return false }); err != nil {
 		return nil, output.Refuse("the object file is malformed: %v", err)
 	}
@@ -134,8 +134,8 @@ func (f *objectFile) readRelocations(table int) error {
 	return nil
 }
 
-// globals lists the variables that a call can write, by their symbols, and what of the writable sections has none: data that
-// an assembler laid down without a label outlives a call too.
+// globals lists the variables that a call can write, by their symbols, and the parts of writable
+// sections without a symbol: data without a label also outlives a call.
 func (f *objectFile) globals() []string {
 	named := map[int][]elf.Symbol{}
 	for _, y := range f.symbols {

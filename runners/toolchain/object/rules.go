@@ -9,14 +9,15 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// A sectionRule is one way to make a section that is loaded. gcc and clang make these, and no others, of C and C++ without
-// OpenMP, profiling or link-time optimisation; what else is loaded was asked for by the source.
+// A sectionRule is one kind of loaded section. gcc and clang make these, and no others, for C and
+// C++ without OpenMP, profiling or link-time optimisation. Any other loaded section was requested
+// by the source.
 type sectionRule struct {
-	name  string // of the section, or the beginning of it up to a dot
+	name  string // name of the section, or its prefix up to a dot
 	alone bool   // no longer names
 	kinds []uint32
 	flags []uint64
-	drop  bool // is loaded, but can be done without
+	drop  bool // is loaded, but not needed
 }
 
 const (
@@ -38,7 +39,7 @@ var sectionRules = []sectionRule{
 	{name: ".bss", kinds: []uint32{elf.SectionNoBits}, flags: []uint64{readSet}},
 	{name: ".gcc_except_table", kinds: []uint32{elf.SectionBits}, flags: []uint64{readOnly}},
 	{name: ".eh_frame", alone: true, kinds: []uint32{elf.SectionBits, sectionUnwind}, flags: []uint64{readOnly}},
-	// Which hardware checks of branches the code would bear; without it they stay off.
+	// Which hardware checks of branches the code supports; without this section they stay off.
 	{name: ".note.gnu.property", alone: true, kinds: []uint32{elf.SectionNote}, flags: []uint64{readOnly}, drop: true},
 }
 
@@ -50,7 +51,8 @@ var (
 	refusedKinds = []uint32{5, 6, elf.SectionRel, 11, 14, 15, 16, 18, 0x6fff4c01, 0x6fff4c04, 0x6ffffff6, 0x6ffffffd, 0x6ffffffe, 0x6fffffff}
 )
 
-// allowed tells whether a section is to be linked. It is refused where that could do more than put bytes into memory.
+// allowed reports whether a section is linked. It refuses a section that could do more than put
+// bytes into memory.
 func allowed(s elf.Section) (keep bool, err error) {
 	switch {
 	case s.Flags&elf.SectionCompressed != 0 && !(s.Kind == elf.SectionBits && strings.HasPrefix(s.Name, ".debug_")):
@@ -80,8 +82,9 @@ func allowed(s elf.Section) (keep bool, err error) {
 	return !r.drop, nil
 }
 
-// classOf is the name that a section is linked under. Linkers put the sections of unlikely and of hot code together, and
-// relocated constants where they can be protected; all other ends of names say which function or variable it was.
+// classOf returns the name that a section is linked under. Linkers group the sections of unlikely
+// and of hot code, and put relocated constants where they can be protected; other suffixes only
+// name the function or variable.
 func classOf(s elf.Section) string {
 	for _, name := range []string{".text.unlikely", ".text.hot", ".text.startup", ".text.exit", ".data.rel.ro"} {
 		if s.Begins(name) {
@@ -108,7 +111,7 @@ const (
 	sectionCommon   = 0xfff2
 )
 
-// checkSymbol refuses symbols that would make a linker or a loader do something, used or not.
+// checkSymbol refuses symbols that would make a linker or a loader act, used or not.
 func (f *objectFile) checkSymbol(i int, y elf.Symbol) error {
 	switch {
 	case y.Kind == symbolIndirect:
@@ -129,7 +132,7 @@ func (f *objectFile) checkSymbol(i int, y elf.Symbol) error {
 	return nil
 }
 
-// importName is what a function or variable of a library may be called. An @ would choose a version of it.
+// importName matches the names of library functions and variables. An @ would choose a version.
 var importName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.$]*$`)
 
 // Relocations that linkers resolve in a program without running anything: the numbers of the psABIs, first and last. Those of

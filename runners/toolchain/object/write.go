@@ -12,26 +12,26 @@ import (
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
-// A linkable is the parts of an object file that is written here.
+// A linkable holds the parts of the new object file.
 type linkable struct {
 	machine  uint16
 	sections []elf.Section // loaded ones, under the names of their classes
 	relocs   [][]relocation
-	symbols  []elf.Symbol // local ones without names, then the entry, then what is to come from libraries
+	symbols  []elf.Symbol // local symbols without names, then the entry, then imports from libraries
 	local    int
-	entry    string // the name that the entry had
+	entry    string // the original name of the entry
 }
 
-// linkable takes over what is loaded. Every symbol that is defined in the file loses its name and can be referred to from
-// within alone; the entry gets EntrySymbol. Symbols come in the order in which relocations use them, so that what is defined
-// beside, or in which order, makes no difference.
+// linkable takes over what is loaded. Every symbol that is defined in the file loses its name and
+// is local; the entry gets EntrySymbol. Symbols come in the order in which relocations use them, so
+// that unused definitions and their order make no difference.
 func (f *objectFile) linkable(entry string) (*linkable, error) {
 	start, err := f.findEntry(entry)
 	if err != nil {
 		return nil, err
 	}
 	l := &linkable{machine: f.machine, entry: f.symbols[start].Name}
-	place := make([]int, len(f.sections)) // of a section of the file in what is written
+	place := make([]int, len(f.sections)) // from a section of the old file to its number in the new one
 	var relocs [][]relocation
 	for i, s := range f.sections {
 		if !f.loaded[i] {
@@ -40,7 +40,7 @@ func (f *objectFile) linkable(entry string) (*linkable, error) {
 		if s.Align == 0 {
 			s.Align = 1
 		}
-		// A group only says which of several files' copies is to be linked.
+		// A group only selects one of several files' copies.
 		s.Name, s.Flags = classOf(s), s.Flags&^uint64(sectionGroup)
 		l.sections = append(l.sections, s)
 		place[i] = len(l.sections)
@@ -48,7 +48,7 @@ func (f *objectFile) linkable(entry string) (*linkable, error) {
 	}
 
 	var local, imported []elf.Symbol
-	numbers := map[uint32]int{} // of a symbol among local or imported
+	numbers := map[uint32]int{} // from a symbol to its index among local or imported
 	for _, list := range relocs {
 		for _, r := range list {
 			y := f.symbols[r.symbol]
@@ -128,8 +128,8 @@ func (f *objectFile) findEntry(entry string) (int, error) {
 	return found, nil
 }
 
-// write lays the file down: header, contents, relocations, symbols, names, table of sections. The same parts give the same
-// bytes, and every part has its bytes.
+// write writes the file: header, contents, relocations, symbols, names, table of sections. The same
+// parts give the same bytes, and every byte belongs to a part.
 func (l *linkable) write() []byte {
 	le := binary.LittleEndian
 	out := bytes.NewBuffer(make([]byte, elf.HeaderSize))

@@ -19,16 +19,17 @@ type CompileError struct {
 
 func (e *CompileError) Error() string { return e.Summary }
 
-// IsError tells an error from a warning or a note.
+// IsError reports whether a diagnostic is an error, not a warning or a note.
 func IsError(d gates.Diagnostic) bool { return d.Severity == "error" }
 
-// LastLine is the last line of a text that is not empty.
+// LastLine returns the last line of a text that is not empty.
 func LastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// Summarize puts a failed run into one line: its first error, and what to do about a missing header.
+// Summarize describes a failed run in one line: its first error, and what to do about a missing
+// header.
 func (e *CompileError) Summarize(r sandbox.Result) string {
 	if len(r.Refused) > 0 {
 		return "the compiler was stopped: " + strings.Join(r.Refused, "; ")
@@ -46,8 +47,8 @@ func (e *CompileError) Summarize(r sandbox.Result) string {
 	return fmt.Sprintf("the compiler ended with status %d and named no error", r.ExitCode)
 }
 
-// FirstError is the first error among the messages in one line, with the number
-// of those behind it; empty where there is none.
+// FirstError returns the first error among the messages in one line, with the number of later ones;
+// empty if there is none.
 func FirstError(messages []gates.Diagnostic) string {
 	first, errors := "", 0
 	for _, d := range messages {

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 )
 
-// ReadFile reads a file that the compiler was to leave behind. Whatever else there is in its place is the source's doing.
+// ReadFile reads a file that the compiler should have written. If something else is in its place,
+// the source put it there.
 func ReadFile(file string, limit int64) ([]byte, error) {
 	info, err := os.Lstat(file)
 	switch {

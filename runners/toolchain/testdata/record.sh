@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# record.sh writes testdata/logs anew from the .cu files beside it. Needs what fetch-cuda.sh needs, and gcc.
+# record.sh records testdata/logs again from the .cu files next to it. It needs what fetch-cuda.sh
+# needs, and gcc.
 #
 #   CLANG         a clang to record; left out when unset
 #   CUOBJDUMP11   a cuobjdump of CUDA 11.8 (no wheel has one); its logs are kept as they are when unset
 #
-# The files *_handmade.log are written by hand, for formats that no tool to be had prints any more.
+# The files *_handmade.log are written by hand, for formats that no available tool prints.
 set -euo pipefail
 cd "$(dirname "$0")"
 export LC_ALL=C

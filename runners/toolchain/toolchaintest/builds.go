@@ -1,4 +1,4 @@
-// Package toolchaintest is what tests of several packages share that compile CUDA.
+// Package toolchaintest is for tests of several packages that compile CUDA.
 package toolchaintest
 
 import (
@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Builds is the folder in which the tests keep what they compiled, from one run to the next, beside the compilers that
-// make setup fetched: the same sources for the same compiler are compiled once.
+// Builds is the folder in which tests keep their builds between runs, next to the compilers that
+// make setup fetched: the same sources are compiled once for each compiler.
 func Builds(t testing.TB) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()

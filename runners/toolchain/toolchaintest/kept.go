@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Kept is what a compiler made of a source, kept from one run of the tests to the next beside [Builds]. The words name
-// everything that it depends on: the compiler with its version, its flags and the source.
+// Kept returns a compiler's output, cached between runs of the tests next to [Builds]. The words
+// name everything that it depends on: the compiler with its version, its flags and the source.
 func Kept(t testing.TB, compile func() []byte, words ...string) []byte {
 	t.Helper()
 	dir := filepath.Join(Builds(t), "..", "test-objects")
@@ -23,7 +23,8 @@ func Kept(t testing.TB, compile func() []byte, words ...string) []byte {
 		return made
 	}
 	made := compile()
-	// It appears whole or not at all: other tests may run at the same time, and any may be killed.
+	// It appears as a whole or not at all: other tests may run at the same time, and any may be
+	// killed.
 	temp, err := os.CreateTemp(dir, "unfinished-")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,5 @@
-// Package natstest runs NATS servers for tests, each as a process of the test's own program, which can be killed and stopped.
+// Package natstest runs NATS servers for tests. Each is a process of the test program, so that
+// tests can kill and stop it.
 package natstest
 
 import (
@@ -18,11 +19,11 @@ import (
 	"github.com/kernelgate/kernelgate/runners/subprocess"
 )
 
-// env makes the program a server: its number, its folder, and the ports of all.
+// env makes the program a server: its number, its folder, and the ports of all servers.
 const env = "KERNELGATE_TEST_NATS"
 
-// Main is for the beginning of TestMain. Where this process was started as a server it is one until it is killed, or its
-// parent has gone, and Main does not return.
+// Main is called at the start of TestMain. If this process was started as a server, it serves until
+// it is killed or its parent is gone, and Main does not return.
 func Main() {
 	text, ok := os.LookupEnv(env)
 	if !ok {
@@ -59,7 +60,7 @@ func serve(text string) error {
 	return err
 }
 
-// Servers are one, or a cluster.
+// Servers is one server, or a cluster.
 type Servers struct {
 	URLs  string // of all
 	t     testing.TB
@@ -92,13 +93,13 @@ func NewIn(t testing.TB, ports []string, dir string) *Servers {
 	return s
 }
 
-// Addr is where clients reach a server.
+// Addr returns the address of a server for clients.
 func (s *Servers) Addr(i int) string { return "127.0.0.1:" + s.ports[2*i] }
 
-// Len is how many there are.
+// Len returns the number of servers.
 func (s *Servers) Len() int { return len(s.all) }
 
-// Start starts one that was killed. It does not wait until it listens.
+// Start starts a server that was killed. It does not wait until the server listens.
 func (s *Servers) Start(i int) {
 	s.t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -112,7 +113,7 @@ func (s *Servers) Start(i int) {
 	s.all[i] = cmd
 }
 
-// Signal is for a server's process.
+// Signal sends a signal to a server's process.
 func (s *Servers) Signal(i int, signal os.Signal) error { return s.all[i].Process.Signal(signal) }
 
 // Kill ends a server as a crash would.

@@ -1,4 +1,4 @@
-# Prints what the built kernel tells it to: times of $us microseconds and a norm
+# Prints what the built kernel defines: times of $us microseconds and a norm
 # error of $norm, except where the kernel redefines one of the functions.
 us=100 norm=0.0001
 
@@ -11,7 +11,7 @@ after() { :; }
 
 . ./built.sh
 before
-# What is asked is read by the shell alone: every round starts several of these.
+# Only the shell reads the request: every round starts several of these scripts.
 if [ "$KERNELGATE_MODE" = performance ]; then
     rest=$KERNELGATE_SHAPES
     while [ "$rest" != "${rest#*\"name\":\"}" ]; do

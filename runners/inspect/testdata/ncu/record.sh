@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # record.sh records what ncu really prints, on a machine with an NVIDIA GPU, nvcc and ncu. It writes *_recorded.csv and
-# *_recorded.txt into the folder given (default: beside this script), where the package's tests read them too.
+# *_recorded.txt into the folder given (default: next to this script), where the package's tests read them.
 #
-# Each recording is named for the handmade file that it stands beside. One that cannot be made on this machine (a
-# lack of permission, where there is none) is left out with a message.
+# Each recording is named after the handmade file next to it. A recording that cannot be made on this
+# machine (such as a missing permission) is left out with a message.
 set -euo pipefail
 
 out=$(realpath "${1:-$(dirname "$0")}")

@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/tune"
+)
+
+func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
+	opt := tune.Options{Version: version(), Now: time.Now}
+	gpu, epsilon, replay := "", "", ""
+	var export []string
+	all := false
+	cmd := &cobra.Command{
+		Use:   "tune KERNEL",
+		Short: "Search the variants and toggles of a kernel, and have the gate prove the winner",
+		Long: "Builds and checks candidates from the space that the manifest declares, and races those that are\n" +
+			"right: every round times each of them paired with the incumbent, and an arm leaves the race when it\n" +
+			"is proven slower. The best one goes through the ordinary gate with fresh rounds and inputs.\n" +
+			"The log, the verdict and a chart are in results/tune-<UTC time>/.\n\n" +
+			"Exit status: 0 the gate passes a winner, 1 nothing is proven better, 2 bad input, 3 ERROR.",
+		Example: "  kernelgate tune sdpa_cpu\n" +
+			"  kernelgate tune sdpa_fp8 --variant stage5 --shapes mission,long --budget 10m\n" +
+			"  kernelgate tune sdpa_fp8 --variant stage6_fp8 --toggle ROW_WARPS,KEY_SPLITS --proposer grid\n" +
+			"  kernelgate tune sdpa_fp8 --proposer ./propose.py --candidates 50   # any program may propose\n" +
+			"  kernelgate tune sdpa_fp8 --resume results/tune-20260102T030405Z\n" +
+			"  kernelgate tune --replay results/tune-20260102T030405Z/search.jsonl --proposer genetic   # no GPU needed",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if (len(args) == 0) == (replay == "") {
+				return strict.Mistakef("name the kernel to search, or a log with --replay (see kernelgate tune --help)")
+			}
+			var err error
+			if opt.Epsilon, err = parseShare(epsilon); err != nil {
+				return strict.Mistakef("--epsilon: %w", err)
+			}
+			if len(export) > 0 && len(export) != 2 {
+				return strict.Mistakef("--export takes a format and a file (write --export t4,FILE)")
+			}
+			if len(export) == 2 && export[0] != "t4" {
+				return strict.Mistakef("--export: %q is no format (write t4,FILE)", export[0])
+			}
+			if replay != "" {
+				return replaySearch(cmd, opt, replay, all, export, stdout)
+			}
+			if opt.Candidates < 1 {
+				return strict.Mistakef("--candidates: %d are too few to search (write 1 or more)", opt.Candidates)
+			}
+			if opt.Budget <= 0 {
+				return strict.Mistakef("--budget: %v is no time to measure in (write e.g. 10m)", opt.Budget)
+			}
+			if err := measureOn(&opt.Config, gpu); err != nil {
+				return err
+			}
+			opt.Kernel = args[0]
+			return search(cmd.Context(), opt, all, export, stdout, stderr)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&opt.Dir, "dir", "", "folder in the repository (default: the current one)")
+	policyFlag(cmd, &opt.Policy, " (default: the repository's)")
+	f.StringSliceVar(&opt.Labels, "label", nil, "label of the change, for the policy's rules")
+	f.StringVar(&opt.Baseline, "baseline-variant", "", "the incumbent; toggles may follow, as in stage5,NUM_STAGES=4 (default: the default variant)")
+	f.StringSliceVar(&opt.Variants, "variant", nil, "variants to search (default: all)")
+	f.StringSliceVar(&opt.Toggles, "toggle", nil, "toggles to search; the others keep the variant's values (default: all)")
+	f.StringSliceVar(&opt.Shapes, "shapes", nil, "shapes to race on (default: those that the policy times)")
+	f.StringVar(&opt.Proposer, "proposer", "local", "what suggests candidates: "+strings.Join(tune.Proposers(), ", ")+", or the path of a program with its arguments")
+	f.IntVar(&opt.Candidates, "candidates", 200, "maximum number of candidates")
+	f.DurationVar(&opt.Budget, "budget", 10*time.Minute, "maximum time of measuring, without compiling and without the gate's verdict")
+	f.StringVar(&epsilon, "epsilon", "1%", "end the race when no arm can be faster than the best by more than this")
+	f.IntVar(&opt.MaxRounds, "max-rounds", 0, "maximum number of rounds that two arms are compared by (default 40)")
+	f.BoolVar(&opt.Exhaustive, "exhaustive", false, "measure every point of the space in all rounds and drop nothing: the truth to compare a search with")
+	f.Uint64Var(&opt.Seed, "seed", 0, "seed of the search (default: a random one)")
+	f.BoolVar(&opt.Retry, "retry-failed", false, "run candidates again that failed in earlier searches")
+	f.StringVar(&opt.Resume, "resume", "", "folder of a search to go on with, with the options that it began with")
+	f.StringVar(&replay, "replay", "", "log of a search: try a proposer on its measurements, and measure nothing")
+	f.StringSliceVar(&export, "export", nil, "also write the results for other tools: t4,FILE is the format of Kernel Tuner")
+	f.BoolVar(&all, "all", false, "show all candidates")
+	f.StringVar(&opt.Runner, "runner", measure.Auto, "only kernels of mode cpu or cuda, or auto for all of them")
+	includeFlag(cmd, &opt.Includes)
+	gpuFlag(cmd, &gpu)
+	f.StringVar(&opt.Results, "results", "", "folder for results (default: results in the repository)")
+	cmd.ValidArgsFunction = completeKernels
+	complete(cmd, "runner", measure.Runners)
+	complete(cmd, "proposer", tune.Proposers)
+	for _, flag := range []string{"variant", "baseline-variant"} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return variantsOf(args), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	return cmd
+}
+
+// search runs a search and prints what it has found.
+func search(ctx context.Context, opt tune.Options, all bool, export []string, stdout, stderr io.Writer) error {
+	live := liveProgress(ctx, stderr)
+	folder := ""
+	s, err := tune.Run(ctx, opt, live, func(dir string) { folder = shown(dir) })
+	live.Clear()
+	if ctx.Err() != nil && folder != "" {
+		fmt.Fprintf(stderr, "kernelgate: interrupted; go on with: kernelgate tune %s\n", strings.Join(resumeWords(opt, folder), " "))
+		return exit(exitError)
+	}
+	var bad strict.Mistake
+	if err != nil && folder != "" && !errors.As(err, &bad) {
+		return fmt.Errorf("%w\nGo on with: kernelgate tune %s", err, strings.Join(resumeWords(opt, folder), " "))
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(stdout, s.Result.Report(tune.ReportOptions{Width: terminalOptions(stdout).Width, All: all}))
+	if s.Verdict != nil {
+		fmt.Fprint(stdout, "\n"+report.Terminal(s.Verdict, terminalOptions(stdout)))
+	}
+	if s.Result.Winner != "" {
+		c := s.Result.Find(s.Result.Winner).Candidate
+		fmt.Fprintf(stdout, "\nThe change to commit:\n\n%s", tune.Diff(s.ManifestFile, s.Manifest, c, s.Sources, s.PathOf))
+	}
+	if err := exportT4(s.Result, export); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "\nWritten to %s\n", folder)
+	return asExit(s.Result.Exit())
+}
+
+// shown is a folder as a user would write it.
+func shown(dir string) string {
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, dir); err == nil && filepath.IsLocal(rel) {
+			return rel
+		}
+	}
+	return dir
+}
+
+// resumeWords are the arguments that go on with a search.
+func resumeWords(opt tune.Options, folder string) []string {
+	words := []string{strict.ShellWord(opt.Kernel), "--resume", strict.ShellWord(folder)}
+	for _, flag := range []struct{ name, value string }{{"--dir", opt.Dir}, {"--policy", opt.Policy}, {"--results", opt.Results}} {
+		if flag.value != "" {
+			words = append(words, flag.name, strict.ShellWord(flag.value))
+		}
+	}
+	for _, label := range opt.Labels {
+		words = append(words, "--label", strict.ShellWord(label))
+	}
+	return words
+}
+
+// replaySearch tries a proposer on the measurements of a log.
+func replaySearch(cmd *cobra.Command, opt tune.Options, file string, all bool, export []string, stdout io.Writer) error {
+	log, err := tune.ReadLog(file)
+	if err != nil {
+		return err
+	}
+	replay := tune.NewReplay(log)
+	h := replay.Header(opt.Proposer, opt.Seed)
+	if cmd.Flags().Changed("candidates") {
+		h.Candidates = opt.Candidates
+	}
+	if cmd.Flags().Changed("budget") {
+		h.Budget = opt.Budget.Seconds()
+	}
+	if cmd.Flags().Changed("epsilon") {
+		h.Epsilon = opt.Epsilon
+	}
+	proposer, err := tune.NewProposer(opt.Proposer, opt.Seed)
+	if err != nil {
+		return err
+	}
+	result, err := (&tune.Search{Log: tune.MemoryLog(h), Proposer: proposer, Lab: replay}).Run(cmd.Context())
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(stdout, result.Report(tune.ReportOptions{Width: terminalOptions(stdout).Width, All: all}))
+	return exportT4(result, export)
+}
+
+func exportT4(r *tune.Result, export []string) error {
+	if len(export) == 0 {
+		return nil
+	}
+	text, err := tune.T4(r)
+	if err == nil {
+		err = os.WriteFile(export[1], text, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("exporting the results: %w", err)
+	}
+	return nil
+}
+
+// parseShare reads 1% or 0.01.
+func parseShare(text string) (float64, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if percent {
+		x /= 100
+	}
+	if err != nil || !(x > 0 && x < 1) {
+		return 0, fmt.Errorf("%q is no share (write e.g. 1%%)", text)
+	}
+	return x, nil
+}

@@ -1,0 +1,2 @@
+"""Normalisations in Triton."""
+from .layer_norm import layer_norm

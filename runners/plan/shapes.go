@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
+)
+
+// checkShapes refuses a policy that asks for shapes that the kernel does not have, before anything
+// is built.
+func checkShapes(job runners.Job) error {
+	rule := job.Rule()
+	known := job.Manifest.ShapeNames()
+	var wrong []string
+	SeeShapes(rule.Gates, func(field string, s policy.Shapes) {
+		for _, name := range s.Unknown(known) {
+			wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s has no shape %q (it has %s)", job.PolicyFile, rule.Name, field, job.Manifest.Name, name, strings.Join(known, ", ")))
+		}
+	})
+	if len(wrong) > 0 {
+		return strict.Mistakef("%s", strings.Join(wrong, "\n"))
+	}
+	return nil
+}
+
+// checkLimits refuses a policy that names shapes that one of the sides cannot run. No evidence could
+// satisfy it, because the gates ask for every shape that the policy names. A comparison with a
+// different revision is for information, and leaves such shapes out.
+func (p *Plan) checkLimits(job runners.Job) error {
+	if p.opt.Versus != "" && p.opt.Versus != Self {
+		return nil
+	}
+	rule := job.Rule()
+	var wrong []string
+	SeeShapes(rule.Gates, func(field string, s policy.Shapes) {
+		for _, name := range s.Names {
+			if why := OutsideLimits(job, name); why != "" {
+				wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s", job.PolicyFile, rule.Name, field, why))
+			}
+		}
+	})
+	if len(wrong) == 0 {
+		return nil
+	}
+	if widened(job) {
+		wrong = append(wrong, "The change repairs this, and the base's manifest holds until it is merged: nothing can judge the change before that (merge it by /override, or past the gate)")
+	}
+	return strict.Mistakef("%s", strings.Join(wrong, "\n"))
+}
+
+// OutsideLimits explains which side of a job cannot run a shape. It returns "" if both can.
+func OutsideLimits(job runners.Job, name string) string {
+	shape, _ := job.Manifest.Shape(name)
+	for i, side := range []*runners.Side{&job.Candidate, job.Baseline} {
+		if side == nil || job.Of(*side).Supports(side.Variant, shape.Dims) {
+			continue
+		}
+		fix := "widen its limits"
+		if both := job.ShapeNames(); len(both) > 0 {
+			fix = fmt.Sprintf("both sides take %s: name those, or widen its limits", strings.Join(both, ", "))
+		}
+		return fmt.Sprintf("the shape %q (%s) is outside the limits of the variant %s of %s, the %s (%s)", name, shape.Dims, side.Variant, job.Manifest.Name, [...]string{"candidate", "baseline"}[i], fix)
+	}
+	return ""
+}
+
+// widened reports whether the head's default variant takes all shapes that the manifest has, and the
+// base's does not.
+func widened(job runners.Job) bool {
+	takesAll := func(s runners.Side) bool {
+		return !slices.ContainsFunc(job.Manifest.Shapes, func(shape manifest.Shape) bool { return !job.Of(s).Supports(s.Variant, shape.Dims) })
+	}
+	return job.Candidate.Manifest != nil && job.Baseline != nil && takesAll(job.Candidate) && !takesAll(*job.Baseline)
+}
+
+// SeeShapes calls see with the shapes that each gate asks for and the field that names them.
+func SeeShapes(g policy.Gates, see func(field string, s policy.Shapes)) {
+	if g.Correctness != nil {
+		see("correctness.shapes", g.Correctness.Shapes)
+	}
+	if g.Sanitize != nil {
+		see("sanitize.shapes", g.Sanitize.Shapes)
+	}
+	if g.Performance != nil && g.Performance.Target != nil {
+		see("performance.target.shapes", g.Performance.Target.Shapes)
+	}
+	if g.Performance != nil && g.Performance.Guard != nil {
+		see("performance.guard.shapes", g.Performance.Guard.Shapes)
+	}
+	if g.Profile != nil {
+		see("profile.shapes", g.Profile.Shapes)
+	}
+}

@@ -1,0 +1,118 @@
+package tune
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners/arm"
+	"github.com/kernelgate/kernelgate/runners/results"
+)
+
+// FailuresFile is the name of the file in the folder of results.
+const FailuresFile = "tune-failures.jsonl"
+
+// Failures are candidates that ran and were refused, by machine code, launch and device. A search
+// does not run them again. They hold for one problem: its reference, tolerance and shapes, and the
+// policy.
+type Failures struct {
+	file    string
+	problem string
+
+	mu    sync.Mutex
+	known map[[2]string]arm.Refusal
+}
+
+// A failure is one line of the file.
+type failure struct {
+	Problem string      `json:"problem"`
+	Device  string      `json:"device"`
+	Same    string      `json:"same"`
+	Name    string      `json:"candidate"` // for people
+	Refusal arm.Refusal `json:"refusal"`
+}
+
+// OpenFailures reads the known failures about a problem. The file need not exist.
+func OpenFailures(file, problem string) (*Failures, error) {
+	f := &Failures{file: file, problem: problem, known: map[[2]string]arm.Refusal{}}
+	text, err := results.ReadAtMost(file, maxLog)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return nil, strict.Mistakef("reading the known failures: %w", err)
+	}
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break // it was being written when a search was killed
+		}
+		var one failure
+		if err := json.Unmarshal(line, &one); err != nil {
+			return nil, strict.Mistakef("%s:%d: %w (delete the line, or the file: its candidates are then tried again)", file, number, err)
+		}
+		if one.Problem == problem {
+			f.known[[2]string{one.Device, one.Same}] = one.Refusal
+		}
+	}
+	return f, nil
+}
+
+// Find returns why machine code failed on a device; nil if that is not known.
+func (f *Failures) Find(device, same string) *arm.Refusal {
+	if f == nil || same == "" {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r, ok := f.known[[2]string{device, same}]; ok {
+		return &r
+	}
+	return nil
+}
+
+// Add remembers a failure. It does nothing if there is no refusal.
+func (f *Failures) Add(device, same, name string, why *arm.Refusal) error {
+	if f == nil || why == nil || same == "" {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.known[[2]string{device, same}] = *why
+	line, err := json.Marshal(failure{Problem: f.problem, Device: device, Same: same, Name: name, Refusal: *why})
+	if err != nil {
+		return fmt.Errorf("writing the known failures: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(f.file), 0o755); err != nil {
+		return fmt.Errorf("writing the known failures: %w", err)
+	}
+	file, err := os.OpenFile(f.file, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err == nil {
+		_, err = file.Write(append(endLine(file), append(line, '\n')...))
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("writing the known failures: %w", err)
+	}
+	return nil
+}
+
+// endLine ends a line that a killed search has left unfinished.
+func endLine(file *os.File) []byte {
+	var last [1]byte
+	info, err := file.Stat()
+	if err != nil || info.Size() == 0 {
+		return nil
+	}
+	if _, err := file.ReadAt(last[:], info.Size()-1); err != nil || last[0] == '\n' {
+		return nil
+	}
+	return []byte("\n")
+}

@@ -1,0 +1,73 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+)
+
+// A Replay is a lab that measures nothing: it takes everything from the log of an earlier search. A
+// candidate that the log does not have is unknown.
+type Replay struct {
+	log    *Log
+	rounds []int // of the log, that were not used yet
+	now    int   // the round of the log that is measured
+}
+
+// NewReplay returns a lab for a log.
+func NewReplay(log *Log) *Replay {
+	return &Replay{log: log, rounds: slices.Sorted(maps.Keys(log.rounds))}
+}
+
+// Header is that of a search on the log with a different strategy.
+func (r *Replay) Header(proposer string, seed uint64) Header {
+	h := r.log.Header
+	h.Proposer, h.Seed, h.Exhaustive = proposer, seed, false
+	return h
+}
+
+// MemoryLog is a log that is not written.
+func MemoryLog(h Header) *Log {
+	l := newLog()
+	l.Header = h
+	return l
+}
+
+func (r *Replay) Device() string { return r.log.Header.Device }
+
+func (r *Replay) Build(_ context.Context, id string, _ Candidate) (Built, error) {
+	if b, ok := r.log.build(id); ok {
+		return b, nil
+	}
+	return Built{ID: id, Unknown: true}, nil
+}
+
+func (r *Replay) Check(_ context.Context, id string, _ Candidate) (Checked, error) {
+	return r.log.checks[id], nil // a log without it knew the failure, or met its end before
+}
+
+// Begin takes the next round of the log that had all of the arms.
+func (r *Replay) Begin(arms []string) bool {
+	for i, n := range r.rounds {
+		if !slices.ContainsFunc(arms, func(id string) bool { _, ok := r.log.rounds[n][id]; return !ok }) {
+			r.now, r.rounds = n, slices.Delete(slices.Clone(r.rounds), i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Replay) Round(_ context.Context, id string, _ Candidate) (Timed, error) {
+	return r.log.rounds[r.now][id], nil
+}
+
+func (r *Replay) Sanitize(_ context.Context, id string, _ Candidate) (Checked, error) {
+	return r.log.sanitized[id], nil
+}
+
+func (r *Replay) Confirm(context.Context, string, Candidate, Attempt) (Confirmed, error) {
+	return Confirmed{}, errors.New("a replay measures nothing")
+}
+
+func (r *Replay) Release(string) {}
