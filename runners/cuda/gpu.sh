@@ -73,7 +73,7 @@ pull() {
   # Only the variants of the stage, and the stage as the default. The problem is that of the first
   # stage, which all stages solve.
   awk -v keep=" $1 $keep " '
-    /^  (mission_causal|wide|wide_causal): / {next}
+    /^  [a-z0-9_]+: \{B: .*(D: 128,|causal: 1\})/ {next}
     {sub(/D: 64\|128, causal: 0\|1/, "D: 64, causal: 0")}
     /^variants:/ {inside = 1; print; next}
     inside && /^[^ ]/ {exit}
@@ -149,7 +149,7 @@ for step in $steps; do
   sanitize)
     # Kernels with one mistake each, then every variant of the attention kernel.
     (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "SanitizersOnGPU|ExistingOnGPU" -test.timeout 500s) | grep -vE '^ *===' || failed=1
-    untimed sanitize stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma} stage7
+    untimed sanitize stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma} stage7 stage7_unshared
     untimed sanitize_wide stage7_wide stage7_wide3
     ;;
   stages)
@@ -171,8 +171,11 @@ for step in $steps; do
   candidates)
     # Every variant that the default may choose, against the same baseline and on every shape that it
     # supports. `make choose` reads this.
-    for name in stage6_fp8_short stage6_split stage6_wgmma stage7; do
+    for name in stage6_fp8_short stage6_split stage6_wgmma stage7 stage7_unshared; do
       expect "PASS" "tune_$name" sdpa_fp8 --baseline-variant stage6_fp8 --variant "$name" --policy kernels/sdpa_fp8/tune.yaml
+    done
+    for name in stage6_fp8_short stage6_split stage6_wgmma; do
+      expect "PASS" "few_$name" sdpa_fp8 --baseline-variant stage6_fp8 --variant "$name" --policy kernels/sdpa_fp8/tune_few.yaml
     done
     for name in stage7_wide stage7_wide3; do
       expect "PASS" "tune_$name" sdpa_fp8 --baseline-variant stage6_fp8 --variant "$name" --policy kernels/sdpa_fp8/tune_wide.yaml
@@ -202,7 +205,7 @@ for step in $steps; do
     expect "PASS" all_stage0 sdpa_fp8 --baseline-variant stage1 --variant stage0 --policy kernels/sdpa_fp8/showcase.yaml
     ;;
   everywhere)
-    untimed everywhere stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma} stage7 stage7_wide stage7_wide3
+    untimed everywhere stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma} stage7 stage7_unshared stage7_wide stage7_wide3
     ;;
   toggles)
     # Values of toggles that no variant uses.
