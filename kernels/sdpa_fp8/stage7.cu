@@ -10,17 +10,18 @@
 // in place of their scores; they become FP16 operands when the product is done.
 //
 // Scores as exact as they must be. By its scales, a head takes one of three ways (choose_mode). If no product can be too
-// large for FP8, FP8 throughout. If few can, FP8 too, but the producer marks tiles with large keys, and warps with large
-// queries compute those tiles again with FP16 products (mma.sync). If most can (inputs of sigma 8), the producer decodes K
+// large for FP8, FP8 throughout. If few can, FP8 too, but the producer marks halves of tiles that have large keys, and all
+// warps compute the scores of those halves again with FP16 products (mma.sync). If most can (inputs of sigma 8), the producer decodes K
 // also, and Q·Kᵀ is FP16 wgmma. Scores are then far apart and few weights count: a warp leaves out every eight keys that
 // have a weight below 2^-21 in all of its rows, without exp, and the reference moves only when a weight exceeds 2^12.
 //
-// Error. FP8 wgmma is wrong by up to 2^-11.5 of the largest product in a score (hopper.cuh). Products up to 24, as exponents
-// of 2, are trusted: a score is then wrong by at most 24·2^-11.5 = 0.008, and a weight by 0.6 %. Larger products are FP16 and
-// exact, their sums FP32. Rounding to FP16 changes a weight by 2^-12 of it, or by 2^-25 if it is below 2^-14; since a row's
+// Error. FP8 wgmma is wrong by up to 2^-11.5 of the largest product in a score (hopper.cuh), and by 2^-10.7 for D = 128, which
+// adds up four times instead of two. Products up to 24, as exponents of 2, are trusted: a key is large if its product with
+// the largest code is beyond that. A score is then wrong by at most 24·2^-10.7 = 0.014, and a weight by 1 %. Larger products
+// are FP16 and exact, their sums FP32. Rounding to FP16 changes a weight by 2^-12 of it, or by 2^-25 if it is below 2^-14; since a row's
 // largest weight is at least 1/16, small weights lose at most S·2^-21 of the row's sum. With FP16 scores the largest weight
 // is at least 1 and weights below 2^-21 are left out, which is S·2^-21 of the sum again. Weights by a polynomial are wrong by
-// 2^-13.7 of themselves. So every weight is right within e = 0.7 % of itself and O within 2·e·max|V| + S·2^-21·max|V|, if all
+// 2^-13.7 of themselves. So every weight is right within e = 1.1 % of itself and O within 2·e·max|V| + S·2^-21·max|V|, if all
 // errors had the worst sign. They have random signs: the norm of the error is 0.04 % of O's on all kinds of input.
 //
 // Causal rows are dealt out longest first, back and forth over the blocks, so that the sums of their lengths agree.
@@ -47,7 +48,8 @@
 // more exp as polynomials on the FMA pipe (D = 64: 4, 8, 16 of 32: big +3, +8, +20 %; D = 128: 8, 16 of 32: -1, +4 %; three
 // warpgroups, 4 of 32: +1 %); sums of weights by wgmma for D = 128 (+-1 %); three warpgroups for D = 64 (big 161); two with
 // two tiles of scores each (big 174); FP16 chosen tile by tile by the producer, whose vote delays it (very_long 314 on
-// dominant inputs); weights before signs for D = 128 (long problems -1 %, short ones +6 %); three or four tiles on their way
+// dominant inputs); large keys computed again only by warps with large queries (wrong by 0.07 where V is large too, once in
+// 2 million outputs); weights before signs for D = 128 (long problems -1 %, short ones +6 %); three or four tiles on their way
 // for D = 128 (+-1 %); 14 bits instead of 21 for weights that count (large -0.5 %).
 //
 // Launch: any grid (best: as many blocks as SMs, or fewer if there is less work), block THREADS, dynamic shared memory
@@ -60,11 +62,9 @@ template <Mode MODE>
 struct Queries {
     uint32_t stored;
     uint64_t operand;
-    bool large; // a query of this warp is so large that products with large keys are not to be trusted
 
-    __device__ __forceinline__ void load(uint32_t room, const uint8_t* q, int first, int S, int group, float scale) {
+    __device__ __forceinline__ void load(uint32_t room, const uint8_t* q, int first, int S, int group) {
         constexpr int CHUNKS = DIM / 16;
-        uint32_t addend = limit_addend(scale), seen = 0;
         stored = room + Shared::Q + group * (128 * DIM);
         // A warp's threads load its own 16 rows.
         constexpr int PIECES = DIM / 32;
@@ -73,7 +73,6 @@ struct Queries {
         for (int i = 0; i < PIECES; i++) {
             int piece = threadIdx.x % 32 + 32 * i, row = threadIdx.x / 32 % 4 * 16 + piece / CHUNKS;
             x[i] = __ldg(reinterpret_cast<const uint4*>(q + (size_t)min(first + row, S - 1) * DIM) + piece % CHUNKS);
-            if (MODE == CODES_MOSTLY) seen |= beyond(x[i], addend);
         }
         asm volatile("bar.sync %0, 128;" ::"r"(group + 8) : "memory"); // every warp is done with the last queries
 #pragma unroll
@@ -84,7 +83,6 @@ struct Queries {
         }
         fence_to_tensor_cores();
         asm volatile("bar.sync %0, 128;" ::"r"(group + 8) : "memory");
-        large = MODE == CODES_MOSTLY && __any_sync(0xffffffffu, seen);
         operand = MODE == HALVES_ONLY ? operand_at<128>(stored) : operand_at<DIM>(stored);
     }
 
@@ -103,13 +101,19 @@ struct Queries {
         wgmma_commit();
     }
 
-    // This warp's scores of tile `number` again, if they are not to be trusted.
-    __device__ __forceinline__ void correct_scores(float (&s)[32], uint32_t room, uint32_t number) const {
-        if (MODE != CODES_MOSTLY || !large) return;
-        uint32_t tag;
-        asm volatile("ld.shared.b32 %0, [%1];" : "=r"(tag) : "r"(room + Shared::LARGE + 4 * (number % STAGES)) : "memory");
-        if (tag != number + 1) return;
-        compute_again(s, room, number);
+    // This warp's scores again, of the halves of tile `number` whose keys are so large that their products are not to be
+    // trusted. Returns whether there may have been any. Lane 0 looks, because it gives the tile back.
+    __device__ __forceinline__ bool correct_scores(float (&s)[32], uint32_t room, uint32_t number) const {
+        if (MODE != CODES_MOSTLY) return false;
+        uint32_t low = 0, high = 0;
+        if (threadIdx.x % 32 == 0)
+            asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "r"(room + Shared::LARGE + 8 * (number % STAGES)) : "memory");
+        uint32_t halves = __shfl_sync(0xffffffffu, (low == number + 1) + 2 * (high == number + 1), 0);
+        if (halves == 0) return DIM == 64; // there is no register to remember it in
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            if (halves >> i & 1) exact_scores<DIM, 32>(reinterpret_cast<float(&)[16]>(s[16 * i]), stored, room + Shared::K + number % STAGES * HALVES + 32 * i * DIM);
+        return true;
     }
 
     // This warp's scores of a tile, with FP16 products (mma.sync).
@@ -117,7 +121,6 @@ struct Queries {
         uint32_t k_tile = room + Shared::K + number % STAGES * HALVES;
 #pragma unroll
         for (int i = 0; i < DIM / 64; i++) exact_scores<DIM>(reinterpret_cast<float(&)[TILE / DIM / 2]>(s[i * (TILE / DIM / 2)]), stored, k_tile + i * TILE);
-        __syncwarp(); // all lanes have read before one of them gives the tile back
     }
 };
 
@@ -284,13 +287,19 @@ struct Output {
     }
 };
 
+// Gives a tile back to the producer. Lanes that have read it themselves each say so.
+__device__ __forceinline__ void give_back(uint32_t room, uint32_t stage, bool read) {
+    if (read) barrier_arrive(room + Shared::EMPTY + 8 * stage);
+    else if (threadIdx.x % 32 == 0) barrier_arrive_for_warp(room + Shared::EMPTY + 8 * stage);
+}
+
 template <Mode MODE>
 __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item, uint32_t before, int group, float scale) {
     constexpr bool POLYNOMIAL = CONSUMERS == 2 && MODE == CODES_ONLY;
-    int row_group = group % p.row_groups, key_group = group / p.row_groups, key_groups = CONSUMERS / p.row_groups, lane = threadIdx.x % 32;
+    int row_group = group % p.row_groups, key_group = group / p.row_groups, key_groups = CONSUMERS / p.row_groups;
     int block = p.block(item), first = (block * p.row_groups + row_group) * 64;
     Queries<MODE> q;
-    q.load(room, p.q + (size_t)p.head(item) * p.S * DIM, first, p.S, group, scale);
+    q.load(room, p.q + (size_t)p.head(item) * p.S * DIM, first, p.S, group);
     Output x;
     x.clear();
 
@@ -307,7 +316,7 @@ __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item
         q.begin_scores(s, room + Shared::K + last * HALVES);
         wgmma_wait<0>();
         hold(s);
-        q.correct_scores(s, room, number);
+        bool read = q.correct_scores(s, room, number); // the last tile, by this warp's lanes
         mask_tile(s, t * KEYS, first, p.S, p.causal);
         if (MODE == HALVES_ONLY) {
             x.to_few_weights<true>(s, scale, room);
@@ -328,7 +337,7 @@ __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item
                 wgmma_wait<1>();
                 hold(s);
                 x.moved = false;
-                q.correct_scores(s, room, number);
+                bool reads = q.correct_scores(s, room, number);
                 mask_tile(s, t * KEYS, first, p.S, p.causal);
                 bool fits = TRY && MODE == CODES_ONLY && x.try_weights(s, scale);
                 if (MODE == HALVES_ONLY) {
@@ -336,6 +345,7 @@ __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item
                 } else if (!fits) {
                     if (TRY && MODE == CODES_ONLY) {
                         q.compute_again(s, room, number);
+                        reads = true;
                         mask_tile(s, t * KEYS, first, p.S, p.causal);
                     }
                     x.to_exponents<false>(s, scale, room);
@@ -347,29 +357,29 @@ __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item
                 if (t >= needed) {
                     asm volatile("wgmma.wait_group.sync.aligned 0; // the last" ::: "memory");
                     x.rescale_output(room);
-                    if (lane == 0) barrier_arrive(room + Shared::EMPTY + last * 8);
+                    give_back(room, last, read);
                     pack<32>(weights, s);
-                    last = stage;
+                    last = stage, read = reads;
                     break;
                 }
                 wgmma_wait<0>();
                 x.rescale_output(room);
-                if (lane == 0) barrier_arrive(room + Shared::EMPTY + last * 8);
+                give_back(room, last, read);
                 pack<32>(weights, s);
-                last = stage;
+                last = stage, read = reads;
             }
         }
         begin_values(x.o, weights, room + Shared::V + last * HALVES, room + Shared::ONES_AT);
         wgmma_wait<0>();
         hold(x.o);
-        if (lane == 0) barrier_arrive(room + Shared::EMPTY + last * 8);
+        give_back(room, last, read);
         number += key_groups;
     } else {
         x.shift[0] = x.shift[1] = LOWEST; // for the merge
     }
     for (; t < tiles; t += key_groups, number += key_groups) {
         barrier_wait(room + Shared::FULL + number % STAGES * 8, number / STAGES % 2);
-        if (lane == 0) barrier_arrive(room + Shared::EMPTY + number % STAGES * 8);
+        give_back(room, number % STAGES, false);
     }
     float v_scale = __ldg(p.v_scale + p.head(item) % p.H);
 #pragma unroll
@@ -467,8 +477,8 @@ sdpa_fp8(const uint8_t* q, const uint8_t* k, const uint8_t* v, const float* q_sc
     if (threadIdx.x == 0)
         for (int i = 0; i < STAGES; i++) {
             barrier_init(room + Shared::FULL + 8 * i, 128);
-            barrier_init(room + Shared::EMPTY + 8 * i, 4 * row_groups);
-            asm volatile("st.shared.b32 [%0], 0;" ::"r"(room + Shared::LARGE + 4 * i) : "memory");
+            barrier_init(room + Shared::EMPTY + 8 * i, 128 * row_groups);
+            asm volatile("st.shared.v2.b32 [%0], {0, 0};" ::"r"(room + Shared::LARGE + 8 * i) : "memory");
         }
     if (ONES)
         for (int i = threadIdx.x; i < ONES_BYTES / 4; i += THREADS) asm volatile("st.shared.b32 [%0], %1;" ::"r"(room + Shared::ONES_AT + 4 * i), "r"(0x3c003c00) : "memory");

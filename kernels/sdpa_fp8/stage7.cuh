@@ -35,11 +35,11 @@ constexpr float GROWTH = 12, FADED = 21;
 constexpr int CONSUMER_REGISTERS = CONSUMERS == 4 ? 112 : CONSUMERS == 3 ? 160 : 216, PRODUCER_REGISTERS = CONSUMERS == 2 ? 72 : 32;
 
 // The largest product of two elements, as an exponent, that FP8 products are trusted with (hopper.cuh): a score is then
-// wrong by at most 24·2^-11.5 = 0.008, a weight by 0.6 %.
+// wrong by at most 24·2^-10.7 = 0.014, a weight by 1 %.
 constexpr float MOST_TRUSTED = 24;
 
-// How the scores of a head are computed: from the codes; from the codes but for those pairs of queries and keys whose
-// products may be too large; or from FP16 throughout, where such pairs are the rule.
+// How the scores of a head are computed: from the codes; from the codes except for keys whose products may be
+// too large; or from FP16 throughout, where such keys are the rule.
 enum Mode { CODES_ONLY, CODES_MOSTLY, HALVES_ONLY };
 
 __device__ __forceinline__ Mode choose_mode(float scale) {
@@ -50,7 +50,7 @@ __device__ __forceinline__ Mode choose_mode(float scale) {
 struct Shared {
     static constexpr int K = 0, V = K + STAGES * HALVES, RAW_AT = V + STAGES * HALVES, Q = RAW_AT + RAW * 2 * CODES,
                          ONES_AT = Q + CONSUMERS * 128 * DIM, MERGE = ONES_AT + ONES_BYTES, FULL = MERGE + PARTIALS * PARTIAL,
-                         EMPTY = FULL + 8 * STAGES, LARGE = EMPTY + 8 * STAGES, RESCALE = LARGE + 4 * STAGES, BYTES = RESCALE + (DIM == 64 ? 8 * 128 * CONSUMERS : 0);
+                         EMPTY = FULL + 8 * STAGES, LARGE = EMPTY + 8 * STAGES, RESCALE = LARGE + 8 * STAGES, BYTES = RESCALE + (DIM == 64 ? 8 * 128 * CONSUMERS : 0);
 };
 
 struct Problem {
@@ -184,15 +184,17 @@ __device__ __forceinline__ void produce(const Problem& p, uint32_t room) {
 #pragma unroll 1
             for (int part = 0; part < PIECES; part += PART) {
                 uint4 x[PART];
-                uint32_t large = 0;
+                uint32_t large[2] = {0, 0}; // in the tile's halves, or in this half
 #pragma unroll
                 for (int i = 0; i < PART; i++) x[i] = load_words(from + 2048 * (part + i));
                 if (addend != 0 && addend != DECODE) {
 #pragma unroll
-                    for (int i = 0; i < PART; i++) large |= beyond(x[i], addend);
+                    for (int i = 0; i < PART; i++) large[i / (PIECES / 2)] |= beyond(x[i], addend);
                 }
                 if (part == 0) barrier_wait(room + Shared::EMPTY + 8 * stage, number / STAGES % 2 ^ 1);
-                if (large) asm volatile("red.shared.max.u32 [%0], %1;" ::"r"(room + Shared::LARGE + 4 * stage), "r"(number + 1) : "memory");
+#pragma unroll
+                for (int i = 0; i < 2 * PART / PIECES; i++)
+                    if (large[i]) asm volatile("red.shared.max.u32 [%0], %1;" ::"r"(room + Shared::LARGE + 8 * stage + 4 * (part / (PIECES / 2) + i)), "r"(number + 1) : "memory");
                 uint32_t tile = room + Shared::K + stage * HALVES;
 #pragma unroll
                 for (int i = 0; i < PART; i++) {

@@ -38,13 +38,17 @@ var features = []struct {
 	text string
 	of   func(manifest.Dims) int
 }{
+	{"B*H*ceildiv(S, 64)", tiles},
 	{"S", func(d manifest.Dims) int { return value(d, "S") }},
 	{"B*H", func(d manifest.Dims) int { return value(d, "B") * value(d, "H") }},
-	{"B*H*ceildiv(S, 64)", func(d manifest.Dims) int { return value(d, "B") * value(d, "H") * ((value(d, "S") + 63) / 64) }},
 }
 
-// conditions are the conjunctions that a rule may ask: a D, perhaps causal, and up to two limits. A limit lies between two
-// measured problems, at the power of two there or at the larger one.
+// tiles is how many tiles of 64 queries a problem has.
+func tiles(d manifest.Dims) int { return value(d, "B") * value(d, "H") * ((value(d, "S") + 63) / 64) }
+
+// conditions are the conjunctions that a rule may ask: a D, perhaps causal, a least number of tiles, and perhaps one more
+// limit. A limit lies between two measured problems, at the power of two there or at the larger one. Without a least number of
+// tiles, a rule for long problems would also serve those that leave most SMs idle.
 func conditions(shapes []manifest.Shape) []rule {
 	type atom struct {
 		text  string
@@ -80,8 +84,11 @@ func conditions(shapes []manifest.Shape) []rule {
 	}
 	var all []rule
 	for _, a := range firsts {
-		for i, b := range limits {
-			for _, c := range limits[i:] {
+		for _, b := range limits {
+			if !strings.HasPrefix(b.text, features[0].text+" >= ") {
+				continue
+			}
+			for _, c := range limits {
 				text := a.text
 				for _, more := range []string{b.text, c.text} {
 					if more != "" && !strings.Contains(text, more) {
@@ -95,13 +102,17 @@ func conditions(shapes []manifest.Shape) []rule {
 	return all
 }
 
+// rest is the last rule before stage6_fp8: stage6_split shares keys in a cluster up to 66 tiles of queries (its launch in
+// kernel.yaml), and is slower on large inputs without that.
+var rest = rule{when: "B*H*ceildiv(S, 64) <= 66", variant: "stage6_split", takes: func(d manifest.Dims) bool { return tiles(d) <= 66 }}
+
 // generate finds a short list of rules: again and again the rule that serves most of the shapes that are left, all of them
-// within the limit; of those the one that is fastest, and then the one with the shortest text. What is left in the end, and all
-// problems that no shape stands for, has stage6_split.
+// within the limit; of those the one that is fastest, and then the one with the shortest text. Shapes that are well served by
+// rest have no other rule. All problems that no rule takes have stage6_fp8.
 func generate(m *manifest.Manifest, shapes []manifest.Shape, all map[string]paces) ([]rule, error) {
-	const rest = "stage6_split"
-	left := slices.DeleteFunc(slices.Clone(shapes), func(s manifest.Shape) bool { return all[s.Name].near(rest) })
-	kept := slices.DeleteFunc(slices.Clone(shapes), func(s manifest.Shape) bool { return !all[s.Name].near(rest) })
+	served := func(s manifest.Shape) bool { return rest.takes(s.Dims) && all[s.Name].near(rest.variant) }
+	left := slices.DeleteFunc(slices.Clone(shapes), served)
+	kept := slices.DeleteFunc(slices.Clone(shapes), func(s manifest.Shape) bool { return !served(s) })
 	var rules []rule
 	candidates := conditions(shapes)
 	for len(left) > 0 {
@@ -109,7 +120,7 @@ func generate(m *manifest.Manifest, shapes []manifest.Shape, all map[string]pace
 		most, cost := 0, math.Inf(1)
 		for _, c := range candidates {
 			for _, v := range m.Variants {
-				served, logs, fits := 0, 0.0, true
+				count, logs, fits := 0, 0.0, true
 				for _, s := range slices.Concat(left, kept) {
 					if !c.takes(s.Dims) {
 						continue
@@ -118,13 +129,13 @@ func generate(m *manifest.Manifest, shapes []manifest.Shape, all map[string]pace
 						break
 					}
 					if slices.ContainsFunc(left, func(l manifest.Shape) bool { return l.Name == s.Name }) {
-						served++
+						count++
 						logs += math.Log(all[s.Name][v.Name].mean)
 					}
 				}
-				shorter := served == most && (logs < cost-1e-9 || logs < cost+1e-9 && len(c.when) < len(chosen.when))
-				if fits && served > 0 && (served > most || shorter) {
-					chosen, most, cost = rule{when: c.when, takes: c.takes, variant: v.Name}, served, logs
+				shorter := count == most && (logs < cost-1e-9 || logs < cost+1e-9 && len(c.when) < len(chosen.when))
+				if fits && count > 0 && (count > most || shorter) {
+					chosen, most, cost = rule{when: c.when, takes: c.takes, variant: v.Name}, count, logs
 				}
 			}
 		}
@@ -134,7 +145,7 @@ func generate(m *manifest.Manifest, shapes []manifest.Shape, all map[string]pace
 		rules = append(rules, chosen)
 		left = slices.DeleteFunc(left, func(s manifest.Shape) bool { return chosen.takes(s.Dims) })
 	}
-	return append(rules, rule{variant: rest}, rule{variant: "stage6_fp8"}), nil
+	return append(rules, rest, rule{variant: "stage6_fp8"}), nil
 }
 
 // The choice of kernel.yaml is what the recorded times say; `make choose` writes it.
