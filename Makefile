@@ -147,11 +147,6 @@ operate-test: ## try operation for real: systemd, alerts, full disks (root, Debi
 mutate: ## find small faults that no test notices
 	go run ./.ci/mutate $(MUTATE)
 
-# Writes the attention kernel's choice by problem size from the recorded times of its variants.
-.PHONY: choose
-choose: ## write the choice of kernels/sdpa_fp8 from its evidence
-	go test -count=1 ./runners/cuda/sdpatest -run '^TestChoiceIsGenerated$$' -update
-
 # What a host with a GPU needs: the programs, and the script that uses them. The host needs no Go.
 .PHONY: gpu
 gpu: ## build the programs for a host with a GPU, and print the script
