@@ -65,7 +65,7 @@ PLAIN := ./runners/cpu ./bot/controller ./runners/toolchain/... ./bot/cli ./docs
 	./bot/answer ./bot/attempts ./bot/change/... ./bot/repos ./bot/sweep ./bot/command ./runners/protocol ./bot/github/embedded/... ./bot/pages/browser ./bot/pages/chart \
 	./bot/planner ./bot/present ./bot/publish ./bot/scheduler ./bot/verify ./gates/hindsight ./gates/number ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/bisect ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/sdpatest ./runners/cuda/side ./runners/doctor ./runners/interleave \
-	./runners/scripted ./runners/tensor ./.ci/mutate
+	./runners/scripted ./runners/search ./runners/tensor ./.ci/mutate
 
 # lint has vetted everything, and nobody debugs these programs: without debugging tables they link
 # in two thirds of the time. The timeout is long, for a busy machine. CI runs every test again;

@@ -155,6 +155,7 @@ type Effect struct {
 	Cancel       string         `json:"cancel,omitempty"` // the head whose runs end
 	Rebench      []Rerun        `json:"rebench,omitempty"`
 	SideRuns     []SideRun      `json:"side_runs,omitempty"`
+	Search       *Search        `json:"search,omitempty"`
 }
 
 // An Override lets one head pass in spite of the gates.
@@ -180,6 +181,14 @@ type SideRun struct {
 	Folder  string          `json:"folder"`
 	Bundle  string          `json:"bundle"`
 	Rebench command.Rebench `json:"rebench"`
+}
+
+// Search is a job of more than one comparison: a tuning or a bisection. Its result is a report, and
+// it changes no verdict.
+type Search struct {
+	Folder  string          `json:"folder"`
+	Bundle  string          `json:"bundle"`
+	Request command.Request `json:"request"`
 }
 
 // Answered is the bot's decision on a command, with what follows from it.
@@ -254,6 +263,8 @@ type Result struct {
 	Against string           `json:"against,omitempty"`
 	Arch    string           `json:"arch,omitempty"`
 	Ratios  map[string]Ratio `json:"ratios,omitempty"`
+	// Report is the blob with the report of a search, which has no verdict and no evidence.
+	Report string `json:"report,omitempty"`
 	// Unbuildable says that the baseline did not build.
 	Unbuildable bool `json:"unbuildable,omitempty"`
 }

@@ -114,7 +114,7 @@ func classOf(kind change.Kind, r change.Run) scheduler.Class {
 		return scheduler.Push
 	case kind == change.Sweep:
 		return scheduler.Sweep
-	case r.SideRun != nil || r.Attempt > 1:
+	case r.SideRun != nil || r.Search != nil || r.Attempt > 1:
 		return scheduler.Command
 	}
 	return scheduler.PullRequest

@@ -63,6 +63,12 @@ func (k *Controller) activeRun(s *change.State, job string, token uint64) (chang
 // Finished judges the evidence of a runner. A runner never decides a verdict, and evidence that
 // does not answer the job is the runner's fault.
 func (k *Controller) Finished(ctx context.Context, job string, token uint64, by fleet.Runner, evidence, log []byte, artifacts []string) error {
+	if s, run, err := k.leasedSearch(ctx, job, token); err != nil || run.Search != nil {
+		if err != nil || s == nil {
+			return err
+		}
+		return k.finishedSearch(ctx, s, run, token, by.Name, evidence, log, artifacts)
+	}
 	return k.finish(ctx, job, token, by.Name, log, artifacts, func(s *change.State, run change.Run) (*gates.Evidence, error) {
 		e, err := gates.ParseEvidence("the runner's evidence", evidence)
 		earlier := 0
@@ -78,6 +84,12 @@ func (k *Controller) Finished(ctx context.Context, job string, token uint64, by 
 
 // Lost ends a job that has lost its runners, as their fault.
 func (k *Controller) Lost(ctx context.Context, job string, token uint64, why string) error {
+	if s, run, err := k.leasedSearch(ctx, job, token); err != nil || run.Search != nil {
+		if err != nil || s == nil {
+			return err
+		}
+		return k.finishedSearch(ctx, s, run, token, "", nil, nil, nil)
+	}
 	return k.finish(ctx, job, token, "", nil, nil, func(*change.State, change.Run) (*gates.Evidence, error) { return nil, errors.New(why) })
 }
 

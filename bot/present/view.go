@@ -16,12 +16,14 @@ import (
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/search"
 )
 
 // A View is all that is known of a change at one moment.
 type View struct {
 	State    *change.State
 	Verdicts map[string]*gates.Verdict     // by job; one that is not here is told in its one line
+	Reports  map[string]*search.Report     // of searches, by job
 	Progress map[string]runners.LogEntry   // the last that was heard of each job
 	Places   map[string]scheduler.Position // in line, by job
 	Tried    map[string][]change.Tried     // by folder: what other pull requests tried in vain

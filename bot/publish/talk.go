@@ -142,6 +142,26 @@ func (w *writer) replies(ctx context.Context) error {
 		}
 		failure = errors.Join(failure, w.unsaid(err))
 	}
+	for _, r := range w.view.NewReports() {
+		if w.noSpeech || w.out.Replies[r.ReportID()] != 0 {
+			continue
+		}
+		marker := present.ReplyMarker(r.ReportID())
+		all, err := w.ours(ctx, marker)
+		id := slices.Max(append(all, 0))
+		if err == nil && id == 0 {
+			id, err = w.create(ctx, marker, w.view.SearchReport(r))
+		}
+		if gone(err) {
+			if err = w.unheard(err); err == nil {
+				id = -1 // there is nobody to tell
+			}
+		}
+		if err == nil && id != 0 {
+			w.out.Replies[r.ReportID()] = id
+		}
+		failure = errors.Join(failure, w.unsaid(err))
+	}
 	return failure
 }
 

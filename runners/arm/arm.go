@@ -23,7 +23,6 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/measure"
 )
 
 // A Bench compares candidates with the baseline of one job. Its methods may be called from several
@@ -42,12 +41,21 @@ type Bench struct {
 // starts ends with ctx. measure.Config.Open is one.
 type Opener func(ctx context.Context, job runners.Job, scratch string) (runners.Backend, error)
 
+// A Host measures. measure.Config is one.
+type Host interface {
+	Open(ctx context.Context, job runners.Job, scratch string) (runners.Backend, error)
+	// LayIn copies the include sets that a side names into its folder.
+	LayIn(job runners.Job, side runners.Side) error
+	// Measure gathers all evidence about a job.
+	Measure(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error)
+}
+
 // NewBench prepares a bench for the job's baseline. The arms are timed on the named shapes or, if
 // none is named, on those that the policy times. A secret shape is not timed.
-func NewBench(config measure.Config, job runners.Job, shapes []string) (*Bench, error) {
-	b, err := NewBenchWith(config.Open, job, shapes)
+func NewBench(host Host, job runners.Job, shapes []string) (*Bench, error) {
+	b, err := NewBenchWith(host.Open, job, shapes)
 	if err == nil {
-		b.layIn = func(side runners.Side) error { return config.LayIn(job, side) }
+		b.layIn = func(side runners.Side) error { return host.LayIn(job, side) }
 	}
 	return b, err
 }

@@ -92,10 +92,12 @@ type runner struct {
 	folder  string
 	log     *Log
 	verdict *gates.Verdict
+	host    arm.Host
+	record  runners.Record // that counts verdicts; nil means the search counts them itself
 }
 
 func open(ctx context.Context, opt Options) (_ *runner, err error) {
-	r := &runner{opt: opt}
+	r := &runner{opt: opt, host: opt.Config}
 	defer func() {
 		if err != nil {
 			r.close()
@@ -137,7 +139,7 @@ func (r *runner) close() {
 	if r.log != nil {
 		r.log.Close()
 	}
-	if r.scratch != "" {
+	if r.scratch != "" && r.repo != nil {
 		os.RemoveAll(r.scratch)
 	}
 }
@@ -195,6 +197,11 @@ func (r *runner) incumbent(ctx context.Context) (string, error) {
 
 // plan returns the job that compares a variant with the incumbent.
 func (r *runner) plan(ctx context.Context, variant string) (runners.Job, error) {
+	if r.repo == nil { // the job is given
+		job := r.job
+		job.Candidate.Variant = variant
+		return job, nil
+	}
 	opt, err := r.options(variant)
 	if err != nil {
 		return runners.Job{}, err
@@ -243,7 +250,7 @@ func (r *runner) run(ctx context.Context, progress runners.Progress, begin Begin
 	if why := measure.LeftOut(r.opt.Runner, r.job.Manifest); why != "" {
 		return nil, strict.Mistakef("%s: %s", r.job.Manifest.Name, why)
 	}
-	bench, err := arm.NewBench(r.opt.Config, r.job, r.opt.Shapes)
+	bench, err := arm.NewBench(r.host, r.job, r.opt.Shapes)
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +307,7 @@ func (r *runner) device(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
 		return "", fmt.Errorf("making a scratch folder: %w", err)
 	}
-	b, err := r.opt.Config.Open(ctx, r.job, scratch)
+	b, err := r.host.Open(ctx, r.job, scratch)
 	if errors.Is(err, cuda.ErrNoGPU) {
 		return "", fmt.Errorf("searching %s: %w (search on a host with one, see kernelgate doctor; a replay of a log needs none)", r.job.Manifest.Name, cuda.ErrNoGPU)
 	}

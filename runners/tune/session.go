@@ -124,7 +124,7 @@ const maxSources = 4 << 20
 // sources are the files that a candidate may replace.
 func (r *runner) sources() map[string]string {
 	m := r.job.Manifest
-	dir := filepath.Join(r.job.Trusted, filepath.FromSlash(SourcePath(m, ".")))
+	dir := filepath.Join(r.job.Baseline.Dir, filepath.FromSlash(SourcePath(m, ".")))
 	files, total := map[string]string{}, 0
 	_ = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || !MayBring(m, name) {
