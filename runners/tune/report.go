@@ -93,6 +93,8 @@ func (r *Result) outcome(t *Tried) string {
 		return fmt.Sprintf("failed (%s): %s", t.Gate, t.Why)
 	case t.Status == Racing && slices.Contains(r.Elite, t.ID):
 		return "elite"
+	case t.Status == Racing && r.Decided:
+		return fmt.Sprintf("not more than %s faster than the best", number.Share(r.Header.Epsilon))
 	case t.Status == Racing:
 		return "not separated"
 	}
