@@ -39,7 +39,7 @@ func readRecordings(t *testing.T) []recording {
 		sums, counts := map[string]float64{}, map[string]int{}
 		for _, round := range log.rounds {
 			for id, timed := range round {
-				sums[id] += timed.value(log.Header.Shapes)
+				sums[id] += timed.value(log.Header)
 				counts[id]++
 			}
 		}
@@ -90,10 +90,7 @@ func (r *recording) live(t *testing.T) (winner string, seconds float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, _, found := strings.Cut(string(text), `{"attempt":`)
-	if !found {
-		t.Fatalf("%s: the search asked the gate about nothing", r.name)
-	}
+	before, _, _ := strings.Cut(string(text), `{"attempt":`)
 	log, _, err := parseLog(r.name, []byte(before))
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +105,9 @@ func (r *recording) live(t *testing.T) (winner string, seconds float64) {
 	seconds = secondsOf(log)
 	for _, c := range log.sanitized {
 		seconds += c.Seconds
+	}
+	if len(whole.attempts) == 0 { // nothing is better than the incumbent
+		return log.Header.Space.ID(parseName(log.Header.Space.Start)), seconds
 	}
 	return whole.attempts[0].ID, seconds
 }

@@ -36,7 +36,7 @@ func (s *Search) raceOn(ctx context.Context) error {
 				continue
 			}
 			t.measured = s.seconds
-			values[t.ID], t.Micros = timed.value(s.Log.Header.Shapes), timed.Micros
+			values[t.ID], t.Micros = timed.value(s.Log.Header), timed.Micros
 		}
 		for _, d := range s.race.Record(s.round, values) {
 			t := s.ids[d.Arm]

@@ -38,9 +38,15 @@ func (r *runner) header(bench *arm.Bench, device string) (Header, error) {
 	if err != nil {
 		return Header{}, err
 	}
+	if r.opt.Choose {
+		space.Toggles = nil // rules name variants, as the manifest has them
+	}
 	h := Header{
 		Version: logVersion, Space: space, Shapes: bench.Shapes(), Device: device, Proposer: r.opt.Proposer, Seed: r.opt.Seed, Candidates: r.opt.Candidates,
-		Budget: r.opt.Budget.Seconds(), Epsilon: r.opt.Epsilon, MaxRounds: cmp.Or(r.opt.MaxRounds, defaultMaxRounds), Exhaustive: r.opt.Exhaustive, Files: files,
+		Budget: r.opt.Budget.Seconds(), Epsilon: r.opt.Epsilon, MaxRounds: cmp.Or(r.opt.MaxRounds, defaultMaxRounds), Exhaustive: r.opt.Exhaustive || r.opt.Choose, Choose: r.opt.Choose, Files: files,
+	}
+	if h.Choose && r.opt.MaxRounds == 0 {
+		h.MaxRounds = defaultChooseRounds
 	}
 	if h.Exhaustive {
 		if h.Proposer = "exhaustive"; space.Size() > float64(h.Candidates) {
