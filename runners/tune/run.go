@@ -263,7 +263,7 @@ func (r *runner) run(ctx context.Context, progress runners.Progress, begin Begin
 	if err != nil {
 		return nil, err
 	}
-	h, err := r.header(bench, device)
+	h, err := r.header(ctx, bench, device)
 	if err != nil {
 		return nil, err
 	}

@@ -122,6 +122,7 @@ func (s *Search) spent() bool {
 func (s *Search) left() int { return s.Log.Header.Candidates - (len(s.tried) - 1) }
 
 func (s *Search) add(c Candidate) *Tried {
+	c.Configuration = s.space.configuration(c)
 	t := &Tried{ID: s.space.ID(c), Candidate: c, Status: Waiting}
 	s.tried, s.ids[t.ID] = append(s.tried, t), t
 	return t

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -17,7 +18,7 @@ import (
 )
 
 // header says what is searched. A log to resume has it, and must be about the same files.
-func (r *runner) header(bench *arm.Bench, device string) (Header, error) {
+func (r *runner) header(ctx context.Context, bench *arm.Bench, device string) (Header, error) {
 	files, err := r.files()
 	if err != nil {
 		return Header{}, err
@@ -37,6 +38,15 @@ func (r *runner) header(bench *arm.Bench, device string) (Header, error) {
 	space, err := NewSpace(r.job.Manifest, r.opt.Baseline, r.opt.Variants, r.opt.Toggles)
 	if err != nil {
 		return Header{}, err
+	}
+	if len(r.opt.Toggles) == 0 || slices.Contains(r.opt.Toggles, Autotune) {
+		offered, chosen, err := r.offered(ctx, bench)
+		if err == nil {
+			err = space.tuned(offered, chosen)
+		}
+		if err != nil {
+			return Header{}, err
+		}
 	}
 	if r.opt.Choose {
 		space.Toggles = nil // rules name variants, as the manifest has them
