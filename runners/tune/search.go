@@ -256,7 +256,7 @@ func (s *Search) admit(ctx context.Context, t *Tried, b Built) error {
 	checked, ok := s.Log.checks[t.ID]
 	if !ok {
 		if known := s.Failures.Find(s.Lab.Device(), b.Same); known != nil {
-			known.Text += " (found by an earlier search)"
+			known.Text = "found by an earlier search: " + known.Text
 			s.fail(t, known)
 			return nil
 		}

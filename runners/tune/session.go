@@ -131,7 +131,11 @@ func (r *runner) failures() (*Failures, error) {
 	if r.opt.Retry {
 		return nil, nil
 	}
-	return OpenFailures(filepath.Join(r.results, FailuresFile), r.problem())
+	f, err := OpenFailures(filepath.Join(r.results, FailuresFile), r.problem())
+	if err == nil {
+		f.Kernel = r.job.Manifest.Name
+	}
+	return f, err
 }
 
 // maxSources bounds what a proposer is shown of the sources.
