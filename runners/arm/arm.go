@@ -30,6 +30,7 @@ import (
 type Bench struct {
 	job    runners.Job
 	shapes []manifest.Shape
+	part   bool // arms are timed on those of the shapes that they take
 	open   Opener
 	layIn  func(runners.Side) error
 
@@ -92,6 +93,10 @@ func NewBenchWith(open Opener, job runners.Job, shapes []string) (*Bench, error)
 	}
 	return b, nil
 }
+
+// TimePart has arms timed on those of the shapes that they take. Without it, an arm that does not take
+// all of them is refused.
+func (b *Bench) TimePart() { b.part = true }
 
 // Job returns the job with a candidate.
 func (b *Bench) Job(side runners.Side) runners.Job {
@@ -199,13 +204,19 @@ func (a *Arm) Build(ctx context.Context) (*Refusal, error) {
 // lacks refuses a candidate that does not take every shape of the race: its times would be about
 // different work.
 func (a *Arm) lacks() *Refusal {
-	m := a.job.Of(a.job.Candidate)
+	taken := a.shapes()
 	for _, s := range a.bench.shapes {
-		if !m.Supports(a.job.Candidate.Variant, s.Dims) {
+		if !slices.ContainsFunc(taken, func(t manifest.Shape) bool { return t.Name == s.Name }) && (!a.bench.part || len(taken) == 0) {
 			return &Refusal{Gate: gates.GateBuild, Text: fmt.Sprintf("it does not take the shape %s (its limits leave %s out)", s.Name, s.Dims)}
 		}
 	}
 	return nil
+}
+
+// shapes are those of the bench that the candidate takes.
+func (a *Arm) shapes() []manifest.Shape {
+	m := a.job.Of(a.job.Candidate)
+	return slices.DeleteFunc(slices.Clone(a.bench.shapes), func(s manifest.Shape) bool { return !m.Supports(a.job.Candidate.Variant, s.Dims) })
 }
 
 // Same identifies everything that runs: the machine code, and how it is launched at every problem
@@ -290,7 +301,7 @@ func (a *Arm) Round(ctx context.Context) (gates.Round, *Refusal, error) {
 	// different arm's.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	round, err := a.steps.Round(ctx, a.bench.shapes)
+	round, err := a.steps.Round(ctx, a.shapes())
 	if err != nil {
 		return round, nil, err
 	}

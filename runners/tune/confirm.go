@@ -21,6 +21,9 @@ func (r *runner) confirm(ctx context.Context, name string, side runners.Side, a 
 	if side.Dir != r.job.Baseline.Dir { // it brings files
 		job.Candidate.Dir, job.Candidate.Sources = side.Dir, side.Sources
 	}
+	if side.Manifest != nil { // it has a different configuration
+		job.Candidate.Manifest, job.Candidate.ManifestText = side.Manifest, side.ManifestText
+	}
 	job.Record = counted{a}
 	if r.record != nil {
 		job.Record = onlyCounts{r.record}

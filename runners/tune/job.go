@@ -23,7 +23,7 @@ func RunJob(ctx context.Context, host arm.Host, job runners.Job, folder, scratch
 			Proposer: asked.Proposer, Candidates: asked.Candidates, Budget: time.Duration(asked.Seconds * float64(time.Second)),
 			Epsilon: DefaultEpsilon, Results: folder, Retry: true, Now: time.Now,
 		},
-		key: job.Key, job: between(job), scratch: scratch, results: folder, host: host, record: job.Record,
+		key: job.Key, job: withinCandidate(job), scratch: scratch, results: folder, host: host, record: job.Record,
 	}
 	if known := Proposers(); !slices.Contains(known, asked.Proposer) {
 		return nil, strict.Mistakef("proposer: %q is not built in", asked.Proposer)
@@ -35,9 +35,9 @@ func RunJob(ctx context.Context, host arm.Host, job runners.Job, folder, scratch
 	return r.run(ctx, progress, func(string) {})
 }
 
-// between returns the job that compares the candidate with itself: its manifest has the space, and
+// withinCandidate returns the job that compares the candidate with itself: its manifest has the space, and
 // its variant is the incumbent.
-func between(job runners.Job) runners.Job {
+func withinCandidate(job runners.Job) runners.Job {
 	job.Manifest = job.Of(job.Candidate)
 	if job.Candidate.ManifestText != "" {
 		job.ManifestText = job.Candidate.ManifestText

@@ -52,6 +52,7 @@ type Header struct {
 	Epsilon    float64  `json:"epsilon"`
 	MaxRounds  int      `json:"max_rounds"`
 	Exhaustive bool     `json:"exhaustive,omitempty"`
+	Choose     bool     `json:"choose,omitempty"` // every variant on the shapes that it takes, for a choose list
 	// Files is a hash of everything that the candidates are built from and judged by.
 	Files string `json:"files"`
 }

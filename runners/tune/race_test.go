@@ -65,7 +65,7 @@ func (l *lane) race(t testing.TB, opt RaceOptions) (winner int, decided bool) {
 	}
 	for round := 0; !r.Decided() && !r.Over(); round++ {
 		values := map[string]float64{}
-		for _, name := range r.Alive() {
+		for _, name := range r.Next() {
 			values[name] = l.measure(number[name], round)
 		}
 		r.Record(round, values)
@@ -288,6 +288,58 @@ func TestRaceWithinEpsilon(t *testing.T) {
 	}
 	if wide.Decided() || !wide.Over() {
 		t.Errorf("arms that nothing separates: decided %v, over %v; want a race that ends undecided", wide.Decided(), wide.Over())
+	}
+}
+
+// TestRaceMeasuresTheOpen checks that an arm with a proof about the best costs no further rounds, until
+// the best is a different arm.
+func TestRaceMeasuresTheOpen(t *testing.T) {
+	r := newRace(t, 40)
+	r.Enter("best", "equal")
+	for round := range 40 {
+		if r.Decided() {
+			break
+		}
+		swing := 0.002 * float64(1-2*(round%2))
+		r.Record(round, map[string]float64{"best": 0.1 + swing, "equal": 0.099 - swing})
+	}
+	if !r.Decided() || !slices.Equal(r.Alive(), []string{"best", "equal"}) || !slices.Equal(r.Next(), []string{"best"}) {
+		t.Fatalf("decided %v, alive %v, next %v; want both alive and one of them to measure", r.Decided(), r.Alive(), r.Next())
+	}
+	r.Enter("new")
+	if next := r.Next(); !slices.Equal(next, []string{"best", "new"}) {
+		t.Errorf("with a new arm, the next round measures %v", next)
+	}
+	from := r.last + 1
+	record(r, from, from+1, map[string]float64{"best": 0.1, "new": 0.5})
+	if next := r.Next(); r.Best() != "new" || !slices.Equal(next, []string{"best", "equal", "new"}) {
+		t.Errorf("with a new best %q, the next round measures %v, want all", r.Best(), next)
+	}
+}
+
+// TestRaceWithoutCommonRounds checks that arms that never ran together are ordered by their distances
+// from the incumbent.
+func TestRaceWithoutCommonRounds(t *testing.T) {
+	r := newRace(t, 20)
+	r.EnterIncumbent("incumbent")
+	r.Enter("a", "b")
+	r.Record(0, map[string]float64{"a": 0.2})
+	r.Record(1, map[string]float64{"b": 0.3})
+	if order := r.Elite(3); !slices.Equal(order, []string{"b", "a", "incumbent"}) {
+		t.Errorf("the order is %v", order)
+	}
+}
+
+// TestSpend checks that all looks together spend the error rate.
+func TestSpend(t *testing.T) {
+	sum, shares := 0.0, spend(0.05, looksUpTo(40))
+	for k, share := range shares {
+		if sum += share; k > 0 && share > shares[k-1] {
+			t.Errorf("look %d spends %v, more than the one before", k, share)
+		}
+	}
+	if math.Abs(sum-0.05) > 1e-12 {
+		t.Errorf("the looks spend %v of 0.05", sum)
 	}
 }
 

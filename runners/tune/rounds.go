@@ -12,8 +12,8 @@ import (
 // raceOn measures rounds until the race is decided, more rounds cannot decide it, or the budget is
 // spent.
 func (s *Search) raceOn(ctx context.Context) error {
-	for !s.spent() && len(s.race.Alive()) > 0 && !s.race.Decided() && !s.race.Over() {
-		arms := s.race.Alive()
+	for !s.spent() && !s.race.Decided() && !s.race.Over() {
+		arms := s.race.Next()
 		if s.timed > 0 && s.Log.Header.Budget > 0 && s.seconds+s.timing/float64(s.timed)*float64(len(arms)) > s.Log.Header.Budget {
 			s.ended = true // the round would not fit in
 			return nil
@@ -36,7 +36,7 @@ func (s *Search) raceOn(ctx context.Context) error {
 				continue
 			}
 			t.measured = s.seconds
-			values[t.ID], t.Micros = timed.value(s.Log.Header.Shapes), timed.Micros
+			values[t.ID], t.Micros = timed.value(s.Log.Header), timed.Micros
 		}
 		for _, d := range s.race.Record(s.round, values) {
 			t := s.ids[d.Arm]

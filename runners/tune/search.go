@@ -122,6 +122,7 @@ func (s *Search) spent() bool {
 func (s *Search) left() int { return s.Log.Header.Candidates - (len(s.tried) - 1) }
 
 func (s *Search) add(c Candidate) *Tried {
+	c.Configuration = s.space.configuration(c)
 	t := &Tried{ID: s.space.ID(c), Candidate: c, Status: Waiting}
 	s.tried, s.ids[t.ID] = append(s.tried, t), t
 	return t
@@ -255,7 +256,7 @@ func (s *Search) admit(ctx context.Context, t *Tried, b Built) error {
 	checked, ok := s.Log.checks[t.ID]
 	if !ok {
 		if known := s.Failures.Find(s.Lab.Device(), b.Same); known != nil {
-			known.Text += " (found by an earlier search)"
+			known.Text = "found by an earlier search: " + known.Text
 			s.fail(t, known)
 			return nil
 		}

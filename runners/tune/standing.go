@@ -32,9 +32,14 @@ func (r *Race) Ranking() []Standing {
 }
 
 func (a *racer) standing() Standing {
-	mean := 0.0
+	return Standing{Arm: a.name, Speedup: math.Expm1(a.mean()), Rounds: len(a.values), Out: a.out}
+}
+
+// mean is the arm's mean distance from the incumbent; 0 for the incumbent.
+func (a *racer) mean() float64 {
+	sum := 0.0
 	for _, n := range a.rounds() { // in a fixed order: the sum is the same to the last bit
-		mean += a.values[n]
+		sum += a.values[n]
 	}
-	return Standing{Arm: a.name, Speedup: math.Expm1(mean / float64(max(len(a.values), 1))), Rounds: len(a.values), Out: a.out}
+	return sum / float64(max(len(a.values), 1))
 }
