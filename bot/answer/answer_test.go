@@ -123,7 +123,7 @@ func TestAnswers(t *testing.T) {
 		{"explain", "read", "/explain", nil, "", true, "The base branch has no policy", change.Effect{}},
 		{"override", "admin", "/override why not", nil, "", true, "aaaaaaaaaaaa", change.Effect{Override: &change.Override{SHA: head, By: "admin", Reason: "why not", At: "2026-01-02T03:04:05Z"}}},
 		{"override of what nobody saw", "admin", "/override why not", nil, other, false, "The head has moved to aaaaaaaaaaaa.", change.Effect{}},
-		{"cancel", "write", "/cancel", nil, "", true, "are cancelled", change.Effect{Cancel: head}},
+		{"cancel", "write", "/cancel", nil, "", true, "is cancelled", change.Effect{Cancel: head}},
 		{"cancel nothing", "write", "/cancel", idle, "", false, "Nothing is queued or running.", change.Effect{}},
 
 		{"approval", "write", "/ok-to-test " + head, fork, "", true, "Runners may now run aaaaaaaaaaaa", change.Effect{Approve: head}},

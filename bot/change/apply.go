@@ -169,7 +169,9 @@ func (s *State) answered(at time.Time, e Answered) {
 		s.RulesApproved = a
 	}
 	if effect.Cancel != "" && effect.Cancel == s.Facts.Head {
-		s.Cancelled = effect.Cancel
+		if slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Phase != Done }) { // and not only what has no say
+			s.Cancelled = effect.Cancel
+		}
 		s.abandon(at, s.Runs)
 		s.abandon(at, s.SideRuns)
 		s.abandon(at, s.Searches)

@@ -32,7 +32,7 @@ func anyJob(r *rand.Rand, s *State, ever []string) string {
 func anyEffect(r *rand.Rand, s *State) Effect {
 	kernel := func() string { return pick(r, "a", "b", "c", "z") }
 	sha := pick(r, s.Facts.Head, headOne, headTwo)
-	switch r.IntN(6) {
+	switch r.IntN(7) {
 	case 0:
 		return Effect{Approve: sha}
 	case 1:
@@ -43,6 +43,8 @@ func anyEffect(r *rand.Rand, s *State) Effect {
 		return Effect{Rebench: []Rerun{{Folder: "kernels/" + kernel(), Bundle: "r1"}, {Folder: "kernels/" + kernel(), Bundle: "r2"}}}
 	case 4:
 		return Effect{SideRuns: []SideRun{{Folder: "kernels/" + kernel(), Bundle: "s1", Rebench: command.Rebench{Versus: "self"}}, {Folder: "kernels/" + kernel(), Bundle: "s2"}}}
+	case 5:
+		return Effect{Search: &Search{Folder: "kernels/" + kernel(), Bundle: "s3", Request: command.Read("/bisect")}}
 	}
 	return Effect{}
 }

@@ -80,7 +80,7 @@ func approval(a change.Answer) string {
 	case change.AnswerNothingRuns:
 		return "Nothing is queued or running."
 	case change.AnswerCancelled:
-		return "The runs of this head are cancelled. `/rebench` starts them again."
+		return "Everything that was queued or running for this head is cancelled. `/rebench` measures the head again."
 	case change.AnswerUnread:
 		return "The change is still being read. Repeat the command in a moment."
 	case change.AnswerRulesUnchanged:
