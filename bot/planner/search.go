@@ -61,6 +61,9 @@ func (s *survey) search(ctx context.Context, r Search) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if len(s.out.Problems) > 0 {
+		return "", strict.Mistakef("%s", s.out.Problems[0])
+	}
 	if policyAt == "" {
 		return "", strict.Mistakef("there is no policy that says how to measure (add %s to the base branch)", plan.PolicyFile)
 	}
