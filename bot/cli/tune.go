@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/measure"
@@ -21,7 +22,7 @@ import (
 
 func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 	opt := tune.Options{Version: version(), Now: time.Now}
-	gpu, epsilon, replay := "", "", ""
+	gpu, epsilon, replay, listen := "", "", "", ""
 	var export []string
 	all := false
 	cmd := &cobra.Command{
@@ -30,7 +31,8 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 		Long: "Builds and checks candidates from the space that the manifest declares, and races those that are\n" +
 			"right: every round times each of them paired with the incumbent, and an arm leaves the race when it\n" +
 			"is proven slower. The best one goes through the ordinary gate with fresh rounds and inputs.\n" +
-			"The log, the verdict and a chart are in results/tune-<UTC time>/.\n\n" +
+			"The log, the verdict and a chart are in results/tune-<UTC time>/; --serve and kernelgate open show\n" +
+			"them as a page, which follows the search.\n\n" +
 			"Exit status: 0 the gate passes a winner, 1 nothing is proven better, 2 bad input, 3 ERROR.",
 		Example: "  kernelgate tune sdpa_cpu\n" +
 			"  kernelgate tune sdpa_fp8 --variant stage5 --shapes mission,long --budget 10m\n" +
@@ -73,7 +75,12 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 				return err
 			}
 			opt.Kernel = args[0]
-			return search(cmd.Context(), opt, all, export, stdout, stderr)
+			if cmd.Flags().Changed("serve") {
+				if err := loopbackAddress("--serve", listen); err != nil {
+					return err
+				}
+			}
+			return search(cmd.Context(), opt, searchOutput{all: all, export: export, listen: listen, stdout: stdout, stderr: stderr})
 		},
 	}
 	f := cmd.Flags()
@@ -97,6 +104,8 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.StringVar(&replay, "replay", "", "log of a search: try a proposer on its measurements, and measure nothing")
 	f.StringSliceVar(&export, "export", nil, "also write the results for other tools: t4,FILE is the format of Kernel Tuner")
 	f.BoolVar(&all, "all", false, "show all candidates")
+	f.StringVar(&listen, "serve", "", "serve a page about the search on a loopback address until Ctrl-C; --serve=127.0.0.1:8080 names one")
+	f.Lookup("serve").NoOptDefVal = "127.0.0.1:0"
 	f.StringVar(&opt.Runner, "runner", measure.Auto, "only kernels of mode cpu or cuda, or auto for all of them")
 	includeFlag(cmd, &opt.Includes)
 	gpuFlag(cmd, &gpu)
@@ -112,12 +121,34 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// search runs a search and prints what it has found.
-func search(ctx context.Context, opt tune.Options, all bool, export []string, stdout, stderr io.Writer) error {
+// A searchOutput says what becomes of the results of a search.
+type searchOutput struct {
+	all            bool
+	export         []string
+	listen         string // address of the page; "" means none
+	stdout, stderr io.Writer
+}
+
+// search runs a search and prints what it has found. A page about it stays until Ctrl-C.
+func search(ctx context.Context, opt tune.Options, out searchOutput) error {
+	all, export, stdout, stderr := out.all, out.export, out.stdout, out.stderr
 	live := liveProgress(ctx, stderr)
 	folder := ""
-	s, err := tune.Run(ctx, opt, live, func(dir string) { folder = shown(dir) })
+	var page error
+	s, err := tune.Run(ctx, opt, live, func(dir string) {
+		if folder = shown(dir); out.listen != "" {
+			page = serveSearch(ctx, out.listen, dir, stderr)
+		}
+	})
 	live.Clear()
+	if page != nil {
+		fmt.Fprintf(stderr, "kernelgate: there is no page about the search: %v\n", page)
+	} else if err == nil && out.listen != "" {
+		defer func() {
+			fmt.Fprintln(stderr, "kernelgate: the page stays until Ctrl-C")
+			<-ctx.Done()
+		}()
+	}
 	if ctx.Err() != nil && folder != "" {
 		fmt.Fprintf(stderr, "kernelgate: interrupted; go on with: kernelgate tune %s\n", strings.Join(resumeWords(opt, folder), " "))
 		return exit(exitError)
@@ -149,6 +180,29 @@ func search(ctx context.Context, opt tune.Options, all bool, export []string, st
 	}
 	fmt.Fprintf(stdout, "\nWritten to %s\n", folder)
 	return asExit(s.Result.Exit())
+}
+
+// serveSearch serves the page of a search in the background.
+func serveSearch(ctx context.Context, listen, dir string, stderr io.Writer) error {
+	folder, err := pages.OpenFolder(dir, nil, nil)
+	if err != nil {
+		return err
+	}
+	logs, err := folder.Searches(ctx)
+	if err != nil || len(logs) == 0 {
+		return fmt.Errorf("finding the log in %s: %w", dir, err)
+	}
+	l, err := listenPages(ctx, listen)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "kernelgate: the search is at http://%s/searches/%s\n", l.Addr(), logs[0].Name)
+	go func() {
+		if err := servePagesOn(ctx, l, folder); err != nil {
+			fmt.Fprintf(stderr, "kernelgate: the page has ended: %v\n", err)
+		}
+	}()
+	return nil
 }
 
 // shown is a folder as a user would write it.
