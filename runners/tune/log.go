@@ -34,6 +34,7 @@ type Log struct {
 	attempts  []Attempt
 	verdicts  map[string]Confirmed
 	Ended     bool
+	winner    string // of a search that has ended
 
 	mu   sync.Mutex
 	file *os.File // nil if the log is only read
@@ -195,7 +196,7 @@ func (l *Log) accept(e entry, first bool) error {
 	case e.Verdict != nil:
 		l.verdicts[e.Verdict.ID] = *e.Verdict
 	case e.End != nil:
-		l.Ended = true
+		l.Ended, l.winner = true, e.End.Winner
 	case e.Drop != nil:
 	default:
 		return errors.New("the line has no known field")

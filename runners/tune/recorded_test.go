@@ -49,7 +49,7 @@ func readRecordings(t *testing.T) []recording {
 			}
 			r.values[id] = sums[id] / float64(n)
 		}
-		if !log.Header.Exhaustive || !strings.Contains(log.Header.Device, "H200") || len(counts) < 8 {
+		if !log.Header.Exhaustive || !strings.Contains(log.Header.Device, "H200") || len(counts) < 3 {
 			t.Errorf("%s: exhaustive %v on %s with %d candidates", r.name, log.Header.Exhaustive, log.Header.Device, len(counts))
 		}
 		all = append(all, r)
@@ -151,8 +151,20 @@ func TestRecordedSearches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), table.String()) {
-		t.Errorf("docs/tune.md lacks the figures of the recordings:\n%s", table.String())
+	before, rest, found := strings.Cut(string(text), "| space | points |")
+	_, after, ends := strings.Cut(rest, "\n\n")
+	if !found || !ends {
+		t.Fatal("docs/tune.md has no table of the recordings")
+	}
+	want := before + table.String() + "\n" + after
+	if *update {
+		if err := os.WriteFile("../../docs/tune.md", []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(text) != want {
+		t.Errorf("docs/tune.md lacks the figures of the recordings (rewrite them with -update):\n%s", table.String())
 	}
 }
 
