@@ -36,11 +36,14 @@ func readRecordings(t *testing.T) []recording {
 		}
 		r := recording{name: strings.TrimSuffix(filepath.Base(file), "-truth.jsonl"), truth: log, values: map[string]float64{log.Header.Space.ID(parseName(log.Header.Space.Start)): 0}}
 		r.seconds = secondsOf(log)
-		sums, counts := map[string]float64{}, map[string]int{}
+		sums, counts, usable := map[string]float64{}, map[string]int{}, map[string]int{}
 		for _, round := range log.rounds {
 			for id, timed := range round {
-				sums[id] += timed.value(log.Header)
 				counts[id]++
+				if v := timed.value(log.Header); !math.IsNaN(v) { // a round may be disturbed
+					sums[id] += v
+					usable[id]++
+				}
 			}
 		}
 		for id, n := range counts {
@@ -48,7 +51,7 @@ func readRecordings(t *testing.T) []recording {
 				t.Errorf("%s: %s was in %d rounds of %d: the truth has all of them", r.name, id, n, log.Header.MaxRounds)
 			}
 			if within(log, id) {
-				r.values[id] = sums[id] / float64(n)
+				r.values[id] = sums[id] / float64(usable[id])
 			}
 		}
 		if !log.Header.Exhaustive || !strings.Contains(log.Header.Device, "H200") || len(counts) < 3 {
