@@ -115,6 +115,30 @@ func (b *Bench) Shapes() []string {
 	return names
 }
 
+// Guards returns the smallest baseline/candidate that the policy's guard allows, for those of the
+// shapes that it guards.
+func (b *Bench) Guards() map[string]float64 {
+	gate := b.job.Rule().Gates.Performance
+	if gate.Guard == nil || gate.Guard.Ratio() <= 0 {
+		return nil
+	}
+	var all []string
+	for _, s := range b.job.Manifest.Shapes {
+		all = append(all, s.Name)
+	}
+	var targets []string
+	if gate.Target != nil {
+		targets = gate.Target.Shapes.Pick(all)
+	}
+	limits := map[string]float64{}
+	for _, s := range b.shapes {
+		if slices.Contains(gate.Guard.Shapes.Pick(all), s.Name) && !slices.Contains(targets, s.Name) {
+			limits[s.Name] = gate.Guard.Ratio()
+		}
+	}
+	return limits
+}
+
 // An Arm is one candidate on the bench. Its methods may not be called at the same time.
 type Arm struct {
 	bench *Bench

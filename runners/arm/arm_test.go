@@ -285,6 +285,17 @@ func TestBadBench(t *testing.T) {
 	}
 }
 
+// TestGuards checks which shapes of a race have a limit.
+func TestGuards(t *testing.T) {
+	bench, err := arm.NewBenchWith(scripted.Runner{}.Open, newJob(t, "64KiB", "speed 1"), []string{"mission", "small", "large"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if limits := bench.Guards(); len(limits) != 1 || math.Abs(limits["small"]-0.98) > 1e-12 {
+		t.Errorf("the limits are %v, want 0.98 on small: mission is the target, and nothing guards large", limits)
+	}
+}
+
 // TestTimePart checks that a candidate is timed on those of the shapes that it takes, if that is asked
 // for.
 func TestTimePart(t *testing.T) {

@@ -10,10 +10,11 @@ import sys
 
 
 def read(name):
-    """Returns the mean log speedup of each candidate, the seconds and the winner before the gate was asked, and its verdicts."""
-    values, seconds, winner, verdicts = {}, 0.0, None, []
+    """Returns the mean log speedup of each candidate within the policy's guards, the seconds and the winner before the gate was asked, and its verdicts."""
+    values, shapes, guards, seconds, winner, verdicts = {}, {}, {}, 0.0, None, []
     for line in open(name):
         entry = json.loads(line)
+        guards = entry.get("search", {}).get("guards", guards)
         if "verdict" in entry:
             verdicts.append(entry["verdict"]["outcome"])
         if "attempt" in entry:
@@ -26,14 +27,19 @@ def read(name):
         if r and r.get("speedups"):
             logs = [math.log(x) for x in r["speedups"].values()]
             values.setdefault(r["id"], []).append(sum(logs) / len(logs))
-    return {id: sum(v) / len(v) for id, v in values.items()}, seconds, winner, verdicts
+            for shape, ratio in r["speedups"].items():
+                shapes.setdefault((r["id"], shape), []).append(math.log(ratio))
+    mean = lambda v: sum(v) / len(v)
+    within = lambda id: all(mean(shapes[id, shape]) >= math.log(limit) for shape, limit in guards.items())
+    return {id: mean(v) for id, v in values.items() if within(id)}, seconds, winner, verdicts
 
 
 truth, whole, _, _ = read(sys.argv[1])
 found, seconds, winner, verdicts = read(sys.argv[2])
-best = max(truth, key=truth.get)
-top, bound = max(truth[best], 0), 0.01  # the incumbent is 0, and may be the best
-behind = 1 - math.exp(truth.get(winner, 0) - top)
-print(f"  truth: {best}, {math.expm1(truth[best]):+.1%} over the incumbent, {len(truth)} candidates in {whole:.0f} s")
-print(f"  search: {winner or 'the incumbent'}, {behind:.2%} behind the best, {seconds:.0f} s ({seconds / whole:.0%} of the truth), gate: {', '.join(verdicts) or 'not asked'}")
+truth["the incumbent"] = 0.0
+best, bound = max(truth, key=truth.get), 0.01
+winner = winner or "the incumbent"
+behind = 1 - math.exp(truth[winner] - truth[best]) if winner in truth else math.inf
+print(f"  truth: {best}, {math.expm1(truth[best]):+.1%} over the incumbent, {len(truth) - 1} candidates within the guards, {whole:.0f} s")
+print(f"  search: {winner}, {behind:.2%} behind the best, {seconds:.0f} s ({seconds / whole:.0%} of the truth), gate: {', '.join(verdicts) or 'not asked'}")
 sys.exit(behind > bound or seconds > whole / 3)

@@ -18,9 +18,9 @@ import (
 // An arm leaves when its differences to the best prove that it is slower. The race is decided when
 // every remaining arm is proven to be at most epsilon faster than the best. An arm with that proof
 // stays, but is not measured again unless the best is a different arm later. The proofs are those of
-// the performance gate (package stats), and all of them together err with probability delta: one
-// half is for drops and one half is for decisions, in equal parts for the arms, spent over the looks
-// with the larger shares first.
+// the performance gate (package stats), and all of them together err with probability delta: in equal
+// parts for the arms, spent over the looks with the larger shares first. Both kinds of proof follow
+// from one upper bound on the arm's speed over the best's, so that they share its error rate.
 //
 // The values of the winner are still those of the luckiest arm. They prove nothing: the ordinary
 // gate measures the winner again.
@@ -71,7 +71,7 @@ func NewRace(opt RaceOptions) (*Race, error) {
 		return nil, fmt.Errorf("a race cannot err with probability %v (choose one between 0 and 1)", opt.Delta)
 	}
 	looks := looksUpTo(max(opt.MaxRounds, firstLook))
-	shares := spend(opt.Delta/2/float64(max(opt.Arms, 1)), looks)
+	shares := spend(opt.Delta/float64(max(opt.Arms, 1)), looks)
 	plan, err := stats.NewResamplePlan(stats.MinResamples, 1)
 	return &Race{epsilon: opt.Epsilon, looks: looks, shares: shares, plan: plan, keepAll: opt.KeepAll}, err
 }

@@ -206,8 +206,8 @@ func TestRaceKeepsTheBest(t *testing.T) {
 	}
 	rate := float64(wrong) / float64(searches)
 	t.Logf("an arm that no other beats was dropped in %.1f %% of races", 100*rate)
-	if rate > 0.025 {
-		t.Errorf("the best arm was dropped in %.3f of the races, want at most 0.025", rate)
+	if rate > 0.05 {
+		t.Errorf("the best arm was dropped in %.3f of the races, want at most 0.05", rate)
 	}
 }
 

@@ -18,7 +18,7 @@ const recordings = "../cuda/testdata/h200/tune"
 type recording struct {
 	name    string
 	truth   *Log
-	values  map[string]float64 // mean log speedup over the incumbent
+	values  map[string]float64 // mean log speedup over the incumbent, of candidates within the guards
 	seconds float64            // of measuring every candidate in all rounds
 }
 
@@ -36,25 +36,47 @@ func readRecordings(t *testing.T) []recording {
 		}
 		r := recording{name: strings.TrimSuffix(filepath.Base(file), "-truth.jsonl"), truth: log, values: map[string]float64{log.Header.Space.ID(parseName(log.Header.Space.Start)): 0}}
 		r.seconds = secondsOf(log)
-		sums, counts := map[string]float64{}, map[string]int{}
+		sums, counts, usable := map[string]float64{}, map[string]int{}, map[string]int{}
 		for _, round := range log.rounds {
 			for id, timed := range round {
-				sums[id] += timed.value(log.Header)
 				counts[id]++
+				if v := timed.value(log.Header); !math.IsNaN(v) { // a round may be disturbed
+					sums[id] += v
+					usable[id]++
+				}
 			}
 		}
 		for id, n := range counts {
 			if n != log.Header.MaxRounds {
 				t.Errorf("%s: %s was in %d rounds of %d: the truth has all of them", r.name, id, n, log.Header.MaxRounds)
 			}
-			r.values[id] = sums[id] / float64(n)
+			if within(log, id) {
+				r.values[id] = sums[id] / float64(usable[id])
+			}
 		}
-		if !log.Header.Exhaustive || !strings.Contains(log.Header.Device, "H200") || len(counts) < 8 {
+		if !log.Header.Exhaustive || !strings.Contains(log.Header.Device, "H200") || len(counts) < 3 {
 			t.Errorf("%s: exhaustive %v on %s with %d candidates", r.name, log.Header.Exhaustive, log.Header.Device, len(counts))
 		}
 		all = append(all, r)
 	}
 	return all
+}
+
+// within reports whether a candidate is as fast as the policy's guards ask for, on average.
+func within(log *Log, id string) bool {
+	for shape, limit := range log.Header.Guards {
+		sum, n := 0.0, 0
+		for _, round := range log.rounds {
+			if ratio, ok := round[id].Speedups[shape]; ok {
+				sum += math.Log(ratio)
+				n++
+			}
+		}
+		if n == 0 || sum/float64(n) < math.Log(limit) {
+			return false
+		}
+	}
+	return true
 }
 
 // secondsOf is the measuring of a log up to the moment when a winner goes to the gate.
@@ -80,8 +102,14 @@ func (r *recording) best() string {
 	return best
 }
 
-// behind is how much slower a candidate is than the best, as a share.
-func (r *recording) behind(id string) float64 { return -math.Expm1(r.values[id] - r.values[r.best()]) }
+// behind is how much slower a candidate is than the best, as a share; NaN if a guard keeps it out.
+func (r *recording) behind(id string) float64 {
+	value, ok := r.values[id]
+	if !ok {
+		return math.NaN()
+	}
+	return -math.Expm1(value - r.values[r.best()])
+}
 
 // live is the search that was run: its winner of the race, and the seconds until that goes to the gate.
 func (r *recording) live(t *testing.T) (winner string, seconds float64) {
@@ -123,13 +151,17 @@ func TestRecordedSearches(t *testing.T) {
 		h := r.truth.Header
 		check := func(who, id string, seconds float64) string {
 			share := seconds / r.seconds
-			if behind := r.behind(id); behind > 0.01 || share > 1.0/3 {
+			if behind := r.behind(id); !(behind <= 0.01) || share > 1.0/3 {
 				t.Errorf("%s: %s finds %s, %.2f %% behind the best, in %.0f %% of the time; want 1 %% and a third", r.name, who, id, 100*behind, 100*share)
 			}
 			return fmt.Sprintf("%.0f s (%.0f %%)", seconds, 100*share)
 		}
-		winner, seconds := r.live(t)
-		fmt.Fprintf(&table, "| %s, %s | %.0f | %.0f s | %s (+%.0f %%) | %s", r.name, strings.Join(h.Space.toggleNames(), " × "), h.Space.Size(), r.seconds, settingsText(h.Space, r.best()), 100*math.Expm1(r.values[r.best()]), check("the search", winner, seconds))
+		ran := "not run"
+		if _, err := os.Stat(filepath.Join(recordings, r.name+"-search.jsonl")); err == nil {
+			winner, seconds := r.live(t)
+			ran = check("the search", winner, seconds)
+		}
+		fmt.Fprintf(&table, "| %s, %s | %.0f | %.0f s | %s (+%.0f %%) | %s", r.name, strings.Join(h.Space.toggleNames(), " × "), h.Space.Size(), r.seconds, settingsText(h.Space, r.best()), 100*math.Expm1(r.values[r.best()]), ran)
 		for _, name := range Proposers() {
 			worst, at := 0.0, ""
 			for seed := range uint64(seeds) {
@@ -151,8 +183,20 @@ func TestRecordedSearches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), table.String()) {
-		t.Errorf("docs/tune.md lacks the figures of the recordings:\n%s", table.String())
+	before, rest, found := strings.Cut(string(text), "| space | points |")
+	_, after, ends := strings.Cut(rest, "\n\n")
+	if !found || !ends {
+		t.Fatal("docs/tune.md has no table of the recordings")
+	}
+	want := before + table.String() + "\n" + after
+	if *update {
+		if err := os.WriteFile("../../docs/tune.md", []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(text) != want {
+		t.Errorf("docs/tune.md lacks the figures of the recordings (rewrite them with -update):\n%s", table.String())
 	}
 }
 

@@ -53,7 +53,7 @@ func (r *runner) header(ctx context.Context, bench *arm.Bench, device string) (H
 	}
 	h := Header{
 		Version: logVersion, Space: space, Shapes: bench.Shapes(), Device: device, Proposer: r.opt.Proposer, Seed: r.opt.Seed, Candidates: r.opt.Candidates,
-		Budget: r.opt.Budget.Seconds(), Epsilon: r.opt.Epsilon, MaxRounds: cmp.Or(r.opt.MaxRounds, defaultMaxRounds), Exhaustive: r.opt.Exhaustive || r.opt.Choose, Choose: r.opt.Choose, Files: files,
+		Budget: r.opt.Budget.Seconds(), Epsilon: r.opt.Epsilon, MaxRounds: cmp.Or(r.opt.MaxRounds, defaultMaxRounds), Exhaustive: r.opt.Exhaustive || r.opt.Choose, Choose: r.opt.Choose, Guards: bench.Guards(), Files: files,
 	}
 	if h.Choose && r.opt.MaxRounds == 0 {
 		h.MaxRounds = defaultChooseRounds

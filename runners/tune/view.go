@@ -59,18 +59,36 @@ func ReadView(name string, text []byte) (*View, error) {
 		return nil, err
 	}
 	here := &halted{space: log.Header.Space}
-	ended := log.Ended
 	s := &Search{Log: log, Proposer: here, Lab: here}
 	result, err := s.Run(context.Background())
 	if err != nil && !errors.Is(err, errHalted) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if err != nil {
+	ended := err == nil // the log may lack its last line, which says no more
+	if !ended {
+		ended = s.Log.Ended
 		s.result.Elite, s.result.Decided = s.race.Elite(elite), s.race.Decided()
+		if ended {
+			s.trust(log)
+		}
 		s.conclude()
 		result = &s.result
 	}
 	return result.view(s, ended, here.now), nil
+}
+
+// trust takes the end of a search from its log. A search of an earlier version of the program may have
+// measured other rounds than this version asks for.
+func (s *Search) trust(log *Log) {
+	s.result.Winner, s.result.Confirmed, s.result.Spent = log.winner, nil, false
+	for _, a := range log.attempts {
+		if v, ok := log.verdicts[a.ID]; ok && s.ids[a.ID] != nil && !slices.ContainsFunc(s.result.Confirmed, func(c Confirmed) bool { return c.ID == a.ID }) {
+			s.result.Confirmed = append(s.result.Confirmed, v)
+		}
+	}
+	if s.ids[s.result.Winner] == nil {
+		s.result.Winner = ""
+	}
 }
 
 func (r *Result) view(s *Search, ended bool, now string) *View {

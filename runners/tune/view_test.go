@@ -29,7 +29,7 @@ func TestView(t *testing.T) {
 	}
 	lines := strings.SplitAfter(string(text), "\n")
 	seconds, states := 0.0, map[string]bool{}
-	for n := 1; n < len(lines); n += 1 + n/40 {
+	for n := 1; n < len(lines)-2; n += 1 + n/40 {
 		v, err := ReadView("log", []byte(strings.Join(lines[:n], "")+`{"rou`))
 		if err != nil {
 			t.Fatalf("after %d lines: %v", n, err)
@@ -45,6 +45,9 @@ func TestView(t *testing.T) {
 		if !states[want] {
 			t.Errorf("the search was never at %q: %v", want, states)
 		}
+	}
+	if v, err := ReadView("log", []byte(strings.Join(lines[:len(lines)-2], ""))); err != nil || !v.Ended {
+		t.Errorf("without the line that says so, the search has not ended: %v", err)
 	}
 	v, err := ReadView("log", text)
 	if err != nil {
@@ -81,7 +84,7 @@ func TestViewOfRecordings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !v.Ended || len(v.Raced) < 5 || v.Kernel == "" || v.Result == "" {
+		if !v.Ended || v.Now != "" || len(v.Raced) < 3 || v.Kernel == "" || v.Result == "" || strings.Contains(file, "-search") != (len(v.Verdicts) == 3) {
 			t.Errorf("%s: %+v", file, v)
 		}
 	}
