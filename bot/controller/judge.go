@@ -28,7 +28,7 @@ func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p plann
 		}
 		return err
 	}
-	if s.ID.Kind == change.Sweep {
+	if s.ID.Kind.Scheduled() {
 		return nil // the kernel still exists, so it must be measured
 	}
 	old, ok := s.ByFolder(kernel.Folder)
