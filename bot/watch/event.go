@@ -1,8 +1,11 @@
 package watch
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // An Event is one of Looked, Dropped, IssueWritten, IssueClosed, IssueDismissed, IssueRefused and
@@ -54,6 +57,17 @@ func (IssueClosed) kind() string    { return "issue_closed" }
 func (IssueDismissed) kind() string { return "issue_dismissed" }
 func (IssueRefused) kind() string   { return "issue_refused" }
 func (Bisected) kind() string       { return "bisected" }
+
+// Subject names a kernel in the journal. No change has such a name.
+func Subject(repo int64, folder string) string {
+	sum := sha256.Sum256([]byte(folder))
+	return fmt.Sprintf("%s%d-%s", prefix, repo, hex.EncodeToString(sum[:8]))
+}
+
+const prefix = "watched-"
+
+// IsSubject reports whether events under a name are those of a watched kernel.
+func IsSubject(name string) bool { return strings.HasPrefix(name, prefix) }
 
 // KindOf is the word under which an event is stored.
 func KindOf(e Event) string { return e.kind() }
