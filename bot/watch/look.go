@@ -35,6 +35,7 @@ type Look struct {
 	Tag     string    `json:"tag,omitempty"` // of the release
 	Base    string    `json:"base"`          // the commit that the head is compared with
 	Head    string    `json:"head"`
+	Branch  string    `json:"branch"` // whose tip the head was
 	Slower  float64   `json:"slower"` // smallest slowdown that counts: 0.01 is 1 %
 	Rounds  int       `json:"rounds,omitempty"`
 	Shapes  []Shape   `json:"shapes"`
