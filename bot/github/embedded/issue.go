@@ -44,10 +44,15 @@ func (r *Repo) Issues() []IssueState {
 }
 
 // DisableIssues turns issues off, as the owner can in the settings. Pull requests stay.
-func (r *Repo) DisableIssues() {
+func (r *Repo) DisableIssues() { r.setIssues(false) }
+
+// EnableIssues turns issues on again.
+func (r *Repo) EnableIssues() { r.setIssues(true) }
+
+func (r *Repo) setIssues(on bool) {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
-	r.noIssues = true
+	r.noIssues = !on
 }
 
 // CloseIssue closes an issue as a user.
