@@ -35,10 +35,18 @@ func watchedNightly(t *testing.T, opt worldOptions) *watchedWorld {
 	opt.apart = true
 	w := &watchedWorld{world: newWorld(t, opt), clock: clock}
 	w.no(w.repo.Tag("v1.0.0", w.repo.Head("main"), "the first release"))
-	w.start()
+	w.begin()
 	w.Cleanup(func() { w.no(w.running.stop()) })
 	w.measured(1)
 	return w
+}
+
+// begin starts the bot and waits until it knows the repositories. A clock that jumps before that makes the bot's
+// tokens expire in its hand, and it would know them a while later.
+func (w *watchedWorld) begin() {
+	w.Helper()
+	w.start()
+	w.poll("the first look at GitHub", func() bool { return !w.running.bot.Counts().Reconciled.IsZero() })
 }
 
 // night lets a day pass, after a push to the default branch with a source, and waits until the watch has
@@ -132,7 +140,7 @@ func TestWatch(t *testing.T) {
 	w.shows(true, 0, "**Cause: code.** The sources of the kernel changed", "mission", "slower |", slow[:12], "not searched for", "found by the watch of 2026-05-05 02:00 UTC, last measured by the watch of 2026-05-05")
 	number := w.issue().Number
 	w.no(w.running.stop())
-	w.start()
+	w.begin()
 	w.settle()
 	w.night("")
 	w.shows(true, 0, "found by the watch of 2026-05-05 02:00 UTC, last measured by the watch of 2026-05-06")
@@ -250,7 +258,7 @@ func TestWatchCrash(t *testing.T) {
 					t.Fatal("the bot has not come so far")
 				}
 				w.no(w.running.stop())
-				w.start()
+				w.begin()
 			}
 			push := func(source string) {
 				_, err := w.repo.Push("main", map[string]string{sourceFile: source}, "Change")
@@ -370,7 +378,7 @@ func watchedNightlyAbsent(t *testing.T) *watchedWorld {
 		apart: true, absent: true, now: func() time.Time { return time.Unix(0, clock.Load()).UTC() },
 		watch: []sweep.Schedule{{Repository: "*", At: 2 * time.Hour, Every: 24 * time.Hour, Watch: &sweep.Watch{Against: watching.Best, Slower: 0.01}}},
 	})}
-	w.start()
+	w.begin()
 	w.Cleanup(func() { w.no(w.running.stop()) })
 	w.begun()
 	return w
