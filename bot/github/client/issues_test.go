@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +87,12 @@ func TestIssuesWithoutPermission(t *testing.T) {
 	w.no(err)
 	h, err := client.NewApp(mute.ID(), mute.PrivateKeyPEM(), w.options(client.Options{}))
 	w.no(err)
+	if lack, err := h.WithoutIssues(w.ctx); err != nil || !slices.Equal(lack, []string{"alice"}) {
+		t.Errorf("%q may not write issues, %v", lack, err)
+	}
+	if lack, err := w.bot.WithoutIssues(w.ctx); err != nil || len(lack) != 0 {
+		t.Errorf("with the permission %q may not, %v", lack, err)
+	}
 	_, err = h.CreateIssue(w.ctx, repo, "title", "text")
 	if e := w.refusal(err, http.StatusForbidden); e.Hint != `grant the permission "Issues: read and write", and accept it in the installation` || !client.IsPermanent(err) {
 		t.Errorf("%v", err)

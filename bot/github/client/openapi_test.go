@@ -77,6 +77,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		{"Me", func() error { _, err := h.Me(w.ctx); return err }},
 		{"Me", func() error { _, err := personal.Me(w.ctx); return err }},
 		{"Installations", func() error { _, err := h.Installations(w.ctx); return err }},
+		{"WithoutIssues", func() error { _, err := h.WithoutIssues(w.ctx); return err }},
 		{"Repositories", func() error { _, err := h.Repositories(w.ctx, w.inst.ID()); return err }},
 		{"Repository", func() error { _, err := h.Repository(w.ctx, repo); return err }},
 		{"CreateCheck", func() (err error) { check, err = h.CreateCheck(w.ctx, repo, full); return err }},
