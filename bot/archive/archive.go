@@ -75,7 +75,7 @@ func (a *Archive) Runs(ctx context.Context, repo string, most int) ([]ledger.Run
 	var rows []ledger.RunRow
 	seen := map[string]bool{"": true}
 	for before := int64(0); ; {
-		page, err := a.ledger.Runs(ctx, ledger.RunFilter{RepoID: known[at].ID, Phase: change.Done, Before: before})
+		page, err := a.ledger.Runs(ctx, ledger.RunFilter{RepoID: known[at].ID, Phase: change.Done, Verdicts: true, Before: before})
 		if err != nil {
 			return nil, fmt.Errorf("asking the ledger: %w", err)
 		}

@@ -33,6 +33,10 @@ func (s *State) Apply(seq uint64, at time.Time, e Event) {
 		}
 	case Answered:
 		s.answered(at, e)
+	case Searching:
+		if !slices.ContainsFunc(s.Searches, func(r Run) bool { return r.Command == e.ID }) {
+			s.applySearch(at, e.ID, e.Search)
+		}
 	case Started:
 		s.started(at, e)
 	case Built:

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/watch"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// An Event is one of Seen, Planned, Asked, Answered, Reviewed, Started, Built, Finished, Dropped,
-// Published, HeadShared and RepublishAsked.
+// An Event is one of Seen, Planned, Asked, Answered, Searching, Reviewed, Started, Built, Finished,
+// Dropped, Published, HeadShared and RepublishAsked.
 type Event interface{ kind() string }
 
 // Facts is a change as GitHub tells it.
@@ -28,14 +29,23 @@ type Facts struct {
 	Fork          bool      `json:"fork,omitempty"`
 	Head          string    `json:"head"`
 	Base          string    `json:"base"`                // the branch that it goes to
-	BaseSHA       string    `json:"base_sha,omitempty"`  // a group's, a push's and a sweep's: what it is compared with
-	Kernels       []string  `json:"kernels,omitempty"`   // a sweep's: patterns of their folders; none is all
+	BaseSHA       string    `json:"base_sha,omitempty"`  // a group's, a push's, a sweep's and a watch's: what it is compared with
+	Kernels       []string  `json:"kernels,omitempty"`   // a sweep's and a watch's: patterns of their folders; none is all
+	Watch         *Watching `json:"watch,omitempty"`     // a watch's
 	Pulls         []int     `json:"pulls,omitempty"`     // a group's last pull request
 	Members       []Member  `json:"members,omitempty"`   // a group's pull requests, once they were found
 	Rules         string    `json:"rules,omitempty"`     // digest of the base's, once they changed under an open pull request
 	BaseGone      bool      `json:"base_gone,omitempty"` // the branch Base does not exist: nothing can be planned
 	Ended         EndReason `json:"ended,omitempty"`     // why GitHub does not show it any more
 	Updated       time.Time `json:"updated"`
+}
+
+// Watching is what a watch compares with, and when it was due.
+type Watching struct {
+	Due     time.Time     `json:"due"`
+	Against watch.Against `json:"against"`
+	Tag     string        `json:"tag,omitempty"` // of the release; BaseSHA is its commit
+	Slower  float64       `json:"slower"`        // smallest slowdown that counts: 0.01 is 1 %
 }
 
 // An EndReason says why a repository, with all its changes, can be reached no more.
@@ -105,7 +115,10 @@ type KernelSpec struct {
 	// every problem size. Evidence holds only where it is equal.
 	Dispatch string `json:"dispatch,omitempty"`
 	Bundle   string `json:"bundle,omitempty"` // its blob
-	Was      string `json:"was,omitempty"`    // the folder of the kernel before the change, where the change renames it
+	// HeadSources is the digest of what the head's kernel is built from, without the baseline. Only a
+	// watch has it.
+	HeadSources string `json:"head_sources,omitempty"`
+	Was         string `json:"was,omitempty"` // the folder of the kernel before the change, where the change renames it
 }
 
 // ManifestName is the kernel's name in its manifest: Name without the folder that is added where two
@@ -189,6 +202,12 @@ type Search struct {
 	Folder  string          `json:"folder"`
 	Bundle  string          `json:"bundle"`
 	Request command.Request `json:"request"`
+}
+
+// Searching says that the bot itself begins a search. ID names it as a command's id would.
+type Searching struct {
+	ID     string `json:"id"`
+	Search Search `json:"search"`
 }
 
 // Answered is the bot's decision on a command, with what follows from it.
@@ -323,6 +342,7 @@ func (Reviewed) kind() string       { return "reviewed" }
 func (Started) kind() string        { return "started" }
 func (Built) kind() string          { return "built" }
 func (Finished) kind() string       { return "finished" }
+func (Searching) kind() string      { return "searching" }
 func (Dropped) kind() string        { return "dropped" }
 func (Published) kind() string      { return "published" }
 func (HeadShared) kind() string     { return "head_shared" }
@@ -341,6 +361,7 @@ var decoders = map[string]func(kind string, data []byte) (Event, error){
 	"started":         decode[Started],
 	"built":           decode[Built],
 	"finished":        decode[Finished],
+	"searching":       decode[Searching],
 	"dropped":         decode[Dropped],
 	"published":       decode[Published],
 	"head_shared":     decode[HeadShared],

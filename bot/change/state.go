@@ -106,10 +106,14 @@ func (r Run) ReportID() string {
 	return r.Command + "-report"
 }
 
+// BotSearch begins the id of a search that the bot itself asked for.
+const BotSearch = "bot-"
+
 // Reports tells whether there is a report that GitHub does not show yet. A command that was given by
-// a button has no conversation to report to.
+// a button, and a search that the bot asked for, have no conversation to report to.
 func (r Run) Reports() bool {
-	return r.Search != nil && r.Phase == Done && r.Result != nil && r.Replied == 0 && !strings.HasPrefix(r.Command, "button-")
+	aside := strings.HasPrefix(r.Command, "button-") || strings.HasPrefix(r.Command, BotSearch)
+	return r.Search != nil && r.Phase == Done && r.Result != nil && r.Replied == 0 && !aside
 }
 
 // Unfinished tells whether a runner is still needed.

@@ -28,7 +28,7 @@ func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p plann
 		}
 		return err
 	}
-	if s.ID.Kind == change.Sweep {
+	if s.ID.Kind.Scheduled() {
 		return nil // the kernel still exists, so it must be measured
 	}
 	old, ok := s.ByFolder(kernel.Folder)
@@ -74,7 +74,7 @@ func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p plann
 // that are on the default branch now, so the history needs no new measurement.
 func (k *Controller) merged(ctx context.Context, repo int64, kernel change.Kernel) (change.Run, bool, error) {
 	const lately = 20
-	rows, err := k.Ledger.Runs(ctx, ledger.RunFilter{RepoID: repo, Folder: kernel.Folder, Phase: change.Done, Limit: lately})
+	rows, err := k.Ledger.Runs(ctx, ledger.RunFilter{RepoID: repo, Folder: kernel.Folder, Phase: change.Done, Verdicts: true, Limit: lately})
 	if err != nil {
 		return change.Run{}, false, fmt.Errorf("asking the ledger: %w", err)
 	}

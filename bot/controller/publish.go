@@ -20,6 +20,9 @@ import (
 
 // publish brings GitHub in line with the state of a change, and records what GitHub shows now.
 func (k *Controller) publish(ctx context.Context, s *change.State, others []*change.State) error {
+	if s.ID.Kind == change.Watch {
+		return k.publishWatch(ctx, s)
+	}
 	view, err := k.view(ctx, s, others)
 	if err != nil {
 		return err

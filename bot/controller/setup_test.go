@@ -60,6 +60,7 @@ type setup struct {
 	look   func(planner.Mirrors) planner.Mirrors
 	limits scheduler.Limits // of repositories
 	sweeps []sweep.Schedule
+	watch  []sweep.Schedule
 	judged func(ctx context.Context, runner, kernel, fault string)
 	others map[string]fleet.Credential // of runners beside the usual one, which the bot then knows by what they say
 
@@ -194,7 +195,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	}
 	b := controller.New(controller.Config{
 		Journal: j, Jobs: work, Ledger: l, GitHub: client, ResyncEvery: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Judged: s.judged, Log: log,
-		Repositories: watched, Now: s.now, Sweeps: s.sweeps, SweepEvery: 20 * time.Millisecond,
+		Repositories: watched, Now: s.now, Sweeps: s.sweeps, Watches: s.watch, SweepEvery: 20 * time.Millisecond,
 		Planner: &planner.Planner{Mirrors: mirrors, Bundles: j.Bundles, History: l, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
 		Runners: connected,
 	})

@@ -216,6 +216,8 @@ func (t *Teller) news(ctx context.Context, e journal.Event) (*News, error) {
 	switch {
 	case row.Extra || row.Outcome == "":
 		return nil, nil // it decides nothing
+	case row.Change.Kind == change.Watch:
+		return nil, nil // its slowdowns are issues
 	case row.Change.Kind.OnMain() && (row.Outcome != gates.Defer || !row.Reason.ProvenWrong()):
 		return nil, nil
 	case row.Change.Kind.OnMain():

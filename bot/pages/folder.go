@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/highwater"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/bot/watch"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/results"
@@ -303,6 +304,9 @@ func (f *Folder) Blob(_ context.Context, name string) ([]byte, error) {
 func (f *Folder) Merges(context.Context, int64, string) (highwater.History, error) {
 	return highwater.History{}, nil
 }
+
+// Watched returns nothing: a folder of results has no default branch.
+func (f *Folder) Watched(context.Context, int64) ([]*watch.State, error) { return nil, nil }
 
 func (f *Folder) OnMain(context.Context, int64, string, int) ([]ledger.RunRow, error) {
 	return nil, nil

@@ -250,6 +250,16 @@ func sweeps(c Config) (all []sweep.Schedule) {
 	return all
 }
 
+// watches are the configuration's, as the controller has them.
+func watches(c Config) (all []sweep.Schedule) {
+	for _, w := range c.Watch {
+		s := w.schedule()
+		at, _ := s.at() // it was checked
+		all = append(all, sweep.Schedule{Repository: s.Repository, At: at, Every: s.every(), Kernels: s.Kernels, Watch: &sweep.Watch{Against: w.against(), Slower: float64(w.slower())}})
+	}
+	return all
+}
+
 // openClient makes the way to GitHub, on which the bot that leads alone may write.
 func (s *Server) openClient() (*client.GitHub, error) {
 	g := s.opt.Config.GitHub
@@ -274,7 +284,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 			Bundles: s.Journal.Bundles, History: s.Ledger, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
 		Repositories: c.GitHub.Repositories, ResyncEvery: time.Duration(c.Reconcile),
-		Sweeps:  sweeps(c),
+		Sweeps: sweeps(c), Watches: watches(c),
 		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, Web: web, Trace: s.trace, Log: s.log, Now: s.opt.Now,
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})

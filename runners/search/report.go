@@ -32,10 +32,14 @@ type Report struct {
 	Text     string  `json:"text"`           // a table with lines around it, for a fixed-width font
 	Diff     string  `json:"diff,omitempty"` // the change to commit
 	Seconds  float64 `json:"seconds"`        // of measuring
-	// First is the first bad commit of a bisection. Proven means that the stated error rate holds
-	// for it.
+	// First is the first bad commit of a bisection. Proven means that the stated error rate holds.
 	First  *checkout.Commit `json:"first,omitempty"`
 	Proven bool             `json:"proven,omitempty"`
+	// Last is the last good commit before it, Between how many commits between the two could not be
+	// judged, and Error the stated error rate.
+	Last    string  `json:"last,omitempty"`
+	Between int     `json:"between,omitempty"`
+	Error   float64 `json:"error,omitempty"`
 }
 
 const schema = "kernelgate/search/v1"

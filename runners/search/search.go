@@ -15,7 +15,6 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/arm"
 	"github.com/kernelgate/kernelgate/runners/bisect"
-	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/tune"
 )
 
@@ -100,15 +99,12 @@ func bisected(ctx context.Context, host arm.Host, job runners.Job, scratch strin
 		Headline: headline, Text: strings.TrimLeft(text, "\n"), Seconds: found.Seconds,
 	}
 	if r.Found {
-		r.First, r.Proven = commitOf(found, found.Result.First), !found.Result.Unsure() && len(found.Result.Between()) == 0
+		result := found.Result
+		r.First, r.Last, r.Between, r.Error = &found.Commits[result.First], found.Good.SHA, len(result.Between()), result.Delta
+		if result.Last >= 0 {
+			r.Last = found.Commits[result.Last].SHA
+		}
+		r.Proven = !result.Unsure()
 	}
 	return r, nil
-}
-
-func commitOf(r *bisect.Report, i int) *checkout.Commit {
-	if i < 0 || i >= len(r.Commits) {
-		return nil
-	}
-	c := r.Commits[i]
-	return &c
 }
