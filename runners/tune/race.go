@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -261,53 +260,6 @@ func (r *Race) best() *racer {
 		return order[0]
 	}
 	return nil
-}
-
-// order is the arms that are in the race, the fastest first. Arms that ran in different rounds are
-// compared by their distance from one arm of the last round: the one that was in most rounds.
-func (r *Race) order() []*racer {
-	alive := slices.DeleteFunc(r.alive(), func(a *racer) bool { return !a.fixed && len(a.values) == 0 })
-	if len(alive) == 0 {
-		return nil
-	}
-	recent := func(a *racer) int {
-		if _, ok := a.values[r.last]; ok {
-			return 1
-		}
-		return 0
-	}
-	anchor := slices.MaxFunc(alive, func(a, b *racer) int {
-		return cmp.Or(recent(a)-recent(b), cmp.Compare(len(a.values), len(b.values)))
-	})
-	at := map[*racer]float64{}
-	for _, a := range alive {
-		d, ok := distance(a, anchor)
-		if !ok { // no common round: by their distances from the incumbent
-			d = a.mean() - anchor.mean()
-		}
-		at[a] = d
-	}
-	slices.SortStableFunc(alive, func(a, b *racer) int { return cmp.Compare(at[b], at[a]) })
-	return alive
-}
-
-// distance is the mean difference of two arms over the rounds that had both.
-func distance(a, b *racer) (mean float64, ok bool) {
-	if a == b {
-		return 0, true
-	}
-	n := 0
-	from := a
-	if a.fixed {
-		from = b
-	}
-	for _, round := range from.rounds() {
-		if a.ran(round) && b.ran(round) {
-			mean += a.value(round) - b.value(round)
-			n++
-		}
-	}
-	return mean / float64(max(n, 1)), n > 0
 }
 
 // Best is the arm with the highest estimate; "" before the first round.
