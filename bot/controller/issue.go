@@ -47,22 +47,46 @@ func (k *Controller) reconcileIssue(ctx context.Context, s *change.State, folder
 
 // askForCommit has somebody search for the commit that brought a slowdown, if the code did.
 func (k *Controller) askForCommit(ctx context.Context, s *change.State, folder string, w *watch.State) (*watch.State, error) {
-	good, bad, ok := w.Wants()
-	if !ok || k.Bisect == nil {
+	if k.Bisect == nil || !s.Facts.Open { // nothing can be measured in a watch that was given up
 		return w, nil
+	}
+	good, bad, ok := w.Wants()
+	if !ok {
+		var err error
+		if ok, err = k.bisectLost(ctx, w); err != nil || !ok {
+			return w, err
+		}
+		good, bad, _ = w.Regression.Range()
 	}
 	if err := k.Bisect(ctx, s.ID, folder, good, bad); err != nil {
 		k.Log.Warn("the commit that made a kernel slower cannot be searched for; the next watch asks again", "repo", s.Facts.Repo, "kernel", folder, "err", err)
 		return w, nil
 	}
 	return k.updateWatched(ctx, s.ID.Repo, folder, func(*watch.State) watch.Event {
-		return watch.Bisected{Bisection: watch.Bisection{Good: good, Bad: bad}}
+		return watch.Bisected{Bisection: watch.Bisection{Good: good, Bad: bad, Change: s.ID.String()}}
 	})
+}
+
+// bisectLost reports whether a search ended with the watch that it was part of, before it had an answer.
+func (k *Controller) bisectLost(ctx context.Context, w *watch.State) (bool, error) {
+	if w.Regression == nil || w.Regression.Bisect == nil || !w.Regression.Bisect.Pending() {
+		return false, nil
+	}
+	id, err := change.ParseID(w.Regression.Bisect.Change)
+	if err != nil {
+		return false, err
+	}
+	s, err := k.states.load(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	return !s.Facts.Open, nil
 }
 
 // Bisected records how the search for a commit ended that Config.Bisect began in a watch, and has the
 // kernel's issue show it.
 func (k *Controller) Bisected(ctx context.Context, id change.ID, folder string, b watch.Bisection) error {
+	b.Change = id.String()
 	if _, err := k.updateWatched(ctx, id.Repo, folder, func(now *watch.State) watch.Event {
 		if now.Regression == nil || now.Regression.Bisect == nil || *now.Regression.Bisect == b {
 			return nil

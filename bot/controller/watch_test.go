@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -346,16 +348,40 @@ func TestWatchBisect(t *testing.T) {
 	w.night("// speed 0.8\n")
 	w.night("")
 	slow := w.repo.Head("main")
-	mu.Lock()
-	defer mu.Unlock()
-	if len(asked) != 1 || asked[0].folder != "kernels/scale" || asked[0].good != first || asked[0].bad != slow || asked[0].id.Kind != change.Watch {
-		t.Fatalf("%+v was asked, want %s..%s once", asked, first, slow)
+	searches := func() []search {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(asked)
+	}
+	asks := searches()
+	if len(asks) != 1 || asks[0].folder != "kernels/scale" || asks[0].good != first || asks[0].bad != slow || asks[0].id.Kind != change.Watch {
+		t.Fatalf("%+v was asked, want %s..%s once", asks, first, slow)
 	}
 	w.shows(true, 0, "goes on")
-	w.no(w.running.bot.Bisected(w.ctx, asked[0].id, asked[0].folder, watching.Bisection{Good: first, Bad: slow, First: slow, Last: first, Error: 0.05}))
+	w.end(asks[0].id)
+	w.night("")
+	if asks = searches(); len(asks) != 2 || asks[1].id == asks[0].id || asks[1].good != first || asks[1].bad != slow {
+		t.Fatalf("%+v was asked, want the same once more after the first watch was given up", asks)
+	}
+	w.no(w.running.bot.Bisected(w.ctx, asks[1].id, asks[1].folder, watching.Bisection{Good: first, Bad: slow, First: slow, Last: first, Error: 0.05}))
 	w.until("the answer", func() bool { return strings.Contains(w.repo.Issues()[0].Body, "made it slower") })
 	w.settle()
 	w.shows(true, 0, "**Commit:** `"+slow[:12]+"`", "at most 5.0")
+}
+
+// end gives up a watch while no bot runs, as the watch after it does if it has not measured everything.
+func (w *watchedWorld) end(id change.ID) {
+	w.Helper()
+	s, err := w.running.ledger.Change(w.ctx, id)
+	w.no(err)
+	w.no(w.running.stop())
+	j, err := journal.Open(w.ctx, journal.Options{Dir: filepath.Join(w.dir, "journal")})
+	w.no(err)
+	s.Facts.Open = false
+	_, err = j.Append(w.ctx, id.String(), s.Seq, "seen", change.Seen{Facts: s.Facts})
+	w.no(err)
+	w.no(j.Close())
+	w.begin()
 }
 
 // A watch that has not measured everything when the next one begins is given up: nothing is measured twice.
