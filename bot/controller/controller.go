@@ -105,6 +105,7 @@ type Controller struct {
 	lastPublished *lru.Cache[change.ID, time.Time]       // when progress was last published
 	progressed    *lru.Cache[change.ID, bool]            // changes whose checks show progress since they were last published
 	planFailures  *lru.Cache[change.ID, int]             // consecutive failures to plan
+	looked        *lru.Cache[string, bool]               // jobs of watches whose look is recorded and whose issue is in line
 	outcomes      *lru.Cache[judged, hindsight.Row]      // of evidence that was judged by two policies
 }
 
@@ -159,6 +160,7 @@ func New(c Config) *Controller {
 		Config: c, repos: repos.New(c.Repositories, c.Log), stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, conflicts: map[change.ID]*conflict{}, pushed: map[resyncTarget]*push{}, kernels: map[string]chan struct{}{},
 		progress: newLRU[string, runners.LogEntry](cacheSize), positions: newLRU[string, scheduler.Position](cacheSize), firstSeen: newLRU[string, time.Time](cacheSize), lastPublished: newLRU[change.ID, time.Time](cacheSize), progressed: newLRU[change.ID, bool](cacheSize),
 		planFailures: newLRU[change.ID, int](cacheSize),
+		looked:       newLRU[string, bool](cacheSize),
 		outcomes:     newLRU[judged, hindsight.Row](cacheSize),
 	}
 	k.redeliverer = newRedeliverer(k)

@@ -50,17 +50,40 @@ func (k *Controller) reconcileIssue(ctx context.Context, s *change.State, folder
 
 // askForCommit has somebody search for the commit that brought a slowdown, if the code did.
 func (k *Controller) askForCommit(ctx context.Context, s *change.State, folder string, w *watch.State) (*watch.State, error) {
+	if !s.Facts.Open { // nothing can be measured in a watch that was given up
+		return w, nil
+	}
 	good, bad, ok := w.Wants()
 	if !ok {
-		return w, nil
+		var err error
+		if ok, err = k.bisectLost(ctx, w); err != nil || !ok {
+			return w, err
+		}
+		good, bad, _ = w.Regression.Range()
 	}
 	if err := k.bisect(ctx, s, folder, good, bad); err != nil {
 		k.Log.Warn("the commit that made a kernel slower cannot be searched for; the next watch asks again", "repo", s.Facts.Repo, "kernel", folder, "err", err)
 		return w, nil
 	}
 	return k.updateWatched(ctx, s.ID.Repo, folder, func(*watch.State) watch.Event {
-		return watch.Bisected{Bisection: watch.Bisection{Good: good, Bad: bad}}
+		return watch.Bisected{Bisection: watch.Bisection{Good: good, Bad: bad, Change: s.ID.String()}}
 	})
+}
+
+// bisectLost reports whether a search ended with the watch that it was part of, before it had an answer.
+func (k *Controller) bisectLost(ctx context.Context, w *watch.State) (bool, error) {
+	if w.Regression == nil || w.Regression.Bisect == nil || !w.Regression.Bisect.Pending() {
+		return false, nil
+	}
+	id, err := change.ParseID(w.Regression.Bisect.Change)
+	if err != nil {
+		return false, err
+	}
+	s, err := k.states.load(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	return !s.Facts.Open, nil
 }
 
 // bisect has a runner search for the commit after good, up to bad, that made a kernel of a watch
@@ -82,11 +105,11 @@ func (k *Controller) bisect(ctx context.Context, s *change.State, folder, good, 
 // recordBisection records how the search for a commit ended that a watch began.
 func (k *Controller) recordBisection(ctx context.Context, s *change.State, r change.Run) error {
 	asked, ok := r.Search.Command.(command.Bisect)
-	if !ok || r.Unfinished() {
-		return nil
+	if !ok || r.Phase != change.Done || r.Result == nil {
+		return nil // one that ended with its watch is asked for again, see bisectLost
 	}
-	b := watch.Bisection{Good: asked.Good, Bad: asked.Bad, Job: r.Job, Failed: true}
-	if r.Result != nil && r.Result.Report != "" {
+	b := watch.Bisection{Good: asked.Good, Bad: asked.Bad, Job: r.Job, Change: s.ID.String(), Failed: true}
+	if r.Result.Report != "" {
 		found, err := k.storedReport(ctx, r.Result.Report)
 		if err != nil {
 			return err

@@ -93,6 +93,7 @@ func (k *Controller) resetMemory() {
 	k.lastPublished.Purge()
 	k.progressed.Purge()
 	k.planFailures.Purge()
+	k.looked.Purge()
 	k.redeliverer.forget()
 	k.states.clear()
 }

@@ -59,7 +59,8 @@ func (k *Controller) recordWatch(ctx context.Context, repo int64, d sweep.Decisi
 
 func (k *Controller) endWatch(ctx context.Context, id change.ID) error {
 	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
-		if now.Seq == 0 || !now.NeedsPlan() && len(now.Wanted()) == 0 {
+		// A search for a commit, which is a side run, goes on unless something else ends with it.
+		if now.Seq == 0 || !now.NeedsPlan() && !slices.ContainsFunc(now.Runs, change.Run.Unfinished) {
 			return nil, nil
 		}
 		facts := now.Facts
@@ -78,9 +79,14 @@ func (k *Controller) publishWatch(ctx context.Context, s *change.State) error {
 		failure = errors.Join(failure, k.recordBisection(ctx, s, run))
 	}
 	for _, run := range s.Runs {
-		if run.Phase == change.Done && run.Result != nil {
-			failure = errors.Join(failure, k.publishWatched(ctx, s, run))
+		if run.Phase != change.Done || run.Result == nil || !s.Republish && k.looked.Contains(run.Job) {
+			continue
 		}
+		if err := k.publishWatched(ctx, s, run); err != nil {
+			failure = errors.Join(failure, err)
+			continue
+		}
+		k.looked.Add(run.Job, true)
 	}
 	failure = errors.Join(failure, k.dropUnwatched(ctx, s))
 	k.count(func(c *Counts) {

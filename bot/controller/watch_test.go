@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/bot/sweep"
 	watching "github.com/kernelgate/kernelgate/bot/watch"
+	measuring "github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/scripted"
+	"github.com/kernelgate/kernelgate/runners/search"
 )
 
 // A watchedWorld is a world whose default branch is watched at two every night, against the release
@@ -359,6 +363,52 @@ func TestWatchBisect(t *testing.T) {
 	if searches != 1 {
 		t.Errorf("%d searches began, want 1", searches)
 	}
+}
+
+// end gives up a watch while no bot runs, as the watch after it does if it has not measured everything.
+func (w *watchedWorld) end(id change.ID) {
+	w.Helper()
+	s, err := w.running.ledger.Change(w.ctx, id)
+	w.no(err)
+	w.no(w.running.stop())
+	j, err := journal.Open(w.ctx, journal.Options{Dir: filepath.Join(w.dir, "journal")})
+	w.no(err)
+	s.Facts.Open = false
+	_, err = j.Append(w.ctx, id.String(), s.Seq, "seen", change.Seen{Facts: s.Facts})
+	w.no(err)
+	w.no(j.Close())
+	w.begin()
+}
+
+// A search that ends with its watch is asked for again in the next one.
+func TestWatchBisectLost(t *testing.T) {
+	var hang atomic.Bool
+	hang.Store(true)
+	host := search.Measure(scripted.Runner{})
+	w := watchedNightly(t, worldOptions{measure: func(ctx context.Context, job measuring.Job, scratch string, p measuring.Progress) (measuring.Measured, error) {
+		if job.Search != nil && hang.Load() {
+			<-ctx.Done()
+			return measuring.Measured{}, context.Cause(ctx)
+		}
+		return host(ctx, job, scratch, p)
+	}})
+	_, err := w.repo.Push("main", map[string]string{sourceFile: "// speed 0.8\n"}, "Slower")
+	w.no(err)
+	w.settle()
+	says := func(text string) {
+		w.until(text, func() bool {
+			all := w.repo.Issues()
+			return len(all) == 1 && strings.Contains(all[0].Body, text)
+		})
+	}
+	w.clock.Add(int64(24 * time.Hour))
+	w.begun()
+	says("goes on")
+	hang.Store(false)
+	w.clock.Add(int64(24 * time.Hour))
+	w.begun()
+	says("made it slower")
+	w.settle()
 }
 
 // A watch that has not measured everything when the next one begins is given up: nothing is measured twice.

@@ -1,5 +1,5 @@
 // Package present is what GitHub shows of a change: its checks, its sticky
-// comment and the replies to commands, as a pure function of what is known. It
+// comment and the replies to commands, and the issue of a watched kernel, as a pure function of what is known. It
 // reads no clock, asks nobody and writes nothing; whoever calls it brings GitHub
 // into line.
 //

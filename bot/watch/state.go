@@ -69,7 +69,8 @@ type Bisection struct {
 	Unsure  bool    `json:"unsure,omitempty"` // a step is not proven
 	// Failed says that the search ended without a commit.
 	Failed bool   `json:"failed,omitempty"`
-	Job    string `json:"job,omitempty"` // whose page has the details
+	Change string `json:"change,omitempty"` // the watch that it is part of
+	Job    string `json:"job,omitempty"`    // whose page has the details
 }
 
 // Pending reports whether the search goes on.

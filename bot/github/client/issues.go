@@ -92,9 +92,13 @@ func (h *GitHub) CreateIssue(ctx context.Context, repo, title, body string, labe
 	if err := issueText(title, body); err != nil {
 		return 0, &Error{Op: o.name, Repo: repo, Err: err}
 	}
+	rq := &github.IssueRequest{Title: &title, Body: &body}
+	if len(labels) > 0 { // GitHub refuses null
+		rq.Labels = &labels
+	}
 	number := 0
 	err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
-		i, _, err := gh.Issues.Create(ctx, owner, name, &github.IssueRequest{Title: &title, Body: &body, Labels: &labels})
+		i, _, err := gh.Issues.Create(ctx, owner, name, rq)
 		number = i.GetNumber()
 		h.learn(i.GetUser().GetLogin())
 		return err

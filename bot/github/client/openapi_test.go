@@ -99,6 +99,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		{"DeleteComment", func() error { return h.DeleteComment(w.ctx, repo, comment) }},
 		{"ListComments", func() error { _, err := h.ListComments(w.ctx, repo, n); return err }},
 		{"CreateIssue", func() (err error) { issue, err = h.CreateIssue(w.ctx, repo, "t", "b", "kernelgate"); return err }},
+		{"CreateIssue", func() error { _, err := personal.CreateIssue(w.ctx, repo, "t", "b"); return err }},
 		{"EditIssue", func() error { return h.EditIssue(w.ctx, repo, issue, "t", "c") }},
 		{"Issue", func() error { _, err := h.Issue(w.ctx, repo, issue); return err }},
 		{"CloseIssue", func() error { return h.CloseIssue(w.ctx, repo, issue) }},
