@@ -65,7 +65,10 @@ func (k *Controller) askForCommit(ctx context.Context, s *change.State, folder s
 		k.Log.Warn("the commit that made a kernel slower cannot be searched for; the next watch asks again", "repo", s.Facts.Repo, "kernel", folder, "err", err)
 		return w, nil
 	}
-	return k.updateWatched(ctx, s.ID.Repo, folder, func(*watch.State) watch.Event {
+	return k.updateWatched(ctx, s.ID.Repo, folder, func(now *watch.State) watch.Event {
+		if g := now.Regression; g == nil || g.Bisect != nil && !g.Bisect.Pending() {
+			return nil // the answer was faster
+		}
 		return watch.Bisected{Bisection: watch.Bisection{Good: good, Bad: bad, Change: s.ID.String()}}
 	})
 }
@@ -102,7 +105,8 @@ func (k *Controller) bisect(ctx context.Context, s *change.State, folder, good, 
 	return err
 }
 
-// recordBisection records how the search for a commit ended that a watch began.
+// recordBisection records how the search for a commit ended that a watch began, and has the kernel's
+// issue show it.
 func (k *Controller) recordBisection(ctx context.Context, s *change.State, r change.Run) error {
 	asked, ok := r.Search.Command.(command.Bisect)
 	if !ok || r.Phase != change.Done || r.Result == nil {
@@ -119,8 +123,14 @@ func (k *Controller) recordBisection(ctx context.Context, s *change.State, r cha
 		}
 	}
 	_, err := k.updateWatched(ctx, s.ID.Repo, r.Folder, func(now *watch.State) watch.Event {
-		if g := now.Regression; g == nil || g.Bisect == nil || g.Bisect.Good != b.Good || g.Bisect.Bad != b.Bad || *g.Bisect == b {
+		if now.Regression == nil || now.Regression.Bisect != nil && *now.Regression.Bisect == b {
 			return nil
+		}
+		if good, bad, ok := now.Regression.Range(); !ok || good != b.Good || bad != b.Bad {
+			return nil
+		}
+		if run, ok := s.ByFolder(r.Folder); ok {
+			k.looked.Remove(run.Job)
 		}
 		return watch.Bisected{Bisection: b}
 	})
