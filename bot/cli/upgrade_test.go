@@ -305,8 +305,12 @@ func (l *load) check(urls string) int {
 		l.t.Fatal(err)
 	}
 	for _, pr := range l.hub.repo.PRs() {
-		if n := len(l.hub.repo.Checks(pr.HeadSHA())); n != 1 {
-			l.t.Errorf("pull request %d has %d checks", pr.Number(), n)
+		names := map[string]bool{}
+		for _, c := range l.hub.repo.Checks(pr.HeadSHA()) {
+			if names[c.Name] {
+				l.t.Errorf("pull request %d has two checks with the name %s", pr.Number(), c.Name)
+			}
+			names[c.Name] = true
 		}
 		if n := len(pr.Comments()); n != 1 {
 			l.t.Errorf("pull request %d has %d comments", pr.Number(), n)
