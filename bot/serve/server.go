@@ -223,6 +223,11 @@ func (s *Server) prepareData() error {
 	return f.Close()
 }
 
+// OpenJournal opens the journal of a configuration, for a program that does not serve.
+func OpenJournal(ctx context.Context, c Config, version string, log *slog.Logger) (*journal.Journal, error) {
+	return journal.Open(ctx, journalOptions(Options{Config: c, Version: version}, log))
+}
+
 func journalOptions(o Options, log *slog.Logger) journal.Options {
 	j := journal.Options{MaxStore: o.MaxStore, LeadFor: o.LeadFor, Version: compat.VersionOf(o.Version), Log: log, Now: o.Now}
 	if len(o.NATS) == 0 {
