@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/retention"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -96,6 +99,52 @@ func TestGC(t *testing.T) {
 	}
 	if len(names) != 4 {
 		t.Errorf("left: %v", names)
+	}
+}
+
+// A bot may store an old artifact again while gc runs, as when the same code is measured again. Then it stays.
+func TestGCLeavesWhatWasWrittenAgain(t *testing.T) {
+	j, err := journal.Open(t.Context(), journal.Options{Dir: filepath.Join(t.TempDir(), "journal")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for _, name := range []string{"again", "gone", "old"} {
+		if _, err := j.Artifacts.Put(t.Context(), name, strings.NewReader("text")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan, err := retention.Make(t.Context(), j, time.Now().AddDate(1, 0, 0))
+	if err != nil || len(plan.Delete) != 3 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	_, errPut := j.Artifacts.Put(t.Context(), "again", strings.NewReader("text"))
+	if err := errors.Join(errPut, j.Artifacts.Delete(t.Context(), "gone")); err != nil {
+		t.Fatal(err)
+	}
+	deleted, err := plan.Apply(t.Context(), j)
+	if err != nil || len(deleted) != 1 || deleted[0].Name != "old" {
+		t.Errorf("deleted %+v, %v", deleted, err)
+	}
+	if _, err := j.Artifacts.Read(t.Context(), "again"); err != nil {
+		t.Error(err)
+	}
+}
+
+// With a NATS cluster, gc takes the journal of the configuration, next to bots that run.
+func TestGCOnNATS(t *testing.T) {
+	ports := []string{freePort(t), freePort(t)}
+	nats := natstest.New(t, ports)
+	j, err := journal.Open(t.Context(), journal.Options{URL: nats.URLs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	judgedChange(t, j, 1, false, time.Now())
+	config := put(t, []byte(fmt.Sprintf("data: %s\ngithub: {app_id: 7, private_key_file: /k/key, webhook_secret_file: /k/hook}\nnats: %s\n", t.TempDir(), nats.URLs)), t.TempDir(), "kernelgate.yaml")
+	var stdout, stderr bytes.Buffer
+	if status := Run([]string{"gc", "--config", config, "--dry-run"}, &stdout, &stderr); status != 0 || !strings.Contains(stdout.String(), "Would delete 0 artifacts, 0 B. Nothing was deleted.") {
+		t.Errorf("status %d\n%s%s", status, &stdout, &stderr)
 	}
 }
 

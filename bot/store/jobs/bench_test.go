@@ -37,10 +37,10 @@ func BenchmarkFleet(b *testing.B) {
 		workers.Wait()
 		return time.Since(begun)
 	}
-	for b.Loop() {
+	for round := 0; b.Loop(); round++ {
 		enqueued := all(runners+waiting, func(i int) error {
 			return w.Enqueue(ctx, Job{Bundle: "bundle", Job: scheduler.Job{
-				ID: fmt.Sprintf("job-%d", i), Labels: []string{"l4"}, Kernel: "k", Class: scheduler.PullRequest, Repo: fmt.Sprint("owner/", i%100), Author: fmt.Sprint("a", i%37),
+				ID: fmt.Sprintf("job-%d-%d", round, i), Labels: []string{"l4"}, Kernel: "k", Class: scheduler.PullRequest, Repo: fmt.Sprint("owner/", i%100), Author: fmt.Sprint("a", i%37),
 			}})
 		})
 		leases := make([]*Lease, runners)
