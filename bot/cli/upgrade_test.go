@@ -119,8 +119,9 @@ func balanced(t *testing.T, bots func() []string) string {
 // stores events of one kind more. Every delivery is stored and handled, every pull request gets one verdict, and an older bot
 // says that it cannot read the new events.
 func TestOperateRollingUpgrade(t *testing.T) {
-	ctx := operating(t)
+	operating(t)
 	before, after := release(t, "v0.1.0"), release(t, "v0.2.0", oneKindMore()...)
+	ctx := operating(t) // its time begins after the builds
 	w := newHub(t)
 	var ports []string
 	for range 6 {
