@@ -154,12 +154,16 @@ func (s *shipped) health(i int, path string) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-// probes reads the paths of the probes from the manifest.
-func (s *shipped) probes() (readiness, liveness string) {
+// A probe is one of the manifest.
+type probe struct {
+	HTTPGet struct{ Path string } `yaml:"httpGet"`
+	Period  int                   `yaml:"periodSeconds"`
+	Enough  int                   `yaml:"successThreshold"`
+}
+
+// probes reads the probes from the manifest.
+func (s *shipped) probes() (readiness, liveness probe) {
 	s.t.Helper()
-	type probe struct {
-		HTTPGet struct{ Path string } `yaml:"httpGet"`
-	}
 	d := yaml.NewDecoder(strings.NewReader(s.adapt("control/nats.yaml")))
 	for {
 		var o struct {
@@ -180,7 +184,7 @@ func (s *shipped) probes() (readiness, liveness string) {
 		}
 		if o.Kind == "StatefulSet" {
 			c := o.Spec.Template.Spec.Containers[0]
-			return c.Readiness.HTTPGet.Path, c.Liveness.HTTPGet.Path
+			return c.Readiness, c.Liveness
 		}
 	}
 }
@@ -252,20 +256,28 @@ func TestNATSReadinessWaitsForStreams(t *testing.T) {
 	s.all[2].WaitForShutdown()
 	newest := write("meanwhile")
 	s.start(2, true)
-	if status, text := s.health(2, alive); status != http.StatusOK {
+	if status, text := s.health(2, alive.HTTPGet.Path); status != http.StatusOK {
 		t.Errorf("a server that lags would be restarted: %d %s", status, text)
 	}
-	if status, text := s.health(2, ready); status != http.StatusServiceUnavailable {
+	if status, text := s.health(2, ready.HTTPGet.Path); status != http.StatusServiceUnavailable {
 		t.Errorf("a server that lags counts as ready: %d %s", status, text)
 	}
 	s.all[2].Shutdown()
 	s.all[2].WaitForShutdown()
 	s.start(2, false)
-	for status, text := s.health(2, ready); status != http.StatusOK; status, text = s.health(2, ready) {
-		if t.Context().Err() != nil {
+	for in := 0; ; { // as the kubelet asks
+		status, text := s.health(2, ready.HTTPGet.Path)
+		if in++; status != http.StatusOK {
+			in = 0
+		}
+		if in >= ready.Enough {
+			break
+		}
+		select {
+		case <-time.After(time.Duration(ready.Period) * time.Second):
+		case <-t.Context().Done():
 			t.Fatalf("the server is never ready: %d %s", status, text)
 		}
-		<-time.After(10 * time.Millisecond)
 	}
 	is, err := s.all[2].Jsz(&server.JSzOptions{Accounts: true, Streams: true})
 	if err != nil {
