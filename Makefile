@@ -21,11 +21,13 @@ help: ## list the targets
 
 # Everything that the tests need in addition to Go and a C compiler: Go modules, the CUDA
 # 13 compiler, Triton, CuTe DSL and NumPy from PyPI, GitHub's example payloads and API description, a headless
-# Chromium and axe-core from npm, and Google Benchmark from Debian, each into a cache.
+# Chromium and axe-core from npm, Google Benchmark from Debian, and kustomize with the schemas of
+# Kubernetes, each into a cache.
 # Without network all but the modules are left out with a message, except in CI, where
 # tests must not skip.
 FETCH := runners/toolchain/fetch-cuda.sh bot/pages/browser/fetch-browser.sh \
-	bot/github/webhook/testdata/fetch-examples.sh bot/github/embedded/testdata/fetch-openapi.sh runners/command/testdata/fetch-googlebenchmark.sh
+	bot/github/webhook/testdata/fetch-examples.sh bot/github/embedded/testdata/fetch-openapi.sh runners/command/testdata/fetch-googlebenchmark.sh \
+	.ci/fetch-kubernetes.sh
 
 PACKAGES := triton cutedsl numpy
 
@@ -123,7 +125,7 @@ screenshots: setup ## take the pictures of the documents from the demo
 # Error rates, speeds and sizes; speeds are ratios within one run.
 bench: ## measure error rates, speeds and sizes
 	go test -v -run TestErrorRatesOfAllNoise ./gates -simulate 400 | grep -vE '^ *(=== |--- PASS)'
-	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/checkout ./runners/tensor ./runners/sandbox ./bot/github/webhook ./bot/store/journal ./bot/store/ledger ./bot/pages ./bot/serve ./bot/controller
+	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/checkout ./runners/tensor ./runners/sandbox ./bot/github/webhook ./bot/store/journal ./bot/store/jobs ./bot/store/ledger ./bot/pages ./bot/serve ./bot/controller
 
 # Every parser against random input, a minute each.
 FUZZTIME ?= 60s
@@ -134,8 +136,8 @@ fuzz: ## try every parser with random input, FUZZTIME each
 	  done; done
 
 # Real operation: units under systemd, every alert in Prometheus, a NATS server without disk space,
-# a truncated journal, a power cut. It needs root on Debian, takes five minutes, and prints one line
-# per result.
+# a truncated journal, a power cut, the Kubernetes manifests, a rolling upgrade. It needs root on
+# Debian, takes seven minutes, and prints one line per result.
 .PHONY: operate-test
 operate-test: ## try operation for real: systemd, alerts, full disks (root, Debian)
 	@.ci/operate-test

@@ -115,7 +115,7 @@ func (a *Archive) Policy(ctx context.Context, row ledger.RunRow) (file, text str
 		if done || e.Kind != change.KindOf(change.Planned{}) && e.Kind != change.KindOf(change.Finished{}) {
 			return nil
 		}
-		event, err := change.Decode(e.Kind, e.Data)
+		event, err := change.DecodeFrom(e.Writer, e.Kind, e.Data)
 		if err != nil {
 			return err
 		}

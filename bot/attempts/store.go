@@ -122,7 +122,7 @@ func isStandalone(id change.ID, run change.Run) bool {
 // read is the log of a name.
 func (st *Store) read(ctx context.Context, name string) (*Log, error) {
 	a := NewLog()
-	_, err := st.Journal.ReplayRun(ctx, name, func(e journal.Event) error { return a.Apply(e.Seq, e.Kind, e.Data) })
+	_, err := st.Journal.ReplayRun(ctx, name, func(e journal.Event) error { return a.apply(e.Writer, e.Seq, e.Kind, e.Data) })
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}

@@ -1,12 +1,12 @@
 package change
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/compat"
 	"github.com/kernelgate/kernelgate/bot/watch"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -352,7 +352,7 @@ func (RepublishAsked) kind() string { return "republish_asked" }
 func KindOf(e Event) string { return e.kind() }
 
 // decoders are by the word under which an event is stored.
-var decoders = map[string]func(kind string, data []byte) (Event, error){
+var decoders = map[string]func(from compat.Writer, kind string, data []byte) (Event, error){
 	"seen":            decode[Seen],
 	"planned":         decode[Planned],
 	"asked":           decode[Asked],
@@ -368,17 +368,21 @@ var decoders = map[string]func(kind string, data []byte) (Event, error){
 	"republish_asked": decode[RepublishAsked],
 }
 
-// Decode reads a stored event.
-func Decode(kind string, data []byte) (Event, error) {
+// Decode reads an event that this program has stored.
+func Decode(kind string, data []byte) (Event, error) { return DecodeFrom(compat.Writer{}, kind, data) }
+
+// DecodeFrom reads an event that another version may have stored. It refuses kinds and fields that this program does not
+// know (compat.IsUnknown).
+func DecodeFrom(from compat.Writer, kind string, data []byte) (Event, error) {
 	if read := decoders[kind]; read != nil {
-		return read(kind, data)
+		return read(from, kind, data)
 	}
-	return nil, fmt.Errorf("an event of the unknown kind %q (it was written by a newer kernelgate: install that one)", kind)
+	return nil, from.Unknown(fmt.Sprintf("an event of the kind %q", kind))
 }
 
-func decode[E Event](kind string, data []byte) (Event, error) {
+func decode[E Event](from compat.Writer, kind string, data []byte) (Event, error) {
 	var e E
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := from.Decode(kind, data, &e); err != nil {
 		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
 	}
 	return e, nil

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -123,7 +122,7 @@ func (k *Controller) storeJSON(ctx context.Context, what string, value any) (str
 func (k *Controller) storeBytes(ctx context.Context, what string, data []byte) (string, error) {
 	sum := sha256.Sum256(data)
 	name := what + "-" + hex.EncodeToString(sum[:])
-	if _, err := k.Journal.Artifacts.Put(ctx, name, bytes.NewReader(data)); err != nil {
+	if err := k.Journal.Artifacts.Pack(ctx, name, data); err != nil {
 		return "", fmt.Errorf("storing %s: %w", what, err)
 	}
 	return name, nil

@@ -213,7 +213,7 @@ func (k *Controller) dropKernel(ctx context.Context, s *change.State, folder str
 func (k *Controller) watched(ctx context.Context, repo int64, folder string) (*watch.State, error) {
 	s := &watch.State{}
 	_, err := k.Journal.ReplayRun(ctx, watch.Subject(repo, folder), func(stored journal.Event) error {
-		e, err := watch.Decode(stored.Kind, stored.Data)
+		e, err := watch.Decode(stored.Writer, stored.Kind, stored.Data)
 		if err == nil {
 			s.Apply(stored.Seq, e)
 		}

@@ -163,12 +163,19 @@ func (c *checker) checkNATS() {
 		c.at("nats_replicas", "%d copies cannot be kept (write 0 to 5; 3 survive the loss of one server)", c.Replicas)
 	}
 	if len(c.NATS) == 0 {
-		for path, set := range map[string]bool{"nats_credentials_file": c.NATSCreds != "", "nats_ca_file": c.NATSRoots != "", "nats_monitors": len(c.Monitors) > 0, "nats_replicas": c.Replicas > 1} {
+		for path, set := range map[string]bool{"nats_credentials_file": c.NATSCreds != "", "nats_ca_file": c.NATSRoots != "", "nats_certificate_file": c.NATSCert != "", "nats_key_file": c.NATSKey != "", "nats_monitors": len(c.Monitors) > 0, "nats_replicas": c.Replicas > 1} {
 			if set {
 				c.at(path, "has no effect on the embedded server (delete it, or name a server: nats)")
 			}
 		}
 		return
+	}
+	if (c.NATSCert == "") != (c.NATSKey == "") {
+		path, other := "nats_certificate_file", "nats_key_file"
+		if c.NATSCert == "" {
+			path, other = other, path
+		}
+		c.at(path, "needs %s: a certificate and its key belong together", other)
 	}
 	for _, address := range c.NATS {
 		u, err := url.Parse(address)

@@ -18,8 +18,10 @@ type Config struct {
 	Advertise string            `yaml:"advertise" eg:"http://10.0.0.3:8080" default:"(none)" doc:"Address at which the other bots on the same NATS servers reach this bot. While this bot is the leader, standby bots forward requests of runners, with their tokens, to this address. Without it, every runner must have the addresses of all bots."`
 	GitHub    GitHub            `yaml:"github" eg:"{app_id: 123456, private_key_file: key.pem, webhook_secret_file: secret}" default:"(required)" doc:"How the bot authenticates to GitHub: as an App, or with a token."`
 	NATS      Words             `yaml:"nats" eg:"[nats://n1:4222, nats://n2:4222, nats://n3:4222]" default:"(an embedded server)" doc:"URL of an external NATS server, or of several servers of one cluster."`
-	NATSCreds string            `yaml:"nats_credentials_file" eg:"/etc/kernelgate/nats.creds" doc:"Credentials file for the external NATS server."`
+	NATSCreds string            `yaml:"nats_credentials_file" eg:"/etc/kernelgate/nats.creds" doc:"Credentials file (JWT and seed) for the external NATS server."`
 	NATSRoots string            `yaml:"nats_ca_file" eg:"/etc/kernelgate/nats-ca.pem" default:"(the system's)" doc:"Certificates of the authority that signed those of the NATS servers, for URLs with tls://."`
+	NATSCert  string            `yaml:"nats_certificate_file" eg:"/etc/kernelgate/nats/tls.crt" doc:"Certificate of the bot for NATS servers that require one from their clients (verify or verify_and_map in their tls)."`
+	NATSKey   string            `yaml:"nats_key_file" eg:"/etc/kernelgate/nats/tls.key" doc:"Private key of nats_certificate_file."`
 	Monitors  Words             `yaml:"nats_monitors" eg:"[http://n1:8222, http://n2:8222, http://n3:8222]" default:"(not monitored)" doc:"Monitoring addresses of the NATS servers (their http_port), one for each server. /metrics shows how full each server is, and the shipped alerts use it."`
 	Replicas  int               `yaml:"nats_replicas" eg:"3" default:"0" bounds:"0 to 5" doc:"Number of servers in the cluster that keep a copy of each stream. 0 leaves existing streams as they are, and creates new ones with one copy. The bot raises the number at its start and never lowers it."`
 	Runner    LocalRunner       `yaml:"runner" eg:"{local: false}" doc:"The runner that serve starts on this host."`

@@ -145,6 +145,8 @@ runners: [{name: gpu1, labels: [l4], token_file: github_pat_hidden}]
 		{name: "key-without-app", file: "github: {private_key_file: /k/key, webhook_secret_file: /k/hook}\n"},
 		{name: "token-without-repositories", file: "github: {token_file: /k/token, webhook_secret_file: /k/hook}\n"},
 		{name: "no-yaml", file: "github: [\n"},
+		{name: "certificate-without-key", file: good + "nats: tls://n1:4222\nnats_certificate_file: /k/tls.crt\n"},
+		{name: "key-without-certificate", file: good + "nats: tls://n1:4222\nnats_key_file: /k/tls.key\n"},
 		{name: "a-list", file: "- github\n"},
 		{name: "environment", file: good, env: map[string]string{
 			"KERNELGATE_LISTEN": "x", "KERNELGATE_RUNNER_LOCAL": "perhaps", "KERNELGATE_RECONCILE": "5", "KERNELGATE_GITHUB_APP_ID": "seven",

@@ -9,7 +9,6 @@ package sweep
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -219,7 +218,7 @@ func (s *Sweeper) last(ctx context.Context, repo int64) (last Decision, seq uint
 		return Decision{}, 0, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(e.Data, &last)
+		err = e.Writer.Decode(e.Kind, e.Data, &last)
 	}
 	if err != nil {
 		return Decision{}, 0, fmt.Errorf("reading the last sweep of repository %d: %w", repo, err)

@@ -3,9 +3,10 @@ package watch
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/compat"
 )
 
 // An Event is one of Looked, Dropped, IssueWritten, IssueClosed, IssueDismissed, IssueRefused and
@@ -72,30 +73,30 @@ func IsSubject(name string) bool { return strings.HasPrefix(name, prefix) }
 // KindOf is the word under which an event is stored.
 func KindOf(e Event) string { return e.kind() }
 
-// Decode reads a stored event.
-func Decode(kind string, data []byte) (Event, error) {
+// Decode reads a stored event. It refuses one that a newer version wrote and this one does not know.
+func Decode(from compat.Writer, kind string, data []byte) (Event, error) {
 	switch kind {
 	case "looked":
-		return decode[Looked](kind, data)
+		return decode[Looked](from, kind, data)
 	case "unwatched":
-		return decode[Dropped](kind, data)
+		return decode[Dropped](from, kind, data)
 	case "issue_written":
-		return decode[IssueWritten](kind, data)
+		return decode[IssueWritten](from, kind, data)
 	case "issue_closed":
-		return decode[IssueClosed](kind, data)
+		return decode[IssueClosed](from, kind, data)
 	case "issue_dismissed":
-		return decode[IssueDismissed](kind, data)
+		return decode[IssueDismissed](from, kind, data)
 	case "issue_refused":
-		return decode[IssueRefused](kind, data)
+		return decode[IssueRefused](from, kind, data)
 	case "bisected":
-		return decode[Bisected](kind, data)
+		return decode[Bisected](from, kind, data)
 	}
-	return nil, fmt.Errorf("%q is no event of a watched kernel: a newer kernelgate wrote it", kind)
+	return nil, from.Unknown(fmt.Sprintf("an event of the kind %q about a watched kernel", kind))
 }
 
-func decode[E Event](kind string, data []byte) (Event, error) {
+func decode[E Event](from compat.Writer, kind string, data []byte) (Event, error) {
 	var e E
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := from.Decode(kind, data, &e); err != nil {
 		return nil, fmt.Errorf("reading the event %s of a watched kernel: %w", kind, err)
 	}
 	return e, nil

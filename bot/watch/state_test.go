@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/compat"
 )
 
 // night is a look of one night at two shapes, with the speed of each and the time of the base.
@@ -103,7 +105,7 @@ func TestStories(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				stored, err := Decode(KindOf(e), data)
+				stored, err := Decode(compat.Writer{}, KindOf(e), data)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -222,14 +224,14 @@ func TestDecode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Decode(KindOf(e), data); err != nil || KindOf(got) != KindOf(e) {
+		if got, err := Decode(compat.Writer{}, KindOf(e), data); err != nil || KindOf(got) != KindOf(e) {
 			t.Errorf("%s: %v, %v", KindOf(e), got, err)
 		}
-		if _, err := Decode(KindOf(e), []byte("[")); err == nil {
+		if _, err := Decode(compat.Writer{}, KindOf(e), []byte("[")); err == nil {
 			t.Errorf("%s: half an event is read", KindOf(e))
 		}
 	}
-	if _, err := Decode("sung", nil); err == nil {
+	if _, err := Decode(compat.Writer{}, "sung", nil); err == nil {
 		t.Error("an event that nobody knows is read")
 	}
 }

@@ -92,7 +92,7 @@ func (b *batch) add(ctx context.Context, e journal.Event) error {
 		b.count(e)
 		return nil
 	}
-	event, err := change.Decode(e.Kind, e.Data)
+	event, err := change.DecodeFrom(e.Writer, e.Kind, e.Data)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (l *Ledger) Watched(ctx context.Context, repoID int64) ([]*watch.State, err
 
 // addWatched applies an event of a watched kernel.
 func (b *batch) addWatched(ctx context.Context, e journal.Event) error {
-	event, err := watch.Decode(e.Kind, e.Data)
+	event, err := watch.Decode(e.Writer, e.Kind, e.Data)
 	if err != nil {
 		return err
 	}
