@@ -17,7 +17,7 @@ build: ## build the program into bin/
 	@go build -ldflags="$(COMMIT)" -o $(BIN) .
 
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):[^#]*## (.*)$$/make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | sort | awk -F'|' '{printf "%-20s%s\n", $$1, $$2}'
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)$$/make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | sort | awk -F'|' '{printf "%-24s%s\n", $$1, $$2}'
 
 # Everything that the tests need in addition to Go and a C compiler: Go modules, the CUDA
 # 13 compiler, Triton, CuTe DSL and NumPy from PyPI, GitHub's example payloads and API description, a headless
