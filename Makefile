@@ -134,10 +134,10 @@ fuzz: ## try every parser with random input, FUZZTIME each
 	  done; done
 
 # Real operation: units under systemd, every alert in Prometheus, a NATS server without disk space,
-# a truncated journal, a power cut. It needs root on Debian, takes five minutes, and prints one line
-# per result.
+# a truncated journal, a power cut, packages, and images under podman. It needs root on Debian, takes
+# ten minutes, and prints one line per result.
 .PHONY: operate-test
-operate-test: ## try operation for real: systemd, alerts, full disks (root, Debian)
+operate-test: ## try operation for real: systemd, packages, images, alerts, full disks (root, Debian)
 	@.ci/operate-test
 
 # Everything that a release contains, built without publishing or signing it, twice, and compared. The first call builds

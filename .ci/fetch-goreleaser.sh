@@ -48,7 +48,7 @@ cd "$partial"
 export GOFLAGS=-trimpath GOWORK=off CGO_ENABLED=0
 module=github.com/goreleaser/goreleaser/v2
 fetched=$(go mod download -json "$module@$version" 2>"$partial/log") ||
-	cannot "goreleaser could not be fetched ($(grep -m1 '"Error"' <<<"$fetched" || tail -n1 "$partial/log")); check the network and GOPROXY"
+	cannot "goreleaser could not be fetched ($(grep -m1 -oP '"Error": "\K[^"]*' <<<"$fetched" || tail -n1 "$partial/log")); check the network and GOPROXY"
 grep -qF "\"Sum\": \"$sum\"" <<<"$fetched" ||
 	cannot "the fetched module is not goreleaser $version as pinned; check GOPROXY"
 
