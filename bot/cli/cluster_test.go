@@ -104,6 +104,9 @@ func agrees(t *testing.T, config serve.Config, natsHosts []string, all []contain
 		t.Fatalf("there are %d bots", len(bots))
 	}
 	for _, c := range bots {
+		if c.image != "kernelgate" {
+			t.Errorf("%s is %s, not the image of the bot", c.host, c.image)
+		}
 		parses(t, "serve", c.args)
 		needed := []string{c.args[2], config.Data, config.GitHub.PrivateKeyFile, config.GitHub.WebhookSecretFile[0], config.Operator, config.Runners[0].TokenFile}
 		for _, file := range needed {
@@ -122,6 +125,9 @@ func agrees(t *testing.T, config serve.Config, natsHosts []string, all []contain
 		t.Fatalf("%d runners are started, and %d may come", len(runners), len(config.Runners))
 	}
 	for i, c := range runners {
+		if c.image != "kernelgate-runner" {
+			t.Errorf("%s is %s, which has no compiler", c.host, c.image)
+		}
 		flag := parses(t, "runner", c.args)
 		if flag("name") != config.Runners[i].Name || flag("labels") != "["+strings.Join(config.Runners[i].Labels, ",")+"]" {
 			t.Errorf("the runner %s with %s comes, and %+v may", flag("name"), flag("labels"), config.Runners[i])
@@ -200,7 +206,7 @@ func documents[T any](t *testing.T, file string) (all []T) {
 func compose(t *testing.T) (all []container) {
 	type service struct {
 		Image       string
-		Build       struct{ Context, Dockerfile string }
+		Build       struct{ Context, Dockerfile, Target string }
 		Command     []string
 		Environment map[string]string
 		Volumes     []string
@@ -208,6 +214,7 @@ func compose(t *testing.T) (all []container) {
 		Networks    map[string]struct{ Aliases []string }
 		NetworkMode string   `yaml:"network_mode"`
 		SecurityOpt []string `yaml:"security_opt"`
+		CapDrop     []string `yaml:"cap_drop"`
 		DependsOn   []string `yaml:"depends_on"`
 		Restart     string
 	}
@@ -237,6 +244,9 @@ func compose(t *testing.T) (all []container) {
 			if _, err := os.Stat(filepath.Join(clusterDir, s.Build.Context, s.Build.Dockerfile)); err != nil {
 				t.Error(err)
 			}
+		}
+		if other, ok := strings.CutPrefix(s.NetworkMode, "service:"); ok && !slices.Contains(s.DependsOn, other) {
+			t.Errorf("%s shares the network of %s, and may be started before it", name, other)
 		}
 		for _, other := range append(s.DependsOn, strings.TrimPrefix(s.NetworkMode, "service:")) {
 			if _, ok := file.Services[other]; !ok && other != "" {
