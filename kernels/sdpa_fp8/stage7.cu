@@ -12,33 +12,43 @@
 // Scores as exact as they must be. By its scales, a head takes one of three ways (choose_mode). If no product can be too
 // large for FP8, FP8 throughout. If few can, FP8 too, but the producer marks tiles with large keys, and warps with large
 // queries compute those tiles again with FP16 products (mma.sync). If most can (inputs of sigma 8), the producer decodes K
-// also, and Q·Kᵀ is FP16 wgmma.
+// also, and Q·Kᵀ is FP16 wgmma. Scores are then far apart and few weights count: a warp leaves out every eight keys that
+// have a weight below 2^-21 in all of its rows, without exp, and the reference moves only when a weight exceeds 2^12.
 //
 // Error. FP8 wgmma is wrong by up to 2^-11.5 of the largest product in a score (hopper.cuh). Products up to 24, as exponents
 // of 2, are trusted: a score is then wrong by at most 24·2^-11.5 = 0.008, and a weight by 0.6 %. Larger products are FP16 and
 // exact, their sums FP32. Rounding to FP16 changes a weight by 2^-12 of it, or by 2^-25 if it is below 2^-14; since a row's
-// largest weight is at least 1/16, small weights lose at most S·2^-21 of the row's sum. So every weight is right within
-// e = 0.7 % of itself and O within 2·e·max|V| + S·2^-21·max|V|, if all errors had the worst sign. They have random signs:
-// the norm of the error is 0.03 % of O's on all kinds of input.
+// largest weight is at least 1/16, small weights lose at most S·2^-21 of the row's sum. With FP16 scores the largest weight
+// is at least 1 and weights below 2^-21 are left out, which is S·2^-21 of the sum again. Weights by a polynomial are wrong by
+// 2^-13.7 of themselves. So every weight is right within e = 0.7 % of itself and O within 2·e·max|V| + S·2^-21·max|V|, if all
+// errors had the worst sign. They have random signs: the norm of the error is 0.04 % of O's on all kinds of input.
 //
 // Causal rows are dealt out longest first, back and forth over the blocks, so that the sums of their lengths agree.
 //
 // Tile: 64 keys. D = 64: four consumer warpgroups, as 4 groups of queries, or as 2 that share the keys in pairs where that
-// fills the GPU better (choose_row_groups). D = 128: two, or three for many queries (CONSUMER_GROUPS), which do not share keys.
+// fills the GPU better (choose_row_groups). SHARED_KEYS=0 leaves sharing out and has more tiles on their way. D = 128: two
+// warpgroups, or three for many queries (CONSUMER_GROUPS), which do not share keys.
 // Shared memory (struct Shared): decoded tiles of K and V, codes on their way, Q, ones (D = 64), partial results, barriers.
 // Registers: 112 per consumer and 32 per producer with four warpgroups, 160 and 32 with three, 216 and 72 with two.
 //
-// Bound by: the special-function units beside wgmma. On big (ncu) they are 64 % busy, tensor cores 50 %, issue slots 51 %. exp
-// alone takes 8 cycles per warp instruction, and 10.6 while the tensor cores run (a loop of exp beside one of wgmma), which
-// would be 84 % of big's time. For inputs of sigma 8: tensor cores 45 %, special-function units 45 %; 14 % of a warp's time
-// moves references, which 62 % of its tiles need, and 8 % waits for the producer, which decodes twice as much.
-// Measured (H200, graph replay, cold L2, µs; normal/dominant/large inputs; B,H,S,D, c: causal): 4,16,2048,64 122/128/177;
-// 2,16,1024,64 20/22/28, c 18/19/21; 1,8,8192,64 220/225/309; 1,4,16384,64,c 213/220/302; 1,16,2048,128 57/61/81;
-// 1,8,4096,128 105/111/149. Three warpgroups: 1,32,4096,128,c 195/213/277; 4,32,1024,128,c 77/83/98.
-// Tried without gain: warpgroups that take turns with exp, or with products (big +6 %, +1 %); some exp as polynomials on the
-// FMA pipe (4, 8, 16 of 32: big +3, +8, +20 %); sums of weights by wgmma for D = 128 (+-1 %); three warpgroups for D = 64 (big
-// 161); two with two tiles of scores each (big 174); FP16 chosen tile by tile by the producer, whose vote delays it
-// (very_long 314 on dominant inputs); weights before signs for D = 128 (long problems -1 %, short ones +6 %).
+// Bound by: no unit alone. On big (ncu) the special-function units are 64 % busy, tensor cores 50 %, issue slots 51 %. exp
+// alone takes 8 cycles per warp instruction, and 10.6 while the tensor cores run (a loop of exp next to one of wgmma), which
+// would be 84 % of big's time. For inputs of sigma 8: issue slots 56 %, tensor cores 47 %, ALU 47 % (maxima and comparisons),
+// special-function units 18 %; 60 % of a warp's tiles move a reference. D = 128, two warpgroups: tensor cores 43 %,
+// special-function units 30 %, and a block of exp takes 565 cycles where 256 would do, because both warpgroups are in it.
+// Measured (H200, graph replay, cold L2, µs; normal/dominant/large inputs; B,H,S,D, c: causal): 2,16,1024,64 20/22/25,
+// c 18/19/21; 1,8,2048,64 21/23/26; without sharing 4,16,2048,64 120/129/155; 1,8,8192,64 215/225/265; 16,16,577,64
+// 71/79/92; 1,12,4096,64,c 58/67/73. D = 128: 1,16,2048 59/64/78; 1,8,4096 109/117/139; 1,2,8192 105/114/129. Three
+// warpgroups: 1,32,4096,c 201/215/251; 4,32,1024,c 79/83/95; 2,32,2048,c 120/128/150.
+// What it owes to what: eight keys left out at a time, big on large inputs 174 to 168 with a vote for each of the eight, and to
+// 157 with one vote for all; four exp of 32 as polynomials, D = 128 with two warpgroups -2.5 %; Q asked for with the scales,
+// D = 64 -1 %; no sharing and four tiles on their way instead of two, big -1 %, 1,12,4096,64,c -4 %.
+// Tried without gain: warpgroups that take turns with exp, or with products (big +6 %, +1 %; D = 128 dominant +10 to +20 %);
+// more exp as polynomials on the FMA pipe (D = 64: 4, 8, 16 of 32: big +3, +8, +20 %; D = 128: 8, 16 of 32: -1, +4 %; three
+// warpgroups, 4 of 32: +1 %); sums of weights by wgmma for D = 128 (+-1 %); three warpgroups for D = 64 (big 161); two with
+// two tiles of scores each (big 174); FP16 chosen tile by tile by the producer, whose vote delays it (very_long 314 on
+// dominant inputs); weights before signs for D = 128 (long problems -1 %, short ones +6 %); three or four tiles on their way
+// for D = 128 (+-1 %); 14 bits instead of 21 for weights that count (large -0.5 %).
 //
 // Launch: any grid (best: as many blocks as SMs, or fewer if there is less work), block THREADS, dynamic shared memory
 // Shared::BYTES.
@@ -130,6 +140,14 @@ __device__ __forceinline__ void mask_tile(float (&s)[32], int key, int first, in
     }
 }
 
+// exp2 of x <= 0 without the special-function unit, right within 2^-13.7.
+__device__ __forceinline__ float exp2_polynomial(float x) {
+    x = fmaxf(x, -126);
+    float rounded = x + 12582912.f, f = x - (rounded - 12582912.f); // 1.5·2^23: what is added has no bits behind the point
+    float y = 0.99992807f + f * (0.69326099f + f * (0.24261116f + f * 0.05517168f));
+    return __int_as_float((__float_as_int(rounded) << 23) + __float_as_int(y));
+}
+
 // What a warp knows of its 16 queries. Weights are 2^(score·scale − shift).
 struct Output {
     float o[WIDTH], shift[2], sum[2];
@@ -163,16 +181,21 @@ struct Output {
                 float raise = best[r] + (HEADROOM_BITS - 1);
                 if (!FIRST) {
                     raise = fmaxf(raise, 0);
-                    rescale[r] = exp2_fast(-raise);
-                    sum[r] *= rescale[r];
-                    if (DIM == 64) asm volatile("st.shared.f32 [%0], %1;" ::"r"(room + Shared::RESCALE + 8 * thread_index() + 4 * r), "f"(rescale[r]) : "memory");
-                    moved = true;
+                    scale_later(r, exp2_fast(-raise), room);
                 }
                 shift[r] += raise;
 #pragma unroll
                 for (int i = 0; i < 16; i++) s[i / 2 * 4 + 2 * r + i % 2] -= raise;
             }
         }
+    }
+
+    // A row's reference moved: the sum is multiplied at once, and O after the product with V that is under way.
+    __device__ __forceinline__ void scale_later(int r, float by, uint32_t room) {
+        rescale[r] = by;
+        sum[r] *= by;
+        if (DIM == 64) asm volatile("st.shared.f32 [%0], %1;" ::"r"(room + Shared::RESCALE + 8 * thread_index() + 4 * r), "f"(by) : "memory");
+        moved = true;
     }
 
     // After the product with V.
@@ -201,12 +224,59 @@ struct Output {
         return fits;
     }
 
-    // Exponents become weights, in place, and are summed unless the product with V does it.
+    // FP16 scores, which are far apart, become weights in place. Few of them count, so eight keys at a time are left out
+    // where no query of the warp has a weight of 2^-FADED for any of them: they cost no exp. Keys are compared with the
+    // reference before it moves, which leaves out fewer.
+    template <bool FIRST>
+    __device__ __forceinline__ void to_few_weights(float (&s)[32], float scale, uint32_t room) {
+        float inverse = __fdividef(1, scale), least[2] = {(shift[0] - FADED) * inverse, (shift[1] - FADED) * inverse}, best[2];
+        uint32_t count = 0; // a bit for each eight keys
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            float top[2] = {fmaxf(s[4 * i], s[4 * i + 1]), fmaxf(s[4 * i + 2], s[4 * i + 3])};
+            best[0] = i == 0 ? top[0] : fmaxf(best[0], top[0]), best[1] = i == 0 ? top[1] : fmaxf(best[1], top[1]);
+            // In assembly, so that the eight steps follow each other: side by side they need too many registers.
+            if (!FIRST)
+                asm volatile("{ .reg .pred p; setp.gt.f32 p, %1, %2; setp.gt.or.f32 p, %3, %4, p; @p or.b32 %0, %0, %5; }"
+                             : "+r"(count) : "f"(top[0]), "f"(least[0]), "f"(top[1]), "f"(least[1]), "r"(1 << i));
+        }
+        count = FIRST ? 0xff : __reduce_or_sync(0xffffffffu, count);
+        if (FIRST || __any_sync(0xffffffffu, best[0] * scale - shift[0] > GROWTH || best[1] * scale - shift[1] > GROWTH)) {
+#pragma unroll
+            for (int r = 0; r < 2; r++) {
+                float top = quad_max(best[r]) * scale;
+                if (FIRST) {
+                    shift[r] = top;
+                } else {
+                    float raise = fmaxf(top - shift[r], 0);
+                    shift[r] += raise;
+                    scale_later(r, exp2_fast(-raise), room);
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 32; i += 4) {
+            asm volatile("" : "+f"(s[i]), "+f"(s[i + 1]), "+f"(s[i + 2]), "+f"(s[i + 3]), "+r"(count));
+            if (count >> i / 4 & 1) {
+#pragma unroll
+                for (int j = 0; j < 4; j++) s[i + j] = exp2_fast(s[i + j] * scale - shift[j / 2]);
+                if (!ONES) sum[0] += s[i] + s[i + 1], sum[1] += s[i + 2] + s[i + 3];
+            } else {
+                s[i] = s[i + 1] = s[i + 2] = s[i + 3] = 0;
+            }
+        }
+        hold(s);
+    }
+
+    // Exponents become weights, in place, and are summed unless the product with V does it. POLYNOMIAL: four of the 32 are
+    // left to the FMA pipe.
+    template <bool POLYNOMIAL>
     __device__ __forceinline__ void to_weights(float (&s)[32]) {
         float part[4] = {0, 0, 0, 0};
 #pragma unroll
         for (int i = 0; i < 16; i++) {
-            s[2 * i] = exp2_fast(s[2 * i]), s[2 * i + 1] = exp2_fast(s[2 * i + 1]);
+            s[2 * i] = exp2_fast(s[2 * i]);
+            s[2 * i + 1] = POLYNOMIAL && i % 4 == 0 ? exp2_polynomial(s[2 * i + 1]) : exp2_fast(s[2 * i + 1]);
             if (!ONES) part[i % 4] += s[2 * i] + s[2 * i + 1];
         }
         if (!ONES) sum[0] += part[0] + part[2], sum[1] += part[1] + part[3];
@@ -216,6 +286,7 @@ struct Output {
 
 template <Mode MODE>
 __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item, uint32_t before, int group, float scale) {
+    constexpr bool POLYNOMIAL = CONSUMERS == 2 && MODE == CODES_ONLY;
     int row_group = group % p.row_groups, key_group = group / p.row_groups, key_groups = CONSUMERS / p.row_groups, lane = threadIdx.x % 32;
     int block = p.block(item), first = (block * p.row_groups + row_group) * 64;
     Queries<MODE> q;
@@ -238,8 +309,12 @@ __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item
         hold(s);
         q.correct_scores(s, room, number);
         mask_tile(s, t * KEYS, first, p.S, p.causal);
-        x.to_exponents<true>(s, scale, room);
-        x.to_weights(s);
+        if (MODE == HALVES_ONLY) {
+            x.to_few_weights<true>(s, scale, room);
+        } else {
+            x.to_exponents<true>(s, scale, room);
+            x.to_weights<POLYNOMIAL>(s);
+        }
         pack<32>(weights, s);
         t += key_groups;
         // The scores of the next tile and the product of this one's weights with V.
@@ -256,13 +331,15 @@ __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item
                 q.correct_scores(s, room, number);
                 mask_tile(s, t * KEYS, first, p.S, p.causal);
                 bool fits = TRY && MODE == CODES_ONLY && x.try_weights(s, scale);
-                if (!fits) {
+                if (MODE == HALVES_ONLY) {
+                    x.to_few_weights<false>(s, scale, room);
+                } else if (!fits) {
                     if (TRY && MODE == CODES_ONLY) {
                         q.compute_again(s, room, number);
                         mask_tile(s, t * KEYS, first, p.S, p.causal);
                     }
                     x.to_exponents<false>(s, scale, room);
-                    x.to_weights(s);
+                    x.to_weights<POLYNOMIAL>(s);
                 }
                 t += key_groups;
                 // The wait for the product with V stands in blocks of its own, and not in both as the same text: the compiler would
@@ -299,7 +376,7 @@ __device__ __forceinline__ void attend(const Problem& p, uint32_t room, int item
     for (int r = 0; r < 2; r++) x.sum[r] = ONES ? x.o[DIM / 2 + 2 * r] : quad_sum(x.sum[r]);
 
     // The key groups' results meet in group 0.
-    if (key_groups > 1) {
+    if (PARTIALS > 0 && key_groups > 1) {
         int members = key_groups * 128;
         if (key_group > 0) {
             uint32_t mine = room + Shared::MERGE + ((key_group - 1) * p.row_groups + row_group) * PARTIAL + threadIdx.x % 128 * 4;
@@ -350,6 +427,11 @@ __device__ __forceinline__ void consume(const Problem& p, uint32_t room) {
     int group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
     uint32_t before = 0; // tiles of the items so far
     for (int item = blockIdx.x; item < p.work(); item = p.next(item)) {
+        if (DIM == 64) {
+            // Q comes from memory while the scales do.
+            int row = (p.block(item) * p.row_groups + group % p.row_groups) * 64 + threadIdx.x % 128 / 2;
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(p.q + ((size_t)p.head(item) * p.S + min(row, p.S - 1)) * DIM + threadIdx.x % 2 * (DIM / 2)));
+        }
         float scale = p.scale(p.head(item));
         switch (choose_mode(scale)) {
         case CODES_ONLY: attend<CODES_ONLY>(p, room, item, before, group, scale); break;
@@ -365,7 +447,7 @@ __device__ __forceinline__ void consume(const Problem& p, uint32_t room) {
 __device__ __forceinline__ int choose_row_groups(int heads, int S, bool causal) {
     int tiles = (S + KEYS - 1) / KEYS, best = CONSUMERS, least = 0x7fffffff;
 #pragma unroll
-    for (int groups = CONSUMERS; groups >= (CONSUMERS % 2 ? CONSUMERS : CONSUMERS / 2); groups /= 2) {
+    for (int groups = CONSUMERS; groups >= (PARTIALS > 0 ? CONSUMERS / 2 : CONSUMERS); groups /= 2) {
         int blocks = (tiles + groups - 1) / groups, longest = (tiles * groups + CONSUMERS - 1) / CONSUMERS;
         int turns = (heads * blocks + SMS - 1) / SMS;
         int cost = turns * (longest + 3);

@@ -11,17 +11,25 @@
 #ifndef CONSUMER_GROUPS
 #define CONSUMER_GROUPS 4
 #endif
+#ifndef SHARED_KEYS
+#define SHARED_KEYS 1
+#endif
 constexpr int DIM = HEAD_SIZE, KEYS = 64, CONSUMERS = CONSUMER_GROUPS, THREADS = 128 * (CONSUMERS + 1);
 constexpr int SMS = 132;                                // of an H100 or H200
-constexpr int STAGES = DIM == 64 ? 8 : 4, RAW = 2;      // tiles decoded, and on their way
+constexpr int STAGES = DIM == 64 ? 8 : 4;               // tiles decoded
+constexpr int RAW = SHARED_KEYS || DIM == 128 ? 2 : 4;  // and on their way
 constexpr int CODES = KEYS * DIM, HALVES = 2 * CODES;   // bytes of a tile of K or V
 constexpr bool ONES = DIM == 64;                        // V has 8 columns of ones behind it, which sum the weights
 constexpr int ONES_BYTES = ONES ? 8192 : 0;
 constexpr int WIDTH = DIM / 2 + (ONES ? 4 : 0);         // registers of O
 constexpr int PARTIAL = 128 * (DIM / 2 + 4) * 4;        // bytes of one warpgroup's partial result
-constexpr int PARTIALS = CONSUMERS % 2 ? 0 : CONSUMERS / 2; // an odd number of warpgroups does not share keys
+constexpr int PARTIALS = SHARED_KEYS && CONSUMERS % 2 == 0 ? CONSUMERS / 2 : 0; // an odd number of warpgroups does not share keys
 constexpr bool TRY = DIM == 64;                         // weights are computed before it is known that the reference need not move
 constexpr float HEADROOM_BITS = 5;                      // the largest weight after the reference has moved is 2^(1 - HEADROOM_BITS)
+
+// FP16 scores: the largest weight is 1 after the reference has moved, which it does before a weight exceeds 2^GROWTH. Weights
+// below 2^-FADED are 0.
+constexpr float GROWTH = 12, FADED = 21;
 
 // All of an SM's 65536 registers, as far as the launch's equal share for all threads allows.
 constexpr int CONSUMER_REGISTERS = CONSUMERS == 4 ? 112 : CONSUMERS == 3 ? 160 : 216, PRODUCER_REGISTERS = CONSUMERS == 2 ? 72 : 32;
