@@ -26,8 +26,8 @@ import (
 // An edit replaces a text that occurs once in a file of this repository.
 type edit struct{ file, old, new string }
 
-// release builds the program as a version. The edits say how that version differs from this tree.
-func release(t *testing.T, version string, edits ...edit) string {
+// buildVersion builds the program as a version. The edits say how that version differs from this tree.
+func buildVersion(t *testing.T, version string, edits ...edit) string {
 	t.Helper()
 	dir := t.TempDir()
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
@@ -120,7 +120,7 @@ func balanced(t *testing.T, bots func() []string) string {
 // says that it cannot read the new events.
 func TestOperateRollingUpgrade(t *testing.T) {
 	operating(t)
-	before, after := release(t, "v0.1.0"), release(t, "v0.2.0", oneKindMore()...)
+	before, after := buildVersion(t, "v0.1.0"), buildVersion(t, "v0.2.0", oneKindMore()...)
 	ctx := operating(t) // its time begins after the builds
 	w := newHub(t)
 	var ports []string
