@@ -39,7 +39,7 @@ func (p *Plan) best(ctx context.Context, job *runners.Job, dir string) error {
 		asks = "The run compares"
 	}
 	if p.opt.Faster == nil {
-		note(asks + " with the kernel's best. The history of merges is not known here, so the baseline is the base branch.")
+		note("%s with the kernel's best. The history of merges is not known here, so the baseline is the base branch.", asks)
 		return nil
 	}
 	all, err := p.opt.Faster(ctx, *job)
@@ -65,9 +65,9 @@ func (p *Plan) best(ctx context.Context, job *runners.Job, dir string) error {
 		return p.baselineAt(ctx, job, rev, f.Key, dir)
 	}
 	if len(all) == 0 {
-		note(asks + " with the kernel's best. No merged state is known to be faster than the base branch, which is the baseline.")
+		note("%s with the kernel's best. No merged state is known to be faster than the base branch, which is the baseline.", asks)
 	} else {
-		note(asks + " with the kernel's best. No faster state can be measured, so the baseline is the base branch.")
+		note("%s with the kernel's best. No faster state can be measured, so the baseline is the base branch.", asks)
 	}
 	p.tellLeft(job, left)
 	return nil
