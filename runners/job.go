@@ -47,6 +47,10 @@ type Job struct {
 	// Search asks for a search instead of a comparison; nil means a comparison.
 	Search *Search
 
+	// Share has the bot keep a copy of a file while it grows, as an artifact of its name; nil keeps
+	// none.
+	Share func(file string)
+
 	// Builds is a folder with what another host, named Builder, has compiled for the job; see
 	// toolchain.Handover. If it is "", everything is compiled here.
 	Builds, Builder string

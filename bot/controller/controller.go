@@ -67,7 +67,9 @@ type Config struct {
 
 	Page    func(repo string, id change.ID) string      // the web page of a change; "" where there is none
 	RunPage func(repo, folder, job string) present.Page // the same of a run of the kernel in a folder
-	Web     string                                      // GitHub's address, for links; may be empty
+	// SearchPage returns the web page of a tuning; nil or "" where there is none.
+	SearchPage func(repo, job string) string
+	Web        string // GitHub's address, for links; may be empty
 
 	Trace *trace.Tracer // nil without tracing
 

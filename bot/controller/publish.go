@@ -83,7 +83,7 @@ func (k *Controller) ownView(ctx context.Context, s *change.State) (present.View
 		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]runners.LogEntry{}, Tried: map[string][]change.Tried{}, Reports: map[string]*search.Report{},
 		Places: map[string]scheduler.Position{}, Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(), RunURL: k.Page(s.Facts.Repo, s.ID), Web: k.Web, Pages: map[string]present.Page{},
 	}
-	for _, run := range slices.Concat(s.Runs, s.SideRuns, s.Searches) {
+	for _, run := range slices.Concat(s.Runs, s.SideRuns) {
 		if page := k.RunPage(s.Facts.Repo, run.Folder, run.Job); page.URL != "" {
 			v.Pages[run.Job] = page
 		}
@@ -107,6 +107,9 @@ func (k *Controller) ownView(ctx context.Context, s *change.State) (present.View
 		v.Verdicts[run.Job] = verdict
 	}
 	for _, run := range v.NewReports() {
+		if k.SearchPage != nil && run.Search.Name() == string(search.Tune) {
+			v.Pages[run.Job] = present.Page{URL: k.SearchPage(s.Facts.Repo, run.Job)}
+		}
 		if run.Result.Report == "" {
 			continue
 		}

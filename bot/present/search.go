@@ -18,11 +18,11 @@ func (v View) SearchReport(r change.Run) string {
 		by = " — " + report.Escape("@"+s.Commands[i].By)
 	}
 	top := ReplyMarker(r.ReportID()) + "\n> " + report.EscapeCode(report.Clip(report.Plain(r.Search.String()), 300)) + by + "\n\n"
-	return top + cut(mute(strings.TrimSpace(searchText(r, found))), maxComment-len(top)-100) + "\n"
+	return top + cut(mute(strings.TrimSpace(searchText(r, found, v.Pages[r.Job].URL))), maxComment-len(top)-100) + "\n"
 }
 
 // searchText is the result. There is no report if the search ended with a fault.
-func searchText(r change.Run, found *search.Report) string {
+func searchText(r change.Run, found *search.Report, page string) string {
 	if found == nil {
 		return fmt.Sprintf("%s The search of %s ended without a result: %s", signError, kernelCode(r), report.Escape(report.Clip(r.Result.Line, 500)))
 	}
@@ -42,7 +42,11 @@ func searchText(r change.Run, found *search.Report) string {
 		parts = append(parts, "The commit is "+report.EscapeCode(found.First.SHA)+".")
 	}
 	title := fmt.Sprintf("What was measured on %s (%.0f s)", report.EscapeSummary(report.Clip(found.Device, 100)), found.Seconds)
-	return strings.Join(append(parts, details(title, fenced("text", found.Text))), "\n\n")
+	parts = append(parts, details(title, fenced("text", found.Text)))
+	if page != "" {
+		parts = append(parts, "[All candidates, and the course of the search]("+page+")")
+	}
+	return strings.Join(parts, "\n\n")
 }
 
 // fenced is a text as code. Nothing in it ends the fence.

@@ -37,6 +37,9 @@ func TestSearchReports(t *testing.T) {
 		if end.report != nil {
 			v.Reports["job"] = end.report
 		}
+		if end.name == "a winner" {
+			v.Pages = map[string]Page{"job": {URL: "https://bot.example/searches/job"}}
+		}
 		if len(v.NewReports()) != 1 {
 			t.Errorf("%s: there is no report", end.name)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -32,7 +33,11 @@ func RunJob(ctx context.Context, host arm.Host, job runners.Job, folder, scratch
 		return nil, fmt.Errorf("making a scratch folder: %w", err)
 	}
 	defer r.close()
-	return r.run(ctx, progress, func(string) {})
+	return r.run(ctx, progress, func(folder string) {
+		if job.Share != nil {
+			job.Share(filepath.Join(folder, LogFile))
+		}
+	})
 }
 
 // withinCandidate returns the job that compares the candidate with itself: its manifest has the space, and
@@ -43,7 +48,7 @@ func withinCandidate(job runners.Job) runners.Job {
 		job.ManifestText = job.Candidate.ManifestText
 	}
 	incumbent := job.Candidate
-	job.Baseline, job.Search, job.Record = &incumbent, nil, nil
+	job.Baseline, job.Search, job.Record, job.Share = &incumbent, nil, nil, nil
 	return job
 }
 
