@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/bot/watch"
+	"github.com/kernelgate/kernelgate/gates"
 )
 
 // reconcileIssue brings the issue of a watched kernel in line with what is known about it. If GitHub
@@ -56,7 +57,7 @@ func (k *Controller) askForCommit(ctx context.Context, s *change.State, folder s
 	good, bad, ok := w.Wants()
 	if !ok {
 		var err error
-		if ok, err = k.bisectLost(ctx, w); err != nil || !ok {
+		if ok, err = k.bisectLost(ctx, s.ID, folder, w); err != nil || !ok {
 			return w, err
 		}
 		good, bad, _ = w.Regression.Range()
@@ -73,9 +74,10 @@ func (k *Controller) askForCommit(ctx context.Context, s *change.State, folder s
 	})
 }
 
-// bisectLost reports whether a search ended with the watch that it was part of, before it had an answer.
-func (k *Controller) bisectLost(ctx context.Context, w *watch.State) (bool, error) {
-	if w.Regression == nil || w.Regression.Bisect == nil || !w.Regression.Bisect.Pending() {
+// bisectLost reports whether a search of an earlier watch has no answer and gets none: it ended with its
+// watch, or by a fault of its runner.
+func (k *Controller) bisectLost(ctx context.Context, now change.ID, folder string, w *watch.State) (bool, error) {
+	if w.Regression == nil || w.Regression.Bisect == nil || !w.Regression.Bisect.Pending() || w.Regression.Bisect.Change == now.String() {
 		return false, nil
 	}
 	id, err := change.ParseID(w.Regression.Bisect.Change)
@@ -86,7 +88,10 @@ func (k *Controller) bisectLost(ctx context.Context, w *watch.State) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	return !s.Facts.Open, nil
+	faulty := func(r change.Run) bool {
+		return r.Folder == folder && r.Phase == change.Done && r.Result != nil && r.Result.Reason == gates.ReasonRunner
+	}
+	return !s.Facts.Open || slices.ContainsFunc(s.Searches, faulty), nil
 }
 
 // bisect has a runner search for the commit after good, up to bad, that made a kernel of a watch
@@ -109,8 +114,8 @@ func (k *Controller) bisect(ctx context.Context, s *change.State, folder, good, 
 // issue show it.
 func (k *Controller) recordBisection(ctx context.Context, s *change.State, r change.Run) error {
 	asked, ok := r.Search.Command.(command.Bisect)
-	if !ok || r.Phase != change.Done || r.Result == nil {
-		return nil // one that ended with its watch is asked for again, see bisectLost
+	if !ok || r.Phase != change.Done || r.Result == nil || r.Result.Reason == gates.ReasonRunner {
+		return nil // one without an answer is asked for again, see bisectLost
 	}
 	b := watch.Bisection{Good: asked.Good, Bad: asked.Bad, Job: r.Job, Change: s.ID.String(), Failed: true}
 	if r.Result.Report != "" {
