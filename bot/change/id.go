@@ -26,7 +26,7 @@ const (
 // OnMain tells whether it is about commits of the default branch: measured for the history, and nothing to GitHub.
 func (k Kind) OnMain() bool { return k == Push || k.Scheduled() }
 
-// Scheduled tells whether it begins at a time of day, and measures kernels that nobody changed, too.
+// Scheduled tells whether the bot begins it by the clock. Such a change measures kernels that nobody edited, too.
 func (k Kind) Scheduled() bool { return k == Sweep || k == Watch }
 
 // An ID names a change for good. Repositories are named by number, which

@@ -69,8 +69,8 @@ func historyCommand(stdout io.Writer) *cobra.Command {
 	return cmd
 }
 
-// failedCandidates are those that searches of the kernel have found. Without a folder they are in the
-// results of the repository, if that is asked for.
+// failedCandidates are those that searches of the kernel have found, read from the folder searches. If
+// that is empty, they come from the repository's results where here is true, and there are none otherwise.
 func failedCandidates(ctx context.Context, kernel, searches string, here bool) ([]tune.Failure, error) {
 	named := searches != ""
 	if !named {

@@ -80,7 +80,7 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 					return err
 				}
 			}
-			return search(cmd.Context(), opt, searchOutput{all: all, export: export, listen: listen, stdout: stdout, stderr: stderr})
+			return runSearch(cmd.Context(), opt, searchOutput{all: all, export: export, listen: listen, stdout: stdout, stderr: stderr})
 		},
 	}
 	f := cmd.Flags()
@@ -129,8 +129,8 @@ type searchOutput struct {
 	stdout, stderr io.Writer
 }
 
-// search runs a search and prints what it has found. A page about it stays until Ctrl-C.
-func search(ctx context.Context, opt tune.Options, out searchOutput) error {
+// runSearch runs a search and prints what it has found. A page about it stays until Ctrl-C.
+func runSearch(ctx context.Context, opt tune.Options, out searchOutput) error {
 	all, export, stdout, stderr := out.all, out.export, out.stdout, out.stderr
 	live := liveProgress(ctx, stderr)
 	folder := ""

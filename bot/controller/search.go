@@ -25,10 +25,11 @@ func (k *Controller) finishedSearch(ctx context.Context, s *change.State, run ch
 		if setup, ok := errors.AsType[setupFault](err); ok {
 			result.Reason, result.Line = gates.ReasonSetup, setup.Error()
 		}
-	case found.Found:
-		result.Outcome, result.Report, result.Device = gates.Pass, blob, found.Device
 	default:
 		result.Outcome, result.Report, result.Device = gates.Defer, blob, found.Device
+		if found.Found {
+			result.Outcome = gates.Pass
+		}
 	}
 	if len(log) > 0 {
 		if result.Log, err = k.storeBytes(ctx, "log", log); err != nil {
@@ -52,24 +53,6 @@ func (k *Controller) finishedSearch(ctx context.Context, s *change.State, run ch
 	}
 	k.enqueueChange(s.ID)
 	return err
-}
-
-// leasedSearch returns the search that a job is. The run is the zero value if the job is none, and
-// the change is nil if the result is known already: the answer to its first delivery was lost.
-func (k *Controller) leasedSearch(ctx context.Context, job string, token uint64) (*change.State, change.Run, error) {
-	s, err := k.ofJob(ctx, job)
-	if err != nil {
-		return nil, change.Run{}, err
-	}
-	run, ok := s.Run(job)
-	switch {
-	case !ok || run.Search == nil:
-		return nil, change.Run{}, nil
-	case run.Phase == change.Done && run.Token == token:
-		return nil, run, nil
-	}
-	run, err = k.activeRun(s, job, token)
-	return s, run, err
 }
 
 // setupFault is a search that cannot be carried out, through no fault of the runner.

@@ -3,7 +3,6 @@ package planner
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
-	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bisect"
@@ -32,24 +30,7 @@ type Search struct {
 // Search packs a search and names the bundle. A name that the repository does not have is a
 // strict.Mistake.
 func (p *Planner) Search(ctx context.Context, id change.ID, f change.Facts, r Search) (string, error) {
-	s := p.survey(id, f)
-	defer s.close()
-	var err error
-	var digest string
-	s.repo, err = p.Mirrors.Fetch(ctx, f.Repo, refsOf(id, f)...)
-	if err == nil {
-		err = p.within(ctx, func(ctx context.Context) (err error) {
-			if err := s.settle(ctx); err != nil {
-				return err
-			}
-			digest, err = s.search(ctx, r)
-			return err
-		})
-	}
-	var refused checkout.Refused
-	if errors.As(err, &refused) {
-		err = strict.Mistake{Err: refused}
-	}
+	digest, err := p.packAgain(ctx, id, f, func(ctx context.Context, s *survey) (string, error) { return s.search(ctx, r) })
 	if err != nil {
 		return "", fmt.Errorf("planning a search in %s at %.12s: %w", f.Repo, f.Head, err)
 	}
@@ -76,12 +57,11 @@ func (s *survey) search(ctx context.Context, r Search) (string, error) {
 		shapes = r.Bisect.Shapes
 		job, err = s.bisection(ctx, policyAt, r)
 	}
+	if err == nil {
+		err = hasShapes(job.Manifest, shapes)
+	}
 	if err != nil {
 		return "", err
-	}
-	known := job.Manifest.ShapeNames()
-	if unknown := (policy.Shapes{Names: shapes}).Unknown(known); len(unknown) > 0 {
-		return "", strict.Mistakef("%s has no shape %q (it has %s)", job.Manifest.Name, unknown[0], strings.Join(known, ", "))
 	}
 	if job.Rule().Gates.Performance == nil {
 		return "", strict.Mistakef("%s: the rule %s has no performance gate, so that nothing says how to time %s", job.PolicyFile, job.Rule().Name, job.Manifest.Name)
@@ -89,31 +69,16 @@ func (s *survey) search(ctx context.Context, r Search) (string, error) {
 	return s.planner.pack(ctx, job)
 }
 
-// jobAt plans the searched kernel with options.
-func (s *survey) jobAt(ctx context.Context, o plan.Options, folder string) (runners.Job, error) {
-	o.Kernels = []string{folder}
-	p, err := plan.New(ctx, o)
-	if err != nil {
-		return runners.Job{}, err
-	}
-	keys, err := p.Kernels(ctx)
-	if err == nil && keys[0] != folder {
-		err = strict.Mistakef("no kernel named %q", folder)
-	}
-	if err != nil {
-		return runners.Job{}, err
-	}
-	job, _, err := s.job(ctx, p, keys[0])
-	return job, err
-}
-
 // tuning is the job that searches the head's variants and toggles.
 func (s *survey) tuning(ctx context.Context, policyAt string, r Search) (runners.Job, error) {
-	job, err := s.jobAt(ctx, s.options(policyAt), r.Folder)
-	if err != nil {
-		return job, err
+	job, err := s.jobOf(ctx, s.options(policyAt), r.Folder)
+	if err == nil {
+		err = buildable(job)
 	}
-	if job, err = ready(job); err != nil {
+	if err == nil && job.Removed {
+		err = strict.Mistakef("the head does not have the kernel")
+	}
+	if err != nil {
 		return job, err
 	}
 	m := job.Of(job.Candidate)
@@ -129,19 +94,6 @@ func (s *survey) tuning(ctx context.Context, policyAt string, r Search) (runners
 		Shapes: r.Tune.Shapes, Variants: r.Tune.Variants, Proposer: cmp.Or(r.Tune.Proposer, command.DefaultProposer),
 		Candidates: cmp.Or(r.Tune.Candidates, command.DefaultCandidates), Seconds: 60 * float64(cmp.Or(r.Tune.Minutes, command.DefaultMinutes)),
 	}}
-	return job, nil
-}
-
-// ready refuses a job that cannot be built.
-func ready(job runners.Job) (runners.Job, error) {
-	switch {
-	case job.Unready != "":
-		return job, strict.Mistakef("it cannot be built: %s", job.Unready)
-	case len(job.Broken) > 0:
-		return job, strict.Mistakef("the head cannot be built: %s", job.Broken[0])
-	case job.Removed:
-		return job, strict.Mistakef("the head does not have the kernel")
-	}
 	return job, nil
 }
 
@@ -208,7 +160,7 @@ func (s *survey) commit(ctx context.Context, policyAt, good, sha, folder string,
 	if err := os.Mkdir(o.Scratch, 0o755); err != nil {
 		return runners.Job{}, fmt.Errorf("making a scratch folder: %w", err)
 	}
-	return s.jobAt(ctx, o, folder)
+	return s.jobOf(ctx, o, folder)
 }
 
 // mayRun refuses commits that neither a branch of the repository has nor anybody approved: a fork's

@@ -151,7 +151,7 @@ func rebench(a change.Answer) string {
 	case change.AnswerSearchRuns:
 		return fmt.Sprintf("`/%s` of %s is queued or running already (`/cancel` ends it).", a.Command, names(a.Kernels))
 	case change.AnswerCannotServe:
-		return "```text\n" + strings.ReplaceAll(a.Quote, "```", "'''") + "\n```"
+		return fenced("text", a.Quote)
 	}
 	return ""
 }

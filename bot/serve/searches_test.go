@@ -22,8 +22,6 @@ import (
 // runSearching is a runner of the server's until the test ends. A search writes half of a recorded
 // log, and the other half when it is told to go on.
 func (w *world) runSearching(s *serve.Server, token string, log []byte, goOn <-chan struct{}) {
-	ctx, cancel := context.WithCancel(w.ctx)
-	ended := make(chan error, 1)
 	half := bytes.LastIndexByte(log[:len(log)/2], '\n') + 1
 	measure := func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 		if job.Search == nil {
@@ -42,17 +40,9 @@ func (w *world) runSearching(s *serve.Server, token string, log []byte, goOn <-c
 		w.no(os.WriteFile(report, []byte(`{"schema": "kernelgate/search/v1", "kind": "tune", "kernel": "scale", "device": "H200", "found": false, "headline": "Nothing is better.", "text": "", "seconds": 1}`), 0o600))
 		return runners.Measured{Evidence: job.NoEvidence(), Artifacts: []string{report, file}}, nil
 	}
-	go func() {
-		ended <- agent.Run(ctx, agent.Config{
-			Servers: []string{s.URL()}, Token: token, Name: "searcher", Labels: []string{"cpu"}, StateDir: w.TempDir(), Measure: measure,
-			After: func(d time.Duration) <-chan time.Time { return time.After(d / 100) },
-		})
-	}()
-	w.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			w.Error(err)
-		}
+	w.runAgent(agent.Config{
+		Servers: []string{s.URL()}, Token: token, Name: "searcher", Labels: []string{"cpu"}, StateDir: w.TempDir(), Measure: measure,
+		After: func(d time.Duration) <-chan time.Time { return time.After(d / 100) },
 	})
 }
 
