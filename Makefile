@@ -17,15 +17,17 @@ build: ## build the program into bin/
 	@go build -ldflags="$(COMMIT)" -o $(BIN) .
 
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):[^#]*## (.*)$$/make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | sort | awk -F'|' '{printf "%-20s%s\n", $$1, $$2}'
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)$$/make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | sort | awk -F'|' '{printf "%-24s%s\n", $$1, $$2}'
 
 # Everything that the tests need in addition to Go and a C compiler: Go modules, the CUDA
 # 13 compiler, Triton, CuTe DSL and NumPy from PyPI, GitHub's example payloads and API description, a headless
-# Chromium and axe-core from npm, and Google Benchmark from Debian, each into a cache.
+# Chromium and axe-core from npm, Google Benchmark from Debian, and kustomize with the schemas of
+# Kubernetes, each into a cache.
 # Without network all but the modules are left out with a message, except in CI, where
 # tests must not skip.
 FETCH := runners/toolchain/fetch-cuda.sh bot/pages/browser/fetch-browser.sh \
-	bot/github/webhook/testdata/fetch-examples.sh bot/github/embedded/testdata/fetch-openapi.sh runners/command/testdata/fetch-googlebenchmark.sh
+	bot/github/webhook/testdata/fetch-examples.sh bot/github/embedded/testdata/fetch-openapi.sh runners/command/testdata/fetch-googlebenchmark.sh \
+	.ci/fetch-kubernetes.sh
 
 PACKAGES := triton cutedsl numpy
 
@@ -51,8 +53,8 @@ lint watched plain simulated: export GOGC := 400
 
 lint: modules ## run gofmt, vet and staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
-	go vet ./... ./.ci/mutate
-	go tool staticcheck ./... ./.ci/mutate
+	go vet ./... ./.ci/mutate ./.ci/sbom
+	go tool staticcheck ./... ./.ci/mutate ./.ci/sbom
 
 # These run without the race detector, which would make them up to ten times slower. They measure
 # real kernels, compile CUDA, or have no goroutines that share memory. ./bot/cli, ./docs,
@@ -65,7 +67,7 @@ PLAIN := ./runners/cpu ./bot/controller ./runners/toolchain/... ./bot/cli ./docs
 	./bot/answer ./bot/attempts ./bot/change/... ./bot/repos ./bot/sweep ./bot/command ./runners/protocol ./bot/github/embedded/... ./bot/pages/browser ./bot/pages/chart \
 	./bot/planner ./bot/present ./bot/publish ./bot/scheduler ./bot/verify ./gates/hindsight ./gates/number ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/bisect ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/sdpatest ./runners/cuda/side ./runners/doctor ./runners/interleave \
-	./runners/scripted ./runners/tensor ./.ci/mutate
+	./runners/scripted ./runners/search ./runners/tensor ./.ci/mutate ./.ci/sbom
 
 # lint has vetted everything, and nobody debugs these programs: without debugging tables they link
 # in two thirds of the time. The timeout is long, for a busy machine. CI runs every test again;
@@ -123,7 +125,7 @@ screenshots: setup ## take the pictures of the documents from the demo
 # Error rates, speeds and sizes; speeds are ratios within one run.
 bench: ## measure error rates, speeds and sizes
 	go test -v -run TestErrorRatesOfAllNoise ./gates -simulate 400 | grep -vE '^ *(=== |--- PASS)'
-	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/checkout ./runners/tensor ./runners/sandbox ./bot/github/webhook ./bot/store/journal ./bot/store/ledger ./bot/pages ./bot/serve ./bot/controller
+	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/checkout ./runners/tensor ./runners/sandbox ./bot/github/webhook ./bot/store/journal ./bot/store/jobs ./bot/store/ledger ./bot/pages ./bot/serve ./bot/controller
 
 # Every parser against random input, a minute each.
 FUZZTIME ?= 60s
@@ -134,11 +136,17 @@ fuzz: ## try every parser with random input, FUZZTIME each
 	  done; done
 
 # Real operation: units under systemd, every alert in Prometheus, a NATS server without disk space,
-# a truncated journal, a power cut. It needs root on Debian, takes five minutes, and prints one line
-# per result.
+# a truncated journal, a power cut, the Kubernetes manifests, a rolling upgrade, packages, and images
+# under podman. It needs root on Debian, takes ten minutes, and prints one line per result.
 .PHONY: operate-test
-operate-test: ## try operation for real: systemd, alerts, full disks (root, Debian)
+operate-test: ## try operation for real: systemd, packages, images, alerts, full disks (root, Debian)
 	@.ci/operate-test
+
+# Everything that a release contains, built without publishing or signing it, twice, and compared. The first call builds
+# goreleaser, which takes minutes.
+.PHONY: release-dry-run
+release-dry-run: ## build what a release contains, twice, and compare
+	@.ci/release-dry-run
 
 # Compiles small faults into the code that decides, and prints those that no test notices, with
 # file and line, and the share of noticed faults. MUTATE takes flags, such as

@@ -65,7 +65,7 @@ var (
 )
 
 // foreign matches names that other projects and the metric system have chosen.
-var foreign = regexp.MustCompile(`^(?:[KMG]iB|kB|NaNs|PyTorch|FlashInfer|KernelBench|TileLang|CuTe|OpenMP|OpenTelemetry|JavaScript|GraphQL|PromQL|SimpleJson|AddressSanitizer|gRPC|psABIs` +
+var foreign = regexp.MustCompile(`^(?:[KMG]iB|kB|NaNs|PyTorch|FlashInfer|KernelBench|TileLang|CuTe|OpenMP|OpenTelemetry|JavaScript|GraphQL|PromQL|SimpleJson|AddressSanitizer|CycloneDX|gRPC|psABIs` +
 	`|fromJSON|viewBox|textContent|idirafterFOLDER|ccJpNamM|cuMemFree_v2|nvml\w+|ActionCommand(?:Manager)?|ExportTraceServiceRequest)$`)
 
 // A comment that names what no longer exists sends its reader on a search that finds nothing.

@@ -21,8 +21,7 @@ type samples struct {
 	strata         strata         // of ratios
 	byKind         []stats.Sample // ratios of each kind of input; none where there is one kind
 	lone           lone
-	uneven         []stats.Sample // by kind of input, see addUneven
-	whole          []stats.Sample // by kind of input: the speedup, should one launch do the extra work of its process
+	uneven         []unevenSamples // by kind of input
 
 	baseline, candidate []float64 // all samples in use, in microseconds, for the reader
 	pairs               int

@@ -21,6 +21,10 @@ const (
 	// than the others shows the same noise.
 	unevenBaseline = 1.0
 
+	// unevenLaunches bounds that, in launches of the baseline, for a shape that passes: more noise would hide
+	// launches that work for others.
+	unevenLaunches = 1.0
+
 	// unevenMost bounds, in times of the baseline, how much one process can lose: a single
 	// process that was disturbed for long must not look like noise that hides all others.
 	unevenMost = 4.0
@@ -38,32 +42,52 @@ func (s *samples) addUneven(series *Series) {
 	if single == nil || len(single.MeanCandidate) == 0 {
 		return
 	}
-	beyond := func(i int, medians, means, firsts []float64) float64 {
-		total := float64(single.Launches-1) * (means[i] - medians[i])
-		if i < len(firsts) {
-			total += firsts[i] - medians[i]
-		}
-		return total
-	}
-	baseline, more, whole := map[int][]float64{}, map[int][]float64{}, map[int][]float64{}
+	launch, baselineLaunch := stats.Describe(single.Candidate).P50, stats.Describe(single.Baseline).P50
+	later, share := float64(single.Launches-1), min(launch/baselineLaunch, 1)
+	type processes struct{ noise, lenient, strict, whole []float64 }
+	kinds := map[int]*processes{}
 	for i := range single.MeanCandidate {
-		kind := s.strata.kind(series, i)
-		b := beyond(i, single.Baseline, single.MeanBaseline, single.FirstBaseline)
-		c := beyond(i, single.Candidate, single.MeanCandidate, single.FirstCandidate)
-		// A slow baseline whose later launches happened to be slower is no standard for a fast candidate.
-		baseline[kind], more[kind] = append(baseline[kind], math.Abs(b)), append(more[kind], c-max(b, 0))
-		whole[kind] = append(whole[kind], single.Baseline[i]/(single.Candidate[i]+max(c, 0)))
-	}
-	launch := stats.Describe(single.Candidate).P50
-	for kind := range more {
-		for len(s.uneven) <= kind {
-			s.uneven, s.whole = append(s.uneven, stats.Sample{}), append(s.whole, stats.Sample{})
+		b, c := later*(single.MeanBaseline[i]-single.Baseline[i]), later*(single.MeanCandidate[i]-single.Candidate[i])
+		var firstB, firstC float64
+		if i < len(single.FirstCandidate) {
+			firstB, firstC = single.FirstBaseline[i]-single.Baseline[i], single.FirstCandidate[i]-single.Candidate[i]
 		}
-		allowed := max(single.allowedFirst(), unevenBaseline*stats.Describe(baseline[kind]).P50)
-		excess := stats.Describe(more[kind]).P50 - allowed
-		appendRound(&s.uneven[kind], []float64{1 + clip(excess/launch, -0.5, 1)})
-		appendRound(&s.whole[kind], whole[kind])
+		kind := s.strata.kind(series, i)
+		if kinds[kind] == nil {
+			kinds[kind] = &processes{}
+		}
+		p := kinds[kind]
+		p.noise = append(p.noise, math.Abs(b+firstB))
+		// A slow baseline whose later launches happened to be slower is no standard for a fast candidate.
+		p.lenient = append(p.lenient, c+firstC-max(b+firstB, 0))
+		p.strict = append(p.strict, c-max(share*b, 0)+firstC-max(firstB, 0))
+		p.whole = append(p.whole, single.Baseline[i]/(single.Candidate[i]+max(c+firstC, 0)))
 	}
+	for kind, p := range kinds {
+		for len(s.uneven) <= kind {
+			s.uneven = append(s.uneven, unevenSamples{})
+		}
+		first, noise := single.allowedFirst(), unevenBaseline*stats.Describe(p.noise).P50
+		beyond := func(more []float64, allowed float64) []float64 {
+			return []float64{1 + clip((stats.Describe(more).P50-max(allowed, first))/launch, -0.5, 1)}
+		}
+		u := &s.uneven[kind]
+		appendRound(&u.lenient, beyond(p.lenient, noise))
+		appendRound(&u.strict, beyond(p.strict, min(noise, unevenLaunches*baselineLaunch)))
+		appendRound(&u.whole, p.whole)
+	}
+}
+
+// unevenSamples is what the lone launches of a shape show on one kind of input: how far they are beyond what is allowed, leniently and
+// strictly.
+//
+// A process is disturbed for as long as it runs. So a candidate that takes a tenth of the time has a tenth of the baseline's noise,
+// except in its first launch, which takes what a new process costs. If all of that noise were taken off, a fast candidate could hide
+// several launches of a slow baseline: the strict excess takes off a tenth, and no shape passes beyond it. But an interrupt takes as
+// long in a short launch as in a long one, so only the lenient excess is held against a candidate.
+type unevenSamples struct {
+	lenient, strict stats.Sample
+	whole           stats.Sample // speedups of a single launch that did the extra work of its process
 }
 
 // An unevenTest is whether launches of a process take longer than the others by more than
@@ -83,15 +107,17 @@ type unevenTest struct {
 func (s *shapeComparison) unevenAlone(draws *stats.ResamplePlan, e *Evidence, alpha float64) []unevenTest {
 	var tests []unevenTest
 	asked := s.goal.Ratio()
-	for kind, sample := range s.samples.uneven {
-		if d := draw(draws, sample, 0.5); d != nil && e.Baseline != nil {
-			whole := draw(draws, s.samples.whole[kind], 0.5)
-			harmless := asked > 0 && whole != nil && whole.PAbove(asked) <= alpha
-			tests = append(tests, unevenTest{
-				exceeds: d.Estimate > 1 && !harmless, proven: d.PAbove(1),
-				fact: facts.Uneven{Inputs: s.inputsOf(kind)},
-			})
+	for kind, u := range s.samples.uneven {
+		lenient, strict := draw(draws, u.lenient, 0.5), draw(draws, u.strict, 0.5)
+		if lenient == nil || strict == nil || e.Baseline == nil {
+			continue
 		}
+		whole := draw(draws, u.whole, 0.5)
+		harmless := asked > 0 && whole != nil && whole.PAbove(asked) <= alpha
+		tests = append(tests, unevenTest{
+			exceeds: strict.Estimate > 1 && !harmless, proven: lenient.PAbove(1),
+			fact: facts.Uneven{Inputs: s.inputsOf(kind)},
+		})
 	}
 	return tests
 }

@@ -44,6 +44,13 @@ type Job struct {
 	Profile bool          // profile again, even if that was done before
 	Record  Record        // of earlier measurements; nil if there is none
 
+	// Search asks for a search instead of a comparison; nil means a comparison.
+	Search *Search
+
+	// Share has the bot keep a copy of a file while it grows, as an artifact of its name; nil keeps
+	// none.
+	Share func(file string)
+
 	// Builds is a folder with what another host, named Builder, has compiled for the job; see
 	// toolchain.Handover. If it is "", everything is compiled here.
 	Builds, Builder string
@@ -98,6 +105,9 @@ func (j Job) UnreadyEvidence() *gates.Evidence {
 	e.Setup = true
 	return e
 }
+
+// NoEvidence returns the evidence of a search, whose result is a report.
+func (j Job) NoEvidence() *gates.Evidence { return j.evidence() }
 
 // Fault returns evidence that only says why there is no other.
 func (j Job) Fault(err error) *gates.Evidence {

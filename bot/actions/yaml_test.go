@@ -35,28 +35,35 @@ func parse(t *testing.T, file string, into any) string {
 	return string(text)
 }
 
+type actionFile struct {
+	Name        string `yaml:"name"`
+	Description string `yaml:"description"`
+	Inputs      map[string]struct {
+		Description string `yaml:"description"`
+		Default     string `yaml:"default"`
+	} `yaml:"inputs"`
+	Outputs map[string]struct {
+		Description string `yaml:"description"`
+		Value       string `yaml:"value"`
+	} `yaml:"outputs"`
+	Runs struct {
+		Using string `yaml:"using"`
+		Steps []step `yaml:"steps"`
+	} `yaml:"runs"`
+}
+
+func parseAction(t *testing.T) (action actionFile) {
+	t.Helper()
+	parse(t, actionFolder+"action.yml", &action)
+	return action
+}
+
 // TestAction checks that every input is used, that everything that is used exists, and that no
 // input is pasted into a script, where its text would be code.
 func TestAction(t *testing.T) {
-	var action struct {
-		Name        string `yaml:"name"`
-		Description string `yaml:"description"`
-		Inputs      map[string]struct {
-			Description string `yaml:"description"`
-			Default     string `yaml:"default"`
-		} `yaml:"inputs"`
-		Outputs map[string]struct {
-			Description string `yaml:"description"`
-			Value       string `yaml:"value"`
-		} `yaml:"outputs"`
-		Runs struct {
-			Using string `yaml:"using"`
-			Steps []step `yaml:"steps"`
-		} `yaml:"runs"`
-	}
-	text := parse(t, "../../.github/actions/kernelgate/action.yml", &action)
+	action, text := parseAction(t), read(actionFolder+"action.yml")
 	used := map[string]bool{}
-	for _, m := range regexp.MustCompile(`inputs\.([a-z-]+)`).FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`inputs\.([a-z0-9-]+)`).FindAllStringSubmatch(text, -1) {
 		if used[m[1]] = true; action.Inputs[m[1]].Description == "" {
 			t.Errorf("inputs.%s is used and not described", m[1])
 		}

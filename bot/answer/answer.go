@@ -26,6 +26,7 @@ type People interface {
 // A Planner packs a kernel of a change once more and names the bundle.
 type Planner interface {
 	Rerun(ctx context.Context, id change.ID, f change.Facts, r planner.Rerun) (bundle string, err error)
+	Search(ctx context.Context, id change.ID, f change.Facts, r planner.Search) (bundle string, err error)
 }
 
 // A Decider decides on commands.
@@ -103,6 +104,10 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 		return cancel(s)
 	case command.Rebench:
 		return d.rebench(ctx, s, pol, asked)
+	case command.Tune:
+		return d.search(ctx, s, asked, asked.Kernel)
+	case command.Bisect:
+		return d.search(ctx, s, asked, asked.Kernel)
 	}
 	return refused(change.Answer{Kind: change.AnswerUnavailable, Command: asked.Name()})
 }
@@ -110,7 +115,7 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 // needsBase tells whether a command is about what the base branch asks or has.
 func needsBase(c command.Command) bool {
 	switch c.(type) {
-	case command.Override, command.ApprovePolicy, command.Rebench:
+	case command.Override, command.ApprovePolicy, command.Rebench, command.Tune, command.Bisect:
 		return true
 	}
 	return false

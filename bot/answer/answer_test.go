@@ -62,6 +62,13 @@ func (packer) Rerun(_ context.Context, _ change.ID, _ change.Facts, r planner.Re
 
 // stateOf is a pull request with two kernels of one name that were measured, one that is
 // being measured, and one that is gone.
+func (packer) Search(_ context.Context, _ change.ID, _ change.Facts, r planner.Search) (string, error) {
+	if r.Bisect != nil && r.Bisect.Good == "nowhere" {
+		return "", strict.Mistake{Err: errors.New("no commit nowhere")}
+	}
+	return "search of " + r.Folder, nil
+}
+
 func stateOf(bend func(*change.State)) *change.State {
 	result := &change.Result{Outcome: gates.Defer, Reason: gates.ReasonTooSlow, Attempt: 1}
 	s := &change.State{
@@ -116,7 +123,7 @@ func TestAnswers(t *testing.T) {
 		{"explain", "read", "/explain", nil, "", true, "The base branch has no policy", change.Effect{}},
 		{"override", "admin", "/override why not", nil, "", true, "aaaaaaaaaaaa", change.Effect{Override: &change.Override{SHA: head, By: "admin", Reason: "why not", At: "2026-01-02T03:04:05Z"}}},
 		{"override of what nobody saw", "admin", "/override why not", nil, other, false, "The head has moved to aaaaaaaaaaaa.", change.Effect{}},
-		{"cancel", "write", "/cancel", nil, "", true, "are cancelled", change.Effect{Cancel: head}},
+		{"cancel", "write", "/cancel", nil, "", true, "is cancelled", change.Effect{Cancel: head}},
 		{"cancel nothing", "write", "/cancel", idle, "", false, "Nothing is queued or running.", change.Effect{}},
 
 		{"approval", "write", "/ok-to-test " + head, fork, "", true, "Runners may now run aaaaaaaaaaaa", change.Effect{Approve: head}},
@@ -148,6 +155,18 @@ func TestAnswers(t *testing.T) {
 		{"rebench without a base branch", "write", "/rebench", baseGone, "", false, "The base branch is gone", change.Effect{}},
 		{"explanation without a base branch", "write", "/explain", baseGone, "", true, "The base branch is gone", change.Effect{}},
 
+		{"tune", "write", "/tune kernels/scale", nil, "", true, "Searching the variants and toggles of `scale`", change.Effect{
+			Search: &change.Search{Folder: "kernels/scale", Bundle: "search of kernels/scale", Request: command.Read("/tune kernels/scale")}}},
+		{"tune of several", "write", "/tune", nil, "", false, "A search is about one kernel, and this change touches `gemm`, `scale (kernels/other)`, `scale`: name one, as in `/tune gemm`", change.Effect{}},
+		{"bisect while the same runs", "write", "/bisect gemm", func(s *change.State) {
+			asked := command.Read("/bisect")
+			s.Searches = []change.Run{{KernelSpec: change.KernelSpec{Name: "gemm", Folder: "kernels/gemm"}, Phase: change.Queued, Search: &asked}}
+		}, "", false, "`/bisect` of `gemm` is queued or running already", change.Effect{}},
+		{"bisect from nowhere", "write", "/bisect gemm nowhere..main", nil, "", false, "no commit nowhere", change.Effect{}},
+		{"bisect of a fork that waits", "write", "/bisect gemm", fork, "", false, "waits for `/ok-to-test", change.Effect{}},
+		{"bisect of what is gone", "write", "/bisect gone", nil, "", false, "the kernel is gone", change.Effect{}},
+		{"bisect without a base branch", "write", "/bisect gemm", baseGone, "", false, "The base branch is gone", change.Effect{}},
+		{"tune of what is being read", "write", "/tune gemm", func(s *change.State) { s.Plan.Key = "old" }, "", false, "still being read", change.Effect{}},
 		{"rebench all", "write", "/rebench rounds=3", nil, "", true, "decided the verdict on `scale`: more rounds", change.Effect{
 			Rebench: []change.Rerun{{Folder: "kernels/scale", Bundle: "kernels/scale rounds=3 vs="}, {Folder: "kernels/other", Bundle: "kernels/other rounds=3 vs="}}}},
 		{"rebench says what is busy", "write", "/rebench", nil, "", true, "`gemm` is queued or being measured already.", change.Effect{

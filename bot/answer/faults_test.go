@@ -26,9 +26,13 @@ func (broken) Rerun(context.Context, change.ID, change.Facts, planner.Rerun) (st
 	return "", errAway
 }
 
+func (broken) Search(context.Context, change.ID, change.Facts, planner.Search) (string, error) {
+	return "", errAway
+}
+
 // A fault is no answer: the command is decided on later.
 func TestFaultsAreNoAnswers(t *testing.T) {
-	for _, text := range []string{"/rebench kernels/scale", "/rebench kernels/scale vs=self"} {
+	for _, text := range []string{"/rebench kernels/scale", "/rebench kernels/scale vs=self", "/tune kernels/scale", "/bisect kernels/scale"} {
 		d := answer.Decider{People: people{}, Planner: broken{}, Now: time.Now}
 		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{ID: "c", By: "admin", Request: command.Read(text), Head: head}})
 		if !errors.Is(err, errAway) || a.Answer.Kind != "" || a.OK || a.ID != "" {

@@ -75,7 +75,7 @@ func (a *Archive) Runs(ctx context.Context, repo string, most int) ([]ledger.Run
 	var rows []ledger.RunRow
 	seen := map[string]bool{"": true}
 	for before := int64(0); ; {
-		page, err := a.ledger.Runs(ctx, ledger.RunFilter{RepoID: known[at].ID, Phase: change.Done, Before: before})
+		page, err := a.ledger.Runs(ctx, ledger.RunFilter{RepoID: known[at].ID, Phase: change.Done, Verdicts: true, Before: before})
 		if err != nil {
 			return nil, fmt.Errorf("asking the ledger: %w", err)
 		}
@@ -115,7 +115,7 @@ func (a *Archive) Policy(ctx context.Context, row ledger.RunRow) (file, text str
 		if done || e.Kind != change.KindOf(change.Planned{}) && e.Kind != change.KindOf(change.Finished{}) {
 			return nil
 		}
-		event, err := change.Decode(e.Kind, e.Data)
+		event, err := change.DecodeFrom(e.Writer, e.Kind, e.Data)
 		if err != nil {
 			return err
 		}

@@ -11,12 +11,12 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/compat"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -147,12 +147,17 @@ const (
 	ListedKind = "listed"
 )
 
-// Apply adds a stored event.
+// Apply adds an event that this program has stored.
 func (a *Log) Apply(seq uint64, kind string, data []byte) error {
+	return a.apply(compat.Writer{}, seq, kind, data)
+}
+
+// apply adds an event that another version may have stored.
+func (a *Log) apply(from compat.Writer, seq uint64, kind string, data []byte) error {
 	switch kind {
 	case BegunKind:
 		var b Begun
-		if err := json.Unmarshal(data, &b); err != nil {
+		if err := from.Decode(kind, data, &b); err != nil {
 			return fmt.Errorf("reading a stored attempt: %w", err)
 		}
 		a.numbers[b.LeaseRef] = b.Attempt
@@ -162,20 +167,20 @@ func (a *Log) Apply(seq uint64, kind string, data []byte) error {
 		}
 	case FoundKind:
 		var f Found
-		if err := json.Unmarshal(data, &f); err != nil {
+		if err := from.Decode(kind, data, &f); err != nil {
 			return fmt.Errorf("reading stored evidence: %w", err)
 		}
 		a.found[gathered{f.Attempt, f.Dispatch}] = f
 	case ListedKind:
 		var l Listed
-		if err := json.Unmarshal(data, &l); err != nil {
+		if err := from.Decode(kind, data, &l); err != nil {
 			return fmt.Errorf("reading a stored machine code: %w", err)
 		}
 		if _, ok := a.codeIndexes[l.Code]; !ok {
 			a.codeIndexes[l.Code] = len(a.codeIndexes) + 1
 		}
 	default:
-		return fmt.Errorf("an event of the unknown kind %q (it was written by a newer kernelgate: install that one)", kind)
+		return from.Unknown(fmt.Sprintf("an event of the kind %q", kind))
 	}
 	a.Seq = seq
 	return nil

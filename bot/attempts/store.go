@@ -26,7 +26,7 @@ type Store struct {
 }
 
 // Prior returns the evidence about the machine code that a runner has built for a run. The
-// evidence may come from a different commit. A side run and a sweep start without evidence.
+// evidence may come from a different commit. A side run, a sweep and a watch start without evidence.
 func (st *Store) Prior(ctx context.Context, s *change.State, run change.Run, c runners.Code) (protocol.PriorEvidence, error) {
 	if isStandalone(s.ID, run) {
 		return protocol.PriorEvidence{}, nil
@@ -56,10 +56,16 @@ func (st *Store) Prior(ctx context.Context, s *change.State, run change.Run, c r
 // sources that it was built from: otherwise, code that differs with every build would be a first
 // attempt each time.
 func (st *Store) Start(ctx context.Context, s *change.State, run change.Run, token uint64, c runners.Code) (runners.Attempt, error) {
+	key, lease := KeyOf(s.ID, s.Plan, run), LeaseRef{Job: run.Job, Token: token}
+	if run.Search != nil {
+		// What a search has the gate judge is one more machine code of the change. The rounds are
+		// the search's, so that they are no attempt at the sources of the head.
+		number, err := st.numberCode(ctx, s, key, c)
+		return runners.Attempt{Number: 1, CodeNumber: number}, err
+	}
 	if isStandalone(s.ID, run) {
 		return runners.Attempt{Number: 1, CodeNumber: 1}, nil
 	}
-	key, lease := KeyOf(s.ID, s.Plan, run), LeaseRef{Job: run.Job, Token: token}
 	codeNumber, err := st.numberCode(ctx, s, key, c)
 	if err != nil {
 		return runners.Attempt{}, err
@@ -110,13 +116,13 @@ func (st *Store) numberCode(ctx context.Context, s *change.State, key Key, c run
 
 // isStandalone tells whether a run gets no prior evidence and does not count as an attempt.
 func isStandalone(id change.ID, run change.Run) bool {
-	return run.SideRun != nil || id.Kind == change.Sweep
+	return run.SideRun != nil || run.Search != nil || id.Kind.Scheduled()
 }
 
 // read is the log of a name.
 func (st *Store) read(ctx context.Context, name string) (*Log, error) {
 	a := NewLog()
-	_, err := st.Journal.ReplayRun(ctx, name, func(e journal.Event) error { return a.Apply(e.Seq, e.Kind, e.Data) })
+	_, err := st.Journal.ReplayRun(ctx, name, func(e journal.Event) error { return a.apply(e.Writer, e.Seq, e.Kind, e.Data) })
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}

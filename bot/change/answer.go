@@ -99,3 +99,11 @@ const (
 	AnswerSideRun        AnswerKind = "side_run"
 	AnswerCannotServe    AnswerKind = "cannot_serve" // Quote
 )
+
+// Answers to /tune and /bisect, in addition to those to /rebench.
+const (
+	AnswerTuning      AnswerKind = "tuning"       // Kernels: the one
+	AnswerBisecting   AnswerKind = "bisecting"    // Kernels: the one
+	AnswerWhichKernel AnswerKind = "which_kernel" // Command, Kernels
+	AnswerSearchRuns  AnswerKind = "search_runs"  // Command, Kernels: the one
+)

@@ -33,6 +33,10 @@ func (s *State) Apply(seq uint64, at time.Time, e Event) {
 		}
 	case Answered:
 		s.answered(at, e)
+	case Searching:
+		if !slices.ContainsFunc(s.Searches, func(r Run) bool { return r.Command == e.ID }) {
+			s.applySearch(at, e.ID, e.Search)
+		}
 	case Started:
 		s.started(at, e)
 	case Built:
@@ -68,6 +72,7 @@ func (s *State) seen(at time.Time, f Facts) {
 		s.abandon(at, s.Runs)
 		s.abandon(at, s.SideRuns)
 		s.SideRuns = nil
+		s.abandon(at, s.Searches)
 	}
 	if headMoved {
 		s.retire(s.Runs...)
@@ -168,15 +173,21 @@ func (s *State) answered(at time.Time, e Answered) {
 		s.RulesApproved = a
 	}
 	if effect.Cancel != "" && effect.Cancel == s.Facts.Head {
-		s.Cancelled = effect.Cancel
+		if slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Phase != Done }) { // and not only what has no say
+			s.Cancelled = effect.Cancel
+		}
 		s.abandon(at, s.Runs)
 		s.abandon(at, s.SideRuns)
+		s.abandon(at, s.Searches)
 	}
 	for _, again := range effect.Rebench {
 		s.applyRerun(at, again)
 	}
 	for _, a := range effect.SideRuns {
 		s.applySideRun(at, a)
+	}
+	if effect.Search != nil {
+		s.applySearch(at, e.ID, *effect.Search)
 	}
 	s.trimSideRuns()
 }
@@ -209,6 +220,22 @@ func (s *State) applySideRun(at time.Time, a SideRun) {
 		KernelSpec: KernelSpec{Name: run.Name, Folder: run.Folder, Rule: run.Rule, Labels: run.Labels, Build: run.Build, Bundle: a.Bundle}, Head: s.Facts.Head, SideRun: &a.Rebench,
 		Attempt: 1, Job: s.jobID(run.Name, len(s.SideRuns), 1), Phase: Queued, Asked: at,
 	})
+}
+
+func (s *State) applySearch(at time.Time, command string, search Search) {
+	i := s.kernelIndex(search.Folder)
+	if i < 0 {
+		return
+	}
+	run := s.Runs[i]
+	spec := run.KernelSpec
+	// What it asks for needs a runner that measures, from the first step on.
+	spec.Bundle, spec.Build, spec.Trial, spec.Rules = search.Bundle, "", "", nil
+	s.Searches = append(s.Searches, Run{
+		KernelSpec: spec, Head: s.Facts.Head, Search: &search.Request, Command: command,
+		Attempt: 1, Job: s.jobID("search "+run.Name, len(s.Searches), 1), Phase: Queued, Asked: at,
+	})
+	s.trimSearches()
 }
 
 func (s *State) started(at time.Time, e Started) {
@@ -248,6 +275,9 @@ func (s *State) published(e Published) {
 		s.AnnouncedDigest = e.AnnouncedDigest
 	}
 	for id, reply := range e.Replies {
+		if i := slices.IndexFunc(s.Searches, func(r Run) bool { return r.ReportID() == id }); i >= 0 {
+			s.Searches[i].Replied = reply
+		}
 		if i := slices.IndexFunc(s.Commands, func(c Command) bool { return c.ID == id }); i >= 0 {
 			s.Commands[i].Replied = reply
 		}

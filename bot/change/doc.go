@@ -1,5 +1,5 @@
 // Package change holds the state of one change: a pull request, a merge group, a push to the
-// default branch or a sweep of it. Everything that happens to a change is an Event in the journal.
+// default branch, or a sweep or a watch of it. Everything that happens to a change is an Event in the journal.
 // State is the sum of the events, and says what is still to be done. The package is pure: it reads
 // no clock and does no I/O.
 //

@@ -1,18 +1,19 @@
 package change
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/compat"
+	"github.com/kernelgate/kernelgate/bot/watch"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// An Event is one of Seen, Planned, Asked, Answered, Reviewed, Started, Built, Finished, Dropped,
-// Published, HeadShared and RepublishAsked.
+// An Event is one of Seen, Planned, Asked, Answered, Searching, Reviewed, Started, Built, Finished,
+// Dropped, Published, HeadShared and RepublishAsked.
 type Event interface{ kind() string }
 
 // Facts is a change as GitHub tells it.
@@ -28,14 +29,23 @@ type Facts struct {
 	Fork          bool      `json:"fork,omitempty"`
 	Head          string    `json:"head"`
 	Base          string    `json:"base"`                // the branch that it goes to
-	BaseSHA       string    `json:"base_sha,omitempty"`  // a group's, a push's and a sweep's: what it is compared with
-	Kernels       []string  `json:"kernels,omitempty"`   // a sweep's: patterns of their folders; none is all
+	BaseSHA       string    `json:"base_sha,omitempty"`  // a group's, a push's, a sweep's and a watch's: what it is compared with
+	Kernels       []string  `json:"kernels,omitempty"`   // a sweep's and a watch's: patterns of their folders; none is all
+	Watch         *Watching `json:"watch,omitempty"`     // a watch's
 	Pulls         []int     `json:"pulls,omitempty"`     // a group's last pull request
 	Members       []Member  `json:"members,omitempty"`   // a group's pull requests, once they were found
 	Rules         string    `json:"rules,omitempty"`     // digest of the base's, once they changed under an open pull request
 	BaseGone      bool      `json:"base_gone,omitempty"` // the branch Base does not exist: nothing can be planned
 	Ended         EndReason `json:"ended,omitempty"`     // why GitHub does not show it any more
 	Updated       time.Time `json:"updated"`
+}
+
+// Watching is what a watch compares with, and when it was due.
+type Watching struct {
+	Due     time.Time     `json:"due"`
+	Against watch.Against `json:"against"`
+	Tag     string        `json:"tag,omitempty"` // of the release; BaseSHA is its commit
+	Slower  float64       `json:"slower"`        // smallest slowdown that counts: 0.01 is 1 %
 }
 
 // An EndReason says why a repository, with all its changes, can be reached no more.
@@ -105,7 +115,10 @@ type KernelSpec struct {
 	// every problem size. Evidence holds only where it is equal.
 	Dispatch string `json:"dispatch,omitempty"`
 	Bundle   string `json:"bundle,omitempty"` // its blob
-	Was      string `json:"was,omitempty"`    // the folder of the kernel before the change, where the change renames it
+	// HeadSources is the digest of what the head's kernel is built from, without the baseline. Only a
+	// watch has it.
+	HeadSources string `json:"head_sources,omitempty"`
+	Was         string `json:"was,omitempty"` // the folder of the kernel before the change, where the change renames it
 }
 
 // ManifestName is the kernel's name in its manifest: Name without the folder that is added where two
@@ -155,6 +168,7 @@ type Effect struct {
 	Cancel       string         `json:"cancel,omitempty"` // the head whose runs end
 	Rebench      []Rerun        `json:"rebench,omitempty"`
 	SideRuns     []SideRun      `json:"side_runs,omitempty"`
+	Search       *Search        `json:"search,omitempty"`
 }
 
 // An Override lets one head pass in spite of the gates.
@@ -180,6 +194,20 @@ type SideRun struct {
 	Folder  string          `json:"folder"`
 	Bundle  string          `json:"bundle"`
 	Rebench command.Rebench `json:"rebench"`
+}
+
+// Search is a job of more than one comparison: a tuning or a bisection. Its result is a report, and
+// it changes no verdict.
+type Search struct {
+	Folder  string          `json:"folder"`
+	Bundle  string          `json:"bundle"`
+	Request command.Request `json:"request"`
+}
+
+// Searching says that the bot itself begins a search. ID names it as a command's id would.
+type Searching struct {
+	ID     string `json:"id"`
+	Search Search `json:"search"`
 }
 
 // Answered is the bot's decision on a command, with what follows from it.
@@ -254,6 +282,8 @@ type Result struct {
 	Against string           `json:"against,omitempty"`
 	Arch    string           `json:"arch,omitempty"`
 	Ratios  map[string]Ratio `json:"ratios,omitempty"`
+	// Report is the blob with the report of a search, which has no verdict and no evidence.
+	Report string `json:"report,omitempty"`
 	// Unbuildable says that the baseline did not build.
 	Unbuildable bool `json:"unbuildable,omitempty"`
 }
@@ -312,6 +342,7 @@ func (Reviewed) kind() string       { return "reviewed" }
 func (Started) kind() string        { return "started" }
 func (Built) kind() string          { return "built" }
 func (Finished) kind() string       { return "finished" }
+func (Searching) kind() string      { return "searching" }
 func (Dropped) kind() string        { return "dropped" }
 func (Published) kind() string      { return "published" }
 func (HeadShared) kind() string     { return "head_shared" }
@@ -321,7 +352,7 @@ func (RepublishAsked) kind() string { return "republish_asked" }
 func KindOf(e Event) string { return e.kind() }
 
 // decoders are by the word under which an event is stored.
-var decoders = map[string]func(kind string, data []byte) (Event, error){
+var decoders = map[string]func(from compat.Writer, kind string, data []byte) (Event, error){
 	"seen":            decode[Seen],
 	"planned":         decode[Planned],
 	"asked":           decode[Asked],
@@ -330,23 +361,28 @@ var decoders = map[string]func(kind string, data []byte) (Event, error){
 	"started":         decode[Started],
 	"built":           decode[Built],
 	"finished":        decode[Finished],
+	"searching":       decode[Searching],
 	"dropped":         decode[Dropped],
 	"published":       decode[Published],
 	"head_shared":     decode[HeadShared],
 	"republish_asked": decode[RepublishAsked],
 }
 
-// Decode reads a stored event.
-func Decode(kind string, data []byte) (Event, error) {
+// Decode reads an event that this program has stored.
+func Decode(kind string, data []byte) (Event, error) { return DecodeFrom(compat.Writer{}, kind, data) }
+
+// DecodeFrom reads an event that another version may have stored. It refuses kinds and fields that this program does not
+// know (compat.IsUnknown).
+func DecodeFrom(from compat.Writer, kind string, data []byte) (Event, error) {
 	if read := decoders[kind]; read != nil {
-		return read(kind, data)
+		return read(from, kind, data)
 	}
-	return nil, fmt.Errorf("an event of the unknown kind %q (it was written by a newer kernelgate: install that one)", kind)
+	return nil, from.Unknown(fmt.Sprintf("an event of the kind %q", kind))
 }
 
-func decode[E Event](kind string, data []byte) (Event, error) {
+func decode[E Event](from compat.Writer, kind string, data []byte) (Event, error) {
 	var e E
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := from.Decode(kind, data, &e); err != nil {
 		return nil, fmt.Errorf("reading a stored %s event: %w", kind, err)
 	}
 	return e, nil

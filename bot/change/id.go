@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -19,10 +20,14 @@ const (
 	Group Kind = "group" // a merge queue's candidate
 	Push  Kind = "push"  // to the default branch: measured for the history, never blocked
 	Sweep Kind = "sweep" // of the default branch's kernels, at a time of day; otherwise as a push
+	Watch Kind = "watch" // of the default branch's kernels against a release or their best, at a time of day
 )
 
 // OnMain tells whether it is about commits of the default branch: measured for the history, and nothing to GitHub.
-func (k Kind) OnMain() bool { return k == Push || k == Sweep }
+func (k Kind) OnMain() bool { return k == Push || k.Scheduled() }
+
+// Scheduled tells whether the bot begins it by the clock. Such a change measures kernels that nobody edited, too.
+func (k Kind) Scheduled() bool { return k == Sweep || k == Watch }
 
 // An ID names a change for good. Repositories are named by number, which
 // survives a rename.
@@ -30,7 +35,13 @@ type ID struct {
 	Kind   Kind
 	Repo   int64
 	Number int    // of a pull request
-	SHA    string // of a group, a push or a sweep
+	SHA    string // of a group, a push or a sweep; of a watch it is a digest, see WatchID
+}
+
+// WatchID names the watch of a commit that was due at a time. The same commit may be watched again.
+func WatchID(repo int64, head string, due time.Time) ID {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", head, due.UnixNano()))
+	return ID{Kind: Watch, Repo: repo, SHA: hex.EncodeToString(sum[:20])}
 }
 
 // String is the ID as a subject in the journal.
@@ -41,7 +52,7 @@ func (id ID) String() string {
 	return fmt.Sprintf("%s-%d-%s", id.Kind, id.Repo, id.SHA)
 }
 
-var idPattern = regexp.MustCompile(`^(?:(pr)-(0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{0,8})|(group|push|sweep)-(0|[1-9][0-9]{0,17})-([0-9a-f]+))$`)
+var idPattern = regexp.MustCompile(`^(?:(pr)-(0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{0,8})|(group|push|sweep|watch)-(0|[1-9][0-9]{0,17})-([0-9a-f]+))$`)
 
 // ParseID reads what String wrote.
 func ParseID(text string) (ID, error) {

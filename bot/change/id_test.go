@@ -3,6 +3,7 @@ package change
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestIDs(t *testing.T) {
@@ -11,6 +12,7 @@ func TestIDs(t *testing.T) {
 		{Kind: Pull, Repo: 123456789012345678, Number: 999999999},
 		{Kind: Group, Repo: 3, SHA: strings.Repeat("a", 40)},
 		{Kind: Push, Repo: 3, SHA: strings.Repeat("0", 64)},
+		WatchID(3, strings.Repeat("a", 40), time.Date(2026, 5, 4, 2, 0, 0, 0, time.UTC)),
 	} {
 		if back, err := ParseID(id.String()); err != nil || back != id {
 			t.Errorf("%s came back as %v, %v", id, back, err)
@@ -21,7 +23,10 @@ func TestIDs(t *testing.T) {
 			t.Errorf("a job of %s is said to be of %v, %v", id, of, err)
 		}
 	}
-	sha := strings.Repeat("a", 40)
+	sha, night := strings.Repeat("a", 40), time.Date(2026, 5, 4, 2, 0, 0, 0, time.UTC)
+	if WatchID(3, sha, night) == WatchID(3, sha, night.Add(24*time.Hour)) || WatchID(3, sha, night) != WatchID(3, sha, night.In(time.FixedZone("", 3600))) {
+		t.Error("a watch is not named by its commit and its time")
+	}
 	for name, text := range map[string]string{
 		"empty": "", "kind": "issue-1-2", "no number": "pr-1-", "sign": "pr--1-2", "long": "pr-1-1234567890", "zeros": "pr-01-2", "zeros in number": "pr-1-02",
 		"short SHA": "push-1-abc", "capitals": "push-1-" + strings.ToUpper(sha), "pull with SHA": "pr-1-" + sha, "more": "pr-1-2-3", "newline": "pr-1-2\n",

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/compat"
 	"github.com/kernelgate/kernelgate/gates"
 )
 
@@ -32,7 +33,7 @@ func anyJob(r *rand.Rand, s *State, ever []string) string {
 func anyEffect(r *rand.Rand, s *State) Effect {
 	kernel := func() string { return pick(r, "a", "b", "c", "z") }
 	sha := pick(r, s.Facts.Head, headOne, headTwo)
-	switch r.IntN(6) {
+	switch r.IntN(7) {
 	case 0:
 		return Effect{Approve: sha}
 	case 1:
@@ -43,6 +44,8 @@ func anyEffect(r *rand.Rand, s *State) Effect {
 		return Effect{Rebench: []Rerun{{Folder: "kernels/" + kernel(), Bundle: "r1"}, {Folder: "kernels/" + kernel(), Bundle: "r2"}}}
 	case 4:
 		return Effect{SideRuns: []SideRun{{Folder: "kernels/" + kernel(), Bundle: "s1", Rebench: command.Rebench{Versus: "self"}}, {Folder: "kernels/" + kernel(), Bundle: "s2"}}}
+	case 5:
+		return Effect{Search: &Search{Folder: "kernels/" + kernel(), Bundle: "s3", Request: command.Read("/bisect")}}
 	}
 	return Effect{}
 }
@@ -197,6 +200,20 @@ func TestDecodeRefuses(t *testing.T) {
 		if got, err := Decode(e.kind, []byte(e.data)); err == nil {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// An older program refuses kinds and fields that a newer one has added.
+func TestDecodeFromNewer(t *testing.T) {
+	from := compat.Writer{Version: "v0.2.0", Reader: "v0.1.0"}
+	for data, known := range map[string]bool{`{"pull": 3}`: true, `{"pull": 3, "added": true}`: false} {
+		event, err := DecodeFrom(from, "head_shared", []byte(data))
+		if known != (err == nil) || known != (event == HeadShared{Pull: 3}) || !known && !compat.IsUnknown(err) {
+			t.Errorf("%s: %v, %v", data, event, err)
+		}
+	}
+	if _, err := DecodeFrom(from, "tuned", []byte("{}")); !compat.IsUnknown(err) {
+		t.Errorf("an unknown kind: %v", err)
 	}
 }
 

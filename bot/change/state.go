@@ -21,6 +21,7 @@ type State struct {
 	Plan     *Plan     `json:"plan,omitempty"`      // the newest, perhaps of earlier facts: see NeedsPlan
 	Runs     []Run     `json:"runs,omitempty"`      // of the plan, a kernel each
 	SideRuns []Run     `json:"side_runs,omitempty"` // for information
+	Searches []Run     `json:"searches,omitempty"`  // tunings and bisections
 	Past     []Run     `json:"past,omitempty"`      // attempts before, oldest first
 
 	Approved      []string       `json:"approved,omitempty"`       // commits of a fork that may be run
@@ -71,6 +72,11 @@ type Run struct {
 	Compiled *Compiled `json:"compiled,omitempty"`
 	// SideRun is a measurement that somebody asked for in addition to the policy's; nil for a run in line.
 	SideRun *command.Rebench `json:"side_run,omitempty"`
+	// Search is what a search was asked for, and Command the id of the command that asked; nil and
+	// "" for every other run.
+	Search  *command.Request `json:"search,omitempty"`
+	Command string           `json:"command,omitempty"`
+	Replied int64            `json:"replied,omitempty"` // the comment that holds the report of a search
 }
 
 // Same tells whether both are of the same kernel. What a comment remembers of a run may
@@ -89,6 +95,25 @@ func (r Run) Count() int {
 		return r.Attempt
 	}
 	return max(r.Attempt, r.Result.Attempt)
+}
+
+// ReportID names the comment with the report of a search, as a command's id names the reply to it;
+// "" for every other run.
+func (r Run) ReportID() string {
+	if r.Search == nil {
+		return ""
+	}
+	return r.Command + "-report"
+}
+
+// BotSearch begins the id of a search that the bot itself asked for.
+const BotSearch = "bot-"
+
+// Reports tells whether there is a report that GitHub does not show yet. A command that was given by
+// a button, and a search that the bot asked for, have no conversation to report to.
+func (r Run) Reports() bool {
+	aside := strings.HasPrefix(r.Command, "button-") || strings.HasPrefix(r.Command, BotSearch)
+	return r.Search != nil && r.Phase == Done && r.Result != nil && r.Replied == 0 && !aside
 }
 
 // Unfinished tells whether a runner is still needed.
@@ -158,7 +183,7 @@ func (s *State) Wanted() []Run {
 	if s.Held() || s.Current() == nil || !s.Facts.Open || s.Facts.BaseGone {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Concat(s.Runs, s.SideRuns), func(r Run) bool { return !r.Unfinished() })
+	return slices.DeleteFunc(slices.Concat(s.Runs, s.SideRuns, s.Searches), func(r Run) bool { return !r.Unfinished() })
 }
 
 // Unanswered is the commands that nobody has looked at.
@@ -177,7 +202,7 @@ func (s *State) Settled() bool {
 	return !s.NeedsPublish && !s.NeedsPlan() && len(s.Dropping) == 0 && len(s.Unanswered()) == 0 && len(s.Wanted()) == 0
 }
 
-// Run finds the run of a job, in line or extra.
+// Run finds the run of a job: in line, extra or a search.
 func (s *State) Run(job string) (Run, bool) {
 	if r := s.find(job); r != nil {
 		return *r, true
@@ -186,7 +211,7 @@ func (s *State) Run(job string) (Run, bool) {
 }
 
 func (s *State) find(job string) *Run {
-	for _, list := range [][]Run{s.Runs, s.SideRuns} {
+	for _, list := range [][]Run{s.Runs, s.SideRuns, s.Searches} {
 		if i := slices.IndexFunc(list, func(r Run) bool { return r.Job == job }); i >= 0 {
 			return &list[i]
 		}
@@ -240,6 +265,7 @@ func (s *State) ChecksOf(sha string) []Posted {
 func (s *State) Clone() *State {
 	c := *s
 	c.Runs, c.SideRuns, c.Past = slices.Clone(s.Runs), slices.Clone(s.SideRuns), slices.Clone(s.Past)
+	c.Searches = slices.Clone(s.Searches)
 	c.Approved, c.Commands, c.Dropping = slices.Clone(s.Approved), slices.Clone(s.Commands), slices.Clone(s.Dropping)
 	c.Checks, c.CommandsUpTo = maps.Clone(s.Checks), maps.Clone(s.CommandsUpTo)
 	return &c

@@ -101,6 +101,7 @@ func (s *story) tells(want ...string) *story {
 	}
 	describe("run", s.Runs)
 	describe("extra", s.SideRuns)
+	describe("search", s.Searches)
 	describe("past", s.Past)
 	for flag, on := range map[string]bool{
 		"needs plan": s.NeedsPlan(), "held": s.Held(), "settled": s.Settled(), "overridden": s.Override != nil, "cancelled": s.Cancelled != "",
@@ -278,6 +279,30 @@ func TestSideRunsChangeNothing(t *testing.T) {
 	s.then(Finished{Job: s.SideRuns[1].Job, Result: Result{Outcome: gates.Defer}})
 	s.tells("run a@1 #1 done PASS", "extra a@1 #1 queued", "extra a@1 #1 done DEFER", "wanted 1")
 	s.seen(facts(headTwo)).tells("past a@1 #1 done PASS", "needs plan", "dropping 1")
+}
+
+// A search waits for a runner like a run, changes no verdict, and ends with the head. Cancelling it
+// cancels no verdict.
+func TestSearchesChangeNothing(t *testing.T) {
+	tune := func(folder string) Effect {
+		return Effect{Search: &Search{Folder: folder, Bundle: "x", Request: command.Read("/tune")}}
+	}
+	s := begin(t).seen(facts(headOne)).plan(kernel("a")).finish("a", gates.Pass).command("tune", tune("kernels/a")).command("tune2", tune("kernels/z"))
+	s.tells("run a@1 #1 done PASS", "search a@1 #1 queued", "wanted 1")
+	job := s.Searches[0].Job
+	s.command("cancel", Effect{Cancel: headOne}).tells("run a@1 #1 done PASS", "search a@1 #1 abandoned", "dropping 1")
+	s.then(Finished{Job: job, Result: Result{Outcome: gates.Pass, Report: "late"}}).tells("run a@1 #1 done PASS", "search a@1 #1 abandoned", "dropping 1")
+	s.dropped().command("tune3", tune("kernels/a"))
+	s.then(Finished{Job: s.Searches[1].Job, Result: Result{Outcome: gates.Pass, Report: "found"}})
+	if r := s.Searches[1]; !r.Reports() || r.ReportID() != "tune3-report" || s.Searches[0].Reports() {
+		t.Errorf("%+v", s.Searches)
+	}
+	s.then(Published{Replies: map[string]int64{"tune3-report": 7}, Complete: true})
+	if r := s.Searches[1]; r.Reports() || r.Replied != 7 {
+		t.Errorf("%+v", r)
+	}
+	s.command("tune4", tune("kernels/a")).seen(facts(headTwo))
+	s.tells("past a@1 #1 done PASS", "search a@1 #1 abandoned", "search a@1 #1 done PASS", "search a@1 #1 abandoned", "needs plan", "dropping 1")
 }
 
 func TestOverrideEndsWithTheHead(t *testing.T) {

@@ -10,6 +10,7 @@ import "slices"
 const (
 	maxPast     = 50  // earlier attempts
 	maxSideRuns = 50  // measurements for information
+	maxSearches = 20  // tunings and bisections
 	maxApproved = 50  // commits of a fork
 	maxChecks   = 200 // on earlier heads
 	// maxCommands is how many commands are kept. Those whose reply GitHub does not show yet
@@ -43,6 +44,11 @@ func dropOldest[T any](list []T, most int, mayGo func(T) bool) []T {
 // that a runner is still needed for.
 func (s *State) trimSideRuns() {
 	s.SideRuns = dropOldest(s.SideRuns, maxSideRuns, func(r Run) bool { return !r.Unfinished() })
+}
+
+// trimSearches makes room for a search.
+func (s *State) trimSearches() {
+	s.Searches = dropOldest(s.Searches, maxSearches, func(r Run) bool { return !r.Unfinished() })
 }
 
 // trimCommands makes room for a command.

@@ -22,7 +22,7 @@ import (
 
 const clusterDir = "bot/install/cluster/"
 
-// A container holds the fields of a compose service or a Kubernetes pod that concern us.
+// A container holds the fields of a compose service that concern us.
 type container struct {
 	host   string // name for other containers
 	image  string
@@ -30,8 +30,8 @@ type container struct {
 	mounts []string // paths inside of the container
 }
 
-// TestCluster checks that the programs understand what compose and Kubernetes pass to them, and
-// that hosts, ports, flags, files and names are consistent.
+// TestCluster checks that the programs understand what compose passes to them, and that hosts, ports,
+// flags, files and names are consistent.
 func TestCluster(t *testing.T) {
 	config, err := serve.Load(serve.Sources{File: clusterDir + "kernelgate.yaml", Getenv: func(string) string { return "" }})
 	if err != nil {
@@ -69,7 +69,7 @@ func TestCluster(t *testing.T) {
 	if !strings.Contains(string(caddy), "reverse_proxy 127.0.0.1"+config.Listen+" ") || !strings.Contains(string(caddy), "\n:8443 {\n") {
 		t.Errorf("TLS leads elsewhere than to %s", config.Listen)
 	}
-	for name, all := range map[string][]container{"compose": compose(t), "kubernetes": kubernetes(t)} {
+	for name, all := range map[string][]container{"compose": compose(t)} {
 		t.Run(name, func(t *testing.T) { agrees(t, config, clients, all) })
 	}
 }
@@ -104,6 +104,9 @@ func agrees(t *testing.T, config serve.Config, natsHosts []string, all []contain
 		t.Fatalf("there are %d bots", len(bots))
 	}
 	for _, c := range bots {
+		if c.image != "kernelgate" {
+			t.Errorf("%s is %s, not the image of the bot", c.host, c.image)
+		}
 		parses(t, "serve", c.args)
 		needed := []string{c.args[2], config.Data, config.GitHub.PrivateKeyFile, config.GitHub.WebhookSecretFile[0], config.Operator, config.Runners[0].TokenFile}
 		for _, file := range needed {
@@ -122,6 +125,9 @@ func agrees(t *testing.T, config serve.Config, natsHosts []string, all []contain
 		t.Fatalf("%d runners are started, and %d may come", len(runners), len(config.Runners))
 	}
 	for i, c := range runners {
+		if c.image != "kernelgate-runner" {
+			t.Errorf("%s is %s, which has no compiler", c.host, c.image)
+		}
 		flag := parses(t, "runner", c.args)
 		if flag("name") != config.Runners[i].Name || flag("labels") != "["+strings.Join(config.Runners[i].Labels, ",")+"]" {
 			t.Errorf("the runner %s with %s comes, and %+v may", flag("name"), flag("labels"), config.Runners[i])
@@ -200,7 +206,7 @@ func documents[T any](t *testing.T, file string) (all []T) {
 func compose(t *testing.T) (all []container) {
 	type service struct {
 		Image       string
-		Build       struct{ Context, Dockerfile string }
+		Build       struct{ Context, Dockerfile, Target string }
 		Command     []string
 		Environment map[string]string
 		Volumes     []string
@@ -208,6 +214,7 @@ func compose(t *testing.T) (all []container) {
 		Networks    map[string]struct{ Aliases []string }
 		NetworkMode string   `yaml:"network_mode"`
 		SecurityOpt []string `yaml:"security_opt"`
+		CapDrop     []string `yaml:"cap_drop"`
 		DependsOn   []string `yaml:"depends_on"`
 		Restart     string
 	}
@@ -238,6 +245,9 @@ func compose(t *testing.T) (all []container) {
 				t.Error(err)
 			}
 		}
+		if other, ok := strings.CutPrefix(s.NetworkMode, "service:"); ok && !slices.Contains(s.DependsOn, other) {
+			t.Errorf("%s shares the network of %s, and may be started before it", name, other)
+		}
 		for _, other := range append(s.DependsOn, strings.TrimPrefix(s.NetworkMode, "service:")) {
 			if _, ok := file.Services[other]; !ok && other != "" {
 				t.Errorf("%s needs %s, which is not there", name, other)
@@ -248,181 +258,6 @@ func compose(t *testing.T) (all []container) {
 	for v := range file.Volumes {
 		if !used[v] {
 			t.Errorf("nobody uses the volume %s", v)
-		}
-	}
-	return all
-}
-
-// These types have the Kubernetes fields that the files use. A misspelt field is unknown and thus
-// refused.
-type (
-	named  struct{ Name string }
-	object struct {
-		APIVersion string `yaml:"apiVersion"`
-		Kind       string
-		Metadata   metadata
-		Spec       struct {
-			ClusterIP                string         `yaml:"clusterIP"`
-			PublishNotReadyAddresses bool           `yaml:"publishNotReadyAddresses"`
-			MaxUnavailable           int            `yaml:"maxUnavailable"`
-			Selector                 map[string]any `yaml:"selector"`
-			Ports                    []port         `yaml:"ports"`
-			ServiceName              string         `yaml:"serviceName"`
-			Replicas                 int            `yaml:"replicas"`
-			PodManagementPolicy      string         `yaml:"podManagementPolicy"`
-			Template                 struct {
-				Metadata metadata
-				Spec     pod
-			}
-			VolumeClaimTemplates []struct {
-				Metadata metadata
-				Spec     struct {
-					AccessModes []string `yaml:"accessModes"`
-					Resources   struct{ Requests map[string]string }
-				}
-			} `yaml:"volumeClaimTemplates"`
-		}
-	}
-	metadata struct {
-		Name                string
-		Labels, Annotations map[string]string
-	}
-	port struct {
-		Name          string
-		Port          int
-		ContainerPort int `yaml:"containerPort"`
-	}
-	probe struct {
-		HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
-		Delay   int                         `yaml:"initialDelaySeconds"`
-		Failure int                         `yaml:"failureThreshold"`
-	}
-	pod struct {
-		Affinity        map[string]any
-		HostUsers       *bool          `yaml:"hostUsers"`
-		Automount       *bool          `yaml:"automountServiceAccountToken"`
-		SecurityContext map[string]any `yaml:"securityContext"`
-		Grace           int            `yaml:"terminationGracePeriodSeconds"`
-		Containers      []struct {
-			Name, Image string
-			Args        []string
-			Env         []struct {
-				Name      string
-				ValueFrom struct {
-					FieldRef struct {
-						FieldPath string `yaml:"fieldPath"`
-					} `yaml:"fieldRef"`
-				} `yaml:"valueFrom"`
-			}
-			Ports           []port
-			ReadinessProbe  *probe         `yaml:"readinessProbe"`
-			LivenessProbe   *probe         `yaml:"livenessProbe"`
-			SecurityContext map[string]any `yaml:"securityContext"`
-			VolumeMounts    []struct {
-				Name      string
-				MountPath string `yaml:"mountPath"`
-				SubPath   string `yaml:"subPath"`
-			} `yaml:"volumeMounts"`
-		}
-		Volumes []struct {
-			Name      string
-			ConfigMap named `yaml:"configMap"`
-			Secret    struct {
-				SecretName  string `yaml:"secretName"`
-				DefaultMode int    `yaml:"defaultMode"`
-				Items       []struct{ Key, Path string }
-			}
-		}
-	}
-)
-
-func kubernetes(t *testing.T) (all []container) {
-	k := documents[struct {
-		APIVersion string `yaml:"apiVersion"`
-		Kind       string
-		Namespace  string
-		Resources  []string
-		Images     []struct {
-			Name    string
-			NewName string `yaml:"newName"`
-			NewTag  string `yaml:"newTag"`
-		}
-		ConfigMaps []struct {
-			Name  string
-			Files []string
-		} `yaml:"configMapGenerator"`
-	}](t, "kustomization.yaml")[0]
-	readme, err := os.ReadFile(clusterDir + "README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string][]string{}
-	for _, m := range k.ConfigMaps {
-		files[m.Name] = m.Files
-		for _, file := range m.Files {
-			if _, err := os.Stat(clusterDir + file); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	var objects []object
-	for _, file := range k.Resources {
-		objects = append(objects, documents[object](t, file)...)
-	}
-	services := map[string]object{}
-	for _, o := range objects {
-		if o.Kind == "Service" {
-			services[o.Metadata.Name] = o
-		}
-	}
-	for _, o := range objects {
-		if o.Kind != "StatefulSet" {
-			continue
-		}
-		own := o.Spec.Template
-		for _, s := range services {
-			if s.Spec.Selector["app"] != own.Metadata.Labels["app"] {
-				continue
-			}
-			for _, p := range s.Spec.Ports {
-				offered := false
-				for _, c := range own.Spec.Containers {
-					offered = offered || slices.ContainsFunc(c.Ports, func(own port) bool { return own.ContainerPort == p.Port && own.Name == p.Name })
-				}
-				if !offered {
-					t.Errorf("the service %s leads to %s %d, where nobody listens", s.Metadata.Name, p.Name, p.Port)
-				}
-			}
-		}
-		volumes := map[string]bool{}
-		for _, v := range own.Spec.Volumes {
-			volumes[v.Name] = true
-			if v.ConfigMap.Name != "" && files[v.ConfigMap.Name] == nil {
-				t.Errorf("%s wants the configuration %s, which is not made", o.Metadata.Name, v.ConfigMap.Name)
-			}
-			if s := v.Secret.SecretName; s != "" && !strings.Contains(string(readme), "secret generic "+s+" ") {
-				t.Errorf("the README does not say how the secret %s is made", s)
-			}
-		}
-		for _, v := range o.Spec.VolumeClaimTemplates {
-			volumes[v.Metadata.Name] = true
-		}
-		for i := range o.Spec.Replicas {
-			for _, c := range own.Spec.Containers {
-				it := container{host: fmt.Sprintf("%s-%d.%s", o.Metadata.Name, i, o.Spec.ServiceName), image: c.Image, args: c.Args}
-				for _, m := range c.VolumeMounts {
-					if !volumes[m.Name] {
-						t.Errorf("%s mounts %s, which is not there", c.Name, m.Name)
-					}
-					it.mounts = append(it.mounts, m.MountPath)
-				}
-				for _, p := range []*probe{c.ReadinessProbe, c.LivenessProbe} {
-					if p != nil && !slices.ContainsFunc(c.Ports, func(own port) bool { return own.Name == p.HTTPGet.Port }) {
-						t.Errorf("%s is asked at %s, where it does not listen", c.Name, p.HTTPGet.Port)
-					}
-				}
-				all = append(all, it)
-			}
 		}
 	}
 	return all

@@ -1,46 +1,108 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/check"
+	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/results"
 	"github.com/kernelgate/kernelgate/runners/terminal"
+	"github.com/kernelgate/kernelgate/runners/tune"
 )
 
 func historyCommand(stdout io.Writer) *cobra.Command {
-	policyName, format := "", ""
+	policyName, format, searches := "", "", ""
 	cmd := &cobra.Command{
 		Use:   "history KERNEL",
 		Short: "Print the performance history of a kernel from its stored evidence",
 		Long: "Judges every KERNEL/evidence/*.json by the policy and prints the gain of each variant over the previous\n" +
 			"one, and the variants that did not work, with their lessons from KERNEL/kernel.yaml. A terminal gets\n" +
-			"aligned columns; a file or a pipe gets Markdown.",
-		Example: "  kernelgate history kernels/sdpa_fp8 --policy h200\n  kernelgate history kernels/sdpa_fp8 --policy h200 > kernels/sdpa_fp8/HISTORY.md",
+			"aligned columns; a file or a pipe gets Markdown.\n\n" +
+			"Candidates of kernelgate tune that failed follow, by machine code and device: on a terminal those of the\n" +
+			"repository's results, and elsewhere those of --searches.",
+		Example: "  kernelgate history kernels/sdpa_fp8 --policy h200\n  kernelgate history kernels/sdpa_fp8 --policy h200 > kernels/sdpa_fp8/HISTORY.md\n  kernelgate history kernels/sdpa_fp8 --searches results   # what tune has tried, and what failed",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := terminal.Size(stdout); format == "" && !ok {
 				format = "markdown"
 			}
-			var text string
-			var err error
-			switch format {
-			case "", "terminal":
-				text, err = check.TerminalHistory(args[0], policyName, terminalOptions(stdout))
-			case "markdown":
-				text, err = check.History(args[0], policyName)
-			default:
+			if format != "" && format != "terminal" && format != "markdown" {
 				return strict.Mistakef("--format: %q is not one of terminal, markdown", format)
+			}
+			failed, err := failedCandidates(cmd.Context(), args[0], searches, format != "markdown")
+			if err != nil {
+				return err
+			}
+			text := ""
+			if policyName != "" || searches == "" { // failed candidates alone need no policy
+				if format == "markdown" {
+					text, err = check.History(args[0], policyName)
+				} else {
+					text, err = check.TerminalHistory(args[0], policyName, terminalOptions(stdout))
+				}
+			}
+			if text != "" && len(failed) > 0 {
+				text += "\n"
+			}
+			if format == "markdown" {
+				text += tune.FailuresMarkdown(failed)
+			} else {
+				text += tune.FailuresText(failed, terminalOptions(stdout).Width)
 			}
 			fmt.Fprint(stdout, text)
 			return err
 		},
 	}
-	policyFlag(cmd, &policyName, " (required)")
+	policyFlag(cmd, &policyName, " (required for evidence)")
 	cmd.Flags().StringVar(&format, "format", "", "terminal or markdown (default: terminal on a terminal, markdown elsewhere)")
+	cmd.Flags().StringVar(&searches, "searches", "", "folder of results whose searches are shown (default on a terminal: results in the repository)")
 	complete(cmd, "format", func() []string { return []string{"terminal", "markdown"} })
 	return cmd
+}
+
+// failedCandidates are those that searches of the kernel have found, read from the folder searches. If
+// that is empty, they come from the repository's results where here is true, and there are none otherwise.
+func failedCandidates(ctx context.Context, kernel, searches string, here bool) ([]tune.Failure, error) {
+	named := searches != ""
+	if !named {
+		if !here {
+			return nil, nil
+		}
+		repo, err := checkout.Open(ctx, kernel)
+		if err != nil {
+			return nil, nil // evidence has a history outside of a repository, too
+		}
+		searches = filepath.Join(repo.Dir(), "results")
+	}
+	all, err := tune.ReadFailures(filepath.Join(searches, tune.FailuresFile))
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return nil, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, strict.Mistakef("--searches: %s has no %s: no search with this folder of results has met a candidate that ran and failed", searches, tune.FailuresFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tune.OfKernel(all, kernelName(kernel)), nil
+}
+
+// kernelName is the name in the manifest of a kernel's folder, or that of the folder.
+func kernelName(folder string) string {
+	text, err := results.ReadAtMost(filepath.Join(folder, manifest.FileName), strict.MaxBytes)
+	if err == nil {
+		if m, err := manifest.Parse(manifest.FileName, text); err == nil {
+			return m.Name
+		}
+	}
+	return filepath.Base(folder)
 }

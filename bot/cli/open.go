@@ -45,9 +45,8 @@ func openCommand(stdout, stderr io.Writer) *cobra.Command {
 				}
 				judge = func(e *gates.Evidence) *gates.Verdict { return gates.Judge(policy, file, e) }
 			}
-			host, _, err := net.SplitHostPort(listen)
-			if err != nil || !client.Loopback(host) {
-				return strict.Mistakef("--listen: %q is not a loopback address (write e.g. 127.0.0.1:8080): these pages have no login", listen)
+			if err := loopbackAddress("--listen", listen); err != nil {
+				return err
 			}
 			// Evidence next to its kernel may be older than the kernel's lessons.
 			lessons, err := check.Lessons(filepath.Join(filepath.Dir(filepath.Clean(dir)), manifest.FileName))
@@ -69,18 +68,43 @@ func openCommand(stdout, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// servePages serves until ctx ends.
+// servePages says where the pages are, and serves them.
 func servePages(ctx context.Context, listen string, results *pages.Folder, stdout io.Writer) error {
+	l, err := listenPages(ctx, listen)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%d results at http://%s (Ctrl-C stops)\n", results.Count(), l.Addr())
+	if searches, err := results.Searches(ctx); err == nil && len(searches) > 0 {
+		fmt.Fprintf(stdout, "Searches of kernelgate tune: %d at http://%s/searches\n", len(searches), l.Addr())
+	}
+	return servePagesOn(ctx, l, results)
+}
+
+// loopbackAddress checks the address of pages without a login.
+func loopbackAddress(flag, listen string) error {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil || !client.Loopback(host) {
+		return strict.Mistakef("%s: %q is not a loopback address (write e.g. 127.0.0.1:8080): these pages have no login", flag, listen)
+	}
+	return nil
+}
+
+func listenPages(ctx context.Context, listen string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
+	if err != nil {
+		return nil, fmt.Errorf("listening: %w (choose a free address)", err)
+	}
+	return l, nil
+}
+
+// servePagesOn serves until ctx ends.
+func servePagesOn(ctx context.Context, l net.Listener, results *pages.Folder) error {
 	site := &pages.Server{Source: results, Access: pages.Everybody{}, Version: version(), Done: ctx.Done()}
 	handler, err := site.Handler()
 	if err != nil {
 		return err
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
-	if err != nil {
-		return fmt.Errorf("listening: %w (choose a free address: --listen)", err)
-	}
-	fmt.Fprintf(stdout, "%d results at http://%s (Ctrl-C stops)\n", results.Count(), l.Addr())
 	server := &http.Server{Handler: onlyLoopback(handler), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute}
 	context.AfterFunc(ctx, func() { server.Close() })
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -62,11 +62,16 @@ func serveBot(t *testing.T, w *hub, data, more string, flags ...string) *process
 
 func serveBotAt(t *testing.T, port string, w *hub, data, more string, flags ...string) *process {
 	t.Helper()
+	return serveProgram(t, "kernelgate", port, w, data, more, flags...)
+}
+
+func serveProgram(t *testing.T, program, port string, w *hub, data, more string, flags ...string) *process {
+	t.Helper()
 	dir := t.TempDir()
 	config := fmt.Sprintf("data: %s\nlisten: 127.0.0.1:%s\nrunner: {labels: [cpu]}\ngithub: {app_id: %d, api_url: '%s', git_url: '%s', private_key_file: %s, webhook_secret_file: %s}\n%s",
 		data, port, w.app.ID(), w.hub.URL(), w.hub.URL(), put(t, w.app.PrivateKeyPEM(), dir, "key.pem"), put(t, []byte(hubSecret), dir, "secret"), more)
 	p := &process{t: t, url: "http://127.0.0.1:" + port, said: &bytes.Buffer{}}
-	p.cmd = exec.Command("kernelgate", append([]string{"serve", "--config", put(t, []byte(config), dir, "kernelgate.yaml")}, flags...)...)
+	p.cmd = exec.Command(program, append([]string{"serve", "--config", put(t, []byte(config), dir, "kernelgate.yaml")}, flags...)...)
 	p.cmd.Stdout, p.cmd.Stderr = p.said, p.said
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners/measure"
@@ -21,7 +22,7 @@ import (
 
 func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 	opt := tune.Options{Version: version(), Now: time.Now}
-	gpu, epsilon, replay := "", "", ""
+	gpu, epsilon, replay, listen := "", "", "", ""
 	var export []string
 	all := false
 	cmd := &cobra.Command{
@@ -30,12 +31,14 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 		Long: "Builds and checks candidates from the space that the manifest declares, and races those that are\n" +
 			"right: every round times each of them paired with the incumbent, and an arm leaves the race when it\n" +
 			"is proven slower. The best one goes through the ordinary gate with fresh rounds and inputs.\n" +
-			"The log, the verdict and a chart are in results/tune-<UTC time>/.\n\n" +
+			"The log, the verdict and a chart are in results/tune-<UTC time>/; --serve and kernelgate open show\n" +
+			"them as a page, which follows the search.\n\n" +
 			"Exit status: 0 the gate passes a winner, 1 nothing is proven better, 2 bad input, 3 ERROR.",
 		Example: "  kernelgate tune sdpa_cpu\n" +
 			"  kernelgate tune sdpa_fp8 --variant stage5 --shapes mission,long --budget 10m\n" +
 			"  kernelgate tune sdpa_fp8 --variant stage6_fp8 --toggle ROW_WARPS,KEY_SPLITS --proposer grid\n" +
 			"  kernelgate tune sdpa_fp8 --proposer ./propose.py --candidates 50   # any program may propose\n" +
+			"  kernelgate tune sdpa_fp8 --choose   # which variant for which shape\n" +
 			"  kernelgate tune sdpa_fp8 --resume results/tune-20260102T030405Z\n" +
 			"  kernelgate tune --replay results/tune-20260102T030405Z/search.jsonl --proposer genetic   # no GPU needed",
 		Args: cobra.MaximumNArgs(1),
@@ -53,8 +56,14 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 			if len(export) == 2 && export[0] != "t4" {
 				return strict.Mistakef("--export: %q is no format (write t4,FILE)", export[0])
 			}
+			if replay != "" && opt.Choose {
+				return strict.Mistakef("--choose measures, and --replay does not (leave one of them out)")
+			}
 			if replay != "" {
 				return replaySearch(cmd, opt, replay, all, export, stdout)
+			}
+			if opt.Choose && (opt.Exhaustive || len(opt.Toggles) > 0 || cmd.Flags().Changed("proposer")) {
+				return strict.Mistakef("--choose measures every variant as the manifest has it (leave out --toggle, --proposer and --exhaustive)")
 			}
 			if opt.Candidates < 1 {
 				return strict.Mistakef("--candidates: %d are too few to search (write 1 or more)", opt.Candidates)
@@ -66,7 +75,12 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 				return err
 			}
 			opt.Kernel = args[0]
-			return search(cmd.Context(), opt, all, export, stdout, stderr)
+			if cmd.Flags().Changed("serve") {
+				if err := loopbackAddress("--serve", listen); err != nil {
+					return err
+				}
+			}
+			return runSearch(cmd.Context(), opt, searchOutput{all: all, export: export, listen: listen, stdout: stdout, stderr: stderr})
 		},
 	}
 	f := cmd.Flags()
@@ -81,14 +95,17 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.IntVar(&opt.Candidates, "candidates", 200, "maximum number of candidates")
 	f.DurationVar(&opt.Budget, "budget", 10*time.Minute, "maximum time of measuring, without compiling and without the gate's verdict")
 	f.StringVar(&epsilon, "epsilon", "1%", "end the race when no arm can be faster than the best by more than this")
-	f.IntVar(&opt.MaxRounds, "max-rounds", 0, "maximum number of rounds that two arms are compared by (default 40)")
+	f.IntVar(&opt.MaxRounds, "max-rounds", 0, "maximum number of rounds that two arms are compared by (default 40; with --choose 8)")
 	f.BoolVar(&opt.Exhaustive, "exhaustive", false, "measure every point of the space in all rounds and drop nothing: the truth to compare a search with")
+	f.BoolVar(&opt.Choose, "choose", false, "time every variant on every shape, and propose the choose list that serves all shapes best")
 	f.Uint64Var(&opt.Seed, "seed", 0, "seed of the search (default: a random one)")
 	f.BoolVar(&opt.Retry, "retry-failed", false, "run candidates again that failed in earlier searches")
 	f.StringVar(&opt.Resume, "resume", "", "folder of a search to go on with, with the options that it began with")
 	f.StringVar(&replay, "replay", "", "log of a search: try a proposer on its measurements, and measure nothing")
 	f.StringSliceVar(&export, "export", nil, "also write the results for other tools: t4,FILE is the format of Kernel Tuner")
 	f.BoolVar(&all, "all", false, "show all candidates")
+	f.StringVar(&listen, "serve", "", "serve a page about the search on a loopback address until Ctrl-C; --serve=127.0.0.1:8080 names one")
+	f.Lookup("serve").NoOptDefVal = "127.0.0.1:0"
 	f.StringVar(&opt.Runner, "runner", measure.Auto, "only kernels of mode cpu or cuda, or auto for all of them")
 	includeFlag(cmd, &opt.Includes)
 	gpuFlag(cmd, &gpu)
@@ -104,12 +121,34 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// search runs a search and prints what it has found.
-func search(ctx context.Context, opt tune.Options, all bool, export []string, stdout, stderr io.Writer) error {
+// A searchOutput says what becomes of the results of a search.
+type searchOutput struct {
+	all            bool
+	export         []string
+	listen         string // address of the page; "" means none
+	stdout, stderr io.Writer
+}
+
+// runSearch runs a search and prints what it has found. A page about it stays until Ctrl-C.
+func runSearch(ctx context.Context, opt tune.Options, out searchOutput) error {
+	all, export, stdout, stderr := out.all, out.export, out.stdout, out.stderr
 	live := liveProgress(ctx, stderr)
 	folder := ""
-	s, err := tune.Run(ctx, opt, live, func(dir string) { folder = shown(dir) })
+	var page error
+	s, err := tune.Run(ctx, opt, live, func(dir string) {
+		if folder = shown(dir); out.listen != "" {
+			page = serveSearch(ctx, out.listen, dir, stderr)
+		}
+	})
 	live.Clear()
+	if page != nil {
+		fmt.Fprintf(stderr, "kernelgate: there is no page about the search: %v\n", page)
+	} else if err == nil && out.listen != "" {
+		defer func() {
+			fmt.Fprintln(stderr, "kernelgate: the page stays until Ctrl-C")
+			<-ctx.Done()
+		}()
+	}
 	if ctx.Err() != nil && folder != "" {
 		fmt.Fprintf(stderr, "kernelgate: interrupted; go on with: kernelgate tune %s\n", strings.Join(resumeWords(opt, folder), " "))
 		return exit(exitError)
@@ -120,6 +159,13 @@ func search(ctx context.Context, opt tune.Options, all bool, export []string, st
 	}
 	if err != nil {
 		return err
+	}
+	if s.Result.Header.Choose {
+		fmt.Fprintf(stdout, "%s\nWritten to %s\n", s.ChoiceReport(terminalOptions(stdout).Width), folder)
+		if s.Choice == nil {
+			return asExit(1)
+		}
+		return exportT4(s.Result, export)
 	}
 	fmt.Fprint(stdout, s.Result.Report(tune.ReportOptions{Width: terminalOptions(stdout).Width, All: all}))
 	if s.Verdict != nil {
@@ -134,6 +180,29 @@ func search(ctx context.Context, opt tune.Options, all bool, export []string, st
 	}
 	fmt.Fprintf(stdout, "\nWritten to %s\n", folder)
 	return asExit(s.Result.Exit())
+}
+
+// serveSearch serves the page of a search in the background.
+func serveSearch(ctx context.Context, listen, dir string, stderr io.Writer) error {
+	folder, err := pages.OpenFolder(dir, nil, nil)
+	if err != nil {
+		return err
+	}
+	logs, err := folder.Searches(ctx)
+	if err != nil || len(logs) == 0 {
+		return fmt.Errorf("finding the log in %s: %w", dir, err)
+	}
+	l, err := listenPages(ctx, listen)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "kernelgate: the search is at http://%s/searches/%s\n", l.Addr(), logs[0].Name)
+	go func() {
+		if err := servePagesOn(ctx, l, folder); err != nil {
+			fmt.Fprintf(stderr, "kernelgate: the page has ended: %v\n", err)
+		}
+	}()
+	return nil
 }
 
 // shown is a folder as a user would write it.

@@ -4,9 +4,13 @@ import (
 	"runtime/debug"
 )
 
-// commit is set by `make build`. Go itself finds no commit in a work tree of another repository,
-// nor without git's folder.
+// commit is set by `make build` and for releases. Go itself finds no commit in a work tree of
+// another repository, nor without git's folder.
 var commit string
+
+// release is the version of a released build, such as v0.1.0. It is empty for other builds: Go
+// knows the version that `go install` was asked for.
+var release string
 
 // version returns the version of this build.
 func version() string {
@@ -14,6 +18,10 @@ func version() string {
 	if !ok {
 		return "kernelgate (unknown build)"
 	}
+	return versionOf(info, release, commit)
+}
+
+func versionOf(info *debug.BuildInfo, release, commit string) string {
 	revision, dirty := "", ""
 	for _, s := range info.Settings {
 		switch {
@@ -26,5 +34,9 @@ func version() string {
 	if revision == "" && commit != "" {
 		revision = " " + commit
 	}
-	return "kernelgate " + info.Main.Version + revision + dirty
+	name := info.Main.Version
+	if release != "" {
+		name = release
+	}
+	return "kernelgate " + name + revision + dirty
 }

@@ -188,13 +188,17 @@ func wholeNumber(text string) (int64, bool) {
 	return int64(n), err == nil
 }
 
-// checkRef accepts names of branches, tags and commits that have no other meaning to git: no
-// option, no range, no path, no expression.
-func checkRef(ref string) error {
+// isRef accepts names of branches, tags and commits that have no other meaning to git: no option, no
+// range, no path, no expression.
+func isRef(ref string) bool {
 	strange := func(r rune) bool {
 		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._/-+@#=,%!", r) || r == utf8.RuneError
 	}
-	if ref == "" || len(ref) > maxRef || strings.HasPrefix(ref, "-") || strings.Contains(ref, "..") || strings.ContainsFunc(ref, strange) {
+	return ref != "" && len(ref) <= maxRef && !strings.HasPrefix(ref, "-") && !strings.HasPrefix(ref, ".") && !strings.Contains(ref, "..") && !strings.ContainsFunc(ref, strange)
+}
+
+func checkRef(ref string) error {
+	if !isRef(ref) {
 		return fmt.Errorf("vs: %s is not a ref (write a branch, a tag, a commit or `self`, such as `vs=main`)", code(ref))
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A Command is one of Rebench, Cancel, Explain, Override, OKToTest, ApprovePolicy and ShowHelp. The
+// A Command is one of Rebench, Tune, Bisect, Cancel, Explain, Override, OKToTest, ApprovePolicy and ShowHelp. The
 // grammar has an entry for each. String formats it as a comment; for a command from Parse, Parse
 // reads that comment back to the same command.
 type Command interface {

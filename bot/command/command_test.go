@@ -38,6 +38,13 @@ var commands = []comment{
 	{"branch beyond ASCII", "/rebench vs=größer", Rebench{Versus: "größer"}},
 	{"ref with an equals sign", "/rebench vs=a=b", Rebench{Versus: "a=b"}},
 	{"cancel", "/cancel", command.Cancel{}},
+	{"tune", "/tune", command.Tune{}},
+	{"tune with every argument", "/tune kernels/sdpa/ shapes=a,b variants=x,y budget=20m candidates=50 Proposer=genetic",
+		command.Tune{Kernel: "kernels/sdpa", Shapes: []string{"a", "b"}, Variants: []string{"x", "y"}, Minutes: 20, Candidates: 50, Proposer: "genetic"}},
+	{"tune for an hour", "/tune budget=1h", command.Tune{Minutes: 60}},
+	{"bisect", "/bisect", command.Bisect{}},
+	{"bisect with every argument", "/bisect sdpa v1.2..origin/main shapes=a rounds=20", command.Bisect{Kernel: "sdpa", Good: "v1.2", Bad: "origin/main", Shapes: []string{"a"}, Rounds: 20}},
+	{"bisect of a range alone", "/bisect 1a2b3c4..main", command.Bisect{Good: "1a2b3c4", Bad: "main"}},
 	{"explain", "/explain  ", command.Explain{}},
 	{"help", "/HELP", command.ShowHelp{}},
 	{"override", "/override accuracy first,  see #12 — ok?", command.Override{Reason: "accuracy first,  see #12 — ok?"}},
@@ -188,6 +195,19 @@ func TestMistakes(t *testing.T) {
 		{"expression", "/rebench vs=main^{tree}", "rebench", "`/rebench`: vs: `main^{tree}` is not a ref (write a branch, a tag, a commit or `self`, such as `vs=main`)"},
 		{"long ref", "/rebench vs=" + strings.Repeat("a", 201), "rebench", "`/rebench`: vs: `" + strings.Repeat("a", 60) + "…` is not a ref (write a branch, a tag, a commit or `self`, such as `vs=main`)"},
 		{"no ref", "/rebench vs=", "rebench", "`/rebench`: vs: an empty value is not a ref (write a branch, a tag, a commit or `self`, such as `vs=main`)"},
+		{"two kernels to tune", "/tune a b", "tune", "`/tune`: kernel: `b` is a second one (a search is about one kernel)"},
+		{"a program as proposer", "/tune proposer=./mine.py", "tune", "`/tune`: proposer: `./mine.py` is not one of grid, random, genetic, local (a program proposes only to `kernelgate tune`)"},
+		{"seconds of budget", "/tune budget=90s", "tune", "`/tune`: budget: `90s` is not a time of measuring (write 1m to 60m)"},
+		{"too much budget", "/tune budget=61m", "tune", "`/tune`: budget: `61m` is not a time of measuring (write 1m to 60m)"},
+		{"too many candidates", "/tune candidates=501", "tune", "`/tune`: candidates: `501` is not a number of candidates (write 1 to 500)"},
+		{"strange variant", "/tune variants=a,", "tune", "`/tune`: variants: an empty value is not a name (write letters, digits, `.`, `_` and `-`, with commas and no blanks)"},
+		{"unknown argument of tune", "/tune rounds=3", "tune", "`/tune`: `rounds=` is not an argument (write `shapes=`, `variants=`, `budget=`, `candidates=`, `proposer=`)"},
+		{"half a range", "/bisect v1..", "bisect", "`/bisect`: `v1..` is not a range of commits (write GOOD..BAD, such as `v1.2..main`)"},
+		{"two ranges", "/bisect a..b c..d", "bisect", "`/bisect`: two ranges of commits are given (write one: GOOD..BAD)"},
+		{"three dots", "/bisect a...b", "bisect", "`/bisect`: `a...b` is not a range of commits: `.b` is not a ref (write branches, tags or commits, such as `v1.2..main`)"},
+		{"a range with an option", "/bisect a..--all", "bisect", "`/bisect`: `a..--all` is not a range of commits: `--all` is not a ref (write branches, tags or commits, such as `v1.2..main`)"},
+		{"too few rounds of a commit", "/bisect rounds=3", "bisect", "`/bisect`: rounds: `3` is not a number of rounds for one commit (write 4 to 200)"},
+		{"rounds of a commit twice", "/bisect rounds=5 rounds=6", "bisect", "`/bisect`: `rounds` is given twice (delete one)"},
 		{"no reason", "/override", "override", "`/override`: the reason is missing (write it on the same line, such as `/override accuracy matters more here, see #12`)"},
 		{"reason on the next line", "/override\nbecause", "override", "`/override`: the reason is missing (write it on the same line, such as `/override accuracy matters more here, see #12`)"},
 		{"a kernel too many", "/rebench" + strings.Join(fifty, ""), "rebench", "`/rebench`: kernel: too many (write at most 50)"},
@@ -220,9 +240,9 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestRoles(t *testing.T) {
-	roles := policy.Commands{Rebench: "r", Cancel: "c", Explain: "e", Override: "o", OKToTest: "ok", ApprovePolicy: "a", Help: "h"}
+	roles := policy.Commands{Rebench: "r", Tune: "t", Bisect: "b", Cancel: "c", Explain: "e", Override: "o", OKToTest: "ok", ApprovePolicy: "a", Help: "h"}
 	for body, want := range map[string]policy.Role{
-		"/rebench": "r", "/cancel": "c", "/explain": "e", "/override why not": "o", "/ok-to-test 1234567": "ok", "/approve-policy 1234567": "a", "/help": "h",
+		"/rebench": "r", "/tune": "t", "/bisect": "b", "/cancel": "c", "/explain": "e", "/override why not": "o", "/ok-to-test 1234567": "ok", "/approve-policy 1234567": "a", "/help": "h",
 	} {
 		r, _ := command.Parse(body)
 		if got := command.Needs(r.Command, roles); got != want {
@@ -234,7 +254,7 @@ func TestRoles(t *testing.T) {
 func TestHelp(t *testing.T) {
 	const path = "testdata/help.md"
 	got := command.Help(policy.Commands{
-		Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain", OKToTest: "write", ApprovePolicy: "maintain", Help: "read",
+		Rebench: "write", Tune: "write", Bisect: "write", Cancel: "write", Explain: "read", Override: "maintain", OKToTest: "write", ApprovePolicy: "maintain", Help: "read",
 	}, false)
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {

@@ -33,7 +33,7 @@ func (k *Controller) Built(ctx context.Context, job string, token uint64, by fle
 	}
 	if err == nil && !b.Open {
 		gather := func(*change.State, change.Run) (*gates.Evidence, error) { return e, nil }
-		return true, k.finish(ctx, job, token, by.Name, []byte(b.Log), b.Artifacts, gather)
+		return true, k.finish(ctx, job, token, by.Name, []byte(b.Log), b.Artifacts, nil, gather)
 	}
 	compiled := change.Compiled{By: by.Name}
 	fault := ""

@@ -59,13 +59,17 @@ type Config struct {
 	ProgressEvery time.Duration // interval between updates of a running check; default 15 s
 	Backoff       time.Duration // first pause after a failure, which then doubles; default 1 s
 	Sweeps        []sweep.Schedule
-	SweepEvery    time.Duration // how often sweeps are checked; default one minute
+	Watches       []sweep.Schedule
+	SweepEvery    time.Duration // how often sweeps and watches are checked; default one minute
 	Runners       func() []present.RunnerInfo
 	// Judged is called for every verdict about a runner's evidence, with the kernel and the runner's fault, "" if there is none.
-	Judged  func(ctx context.Context, runner, kernel, fault string)
+	Judged func(ctx context.Context, runner, kernel, fault string)
+
 	Page    func(repo string, id change.ID) string      // the web page of a change; "" where there is none
 	RunPage func(repo, folder, job string) present.Page // the same of a run of the kernel in a folder
-	Web     string                                      // GitHub's address, for links; may be empty
+	// SearchPage returns the web page of a tuning; nil or "" where there is none.
+	SearchPage func(repo, job string) string
+	Web        string // GitHub's address, for links; may be empty
 
 	Trace *trace.Tracer // nil without tracing
 
@@ -90,6 +94,7 @@ type Controller struct {
 	unread           map[change.ID]bool         // changes whose reviews must be read
 	conflicts        map[change.ID]*conflict    // changes where GitHub's answer differs from a delivery of the same second
 	pushed           map[resyncTarget]*push     // pushes that git may not show yet
+	kernels          map[string]chan struct{}   // locks of watched kernels
 	positionsChecked time.Time                  // when the queue positions were last compared
 
 	putOffLogged time.Time // when the log last said that some publications wait
@@ -102,6 +107,7 @@ type Controller struct {
 	lastPublished *lru.Cache[change.ID, time.Time]       // when progress was last published
 	progressed    *lru.Cache[change.ID, bool]            // changes whose checks show progress since they were last published
 	planFailures  *lru.Cache[change.ID, int]             // consecutive failures to plan
+	looked        *lru.Cache[string, bool]               // jobs of watches whose look is recorded and whose issue is in line
 	outcomes      *lru.Cache[judged, hindsight.Row]      // of evidence that was judged by two policies
 }
 
@@ -153,9 +159,10 @@ func New(c Config) *Controller {
 		c.Runners = func() []present.RunnerInfo { return nil }
 	}
 	k := &Controller{
-		Config: c, repos: repos.New(c.Repositories, c.Log), stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, conflicts: map[change.ID]*conflict{}, pushed: map[resyncTarget]*push{},
+		Config: c, repos: repos.New(c.Repositories, c.Log), stale: map[change.ID]change.Facts{}, unread: map[change.ID]bool{}, conflicts: map[change.ID]*conflict{}, pushed: map[resyncTarget]*push{}, kernels: map[string]chan struct{}{},
 		progress: newLRU[string, runners.LogEntry](cacheSize), positions: newLRU[string, scheduler.Position](cacheSize), firstSeen: newLRU[string, time.Time](cacheSize), lastPublished: newLRU[change.ID, time.Time](cacheSize), progressed: newLRU[change.ID, bool](cacheSize),
 		planFailures: newLRU[change.ID, int](cacheSize),
+		looked:       newLRU[string, bool](cacheSize),
 		outcomes:     newLRU[judged, hindsight.Row](cacheSize),
 	}
 	k.redeliverer = newRedeliverer(k)

@@ -78,6 +78,8 @@ var (
 	idPattern   = regexp.MustCompile(`comment-[0-9]+`)
 	timePattern = regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9:.]{5,}(?:Z| UTC)?`)
 	datePattern = regexp.MustCompile(`\b20[0-9]{2}-[0-9]{2}-[0-9]{2}\b`)
+	seedPattern = regexp.MustCompile(`(proposer \w+), seed [0-9]+`)
+	areaPattern = regexp.MustCompile(`(?m)│ *█+$`) // of a chart over seconds
 	tookPattern = regexp.MustCompile(`in [0-9.e-]+[ \x{a0}](?:ms|s)\b`)
 )
 
@@ -109,5 +111,7 @@ func (w *world) normal(text string) string {
 	})
 	text = timePattern.ReplaceAllString(text, "<time>")
 	text = datePattern.ReplaceAllString(text, "<date>")
+	text = seedPattern.ReplaceAllString(text, "$1, seed <seed>")
+	text = areaPattern.ReplaceAllString(text, "│ <chart>")
 	return tookPattern.ReplaceAllString(text, "in <seconds>")
 }

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -28,7 +27,7 @@ func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p plann
 		}
 		return err
 	}
-	if s.ID.Kind == change.Sweep {
+	if s.ID.Kind.Scheduled() {
 		return nil // the kernel still exists, so it must be measured
 	}
 	old, ok := s.ByFolder(kernel.Folder)
@@ -74,7 +73,7 @@ func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p plann
 // that are on the default branch now, so the history needs no new measurement.
 func (k *Controller) merged(ctx context.Context, repo int64, kernel change.Kernel) (change.Run, bool, error) {
 	const lately = 20
-	rows, err := k.Ledger.Runs(ctx, ledger.RunFilter{RepoID: repo, Folder: kernel.Folder, Phase: change.Done, Limit: lately})
+	rows, err := k.Ledger.Runs(ctx, ledger.RunFilter{RepoID: repo, Folder: kernel.Folder, Phase: change.Done, Verdicts: true, Limit: lately})
 	if err != nil {
 		return change.Run{}, false, fmt.Errorf("asking the ledger: %w", err)
 	}
@@ -123,7 +122,7 @@ func (k *Controller) storeJSON(ctx context.Context, what string, value any) (str
 func (k *Controller) storeBytes(ctx context.Context, what string, data []byte) (string, error) {
 	sum := sha256.Sum256(data)
 	name := what + "-" + hex.EncodeToString(sum[:])
-	if _, err := k.Journal.Artifacts.Put(ctx, name, bytes.NewReader(data)); err != nil {
+	if err := k.Journal.Artifacts.Pack(ctx, name, data); err != nil {
 		return "", fmt.Errorf("storing %s: %w", what, err)
 	}
 	return name, nil

@@ -36,8 +36,8 @@ func (k *Controller) runAsLeader(ctx context.Context) error {
 	k.publishQueue.start(ctx)
 	k.resyncQueue.start(ctx)
 	var all sync.WaitGroup
-	errs := make(chan error, 3)
-	for _, loop := range []func(context.Context) error{k.resyncLoop, k.deliveryLoop, k.sweeper().Run} {
+	errs := make(chan error, 4)
+	for _, loop := range []func(context.Context) error{k.resyncLoop, k.deliveryLoop, k.sweeper().Run, k.watcher().Run} {
 		all.Go(func() {
 			defer cancel() // both must run, or neither
 			errs <- loop(ctx)
@@ -93,6 +93,7 @@ func (k *Controller) resetMemory() {
 	k.lastPublished.Purge()
 	k.progressed.Purge()
 	k.planFailures.Purge()
+	k.looked.Purge()
 	k.redeliverer.forget()
 	k.states.clear()
 }

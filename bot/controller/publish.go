@@ -15,10 +15,14 @@ import (
 	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/search"
 )
 
 // publish brings GitHub in line with the state of a change, and records what GitHub shows now.
 func (k *Controller) publish(ctx context.Context, s *change.State, others []*change.State) error {
+	if s.ID.Kind == change.Watch {
+		return k.publishWatch(ctx, s)
+	}
 	view, err := k.view(ctx, s, others)
 	if err != nil {
 		return err
@@ -76,7 +80,7 @@ func (k *Controller) view(ctx context.Context, s *change.State, others []*change
 
 func (k *Controller) ownView(ctx context.Context, s *change.State) (present.View, error) {
 	v := present.View{
-		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]runners.LogEntry{}, Tried: map[string][]change.Tried{},
+		State: s, Verdicts: map[string]*gates.Verdict{}, Progress: map[string]runners.LogEntry{}, Tried: map[string][]change.Tried{}, Reports: map[string]*search.Report{},
 		Places: map[string]scheduler.Position{}, Runners: k.Runners(), Now: k.Now(), Buttons: k.GitHub.UsesChecks(), RunURL: k.Page(s.Facts.Repo, s.ID), Web: k.Web, Pages: map[string]present.Page{},
 	}
 	for _, run := range slices.Concat(s.Runs, s.SideRuns) {
@@ -101,6 +105,19 @@ func (k *Controller) ownView(ctx context.Context, s *change.State) (present.View
 			return v, err
 		}
 		v.Verdicts[run.Job] = verdict
+	}
+	for _, run := range v.NewReports() {
+		if k.SearchPage != nil && run.Search.Name() == string(search.Tune) {
+			v.Pages[run.Job] = present.Page{URL: k.SearchPage(s.Facts.Repo, run.Job)}
+		}
+		if run.Result.Report == "" {
+			continue
+		}
+		found, err := k.storedReport(ctx, run.Result.Report)
+		if err != nil {
+			return v, err
+		}
+		v.Reports[run.Job] = found
 	}
 	if s.ID.Kind != change.Pull {
 		return v, nil

@@ -112,9 +112,9 @@ func classOf(kind change.Kind, r change.Run) scheduler.Class {
 		return scheduler.MergeQueue
 	case kind == change.Push:
 		return scheduler.Push
-	case kind == change.Sweep:
+	case kind.Scheduled():
 		return scheduler.Sweep
-	case r.SideRun != nil || r.Attempt > 1:
+	case r.SideRun != nil || r.Search != nil || r.Attempt > 1:
 		return scheduler.Command
 	}
 	return scheduler.PullRequest

@@ -36,7 +36,7 @@ func (k *Controller) rejudgePast(ctx context.Context, id change.ID, p *planner.P
 	if err != nil {
 		return err
 	}
-	rows, err := k.Ledger.Runs(ctx, ledger.RunFilter{RepoID: id.Repo, Phase: change.Done, Limit: looksBack})
+	rows, err := k.Ledger.Runs(ctx, ledger.RunFilter{RepoID: id.Repo, Phase: change.Done, Verdicts: true, Limit: looksBack})
 	if err != nil {
 		return fmt.Errorf("asking the ledger: %w", err)
 	}

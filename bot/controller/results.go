@@ -63,7 +63,7 @@ func (k *Controller) activeRun(s *change.State, job string, token uint64) (chang
 // Finished judges the evidence of a runner. A runner never decides a verdict, and evidence that
 // does not answer the job is the runner's fault.
 func (k *Controller) Finished(ctx context.Context, job string, token uint64, by fleet.Runner, evidence, log []byte, artifacts []string) error {
-	return k.finish(ctx, job, token, by.Name, log, artifacts, func(s *change.State, run change.Run) (*gates.Evidence, error) {
+	return k.finish(ctx, job, token, by.Name, log, artifacts, evidence, func(s *change.State, run change.Run) (*gates.Evidence, error) {
 		e, err := gates.ParseEvidence("the runner's evidence", evidence)
 		earlier := 0
 		if err == nil {
@@ -78,11 +78,12 @@ func (k *Controller) Finished(ctx context.Context, job string, token uint64, by 
 
 // Lost ends a job that has lost its runners, as their fault.
 func (k *Controller) Lost(ctx context.Context, job string, token uint64, why string) error {
-	return k.finish(ctx, job, token, "", nil, nil, func(*change.State, change.Run) (*gates.Evidence, error) { return nil, errors.New(why) })
+	return k.finish(ctx, job, token, "", nil, nil, nil, func(*change.State, change.Run) (*gates.Evidence, error) { return nil, errors.New(why) })
 }
 
-// finish judges the evidence that gather returns. An error of gather is the runner's fault.
-func (k *Controller) finish(ctx context.Context, job string, token uint64, by string, log []byte, artifacts []string, gather evidenceSource) error {
+// finish judges the evidence that gather returns. An error of gather is the runner's fault. A search
+// has no verdict: sent, what the runner sent as evidence, only says whether it came to an end.
+func (k *Controller) finish(ctx context.Context, job string, token uint64, by string, log []byte, artifacts []string, sent []byte, gather evidenceSource) error {
 	s, err := k.ofJob(ctx, job)
 	if err != nil {
 		return err
@@ -93,6 +94,9 @@ func (k *Controller) finish(ctx context.Context, job string, token uint64, by st
 	}
 	if _, err := k.activeRun(s, job, token); err != nil {
 		return err
+	}
+	if run.Search != nil {
+		return k.finishedSearch(ctx, s, run, token, by, sent, log, artifacts)
 	}
 	var evidence *gates.Evidence
 	came := k.Now()

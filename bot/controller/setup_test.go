@@ -31,6 +31,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 	"github.com/kernelgate/kernelgate/runners/scripted"
+	"github.com/kernelgate/kernelgate/runners/search"
 )
 
 // A setup is a bot that can be started in this process or another.
@@ -59,6 +60,7 @@ type setup struct {
 	look   func(planner.Mirrors) planner.Mirrors
 	limits scheduler.Limits // of repositories
 	sweeps []sweep.Schedule
+	watch  []sweep.Schedule
 	judged func(ctx context.Context, runner, kernel, fault string)
 	others map[string]fleet.Credential // of runners beside the usual one, which the bot then knows by what they say
 
@@ -193,7 +195,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	}
 	b := controller.New(controller.Config{
 		Journal: j, Jobs: work, Ledger: l, GitHub: client, ResyncEvery: reconcile, ProgressEvery: 100 * time.Millisecond, Backoff: 20 * time.Millisecond, Judged: s.judged, Log: log,
-		Repositories: watched, Now: s.now, Sweeps: s.sweeps, SweepEvery: 20 * time.Millisecond,
+		Repositories: watched, Now: s.now, Sweeps: s.sweeps, Watches: s.watch, SweepEvery: 20 * time.Millisecond,
 		Planner: &planner.Planner{Mirrors: mirrors, Bundles: j.Bundles, History: l, Scratch: s.Dir, Version: "kernelgate test", Now: time.Now},
 		Runners: connected,
 	})
@@ -229,7 +231,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	run("ledger", func() error { return l.Follow(ctx, j) })
 	run("bot", func() error { return b.Run(ctx) })
 	run("fleet", func() error { return runners.Run(ctx) })
-	measure := scripted.Runner{Hold: hold, Stopped: func() { stopped.Store(time.Now().UnixNano()) }}.Measure
+	measure := search.Measure(scripted.Runner{Hold: hold, Stopped: func() { stopped.Store(time.Now().UnixNano()) }})
 	if s.measure != nil {
 		measure = s.measure
 	}

@@ -108,7 +108,7 @@ func (s *states) fill(ctx context.Context, e *entry, id change.ID) error {
 	}
 	state := change.New(id)
 	_, err := s.journal.ReplayRun(ctx, id.String(), func(stored journal.Event) error {
-		event, err := change.Decode(stored.Kind, stored.Data)
+		event, err := change.DecodeFrom(stored.Writer, stored.Kind, stored.Data)
 		if err == nil {
 			state.Apply(stored.Seq, stored.At, event)
 		}

@@ -61,7 +61,7 @@ func (k *Controller) conclude(ctx context.Context, s *change.State) {
 	first := uint64(0)
 	was := change.New(s.ID)
 	_, err := k.Journal.ReplayRun(ctx, s.ID.String(), func(stored journal.Event) error {
-		event, err := change.Decode(stored.Kind, stored.Data)
+		event, err := change.DecodeFrom(stored.Writer, stored.Kind, stored.Data)
 		if err != nil {
 			return err
 		}

@@ -96,6 +96,7 @@ type worldOptions struct {
 	absent   bool             // as in setup
 	quota    scheduler.Limits // of repositories
 	sweeps   []sweep.Schedule
+	watch    []sweep.Schedule
 	judged   func(ctx context.Context, runner, kernel, fault string)
 	others   map[string]fleet.Credential // as in setup
 	forgets  bool                        // the runner is of a version that has no attempt counted
@@ -289,7 +290,7 @@ func (w *world) start() {
 
 // setup is what a bot needs to know of the world.
 func (w *world) setup() setup {
-	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Writes: w.opt.writes, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, limits: w.opt.quota, sweeps: w.opt.sweeps, judged: w.opt.judged, others: w.opt.others, look: w.opt.look, measure: w.opt.measure}
+	s := setup{Dir: w.dir, Addr: w.addr, GitHub: w.hub.URL(), Beat: w.opt.beat, Lease: w.opt.lease, Absent: w.opt.absent, Forgetful: w.opt.forgets, Patient: w.opt.patient, Writes: w.opt.writes, Watchful: w.opt.watchful, Everywhere: w.opt.two, refuse: w.opt.refuse, now: w.opt.now, limits: w.opt.quota, sweeps: w.opt.sweeps, watch: w.opt.watch, judged: w.opt.judged, others: w.opt.others, look: w.opt.look, measure: w.opt.measure}
 	if w.opt.pat {
 		w.hub.CreateUser("gatekeeper")
 		w.no(w.repo.Grant("gatekeeper", embedded.Write))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -54,10 +53,10 @@ func (d *Availability) apply(e journal.Event) error {
 		return d.tested(e)
 	}
 	var w Decision
-	if err := json.Unmarshal(e.Data, &w); err != nil {
+	if err := e.Writer.Decode(e.Kind, e.Data, &w); err != nil {
 		return err
 	}
-	w.At, d.seq = e.At.UTC(), e.Seq
+	w.At = e.At.UTC()
 	switch e.Kind {
 	case drainedKind:
 		d.Drained = &w
@@ -67,7 +66,10 @@ func (d *Availability) apply(e journal.Event) error {
 		d.Drained, d.Quarantined = nil, nil
 	case askedKind:
 		d.Asked = &w
+	default:
+		return e.Writer.Unknown(fmt.Sprintf("an event of the kind %q about a runner", e.Kind))
 	}
+	d.seq = e.Seq
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/compat"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
@@ -173,4 +175,19 @@ func TestQuarantine(t *testing.T) {
 	}
 	judged("ann", "a", "b")
 	w.lease("ann", "l4", "job", 1)
+}
+
+// An event that a newer bot has stored about a runner is refused as a whole: a runner that the newer one took out of service
+// for a reason that this bot does not know must not get jobs.
+func TestUnknownDecisionIsRefused(t *testing.T) {
+	from := compat.Writer{Version: "v0.2.0", Reader: "v0.1.0"}
+	for name, e := range map[string]journal.Event{
+		"kind":  {Seq: 2, Kind: "retired", Data: []byte(`{"why": "old"}`), Writer: from},
+		"field": {Seq: 2, Kind: drainedKind, Data: []byte(`{"why": "old", "until": "tomorrow"}`), Writer: from},
+	} {
+		var d Availability
+		if err := d.apply(e); !compat.IsUnknown(err) || d.seq != 0 || d.Drained != nil {
+			t.Errorf("an unknown %s: %v, %+v", name, err, d)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/kernelgate/kernelgate/bot/store/journal"
@@ -17,7 +16,7 @@ const keptTests = 60
 // because a host that measures a known kernel correctly is fit. A drained runner stays drained.
 func (d *Availability) tested(e journal.Event) error {
 	var t protocol.SelfTest
-	if err := json.Unmarshal(e.Data, &t); err != nil {
+	if err := e.Writer.Decode(e.Kind, e.Data, &t); err != nil {
 		return err
 	}
 	d.seq, d.Asked = e.Seq, nil

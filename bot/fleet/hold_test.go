@@ -39,7 +39,7 @@ func TestDeadRunnerIsNoticed(t *testing.T) {
 func TestLastHeartbeatOfADeadRunner(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
-	w.server.Heartbeat = time.Second // the heartbeat arrives within it, on a busy machine too
+	w.server.Heartbeat = 3 * time.Second // the heartbeat arrives within it, on a busy machine too
 	w.enqueue("l4", "job")
 	w.lease("bob", "l4", "job", 1)
 	w.breakHold()

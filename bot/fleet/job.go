@@ -121,7 +121,8 @@ const heartbeatsMissed = 3
 // hold waits for the runner's process to end, which ends its connection. If only the network broke, the runner keeps the job by
 // its next heartbeats.
 func (s *Server) hold(w http.ResponseWriter, r *http.Request, name string) error {
-	l, err := s.held(r, name)
+	// A connection that breaks at once counts, too.
+	l, err := s.held(r.WithContext(context.WithoutCancel(r.Context())), name)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/compat"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
@@ -187,7 +188,10 @@ func (t *Teller) remember(h Hook, seq uint64) error {
 
 // news returns what to send about a finished run, or nil.
 func (t *Teller) news(ctx context.Context, e journal.Event) (*News, error) {
-	event, err := change.Decode(e.Kind, e.Data)
+	event, err := change.DecodeFrom(e.Writer, e.Kind, e.Data)
+	if compat.IsUnknown(err) {
+		return nil, err // a newer bot sends it
+	}
 	if err != nil {
 		t.Log.Warn("an event cannot be sent as a notification", "seq", e.Seq, "err", err)
 		return nil, nil
@@ -216,6 +220,8 @@ func (t *Teller) news(ctx context.Context, e journal.Event) (*News, error) {
 	switch {
 	case row.Extra || row.Outcome == "":
 		return nil, nil // it decides nothing
+	case row.Change.Kind == change.Watch:
+		return nil, nil // its slowdowns are issues
 	case row.Change.Kind.OnMain() && (row.Outcome != gates.Defer || !row.Reason.ProvenWrong()):
 		return nil, nil
 	case row.Change.Kind.OnMain():

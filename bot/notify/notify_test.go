@@ -162,6 +162,7 @@ func TestTells(t *testing.T) {
 	slackURL, slack := receiver(t)
 	main := change.ID{Kind: change.Push, Repo: 1, SHA: strings.Repeat("b", 40)}
 	night := change.ID{Kind: change.Sweep, Repo: 1, SHA: strings.Repeat("b", 40)}
+	watched := change.ID{Kind: change.Watch, Repo: 1, SHA: strings.Repeat("b", 40)}
 	side := row(pull, gates.Pass, "")
 	side.Extra = true
 	other := row(pull, gates.Pass, "")
@@ -169,7 +170,7 @@ func TestTells(t *testing.T) {
 	for _, r := range []ledger.RunRow{
 		row(pull, gates.Pass, ""), side, other, row(main, gates.Pass, ""), row(main, gates.Defer, gates.ReasonTooSlow),
 		row(main, gates.Defer, gates.ReasonRegression), row(pull, gates.Defer, gates.ReasonCorrectness),
-		row(night, gates.Pass, ""), row(night, gates.Defer, gates.ReasonRegression),
+		row(watched, gates.Defer, gates.ReasonCorrectness), row(night, gates.Pass, ""), row(night, gates.Defer, gates.ReasonRegression),
 	} {
 		p.finish(r)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/highwater"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/bot/watch"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/results"
@@ -63,7 +64,7 @@ func OpenFolder(dir string, judge func(*gates.Evidence) *gates.Verdict, lessons 
 	if err := f.read(context.Background()); err != nil {
 		return nil, err
 	}
-	if len(f.results) == 0 {
+	if searches, err := f.Searches(context.Background()); len(f.results) == 0 && (err != nil || len(searches) == 0) {
 		why := ""
 		for path, text := range f.skipped {
 			why += "\n  " + path + ": " + text
@@ -303,6 +304,9 @@ func (f *Folder) Blob(_ context.Context, name string) ([]byte, error) {
 func (f *Folder) Merges(context.Context, int64, string) (highwater.History, error) {
 	return highwater.History{}, nil
 }
+
+// Watched returns nothing: a folder of results has no default branch.
+func (f *Folder) Watched(context.Context, int64) ([]*watch.State, error) { return nil, nil }
 
 func (f *Folder) OnMain(context.Context, int64, string, int) ([]ledger.RunRow, error) {
 	return nil, nil

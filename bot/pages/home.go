@@ -21,9 +21,10 @@ const (
 	homeRepos   = 20
 )
 
-// A HomePage shows kernels, current runs, the queue and the runners.
+// A HomePage shows whether default branches regressed, kernels, current runs, the queue and the runners.
 type HomePage struct {
 	Repos   []string    `json:"repositories,omitempty"`
+	Watches []Watch     `json:"watches,omitempty"`
 	Kernels []KernelRow `json:"kernels"`
 	More    bool        `json:"more_kernels,omitempty"`
 	Running []Live      `json:"running"`
@@ -73,6 +74,9 @@ func (s *Server) measured(ctx context.Context, v *visit) (*HomePage, map[int64]s
 	if err == nil {
 		err = s.addKernels(ctx, p, repos)
 	}
+	if err == nil {
+		err = s.addWatches(ctx, p, repos)
+	}
 	return p, repos, err
 }
 
@@ -88,7 +92,7 @@ func (s *Server) openTo(ctx context.Context, v *visit) (map[int64]string, error)
 
 // addKernels adds the kernels and their results.
 func (s *Server) addKernels(ctx context.Context, p *HomePage, repos map[int64]string) error {
-	ids := slices.SortedFunc(maps.Keys(repos), func(a, b int64) int { return cmp.Or(cmp.Compare(repos[a], repos[b]), cmp.Compare(a, b)) })
+	ids := slices.SortedFunc(maps.Keys(repos), func(a, b int64) int { return cmpRepos(repos, a, b) })
 	var recent []ledger.RunRow
 	for _, id := range ids {
 		kernels, err := s.Source.Kernels(ctx, id)
@@ -122,6 +126,11 @@ func (s *Server) addKernels(ctx context.Context, p *HomePage, repos map[int64]st
 		}
 	}
 	return nil
+}
+
+// cmpRepos orders repositories by name.
+func cmpRepos(names map[int64]string, a, b int64) int {
+	return cmp.Or(cmp.Compare(names[a], names[b]), cmp.Compare(a, b))
 }
 
 // kernelRows returns one row for each device on which the kernel was measured recently. The line

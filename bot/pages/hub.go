@@ -36,6 +36,10 @@ func (s *Server) pullAt(repo string, number int) place {
 	return place{"#" + strconv.Itoa(number), s.at(repo, "pull", strconv.Itoa(number))}
 }
 
+func (s *Server) issueAt(repo string, number int) place {
+	return place{"issue #" + strconv.Itoa(number), s.at(repo, "issues", strconv.Itoa(number))}
+}
+
 func (s *Server) commitAt(repo, sha string) place {
 	if !fullCommit.MatchString(sha) {
 		return place{Text: report.Short(sha)}

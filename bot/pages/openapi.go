@@ -23,6 +23,8 @@ func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 		{"/api/v1/search", "Kernels, changes and commits by a text", SearchPage{}, []string{"?q"}},
 		{"/api/v1/kernels/{owner}/{repo}/{kernel}", "A kernel's history", KernelPage{}, []string{"owner", "repo", "kernel", "?before"}},
 		{"/api/v1/compare", "Two runs or commits side by side", ComparePage{}, []string{"?a", "?b", "?kernel", "?only", "?shape"}},
+		{"/api/v1/searches", "Searches of kernelgate tune", TuningsPage{}, nil},
+		{"/api/v1/searches/{name}", "One search: its elite, candidates and failures", TuningPage{}, []string{"name"}},
 		{"/api/v1/policy", "Which rule applies to a change", PolicyPage{}, []string{"?change", "?kernel"}},
 	} {
 		parameters := []any{}

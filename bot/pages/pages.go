@@ -85,6 +85,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	mux.HandleFunc("GET /runs/{job}/verdict.json", s.download("verdict"))
 	mux.HandleFunc("GET /live", s.watchHome)
 	mux.HandleFunc("GET /runs/{job}/live", s.watchRun)
+	mux.HandleFunc("GET /searches/{name}/live", s.watchTuning)
 	mux.HandleFunc("GET /runs/{job}/intervals.svg", s.intervals)
 	mux.HandleFunc("POST /changes/{change}/press", s.press)
 	mux.HandleFunc("GET /badge/{owner}/{repo}/{kernel...}", s.badge)
@@ -115,6 +116,8 @@ func (s *Server) Routes() []Route {
 		{"/kernels/{owner}/{repo}/{kernel...}", "kernel", s.kernel},
 		{"/compare", "compare", s.compare},
 		{"/policy", "policy", s.policy},
+		{"/searches", "tunings", s.tunings},
+		{"/searches/{name}", "tuning", s.tuning},
 	}
 }
 

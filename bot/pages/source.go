@@ -8,6 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/highwater"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/bot/watch"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -20,6 +21,8 @@ type Source interface {
 	OnMain(ctx context.Context, repo int64, folder string, limit int) ([]ledger.RunRow, error)
 	// Merges returns the history from which a kernel's high-water mark is derived.
 	Merges(ctx context.Context, repo int64, folder string) (highwater.History, error)
+	// Watched returns the watched kernels of a repository, by folder.
+	Watched(ctx context.Context, repo int64) ([]*watch.State, error)
 	// Runs returns one page of a list of runs, newest first.
 	Runs(ctx context.Context, f ledger.RunFilter) ([]ledger.RunRow, error)
 	// FindChanges returns the changes of a repository that match a number or a text, newest first.

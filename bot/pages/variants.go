@@ -147,7 +147,7 @@ func (s *Server) negatives(ctx context.Context, runs []ledger.RunRow, repo strin
 	var list []Negative
 	told := map[string]bool{}
 	for _, r := range runs {
-		if r.Phase != change.Done || r.Extra || r.Change.Kind == change.Push || r.Change.Kind == change.Group {
+		if r.Phase != change.Done || r.Extra || r.Change.Kind == change.Push || r.Change.Kind == change.Group || r.Change.Kind == change.Watch {
 			continue
 		}
 		d := s.digest(ctx, r.Verdict)

@@ -48,7 +48,7 @@ func (s *Server) functions() template.FuncMap {
 		"outcome": outcomeOf,
 		"kernel":  KernelPath,
 		"repo":    func(repo string) string { return "/kernels/" + repo },
-		"repoAt":  s.repoAt, "pullAt": s.pullAt, "commitAt": s.commitAt, "folderAt": s.folderAt, "sourceAt": s.sourceAt,
+		"repoAt":  s.repoAt, "pullAt": s.pullAt, "issueAt": s.issueAt, "commitAt": s.commitAt, "folderAt": s.folderAt, "sourceAt": s.sourceAt,
 		"runs": listOf,
 		"use": func(u Use) string {
 			return figure(&u.Value, u.Unit) + " " + strings.Replace(u.Name, "per SM", "an SM", 1)

@@ -42,17 +42,24 @@ type Rerun struct {
 // Rerun packs one kernel of a change once more and names the bundle. A name that
 // the repository does not have is a strict.Mistake.
 func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rerun) (string, error) {
+	digest, err := p.packAgain(ctx, id, f, func(ctx context.Context, s *survey) (string, error) { return s.rerun(ctx, r) })
+	if err != nil {
+		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
+	}
+	return digest, nil
+}
+
+// packAgain looks at a planned change once more and names the bundle that pack makes.
+func (p *Planner) packAgain(ctx context.Context, id change.ID, f change.Facts, pack func(context.Context, *survey) (string, error)) (digest string, err error) {
 	s := p.survey(id, f)
 	defer s.close()
-	var err error
-	var digest string
-	s.repo, err = p.Mirrors.Fetch(ctx, f.Repo, refsOf(id, f)...) // the baseline may be a branch of just now
+	s.repo, err = p.Mirrors.Fetch(ctx, f.Repo, refsOf(id, f)...) // a branch that somebody names may be of just now
 	if err == nil {
 		err = p.within(ctx, func(ctx context.Context) (err error) {
 			if err := s.settle(ctx); err != nil {
 				return err
 			}
-			digest, err = s.rerun(ctx, r)
+			digest, err = pack(ctx, s)
 			return err
 		})
 	}
@@ -60,10 +67,45 @@ func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rer
 	if errors.As(err, &refused) {
 		err = strict.Mistake{Err: refused}
 	}
+	return digest, err
+}
+
+// jobOf plans one kernel, which folder identifies.
+func (s *survey) jobOf(ctx context.Context, o plan.Options, folder string) (runners.Job, error) {
+	o.Kernels = []string{folder}
+	p, err := plan.New(ctx, o)
 	if err != nil {
-		return "", fmt.Errorf("planning %s at %.12s again: %w", f.Repo, f.Head, err)
+		return runners.Job{}, err
 	}
-	return digest, nil
+	keys, err := p.Kernels(ctx)
+	if err == nil && keys[0] != folder { // the last part of a path may become another kernel's
+		err = strict.Mistakef("no kernel named %q", folder)
+	}
+	if err != nil {
+		return runners.Job{}, err
+	}
+	job, _, err := s.job(ctx, p, keys[0])
+	return job, err
+}
+
+// buildable refuses a job that cannot be built.
+func buildable(job runners.Job) error {
+	switch {
+	case job.Unready != "":
+		return strict.Mistakef("it cannot be built: %s", job.Unready)
+	case len(job.Broken) > 0:
+		return strict.Mistakef("the head cannot be built: %s", job.Broken[0])
+	}
+	return nil
+}
+
+// hasShapes refuses shapes that the kernel does not have.
+func hasShapes(m *manifest.Manifest, shapes []string) error {
+	known := m.ShapeNames()
+	if unknown := (policy.Shapes{Names: shapes}).Unknown(known); len(unknown) > 0 {
+		return strict.Mistakef("%s has no shape %q (it has %s)", m.Name, unknown[0], strings.Join(known, ", "))
+	}
+	return nil
 }
 
 func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
@@ -72,39 +114,22 @@ func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 		return "", err
 	}
 	o := s.options(policyAt)
-	o.Kernels = []string{r.Folder}
 	if o.Versus, err = s.versus(ctx, r.Versus, r.Approved); err != nil {
 		return "", err
 	}
-	again, err := plan.New(ctx, o)
+	job, err := s.jobOf(ctx, o, r.Folder)
+	if err == nil {
+		err = buildable(job)
+	}
+	if err == nil {
+		err = hasShapes(job.Manifest, r.Shapes)
+	}
 	if err != nil {
 		return "", err
 	}
-	keys, err := again.Kernels(ctx)
-	if err == nil && keys[0] != r.Folder { // the last part of a path may become another kernel's
-		err = strict.Mistakef("no kernel named %q", r.Folder)
-	}
-	if err != nil {
-		return "", err
-	}
-	job, _, err := s.job(ctx, again, keys[0])
-	if err != nil {
-		return "", err
-	}
-	if job.Unready != "" {
-		return "", strict.Mistakef("it cannot be built: %s", job.Unready)
-	}
-	if len(job.Broken) > 0 {
-		return "", strict.Mistakef("the head cannot be built: %s", job.Broken[0])
-	}
-	if known := job.Manifest.ShapeNames(); len(r.Shapes) > 0 {
-		if unknown := (policy.Shapes{Names: r.Shapes}).Unknown(known); len(unknown) > 0 {
-			return "", strict.Mistakef("%s has no shape %q (it has %s)", job.Manifest.Name, unknown[0], strings.Join(known, ", "))
-		}
-		for _, name := range r.Shapes {
-			if why := plan.OutsideLimits(job, name); why != "" {
-				return "", strict.Mistakef("%s", why)
-			}
+	for _, name := range r.Shapes {
+		if why := plan.OutsideLimits(job, name); why != "" {
+			return "", strict.Mistakef("%s", why)
 		}
 	}
 	if r.Versus != "" && len(r.Shapes) == 0 {

@@ -142,7 +142,7 @@ func (p *Planner) survey(id change.ID, f change.Facts) *survey {
 // settle finds the commits that the change is made of.
 func (s *survey) settle(ctx context.Context) (err error) {
 	f := s.facts
-	if s.id.Kind == change.Sweep {
+	if s.id.Kind.Scheduled() {
 		return s.settleSweep(ctx)
 	}
 	if s.trusted, err = s.repo.Resolve(ctx, cmp.Or(f.BaseSHA, "refs/heads/"+f.Base)); err != nil {
@@ -197,7 +197,7 @@ func (s *survey) plan(ctx context.Context) (err error) {
 		return err
 	}
 	options := s.options(policyAt)
-	if s.id.Kind == change.Sweep {
+	if s.id.Kind.Scheduled() {
 		if options.Kernels, err = s.swept(ctx); err != nil || len(options.Kernels) == 0 {
 			return err
 		}
@@ -218,7 +218,7 @@ func (s *survey) plan(ctx context.Context) (err error) {
 	if policyAt == "" {
 		return nil // nobody asks anything of any kernel
 	}
-	if len(keys) > maxKernels && s.id.Kind != change.Sweep {
+	if len(keys) > maxKernels && !s.id.Kind.Scheduled() {
 		return checkout.Refused{Why: fmt.Sprintf("the change touches %d kernels (at most %d are measured for one; make several changes of it)", len(keys), maxKernels)}
 	}
 	var gone, added []runners.Job
@@ -325,6 +325,9 @@ func (s *survey) options(policyAt string) plan.Options {
 	if s.planner.History != nil {
 		o.Faster = s.faster
 	}
+	if f.Watch != nil {
+		o.Baseline = s.watchBaseline()
+	}
 	return o
 }
 
@@ -352,6 +355,11 @@ func (s *survey) kernel(ctx context.Context, job runners.Job, rules []string) (c
 	}
 	if k.Dispatch, err = dispatch(job); err != nil {
 		return k, err
+	}
+	if s.id.Kind == change.Watch {
+		if k.HeadSources, err = headSources(job); err != nil {
+			return k, err
+		}
 	}
 	k.Bundle, err = s.planner.pack(ctx, job)
 	return k, err

@@ -80,7 +80,7 @@ func approval(a change.Answer) string {
 	case change.AnswerNothingRuns:
 		return "Nothing is queued or running."
 	case change.AnswerCancelled:
-		return "The runs of this head are cancelled. `/rebench` starts them again."
+		return "Everything that was queued or running for this head is cancelled. `/rebench` measures the head again."
 	case change.AnswerUnread:
 		return "The change is still being read. Repeat the command in a moment."
 	case change.AnswerRulesUnchanged:
@@ -142,8 +142,16 @@ func rebench(a change.Answer) string {
 		return text
 	case change.AnswerSideRun:
 		return "This is an extra measurement, for information. It does not change the verdict, because the policy does not ask for it."
+	case change.AnswerTuning:
+		return fmt.Sprintf("Searching the variants and toggles of %s. A comment will say what was found, with the change to commit. The search changes no verdict, and a push ends it.", names(a.Kernels))
+	case change.AnswerBisecting:
+		return fmt.Sprintf("Searching the commit that made %s slower or wrong. A comment will say what was found. The search changes no verdict, and a push ends it.", names(a.Kernels))
+	case change.AnswerWhichKernel:
+		return fmt.Sprintf("A search is about one kernel, and this change touches %s: name one, as in `/%s %s`.", names(a.Kernels), a.Command, strings.ReplaceAll(slices.Min(a.Kernels), "`", "'"))
+	case change.AnswerSearchRuns:
+		return fmt.Sprintf("`/%s` of %s is queued or running already (`/cancel` ends it).", a.Command, names(a.Kernels))
 	case change.AnswerCannotServe:
-		return "```text\n" + strings.ReplaceAll(a.Quote, "```", "'''") + "\n```"
+		return fenced("text", a.Quote)
 	}
 	return ""
 }

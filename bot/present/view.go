@@ -1,5 +1,5 @@
 // Package present is what GitHub shows of a change: its checks, its sticky
-// comment and the replies to commands, as a pure function of what is known. It
+// comment and the replies to commands, and the issue of a watched kernel, as a pure function of what is known. It
 // reads no clock, asks nobody and writes nothing; whoever calls it brings GitHub
 // into line.
 //
@@ -16,12 +16,14 @@ import (
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/search"
 )
 
 // A View is all that is known of a change at one moment.
 type View struct {
 	State    *change.State
 	Verdicts map[string]*gates.Verdict     // by job; one that is not here is told in its one line
+	Reports  map[string]*search.Report     // of searches, by job
 	Progress map[string]runners.LogEntry   // the last that was heard of each job
 	Places   map[string]scheduler.Position // in line, by job
 	Tried    map[string][]change.Tried     // by folder: what other pull requests tried in vain

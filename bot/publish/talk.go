@@ -130,19 +130,39 @@ func (w *writer) replies(ctx context.Context) error {
 			continue
 		}
 		id, err := w.reply(ctx, c)
-		if gone(err) {
-			if err = w.unheard(err); err != nil {
-				failure = errors.Join(failure, err)
-				continue
-			}
-			id = -1 // there is nobody to tell
+		failure = errors.Join(failure, w.replied(c.ID, id, err))
+	}
+	for _, r := range w.view.NewReports() {
+		if w.noSpeech || w.out.Replies[r.ReportID()] != 0 {
+			continue
 		}
-		if err == nil && id != 0 {
-			w.out.Replies[c.ID] = id
-		}
-		failure = errors.Join(failure, w.unsaid(err))
+		id, err := w.sayOnce(ctx, r.ReportID(), w.view.SearchReport(r))
+		failure = errors.Join(failure, w.replied(r.ReportID(), id, err))
 	}
 	return failure
+}
+
+// replied notes the comment that holds a reply, and returns the error that is worth another try.
+func (w *writer) replied(to string, id int64, err error) error {
+	if gone(err) {
+		if err = w.unheard(err); err != nil {
+			return err
+		}
+		id = -1 // there is nobody to tell
+	}
+	if err == nil && id != 0 {
+		w.out.Replies[to] = id
+	}
+	return w.unsaid(err)
+}
+
+// sayOnce returns the comment that holds a reply. It writes the comment unless that was done before.
+func (w *writer) sayOnce(ctx context.Context, to, text string) (int64, error) {
+	marker := present.ReplyMarker(to)
+	if all, err := w.ours(ctx, marker); err != nil || len(all) > 0 {
+		return slices.Max(append(all, 0)), err
+	}
+	return w.create(ctx, marker, text)
 }
 
 func (w *writer) reply(ctx context.Context, c change.Command) (int64, error) {
@@ -153,9 +173,5 @@ func (w *writer) reply(ctx context.Context, c change.Command) (int64, error) {
 	if err := w.react(ctx, w.state.Facts.Repo, c.Asked, reaction); err != nil || w.noSpeech {
 		return 0, err
 	}
-	marker := present.ReplyMarker(c.ID)
-	if all, err := w.ours(ctx, marker); err != nil || len(all) > 0 {
-		return slices.Max(append(all, 0)), err
-	}
-	return w.create(ctx, marker, present.Reply(c))
+	return w.sayOnce(ctx, c.ID, present.Reply(c))
 }

@@ -145,3 +145,18 @@ func TestToldOnce(t *testing.T) {
 		t.Errorf("off by %+v", off)
 	}
 }
+
+// A forecast ends after so many jobs, however long the line is: a leader that plays thousands hands out none meanwhile.
+func TestForecastIsBounded(t *testing.T) {
+	d := newDesk(t, nil)
+	var all []string
+	for range foreseen + 50 {
+		all = append(all, d.put(PullRequest, "r", "a"))
+	}
+	d.ask("l4")
+	places := d.Positions(d.now)
+	if _, beyond := places[all[foreseen]]; len(places) != foreseen || beyond {
+		t.Errorf("%d jobs of %d have a place", len(places), len(all))
+	}
+	d.wait("the last that is foreseen", places, all[foreseen-1], foreseen-1, (foreseen-1)*unknown)
+}

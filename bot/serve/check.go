@@ -13,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/watch"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/measure"
@@ -161,12 +163,19 @@ func (c *checker) checkNATS() {
 		c.at("nats_replicas", "%d copies cannot be kept (write 0 to 5; 3 survive the loss of one server)", c.Replicas)
 	}
 	if len(c.NATS) == 0 {
-		for path, set := range map[string]bool{"nats_credentials_file": c.NATSCreds != "", "nats_ca_file": c.NATSRoots != "", "nats_monitors": len(c.Monitors) > 0, "nats_replicas": c.Replicas > 1} {
+		for path, set := range map[string]bool{"nats_credentials_file": c.NATSCreds != "", "nats_ca_file": c.NATSRoots != "", "nats_certificate_file": c.NATSCert != "", "nats_key_file": c.NATSKey != "", "nats_monitors": len(c.Monitors) > 0, "nats_replicas": c.Replicas > 1} {
 			if set {
 				c.at(path, "has no effect on the embedded server (delete it, or name a server: nats)")
 			}
 		}
 		return
+	}
+	if (c.NATSCert == "") != (c.NATSKey == "") {
+		path, other := "nats_certificate_file", "nats_key_file"
+		if c.NATSCert == "" {
+			path, other = other, path
+		}
+		c.at(path, "needs %s: a certificate and its key belong together", other)
 	}
 	for _, address := range c.NATS {
 		u, err := url.Parse(address)
@@ -244,26 +253,40 @@ func (c *checker) checkRemote() {
 func (c *checker) checkSweeps() {
 	seen := map[string]bool{}
 	for i, s := range c.Sweeps {
-		key := strings.ToLower(s.Repository)
-		_, errAt := s.at()
-		switch every := time.Duration(s.Every); {
-		case s.Repository == "": // told by the decoder
-		case s.Repository != "*" && !strict.IsRepository(s.Repository):
-			c.item("sweeps", i, "%q is not a repository (write owner/name, or \"*\" for every repository that has no entry)", s.Repository)
-		case seen[key]:
-			c.item("sweeps", i, "%q is named twice (delete one)", s.Repository)
-		case errAt != nil:
-			c.item("sweeps", i, "at: %q is not a time of day (write e.g. 02:30, which is UTC)", s.At)
-		case s.Every != 0 && (every < time.Hour || every > 7*24*time.Hour):
-			c.item("sweeps", i, "every: %v is not between 1h and 168h (write e.g. every: 24h)", every)
-		}
-		for _, pattern := range s.Kernels {
-			if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-				c.item("sweeps", i, "kernels: %q is not a pattern of folders (write e.g. kernels/attention/*)", pattern)
-			}
-		}
-		seen[key] = true
+		c.checkSchedule("sweeps", i, s, seen)
 	}
+	seen = map[string]bool{}
+	for i, w := range c.Watch {
+		c.checkSchedule("watch", i, w.schedule(), seen)
+		if w.Against != "" && w.Against != string(watch.Release) && w.Against != string(watch.Best) {
+			c.item("watch", i, "against: %q is not something to compare with (write release or best)", w.Against)
+		}
+		if slower := float64(w.Slower); w.Slower != 0 && (slower < 0.001 || slower > 0.5) {
+			c.item("watch", i, "slower: %v is not between 0.1%% and 50%% (write e.g. slower: 1%%)", w.Slower)
+		}
+	}
+}
+
+func (c *checker) checkSchedule(list string, i int, s Sweep, seen map[string]bool) {
+	key := strings.ToLower(s.Repository)
+	_, errAt := s.at()
+	switch every := time.Duration(s.Every); {
+	case s.Repository == "": // told by the decoder
+	case s.Repository != "*" && !strict.IsRepository(s.Repository):
+		c.item(list, i, "%q is not a repository (write owner/name, or \"*\" for every repository that has no entry)", s.Repository)
+	case seen[key]:
+		c.item(list, i, "%q is named twice (delete one)", s.Repository)
+	case errAt != nil:
+		c.item(list, i, "at: %q is not a time of day (write e.g. 02:30, which is UTC)", s.At)
+	case s.Every != 0 && (every < time.Hour || every > 7*24*time.Hour):
+		c.item(list, i, "every: %v is not between 1h and 168h (write e.g. every: 24h)", every)
+	}
+	for _, pattern := range s.Kernels {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			c.item(list, i, "kernels: %q is not a pattern of folders (write e.g. kernels/attention/*)", pattern)
+		}
+	}
+	seen[key] = true
 }
 
 // at is the time since midnight.
@@ -274,6 +297,15 @@ func (s Sweep) at() (time.Duration, error) {
 
 // every is how long it is from one sweep to the next.
 func (s Sweep) every() time.Duration { return cmp.Or(time.Duration(s.Every), 24*time.Hour) }
+
+// schedule is when the watch measures what, as of a sweep.
+func (w Watch) schedule() Sweep {
+	return Sweep{Repository: w.Repository, At: w.At, Every: w.Every, Kernels: w.Kernels}
+}
+
+func (w Watch) against() watch.Against { return cmp.Or(watch.Against(w.Against), watch.Release) }
+
+func (w Watch) slower() quantity.Percent { return cmp.Or(w.Slower, 0.01) }
 
 // checkLimits looks at what bounds the use of runners, and who may see to them.
 func (c *checker) checkLimits() {

@@ -18,8 +18,10 @@ type Config struct {
 	Advertise string            `yaml:"advertise" eg:"http://10.0.0.3:8080" default:"(none)" doc:"Address at which the other bots on the same NATS servers reach this bot. While this bot is the leader, standby bots forward requests of runners, with their tokens, to this address. Without it, every runner must have the addresses of all bots."`
 	GitHub    GitHub            `yaml:"github" eg:"{app_id: 123456, private_key_file: key.pem, webhook_secret_file: secret}" default:"(required)" doc:"How the bot authenticates to GitHub: as an App, or with a token."`
 	NATS      Words             `yaml:"nats" eg:"[nats://n1:4222, nats://n2:4222, nats://n3:4222]" default:"(an embedded server)" doc:"URL of an external NATS server, or of several servers of one cluster."`
-	NATSCreds string            `yaml:"nats_credentials_file" eg:"/etc/kernelgate/nats.creds" doc:"Credentials file for the external NATS server."`
+	NATSCreds string            `yaml:"nats_credentials_file" eg:"/etc/kernelgate/nats.creds" doc:"Credentials file (JWT and seed) for the external NATS server."`
 	NATSRoots string            `yaml:"nats_ca_file" eg:"/etc/kernelgate/nats-ca.pem" default:"(the system's)" doc:"Certificates of the authority that signed those of the NATS servers, for URLs with tls://."`
+	NATSCert  string            `yaml:"nats_certificate_file" eg:"/etc/kernelgate/nats/tls.crt" doc:"Certificate of the bot for NATS servers that require one from their clients (verify or verify_and_map in their tls)."`
+	NATSKey   string            `yaml:"nats_key_file" eg:"/etc/kernelgate/nats/tls.key" doc:"Private key of nats_certificate_file."`
 	Monitors  Words             `yaml:"nats_monitors" eg:"[http://n1:8222, http://n2:8222, http://n3:8222]" default:"(not monitored)" doc:"Monitoring addresses of the NATS servers (their http_port), one for each server. /metrics shows how full each server is, and the shipped alerts use it."`
 	Replicas  int               `yaml:"nats_replicas" eg:"3" default:"0" bounds:"0 to 5" doc:"Number of servers in the cluster that keep a copy of each stream. 0 leaves existing streams as they are, and creates new ones with one copy. The bot raises the number at its start and never lowers it."`
 	Runner    LocalRunner       `yaml:"runner" eg:"{local: false}" doc:"The runner that serve starts on this host."`
@@ -27,6 +29,7 @@ type Config struct {
 	Operator  string            `yaml:"operator_token_file" eg:"/etc/kernelgate/operator.token" default:"(kernelgate fleet is refused)" doc:"File with the token for kernelgate fleet, which lists, drains, tests and returns runners."`
 	Limits    []Limit           `yaml:"limits" eg:"[{repository: owner/name, gpu_minutes: 600, jobs: 4}]" doc:"How much of the runners each repository may use. The check says when its kernels wait because of a limit. A limit never stops a running job."`
 	Sweeps    []Sweep           `yaml:"sweeps" eg:"[{repository: owner/name, at: 02:30}]" doc:"When to measure all kernels of a default branch, for their history. These jobs have the lowest priority. notify reports kernels that became slower since the last sweep."`
+	Watch     []Watch           `yaml:"watch" eg:"[{repository: owner/name, at: 03:30}]" doc:"When to measure a default branch against its last release or the best state of its kernels. A proven slowdown opens one issue for the kernel, and closes it when the slowdown is gone. These jobs have the lowest priority."`
 	Pages     Pages             `yaml:"pages" eg:"{public: [owner/name]}" doc:"Who may see runs, kernels and changes in a browser. By default, nobody may."`
 	Notify    []Notify          `yaml:"notify" eg:"[{name: team, form: slack, url_file: /etc/kernelgate/slack.url}]" doc:"Where to send verdicts in addition to GitHub."`
 	Telemetry Telemetry         `yaml:"telemetry" eg:"{endpoint: 'http://collector:4318'}" doc:"Where to send traces: how long each step of a change took, from the webhook to the verdict."`
@@ -84,6 +87,17 @@ type Sweep struct {
 	At         string            `yaml:"at" eg:"02:30" default:"(midnight)" doc:"Time of day, UTC. If no bot ran at one or more of these times, the bot does one sweep at its next start."`
 	Every      quantity.Duration `yaml:"every" eg:"12h" default:"(24h)" bounds:"1h to 168h" doc:"Time between two sweeps."`
 	Kernels    []string          `yaml:"kernels" eg:"[\"kernels/attention/*\"]" default:"(all)" doc:"Globs of the kernels to measure, by folder or manifest. * matches anything but /."`
+}
+
+// A Watch measures one repository's default branch against a release at a time of day, or that of each which no other watch
+// names.
+type Watch struct {
+	Repository string            `yaml:"repository" required:"true" eg:"owner/name" doc:"The repository; \"*\" means every repository that has no entry."`
+	At         string            `yaml:"at" eg:"03:30" default:"(midnight)" doc:"Time of day, UTC. If no bot ran at one or more of these times, the bot does one watch at its next start."`
+	Every      quantity.Duration `yaml:"every" eg:"12h" default:"(24h)" bounds:"1h to 168h" doc:"Time between two watches."`
+	Against    string            `yaml:"against" eg:"best" default:"(release)" doc:"What to compare with. release: the newest tag in the default branch that is a version such as v1.2.0 and no pre-release; without such a tag, the newest annotated tag. best: the fastest commit of each kernel that was ever merged."`
+	Kernels    []string          `yaml:"kernels" eg:"[\"kernels/attention/*\"]" default:"(all)" doc:"Globs of the kernels to measure, by folder or manifest. * matches anything but /."`
+	Slower     quantity.Percent  `yaml:"slower" eg:"2%" default:"(1%)" bounds:"0.1% to 50%" doc:"Smallest slowdown that counts."`
 }
 
 // Log is how serve writes to stderr.

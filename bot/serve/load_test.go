@@ -115,6 +115,7 @@ runners:
   - {name: gpu 1, labels: [l/4], token_file: /k/t}
   - {labels: []}
 sweeps: [{repository: everything}, {repository: a/b, at: noon}, {repository: A/B}, {repository: c/d, every: 5m}, {repository: "*", kernels: ["[a"]}]
+watch: [{repository: everything}, {repository: a/b, at: noon, against: main}, {repository: A/B, slower: 0.01%}, {repository: c/d, every: 5m, kernels: [""]}, {repository: "*", slower: 60%}, {repository: e/f, slower: much}, {at: 02:30}]
 limits: [{repository: everything, jobs: 1}, {repository: a/b, jobs: -1}, {repository: A/B}, {jobs: 2}]
 reconcile: 1s
 log: {level: loud, format: xml}
@@ -144,6 +145,8 @@ runners: [{name: gpu1, labels: [l4], token_file: github_pat_hidden}]
 		{name: "key-without-app", file: "github: {private_key_file: /k/key, webhook_secret_file: /k/hook}\n"},
 		{name: "token-without-repositories", file: "github: {token_file: /k/token, webhook_secret_file: /k/hook}\n"},
 		{name: "no-yaml", file: "github: [\n"},
+		{name: "certificate-without-key", file: good + "nats: tls://n1:4222\nnats_certificate_file: /k/tls.crt\n"},
+		{name: "key-without-certificate", file: good + "nats: tls://n1:4222\nnats_key_file: /k/tls.key\n"},
 		{name: "a-list", file: "- github\n"},
 		{name: "environment", file: good, env: map[string]string{
 			"KERNELGATE_LISTEN": "x", "KERNELGATE_RUNNER_LOCAL": "perhaps", "KERNELGATE_RECONCILE": "5", "KERNELGATE_GITHUB_APP_ID": "seven",
@@ -267,7 +270,7 @@ func TestUnknownVariables(t *testing.T) {
 }
 
 func TestShow(t *testing.T) {
-	text := good + "sweeps: [{repository: a/b, at: 02:30, kernels: [kernels/a/*]}, {repository: c/d, every: 12h}]\n"
+	text := good + "sweeps: [{repository: a/b, at: 02:30, kernels: [kernels/a/*]}, {repository: c/d, every: 12h}]\nwatch: [{repository: a/b, at: 03:30}, {repository: \"*\", against: best, slower: 2.5%, kernels: [kernels/b]}]\n"
 	c, err := load(t, text, map[string]string{"KERNELGATE_NATS": "nats://user:hidden@nats.example.com", "KERNELGATE_DATA": "/d"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -278,6 +281,7 @@ func TestShow(t *testing.T) {
 	}
 	for _, want := range []string{"github.app_id                7\n", "/k/key.pem", "nats://user:xxxxx@nats.example.com", "reconcile                    5m0s\n",
 		"sweeps                       a/b: kernels/a/*, every 24h0m0s, at 02:30; c/d: all kernels, every 12h0m0s, at 00:00\n",
+		"watch                        a/b: all kernels, every 24h0m0s, at 03:30, against release, slower by 1%; *: kernels/b, every 24h0m0s, at 00:00, against best, slower by 2.5%\n",
 		"limits                       -\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())

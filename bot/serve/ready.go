@@ -73,6 +73,9 @@ func (s *Server) unready(ctx context.Context) []string {
 	} else if err := s.Journal.Writable(ctx); err != nil {
 		missing = append(missing, "the journal takes no writes: is its disk full?")
 	}
+	if err := s.outdated.reason(); err != nil {
+		return append(missing, err.Error())
+	}
 	caught, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
 	if err := s.Ledger.CaughtUp(caught); err != nil {

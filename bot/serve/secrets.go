@@ -139,6 +139,9 @@ func natsOptions(c Config) []nats.Option {
 	if c.NATSRoots != "" {
 		all = append(all, nats.RootCAs(c.NATSRoots))
 	}
+	if c.NATSCert != "" {
+		all = append(all, nats.ClientCert(c.NATSCert, c.NATSKey))
+	}
 	return all
 }
 

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/compat"
 	"github.com/kernelgate/kernelgate/bot/controller"
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/github/client"
@@ -69,18 +70,20 @@ type Server struct {
 	Bot     *controller.Controller
 	Runners *fleet.Server
 
-	opt     Options
-	log     *slog.Logger
-	counts  *counters
-	ready   readiness
-	net     listeners
-	access  *pages.Guard
-	trace   *trace.Tracer // nil where nobody is told
-	parts   parts
-	lock    *os.File // of the data folder; nil where the journal is in it
-	fail    context.CancelCauseFunc
-	stopped chan struct{}
-	err     error // once stopped is closed
+	opt    Options
+	log    *slog.Logger
+	counts *counters
+	ready  readiness
+	net    listeners
+	access *pages.Guard
+	trace  *trace.Tracer // nil where nobody is told
+	parts  parts
+	lock   *os.File // of the data folder; nil where the journal is in it
+	fail   context.CancelCauseFunc
+
+	outdated outdated
+	stopped  chan struct{}
+	err      error // once stopped is closed
 }
 
 // parts are what works behind the listeners, each with what ends it.
@@ -112,7 +115,7 @@ func Run(ctx context.Context, o Options) error {
 // Start returns when the server listens; it works until ctx ends, and Wait says
 // how that went.
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
-	s := &Server{opt: o, log: o.Log, stopped: make(chan struct{})}
+	s := &Server{opt: o, log: o.Log, stopped: make(chan struct{}), outdated: newOutdated()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -220,8 +223,13 @@ func (s *Server) prepareData() error {
 	return f.Close()
 }
 
+// OpenJournal opens the journal of a configuration, for a program that does not serve.
+func OpenJournal(ctx context.Context, c Config, version string, log *slog.Logger) (*journal.Journal, error) {
+	return journal.Open(ctx, journalOptions(Options{Config: c, Version: version}, log))
+}
+
 func journalOptions(o Options, log *slog.Logger) journal.Options {
-	j := journal.Options{MaxStore: o.MaxStore, LeadFor: o.LeadFor, Log: log, Now: o.Now}
+	j := journal.Options{MaxStore: o.MaxStore, LeadFor: o.LeadFor, Version: compat.VersionOf(o.Version), Log: log, Now: o.Now}
 	if len(o.NATS) == 0 {
 		j.Dir = filepath.Join(o.Data, "journal")
 		return j
@@ -250,6 +258,16 @@ func sweeps(c Config) (all []sweep.Schedule) {
 	return all
 }
 
+// watches are the configuration's, as the controller has them.
+func watches(c Config) (all []sweep.Schedule) {
+	for _, w := range c.Watch {
+		s := w.schedule()
+		at, _ := s.at() // it was checked
+		all = append(all, sweep.Schedule{Repository: s.Repository, At: at, Every: s.every(), Kernels: s.Kernels, Watch: &sweep.Watch{Against: w.against(), Slower: float64(w.slower())}})
+	}
+	return all
+}
+
 // openClient makes the way to GitHub, on which the bot that leads alone may write.
 func (s *Server) openClient() (*client.GitHub, error) {
 	g := s.opt.Config.GitHub
@@ -274,8 +292,8 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 			Bundles: s.Journal.Bundles, History: s.Ledger, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
 		Repositories: c.GitHub.Repositories, ResyncEvery: time.Duration(c.Reconcile),
-		Sweeps:  sweeps(c),
-		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, Web: web, Trace: s.trace, Log: s.log, Now: s.opt.Now,
+		Sweeps: sweeps(c), Watches: watches(c),
+		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, SearchPage: s.searchPage, Web: web, Trace: s.trace, Log: s.log, Now: s.opt.Now,
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})
 	s.Runners = &fleet.Server{
@@ -292,11 +310,11 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 // work starts everything, and sees to its end.
 func (s *Server) work(ctx context.Context, child *child) {
 	ctx, s.fail = context.WithCancelCause(ctx)
-	s.parts.follow = s.begin(ctx, "following the journal", func(ctx context.Context) error { return s.Ledger.Follow(ctx, s.Journal) })
-	s.parts.bot = s.begin(ctx, "the bot", s.Bot.Run)
+	s.parts.follow = s.begin(ctx, "following the journal", s.whileReadable(func(ctx context.Context) error { return s.Ledger.Follow(ctx, s.Journal) }))
+	s.parts.bot = s.begin(ctx, "the bot", s.whileReadable(s.Bot.Run))
 	s.parts.fleet = s.begin(ctx, "the runners' jobs", s.Runners.Run)
 	if t := s.teller(); t != nil {
-		s.parts.notify = s.begin(ctx, "the notifications", t.Run)
+		s.parts.notify = s.begin(ctx, "the notifications", s.whileReadable(t.Run))
 	}
 	if child != nil {
 		s.parts.child = s.begin(ctx, "the local runner", child.run)

@@ -30,6 +30,8 @@ func (c Config) Show(w io.Writer) error {
 			text = listed(value)
 		case []Sweep:
 			text = listed(value)
+		case []Watch:
+			text = listed(value)
 		case []Notify:
 			for i, n := range value {
 				line(fmt.Sprintf("%s[%d]", k.Path, i), fmt.Sprintf("%s: %s, address in %s", n.Name, cmp.Or(n.Form, "plain"), n.URLFile))
@@ -83,6 +85,10 @@ func listed[T fmt.Stringer](all []T) string {
 
 func (s Sweep) String() string {
 	return fmt.Sprintf("%s: %s, every %s, at %s", s.Repository, cmp.Or(strings.Join(s.Kernels, ", "), "all kernels"), s.every(), cmp.Or(s.At, "00:00"))
+}
+
+func (w Watch) String() string {
+	return fmt.Sprintf("%s, against %s, slower by %s", w.schedule(), w.against(), w.slower())
 }
 
 func (l Limit) String() string {

@@ -123,13 +123,16 @@ func TestTrace(t *testing.T) {
 
 // runScripted is a runner of the server's until the test ends.
 func (w *world) runScripted(s *serve.Server, name, token string) {
+	w.runAgent(agent.Config{
+		Servers: []string{s.URL()}, Token: token, Name: name, Labels: []string{"cpu"}, StateDir: w.TempDir(), Measure: scripted.Runner{}.Measure,
+	})
+}
+
+// runAgent runs a runner until the test ends.
+func (w *world) runAgent(c agent.Config) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	ended := make(chan error, 1)
-	go func() {
-		ended <- agent.Run(ctx, agent.Config{
-			Servers: []string{s.URL()}, Token: token, Name: name, Labels: []string{"cpu"}, StateDir: w.TempDir(), Measure: scripted.Runner{}.Measure,
-		})
-	}()
+	go func() { ended <- agent.Run(ctx, c) }()
 	w.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -1,6 +1,6 @@
 // Package sweep decides when the kernels of a default branch are measured again without a push. A sweep compares them with
-// the commit of the last sweep. To the rest of the bot it is a change like a push: planned, queued in its own class, judged
-// and kept by the same code.
+// the commit of the last sweep, a watch with the last release or with the best state of each kernel. To the rest of the bot
+// both are changes like a push: planned, queued in their own class, judged and kept by the same code.
 //
 // The journal holds decisions: "the sweep that was due then measures this commit". A Sweeper writes the decision first and
 // then carries it out, as often as needed, so a crash neither loses nor repeats a sweep. One sweep makes up for all that were
@@ -9,7 +9,6 @@ package sweep
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/watch"
 )
 
 // A Schedule says when which kernels are measured.
@@ -27,6 +27,13 @@ type Schedule struct {
 	At         time.Duration // after midnight, UTC
 	Every      time.Duration
 	Kernels    []string // patterns of their folders; none is all
+	Watch      *Watch   // nil for a sweep
+}
+
+// A Watch says what a watch compares with.
+type Watch struct {
+	Against watch.Against
+	Slower  float64 // smallest slowdown that counts: 0.01 is 1 %
 }
 
 // due is the last time that a sweep should have begun.
@@ -35,24 +42,62 @@ func (s Schedule) due(now time.Time) time.Time {
 	return begin.Add(now.Sub(begin).Truncate(s.Every))
 }
 
-// A Decision says which commit a sweep measures. The journal keeps it forever.
+// A Decision says which commit a sweep or a watch measures. The journal keeps it forever.
 type Decision struct {
 	Due    time.Time `json:"due"`
 	Repo   string    `json:"repo"`
 	Branch string    `json:"branch"`
 	Head   string    `json:"head"`
-	Base   string    `json:"base,omitempty"` // the head of the sweep before; "" the first time
+	Base   string    `json:"base,omitempty"` // the head of the sweep before, or the release; "" if there is none
 
 	Kernels []string `json:"kernels,omitempty"`
+
+	// Of a watch:
+	Against watch.Against `json:"against,omitempty"`
+	Tag     string        `json:"tag,omitempty"` // of the release
+	Slower  float64       `json:"slower,omitempty"`
+	// Replaces is the watch before: what it has not measured by now is not measured any more.
+	Replaces *Replaced `json:"replaces,omitempty"`
 }
 
-const sweptKind = "swept"
+// Replaced names an earlier watch.
+type Replaced struct {
+	Head string    `json:"head"`
+	Due  time.Time `json:"due"`
+}
 
-// subject is a repository's in the journal. No change has such a name.
-func subject(repo int64) string { return fmt.Sprintf("sweeps-%d", repo) }
+// measures tells whether there is something to measure. A commit that was swept before is not measured again. A watch
+// measures the same commit again, because compilers and drivers change.
+func (d Decision) measures() bool {
+	switch {
+	case d.Head == "":
+		return false
+	case d.Against == watch.Release:
+		return d.Base != ""
+	}
+	return d.Against == watch.Best || d.Head != d.Base
+}
+
+// subject is a repository's in the journal, and kind the word under which decisions are stored. No change has such a name.
+func (s *Sweeper) subject(repo int64) string {
+	if s.Watches {
+		return fmt.Sprintf("watches-%d", repo)
+	}
+	return fmt.Sprintf("sweeps-%d", repo)
+}
+
+func (s *Sweeper) kind() string {
+	if s.Watches {
+		return "watch_due"
+	}
+	return "swept"
+}
 
 // A Target is what a repository's default branch is now.
-type Target struct{ Repo, Branch, Head string } // Head is "" where nobody has pushed yet
+type Target struct {
+	Repo, Branch, Head string // Head is "" where nobody has pushed yet
+	Base, Tag          string // the release that a watch compares with; "" if there is none
+}
 
 // A Journal keeps decisions.
 type Journal interface {
@@ -60,15 +105,16 @@ type Journal interface {
 	Append(ctx context.Context, name string, after uint64, kind string, event any) (uint64, error)
 }
 
-// A Sweeper begins the sweeps that are due.
+// A Sweeper begins the sweeps that are due, or the watches.
 type Sweeper struct {
 	Schedules []Schedule
+	Watches   bool          // the schedules are of watches
 	Interval  time.Duration // between looks at the clock
 	Timeout   time.Duration // of beginning one sweep
 	Journal   Journal
 
 	Repositories func() map[int64]string // names of those that can be swept now, by number
-	Find         func(ctx context.Context, name string) (Target, error)
+	Find         func(ctx context.Context, name string, s Schedule) (Target, error)
 	Begin        func(ctx context.Context, repo int64, d Decision) error // may be called again for the same decision
 
 	Log *slog.Logger
@@ -95,7 +141,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 			if err == nil {
 				done[repo] = due
 			} else if ctx.Err() == nil {
-				s.Log.Warn("a sweep could not be begun; it is tried again soon", "repo", names[repo], "err", err)
+				s.Log.Warn("a sweep or a watch could not be begun; it is tried again soon", "repo", names[repo], "err", err)
 			}
 		}
 		select {
@@ -119,8 +165,7 @@ func (s *Sweeper) scheduleOf(repo string) (found Schedule, ok bool) {
 	return found, ok
 }
 
-// sweep decides on the sweep that is due, unless that was done before, and begins it. A commit that was swept before is not
-// measured again.
+// sweep decides on the sweep or the watch that is due, unless that was done before, and begins it.
 func (s *Sweeper) sweep(ctx context.Context, schedule Schedule, repo int64, name string) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -130,33 +175,50 @@ func (s *Sweeper) sweep(ctx context.Context, schedule Schedule, repo int64, name
 		return due, err
 	}
 	if last.Due.Before(due) {
-		target, err := s.Find(ctx, name)
+		target, err := s.Find(ctx, name, schedule)
 		if err != nil {
 			return due, err
 		}
-		next := Decision{Due: due, Repo: target.Repo, Branch: target.Branch, Head: target.Head, Base: last.Head, Kernels: schedule.Kernels}
-		if next.Head == "" {
-			next.Head = next.Base
-		}
-		if _, err := s.Journal.Append(ctx, subject(repo), seq, sweptKind, next); err != nil {
+		next := decide(schedule, due, target, last)
+		if _, err := s.Journal.Append(ctx, s.subject(repo), seq, s.kind(), next); err != nil {
 			return due, fmt.Errorf("noting a sweep of %s: %w", name, err)
 		}
 		last = next
 	}
-	if last.Head == "" || last.Head == last.Base {
+	if !last.measures() {
+		if last.Against == watch.Release && last.Head != "" {
+			s.Log.Warn("a watch has no release to compare with: the default branch contains no tag with a version, such as v1.2.0, and no annotated tag", "repo", name)
+		}
 		return due, nil
 	}
 	return due, s.Begin(ctx, repo, last)
 }
 
+// decide is the decision on a time, after the last one.
+func decide(schedule Schedule, due time.Time, target Target, last Decision) Decision {
+	next := Decision{Due: due, Repo: target.Repo, Branch: target.Branch, Head: target.Head, Kernels: schedule.Kernels}
+	if w := schedule.Watch; w != nil {
+		next.Base, next.Tag, next.Against, next.Slower = target.Base, target.Tag, w.Against, w.Slower
+		if last.measures() {
+			next.Replaces = &Replaced{Head: last.Head, Due: last.Due}
+		}
+		return next
+	}
+	next.Base = last.Head
+	if next.Head == "" {
+		next.Head = next.Base
+	}
+	return next
+}
+
 // last is the newest decision on a repository; the zero one if there is none.
 func (s *Sweeper) last(ctx context.Context, repo int64) (last Decision, seq uint64, err error) {
-	e, err := s.Journal.Last(ctx, subject(repo))
+	e, err := s.Journal.Last(ctx, s.subject(repo))
 	if errors.Is(err, journal.ErrNotFound) {
 		return Decision{}, 0, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(e.Data, &last)
+		err = e.Writer.Decode(e.Kind, e.Data, &last)
 	}
 	if err != nil {
 		return Decision{}, 0, fmt.Errorf("reading the last sweep of repository %d: %w", repo, err)

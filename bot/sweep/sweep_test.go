@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/watch"
 )
 
 // A memory is a journal of one subject each.
@@ -39,7 +41,7 @@ func TestSweep(t *testing.T) {
 	daily := Schedule{Repository: "*", At: 2 * time.Hour, Every: 24 * time.Hour, Kernels: []string{"kernels/a"}}
 	s := &Sweeper{
 		Schedules: []Schedule{daily}, Timeout: time.Minute, Journal: memory{}, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
-		Find: func(_ context.Context, name string) (Target, error) {
+		Find: func(_ context.Context, name string, _ Schedule) (Target, error) {
 			return Target{Repo: name, Branch: "main", Head: head}, nil
 		},
 		Begin: func(_ context.Context, repo int64, d Decision) error {
@@ -71,6 +73,68 @@ func TestSweep(t *testing.T) {
 		if got := append(begun, "")[0]; got != step.begins {
 			t.Errorf("%s: %q begins, want %q", step.name, got, step.begins)
 		}
+	}
+}
+
+// A watch measures every night, the same commit too, if there is something to compare with, and replaces the one before.
+func TestWatch(t *testing.T) {
+	now, head, tag := time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC), "", ""
+	var begun []Decision
+	nightly := Schedule{Repository: "*", At: 2 * time.Hour, Every: 24 * time.Hour, Watch: &Watch{Against: watch.Release, Slower: 0.02}}
+	journal := memory{}
+	s := &Sweeper{
+		Watches: true, Timeout: time.Minute, Journal: journal, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
+		Find: func(_ context.Context, name string, s Schedule) (Target, error) {
+			target := Target{Repo: name, Branch: "main", Head: head}
+			if tag != "" {
+				target.Base, target.Tag = "commit of "+tag, tag
+			}
+			return target, nil
+		},
+		Begin: func(_ context.Context, _ int64, d Decision) error {
+			begun = append(begun, d)
+			return nil
+		},
+	}
+	for _, step := range []struct {
+		name, head, tag string
+		against         watch.Against
+		begins          string
+	}{
+		{"an empty repository", "", "", watch.Release, ""},
+		{"no release", "a", "", watch.Release, ""},
+		{"a release", "a", "v1", watch.Release, "release v1 commit of v1..a"},
+		{"the same commit", "a", "v1", watch.Release, "release v1 commit of v1..a, after a on 06"},
+		{"the release itself", "commit of v2", "v2", watch.Release, "release v2 commit of v2..commit of v2, after a on 07"},
+		{"against the best", "b", "", watch.Best, "best  ..b, after commit of v2 on 08"},
+	} {
+		head, tag, begun = step.head, step.tag, nil
+		nightly.Watch.Against = step.against
+		for range 2 { // the second time, as after a restart, repeats the first
+			if _, err := s.sweep(t.Context(), nightly, 7, "olga/kernels"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := ""
+		for i, d := range begun {
+			if i > 0 && !reflect.DeepEqual(d, begun[0]) {
+				t.Errorf("%s: %+v, then %+v", step.name, begun[0], d)
+			}
+			got = fmt.Sprintf("%s %s %s..%s", d.Against, d.Tag, d.Base, d.Head)
+			if d.Replaces != nil {
+				got += fmt.Sprintf(", after %s on %s", d.Replaces.Head, d.Replaces.Due.Format("02"))
+			}
+			if d.Slower != 0.02 {
+				t.Errorf("%s: %+v", step.name, d)
+			}
+		}
+		if got != step.begins {
+			t.Errorf("%s: %q begins, want %q", step.name, got, step.begins)
+		}
+		now = now.Add(24 * time.Hour)
+	}
+	if len(journal["watches-7"]) != 6 || len(journal["sweeps-7"]) != 0 {
+		t.Errorf("%d decisions on watches and %d on sweeps", len(journal["watches-7"]), len(journal["sweeps-7"]))
 	}
 }
 

@@ -27,7 +27,8 @@ func compareCommands(l *compare.List, old, new Commands) {
 		name     string
 		old, new Role
 	}{
-		{"rebench", old.Rebench, new.Rebench}, {"cancel", old.Cancel, new.Cancel}, {"explain", old.Explain, new.Explain},
+		{"rebench", old.Rebench, new.Rebench}, {"tune", old.Tune, new.Tune}, {"bisect", old.Bisect, new.Bisect},
+		{"cancel", old.Cancel, new.Cancel}, {"explain", old.Explain, new.Explain},
 		{"override", old.Override, new.Override}, {"ok-to-test", old.OKToTest, new.OKToTest},
 		{"approve-policy", old.ApprovePolicy, new.ApprovePolicy}, {"help", old.Help, new.Help},
 	} {

@@ -154,7 +154,7 @@ rules:
 	p.Rules, p.Gates = nil, policy.Gates{}
 	if diff := cmp.Diff(&policy.Policy{
 		Version: 1, Check: "kernelgate", Forks: policy.Forks{Run: policy.ForksAfterApproval},
-		Commands: policy.Commands{Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain", OKToTest: "write", ApprovePolicy: "maintain", Help: "read"},
+		Commands: policy.Commands{Rebench: "write", Tune: "write", Bisect: "write", Cancel: "write", Explain: "read", Override: "maintain", OKToTest: "write", ApprovePolicy: "maintain", Help: "read"},
 	}, p); diff != "" {
 		t.Error(diff)
 	}

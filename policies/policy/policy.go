@@ -31,7 +31,7 @@ type Policy struct {
 // DefaultCommands returns the role that each command needs if the policy does not say otherwise.
 func DefaultCommands() Commands {
 	return Commands{
-		Rebench: "write", Cancel: "write", Explain: "read", Override: "maintain",
+		Rebench: "write", Tune: "write", Bisect: "write", Cancel: "write", Explain: "read", Override: "maintain",
 		OKToTest: "write", ApprovePolicy: "maintain", Help: "read",
 	}
 }

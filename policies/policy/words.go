@@ -27,6 +27,8 @@ func (m *ForkMode) JSONSchema() map[string]any     { return strict.WordSchema(fo
 // Commands says which role each command on a pull request needs.
 type Commands struct {
 	Rebench       Role `yaml:"rebench" eg:"triage" default:"write" doc:"Measure again."`
+	Tune          Role `yaml:"tune" eg:"triage" default:"write" doc:"Search for a faster variant or toggle."`
+	Bisect        Role `yaml:"bisect" eg:"triage" default:"write" doc:"Search for the commit that made a kernel slower or wrong."`
 	Cancel        Role `yaml:"cancel" eg:"triage" default:"write" doc:"Stop a run."`
 	Explain       Role `yaml:"explain" eg:"triage" default:"read" doc:"Show which rule applies."`
 	Override      Role `yaml:"override" eg:"admin" default:"maintain" doc:"Let a change pass that the gates defer."`

@@ -57,6 +57,8 @@ type heldLease struct {
 	log  *runners.Log
 	end  func(cause error)
 	stop func()
+
+	share func(file string) // has the server get a file while it grows
 }
 
 // hold sends heartbeats until it is stopped, also while the result is being delivered. A server
@@ -68,6 +70,7 @@ func (a *agent) hold(ctx context.Context, l protocol.LeaseResponse) *heldLease {
 	h.stop = func() { cancel(context.Canceled); ended.Wait() }
 	every := time.Duration(l.Heartbeat * float64(time.Second))
 	ended.Go(func() { a.keepConnection(ctx, l, every) })
+	h.share = func(file string) { ended.Go(func() { a.share(ctx, l, file) }) }
 	ended.Go(func() {
 		known := 0 // how much of the log the server has
 		for silent := false; ; {
@@ -90,6 +93,29 @@ func (a *agent) hold(ctx context.Context, l protocol.LeaseResponse) *heldLease {
 		}
 	})
 	return h
+}
+
+// shareEvery is how often a growing file is sent.
+const shareEvery = 10 * time.Second
+
+// share sends a file that grows, for people who watch. What is lost on the way is in the result.
+func (a *agent) share(ctx context.Context, l protocol.LeaseResponse, file string) {
+	for sent := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.After(shareEvery):
+		}
+		data, err := os.ReadFile(file)
+		if err != nil || len(data) <= sent || len(data) > protocol.MaxArtifact {
+			continue
+		}
+		if err := a.client.artifact(ctx, l.Job, l.Token, filepath.Base(file), data); err != nil {
+			a.Log.Debug("a growing file could not be sent", "job", l.Job, "file", filepath.Base(file), "error", err)
+			continue
+		}
+		sent = len(data)
+	}
 }
 
 // keepConnection lets the server notice at once when this process ends, instead of by its silence.
@@ -121,6 +147,7 @@ func (a *agent) measure(h *heldLease, l protocol.LeaseResponse, dir string) (run
 	}
 	if err == nil {
 		job.Record = record{a, l, h.end}
+		job.Share = h.share
 		job.Provenance.Time, job.Provenance.Host, job.Provenance.Program = a.Now().UTC(), a.Host, a.Version
 		var found runners.Measured
 		do := a.Measure

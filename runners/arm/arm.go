@@ -23,7 +23,6 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/measure"
 )
 
 // A Bench compares candidates with the baseline of one job. Its methods may be called from several
@@ -31,6 +30,7 @@ import (
 type Bench struct {
 	job    runners.Job
 	shapes []manifest.Shape
+	part   bool // arms are timed on those of the shapes that they take
 	open   Opener
 	layIn  func(runners.Side) error
 
@@ -42,12 +42,21 @@ type Bench struct {
 // starts ends with ctx. measure.Config.Open is one.
 type Opener func(ctx context.Context, job runners.Job, scratch string) (runners.Backend, error)
 
+// A Host measures. measure.Config is one.
+type Host interface {
+	Open(ctx context.Context, job runners.Job, scratch string) (runners.Backend, error)
+	// LayIn copies the include sets that a side names into its folder.
+	LayIn(job runners.Job, side runners.Side) error
+	// Measure gathers all evidence about a job.
+	Measure(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error)
+}
+
 // NewBench prepares a bench for the job's baseline. The arms are timed on the named shapes or, if
 // none is named, on those that the policy times. A secret shape is not timed.
-func NewBench(config measure.Config, job runners.Job, shapes []string) (*Bench, error) {
-	b, err := NewBenchWith(config.Open, job, shapes)
+func NewBench(host Host, job runners.Job, shapes []string) (*Bench, error) {
+	b, err := NewBenchWith(host.Open, job, shapes)
 	if err == nil {
-		b.layIn = func(side runners.Side) error { return config.LayIn(job, side) }
+		b.layIn = func(side runners.Side) error { return host.LayIn(job, side) }
 	}
 	return b, err
 }
@@ -85,6 +94,10 @@ func NewBenchWith(open Opener, job runners.Job, shapes []string) (*Bench, error)
 	return b, nil
 }
 
+// TimePart has arms timed on those of the shapes that they take. Without it, an arm that does not take
+// all of them is refused.
+func (b *Bench) TimePart() { b.part = true }
+
 // Job returns the job with a candidate.
 func (b *Bench) Job(side runners.Side) runners.Job {
 	job := b.job
@@ -100,6 +113,30 @@ func (b *Bench) Shapes() []string {
 		names = append(names, s.Name)
 	}
 	return names
+}
+
+// Guards returns the smallest baseline/candidate that the policy's guard allows, for those of the
+// shapes that it guards.
+func (b *Bench) Guards() map[string]float64 {
+	gate := b.job.Rule().Gates.Performance
+	if gate.Guard == nil || gate.Guard.Ratio() <= 0 {
+		return nil
+	}
+	var all []string
+	for _, s := range b.job.Manifest.Shapes {
+		all = append(all, s.Name)
+	}
+	var targets []string
+	if gate.Target != nil {
+		targets = gate.Target.Shapes.Pick(all)
+	}
+	limits := map[string]float64{}
+	for _, s := range b.shapes {
+		if slices.Contains(gate.Guard.Shapes.Pick(all), s.Name) && !slices.Contains(targets, s.Name) {
+			limits[s.Name] = gate.Guard.Ratio()
+		}
+	}
+	return limits
 }
 
 // An Arm is one candidate on the bench. Its methods may not be called at the same time.
@@ -191,13 +228,19 @@ func (a *Arm) Build(ctx context.Context) (*Refusal, error) {
 // lacks refuses a candidate that does not take every shape of the race: its times would be about
 // different work.
 func (a *Arm) lacks() *Refusal {
-	m := a.job.Of(a.job.Candidate)
+	taken := a.shapes()
 	for _, s := range a.bench.shapes {
-		if !m.Supports(a.job.Candidate.Variant, s.Dims) {
+		if !slices.ContainsFunc(taken, func(t manifest.Shape) bool { return t.Name == s.Name }) && (!a.bench.part || len(taken) == 0) {
 			return &Refusal{Gate: gates.GateBuild, Text: fmt.Sprintf("it does not take the shape %s (its limits leave %s out)", s.Name, s.Dims)}
 		}
 	}
 	return nil
+}
+
+// shapes are those of the bench that the candidate takes.
+func (a *Arm) shapes() []manifest.Shape {
+	m := a.job.Of(a.job.Candidate)
+	return slices.DeleteFunc(slices.Clone(a.bench.shapes), func(s manifest.Shape) bool { return !m.Supports(a.job.Candidate.Variant, s.Dims) })
 }
 
 // Same identifies everything that runs: the machine code, and how it is launched at every problem
@@ -282,7 +325,7 @@ func (a *Arm) Round(ctx context.Context) (gates.Round, *Refusal, error) {
 	// different arm's.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	round, err := a.steps.Round(ctx, a.bench.shapes)
+	round, err := a.steps.Round(ctx, a.shapes())
 	if err != nil {
 		return round, nil, err
 	}

@@ -3,24 +3,20 @@ package bisect
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/arm"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
 // Options say which kernel to look at, and where.
@@ -35,22 +31,11 @@ type Options struct {
 
 	Version string
 	Now     func() time.Time
-	Open    arm.Opener // nil means the backends of this host
+	Host    arm.Host // that measures; nil means this one, by Config
 }
 
 // maxCommits is the longest history that is searched.
 const maxCommits = 10_000
-
-// A Report is the result of a search in a repository.
-type Report struct {
-	Kernel  string            `json:"kernel"`
-	Good    checkout.Commit   `json:"good"`
-	Commits []checkout.Commit `json:"commits"` // after the good one, oldest first; the last is the bad one
-	Shapes  []string          `json:"shapes"`  // that were timed
-	Device  gates.Device      `json:"device"`
-	Result  *Result           `json:"result"`
-	Seconds float64           `json:"seconds"` // of measuring
-}
 
 // Run searches a repository. Policy, problem and reference are those of the good commit for all
 // commits, and so are compilers, shapes, inputs and secret cases: only the implementation differs.
@@ -80,32 +65,72 @@ func Run(ctx context.Context, opt Options, progress runners.Progress) (*Report, 
 	if err := os.Chmod(scratch, 0o755); err != nil {
 		return nil, fmt.Errorf("opening the scratch folder: %w", err)
 	}
+	h := &repository{opt: opt, repo: repo, good: good, commits: commits, scratch: scratch}
+	job, err := h.job(ctx, len(commits)-1)
+	if err != nil {
+		return nil, err
+	}
+	if job.Baseline == nil {
+		return nil, strict.Mistakef("%s does not have the kernel %s (name a commit that has it)", opt.Good, opt.Kernel)
+	}
+	return run(ctx, opt, job, checkout.Commit{SHA: good, Subject: opt.Good}, commits, h.side, scratch, progress)
+}
+
+// RunJob searches the commits that a job asks for, with everything that the job brings. Builds go to
+// scratch, which the caller removes.
+func RunJob(ctx context.Context, host arm.Host, job runners.Job, scratch string, progress runners.Progress) (*Report, error) {
+	asked := job.Search.Bisect
+	if job.Baseline == nil {
+		return nil, strict.Mistakef("%s does not have the kernel %s (name a commit that has it)", asked.Good, job.Manifest.Name)
+	}
+	var commits []checkout.Commit
+	for _, c := range asked.Commits {
+		commits = append(commits, checkout.Commit{SHA: c.SHA, Subject: c.Subject})
+	}
+	side := func(_ context.Context, commit int) (runners.Side, string, error) {
+		c := asked.Commits[commit]
+		if c.Skip != "" {
+			return runners.Side{}, c.Skip, nil
+		}
+		return asked.Sides[c.Side], "", nil
+	}
+	opt := Options{Shapes: asked.Shapes, Accuracy: Accuracy{MaxRounds: asked.Rounds}, Host: host}
+	return run(ctx, opt, job, checkout.Commit{SHA: asked.GoodSHA, Subject: asked.Good}, commits, side, scratch, progress)
+}
+
+func run(ctx context.Context, opt Options, job runners.Job, good checkout.Commit, commits []checkout.Commit, side sideOf, scratch string, progress runners.Progress) (*Report, error) {
 	if opt.Seed == 0 {
 		opt.Seed = rand.Uint64() | 1 // one for all commits: each gets the same inputs and secret cases
 	}
-	p := &prober{opt: opt, repo: repo, good: good, commits: commits, scratch: scratch, progress: progress, arms: map[int]*arm.Arm{}}
+	// A commit beyond a budget of registers can be timed all the same.
+	job.Policy = job.Policy.WithGates(func(g *policy.Gates) { g.PTXAS = nil })
+	p := &prober{commits: commits, side: side, scratch: scratch, progress: progress, arms: map[int]*arm.Arm{}, rounds: map[int]int{}}
 	defer p.close()
-	r := &Report{Kernel: opt.Kernel, Good: checkout.Commit{SHA: good, Subject: opt.Good}, Commits: commits}
-	if err := p.prepare(ctx); err != nil {
+	var err error
+	var host arm.Host = opt.Config
+	if opt.Host != nil {
+		host = opt.Host
+	}
+	if p.bench, err = arm.NewBench(host, job, opt.Shapes); err != nil {
 		return nil, err
 	}
-	r.Kernel, r.Shapes = p.name, p.bench.Shapes()
+	r := &Report{Kernel: job.Manifest.Name, Good: good, Commits: commits, Shapes: p.bench.Shapes()}
 	r.Result, err = Search(ctx, len(commits), p, opt.Accuracy)
 	r.Device, r.Seconds = p.device, p.seconds
 	return r, err
 }
 
-// A prober looks at the commits of a repository.
+// sideOf returns the implementation of a commit, or why it cannot be judged.
+type sideOf func(ctx context.Context, commit int) (side runners.Side, skip string, err error)
+
+// A prober looks at the commits.
 type prober struct {
-	opt      Options
-	repo     *checkout.Repo
-	good     string
 	commits  []checkout.Commit
+	side     sideOf
 	scratch  string
 	progress runners.Progress
 
 	bench   *arm.Bench
-	name    string // of the kernel
 	arms    map[int]*arm.Arm
 	rounds  map[int]int
 	device  gates.Device
@@ -120,65 +145,15 @@ func (p *prober) close() {
 	}
 }
 
-// prepare plans the bad commit, whose rule applies to all commits.
-func (p *prober) prepare(ctx context.Context) error {
-	job, err := p.job(ctx, len(p.commits)-1)
-	if err != nil {
-		return err
-	}
-	if job.Baseline == nil {
-		return strict.Mistakef("%s does not have the kernel %s (name a commit that has it)", p.opt.Good, p.opt.Kernel)
-	}
-	// A commit beyond a budget of registers can be timed all the same.
-	job.Policy = job.Policy.WithGates(func(g *policy.Gates) { g.PTXAS = nil })
-	p.name, p.rounds = job.Manifest.Name, map[int]int{}
-	if p.opt.Open != nil {
-		p.bench, err = arm.NewBenchWith(p.opt.Open, job, p.opt.Shapes)
-	} else {
-		p.bench, err = arm.NewBench(p.opt.Config, job, p.opt.Shapes)
-	}
-	return err
-}
-
-// job plans one commit against the good one.
-func (p *prober) job(ctx context.Context, commit int) (runners.Job, error) {
-	to := filepath.Join(p.scratch, fmt.Sprintf("commit-%d", commit))
-	if err := os.Mkdir(to, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
-		return runners.Job{}, fmt.Errorf("making a folder for a commit: %w", err)
-	}
-	made, err := plan.New(ctx, plan.Options{
-		Repo: p.repo, Base: p.good, Head: p.commits[commit].SHA, Scratch: to, Kernels: []string{p.opt.Kernel}, Policy: p.opt.Policy,
-		Version: p.opt.Version, Started: p.opt.Now().UTC(),
-	})
-	if err != nil {
-		return runners.Job{}, strict.Mistake{Err: err}
-	}
-	keys, err := made.Kernels(ctx)
-	if err != nil {
-		return runners.Job{}, err
-	}
-	return made.Job(ctx, keys[0])
-}
-
-// Build plans and compiles a commit.
+// Build compiles a commit.
 func (p *prober) Build(ctx context.Context, commit int) (Built, error) {
 	p.close() // the search has finished with every earlier commit
 	p.report(commit, "compiling")
-	job, err := p.job(ctx, commit)
-	if mistake, ok := errors.AsType[strict.Mistake](err); ok {
-		return Built{Skip: mistake.Error()}, nil // it does not have the kernel, or its files are not read
+	side, skip, err := p.side(ctx, commit)
+	if err != nil || skip != "" {
+		return Built{Skip: skip}, err
 	}
-	switch {
-	case err != nil:
-		return Built{}, err
-	case job.Removed:
-		return Built{Skip: "it does not have the kernel"}, nil
-	case len(job.Broken) > 0:
-		return Built{Skip: fmt.Sprintf("%s:%d: %s", job.Broken[0].File, job.Broken[0].Line, job.Broken[0].Message)}, nil
-	case job.Unready != "":
-		return Built{}, errors.New(job.Unready)
-	}
-	a, err := p.bench.Open(ctx, job.Candidate, p.buildFolder(commit), none{})
+	a, err := p.bench.Open(ctx, side, p.buildFolder(commit), none{})
 	if err != nil {
 		return Built{}, err
 	}
@@ -237,79 +212,3 @@ func (p *prober) buildFolder(commit int) string {
 type none struct{}
 
 func (none) Report(runners.Event) {}
-
-// Text is the report for a terminal.
-func (r *Report) Text(err error) string {
-	var b strings.Builder
-	name := func(i int) string {
-		if i < 0 {
-			return r.Good.Subject
-		}
-		return fmt.Sprintf("%.12s %s", r.Commits[i].SHA, r.Commits[i].Subject)
-	}
-	switch last := r.Result.Steps[len(r.Result.Steps)-1]; {
-	case err != nil && last.SameAs != nil:
-		fmt.Fprintf(&b, "Nothing to find: %s has the same machine code at both ends.\n", r.Kernel)
-	case err != nil:
-		fmt.Fprintf(&b, "Nothing to find: %s is not proven to be slower. Its speed is %s of that at %s.\n", r.Kernel, speed(last), r.Good.Subject)
-	case len(r.Result.Between()) > 0:
-		fmt.Fprintf(&b, "%s became %s after %s and not later than %s. What lies between the two cannot be judged.\n", r.Kernel, r.Result.Kind, name(r.Result.Last), name(r.Result.First))
-	default:
-		fmt.Fprintf(&b, "%s became %s with %s\n", r.Kernel, r.Result.Kind, name(r.Result.First))
-	}
-	if err == nil {
-		r.certainty(&b)
-	}
-	b.WriteString("\n")
-	r.table(&b)
-	return b.String()
-}
-
-// certainty says how sure the answer is.
-func (r *Report) certainty(b *strings.Builder) {
-	switch {
-	case r.Result.Kind == Wrong:
-		fmt.Fprintf(b, "All commits ran the same cases. An error that shows in few cases may be older.\n")
-	case r.Result.Unsure():
-		fmt.Fprintf(b, "This is not proven: the rounds of a commit marked with ? decide neither way. More rounds may (--rounds).\n")
-	default:
-		fmt.Fprintf(b, "Probability that this is wrong: at most %.3g %%. Timed on %s: %s.\n", 100*r.Result.Delta, r.Device.Name, strings.Join(r.Shapes, ", "))
-	}
-}
-
-// table lists the commits that were looked at, oldest first.
-func (r *Report) table(b *strings.Builder) {
-	steps := sorted(r.Result.Steps)
-	rows := [][]string{{"commit", "state", "speed", "rounds", "subject"}}
-	for _, s := range steps {
-		c := r.Commits[s.Commit]
-		state, rounds := string(s.State), ""
-		if s.Unsure {
-			state += " ?"
-		}
-		if s.Rounds > 0 {
-			rounds = fmt.Sprint(s.Rounds)
-		}
-		rows = append(rows, []string{fmt.Sprintf("%.12s", c.SHA), state, r.speedOf(s), rounds, c.Subject})
-	}
-	for _, line := range report.Aligned(rows) {
-		b.WriteString(line + "\n")
-	}
-	for _, s := range steps {
-		if s.Why != "" {
-			fmt.Fprintf(b, "%.12s: %s\n", r.Commits[s.Commit].SHA, s.Why)
-		}
-	}
-}
-
-func (r *Report) speedOf(s Step) string {
-	switch {
-	case s.Rounds > 0:
-		return speed(s)
-	case s.SameAs != nil && *s.SameAs < 0:
-		return "code of " + r.Good.Subject
-	case s.SameAs != nil:
-		return fmt.Sprintf("code of %.12s", r.Commits[*s.SameAs].SHA)
-	}
-	return ""
-}

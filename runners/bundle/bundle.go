@@ -8,6 +8,7 @@
 //	base/…         the folder of the kernel's manifest at the base, with the reference
 //	baseline.yaml  the manifest with the baseline's implementation, if that is not the base's
 //	baseline/…     the baseline's folder, if that is not the base's
+//	commit-000/…   a state of the kernel in the range of a bisection, with commit-000.yaml as its manifest
 //	head.yaml      the manifest with the candidate's implementation, if that is not the base's
 //	head/…         the base's folder with the head's sources over it
 //	job.json       everything else
@@ -20,6 +21,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -69,6 +71,9 @@ type description struct {
 	Shapes  []string `json:"shapes,omitempty"`
 	Seeds   []int64  `json:"seeds,omitempty"`
 	Profile bool     `json:"profile,omitempty"`
+
+	Search *runners.Search `json:"search,omitempty"`
+	Sides  []side          `json:"sides,omitempty"` // of a bisection
 }
 
 // manifest returns the name of the base's manifest in the bundle.
@@ -114,8 +119,19 @@ func (d description) contents() (folders, manifests []string, err error) {
 	if err = add(runners.Candidate, headFolder, d.Candidate); err == nil && d.Baseline != nil {
 		err = add(runners.Baseline, baselineFolder, *d.Baseline)
 	}
+	for i := 0; i < len(d.Sides) && err == nil; i++ {
+		err = add("commit", commitFolder(i), d.Sides[i])
+	}
 	return folders, manifests, err
 }
+
+// maxSides bounds the states of the kernel in a bisection.
+const maxSides = 1000
+
+// commitFolder returns the folder of a state of the kernel in a bisection.
+func commitFolder(i int) string { return fmt.Sprintf("commit-%03d", i) }
+
+var commitName = regexp.MustCompile(`^commit-[0-9]{3}$`)
 
 // checkName refuses names that could lead out of the folder into which they are unpacked, or that
 // no compiler needs.

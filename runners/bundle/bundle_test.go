@@ -136,6 +136,17 @@ func TestRoundTrip(t *testing.T) {
 			j.Candidate.Toolchains.Triton = &policy.Toolchain{Version: "3.9.0", Digest: "sha256:" + strings.Repeat("0", 64)}
 			j.Baseline.Toolchains.NVCC = &policy.Toolchain{Version: "13.0.88"}
 		},
+		"tune": func(j *runners.Job) {
+			j.Search = &runners.Search{Tune: &runners.TuneSearch{Shapes: []string{"small"}, Proposer: "local", Candidates: 20, Seconds: 600}}
+		},
+		"bisect": func(j *runners.Job) {
+			changed := runners.Side{Dir: fill(t, t.TempDir(), map[string]string{"bench": "#!/bin/sh\nexit\n"}), Variant: "a"}
+			own(t, &changed, strings.Replace(manifestYAML, "a: {}", "a: {lesson: none}", 1))
+			j.Search = &runners.Search{Bisect: &runners.BisectSearch{
+				Good: "v1", GoodSHA: "b", Rounds: 9, Sides: []runners.Side{{Dir: j.Trusted, Variant: "a"}, changed},
+				Commits: []runners.BisectCommit{{SHA: "c", Subject: "Tidy", Side: 0}, {SHA: "d", Skip: "it has no kernel"}, {SHA: "h", Subject: "Exit", Side: 1}},
+			}}
+		},
 		"plain": func(j *runners.Job) {
 			j.Rounds, j.Shapes, j.Seeds, j.Profile = 0, nil, nil, false
 		},
@@ -162,6 +173,11 @@ func TestRoundTrip(t *testing.T) {
 				if j.Baseline != nil {
 					dirs = append(dirs, contents(t, j.Baseline.Dir))
 				}
+				if j.Search != nil && j.Search.Bisect != nil {
+					for _, s := range j.Search.Bisect.Sides {
+						dirs = append(dirs, contents(t, s.Dir))
+					}
+				}
 				return dirs
 			}
 			if diff := cmp.Diff(sides(want), sides(got)); diff != "" {
@@ -175,6 +191,11 @@ func TestRoundTrip(t *testing.T) {
 				j.Candidate.Manifest = nil
 				if j.Baseline != nil {
 					j.Baseline = &runners.Side{Variant: j.Baseline.Variant, ManifestText: j.Baseline.ManifestText, Toolchains: j.Baseline.Toolchains}
+				}
+				if j.Search != nil && j.Search.Bisect != nil {
+					for i, s := range j.Search.Bisect.Sides {
+						j.Search.Bisect.Sides[i] = runners.Side{Variant: s.Variant, ManifestText: s.ManifestText}
+					}
 				}
 				j.Manifest, j.Policy = nil, nil
 			}

@@ -120,13 +120,13 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) (err error) {
 	}()
 	top, _, nested := strings.Cut(h.Name, "/")
 	if !nested {
-		if !slices.Contains([]string{jobFile, policyFile, headManifest, baselineManifest}, top) {
+		if !slices.Contains([]string{jobFile, policyFile, headManifest, baselineManifest}, top) && !isCommitManifest(top) {
 			return errors.New("no bundle has such a file")
 		}
 		u.texts[top], err = io.ReadAll(content)
 		return err
 	}
-	if !slices.Contains([]string{baseFolder, headFolder, baselineFolder}, top) {
+	if !slices.Contains([]string{baseFolder, headFolder, baselineFolder}, top) && !commitName.MatchString(top) {
 		return errors.New("no bundle has such a folder")
 	}
 	u.folders[top] = true
@@ -222,6 +222,18 @@ func (u *unpacker) job(dir string) (runners.Job, error) {
 		}
 		j.Baseline = &baseline
 	}
+	if j.Search = d.Search; j.Search != nil && j.Search.Bisect != nil {
+		for _, s := range d.Sides {
+			one := at(s)
+			if err := own(s, &one); err != nil {
+				return runners.Job{}, fmt.Errorf("%s: %w", s.Manifest, err)
+			}
+			j.Search.Bisect.Sides = append(j.Search.Bisect.Sides, one)
+		}
+	}
+	if err := j.Search.Check(); err != nil {
+		return runners.Job{}, fmt.Errorf("%s: %w", jobFile, err)
+	}
 	if j.Policy, err = policy.Parse(d.PolicyFile, u.texts[policyFile]); err != nil {
 		return runners.Job{}, err
 	}
@@ -241,6 +253,9 @@ func (u *unpacker) description() (description, error) {
 	}
 	if d.Schema != schema {
 		return d, fmt.Errorf("%s: schema is %q (this program reads %q; run the bot and the runner in the same version)", jobFile, d.Schema, schema)
+	}
+	if len(d.Sides) > 0 && (d.Search == nil || d.Search.Bisect == nil) {
+		return d, fmt.Errorf("%s: sides are for a bisection, and it asks for none", jobFile)
 	}
 	if d.Rounds < 0 {
 		return d, fmt.Errorf("%s: rounds is %d", jobFile, d.Rounds)
@@ -262,18 +277,27 @@ func (u *unpacker) description() (description, error) {
 			return d, fmt.Errorf("%s is missing", name)
 		}
 	}
-	for _, name := range []string{headManifest, baselineManifest} {
-		if _, there := u.texts[name]; there && !slices.Contains(manifests, name) {
+	for name := range u.texts {
+		if own := name == headManifest || name == baselineManifest || isCommitManifest(name); own && !slices.Contains(manifests, name) {
 			return d, fmt.Errorf("there is %s, which %s does not name", name, jobFile)
 		}
 	}
 	return d, nil
 }
 
+// isCommitManifest reports whether a file is the manifest of a state in a bisection.
+func isCommitManifest(name string) bool {
+	folder, ok := strings.CutSuffix(name, ".yaml")
+	return ok && commitName.MatchString(folder)
+}
+
 func checkVariants(j runners.Job) error {
 	sides := []runners.Side{j.Candidate}
 	if j.Baseline != nil {
 		sides = append(sides, *j.Baseline)
+	}
+	if j.Search != nil && j.Search.Bisect != nil {
+		sides = append(sides, j.Search.Bisect.Sides...)
 	}
 	for _, s := range sides {
 		if _, err := j.Of(s).Variant(s.Variant); err != nil {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -79,7 +80,13 @@ func (e entry) write(archive *tar.Writer, name string) error {
 
 // collect lists the contents of the bundle, by name.
 func collect(j runners.Job) (map[string]entry, error) {
+	if err := j.Search.Check(); err != nil {
+		return nil, err
+	}
 	d, folders, manifests := describe(j)
+	if len(d.Sides) > maxSides {
+		return nil, strict.Mistakef("the range has %d different states of the kernel, and at most %d are searched (name commits that are nearer to each other)", len(d.Sides), maxSides)
+	}
 	c := collector{entries: map[string]entry{}}
 	for name, dir := range folders {
 		if err := c.folder(name, dir); err != nil {
@@ -125,6 +132,11 @@ func describe(j runners.Job) (d description, folders, manifests map[string]strin
 	if j.Baseline != nil {
 		baseline := place(*j.Baseline, baselineFolder)
 		d.Baseline = &baseline
+	}
+	if d.Search = j.Search; d.Search != nil && d.Search.Bisect != nil {
+		for i, s := range d.Search.Bisect.Sides {
+			d.Sides = append(d.Sides, place(s, commitFolder(i)))
+		}
 	}
 	return d, folders, manifests
 }

@@ -92,6 +92,7 @@ tuned() {
   "$gate" tune "$kernel" --dir "$dir" "$@" --budget 2m --seed 1 --results "$results/tune-$name/search" >"$results/tune-$name.txt" 2>"$results/tune-$name.log"
   if [ $? -gt 1 ]; then failed=1; tail -3 "$results/tune-$name.log"; return 1; fi
   log=$(ls "$results/tune-$name"/truth/tune-2*/search.jsonl)
+  cp "$log" "$results/$name-truth.jsonl" && cp "$results/tune-$name"/search/tune-2*/search.jsonl "$results/$name-search.jsonl"
   python3 runners/cuda/tune.py "$log" "$results/tune-$name"/search/tune-2*/search.jsonl | tee -a "$results/tune.txt" || failed=1
   for proposer in local genetic random grid; do
     "$gate" tune --replay "$log" --proposer $proposer --seed 1 | sed -n "s/^The search would/  $proposer would/p" | tee -a "$results/tune.txt"
@@ -230,8 +231,9 @@ for step in $steps; do
     rm -rf "$results/cache"
     ;;
   tune)
-    # TUNE_ROUNDS=20 takes the truth to more digits, and three times as long.
-    tuned stage5 . sdpa_fp8 --policy h200 --variant stage5 --toggle NUM_STAGES,NUM_PRODUCER_WARPS --shapes mission,long
+    # TUNE_ROUNDS=20 takes the truth to more digits, and three times as long: about 160 s for each of
+    # the three. testdata/h200/tune keeps NAME-truth.jsonl and NAME-search.jsonl.
+    tuned stage5 . sdpa_fp8 --policy h200 --variant stage5 --toggle NUM_STAGES,NUM_PRODUCER_WARPS --shapes mission
     tuned stage6_fp8 . sdpa_fp8 --policy h200 --variant stage6_fp8 --toggle ROW_WARPS,KEY_SPLITS --shapes mission,long
     repo=$results/tune-repository
     rm -rf "$repo" && cp -r runners/cuda/testdata/tune "$repo" && git init --quiet -b main "$repo" && git -C "$repo" add --all && git -C "$repo" -c user.name=gpu.sh -c user.email=gpu.sh@example.com commit --quiet -m base || failed=1

@@ -34,8 +34,12 @@ func (p *Plan) best(ctx context.Context, job *runners.Job, dir string) error {
 	note := func(format string, args ...any) {
 		job.Notes = append(job.Notes, fmt.Sprintf(format, args...))
 	}
+	asks := "The policy compares"
+	if p.opt.Baseline != nil {
+		asks = "The run compares"
+	}
 	if p.opt.Faster == nil {
-		note("The policy compares with the kernel's best. The history of merges is not known here, so the baseline is the base branch.")
+		note("%s with the kernel's best. The history of merges is not known here, so the baseline is the base branch.", asks)
 		return nil
 	}
 	all, err := p.opt.Faster(ctx, *job)
@@ -52,14 +56,18 @@ func (p *Plan) best(ctx context.Context, job *runners.Job, dir string) error {
 			left = append(left, fmt.Sprintf("%.12s (%s)", f.Commit, why))
 			continue
 		}
-		note("The baseline is the kernel's best, %.12s, as the policy says. It was found on %s.", rev, f.On)
+		said := ", as the policy says"
+		if p.opt.Baseline != nil {
+			said = ""
+		}
+		note("The baseline is the kernel's best, %.12s%s. It was found on %s.", rev, said, f.On)
 		p.tellLeft(job, left)
 		return p.baselineAt(ctx, job, rev, f.Key, dir)
 	}
 	if len(all) == 0 {
-		note("The policy compares with the kernel's best. No merged state is known to be faster than the base branch, which is the baseline.")
+		note("%s with the kernel's best. No merged state is known to be faster than the base branch, which is the baseline.", asks)
 	} else {
-		note("The policy compares with the kernel's best. No faster state can be measured, so the baseline is the base branch.")
+		note("%s with the kernel's best. No faster state can be measured, so the baseline is the base branch.", asks)
 	}
 	p.tellLeft(job, left)
 	return nil

@@ -52,6 +52,9 @@ type Options struct {
 	// Versus compares with a different revision than Base, or with the head itself.
 	Versus string
 
+	// Baseline replaces the policy's baseline in every rule: base or best; nil means the policy's.
+	Baseline *policy.Baseline
+
 	// Faster returns the merged states of a job's kernel that are faster than the merge base,
 	// fastest first, for a policy that compares with the best. It is nil if the history of merges
 	// is not known.

@@ -222,6 +222,12 @@ func (p *Plan) otherBaseline(ctx context.Context, job *runners.Job, dir string) 
 	if gate == nil {
 		return nil
 	}
+	if p.opt.Baseline != nil {
+		if p.opt.Baseline.Kind == policy.BaselineBest {
+			return p.best(ctx, job, dir)
+		}
+		return nil
+	}
 	switch gate.Baseline.Kind {
 	case policy.BaselineBest:
 		return p.best(ctx, job, dir)

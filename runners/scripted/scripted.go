@@ -63,6 +63,9 @@ func (r Runner) Open(_ context.Context, job runners.Job, _ string) (runners.Back
 	return backend{Runner: r, job: job, rng: rand.New(rand.NewPCG(1, 2))}, nil
 }
 
+// LayIn does nothing: scripts include nothing.
+func (r Runner) LayIn(runners.Job, runners.Side) error { return nil }
+
 // Measure gathers evidence about a job; it is agent.Config's.
 func (r Runner) Measure(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 	b, _ := r.Open(ctx, job, scratch)

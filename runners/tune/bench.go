@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -30,6 +31,7 @@ type BenchLab struct {
 	space   Space
 	side    runners.Side // of the incumbent: a candidate differs in its variant and in the files that it brings
 	m       *manifest.Manifest
+	text    string // of m
 	device  string
 	scratch string
 	gate    Gate
@@ -42,7 +44,7 @@ type BenchLab struct {
 // NewBenchLab returns a lab for a job, whose baseline is the incumbent. Builds go to scratch.
 func NewBenchLab(bench *arm.Bench, space Space, job runners.Job, device, scratch string, gate Gate) *BenchLab {
 	return &BenchLab{
-		bench: bench, space: space, side: *job.Baseline, m: job.Of(*job.Baseline), device: device, scratch: scratch, gate: gate,
+		bench: bench, space: space, side: *job.Baseline, m: job.Of(*job.Baseline), text: cmp.Or(job.Baseline.ManifestText, job.ManifestText), device: device, scratch: scratch, gate: gate,
 		arms: map[string]*arm.Arm{},
 	}
 }
@@ -90,7 +92,7 @@ func (l *BenchLab) Build(ctx context.Context, id string, c Candidate) (Built, er
 // variant is the candidate's name in the manifest.
 func (l *BenchLab) variant(c Candidate) string {
 	c.Files = nil
-	return l.space.Short(c)
+	return l.space.Short(c.untuned())
 }
 
 // open builds an arm and keeps it.
@@ -144,6 +146,12 @@ func (l *BenchLab) arm(ctx context.Context, id string, c Candidate) (*arm.Arm, *
 func (l *BenchLab) sideOf(c Candidate) (runners.Side, error) {
 	side := l.side
 	side.Variant = l.variant(c)
+	if words := l.space.configuration(c); words != "" {
+		var err error
+		if side.Manifest, side.ManifestText, err = configured(l.text, words); err != nil {
+			return side, fmt.Errorf("choosing the configuration %s: %w", words, err)
+		}
+	}
 	if len(c.Files) == 0 {
 		return side, nil
 	}

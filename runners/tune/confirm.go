@@ -21,12 +21,18 @@ func (r *runner) confirm(ctx context.Context, name string, side runners.Side, a 
 	if side.Dir != r.job.Baseline.Dir { // it brings files
 		job.Candidate.Dir, job.Candidate.Sources = side.Dir, side.Sources
 	}
+	if side.Manifest != nil { // it has a different configuration
+		job.Candidate.Manifest, job.Candidate.ManifestText = side.Manifest, side.ManifestText
+	}
 	job.Record = counted{a}
+	if r.record != nil {
+		job.Record = onlyCounts{r.record}
+	}
 	scratch := filepath.Join(r.scratch, fmt.Sprintf("confirm-%d-%d", a.CodeNumber, a.Number))
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
 		return Confirmed{}, fmt.Errorf("making a scratch folder: %w", err)
 	}
-	measured, err := r.opt.Config.Measure(ctx, job, scratch, progress)
+	measured, err := r.host.Measure(ctx, job, scratch, progress)
 	if err != nil {
 		return Confirmed{}, err
 	}
@@ -67,4 +73,11 @@ func (counted) Earlier(context.Context, runners.Code) (runners.Earlier, error) {
 
 func (c counted) Begin(context.Context, runners.Code) (runners.Attempt, error) {
 	return runners.Attempt{Number: c.a.Number, CodeNumber: c.a.CodeNumber}, nil
+}
+
+// onlyCounts is a record whose evidence is about another comparison.
+type onlyCounts struct{ runners.Record }
+
+func (onlyCounts) Earlier(context.Context, runners.Code) (runners.Earlier, error) {
+	return runners.Earlier{}, nil
 }

@@ -19,10 +19,17 @@ import (
 func Diff(file string, text []byte, c Candidate, sources map[string]string, pathOf func(string) string) string {
 	var out strings.Builder
 	edited, err := Edit(file, text, c)
+	if err == nil && c.Configuration != "" {
+		edited, err = editAutotune(file, edited, c.Configuration)
+	}
+	c = c.untuned()
 	if err != nil {
 		fmt.Fprintf(&out, "Make %s the default in %s by hand: default_variant: %s", Name(c.Variant, c.Toggles), file, c.Variant)
 		if len(c.Toggles) > 0 {
 			fmt.Fprintf(&out, ", and toggles: %s in that variant", flow(c.Toggles))
+		}
+		if c.Configuration != "" {
+			fmt.Fprintf(&out, ", and autotune: %s", c.Configuration)
 		}
 		fmt.Fprintf(&out, " (%v)\n", err)
 	} else if !bytes.Equal(edited, text) {
@@ -55,6 +62,7 @@ func Edit(file string, text []byte, c Candidate) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	c = c.untuned()
 	want := m.ToggleValues(Name(c.Variant, c.Toggles))
 	e := &editor{lines: strings.SplitAfter(string(text), "\n")}
 	var root yaml.Node

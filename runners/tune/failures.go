@@ -22,6 +22,8 @@ const FailuresFile = "tune-failures.jsonl"
 // does not run them again. They hold for one problem: its reference, tolerance and shapes, and the
 // policy.
 type Failures struct {
+	Kernel string // for people
+
 	file    string
 	problem string
 
@@ -29,11 +31,12 @@ type Failures struct {
 	known map[[2]string]arm.Refusal
 }
 
-// A failure is one line of the file.
-type failure struct {
+// A Failure is one line of the file.
+type Failure struct {
+	Kernel  string      `json:"kernel,omitempty"` // for people
 	Problem string      `json:"problem"`
 	Device  string      `json:"device"`
-	Same    string      `json:"same"`
+	Same    string      `json:"same"`      // hash of the machine code and its launch
 	Name    string      `json:"candidate"` // for people
 	Refusal arm.Refusal `json:"refusal"`
 }
@@ -41,28 +44,38 @@ type failure struct {
 // OpenFailures reads the known failures about a problem. The file need not exist.
 func OpenFailures(file, problem string) (*Failures, error) {
 	f := &Failures{file: file, problem: problem, known: map[[2]string]arm.Refusal{}}
-	text, err := results.ReadAtMost(file, maxLog)
+	all, err := ReadFailures(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
 	}
+	for _, one := range all {
+		if one.Problem == problem {
+			f.known[[2]string{one.Device, one.Same}] = one.Refusal
+		}
+	}
+	return f, err
+}
+
+// ReadFailures reads all known failures, in the order in which searches found them.
+func ReadFailures(file string) ([]Failure, error) {
+	text, err := results.ReadAtMost(file, maxLog)
 	if err != nil {
 		return nil, strict.Mistakef("reading the known failures: %w", err)
 	}
+	var all []Failure
 	number := 0
 	for line := range bytes.Lines(text) {
 		number++
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break // it was being written when a search was killed
 		}
-		var one failure
+		var one Failure
 		if err := json.Unmarshal(line, &one); err != nil {
 			return nil, strict.Mistakef("%s:%d: %w (delete the line, or the file: its candidates are then tried again)", file, number, err)
 		}
-		if one.Problem == problem {
-			f.known[[2]string{one.Device, one.Same}] = one.Refusal
-		}
+		all = append(all, one)
 	}
-	return f, nil
+	return all, nil
 }
 
 // Find returns why machine code failed on a device; nil if that is not known.
@@ -86,7 +99,7 @@ func (f *Failures) Add(device, same, name string, why *arm.Refusal) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.known[[2]string{device, same}] = *why
-	line, err := json.Marshal(failure{Problem: f.problem, Device: device, Same: same, Name: name, Refusal: *why})
+	line, err := json.Marshal(Failure{Kernel: f.Kernel, Problem: f.problem, Device: device, Same: same, Name: name, Refusal: *why})
 	if err != nil {
 		return fmt.Errorf("writing the known failures: %w", err)
 	}

@@ -2,6 +2,8 @@ package tune
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/arm"
@@ -56,7 +58,12 @@ type Timed struct {
 
 // value is the mean over the shapes of log(incumbent/candidate); NaN if a shape has no undisturbed
 // sample.
-func (t Timed) value(shapes []string) float64 { return arm.MeanLog(t.Speedups, shapes) }
+func (t Timed) value(h Header) float64 {
+	if h.Choose { // a variant need not take all shapes
+		return arm.MeanLog(t.Speedups, slices.Sorted(maps.Keys(t.Speedups)))
+	}
+	return arm.MeanLog(t.Speedups, h.Shapes)
+}
 
 // An Attempt says how the gate counts a candidate: the search may ask it more than once.
 type Attempt struct {

@@ -34,6 +34,7 @@ type Log struct {
 	attempts  []Attempt
 	verdicts  map[string]Confirmed
 	Ended     bool
+	winner    string // of a search that has ended
 
 	mu   sync.Mutex
 	file *os.File // nil if the log is only read
@@ -52,6 +53,9 @@ type Header struct {
 	Epsilon    float64  `json:"epsilon"`
 	MaxRounds  int      `json:"max_rounds"`
 	Exhaustive bool     `json:"exhaustive,omitempty"`
+	Choose     bool     `json:"choose,omitempty"` // every variant on the shapes that it takes, for a choose list
+	// Guards are the smallest incumbent/candidate that the policy's guard allows, by raced shape.
+	Guards map[string]float64 `json:"guards,omitempty"`
 	// Files is a hash of everything that the candidates are built from and judged by.
 	Files string `json:"files"`
 }
@@ -194,7 +198,7 @@ func (l *Log) accept(e entry, first bool) error {
 	case e.Verdict != nil:
 		l.verdicts[e.Verdict.ID] = *e.Verdict
 	case e.End != nil:
-		l.Ended = true
+		l.Ended, l.winner = true, e.End.Winner
 	case e.Drop != nil:
 	default:
 		return errors.New("the line has no known field")

@@ -191,23 +191,32 @@ func (p random) Propose(_ context.Context, s State) ([]Candidate, error) {
 	return s.fresh(scatter(s, rng), batch), nil
 }
 
-// scatter is points around the best three with random micro parameters, in random order.
-func scatter(s State, rng *rand.Rand) []Candidate {
-	var all []Candidate
+// around is the best three with all micro parameters.
+func around(s State) (all []Candidate) {
 	for _, from := range s.best() {
 		all = append(all, combine(from, s.Space.layer(micro), 4096)...)
 	}
+	return all
+}
+
+// scatter is points around the best three with random micro parameters, in random order.
+func scatter(s State, rng *rand.Rand) []Candidate {
+	all := around(s)
 	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
 
 // local proposes the structures, then the neighbours of the best three: one toggle at a time, the
-// micro parameters first.
+// micro parameters first. Few points are raced at once: every step takes a race, which must prove its
+// winner.
 type local struct{ seed uint64 }
 
 func (p local) Propose(_ context.Context, s State) ([]Candidate, error) {
 	if first := s.first(rngOf(p.seed, s)); len(first) > 0 {
 		return first, nil
+	}
+	if left := s.fresh(around(s), batch+1); 0 < len(left) && len(left) <= batch {
+		return left, nil
 	}
 	for _, layer := range []string{micro, structure} {
 		var all []Candidate

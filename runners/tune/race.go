@@ -1,7 +1,6 @@
 package tune
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -16,9 +15,11 @@ import (
 // that had both.
 //
 // An arm leaves when its differences to the best prove that it is slower. The race is decided when
-// every remaining arm is proven to be at most epsilon faster than the best. The proofs are those of
-// the performance gate (package stats), and all of them together err with probability delta: one
-// half is for drops and one half is for decisions, in equal parts for the arms, spent over the looks.
+// every remaining arm is proven to be at most epsilon faster than the best. An arm with that proof
+// stays, but is not measured again unless the best is a different arm later. The proofs are those of
+// the performance gate (package stats), and all of them together err with probability delta: in equal
+// parts for the arms, spent over the looks with the larger shares first. Both kinds of proof follow
+// from one upper bound on the arm's speed over the best's, so that they share its error rate.
 //
 // The values of the winner are still those of the luckiest arm. They prove nothing: the ordinary
 // gate measures the winner again.
@@ -29,6 +30,7 @@ type Race struct {
 	plan    *stats.ResamplePlan
 	keepAll bool
 	racers  []*racer // in the order of entry
+	last    int      // the last round that was recorded
 }
 
 // A racer is one arm of a race.
@@ -64,11 +66,11 @@ func NewRace(opt RaceOptions) (*Race, error) {
 	if !(opt.Epsilon > 0 && opt.Epsilon < 1) {
 		return nil, fmt.Errorf("a race cannot decide to within %v (choose a share between 0 and 1)", opt.Epsilon)
 	}
-	looks := looksUpTo(max(opt.MaxRounds, firstLook))
-	shares, err := stats.Spend(opt.Delta/2/float64(max(opt.Arms, 1)), looks)
-	if err != nil {
-		return nil, err
+	if !(opt.Delta > 0 && opt.Delta < 1) {
+		return nil, fmt.Errorf("a race cannot err with probability %v (choose one between 0 and 1)", opt.Delta)
 	}
+	looks := looksUpTo(max(opt.MaxRounds, firstLook))
+	shares := spend(opt.Delta/float64(max(opt.Arms, 1)), looks)
 	plan, err := stats.NewResamplePlan(stats.MinResamples, 1)
 	return &Race{epsilon: opt.Epsilon, looks: looks, shares: shares, plan: plan, keepAll: opt.KeepAll}, err
 }
@@ -83,6 +85,20 @@ func looksUpTo(most int) []int {
 	return append(looks, most)
 }
 
+// spend divides an error rate over looks: look k gets a share in proportion to 1/k. Most arms are
+// far behind, so that most of the measurements that a race can save are those after its first looks.
+func spend(alpha float64, looks []int) []float64 {
+	shares, sum := make([]float64, len(looks)), 0.0
+	for k := range looks {
+		shares[k] = 1 / float64(k+1)
+		sum += shares[k]
+	}
+	for k := range shares {
+		shares[k] *= alpha / sum
+	}
+	return shares
+}
+
 // Enter adds arms. They are measured from the next round on.
 func (r *Race) Enter(names ...string) {
 	for _, name := range names {
@@ -95,10 +111,22 @@ func (r *Race) EnterIncumbent(name string) {
 	r.racers = append(r.racers, &racer{name: name, fixed: true})
 }
 
-// Alive lists the arms that the next round measures.
+// Alive lists the arms that are in the race, without the incumbent.
 func (r *Race) Alive() []string {
+	return measured(r.alive())
+}
+
+// Next lists the arms that the next round measures: the best one, and those that may still be more
+// than epsilon faster.
+func (r *Race) Next() []string {
+	best := r.best()
+	return measured(slices.DeleteFunc(r.alive(), func(a *racer) bool { return !r.keepAll && a != best && a.near == best && best != nil }))
+}
+
+// measured are the names of arms that cost measurements: all but the incumbent.
+func measured(arms []*racer) []string {
 	var names []string
-	for _, a := range r.alive() {
+	for _, a := range arms {
 		if !a.fixed {
 			names = append(names, a.name)
 		}
@@ -149,6 +177,7 @@ func (r *Race) Record(round int, values map[string]float64) []Drop {
 	for name, v := range values {
 		if a := r.find(name); a != nil && !a.fixed && !math.IsNaN(v) && !math.IsInf(v, 0) {
 			a.values[round] = v
+			r.last = max(r.last, round)
 		}
 	}
 	best := r.best()
@@ -231,45 +260,6 @@ func (r *Race) best() *racer {
 		return order[0]
 	}
 	return nil
-}
-
-// order is the arms that are in the race, the fastest first. Arms that entered at different times
-// are compared by their distance from an arm that has run with all of them: the one that was in most
-// rounds.
-func (r *Race) order() []*racer {
-	alive := slices.DeleteFunc(r.alive(), func(a *racer) bool { return !a.fixed && len(a.values) == 0 })
-	if len(alive) == 0 {
-		return nil
-	}
-	anchor := slices.MaxFunc(alive, func(a, b *racer) int { return cmp.Compare(len(a.values), len(b.values)) })
-	at := map[*racer]float64{}
-	for _, a := range alive {
-		at[a] = math.Inf(-1)
-		if d, ok := distance(a, anchor); ok {
-			at[a] = d
-		}
-	}
-	slices.SortStableFunc(alive, func(a, b *racer) int { return cmp.Compare(at[b], at[a]) })
-	return alive
-}
-
-// distance is the mean difference of two arms over the rounds that had both.
-func distance(a, b *racer) (mean float64, ok bool) {
-	if a == b {
-		return 0, true
-	}
-	n := 0
-	from := a
-	if a.fixed {
-		from = b
-	}
-	for _, round := range from.rounds() {
-		if a.ran(round) && b.ran(round) {
-			mean += a.value(round) - b.value(round)
-			n++
-		}
-	}
-	return mean / float64(max(n, 1)), n > 0
 }
 
 // Best is the arm with the highest estimate; "" before the first round.

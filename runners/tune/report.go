@@ -30,6 +30,9 @@ func (r *Result) Report(opt ReportOptions) string {
 	fmt.Fprintf(&b, "%s on %s: %s of %s, %.0f s of measuring, proposer %s, seed %d\n", h.Space.Kernel, h.Device, number.Plural(tried, "candidate"), sizeText(h.Space.Size()), r.Seconds, h.Proposer, h.Seed)
 	fmt.Fprintf(&b, "Timed on %s, each paired with the incumbent %s.\n\n", strings.Join(h.Shapes, ", "), h.Space.Start)
 	writeTable(&b, r.rows(opt), width)
+	for i, words := range h.Space.Configurations {
+		fmt.Fprintf(&b, "%s=%d is the configuration %s.\n", Autotune, i, words)
+	}
 	for _, line := range r.counts(opt) {
 		fmt.Fprintln(&b, line)
 	}
@@ -93,6 +96,8 @@ func (r *Result) outcome(t *Tried) string {
 		return fmt.Sprintf("failed (%s): %s", t.Gate, t.Why)
 	case t.Status == Racing && slices.Contains(r.Elite, t.ID):
 		return "elite"
+	case t.Status == Racing && r.Decided:
+		return fmt.Sprintf("not more than %s faster than the best", number.Share(r.Header.Epsilon))
 	case t.Status == Racing:
 		return "not separated"
 	}

@@ -10,10 +10,10 @@ import (
 )
 
 // raceOn measures rounds until the race is decided, more rounds cannot decide it, or the budget is
-// spent.
+// spent. A leader that seems to be beyond a guard is measured until that is proven or refuted.
 func (s *Search) raceOn(ctx context.Context) error {
-	for !s.spent() && len(s.race.Alive()) > 0 && !s.race.Decided() && !s.race.Over() {
-		arms := s.race.Alive()
+	for !s.spent() && s.undecided() {
+		arms := s.race.Next()
 		if s.timed > 0 && s.Log.Header.Budget > 0 && s.seconds+s.timing/float64(s.timed)*float64(len(arms)) > s.Log.Header.Budget {
 			s.ended = true // the round would not fit in
 			return nil
@@ -36,7 +36,11 @@ func (s *Search) raceOn(ctx context.Context) error {
 				continue
 			}
 			t.measured = s.seconds
-			values[t.ID], t.Micros = timed.value(s.Log.Header.Shapes), timed.Micros
+			if refusal := s.guard.refuse(t.ID, timed.Speedups); refusal != nil && !s.Log.Header.Exhaustive {
+				s.fail(t, refusal)
+				continue
+			}
+			values[t.ID], t.Micros = timed.value(s.Log.Header), timed.Micros
 		}
 		for _, d := range s.race.Record(s.round, values) {
 			t := s.ids[d.Arm]
@@ -52,6 +56,13 @@ func (s *Search) raceOn(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (s *Search) undecided() bool {
+	if s.guard.open(s.race.Best()) && !s.Log.Header.Exhaustive {
+		return true
+	}
+	return !s.race.Decided() && !s.race.Over()
 }
 
 // logDrop writes a drop once. It is for people, and a resumed search drops the same arms again.

@@ -46,6 +46,7 @@ type Options struct {
 	Epsilon    float64
 	MaxRounds  int
 	Exhaustive bool
+	Choose     bool // measure every variant on every shape, and propose a choose list
 
 	Results string // folder for results; "" means results in the repository
 	Resume  string // folder of a search to go on with; its own options hold
@@ -66,6 +67,10 @@ type Session struct {
 	Manifest     []byte
 	Sources      map[string]string          // that a candidate may replace
 	PathOf       func(source string) string // in the repository
+	// Choice is the choose list that Options.Choose asks for; if there is none, NoChoice says why.
+	Choice   *Choice
+	NoChoice error
+	Times    Times // that the choice is made from
 }
 
 // Begin is called when the folder of a search is known, before anything is measured.
@@ -92,10 +97,12 @@ type runner struct {
 	folder  string
 	log     *Log
 	verdict *gates.Verdict
+	host    arm.Host
+	record  runners.Record // that counts verdicts; nil means the search counts them itself
 }
 
 func open(ctx context.Context, opt Options) (_ *runner, err error) {
-	r := &runner{opt: opt}
+	r := &runner{opt: opt, host: opt.Config}
 	defer func() {
 		if err != nil {
 			r.close()
@@ -137,7 +144,7 @@ func (r *runner) close() {
 	if r.log != nil {
 		r.log.Close()
 	}
-	if r.scratch != "" {
+	if r.scratch != "" && r.repo != nil {
 		os.RemoveAll(r.scratch)
 	}
 }
@@ -195,6 +202,11 @@ func (r *runner) incumbent(ctx context.Context) (string, error) {
 
 // plan returns the job that compares a variant with the incumbent.
 func (r *runner) plan(ctx context.Context, variant string) (runners.Job, error) {
+	if r.repo == nil { // the job is given
+		job := r.job
+		job.Candidate.Variant = variant
+		return job, nil
+	}
 	opt, err := r.options(variant)
 	if err != nil {
 		return runners.Job{}, err
@@ -243,15 +255,22 @@ func (r *runner) run(ctx context.Context, progress runners.Progress, begin Begin
 	if why := measure.LeftOut(r.opt.Runner, r.job.Manifest); why != "" {
 		return nil, strict.Mistakef("%s: %s", r.job.Manifest.Name, why)
 	}
-	bench, err := arm.NewBench(r.opt.Config, r.job, r.opt.Shapes)
+	choose := r.opt.Choose || r.log != nil && r.log.Header.Choose
+	if choose && len(r.opt.Shapes) == 0 {
+		r.opt.Shapes = r.shapes()
+	}
+	bench, err := arm.NewBench(r.host, r.job, r.opt.Shapes)
 	if err != nil {
 		return nil, err
+	}
+	if choose {
+		bench.TimePart()
 	}
 	device, err := r.device(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h, err := r.header(bench, device)
+	h, err := r.header(ctx, bench, device)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +300,29 @@ func (r *runner) run(ctx context.Context, progress runners.Progress, begin Begin
 	if err := os.WriteFile(filepath.Join(r.folder, ChartFile), []byte(result.SVG()), 0o644); err != nil {
 		return nil, fmt.Errorf("writing the chart: %w", err)
 	}
-	return &Session{Result: result, Folder: r.folder, Verdict: r.verdictOf(result), ManifestFile: manifest.FileOf(r.key), Manifest: []byte(r.job.ManifestText), Sources: sources, PathOf: r.pathOf}, nil
+	out := &Session{Result: result, Folder: r.folder, Verdict: r.verdictOf(result), ManifestFile: manifest.FileOf(r.key), Manifest: []byte(r.job.ManifestText), Sources: sources, PathOf: r.pathOf}
+	if choose {
+		out.Times = r.log.Times(r.job.Manifest, result)
+		out.Choice, out.NoChoice = Choose(out.ManifestFile, out.Manifest, archOf(device), out.Times)
+	}
+	return out, nil
+}
+
+// shapes are all that the incumbent takes.
+func (r *runner) shapes() []string {
+	var names []string
+	for _, s := range r.job.Manifest.ShapesFor(r.opt.Baseline) {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// archOf is the architecture in the name of a device; "" if it has none.
+func archOf(device string) string {
+	if i := strings.LastIndex(device, " sm_"); i >= 0 {
+		return device[i+1:]
+	}
+	return ""
 }
 
 // pathOf is where the repository has a source.
@@ -300,7 +341,7 @@ func (r *runner) device(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
 		return "", fmt.Errorf("making a scratch folder: %w", err)
 	}
-	b, err := r.opt.Config.Open(ctx, r.job, scratch)
+	b, err := r.host.Open(ctx, r.job, scratch)
 	if errors.Is(err, cuda.ErrNoGPU) {
 		return "", fmt.Errorf("searching %s: %w (search on a host with one, see kernelgate doctor; a replay of a log needs none)", r.job.Manifest.Name, cuda.ErrNoGPU)
 	}

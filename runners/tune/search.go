@@ -26,6 +26,7 @@ type Search struct {
 
 	space    Space
 	race     *Race
+	guard    *guard
 	tried    []*Tried
 	ids      map[string]*Tried
 	same     map[string]string // machine code and launch to the id that had it first
@@ -83,10 +84,16 @@ func (s *Search) Run(ctx context.Context) (*Result, error) {
 	s.space, s.ids, s.same = h.Space, map[string]*Tried{}, map[string]string{}
 	s.result = Result{Header: h}
 	arms := int(min(float64(h.Candidates)+1, s.space.Size()+1))
+	opt := RaceOptions{Epsilon: h.Epsilon, Delta: defaultDelta, Arms: arms, MaxRounds: h.MaxRounds, KeepAll: h.Exhaustive}
+	guarded := opt
+	if len(h.Guards) > 0 {
+		opt.Delta, guarded.Delta = (1-guardShare)*defaultDelta, guardShare*defaultDelta
+	}
 	var err error
-	if s.race, err = NewRace(RaceOptions{Epsilon: h.Epsilon, Delta: defaultDelta, Arms: arms, MaxRounds: h.MaxRounds, KeepAll: h.Exhaustive}); err != nil {
+	if s.race, err = NewRace(opt); err != nil {
 		return nil, err
 	}
+	s.guard = newGuard(h.Guards, guarded, s.race.plan)
 	incumbent := parseName(h.Space.Start)
 	s.add(incumbent).Status = Racing
 	s.race.EnterIncumbent(s.space.ID(incumbent))
@@ -122,6 +129,7 @@ func (s *Search) spent() bool {
 func (s *Search) left() int { return s.Log.Header.Candidates - (len(s.tried) - 1) }
 
 func (s *Search) add(c Candidate) *Tried {
+	c.Configuration = s.space.configuration(c)
 	t := &Tried{ID: s.space.ID(c), Candidate: c, Status: Waiting}
 	s.tried, s.ids[t.ID] = append(s.tried, t), t
 	return t
@@ -255,7 +263,7 @@ func (s *Search) admit(ctx context.Context, t *Tried, b Built) error {
 	checked, ok := s.Log.checks[t.ID]
 	if !ok {
 		if known := s.Failures.Find(s.Lab.Device(), b.Same); known != nil {
-			known.Text += " (found by an earlier search)"
+			known.Text = "found by an earlier search: " + known.Text
 			s.fail(t, known)
 			return nil
 		}

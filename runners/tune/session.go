@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -17,7 +18,7 @@ import (
 )
 
 // header says what is searched. A log to resume has it, and must be about the same files.
-func (r *runner) header(bench *arm.Bench, device string) (Header, error) {
+func (r *runner) header(ctx context.Context, bench *arm.Bench, device string) (Header, error) {
 	files, err := r.files()
 	if err != nil {
 		return Header{}, err
@@ -38,9 +39,24 @@ func (r *runner) header(bench *arm.Bench, device string) (Header, error) {
 	if err != nil {
 		return Header{}, err
 	}
+	if len(r.opt.Toggles) == 0 || slices.Contains(r.opt.Toggles, Autotune) {
+		offered, chosen, err := r.offered(ctx, bench)
+		if err == nil {
+			err = space.tuned(offered, chosen)
+		}
+		if err != nil {
+			return Header{}, err
+		}
+	}
+	if r.opt.Choose {
+		space.Toggles = nil // rules name variants, as the manifest has them
+	}
 	h := Header{
 		Version: logVersion, Space: space, Shapes: bench.Shapes(), Device: device, Proposer: r.opt.Proposer, Seed: r.opt.Seed, Candidates: r.opt.Candidates,
-		Budget: r.opt.Budget.Seconds(), Epsilon: r.opt.Epsilon, MaxRounds: cmp.Or(r.opt.MaxRounds, defaultMaxRounds), Exhaustive: r.opt.Exhaustive, Files: files,
+		Budget: r.opt.Budget.Seconds(), Epsilon: r.opt.Epsilon, MaxRounds: cmp.Or(r.opt.MaxRounds, defaultMaxRounds), Exhaustive: r.opt.Exhaustive || r.opt.Choose, Choose: r.opt.Choose, Guards: bench.Guards(), Files: files,
+	}
+	if h.Choose && r.opt.MaxRounds == 0 {
+		h.MaxRounds = defaultChooseRounds
 	}
 	if h.Exhaustive {
 		if h.Proposer = "exhaustive"; space.Size() > float64(h.Candidates) {
@@ -115,7 +131,11 @@ func (r *runner) failures() (*Failures, error) {
 	if r.opt.Retry {
 		return nil, nil
 	}
-	return OpenFailures(filepath.Join(r.results, FailuresFile), r.problem())
+	f, err := OpenFailures(filepath.Join(r.results, FailuresFile), r.problem())
+	if err == nil {
+		f.Kernel = r.job.Manifest.Name
+	}
+	return f, err
 }
 
 // maxSources bounds what a proposer is shown of the sources.
@@ -124,7 +144,7 @@ const maxSources = 4 << 20
 // sources are the files that a candidate may replace.
 func (r *runner) sources() map[string]string {
 	m := r.job.Manifest
-	dir := filepath.Join(r.job.Trusted, filepath.FromSlash(SourcePath(m, ".")))
+	dir := filepath.Join(r.job.Baseline.Dir, filepath.FromSlash(SourcePath(m, ".")))
 	files, total := map[string]string{}, 0
 	_ = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || !MayBring(m, name) {

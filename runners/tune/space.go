@@ -22,6 +22,9 @@ type Space struct {
 	Toggles  []Toggle            `json:"toggles"`
 	Own      map[string]Settings `json:"own"`       // the value of every toggle in each variant, as the manifest has it
 	Start    string              `json:"incumbent"` // the variant that every candidate is paired with
+	// Configurations are those of @triton.autotune, in words. A toggle named autotune has their places
+	// as its values.
+	Configurations []string `json:"configurations,omitempty"`
 }
 
 // A Toggle is one dimension of the space.
@@ -42,6 +45,9 @@ type Candidate struct {
 	// files of the kernel.
 	Files map[string]string `json:"files,omitempty"`
 	Note  string            `json:"note,omitempty"` // for people: why the candidate was proposed
+	// Configuration is the configuration of @triton.autotune in words, if it is not the manifest's. The
+	// search fills it in.
+	Configuration string `json:"configuration,omitempty"`
 }
 
 // NewSpace reads the space that a manifest declares. No variants or no toggles mean all of them.
@@ -66,6 +72,9 @@ func NewSpace(m *manifest.Manifest, start string, variants, toggles []string) (S
 		}
 	}
 	for _, name := range toggles {
+		if name == Autotune && m.Autotune != nil && !m.TriesAll() {
+			continue // what the kernel offers is known when it is built
+		}
 		if !slices.ContainsFunc(s.Toggles, func(t Toggle) bool { return t.Name == name }) {
 			var names []string
 			for _, t := range m.Toggles {

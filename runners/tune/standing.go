@@ -32,9 +32,61 @@ func (r *Race) Ranking() []Standing {
 }
 
 func (a *racer) standing() Standing {
-	mean := 0.0
+	return Standing{Arm: a.name, Speedup: math.Expm1(a.mean()), Rounds: len(a.values), Out: a.out}
+}
+
+// mean is the arm's mean distance from the incumbent; 0 for the incumbent.
+func (a *racer) mean() float64 {
+	sum := 0.0
 	for _, n := range a.rounds() { // in a fixed order: the sum is the same to the last bit
-		mean += a.values[n]
+		sum += a.values[n]
 	}
-	return Standing{Arm: a.name, Speedup: math.Expm1(mean / float64(max(len(a.values), 1))), Rounds: len(a.values), Out: a.out}
+	return sum / float64(max(len(a.values), 1))
+}
+
+// order is the arms that are in the race, the fastest first. Arms that ran in different rounds are
+// compared by their distance from one arm of the last round: the one that was in most rounds.
+func (r *Race) order() []*racer {
+	alive := slices.DeleteFunc(r.alive(), func(a *racer) bool { return !a.fixed && len(a.values) == 0 })
+	if len(alive) == 0 {
+		return nil
+	}
+	recent := func(a *racer) int {
+		if _, ok := a.values[r.last]; ok {
+			return 1
+		}
+		return 0
+	}
+	anchor := slices.MaxFunc(alive, func(a, b *racer) int {
+		return cmp.Or(recent(a)-recent(b), cmp.Compare(len(a.values), len(b.values)))
+	})
+	at := map[*racer]float64{}
+	for _, a := range alive {
+		d, ok := distance(a, anchor)
+		if !ok { // no common round: by their distances from the incumbent
+			d = a.mean() - anchor.mean()
+		}
+		at[a] = d
+	}
+	slices.SortStableFunc(alive, func(a, b *racer) int { return cmp.Compare(at[b], at[a]) })
+	return alive
+}
+
+// distance is the mean difference of two arms over the rounds that had both.
+func distance(a, b *racer) (mean float64, ok bool) {
+	if a == b {
+		return 0, true
+	}
+	n := 0
+	from := a
+	if a.fixed {
+		from = b
+	}
+	for _, round := range from.rounds() {
+		if a.ran(round) && b.ran(round) {
+			mean += a.value(round) - b.value(round)
+			n++
+		}
+	}
+	return mean / float64(max(n, 1)), n > 0
 }

@@ -75,6 +75,12 @@ func NotFound(err error) bool {
 	return ok && e.Status == http.StatusNotFound
 }
 
+// Deleted reports whether GitHub answered that an issue or a comment does not exist any more.
+func Deleted(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && (e.Status == http.StatusNotFound || e.Status == http.StatusGone && strings.Contains(e.Message, "deleted"))
+}
+
 // IsPermanent reports whether GitHub refused permanently: it understood the request, will not
 // execute it, and did not. Rate limits, faults and expired tokens are not permanent.
 func IsPermanent(err error) bool {
@@ -183,6 +189,10 @@ func (h *GitHub) hint(o op, repo string, status int, message string) string {
 			return fmt.Sprintf("grant the permission %q, and accept it in the installation", o.permission)
 		}
 		return fmt.Sprintf("give the token the scope \"repo\" or the permission %q, and its owner write access", o.permission)
+	case http.StatusGone:
+		if strings.Contains(message, "Issues are disabled") {
+			return "turn issues on in the settings of " + repo
+		}
 	case http.StatusNotFound:
 		switch {
 		case strings.Contains(message, "Integration not found"):

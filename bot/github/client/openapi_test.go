@@ -69,6 +69,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		StartedAt: w.clock.Now(), CompletedAt: w.clock.Now(), Title: "DEFER", Summary: "s", Text: "t", Annotations: annotations(101),
 		Actions: []client.Action{{Label: "Measure again", Description: "More rounds", Identifier: "rebench"}}}
 	var check, comment int64
+	issue := 0
 	steps := []struct {
 		method string
 		call   func() error
@@ -76,6 +77,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		{"Me", func() error { _, err := h.Me(w.ctx); return err }},
 		{"Me", func() error { _, err := personal.Me(w.ctx); return err }},
 		{"Installations", func() error { _, err := h.Installations(w.ctx); return err }},
+		{"WithoutIssues", func() error { _, err := h.WithoutIssues(w.ctx); return err }},
 		{"Repositories", func() error { _, err := h.Repositories(w.ctx, w.inst.ID()); return err }},
 		{"Repository", func() error { _, err := h.Repository(w.ctx, repo); return err }},
 		{"CreateCheck", func() (err error) { check, err = h.CreateCheck(w.ctx, repo, full); return err }},
@@ -96,6 +98,18 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		{"EditComment", func() error { return h.EditComment(w.ctx, repo, comment, "y") }},
 		{"DeleteComment", func() error { return h.DeleteComment(w.ctx, repo, comment) }},
 		{"ListComments", func() error { _, err := h.ListComments(w.ctx, repo, n); return err }},
+		{"CreateIssue", func() (err error) { issue, err = h.CreateIssue(w.ctx, repo, "t", "b", "kernelgate"); return err }},
+		{"CreateIssue", func() error { _, err := personal.CreateIssue(w.ctx, repo, "t", "b"); return err }},
+		{"EditIssue", func() error { return h.EditIssue(w.ctx, repo, issue, "t", "c") }},
+		{"Issue", func() error { _, err := h.Issue(w.ctx, repo, issue); return err }},
+		{"CloseIssue", func() error { return h.CloseIssue(w.ctx, repo, issue) }},
+		{"MyIssues", func() error {
+			all, err := h.MyIssues(w.ctx, repo, "kernelgate")
+			if err == nil && len(all) != 1 {
+				t.Errorf("%d issues, want 1", len(all))
+			}
+			return err
+		}},
 		{"React", func() error { return h.React(w.ctx, repo, theirs.ID, "eyes") }},
 		{"ReactOnLine", func() error { return h.ReactOnLine(w.ctx, repo, remark.ID, "eyes") }},
 		{"Permission", func() error { _, err := h.Permission(w.ctx, repo, "alice"); return err }},

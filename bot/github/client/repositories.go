@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
@@ -41,6 +42,29 @@ func (h *GitHub) Installations(ctx context.Context) ([]int64, error) {
 		return err
 	})
 	return ids, err
+}
+
+// WithoutIssues returns the accounts whose installation of the App may not write issues, sorted. A token does
+// not say what it may do.
+func (h *GitHub) WithoutIssues(ctx context.Context) ([]string, error) {
+	o := op{name: "list the App's installations"}
+	if h.app == nil {
+		return nil, &Error{Op: o.name, Err: ErrNeedsApp}
+	}
+	var accounts []string
+	err := h.alone(ctx, o, h.solo, func(ctx context.Context, c *github.Client) error {
+		all, err := pages(func(at github.ListOptions) ([]*github.Installation, *github.Response, error) {
+			return c.Apps.ListInstallations(ctx, &at)
+		})
+		for _, in := range all {
+			if in.SuspendedAt == nil && in.GetPermissions().GetIssues() != "write" {
+				accounts = append(accounts, in.GetAccount().GetLogin())
+			}
+		}
+		return err
+	})
+	slices.Sort(accounts)
+	return accounts, err
 }
 
 // Repositories returns the repositories of an installation. If the App was uninstalled in the

@@ -16,7 +16,8 @@ const maxCommentBody = 65536
 
 type comment struct {
 	id               int64
-	pr               *PR
+	pr               *PR    // nil for a comment on an issue
+	issue            *Issue // nil for a comment on a pull request
 	author           *account
 	body             string
 	created, updated time.Time
@@ -106,29 +107,49 @@ func (pr *PR) comment(who *account, body string) (*comment, error) {
 }
 
 func (c *comment) edit(who *account, body string) error {
-	if who != c.author && !c.pr.repo.role(who).atLeast(Write) {
+	if who != c.author && !c.repo().role(who).atLeast(Write) {
 		return forbidden("Must have admin rights to Repository.")
 	}
 	if err := checkCommentBody(body); err != nil {
 		return err
 	}
 	from := c.body
-	c.body, c.updated = body, c.pr.repo.s.now()
+	c.body, c.updated = body, c.repo().s.now()
 	c.emit(who, "edited", &github.EditChange{Body: &github.EditBody{From: &from}})
 	return nil
 }
 
 func (c *comment) emit(who *account, action string, changes *github.EditChange) {
-	c.pr.repo.emit(who, "issue_comment", action, nil, &github.IssueCommentEvent{Issue: c.pr.renderIssue(), Comment: c.render(), Changes: changes})
+	issue := c.pr.renderIssue
+	if c.issue != nil {
+		issue = c.issue.render
+	}
+	c.repo().emit(who, "issue_comment", action, nil, &github.IssueCommentEvent{Issue: issue(), Comment: c.render(), Changes: changes})
+}
+
+func (c *comment) repo() *Repo {
+	if c.issue != nil {
+		return c.issue.repo
+	}
+	return c.pr.repo
+}
+
+// place returns the number of the conversation, and its page's path.
+func (c *comment) place() (number int, path string) {
+	if c.issue != nil {
+		return c.issue.number, "/issues"
+	}
+	return c.pr.number, "/pull"
 }
 
 func (c *comment) render() *github.IssueComment {
-	r := c.pr.repo
+	r := c.repo()
+	number, path := c.place()
 	url := r.api("/issues/comments/%d", c.id)
 	return &github.IssueComment{ID: &c.id, NodeID: ptr(nodeID("IssueComment", c.id)), Body: ptr(c.body), User: c.author.render(r.s.url),
 		Reactions: renderReactions(c.reactions, url), CreatedAt: when(c.created), UpdatedAt: when(c.updated),
-		AuthorAssociation: ptr(r.association(c.author)), URL: &url, HTMLURL: ptr(r.html("/pull/%d#issuecomment-%d", c.pr.number, c.id)),
-		IssueURL: ptr(r.api("/issues/%d", c.pr.number))}
+		AuthorAssociation: ptr(r.association(c.author)), URL: &url, HTMLURL: ptr(r.html(path+"/%d#issuecomment-%d", number, c.id)),
+		IssueURL: ptr(r.api("/issues/%d", number))}
 }
 
 // comment and remark find a comment by its number: comment in the conversation, remark on a line of
@@ -137,23 +158,36 @@ func (rq *request) comment() (*comment, error) { return there(find(rq.repo.comme
 func (rq *request) remark() (*comment, error)  { return there(find(rq.repo.remarks, rq.names)) }
 func (rq *request) names(c *comment) bool      { return c.id == rq.pathInt("id") }
 
-func listComments(rq *request, pr *PR) error {
+// A conversation is a pull request or an issue: GitHub numbers both together.
+type conversation interface {
+	comments() []*comment
+	comment(who *account, body string) (*comment, error)
+}
+
+func (rq *request) conversation() (conversation, error) {
+	if issue := rq.repo.issue(int(rq.pathInt("number"))); issue != nil {
+		return issue, nil
+	}
+	return rq.pull()
+}
+
+func listComments(rq *request, of conversation) error {
 	// GitHub ignores a date that it cannot parse
 	since, _ := time.Parse(time.RFC3339, rq.query("since"))
-	all := slices.DeleteFunc(pr.comments(), func(c *comment) bool { return c.updated.Before(since) })
+	all := slices.DeleteFunc(of.comments(), func(c *comment) bool { return c.updated.Before(since) })
 	return rq.ok(each(page(rq, all), (*comment).render))
 }
 
-func postComment(rq *request, pr *PR) error {
+func postComment(rq *request, to conversation) error {
 	var in struct{ Body string }
 	if err := rq.read(&in); err != nil {
 		return err
 	}
-	c, err := pr.comment(rq.actor.user, in.Body)
+	c, err := to.comment(rq.actor.user, in.Body)
 	if err != nil {
 		return err
 	}
-	rq.header.Set("Location", pr.repo.api("/issues/comments/%d", c.id))
+	rq.header.Set("Location", rq.repo.api("/issues/comments/%d", c.id))
 	return rq.reply(http.StatusCreated, c.render())
 }
 
@@ -187,7 +221,7 @@ type reaction struct {
 // react adds a reaction. If the user already gave this reaction, react returns that one and isNew
 // is false.
 func (c *comment) react(who *account, content string) (r *reaction, isNew bool, err error) {
-	if c.pr.locked { // a lock refuses reactions from everybody
+	if c.pr != nil && c.pr.locked { // a lock refuses reactions from everybody
 		return nil, false, &apiError{Status: 403, Message: "Unable to create reaction because issue is locked.", Doc: lockDocs}
 	}
 	if emoji[content] == "" {
@@ -198,7 +232,7 @@ func (c *comment) react(who *account, content string) (r *reaction, isNew bool, 
 			return r, false, nil
 		}
 	}
-	s := c.pr.repo.s
+	s := c.repo().s
 	r = &reaction{id: s.id(), user: who, content: content, created: s.now()}
 	c.reactions = append(c.reactions, r)
 	s.touch()

@@ -52,6 +52,20 @@ func (r *Repo) PushCommit(c Commit) (string, error) {
 	return r.heads[c.Branch], nil
 }
 
+// Tag makes a tag, or moves one. With a message it is annotated.
+func (r *Repo) Tag(name, sha, message string) error {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	args := []string{"tag", "--force", name, sha}
+	if message != "" {
+		args = []string{"-c", "user.name=" + r.owner.login, "-c", "user.email=" + r.owner.login + "@users.noreply.example", "tag", "--force", "--annotate", "--message", message, name, sha}
+	}
+	if _, err := r.git.run(args...); err != nil {
+		return fmt.Errorf("tag %s of %s: %w", name, r.fullName(), err)
+	}
+	return r.noteRefs()
+}
+
 // stream writes the commit in the language of git fast-import, which needs one process per commit
 // and no work tree.
 func (c Commit) stream(parent, login string, unix int64) string {

@@ -121,6 +121,22 @@ func TestAnswersMatchGitHubsDescription(t *testing.T) {
 			_, _, err = bot.Issues.ListComments(w.ctx, o, r, 1, nil)
 			return err
 		},
+		"issue": func() error {
+			i, _, err := bot.Issues.Create(w.ctx, o, r, &github.IssueRequest{Title: github.String("t"), Body: github.String("b"), Labels: &[]string{"kernelgate"}})
+			w.no(err)
+			_, _, err = bot.Issues.CreateComment(w.ctx, o, r, i.GetNumber(), &github.IssueComment{Body: github.String("x")})
+			w.no(err)
+			for _, state := range []string{"closed", "open"} {
+				_, _, err = bot.Issues.Edit(w.ctx, o, r, i.GetNumber(), &github.IssueRequest{State: &state, Body: github.String(state)})
+				w.no(err)
+			}
+			for _, number := range []int{1, i.GetNumber()} {
+				_, _, err = bot.Issues.Get(w.ctx, o, r, number)
+				w.no(err)
+			}
+			_, _, err = bot.Issues.ListByRepo(w.ctx, o, r, nil)
+			return err
+		},
 		"check": func() error {
 			run, _, err := bot.Checks.CreateCheckRun(w.ctx, o, r, github.CreateCheckRunOptions{Name: "kernelgate", HeadSHA: sha})
 			w.no(err)
@@ -144,7 +160,7 @@ func TestAnswersMatchGitHubsDescription(t *testing.T) {
 	w.no(pr.Merge("alice"))
 	_, _, err = bot.PullRequests.Get(w.ctx, o, r, 1)
 	w.no(err)
-	if len(eye.seen) < 21 {
+	if len(eye.seen) < 25 {
 		t.Errorf("only %d kinds of answers were compared", len(eye.seen))
 	}
 	w.quiet()

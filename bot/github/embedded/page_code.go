@@ -37,6 +37,10 @@ func (r *Repo) view(kind, rest string) *view {
 		if pr := r.pull(atoiOr(number, 0)); pr != nil {
 			return pr.view(tab)
 		}
+	case "issues":
+		if i := r.issue(atoiOr(rest, 0)); i != nil {
+			return i.view()
+		}
 	case "commits":
 		if sha, ok := r.git.resolve(cmp.Or(rest, r.branch)); ok {
 			return &view{Boxes: []box{r.viewLog(r.git.log(50, sha))}}

@@ -99,7 +99,7 @@ func (r *Repo) render() *github.Repository {
 	out := r.renderShort()
 	raw, _ := json.Marshal(r.links()) // a map of strings always marshals
 	_ = json.Unmarshal(raw, out)      // each of these fields is a string
-	open := count(r.pulls, func(pr *PR) bool { return pr.state == "open" })
+	open := count(r.pulls, func(pr *PR) bool { return pr.state == "open" }) + count(r.issues, func(i *Issue) bool { return i.state == "open" })
 	forks := count(r.s.repos, func(other *Repo) bool { return other.parent == r })
 	out.Owner = r.owner.render(r.s.url)
 	out.Fork, out.URL = ptr(r.parent != nil), ptr(r.api(""))
@@ -112,7 +112,7 @@ func (r *Repo) render() *github.Repository {
 	out.CreatedAt, out.UpdatedAt, out.PushedAt = when(r.created), when(r.pushed), when(r.pushed)
 	out.OpenIssues, out.OpenIssuesCount, out.ForksCount = &open, &open, &forks
 	out.StargazersCount, out.WatchersCount, out.Watchers, out.Size = ptr(0), ptr(0), ptr(0), ptr(1)
-	out.HasIssues, out.HasProjects, out.HasWiki, out.HasPages = ptr(true), ptr(false), ptr(false), ptr(false)
+	out.HasIssues, out.HasProjects, out.HasWiki, out.HasPages = ptr(!r.noIssues), ptr(false), ptr(false), ptr(false)
 	out.HasDownloads, out.HasDiscussions, out.Archived, out.Disabled = ptr(false), ptr(false), &r.archived, &r.disabled
 	out.AllowForking, out.IsTemplate, out.WebCommitSignoffRequired = ptr(true), ptr(false), ptr(false)
 	out.AllowMergeCommit, out.AllowSquashMerge, out.AllowRebaseMerge = ptr(true), ptr(true), ptr(false)

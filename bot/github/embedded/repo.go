@@ -28,6 +28,7 @@ type Repo struct {
 	private  bool
 	archived bool     // read-only
 	disabled bool     // closed by GitHub
+	noIssues bool     // its owner has turned issues off
 	was      []string // former full names, which redirect here
 	parent   *Repo
 	git      gitDir
@@ -41,6 +42,8 @@ type Repo struct {
 	activities []activity           // oldest first
 	labels     []*label
 	pulls      []*PR
+	issues     []*Issue
+	deleted    []int // numbers of deleted issues
 	comments   []*comment
 	remarks    []*comment // comments on lines of code
 	reviews    []*review

@@ -95,6 +95,7 @@ func pictures() map[string]string {
 			{"mission · normal", cells(-1)}, {"mission · outliers", cells(3)}, {"a shape with a long name · constant", cells(-1)},
 		}),
 		"funnel":   Funnel("Speedup so far", []Narrowing{{1, 0.2, -0.05, 0.5}, {2, 0.15, 0.02, 0.3}, {3, 0.17, 0.1, 0.24}, {4, 0.165, 0.12, 0.21}}, pointer(0.1)),
+		"race":     Race("Best speedup", []RacePoint{{5, 0.02, "a", true}, {9, 0.05, "b", true}, {30, 0.045, "b", true}}, []RacePoint{{9, -0.1, "c <slow>", false}, {30, 0.045, "b", true}}),
 		"roofline": Roofline("Roofline", 4.8e12, []Ceiling{{"fp8", 1.979e15}}, []Spot{{"mission", 120, 3e14, "candidate"}, {"mission", 120, 2e14, "baseline"}, {"small", 20, 1e12, "candidate"}}),
 	}
 }
@@ -292,6 +293,12 @@ func TestStrangeData(t *testing.T) {
 		for i := range spots {
 			spots[i] = Spot{r.text(), r.value(), r.value(), r.text()}
 		}
+		best, arms := make([]RacePoint, r.IntN(5)), make([]RacePoint, r.IntN(5))
+		for _, list := range [][]RacePoint{best, arms} {
+			for i := range list {
+				list[i] = RacePoint{r.value(), r.value(), r.text(), r.IntN(2) == 0}
+			}
+		}
 		groups := r.groups()
 		sequence := Sequence{Groups: groups, Breaks: []int{0, 7, 1 << 40, -3}}
 		for _, g := range groups {
@@ -301,6 +308,7 @@ func TestStrangeData(t *testing.T) {
 			"strip": Strip(r.text(), r.text(), groups), "ecdf": ECDF(r.text(), r.text(), groups), "forest": Forest(r.text(), rows),
 			"trend": Trend(r.text(), r.text(), r.IntN(40)-1, []Series{{r.text(), r.text(), points}, {r.text(), r.text(), points[len(points)/2:]}}, []Mark{{-1, "", ""}, {3, r.text(), r.text()}, {1 << 50, "", ""}}), "spark": Spark(r.text(), r.values()),
 			"order": Order(r.text(), r.text(), sequence), "bars": Bars(r.text(), bars), "grid": Grid(r.text(), columns, grid),
+			"race":     Race(r.text(), best, arms),
 			"funnel":   Funnel(r.text(), rounds, r.pointer()),
 			"roofline": Roofline(r.text(), r.value(), []Ceiling{{r.text(), r.value()}, {r.text(), r.value()}}, spots),
 		} {

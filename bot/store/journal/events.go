@@ -12,11 +12,14 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/kernelgate/kernelgate/bot/compat"
 )
 
 const (
-	headerKind = "Kernelgate-Kind"
-	headerAt   = "Kernelgate-At" // when it happened by the writer's clock
+	headerKind    = "Kernelgate-Kind"
+	headerAt      = "Kernelgate-At"      // when it happened by the writer's clock
+	headerVersion = "Kernelgate-Version" // of the writer
 )
 
 // followAhead is how many events Follow reads at once.
@@ -29,6 +32,8 @@ type Event struct {
 	Kind string
 	At   time.Time
 	Data json.RawMessage
+	// Writer says which version wrote it. Pass it to the function that decodes Data.
+	Writer compat.Writer
 }
 
 // Append writes a fact about run as JSON and returns its sequence. expect is the sequence of the run's last event that the
@@ -52,6 +57,9 @@ func (j *Journal) AppendAt(ctx context.Context, at time.Time, run string, expect
 	msg.Data = data
 	msg.Header.Set(headerKind, kind)
 	msg.Header.Set(headerAt, at.UTC().Format(time.RFC3339Nano))
+	if j.opt.Version != "" {
+		msg.Header.Set(headerVersion, j.opt.Version)
+	}
 	epoch, err := j.fence()
 	if err != nil {
 		return 0, fmt.Errorf("append %s to run %s: %w", kind, run, err)
@@ -89,7 +97,11 @@ func (j *Journal) Last(ctx context.Context, run string) (Event, error) {
 		return Event{}, fmt.Errorf("last event of run %s: %w", run, err)
 	}
 	j.ObserveTerm(termOf(msg.Header))
-	return Event{Seq: msg.Sequence, Run: run, Kind: msg.Header.Get(headerKind), At: timeOf(msg.Header, msg.Time), Data: msg.Data}, nil
+	return Event{Seq: msg.Sequence, Run: run, Kind: msg.Header.Get(headerKind), At: timeOf(msg.Header, msg.Time), Data: msg.Data, Writer: j.writerOf(msg.Header)}, nil
+}
+
+func (j *Journal) writerOf(h nats.Header) compat.Writer {
+	return compat.Writer{Version: h.Get(headerVersion), Reader: j.opt.Version}
 }
 
 // timeOf returns when an event happened: the writer's time or, for events without one, the time at
@@ -223,7 +235,7 @@ func (j *Journal) replayAll(ctx context.Context, after uint64, apply func(Event)
 func (j *Journal) applyAll(list []stored, after uint64, apply func(Event) error) (uint64, error) {
 	for _, m := range list {
 		j.ObserveTerm(termOf(m.header))
-		e := Event{Seq: m.seq, At: timeOf(m.header, m.at), Data: m.data, Run: strings.TrimPrefix(m.subject, "events."), Kind: m.header.Get(headerKind)}
+		e := Event{Seq: m.seq, At: timeOf(m.header, m.at), Data: m.data, Run: strings.TrimPrefix(m.subject, "events."), Kind: m.header.Get(headerKind), Writer: j.writerOf(m.header)}
 		if err := apply(e); err != nil {
 			return after, fmt.Errorf("apply event %d (%s of run %s): %w", e.Seq, e.Kind, e.Run, err)
 		}

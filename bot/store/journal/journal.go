@@ -84,6 +84,7 @@ type Options struct {
 	Retry   []time.Duration // pauses before a failed delivery is tried again; when they are used up it is given up
 	LeadFor time.Duration   // how long the leader may be silent before another process takes the lead; 4 s
 	Name    string          // name of this process among those on one server, for people
+	Version string          // semantic version of this program; "" for a build without one
 	Address string          // where others reach this process; processes on standby know the leader's address
 
 	Log *slog.Logger

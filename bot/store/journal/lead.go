@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -28,6 +29,8 @@ const headerEpoch = "Kernelgate-Epoch"
 // is conditional on the newest record that its writer has read, and a process that reads a newer epoch than its own steps
 // down. So a process that was stopped at any moment overwrites nothing of its successor.
 //
+// A leader gives the lead to a process of a newer version (see candidate).
+//
 // After the first call, Append and everything about jobs fail with ErrNotLeading where this process does not lead. Every
 // process accepts deliveries.
 func (j *Journal) Campaign(ctx context.Context, do func(context.Context) error) error {
@@ -46,13 +49,20 @@ func (j *Journal) Campaign(ctx context.Context, do func(context.Context) error) 
 		if led == nil {
 			return nil // ctx has ended
 		}
-		err = j.whileLeader(ctx, led, do)
-		if ctx.Err() != nil || led.Err() == nil {
+		yielded, err := j.whileLeader(ctx, led, do)
+		switch {
+		case ctx.Err() != nil || led.Err() == nil && !yielded:
 			j.resign(ctx)
 			return err
+		case led.Err() == nil:
+			if err != nil {
+				j.opt.Log.Warn("work did not end well before the lead went to a newer bot", "error", err)
+			}
+			j.resign(ctx)
+		default:
+			j.opt.Log.Warn("this bot does not lead any more", "why", context.Cause(led), "error", err)
+			j.lead.deposed()
 		}
-		j.opt.Log.Warn("this bot does not lead any more", "why", context.Cause(led), "error", err)
-		j.lead.deposed()
 		select {
 		case <-time.After(j.opt.LeadFor / 12):
 		case <-ctx.Done():
@@ -61,25 +71,25 @@ func (j *Journal) Campaign(ctx context.Context, do func(context.Context) error) 
 	return nil
 }
 
-// whileLeader renews the lead while do runs.
-func (j *Journal) whileLeader(ctx, led context.Context, do func(context.Context) error) error {
+// whileLeader renews the lead while do runs. It reports whether it ended do for a newer process.
+func (j *Journal) whileLeader(ctx, led context.Context, do func(context.Context) error) (yielded bool, err error) {
+	var newer atomic.Bool
 	led, stop := context.WithCancel(led)
 	defer stop()
-	keeping := make(chan struct{})
+	var keeping sync.WaitGroup
 	renew, enough := context.WithCancel(context.WithoutCancel(ctx))
-	go func() { // it outlives ctx: what do finishes then is still under the lead
-		defer close(keeping)
-		j.keepLead(renew)
-	}()
-	defer func() { enough(); <-keeping }()
+	keeping.Go(func() { j.keepLead(renew) }) // it outlives ctx: what do finishes then is still under the lead
+	keeping.Go(func() { j.watchForNewer(renew, func() { newer.Store(true); stop() }) })
+	defer func() { enough(); keeping.Wait() }()
 	defer context.AfterFunc(ctx, stop)()
 	if err := j.lead.elected(led); err != nil {
 		if led.Err() == nil {
 			j.lead.stepDown(fmt.Errorf("the jobs cannot be read: %w", err))
 		}
-		return err
+		return false, err
 	}
-	return do(led)
+	err = do(led)
+	return newer.Load(), err
 }
 
 // OnElection sets a function that is called when this process takes the lead, before Campaign calls

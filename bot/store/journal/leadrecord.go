@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/kernelgate/kernelgate/bot/compat"
 )
 
 // leadRecord names the leader. Every change of it is conditional on the revision that the writer
@@ -15,6 +17,8 @@ type leadRecord struct {
 	Name   string `json:"name"`             // of the holder, for people
 	// Address is where the holder can be reached; empty if the holder does not publish it.
 	Address string `json:"address,omitempty"`
+	// Version is the holder's, or the last holder's; empty for a build without one.
+	Version string `json:"version,omitempty"`
 }
 
 // Job ids have no dot, so this cannot be one.
@@ -24,7 +28,8 @@ const leadKey = "lead.bot"
 func (j *Journal) acquireLead(ctx context.Context) (context.Context, error) {
 	l := &j.lead
 	var seen uint64
-	var since time.Time
+	var since, announced time.Time
+	var others announcements
 	for {
 		rec, revision, err := getRecord[leadRecord](ctx, j.leases, leadKey)
 		switch {
@@ -44,11 +49,14 @@ func (j *Journal) acquireLead(ctx context.Context) (context.Context, error) {
 			// The record expires if nobody has led for a month, and events do not.
 			epoch := max(rec.Epoch, l.highest) + 1
 			l.mu.Unlock()
-			// A quarter longer than the holder assumes, for clocks that run at different speeds.
-			if !free && time.Since(since) < j.opt.LeadFor*5/4 {
+			if !free && compat.Older(rec.Version, j.opt.Version) && time.Since(announced) >= j.opt.LeadFor/4 {
+				j.announce(ctx)
+				announced = time.Now()
+			}
+			if !j.mayTake(ctx, rec, free, time.Since(since), &others) {
 				break
 			}
-			led, err := j.tryLead(ctx, leadRecord{Epoch: epoch, Holder: l.holder, Name: j.opt.Name, Address: j.opt.Address}, revision)
+			led, err := j.tryLead(ctx, leadRecord{Epoch: epoch, Holder: l.holder, Name: j.opt.Name, Address: j.opt.Address, Version: j.opt.Version}, revision)
 			if err == nil {
 				j.opt.Log.Info("this bot leads", "epoch", epoch, "before", rec.Name)
 				return led, nil
@@ -109,7 +117,7 @@ func (j *Journal) renewLead(ctx context.Context) error {
 	defer l.turn.Unlock()
 	for range 2 {
 		l.mu.Lock()
-		rec, revision, left := leadRecord{Epoch: l.epoch, Holder: l.holder, Name: j.opt.Name, Address: j.opt.Address}, l.revision, l.left()
+		rec, revision, left := leadRecord{Epoch: l.epoch, Holder: l.holder, Name: j.opt.Name, Address: j.opt.Address, Version: j.opt.Version}, l.revision, l.left()
 		l.mu.Unlock()
 		if left <= 0 {
 			_, err := j.fence()
@@ -159,7 +167,7 @@ func (j *Journal) resign(ctx context.Context) {
 	}
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.opt.answerIn)
 	defer cancel()
-	if _, err := writeRecord(late, j.leases, leadKey, leadRecord{Epoch: epoch, Name: j.opt.Name}, revision); err != nil && !IsConflict(err) {
+	if _, err := writeRecord(late, j.leases, leadKey, leadRecord{Epoch: epoch, Name: j.opt.Name, Version: j.opt.Version}, revision); err != nil && !IsConflict(err) {
 		j.opt.Log.Warn("cannot give the lead back; another bot takes it when it is missed", "error", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/watch"
 )
 
 // A batch is events that are written in one transaction. A change is written once
@@ -28,6 +29,7 @@ type batch struct {
 	runs      ordered[string, *run]       // by job
 	commands  ordered[[2]string, command] // by change and id
 	overrides []override
+	watched   ordered[string, *watch.State] // by the name of the subject
 }
 
 // ordered is a map that remembers in which order its keys came.
@@ -80,14 +82,17 @@ func (b *batch) full(now time.Time) bool {
 	return b.events >= batchEvents || now.Sub(b.began) >= batchTime
 }
 
-// add applies an event. Events that are not about a change are passed over.
+// add applies an event. Events that are about neither a change nor a watched kernel are passed over.
 func (b *batch) add(ctx context.Context, e journal.Event) error {
+	if watch.IsSubject(e.Run) {
+		return b.addWatched(ctx, e)
+	}
 	id, err := change.ParseID(e.Run)
 	if err != nil {
 		b.count(e)
 		return nil
 	}
-	event, err := change.Decode(e.Kind, e.Data)
+	event, err := change.DecodeFrom(e.Writer, e.Kind, e.Data)
 	if err != nil {
 		return err
 	}

@@ -142,6 +142,12 @@ func (l *Ledger) Audit(ctx context.Context, id change.ID, limit int) ([]Entry, e
 	})
 }
 
+// Commanded is the changes whose commands begin with a word, those of the newest commands first.
+func (l *Ledger) Commanded(ctx context.Context, word string, limit int) ([]change.ID, error) {
+	const query = `SELECT change FROM commands WHERE ok AND (text = ? OR text LIKE ? || ' %') GROUP BY change ORDER BY max(n) DESC LIMIT ?`
+	return all(ctx, l, "the changes with "+word, query, []any{word, word, pageSize(limit)}, oneID)
+}
+
 // Counts is the ledger in figures, for metrics.
 type Counts struct {
 	Changes   int

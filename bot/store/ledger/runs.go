@@ -31,8 +31,10 @@ type RunFilter struct {
 	Folder  string // of the kernel
 	Phase   change.Phase
 	Outcome gates.Outcome
-	Before  int64 // the N of the last run of the page before
-	Limit   int   // 50 if left out, 1000 at most
+	// Verdicts leaves out watches: they measure for their own question, and nobody sees their verdicts.
+	Verdicts bool
+	Before   int64 // the N of the last run of the page before
+	Limit    int   // 50 if left out, 1000 at most
 }
 
 // A RunRow is one attempt at one kernel. Its JSON is the API's, with what is for everybody
@@ -79,6 +81,7 @@ func (l *Ledger) Runs(ctx context.Context, f RunFilter) ([]RunRow, error) {
 	add(f.Folder != "", "folder = ?", f.Folder)
 	add(f.Phase != "", "phase = ?", f.Phase)
 	add(f.Outcome != "", "outcome = ?", f.Outcome)
+	add(f.Verdicts, "change NOT LIKE ?", string(change.Watch)+"-%")
 	add(f.Before > 0, "n < ?", f.Before)
 	numbers := "SELECT n FROM runs WHERE " + strings.Join(where, " AND ") + " ORDER BY n DESC LIMIT ?"
 	return l.listRuns(ctx, "runs", numbers, append(args, pageSize(f.Limit))...)

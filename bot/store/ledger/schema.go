@@ -122,7 +122,15 @@ CREATE TABLE overrides (
 	at      TEXT    NOT NULL, -- as the override says
 	PRIMARY KEY (change, command)
 ) WITHOUT ROWID;
+
+CREATE TABLE watched (
+	name    TEXT    PRIMARY KEY, -- of the kernel's subject
+	repo_id INTEGER NOT NULL,
+	folder  TEXT    NOT NULL,
+	state   TEXT    NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX watched_repo ON watched (repo_id, folder);
 `
 
 // tables is every table that holds rows of events.
-var tables = [...]string{"changes", "heads", "runs", "shapes", "commands", "overrides"}
+var tables = [...]string{"changes", "heads", "runs", "shapes", "commands", "overrides", "watched"}

@@ -34,7 +34,7 @@ func (b *batch) write(ctx context.Context) error {
 	}
 	defer tx.Rollback()
 	for _, write := range []func(context.Context, *sql.Tx) error{
-		b.writeChanges, b.writeHeads, b.writeRuns, b.writeCommands, b.writeOverrides,
+		b.writeChanges, b.writeHeads, b.writeRuns, b.writeCommands, b.writeOverrides, b.writeWatched,
 	} {
 		if err := write(ctx, tx); err != nil {
 			return err
@@ -122,7 +122,7 @@ func (b *batch) writeRuns(ctx context.Context, tx *sql.Tx) error {
 			if r.Result != nil {
 				result = *r.Result
 			}
-			main := r.change.Kind.OnMain() && !r.extra && (result.Outcome == gates.Pass || result.Outcome == gates.Defer)
+			main := r.change.Kind.OnMain() && r.change.Kind != change.Watch && !r.extra && (result.Outcome == gates.Pass || result.Outcome == gates.Defer)
 			var n int64
 			if err := stmt.QueryRowContext(ctx, r.Job, r.change.String(), r.change.Repo, r.Name, r.Folder, r.Attempt, r.Head, r.Rule, r.Phase,
 				result.Outcome, result.Reason, result.Line, result.Device, r.Runner, nanos(r.Asked), nanos(r.Begun), nanos(r.Ended),

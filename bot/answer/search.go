@@ -1,0 +1,58 @@
+package answer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/bot/planner"
+)
+
+// search starts a tuning or a bisection of one kernel. Its result is a report, and changes no
+// verdict.
+func (d Decider) search(ctx context.Context, s *change.State, asked command.Command, word string) (change.Answered, error) {
+	switch {
+	case s.Plan != nil && len(s.Plan.Problems) > 0:
+		return refusedAs(change.AnswerPlanMistakes)
+	case s.Current() == nil:
+		return refusedAs(change.AnswerUnread)
+	case len(s.Runs) == 0:
+		return refusedAs(change.AnswerNoKernel)
+	case s.Held():
+		return held(s)
+	}
+	var words []string
+	if word != "" {
+		words = []string{word}
+	}
+	runs, problem := meant(s, words)
+	switch {
+	case problem != nil:
+		return refused(*problem)
+	case len(runs) == 0:
+		return refusedAs(change.AnswerKernelGone)
+	case len(runs) > 1:
+		return refused(change.Answer{Kind: change.AnswerWhichKernel, Command: asked.Name(), Kernels: names(runs)})
+	}
+	run := runs[0]
+	if slices.ContainsFunc(s.Searches, func(r change.Run) bool {
+		return r.Unfinished() && r.Folder == run.Folder && r.Search.Name() == asked.Name()
+	}) {
+		return refused(change.Answer{Kind: change.AnswerSearchRuns, Command: asked.Name(), Kernels: names(runs)})
+	}
+	r := planner.Search{Folder: run.Folder, Approved: s.Approved}
+	kind := change.AnswerTuning
+	switch asked := asked.(type) {
+	case command.Tune:
+		r.Tune = &asked
+	case command.Bisect:
+		r.Bisect, kind = &asked, change.AnswerBisecting
+	}
+	bundle, err := d.Planner.Search(ctx, s.ID, s.Facts, r)
+	if err != nil {
+		return badRequest(err)
+	}
+	return granted(change.Effect{Search: &change.Search{Folder: run.Folder, Bundle: bundle, Request: command.Request{Command: asked}}},
+		change.Answer{Kind: kind, Kernels: names(runs)})
+}

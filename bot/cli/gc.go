@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernelgate/kernelgate/bot/retention"
+	"github.com/kernelgate/kernelgate/bot/serve"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/gates/number"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// gcOptions are the flags of gc.
+type gcOptions struct {
+	config, data string
+	days         int
+	dryRun       bool
+}
+
+// leastDays keeps what a pull request that is merely quiet may still need.
+const leastDays = 30
+
+func gcCommand(stdout, stderr io.Writer) *cobra.Command {
+	var opt gcOptions
+	cmd := &cobra.Command{
+		Use:   "gc",
+		Short: "Delete old evidence from the journal of a bot",
+		Long: "Deletes the artifacts (evidence, verdicts, logs, profiles) that were written more than --days ago, except\n" +
+			"those of open changes and of runs that ended since. Events stay: verdicts, history and the counts of\n" +
+			"attempts do not change. What was deleted can no longer be downloaded or judged again.\n\n" +
+			"A bot with an embedded journal must be stopped. With a NATS cluster, the bots may run.\n\n" +
+			"Exit status: 0 done, 2 bad input, 3 any other failure.",
+		Example: "  kernelgate gc --dry-run                                  # what would be deleted, and how many bytes\n" +
+			"  kernelgate gc --config /etc/kernelgate/kernelgate.yaml --days 180\n" +
+			"  kernelgate gc --data /var/lib/kernelgate --dry-run",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opt.days < leastDays {
+				return strict.Mistakef("--days: %d is less than %d (open pull requests may be quiet for so long)", opt.days, leastDays)
+			}
+			if opt.config != "" && opt.data != "" {
+				return strict.Mistakef("--config and --data name two journals: give one of them")
+			}
+			j, err := openForGC(cmd.Context(), opt, stderr)
+			if err != nil {
+				return err
+			}
+			return errors.Join(collect(cmd.Context(), j, opt, time.Now(), stdout), j.Close())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&opt.config, "config", "", "configuration file of the bot (default: $"+serve.EnvConfig+", or "+serve.DefaultFile+" if it exists)")
+	f.StringVar(&opt.data, "data", "", "data folder of a bot with an embedded journal, instead of --config")
+	f.IntVar(&opt.days, "days", 365, "age in days from which artifacts are deleted; at least 30")
+	f.BoolVar(&opt.dryRun, "dry-run", false, "print what would be deleted, and delete nothing")
+	return cmd
+}
+
+// openForGC opens a journal that exists.
+func openForGC(ctx context.Context, opt gcOptions, stderr io.Writer) (*journal.Journal, error) {
+	config := serve.Config{Data: opt.data}
+	if opt.data == "" {
+		var err error
+		if config, err = serve.Load(serve.Sources{File: configFile(opt.config), Getenv: os.Getenv}); err != nil {
+			return nil, err
+		}
+	}
+	if len(config.NATS) == 0 {
+		if _, err := os.Stat(filepath.Join(config.Data, "journal")); err != nil {
+			return nil, strict.Mistakef("%s is not the data folder of a bot with an embedded journal: %w", config.Data, err)
+		}
+	}
+	j, err := serve.OpenJournal(ctx, config, version(), newLog(stderr, "warn", "text"))
+	if err != nil && len(config.NATS) == 0 {
+		return nil, strict.Mistakef("%w (stop the bot, or copy its data folder while it is stopped)", err)
+	}
+	return j, err
+}
+
+// collect prints what is stored, and deletes what is too old.
+func collect(ctx context.Context, j *journal.Journal, opt gcOptions, now time.Time, out io.Writer) error {
+	plan, err := retention.Make(ctx, j, now.AddDate(0, 0, -opt.days))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%-18s %10s %10s  %s\n", "stream", "messages", "stored", "kept")
+	for _, u := range plan.Usage {
+		kept := "forever"
+		switch {
+		case u.Keep > 0:
+			kept = fmt.Sprintf("%d days", int(u.Keep.Hours()/24))
+		case u.UntilDone:
+			kept = "until done"
+		}
+		fmt.Fprintf(out, "%-18s %10d %10s  %s\n", u.Stream, u.Messages, number.Bytes(float64(u.Bytes)), kept)
+	}
+	all := len(plan.Delete) + len(plan.Kept)
+	fmt.Fprintf(out, "\n%d of %d artifacts are older than %d days and not in use; %d older ones are in use.\n", len(plan.Delete), all, opt.days, plan.InUse)
+	if opt.dryRun {
+		for _, b := range plan.Delete {
+			fmt.Fprintf(out, "  %s  %9s  %s\n", b.Written.UTC().Format(time.DateOnly), number.Bytes(float64(b.Bytes)), b.Name)
+		}
+		_, err := fmt.Fprintf(out, "Would delete %d artifacts, %s. Nothing was deleted.\n", len(plan.Delete), number.Bytes(float64(retention.Bytes(plan.Delete))))
+		return err
+	}
+	deleted, err := plan.Apply(ctx, j)
+	fmt.Fprintf(out, "Deleted %d artifacts, %s.\n", len(deleted), number.Bytes(float64(retention.Bytes(deleted))))
+	return err
+}

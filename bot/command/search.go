@@ -1,0 +1,183 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// Tune requests a search for a faster variant or toggle of one kernel. Empty fields have defaults.
+type Tune struct {
+	Kernel     string   `json:"kernel,omitempty"` // folder or name; "" is the only one that the change touches
+	Shapes     []string `json:"shapes,omitempty"`
+	Variants   []string `json:"variants,omitempty"`
+	Minutes    int      `json:"minutes,omitempty"` // of measuring
+	Candidates int      `json:"candidates,omitempty"`
+	Proposer   string   `json:"proposer,omitempty"`
+}
+
+// Bisect requests a search for the commit that made one kernel slower or wrong. Without a range it
+// searches the commits of the pull request.
+type Bisect struct {
+	Kernel string   `json:"kernel,omitempty"`
+	Good   string   `json:"good,omitempty"`
+	Bad    string   `json:"bad,omitempty"`
+	Shapes []string `json:"shapes,omitempty"`
+	Rounds int      `json:"rounds,omitempty"`
+}
+
+// Limits and defaults of searches.
+const (
+	DefaultMinutes, maxMinutes       = 10, 60
+	DefaultCandidates, maxCandidates = 100, 500
+	DefaultProposer                  = "local"
+	minBisectRounds, maxBisectRounds = 4, 200
+)
+
+// proposers are those that a runner has.
+var proposers = []string{"grid", "random", "genetic", "local"}
+
+func (Tune) Name() string   { return "tune" }
+func (Bisect) Name() string { return "bisect" }
+
+func (t Tune) String() string {
+	words := []string{"/tune"}
+	add := func(word string, there bool) {
+		if there {
+			words = append(words, word)
+		}
+	}
+	add(t.Kernel, t.Kernel != "")
+	add("shapes="+strings.Join(t.Shapes, ","), len(t.Shapes) > 0)
+	add("variants="+strings.Join(t.Variants, ","), len(t.Variants) > 0)
+	add("budget="+strconv.Itoa(t.Minutes)+"m", t.Minutes > 0)
+	add("candidates="+strconv.Itoa(t.Candidates), t.Candidates > 0)
+	add("proposer="+t.Proposer, t.Proposer != "")
+	return strings.Join(words, " ")
+}
+
+func (b Bisect) String() string {
+	words := []string{"/bisect"}
+	if b.Kernel != "" {
+		words = append(words, b.Kernel)
+	}
+	if b.Good != "" {
+		words = append(words, b.Good+".."+b.Bad)
+	}
+	if len(b.Shapes) > 0 {
+		words = append(words, "shapes="+strings.Join(b.Shapes, ","))
+	}
+	if b.Rounds > 0 {
+		words = append(words, "rounds="+strconv.Itoa(b.Rounds))
+	}
+	return strings.Join(words, " ")
+}
+
+func readTune(arguments string) (Command, error) {
+	var t Tune
+	err := readWords(arguments, []string{"shapes", "variants", "budget", "candidates", "proposer"}, &t.Kernel, func(key, value string) error {
+		switch key {
+		case "shapes":
+			t.Shapes = strings.Split(value, ",")
+			return checkShapes(t.Shapes)
+		case "variants":
+			t.Variants = strings.Split(value, ",")
+			for _, v := range t.Variants {
+				if !strict.IsName(v) {
+					return fmt.Errorf("variants: %s is not a name (write letters, digits, `.`, `_` and `-`, with commas and no blanks)", code(v))
+				}
+			}
+			if len(t.Variants) > maxShapes {
+				return fmt.Errorf("variants: %d names (write at most %d)", len(t.Variants), maxShapes)
+			}
+		case "budget":
+			d, err := time.ParseDuration(value)
+			if t.Minutes = int(d / time.Minute); err != nil || t.Minutes < 1 || t.Minutes > maxMinutes || d%time.Minute != 0 {
+				return fmt.Errorf("budget: %s is not a time of measuring (write 1m to %dm)", code(value), maxMinutes)
+			}
+		case "candidates":
+			n, ok := wholeNumber(value)
+			if t.Candidates = int(n); !ok || n < 1 || n > maxCandidates {
+				return fmt.Errorf("candidates: %s is not a number of candidates (write 1 to %d)", code(value), maxCandidates)
+			}
+		case "proposer":
+			if t.Proposer = value; !slices.Contains(proposers, value) {
+				return fmt.Errorf("proposer: %s is not one of %s (a program proposes only to `kernelgate tune`)", code(value), strings.Join(proposers, ", "))
+			}
+		}
+		return nil
+	})
+	return t, err
+}
+
+func readBisect(arguments string) (Command, error) {
+	var b Bisect
+	var words []string
+	for _, word := range strings.FieldsFunc(arguments, space) {
+		good, bad, ranged := strings.Cut(word, "..")
+		if !ranged || strings.Contains(word, "=") {
+			words = append(words, word)
+			continue
+		}
+		if b.Good != "" {
+			return nil, errors.New("two ranges of commits are given (write one: GOOD..BAD)")
+		}
+		if good == "" || bad == "" {
+			return nil, fmt.Errorf("%s is not a range of commits (write GOOD..BAD, such as `v1.2..main`)", code(word))
+		}
+		for _, ref := range []string{good, bad} {
+			if !isRef(ref) {
+				return nil, fmt.Errorf("%s is not a range of commits: %s is not a ref (write branches, tags or commits, such as `v1.2..main`)", code(word), code(ref))
+			}
+		}
+		b.Good, b.Bad = good, bad
+	}
+	err := readWords(strings.Join(words, " "), []string{"shapes", "rounds"}, &b.Kernel, func(key, value string) error {
+		if key == "shapes" {
+			b.Shapes = strings.Split(value, ",")
+			return checkShapes(b.Shapes)
+		}
+		n, ok := wholeNumber(value)
+		if b.Rounds = int(n); !ok || n < minBisectRounds || n > maxBisectRounds {
+			return fmt.Errorf("rounds: %s is not a number of rounds for one commit (write %d to %d)", code(value), minBisectRounds, maxBisectRounds)
+		}
+		return nil
+	})
+	return b, err
+}
+
+// readWords reads one kernel and options, each at most once.
+func readWords(arguments string, options []string, kernel *string, set func(key, value string) error) error {
+	given := map[string]bool{}
+	for _, word := range strings.FieldsFunc(arguments, space) {
+		key, value, option := strings.Cut(word, "=")
+		if !option {
+			name := strings.TrimSuffix(word, "/")
+			switch {
+			case !kernelName.MatchString(name):
+				return fmt.Errorf("kernel: %s is not a kernel (write its name, or its folder such as `kernels/sdpa`)", code(word))
+			case *kernel != "":
+				return fmt.Errorf("kernel: %s is a second one (a search is about one kernel)", code(word))
+			}
+			*kernel = name
+			continue
+		}
+		key = strings.ToLower(key)
+		switch {
+		case !slices.Contains(options, key):
+			return fmt.Errorf("%s is not an argument (write %s)", code(key+"="), listed(options))
+		case given[key]:
+			return fmt.Errorf("%s is given twice (delete one)", code(key))
+		}
+		given[key] = true
+		if err := set(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

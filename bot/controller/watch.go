@@ -1,0 +1,268 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/sweep"
+	"github.com/kernelgate/kernelgate/bot/watch"
+	"github.com/kernelgate/kernelgate/gates"
+)
+
+// watcher starts watches of the repositories that are not suspended.
+func (k *Controller) watcher() *sweep.Sweeper {
+	w := k.sweeper()
+	w.Schedules, w.Watches, w.Find, w.Begin = k.Watches, true, k.watchTarget, k.recordWatch
+	return w
+}
+
+// watchTarget returns the tip of a repository's default branch, and the release that it is compared with.
+func (k *Controller) watchTarget(ctx context.Context, name string, s sweep.Schedule) (sweep.Target, error) {
+	target, err := k.sweepTarget(ctx, name, s)
+	if err != nil || target.Head == "" || s.Watch.Against != watch.Release {
+		return target, err
+	}
+	tag, err := k.Planner.Release(ctx, target.Repo, target.Head)
+	target.Base, target.Tag = tag.Commit, tag.Name
+	return target, err
+}
+
+// recordWatch records a watch as a change. It ends the watch before, if that has not measured everything by
+// now: its results would be about a commit that the new watch measures again.
+func (k *Controller) recordWatch(ctx context.Context, repo int64, d sweep.Decision) error {
+	if r := d.Replaces; r != nil {
+		if err := k.endWatch(ctx, change.WatchID(repo, r.Head, r.Due)); err != nil {
+			return err
+		}
+	}
+	id := change.WatchID(repo, d.Head, d.Due)
+	news := false
+	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+		if news = now.Seq == 0; !news {
+			return nil, nil
+		}
+		return change.Seen{Facts: change.Facts{
+			Repo: d.Repo, DefaultBranch: d.Branch, Title: d.Branch, Open: true, Head: d.Head, Base: d.Branch, BaseSHA: d.Base, Kernels: d.Kernels,
+			Watch: &change.Watching{Due: d.Due, Against: d.Against, Tag: d.Tag, Slower: d.Slower},
+		}}, nil
+	})
+	if err == nil && news {
+		k.Log.Info("a watch begins", "repo", d.Repo, "due", d.Due, "head", d.Head, "against", d.Against, "tag", d.Tag, "base", d.Base)
+		k.enqueueChange(id)
+	}
+	return err
+}
+
+func (k *Controller) endWatch(ctx context.Context, id change.ID) error {
+	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+		// A search for a commit, which is a side run, goes on unless something else ends with it.
+		if now.Seq == 0 || !now.NeedsPlan() && !slices.ContainsFunc(now.Runs, change.Run.Unfinished) {
+			return nil, nil
+		}
+		facts := now.Facts
+		facts.Open = false
+		return change.Seen{Facts: facts}, nil
+	})
+	k.enqueueChange(id)
+	return err
+}
+
+// publishWatch records what a watch has found so far, brings the issues of its kernels in line, and
+// records that this was done. Each step can be repeated.
+func (k *Controller) publishWatch(ctx context.Context, s *change.State) error {
+	var failure error
+	for _, run := range s.Searches {
+		failure = errors.Join(failure, k.recordBisection(ctx, s, run))
+	}
+	for _, run := range s.Runs {
+		if run.Phase != change.Done || run.Result == nil || !s.Republish && k.looked.Contains(run.Job) {
+			continue
+		}
+		if err := k.publishWatched(ctx, s, run); err != nil {
+			failure = errors.Join(failure, err)
+			continue
+		}
+		k.looked.Add(run.Job, true)
+	}
+	failure = errors.Join(failure, k.dropUnwatched(ctx, s))
+	k.count(func(c *Counts) {
+		c.Published++
+		if failure != nil {
+			c.Retry++
+		}
+	})
+	if failure != nil {
+		return failure
+	}
+	_, err := k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
+		if now.Seq != s.Seq {
+			return nil, nil // there is something new to publish
+		}
+		return change.Published{Complete: true}, nil
+	})
+	return err
+}
+
+// publishWatched records a look at a kernel, and brings its issue in line.
+func (k *Controller) publishWatched(ctx context.Context, s *change.State, run change.Run) error {
+	unlock, err := k.lockKernel(ctx, watch.Subject(s.ID.Repo, run.Folder))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	w, err := k.watched(ctx, s.ID.Repo, run.Folder)
+	if err != nil {
+		return err
+	}
+	if w.Last == nil || w.Last.Due.Before(s.Facts.Watch.Due) {
+		look, ok, err := k.lookOf(ctx, s, run)
+		if err != nil {
+			return err
+		}
+		if ok {
+			w, err = k.updateWatched(ctx, s.ID.Repo, run.Folder, func(now *watch.State) watch.Event {
+				if now.Last != nil && !now.Last.Due.Before(look.Due) {
+					return nil
+				}
+				return watch.Looked{Repo: s.ID.Repo, Folder: run.Folder, Look: look}
+			})
+			if err != nil {
+				return err
+			}
+			k.Log.Info("watched", "repo", s.Facts.Repo, "kernel", run.Folder, "due", look.Due, "result", look.Result(), "regression", w.Regression != nil)
+		}
+	}
+	return k.reconcileIssue(ctx, s, run.Folder, w)
+}
+
+// lookOf returns what a run of a watch has measured. It reports false if the run says nothing about the
+// kernel's speed.
+func (k *Controller) lookOf(ctx context.Context, s *change.State, run change.Run) (watch.Look, bool, error) {
+	r, f := run.Result, s.Facts
+	if r.Evidence == "" || r.Outcome == gates.Error || r.Reason == gates.ReasonSuspicious {
+		return watch.Look{}, false, nil
+	}
+	e, err := k.evidence(ctx, r.Evidence)
+	if err != nil {
+		return watch.Look{}, false, err
+	}
+	pol, err := s.Plan.ReadPolicy()
+	if err != nil {
+		return watch.Look{}, false, err
+	}
+	asked := e.Change
+	asked.Kernel = e.Kernel
+	analyses := 1
+	if gate := pol.RuleFor(asked).Gates.Performance; gate != nil {
+		analyses = len(gate.Looks)
+	}
+	base := e.Provenance.Baseline
+	if base == "" {
+		base = s.Plan.Base
+	}
+	look, ok := watch.Look{
+		Change: s.ID.String(), Job: run.Job, Due: f.Watch.Due, Kernel: run.ManifestName(), Against: f.Watch.Against, Tag: f.Watch.Tag, Base: base, Head: f.Head, Branch: f.Base,
+		Slower: f.Watch.Slower, Cell: watch.Cell{Sources: run.HeadSources},
+	}.Measure(e, analyses)
+	return look, ok, nil
+}
+
+// dropUnwatched ends what is known about kernels that the watch leaves out: they were removed or renamed,
+// or the configuration does not name them any more.
+func (k *Controller) dropUnwatched(ctx context.Context, s *change.State) error {
+	if p := s.Current(); p == nil || !s.Facts.Open || p.Refused || len(p.Problems) > 0 {
+		return nil
+	}
+	all, err := k.Ledger.Watched(ctx, s.ID.Repo)
+	if err != nil {
+		return fmt.Errorf("asking the ledger: %w", err)
+	}
+	var failure error
+	for _, known := range all {
+		if slices.ContainsFunc(s.Runs, func(r change.Run) bool { return r.Folder == known.Folder }) {
+			continue
+		}
+		failure = errors.Join(failure, k.dropKernel(ctx, s, known.Folder))
+	}
+	return failure
+}
+
+func (k *Controller) dropKernel(ctx context.Context, s *change.State, folder string) error {
+	unlock, err := k.lockKernel(ctx, watch.Subject(s.ID.Repo, folder))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	w, err := k.updateWatched(ctx, s.ID.Repo, folder, func(now *watch.State) watch.Event {
+		if now.Last == nil || !now.Last.Due.Before(s.Facts.Watch.Due) {
+			return nil
+		}
+		return watch.Dropped{}
+	})
+	if err != nil {
+		return err
+	}
+	return k.reconcileIssue(ctx, s, folder, w)
+}
+
+// watched returns what is known about a watched kernel.
+func (k *Controller) watched(ctx context.Context, repo int64, folder string) (*watch.State, error) {
+	s := &watch.State{}
+	_, err := k.Journal.ReplayRun(ctx, watch.Subject(repo, folder), func(stored journal.Event) error {
+		e, err := watch.Decode(stored.Writer, stored.Kind, stored.Data)
+		if err == nil {
+			s.Apply(stored.Seq, e)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the watched kernel %s: %w", folder, err)
+	}
+	return s, nil
+}
+
+// updateWatched writes the event that decide returns, and returns the new state. A nil event writes nothing. If
+// another writer was faster, decide is called again.
+func (k *Controller) updateWatched(ctx context.Context, repo int64, folder string, decide func(*watch.State) watch.Event) (*watch.State, error) {
+	for {
+		s, err := k.watched(ctx, repo, folder)
+		if err != nil {
+			return nil, err
+		}
+		e := decide(s)
+		if e == nil {
+			return s, nil
+		}
+		seq, err := k.Journal.AppendAt(ctx, k.Now().UTC().Round(0), watch.Subject(repo, folder), s.Seq, watch.KindOf(e), e)
+		if errors.Is(err, journal.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("writing the watched kernel %s: %w", folder, err)
+		}
+		s.Apply(seq, e)
+		return s, nil
+	}
+}
+
+// lockKernel lets one worker at a time look for a kernel's issue and open it: two watches of a repository
+// may be published at the same time.
+func (k *Controller) lockKernel(ctx context.Context, name string) (unlock func(), err error) {
+	k.mu.Lock()
+	l := k.kernels[name]
+	if l == nil {
+		l = make(chan struct{}, 1)
+		k.kernels[name] = l
+	}
+	k.mu.Unlock()
+	select {
+	case l <- struct{}{}:
+		return func() { <-l }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,330 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
+	"github.com/kernelgate/kernelgate/bot/sweep"
+	watching "github.com/kernelgate/kernelgate/bot/watch"
+	measuring "github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/scripted"
+	"github.com/kernelgate/kernelgate/runners/search"
+)
+
+// A watchedWorld is a world whose default branch is watched at two every night, against the release
+// v1.0.0, which is its first commit.
+type watchedWorld struct {
+	*world
+	clock  *atomic.Int64
+	nights int
+	runs   int // of watches, that should be done
+}
+
+func watchedNightly(t *testing.T, opt worldOptions) *watchedWorld {
+	clock := &atomic.Int64{}
+	clock.Store(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC).UnixNano())
+	opt.now = func() time.Time { return time.Unix(0, clock.Load()).UTC() }
+	opt.watch = []sweep.Schedule{{Repository: "*", At: 2 * time.Hour, Every: 24 * time.Hour, Watch: &sweep.Watch{Against: watching.Release, Slower: 0.01}}}
+	opt.apart = true
+	w := &watchedWorld{world: newWorld(t, opt), clock: clock}
+	w.no(w.repo.Tag("v1.0.0", w.repo.Head("main"), "the first release"))
+	w.begin()
+	w.Cleanup(func() { w.no(w.running.stop()) })
+	w.measured(1)
+	return w
+}
+
+// begin starts the bot and waits until it knows the repositories. A clock that jumps before that makes the bot's
+// tokens expire in its hand, and it would know them a while later.
+func (w *watchedWorld) begin() {
+	w.Helper()
+	w.start()
+	w.poll("the first look at GitHub", func() bool { return !w.running.bot.Counts().Reconciled.IsZero() })
+}
+
+// night lets a day pass, after a push to the default branch with a source, and waits until the watch has
+// measured it.
+func (w *watchedWorld) night(source string) {
+	w.Helper()
+	if source != "" {
+		_, err := w.repo.Push("main", map[string]string{sourceFile: source}, "Change")
+		w.no(err)
+		w.settle()
+	}
+	w.clock.Add(int64(24 * time.Hour))
+	w.measured(1)
+}
+
+// measured waits until the watch of this night has measured so many kernels, and until everything follows
+// from it.
+func (w *watchedWorld) measured(kernels int) {
+	w.Helper()
+	w.begun()
+	w.runs += kernels
+	w.poll("the runs of a watch", func() bool {
+		rows, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{RepoID: w.repo.ID(), Phase: change.Done, Limit: 500})
+		w.no(err)
+		n := 0
+		for _, r := range rows {
+			if r.Change.Kind == change.Watch {
+				n++
+			}
+		}
+		return n >= w.runs
+	})
+	w.settle()
+}
+
+// begun waits until the watch of this night was decided on.
+func (w *watchedWorld) begun() {
+	w.Helper()
+	w.nights++
+	w.poll("the decision on a watch", func() bool {
+		n := 0
+		_, err := w.running.journal.Replay(w.ctx, 0, func(e journal.Event) error {
+			if e.Kind == "watch_due" {
+				n++
+			}
+			return nil
+		})
+		w.no(err)
+		return n >= w.nights
+	})
+}
+
+// issue is the only issue of the repository.
+func (w *watchedWorld) issue() embedded.IssueState {
+	w.Helper()
+	all := w.repo.Issues()
+	if len(all) != 1 {
+		w.Fatalf("there are %d issues, want one: %+v", len(all), all)
+	}
+	return all[0]
+}
+
+// shows checks the only issue.
+func (w *watchedWorld) shows(open bool, comments int, texts ...string) {
+	w.Helper()
+	i := w.issue()
+	if i.Open != open || len(i.Comments) != comments || i.Author != "kernelgate[bot]" || i.Title != "kernels/scale: slower than v1.0.0" {
+		w.Fatalf("%+v, want open %v with %d comments", i, open, comments)
+	}
+	all := i.Body
+	for _, c := range i.Comments {
+		all += "\n" + c.Body
+	}
+	for _, text := range texts {
+		if !strings.Contains(all, text) {
+			w.Errorf("the issue does not say %q:\n%s", text, all)
+		}
+	}
+}
+
+// One slowdown is one issue, from the first night on which it is proven to the first on which it is gone,
+// whatever happens to the bot. It is opened again when the kernel becomes slower again, but not when a
+// person has closed it.
+func TestWatch(t *testing.T) {
+	w := watchedNightly(t, worldOptions{})
+	if all := w.repo.Issues(); len(all) != 0 {
+		t.Fatalf("the release itself has issues: %+v", all)
+	}
+	w.night("// speed 0.8\n")
+	slow := w.repo.Head("main")
+	w.shows(true, 0, "**Cause: code.** The sources of the kernel changed", "mission", "slower |", slow[:12], "made it slower", "found by the watch of 2026-05-05 02:00 UTC, last measured by the watch of 2026-05-05")
+	number := w.issue().Number
+	w.no(w.running.stop())
+	w.begin()
+	w.settle()
+	w.night("")
+	w.shows(true, 0, "found by the watch of 2026-05-05 02:00 UTC, last measured by the watch of 2026-05-06")
+	w.night("// speed 1.0 again\n")
+	w.shows(false, 1, "The slowdown is gone")
+	w.night("")
+	w.shows(false, 1)
+	w.night("// speed 0.7\n")
+	w.shows(true, 1, "found by the watch of 2026-05-09")
+	w.no(w.repo.CloseIssue("walt", number))
+	w.night("")
+	w.shows(false, 1)
+	w.night("// speed 1.0 at last\n")
+	w.shows(false, 1)
+	w.night("// speed 0.75\n")
+	w.shows(true, 1, "found by the watch of 2026-05-12")
+	w.no(w.repo.DeleteIssue("olga", number))
+	w.night("")
+	if all := w.repo.Issues(); len(all) != 0 {
+		t.Errorf("a deleted issue came back: %+v", all)
+	}
+	if checks := w.repo.Checks(slow); len(checks) != 0 {
+		t.Errorf("a watch has checks: %+v", checks)
+	}
+	known, err := w.running.ledger.Watched(w.ctx, w.repo.ID())
+	w.no(err)
+	if len(known) != 1 || known[0].Folder != "kernels/scale" || known[0].Regression == nil || known[0].Regression.Class != watching.Code {
+		t.Errorf("the ledger has %+v", known)
+	}
+	main, err := w.running.ledger.OnMain(w.ctx, w.repo.ID(), "kernels/scale", 50)
+	w.no(err)
+	verdicts, err := w.running.ledger.Runs(w.ctx, ledger.RunFilter{RepoID: w.repo.ID(), Verdicts: true, Limit: 500})
+	w.no(err)
+	if len(main) == 0 || len(verdicts) == 0 {
+		t.Error("nothing but watches was measured")
+	}
+	for _, r := range append(main, verdicts...) {
+		if r.Change.Kind == change.Watch {
+			t.Errorf("a watch is a point of the history, or one of the verdicts: %+v", r)
+		}
+	}
+}
+
+// A new release that contains the slowdown ends it.
+func TestWatchNewRelease(t *testing.T) {
+	w := watchedNightly(t, worldOptions{})
+	w.night("// speed 0.8\n")
+	w.shows(true, 0)
+	w.no(w.repo.Tag("v1.1.0", w.repo.Head("main"), ""))
+	w.night("")
+	w.shows(false, 1, "The slowdown is gone", "v1.1.0")
+}
+
+// A kernel that is removed is not watched any more.
+func TestWatchRemovedKernel(t *testing.T) {
+	w := watchedNightly(t, worldOptions{})
+	w.night("// speed 0.8\n")
+	w.shows(true, 0)
+	_, err := w.repo.PushCommit(embedded.Commit{Branch: "main", Delete: []string{"kernels/scale/kernel.yaml", sourceFile, "kernels/scale/reference.c"}, Message: "Remove it"})
+	w.no(err)
+	w.settle()
+	w.clock.Add(int64(24 * time.Hour))
+	w.until("the end of the issue", func() bool { return !w.repo.Issues()[0].Open })
+	w.settle()
+	w.shows(false, 1, "not watched any more")
+}
+
+// Without the permission, or in a repository without issues, the bot says so and does everything else as
+// usual. When it may write issues again, the next watch opens the issue.
+func TestWatchWithoutPermission(t *testing.T) {
+	refused := func(w *watchedWorld) int {
+		t.Helper()
+		known, err := w.running.ledger.Watched(w.ctx, w.repo.ID())
+		w.no(err)
+		if len(known) != 1 || known[0].Regression == nil || known[0].Issue.Number != 0 {
+			t.Fatalf("the ledger has %+v", known)
+		}
+		return known[0].Issue.Refused
+	}
+	t.Run("permission", func(t *testing.T) {
+		w := watchedNightly(t, worldOptions{mute: true})
+		w.night("// speed 0.8\n")
+		if status := refused(w); status != http.StatusForbidden || len(w.repo.Issues()) != 0 {
+			t.Errorf("GitHub refused with %d", status)
+		}
+		pr := w.propose("faster", "// speed 2.0\n", embedded.PROptions{})
+		w.concluded(pr.HeadSHA(), "success")
+	})
+	t.Run("turned off", func(t *testing.T) {
+		w := watchedNightly(t, worldOptions{})
+		w.repo.DisableIssues()
+		w.night("// speed 0.8\n")
+		if status := refused(w); status != http.StatusGone {
+			t.Errorf("GitHub refused with %d", status)
+		}
+		w.repo.EnableIssues()
+		w.night("")
+		w.shows(true, 0, "found by the watch of 2026-05-05")
+	})
+}
+
+// The commit is searched for between the last watch without the slowdown and the first with it, once, and
+// the issue shows the answer.
+func TestWatchBisect(t *testing.T) {
+	w := watchedNightly(t, worldOptions{})
+	first := w.repo.Head("main")
+	var pushed []string
+	for i, source := range []string{"// speed 1 tidy\n", "// BROKEN\n", "// speed 0.8\n", "// speed 0.8 and more\n"} {
+		sha, err := w.repo.Push("main", map[string]string{sourceFile: source}, fmt.Sprint("Step ", i))
+		w.no(err)
+		pushed = append(pushed, sha)
+	}
+	w.night("")
+	w.until("the answer", func() bool { return strings.Contains(w.repo.Issues()[0].Body, "or one of 1 commit before it") })
+	w.settle()
+	w.shows(true, 0, "**Commit:** `"+pushed[2][:12]+"`, or one of 1 commit before it that could not be judged (after `"+pushed[0][:12]+"`)", "at most 5.0")
+	w.night("")
+	w.shows(true, 0, "**Commit:** `"+pushed[2][:12]+"`")
+	searches := 0
+	_, err := w.running.journal.Replay(w.ctx, 0, func(e journal.Event) error {
+		if e.Kind == "searching" {
+			searches++
+			if !strings.Contains(string(e.Data), first) {
+				t.Errorf("the search is %s, want one after %s", e.Data, first)
+			}
+		}
+		return nil
+	})
+	w.no(err)
+	if searches != 1 {
+		t.Errorf("%d searches began, want 1", searches)
+	}
+}
+
+// A search that a fault of its runner ended is asked for again in the next watch.
+func TestWatchBisectLost(t *testing.T) {
+	var searches atomic.Int32
+	host := search.Measure(scripted.Runner{})
+	w := watchedNightly(t, worldOptions{measure: func(ctx context.Context, job measuring.Job, scratch string, p measuring.Progress) (measuring.Measured, error) {
+		if job.Search != nil && searches.Add(1) == 1 {
+			return measuring.Measured{Evidence: job.NoEvidence()}, nil // and no report
+		}
+		return host(ctx, job, scratch, p)
+	}})
+	w.night("// speed 0.8\n")
+	w.shows(true, 0, "goes on")
+	w.night("")
+	w.until("the answer", func() bool { return strings.Contains(w.repo.Issues()[0].Body, "made it slower") })
+	w.settle()
+	w.night("")
+	if n := searches.Load(); n != 2 {
+		t.Errorf("%d searches began, want 2", n)
+	}
+}
+
+// A watch that has not measured everything when the next one begins is given up: nothing is measured twice.
+func TestWatchReplaced(t *testing.T) {
+	w := watchedNightlyAbsent(t)
+	queued := func() (jobs []string) {
+		rows, err := w.running.ledger.Unfinished(w.ctx)
+		w.no(err)
+		for _, r := range rows {
+			jobs = append(jobs, r.Job)
+		}
+		return jobs
+	}
+	w.poll("the first job", func() bool { return len(queued()) == 1 })
+	before := queued()[0]
+	w.clock.Add(int64(24 * time.Hour))
+	w.begun()
+	w.poll("the second job alone", func() bool { now := queued(); return len(now) == 1 && now[0] != before })
+}
+
+func watchedNightlyAbsent(t *testing.T) *watchedWorld {
+	clock := &atomic.Int64{}
+	clock.Store(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC).UnixNano())
+	w := &watchedWorld{clock: clock, world: newWorld(t, worldOptions{
+		apart: true, absent: true, now: func() time.Time { return time.Unix(0, clock.Load()).UTC() },
+		watch: []sweep.Schedule{{Repository: "*", At: 2 * time.Hour, Every: 24 * time.Hour, Watch: &sweep.Watch{Against: watching.Best, Slower: 0.01}}},
+	})}
+	w.begin()
+	w.Cleanup(func() { w.no(w.running.stop()) })
+	w.begun()
+	return w
+}

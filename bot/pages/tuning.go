@@ -1,0 +1,136 @@
+package pages
+
+import (
+	"context"
+	"html/template"
+	"net/http"
+	"time"
+
+	"github.com/kernelgate/kernelgate/bot/pages/chart"
+	"github.com/kernelgate/kernelgate/runners/tune"
+)
+
+// A Searcher is a Source that has logs of searches (kernelgate tune).
+type Searcher interface {
+	// Searches returns the last searches, newest first.
+	Searches(ctx context.Context) ([]SearchLog, error)
+	SearchLog(ctx context.Context, name string) (SearchLog, error)
+}
+
+// A SearchLog is the log of a search, which may still grow.
+type SearchLog struct {
+	Name    string // in URLs
+	Repo    int64
+	Changed time.Time // of its last line
+	Text    []byte
+}
+
+// TuningPage is the page about one search: its state, the elite, all candidates, and what failed.
+type TuningPage struct {
+	Name    string    `json:"name"`
+	Changed time.Time `json:"changed"`
+	tune.View
+	Chart template.HTML `json:"-"`
+}
+
+// A TuningsPage lists searches.
+type TuningsPage struct {
+	Searches []TuningPage `json:"searches"`
+	Unread   []string     `json:"unread,omitempty"` // logs that cannot be read, with the reason
+}
+
+// NewTuningPage makes the page from a log. It needs nothing else, so that a log that is stored
+// anywhere has the same page.
+func NewTuningPage(log SearchLog) (*TuningPage, error) {
+	view, err := tune.ReadView(log.Name, log.Text)
+	if err != nil {
+		return nil, err
+	}
+	p := &TuningPage{Name: log.Name, Changed: log.Changed, View: *view}
+	var best, arms []chart.RacePoint
+	for _, m := range view.Curve {
+		best = append(best, chart.RacePoint{Seconds: m.Seconds, Speedup: m.Speedup, Name: m.Best})
+	}
+	for _, row := range view.Raced {
+		if row.Rounds > 0 && row.Speedup != nil {
+			arms = append(arms, chart.RacePoint{Seconds: row.At, Speedup: *row.Speedup, Name: row.Name, Leads: row.Place > 0})
+		}
+	}
+	if len(best) > 0 && len(view.Elite) > 0 {
+		best[len(best)-1].Name = view.Elite[0].Name // the short name
+	}
+	p.Chart = picture(chart.Race("Best speedup over the seconds of measuring", best, arms))
+	return p, nil
+}
+
+// mostSearches is how many searches are listed.
+const mostSearches = 50
+
+func (s *Server) tunings(ctx context.Context, v *visit) (any, error) {
+	source, ok := s.Source.(Searcher)
+	if !ok {
+		return nil, ErrNotFound
+	}
+	logs, err := source.Searches(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page := &TuningsPage{Searches: []TuningPage{}}
+	for _, log := range logs {
+		if _, err := s.repoName(ctx, v, log.Repo); err != nil || len(page.Searches) == mostSearches {
+			continue
+		}
+		one, err := NewTuningPage(log)
+		if err != nil {
+			page.Unread = append(page.Unread, err.Error())
+			continue
+		}
+		page.Searches = append(page.Searches, *one)
+	}
+	return page, nil
+}
+
+func (s *Server) tuning(ctx context.Context, v *visit) (any, error) {
+	log, err := s.searchLogOf(ctx, v, v.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	return NewTuningPage(log)
+}
+
+// searchLogOf returns a log if the viewer may read it.
+func (s *Server) searchLogOf(ctx context.Context, v *visit, name string) (SearchLog, error) {
+	source, ok := s.Source.(Searcher)
+	if !ok {
+		return SearchLog{}, ErrNotFound
+	}
+	log, err := source.SearchLog(ctx, name)
+	if err == nil {
+		_, err = s.repoName(ctx, v, log.Repo)
+	}
+	return log, err
+}
+
+// watchTuning streams the page of a search while its log grows.
+func (s *Server) watchTuning(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if _, err := s.searchLogOf(r.Context(), s.visit(r), name); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.watch(w, r, "search "+name, func(ctx context.Context) (snapshot, bool) {
+		log, err := s.Source.(Searcher).SearchLog(ctx, name)
+		if err != nil {
+			return snapshot{}, false
+		}
+		page, err := NewTuningPage(log)
+		if err != nil {
+			return snapshot{}, false
+		}
+		if page.Ended {
+			return snapshot{over: true}, true
+		}
+		text, ok := s.piece("tuned", page)
+		return snapshot{pieces: map[string]string{"tuned": text}}, ok
+	})
+}

@@ -1,0 +1,193 @@
+package planner
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/bisect"
+	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/folderhash"
+	"github.com/kernelgate/kernelgate/runners/plan"
+)
+
+// A Search is what somebody wants to have searched of a kernel. One of Tune and Bisect is set.
+type Search struct {
+	Folder   string // which kernel, see manifest.KeyOf
+	Tune     *command.Tune
+	Bisect   *command.Bisect
+	Approved []string // as in Rerun
+}
+
+// Search packs a search and names the bundle. A name that the repository does not have is a
+// strict.Mistake.
+func (p *Planner) Search(ctx context.Context, id change.ID, f change.Facts, r Search) (string, error) {
+	digest, err := p.packAgain(ctx, id, f, func(ctx context.Context, s *survey) (string, error) { return s.search(ctx, r) })
+	if err != nil {
+		return "", fmt.Errorf("planning a search in %s at %.12s: %w", f.Repo, f.Head, err)
+	}
+	return digest, nil
+}
+
+func (s *survey) search(ctx context.Context, r Search) (string, error) {
+	policyAt, err := s.policy(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(s.out.Problems) > 0 {
+		return "", strict.Mistakef("%s", s.out.Problems[0])
+	}
+	if policyAt == "" {
+		return "", strict.Mistakef("there is no policy that says how to measure (add %s to the base branch)", plan.PolicyFile)
+	}
+	var job runners.Job
+	var shapes []string
+	if r.Tune != nil {
+		shapes = r.Tune.Shapes
+		job, err = s.tuning(ctx, policyAt, r)
+	} else {
+		shapes = r.Bisect.Shapes
+		job, err = s.bisection(ctx, policyAt, r)
+	}
+	if err == nil {
+		err = hasShapes(job.Manifest, shapes)
+	}
+	if err != nil {
+		return "", err
+	}
+	if job.Rule().Gates.Performance == nil {
+		return "", strict.Mistakef("%s: the rule %s has no performance gate, so that nothing says how to time %s", job.PolicyFile, job.Rule().Name, job.Manifest.Name)
+	}
+	return s.planner.pack(ctx, job)
+}
+
+// tuning is the job that searches the head's variants and toggles.
+func (s *survey) tuning(ctx context.Context, policyAt string, r Search) (runners.Job, error) {
+	job, err := s.jobOf(ctx, s.options(policyAt), r.Folder)
+	if err == nil {
+		err = buildable(job)
+	}
+	if err == nil && job.Removed {
+		err = strict.Mistakef("the head does not have the kernel")
+	}
+	if err != nil {
+		return job, err
+	}
+	m := job.Of(job.Candidate)
+	for _, v := range r.Tune.Variants {
+		if !slices.Contains(m.VariantNames(), v) {
+			return job, strict.Mistakef("%s has no variant %q (it has %s)", m.Name, v, strings.Join(m.VariantNames(), ", "))
+		}
+	}
+	if len(m.VariantNames()) < 2 && len(m.Toggles) == 0 {
+		return job, strict.Mistakef("%s has one variant and no toggles: there is nothing to search (declare variants or toggles in its manifest)", m.Name)
+	}
+	job.Search = &runners.Search{Tune: &runners.TuneSearch{
+		Shapes: r.Tune.Shapes, Variants: r.Tune.Variants, Proposer: cmp.Or(r.Tune.Proposer, command.DefaultProposer),
+		Candidates: cmp.Or(r.Tune.Candidates, command.DefaultCandidates), Seconds: 60 * float64(cmp.Or(r.Tune.Minutes, command.DefaultMinutes)),
+	}}
+	return job, nil
+}
+
+// maxBisected bounds the commits of one search, since all their states travel to the runner.
+const maxBisected = 200
+
+// bisection is the job that searches a range of commits. Policy, problem and reference are the base
+// branch's for all commits, as for every verdict of the bot.
+func (s *survey) bisection(ctx context.Context, policyAt string, r Search) (runners.Job, error) {
+	good, bad := s.base, s.facts.Head
+	name := fmt.Sprintf("%.12s", good)
+	if r.Bisect.Good != "" {
+		var err error
+		if good, err = s.versus(ctx, r.Bisect.Good, r.Approved); err != nil {
+			return runners.Job{}, err
+		}
+		if bad, err = s.versus(ctx, r.Bisect.Bad, r.Approved); err != nil {
+			return runners.Job{}, err
+		}
+		name = r.Bisect.Good
+	}
+	commits, err := s.repo.History(ctx, good, bad, maxBisected)
+	if err != nil {
+		return runners.Job{}, strict.Mistake{Err: err}
+	}
+	if len(commits) == 0 {
+		return runners.Job{}, strict.Mistakef("the range %s..%.12s has no commit (write the older commit first)", name, bad)
+	}
+	if err := s.mayRun(ctx, bad, commits, r.Approved); err != nil {
+		return runners.Job{}, err
+	}
+	asked := &runners.BisectSearch{Shapes: r.Bisect.Shapes, Rounds: r.Bisect.Rounds, Good: name, GoodSHA: good}
+	var last runners.Job
+	states := map[string]int{}
+	for i, c := range commits {
+		job, err := s.commit(ctx, policyAt, good, c.SHA, r.Folder, i)
+		side, skip, err := bisect.SideOf(job, err)
+		if err != nil {
+			return last, err
+		}
+		one := runners.BisectCommit{SHA: c.SHA, Subject: c.Subject, Skip: skip}
+		if skip == "" {
+			if one.Side, err = addSide(asked, side, states); err != nil {
+				return last, err
+			}
+			last = job
+		}
+		asked.Commits = append(asked.Commits, one)
+	}
+	switch end := asked.Commits[len(asked.Commits)-1]; {
+	case end.Skip != "":
+		return last, strict.Mistakef("the bad commit %.12s cannot be judged: %s", end.SHA, end.Skip)
+	case last.Baseline == nil:
+		return last, strict.Mistakef("%s does not have the kernel (name a commit that has it)", name)
+	}
+	last.Search = &runners.Search{Bisect: asked}
+	return last, nil
+}
+
+// commit plans one commit of the range against the good one.
+func (s *survey) commit(ctx context.Context, policyAt, good, sha, folder string, i int) (runners.Job, error) {
+	o := s.options(policyAt)
+	o.Base, o.Head, o.Scratch = good, sha, filepath.Join(s.scratch, fmt.Sprintf("commit-%d", i))
+	if err := os.Mkdir(o.Scratch, 0o755); err != nil {
+		return runners.Job{}, fmt.Errorf("making a scratch folder: %w", err)
+	}
+	return s.jobOf(ctx, o, folder)
+}
+
+// mayRun refuses commits that neither a branch of the repository has nor anybody approved: a fork's
+// approved head does not speak for the commits before it.
+func (s *survey) mayRun(ctx context.Context, bad string, commits []checkout.Commit, approved []string) error {
+	if ours, err := s.repo.Reached(ctx, bad); err != nil || ours {
+		return err
+	}
+	for _, c := range commits {
+		if !slices.Contains(approved, c.SHA) {
+			return strict.Mistakef("the commit %.12s of the fork is not approved, and its code is not measured here (name a range of this repository, or run kernelgate bisect)", c.SHA)
+		}
+	}
+	return nil
+}
+
+// addSide returns the index of a state of the kernel among those of the search.
+func addSide(asked *runners.BisectSearch, side runners.Side, states map[string]int) (int, error) {
+	sum, err := folderhash.Sum(side.Dir)
+	if err != nil {
+		return 0, fmt.Errorf("reading the sources of a commit: %w", err)
+	}
+	key := fmt.Sprintf("%s %q %q", sum, side.Variant, side.ManifestText)
+	if i, ok := states[key]; ok {
+		return i, nil
+	}
+	states[key] = len(asked.Sides)
+	asked.Sides = append(asked.Sides, side)
+	return states[key], nil
+}

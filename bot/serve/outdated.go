@@ -1,0 +1,54 @@
+package serve
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kernelgate/kernelgate/bot/compat"
+	"github.com/kernelgate/kernelgate/policies/strict"
+)
+
+// A bot that shares its journal with a newer one may read an event that it does not know. It must decide nothing from then
+// on, and it must not be the leader. It still stores webhooks and forwards runners, so that nothing is lost until the
+// operator has upgraded it too. A bot with an embedded server has nobody who would do its work: it ends.
+
+// outdated says since when this bot cannot read the journal, and why.
+type outdated struct {
+	since context.Context // ends with the first event of a newer version
+	set   context.CancelCauseFunc
+}
+
+func newOutdated() outdated {
+	var o outdated
+	o.since, o.set = context.WithCancelCause(context.Background())
+	return o
+}
+
+// reason is what an operator must know; nil while the bot reads everything.
+func (o outdated) reason() error { return context.Cause(o.since) }
+
+// whileReadable runs a part of the bot that reads events. The part ends with the first event of a newer version, in whichever
+// part that was read; the rest of the bot continues.
+func (s *Server) whileReadable(run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		work, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.outdated.since, cancel)()
+		err := run(work)
+		var unknown *compat.UnknownError
+		if errors.As(err, &unknown) {
+			if len(s.opt.NATS) == 0 {
+				return strict.Mistake{Err: err} // a restart reads the same event
+			}
+			if s.outdated.reason() == nil {
+				s.log.Error("this bot is too old for the journal: it stores webhooks, and does nothing else", "err", err)
+			}
+			s.outdated.set(unknown)
+		}
+		if s.outdated.reason() == nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}
+}

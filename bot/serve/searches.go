@@ -1,0 +1,77 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/fleet"
+	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/runners/search"
+)
+
+// listedSearches is how many changes with searches are looked through for the list.
+const listedSearches = 50
+
+// Searches returns the last tunings that people asked for. A runner sends the log while it measures.
+func (s stores) Searches(ctx context.Context) ([]pages.SearchLog, error) {
+	ids, err := s.Ledger.Commanded(ctx, "/tune", listedSearches)
+	if err != nil {
+		return nil, err
+	}
+	var all []pages.SearchLog
+	for _, id := range ids {
+		state, err := s.Change(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range slices.Backward(state.Searches) {
+			log, err := s.searchLog(ctx, state, r)
+			if errors.Is(err, pages.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, log)
+		}
+	}
+	return all, nil
+}
+
+// SearchLog returns the log of the tuning that a job is.
+func (s stores) SearchLog(ctx context.Context, name string) (pages.SearchLog, error) {
+	id, err := change.OfJob(name)
+	if err != nil {
+		return pages.SearchLog{}, pages.ErrNotFound
+	}
+	state, err := s.Change(ctx, id)
+	if err != nil {
+		return pages.SearchLog{}, err
+	}
+	i := slices.IndexFunc(state.Searches, func(r change.Run) bool { return r.Job == name })
+	if i < 0 {
+		return pages.SearchLog{}, pages.ErrNotFound
+	}
+	return s.searchLog(ctx, state, state.Searches[i])
+}
+
+func (s stores) searchLog(ctx context.Context, state *change.State, r change.Run) (pages.SearchLog, error) {
+	if r.Search.Name() != string(search.Tune) || r.Token == 0 {
+		return pages.SearchLog{}, pages.ErrNotFound
+	}
+	text, err := s.Blob(ctx, fleet.ArtifactBlob(r.Job, r.Token, search.LogFile))
+	if errors.Is(err, journal.ErrNotFound) {
+		err = pages.ErrNotFound // nothing was sent yet
+	}
+	at := r.Ended
+	if at.IsZero() {
+		at = s.s.opt.Now()
+	}
+	return pages.SearchLog{Name: r.Job, Repo: state.ID.Repo, Changed: at, Text: text}, err
+}
+
+// searchPage is where a tuning can be looked at, or "" where nobody could.
+func (s *Server) searchPage(repo, job string) string { return s.pageAt(repo, "/searches/"+job) }

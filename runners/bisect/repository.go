@@ -1,0 +1,65 @@
+package bisect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/plan"
+)
+
+// A repository plans its commits when the search asks for them.
+type repository struct {
+	opt     Options
+	repo    *checkout.Repo
+	good    string
+	commits []checkout.Commit
+	scratch string
+}
+
+// job plans one commit against the good one.
+func (h *repository) job(ctx context.Context, commit int) (runners.Job, error) {
+	to := filepath.Join(h.scratch, fmt.Sprintf("commit-%d", commit))
+	if err := os.Mkdir(to, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return runners.Job{}, fmt.Errorf("making a folder for a commit: %w", err)
+	}
+	made, err := plan.New(ctx, plan.Options{
+		Repo: h.repo, Base: h.good, Head: h.commits[commit].SHA, Scratch: to, Kernels: []string{h.opt.Kernel}, Policy: h.opt.Policy,
+		Version: h.opt.Version, Started: h.opt.Now().UTC(),
+	})
+	if err != nil {
+		return runners.Job{}, strict.Mistake{Err: err}
+	}
+	keys, err := made.Kernels(ctx)
+	if err != nil {
+		return runners.Job{}, err
+	}
+	return made.Job(ctx, keys[0])
+}
+
+func (h *repository) side(ctx context.Context, commit int) (runners.Side, string, error) {
+	return SideOf(h.job(ctx, commit))
+}
+
+// SideOf returns the implementation of a planned commit, or why the commit cannot be judged.
+func SideOf(job runners.Job, err error) (side runners.Side, skip string, _ error) {
+	if mistake, ok := errors.AsType[strict.Mistake](err); ok {
+		return side, mistake.Error(), nil // it does not have the kernel, or its files cannot be read
+	}
+	switch {
+	case err != nil:
+		return side, "", err
+	case job.Removed:
+		return side, "it does not have the kernel", nil
+	case len(job.Broken) > 0:
+		return side, fmt.Sprintf("%s:%d: %s", job.Broken[0].File, job.Broken[0].Line, job.Broken[0].Message), nil
+	case job.Unready != "":
+		return side, "", errors.New(job.Unready)
+	}
+	return job.Candidate, "", nil
+}

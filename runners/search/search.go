@@ -1,0 +1,110 @@
+// Package search carries out what a job asks for in addition to one comparison: tuning the
+// candidate, or finding the commit that made a kernel slower or wrong. The result is a [Report],
+// which a runner sends as an artifact. A report informs people; no verdict depends on it.
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/arm"
+	"github.com/kernelgate/kernelgate/runners/bisect"
+	"github.com/kernelgate/kernelgate/runners/tune"
+)
+
+// Measure gathers evidence about a job or, if the job asks for a search, carries that out. It has
+// the form of agent.Config.Measure.
+func Measure(host arm.Host) func(context.Context, runners.Job, string, runners.Progress) (runners.Measured, error) {
+	return func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
+		if job.Search == nil {
+			return host.Measure(ctx, job, scratch, p)
+		}
+		return Run(ctx, host, job, scratch, p)
+	}
+}
+
+// Run carries out the search of a job. Everything that it writes is in scratch. A search that
+// cannot go on is a fault in the evidence; only a cancelled context returns an error.
+func Run(ctx context.Context, host arm.Host, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
+	r, files, err := run(ctx, host, job, scratch, p)
+	if ctx.Err() != nil {
+		return runners.Measured{}, fmt.Errorf("searching %s: %w", job.Manifest.Name, context.Cause(ctx))
+	}
+	if err != nil {
+		return faulty(job, err), nil
+	}
+	file := filepath.Join(scratch, ReportFile)
+	if err := r.write(file); err != nil {
+		return faulty(job, err), nil
+	}
+	return runners.Measured{Evidence: job.NoEvidence(), Artifacts: append([]string{file}, files...)}, nil
+}
+
+// faulty says why there is no report. A mistake in what was asked for is nobody else's fault.
+func faulty(job runners.Job, err error) runners.Measured {
+	e := job.Fault(err)
+	_, e.Setup = errors.AsType[strict.Mistake](err)
+	return runners.Measured{Evidence: e}
+}
+
+func run(ctx context.Context, host arm.Host, job runners.Job, scratch string, p runners.Progress) (*Report, []string, error) {
+	if err := job.Search.Check(); err != nil {
+		return nil, nil, strict.Mistake{Err: err}
+	}
+	if job.Search.Tune != nil {
+		return tuned(ctx, host, job, scratch, p)
+	}
+	r, err := bisected(ctx, host, job, filepath.Join(scratch, "bisect"), p)
+	return r, nil, err
+}
+
+// LogFile is the artifact with the log of a tuning search.
+const LogFile = tune.LogFile
+
+func tuned(ctx context.Context, host arm.Host, job runners.Job, scratch string, p runners.Progress) (*Report, []string, error) {
+	folder := filepath.Join(scratch, "results")
+	s, err := tune.RunJob(ctx, host, job, folder, filepath.Join(scratch, "tune"), p)
+	if err != nil {
+		return nil, nil, err
+	}
+	result := s.Result
+	r := &Report{
+		Schema: schema, Kind: Tune, Kernel: job.Manifest.Name, Device: result.Header.Device, Found: result.Winner != "",
+		Headline: result.Conclusion(), Text: result.Report(tune.ReportOptions{}), Seconds: result.Seconds,
+	}
+	if r.Found {
+		r.Diff = tune.Diff(s.ManifestFile, s.Manifest, result.Find(result.Winner).Candidate, s.Sources, s.PathOf)
+	}
+	return r, []string{filepath.Join(s.Folder, LogFile)}, nil
+}
+
+func bisected(ctx context.Context, host arm.Host, job runners.Job, scratch string, p runners.Progress) (*Report, error) {
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		return nil, fmt.Errorf("making a scratch folder: %w", err)
+	}
+	found, err := bisect.RunJob(ctx, host, job, scratch, p)
+	nothing := errors.Is(err, bisect.ErrNotWorse)
+	if err != nil && !nothing {
+		return nil, err
+	}
+	headline, text, _ := strings.Cut(found.Text(err), "\n")
+	r := &Report{
+		Schema: schema, Kind: Bisect, Kernel: found.Kernel, Device: found.Device.Name, Found: !nothing,
+		Headline: headline, Text: strings.TrimLeft(text, "\n"), Seconds: found.Seconds,
+	}
+	if r.Found {
+		result := found.Result
+		r.First, r.Last, r.Between, r.Error = &found.Commits[result.First], found.Good.SHA, len(result.Between()), result.Delta
+		if result.Last >= 0 {
+			r.Last = found.Commits[result.Last].SHA
+		}
+		r.Proven = !result.Unsure()
+	}
+	return r, nil
+}

@@ -1,0 +1,85 @@
+package tune
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/number"
+	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/runners/arm"
+)
+
+// guardShare is the part of a race's error rate that proofs about guards get.
+const guardShare = 0.2
+
+// A guard keeps candidates out of the race that the policy's guard would defer: an arm that is proven
+// to be slower than the incumbent on a shape, by more than the policy allows. Without it, the search
+// would hand the gate one such candidate after the other.
+type guard struct {
+	limits map[string]float64 // the smallest incumbent/candidate, by shape
+	looks  []int
+	shares []float64 // of the proof about one arm on one shape, by look
+	plan   *stats.ResamplePlan
+	seen   map[string]map[string]*stats.Sample // by arm and shape
+}
+
+// newGuard prepares the proofs. Without limits, nothing is refused.
+func newGuard(limits map[string]float64, opt RaceOptions, plan *stats.ResamplePlan) *guard {
+	looks := looksUpTo(max(opt.MaxRounds, firstLook))
+	return &guard{
+		limits: limits, looks: looks, shares: spend(opt.Delta/float64(max(opt.Arms, 1)*max(len(limits), 1)), looks), plan: plan,
+		seen: map[string]map[string]*stats.Sample{},
+	}
+}
+
+// open reports whether an arm seems to be slower than a guard allows, and more rounds may prove it.
+func (g *guard) open(id string) bool {
+	for shape, sample := range g.seen[id] {
+		sum := 0.0
+		for _, round := range sample.Rounds {
+			sum += math.Log(round[0])
+		}
+		if n := len(sample.Rounds); n < g.looks[len(g.looks)-1] && sum/float64(n) < math.Log(g.limits[shape]) {
+			return true
+		}
+	}
+	return false
+}
+
+// refuse takes in the speedups of an arm in a round. It returns why the policy would defer the arm;
+// nil if that is not proven.
+func (g *guard) refuse(id string, speedups map[string]float64) *arm.Refusal {
+	for _, shape := range slices.Sorted(maps.Keys(g.limits)) {
+		ratio, ok := speedups[shape]
+		if !ok || !(ratio > 0) {
+			continue
+		}
+		if g.seen[id] == nil {
+			g.seen[id] = map[string]*stats.Sample{}
+		}
+		if g.seen[id][shape] == nil {
+			g.seen[id][shape] = &stats.Sample{}
+		}
+		sample := g.seen[id][shape]
+		sample.Rounds = append(sample.Rounds, []float64{ratio})
+		look := slices.Index(g.looks, len(sample.Rounds))
+		if look < 0 {
+			continue
+		}
+		var incumbent stats.Sample
+		for range sample.Rounds {
+			incumbent.Rounds = append(incumbent.Rounds, []float64{1})
+		}
+		d, err := g.plan.MeanRatio(*sample, incumbent)
+		if err == nil && d.PBelow(g.limits[shape]) <= g.shares[look] {
+			return &arm.Refusal{
+				Gate: gates.GatePerformance, Reason: gates.ReasonRegression,
+				Text: fmt.Sprintf("speedup %s on %s, proven in %d rounds (the policy asks for at least %s)", number.Speedup(d.Estimate-1), shape, d.Rounds, number.Speedup(g.limits[shape]-1)),
+			}
+		}
+	}
+	return nil
+}
