@@ -17,8 +17,9 @@
 //
 // Error. FP8 wgmma is wrong by up to 2^-11.5 of the largest product in a score (hopper.cuh), and by 2^-10.7 for D = 128, which
 // adds up four times instead of two. Products up to 24, as exponents of 2, are trusted: a key is large if its product with
-// the largest code is beyond that. A score is then wrong by at most 24·2^-10.7 = 0.014, and a weight by 1 %. Larger products
-// are FP16 and exact, their sums FP32. Rounding to FP16 changes a weight by 2^-12 of it, or by 2^-25 if it is below 2^-14; since a row's
+// the largest code is beyond that. The limit is rounded to a code, by 1/16 at most, so that a score is wrong by at most
+// 25.5·2^-10.7 = 0.0154 and a weight by 1.07 %. Larger products are FP16 and exact, their sums FP32. Rounding to FP16
+// changes a weight by 2^-12 of it, or by 2^-25 if it is below 2^-14; since a row's
 // largest weight is at least 1/16, small weights lose at most S·2^-21 of the row's sum. With FP16 scores the largest weight
 // is at least 1 and weights below 2^-21 are left out, which is S·2^-21 of the sum again. Weights by a polynomial are wrong by
 // 2^-13.7 of themselves. So every weight is right within e = 1.1 % of itself and O within 2·e·max|V| + S·2^-21·max|V|, if all

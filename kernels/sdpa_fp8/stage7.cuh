@@ -34,8 +34,8 @@ constexpr float GROWTH = 12, FADED = 21;
 // All of an SM's 65536 registers, as far as the launch's equal share for all threads allows.
 constexpr int CONSUMER_REGISTERS = CONSUMERS == 4 ? 112 : CONSUMERS == 3 ? 160 : 216, PRODUCER_REGISTERS = CONSUMERS == 2 ? 72 : 32;
 
-// The largest product of two elements, as an exponent, that FP8 products are trusted with (hopper.cuh): a score is then
-// wrong by at most 24·2^-10.7 = 0.014, a weight by 1 %.
+// The largest product of two elements, as an exponent, that FP8 products are trusted with (hopper.cuh). limit_addend rounds
+// it to a code, up to 25.5: a score is wrong by at most 25.5·2^-10.7 = 0.0154, a weight by 1.07 %.
 constexpr float MOST_TRUSTED = 24;
 
 // How the scores of a head are computed: from the codes; from the codes except for keys whose products may be
