@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-var update = flag.Bool("update", false, "write the choice into kernel.yaml")
+var update = flag.Bool("update", false, "write what is generated from the evidence: the choice in kernel.yaml, tables in pages")
 
 // Every rule of the choice stays this near to the fastest variant that was measured.
 const nearest = 1.02
