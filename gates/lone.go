@@ -77,7 +77,7 @@ type lonePair struct {
 	baseline, candidate float64
 	batch               float64
 
-	meanBaseline, meanCandidate float64 // over the launches of which the two are medians; 0 where unknown
+	meanBaseline, meanCandidate float64 // over the launches of the two processes; 0 where unknown
 }
 
 // gain is what the candidate gains alone.
@@ -105,7 +105,8 @@ func (l *lone) add(series *Series, batched kindTimes, kindOf func(int) int) {
 		if gain, ok := batched.gain(kind); ok {
 			p := lonePair{kind: kind, baseline: series.Single.Baseline[i] / 1e3, candidate: series.Single.Candidate[i] / 1e3, batch: gain}
 			if i < len(series.Single.MeanCandidate) {
-				p.meanBaseline, p.meanCandidate = series.Single.MeanBaseline[i]/1e3, series.Single.MeanCandidate[i]/1e3
+				baseline, candidate := series.Single.means(i)
+				p.meanBaseline, p.meanCandidate = baseline/1e3, candidate/1e3
 			}
 			pairs = append(pairs, p)
 		}

@@ -122,6 +122,20 @@ func (s *shapeComparison) unevenAlone(draws *stats.ResamplePlan, e *Evidence, al
 	return tests
 }
 
+// means is the mean times of the launches of the i-th processes. A first launch takes what a new process costs, which is no work of
+// the kernel and differs from program to program, so it counts for as much as it takes beyond that. A median over processes does not
+// see a first launch that works for all others of a few processes only.
+func (s *Singles) means(i int) (baseline, candidate float64) {
+	baseline, candidate = s.MeanBaseline[i], s.MeanCandidate[i]
+	if i < len(s.FirstCandidate) {
+		allowed := max(s.start(), 0) + s.allowedFirst()
+		beyond := func(first, later float64) float64 { return max(first-later-allowed, 0) / max(float64(s.Launches), 1) }
+		baseline += beyond(s.FirstBaseline[i], s.Baseline[i])
+		candidate += beyond(s.FirstCandidate[i], s.Candidate[i])
+	}
+	return baseline, candidate
+}
+
 // A meanTest holds the mean gain of lone launches against the goal. As with the tails of a
 // batch, nobody claims that the mean is no worse, so a shape is refuted only where that is
 // proven, and does not pass while the estimate lies below the limit.

@@ -2,6 +2,7 @@ package gates
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
@@ -117,6 +118,47 @@ func TestUnevenInTheNoiseOfASlowBaseline(t *testing.T) {
 				}
 			}
 			expect(t, judged(t, gate10, e), c.outcome, c.reason, "")
+		})
+	}
+}
+
+// The first launches of a few processes take so long that launches gain nothing on average. No median shows it.
+func TestSlowFirstLaunchesOfAFewProcesses(t *testing.T) {
+	const launch = simulatedNanos
+	for _, c := range []struct {
+		name      string
+		launches  int // of a process
+		every     int // so many processes, one has a slow first launch
+		candidate float64
+		baseline  float64 // what the first launches of as many of its processes take
+		outcome   Outcome
+	}{
+		{"a process costs the same on both sides", 32, 1, 0.3 * launch, 0.3 * launch, Pass},
+		{"every fourth takes 200 launches", 32, 4, 200 * launch, 0.3 * launch, Defer},
+		{"every fourth of two takes two launches", 2, 4, 2 * launch, 0, Defer},
+		{"every fourth takes 200 launches on both sides", 32, 4, 200 * launch, 200 * launch, Pass},
+		{"every twentieth was disturbed for ten launches", 32, 20, 10 * launch, 0, Pass},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := quiet(1.2).measured(newRand(2, 2), 6)
+			withLone(e, 2500, 200, simulatedNanos*(1-1/1.2))
+			withMeans(e, 5_000, func(int) float64 { return 0 })
+			process := 0
+			for i := range e.Performance.Rounds {
+				s := e.Performance.Rounds[i].Series[0].Single
+				s.Launches = c.launches
+				for n := range s.Baseline {
+					b, slow := 0.0, 0.0
+					if process++; process%c.every == 0 {
+						b, slow = c.baseline, c.candidate
+					}
+					s.FirstBaseline, s.FirstCandidate = append(s.FirstBaseline, s.Baseline[n]+b), append(s.FirstCandidate, s.Candidate[n]+slow)
+				}
+			}
+			v := judged(t, gate10, e)
+			if v.Outcome != c.outcome || v.Outcome == Defer && !strings.Contains(v.Summary, "slow launches count as well") {
+				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+			}
 		})
 	}
 }

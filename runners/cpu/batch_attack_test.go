@@ -69,6 +69,7 @@ func TestFasterOnlyInABatch(t *testing.T) {
 		for _, c := range []attempt{
 			{"slow-minority-alone", "", noGain, uneven},
 			{"slow-processes-alone", "", noGain, uneven},
+			{"slow-first-launches-alone", "", noGain, uneven},
 			{"prepares-in-the-second-launch", "", suspicious, uneven},
 			{"prepares-bit-by-bit", "", suspicious, uneven},
 			{"slow-now-and-then", "", noGain, []string{"slow launches count as well", "Too slow: speedup"}},
