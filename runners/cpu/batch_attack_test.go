@@ -90,6 +90,14 @@ func TestFasterOnlyInABatch(t *testing.T) {
 	a.fair(t, honest(40))
 }
 
+// A limit for the p90 holds for launches that run alone as well.
+func TestSlowProcessesAloneUnderAP90(t *testing.T) {
+	policy := strings.Replace(andFaster, `speedup: ">= +50%"`, `p90: "<= 150us"`, 1)
+	a := newArenaOf(t, policy, 200, work+attackSource(t, "slots.h")+"void scale(const float *x, float *y, int32_t N) { repeat(x, y, N, 100); }\n", reference)
+	attempt{"slow-processes-alone", "#define EVERY 4\n#define SLOW 2000\n", noGain, inBatch}.run(t, a)
+	a.fair(t, work+attackSource(t, "slots.h")+"void scale(const float *x, float *y, int32_t N) { repeat(x, y, N, 40); }\n")
+}
+
 // A recurrence cannot be made faster, but several of them side by side can.
 func TestSharedChains(t *testing.T) {
 	const loop = `void %s(const %[2]s *x, %[2]s *y, int32_t N)
