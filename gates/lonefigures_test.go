@@ -169,6 +169,38 @@ func TestGoalsHeldAgainstLoneLaunches(t *testing.T) {
 	}
 }
 
+// A p90 on a CPU is held against the slow processes of launches that ran alone. A slow baseline does not matter, nor does a process
+// in twenty.
+func TestP90OfLoneLaunches(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		goal          policy.Goal
+		every         int
+		slow, slowing float64 // times of the candidate and of the baseline in so many processes
+		met           bool
+	}{
+		{"all processes are fast", within(0, 85), 1, 80, 100, true},
+		{"every fourth is slow", within(0, 85), 4, 800, 100, false},
+		{"every fourth is slow, and no p90 is asked", within(85, 0), 4, 800, 100, true},
+		{"every fourth of the baseline is fast", within(0, 85), 4, 80, 50, true},
+		{"every eighteenth is slow", within(0, 85), 18, 800, 100, true},
+	} {
+		s := loneRun{role: RoleTarget, goal: c.goal, base: 100, gains: []float64{20}}.shape()
+		n := 0
+		for _, pairs := range s.samples.lone.rounds {
+			for i := range pairs {
+				if n++; n%c.every == 0 {
+					pairs[i].candidate, pairs[i].baseline = c.slow, c.slowing
+				}
+			}
+		}
+		got, ok := s.loneTest(newResamplePlan(fewResamples), &Evidence{Mode: "cpu", Baseline: &Build{}})
+		if met := got.meet < 0.01; !ok || met != c.met {
+			t.Errorf("%s: meet %g, miss %g", c.name, got.meet, got.miss)
+		}
+	}
+}
+
 // A control that is off widens what lone launches show.
 func TestLoneLaunchesWithAControlThatIsOff(t *testing.T) {
 	e := &Evidence{Mode: "cuda", Baseline: &Build{}}

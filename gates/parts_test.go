@@ -106,7 +106,8 @@ func TestFirstLaunches(t *testing.T) {
 		name                                             string
 		baseFirst, base, candidateFirst, candidate, want float64
 	}{
-		{"as the baseline", 300, 200, 200, 100, 1 - 0.5},
+		{"as the baseline", 300, 200, 200, 100, 1 - 1.0/3},
+		{"as later ones, where the baseline's is faster", 100, 200, 100, 100, 1 - 0.25},
 		{"a quarter of a launch more", 200, 200, 125, 100, 1},
 		{"more than that", 200, 200, 165, 100, 1.4},
 		{"half of the start more", 1000, 200, 1300, 100, 1},

@@ -58,8 +58,9 @@ func (s *samples) addUneven(series *Series) {
 		}
 		p := kinds[kind]
 		p.noise = append(p.noise, math.Abs(b+firstB))
-		// A slow baseline whose later launches happened to be slower is no standard for a fast candidate.
-		p.lenient = append(p.lenient, c+firstC-max(b+firstB, 0))
+		// A slow baseline whose later launches happened to be slower is no standard for a fast candidate. Nor do later launches that
+		// happened to be faster make up for what a new process costs.
+		p.lenient = append(p.lenient, c-max(b, 0)+firstC-max(firstB, 0))
 		p.strict = append(p.strict, c-max(share*b, 0)+firstC-max(firstB, 0))
 		p.whole = append(p.whole, single.Baseline[i]/(single.Candidate[i]+max(c+firstC, 0)))
 	}
@@ -69,13 +70,21 @@ func (s *samples) addUneven(series *Series) {
 		}
 		first, noise := single.allowedFirst(), unevenBaseline*stats.Describe(p.noise).P50
 		beyond := func(more []float64, allowed float64) []float64 {
-			return []float64{1 + clip((stats.Describe(more).P50-max(allowed, first))/launch, -0.5, 1)}
+			allowed = max(allowed, first)
+			return []float64{beyondAllowed(stats.Describe(more).P50, allowed, launch)}
 		}
 		u := &s.uneven[kind]
 		appendRound(&u.lenient, beyond(p.lenient, noise))
 		appendRound(&u.strict, beyond(p.strict, min(noise, unevenLaunches*baselineLaunch)))
 		appendRound(&u.whole, p.whole)
 	}
+}
+
+// beyondAllowed is 1 plus how far a time is beyond what is allowed, as a share of a launch. What is allowed is as large as the noise. So
+// where it is longer than a launch, it is the unit: in units of a short launch the noise of every round would be clipped to the same
+// value, and a few rounds that happened to be on one side would look like proof.
+func beyondAllowed(time, allowed, launch float64) float64 {
+	return 1 + clip((time-allowed)/max(launch, allowed), -0.5, 1)
 }
 
 // unevenSamples is what the lone launches of a shape show on one kind of input: how far they are beyond what is allowed, leniently and
@@ -120,6 +129,20 @@ func (s *shapeComparison) unevenAlone(draws *stats.ResamplePlan, e *Evidence, al
 		})
 	}
 	return tests
+}
+
+// means is the mean times of the launches of the i-th processes. A first launch takes what a new process costs, which is no work of
+// the kernel and differs from program to program, so it counts for as much as it takes beyond that. A median over processes does not
+// see a first launch that works for all others of a few processes only.
+func (s *Singles) means(i int) (baseline, candidate float64) {
+	baseline, candidate = s.MeanBaseline[i], s.MeanCandidate[i]
+	if i < len(s.FirstCandidate) {
+		allowed := max(s.start(), 0) + s.allowedFirst()
+		beyond := func(first, later float64) float64 { return max(first-later-allowed, 0) / max(float64(s.Launches), 1) }
+		baseline += beyond(s.FirstBaseline[i], s.Baseline[i])
+		candidate += beyond(s.FirstCandidate[i], s.Candidate[i])
+	}
+	return baseline, candidate
 }
 
 // A meanTest holds the mean gain of lone launches against the goal. As with the tails of a

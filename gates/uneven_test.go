@@ -2,9 +2,11 @@ package gates
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates/stats"
+	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
 // withMeans adds the means over the launches of each process to evidence of [withLone], as
@@ -121,6 +123,47 @@ func TestUnevenInTheNoiseOfASlowBaseline(t *testing.T) {
 	}
 }
 
+// The first launches of a few processes take so long that launches gain nothing on average. No median shows it.
+func TestSlowFirstLaunchesOfAFewProcesses(t *testing.T) {
+	const launch = simulatedNanos
+	for _, c := range []struct {
+		name      string
+		launches  int // of a process
+		every     int // so many processes, one has a slow first launch
+		candidate float64
+		baseline  float64 // what the first launches of as many of its processes take
+		outcome   Outcome
+	}{
+		{"a process costs the same on both sides", 32, 1, 0.3 * launch, 0.3 * launch, Pass},
+		{"every fourth takes 200 launches", 32, 4, 200 * launch, 0.3 * launch, Defer},
+		{"every fourth of two takes two launches", 2, 4, 2 * launch, 0, Defer},
+		{"every fourth takes 200 launches on both sides", 32, 4, 200 * launch, 200 * launch, Pass},
+		{"every twentieth was disturbed for ten launches", 32, 20, 10 * launch, 0, Pass},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := quiet(1.2).measured(newRand(2, 2), 6)
+			withLone(e, 2500, 200, simulatedNanos*(1-1/1.2))
+			withMeans(e, 5_000, func(int) float64 { return 0 })
+			process := 0
+			for i := range e.Performance.Rounds {
+				s := e.Performance.Rounds[i].Series[0].Single
+				s.Launches = c.launches
+				for n := range s.Baseline {
+					b, slow := 0.0, 0.0
+					if process++; process%c.every == 0 {
+						b, slow = c.baseline, c.candidate
+					}
+					s.FirstBaseline, s.FirstCandidate = append(s.FirstBaseline, s.Baseline[n]+b), append(s.FirstCandidate, s.Candidate[n]+slow)
+				}
+			}
+			v := judged(t, gate10, e)
+			if v.Outcome != c.outcome || v.Outcome == Defer && !strings.Contains(v.Summary, "slow launches count as well") {
+				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+			}
+		})
+	}
+}
+
 // The noise of a machine can make some launches of the baseline faster than the others. It is noise all the same: a candidate that
 // is disturbed by less is not uneven.
 func TestUnevenBaselineOfFasterLaunches(t *testing.T) {
@@ -136,6 +179,56 @@ func TestUnevenBaselineOfFasterLaunches(t *testing.T) {
 		}
 	}
 	expect(t, judged(t, gate10, e), Pass, "", "Proven")
+}
+
+// What a new process costs is allowed in the first launch, even if some later launches of the baseline happened to be faster than the
+// others by as much.
+func TestUnevenFasterLaunchesDoNotHideTheStart(t *testing.T) {
+	s := &samples{}
+	for range 6 {
+		s.addUneven(&Series{Single: &Singles{
+			Baseline: []float64{6_000, 6_300, 6_600}, MeanBaseline: []float64{5_600, 5_850, 6_200}, FirstBaseline: []float64{19_000, 18_300, 17_600},
+			Candidate: []float64{2_100, 2_200, 2_300}, MeanCandidate: []float64{2_200, 2_300, 2_400}, FirstCandidate: []float64{12_800, 13_800, 14_300}, Launches: 32,
+		}})
+	}
+	for _, round := range s.uneven[0].lenient.Rounds {
+		if round[0] >= 1 {
+			t.Errorf("the candidate is uneven: %g", round[0])
+		}
+	}
+}
+
+// Where the noise of a round is longer than a launch, no more honest kernels are accused than the error rate says: here their first
+// launches take as long as is just allowed, and later ones too.
+func TestAccusationsOfShortLaunches(t *testing.T) {
+	const runs, alpha = 1000, 0.001
+	draws, rng := newResamplePlan(stats.MinResamples), newRand(3, 3)
+	first, uneven := 0, 0
+	for range runs {
+		s := &shapeComparison{goalOf: goalOf{goal: &policy.Goal{}}, samples: &samples{strata: strata{kinds: []string{"normal"}}}}
+		for range 6 {
+			single := &Singles{Launches: 32}
+			noise := func() float64 { return 12_000 * rng.NormFloat64() }
+			for range 3 {
+				single.Baseline, single.FirstBaseline = append(single.Baseline, 13_000), append(single.FirstBaseline, 21_000)
+				single.MeanBaseline = append(single.MeanBaseline, 13_000)
+				single.Candidate, single.FirstCandidate = append(single.Candidate, 4_500), append(single.FirstCandidate, 4_500+12_000+noise())
+				single.MeanCandidate = append(single.MeanCandidate, 4_500+(4_000+noise())/31)
+			}
+			s.samples.clocks.addFirst(single)
+			s.samples.addUneven(&Series{Single: single})
+		}
+		if s.preparesOnce(draws)[0].p <= alpha {
+			first++
+		}
+		if s.unevenAlone(draws, &Evidence{Mode: "cpu", Baseline: &Build{}}, alpha)[0].proven <= alpha {
+			uneven++
+		}
+	}
+	const most = 5 // of 1 that is expected
+	if first > most || uneven > most {
+		t.Errorf("of %d honest kernels, %d are accused for their first launches and %d for uneven ones, at an error rate of %g", runs, first, uneven, alpha)
+	}
 }
 
 // A table for one kind of input alone is found, in whatever launch it is made.

@@ -99,8 +99,8 @@ func (k *clocks) addFirst(s *Singles) {
 		return
 	}
 	c := stats.Describe(s.Candidate).P50
-	excess := stats.Describe(s.FirstCandidate).P50 - c - s.start()
-	appendRound(&k.first, []float64{1 + clip((excess-s.allowedFirst())/c, -0.5, 1)})
+	start := max(s.start(), 0)
+	appendRound(&k.first, []float64{beyondAllowed(stats.Describe(s.FirstCandidate).P50-c, start+s.allowedFirst(), c)})
 }
 
 // start is what the first launch of a process costs the baseline beyond a later one; 0 where

@@ -81,7 +81,7 @@ func tunable() string {
 }
 
 // A tuning finds the fastest right variant of the head, and says which change to commit. The winner
-// is one machine code of the pull request, and the commit of it is judged with fresh rounds.
+// counts as a machine code of the pull request. The commit of it is judged with new rounds.
 func TestTuneOfAPullRequest(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	_, err := w.repo.Push("main", map[string]string{
@@ -105,8 +105,10 @@ func TestTuneOfAPullRequest(t *testing.T) {
 	w.said(pr, "+default_variant: wide")
 	w.golden("tune", []*embedded.PR{pr})
 
-	sha := w.push(pr, "faster", "kernels/scale/kernel.yaml", strings.Replace(tunable(), "default_variant: plain", "default_variant: wide", 1), "success")
-	w.numbered("the winner, which the search had judged", sha, 2)
+	sha := w.push(pr, "faster", sourceFile, "// speed 1.5\n", "success")
+	w.numbered("one more code, after the head's and the winner's", sha, 3)
+	sha = w.push(pr, "faster", "kernels/scale/kernel.yaml", strings.Replace(tunable(), "default_variant: plain", "default_variant: wide", 1), "success")
+	w.numbered("the winner, the author's third code against main", sha, 3)
 }
 
 // A search that a runner cannot finish says so, a push ends one, and a restart of the bot loses

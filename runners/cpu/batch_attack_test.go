@@ -69,6 +69,7 @@ func TestFasterOnlyInABatch(t *testing.T) {
 		for _, c := range []attempt{
 			{"slow-minority-alone", "", noGain, uneven},
 			{"slow-processes-alone", "", noGain, uneven},
+			{"slow-first-launches-alone", "", noGain, uneven},
 			{"prepares-in-the-second-launch", "", suspicious, uneven},
 			{"prepares-bit-by-bit", "", suspicious, uneven},
 			{"slow-now-and-then", "", noGain, []string{"slow launches count as well", "Too slow: speedup"}},
@@ -87,6 +88,14 @@ func TestFasterOnlyInABatch(t *testing.T) {
 		}
 	})
 	a.fair(t, honest(40))
+}
+
+// A limit for the p90 holds for launches that run alone as well.
+func TestSlowProcessesAloneUnderAP90(t *testing.T) {
+	policy := strings.Replace(andFaster, `speedup: ">= +50%"`, `p90: "<= 150us"`, 1)
+	a := newArenaOf(t, policy, 200, work+attackSource(t, "slots.h")+"void scale(const float *x, float *y, int32_t N) { repeat(x, y, N, 100); }\n", reference)
+	attempt{"slow-processes-alone", "#define EVERY 4\n#define SLOW 2000\n", noGain, inBatch}.run(t, a)
+	a.fair(t, work+attackSource(t, "slots.h")+"void scale(const float *x, float *y, int32_t N) { repeat(x, y, N, 40); }\n")
 }
 
 // A recurrence cannot be made faster, but several of them side by side can.

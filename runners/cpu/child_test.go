@@ -5,6 +5,11 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/interleave"
 )
 
 // A counting program says that it is ready and done at once, and otherwise counts in
@@ -122,5 +127,40 @@ func TestMemoryIsLoadedWhole(t *testing.T) {
 	m.data[len(m.data)-1] = 1
 	if !m.beyond() {
 		t.Error("the last byte was written, and nobody saw")
+	}
+}
+
+// A process whose memory takes long to free is dead before the next side runs.
+func TestProcessIsDeadAfterItsLaunch(t *testing.T) {
+	w := built(t, "#include <sys/mman.h>\n"+include+`void scale(const float *x, float *y, int32_t N)
+{
+    char *p = mmap(0, 200 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(p, 1, 200 << 20);
+    for (int i = 0; i < N; i++) y[i] = 2 * x[i];
+}
+`)
+	d, err := newDrawer(w.job.Manifest, w.job.Manifest.Shapes[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := startChild(t.Context(), w.sides[runners.Candidate].path, 2*d.layout.Size, 1, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	if err := d.draw(distribution.Normal, make([]uint64, 2)); err != nil {
+		t.Fatal(err)
+	}
+	for name, launch := range map[string]func([][]byte) (interleave.Times, *gates.Failure, error){"a batch": c.launchOn, "one by one": c.launchEach} {
+		if f, err := c.ready(); f != nil || err != nil {
+			t.Fatal(f, err)
+		}
+		pid := c.waiting
+		if _, f, err := launch(d.images); f != nil || err != nil {
+			t.Fatal(f, err)
+		}
+		if s := stateOf(pid); !s.dead() {
+			t.Errorf("%s: the process is in state %c", name, s.letter)
+		}
 	}
 }
