@@ -21,8 +21,8 @@ const (
 	// than the others shows the same noise.
 	unevenBaseline = 1.0
 
-	// unevenLaunches bounds that, in launches of the baseline, for a shape that passes: more noise would hide
-	// launches that work for others.
+	// unevenLaunches is the maximum of this allowance for a shape that passes, in launches of the baseline. A
+	// larger allowance would hide launches that work for others.
 	unevenLaunches = 1.0
 
 	// unevenMost bounds, in times of the baseline, how much one process can lose: a single
@@ -58,7 +58,7 @@ func (s *samples) addUneven(series *Series) {
 		}
 		p := kinds[kind]
 		p.noise = append(p.noise, math.Abs(b+firstB))
-		// A slow baseline whose later launches happened to be slower is no standard for a fast candidate.
+		// If the baseline is uneven in the opposite direction, this is no reason to be strict with the candidate.
 		p.lenient = append(p.lenient, c+firstC-max(b+firstB, 0))
 		p.strict = append(p.strict, c-max(share*b, 0)+firstC-max(firstB, 0))
 		p.whole = append(p.whole, single.Baseline[i]/(single.Candidate[i]+max(c+firstC, 0)))
@@ -78,13 +78,14 @@ func (s *samples) addUneven(series *Series) {
 	}
 }
 
-// unevenSamples is what the lone launches of a shape show on one kind of input: how far they are beyond what is allowed, leniently and
-// strictly.
+// unevenSamples says how far the lone launches of a shape exceed the allowed unevenness on one kind of input. It has a lenient and a
+// strict excess.
 //
-// A process is disturbed for as long as it runs. So a candidate that takes a tenth of the time has a tenth of the baseline's noise,
-// except in its first launch, which takes what a new process costs. If all of that noise were taken off, a fast candidate could hide
-// several launches of a slow baseline: the strict excess takes off a tenth, and no shape passes beyond it. But an interrupt takes as
-// long in a short launch as in a long one, so only the lenient excess is held against a candidate.
+// Interrupts disturb a process for as long as it runs. So a candidate that takes a tenth of the baseline's time has a tenth of its
+// noise. The first launch is an exception: it has the cost of a new process. The lenient excess subtracts all of the baseline's noise.
+// With this alone, a fast candidate could hide the work of several launches in the noise of a slow baseline. The strict excess
+// subtracts only a tenth in this example, and a shape with a strict excess does not pass. But one interrupt takes as long in a short
+// launch as in a long one. So only the lenient excess can prove that a candidate is uneven.
 type unevenSamples struct {
 	lenient, strict stats.Sample
 	whole           stats.Sample // speedups of a single launch that did the extra work of its process
