@@ -290,7 +290,7 @@ func TestWatchBisectLost(t *testing.T) {
 		return host(ctx, job, scratch, p)
 	}})
 	w.night("// speed 0.8\n")
-	w.shows(true, 0, "goes on")
+	w.shows(true, 0, "a search has started")
 	w.night("")
 	w.until("the answer", func() bool { return strings.Contains(w.repo.Issues()[0].Body, "made the kernel slower") })
 	w.settle()
