@@ -40,7 +40,7 @@ fi
 [[ -z $check ]] || cannot "no goreleaser in $home; run fetch-goreleaser.sh without --check"
 command -v go >/dev/null || cannot "go not found; install Go"
 mkdir -p "$cache" || cannot "cannot make $cache; set XDG_CACHE_HOME to a folder you may write to"
-partial=$(mktemp -d "$home.partial.XXXXXX") || cannot "cannot make a folder beside $home; free some space there"
+partial=$(mktemp -d "$home.partial.XXXXXX") || cannot "cannot make a folder next to $home; free some space there"
 trap 'rm -rf "$partial"' EXIT
 
 # The work tree's go.mod must not decide which modules goreleaser is built from.
