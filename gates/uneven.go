@@ -21,8 +21,8 @@ const (
 	// than the others shows the same noise.
 	unevenBaseline = 1.0
 
-	// unevenLaunches bounds that, in launches of the baseline, for a shape that passes: more noise would hide
-	// launches that work for others.
+	// unevenLaunches is the maximum of this allowance for a shape that passes, in launches of the baseline. A
+	// larger allowance would hide launches that work for others.
 	unevenLaunches = 1.0
 
 	// unevenMost bounds, in times of the baseline, how much one process can lose: a single
@@ -58,8 +58,8 @@ func (s *samples) addUneven(series *Series) {
 		}
 		p := kinds[kind]
 		p.noise = append(p.noise, math.Abs(b+firstB))
-		// A slow baseline whose later launches happened to be slower is no standard for a fast candidate. Nor do later launches that
-		// happened to be faster make up for what a new process costs.
+		// A slow baseline whose later launches happened to be slower is no standard for a fast candidate. If later launches of the
+		// baseline happened to be faster than their median, the candidate is still allowed the cost of a new process.
 		p.lenient = append(p.lenient, c-max(b, 0)+firstC-max(firstB, 0))
 		p.strict = append(p.strict, c-max(share*b, 0)+firstC-max(firstB, 0))
 		p.whole = append(p.whole, single.Baseline[i]/(single.Candidate[i]+max(c+firstC, 0)))
@@ -80,20 +80,21 @@ func (s *samples) addUneven(series *Series) {
 	}
 }
 
-// beyondAllowed is 1 plus how far a time is beyond what is allowed, as a share of a launch. What is allowed is as large as the noise. So
-// where it is longer than a launch, it is the unit: in units of a short launch the noise of every round would be clipped to the same
+// beyondAllowed is 1 plus how far a time is beyond what is allowed, as a share of a launch. The allowance is as large as the noise. So
+// if it is longer than a launch, it is the unit: in units of a short launch the noise of every round would be clipped to the same
 // value, and a few rounds that happened to be on one side would look like proof.
 func beyondAllowed(time, allowed, launch float64) float64 {
 	return 1 + clip((time-allowed)/max(launch, allowed), -0.5, 1)
 }
 
-// unevenSamples is what the lone launches of a shape show on one kind of input: how far they are beyond what is allowed, leniently and
-// strictly.
+// unevenSamples says how far the lone launches of a shape exceed the allowed unevenness on one kind of input. It has a lenient and a
+// strict excess.
 //
-// A process is disturbed for as long as it runs. So a candidate that takes a tenth of the time has a tenth of the baseline's noise,
-// except in its first launch, which takes what a new process costs. If all of that noise were taken off, a fast candidate could hide
-// several launches of a slow baseline: the strict excess takes off a tenth, and no shape passes beyond it. But an interrupt takes as
-// long in a short launch as in a long one, so only the lenient excess is held against a candidate.
+// Interrupts disturb a process for as long as it runs. So a candidate that takes a tenth of the baseline's time has a tenth of its
+// noise. The first launch is an exception: it has the cost of a new process. The lenient excess subtracts all of the baseline's noise.
+// With this alone, a fast candidate could hide the work of several launches in the noise of a slow baseline. The strict excess
+// subtracts only a tenth in this example, and a shape with a strict excess does not pass. But one interrupt takes as long in a short
+// launch as in a long one. So only the lenient excess can prove that a candidate is uneven.
 type unevenSamples struct {
 	lenient, strict stats.Sample
 	whole           stats.Sample // speedups of a single launch that did the extra work of its process
