@@ -22,8 +22,13 @@ const (
 	unevenBaseline = 1.0
 
 	// unevenLaunches is the maximum of this allowance for a shape that passes, in launches of the baseline. A
-	// larger allowance would hide launches that work for others.
-	unevenLaunches = 1.0
+	// larger allowance would hide launches that work for others. Short launches are allowed one microsecond
+	// each, by which single launches cannot be told apart anyway (see loneAllowance).
+	unevenLaunches = 2.0
+
+	// unevenDoubt is the p-value of an excess from which on a shape can pass. On a busy machine the estimate of
+	// one of many kinds of input on several shapes is always beyond the allowance.
+	unevenDoubt = 0.25
 
 	// unevenMost bounds, in times of the baseline, how much one process can lose: a single
 	// process that was disturbed for long must not look like noise that hides all others.
@@ -44,6 +49,7 @@ func (s *samples) addUneven(series *Series) {
 	}
 	launch, baselineLaunch := stats.Describe(single.Candidate).P50, stats.Describe(single.Baseline).P50
 	later, share := float64(single.Launches-1), min(launch/baselineLaunch, 1)
+	most := max(unevenLaunches*baselineLaunch, 1e3*loneAllowanceOf("cpu").micros*later)
 	type processes struct{ noise, lenient, strict, whole []float64 }
 	kinds := map[int]*processes{}
 	for i := range single.MeanCandidate {
@@ -75,7 +81,7 @@ func (s *samples) addUneven(series *Series) {
 		}
 		u := &s.uneven[kind]
 		appendRound(&u.lenient, beyond(p.lenient, noise))
-		appendRound(&u.strict, beyond(p.strict, min(noise, unevenLaunches*baselineLaunch)))
+		appendRound(&u.strict, beyond(p.strict, min(noise, most)))
 		appendRound(&u.whole, p.whole)
 	}
 }
@@ -103,7 +109,7 @@ type unevenSamples struct {
 // An unevenTest is whether launches of a process take longer than the others by more than
 // those of the baseline do, on one kind of input.
 type unevenTest struct {
-	exceeds bool    // the estimate is beyond what is allowed, and it matters: the shape does not pass
+	exceeds bool    // the launches are probably uneven, and it matters: the shape does not pass
 	proven  float64 // p-value of it
 	fact    facts.Fact
 }
@@ -125,7 +131,7 @@ func (s *shapeComparison) unevenAlone(draws *stats.ResamplePlan, e *Evidence, al
 		whole := draw(draws, u.whole, 0.5)
 		harmless := asked > 0 && whole != nil && whole.PAbove(asked) <= alpha
 		tests = append(tests, unevenTest{
-			exceeds: strict.Estimate > 1 && !harmless, proven: lenient.PAbove(1),
+			exceeds: strict.PAbove(1) < unevenDoubt && !harmless, proven: lenient.PAbove(1),
 			fact: facts.Uneven{Inputs: s.inputsOf(kind)},
 		})
 	}
