@@ -143,20 +143,23 @@ func TestDocumentedSizes(t *testing.T) {
 		}
 		return n
 	}
-	const writesRow, eventsRow = "writes to GitHub for a pull request with one verdict", "events of a pull request with one verdict"
+	const deliveriesRow, writesRow, eventsRow = "deliveries for a pull request", "writes to GitHub for a pull request with one verdict", "events of a pull request with one verdict"
 	w, writes := sizedWorld(t)
 	s := measureSizes(w, writes, 4)
 	for name, measured := range map[string]float64{
-		"deliveries for a pull request": s.deliveriesEach,
-		eventsRow:                       s.eventsEach,
-		writesRow:                       s.writesEach,
-		"a delivery, in KB":             s.delivery / 1000,
+		deliveriesRow:       s.deliveriesEach,
+		eventsRow:           s.eventsEach,
+		writesRow:           s.writesEach,
+		"a delivery, in KB": s.delivery / 1000,
 		"the events of a pull request with one verdict, in KB": s.events / 1000,
 		"the evidence of one verdict, in KB":                   s.evidence / 1000,
 		"a verdict with its tables, in KB":                     s.verdict / 1000,
 	} {
 		most := 0.1
-		if name == writesRow || name == eventsRow { // the bot publishes progress as often as it has time
+		switch name {
+		case deliveriesRow: // a busy machine answers a delivery too late, and gets it again
+			most = 0.2
+		case writesRow, eventsRow: // the bot publishes progress as often as it has time
 			most = 0.4
 		}
 		if said := row(name); math.Abs(said-measured) > most*measured {
@@ -165,7 +168,7 @@ func TestDocumentedSizes(t *testing.T) {
 	}
 	// A year of a busy repository, from the figures of the page.
 	const pulls, heads, kernels, days, month = 40, 3.0, 2.0, 365, 30
-	deliveries := pulls * heads * row("deliveries for a pull request") * row("a delivery, in KB") * month / 1e6
+	deliveries := pulls * heads * row(deliveriesRow) * row("a delivery, in KB") * month / 1e6
 	events := pulls * (heads * kernels) * row("the events of a pull request with one verdict, in KB") * days / 1e6
 	artifacts := pulls * heads * kernels * (row("the evidence of one verdict, in KB") + row("a verdict with its tables, in KB")) * days / 1e6
 	for name, computed := range map[string]float64{
