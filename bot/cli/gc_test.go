@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/retention"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
@@ -42,6 +43,9 @@ func judgedChange(t *testing.T, j *journal.Journal, number int, open bool, ended
 		if _, err := j.Artifacts.Put(t.Context(), name, bytes.NewReader(make([]byte, 500+number*(1-i)*1500))); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if _, err := j.Artifacts.Put(t.Context(), fleet.ArtifactBlob(s.Runs[0].Job, 1, "log.txt"), strings.NewReader("of the run")); err != nil {
+		t.Fatal(err)
 	}
 	write(change.Finished{Job: s.Runs[0].Job, Token: 1, Runner: "r", Result: result})
 	if !open {
@@ -97,7 +101,7 @@ func TestGC(t *testing.T) {
 			t.Errorf("%s was deleted", keep)
 		}
 	}
-	if len(names) != 4 {
+	if len(names) != 6 { // with two logs
 		t.Errorf("left: %v", names)
 	}
 }

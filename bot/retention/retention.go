@@ -1,5 +1,5 @@
-// Package retention finds the artifacts that a bot does not need any more: evidence and verdicts of runs that ended long ago,
-// and old artifacts that no run refers to. It deletes no event, so verdicts, history and the counts of attempts stay. It
+// Package retention finds the artifacts that a bot does not need any more: evidence, verdicts and logs of runs that ended
+// long ago, reports of searches, and old artifacts that no run refers to. It deletes no event, so verdicts, history and the counts of attempts stay. It
 // decides nothing about a change.
 package retention
 
@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/store/journal"
@@ -34,9 +35,9 @@ func Bytes(blobs []journal.Blob) (n uint64) {
 	return n
 }
 
-// Make finds the artifacts that were written before a time. It leaves out the evidence and verdicts of open changes, of
-// unfinished runs, and of runs that ended since then. It reads all events into a temporary ledger, so it does not touch the
-// ledger of a bot.
+// Make finds the artifacts that were written before a time. It leaves out the artifacts of open changes, of unfinished
+// runs, and of runs that ended since then. Reports of searches are also in comments, so it does not leave them out. It reads
+// all events into a temporary ledger, so it does not touch the ledger of a bot.
 func Make(ctx context.Context, j *journal.Journal, before time.Time) (*Plan, error) {
 	var p Plan
 	var err error
@@ -59,7 +60,7 @@ func Make(ctx context.Context, j *journal.Journal, before time.Time) (*Plan, err
 		switch {
 		case !b.Written.Before(before):
 			p.Kept = append(p.Kept, b)
-		case used[b.Name]:
+		case used[b.Name] || used[jobOf(b.Name)]:
 			p.Kept = append(p.Kept, b)
 			p.InUse++
 		default:
@@ -69,7 +70,13 @@ func Make(ctx context.Context, j *journal.Journal, before time.Time) (*Plan, err
 	return &p, nil
 }
 
-// inUse returns the names of artifacts that must stay.
+// jobOf returns the job in the name of a file that a runner sent, see fleet.ArtifactBlob.
+func jobOf(name string) string {
+	job, _, _ := strings.Cut(name, "/")
+	return job
+}
+
+// inUse returns the names of artifacts that must stay, and the jobs whose artifacts must stay.
 func inUse(ctx context.Context, j *journal.Journal, before time.Time) (_ map[string]bool, err error) {
 	dir, err := os.MkdirTemp("", "kernelgate-gc-")
 	if err != nil {
@@ -100,7 +107,7 @@ func inUse(ctx context.Context, j *journal.Journal, before time.Time) (_ map[str
 		for _, row := range page {
 			next = row.N
 			if row.Open || row.Ended.IsZero() || !row.Ended.Before(before) {
-				used[row.Evidence], used[row.Verdict] = true, true
+				used[row.Evidence], used[row.Verdict], used[row.Job] = true, true, true
 			}
 		}
 	}
