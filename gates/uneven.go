@@ -26,8 +26,9 @@ const (
 	// each, by which single launches cannot be told apart anyway (see loneAllowance).
 	unevenLaunches = 2.0
 
-	// unevenDoubt is the p-value of an excess from which on a shape can pass. On a busy machine the estimate of
-	// one of many kinds of input on several shapes is always beyond the allowance.
+	// unevenDoubt is a p-value. A shape does not pass if the p-value of its excess is smaller. The estimate alone
+	// does not decide: with many kinds of input and several shapes, one of the estimates exceeds the allowance
+	// on every busy machine.
 	unevenDoubt = 0.25
 
 	// unevenMost bounds, in times of the baseline, how much one process can lose: a single
@@ -76,8 +77,7 @@ func (s *samples) addUneven(series *Series) {
 		}
 		first, noise := single.allowedFirst(), unevenBaseline*stats.Describe(p.noise).P50
 		beyond := func(more []float64, allowed float64) []float64 {
-			allowed = max(allowed, first)
-			return []float64{beyondAllowed(stats.Describe(more).P50, allowed, launch)}
+			return []float64{beyondAllowed(stats.Describe(more).P50, max(allowed, first), launch)}
 		}
 		u := &s.uneven[kind]
 		appendRound(&u.lenient, beyond(p.lenient, noise))
@@ -138,9 +138,9 @@ func (s *shapeComparison) unevenAlone(draws *stats.ResamplePlan, e *Evidence, al
 	return tests
 }
 
-// means is the mean times of the launches of the i-th processes. A first launch takes what a new process costs, which is no work of
-// the kernel and differs from program to program, so it counts for as much as it takes beyond that. A median over processes does not
-// see a first launch that works for all others of a few processes only.
+// means is the mean time of a launch in the i-th process of each side. The start of a new process is no work of the kernel, and its
+// cost differs from program to program. So of a first launch, only the time beyond that cost is added. Without it, no figure would
+// show a kernel whose first launch is slow in a few processes.
 func (s *Singles) means(i int) (baseline, candidate float64) {
 	baseline, candidate = s.MeanBaseline[i], s.MeanCandidate[i]
 	if i < len(s.FirstCandidate) {

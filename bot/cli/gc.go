@@ -25,7 +25,7 @@ type gcOptions struct {
 	dryRun       bool
 }
 
-// leastDays protects the artifacts of a pull request that nobody has worked on for some weeks.
+// leastDays protects the artifacts of a pull request that was closed, and that its author may reopen.
 const leastDays = 30
 
 func gcCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -44,7 +44,7 @@ func gcCommand(stdout, stderr io.Writer) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opt.days < leastDays {
-				return strict.Mistakef("--days: %d is less than %d (nobody may have worked on an open pull request for that long)", opt.days, leastDays)
+				return strict.Mistakef("--days: %d is less than %d (its author may reopen a pull request that was closed in that time)", opt.days, leastDays)
 			}
 			if opt.config != "" && opt.data != "" {
 				return strict.Mistakef("--config and --data name two journals: give one of them")

@@ -12,9 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
@@ -60,7 +60,7 @@ func Make(ctx context.Context, j *journal.Journal, before time.Time) (*Plan, err
 		switch {
 		case !b.Written.Before(before):
 			p.Kept = append(p.Kept, b)
-		case used[b.Name] || used[jobOf(b.Name)]:
+		case used[b.Name] || used[fleet.ArtifactJob(b.Name)]:
 			p.Kept = append(p.Kept, b)
 			p.InUse++
 		default:
@@ -68,12 +68,6 @@ func Make(ctx context.Context, j *journal.Journal, before time.Time) (*Plan, err
 		}
 	}
 	return &p, nil
-}
-
-// jobOf returns the job in the name of a file that a runner sent, see fleet.ArtifactBlob.
-func jobOf(name string) string {
-	job, _, _ := strings.Cut(name, "/")
-	return job
 }
 
 // inUse returns the names of artifacts that must stay, and the jobs whose artifacts must stay.
