@@ -1,4 +1,4 @@
-# fetch-tool.sh is for the scripts that fetch a tool of CI into a cache folder: they source it with their own arguments. It
+# fetch-tool.sh is for scripts that fetch a tool of the tests into a cache folder: they source it with their own arguments. It
 # defines say, cannot, partial, module and keep, and sets check and cache.
 
 script=$(basename "$0")
@@ -42,7 +42,7 @@ module() {
 		cannot "$1 could not be built ($(grep -v downloading log | head -n1)); check the network and GOPROXY"
 }
 
-# keep HOME PROGRAM: renames done/ into place. A different process may have been faster.
+# keep HOME FILE: renames done/ into place. A different process may have been faster: then FILE is there already.
 keep() {
 	if ! mv -T done "$1" 2>/dev/null && [[ ! -x $1/$2 ]]; then
 		cannot "cannot rename into $1; set XDG_CACHE_HOME to a folder you may write to"

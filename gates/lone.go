@@ -129,26 +129,32 @@ func (l *lone) sample(value func(p lonePair, base float64) float64) (s stats.Sam
 	return s, kinds
 }
 
-// times is what each launch of the candidate takes, without what starting alone costs the baseline and with what may be lacking. A
-// slow process of the candidate shows in it, a fast one of the baseline does not.
-func (l *lone) times(allowed loneAllowance, alone bool) stats.Sample {
-	baselines := map[int][]float64{}
-	for _, pairs := range l.rounds {
-		for _, p := range pairs {
-			baselines[p.kind] = append(baselines[p.kind], p.baseline)
-		}
-	}
-	start := map[int]float64{}
-	for kind, times := range baselines {
-		start[kind] = stats.Describe(times).P50 - l.baseline[kind]
-	}
+// times is the time of the candidate in each pair, in microseconds, minus the part that need not show alone. A new kernel has no
+// baseline: its time alone counts, minus the cost of starting alone.
+func (l *lone) times(allowed loneAllowance, isNew bool, time func(p lonePair, base float64) float64) stats.Sample {
 	s, _ := l.sample(func(p lonePair, base float64) float64 {
-		if alone {
+		if isNew {
 			return max(p.candidate-allowed.start, p.candidate/20)
 		}
-		return max(p.candidate-start[p.kind]-allowed.lacking(base, 0), base/20)
+		return max(time(p, base)-allowed.lacking(base, 0), base/20)
 	})
 	return s
+}
+
+// starts is the time that the baseline takes alone beyond its time in a batch, by kind of input. Unlike the gain of a pair, the time
+// of the candidate minus this one does not depend on how fast the baseline was in that pair.
+func (l *lone) starts() map[int]float64 {
+	alone := map[int][]float64{}
+	for _, pairs := range l.rounds {
+		for _, p := range pairs {
+			alone[p.kind] = append(alone[p.kind], p.baseline)
+		}
+	}
+	starts := map[int]float64{}
+	for kind, times := range alone {
+		starts[kind] = stats.Describe(times).P50 - l.baseline[kind]
+	}
+	return starts
 }
 
 // shares is what each pair gains as a share of the baseline's time in a batch, with what may
@@ -251,27 +257,24 @@ func (s *shapeComparison) loneTest(draws *stats.ResamplePlan, e *Evidence) (t te
 		d = d.With(s.runBias())
 		add(d.PAbove(limit), d.PBelow(limit), d.Estimate >= limit)
 	}
-	for _, b := range []*quantity.Bound[quantity.Micros]{s.goal.P50, s.goal.P90} {
-		if b == nil {
-			continue
-		}
-		sample, _ := l.sample(func(p lonePair, base float64) float64 {
-			if alone {
-				return max(p.candidate-allowed.start, p.candidate/20)
-			}
-			return max(base-p.gain()-allowed.lacking(base, 0), base/20)
-		})
-		d := draw(draws, sample, 0.5)
+	within := func(b *quantity.Bound[quantity.Micros], sample stats.Sample, quantile float64) bool {
+		d := draw(draws, sample, quantile)
 		if d == nil {
-			return t, false
+			return false
 		}
 		limit := float64(b.Value)
 		add(d.PBelow(limit), d.PAbove(limit), d.Estimate <= limit)
+		return true
 	}
-	if b := s.goal.P90; b != nil && e.Mode == "cpu" { // the time of a process, where a GPU has single launches with noise
-		// Few processes run alone, so the estimate decides, as it does for tails.
-		if d := draw(draws, l.times(allowed, alone), 0.9); d != nil && d.Estimate > float64(b.Value) {
-			add(1, d.PAbove(float64(b.Value)), false)
+	for _, b := range []*quantity.Bound[quantity.Micros]{s.goal.P50, s.goal.P90} {
+		if b != nil && !within(b, l.times(allowed, alone, func(p lonePair, base float64) float64 { return base - p.gain() }), 0.5) {
+			return t, false
+		}
+	}
+	if b := s.goal.P90; b != nil && e.Mode == "cpu" { // on a GPU these are single launches, whose p90 is noise
+		start := l.starts()
+		if !within(b, l.times(allowed, alone, func(p lonePair, _ float64) float64 { return p.candidate - start[p.kind] }), 0.9) {
+			return t, false
 		}
 	}
 	return t, true

@@ -169,8 +169,8 @@ func TestGoalsHeldAgainstLoneLaunches(t *testing.T) {
 	}
 }
 
-// A p90 on a CPU is held against the slow processes of launches that ran alone. A slow baseline does not matter, nor does a process
-// in twenty.
+// On a CPU the processes of launches that ran alone must prove a p90. A slow baseline does not matter. If one of a few processes is
+// slow, more rounds decide.
 func TestP90OfLoneLaunches(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -183,7 +183,7 @@ func TestP90OfLoneLaunches(t *testing.T) {
 		{"every fourth is slow", within(0, 85), 4, 800, 100, false},
 		{"every fourth is slow, and no p90 is asked", within(85, 0), 4, 800, 100, true},
 		{"every fourth of the baseline is fast", within(0, 85), 4, 80, 50, true},
-		{"every eighteenth is slow", within(0, 85), 18, 800, 100, true},
+		{"one of a few is slow", within(0, 85), 18, 800, 100, false},
 	} {
 		s := loneRun{role: RoleTarget, goal: c.goal, base: 100, gains: []float64{20}}.shape()
 		n := 0

@@ -20,19 +20,19 @@ type PairedSpeed struct {
 	Baseline, Candidate float64
 }
 
-// PairedSpeeds compares both sides at every shape that was timed, over all rounds, for callers that
-// ask something else of the rounds than the policy does. The figures are the performance gate's:
-// disturbed pairs are left out, every kind of input has the same weight, and the control of the run
-// widens the bounds. All upper bounds together hold with the error rate below, and each lower bound
-// alone holds with the error rate above. The secret shape is left out, because its size differs from
-// run to run. A shape with too few rounds is left out, too.
+// PairedSpeeds compares both sides at every timed shape, over all rounds. It is for callers that ask a
+// different question about the rounds than the policy asks. The figures are those of the performance
+// gate: disturbed pairs are left out, every kind of input has the same weight, and the control of the
+// run widens the bounds. The parameter below is the error rate of all upper bounds together, and above
+// is the error rate of each single lower bound. The secret shape is left out, because its size differs
+// from run to run. A shape with too few rounds is left out, too.
 func PairedSpeeds(e *Evidence, below, above float64) []PairedSpeed {
 	if e.Baseline == nil || e.Candidate == nil {
 		return nil
 	}
 	var all []PairedSpeed
 	timed := map[int]*stats.Distribution{} // by the index in all
-	draws := newResamplePlan(fewResamples) // at such error rates the t bound decides, which needs no more
+	draws := newResamplePlan(fewResamples) // at such small error rates the t bound decides, and it needs few resamples
 	for _, shape := range e.Shapes {
 		p := PairedSpeed{Shape: shape.Name, Dims: shape.Dims}
 		switch {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Both sides are compared in the order of the shapes: a shape of equal machine code is 1 exactly, the
-// secret one is left out, and one that was not timed, too. More shapes make the upper bounds wider and
-// leave the lower bounds as they are.
+// PairedSpeeds returns the shapes in their order. The speed of a shape with equal machine code is exactly
+// 1. The secret shape and shapes without times are left out. More shapes make the upper bounds wider, and
+// do not change the lower bounds.
 func TestPairedSpeeds(t *testing.T) {
 	e := &Evidence{Baseline: &Build{OK: true}, Candidate: &Build{OK: true}, SameShapes: []string{"same"}, Performance: &Performance{}}
 	for _, name := range []string{"slow", "same", "untimed", "secret"} {

@@ -28,9 +28,6 @@ func outcomes(p *policy.Policy, tr truth, runs int, seed uint64) (count map[stri
 	return count, rounds
 }
 
-const target2, target10 = `{target: {shapes: [mission], speedup: ">= +2%"}, control: 5%, pairs: 30}`,
-	`{target: {shapes: [mission], speedup: ">= +10%"}, control: 5%, pairs: 30}`
-
 // The gate's own error rates on hierarchical, heavy-tailed noise: 1 % between
 // rounds, 2 % within. Everything here is the real path: Next, then Judge. The
 // race detector would make it many times slower and has nothing to find in

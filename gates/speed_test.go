@@ -6,6 +6,9 @@ import (
 	"testing"
 )
 
+const target2, target10 = `{target: {shapes: [mission], speedup: ">= +2%"}, control: 5%, pairs: 30}`,
+	`{target: {shapes: [mission], speedup: ">= +10%"}, control: 5%, pairs: 30}`
+
 // manyShapes is a run of 128 shapes, none of them decided at an early look.
 func manyShapes() *Evidence {
 	names := []string{"mission"}

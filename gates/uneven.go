@@ -21,9 +21,15 @@ const (
 	// than the others shows the same noise.
 	unevenBaseline = 1.0
 
-	// unevenLaunches bounds that, in launches of the baseline, for a shape that passes: more noise would hide
-	// launches that work for others.
-	unevenLaunches = 1.0
+	// unevenLaunches is the maximum of this allowance for a shape that passes, in launches of the baseline. A
+	// larger allowance would hide launches that work for others. Short launches are allowed one microsecond
+	// each, by which single launches cannot be told apart anyway (see loneAllowance).
+	unevenLaunches = 2.0
+
+	// unevenDoubt is a p-value. A shape does not pass if the p-value of its excess is smaller. The estimate alone
+	// does not decide: with many kinds of input and several shapes, one of the estimates exceeds the allowance
+	// on every busy machine.
+	unevenDoubt = 0.25
 
 	// unevenMost bounds, in times of the baseline, how much one process can lose: a single
 	// process that was disturbed for long must not look like noise that hides all others.
@@ -44,6 +50,7 @@ func (s *samples) addUneven(series *Series) {
 	}
 	launch, baselineLaunch := stats.Describe(single.Candidate).P50, stats.Describe(single.Baseline).P50
 	later, share := float64(single.Launches-1), min(launch/baselineLaunch, 1)
+	most := max(unevenLaunches*baselineLaunch, 1e3*loneAllowanceOf("cpu").micros*later)
 	type processes struct{ noise, lenient, strict, whole []float64 }
 	kinds := map[int]*processes{}
 	for i := range single.MeanCandidate {
@@ -58,8 +65,8 @@ func (s *samples) addUneven(series *Series) {
 		}
 		p := kinds[kind]
 		p.noise = append(p.noise, math.Abs(b+firstB))
-		// A slow baseline whose later launches happened to be slower is no standard for a fast candidate. Nor do later launches that
-		// happened to be faster make up for what a new process costs.
+		// A slow baseline whose later launches happened to be slower is no standard for a fast candidate. If later launches of the
+		// baseline happened to be faster than their median, the candidate is still allowed the cost of a new process.
 		p.lenient = append(p.lenient, c-max(b, 0)+firstC-max(firstB, 0))
 		p.strict = append(p.strict, c-max(share*b, 0)+firstC-max(firstB, 0))
 		p.whole = append(p.whole, single.Baseline[i]/(single.Candidate[i]+max(c+firstC, 0)))
@@ -70,30 +77,30 @@ func (s *samples) addUneven(series *Series) {
 		}
 		first, noise := single.allowedFirst(), unevenBaseline*stats.Describe(p.noise).P50
 		beyond := func(more []float64, allowed float64) []float64 {
-			allowed = max(allowed, first)
-			return []float64{beyondAllowed(stats.Describe(more).P50, allowed, launch)}
+			return []float64{beyondAllowed(stats.Describe(more).P50, max(allowed, first), launch)}
 		}
 		u := &s.uneven[kind]
 		appendRound(&u.lenient, beyond(p.lenient, noise))
-		appendRound(&u.strict, beyond(p.strict, min(noise, unevenLaunches*baselineLaunch)))
+		appendRound(&u.strict, beyond(p.strict, min(noise, most)))
 		appendRound(&u.whole, p.whole)
 	}
 }
 
-// beyondAllowed is 1 plus how far a time is beyond what is allowed, as a share of a launch. What is allowed is as large as the noise. So
-// where it is longer than a launch, it is the unit: in units of a short launch the noise of every round would be clipped to the same
+// beyondAllowed is 1 plus how far a time is beyond what is allowed, as a share of a launch. The allowance is as large as the noise. So
+// if it is longer than a launch, it is the unit: in units of a short launch the noise of every round would be clipped to the same
 // value, and a few rounds that happened to be on one side would look like proof.
 func beyondAllowed(time, allowed, launch float64) float64 {
 	return 1 + clip((time-allowed)/max(launch, allowed), -0.5, 1)
 }
 
-// unevenSamples is what the lone launches of a shape show on one kind of input: how far they are beyond what is allowed, leniently and
-// strictly.
+// unevenSamples says how far the lone launches of a shape exceed the allowed unevenness on one kind of input. It has a lenient and a
+// strict excess.
 //
-// A process is disturbed for as long as it runs. So a candidate that takes a tenth of the time has a tenth of the baseline's noise,
-// except in its first launch, which takes what a new process costs. If all of that noise were taken off, a fast candidate could hide
-// several launches of a slow baseline: the strict excess takes off a tenth, and no shape passes beyond it. But an interrupt takes as
-// long in a short launch as in a long one, so only the lenient excess is held against a candidate.
+// Interrupts disturb a process for as long as it runs. So a candidate that takes a tenth of the baseline's time has a tenth of its
+// noise. The first launch is an exception: it has the cost of a new process. The lenient excess subtracts all of the baseline's noise.
+// With this alone, a fast candidate could hide the work of several launches in the noise of a slow baseline. The strict excess
+// subtracts only a tenth in this example, and a shape with a strict excess does not pass. But one interrupt takes as long in a short
+// launch as in a long one. So only the lenient excess can prove that a candidate is uneven.
 type unevenSamples struct {
 	lenient, strict stats.Sample
 	whole           stats.Sample // speedups of a single launch that did the extra work of its process
@@ -102,7 +109,7 @@ type unevenSamples struct {
 // An unevenTest is whether launches of a process take longer than the others by more than
 // those of the baseline do, on one kind of input.
 type unevenTest struct {
-	exceeds bool    // the estimate is beyond what is allowed, and it matters: the shape does not pass
+	exceeds bool    // the launches are probably uneven, and it matters: the shape does not pass
 	proven  float64 // p-value of it
 	fact    facts.Fact
 }
@@ -124,16 +131,16 @@ func (s *shapeComparison) unevenAlone(draws *stats.ResamplePlan, e *Evidence, al
 		whole := draw(draws, u.whole, 0.5)
 		harmless := asked > 0 && whole != nil && whole.PAbove(asked) <= alpha
 		tests = append(tests, unevenTest{
-			exceeds: strict.Estimate > 1 && !harmless, proven: lenient.PAbove(1),
+			exceeds: strict.PAbove(1) < unevenDoubt && !harmless, proven: lenient.PAbove(1),
 			fact: facts.Uneven{Inputs: s.inputsOf(kind)},
 		})
 	}
 	return tests
 }
 
-// means is the mean times of the launches of the i-th processes. A first launch takes what a new process costs, which is no work of
-// the kernel and differs from program to program, so it counts for as much as it takes beyond that. A median over processes does not
-// see a first launch that works for all others of a few processes only.
+// means is the mean time of a launch in the i-th process of each side. The start of a new process is no work of the kernel, and its
+// cost differs from program to program. So of a first launch, only the time beyond that cost is added. Without it, no figure would
+// show a kernel whose first launch is slow in a few processes.
 func (s *Singles) means(i int) (baseline, candidate float64) {
 	baseline, candidate = s.MeanBaseline[i], s.MeanCandidate[i]
 	if i < len(s.FirstCandidate) {

@@ -92,7 +92,7 @@ func TestUnevenShortLaunches(t *testing.T) {
 	}
 }
 
-// The noise of a baseline that takes twenty times as long hides nothing in a fast candidate.
+// A fast candidate cannot hide extra work in the noise of a baseline that takes twenty times as long.
 func TestUnevenInTheNoiseOfASlowBaseline(t *testing.T) {
 	const fast = 20.0
 	for _, c := range []struct {

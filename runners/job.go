@@ -47,8 +47,8 @@ type Job struct {
 	// Search asks for a search instead of a comparison; nil means a comparison.
 	Search *Search
 
-	// Share has the bot keep a copy of a file while it grows, as an artifact of its name; nil keeps
-	// none.
+	// Share sends copies of a growing file to the bot, which stores them as an artifact with the name of
+	// the file. If it is nil, the bot gets no copies.
 	Share func(file string)
 
 	// Builds is a folder with what another host, named Builder, has compiled for the job; see

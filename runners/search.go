@@ -12,7 +12,7 @@ type Search struct {
 	Bisect *BisectSearch `json:"bisect,omitempty"`
 }
 
-// Check refuses a search that says nothing, or two things.
+// Check refuses a search that has neither field set, or both.
 func (s *Search) Check() error {
 	switch {
 	case s == nil:
@@ -37,8 +37,8 @@ type TuneSearch struct {
 	Seconds    float64  `json:"seconds"` // of measuring
 }
 
-// A BisectSearch asks for the commit that made the kernel slower or wrong. The job's baseline is the
-// good commit, and its candidate the last of the others.
+// A BisectSearch asks for the commit that made the kernel slower or wrong. The baseline of the job is the
+// good commit, and its candidate is the last commit of the range.
 type BisectSearch struct {
 	Shapes  []string       `json:"shapes,omitempty"` // none means the policy's
 	Rounds  int            `json:"rounds,omitempty"` // of one commit; 0 means the usual number

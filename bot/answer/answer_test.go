@@ -157,11 +157,11 @@ func TestAnswers(t *testing.T) {
 
 		{"tune", "write", "/tune kernels/scale", nil, "", true, "Searching the variants and toggles of `scale`", change.Effect{
 			Search: &change.Search{Folder: "kernels/scale", Bundle: "search of kernels/scale", Request: command.Read("/tune kernels/scale")}}},
-		{"tune of several", "write", "/tune", nil, "", false, "A search is about one kernel, and this change touches `gemm`, `scale (kernels/other)`, `scale`: name one, as in `/tune gemm`", change.Effect{}},
+		{"tune of several", "write", "/tune", nil, "", false, "A search takes one kernel, and this change touches `gemm`, `scale (kernels/other)`, `scale`. Name one kernel, as in `/tune gemm`", change.Effect{}},
 		{"bisect while the same runs", "write", "/bisect gemm", func(s *change.State) {
 			asked := command.Read("/bisect")
 			s.Searches = []change.Run{{KernelSpec: change.KernelSpec{Name: "gemm", Folder: "kernels/gemm"}, Phase: change.Queued, Search: &asked}}
-		}, "", false, "`/bisect` of `gemm` is queued or running already", change.Effect{}},
+		}, "", false, "A `/bisect` of `gemm` is already queued or running", change.Effect{}},
 		{"bisect from nowhere", "write", "/bisect gemm nowhere..main", nil, "", false, "no commit nowhere", change.Effect{}},
 		{"bisect of a fork that waits", "write", "/bisect gemm", fork, "", false, "waits for `/ok-to-test", change.Effect{}},
 		{"bisect of what is gone", "write", "/bisect gone", nil, "", false, "the kernel is gone", change.Effect{}},

@@ -9,8 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/planner"
 )
 
-// search starts a tuning or a bisection of one kernel. Its result is a report, and changes no
-// verdict.
+// search starts a tuning or a bisection of one kernel. The result is a report, which changes no verdict.
 func (d Decider) search(ctx context.Context, s *change.State, asked command.Command, word string) (change.Answered, error) {
 	switch {
 	case s.Plan != nil && len(s.Plan.Problems) > 0:

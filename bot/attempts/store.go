@@ -58,8 +58,8 @@ func (st *Store) Prior(ctx context.Context, s *change.State, run change.Run, c r
 func (st *Store) Start(ctx context.Context, s *change.State, run change.Run, token uint64, c runners.Code) (runners.Attempt, error) {
 	key, lease := KeyOf(s.ID, s.Plan, run), LeaseRef{Job: run.Job, Token: token}
 	if run.Search != nil {
-		// What a search has the gate judge is one more machine code of the change. The rounds are
-		// the search's, so that they are no attempt at the sources of the head.
+		// If the gate judges a candidate of a search, the candidate counts as one more machine code of
+		// the change. The rounds belong to the search, so they are no attempt at the sources of the head.
 		number, err := st.numberCode(ctx, s, key, c)
 		return runners.Attempt{Number: 1, CodeNumber: number}, err
 	}

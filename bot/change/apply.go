@@ -173,7 +173,7 @@ func (s *State) answered(at time.Time, e Answered) {
 		s.RulesApproved = a
 	}
 	if effect.Cancel != "" && effect.Cancel == s.Facts.Head {
-		if slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Phase != Done }) { // and not only what has no say
+		if slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Phase != Done }) { // a side run or a search has no verdict to cancel
 			s.Cancelled = effect.Cancel
 		}
 		s.abandon(at, s.Runs)
@@ -229,7 +229,7 @@ func (s *State) applySearch(at time.Time, command string, search Search) {
 	}
 	run := s.Runs[i]
 	spec := run.KernelSpec
-	// What it asks for needs a runner that measures, from the first step on.
+	// A search has no separate build stage: the runner that measures it also compiles.
 	spec.Bundle, spec.Build, spec.Trial, spec.Rules = search.Bundle, "", "", nil
 	s.Searches = append(s.Searches, Run{
 		KernelSpec: spec, Head: s.Facts.Head, Search: &search.Request, Command: command,

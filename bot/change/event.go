@@ -29,9 +29,9 @@ type Facts struct {
 	Fork          bool      `json:"fork,omitempty"`
 	Head          string    `json:"head"`
 	Base          string    `json:"base"`                // the branch that it goes to
-	BaseSHA       string    `json:"base_sha,omitempty"`  // a group's, a push's, a sweep's and a watch's: what it is compared with
-	Kernels       []string  `json:"kernels,omitempty"`   // a sweep's and a watch's: patterns of their folders; none is all
-	Watch         *Watching `json:"watch,omitempty"`     // a watch's
+	BaseSHA       string    `json:"base_sha,omitempty"`  // of a group, a push, a sweep or a watch: the commit to compare with
+	Kernels       []string  `json:"kernels,omitempty"`   // of a sweep or a watch: patterns of kernel folders; none means all
+	Watch         *Watching `json:"watch,omitempty"`     // only for a watch
 	Pulls         []int     `json:"pulls,omitempty"`     // a group's last pull request
 	Members       []Member  `json:"members,omitempty"`   // a group's pull requests, once they were found
 	Rules         string    `json:"rules,omitempty"`     // digest of the base's, once they changed under an open pull request
@@ -40,7 +40,7 @@ type Facts struct {
 	Updated       time.Time `json:"updated"`
 }
 
-// Watching is what a watch compares with, and when it was due.
+// Watching says what a watch compares with, and when the watch was due.
 type Watching struct {
 	Due     time.Time     `json:"due"`
 	Against watch.Against `json:"against"`
@@ -115,10 +115,10 @@ type KernelSpec struct {
 	// every problem size. Evidence holds only where it is equal.
 	Dispatch string `json:"dispatch,omitempty"`
 	Bundle   string `json:"bundle,omitempty"` // its blob
-	// HeadSources is the digest of what the head's kernel is built from, without the baseline. Only a
-	// watch has it.
+	// HeadSources is the digest of the sources of the head's kernel, without the baseline. Only a watch
+	// sets it.
 	HeadSources string `json:"head_sources,omitempty"`
-	Was         string `json:"was,omitempty"` // the folder of the kernel before the change, where the change renames it
+	Was         string `json:"was,omitempty"` // the folder of the kernel before the change, if the change renames the kernel
 }
 
 // ManifestName is the kernel's name in its manifest: Name without the folder that is added where two
@@ -196,15 +196,15 @@ type SideRun struct {
 	Rebench command.Rebench `json:"rebench"`
 }
 
-// Search is a job of more than one comparison: a tuning or a bisection. Its result is a report, and
-// it changes no verdict.
+// Search is a job with more than one comparison: a tuning or a bisection. Its result is a report, which
+// changes no verdict.
 type Search struct {
 	Folder  string          `json:"folder"`
 	Bundle  string          `json:"bundle"`
 	Request command.Request `json:"request"`
 }
 
-// Searching says that the bot itself begins a search. ID names it as a command's id would.
+// Searching says that the bot itself starts a search. ID takes the place of the id of a command.
 type Searching struct {
 	ID     string `json:"id"`
 	Search Search `json:"search"`

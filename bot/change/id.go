@@ -26,7 +26,7 @@ const (
 // OnMain tells whether it is about commits of the default branch: measured for the history, and nothing to GitHub.
 func (k Kind) OnMain() bool { return k == Push || k.Scheduled() }
 
-// Scheduled tells whether the bot begins it by the clock. Such a change measures kernels that nobody edited, too.
+// Scheduled tells whether the bot starts the change at a time of day. Such a change also measures kernels that nobody edited.
 func (k Kind) Scheduled() bool { return k == Sweep || k == Watch }
 
 // An ID names a change for good. Repositories are named by number, which
@@ -38,7 +38,7 @@ type ID struct {
 	SHA    string // of a group, a push or a sweep; of a watch it is a digest, see WatchID
 }
 
-// WatchID names the watch of a commit that was due at a time. The same commit may be watched again.
+// WatchID names the watch of a commit by the time at which it was due, because the same commit may be watched again.
 func WatchID(repo int64, head string, due time.Time) ID {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", head, due.UnixNano()))
 	return ID{Kind: Watch, Repo: repo, SHA: hex.EncodeToString(sum[:20])}

@@ -72,8 +72,8 @@ type Run struct {
 	Compiled *Compiled `json:"compiled,omitempty"`
 	// SideRun is a measurement that somebody asked for in addition to the policy's; nil for a run in line.
 	SideRun *command.Rebench `json:"side_run,omitempty"`
-	// Search is what a search was asked for, and Command the id of the command that asked; nil and
-	// "" for every other run.
+	// Search is the request of a search, and Command is the id of the command that made the request. For
+	// every other run they are nil and "".
 	Search  *command.Request `json:"search,omitempty"`
 	Command string           `json:"command,omitempty"`
 	Replied int64            `json:"replied,omitempty"` // the comment that holds the report of a search
@@ -97,8 +97,8 @@ func (r Run) Count() int {
 	return max(r.Attempt, r.Result.Attempt)
 }
 
-// ReportID names the comment with the report of a search, as a command's id names the reply to it;
-// "" for every other run.
+// ReportID names the comment with the report of a search, as the id of a command names the reply to the
+// command. It is "" for every other run.
 func (r Run) ReportID() string {
 	if r.Search == nil {
 		return ""
@@ -106,11 +106,11 @@ func (r Run) ReportID() string {
 	return r.Command + "-report"
 }
 
-// BotSearch begins the id of a search that the bot itself asked for.
+// BotSearch is the prefix of the id of a search that the bot itself started.
 const BotSearch = "bot-"
 
-// Reports tells whether there is a report that GitHub does not show yet. A command that was given by
-// a button, and a search that the bot asked for, have no conversation to report to.
+// Reports tells whether there is a report that GitHub does not show yet. A command from a button and a
+// search that the bot started get no comment with a report.
 func (r Run) Reports() bool {
 	aside := strings.HasPrefix(r.Command, "button-") || strings.HasPrefix(r.Command, BotSearch)
 	return r.Search != nil && r.Phase == Done && r.Result != nil && r.Replied == 0 && !aside

@@ -281,8 +281,8 @@ func TestSideRunsChangeNothing(t *testing.T) {
 	s.seen(facts(headTwo)).tells("past a@1 #1 done PASS", "needs plan", "dropping 1")
 }
 
-// A search waits for a runner like a run, changes no verdict, and ends with the head. Cancelling it
-// cancels no verdict.
+// A search waits for a runner like a run, changes no verdict, and ends when a new head is pushed. /cancel
+// of a search cancels no verdict.
 func TestSearchesChangeNothing(t *testing.T) {
 	tune := func(folder string) Effect {
 		return Effect{Search: &Search{Folder: folder, Bundle: "x", Request: command.Read("/tune")}}

@@ -46,12 +46,12 @@ func doctorCommand(stdout io.Writer) *cobra.Command {
 	}
 	includeFlag(cmd, &host.Includes)
 	toolchainFlag(cmd, &host.Toolchains.Paths)
-	cmd.Flags().StringVar(&file, "config", "", "configuration file of the bot; doctor checks its runner.includes and runner.toolchains and, if it has watch, whether the App may write issues")
+	cmd.Flags().StringVar(&file, "config", "", "configuration file of the bot; doctor checks its runner.includes and runner.toolchains, and if the file has watch, also whether the App may write issues")
 	return cmd
 }
 
 // issuesFinding says whether the bot may write the issues of watched kernels. It only warns, because
-// everything else works without them.
+// everything else works without this permission.
 func issuesFinding(ctx context.Context, config serve.Config) doctor.Finding {
 	f := doctor.Finding{Name: "issues on GitHub", Status: doctor.Warn, Remedy: "grant the App the permission Issues: read and write, and accept it in the installation"}
 	secrets, err := config.ReadSecrets(os.Getenv, func(string) {})
@@ -67,7 +67,7 @@ func issuesFinding(ctx context.Context, config serve.Config) doctor.Finding {
 	case err != nil:
 		f.Detail, f.Remedy = "cannot ask GitHub: "+strings.Join(strings.Fields(err.Error()), " "), "fix github in the configuration, and run doctor again"
 	case len(lack) > 0:
-		f.Detail = "watch needs to write issues, and the App may not for " + strings.Join(lack, ", ")
+		f.Detail = "watch must write issues, and the App may not write issues of " + strings.Join(lack, ", ")
 	default:
 		f.Status, f.Detail, f.Remedy = doctor.OK, "the App may write the issues of watched kernels", ""
 	}

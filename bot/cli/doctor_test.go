@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/doctor"
 )
 
-// TestDoctorOnIssues checks that doctor says whether the App may write the issues of watched kernels, and
-// whose installation has to accept the permission.
+// TestDoctorOnIssues checks that doctor says whether the App may write the issues of watched kernels. If it
+// may not, doctor names the account that has to accept the permission.
 func TestDoctorOnIssues(t *testing.T) {
 	hub, err := embedded.New(embedded.Options{Dir: t.TempDir()})
 	if err != nil {
@@ -46,7 +46,7 @@ func TestDoctorOnIssues(t *testing.T) {
 		detail string
 	}{
 		"allowed": {config("able", nil), doctor.OK, "the App may write the issues of watched kernels"},
-		"refused": {config("mute", map[string]string{"metadata": "read", "issues": "read"}), doctor.Warn, "watch needs to write issues, and the App may not for org-of-mute"},
+		"refused": {config("mute", map[string]string{"metadata": "read", "issues": "read"}), doctor.Warn, "watch must write issues, and the App may not write issues of org-of-mute"},
 		"unknown": {unknown, doctor.Warn, "cannot ask GitHub: list the App's installations: GitHub answered 404: Integration not found"},
 		"no file": {serve.Config{GitHub: serve.GitHub{AppID: 1, PrivateKeyFile: "/no/such/file"}}, doctor.Warn, "cannot ask GitHub: "},
 		"a token": {serve.Config{GitHub: serve.GitHub{TokenFile: secretFile(t), WebhookSecretFile: serve.Words{secretFile(t)}}}, doctor.Warn, "a token does not say whether it may write issues"},

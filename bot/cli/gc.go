@@ -25,7 +25,7 @@ type gcOptions struct {
 	dryRun       bool
 }
 
-// leastDays keeps what a pull request that is merely quiet may still need.
+// leastDays protects the artifacts of a pull request that was closed, and that its author may reopen.
 const leastDays = 30
 
 func gcCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -33,10 +33,10 @@ func gcCommand(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
 		Short: "Delete old evidence from the journal of a bot",
-		Long: "Deletes the artifacts (evidence, verdicts, logs, profiles) that were written more than --days ago, except\n" +
-			"those of open changes and of runs that ended since. Events stay: verdicts, history and the counts of\n" +
-			"attempts do not change. What was deleted can no longer be downloaded or judged again.\n\n" +
-			"A bot with an embedded journal must be stopped. With a NATS cluster, the bots may run.\n\n" +
+		Long: "Deletes artifacts (evidence, verdicts, logs, profiles) that were written more than --days ago. It keeps\n" +
+			"those of open pull requests, and of runs that ended since then. It deletes no event, so verdicts, history and\n" +
+			"the counts of attempts do not change. Nobody can download or judge deleted evidence again.\n\n" +
+			"Stop a bot with an embedded journal before you run gc. With a NATS cluster, the bots may run.\n\n" +
 			"Exit status: 0 done, 2 bad input, 3 any other failure.",
 		Example: "  kernelgate gc --dry-run                                  # what would be deleted, and how many bytes\n" +
 			"  kernelgate gc --config /etc/kernelgate/kernelgate.yaml --days 180\n" +
@@ -44,7 +44,7 @@ func gcCommand(stdout, stderr io.Writer) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opt.days < leastDays {
-				return strict.Mistakef("--days: %d is less than %d (open pull requests may be quiet for so long)", opt.days, leastDays)
+				return strict.Mistakef("--days: %d is less than %d (its author may reopen a pull request that was closed in that time)", opt.days, leastDays)
 			}
 			if opt.config != "" && opt.data != "" {
 				return strict.Mistakef("--config and --data name two journals: give one of them")
@@ -59,12 +59,12 @@ func gcCommand(stdout, stderr io.Writer) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&opt.config, "config", "", "configuration file of the bot (default: $"+serve.EnvConfig+", or "+serve.DefaultFile+" if it exists)")
 	f.StringVar(&opt.data, "data", "", "data folder of a bot with an embedded journal, instead of --config")
-	f.IntVar(&opt.days, "days", 365, "age in days from which artifacts are deleted; at least 30")
+	f.IntVar(&opt.days, "days", 365, "delete artifacts that are older than this number of days, at least 30")
 	f.BoolVar(&opt.dryRun, "dry-run", false, "print what would be deleted, and delete nothing")
 	return cmd
 }
 
-// openForGC opens a journal that exists.
+// openForGC opens the journal of a bot. It never creates one.
 func openForGC(ctx context.Context, opt gcOptions, stderr io.Writer) (*journal.Journal, error) {
 	config := serve.Config{Data: opt.data}
 	if opt.data == "" {
@@ -85,7 +85,7 @@ func openForGC(ctx context.Context, opt gcOptions, stderr io.Writer) (*journal.J
 	return j, err
 }
 
-// collect prints what is stored, and deletes what is too old.
+// collect prints how much each stream stores, and deletes artifacts that are too old.
 func collect(ctx context.Context, j *journal.Journal, opt gcOptions, now time.Time, out io.Writer) error {
 	plan, err := retention.Make(ctx, j, now.AddDate(0, 0, -opt.days))
 	if err != nil {
@@ -103,7 +103,7 @@ func collect(ctx context.Context, j *journal.Journal, opt gcOptions, now time.Ti
 		fmt.Fprintf(out, "%-18s %10d %10s  %s\n", u.Stream, u.Messages, number.Bytes(float64(u.Bytes)), kept)
 	}
 	all := len(plan.Delete) + len(plan.Kept)
-	fmt.Fprintf(out, "\n%d of %d artifacts are older than %d days and not in use; %d older ones are in use.\n", len(plan.Delete), all, opt.days, plan.InUse)
+	fmt.Fprintf(out, "\n%d of %d artifacts are older than %d days and not in use. %d artifacts are that old and in use.\n", len(plan.Delete), all, opt.days, plan.InUse)
 	if opt.dryRun {
 		for _, b := range plan.Delete {
 			fmt.Fprintf(out, "  %s  %9s  %s\n", b.Written.UTC().Format(time.DateOnly), number.Bytes(float64(b.Bytes)), b.Name)

@@ -27,9 +27,9 @@ func historyCommand(stdout io.Writer) *cobra.Command {
 		Long: "Judges every KERNEL/evidence/*.json by the policy and prints the gain of each variant over the previous\n" +
 			"one, and the variants that did not work, with their lessons from KERNEL/kernel.yaml. A terminal gets\n" +
 			"aligned columns; a file or a pipe gets Markdown.\n\n" +
-			"Candidates of kernelgate tune that failed follow, by machine code and device: on a terminal those of the\n" +
-			"repository's results, and elsewhere those of --searches.",
-		Example: "  kernelgate history kernels/sdpa_fp8 --policy h200\n  kernelgate history kernels/sdpa_fp8 --policy h200 > kernels/sdpa_fp8/HISTORY.md\n  kernelgate history kernels/sdpa_fp8 --searches results   # what tune has tried, and what failed",
+			"A second table lists candidates of kernelgate tune that failed, by machine code and device. They come from\n" +
+			"the folder --searches. On a terminal, the default is the folder results in the repository.",
+		Example: "  kernelgate history kernels/sdpa_fp8 --policy h200\n  kernelgate history kernels/sdpa_fp8 --policy h200 > kernels/sdpa_fp8/HISTORY.md\n  kernelgate history kernels/sdpa_fp8 --searches results   # candidates of tune that failed",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := terminal.Size(stdout); format == "" && !ok {
@@ -64,13 +64,14 @@ func historyCommand(stdout io.Writer) *cobra.Command {
 	}
 	policyFlag(cmd, &policyName, " (required for evidence)")
 	cmd.Flags().StringVar(&format, "format", "", "terminal or markdown (default: terminal on a terminal, markdown elsewhere)")
-	cmd.Flags().StringVar(&searches, "searches", "", "folder of results whose searches are shown (default on a terminal: results in the repository)")
+	cmd.Flags().StringVar(&searches, "searches", "", "folder of results with the failed candidates of searches (default on a terminal: results in the repository)")
 	complete(cmd, "format", func() []string { return []string{"terminal", "markdown"} })
 	return cmd
 }
 
-// failedCandidates are those that searches of the kernel have found, read from the folder searches. If
-// that is empty, they come from the repository's results where here is true, and there are none otherwise.
+// failedCandidates reads the failed candidates of the kernel's searches from the folder searches. If that
+// is empty and here is true, it reads them from the folder results in the repository. If here is false, it
+// returns none.
 func failedCandidates(ctx context.Context, kernel, searches string, here bool) ([]tune.Failure, error) {
 	named := searches != ""
 	if !named {
@@ -88,7 +89,7 @@ func failedCandidates(ctx context.Context, kernel, searches string, here bool) (
 		return nil, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, strict.Mistakef("--searches: %s has no %s: no search with this folder of results has met a candidate that ran and failed", searches, tune.FailuresFile)
+		return nil, strict.Mistakef("--searches: %s has no %s: in searches with this folder of results, no candidate ran and failed", searches, tune.FailuresFile)
 	}
 	if err != nil {
 		return nil, err
@@ -96,7 +97,8 @@ func failedCandidates(ctx context.Context, kernel, searches string, here bool) (
 	return tune.OfKernel(all, kernelName(kernel)), nil
 }
 
-// kernelName is the name in the manifest of a kernel's folder, or that of the folder.
+// kernelName returns the name in the manifest of a kernel's folder. Without a manifest, it returns the name
+// of the folder.
 func kernelName(folder string) string {
 	text, err := results.ReadAtMost(filepath.Join(folder, manifest.FileName), strict.MaxBytes)
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// inPodman guards the tests of make operate-test that start containers. .ci/operate-release builds
-// the images and runs the tests where podman has its images and containers in a temporary folder.
+// inPodman skips a test that starts containers unless make operate-test runs it. .ci/operate-release builds
+// the images and runs these tests. podman keeps its images and containers in a temporary folder there.
 func inPodman(t *testing.T) context.Context {
 	t.Helper()
 	if os.Getenv("KERNELGATE_IMAGES") == "" {
@@ -34,12 +34,12 @@ func podman(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// sandboxed are the options that bot/install/Dockerfile names for the runner: they allow its sandbox
-// to create user namespaces with a /proc in them, without a capability.
+// sandboxed are the options that bot/install/Dockerfile names for the runner. With them, the runner's
+// sandbox can create user namespaces with a /proc in them, and needs no capability.
 var sandboxed = []string{"--cap-drop=ALL", "--security-opt=no-new-privileges", "--security-opt=seccomp=unconfined", "--security-opt=systempaths=unconfined"}
 
-// TestOperateImages has a pull request judged by the two images: the bot without any privilege, on
-// a read-only file system, and the runner with the options that its sandbox needs.
+// TestOperateImages runs both images until they have judged a pull request. The bot has no privilege and a
+// read-only file system, and the runner has the options that its sandbox needs.
 func TestOperateImages(t *testing.T) {
 	ctx := inPodman(t)
 	w, etc, port := newHub(t), t.TempDir(), freePort(t)
@@ -93,8 +93,8 @@ func TestOperateImages(t *testing.T) {
 	result(t, "the bot on a read-only file system, the runner with its sandbox: a pull request passes, and both stop with status 0")
 }
 
-// TestOperateCompose starts two bots, three NATS servers and a runner from compose.yaml, with secrets
-// as the README next to it creates them.
+// TestOperateCompose starts two bots, three NATS servers and a runner from compose.yaml. It creates the
+// secrets with the commands of the README next to compose.yaml.
 func TestOperateCompose(t *testing.T) {
 	ctx := inPodman(t)
 	w, dir := newHub(t), t.TempDir()
@@ -215,8 +215,8 @@ func forward(t *testing.T, to string) string {
 	return port
 }
 
-// TestRunnerOptions checks that the Dockerfile, compose.yaml and the documents name the same options
-// for the sandbox, as TestOperateImages uses them.
+// TestRunnerOptions checks that the Dockerfile, compose.yaml and the documents name the options for the
+// sandbox that TestOperateImages uses.
 func TestRunnerOptions(t *testing.T) {
 	file := documents[struct {
 		Name     string

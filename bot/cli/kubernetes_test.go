@@ -55,8 +55,8 @@ func render(t *testing.T, tools string) []byte {
 	return out
 }
 
-// TestKubernetesValidates checks the rendered manifests with the schemas of Kubernetes, which refuse unknown fields: those of
-// the oldest version that the manifests need, and of a new one.
+// TestKubernetesValidates checks the rendered manifests with the schemas of two versions of Kubernetes: the oldest version
+// that the manifests support, and a new one. The schemas refuse unknown fields.
 func TestKubernetesValidates(t *testing.T) {
 	tools := kubernetesTools(t)
 	schemas, err := zip.OpenReader(filepath.Join(tools, "schemas.zip"))
@@ -219,8 +219,8 @@ type (
 	}
 )
 
-// TestKubernetes checks the rendered manifests: what every pod must have, and that hosts, ports, flags, files and names are
-// consistent with the configuration of the bots.
+// TestKubernetes checks that every pod in the rendered manifests has the required settings. It also checks that hosts, ports,
+// flags, files and names are consistent with the configuration of the bots.
 func TestKubernetes(t *testing.T) {
 	tools := kubernetesTools(t)
 	config, err := serve.Load(serve.Sources{File: kubernetesDir + "control/kernelgate.yaml", Getenv: func(string) string { return "" }})
@@ -307,8 +307,8 @@ func checkContainer(t *testing.T, name string, c kubeContainer) {
 	}
 }
 
-// checkRunner wants whole CPUs and requests that equal the limits (the class Guaranteed), one token for each pod, and the sandbox's
-// two options without any capability.
+// checkRunner checks that a runner has whole CPUs, requests that equal the limits (the class Guaranteed), and a token that no
+// other pod has. It also checks that the sandbox has its two options and no capability.
 func checkRunner(t *testing.T, config serve.Config, o kubeObject) {
 	t.Helper()
 	pod := o.Spec.Template.Spec
@@ -385,7 +385,7 @@ func checkBots(t *testing.T, config serve.Config, all map[string]kubeObject) {
 	}
 }
 
-// checkNetwork wants that only bots reach the journal.
+// checkNetwork checks that only bots and other NATS servers can reach the journal.
 func checkNetwork(t *testing.T, all map[string]kubeObject) {
 	t.Helper()
 	if deny := all["NetworkPolicy kernelgate/deny"]; deny.Kind == "" || len(deny.Spec.Ingress) > 0 || fmt.Sprint(deny.Spec.PodSelector) != "map[]" {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// packaged names the package of .ci/operate-release with this ending, copied into the files of a box.
+// packaged copies the package with this file ending, which .ci/operate-release has built, into the files of
+// a box.
 func packaged(t *testing.T, ending, files string) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(os.Getenv("KERNELGATE_PACKAGES"), "kernelgate_*_linux_amd64."+ending))
@@ -19,9 +20,9 @@ func packaged(t *testing.T, ending, files string) {
 	put(t, slurp(t, found[0]), files, "root", "kernelgate."+ending)
 }
 
-// TestOperatePackage installs the Debian package under a real systemd, has a pull request judged by
-// its units, upgrades it while they run, and removes it. It installs the RPM package, too, where rpm
-// is there.
+// TestOperatePackage installs the Debian package under a real systemd. Its units judge a pull request. Then
+// the test upgrades the package while the units run, and removes it. If rpm is installed, the test also
+// installs the RPM package.
 func TestOperatePackage(t *testing.T) {
 	if os.Getenv("KERNELGATE_PACKAGES") == "" {
 		t.Skip("make operate-test runs it, as root, and builds the packages")
@@ -107,7 +108,7 @@ func TestOperatePackage(t *testing.T) {
 		result(t, "rpm is not installed: its package was not tried")
 		return
 	}
-	// Debian's packages provide what the package needs, under different names.
+	// Debian has everything that the RPM package depends on, but under different names: hence --nodeps.
 	if said := b.must("rpm --install --nodeps /root/kernelgate.rpm"); !strings.Contains(said, "Next steps") {
 		t.Errorf("rpm prints\n%s", said)
 	}

@@ -31,8 +31,8 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 		Long: "Builds and checks candidates from the space that the manifest declares, and races those that are\n" +
 			"right: every round times each of them paired with the incumbent, and an arm leaves the race when it\n" +
 			"is proven slower. The best one goes through the ordinary gate with fresh rounds and inputs.\n" +
-			"The log, the verdict and a chart are in results/tune-<UTC time>/; --serve and kernelgate open show\n" +
-			"them as a page, which follows the search.\n\n" +
+			"The log, the verdict and a chart are in results/tune-<UTC time>/. --serve and kernelgate open show\n" +
+			"them as a page, which is updated while the search runs.\n\n" +
 			"Exit status: 0 the gate passes a winner, 1 nothing is proven better, 2 bad input, 3 ERROR.",
 		Example: "  kernelgate tune sdpa_cpu\n" +
 			"  kernelgate tune sdpa_fp8 --variant stage5 --shapes mission,long --budget 10m\n" +
@@ -95,7 +95,7 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.IntVar(&opt.Candidates, "candidates", 200, "maximum number of candidates")
 	f.DurationVar(&opt.Budget, "budget", 10*time.Minute, "maximum time of measuring, without compiling and without the gate's verdict")
 	f.StringVar(&epsilon, "epsilon", "1%", "end the race when no arm can be faster than the best by more than this")
-	f.IntVar(&opt.MaxRounds, "max-rounds", 0, "maximum number of rounds that two arms are compared by (default 40; with --choose 8)")
+	f.IntVar(&opt.MaxRounds, "max-rounds", 0, "maximum number of rounds in which two arms are compared (default 40; with --choose 8)")
 	f.BoolVar(&opt.Exhaustive, "exhaustive", false, "measure every point of the space in all rounds and drop nothing: the truth to compare a search with")
 	f.BoolVar(&opt.Choose, "choose", false, "time every variant on every shape, and propose the choose list that serves all shapes best")
 	f.Uint64Var(&opt.Seed, "seed", 0, "seed of the search (default: a random one)")
@@ -121,7 +121,7 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// A searchOutput says what becomes of the results of a search.
+// A searchOutput says how to show the results of a search.
 type searchOutput struct {
 	all            bool
 	export         []string
@@ -129,7 +129,8 @@ type searchOutput struct {
 	stdout, stderr io.Writer
 }
 
-// runSearch runs a search and prints what it has found. A page about it stays until Ctrl-C.
+// runSearch runs a search and prints its result. If there is a page about the search, runSearch serves it
+// until Ctrl-C.
 func runSearch(ctx context.Context, opt tune.Options, out searchOutput) error {
 	all, export, stdout, stderr := out.all, out.export, out.stdout, out.stderr
 	live := liveProgress(ctx, stderr)

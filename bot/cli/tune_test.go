@@ -12,8 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tune"
 )
 
-// TestServeSearch checks that the page of a search is where the message says, and shows the log as it
-// is at the moment.
+// TestServeSearch checks that the page of a search is at the printed address, and that it shows the log as
+// far as it is written.
 func TestServeSearch(t *testing.T) {
 	text, err := os.ReadFile("runners/cuda/testdata/h200/tune/matmul-search.jsonl")
 	if err != nil {

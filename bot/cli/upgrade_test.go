@@ -26,7 +26,7 @@ import (
 // An edit replaces a text that occurs once in a file of this repository.
 type edit struct{ file, old, new string }
 
-// buildVersion builds the program as a version. The edits say how that version differs from this tree.
+// buildVersion builds the program with a version number. The edits say how that version differs from this tree.
 func buildVersion(t *testing.T, version string, edits ...edit) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func buildVersion(t *testing.T, version string, edits ...edit) string {
 	return program
 }
 
-// oneKindMore makes a program that stores an event of a new kind after each verdict.
+// oneKindMore returns the edits for a program that stores an event of a new kind after each verdict.
 func oneKindMore() []edit {
 	return []edit{
 		{"bot/change/event.go", "func (RepublishAsked) kind() string { return \"republish_asked\" }\n",
@@ -86,7 +86,7 @@ func oneKindMore() []edit {
 	}
 }
 
-// balanced hands each request to the first bot that accepts it, as a load balancer does.
+// balanced passes each request to the first bot that accepts it, as a load balancer does.
 func balanced(t *testing.T, bots func() []string) string {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -115,9 +115,9 @@ func balanced(t *testing.T, bots func() []string) string {
 	return srv.URL
 }
 
-// TestOperateRollingUpgrade replaces three bots one by one, while pull requests and other webhooks arrive, by a version that
-// stores events of one kind more. Every delivery is stored and handled, every pull request gets one verdict, and an older bot
-// says that it cannot read the new events.
+// TestOperateRollingUpgrade replaces three bots one by one while pull requests and other webhooks arrive. The new version
+// stores one more kind of event. The bots store and handle every delivery, every pull request gets one verdict, and an older
+// bot says that it cannot read the new events.
 func TestOperateRollingUpgrade(t *testing.T) {
 	operating(t)
 	before, after := buildVersion(t, "v0.1.0"), buildVersion(t, "v0.2.0", oneKindMore()...)
@@ -192,7 +192,7 @@ func unready(ctx context.Context, t *testing.T, bot string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, _ := io.ReadAll(resp.Body) // a part of it is waited for
+		text, _ := io.ReadAll(resp.Body) // after a failure the loop asks again
 		resp.Body.Close()
 		if resp.StatusCode == http.StatusServiceUnavailable && strings.Contains(string(text), "does not know") {
 			return strings.TrimSpace(string(text))
@@ -273,8 +273,8 @@ func (l *load) end() (sent, changes int) {
 	return len(l.ids), l.changes
 }
 
-// check reads the journal: every webhook is in it and was handled, and every job was judged once. It returns the number of
-// verdicts.
+// check reads the journal. It checks that the bots have stored and handled every webhook, and judged every job once. It
+// returns the number of verdicts.
 func (l *load) check(urls string) int {
 	l.t.Helper()
 	j, err := journal.Open(l.ctx, journal.Options{URL: urls})

@@ -4,8 +4,8 @@ import (
 	"runtime/debug"
 )
 
-// commit is set by `make build` and for releases. Go itself finds no commit in a work tree of
-// another repository, nor without git's folder.
+// commit is set by `make build` and for releases. Go itself finds no commit in a linked work tree, or
+// without the folder .git.
 var commit string
 
 // release is the version of a released build, such as v0.1.0. It is empty for other builds: Go

@@ -13,7 +13,7 @@ import (
 
 // Tune requests a search for a faster variant or toggle of one kernel. Empty fields have defaults.
 type Tune struct {
-	Kernel     string   `json:"kernel,omitempty"` // folder or name; "" is the only one that the change touches
+	Kernel     string   `json:"kernel,omitempty"` // folder or name; "" means the only kernel that the change touches
 	Shapes     []string `json:"shapes,omitempty"`
 	Variants   []string `json:"variants,omitempty"`
 	Minutes    int      `json:"minutes,omitempty"` // of measuring
@@ -39,7 +39,7 @@ const (
 	minBisectRounds, maxBisectRounds = 4, 200
 )
 
-// proposers are those that a runner has.
+// proposers are the built-in proposers of a runner.
 var proposers = []string{"grid", "random", "genetic", "local"}
 
 func (Tune) Name() string   { return "tune" }
@@ -107,7 +107,7 @@ func readTune(arguments string) (Command, error) {
 			}
 		case "proposer":
 			if t.Proposer = value; !slices.Contains(proposers, value) {
-				return fmt.Errorf("proposer: %s is not one of %s (a program proposes only to `kernelgate tune`)", code(value), strings.Join(proposers, ", "))
+				return fmt.Errorf("proposer: %s is not one of %s (only `kernelgate tune` takes a program)", code(value), strings.Join(proposers, ", "))
 			}
 		}
 		return nil
@@ -162,7 +162,7 @@ func readWords(arguments string, options []string, kernel *string, set func(key,
 			case !kernelName.MatchString(name):
 				return fmt.Errorf("kernel: %s is not a kernel (write its name, or its folder such as `kernels/sdpa`)", code(word))
 			case *kernel != "":
-				return fmt.Errorf("kernel: %s is a second one (a search is about one kernel)", code(word))
+				return fmt.Errorf("kernel: %s is a second kernel (a search takes one kernel)", code(word))
 			}
 			*kernel = name
 			continue

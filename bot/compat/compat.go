@@ -1,7 +1,6 @@
-// Package compat says what bots of two neighbouring versions may read of each other. A newer bot reads everything that an
-// older one has stored. An older bot reads what a newer one has stored only if it knows every kind and every field of it:
-// it refuses the rest, because a fact that is applied in part is a wrong fact. The package reads no journal and knows no
-// event.
+// Package compat says which records bots of two neighbouring versions may read from each other. A newer bot reads every
+// record of an older one. An older bot reads a record of a newer one only if it knows the kind and every field. It refuses all
+// other records, because a fact that is applied in part is a wrong fact. The package reads no journal and knows no event.
 package compat
 
 import (
@@ -45,8 +44,8 @@ func (w Writer) mayBeNewer() bool {
 	return w.Version != "" && w.Version != w.Reader && !Older(w.Version, w.Reader)
 }
 
-// Decode reads a record as JSON. It refuses fields that this program does not know if a newer one may have written them.
-// Fields that this program no longer knows are ignored in records of older programs.
+// Decode reads a record as JSON. If a newer program may have written the record, Decode refuses fields that this program does
+// not know. In records of older programs, it ignores fields that this program no longer knows.
 func (w Writer) Decode(what string, data []byte, into any) error {
 	if !w.mayBeNewer() {
 		return json.Unmarshal(data, into)
@@ -66,7 +65,7 @@ func (w Writer) Decode(what string, data []byte, into any) error {
 // Unknown returns the error for a record that this program does not know.
 func (w Writer) Unknown(what string) error { return &UnknownError{What: what, Writer: w} }
 
-// An UnknownError says that this program does not know what another version has stored. Trying again does not help.
+// An UnknownError says that another version has stored a record that this program does not know. Another try does not help.
 type UnknownError struct {
 	What string
 	Writer

@@ -43,8 +43,8 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// An older program refuses a field that a newer one has added, and reads the same event without that field. A field that
-// was removed since does not stop a newer program.
+// An older program refuses an event with a field that a newer program has added, and reads the same event without that field.
+// A newer program reads an event with a field that was removed since.
 func TestDecode(t *testing.T) {
 	const old, current, next = "v0.1.0", "v0.2.0", "v0.3.0"
 	for name, c := range map[string]struct {

@@ -107,7 +107,7 @@ type Controller struct {
 	lastPublished *lru.Cache[change.ID, time.Time]       // when progress was last published
 	progressed    *lru.Cache[change.ID, bool]            // changes whose checks show progress since they were last published
 	planFailures  *lru.Cache[change.ID, int]             // consecutive failures to plan
-	looked        *lru.Cache[string, bool]               // jobs of watches whose look is recorded and whose issue is in line
+	looked        *lru.Cache[string, bool]               // jobs of watches whose look is recorded and whose issue is up to date
 	outcomes      *lru.Cache[judged, hindsight.Row]      // of evidence that was judged by two policies
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// reconcileIssue brings the issue of a watched kernel in line with what is known about it. If GitHub
-// refuses the issue, it records that and goes on: the next watch tries again.
+// reconcileIssue opens, updates or closes the issue of a watched kernel, as the kernel's state requires.
+// If GitHub refuses to write the issue, the bot records the refusal, and the next watch tries again.
 func (k *Controller) reconcileIssue(ctx context.Context, s *change.State, folder string, w *watch.State) error {
 	w, err := k.askForCommit(ctx, s, folder, w)
 	if err != nil {
@@ -49,9 +49,9 @@ func (k *Controller) reconcileIssue(ctx context.Context, s *change.State, folder
 	return err
 }
 
-// askForCommit has somebody search for the commit that brought a slowdown, if the code did.
+// askForCommit starts a search for the commit that caused a slowdown, if the cause is the code.
 func (k *Controller) askForCommit(ctx context.Context, s *change.State, folder string, w *watch.State) (*watch.State, error) {
-	if !s.Facts.Open { // nothing can be measured in a watch that was given up
+	if !s.Facts.Open { // a watch that was given up cannot measure anything
 		return w, nil
 	}
 	good, bad, ok := w.Wants()
@@ -63,19 +63,19 @@ func (k *Controller) askForCommit(ctx context.Context, s *change.State, folder s
 		good, bad, _ = w.Regression.Range()
 	}
 	if err := k.bisect(ctx, s, folder, good, bad); err != nil {
-		k.Log.Warn("the commit that made a kernel slower cannot be searched for; the next watch asks again", "repo", s.Facts.Repo, "kernel", folder, "err", err)
+		k.Log.Warn("cannot start the search for the commit that made a kernel slower; the next watch tries again", "repo", s.Facts.Repo, "kernel", folder, "err", err)
 		return w, nil
 	}
 	return k.updateWatched(ctx, s.ID.Repo, folder, func(now *watch.State) watch.Event {
 		if g := now.Regression; g == nil || g.Bisect != nil && !g.Bisect.Pending() {
-			return nil // the answer was faster
+			return nil // the search has already ended
 		}
 		return watch.Bisected{Bisection: watch.Bisection{Good: good, Bad: bad, Change: s.ID.String()}}
 	})
 }
 
-// bisectLost reports whether a search of an earlier watch has no answer and gets none: it ended with its
-// watch, or by a fault of its runner.
+// bisectLost reports whether an earlier watch started a search that will never have a result: the search
+// ended together with that watch, or its runner failed.
 func (k *Controller) bisectLost(ctx context.Context, now change.ID, folder string, w *watch.State) (bool, error) {
 	if w.Regression == nil || w.Regression.Bisect == nil || !w.Regression.Bisect.Pending() || w.Regression.Bisect.Change == now.String() {
 		return false, nil
@@ -94,8 +94,8 @@ func (k *Controller) bisectLost(ctx context.Context, now change.ID, folder strin
 	return !s.Facts.Open || slices.ContainsFunc(s.Searches, faulty), nil
 }
 
-// bisect has a runner search for the commit after good, up to bad, that made a kernel of a watch
-// slower. Asked again with the same values, it does nothing.
+// bisect asks a runner to find the commit after good, up to bad, that made a watched kernel slower. A
+// second call with the same values does nothing.
 func (k *Controller) bisect(ctx context.Context, s *change.State, folder, good, bad string) error {
 	asked := command.Bisect{Good: good, Bad: bad}
 	bundle, err := k.Planner.Search(ctx, s.ID, s.Facts, planner.Search{Folder: folder, Bisect: &asked})
@@ -110,12 +110,12 @@ func (k *Controller) bisect(ctx context.Context, s *change.State, folder, good, 
 	return err
 }
 
-// recordBisection records how the search for a commit ended that a watch began, and has the kernel's
-// issue show it.
+// recordBisection records the result of a search that a watch started, so that the kernel's issue is
+// written again with this result.
 func (k *Controller) recordBisection(ctx context.Context, s *change.State, r change.Run) error {
 	asked, ok := r.Search.Command.(command.Bisect)
 	if !ok || r.Phase != change.Done || r.Result == nil || r.Result.Reason == gates.ReasonRunner {
-		return nil // one without an answer is asked for again, see bisectLost
+		return nil // the next watch starts a search without a result again: see bisectLost
 	}
 	b := watch.Bisection{Good: asked.Good, Bad: asked.Bad, Job: r.Job, Change: s.ID.String(), Failed: true}
 	if r.Result.Report != "" {
@@ -142,8 +142,8 @@ func (k *Controller) recordBisection(ctx context.Context, s *change.State, r cha
 	return err
 }
 
-// An issueWriter brings the issue of one kernel in line. It looks at GitHub before it writes: the bot may
-// have crashed after its last write, and people close issues.
+// An issueWriter opens, updates and closes the issue of one kernel. It reads the issue from GitHub before
+// it writes: the bot may have crashed after its last write, and people may have closed the issue.
 type issueWriter struct {
 	k      *Controller
 	change *change.State
@@ -152,7 +152,7 @@ type issueWriter struct {
 	view   present.WatchView
 }
 
-// write opens the issue or brings its texts up to date, and returns what happened.
+// write opens the issue, or updates its title and text. It returns the event to record.
 func (i issueWriter) write(ctx context.Context) (watch.Event, error) {
 	github, repo, known := i.k.GitHub, i.change.Facts.Repo, i.state.Issue
 	title, body := i.view.IssueTitle(), i.view.IssueBody()
@@ -192,7 +192,8 @@ func (i issueWriter) write(ctx context.Context) (watch.Event, error) {
 	return watch.IssueWritten{Number: number, Digest: digest}, nil
 }
 
-// find returns the number of the kernel's issue if the bot opened one and does not remember it, or 0.
+// find returns the number of an issue that the bot opened for the kernel but could not record, because it
+// crashed. It returns 0 if GitHub has no such issue.
 func (i issueWriter) find(ctx context.Context) (int, error) {
 	all, err := i.k.GitHub.MyIssues(ctx, i.change.Facts.Repo, present.WatchLabel)
 	marker := present.WatchMarker(i.change.ID.Repo, i.folder)
@@ -203,7 +204,7 @@ func (i issueWriter) find(ctx context.Context) (int, error) {
 	return all[at].Number, nil
 }
 
-// close says why the regression is over and closes the issue.
+// close writes a comment that says why the regression is over, and closes the issue.
 func (i issueWriter) close(ctx context.Context) (watch.Event, error) {
 	github, repo, number := i.k.GitHub, i.change.Facts.Repo, i.state.Issue.Number
 	shown, err := github.Issue(ctx, repo, number)

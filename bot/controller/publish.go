@@ -18,7 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/search"
 )
 
-// publish brings GitHub in line with the state of a change, and records what GitHub shows now.
+// publish writes the state of a change to GitHub, and records what GitHub shows now.
 func (k *Controller) publish(ctx context.Context, s *change.State, others []*change.State) error {
 	if s.ID.Kind == change.Watch {
 		return k.publishWatch(ctx, s)

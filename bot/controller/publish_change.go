@@ -13,9 +13,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 )
 
-// publishChange brings GitHub in line with the state of a change. What somebody waits for is
-// published at once; a pull request without a measurement waits for write budget. Progress is left
-// out when the budget is low, and is limited in its rate.
+// publishChange writes the state of a change to GitHub. It publishes a change that people wait for at
+// once; a pull request without a measurement waits for write budget. It leaves out progress when the
+// budget is low, and limits the rate of progress.
 func (k *Controller) publishChange(ctx context.Context, id change.ID) error {
 	for {
 		s, err := k.states.load(ctx, id)

@@ -81,8 +81,8 @@ func (k *Controller) Lost(ctx context.Context, job string, token uint64, why str
 	return k.finish(ctx, job, token, "", nil, nil, nil, func(*change.State, change.Run) (*gates.Evidence, error) { return nil, errors.New(why) })
 }
 
-// finish judges the evidence that gather returns. An error of gather is the runner's fault. A search
-// has no verdict: sent, what the runner sent as evidence, only says whether it came to an end.
+// finish judges the evidence that gather returns. An error of gather is the runner's fault. A search has
+// no verdict: its evidence, in sent, only says whether the search ended without a fault.
 func (k *Controller) finish(ctx context.Context, job string, token uint64, by string, log []byte, artifacts []string, sent []byte, gather evidenceSource) error {
 	s, err := k.ofJob(ctx, job)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/search"
 )
 
-// finishedSearch stores the report of a tuning or a bisection. It has no verdict: the evidence only
-// says whether the search came to an end.
+// finishedSearch stores the report of a tuning or a bisection. A search has no verdict: its evidence only
+// says whether the search ended without a fault.
 func (k *Controller) finishedSearch(ctx context.Context, s *change.State, run change.Run, token uint64, by string, evidence, log []byte, artifacts []string) error {
 	found, blob, err := k.searchReport(ctx, run, token, evidence, artifacts)
 	if own := (unavailable{}); errors.As(err, &own) {
@@ -55,11 +55,12 @@ func (k *Controller) finishedSearch(ctx context.Context, s *change.State, run ch
 	return err
 }
 
-// setupFault is a search that cannot be carried out, through no fault of the runner.
+// setupFault is the error of a search that cannot run because of a mistake in the request or the setup. The
+// runner is not to blame.
 type setupFault struct{ error }
 
-// searchReport reads the report among the artifacts of a search. An error other than unavailable is
-// why there is none.
+// searchReport reads the report among the artifacts of a search. If there is no report, the error says
+// why. The error unavailable means that the report may be read later.
 func (k *Controller) searchReport(ctx context.Context, run change.Run, token uint64, evidence []byte, artifacts []string) (*search.Report, string, error) {
 	if evidence == nil {
 		return nil, "", errors.New("its runners stopped responding")

@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
-// commits pushes sources of the kernel one by one to the branch of a pull request, the first of
-// which opens it.
+// commits pushes the sources one by one to a branch, and then opens a pull request for the branch. It
+// returns the commits, too.
 func (w *world) commits(branch string, sources ...string) (*embedded.PR, []string) {
 	w.Helper()
 	var all []string
@@ -26,8 +26,8 @@ func (w *world) commits(branch string, sources ...string) (*embedded.PR, []strin
 	return pr, all
 }
 
-// A bisection names the commit of a pull request that made the kernel slower, and passes over one
-// that does not build.
+// A bisection names the commit of a pull request that made the kernel slower. It skips a commit that does
+// not build.
 func TestBisectOfAPullRequest(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	pr, commits := w.commits("slower", "// speed 1.0 tidy\n", "// BROKEN\n", "/* a remark */\n// speed 1.0 tidy\n", "// speed 0.9\n", "// speed 0.9 more\n")
@@ -41,7 +41,7 @@ func TestBisectOfAPullRequest(t *testing.T) {
 	w.no(err)
 	w.concluded(pr.HeadSHA(), "failure")
 	w.reacted(pr, w.comment(pr, "walt", "/bisect scale main~1..main"), "confused") // an expression is no ref
-	w.reacted(pr, w.comment(pr, "walt", "/bisect scale main..slower"), "confused") // neither is older
+	w.reacted(pr, w.comment(pr, "walt", "/bisect scale main..slower"), "confused") // main is not an ancestor of slower
 	w.reacted(pr, w.comment(pr, "walt", "/bisect scale "+commits[0]+"..main"), "confused")
 	w.reacted(pr, w.comment(pr, "walt", "/bisect scale "+commits[0]+"..slower rounds=20"), "rocket")
 	w.said(pr, commits[0]+"..slower")
@@ -51,7 +51,7 @@ func TestBisectOfAPullRequest(t *testing.T) {
 	}
 }
 
-// The approval of a fork's head is none of the commits before it.
+// An approval of a fork's head does not approve the commits before it.
 func TestBisectOfAFork(t *testing.T) {
 	w := newWorld(t, worldOptions{retold: true})
 	fork, err := w.repo.Fork("eve")
@@ -80,8 +80,9 @@ func tunable() string {
 	return strings.Replace(manifestYAML, "source: scale.c\n", "variants: {plain: {source: scale.c}, wide: {source: wide.c}, wrong: {source: wrong.c}}\ndefault_variant: plain\n", 1)
 }
 
-// A tuning finds the fastest right variant of the head, and says which change to commit. The winner
-// counts as a machine code of the pull request. The commit of it is judged with new rounds.
+// A tuning finds the fastest variant of the head that is correct, and says which change to commit. The
+// winner counts as one machine code of the pull request. When the author commits it, the gate judges it
+// with fresh rounds.
 func TestTuneOfAPullRequest(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	_, err := w.repo.Push("main", map[string]string{
@@ -97,7 +98,7 @@ func TestTuneOfAPullRequest(t *testing.T) {
 	w.concluded(pr.HeadSHA(), "failure")
 	for _, refused := range []string{"/tune nothing", "/tune variants=none", "/tune shapes=huge", "/tune proposer=./mine.py", "/tune budget=2h"} {
 		w.reacted(pr, w.comment(pr, "walt", refused), "confused")
-		w.settle() // the reply stands before the next comment
+		w.settle() // the reply is posted before the next comment
 	}
 	w.reacted(pr, w.comment(pr, "rita", "/tune"), "confused") // a reader
 	w.settle()
@@ -111,8 +112,8 @@ func TestTuneOfAPullRequest(t *testing.T) {
 	w.numbered("the winner, the author's third code against main", sha, 3)
 }
 
-// A search that a runner cannot finish says so, a push ends one, and a restart of the bot loses
-// none.
+// If a runner cannot finish a search, the report says so. A push ends a search. A restart of the bot
+// loses no search.
 func TestSearchesThatEndEarly(t *testing.T) {
 	fail := make(chan bool, 1)
 	fail <- true
@@ -134,10 +135,10 @@ func TestSearchesThatEndEarly(t *testing.T) {
 	w.settle()
 	w.reacted(pr, w.comment(pr, "walt", "/bisect"), "rocket")
 	w.until("the reply", func() bool {
-		return strings.Count(fmt.Sprint(pr.Comments()), "A comment will say what was found.") == 2
+		return strings.Count(fmt.Sprint(pr.Comments()), "A second comment will have the result.") == 2
 	})
 	w.reacted(pr, w.comment(pr, "walt", "/bisect"), "confused") // one runs already
-	w.said(pr, "is queued or running already")
+	w.said(pr, "is already queued or running")
 	w.no(w.running.stop())
 	w.start()
 	w.reacted(pr, w.comment(pr, "walt", "/cancel"), "rocket")

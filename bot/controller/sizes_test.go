@@ -19,13 +19,13 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-// Sizes in bytes of what the journal stores, one copy.
+// sizes has the sizes of records in the journal, in bytes for one copy.
 type sizes struct {
 	deliveriesEach    float64 // deliveries for a pull request
 	writesEach        float64 // writes to GitHub for it
 	eventsEach        float64 // events of a pull request with one verdict
-	delivery          float64 // one, with its mark
-	events            float64 // of a pull request with one verdict
+	delivery          float64 // one delivery, with the record of its state
+	events            float64 // bytes of all events of a pull request with one verdict
 	bundle            float64 // of a small repository
 	evidence, verdict float64
 }
@@ -41,7 +41,8 @@ func sizedWorld(t testing.TB) (*world, *atomic.Int64) {
 	}}), &writes
 }
 
-// measureSizes opens n pull requests, each of which gets a verdict, and stores the evidence that real GPUs gave.
+// measureSizes opens n pull requests and waits for a verdict on each. Then it compares the streams of the
+// journal before and after. The sizes of evidence and verdicts come from recorded runs on a GPU.
 func measureSizes(w *world, writes *atomic.Int64, n int) sizes {
 	w.Helper()
 	w.settle()
@@ -77,7 +78,8 @@ func (w *world) usage() map[string]stored {
 	return all
 }
 
-// artifactSizes stores the committed evidence of the attention kernel, and the verdicts on it.
+// artifactSizes stores the committed evidence of the attention kernel and the verdicts on this evidence. It
+// returns the mean size of each.
 func (w *world) artifactSizes() (evidence, verdict float64) {
 	w.Helper()
 	text, err := os.ReadFile("../../policies/h200.yaml")
@@ -122,7 +124,8 @@ func BenchmarkSizes(b *testing.B) {
 	}
 }
 
-// The page for operators has the sizes that are measured here, to a tenth, and the year that follows from them.
+// The page for operators states the sizes that this test measures, to a tenth, and computes a year from
+// them.
 func TestDocumentedSizes(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operate/scale.md")
 	if err != nil {
@@ -140,20 +143,23 @@ func TestDocumentedSizes(t *testing.T) {
 		}
 		return n
 	}
-	const writesRow, eventsRow = "writes to GitHub for a pull request with one verdict", "events of a pull request with one verdict"
+	const deliveriesRow, writesRow, eventsRow = "deliveries for a pull request", "writes to GitHub for a pull request with one verdict", "events of a pull request with one verdict"
 	w, writes := sizedWorld(t)
 	s := measureSizes(w, writes, 4)
 	for name, measured := range map[string]float64{
-		"deliveries for a pull request": s.deliveriesEach,
-		eventsRow:                       s.eventsEach,
-		writesRow:                       s.writesEach,
-		"a delivery, in KB":             s.delivery / 1000,
+		deliveriesRow:       s.deliveriesEach,
+		eventsRow:           s.eventsEach,
+		writesRow:           s.writesEach,
+		"a delivery, in KB": s.delivery / 1000,
 		"the events of a pull request with one verdict, in KB": s.events / 1000,
 		"the evidence of one verdict, in KB":                   s.evidence / 1000,
 		"a verdict with its tables, in KB":                     s.verdict / 1000,
 	} {
 		most := 0.1
-		if name == writesRow || name == eventsRow { // progress is published as often as there is time
+		switch name {
+		case deliveriesRow: // a busy machine answers a delivery too late, and gets it again
+			most = 0.2
+		case writesRow, eventsRow: // the bot publishes progress as often as it has time
 			most = 0.4
 		}
 		if said := row(name); math.Abs(said-measured) > most*measured {
@@ -162,7 +168,7 @@ func TestDocumentedSizes(t *testing.T) {
 	}
 	// A year of a busy repository, from the figures of the page.
 	const pulls, heads, kernels, days, month = 40, 3.0, 2.0, 365, 30
-	deliveries := pulls * heads * row("deliveries for a pull request") * row("a delivery, in KB") * month / 1e6
+	deliveries := pulls * heads * row(deliveriesRow) * row("a delivery, in KB") * month / 1e6
 	events := pulls * (heads * kernels) * row("the events of a pull request with one verdict, in KB") * days / 1e6
 	artifacts := pulls * heads * kernels * (row("the evidence of one verdict, in KB") + row("a verdict with its tables, in KB")) * days / 1e6
 	for name, computed := range map[string]float64{

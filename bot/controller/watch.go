@@ -31,8 +31,8 @@ func (k *Controller) watchTarget(ctx context.Context, name string, s sweep.Sched
 	return target, err
 }
 
-// recordWatch records a watch as a change. It ends the watch before, if that has not measured everything by
-// now: its results would be about a commit that the new watch measures again.
+// recordWatch records a watch as a change. If the previous watch still has something to measure,
+// recordWatch ends the previous watch: the new one measures the default branch again.
 func (k *Controller) recordWatch(ctx context.Context, repo int64, d sweep.Decision) error {
 	if r := d.Replaces; r != nil {
 		if err := k.endWatch(ctx, change.WatchID(repo, r.Head, r.Due)); err != nil {
@@ -59,7 +59,7 @@ func (k *Controller) recordWatch(ctx context.Context, repo int64, d sweep.Decisi
 
 func (k *Controller) endWatch(ctx context.Context, id change.ID) error {
 	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
-		// A search for a commit, which is a side run, goes on unless something else ends with it.
+		// A watch that has only a search for a commit left stays open, so that the search can end.
 		if now.Seq == 0 || !now.NeedsPlan() && !slices.ContainsFunc(now.Runs, change.Run.Unfinished) {
 			return nil, nil
 		}
@@ -71,8 +71,8 @@ func (k *Controller) endWatch(ctx context.Context, id change.ID) error {
 	return err
 }
 
-// publishWatch records what a watch has found so far, brings the issues of its kernels in line, and
-// records that this was done. Each step can be repeated.
+// publishWatch records the results that a watch has so far and updates the issues of its kernels. Then it
+// records that both are done. Each step can be repeated.
 func (k *Controller) publishWatch(ctx context.Context, s *change.State) error {
 	var failure error
 	for _, run := range s.Searches {
@@ -100,14 +100,14 @@ func (k *Controller) publishWatch(ctx context.Context, s *change.State) error {
 	}
 	_, err := k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
 		if now.Seq != s.Seq {
-			return nil, nil // there is something new to publish
+			return nil, nil // the state has changed, so the bot publishes it again
 		}
 		return change.Published{Complete: true}, nil
 	})
 	return err
 }
 
-// publishWatched records a look at a kernel, and brings its issue in line.
+// publishWatched records a look at a kernel, and updates the kernel's issue.
 func (k *Controller) publishWatched(ctx context.Context, s *change.State, run change.Run) error {
 	unlock, err := k.lockKernel(ctx, watch.Subject(s.ID.Repo, run.Folder))
 	if err != nil {
@@ -171,8 +171,8 @@ func (k *Controller) lookOf(ctx context.Context, s *change.State, run change.Run
 	return look, ok, nil
 }
 
-// dropUnwatched ends what is known about kernels that the watch leaves out: they were removed or renamed,
-// or the configuration does not name them any more.
+// dropUnwatched records that kernels are not watched any more: kernels that were removed or renamed, and
+// kernels that the configuration no longer names. The bot closes their issues.
 func (k *Controller) dropUnwatched(ctx context.Context, s *change.State) error {
 	if p := s.Current(); p == nil || !s.Facts.Open || p.Refused || len(p.Problems) > 0 {
 		return nil
@@ -209,7 +209,7 @@ func (k *Controller) dropKernel(ctx context.Context, s *change.State, folder str
 	return k.reconcileIssue(ctx, s, folder, w)
 }
 
-// watched returns what is known about a watched kernel.
+// watched reads the state of a watched kernel from the journal.
 func (k *Controller) watched(ctx context.Context, repo int64, folder string) (*watch.State, error) {
 	s := &watch.State{}
 	_, err := k.Journal.ReplayRun(ctx, watch.Subject(repo, folder), func(stored journal.Event) error {
@@ -225,8 +225,8 @@ func (k *Controller) watched(ctx context.Context, repo int64, folder string) (*w
 	return s, nil
 }
 
-// updateWatched writes the event that decide returns, and returns the new state. A nil event writes nothing. If
-// another writer was faster, decide is called again.
+// updateWatched stores the event that decide returns, and returns the new state. If decide returns nil,
+// updateWatched stores nothing. If another writer stored an event first, updateWatched calls decide again.
 func (k *Controller) updateWatched(ctx context.Context, repo int64, folder string, decide func(*watch.State) watch.Event) (*watch.State, error) {
 	for {
 		s, err := k.watched(ctx, repo, folder)
@@ -249,8 +249,8 @@ func (k *Controller) updateWatched(ctx context.Context, repo int64, folder strin
 	}
 }
 
-// lockKernel lets one worker at a time look for a kernel's issue and open it: two watches of a repository
-// may be published at the same time.
+// lockKernel lets only one worker at a time look for a kernel's issue and open it: two workers may publish
+// two watches of a repository at the same time.
 func (k *Controller) lockKernel(ctx context.Context, name string) (unlock func(), err error) {
 	k.mu.Lock()
 	l := k.kernels[name]

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// A cut ends the bot's connection to GitHub after the first request of a kind has reached it, so that the
-// bot does not know whether it was carried out.
+// A cut ends the bot's connection to GitHub after the first request of a kind has reached GitHub. So the
+// bot does not know whether GitHub has carried out the request.
 type cut struct {
 	method, path string
-	lost         bool // the answer is an error; without it there is none until the bot is stopped
+	lost         bool // true: the bot gets an error; false: the bot gets no answer until it is stopped
 	once         sync.Once
 	reached      chan struct{}
 }
@@ -43,8 +43,8 @@ func (c *cut) refuse(rq *http.Request) (answer *http.Response) {
 	return answer
 }
 
-// A bot that is stopped right after it wrote to GitHub, or whose answer was lost, neither opens a second
-// issue nor closes one twice.
+// A bot may be stopped right after it wrote to GitHub, or may lose GitHub's answer. It does not open a
+// second issue, and it does not close an issue twice.
 func TestWatchCrash(t *testing.T) {
 	for name, c := range map[string]*cut{
 		"opened":          newCut("POST", "/repos/olga/kernels/issues", false),
@@ -62,7 +62,7 @@ func TestWatchCrash(t *testing.T) {
 				select {
 				case <-c.reached:
 				case <-time.After(patience):
-					t.Fatal("the bot has not come so far")
+					t.Fatal("the bot never sent this request")
 				}
 				w.no(w.running.stop())
 				w.begin()

@@ -20,13 +20,13 @@ import (
 	"github.com/kernelgate/kernelgate/runners/search"
 )
 
-// A watchedWorld is a world whose default branch is watched at two every night, against the release
-// v1.0.0, which is its first commit.
+// A watchedWorld is a world with a watch of the default branch, every night at 02:00. The watch compares
+// with the release v1.0.0, which is the first commit.
 type watchedWorld struct {
 	*world
 	clock  *atomic.Int64
 	nights int
-	runs   int // of watches, that should be done
+	runs   int // how many runs of watches should be done by now
 }
 
 func watchedNightly(t *testing.T, opt worldOptions) *watchedWorld {
@@ -43,16 +43,16 @@ func watchedNightly(t *testing.T, opt worldOptions) *watchedWorld {
 	return w
 }
 
-// begin starts the bot and waits until it knows the repositories. A clock that jumps before that makes the bot's
-// tokens expire in its hand, and it would know them a while later.
+// begin starts the bot and waits until the bot knows the repositories. If the clock jumped before that, the
+// bot's tokens would expire while it uses them, and it would need longer.
 func (w *watchedWorld) begin() {
 	w.Helper()
 	w.start()
 	w.poll("the first look at GitHub", func() bool { return !w.running.bot.Counts().Reconciled.IsZero() })
 }
 
-// night lets a day pass, after a push to the default branch with a source, and waits until the watch has
-// measured it.
+// night pushes a source to the default branch, lets a day pass, and waits until the watch has measured the
+// source.
 func (w *watchedWorld) night(source string) {
 	w.Helper()
 	if source != "" {
@@ -64,8 +64,8 @@ func (w *watchedWorld) night(source string) {
 	w.measured(1)
 }
 
-// measured waits until the watch of this night has measured so many kernels, and until everything follows
-// from it.
+// measured waits until the watch of this night has measured this number of kernels, and until the bot has
+// nothing left to do.
 func (w *watchedWorld) measured(kernels int) {
 	w.Helper()
 	w.begun()
@@ -84,7 +84,7 @@ func (w *watchedWorld) measured(kernels int) {
 	w.settle()
 }
 
-// begun waits until the watch of this night was decided on.
+// begun waits until the bot has decided on the watch of this night.
 func (w *watchedWorld) begun() {
 	w.Helper()
 	w.nights++
@@ -129,9 +129,9 @@ func (w *watchedWorld) shows(open bool, comments int, texts ...string) {
 	}
 }
 
-// One slowdown is one issue, from the first night on which it is proven to the first on which it is gone,
-// whatever happens to the bot. It is opened again when the kernel becomes slower again, but not when a
-// person has closed it.
+// One slowdown has one issue. The bot opens the issue on the first night that proves the slowdown, and
+// closes it on the first night that proves its end, even if the bot restarts in between. The bot opens the
+// issue again when the kernel becomes slower again, but not if a person has closed it.
 func TestWatch(t *testing.T) {
 	w := watchedNightly(t, worldOptions{})
 	if all := w.repo.Issues(); len(all) != 0 {
@@ -139,7 +139,7 @@ func TestWatch(t *testing.T) {
 	}
 	w.night("// speed 0.8\n")
 	slow := w.repo.Head("main")
-	w.shows(true, 0, "**Cause: code.** The sources of the kernel changed", "mission", "slower |", slow[:12], "made it slower", "found by the watch of 2026-05-05 02:00 UTC, last measured by the watch of 2026-05-05")
+	w.shows(true, 0, "**Cause: code.** The sources of the kernel changed", "mission", "slower |", slow[:12], "made the kernel slower", "found by the watch of 2026-05-05 02:00 UTC, last measured by the watch of 2026-05-05")
 	number := w.issue().Number
 	w.no(w.running.stop())
 	w.begin()
@@ -186,7 +186,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A new release that contains the slowdown ends it.
+// A new release that contains the slowdown ends the regression.
 func TestWatchNewRelease(t *testing.T) {
 	w := watchedNightly(t, worldOptions{})
 	w.night("// speed 0.8\n")
@@ -210,8 +210,8 @@ func TestWatchRemovedKernel(t *testing.T) {
 	w.shows(false, 1, "not watched any more")
 }
 
-// Without the permission, or in a repository without issues, the bot says so and does everything else as
-// usual. When it may write issues again, the next watch opens the issue.
+// If the bot may not write issues, or the repository has issues turned off, the bot reports this and does
+// everything else as usual. When the bot may write issues again, the next watch opens the issue.
 func TestWatchWithoutPermission(t *testing.T) {
 	refused := func(w *watchedWorld) int {
 		t.Helper()
@@ -244,8 +244,8 @@ func TestWatchWithoutPermission(t *testing.T) {
 	})
 }
 
-// The commit is searched for between the last watch without the slowdown and the first with it, once, and
-// the issue shows the answer.
+// The bot starts one search for the commit, between the last watch without the slowdown and the first watch
+// with it. The issue shows the result.
 func TestWatchBisect(t *testing.T) {
 	w := watchedNightly(t, worldOptions{})
 	first := w.repo.Head("main")
@@ -256,9 +256,11 @@ func TestWatchBisect(t *testing.T) {
 		pushed = append(pushed, sha)
 	}
 	w.night("")
-	w.until("the answer", func() bool { return strings.Contains(w.repo.Issues()[0].Body, "or one of 1 commit before it") })
+	w.until("the answer", func() bool {
+		return strings.Contains(w.repo.Issues()[0].Body, "1 commit before it could not be judged")
+	})
 	w.settle()
-	w.shows(true, 0, "**Commit:** `"+pushed[2][:12]+"`, or one of 1 commit before it that could not be judged (after `"+pushed[0][:12]+"`)", "at most 5.0")
+	w.shows(true, 0, "**Commit:** `"+pushed[2][:12]+"`, or an earlier commit: 1 commit before it could not be judged. The last good commit is `"+pushed[0][:12]+"`.", "at most 5.0")
 	w.night("")
 	w.shows(true, 0, "**Commit:** `"+pushed[2][:12]+"`")
 	searches := 0
@@ -277,7 +279,7 @@ func TestWatchBisect(t *testing.T) {
 	}
 }
 
-// A search that a fault of its runner ended is asked for again in the next watch.
+// If a fault of the runner ends a search, the next watch starts the search again.
 func TestWatchBisectLost(t *testing.T) {
 	var searches atomic.Int32
 	host := search.Measure(scripted.Runner{})
@@ -288,9 +290,9 @@ func TestWatchBisectLost(t *testing.T) {
 		return host(ctx, job, scratch, p)
 	}})
 	w.night("// speed 0.8\n")
-	w.shows(true, 0, "goes on")
+	w.shows(true, 0, "a search has started")
 	w.night("")
-	w.until("the answer", func() bool { return strings.Contains(w.repo.Issues()[0].Body, "made it slower") })
+	w.until("the answer", func() bool { return strings.Contains(w.repo.Issues()[0].Body, "made the kernel slower") })
 	w.settle()
 	w.night("")
 	if n := searches.Load(); n != 2 {
@@ -298,7 +300,8 @@ func TestWatchBisectLost(t *testing.T) {
 	}
 }
 
-// A watch that has not measured everything when the next one begins is given up: nothing is measured twice.
+// If a watch has not measured everything when the next watch begins, the bot gives up the earlier one. So
+// no kernel waits twice in the queue.
 func TestWatchReplaced(t *testing.T) {
 	w := watchedNightlyAbsent(t)
 	queued := func() (jobs []string) {

@@ -177,8 +177,8 @@ func TestQuarantine(t *testing.T) {
 	w.lease("ann", "l4", "job", 1)
 }
 
-// An event that a newer bot has stored about a runner is refused as a whole: a runner that the newer one took out of service
-// for a reason that this bot does not know must not get jobs.
+// A bot refuses an event about a runner as a whole if a newer bot has stored it with a kind or field that this bot does not
+// know. The newer bot may have taken the runner out of service, and then the runner must not get jobs.
 func TestUnknownDecisionIsRefused(t *testing.T) {
 	from := compat.Writer{Version: "v0.2.0", Reader: "v0.1.0"}
 	for name, e := range map[string]journal.Event{

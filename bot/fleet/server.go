@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -123,6 +124,12 @@ type lease struct {
 // ArtifactBlob returns the name of an artifact in the journal's Artifacts.
 func ArtifactBlob(job string, token uint64, name string) string {
 	return fmt.Sprintf("%s/%d/%s", job, token, name)
+}
+
+// ArtifactJob returns the job in a name of ArtifactBlob.
+func ArtifactJob(blob string) string {
+	job, _, _ := strings.Cut(blob, "/")
+	return job
 }
 
 // Handler serves protocol.Prefix.

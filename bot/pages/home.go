@@ -21,7 +21,7 @@ const (
 	homeRepos   = 20
 )
 
-// A HomePage shows whether default branches regressed, kernels, current runs, the queue and the runners.
+// A HomePage shows the regressions of default branches, the kernels, current runs, the queue and the runners.
 type HomePage struct {
 	Repos   []string    `json:"repositories,omitempty"`
 	Watches []Watch     `json:"watches,omitempty"`

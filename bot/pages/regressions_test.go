@@ -31,7 +31,7 @@ func (w *world) watched(repo int64, folder string, e watch.Event) {
 	w.events = append(w.events, journal.Event{Seq: seq, Run: watch.Subject(repo, folder), Kind: watch.KindOf(e), At: epoch.Add(time.Duration(seq) * time.Second), Data: data})
 }
 
-// looked appends a look at a kernel, so many hours before now.
+// looked appends a look at a kernel that was due some hours ago.
 func (w *world) looked(repo int64, kernel string, hours int, speed float64, change func(*watch.Look)) {
 	w.Helper()
 	l := watch.Look{
@@ -45,8 +45,8 @@ func (w *world) looked(repo int64, kernel string, hours int, speed float64, chan
 	w.watched(repo, "kernels/"+kernel, watch.Looked{Repo: repo, Folder: "kernels/" + kernel, Look: l})
 }
 
-// regressions creates a repository with a kernel of each kind of regression, one that did not regress, and
-// one against its best.
+// regressions creates three watched repositories: one with a kernel of each kind of regression, one without
+// a regression, and one that is compared with the best state of each kernel.
 func regressions(w *world) {
 	w.Helper()
 	story(w)

@@ -25,7 +25,7 @@ type SearchLog struct {
 	Text    []byte
 }
 
-// TuningPage is the page about one search: its state, the elite, all candidates, and what failed.
+// TuningPage is the page about one search: its state, the elite, all candidates, and failures.
 type TuningPage struct {
 	Name    string    `json:"name"`
 	Changed time.Time `json:"changed"`
@@ -39,8 +39,8 @@ type TuningsPage struct {
 	Unread   []string     `json:"unread,omitempty"` // logs that cannot be read, with the reason
 }
 
-// NewTuningPage makes the page from a log. It needs nothing else, so that a log that is stored
-// anywhere has the same page.
+// NewTuningPage makes the page from a log and nothing else. So the page of a log is the same wherever the
+// log is stored.
 func NewTuningPage(log SearchLog) (*TuningPage, error) {
 	view, err := tune.ReadView(log.Name, log.Text)
 	if err != nil {

@@ -25,7 +25,7 @@ func recordedSearch(t *testing.T) string {
 	return string(text)
 }
 
-// searchFolder has a search that has ended and one that is under way.
+// searchFolder creates a folder with a search that has ended, one that still runs, and a broken log.
 func searchFolder(t *testing.T) (dir, growing string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "results")
@@ -107,7 +107,7 @@ func TestSearchesDescribed(t *testing.T) {
 	}
 }
 
-// nobody may read nothing.
+// nobody is a person who may not read any repository.
 type nobody struct{ pages.Everybody }
 
 func (nobody) Viewer(*http.Request) pages.Viewer {
@@ -134,7 +134,8 @@ func TestSearchesNeedAccess(t *testing.T) {
 	}
 }
 
-// TestSearchPageGrows inspects the pages in a browser, and watches one while its log grows to the end.
+// TestSearchPageGrows inspects the pages in a browser. It keeps one page open while the log of its search
+// grows to the end.
 func TestSearchPageGrows(t *testing.T) {
 	dir, growing := searchFolder(t)
 	f, err := pages.OpenFolder(dir, nil, nil)

@@ -16,7 +16,7 @@ import (
 type Watch struct {
 	Repo      string      `json:"repository"`
 	Branch    string      `json:"branch"`
-	Since     string      `json:"since,omitempty"` // the release that it is compared with; empty if it is the best of each kernel
+	Since     string      `json:"since,omitempty"` // the release to compare with; empty if the watch compares with the best state of each kernel
 	At        time.Time   `json:"at"`              // when the newest watch was due
 	Kernels   int         `json:"kernels"`
 	Undecided int         `json:"undecided,omitempty"` // kernels about which the newest watch proves nothing
@@ -40,7 +40,7 @@ type Regressed struct {
 	Refused string     `json:"refused,omitempty"` // why there is no issue
 }
 
-// addWatches adds whether the default branches regressed, those that did first.
+// addWatches adds a row for each watched default branch to the page. Branches that regressed come first.
 func (s *Server) addWatches(ctx context.Context, p *HomePage, repos map[int64]string) error {
 	for _, id := range slices.SortedFunc(maps.Keys(repos), func(a, b int64) int { return cmpRepos(repos, a, b) }) {
 		all, err := s.Source.Watched(ctx, id)

@@ -49,11 +49,11 @@ func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rer
 	return digest, nil
 }
 
-// packAgain looks at a planned change once more and names the bundle that pack makes.
+// packAgain reads the files of a planned change again, and returns the name of the bundle that pack makes.
 func (p *Planner) packAgain(ctx context.Context, id change.ID, f change.Facts, pack func(context.Context, *survey) (string, error)) (digest string, err error) {
 	s := p.survey(id, f)
 	defer s.close()
-	s.repo, err = p.Mirrors.Fetch(ctx, f.Repo, refsOf(id, f)...) // a branch that somebody names may be of just now
+	s.repo, err = p.Mirrors.Fetch(ctx, f.Repo, refsOf(id, f)...) // the command may name a branch that was pushed a moment ago
 	if err == nil {
 		err = p.within(ctx, func(ctx context.Context) (err error) {
 			if err := s.settle(ctx); err != nil {
@@ -78,7 +78,7 @@ func (s *survey) jobOf(ctx context.Context, o plan.Options, folder string) (runn
 		return runners.Job{}, err
 	}
 	keys, err := p.Kernels(ctx)
-	if err == nil && keys[0] != folder { // the last part of a path may become another kernel's
+	if err == nil && keys[0] != folder { // the last part of the path may match a different kernel
 		err = strict.Mistakef("no kernel named %q", folder)
 	}
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *survey) jobOf(ctx context.Context, o plan.Options, folder string) (runn
 func buildable(job runners.Job) error {
 	switch {
 	case job.Unready != "":
-		return strict.Mistakef("it cannot be built: %s", job.Unready)
+		return strict.Mistakef("the kernel cannot be built: %s", job.Unready)
 	case len(job.Broken) > 0:
 		return strict.Mistakef("the head cannot be built: %s", job.Broken[0])
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
-// The release is the highest version that is no pre-release or, without versions, the newest annotated
-// tag.
+// The release is the tag with the highest version, without pre-releases. If no tag is a version, it is the
+// newest annotated tag.
 func TestRelease(t *testing.T) {
 	at := func(day int, name string, annotated bool) checkout.Tag {
 		return checkout.Tag{Name: name, Annotated: annotated, At: time.Date(2026, 5, day, 0, 0, 0, 0, time.UTC)}

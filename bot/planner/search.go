@@ -19,7 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// A Search is what somebody wants to have searched of a kernel. One of Tune and Bisect is set.
+// A Search is a request to search one kernel. Either Tune or Bisect is set.
 type Search struct {
 	Folder   string // which kernel, see manifest.KeyOf
 	Tune     *command.Tune
@@ -27,8 +27,8 @@ type Search struct {
 	Approved []string // as in Rerun
 }
 
-// Search packs a search and names the bundle. A name that the repository does not have is a
-// strict.Mistake.
+// Search packs a search and returns the name of the bundle. If the request names something that the
+// repository does not have, the error is a strict.Mistake.
 func (p *Planner) Search(ctx context.Context, id change.ID, f change.Facts, r Search) (string, error) {
 	digest, err := p.packAgain(ctx, id, f, func(ctx context.Context, s *survey) (string, error) { return s.search(ctx, r) })
 	if err != nil {
@@ -64,12 +64,12 @@ func (s *survey) search(ctx context.Context, r Search) (string, error) {
 		return "", err
 	}
 	if job.Rule().Gates.Performance == nil {
-		return "", strict.Mistakef("%s: the rule %s has no performance gate, so that nothing says how to time %s", job.PolicyFile, job.Rule().Name, job.Manifest.Name)
+		return "", strict.Mistakef("%s: the rule %s has no performance gate, and a search needs one to time %s", job.PolicyFile, job.Rule().Name, job.Manifest.Name)
 	}
 	return s.planner.pack(ctx, job)
 }
 
-// tuning is the job that searches the head's variants and toggles.
+// tuning returns the job that searches the variants and toggles of the head.
 func (s *survey) tuning(ctx context.Context, policyAt string, r Search) (runners.Job, error) {
 	job, err := s.jobOf(ctx, s.options(policyAt), r.Folder)
 	if err == nil {
@@ -97,11 +97,11 @@ func (s *survey) tuning(ctx context.Context, policyAt string, r Search) (runners
 	return job, nil
 }
 
-// maxBisected bounds the commits of one search, since all their states travel to the runner.
+// maxBisected is the maximum number of commits in one search, because the bundle has all their states.
 const maxBisected = 200
 
-// bisection is the job that searches a range of commits. Policy, problem and reference are the base
-// branch's for all commits, as for every verdict of the bot.
+// bisection returns the job that searches a range of commits. For all commits, policy, problem and reference
+// come from the base branch, as for every verdict of the bot.
 func (s *survey) bisection(ctx context.Context, policyAt string, r Search) (runners.Job, error) {
 	good, bad := s.base, s.facts.Head
 	name := fmt.Sprintf("%.12s", good)
@@ -153,7 +153,7 @@ func (s *survey) bisection(ctx context.Context, policyAt string, r Search) (runn
 	return last, nil
 }
 
-// commit plans one commit of the range against the good one.
+// commit plans the comparison of one commit of the range with the good commit.
 func (s *survey) commit(ctx context.Context, policyAt, good, sha, folder string, i int) (runners.Job, error) {
 	o := s.options(policyAt)
 	o.Base, o.Head, o.Scratch = good, sha, filepath.Join(s.scratch, fmt.Sprintf("commit-%d", i))
@@ -163,21 +163,22 @@ func (s *survey) commit(ctx context.Context, policyAt, good, sha, folder string,
 	return s.jobOf(ctx, o, folder)
 }
 
-// mayRun refuses commits that neither a branch of the repository has nor anybody approved: a fork's
-// approved head does not speak for the commits before it.
+// mayRun refuses a commit that is not on a branch of the repository, unless somebody approved this commit.
+// The approval of a fork's head does not cover the commits before it.
 func (s *survey) mayRun(ctx context.Context, bad string, commits []checkout.Commit, approved []string) error {
 	if ours, err := s.repo.Reached(ctx, bad); err != nil || ours {
 		return err
 	}
 	for _, c := range commits {
 		if !slices.Contains(approved, c.SHA) {
-			return strict.Mistakef("the commit %.12s of the fork is not approved, and its code is not measured here (name a range of this repository, or run kernelgate bisect)", c.SHA)
+			return strict.Mistakef("the commit %.12s of the fork is not approved, so the bot does not run its code (name a range of this repository, or run kernelgate bisect yourself)", c.SHA)
 		}
 	}
 	return nil
 }
 
-// addSide returns the index of a state of the kernel among those of the search.
+// addSide returns the index of a state of the kernel in the search. It adds the state if the search does not
+// have it yet.
 func addSide(asked *runners.BisectSearch, side runners.Side, states map[string]int) (int, error) {
 	sum, err := folderhash.Sum(side.Dir)
 	if err != nil {

@@ -31,7 +31,7 @@ rules:
   - name: default
 `
 
-// searched is a repository whose kernel can be measured here.
+// searched creates a repository with a kernel that this machine can measure.
 func searched(t *testing.T) *world {
 	quick := strings.Replace(searchedC, "2000", "200", 1)
 	two := strings.Replace(manifest, "source: scale.c\n", "variants: {plain: {source: scale.c}, quick: {source: quick.c}}\ndefault_variant: plain\n", 1)
@@ -64,8 +64,8 @@ func (w *world) carryOut(digest string) *search.Report {
 	return r
 }
 
-// A bundle for a bisection has each state of the kernel once, and a runner finds the slow commit in
-// it. Rules and reference are the base branch's, whatever the commits say.
+// A bundle for a bisection has each state of the kernel once, and a runner finds the slow commit with it.
+// Rules and reference come from the base branch, even if the commits change them.
 func TestBisectBundle(t *testing.T) {
 	w := searched(t)
 	w.push("topic", tree{"README.md": "Better kernels.\n", policyFile: "version: 1\nrules: []\n"})
@@ -104,7 +104,7 @@ func TestBisectBundle(t *testing.T) {
 	}
 }
 
-// A bundle for a tuning has the head's space, and a runner finds the quick variant in it.
+// A bundle for a tuning has the search space of the head, and a runner finds the quick variant with it.
 func TestTuneBundle(t *testing.T) {
 	w := searched(t)
 	head := w.push("topic", tree{"README.md": "Better kernels.\n", folder + "/scale.c": searchedC + "// longer\n"})

@@ -23,9 +23,9 @@ func (p *Planner) Tip(ctx context.Context, repo, branch string) (string, error) 
 	return tip, nil
 }
 
-// settleSweep finds the commits of a sweep or a watch. The default branch's own rules hold, as they are now. A commit of the last sweep
-// that the branch has left behind is nothing to compare with: then the head is compared with itself, as it is the first time.
-// A watch against each kernel's best has no common base either.
+// settleSweep finds the commits of a sweep or a watch. The rules are those of the default branch now. If the default branch no
+// longer contains the commit of the last sweep, there is nothing to compare with: the head is compared with itself, as in the
+// first sweep. A watch against the best state has no common base, either.
 func (s *survey) settleSweep(ctx context.Context) (err error) {
 	if s.trusted, err = s.repo.Resolve(ctx, s.facts.Head); err != nil {
 		return fmt.Errorf("%.12s: %w", s.facts.Head, err)
@@ -52,7 +52,7 @@ func (s *survey) swept(ctx context.Context) ([]string, error) {
 	}
 	all = slices.DeleteFunc(all, func(key string) bool { return !Swept(s.facts.Kernels, key) })
 	if len(all) > maxSwept {
-		return nil, checkout.Refused{Why: fmt.Sprintf("the %s is of %d kernels (at most %d are measured by one; choose some of them: kernels, in the bot's configuration)", s.id.Kind, len(all), maxSwept)}
+		return nil, checkout.Refused{Why: fmt.Sprintf("the %s has %d kernels, and at most %d are allowed (choose some of them with kernels in the bot's configuration)", s.id.Kind, len(all), maxSwept)}
 	}
 	return all, nil
 }

@@ -20,9 +20,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/folderhash"
 )
 
-// Release is the newest release that a commit contains: the tag with the highest semantic version, with
-// or without a leading v, that is no pre-release. If no tag is a version, it is the newest annotated
-// tag. The name is empty if there is none.
+// Release returns the newest release that a commit contains. This is the tag with the highest semantic
+// version, with or without a leading v; pre-releases do not count. If no tag is a version, it is the newest
+// annotated tag. If there is no such tag either, the name is empty.
 func (p *Planner) Release(ctx context.Context, repo, head string) (checkout.Tag, error) {
 	mirror, err := p.Mirrors.Fetch(ctx, repo)
 	if err != nil {
@@ -35,7 +35,7 @@ func (p *Planner) Release(ctx context.Context, repo, head string) (checkout.Tag,
 	return release(all), nil
 }
 
-// released are the names of tags that are versions of releases. Package semver would also take v1 and
+// released matches the names of tags that are versions of releases. Package semver would also accept v1 and
 // v1.2.
 var released = regexp.MustCompile(`^v?([0-9]+\.[0-9]+\.[0-9]+)(?:\+[0-9A-Za-z.-]+)?$`)
 
@@ -59,7 +59,7 @@ func release(all []checkout.Tag) checkout.Tag {
 	return slices.MaxFunc(annotated, func(a, b checkout.Tag) int { return cmp.Or(a.At.Compare(b.At), strings.Compare(a.Name, b.Name)) })
 }
 
-// watchBaseline is what a watch compares with, whatever the policy asks of pull requests.
+// watchBaseline returns the baseline of a watch. The policy's own baseline is for pull requests.
 func (s *survey) watchBaseline() *policy.Baseline {
 	if s.facts.Watch.Against == watch.Best {
 		return &policy.Baseline{Kind: policy.BaselineBest}
@@ -67,7 +67,8 @@ func (s *survey) watchBaseline() *policy.Baseline {
 	return &policy.Baseline{Kind: "base"}
 }
 
-// headSources is the digest of what the head's kernel is built from. The baseline is no part of it.
+// headSources returns the digest of the sources and the build recipe of the head's kernel, without the
+// baseline.
 func headSources(job runners.Job) (string, error) {
 	h := sha256.New()
 	m := job.Of(job.Candidate)

@@ -9,8 +9,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/watch"
 )
 
-// A watch measures against the release, whatever the policy compares pull requests with. What the
-// head's kernel is built from has one digest, whichever release it is compared with.
+// A watch measures against the release, even if the policy compares pull requests with something else. The
+// digest of the head's sources does not depend on the release.
 func TestWatch(t *testing.T) {
 	w := newWorld(t, usual())
 	first := w.repo.Head("main")

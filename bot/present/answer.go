@@ -143,13 +143,13 @@ func rebench(a change.Answer) string {
 	case change.AnswerSideRun:
 		return "This is an extra measurement, for information. It does not change the verdict, because the policy does not ask for it."
 	case change.AnswerTuning:
-		return fmt.Sprintf("Searching the variants and toggles of %s. A comment will say what was found, with the change to commit. The search changes no verdict, and a push ends it.", names(a.Kernels))
+		return fmt.Sprintf("Searching the variants and toggles of %s for a faster one. A second comment will have the result and the change to commit. The search changes no verdict, and a push ends it.", names(a.Kernels))
 	case change.AnswerBisecting:
-		return fmt.Sprintf("Searching the commit that made %s slower or wrong. A comment will say what was found. The search changes no verdict, and a push ends it.", names(a.Kernels))
+		return fmt.Sprintf("Searching for the commit that made %s slower or wrong. A second comment will have the result. The search changes no verdict, and a push ends it.", names(a.Kernels))
 	case change.AnswerWhichKernel:
-		return fmt.Sprintf("A search is about one kernel, and this change touches %s: name one, as in `/%s %s`.", names(a.Kernels), a.Command, strings.ReplaceAll(slices.Min(a.Kernels), "`", "'"))
+		return fmt.Sprintf("A search takes one kernel, and this change touches %s. Name one kernel, as in `/%s %s`.", names(a.Kernels), a.Command, strings.ReplaceAll(slices.Min(a.Kernels), "`", "'"))
 	case change.AnswerSearchRuns:
-		return fmt.Sprintf("`/%s` of %s is queued or running already (`/cancel` ends it).", a.Command, names(a.Kernels))
+		return fmt.Sprintf("A `/%s` of %s is already queued or running (`/cancel` ends it).", a.Command, names(a.Kernels))
 	case change.AnswerCannotServe:
 		return fenced("text", a.Quote)
 	}

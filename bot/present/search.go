@@ -35,11 +35,11 @@ func searchText(r change.Run, found *search.Report, page string) string {
 	}
 	parts := []string{"### " + sign + " " + report.EscapeProse(report.Clip(found.Headline, 500))}
 	if found.Diff != "" {
-		parts = append(parts, "The gate passes it on the runner, on fresh rounds and inputs, compared with this pull request's head. Commit this change to have the pull request judged with it:",
+		parts = append(parts, "On the runner, the gate passes this candidate against the head of this pull request, with fresh rounds and inputs. Commit this change, and the gate will judge the pull request with it:",
 			fenced("diff", found.Diff))
 	}
 	if found.First != nil {
-		parts = append(parts, "The commit is "+report.EscapeCode(found.First.SHA)+".")
+		parts = append(parts, "The full id of the commit is "+report.EscapeCode(found.First.SHA)+".")
 	}
 	title := fmt.Sprintf("What was measured on %s (%.0f s)", report.EscapeSummary(report.Clip(found.Device, 100)), found.Seconds)
 	parts = append(parts, details(title, fenced("text", found.Text)))
@@ -49,7 +49,7 @@ func searchText(r change.Run, found *search.Report, page string) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// fenced is a text as code. Nothing in it ends the fence.
+// fenced returns a text as a code block. Nothing in the text can end the block.
 func fenced(language, text string) string {
 	return "```" + language + "\n" + strings.TrimRight(strings.ReplaceAll(text, "```", "'''"), "\n") + "\n```\n"
 }

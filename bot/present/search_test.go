@@ -14,8 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/search"
 )
 
-// The comment of every end of a search. Texts of a report neither ping anybody nor end a code
-// block, and no line of them is a command.
+// TestSearchReports writes the comment for each result of a search. The texts of a report do not notify
+// anybody and do not end a code block, and none of their lines is a command.
 func TestSearchReports(t *testing.T) {
 	tune, bisect := command.Read("/tune scale"), command.Read("/bisect scale v1..main")
 	ends := []struct {

@@ -23,7 +23,7 @@ import (
 type View struct {
 	State    *change.State
 	Verdicts map[string]*gates.Verdict     // by job; one that is not here is told in its one line
-	Reports  map[string]*search.Report     // of searches, by job
+	Reports  map[string]*search.Report     // reports of searches, by job
 	Progress map[string]runners.LogEntry   // the last that was heard of each job
 	Places   map[string]scheduler.Position // in line, by job
 	Tried    map[string][]change.Tried     // by folder: what other pull requests tried in vain

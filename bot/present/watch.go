@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// A WatchView is all that is known of a watched kernel at one moment.
+// A WatchView has everything that the issue of a watched kernel shows.
 type WatchView struct {
 	State *watch.State
 	Repo  string // owner/name
@@ -21,8 +21,8 @@ type WatchView struct {
 // WatchLabel is the label of the bot's issues.
 const WatchLabel = "kernelgate"
 
-// WatchMarker is the hidden first line of a kernel's issue, so that an issue that was opened before a crash
-// is found again.
+// WatchMarker is the hidden first line of a kernel's issue. After a crash, the bot uses it to find an issue
+// that it has opened and not recorded.
 func WatchMarker(repo int64, folder string) string {
 	return "<!-- kernelgate:" + watch.Subject(repo, folder) + " -->"
 }
@@ -32,7 +32,7 @@ func EndMarker(p *watch.Past) string {
 	return "<!-- kernelgate:end:" + p.First.Change + ":" + p.By.Change + " -->"
 }
 
-// IssueTitle is the title of the kernel's issue. It has no figures, so that it stays as it is.
+// IssueTitle is the title of the kernel's issue. It has no figures, so that it does not change every night.
 func (v WatchView) IssueTitle() string {
 	r := v.State.Regression
 	return titleOf(r, v.State.Folder)
@@ -63,7 +63,7 @@ func (v WatchView) IssueBody() string {
 		v.figures(r),
 		v.bisect(r),
 		v.provenance(r),
-		"kernelgate closes this issue when a watch proves that the slowdown is gone, or when two watches in a row neither prove nor show it. If you close it, it stays closed until the slowdown is gone.\n",
+		"kernelgate closes this issue when a watch proves that the slowdown is gone, or when two watches in a row neither prove nor show the slowdown. If you close the issue, it stays closed until the slowdown is gone.\n",
 	}
 	return mute(joined(parts...))
 }
@@ -81,7 +81,7 @@ func (v WatchView) finding(r *watch.Regression) string {
 		where += fmt.Sprintf(", and proven slower at %s in all", number.Plural(len(slow), "shape"))
 	}
 	if len(slow) == 0 {
-		where += ". The newest figures show the slowdown and do not prove it; an earlier watch did"
+		where += ". The newest figures show the slowdown but do not prove it. An earlier watch proved it"
 	}
 	return fmt.Sprintf("%s on %s is slower than %s: **%s** %s.\n", name, report.EscapeCode(l.Branch), v.base(l), number.Speedup(worst.Speed-1, -l.Slower), where)
 }
@@ -105,7 +105,7 @@ func (v WatchView) commit(sha string) string {
 // cause says what explains the slowdown.
 func (v WatchView) cause(r *watch.Regression) string {
 	if r.Before == nil {
-		return fmt.Sprintf("**Cause: %s.** No earlier watch is without the slowdown. Both sides were built by the same compiler and ran on the same device, so the code is what differs.\n", r.Class)
+		return fmt.Sprintf("**Cause: %s.** No earlier watch proves that the kernel was without the slowdown. Both sides were built by the same compiler and ran on the same device, so only the code differs.\n", r.Class)
 	}
 	differences := watch.Differences(*r.Before, r.First)
 	var changes []string
@@ -113,19 +113,19 @@ func (v WatchView) cause(r *watch.Regression) string {
 		changes = append(changes, "- "+v.difference(d))
 	}
 	if len(changes) == 0 {
-		return fmt.Sprintf("**Cause: %s.** Nothing that the evidence records has changed since the last watch without the slowdown. Two watches in a row prove it, so it is no noise, and the machine is what is left.\n", r.Class)
+		return fmt.Sprintf("**Cause: %s.** The evidence records no change since the last watch without the slowdown. Two watches in a row prove the slowdown, so it is not noise. Only the machine is left as a cause.\n", r.Class)
 	}
 	why := map[watch.Class]string{
 		watch.Code:      "The sources of the kernel changed since the last watch without the slowdown.",
-		watch.Toolchain: "The sources are the same as in the last watch without the slowdown, and the compiler is different.",
-		watch.Driver:    "Sources and compiler are the same as in the last watch without the slowdown, and the driver is different.",
-		watch.Device:    "Sources, compiler and driver are the same as in the last watch without the slowdown, and the device or the host is different.",
+		watch.Toolchain: "The sources are the same as in the last watch without the slowdown, but the compiler is different.",
+		watch.Driver:    "Sources and compiler are the same as in the last watch without the slowdown, but the driver is different.",
+		watch.Device:    "Sources, compiler and driver are the same as in the last watch without the slowdown, but the device or the host is different.",
 	}[r.Class]
 	switch {
 	case r.Form == watch.Shifted:
 		why = "The times changed together with the " + map[watch.Class]string{watch.Toolchain: "compiler", watch.Driver: "driver", watch.Device: "device or the host"}[r.Class] + "."
 	case differences[0].Part == watch.PartBase:
-		why = "The sources are the same as in the last watch without the slowdown, and are compared with a different commit."
+		why = "The sources are the same as in the last watch without the slowdown, but this watch compares them with a different commit."
 	}
 	return fmt.Sprintf("**Cause: %s.** %s\n\nChanged since the watch of %s:\n\n%s", r.Class, why, minute(r.Before.Due), list(changes, 4_000, "changes"))
 }
@@ -193,15 +193,15 @@ func (v WatchView) bisect(r *watch.Regression) string {
 	case !ok:
 		return ""
 	case b == nil:
-		return fmt.Sprintf("**Commit:** not searched for. It is one after %s, up to %s.\n", v.commit(good), v.commit(bad))
+		return fmt.Sprintf("**Commit:** no search has started. The commit is after %s and not later than %s.\n", v.commit(good), v.commit(bad))
 	case b.Failed:
-		return fmt.Sprintf("**Commit:** the search after %s, up to %s, found no single commit.\n", v.commit(good), v.commit(bad))
+		return fmt.Sprintf("**Commit:** the search found no single commit after %s and not later than %s.\n", v.commit(good), v.commit(bad))
 	case b.Pending():
-		return fmt.Sprintf("**Commit:** the search after %s, up to %s, goes on.\n", v.commit(good), v.commit(bad))
+		return fmt.Sprintf("**Commit:** a search has started. It looks at the commits after %s, up to %s.\n", v.commit(good), v.commit(bad))
 	case b.Between > 0:
-		return fmt.Sprintf("**Commit:** %s, or one of %s before it that could not be judged (after %s).%s\n", v.commit(b.First), number.Plural(b.Between, "commit"), v.commit(b.Last), sureness(b))
+		return fmt.Sprintf("**Commit:** %s, or an earlier commit: %s before it could not be judged. The last good commit is %s.%s\n", v.commit(b.First), number.Plural(b.Between, "commit"), v.commit(b.Last), sureness(b))
 	default:
-		return fmt.Sprintf("**Commit:** %s made it slower.%s\n", v.commit(b.First), sureness(b))
+		return fmt.Sprintf("**Commit:** %s made the kernel slower.%s\n", v.commit(b.First), sureness(b))
 	}
 }
 
@@ -211,7 +211,7 @@ func sureness(b *watch.Bisection) string {
 		text = fmt.Sprintf(" The search names a wrong commit with a probability of at most %s.", number.Share(b.Error))
 	}
 	if b.Unsure {
-		text += " Some of its steps are not proven."
+		text += " Some steps of the search are not proven."
 	}
 	return text
 }
@@ -231,7 +231,7 @@ func (v WatchView) provenance(r *watch.Regression) string {
 	}
 	lines = append(lines, fmt.Sprintf("- found by the watch of %s, last measured by the watch of %s", minute(r.First.Due), minute(l.Due)))
 	if r.Form == watch.Behind {
-		lines = append(lines, fmt.Sprintf("- a slowdown counts from %s on; a watch finds one that is not there with a probability of at most %s", number.Share(l.Slower), number.Share(watch.ErrorRate)))
+		lines = append(lines, fmt.Sprintf("- the smallest slowdown that counts is %s; the probability of a false alarm is at most %s in each watch", number.Share(l.Slower), number.Share(watch.ErrorRate)))
 	}
 	if v.Page.URL != "" {
 		lines = append(lines, "- [all figures]("+v.Page.URL+")")
@@ -253,7 +253,7 @@ func (v WatchView) EndComment() string {
 	case watch.Unproven:
 		why = fmt.Sprintf("Two watches in a row neither prove nor show the slowdown. The last one measured %s against %s.", v.commit(l.Head), v.base(l))
 	default:
-		why = fmt.Sprintf("The slowdown is gone: %s against %s is at no shape slower by %s or more.", v.commit(l.Head), v.base(l), number.Share(l.Slower))
+		why = fmt.Sprintf("The slowdown is gone: at %s, no shape is slower by %s or more compared with %s.", v.commit(l.Head), number.Share(l.Slower), v.base(l))
 		if p.Form == watch.Shifted {
 			why = fmt.Sprintf("The slowdown is gone: %s is as fast on %s as before.", v.base(l), report.Escape(l.Device))
 		}

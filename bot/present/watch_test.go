@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/watch"
 )
 
-// lookOf is a look of one night.
+// lookOf returns the look of one night.
 func lookOf(night int, speed float64, change func(*watch.Look)) watch.Look {
 	l := watch.Look{
 		Change: fmt.Sprintf("watch-7-%040d", night), Due: time.Date(2026, 5, night, 2, 30, 0, 0, time.UTC), Kernel: "scale", Against: watch.Release, Tag: "v1.2.0",

@@ -1,7 +1,7 @@
-// Package publish brings GitHub in line with what is to be shown of a change: its checks
-// or statuses, its sticky comment, and the replies to commands. It is the same for the
-// bot and for a workflow. What exists is looked for before anything is created, so that
-// neither a crash nor a lost answer leads to a second one.
+// Package publish writes everything about a change to GitHub: its checks or statuses, its
+// sticky comment, and the replies to commands. It is the same for the bot and for a workflow.
+// Before it creates a check or a comment, it looks whether GitHub already has it. So neither
+// a crash nor a lost answer leads to a second one.
 package publish
 
 import (
@@ -42,8 +42,8 @@ type Publisher struct {
 	noChecks, noSpeech bool
 }
 
-// Publish brings GitHub in line with a view: checks first, since they block; then the
-// comment, then replies. What was written is told even when something after it fails.
+// Publish writes a view to GitHub: checks first, because they block a merge, then the comment,
+// then replies. It returns everything that it has written, even if a later write fails.
 func (p *Publisher) Publish(ctx context.Context, v present.View) (change.Published, error) {
 	w := p.writer(v)
 	failure := errors.Join(w.patiently(ctx, w.checks), w.patiently(ctx, w.comment), w.patiently(ctx, w.replies))

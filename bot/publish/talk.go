@@ -142,7 +142,7 @@ func (w *writer) replies(ctx context.Context) error {
 	return failure
 }
 
-// replied notes the comment that holds a reply, and returns the error that is worth another try.
+// replied records the comment that holds a reply. It returns an error only if another try may succeed.
 func (w *writer) replied(to string, id int64, err error) error {
 	if gone(err) {
 		if err = w.unheard(err); err != nil {
@@ -156,7 +156,8 @@ func (w *writer) replied(to string, id int64, err error) error {
 	return w.unsaid(err)
 }
 
-// sayOnce returns the comment that holds a reply. It writes the comment unless that was done before.
+// sayOnce returns the comment that holds a reply. It writes the comment unless an earlier call has written
+// it.
 func (w *writer) sayOnce(ctx context.Context, to, text string) (int64, error) {
 	marker := present.ReplyMarker(to)
 	if all, err := w.ours(ctx, marker); err != nil || len(all) > 0 {

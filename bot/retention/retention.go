@@ -1,6 +1,6 @@
-// Package retention finds the artifacts that a bot does not need any more: evidence and verdicts of runs that ended long ago,
-// and what no run refers to. It deletes no event, so verdicts, history and the counts of attempts stay. It decides nothing
-// about a change.
+// Package retention finds the artifacts that a bot does not need any more: evidence, verdicts and logs of runs that ended
+// long ago, reports of searches, and old artifacts that no run refers to. It deletes no event, so verdicts, history and the counts of attempts stay. It
+// decides nothing about a change.
 package retention
 
 import (
@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
@@ -23,7 +24,7 @@ type Plan struct {
 	Usage  []journal.Usage
 	Delete []journal.Blob // oldest first
 	Kept   []journal.Blob
-	InUse  int // of Kept: old ones that an open change or a newer run refers to
+	InUse  int // how many of Kept are old, but an open change or a newer run refers to them
 }
 
 // Bytes returns the size of blobs.
@@ -34,15 +35,16 @@ func Bytes(blobs []journal.Blob) (n uint64) {
 	return n
 }
 
-// Make finds the artifacts that were written before a time and that no open change, no unfinished run and no run since then
-// refers to. It reads all events into a temporary ledger, so it does not touch the ledger of a bot.
+// Make finds the artifacts that were written before a time. It leaves out the artifacts of open changes, of unfinished
+// runs, and of runs that ended since then. Reports of searches are also in comments, so it does not leave them out. It reads
+// all events into a temporary ledger, so it does not touch the ledger of a bot.
 func Make(ctx context.Context, j *journal.Journal, before time.Time) (*Plan, error) {
 	var p Plan
 	var err error
 	if p.Usage, err = j.Usage(ctx); err != nil {
 		return nil, err
 	}
-	// The list comes first: what a run refers to later was written later.
+	// The artifacts are listed before the runs are read: an artifact of a run that ends in between is not in the list.
 	blobs, err := j.Artifacts.List(ctx)
 	if err != nil {
 		return nil, err
@@ -58,7 +60,7 @@ func Make(ctx context.Context, j *journal.Journal, before time.Time) (*Plan, err
 		switch {
 		case !b.Written.Before(before):
 			p.Kept = append(p.Kept, b)
-		case used[b.Name]:
+		case used[b.Name] || used[fleet.ArtifactJob(b.Name)]:
 			p.Kept = append(p.Kept, b)
 			p.InUse++
 		default:
@@ -68,7 +70,7 @@ func Make(ctx context.Context, j *journal.Journal, before time.Time) (*Plan, err
 	return &p, nil
 }
 
-// inUse returns the names of artifacts that must stay.
+// inUse returns the names of artifacts that must stay, and the jobs whose artifacts must stay.
 func inUse(ctx context.Context, j *journal.Journal, before time.Time) (_ map[string]bool, err error) {
 	dir, err := os.MkdirTemp("", "kernelgate-gc-")
 	if err != nil {
@@ -99,13 +101,13 @@ func inUse(ctx context.Context, j *journal.Journal, before time.Time) (_ map[str
 		for _, row := range page {
 			next = row.N
 			if row.Open || row.Ended.IsZero() || !row.Ended.Before(before) {
-				used[row.Evidence], used[row.Verdict] = true, true
+				used[row.Evidence], used[row.Verdict], used[row.Job] = true, true, true
 			}
 		}
 	}
 }
 
-// Apply deletes what the plan says. It leaves an artifact that was written again since.
+// Apply deletes the artifacts of the plan, except those that were written again since.
 func (p *Plan) Apply(ctx context.Context, j *journal.Journal) (deleted []journal.Blob, err error) {
 	for _, b := range p.Delete {
 		now, err := j.Artifacts.Stat(ctx, b.Name)

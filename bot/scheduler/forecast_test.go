@@ -146,7 +146,8 @@ func TestToldOnce(t *testing.T) {
 	}
 }
 
-// A forecast ends after so many jobs, however long the line is: a leader that plays thousands hands out none meanwhile.
+// A forecast ends after a fixed number of jobs, even if the queue is longer: while a leader forecasts thousands of jobs, it
+// hands out none.
 func TestForecastIsBounded(t *testing.T) {
 	d := newDesk(t, nil)
 	var all []string

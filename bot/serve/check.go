@@ -298,7 +298,7 @@ func (s Sweep) at() (time.Duration, error) {
 // every is how long it is from one sweep to the next.
 func (s Sweep) every() time.Duration { return cmp.Or(time.Duration(s.Every), 24*time.Hour) }
 
-// schedule is when the watch measures what, as of a sweep.
+// schedule returns the fields of the watch that a sweep has, too.
 func (w Watch) schedule() Sweep {
 	return Sweep{Repository: w.Repository, At: w.At, Every: w.Every, Kernels: w.Kernels}
 }

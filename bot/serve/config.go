@@ -29,7 +29,7 @@ type Config struct {
 	Operator  string            `yaml:"operator_token_file" eg:"/etc/kernelgate/operator.token" default:"(kernelgate fleet is refused)" doc:"File with the token for kernelgate fleet, which lists, drains, tests and returns runners."`
 	Limits    []Limit           `yaml:"limits" eg:"[{repository: owner/name, gpu_minutes: 600, jobs: 4}]" doc:"How much of the runners each repository may use. The check says when its kernels wait because of a limit. A limit never stops a running job."`
 	Sweeps    []Sweep           `yaml:"sweeps" eg:"[{repository: owner/name, at: 02:30}]" doc:"When to measure all kernels of a default branch, for their history. These jobs have the lowest priority. notify reports kernels that became slower since the last sweep."`
-	Watch     []Watch           `yaml:"watch" eg:"[{repository: owner/name, at: 03:30}]" doc:"When to measure a default branch against its last release or the best state of its kernels. A proven slowdown opens one issue for the kernel, and closes it when the slowdown is gone. These jobs have the lowest priority."`
+	Watch     []Watch           `yaml:"watch" eg:"[{repository: owner/name, at: 03:30}]" doc:"When to measure a default branch against its last release or the best state of its kernels. If a slowdown is proven, the bot opens one issue for the kernel. It closes the issue when the slowdown is gone. These jobs have the lowest priority."`
 	Pages     Pages             `yaml:"pages" eg:"{public: [owner/name]}" doc:"Who may see runs, kernels and changes in a browser. By default, nobody may."`
 	Notify    []Notify          `yaml:"notify" eg:"[{name: team, form: slack, url_file: /etc/kernelgate/slack.url}]" doc:"Where to send verdicts in addition to GitHub."`
 	Telemetry Telemetry         `yaml:"telemetry" eg:"{endpoint: 'http://collector:4318'}" doc:"Where to send traces: how long each step of a change took, from the webhook to the verdict."`
@@ -89,13 +89,13 @@ type Sweep struct {
 	Kernels    []string          `yaml:"kernels" eg:"[\"kernels/attention/*\"]" default:"(all)" doc:"Globs of the kernels to measure, by folder or manifest. * matches anything but /."`
 }
 
-// A Watch measures one repository's default branch against a release at a time of day, or that of each which no other watch
-// names.
+// A Watch measures the default branch of a repository at a time of day, against a release or the best state of its kernels. The
+// repository "*" stands for all repositories that no other watch names.
 type Watch struct {
 	Repository string            `yaml:"repository" required:"true" eg:"owner/name" doc:"The repository; \"*\" means every repository that has no entry."`
-	At         string            `yaml:"at" eg:"03:30" default:"(midnight)" doc:"Time of day, UTC. If no bot ran at one or more of these times, the bot does one watch at its next start."`
+	At         string            `yaml:"at" eg:"03:30" default:"(midnight)" doc:"Time of day, UTC. If no bot ran at one or more of these times, the bot makes up for them with one watch at its next start."`
 	Every      quantity.Duration `yaml:"every" eg:"12h" default:"(24h)" bounds:"1h to 168h" doc:"Time between two watches."`
-	Against    string            `yaml:"against" eg:"best" default:"(release)" doc:"What to compare with. release: the newest tag in the default branch that is a version such as v1.2.0 and no pre-release; without such a tag, the newest annotated tag. best: the fastest commit of each kernel that was ever merged."`
+	Against    string            `yaml:"against" eg:"best" default:"(release)" doc:"What to compare with. release: the tag with the highest version, such as v1.2.0, among the tags of the default branch; pre-releases do not count. If no tag is a version, the newest annotated tag. best: for each kernel, the fastest commit that was ever merged."`
 	Kernels    []string          `yaml:"kernels" eg:"[\"kernels/attention/*\"]" default:"(all)" doc:"Globs of the kernels to measure, by folder or manifest. * matches anything but /."`
 	Slower     quantity.Percent  `yaml:"slower" eg:"2%" default:"(1%)" bounds:"0.1% to 50%" doc:"Smallest slowdown that counts."`
 }

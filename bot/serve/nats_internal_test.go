@@ -21,8 +21,8 @@ import (
 
 const kubernetesDir = "../install/cluster/kubernetes/"
 
-// shipped is the NATS cluster of the Kubernetes manifests: their configuration with the certificates of their script, on the
-// ports of this machine.
+// shipped is the NATS cluster of the Kubernetes manifests on ports of this machine. It has the configuration of the manifests
+// and certificates from their script.
 type shipped struct {
 	t       *testing.T
 	secrets string // folder
@@ -64,7 +64,7 @@ func createSecrets(t *testing.T) string {
 	return dir
 }
 
-// adapt replaces each text, which must be there.
+// adapt reads a file and replaces each text. The file must have every text.
 func (s *shipped) adapt(file string, pairs ...string) string {
 	s.t.Helper()
 	text, err := os.ReadFile(kubernetesDir + file)
@@ -81,7 +81,7 @@ func (s *shipped) adapt(file string, pairs ...string) string {
 	return out
 }
 
-// start starts a server. A server that is alone reaches no other.
+// start starts a server. If alone is true, the server cannot reach the others.
 func (s *shipped) start(i int, alone bool) {
 	s.t.Helper()
 	var routes []string
@@ -139,7 +139,7 @@ func (s *shipped) config() Config {
 	return c
 }
 
-// health returns the status of a probe of the manifests.
+// health returns the answer of a server to a probe.
 func (s *shipped) health(i int, path string) (int, string) {
 	s.t.Helper()
 	resp, err := http.Get("http://127.0.0.1:" + s.ports[i][2] + path)
@@ -154,7 +154,7 @@ func (s *shipped) health(i int, path string) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-// A probe is one of the manifest.
+// A probe is a probe of the manifest.
 type probe struct {
 	HTTPGet struct{ Path string } `yaml:"httpGet"`
 	Period  int                   `yaml:"periodSeconds"`
@@ -189,8 +189,8 @@ func (s *shipped) probes() (readiness, liveness probe) {
 	}
 }
 
-// The shipped NATS servers accept the bot, whose certificate names it, and nobody else: not without a certificate, not with
-// one of a different authority, and not with the certificate of a different program.
+// The shipped NATS servers accept only a client whose certificate names the bot. They refuse a client without a certificate,
+// with a certificate of a different authority, or with the certificate of a different program.
 func TestNATSRefusesStrangers(t *testing.T) {
 	s := newShipped(t)
 	for i := range s.all {
@@ -229,8 +229,8 @@ func TestNATSRefusesStrangers(t *testing.T) {
 	}
 }
 
-// A server that cannot have the newest messages is alive and not ready. It is ready when its copies are current, so an update
-// that waits for this never stops two servers with the newest messages at a time.
+// A server that lacks the newest messages is alive but not ready. It becomes ready when its copies are current. So an update
+// that waits for readiness never stops a second server while the first lags.
 func TestNATSReadinessWaitsForStreams(t *testing.T) {
 	s := newShipped(t)
 	for i := range s.all {
@@ -249,7 +249,7 @@ func TestNATSReadinessWaitsForStreams(t *testing.T) {
 			for tries := 0; err != nil && tries < 12; tries++ { // a new leader is elected, which takes seconds on a busy machine
 				var newest journal.Event
 				if newest, err = j.Last(t.Context(), run); err == nil && newest.Seq > last {
-					seq = newest.Seq // it was stored, and the answer was lost
+					seq = newest.Seq // the event was stored, but the answer was lost
 					break
 				}
 				seq, err = j.Append(t.Context(), run, last, "kind", strings.Repeat("x", 1000))

@@ -8,9 +8,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
-// A bot that shares its journal with a newer one may read an event that it does not know. It must decide nothing from then
-// on, and it must not be the leader. It still stores webhooks and forwards runners, so that nothing is lost until the
-// operator has upgraded it too. A bot with an embedded server has nobody who would do its work: it ends.
+// A bot that shares its journal with a newer bot may read an event that it does not know. From then on it must decide
+// nothing and must not lead. It still stores webhooks and forwards the requests of runners, so that nothing is lost until the
+// operator upgrades it. A bot with an embedded server exits instead, because no other bot could do its work.
 
 // outdated says since when this bot cannot read the journal, and why.
 type outdated struct {
@@ -24,11 +24,11 @@ func newOutdated() outdated {
 	return o
 }
 
-// reason is what an operator must know; nil while the bot reads everything.
+// reason is the message for the operator. It is nil as long as the bot can read every event.
 func (o outdated) reason() error { return context.Cause(o.since) }
 
-// whileReadable runs a part of the bot that reads events. The part ends with the first event of a newer version, in whichever
-// part that was read; the rest of the bot continues.
+// whileReadable runs a part of the bot that reads events. When any of these parts reads the first event of a newer version, all
+// of them end. The rest of the bot continues.
 func (s *Server) whileReadable(run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		work, cancel := context.WithCancel(ctx)

@@ -59,7 +59,7 @@ func TestOutdatedBotStoresWebhooks(t *testing.T) {
 	}
 }
 
-// A bot with an embedded server ends with a message and the status of bad input: a restart would read the same event.
+// A bot with an embedded server exits with a message and the status of bad input, because a restart would read the same event.
 func TestOutdatedBotEnds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -12,10 +12,10 @@ import (
 	"github.com/kernelgate/kernelgate/runners/search"
 )
 
-// listedSearches is how many changes with searches are looked through for the list.
+// listedSearches is the maximum number of changes whose searches are listed.
 const listedSearches = 50
 
-// Searches returns the last tunings that people asked for. A runner sends the log while it measures.
+// Searches returns the logs of the last /tune commands. A runner sends the log while it measures.
 func (s stores) Searches(ctx context.Context) ([]pages.SearchLog, error) {
 	ids, err := s.Ledger.Commanded(ctx, "/tune", listedSearches)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s stores) Searches(ctx context.Context) ([]pages.SearchLog, error) {
 	return all, nil
 }
 
-// SearchLog returns the log of the tuning that a job is.
+// SearchLog returns the log of a tuning. The name is the name of its job.
 func (s stores) SearchLog(ctx context.Context, name string) (pages.SearchLog, error) {
 	id, err := change.OfJob(name)
 	if err != nil {
@@ -73,5 +73,5 @@ func (s stores) searchLog(ctx context.Context, state *change.State, r change.Run
 	return pages.SearchLog{Name: r.Job, Repo: state.ID.Repo, Changed: at, Text: text}, err
 }
 
-// searchPage is where a tuning can be looked at, or "" where nobody could.
+// searchPage returns the address of the page about a tuning, or "" if nobody can open such a page.
 func (s *Server) searchPage(repo, job string) string { return s.pageAt(repo, "/searches/"+job) }

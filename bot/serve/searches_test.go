@@ -19,8 +19,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/search"
 )
 
-// runSearching is a runner of the server's until the test ends. A search writes half of a recorded
-// log, and the other half when it is told to go on.
+// runSearching runs a runner of the server until the test ends. Its search writes half of a recorded log,
+// and writes the other half after the test says so.
 func (w *world) runSearching(s *serve.Server, token string, log []byte, goOn <-chan struct{}) {
 	half := bytes.LastIndexByte(log[:len(log)/2], '\n') + 1
 	measure := func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
@@ -46,8 +46,7 @@ func (w *world) runSearching(s *serve.Server, token string, log []byte, goOn <-c
 	})
 }
 
-// A tuning that somebody asks for has a page while it runs, and the comment with its result leads
-// there.
+// A tuning has a page while it runs, and the comment with its result links to the page.
 func TestPageOfATuning(t *testing.T) {
 	t.Parallel()
 	log, err := os.ReadFile("../../runners/cuda/testdata/h200/tune/matmul-search.jsonl")

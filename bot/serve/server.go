@@ -76,7 +76,7 @@ type Server struct {
 	ready  readiness
 	net    listeners
 	access *pages.Guard
-	trace  *trace.Tracer // nil where nobody is told
+	trace  *trace.Tracer // nil if traces are off
 	parts  parts
 	lock   *os.File // of the data folder; nil where the journal is in it
 	fail   context.CancelCauseFunc
@@ -258,7 +258,7 @@ func sweeps(c Config) (all []sweep.Schedule) {
 	return all
 }
 
-// watches are the configuration's, as the controller has them.
+// watches returns the watches of the configuration as schedules for the controller.
 func watches(c Config) (all []sweep.Schedule) {
 	for _, w := range c.Watch {
 		s := w.schedule()

@@ -1,6 +1,6 @@
 // Package sweep decides when the kernels of a default branch are measured again without a push. A sweep compares them with
-// the commit of the last sweep, a watch with the last release or with the best state of each kernel. To the rest of the bot
-// both are changes like a push: planned, queued in their own class, judged and kept by the same code.
+// the commit of the last sweep; a watch compares them with the last release or with the best state of each kernel. The rest of
+// the bot treats both like a push: the same code plans, queues, judges and stores them. They have their own class in the queue.
 //
 // The journal holds decisions: "the sweep that was due then measures this commit". A Sweeper writes the decision first and
 // then carries it out, as often as needed, so a crash neither loses nor repeats a sweep. One sweep makes up for all that were
@@ -52,11 +52,11 @@ type Decision struct {
 
 	Kernels []string `json:"kernels,omitempty"`
 
-	// Of a watch:
+	// Only a watch has the fields below.
 	Against watch.Against `json:"against,omitempty"`
 	Tag     string        `json:"tag,omitempty"` // of the release
 	Slower  float64       `json:"slower,omitempty"`
-	// Replaces is the watch before: what it has not measured by now is not measured any more.
+	// Replaces is the previous watch. The bot gives up everything that it has not measured yet.
 	Replaces *Replaced `json:"replaces,omitempty"`
 }
 
@@ -78,7 +78,8 @@ func (d Decision) measures() bool {
 	return d.Against == watch.Best || d.Head != d.Base
 }
 
-// subject is a repository's in the journal, and kind the word under which decisions are stored. No change has such a name.
+// subject is the subject of a repository's decisions in the journal, and kind is their kind of event. No change has such a
+// subject.
 func (s *Sweeper) subject(repo int64) string {
 	if s.Watches {
 		return fmt.Sprintf("watches-%d", repo)
@@ -105,10 +106,10 @@ type Journal interface {
 	Append(ctx context.Context, name string, after uint64, kind string, event any) (uint64, error)
 }
 
-// A Sweeper begins the sweeps that are due, or the watches.
+// A Sweeper starts the sweeps that are due, or the watches that are due.
 type Sweeper struct {
 	Schedules []Schedule
-	Watches   bool          // the schedules are of watches
+	Watches   bool          // Schedules are those of watches
 	Interval  time.Duration // between looks at the clock
 	Timeout   time.Duration // of beginning one sweep
 	Journal   Journal
@@ -141,7 +142,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 			if err == nil {
 				done[repo] = due
 			} else if ctx.Err() == nil {
-				s.Log.Warn("a sweep or a watch could not be begun; it is tried again soon", "repo", names[repo], "err", err)
+				s.Log.Warn("cannot start a sweep or a watch; the bot tries again soon", "repo", names[repo], "err", err)
 			}
 		}
 		select {
@@ -165,7 +166,7 @@ func (s *Sweeper) scheduleOf(repo string) (found Schedule, ok bool) {
 	return found, ok
 }
 
-// sweep decides on the sweep or the watch that is due, unless that was done before, and begins it.
+// sweep decides on the sweep or the watch that is due, unless the journal has this decision already. Then it starts it.
 func (s *Sweeper) sweep(ctx context.Context, schedule Schedule, repo int64, name string) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -194,7 +195,7 @@ func (s *Sweeper) sweep(ctx context.Context, schedule Schedule, repo int64, name
 	return due, s.Begin(ctx, repo, last)
 }
 
-// decide is the decision on a time, after the last one.
+// decide returns the decision for a due time. The last decision tells what to compare with or to replace.
 func decide(schedule Schedule, due time.Time, target Target, last Decision) Decision {
 	next := Decision{Due: due, Repo: target.Repo, Branch: target.Branch, Head: target.Head, Kernels: schedule.Kernels}
 	if w := schedule.Watch; w != nil {

@@ -76,7 +76,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A watch measures every night, the same commit too, if there is something to compare with, and replaces the one before.
+// A watch begins every night if there is something to compare with, even if the commit is the same. It replaces the previous
+// watch.
 func TestWatch(t *testing.T) {
 	now, head, tag := time.Date(2026, 5, 4, 3, 0, 0, 0, time.UTC), "", ""
 	var begun []Decision

@@ -20,14 +20,14 @@ type Looked struct {
 	Look   Look   `json:"look"`
 }
 
-// Dropped says that the kernel is not watched any more: it was removed, or the configuration leaves it
-// out.
+// Dropped says that the kernel is not watched any more: somebody removed the kernel, or the configuration
+// does not name it.
 type Dropped struct{}
 
 // IssueWritten says that the kernel's issue is open and shows the regression.
 type IssueWritten struct {
 	Number int    `json:"number"`
-	Digest string `json:"digest"` // of what it says
+	Digest string `json:"digest"` // of its title and text
 }
 
 // IssueClosed says that the bot closed the issue, because the regression is over.
@@ -38,15 +38,14 @@ type IssueDismissed struct {
 	Deleted bool `json:"deleted,omitempty"`
 }
 
-// IssueRefused says that GitHub refuses the issue: the bot may not write issues, or the repository has
-// none.
+// IssueRefused says that GitHub refuses to write the issue: the bot may not write issues, or the repository
+// has issues turned off.
 type IssueRefused struct {
 	Status int    `json:"status"`
 	Change string `json:"change"` // the watch that wanted to write
 }
 
-// Bisected is news of the search for the commit that brought the regression: it was asked for, or it
-// ended.
+// Bisected says that the search for the commit that caused the regression has started or ended.
 type Bisected struct {
 	Bisection
 }
@@ -102,8 +101,8 @@ func decode[E Event](from compat.Writer, kind string, data []byte) (Event, error
 	return e, nil
 }
 
-// Apply adds an event. Any event can follow any state: what does not fit any more changes nothing but
-// the sequence.
+// Apply adds an event. Any event can follow any state: an event that does not fit the state changes only
+// Seq.
 func (s *State) Apply(seq uint64, e Event) {
 	s.Seq = seq
 	switch e := e.(type) {
@@ -136,8 +135,8 @@ func (s *State) Apply(seq uint64, e Event) {
 	}
 }
 
-// dismissed notes that the issue is closed, without the bot. One that is deleted cannot be opened
-// again: the next regression gets a new one.
+// dismissed records that a person closed or deleted the issue. A deleted issue cannot be opened again, so
+// the next regression gets a new issue.
 func (s *State) dismissed(deleted bool) {
 	number := s.Issue.Number
 	if deleted {

@@ -1,10 +1,11 @@
 // Package watch decides whether a kernel of the default branch became slower than its last release or
-// its best state, what kind of change explains it, and what the kernel's issue on GitHub has to show.
+// its best state. It also decides which kind of change explains the slowdown, and what the kernel's issue
+// on GitHub has to show.
 //
-// A look is what one watch measured of one kernel: the head, paired with what it is compared with in
-// the same rounds on the same machine. A State is the sum of a kernel's looks and of what was
-// written to GitHub. Both are facts in the journal. The package is pure: it measures nothing, asks no
-// clock and writes no texts.
+// A look is the result of one watch for one kernel. The watch measures the head and its base in the same
+// rounds on the same machine; the base is the release or the best state. A State is the sum of a kernel's
+// looks and of the bot's writes to GitHub. Both are facts in the journal. The package is pure: it measures
+// nothing, asks no clock and writes no texts.
 package watch
 
 import (
@@ -13,8 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// ErrorRate is the probability that one look at one kernel finds a slowdown which is not there. It is
-// shared by all shapes and by all rounds after which the measuring could have ended.
+// ErrorRate is the probability that one look at one kernel finds a slowdown that does not exist. All shapes
+// share this probability, and so do all numbers of rounds after which the measurement could have ended.
 const ErrorRate = 0.001
 
 // An Against is what the default branch is compared with.
@@ -25,7 +26,7 @@ const (
 	Best    Against = "best"    // the high-water mark of each kernel
 )
 
-// A Look is what one watch measured of one kernel.
+// A Look is the result of one watch for one kernel.
 type Look struct {
 	Change  string    `json:"change"` // the watch
 	Job     string    `json:"job"`
@@ -66,9 +67,9 @@ type Shape struct {
 	Candidate float64 `json:"candidate,omitempty"`
 }
 
-// Measure fills in what the evidence says. It reports false if the evidence compares nothing.
-// Analyses is the number of rounds after which the policy could have ended the measuring: each is a
-// chance to err, because the measuring may end while the figures happen to look bad.
+// Measure fills in the figures of the evidence. It reports false if the evidence compares nothing.
+// Analyses is the number of looks of the policy: each is a point at which the measurement may end. Each is
+// one more chance for an error, because the figures may look bad by chance at that point.
 func (l Look) Measure(e *gates.Evidence, analyses int) (Look, bool) {
 	if e.Fault != "" {
 		return l, false
@@ -96,9 +97,9 @@ func (l Look) Measure(e *gates.Evidence, analyses int) (Look, bool) {
 type Result string
 
 const (
-	Slower  Result = "slower"  // at one shape at least, by more than the smallest slowdown that counts
-	Sound   Result = "sound"   // at no shape slower by that much
-	Unclear Result = "unclear" // neither
+	Slower  Result = "slower"  // at least one shape is slower by more than Look.Slower
+	Sound   Result = "sound"   // no shape is slower by Look.Slower or more
+	Unclear Result = "unclear" // the figures prove neither
 )
 
 // Result returns what the look proves.
@@ -136,10 +137,10 @@ func (l Look) Worst() (worst Shape) {
 	return worst
 }
 
-// kind is the kind of device: times on one kind can be compared.
+// kind is the kind of device. Times on devices of one kind can be compared.
 func (c Cell) kind() string { return c.Device + " " + c.Arch }
 
-// A Part is a part of what a time depends on.
+// A Part is one of the conditions that a time depends on.
 type Part string
 
 const (
@@ -151,13 +152,13 @@ const (
 	PartHost     Part = "host"
 )
 
-// A Difference is a part that differs between two looks.
+// A Difference is a condition that differs between two looks.
 type Difference struct {
 	Part          Part
 	Before, After string
 }
 
-// Differences returns what differs between two looks at a kernel.
+// Differences returns the conditions that differ between two looks at a kernel.
 func Differences(before, after Look) (all []Difference) {
 	device := func(l Look) string {
 		if l.UUID == "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates/stats/simulate"
 )
 
-// noisy is a machine whose rounds differ by 0.3 % and whose samples differ by 1 %, with heavy tails. A
-// whole run is off by 0.03 % for each side, which more rounds do not average out.
+// noisy is a machine whose rounds differ by 0.3 % and whose samples differ by 1 %, with heavy tails. Each
+// side of a run also has an offset of 0.03 % that more rounds do not average out.
 var noisy = simulate.Model{Name: "noisy", Run: func(rng *rand.Rand) func(int) simulate.DrawFactor {
 	off := map[rune]float64{simulate.Baseline: 0.0003 * rng.NormFloat64(), simulate.Candidate: 0.0003 * rng.NormFloat64(), simulate.Control: 0.0003 * rng.NormFloat64()}
 	return func(int) simulate.DrawFactor {
@@ -45,10 +45,9 @@ func simulated(rng *rand.Rand, truths []float64, rounds int) *gates.Evidence {
 	return e
 }
 
-// A month of nights with 20 shapes gives no false alarm, although somebody changes the sources every
-// day, so that no slowdown is put down to noise. A kernel that is slower by exactly what is allowed
-// has none either. A slowdown of 4 % at one of the shapes is found on the first night, and stays one
-// regression.
+// A month of nights with 20 shapes gives no false alarm. Somebody changes the sources every day, so that no
+// slowdown counts as noise. A kernel that is slower by exactly the allowed 1 % gives no alarm, either. A
+// slowdown of 4 % at one of the shapes is found on the first night, and stays one regression.
 func TestSimulatedMonth(t *testing.T) {
 	const shapes, nights, rounds, analyses = 20, 30, 8, 3
 	for name, c := range map[string]struct {
@@ -94,8 +93,8 @@ func TestSimulatedMonth(t *testing.T) {
 	}
 }
 
-// The upper bound of one shape is wrong about as often as it may be: the error rate holds at the
-// limit, where every error counts.
+// The upper bounds of all shapes together are wrong at most as often as the error rate allows. The test uses
+// a speed at the limit, where every error counts.
 func TestErrorRateAtTheLimit(t *testing.T) {
 	const runs, alpha = 300, 0.05
 	rng := rand.New(rand.NewPCG(3, 9))
@@ -113,7 +112,7 @@ func TestErrorRateAtTheLimit(t *testing.T) {
 	}
 }
 
-// Evidence that compares nothing is no look.
+// Evidence that compares nothing gives no look.
 func TestMeasureNothing(t *testing.T) {
 	whole := simulated(rand.New(rand.NewPCG(1, 1)), []float64{1}, 6)
 	for name, edit := range map[string]func(e *gates.Evidence){

@@ -16,22 +16,22 @@ const (
 	Noise     Class = "noise"  // nothing does
 )
 
-// A Form is how a slowdown shows.
+// A Form says which comparison shows a slowdown.
 type Form string
 
 const (
-	// Behind means that the head is slower than what it is compared with, in the same rounds.
+	// Behind means that the head is slower than the base, in the same rounds.
 	Behind Form = "behind"
-	// Shifted means that both are slower than they were on the same kind of device.
+	// Shifted means that head and base are both slower than in an earlier look on the same kind of device.
 	Shifted Form = "shifted"
 )
 
-// shift is how much slower than before the base must be, at every shape, before it counts: times of
-// different days have no common rounds.
+// shift is the smallest slowdown of the base, at every shape, that counts as Shifted. It is large, because
+// times of different days have no common rounds.
 const shift = 0.05
 
-// patience is how many looks in a row must neither prove nor show a slowdown before one that was
-// proven is over. A look that proves its absence ends it at once.
+// patience is the number of looks in a row that must neither prove nor show a slowdown before a proven
+// slowdown is over. One look that proves its absence is enough.
 const patience = 2
 
 // A Regression is a slowdown that is proven and not over.
@@ -39,12 +39,13 @@ type Regression struct {
 	Form   Form       `json:"form"`
 	Class  Class      `json:"class"`
 	First  Look       `json:"first"`            // the look that found it
-	Look   Look       `json:"look"`             // the newest that shows it
+	Look   Look       `json:"look"`             // the newest look that shows it
 	Before *Look      `json:"before,omitempty"` // the last look without it; nil if there is none
-	Bisect *Bisection `json:"bisect,omitempty"` // nil before somebody asked
+	Bisect *Bisection `json:"bisect,omitempty"` // nil before the bot has asked for a search
 }
 
-// Range returns the commits between which the slowdown came. It reports false if no commit brought it.
+// Range returns the commits between which the slowdown appeared. It reports false if the code is not the
+// cause.
 func (r *Regression) Range() (good, bad string, ok bool) {
 	if r.Form != Behind || r.Class != Code {
 		return "", "", false
@@ -56,11 +57,11 @@ func (r *Regression) Range() (good, bad string, ok bool) {
 	return good, bad, good != bad
 }
 
-// A Bisection is the search for the commit that brought a slowdown.
+// A Bisection is the search for the commit that caused a slowdown.
 type Bisection struct {
 	Good string `json:"good"`
 	Bad  string `json:"bad"`
-	// First is the first bad commit; empty before the search has ended, and if it found none.
+	// First is the first bad commit. It is empty before the search has ended, and if the search found none.
 	First string `json:"first,omitempty"`
 	// Last is the last good commit before it. Commits between the two could not be judged.
 	Last    string  `json:"last,omitempty"`
@@ -73,7 +74,7 @@ type Bisection struct {
 	Job    string `json:"job,omitempty"`    // whose page has the details
 }
 
-// Pending reports whether the search goes on.
+// Pending reports whether the search has no result yet.
 func (b *Bisection) Pending() bool { return b.First == "" && !b.Failed }
 
 // An Ending says why a regression is over.
@@ -85,7 +86,7 @@ const (
 	Unwatched Ending = "unwatched" // the kernel is not watched any more
 )
 
-// A Past is a regression that is over, with what ended it.
+// A Past is a regression that is over, with the reason.
 type Past struct {
 	Regression
 	Ending Ending `json:"ending"`
@@ -96,9 +97,9 @@ type Past struct {
 type Issue struct {
 	Number    int    `json:"number,omitempty"` // 0: there is none yet
 	Open      bool   `json:"open,omitempty"`
-	Digest    string `json:"digest,omitempty"`    // of what it says
+	Digest    string `json:"digest,omitempty"`    // of its title and text
 	Dismissed bool   `json:"dismissed,omitempty"` // somebody closed it: it stays closed until the regression is over
-	Refused   int    `json:"refused,omitempty"`   // GitHub's status, if it refuses the bot's issue
+	Refused   int    `json:"refused,omitempty"`   // HTTP status with which GitHub refused to write the issue; 0 if it did not
 	RefusedIn string `json:"refused_in,omitempty"`
 }
 
@@ -109,25 +110,25 @@ type State struct {
 	Folder string `json:"folder"`
 
 	Last       *Look           `json:"last,omitempty"`
-	Sound      *Look           `json:"sound,omitempty"`  // the last that proves that nothing is slower
-	Levels     map[string]Look `json:"levels,omitempty"` // by kind of device: how fast the base was before a shift
+	Sound      *Look           `json:"sound,omitempty"`  // the last look that proves that no shape is slower
+	Levels     map[string]Look `json:"levels,omitempty"` // by kind of device: the last look without a shift of the base
 	Regression *Regression     `json:"regression,omitempty"`
-	Ended      *Past           `json:"ended,omitempty"`   // until the issue says so
+	Ended      *Past           `json:"ended,omitempty"`   // the last regression, until its issue is closed
 	Unclear    int             `json:"unclear,omitempty"` // looks in a row that do not prove the regression
 	Noise      int             `json:"noise,omitempty"`   // looks in a row with a slowdown that nothing explains
 	Issue      Issue           `json:"issue"`
 }
 
-// An Action is what the kernel's issue needs.
+// An Action is what the bot must do with the kernel's issue.
 type Action string
 
 const (
 	Nothing Action = ""
-	Write   Action = "write" // it must be open and show the regression
+	Write   Action = "write" // the issue must be open and show the regression
 	Close   Action = "close"
 )
 
-// Action returns what the kernel's issue needs.
+// Action returns what the bot must do with the kernel's issue.
 func (s *State) Action() Action {
 	switch {
 	case s.Regression != nil && !s.Issue.Dismissed:
@@ -138,7 +139,8 @@ func (s *State) Action() Action {
 	return Nothing
 }
 
-// Wants reports whether somebody should search for the commit, and between which two.
+// Wants reports whether the bot should search for the commit that caused the regression, and between which
+// two commits.
 func (s *State) Wants() (good, bad string, ok bool) {
 	if s.Regression == nil || s.Regression.Bisect != nil {
 		return "", "", false
@@ -149,7 +151,7 @@ func (s *State) Wants() (good, bad string, ok bool) {
 // look adds a look.
 func (s *State) look(l Look) {
 	if s.Last != nil && !l.Due.After(s.Last.Due) {
-		return // a later watch has been here
+		return // the state already has a later look
 	}
 	result := l.Result()
 	switch {
@@ -158,7 +160,7 @@ func (s *State) look(l Look) {
 	case s.Regression != nil && s.Regression.Form == Behind && result == Sound:
 		s.end(Gone, l)
 	case s.Regression != nil && s.Regression.Form == Behind && l.Worst().Speed < 1-l.Slower:
-		s.Unclear = 0 // the figures still show what they do not prove
+		s.Unclear = 0 // the figures still show the slowdown, without a proof
 		s.renew(l)
 	case s.Regression != nil && s.Regression.Form == Behind:
 		if s.Unclear++; s.Unclear >= patience {
@@ -184,8 +186,8 @@ func (s *State) behind(l Look) {
 	}
 	class := s.classify(l)
 	if class == Noise {
-		// The odds of two such looks in a row by chance are one in a million. Something that the
-		// evidence does not show differs, and the machine is all that is left.
+		// Chance gives two such looks in a row once in a million times. So something differs that the
+		// evidence does not record, and only the machine is left.
 		if s.Noise++; s.Noise < patience {
 			return
 		}
@@ -194,9 +196,8 @@ func (s *State) behind(l Look) {
 	s.begin(Regression{Form: Behind, Class: class, First: l, Look: l, Before: s.Sound})
 }
 
-// classify explains a slowdown by what changed since the last look that was sound. The head and its
-// base are built by the same compiler and run on the same machine, so without such a look only the
-// code is left.
+// classify explains a slowdown by the differences from the last sound look. If there is no sound look, the
+// cause is the code: head and base are built by the same compiler and run on the same machine.
 func (s *State) classify(l Look) Class {
 	if s.Sound == nil {
 		return Code
@@ -237,7 +238,7 @@ func (s *State) level(l Look) {
 	}
 	if r := s.Regression; r != nil && r.Form == Shifted {
 		if r.First.kind() != l.kind() || !timed(l) {
-			return // it says nothing about the shift
+			return // the look says nothing about the shift
 		}
 		s.end(Gone, l)
 	}
@@ -250,7 +251,7 @@ func (s *State) level(l Look) {
 	}
 }
 
-// maxKinds bounds for how many kinds of devices the times are kept.
+// maxKinds is the maximum number of kinds of devices in Levels.
 const maxKinds = 20
 
 func timed(l Look) bool {
@@ -287,7 +288,7 @@ func (s *State) begin(r Regression) {
 	s.Issue.Dismissed = false
 }
 
-// renew notes a newer look that shows the regression.
+// renew stores a newer look that shows the regression.
 func (s *State) renew(l Look) {
 	r := *s.Regression
 	r.Look = l

@@ -40,7 +40,7 @@ func summary(s *State) string {
 	return text + " " + string(s.Action())
 }
 
-// What explains a slowdown is what changed since the last look without it.
+// A slowdown is explained by the first condition that changed since the last look without the slowdown.
 func TestClassify(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Look)
@@ -69,7 +69,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// The stories of one kernel, a look each night. The bot writes what the state asks for.
+// Each story is one kernel with a look every night. The test plays the bot and records what the state asks
+// for.
 func TestStories(t *testing.T) {
 	edited := func(l *Look) { l.Sources, l.Head = "s2", "h2" }
 	compiler := func(l *Look) { l.Compiler = "nvcc 13" }
@@ -130,7 +131,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// An issue that a person closed stays closed until the slowdown is over, and serves the next one.
+// An issue that a person closed stays closed until the slowdown is over. The next slowdown opens it again.
 func TestDismissed(t *testing.T) {
 	edited := func(l *Look) { l.Sources = "s2" }
 	s := &State{}
@@ -180,7 +181,8 @@ func TestLateLook(t *testing.T) {
 	}
 }
 
-// The commit is searched between the last look without the slowdown and the first with it, once.
+// The bot searches for the commit once, between the last look without the slowdown and the first look with
+// it.
 func TestBisect(t *testing.T) {
 	edited := func(l *Look) { l.Sources, l.Head = "s2", "h2" }
 	s := &State{}
@@ -217,7 +219,7 @@ func TestBisect(t *testing.T) {
 	}
 }
 
-// No event that a bot can write is unreadable, and others are refused.
+// Decode reads every event that a bot can write, and refuses all others.
 func TestDecode(t *testing.T) {
 	for _, e := range []Event{Looked{}, Dropped{}, IssueWritten{}, IssueClosed{}, IssueDismissed{}, IssueRefused{}, Bisected{}} {
 		data, err := json.Marshal(e)

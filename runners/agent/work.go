@@ -58,7 +58,7 @@ type heldLease struct {
 	end  func(cause error)
 	stop func()
 
-	share func(file string) // has the server get a file while it grows
+	share func(file string) // sends a growing file to the server at intervals
 }
 
 // hold sends heartbeats until it is stopped, also while the result is being delivered. A server
@@ -98,7 +98,8 @@ func (a *agent) hold(ctx context.Context, l protocol.LeaseResponse) *heldLease {
 // shareEvery is how often a growing file is sent.
 const shareEvery = 10 * time.Second
 
-// share sends a file that grows, for people who watch. What is lost on the way is in the result.
+// share sends a growing file at intervals, for people who watch the search. If a transfer fails, nothing is
+// lost: the result of the job has the whole file.
 func (a *agent) share(ctx context.Context, l protocol.LeaseResponse, file string) {
 	for sent := 0; ; {
 		select {

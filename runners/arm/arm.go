@@ -30,7 +30,7 @@ import (
 type Bench struct {
 	job    runners.Job
 	shapes []manifest.Shape
-	part   bool // arms are timed on those of the shapes that they take
+	part   bool // an arm is timed only on the shapes that it takes
 	open   Opener
 	layIn  func(runners.Side) error
 
@@ -68,7 +68,7 @@ func NewBenchWith(open Opener, job runners.Job, shapes []string) (*Bench, error)
 	}
 	rule := job.Rule()
 	if rule.Gates.Performance == nil {
-		return nil, strict.Mistakef("%s: the rule %s has no performance gate, so that nothing says how to time %s (add gates.performance, or name another policy)", job.PolicyFile, rule.Name, job.Manifest.Name)
+		return nil, strict.Mistakef("%s: the rule %s has no performance gate, and a search needs one to time %s (add gates.performance, or name another policy)", job.PolicyFile, rule.Name, job.Manifest.Name)
 	}
 	b := &Bench{job: job, open: open, layIn: func(runners.Side) error { return nil }, laid: map[string]bool{}}
 	same := job
@@ -94,8 +94,8 @@ func NewBenchWith(open Opener, job runners.Job, shapes []string) (*Bench, error)
 	return b, nil
 }
 
-// TimePart has arms timed on those of the shapes that they take. Without it, an arm that does not take
-// all of them is refused.
+// TimePart makes the bench time each arm only on the shapes that the arm takes. Without TimePart, the bench
+// refuses an arm that does not take all shapes.
 func (b *Bench) TimePart() { b.part = true }
 
 // Job returns the job with a candidate.
@@ -115,8 +115,8 @@ func (b *Bench) Shapes() []string {
 	return names
 }
 
-// Guards returns the smallest baseline/candidate that the policy's guard allows, for those of the
-// shapes that it guards.
+// Guards returns the smallest baseline/candidate that the policy's guard allows, for each shape of the bench
+// that has a guard.
 func (b *Bench) Guards() map[string]float64 {
 	gate := b.job.Rule().Gates.Performance
 	if gate.Guard == nil || gate.Guard.Ratio() <= 0 {
@@ -237,7 +237,7 @@ func (a *Arm) lacks() *Refusal {
 	return nil
 }
 
-// shapes are those of the bench that the candidate takes.
+// shapes returns the shapes of the bench that the candidate takes.
 func (a *Arm) shapes() []manifest.Shape {
 	m := a.job.Of(a.job.Candidate)
 	return slices.DeleteFunc(slices.Clone(a.bench.shapes), func(s manifest.Shape) bool { return !m.Supports(a.job.Candidate.Variant, s.Dims) })

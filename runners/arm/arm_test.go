@@ -274,7 +274,7 @@ func TestBadBench(t *testing.T) {
 		want   string
 	}{
 		"no such shape": {job, []string{"huge"}, `scale cannot be timed on the shape "huge" (its baseline takes mission, small, large)`},
-		"nothing timed": {untimed, nil, "policy.yaml: the rule default has no performance gate, so that nothing says how to time scale (add gates.performance, or name another policy)"},
+		"nothing timed": {untimed, nil, "policy.yaml: the rule default has no performance gate, and a search needs one to time scale (add gates.performance, or name another policy)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := arm.NewBenchWith(scripted.Runner{}.Open, c.job, c.shapes)
@@ -296,8 +296,7 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// TestTimePart checks that a candidate is timed on those of the shapes that it takes, if that is asked
-// for.
+// TestTimePart checks that, after TimePart, a candidate is timed only on the shapes that it takes.
 func TestTimePart(t *testing.T) {
 	for script, want := range map[string][]string{"speed 1.5": {"mission", "small"}, "speed 1.5 NARROW": {"small"}} {
 		job := newJob(t, "64KiB", "speed 1", script)

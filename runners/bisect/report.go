@@ -14,7 +14,7 @@ type Report struct {
 	Kernel  string            `json:"kernel"`
 	Good    checkout.Commit   `json:"good"`
 	Commits []checkout.Commit `json:"commits"` // after the good one, oldest first; the last is the bad one
-	Shapes  []string          `json:"shapes"`  // that were timed
+	Shapes  []string          `json:"shapes"`  // the timed shapes
 	Device  gates.Device      `json:"device"`
 	Result  *Result           `json:"result"`
 	Seconds float64           `json:"seconds"` // of measuring
@@ -35,7 +35,7 @@ func (r *Report) Text(err error) string {
 	case err != nil:
 		fmt.Fprintf(&b, "Nothing to find: %s is not proven to be slower. Its speed is %s of that at %s.\n", r.Kernel, speed(last), r.Good.Subject)
 	case len(r.Result.Between()) > 0:
-		fmt.Fprintf(&b, "%s became %s after %s and not later than %s. What lies between the two cannot be judged.\n", r.Kernel, r.Result.Kind, name(r.Result.Last), name(r.Result.First))
+		fmt.Fprintf(&b, "%s became %s after %s and not later than %s. The commits between the two cannot be judged.\n", r.Kernel, r.Result.Kind, name(r.Result.Last), name(r.Result.First))
 	default:
 		fmt.Fprintf(&b, "%s became %s with %s\n", r.Kernel, r.Result.Kind, name(r.Result.First))
 	}
@@ -51,9 +51,9 @@ func (r *Report) Text(err error) string {
 func (r *Report) certainty(b *strings.Builder) {
 	switch {
 	case r.Result.Kind == Wrong:
-		fmt.Fprintf(b, "All commits ran the same cases. An error that shows in few cases may be older.\n")
+		fmt.Fprintf(b, "All commits ran the same cases. An error that appears in few cases may be older than this commit.\n")
 	case r.Result.Unsure():
-		fmt.Fprintf(b, "This is not proven: the rounds of a commit marked with ? decide neither way. More rounds may (--rounds).\n")
+		fmt.Fprintf(b, "This is not proven: the rounds of a commit marked with ? prove neither good nor bad. More rounds may prove it (--rounds).\n")
 	default:
 		fmt.Fprintf(b, "Probability that this is wrong: at most %.3g %%. Timed on %s: %s.\n", 100*r.Result.Delta, r.Device.Name, strings.Join(r.Shapes, ", "))
 	}

@@ -22,7 +22,7 @@ type repository struct {
 	scratch string
 }
 
-// job plans one commit against the good one.
+// job plans the comparison of one commit with the good commit.
 func (h *repository) job(ctx context.Context, commit int) (runners.Job, error) {
 	to := filepath.Join(h.scratch, fmt.Sprintf("commit-%d", commit))
 	if err := os.Mkdir(to, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
@@ -46,7 +46,7 @@ func (h *repository) side(ctx context.Context, commit int) (runners.Side, string
 	return SideOf(h.job(ctx, commit))
 }
 
-// SideOf returns the implementation of a planned commit, or why the commit cannot be judged.
+// SideOf returns the implementation of a planned commit. If the commit cannot be judged, skip says why.
 func SideOf(job runners.Job, err error) (side runners.Side, skip string, _ error) {
 	if mistake, ok := errors.AsType[strict.Mistake](err); ok {
 		return side, mistake.Error(), nil // it does not have the kernel, or its files cannot be read

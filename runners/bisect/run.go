@@ -76,8 +76,8 @@ func Run(ctx context.Context, opt Options, progress runners.Progress) (*Report, 
 	return run(ctx, opt, job, checkout.Commit{SHA: good, Subject: opt.Good}, commits, h.side, scratch, progress)
 }
 
-// RunJob searches the commits that a job asks for, with everything that the job brings. Builds go to
-// scratch, which the caller removes.
+// RunJob searches the commits of a job. It needs no repository: the job has every state of the kernel.
+// Builds go to scratch, which the caller removes.
 func RunJob(ctx context.Context, host arm.Host, job runners.Job, scratch string, progress runners.Progress) (*Report, error) {
 	asked := job.Search.Bisect
 	if job.Baseline == nil {
@@ -102,7 +102,7 @@ func run(ctx context.Context, opt Options, job runners.Job, good checkout.Commit
 	if opt.Seed == 0 {
 		opt.Seed = rand.Uint64() | 1 // one for all commits: each gets the same inputs and secret cases
 	}
-	// A commit beyond a budget of registers can be timed all the same.
+	// A commit that exceeds the policy's limits on registers can still be timed.
 	job.Policy = job.Policy.WithGates(func(g *policy.Gates) { g.PTXAS = nil })
 	p := &prober{commits: commits, side: side, scratch: scratch, progress: progress, arms: map[int]*arm.Arm{}, rounds: map[int]int{}}
 	defer p.close()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A commit has the tags of the commits that it contains, annotated or not, and no tags of files or of
-// other branches.
+// Tags returns the tags of all commits that a commit contains, annotated or not. It returns no tags of files
+// or of other branches.
 func TestTags(t *testing.T) {
 	f := newForge(t)
 	tree := f.tree()

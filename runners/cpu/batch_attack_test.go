@@ -94,7 +94,7 @@ func TestFasterOnlyInABatch(t *testing.T) {
 func TestSlowProcessesAloneUnderAP90(t *testing.T) {
 	policy := strings.Replace(andFaster, `speedup: ">= +50%"`, `p90: "<= 150us"`, 1)
 	a := newArenaOf(t, policy, 200, work+attackSource(t, "slots.h")+"void scale(const float *x, float *y, int32_t N) { repeat(x, y, N, 100); }\n", reference)
-	attempt{"slow-processes-alone", "#define EVERY 4\n#define SLOW 2000\n", noGain, inBatch}.run(t, a)
+	attempt{"slow-processes-alone", "#define EVERY 4\n#define SLOW 2000\n", noGain, uneven}.run(t, a)
 	a.fair(t, work+attackSource(t, "slots.h")+"void scale(const float *x, float *y, int32_t N) { repeat(x, y, N, 40); }\n")
 }
 

@@ -35,8 +35,8 @@ type Report struct {
 	// First is the first bad commit of a bisection. Proven means that the stated error rate holds.
 	First  *checkout.Commit `json:"first,omitempty"`
 	Proven bool             `json:"proven,omitempty"`
-	// Last is the last good commit before it, Between how many commits between the two could not be
-	// judged, and Error the stated error rate.
+	// Last is the last good commit before First. Between is the number of commits between the two, which
+	// could not be judged. Error is the stated error rate.
 	Last    string  `json:"last,omitempty"`
 	Between int     `json:"between,omitempty"`
 	Error   float64 `json:"error,omitempty"`
@@ -74,7 +74,7 @@ func clip(text string, most int) string {
 	return text[:most] + "…"
 }
 
-// Parse reads a report. It refuses one that no search writes.
+// Parse reads a report. It refuses a report that no search can have written.
 func Parse(data []byte) (*Report, error) {
 	if len(data) > maxReport {
 		return nil, fmt.Errorf("reading the report of a search: it has %d bytes (at most %d)", len(data), maxReport)
@@ -91,7 +91,7 @@ func Parse(data []byte) (*Report, error) {
 	const more = len("…")
 	switch {
 	case d.More():
-		return bad("the file", "goes on after its end")
+		return bad("the file", "has more text after the report")
 	case r.Schema != schema:
 		return bad("schema", fmt.Sprintf("is %q (this program reads %q; run the bot and the runner in the same version)", clip(r.Schema, 60), schema))
 	case r.Kind != Tune && r.Kind != Bisect:
@@ -101,9 +101,9 @@ func Parse(data []byte) (*Report, error) {
 	case len(r.Text) > maxText+more || len(r.Diff) > maxText+more:
 		return bad("text or diff", fmt.Sprintf("has more than %d bytes", maxText))
 	case r.Diff != "" && (r.Kind != Tune || !r.Found):
-		return bad("diff", "is there, and nothing was found to commit")
+		return bad("diff", "must be empty if no winner was found")
 	case (r.First != nil) != (r.Kind == Bisect && r.Found):
-		return bad("first", "must be there for a bisection that has found a commit, and only then")
+		return bad("first", "must be set if a bisection has found a commit, and must be empty otherwise")
 	}
 	return &r, nil
 }

@@ -17,7 +17,7 @@ func example() *Report {
 		First: &checkout.Commit{SHA: "c", Subject: "Slower"}, Proven: true}
 }
 
-// A written report is read as it was, and a text that is too long is cut after a whole character.
+// Parse returns the report that was written. A text that is too long is cut after a whole character.
 func TestReportRoundTrip(t *testing.T) {
 	r := example()
 	r.Text = strings.Repeat("é", maxText)
@@ -44,11 +44,11 @@ func TestParseRefuses(t *testing.T) {
 		"another kind":            {func(r *Report) { r.Kind = "guess" }, `kind is "guess"`},
 		"no headline":             {func(r *Report) { r.Headline = "" }, "headline has 0 bytes"},
 		"a long text":             {func(r *Report) { r.Text = strings.Repeat("x", maxText+4) }, "text or diff has more than"},
-		"a diff of a bisection":   {func(r *Report) { r.Diff = "+x" }, "diff is there"},
-		"no commit":               {func(r *Report) { r.First = nil }, "first must be there"},
-		"a commit and nothing":    {func(r *Report) { r.Found = false }, "first must be there"},
+		"a diff of a bisection":   {func(r *Report) { r.Diff = "+x" }, "diff must be empty"},
+		"no commit":               {func(r *Report) { r.First = nil }, "first must be set"},
+		"a commit and nothing":    {func(r *Report) { r.Found = false }, "first must be set"},
 		"more than a report":      {func(r *Report) { r.Text = strings.Repeat("\x01", maxReport/4) }, "bytes (at most"},
-		"a commit that was tuned": {func(r *Report) { r.Kind = Tune }, "first must be there"},
+		"a commit that was tuned": {func(r *Report) { r.Kind = Tune }, "first must be set"},
 	} {
 		r := example()
 		c.bend(r)

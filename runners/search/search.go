@@ -1,6 +1,6 @@
-// Package search carries out what a job asks for in addition to one comparison: tuning the
-// candidate, or finding the commit that made a kernel slower or wrong. The result is a [Report],
-// which a runner sends as an artifact. A report informs people; no verdict depends on it.
+// Package search carries out the searches of jobs: a search tunes the candidate, or finds the commit that
+// made a kernel slower or wrong. The result is a [Report], which a runner sends as an artifact. A report
+// informs people; no verdict depends on it.
 package search
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/tune"
 )
 
-// Measure gathers evidence about a job or, if the job asks for a search, carries that out. It has
-// the form of agent.Config.Measure.
+// Measure returns a function for agent.Config.Measure. The function gathers evidence about a job. If the job
+// asks for a search, it carries out the search instead.
 func Measure(host arm.Host) func(context.Context, runners.Job, string, runners.Progress) (runners.Measured, error) {
 	return func(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 		if job.Search == nil {
@@ -29,8 +29,8 @@ func Measure(host arm.Host) func(context.Context, runners.Job, string, runners.P
 	}
 }
 
-// Run carries out the search of a job. Everything that it writes is in scratch. A search that
-// cannot go on is a fault in the evidence; only a cancelled context returns an error.
+// Run carries out the search of a job. It writes only to scratch. If the search fails, the evidence has the
+// fault. Run returns an error only if the context was cancelled.
 func Run(ctx context.Context, host arm.Host, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 	r, files, err := run(ctx, host, job, scratch, p)
 	if ctx.Err() != nil {
@@ -46,7 +46,8 @@ func Run(ctx context.Context, host arm.Host, job runners.Job, scratch string, p 
 	return runners.Measured{Evidence: job.NoEvidence(), Artifacts: append([]string{file}, files...)}, nil
 }
 
-// faulty says why there is no report. A mistake in what was asked for is nobody else's fault.
+// faulty returns evidence that says why there is no report. A strict.Mistake means that the request is wrong:
+// the runner is not at fault.
 func faulty(job runners.Job, err error) runners.Measured {
 	e := job.Fault(err)
 	_, e.Setup = errors.AsType[strict.Mistake](err)

@@ -10,10 +10,11 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// Nearest is how much slower than the best variant of a shape the variant that serves it may be.
+// Nearest is the largest allowed slowdown of the variant that serves a shape, compared with the shape's best
+// variant.
 const Nearest = 0.02
 
-// defaultChooseRounds is how often each variant is timed.
+// defaultChooseRounds is the number of rounds in which each variant is timed.
 const defaultChooseRounds = 8
 
 // A ChoiceRule is one entry of a manifest's choose list.
@@ -37,11 +38,11 @@ type Choice struct {
 	Text   []byte // the manifest with the choice; with one rule, the variant is its default
 }
 
-// Times are the times of variants by shape, in any unit that all variants of a shape share. A variant
-// without a time on a shape does not serve it.
+// Times has the times of variants by shape. The unit is free, but all variants of a shape share it. A variant
+// without a time on a shape does not serve the shape.
 type Times map[string]map[string]float64
 
-// Times are the times of the variants in a log, relative to the incumbent's.
+// Times returns the times of the variants in a log, relative to the time of the incumbent.
 func (l *Log) Times(m *manifest.Manifest, r *Result) Times {
 	sums, counts := map[[2]string]float64{}, map[[2]string]int{}
 	for _, round := range slices.Sorted(maps.Keys(l.rounds)) { // in order: the sums are the same to the last bit
@@ -76,7 +77,7 @@ func (l *Log) Times(m *manifest.Manifest, r *Result) Times {
 	return times
 }
 
-// best is the fastest variant of a shape.
+// best returns the fastest variant of a shape.
 func (t Times) best(shape string) (variant string, time float64) {
 	time = math.Inf(1)
 	for name, x := range t[shape] {
@@ -93,10 +94,10 @@ func (t Times) near(variant, shape string) bool {
 	return ok && x <= best*(1+Nearest)
 }
 
-// Choose finds the shortest list of rules that it can, and of lists of one length the fastest. It
-// tries every variant for the last entry, which takes what the rules leave, and covers the shapes
-// that this variant does not serve well: again and again by the condition that is right for most of
-// them. A device is an architecture such as sm_90; "" is one that runs every variant.
+// Choose looks for a short list of rules. Among lists of the same length, it prefers the fastest. The last
+// entry of a list has no condition, and Choose tries every variant there. For the shapes that this variant
+// does not serve well, it adds conditions: always the one that is right for most of the remaining shapes. A
+// device is an architecture such as sm_90; "" is a device that runs every variant.
 func Choose(file string, text []byte, device string, times Times) (*Choice, error) {
 	m, err := manifest.Parse(file, text)
 	if err != nil {
@@ -127,7 +128,7 @@ func Choose(file string, text []byte, device string, times Times) (*Choice, erro
 	slices.SortStableFunc(lists, func(a, b ruleList) int {
 		return cmp.Or(cmp.Compare(len(a.rules), len(b.rules)), cmp.Compare(a.cost, b.cost))
 	})
-	problem := errors.New("no list of rules serves every shape that well: the shapes of a variant cannot be told apart by limits of the dims")
+	problem := errors.New("no list of rules serves every shape that well: limits on the dims cannot separate the shapes of the variants")
 	for i, list := range lists {
 		choice, err := c.write(file, text, list.rules)
 		if err == nil {
@@ -160,8 +161,8 @@ type ruleList struct {
 	cost  float64 // sum of the log times of the shapes
 }
 
-// cover returns rules that end with a variant for all problems that are left. It reports whether
-// there are such rules.
+// cover returns a list whose last rule gives a variant to all remaining problems. It reports false if there
+// is no such list.
 func (c *chooser) cover(rest string) (list ruleList, ok bool) {
 	const byRest, open = "", "?"
 	serving := make([]string, len(c.shapes)) // the variant of a rule, or one of these
@@ -212,7 +213,8 @@ func (c *chooser) cover(rest string) (list ruleList, ok bool) {
 	return list, true
 }
 
-// elsewhere is a variant for the GPUs that no unconditional rule has code for; "" if there are none.
+// elsewhere returns a variant for GPUs for which no rule without a condition has code. It returns "" if there
+// are no such GPUs.
 func (c *chooser) elsewhere(rules []ChoiceRule) string {
 	rest := rules[len(rules)-1].Variant
 	var devices []string

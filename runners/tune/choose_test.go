@@ -48,7 +48,7 @@ func chooseTimes() Times {
 	}
 }
 
-// TestChoose shows the choice and its change of the manifest.
+// TestChoose checks the choice, and the manifest that has it.
 func TestChoose(t *testing.T) {
 	choice, err := Choose("kernel.yaml", []byte(chooseManifest), "", chooseTimes())
 	if err != nil {
@@ -64,15 +64,15 @@ func TestChoose(t *testing.T) {
 	if len(choice.Served) != 5 || len(choice.Rules) != 4 {
 		t.Errorf("%d shapes by %d rules", len(choice.Served), len(choice.Rules))
 	}
-	// The manifest with the choice is as good a start, and asks for no further change.
+	// Choose on the manifest that has the choice proposes no further change.
 	again, err := Choose("kernel.yaml", choice.Text, "", chooseTimes())
 	if err != nil || again.Diff("kernel.yaml", choice.Text) != "" {
 		t.Errorf("the choice again: %v\n%s", err, again.Diff("kernel.yaml", choice.Text))
 	}
 }
 
-// TestChooseOne checks that a variant that is near the best everywhere needs no rules, with a choice
-// in the manifest and without.
+// TestChooseOne checks that no rules are needed if one variant is near the best on every shape, whether the
+// manifest has a choose list or not.
 func TestChooseOne(t *testing.T) {
 	times := chooseTimes()
 	for shape := range times {
@@ -152,7 +152,7 @@ func TestChooseAttention(t *testing.T) {
 			times[row.Shape][e.Provenance.Head.Variant] = row.Candidate.P50 / row.Baseline.P50
 		}
 	}
-	// A shape that not all variants were measured on would favour those that were.
+	// A shape that only some variants were measured on would favour those variants.
 	for shape, of := range times {
 		if len(of) < len(files) {
 			delete(times, shape)

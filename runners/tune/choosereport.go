@@ -8,8 +8,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates/number"
 )
 
-// ChoiceReport is the speedup of every variant on every shape, and the choose list that follows, as
-// text for a terminal.
+// ChoiceReport returns a text for a terminal: the speedup of every variant on every shape, and the choose
+// list.
 func (s *Session) ChoiceReport(width int) string {
 	var b strings.Builder
 	times := s.Times
@@ -61,7 +61,7 @@ func (s *Session) ChoiceReport(width int) string {
 		fmt.Fprintf(&b, "The choice serves every shape within %s of its best variant.\n", number.Share(Nearest))
 	}
 	if diff := s.Choice.Diff(s.ManifestFile, s.Manifest); diff == "" {
-		b.WriteString("The manifest has it already.\n")
+		b.WriteString("The manifest already says so.\n")
 	} else {
 		fmt.Fprintf(&b, "\nThe change to commit, for kernelgate check to judge:\n\n%s", diff)
 	}

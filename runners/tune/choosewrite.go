@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 )
 
-// write puts rules into the manifest, reads it as every command does, and checks which variant it
-// gives each shape.
+// write puts the rules into the manifest and parses the result as every command does. Then it checks which
+// variant serves each shape.
 func (c *chooser) write(file string, text []byte, rules []ChoiceRule) (*Choice, error) {
 	var edited []byte
 	var err error
@@ -26,7 +26,7 @@ func (c *chooser) write(file string, text []byte, rules []ChoiceRule) (*Choice, 
 	}
 	m, err := manifest.Parse(file, edited)
 	if err != nil {
-		return nil, fmt.Errorf("the manifest does not take the choice: %w", err)
+		return nil, fmt.Errorf("the manifest with the choice is not valid: %w", err)
 	}
 	choice := &Choice{Rules: rules, Text: edited}
 	for _, s := range c.shapes {
@@ -43,7 +43,7 @@ func (c *chooser) write(file string, text []byte, rules []ChoiceRule) (*Choice, 
 	return choice, nil
 }
 
-// setDefault makes one variant the default, in place of a choice.
+// setDefault makes one variant the default, and removes the choose list.
 func setDefault(file string, text []byte, variant string) ([]byte, error) {
 	m, err := manifest.Parse(file, text)
 	if err != nil {
@@ -99,7 +99,7 @@ func replaceKey(file string, text []byte, key string, with []string) ([]byte, er
 	return []byte(strings.Join(slices.Concat(lines[:from], with, lines[to:]), "")), nil
 }
 
-// lastLine is the last line of a value that has no text over several lines.
+// lastLine returns the last line of a value. The value must not have a text of several lines.
 func lastLine(n *yaml.Node) int {
 	last := n.Line
 	for _, child := range n.Content {
@@ -108,7 +108,8 @@ func lastLine(n *yaml.Node) int {
 	return last
 }
 
-// Diff is the change of the manifest, as a unified diff; "" if the manifest has this choice already.
+// Diff returns the change of the manifest as a unified diff. It returns "" if the manifest already has this
+// choice.
 func (c *Choice) Diff(file string, text []byte) string {
 	if bytes.Equal(text, c.Text) {
 		return ""

@@ -15,7 +15,7 @@ type condition struct {
 	takes []bool
 }
 
-// and is the condition that both are true.
+// and returns the condition that both a and b are true.
 func (a condition) and(b condition) condition {
 	both := condition{text: a.text, takes: slices.Clone(a.takes)}
 	switch {
@@ -51,8 +51,8 @@ func (c *chooser) condition(text string, takes func(manifest.Dims) bool) conditi
 	return out
 }
 
-// allConditions are limits of a dim or of a product of dims, and pairs of them. Of those that take the
-// same shapes, it keeps the shortest.
+// allConditions returns the limits on a dim or on a product of dims, and pairs of such limits. If several
+// conditions take the same shapes, it keeps the shortest one.
 func (c *chooser) allConditions() []condition {
 	var atoms []condition
 	for _, f := range c.features() {
@@ -97,7 +97,8 @@ func (c *chooser) allConditions() []condition {
 	return all
 }
 
-// between is a limit that separates two values: the smallest power of two there, or the larger value.
+// between returns a limit that separates two values: the smallest power of two between them, or the larger
+// value.
 func between(low, high int) int {
 	for p := 1; p > 0 && p <= high; p *= 2 {
 		if p > low {
@@ -122,7 +123,8 @@ func (f feature) of(d manifest.Dims) int {
 	return product
 }
 
-// features are the dims that differ between the shapes, the products of two, and the product of all.
+// features returns the dims that differ between the shapes, the products of two of them, and the product of
+// all of them.
 func (c *chooser) features() []feature {
 	var names []string
 	for _, d := range c.shapes[0].Dims {
@@ -144,7 +146,7 @@ func (c *chooser) features() []feature {
 	return all
 }
 
-// limits is the condition that a variant takes a problem, as far as its own limits say.
+// limits returns the condition under which a variant takes a problem, according to the limits of the variant.
 func (c *chooser) limits(variant string) condition {
 	out := c.condition("", func(manifest.Dims) bool { return true })
 	v, err := c.m.Variant(variant)
@@ -159,12 +161,12 @@ func (c *chooser) limits(variant string) condition {
 		var words []string
 		for _, part := range strings.Split(limit.String(), "|") {
 			first, last, span := strings.Cut(strings.TrimSpace(part), "..")
-			last, _, _ = strings.Cut(last, " ") // a step is for the manifest's check to refuse
+			last, _, _ = strings.Cut(last, " ") // without the step; parsing the manifest refuses a choice that ignores it
 			if !span {
 				words = append(words, fmt.Sprintf("%s == %s", d.Name, first))
 				continue
 			}
-			whole := c.m.Limits[d.Name].String() // what the kernel takes needs no condition
+			whole := c.m.Limits[d.Name].String() // a limit of the whole kernel needs no condition
 			var ends []string
 			if !strings.HasPrefix(whole, first+"..") {
 				ends = append(ends, d.Name+" >= "+first)

@@ -13,12 +13,12 @@ import (
 	"github.com/kernelgate/kernelgate/runners/arm"
 )
 
-// Autotune is the name of the toggle whose values are the configurations of @triton.autotune: their
-// places in Space.Configurations.
+// Autotune is the name of a toggle for the configurations of @triton.autotune. Its values are their indexes
+// in Space.Configurations.
 const Autotune = "autotune"
 
-// tuned adds the configurations that the kernel offers to the space, as values of a toggle. Those
-// that a manifest cannot choose are left out.
+// tuned adds the configurations of the kernel to the space, as values of a toggle. It leaves out
+// configurations that a manifest cannot name.
 func (s *Space) tuned(offered, chosen []string) error {
 	if slices.ContainsFunc(s.Toggles, func(t Toggle) bool { return t.Name == Autotune }) {
 		return strict.Mistakef("%s has a toggle named %s, which is the name of the configurations of @triton.autotune (rename it)", s.Kernel, Autotune)
@@ -43,7 +43,8 @@ func (s *Space) tuned(offered, chosen []string) error {
 	return nil
 }
 
-// configuration is that of a candidate, in words; "" is the manifest's.
+// configuration returns the configuration of a candidate in words. It returns "" for the configuration of the
+// manifest.
 func (s *Space) configuration(c Candidate) string {
 	i, ok := c.Toggles[Autotune]
 	if own, known := s.Own[c.Variant][Autotune]; !ok || known && own == i || i < 0 || i >= len(s.Configurations) {
@@ -52,7 +53,7 @@ func (s *Space) configuration(c Candidate) string {
 	return s.Configurations[i]
 }
 
-// untuned is the candidate without its configuration.
+// untuned returns the candidate without its configuration.
 func (c Candidate) untuned() Candidate {
 	if _, ok := c.Toggles[Autotune]; ok {
 		c.Toggles = maps.Clone(c.Toggles)
@@ -63,8 +64,8 @@ func (c Candidate) untuned() Candidate {
 
 var configurationValue = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)=(-?[0-9]{1,9}|True|False)$`)
 
-// writtenConfiguration is a configuration as the manifest's autotune names it. It reports whether a
-// manifest can name it: by whole numbers and booleans.
+// writtenConfiguration returns a configuration in the form of the manifest's key autotune. It reports whether
+// a manifest can name the configuration: all its values must be whole numbers or booleans.
 func writtenConfiguration(words string) (string, bool) {
 	var values []string
 	for _, word := range strings.Split(strings.TrimSuffix(words, ", its pre_hook is not called"), ", ") {
@@ -86,8 +87,8 @@ func editAutotune(file string, text []byte, words string) ([]byte, error) {
 	return replaceKey(file, text, Autotune, []string{"autotune: " + values + "\n"})
 }
 
-// offered builds the incumbent to ask which configurations its kernel offers, and which the manifest
-// chooses. There are none to search if the manifest says all, and the runner picks.
+// offered builds the incumbent. The build tells which configurations the kernel offers, and which of them the
+// manifest chooses. If the manifest says all, there is nothing to search, because the runner picks.
 func (r *runner) offered(ctx context.Context, bench *arm.Bench) (offered, chosen []string, err error) {
 	m := r.job.Of(*r.job.Baseline)
 	if m.Autotune == nil || m.TriesAll() {
@@ -109,7 +110,7 @@ func (r *runner) offered(ctx context.Context, bench *arm.Bench) (offered, chosen
 	return nil, nil, nil
 }
 
-// configured is the manifest of a candidate's side, with its configuration.
+// configured returns the manifest of a candidate with its configuration.
 func configured(text string, words string) (*manifest.Manifest, string, error) {
 	edited, err := editAutotune(manifest.FileName, []byte(text), words)
 	if err != nil {

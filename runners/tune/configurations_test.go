@@ -139,8 +139,8 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// TestConfigurationSpace checks what of a decorator becomes part of the space, and the change of the
-// manifest at the end.
+// TestConfigurationSpace checks which configurations of a decorator become part of the space, and how the
+// manifest changes at the end.
 func TestConfigurationSpace(t *testing.T) {
 	m, err := manifest.Parse("kernel.yaml", []byte(tunedManifest))
 	if err != nil {

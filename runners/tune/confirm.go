@@ -21,7 +21,7 @@ func (r *runner) confirm(ctx context.Context, name string, side runners.Side, a 
 	if side.Dir != r.job.Baseline.Dir { // it brings files
 		job.Candidate.Dir, job.Candidate.Sources = side.Dir, side.Sources
 	}
-	if side.Manifest != nil { // it has a different configuration
+	if side.Manifest != nil { // the candidate has a different configuration
 		job.Candidate.Manifest, job.Candidate.ManifestText = side.Manifest, side.ManifestText
 	}
 	job.Record = counted{a}
@@ -75,7 +75,8 @@ func (c counted) Begin(context.Context, runners.Code) (runners.Attempt, error) {
 	return runners.Attempt{Number: c.a.Number, CodeNumber: c.a.CodeNumber}, nil
 }
 
-// onlyCounts is a record whose evidence is about another comparison.
+// onlyCounts is a record that counts attempts but returns no earlier evidence: that evidence is about a
+// different comparison.
 type onlyCounts struct{ runners.Record }
 
 func (onlyCounts) Earlier(context.Context, runners.Code) (runners.Earlier, error) {

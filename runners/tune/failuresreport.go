@@ -7,8 +7,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 )
 
-// OfKernel are the failures of a kernel, each machine code on each device once: the last finding
-// about it.
+// OfKernel returns the failures of a kernel. For each machine code on each device, it returns only the last
+// failure.
 func OfKernel(all []Failure, kernel string) []Failure {
 	var out []Failure
 	at := map[[2]string]int{}
@@ -27,7 +27,7 @@ func OfKernel(all []Failure, kernel string) []Failure {
 	return out
 }
 
-const failuresTitle = "Candidates of searches that failed"
+const failuresTitle = "Failed candidates of searches"
 
 // FailuresText is a table of failures for a terminal; "" if there are none.
 func FailuresText(all []Failure, width int) string {
@@ -40,7 +40,7 @@ func FailuresText(all []Failure, width int) string {
 	return b.String()
 }
 
-// FailuresMarkdown is the same as Markdown.
+// FailuresMarkdown is the same table in Markdown.
 func FailuresMarkdown(all []Failure) string {
 	if len(all) == 0 {
 		return ""

@@ -12,12 +12,12 @@ import (
 	"github.com/kernelgate/kernelgate/runners/arm"
 )
 
-// guardShare is the part of a race's error rate that proofs about guards get.
+// guardShare is the share of a race's error rate for proofs about guards.
 const guardShare = 0.2
 
-// A guard keeps candidates out of the race that the policy's guard would defer: an arm that is proven
-// to be slower than the incumbent on a shape, by more than the policy allows. Without it, the search
-// would hand the gate one such candidate after the other.
+// A guard removes an arm from the race if the policy's guard would defer it: the rounds prove that the arm is
+// slower than the incumbent on a shape, by more than the policy allows. Without a guard, the gate would have
+// to judge and defer one such candidate after the other.
 type guard struct {
 	limits map[string]float64 // the smallest incumbent/candidate, by shape
 	looks  []int
@@ -26,7 +26,7 @@ type guard struct {
 	seen   map[string]map[string]*stats.Sample // by arm and shape
 }
 
-// newGuard prepares the proofs. Without limits, nothing is refused.
+// newGuard prepares the proofs. Without limits, the guard refuses nothing.
 func newGuard(limits map[string]float64, opt RaceOptions, plan *stats.ResamplePlan) *guard {
 	looks := looksUpTo(max(opt.MaxRounds, firstLook))
 	return &guard{
@@ -35,7 +35,8 @@ func newGuard(limits map[string]float64, opt RaceOptions, plan *stats.ResamplePl
 	}
 }
 
-// open reports whether an arm seems to be slower than a guard allows, and more rounds may prove it.
+// open reports whether an arm seems to be slower than the policy's guard allows, and whether more rounds may
+// prove this.
 func (g *guard) open(id string) bool {
 	for shape, sample := range g.seen[id] {
 		sum := 0.0
@@ -49,8 +50,8 @@ func (g *guard) open(id string) bool {
 	return false
 }
 
-// refuse takes in the speedups of an arm in a round. It returns why the policy would defer the arm;
-// nil if that is not proven.
+// refuse adds the speedups of an arm in a round. It returns the reason why the policy would defer the arm, or
+// nil if this is not proven.
 func (g *guard) refuse(id string, speedups map[string]float64) *arm.Refusal {
 	for _, shape := range slices.Sorted(maps.Keys(g.limits)) {
 		ratio, ok := speedups[shape]

@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
-// unevenLab is a lab whose candidates with FAST=1 are slower on the shape small than the incumbent.
+// unevenLab is a lab in which candidates with FAST=1 are slower than the incumbent on the shape small.
 type unevenLab struct{ *fakeLab }
 
 func (l unevenLab) Round(ctx context.Context, id string, c Candidate) (Timed, error) {
@@ -20,8 +20,8 @@ func (l unevenLab) Round(ctx context.Context, id string, c Candidate) (Timed, er
 	return timed, err
 }
 
-// TestGuard checks that a candidate that the policy's guard would defer leaves the race, and that the
-// gate is not asked about it.
+// TestGuard checks that a candidate leaves the race if the policy's guard would defer it, and that the gate
+// never judges this candidate.
 func TestGuard(t *testing.T) {
 	for _, proposer := range Proposers() {
 		h := testHeader(proposer)
@@ -45,7 +45,7 @@ func TestGuard(t *testing.T) {
 			t.Errorf("%s: no candidate was refused by the guard", proposer)
 		}
 	}
-	// Without a guard, or in an exhaustive search, nothing is refused.
+	// Without a guard, or in an exhaustive search, no candidate is refused.
 	h := testHeader("grid")
 	h.Guards, h.Exhaustive, h.MaxRounds = map[string]float64{"small": 0.98}, true, 6
 	r, err := (&Search{Log: MemoryLog(h), Proposer: Exhaustive(), Lab: unevenLab{newFakeLab(testSpace(), testSpeed)}}).Run(t.Context())
@@ -84,8 +84,8 @@ func TestGuardErrsSeldom(t *testing.T) {
 	}
 }
 
-// TestGuardOnRecordings replays a truth with the guard of its policy: the search finds the best of the
-// candidates that the guard lets in.
+// TestGuardOnRecordings replays an exhaustive search with the guard of its policy. The search finds the best
+// candidate that the guard allows.
 func TestGuardOnRecordings(t *testing.T) {
 	for _, r := range readRecordings(t) {
 		if r.name != "stage6_fp8" {

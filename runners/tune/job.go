@@ -13,9 +13,9 @@ import (
 	"github.com/kernelgate/kernelgate/runners/arm"
 )
 
-// RunJob searches the space of a job's candidate, whose own variant is the incumbent. It keeps
-// everything in folder, which exists; builds go to scratch. The job's record counts what the gate
-// judges. There is nothing to resume: another search of the same job starts from the beginning.
+// RunJob searches the space of a job's candidate. The incumbent is the candidate's own variant. Results go to
+// folder, which must exist, and builds go to scratch. The record of the job counts the machine codes that the
+// gate judges. RunJob cannot resume: a second search of the same job starts from the beginning.
 func RunJob(ctx context.Context, host arm.Host, job runners.Job, folder, scratch string, progress runners.Progress) (*Session, error) {
 	asked := job.Search.Tune
 	r := &runner{
@@ -40,8 +40,8 @@ func RunJob(ctx context.Context, host arm.Host, job runners.Job, folder, scratch
 	})
 }
 
-// withinCandidate returns the job that compares the candidate with itself: its manifest has the space, and
-// its variant is the incumbent.
+// withinCandidate returns the job that compares the candidate with itself. The candidate's manifest defines
+// the space, and the candidate's variant is the incumbent.
 func withinCandidate(job runners.Job) runners.Job {
 	job.Manifest = job.Of(job.Candidate)
 	if job.Candidate.ManifestText != "" {
@@ -52,5 +52,5 @@ func withinCandidate(job runners.Job) runners.Job {
 	return job
 }
 
-// DefaultEpsilon is how near to the best the rest of a race must be for it to end.
+// DefaultEpsilon: a race ends when every other arm is proven to be at most this much faster than the best.
 const DefaultEpsilon = 0.01

@@ -191,7 +191,7 @@ func (p random) Propose(_ context.Context, s State) ([]Candidate, error) {
 	return s.fresh(scatter(s, rng), batch), nil
 }
 
-// around is the best three with all micro parameters.
+// around returns the best three candidates, each with all values of the micro parameters.
 func around(s State) (all []Candidate) {
 	for _, from := range s.best() {
 		all = append(all, combine(from, s.Space.layer(micro), 4096)...)
@@ -199,16 +199,16 @@ func around(s State) (all []Candidate) {
 	return all
 }
 
-// scatter is points around the best three with random micro parameters, in random order.
+// scatter returns the points around the best three in random order.
 func scatter(s State, rng *rand.Rand) []Candidate {
 	all := around(s)
 	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
 
-// local proposes the structures, then the neighbours of the best three: one toggle at a time, the
-// micro parameters first. Few points are raced at once: every step takes a race, which must prove its
-// winner.
+// local proposes the structures first, and then the neighbours of the best three. A neighbour differs in one
+// toggle; micro parameters come first. If only few points around the best three are left, local proposes all
+// of them at once, because every step costs a race that must prove its winner.
 type local struct{ seed uint64 }
 
 func (p local) Propose(_ context.Context, s State) ([]Candidate, error) {

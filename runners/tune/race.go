@@ -16,10 +16,11 @@ import (
 //
 // An arm leaves when its differences to the best prove that it is slower. The race is decided when
 // every remaining arm is proven to be at most epsilon faster than the best. An arm with that proof
-// stays, but is not measured again unless the best is a different arm later. The proofs are those of
-// the performance gate (package stats), and all of them together err with probability delta: in equal
-// parts for the arms, spent over the looks with the larger shares first. Both kinds of proof follow
-// from one upper bound on the arm's speed over the best's, so that they share its error rate.
+// stays in the race, but it is measured again only if a different arm becomes the best. The proofs are
+// those of the performance gate (package stats). All proofs together err with probability delta. Every
+// arm gets an equal part of delta and spends it over the looks, with larger shares first. Both kinds of
+// proof use the same upper bound on the ratio of the arm's speed to the best's, so they share its error
+// rate.
 //
 // The values of the winner are still those of the luckiest arm. They prove nothing: the ordinary
 // gate measures the winner again.
@@ -85,8 +86,8 @@ func looksUpTo(most int) []int {
 	return append(looks, most)
 }
 
-// spend divides an error rate over looks: look k gets a share in proportion to 1/k. Most arms are
-// far behind, so that most of the measurements that a race can save are those after its first looks.
+// spend divides an error rate over looks: the share of look k is proportional to 1/k. The first looks get
+// most, because most arms are far behind: if they leave early, the race saves most measurements.
 func spend(alpha float64, looks []int) []float64 {
 	shares, sum := make([]float64, len(looks)), 0.0
 	for k := range looks {
@@ -123,7 +124,7 @@ func (r *Race) Next() []string {
 	return measured(slices.DeleteFunc(r.alive(), func(a *racer) bool { return !r.keepAll && a != best && a.near == best && best != nil }))
 }
 
-// measured are the names of arms that cost measurements: all but the incumbent.
+// measured returns the names of the arms that cost measurements: all except the incumbent.
 func measured(arms []*racer) []string {
 	var names []string
 	for _, a := range arms {

@@ -86,8 +86,8 @@ func TestRaceWithinEpsilon(t *testing.T) {
 	}
 }
 
-// TestRaceMeasuresTheOpen checks that an arm with a proof about the best costs no further rounds, until
-// the best is a different arm.
+// TestRaceMeasuresTheOpen checks that an arm is not measured any more once it is proven to be at most epsilon
+// faster than the best. It is measured again when a different arm becomes the best.
 func TestRaceMeasuresTheOpen(t *testing.T) {
 	r := newRace(t, 40)
 	r.Enter("best", "equal")
@@ -112,8 +112,8 @@ func TestRaceMeasuresTheOpen(t *testing.T) {
 	}
 }
 
-// TestRaceWithoutCommonRounds checks that arms that never ran together are ordered by their distances
-// from the incumbent.
+// TestRaceWithoutCommonRounds checks that arms without a common round are ordered by their distances from the
+// incumbent.
 func TestRaceWithoutCommonRounds(t *testing.T) {
 	r := newRace(t, 20)
 	r.EnterIncumbent("incumbent")

@@ -10,7 +10,8 @@ import (
 )
 
 // raceOn measures rounds until the race is decided, more rounds cannot decide it, or the budget is
-// spent. A leader that seems to be beyond a guard is measured until that is proven or refuted.
+// spent. If the leader seems to be slower than a guard allows, the rounds go on until this is
+// proven or refuted.
 func (s *Search) raceOn(ctx context.Context) error {
 	for !s.spent() && s.undecided() {
 		arms := s.race.Next()

@@ -67,7 +67,7 @@ type Session struct {
 	Manifest     []byte
 	Sources      map[string]string          // that a candidate may replace
 	PathOf       func(source string) string // in the repository
-	// Choice is the choose list that Options.Choose asks for; if there is none, NoChoice says why.
+	// Choice is the choose list that Options.Choose asks for. If there is no such list, NoChoice says why.
 	Choice   *Choice
 	NoChoice error
 	Times    Times // that the choice is made from
@@ -308,7 +308,7 @@ func (r *runner) run(ctx context.Context, progress runners.Progress, begin Begin
 	return out, nil
 }
 
-// shapes are all that the incumbent takes.
+// shapes returns all shapes that the incumbent takes.
 func (r *runner) shapes() []string {
 	var names []string
 	for _, s := range r.job.Manifest.ShapesFor(r.opt.Baseline) {
@@ -317,7 +317,7 @@ func (r *runner) shapes() []string {
 	return names
 }
 
-// archOf is the architecture in the name of a device; "" if it has none.
+// archOf returns the architecture in the name of a device, or "".
 func archOf(device string) string {
 	if i := strings.LastIndex(device, " sm_"); i >= 0 {
 		return device[i+1:]

@@ -22,7 +22,7 @@ type lane struct {
 	rounds map[int]float64
 }
 
-// newLane has arms like those of a real space: most far behind, a few close to the best.
+// newLane creates arms like those of a real space: most are far behind, and a few are close to the best.
 func newLane(arms int, seed uint64) *lane {
 	l := &lane{drift: 0.02, noise: simulate.Noise{Between: 0.006, Within: 0.02, Dof: 3}, rng: rand.New(rand.NewPCG(seed, 1)), rounds: map[int]float64{}}
 	best := 0.05 + 0.1*l.rng.Float64()
@@ -73,8 +73,8 @@ func (l *lane) race(t testing.TB, opt RaceOptions) (winner int, decided bool) {
 	return number[r.Best()], r.Decided()
 }
 
-// halving is successive halving with the same values: each rung doubles the rounds and keeps the
-// better half.
+// halving finds a winner by successive halving on the same values: each step doubles the rounds and keeps the
+// better half of the arms.
 func (l *lane) halving() int {
 	alive := make([]int, len(l.truth))
 	sum := make([]float64, len(l.truth))
@@ -132,7 +132,7 @@ func TestRaceFindsTheBest(t *testing.T) {
 				if ok {
 					decided++
 				}
-				// The gate measures the winner in fresh rounds: what it claims has no winner's luck.
+				// The gate measures the winner in fresh rounds, so its figure does not contain the luck of the winner.
 				fresh := 0.0
 				for round := range 20 {
 					fresh += l.measure(winner, 1000+round) / 20
@@ -173,8 +173,8 @@ func TestRaceFindsTheBest(t *testing.T) {
 	}
 }
 
-// TestRaceKeepsTheBest checks the error rate: an arm that no other beats is hardly ever dropped, even
-// if all others are as fast.
+// TestRaceKeepsTheBest checks the error rate: the best arm is dropped in at most 5 % of the races, even if all
+// other arms are as fast.
 func TestRaceKeepsTheBest(t *testing.T) {
 	searches, wrong := 200, 0
 	if testing.Short() {

@@ -22,8 +22,8 @@ type Space struct {
 	Toggles  []Toggle            `json:"toggles"`
 	Own      map[string]Settings `json:"own"`       // the value of every toggle in each variant, as the manifest has it
 	Start    string              `json:"incumbent"` // the variant that every candidate is paired with
-	// Configurations are those of @triton.autotune, in words. A toggle named autotune has their places
-	// as its values.
+	// Configurations are the configurations of @triton.autotune, in words. The values of the toggle autotune
+	// are indexes of this list.
 	Configurations []string `json:"configurations,omitempty"`
 }
 
@@ -73,7 +73,7 @@ func NewSpace(m *manifest.Manifest, start string, variants, toggles []string) (S
 	}
 	for _, name := range toggles {
 		if name == Autotune && m.Autotune != nil && !m.TriesAll() {
-			continue // what the kernel offers is known when it is built
+			continue // only a build tells which configurations the kernel offers
 		}
 		if !slices.ContainsFunc(s.Toggles, func(t Toggle) bool { return t.Name == name }) {
 			var names []string

@@ -35,7 +35,7 @@ func (a *racer) standing() Standing {
 	return Standing{Arm: a.name, Speedup: math.Expm1(a.mean()), Rounds: len(a.values), Out: a.out}
 }
 
-// mean is the arm's mean distance from the incumbent; 0 for the incumbent.
+// mean returns the arm's mean distance from the incumbent, which is 0 for the incumbent itself.
 func (a *racer) mean() float64 {
 	sum := 0.0
 	for _, n := range a.rounds() { // in a fixed order: the sum is the same to the last bit
@@ -44,8 +44,8 @@ func (a *racer) mean() float64 {
 	return sum / float64(max(len(a.values), 1))
 }
 
-// order is the arms that are in the race, the fastest first. Arms that ran in different rounds are
-// compared by their distance from one arm of the last round: the one that was in most rounds.
+// order returns the arms that are in the race, the fastest first. The arms may have run in different rounds,
+// so order compares their distances from one arm of the last round: the arm with most rounds.
 func (r *Race) order() []*racer {
 	alive := slices.DeleteFunc(r.alive(), func(a *racer) bool { return !a.fixed && len(a.values) == 0 })
 	if len(alive) == 0 {
@@ -72,7 +72,7 @@ func (r *Race) order() []*racer {
 	return alive
 }
 
-// distance is the mean difference of two arms over the rounds that had both.
+// distance returns the mean difference of two arms over their common rounds.
 func distance(a, b *racer) (mean float64, ok bool) {
 	if a == b {
 		return 0, true

@@ -50,9 +50,9 @@ type ViewRow struct {
 	At      float64  `json:"at_seconds"`     // seconds of measuring when it was last timed
 }
 
-// ReadView reads a log, which may still grow: a last line without an end is left out. The name is for
-// messages. A search is a function of its log, so that the view runs the search on the log up to the
-// first thing that the log does not have.
+// ReadView reads a log, which may still grow: it leaves out a last line that is not complete. The name is for
+// messages. A search is a function of its log. So ReadView runs the search on the log, and stops at the first
+// step that the log does not have.
 func ReadView(name string, text []byte) (*View, error) {
 	log, _, err := parseLog(name, text)
 	if err != nil {
@@ -64,7 +64,7 @@ func ReadView(name string, text []byte) (*View, error) {
 	if err != nil && !errors.Is(err, errHalted) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	ended := err == nil // the log may lack its last line, which says no more
+	ended := err == nil // even without the last line of the log, which only says that the search has ended
 	if !ended {
 		ended = s.Log.Ended
 		s.result.Elite, s.result.Decided = s.race.Elite(elite), s.race.Decided()
@@ -77,8 +77,8 @@ func ReadView(name string, text []byte) (*View, error) {
 	return result.view(s, ended, here.now), nil
 }
 
-// trust takes the end of a search from its log. A search of an earlier version of the program may have
-// measured other rounds than this version asks for.
+// trust takes the result of a search from its log. An earlier version of the program may have measured
+// different rounds than this version would.
 func (s *Search) trust(log *Log) {
 	s.result.Winner, s.result.Confirmed, s.result.Spent = log.winner, nil, false
 	for _, a := range log.attempts {
@@ -135,7 +135,7 @@ func (r *Result) view(s *Search, ended bool, now string) *View {
 
 var errHalted = errors.New("the log ends here")
 
-// halted is a lab and a proposer that do nothing but remember what was asked for first.
+// halted is a lab and a proposer that do nothing. They only record the first request.
 type halted struct {
 	Replay
 	space Space
@@ -181,7 +181,7 @@ func (l *halted) Confirm(_ context.Context, _ string, c Candidate, _ Attempt) (C
 	return Confirmed{}, l.ask(fmt.Sprintf("The gate judges %s.", l.space.Short(c)))
 }
 
-// Headline is the state of the search in one line.
+// Headline returns the state of the search in one line.
 func (v *View) Headline() string {
 	best := ""
 	if len(v.Elite) > 0 && v.Elite[0].Speedup != nil {

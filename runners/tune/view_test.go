@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestView reads a log after each of its lines, as a page does while the search runs: the view is that
-// of the search at this moment, and ends as the search did.
+// TestView reads a log after each of its lines, as a page does while the search runs. Each view shows the
+// search at this moment, and the last view shows the result of the search.
 func TestView(t *testing.T) {
 	lab := newFakeLab(testSpace(), testSpeed)
 	lab.faults = map[string]map[string]int{testBest: {"confirm": 1}, "two,FAST=1,ROWS=2": {"check": 1}, "two,FAST=1,STAGES=8": {"build": 1}}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// An Issue is an issue that is no pull request.
+// An Issue is an issue on GitHub, but not a pull request.
 type Issue struct {
 	Number int
 	Title  string
@@ -31,7 +31,7 @@ func issueOf(i *github.Issue, me string) Issue {
 	return Issue{Number: i.GetNumber(), Title: i.GetTitle(), Body: i.GetBody(), Open: i.GetState() == "open", Mine: strings.EqualFold(author, me) || me == "" && bot}
 }
 
-// issueText refuses what GitHub would refuse.
+// issueText refuses a title or a body that GitHub would refuse.
 func issueText(title, body string) error {
 	if strings.TrimSpace(title) == "" {
 		return errors.New("the issue has no title")
@@ -42,8 +42,8 @@ func issueText(title, body string) error {
 	return withinBytes("the issue", body, MaxCommentText)
 }
 
-// MyIssues returns the issues that this client wrote, open or not, newest first. While the client does
-// not know its login, it returns those with the label.
+// MyIssues returns the issues that this client wrote, open or closed, newest first. As long as the client
+// does not know its login, it returns the issues with the label.
 func (h *GitHub) MyIssues(ctx context.Context, repo, label string) ([]Issue, error) {
 	me, err := h.Me(ctx)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 )
 
-// An issue is opened, edited, closed and opened again by an edit. The list has the client's issues and
-// neither pull requests nor the issues of others.
+// The client opens, edits and closes an issue, and an edit opens it again. The list has only the client's
+// issues: no pull requests, and no issues of other authors.
 func TestIssues(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})
@@ -75,7 +75,7 @@ func TestIssues(t *testing.T) {
 	}
 }
 
-// An App without the permission is told which one it needs.
+// The error for an App without the permission names the permission that the App needs.
 func TestIssuesWithoutPermission(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})

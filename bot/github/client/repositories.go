@@ -44,8 +44,8 @@ func (h *GitHub) Installations(ctx context.Context) ([]int64, error) {
 	return ids, err
 }
 
-// WithoutIssues returns the accounts whose installation of the App may not write issues, sorted. A token does
-// not say what it may do.
+// WithoutIssues returns the accounts whose installation of the App may not write issues, sorted. It needs the
+// App's key: a token does not tell its permissions.
 func (h *GitHub) WithoutIssues(ctx context.Context) ([]string, error) {
 	o := op{name: "list the App's installations"}
 	if h.app == nil {

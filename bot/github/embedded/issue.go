@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// An Issue is an issue that is no pull request.
+// An Issue is an issue that is not a pull request.
 type Issue struct {
 	repo             *Repo
 	id               int64
@@ -126,8 +126,8 @@ func checkIssue(title, body string) error {
 	return nil
 }
 
-// openIssue opens an issue. Labels of somebody without triage rights are dropped, as on GitHub; an
-// App's permission decided before.
+// openIssue opens an issue. As on GitHub, it drops the labels if the author has no triage rights. For an App,
+// the caller has already checked the permission.
 func (r *Repo) openIssue(who *account, app bool, title, body string, labels []string) (*Issue, error) {
 	if err := checkIssue(title, body); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (r *Repo) openIssue(who *account, app bool, title, body string, labels []st
 	return i, nil
 }
 
-// An issueEdit is what a request changes; nil stays as it is.
+// An issueEdit has the fields that a request changes. A nil field stays as it is.
 type issueEdit struct {
 	Title  *string `json:"title"`
 	Body   *string `json:"body"`

@@ -86,7 +86,7 @@ func postIssue(rq *request) error {
 	return rq.reply(http.StatusCreated, i.render())
 }
 
-// patchIssue edits issues that are no pull requests: nobody needs more here.
+// patchIssue edits issues, but not pull requests, because no caller needs that.
 func patchIssue(rq *request, i *Issue) error {
 	var in issueEdit
 	if err := rq.read(&in); err != nil {

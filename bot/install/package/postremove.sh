@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs after the files are gone: dpkg passes "remove", "purge" or "upgrade", rpm the number of versions that stay. Secrets,
-# evidence and the user of the runner stay: only their owner can know that nobody needs them.
+# evidence and the user of the runner stay: only the operator knows whether somebody still needs them.
 set -e
 
 if [ -d /run/systemd/system ]; then

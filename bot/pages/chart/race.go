@@ -10,8 +10,8 @@ type RacePoint struct {
 	Leads   bool   // drawn in the colour of the candidate
 }
 
-// Race draws a search: the best speedup so far as steps over the seconds of measuring, and a dot for
-// every arm at the moment when it was last timed.
+// Race draws a search over the seconds of measuring. A line with steps shows the best speedup so far, and a
+// dot shows each arm at the moment of its last timing.
 func Race(title string, best, arms []RacePoint) string {
 	all, times := []float64{0}, []float64{0}
 	for _, p := range append(append([]RacePoint(nil), best...), arms...) {

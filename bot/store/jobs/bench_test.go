@@ -10,8 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 )
 
-// BenchmarkFleet is what a leader does for 1,000 runners, on an embedded journal: handing out a job while 10,000 wait,
-// taking a heartbeat, and forecasting when each job begins. Run it with -benchtime 1x.
+// BenchmarkFleet measures the work of a leader for 1,000 runners, on an embedded journal: it hands out a job while 10,000
+// jobs wait, takes a heartbeat, and forecasts when each job begins. Run it with -benchtime 1x.
 func BenchmarkFleet(b *testing.B) {
 	const runners, waiting = 1000, 10_000
 	w := open(b, options{LeaseFor: time.Hour})

@@ -37,8 +37,8 @@ func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) (digest strin
 	return b.put(ctx, jetstream.ObjectMeta{Name: name}, r)
 }
 
-// Pack stores data compressed under name. Get and Read return it as it was. It is for JSON, which
-// shrinks to a quarter. (The server's own compression of streams is off: see declare.)
+// Pack compresses data and stores it under name. Get and Read return the original data. Pack is for JSON,
+// which shrinks to a quarter. (The server's own compression of streams is off: see declare.)
 func (b *Blobs) Pack(ctx context.Context, name string, data []byte) error {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -72,8 +72,8 @@ func (b *Blobs) put(ctx context.Context, meta jetstream.ObjectMeta, r io.Reader)
 }
 
 // Get opens a blob. Its reader verifies the content: at the end it returns an error instead of
-// io.EOF if the content differs from what was stored. Do not act on the content before that. The
-// digest of a packed blob is that of its compressed form.
+// io.EOF if the content differs from the stored content. Do not act on the content before that. The
+// digest of a packed blob is the digest of its compressed form.
 func (b *Blobs) Get(ctx context.Context, name string) (r io.ReadCloser, digest string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, blobPatience)
 	defer func() {
@@ -99,8 +99,8 @@ func (b *Blobs) Get(ctx context.Context, name string) (r io.ReadCloser, digest s
 	return blob{content, cancel}, digest, nil
 }
 
-// unpack reads a compressed blob. At the end of the data it reads on, so it finds the error of a
-// blob that is damaged.
+// unpack reads a compressed blob. After the end of the compressed data it reads once more, so that it
+// gets the error of a damaged blob.
 func unpack(content io.ReadCloser) (io.ReadCloser, error) {
 	plain, err := gzip.NewReader(content)
 	if err != nil {

@@ -56,7 +56,7 @@ func (j *Journal) Campaign(ctx context.Context, do func(context.Context) error) 
 			return err
 		case led.Err() == nil:
 			if err != nil {
-				j.opt.Log.Warn("work did not end well before the lead went to a newer bot", "error", err)
+				j.opt.Log.Warn("the work of this leader ended with an error before a newer bot took the lead", "error", err)
 			}
 			j.resign(ctx)
 		default:
@@ -71,14 +71,14 @@ func (j *Journal) Campaign(ctx context.Context, do func(context.Context) error) 
 	return nil
 }
 
-// whileLeader renews the lead while do runs. It reports whether it ended do for a newer process.
+// whileLeader renews the lead while do runs. It reports whether it stopped do because a newer process asked for the lead.
 func (j *Journal) whileLeader(ctx, led context.Context, do func(context.Context) error) (yielded bool, err error) {
 	var newer atomic.Bool
 	led, stop := context.WithCancel(led)
 	defer stop()
 	var keeping sync.WaitGroup
 	renew, enough := context.WithCancel(context.WithoutCancel(ctx))
-	keeping.Go(func() { j.keepLead(renew) }) // it outlives ctx: what do finishes then is still under the lead
+	keeping.Go(func() { j.keepLead(renew) }) // it continues after ctx ends, so that do finishes its work while it still has the lead
 	keeping.Go(func() { j.watchForNewer(renew, func() { newer.Store(true); stop() }) })
 	defer func() { enough(); keeping.Wait() }()
 	defer context.AfterFunc(ctx, stop)()

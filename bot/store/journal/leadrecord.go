@@ -17,7 +17,7 @@ type leadRecord struct {
 	Name   string `json:"name"`             // of the holder, for people
 	// Address is where the holder can be reached; empty if the holder does not publish it.
 	Address string `json:"address,omitempty"`
-	// Version is the holder's, or the last holder's; empty for a build without one.
+	// Version is the version of the holder or of the last holder. It is empty for a build without a version.
 	Version string `json:"version,omitempty"`
 }
 

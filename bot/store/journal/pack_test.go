@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A packed blob takes less room and comes back as it was, from an embedded and from an external server. A blob that was
-// stored plainly comes back as it was, too, even if it is a gzip file.
+// A packed blob takes less space, and both an embedded and an external server return the original data. A blob that was
+// stored without Pack also comes back unchanged, even if it is a gzip file.
 func TestPackedBlob(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
@@ -42,7 +42,7 @@ func TestPackedBlob(t *testing.T) {
 	}
 }
 
-// A packed blob whose content is not what was stored is an error at its end.
+// If the content of a packed blob differs from the stored content, reading returns an error at the end of the blob.
 func TestCorruptPackedBlobIsRefused(t *testing.T) {
 	t.Parallel()
 	j := open(t, Options{URL: external(t).ClientURL()})

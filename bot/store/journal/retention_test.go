@@ -18,12 +18,12 @@ import (
 // aloneEnv makes a test run in its own process.
 const aloneEnv = "KERNELGATE_JOURNAL_TEST_ALONE"
 
-// The server deletes deliveries, their states and bundles when their time is over, and keeps events and artifacts. The clock
-// is the test's: the embedded server has no connection to anything outside of it.
+// The server deletes deliveries, their states and bundles after their retention time, and keeps events and artifacts. The test
+// uses a fake clock. This works because the embedded server has no connection to the outside.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(aloneEnv) == "" {
-		// The client keeps timers for all connections of a process. Those of a fake clock work with no other.
+		// The NATS client shares timers between all connections of a process. Timers of a fake clock do not work with a real one.
 		alone := exec.Command(os.Args[0], "-test.run=^TestRetention$", "-test.v", "-test.timeout=5m")
 		alone.Env = append(os.Environ(), aloneEnv+"=yes")
 		if out, err := alone.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: TestRetention ")) {

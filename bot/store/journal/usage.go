@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Usage is what one stream stores: one copy, with the subjects and headers of its messages.
+// Usage says how much one stream stores: one copy, with the subjects and headers of its messages.
 type Usage struct {
 	Stream   string
 	Messages uint64
@@ -19,7 +19,7 @@ type Usage struct {
 	UntilDone bool
 }
 
-// Usage returns what every stream stores.
+// Usage returns how much every stream stores.
 func (j *Journal) Usage(ctx context.Context) ([]Usage, error) {
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
 	defer cancel()
@@ -35,7 +35,7 @@ func (j *Journal) Usage(ctx context.Context) ([]Usage, error) {
 	return all, nil
 }
 
-// A Blob is one of Blobs.
+// A Blob describes one blob of a Blobs store.
 type Blob struct {
 	Name    string
 	Bytes   uint64

@@ -7,10 +7,10 @@ import (
 	"github.com/kernelgate/kernelgate/bot/compat"
 )
 
-// Bots of two neighbouring versions may share a server while they are replaced one by one. The newest version leads: it reads
-// what the older ones write, and they may not be able to read what it writes. A bot on standby that is newer than the leader
-// announces itself at intervals. The leader finishes its work, as it does before it stops, and gives the lead back. Nobody
-// takes the lead from a leader that is alive, so no two bots write to GitHub at once.
+// Bots of two neighbouring versions may share a server while an operator replaces them one by one. The newest version leads:
+// it can read all events of the older bots, but they may not be able to read its events. A bot on standby that is newer than
+// the leader announces itself at intervals. The leader finishes its work, as it does before it stops, and gives the lead back.
+// No bot takes the lead from a leader that is alive, so two bots never write to GitHub at the same time.
 
 // candidateKey is the key of the announcement. Job ids have no dot, so this cannot be one.
 const candidateKey = "lead.candidate"
@@ -21,8 +21,8 @@ type candidate struct {
 	Version string `json:"version"`
 }
 
-// announcements watches the announcement of other bots. An announcement counts for as long as a leader may be silent, from
-// when it was first seen.
+// announcements watches the announcements of other bots. An announcement counts from the moment when it was first seen, for
+// as long as a leader may be silent.
 type announcements struct {
 	revision uint64
 	since    time.Time
@@ -51,15 +51,15 @@ func (a *announcements) newer(j *Journal) bool {
 // longerThanLead is a quarter longer than a leader may be silent, for clocks that run at different speeds.
 func (j *Journal) longerThanLead() time.Duration { return j.opt.LeadFor * 5 / 4 }
 
-// announce writes that this process is newer than the leader.
+// announce stores the announcement that this process is newer than the leader.
 func (j *Journal) announce(ctx context.Context) {
 	if err := putRecord(ctx, j.leases, candidateKey, candidate{Name: j.opt.Name, Version: j.opt.Version}); err != nil && ctx.Err() == nil {
-		j.opt.Log.Warn("cannot ask the leader, which is older, for the lead; it is asked again soon", "error", err)
+		j.opt.Log.Warn("cannot ask the older leader for the lead; this bot tries again soon", "error", err)
 	}
 }
 
-// watchForNewer calls yield when a newer bot announces itself while this process leads. The record of a bot that has gone
-// stays where it is, so one look is not enough.
+// watchForNewer calls yield when a newer bot announces itself while this process leads. One look at the record is not enough:
+// the record stays after its bot has gone, so watchForNewer waits until the record changes.
 func (j *Journal) watchForNewer(ctx context.Context, yield func()) {
 	if j.opt.Version == "" {
 		return
@@ -67,7 +67,7 @@ func (j *Journal) watchForNewer(ctx context.Context, yield func()) {
 	var seen announcements
 	for {
 		if err := seen.look(ctx, j); err != nil && ctx.Err() == nil {
-			j.opt.Log.Warn("cannot find out whether a newer bot is on standby; it is asked again soon", "error", err)
+			j.opt.Log.Warn("cannot find out whether a newer bot is on standby; this bot tries again soon", "error", err)
 		}
 		if seen.changed && compat.Older(j.opt.Version, seen.Version) {
 			j.opt.Log.Info("this bot gives the lead to a newer version", "version", j.opt.Version, "newer", seen.Version, "bot", seen.Name)
@@ -82,9 +82,9 @@ func (j *Journal) watchForNewer(ctx context.Context, yield func()) {
 	}
 }
 
-// mayTake reports whether this process may take a lead that is free, or whose holder is silent, after having seen the record
-// unchanged for so long. A bot that is older than the last leader waits longer, so that a bot of that version goes first. If
-// there is none any more, because the operator went back to the older version, the older bot leads.
+// mayTake reports whether this process may take a lead that is free or whose holder is silent. The record has been unchanged
+// for the given time. A bot that is older than the last leader waits longer, so that a bot of the newer version can take the
+// lead first. If no newer bot is left, because the operator went back to the older version, the older bot leads.
 func (j *Journal) mayTake(ctx context.Context, rec leadRecord, free bool, unchanged time.Duration, others *announcements) bool {
 	wait := time.Duration(0)
 	if !free {
@@ -98,7 +98,7 @@ func (j *Journal) mayTake(ctx context.Context, rec leadRecord, free bool, unchan
 	}
 	if err := others.look(ctx, j); err != nil {
 		if ctx.Err() == nil {
-			j.opt.Log.Warn("cannot find out whether a newer bot is on standby; it is asked again soon", "error", err)
+			j.opt.Log.Warn("cannot find out whether a newer bot is on standby; this bot tries again soon", "error", err)
 		}
 		return false
 	}

@@ -13,8 +13,8 @@ const (
 	newer = "v0.2.0"
 )
 
-// A leader finishes its work and gives the lead to a newer bot. It does not take the lead back while the newer one lives,
-// and a second older bot does not take it in between.
+// A leader finishes its work and gives the lead to a newer bot. It does not take the lead back while the newer bot is alive.
+// A second older bot does not take the lead in between.
 func TestNewerVersionLeads(t *testing.T) {
 	t.Parallel()
 	url := external(t).ClientURL()
@@ -77,7 +77,7 @@ func TestNewerVersionLeads(t *testing.T) {
 	}
 }
 
-// After the newer bots are gone, as when an operator goes back to the older version, an older bot leads.
+// After the newer bots are gone, for example because the operator went back to the older version, an older bot leads.
 func TestOlderVersionLeadsAgain(t *testing.T) {
 	t.Parallel()
 	url := external(t).ClientURL()
@@ -94,7 +94,7 @@ func TestOlderVersionLeadsAgain(t *testing.T) {
 	next(t, ledA)
 }
 
-// A bot leads although a newer one announced itself long ago and has gone, and does not step down for it.
+// The announcement of a newer bot that has gone does not keep an older bot from the lead, and does not make it step down.
 func TestStaleAnnouncement(t *testing.T) {
 	t.Parallel()
 	url := external(t).ClientURL()
@@ -119,7 +119,7 @@ func TestStaleAnnouncement(t *testing.T) {
 	}
 }
 
-// Bots without a version, and bots of the same version, leave the lead where it is.
+// A bot asks for the lead only if it is newer than the leader. A bot without a version is neither newer nor older.
 func TestSameVersionWaits(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ leads, waits string }{{older, older}, {newer, older}, {"", newer}, {newer, ""}} {

@@ -82,7 +82,7 @@ func (b *batch) full(now time.Time) bool {
 	return b.events >= batchEvents || now.Sub(b.began) >= batchTime
 }
 
-// add applies an event. Events that are about neither a change nor a watched kernel are passed over.
+// add applies an event. It ignores events that are neither about a change nor about a watched kernel.
 func (b *batch) add(ctx context.Context, e journal.Event) error {
 	if watch.IsSubject(e.Run) {
 		return b.addWatched(ctx, e)

@@ -142,7 +142,7 @@ func (l *Ledger) Audit(ctx context.Context, id change.ID, limit int) ([]Entry, e
 	})
 }
 
-// Commanded is the changes whose commands begin with a word, those of the newest commands first.
+// Commanded returns the changes with an accepted command that begins with this word, the newest command first.
 func (l *Ledger) Commanded(ctx context.Context, word string, limit int) ([]change.ID, error) {
 	const query = `SELECT change FROM commands WHERE ok AND (text = ? OR text LIKE ? || ' %') GROUP BY change ORDER BY max(n) DESC LIMIT ?`
 	return all(ctx, l, "the changes with "+word, query, []any{word, word, pageSize(limit)}, oneID)

@@ -31,7 +31,7 @@ type RunFilter struct {
 	Folder  string // of the kernel
 	Phase   change.Phase
 	Outcome gates.Outcome
-	// Verdicts leaves out watches: they measure for their own question, and nobody sees their verdicts.
+	// Verdicts leaves out the runs of watches, because nobody sees their verdicts.
 	Verdicts bool
 	Before   int64 // the N of the last run of the page before
 	Limit    int   // 50 if left out, 1000 at most

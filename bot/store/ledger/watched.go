@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/watch"
 )
 
-// Watched is the watched kernels of a repository, by folder.
+// Watched returns the watched kernels of a repository, sorted by folder.
 func (l *Ledger) Watched(ctx context.Context, repoID int64) ([]*watch.State, error) {
 	return all(ctx, l, "the watched kernels", "SELECT state FROM watched WHERE repo_id = ? ORDER BY folder", []any{repoID}, func(rows *sql.Rows) (*watch.State, error) {
 		s := &watch.State{}

@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/watch"
 )
 
-// The watched kernels are what their events add up to, in one go or after a restart in between.
+// The state of a watched kernel is the sum of its events, with or without a restart between them.
 func TestWatched(t *testing.T) {
 	m := newMemory()
 	want := map[string]*watch.State{}

@@ -15,25 +15,9 @@ pool=https://deb.debian.org/debian/pool/main/b/benchmark
 dev=82c9048e75f3d83b3b8a349144d5ca55487eb370b34167ffe12f8060300ed462
 library=59f0902a880853ef0fc658ecee85da35dd2ab03485a7cf305cad233e8b607621
 
-say() { printf 'fetch-googlebenchmark: %s\n' "$*" >&2; }
-cannot() {
-	say "$*"
-	exit 3
-}
+source "$(dirname "$0")/../../../.ci/fetch-tool.sh"
 
-case "$#:${1-}" in
-0:) check= ;;
-1:--check) check=yes ;;
-*)
-	say "usage: fetch-googlebenchmark.sh [--check]"
-	exit 2
-	;;
-esac
-
-[[ -n ${XDG_CACHE_HOME-}${HOME-} ]] || cannot "neither HOME nor XDG_CACHE_HOME is set; set one of them"
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/kernelgate
 home=$cache/googlebenchmark-$version
-# The folder is renamed into place when it is whole.
 if [[ -d $home ]]; then
 	printf '%s\n' "$home"
 	exit
@@ -43,29 +27,25 @@ fi
 for tool in curl ar tar xz; do
 	command -v "$tool" >/dev/null || cannot "$tool not found; install it"
 done
-mkdir -p "$cache" || cannot "cannot make $cache; set XDG_CACHE_HOME to a folder you may write to"
-partial=$(mktemp -d "$home.partial.XXXXXX") || cannot "cannot make a folder beside $home; free some space there"
-trap 'rm -rf "$partial"' EXIT
+partial "$home"
 
 # unpack PACKAGE SHA256
 unpack() {
-	local file=$partial/$1.deb
-	curl -fsSL --max-time 60 -o "$file" "$pool/$1_${version}_amd64.deb" 2>"$partial/log" ||
-		cannot "$1 could not be fetched ($(tail -n1 "$partial/log")); check the network and Debian's mirror"
+	local file=$1.deb
+	curl -fsSL --max-time 60 -o "$file" "$pool/$1_${version}_amd64.deb" 2>log ||
+		cannot "$1 could not be fetched ($(tail -n1 log)); check the network and Debian's mirror"
 	printf '%s  %s\n' "$2" "$file" | sha256sum --check --status ||
 		cannot "what was fetched is not $1 $version as it was pinned; check Debian's mirror"
-	ar p "$file" data.tar.xz | tar -xJ -C "$partial"
+	ar p "$file" data.tar.xz | tar -xJ
 }
 
 say "fetching Google Benchmark $version (0.2 MB) into $home"
 unpack libbenchmark-dev "$dev"
 unpack libbenchmark1debian "$library"
-mkdir "$partial/done" "$partial/done/lib"
-mv "$partial/usr/include" "$partial/done/include"
+mkdir done/lib
+mv usr/include done/include
 # Links would not survive being copied into a kernel's folder.
-cp -L "$partial"/usr/lib/x86_64-linux-gnu/libbenchmark.so.1debian "$partial/done/lib/"
-cp -L "$partial"/usr/lib/x86_64-linux-gnu/libbenchmark.so "$partial/done/lib/"
-if ! mv -T "$partial/done" "$home" 2>/dev/null && [[ ! -d $home ]]; then
-	cannot "cannot rename into $home; set XDG_CACHE_HOME to a folder you may write to"
-fi
+cp -L usr/lib/x86_64-linux-gnu/libbenchmark.so.1debian done/lib/
+cp -L usr/lib/x86_64-linux-gnu/libbenchmark.so done/lib/
+keep "$home" lib
 printf '%s\n' "$home"

@@ -15,30 +15,11 @@ version=7.6.1
 examples=0dee94dd707a3b70ed09aedb2a008ccd31dd7a8a6aa99e92362bcc6099caeb989eaca2f5027348034b644580914bb970193efdd9df8fb3559b7c796ca3a3329d
 schemas=a96d01c2d6fbeabe26d96cd584a0f27c47849edd46110a118e40aa9aad99781d273550c9f99d8b0434bd1433f276eb8c5dffd94d6882269f4f1451e045f05edc
 
-say() { printf 'fetch-examples: %s\n' "$*" >&2; }
-cannot() {
-	say "$*"
-	exit 3
-}
-
-case "$#:${1-}" in
-0:) check= ;;
-1:--check) check=yes ;;
-*)
-	say "usage: fetch-examples.sh [--check]"
-	exit 2
-	;;
-esac
-
-[[ -n ${XDG_CACHE_HOME-}${HOME-} ]] || cannot "neither HOME nor XDG_CACHE_HOME is set; set one of them"
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/kernelgate
-partial=
-trap 'rm -rf "$partial"' EXIT
+source "$(dirname "$0")/../../../../.ci/fetch-tool.sh"
 
 # fetch KIND SHA512 SIZE prints the folder of @octokit/webhooks-KIND.
 fetch() {
 	local package=@octokit/webhooks-$1 home=$cache/webhooks-$1-$version tarball
-	# The folder is renamed into place when it is whole.
 	if [[ -d $home ]]; then
 		printf '%s\n' "$home"
 		return
@@ -46,19 +27,16 @@ fetch() {
 	[[ -z $check ]] || cannot "no $package $version in $home; run fetch-examples.sh without --check"
 
 	command -v npm >/dev/null || cannot "npm not found; install Node.js"
-	mkdir -p "$cache" || cannot "cannot make $cache; set XDG_CACHE_HOME to a folder you may write to"
-	partial=$(mktemp -d "$home.partial.XXXXXX") || cannot "cannot make a folder beside $home; free some space there"
+	partial "$home"
 
 	say "fetching $package $version ($3) into $home"
-	(cd "$partial" && npm pack --silent --ignore-scripts "$package@$version" >log 2>&1) ||
-		cannot "npm could not fetch it ($(tail -n1 "$partial/log")); check the network and npm's registry"
-	tarball=("$partial"/*.tgz)
+	npm pack --silent --ignore-scripts "$package@$version" >log 2>&1 ||
+		cannot "npm could not fetch it ($(tail -n1 log)); check the network and npm's registry"
+	tarball=(*.tgz)
 	printf '%s  %s\n' "$2" "${tarball[0]}" | sha512sum --check --status ||
 		cannot "what npm fetched is not $package $version as it was pinned; check npm's registry"
-	tar -xzf "${tarball[0]}" -C "$partial"
-	if ! mv -T "$partial/package" "$home" 2>/dev/null && [[ ! -d $home ]]; then
-		cannot "cannot rename into $home; set XDG_CACHE_HOME to a folder you may write to"
-	fi
+	tar -xzf "${tarball[0]}" -C done --strip-components=1
+	keep "$home" .
 	rm -rf "$partial"
 	printf '%s\n' "$home"
 }

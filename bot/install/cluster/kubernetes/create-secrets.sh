@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# create-secrets.sh creates the tokens, keys and certificates for Kubernetes in a folder, and replaces nothing that is there.
+# create-secrets.sh creates the tokens, keys and certificates for Kubernetes in a folder. It never replaces an existing file.
 #   ./create-secrets.sh FOLDER [RUNNER…]     runners: cpu-0 gpu-0 unless given
 # After you have added a runner, run it again with the new name. NATS_NAMES=DNS:…,DNS:… are other names of the NATS servers.
 set -euo pipefail
