@@ -19,11 +19,12 @@
 // adds up four times instead of two. Products up to 24, as exponents of 2, are trusted: a key is large if its product with
 // the largest code is beyond that. The limit is rounded to a code, by 1/16 at most, so that a score is wrong by at most
 // 25.5·2^-10.7 = 0.0154 and a weight by 1.07 %. Larger products are FP16 and exact, their sums FP32. Rounding to FP16
-// changes a weight by 2^-12 of it, or by 2^-25 if it is below 2^-14; since a row's
-// largest weight is at least 1/16, small weights lose at most S·2^-21 of the row's sum. With FP16 scores the largest weight
-// is at least 1 and weights below 2^-21 are left out, which is S·2^-21 of the sum again. Weights by a polynomial are wrong by
-// 2^-13.7 of themselves. So every weight is right within e = 1.1 % of itself and O within 2·e·max|V| + S·2^-21·max|V|, if all
-// errors had the worst sign. They have random signs: the norm of the error is 0.04 % of O's on all kinds of input.
+// changes a weight by 2^-12 of it, or by 2^-25 if it is below 2^-14; since a row's largest weight is at least 1/16, small
+// weights lose at most S·2^-21 of the row's sum. With FP16 scores the largest weight is at least 1 and weights below 2^-21
+// are left out, which is S·2^-21 of the sum again. Weights by a polynomial are wrong by 2^-13.7 of themselves, and half of
+// a shared item's result by 2^-12, as it is sent in FP16. So every weight is right within e = 1.1 % of itself and O within
+// 2·e·max|V| + S·2^-21·max|V|, if all errors had the worst sign. They have random signs: the norm of the error is 0.04 % of
+// O's on all kinds of input.
 //
 // Work for all SMs. Causal rows are dealt out longest first, back and forth over the blocks, so that the sums of their lengths
 // agree. With three warpgroups, items of 192 queries are dealt out to pairs of blocks (clusters); if a pair's last item is an
@@ -47,7 +48,7 @@
 // for with the scales, D = 64 -1 %; no sharing and four tiles on their way instead of two, big -1 %, 1,12,4096,64,c -4 %; the
 // producer's marks read before the products begin, and handed on by votes instead of a shuffle, dominant inputs -17 % for
 // D = 128 and -8 % for D = 64 (tensor cores that read operands keep a load or shuffle waiting for 280 cycles); pairs of blocks,
-// three warpgroups on 1,16,2048,128 -17 %, on 1,8,4096,128 -20 %, of which the exchange takes 3 µs.
+// three warpgroups on 1,16,2048,128 -17 %, on 1,8,4096,128 -20 %, of which the exchange takes 2 to 3 µs.
 // Tried without gain: warpgroups that take turns with exp, or with products (big +6 %, +1 %; D = 128 +14 %, dominant +10 to
 // +20 %); the scores of the next tile begun before this one's weights, D = 128 (+10 %); Q in registers (+7 %, dominant -6 %);
 // tiles of 128 keys (+2 %, causal +4 to +8 %); separate barriers for keys and values (+7 %), with two producer warpgroups
@@ -66,39 +67,49 @@
 #include "stage7_warpgroup.cuh"
 
 // The two results of a pair of blocks, which have done half of an item's keys each, become one: rank 0 gets the first half of the
-// columns, rank 1 the second. They meet in the ring of tiles, which is not used any more.
+// columns, rank 1 the second. They are sent as FP16, divided by their sums, to the ring of tiles, which is not used any more.
 __device__ __forceinline__ void merge_pair(Output& x, uint32_t room, int group, int rank) {
-    constexpr int HALF = DIM / 4, STEP = 128 * 16; // registers of O; bytes of four of all threads
-    uint32_t mine = room + group * ((HALF / 4 + 1) * STEP) + threadIdx.x % 128 * 16, theirs;
+    constexpr int HALF = DIM / 4, STEP = 128 * 16; // registers of O; bytes of four words of all threads
+    uint32_t mine = room + group * ((HALF / 8 + 1) * STEP) + threadIdx.x % 128 * 16, theirs;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(mine), "r"(rank ^ 1));
-    auto send = [&](int i, float a, float b, float c, float d) {
-        asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(theirs + i * STEP), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+    auto send = [&](int i, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+        asm volatile("st.shared::cluster.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(theirs + i * STEP), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
     };
+    float norm[2] = {__fdividef(1, x.sum[0]), __fdividef(1, x.sum[1])};
     meet_in_pair();
 #pragma unroll
-    for (int i = 0; i < HALF / 4; i++) {
-        float y[4];
+    for (int i = 0; i < HALF / 8; i++) {
+        uint32_t y[4];
 #pragma unroll
-        for (int j = 0; j < 4; j++) y[j] = rank == 0 ? x.o[HALF + 4 * i + j] : x.o[4 * i + j];
+        for (int j = 0; j < 4; j++) {
+            int at = 8 * i + 2 * j;
+            y[j] = pack_half2((rank == 0 ? x.o[HALF + at] : x.o[at]) * norm[j % 2], (rank == 0 ? x.o[HALF + at + 1] : x.o[at + 1]) * norm[j % 2]);
+        }
         send(i, y[0], y[1], y[2], y[3]);
     }
-    send(HALF / 4, x.shift[0], x.shift[1], x.sum[0], x.sum[1]);
+    send(HALF / 8, __float_as_uint(x.shift[0]), __float_as_uint(x.shift[1]), __float_as_uint(x.sum[0]), __float_as_uint(x.sum[1]));
     meet_in_pair();
-    auto sent = [&](int i) {
-        float4 y;
-        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(y.x), "=f"(y.y), "=f"(y.z), "=f"(y.w) : "r"(mine + i * STEP) : "memory");
-        return y;
-    };
-    float4 what = sent(HALF / 4);
-    float best[2] = {fmaxf(x.shift[0], what.x), fmaxf(x.shift[1], what.y)};
-    float a[2] = {exp2_fast(x.shift[0] - best[0]), exp2_fast(x.shift[1] - best[1])}, b[2] = {exp2_fast(what.x - best[0]), exp2_fast(what.y - best[1])};
-    x.sum[0] = x.sum[0] * a[0] + what.z * b[0], x.sum[1] = x.sum[1] * a[1] + what.w * b[1];
+    uint4 end = load_words(mine + HALF / 8 * STEP);
+    float shift[2] = {__uint_as_float(end.x), __uint_as_float(end.y)}, sum[2] = {__uint_as_float(end.z), __uint_as_float(end.w)}, by[2];
 #pragma unroll
-    for (int i = 0; i < HALF; i += 4) {
-        float4 y = sent(i / 4);
-        float theirs[4] = {y.x * b[0], y.y * b[0], y.z * b[1], y.w * b[1]};
+    for (int r = 0; r < 2; r++) {
+        float best = fmaxf(x.shift[r], shift[r]);
+        by[r] = exp2_fast(x.shift[r] - best);
+        sum[r] *= exp2_fast(shift[r] - best);
+        x.sum[r] = x.sum[r] * by[r] + sum[r];
+    }
 #pragma unroll
-        for (int j = 0; j < 4; j++) x.o[i + j] = x.o[i + j] * a[j / 2] + theirs[j], x.o[HALF + i + j] = x.o[HALF + i + j] * a[j / 2] + theirs[j]; // one of them is ours
+    for (int i = 0; i < HALF / 8; i++) {
+        uint4 y = load_words(mine + i * STEP);
+        uint32_t word[4] = {y.x, y.y, y.z, y.w};
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            float2 their = __half22float2(*reinterpret_cast<__half2*>(&word[j]));
+            int r = j % 2;
+#pragma unroll
+            for (int at = 8 * i + 2 * j; at < DIM / 2; at += HALF) // ours, and one that is not used
+                x.o[at] = x.o[at] * by[r] + their.x * sum[r], x.o[at + 1] = x.o[at + 1] * by[r] + their.y * sum[r];
+        }
     }
 }
 
