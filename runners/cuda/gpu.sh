@@ -2,12 +2,12 @@
 # Checks everything that kernelgate claims about GPUs, on a host with a GPU. It needs nvcc, ncu and
 # git and, for rivals and spread, python3 with torch, triton and cupy; it needs no Go. Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates choose showcase everywhere toggles defers rebench tune accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates choose showcase everywhere toggles defers rebench tune accuracy spread}
+steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -182,6 +182,10 @@ for step in $steps; do
       expect "PASS" "tune_$name" sdpa_fp8 --baseline-variant stage6_fp8 --variant "$name" --policy kernels/sdpa_fp8/tune_wide.yaml
     done
     ;;
+  sweep)
+    # Every variant on 416 problems with few heads. `make choose` reads evidence/tune/sweep.csv.
+    mkdir -p "$results/sweep"
+    (cd runners/cuda/sdpatest && KERNELGATE_GPU_EVIDENCE=$results/sweep ../../../bin/gpu/sdpa_fp8.test -test.v -test.run SweepOnGPU) | grep -vE '^ *===' || failed=1 ;;
   choose)
     # The default, which chooses a variant by problem size, against the previous default: by the same
     # policy as the stages, and on every shape together with PyTorch.

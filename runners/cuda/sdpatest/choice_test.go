@@ -102,17 +102,17 @@ func conditions(shapes []manifest.Shape) []rule {
 	return all
 }
 
-// rest is the last rule before stage6_fp8: stage6_split shares keys in a cluster up to 66 tiles of queries (its launch in
-// kernel.yaml), and is slower on large inputs without that.
-var rest = rule{when: "B*H*ceildiv(S, 64) <= 66", variant: "stage6_split", takes: func(d manifest.Dims) bool { return tiles(d) <= 66 }}
-
-// generate finds a short list of rules: again and again the rule that serves most of the shapes that are left, all of them
-// within the limit; of those the one that is fastest, and then the one with the shortest text. Shapes that are well served by
-// rest have no other rule. All problems that no rule takes have stage6_fp8.
-func generate(m *manifest.Manifest, shapes []manifest.Shape, all map[string]paces) ([]rule, error) {
-	served := func(s manifest.Shape) bool { return rest.takes(s.Dims) && all[s.Name].near(rest.variant) }
-	left := slices.DeleteFunc(slices.Clone(shapes), served)
-	kept := slices.DeleteFunc(slices.Clone(shapes), func(s manifest.Shape) bool { return !served(s) })
+// generate finds a short list of rules. First come those of the sweep. For the shapes that they leave, again and again the rule
+// that serves most of them, all within the limit, and problems of the sweep with as many tiles; of those the one that is
+// fastest, and then the one with the shortest text. All problems that no rule takes have stage6_fp8.
+func generate(m *manifest.Manifest, shapes []manifest.Shape, all map[string]paces, points []sweptPoint) ([]rule, error) {
+	first, err := sweptRules(points)
+	if err != nil {
+		return nil, err
+	}
+	left := slices.DeleteFunc(slices.Clone(shapes), func(s manifest.Shape) bool {
+		return slices.ContainsFunc(first, func(r rule) bool { return r.takes(s.Dims) })
+	})
 	var rules []rule
 	candidates := conditions(shapes)
 	for len(left) > 0 {
@@ -121,20 +121,18 @@ func generate(m *manifest.Manifest, shapes []manifest.Shape, all map[string]pace
 		for _, c := range candidates {
 			for _, v := range m.Variants {
 				count, logs, fits := 0, 0.0, true
-				for _, s := range slices.Concat(left, kept) {
+				for _, s := range left {
 					if !c.takes(s.Dims) {
 						continue
 					}
 					if fits = all[s.Name].near(v.Name) && m.Supports(v.Name, s.Dims); !fits {
 						break
 					}
-					if slices.ContainsFunc(left, func(l manifest.Shape) bool { return l.Name == s.Name }) {
-						count++
-						logs += math.Log(all[s.Name][v.Name].mean)
-					}
+					count++
+					logs += math.Log(all[s.Name][v.Name].mean)
 				}
 				shorter := count == most && (logs < cost-1e-9 || logs < cost+1e-9 && len(c.when) < len(chosen.when))
-				if fits && count > 0 && (count > most || shorter) {
+				if fits && count > 0 && (count > most || shorter) && serves(points, c, v.Name) {
 					chosen, most, cost = rule{when: c.when, takes: c.takes, variant: v.Name}, count, logs
 				}
 			}
@@ -145,7 +143,13 @@ func generate(m *manifest.Manifest, shapes []manifest.Shape, all map[string]pace
 		rules = append(rules, chosen)
 		left = slices.DeleteFunc(left, func(s manifest.Shape) bool { return chosen.takes(s.Dims) })
 	}
-	return append(rules, rest, rule{variant: "stage6_fp8"}), nil
+	return append(slices.Concat(first, rules), rule{variant: "stage6_fp8"}), nil
+}
+
+// serves tells whether the variant may be chosen for all problems of the sweep that the rule takes, without those that stage6_split
+// shares keys for.
+func serves(points []sweptPoint, r rule, variant string) bool {
+	return !slices.ContainsFunc(points, func(p sweptPoint) bool { return tiles(p.dims) > inCluster && r.takes(p.dims) && !p.served(variant) })
 }
 
 // The choice of kernel.yaml is what the recorded times say; `make choose` writes it.
@@ -161,7 +165,7 @@ func TestChoiceIsGenerated(t *testing.T) {
 	if len(shapes) < 20 {
 		t.Fatalf("%d shapes were measured", len(shapes))
 	}
-	rules, err := generate(m, shapes, all)
+	rules, err := generate(m, shapes, all, readSweep(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,8 @@ func (p paces) near(variant string) bool {
 	return measured && x.serves() && x.mean <= best*nearest
 }
 
-// measured reads the recorded times of single variants (evidence/tune) by shape.
+// measured reads the recorded times of single variants (evidence/tune) by shape. Shapes that no gate has timed have those of the
+// sweep.
 func measured(t *testing.T) map[string]paces {
 	t.Helper()
 	files, err := filepath.Glob(folder + "evidence/tune/*.json")
@@ -116,6 +117,15 @@ func measured(t *testing.T) map[string]paces {
 				all[shape] = paces{"stage6_fp8": {1, 1}}
 			}
 			all[shape][e.Provenance.Head.Variant] = pace{math.Exp(logs / float64(len(kinds))), slowest}
+		}
+	}
+	m, _ := readManifest(t)
+	points := readSweep(t)
+	for _, s := range m.Shapes {
+		for _, p := range points {
+			if all[s.Name] == nil && slices.Equal(p.dims, s.Dims) {
+				all[s.Name] = p.paces
+			}
 		}
 	}
 	return all
