@@ -106,7 +106,9 @@ func conditions(shapes []manifest.Shape) []rule {
 // that serves most of them, all within the limit, and problems of the sweep with as many tiles; of those the one that is
 // fastest, and then the one with the shortest text. All problems that no rule takes have stage6_fp8.
 func generate(m *manifest.Manifest, shapes []manifest.Shape, all map[string]paces, points []sweptPoint) ([]rule, error) {
-	first, err := sweptRules(points)
+	first, err := sweptRules(points, func(r rule) bool {
+		return !slices.ContainsFunc(shapes, func(s manifest.Shape) bool { return r.takes(s.Dims) && !all[s.Name].near(r.variant) })
+	})
 	if err != nil {
 		return nil, err
 	}
