@@ -155,6 +155,16 @@ release-dry-run: ## build what a release contains, twice, and compare
 mutate: ## find small faults that no test notices
 	go run ./.ci/mutate $(MUTATE)
 
+# Writes the attention kernel's choice by problem size from the recorded times of its variants.
+.PHONY: choose
+choose: ## write the choice of kernels/sdpa_fp8 from its evidence
+	go test -count=1 ./runners/cuda/sdpatest -run '^TestChoiceIsGenerated$$' -update
+
+# Writes the tables of the attention kernel and its rivals into the pages that have a place for them.
+.PHONY: rivals
+rivals: ## write the attention kernel's tables from its evidence
+	go test -count=1 ./runners/cuda/sdpatest -run '^TestChoiceTable$$' -update
+
 # What a host with a GPU needs: the programs, and the script that uses them. The host needs no Go.
 .PHONY: gpu
 gpu: ## build the programs for a host with a GPU, and print the script

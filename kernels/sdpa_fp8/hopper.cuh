@@ -64,19 +64,19 @@ __device__ __forceinline__ bool needs_exact_scores(float scale) { return scale *
 
 // s = Q·Kᵀ of each warp's 16 queries, with FP16 products and FP32 sums: codes become
 // operands as in flash.cuh, with few registers rather than fast.
-template <int D>
-__device__ __forceinline__ void exact_scores(float (&s)[TILE / D / 2], uint32_t q, uint32_t k_tile) {
+template <int D, int KEYS = TILE / D>
+__device__ __forceinline__ void exact_scores(float (&s)[KEYS / 2], uint32_t q, uint32_t k_tile) {
     asm volatile("" : "+r"(q), "+r"(k_tile)); // no address is kept in a register from tile to tile
     uint32_t queries = q + code_at<D>(threadIdx.x / 32 % 4 * 16 + threadIdx.x % 16, threadIdx.x % 32 / 16), keys = k_tile + code_at<D>(threadIdx.x % 32, 0);
 #pragma unroll
-    for (int i = 0; i < TILE / D / 2; i++) s[i] = 0;
+    for (int i = 0; i < KEYS / 2; i++) s[i] = 0;
 #pragma unroll
     for (int i = 0; i < D / 16; i++) {
         uint32_t a[4];
         load_matrices(a, queries ^ i / 2 * 32);
         uint32_t rows[4] = {decode_low(a[i % 2 * 2]), decode_low(a[i % 2 * 2 + 1]), decode_high(a[i % 2 * 2]), decode_high(a[i % 2 * 2 + 1])};
 #pragma unroll
-        for (int j = 0; j < TILE / D / 32; j++) {
+        for (int j = 0; j < KEYS / 32; j++) {
             uint32_t b[4];
             load_matrices(b, (keys ^ 16 * i) + 32 * j * D);
 #pragma unroll

@@ -24,6 +24,7 @@ constexpr int ONES_BYTES = ONES ? 8192 : 0;
 constexpr int WIDTH = DIM / 2 + (ONES ? 4 : 0);         // registers of O
 constexpr int PARTIAL = 128 * (DIM / 2 + 4) * 4;        // bytes of one warpgroup's partial result
 constexpr int PARTIALS = SHARED_KEYS && CONSUMERS % 2 == 0 ? CONSUMERS / 2 : 0; // an odd number of warpgroups does not share keys
+constexpr bool PAIRS = DIM == 128 && CONSUMERS == 3;    // blocks can share an item's keys in pairs
 constexpr bool TRY = DIM == 64;                         // weights are computed before it is known that the reference need not move
 constexpr float HEADROOM_BITS = 5;                      // the largest weight after the reference has moved is 2^(1 - HEADROOM_BITS)
 
@@ -32,14 +33,14 @@ constexpr float HEADROOM_BITS = 5;                      // the largest weight af
 constexpr float GROWTH = 12, FADED = 21;
 
 // All of an SM's 65536 registers, as far as the launch's equal share for all threads allows.
-constexpr int CONSUMER_REGISTERS = CONSUMERS == 4 ? 112 : CONSUMERS == 3 ? 160 : 216, PRODUCER_REGISTERS = CONSUMERS == 2 ? 72 : 32;
+constexpr int CONSUMER_REGISTERS = CONSUMERS == 4 ? 112 : CONSUMERS == 3 ? 152 : 216, PRODUCER_REGISTERS = CONSUMERS == 4 ? 32 : CONSUMERS == 3 ? 56 : 72;
 
-// The largest product of two elements, as an exponent, that FP8 products are trusted with (hopper.cuh): a score is then
-// wrong by at most 24·2^-11.5 = 0.008, a weight by 0.6 %.
+// The largest product of two elements, as an exponent, that FP8 products are trusted with (hopper.cuh). limit_addend rounds
+// it to a code, up to 25.5: a score is wrong by at most 25.5·2^-10.7 = 0.0154, a weight by 1.07 %.
 constexpr float MOST_TRUSTED = 24;
 
-// How the scores of a head are computed: from the codes; from the codes but for those pairs of queries and keys whose
-// products may be too large; or from FP16 throughout, where such pairs are the rule.
+// How the scores of a head are computed: from the codes; from the codes except for keys whose products may be
+// too large; or from FP16 throughout, where such keys are the rule.
 enum Mode { CODES_ONLY, CODES_MOSTLY, HALVES_ONLY };
 
 __device__ __forceinline__ Mode choose_mode(float scale) {
@@ -50,8 +51,20 @@ __device__ __forceinline__ Mode choose_mode(float scale) {
 struct Shared {
     static constexpr int K = 0, V = K + STAGES * HALVES, RAW_AT = V + STAGES * HALVES, Q = RAW_AT + RAW * 2 * CODES,
                          ONES_AT = Q + CONSUMERS * 128 * DIM, MERGE = ONES_AT + ONES_BYTES, FULL = MERGE + PARTIALS * PARTIAL,
-                         EMPTY = FULL + 8 * STAGES, LARGE = EMPTY + 8 * STAGES, RESCALE = LARGE + 4 * STAGES, BYTES = RESCALE + (DIM == 64 ? 8 * 128 * CONSUMERS : 0);
+                         EMPTY = FULL + 8 * STAGES, LARGE = EMPTY + 8 * STAGES, RESCALE = LARGE + 8 * STAGES, BYTES = RESCALE + (DIM == 64 ? 8 * 128 * CONSUMERS : 0);
 };
+
+// What a block does of an item: tiles from .. to of its keys. half: another block does the others.
+struct Share {
+    int item, from, to;
+    bool half;
+};
+
+// Both blocks of a pair are here, and see what the other one wrote before.
+__device__ __forceinline__ void meet_in_pair() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
 
 struct Problem {
     const uint8_t *q, *k, *v;
@@ -60,14 +73,37 @@ struct Problem {
     int B, H, S;
     bool causal;
     int row_groups; // of 64 queries in an item
+    bool paired;    // blocks take items in pairs
 
     __device__ __forceinline__ int heads() const { return B * H; }
     __device__ __forceinline__ int blocks() const { return (S + 64 * row_groups - 1) / (64 * row_groups); }
     __device__ __forceinline__ int work() const { return heads() * blocks(); }
 
-    // The item that a block does after this one. Items are dealt out longest first, and back and forth over the blocks, so
-    // that the sums of their lengths agree.
-    __device__ __forceinline__ int next(int item) const { return (item / (int)gridDim.x + 1) * 2 * (int)gridDim.x - 1 - item; }
+    // What a block does as number i. Items are dealt out longest first, and back and forth over the blocks, so that the sums of
+    // their lengths agree. In pairs of blocks, an odd item at the end is shared.
+    __device__ __forceinline__ bool take(int i, Share& share) const {
+        int blocks = gridDim.x, me = blockIdx.x;
+        share.item = i * blocks + (i % 2 ? blocks - 1 - me : me);
+        share.half = false;
+        if (PAIRS && paired) {
+            int items = pair_items();
+            if (2 * i >= items) return false;
+            share.half = 2 * i + 1 == items;
+            share.item = me / 2 + blocks / 2 * (2 * i + (share.half ? 0 : me % 2));
+        }
+        if (share.item >= work()) return false;
+        int all = tiles(block(share.item)), middle = (all + 1) / 2;
+        share.from = share.half && me % 2 == 1 ? middle : 0, share.to = share.half && me % 2 == 0 ? middle : all;
+        return true;
+    }
+
+    // How many items a pair of blocks has, and whether sharing the last of them saves time that the exchange does not cost again.
+    __device__ __forceinline__ int pair_items() const { return (work() + (int)gridDim.x / 2 - 1 - (int)blockIdx.x / 2) / ((int)gridDim.x / 2); }
+    __device__ __forceinline__ bool pairs_help() const {
+        int pairs = gridDim.x / 2;
+        return gridDim.x % 2 == 0 && (work() + pairs - 1) / pairs % 2 == 1 && tiles(0) >= 8;
+    }
+
     __device__ __forceinline__ int head(int item) const { return causal ? item % heads() : item / blocks(); }
     __device__ __forceinline__ int block(int item) const { return causal ? blocks() - 1 - item / heads() : item % blocks(); }
     __device__ __forceinline__ int tiles(int block) const { return ((causal ? min(S, (block + 1) * 64 * row_groups) : S) + KEYS - 1) / KEYS; }
@@ -147,15 +183,16 @@ __device__ __forceinline__ void produce(const Problem& p, uint32_t room) {
     uint32_t raw = room + Shared::RAW_AT + threadIdx.x % 128 * 16;
     uint32_t number = 0; // of the next tile to hand over
     // The tile to copy next runs ahead of the one that is handed over, over the bounds of items.
-    int coming = blockIdx.x, left_to_copy = 0;
+    int coming = 0, left_to_copy = 0;
     uint32_t at = 0; // of this thread's first piece of the tile, counted in pieces of 16 bytes
     int row = 0;     // and its row
     auto copy_next = [&](uint32_t slot) {
-        if (left_to_copy == 0 && coming < p.work()) {
-            row = Piece().row;
-            at = ((uint32_t)p.head(coming) * p.S + row) * (DIM / 16) + Piece().chunk;
-            left_to_copy = p.tiles(p.block(coming));
-            coming = p.next(coming);
+        Share share;
+        if (left_to_copy == 0 && p.take(coming, share)) {
+            row = share.from * KEYS + Piece().row;
+            at = ((uint32_t)p.head(share.item) * p.S + row) * (DIM / 16) + Piece().chunk;
+            left_to_copy = share.to - share.from;
+            coming++;
         }
         if (left_to_copy > 0) {
             uint32_t to = raw + slot % RAW * (2 * CODES);
@@ -172,27 +209,31 @@ __device__ __forceinline__ void produce(const Problem& p, uint32_t room) {
     };
 #pragma unroll
     for (int i = 0; i < RAW - 1; i++) copy_next(i);
-    for (int item = blockIdx.x; item < p.work(); item = p.next(item)) {
-        float scale = p.scale(p.head(item));
+    Share share;
+    for (int i = 0; p.take(i, share); i++) {
+        float scale = p.scale(p.head(share.item));
+        int end = number + share.to - share.from;
         // What the mode makes of K's codes: those beyond the limit are looked for, or all are decoded.
         Mode mode = choose_mode(scale);
         uint32_t addend = mode == CODES_MOSTLY ? limit_addend(scale) : mode == HALVES_ONLY ? DECODE : 0;
-        for (int left = p.tiles(p.block(item)); left > 0; left--, number++) {
+        for (; (int)number < end; number++) {
             copy_next(number + RAW - 1);
             wait_copies<RAW - 1>(); // this thread decodes what it copied itself
             uint32_t stage = number % STAGES, from = raw + number % RAW * (2 * CODES);
 #pragma unroll 1
             for (int part = 0; part < PIECES; part += PART) {
                 uint4 x[PART];
-                uint32_t large = 0;
+                uint32_t large[2] = {0, 0}; // in the tile's halves, or in this half
 #pragma unroll
                 for (int i = 0; i < PART; i++) x[i] = load_words(from + 2048 * (part + i));
                 if (addend != 0 && addend != DECODE) {
 #pragma unroll
-                    for (int i = 0; i < PART; i++) large |= beyond(x[i], addend);
+                    for (int i = 0; i < PART; i++) large[i / (PIECES / 2)] |= beyond(x[i], addend);
                 }
                 if (part == 0) barrier_wait(room + Shared::EMPTY + 8 * stage, number / STAGES % 2 ^ 1);
-                if (large) asm volatile("red.shared.max.u32 [%0], %1;" ::"r"(room + Shared::LARGE + 4 * stage), "r"(number + 1) : "memory");
+#pragma unroll
+                for (int i = 0; i < 2 * PART / PIECES; i++)
+                    if (large[i]) asm volatile("red.shared.max.u32 [%0], %1;" ::"r"(room + Shared::LARGE + 8 * stage + 4 * (part / (PIECES / 2) + i)), "r"(number + 1) : "memory");
                 uint32_t tile = room + Shared::K + stage * HALVES;
 #pragma unroll
                 for (int i = 0; i < PART; i++) {

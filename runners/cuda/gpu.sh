@@ -2,12 +2,12 @@
 # Checks everything that kernelgate claims about GPUs, on a host with a GPU. It needs nvcc, ncu and
 # git and, for rivals and spread, python3 with torch, triton and cupy; it needs no Go. Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls choose showcase everywhere toggles defers rebench tune accuracy spread
+# usage: runners/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls choose showcase everywhere toggles defers rebench tune accuracy spread}
+steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -73,7 +73,7 @@ pull() {
   # Only the variants of the stage, and the stage as the default. The problem is that of the first
   # stage, which all stages solve.
   awk -v keep=" $1 $keep " '
-    /^  (mission_causal|wide|wide_causal): / {next}
+    /^  [a-z0-9_]+: \{B: .*(D: 128,|causal: 1\})/ {next}
     {sub(/D: 64\|128, causal: 0\|1/, "D: 64, causal: 0")}
     /^variants:/ {inside = 1; print; next}
     inside && /^[^ ]/ {exit}
@@ -150,7 +150,7 @@ for step in $steps; do
   sanitize)
     # Kernels with one mistake each, then every variant of the attention kernel.
     (cd runners/cuda && ../../bin/gpu/cuda.test -test.v -test.run "SanitizersOnGPU|ExistingOnGPU" -test.timeout 500s) | grep -vE '^ *===' || failed=1
-    untimed sanitize stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma} stage7
+    untimed sanitize stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma} stage7 stage7_unshared
     untimed sanitize_wide stage7_wide stage7_wide3
     ;;
   stages)
@@ -169,11 +169,29 @@ for step in $steps; do
     done <<<"$stages"
     rm -rf "$results/pulls"
     ;;
+  candidates)
+    # Every variant that the default may choose, against the same baseline and on every shape that it
+    # supports. `make choose` reads this.
+    for name in stage6_fp8_short stage6_split stage6_wgmma stage7 stage7_unshared; do
+      expect "PASS" "tune_$name" sdpa_fp8 --baseline-variant stage6_fp8 --variant "$name" --policy kernels/sdpa_fp8/tune.yaml
+    done
+    for name in stage6_fp8_short stage6_split stage6_wgmma; do
+      expect "PASS" "few_$name" sdpa_fp8 --baseline-variant stage6_fp8 --variant "$name" --policy kernels/sdpa_fp8/tune_few.yaml
+    done
+    for name in stage7_wide stage7_wide3; do
+      expect "PASS" "tune_$name" sdpa_fp8 --baseline-variant stage6_fp8 --variant "$name" --policy kernels/sdpa_fp8/tune_wide.yaml
+    done
+    ;;
+  sweep)
+    # Every variant on 416 problems with few heads. `make choose` reads evidence/tune/sweep.csv.
+    mkdir -p "$results/sweep"
+    (cd runners/cuda/sdpatest && KERNELGATE_GPU_EVIDENCE=$results/sweep ../../../bin/gpu/sdpa_fp8.test -test.v -test.run SweepOnGPU) | grep -vE '^ *===' || failed=1 ;;
   choose)
     # The default, which chooses a variant by problem size, against the previous default: by the same
-    # policy as the stages, and on every shape.
+    # policy as the stages, and on every shape together with PyTorch.
+    KERNELGATE_READ=$(python3 -c 'import sys; print(sys.prefix + ":" + sys.base_prefix)'); export KERNELGATE_READ
     expect "PASS" choose sdpa_fp8 --baseline-variant stage6_fp8 --variant choose --policy h200
-    expect "PASS" all_choose sdpa_fp8 --baseline-variant stage6_fp8 --variant choose --policy kernels/sdpa_fp8/choose.yaml
+    expect "PASS" all_choose sdpa_fp8 --baseline-variant stage6_fp8 --variant choose --policy kernels/sdpa_fp8/choose.yaml --rivals
     ;;
   showcase)
     # Every variant on every shape (the early ones take a minute each), and the best ones against
@@ -192,7 +210,7 @@ for step in $steps; do
     expect "PASS" all_stage0 sdpa_fp8 --baseline-variant stage1 --variant stage0 --policy kernels/sdpa_fp8/showcase.yaml
     ;;
   everywhere)
-    untimed everywhere stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma} stage7 stage7_wide stage7_wide3
+    untimed everywhere stage{0,1,2,3a,3a_xor,3b,4,5,6_fp8_short,6_fp8,6_split,6_wgmma} stage7 stage7_unshared stage7_wide stage7_wide3
     ;;
   toggles)
     # Values of toggles that no variant uses.

@@ -1,12 +1,11 @@
-"""PyTorch's scaled_dot_product_attention as a rival: one backend, called or replayed from a CUDA graph.
+"""PyTorch's scaled_dot_product_attention as a rival: one backend, replayed from a CUDA graph.
 
-    python3 torch_sdpa.py flash|cudnn|efficient|math call|graph
+    python3 torch_sdpa.py flash|cudnn|efficient|math
 
 Prints JSON lines for `kernelgate check --rivals`. The protocol is that of the GPU worker. Before every sample, on one
 stream: other inputs are copied under the same pointers, outputs get NaN, persisting L2 lines are let go, and twice the
 L2 is written; then event, launch, event. Short kernels are timed in batches of up to 32 over as many inputs, as many as
-take 200 us. Warm-up lasts 30 ms. `graph` replays a batch captured once; `call` makes the calls one by one, so that it
-shows what PyTorch's dispatch costs where the GPU is the faster of the two.
+take 200 us. Warm-up lasts 30 ms. A batch is captured once and replayed, so that PyTorch's dispatch costs nothing.
 
 What differs from the worker:
 - Q, K and V are FP16, two bytes an element: PyTorch has no FP8 attention. Neither are there scales.
@@ -14,7 +13,6 @@ What differs from the worker:
   a drift of the clocks between them does not cancel, and there is no A/A control and no mark on throttled samples.
 - Outputs lie where PyTorch's allocator puts them, with no guards around them. The last batch alone is checked, against
   attention in FP32 on the same inputs.
-- A batch of `call` is K calls in a row where the worker would replay a graph.
 """
 
 import ctypes
@@ -40,7 +38,7 @@ SAMPLE_US, MAX_BATCH, INPUT_SETS, WARM_SECONDS = 200, 32, 4, 0.03
 class Problem:
     """One shape: inputs to rotate over, the slots that launches read, and the outputs they leave."""
 
-    def __init__(self, dims, seed, how):
+    def __init__(self, dims, seed):
         shape = (3, dims["B"], dims["H"], dims["S"], dims["D"])
         self.causal, self.shape = bool(dims.get("causal", 0)), shape
         self.random = torch.Generator("cuda").manual_seed(seed)
@@ -49,7 +47,7 @@ class Problem:
         batch = min(max(math.ceil(SAMPLE_US / self.rough()), 1), MAX_BATCH)
         self.sets = [self.draw() for _ in range(max(batch, INPUT_SETS))]
         self.slots = [torch.empty_like(self.sets[0]) for _ in range(batch)]
-        self.launch = self.replay() if how == "graph" else self.call
+        self.launch = self.replay()
 
     def draw(self):
         return torch.randn(self.shape, device="cuda", generator=self.random).half()
@@ -69,13 +67,10 @@ class Problem:
             best = min(best, (time.perf_counter() - start) / 8 * 1e6)
         return best
 
-    def call(self):
-        self.outputs = [self.attend(i) for i in range(len(self.slots))]
-
     def replay(self):
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
-            self.call()
+            self.outputs = [self.attend(i) for i in range(len(self.slots))]
         return graph.replay
 
     def refill(self, shift):
@@ -116,8 +111,8 @@ class Clock:
         return self.start.elapsed_time(self.end) * 1e6 / len(problem.slots)
 
 
-def measure(dims, seed, samples, how, clock):
-    problem = Problem(dims, seed, how)
+def measure(dims, seed, samples, clock):
+    problem = Problem(dims, seed)
     start, n = time.perf_counter(), 0
     while n < 3 or time.perf_counter() - start < WARM_SECONDS:
         clock.sample(problem, n)
@@ -127,7 +122,7 @@ def measure(dims, seed, samples, how, clock):
     return times
 
 
-def main(backend, how):
+def main(backend):
     out = os.fdopen(int(os.environ.get("KERNELGATE_RESULT_FD", "1")), "w")
     seed, samples = int(os.environ.get("KERNELGATE_SEED", "0")), int(os.environ.get("KERNELGATE_SAMPLES", "50"))
     refusals = []
@@ -141,7 +136,7 @@ def main(backend, how):
             shapes = json.loads(os.environ["KERNELGATE_SHAPES"])
             for shape in shapes:
                 try:
-                    emit(shape=shape["name"], ns=measure(shape["dims"], seed, samples, how, clock))
+                    emit(shape=shape["name"], ns=measure(shape["dims"], seed, samples, clock))
                 except RuntimeError as refused:
                     # A backend need not know every shape: the others count.
                     if "No available kernel" not in str(refused):

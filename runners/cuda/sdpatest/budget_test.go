@@ -159,7 +159,7 @@ func TestLimits(t *testing.T) {
 		return manifest.Dims{{Name: "B", Value: 1}, {Name: "H", Value: 2}, {Name: "S", Value: 100}, {Name: "D", Value: d}, {Name: "causal", Value: causal}}
 	}
 	first := map[string]bool{"stage0": true, "stage1": true, "stage2": true, "stage3a": true, "stage3a_xor": true}
-	only := map[string]int{"stage7": 64, "stage7_wide": 128, "stage7_wide3": 128} // causal or not
+	only := map[string]int{"stage7": 64, "stage7_unshared": 64, "stage7_wide": 128, "stage7_wide3": 128} // causal or not
 	for _, v := range m.Variants {
 		for _, d := range []int{64, 128} {
 			for _, causal := range []int{0, 1} {

