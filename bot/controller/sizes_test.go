@@ -159,8 +159,10 @@ func TestDocumentedSizes(t *testing.T) {
 		switch name {
 		case deliveriesRow: // a busy machine answers a delivery too late, and gets it again
 			most = 0.2
-		case writesRow, eventsRow: // the bot publishes progress as often as it has time
+		case eventsRow:
 			most = 0.4
+		case writesRow: // the bot publishes progress once in a while, and a run lasts longer on a busy machine
+			most = 0.6
 		}
 		if said := row(name); math.Abs(said-measured) > most*measured {
 			t.Errorf("%s: the page says %v, measured %.1f", name, said, measured)
