@@ -27,14 +27,7 @@ func TestRecordedToggles(t *testing.T) {
 		t.Fatal("no evidence of toggles", err)
 	}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := gates.ParseEvidence(file, data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := readEvidence(t, file)
 		if e.Device.Name != "NVIDIA H200" {
 			t.Errorf("%s was measured on %s", file, e.Device.Name)
 		}
@@ -66,15 +59,7 @@ func TestRecordedChoice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const file = folder + "evidence/all/choose.json"
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := gates.ParseEvidence(file, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := readEvidence(t, folder+"evidence/all/choose.json")
 	v := gates.Judge(policy, "choose.yaml", e)
 	if v.Outcome != gates.Pass || e.Device.Name != "NVIDIA H200" || e.Provenance.Base.Variant != "stage6_fp8" || e.Provenance.Head.Variant != "choose" {
 		t.Errorf("%s (%s) of %s over %s on %s: %s", v.Outcome, v.Reason, e.Provenance.Head.Variant, e.Provenance.Base.Variant, e.Device.Name, v.Summary)

@@ -156,7 +156,9 @@ func TestReferenceOnCPU(t *testing.T) {
 	})
 }
 
-func TestReferenceOnGPU(t *testing.T) {
+// openGPU skips a test where there is none.
+func openGPU(t *testing.T) (driver.Device, driver.Properties) {
+	t.Helper()
 	d, err := driver.Open()
 	if err != nil {
 		t.Skipf("no GPU to test on: %v", err)
@@ -169,6 +171,11 @@ func TestReferenceOnGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return device, properties
+}
+
+func TestReferenceOnGPU(t *testing.T) {
+	device, properties := openGPU(t)
 	nvcc, err := toolchain.FindCUDA(t.Context(), os.Getenv)
 	if err != nil {
 		t.Fatal(err)

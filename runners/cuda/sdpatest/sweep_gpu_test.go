@@ -52,16 +52,9 @@ func problem(H, S, D, causal int) manifest.Dims {
 // TestSweepOnGPU times every variant on 416 problems and three kinds of input: replayed from a graph, with a cold L2 cache, the
 // median of nine rounds. It writes sweep.csv to KERNELGATE_GPU_EVIDENCE; `make choose` reads it in evidence/tune.
 func TestSweepOnGPU(t *testing.T) {
-	d, err := driver.Open()
-	if err != nil {
-		t.Skipf("no GPU to test on: %v", err)
-	}
-	device, err := d.Device(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, err := device.Properties(); err != nil || p.Arch() != "sm_90" {
-		t.Skipf("the choice is for sm_90: %v %v", p.Arch(), err)
+	device, properties := openGPU(t)
+	if properties.Arch() != "sm_90" {
+		t.Skipf("the choice is for sm_90, and this is %s", properties.Arch())
 	}
 	m, _ := readManifest(t)
 	images, compiler := compileAll(t, m)

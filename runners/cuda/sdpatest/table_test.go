@@ -32,6 +32,16 @@ type row struct {
 	rivals  map[string]float64
 }
 
+// size is such as (1,8,512,64), causal.
+func (r row) size() string {
+	d := r.shape.Dims
+	text := fmt.Sprintf("(%d,%d,%d,%d)", value(d, "B"), value(d, "H"), value(d, "S"), value(d, "D"))
+	if value(d, "causal") == 1 {
+		text += ", causal"
+	}
+	return text
+}
+
 // best is the fastest rival.
 func (r row) best() (name string, micros float64) {
 	micros = math.Inf(1)
@@ -103,11 +113,7 @@ func renderBrief(rows []row) string {
 		if !slices.Contains([]string{"mission", "big", "vit_large", "longest_causal", "wide", "wide_medium", "wide_long_causal"}, r.shape.Name) {
 			continue
 		}
-		causal := ""
-		if value(r.shape.Dims, "causal") == 1 {
-			causal = ", causal"
-		}
-		fmt.Fprintf(&b, "| (%d,%d,%d,%d)%s |", value(r.shape.Dims, "B"), value(r.shape.Dims, "H"), value(r.shape.Dims, "S"), value(r.shape.Dims, "D"), causal)
+		fmt.Fprintf(&b, "| %s |", r.size())
 		for _, kind := range []string{"normal", "dominant", "large"} {
 			if x := micros(r.ours[kind]); r.ours[kind] < best {
 				fmt.Fprintf(&b, " **%s** |", x)
@@ -128,11 +134,7 @@ func renderTable(rows []row) string {
 	lost := map[string][]string{}
 	for _, r := range rows {
 		_, best := r.best()
-		causal := ""
-		if value(r.shape.Dims, "causal") == 1 {
-			causal = ", causal"
-		}
-		fmt.Fprintf(&b, "| %s (%d,%d,%d,%d)%s |", r.shape.Name, value(r.shape.Dims, "B"), value(r.shape.Dims, "H"), value(r.shape.Dims, "S"), value(r.shape.Dims, "D"), causal)
+		fmt.Fprintf(&b, "| %s %s |", r.shape.Name, r.size())
 		for _, kind := range kinds {
 			if x := r.ours[kind]; x < best {
 				fmt.Fprintf(&b, " **%s** |", micros(x))
