@@ -101,6 +101,7 @@ func (w *world) normal(text string) string {
 			text = regexp.MustCompile(`\b`+sha[:n]+`\b`).ReplaceAllString(text, name)
 		}
 	}
+	text = seedPattern.ReplaceAllString(text, "$1, seed <seed>") // before hashes: one seed in many has twelve digits
 	text = hashPattern.ReplaceAllString(text, "<hash>")
 	ids := map[string]int{}
 	text = idPattern.ReplaceAllStringFunc(text, func(id string) string {
@@ -111,7 +112,6 @@ func (w *world) normal(text string) string {
 	})
 	text = timePattern.ReplaceAllString(text, "<time>")
 	text = datePattern.ReplaceAllString(text, "<date>")
-	text = seedPattern.ReplaceAllString(text, "$1, seed <seed>")
 	text = areaPattern.ReplaceAllString(text, "│ <chart>")
 	return tookPattern.ReplaceAllString(text, "in <seconds>")
 }
