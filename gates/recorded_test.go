@@ -78,7 +78,7 @@ func TestRecordedOnAllShapes(t *testing.T) {
 		{"everywhere.yaml", "everywhere", 9*3*5 + 6, 0, later},
 		{"everywhere.yaml", "everywhere", 19*3*5 + 6, 0, []string{"stage7", "stage7_unshared"}},  // D = 64 only
 		{"everywhere.yaml", "everywhere", 9*3*5 + 6, 0, []string{"stage7_wide", "stage7_wide3"}}, // D = 128 only
-		{"everywhere.yaml", "everywhere", 28*3*5 + 6, 0, []string{"choose"}},
+		{"everywhere.yaml", "everywhere", 32*3*5 + 6, 0, []string{"choose"}},
 		{"everywhere.yaml", "toggles", 9*3*5 + 6, 0, toggled},
 		{"showcase.yaml", "all", 6*2 + 6, 6, slices.Concat(first, later)},
 	} {

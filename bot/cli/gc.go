@@ -35,7 +35,7 @@ func gcCommand(stdout, stderr io.Writer) *cobra.Command {
 		Short: "Delete old evidence from the journal of a bot",
 		Long: "Deletes artifacts (evidence, verdicts, logs, profiles) that were written more than --days ago. It keeps\n" +
 			"those of open pull requests, and of runs that ended since then. It deletes no event, so verdicts, history and\n" +
-			"the counts of attempts do not change. Nobody can download or judge deleted evidence again.\n\n" +
+			"the counts of attempts do not change. Deleted evidence cannot be downloaded or judged again.\n\n" +
 			"Stop a bot with an embedded journal before you run gc. With a NATS cluster, the bots may run.\n\n" +
 			"Exit status: 0 done, 2 bad input, 3 any other failure.",
 		Example: "  kernelgate gc --dry-run                                  # what would be deleted, and how many bytes\n" +

@@ -107,7 +107,7 @@ func TestSearchesDescribed(t *testing.T) {
 	}
 }
 
-// nobody is a person who may not read any repository.
+// nobody is a viewer who may read no repository.
 type nobody struct{ pages.Everybody }
 
 func (nobody) Viewer(*http.Request) pages.Viewer {

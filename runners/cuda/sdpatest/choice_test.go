@@ -25,12 +25,8 @@ type rule struct {
 }
 
 func value(dims manifest.Dims, name string) int {
-	for _, d := range dims {
-		if d.Name == name {
-			return d.Value
-		}
-	}
-	return 0
+	n, _ := dims.Get(name)
+	return n
 }
 
 // features are what conditions compare with a limit.
@@ -157,7 +153,8 @@ func serves(points []sweptPoint, r rule, variant string) bool {
 // The choice of kernel.yaml is what the recorded times say; `make choose` writes it.
 func TestChoiceIsGenerated(t *testing.T) {
 	m, text := readManifest(t)
-	all := measured(t)
+	points := readSweep(t)
+	all := measured(t, points)
 	var shapes []manifest.Shape
 	for _, s := range m.Shapes {
 		if all[s.Name] != nil {
@@ -167,7 +164,7 @@ func TestChoiceIsGenerated(t *testing.T) {
 	if len(shapes) < 20 {
 		t.Fatalf("%d shapes were measured", len(shapes))
 	}
-	rules, err := generate(m, shapes, all, readSweep(t))
+	rules, err := generate(m, shapes, all, points)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +196,7 @@ func TestChoiceIsGenerated(t *testing.T) {
 // kind of input.
 func TestChoiceIsNearTheBest(t *testing.T) {
 	m, _ := readManifest(t)
-	all := measured(t)
+	all := measured(t, readSweep(t))
 	for _, s := range m.Shapes {
 		variant, err := m.Serving(manifest.Choice, "sm_90", s.Dims)
 		if err != nil {

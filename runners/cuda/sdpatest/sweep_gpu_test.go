@@ -49,6 +49,20 @@ func problem(H, S, D, causal int) manifest.Dims {
 	return manifest.Dims{{Name: "B", Value: 1}, {Name: "H", Value: H}, {Name: "S", Value: S}, {Name: "D", Value: D}, {Name: "causal", Value: causal}}
 }
 
+// sweptProblems are all of them.
+func sweptProblems() (all []manifest.Dims) {
+	for _, D := range []int{64, 128} {
+		for _, causal := range []int{0, 1} {
+			for _, H := range sweptHeads {
+				for _, S := range sweptLengths {
+					all = append(all, problem(H, S, D, causal))
+				}
+			}
+		}
+	}
+	return all
+}
+
 // TestSweepOnGPU times every variant on 416 problems and three kinds of input: replayed from a graph, with a cold L2 cache, the
 // median of nine rounds. It writes sweep.csv to KERNELGATE_GPU_EVIDENCE; `make choose` reads it in evidence/tune.
 func TestSweepOnGPU(t *testing.T) {
@@ -85,7 +99,7 @@ func TestSweepOnGPU(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if points, err := parseSweep(text); err != nil || len(points) != 4*len(sweptHeads)*len(sweptLengths) {
+	if points, err := parseSweep(text); err != nil || len(points) != len(sweptProblems()) {
 		t.Errorf("%d problems, %v", len(points), err)
 	}
 }
@@ -318,18 +332,12 @@ func sweep(c *driver.Context, m *manifest.Manifest, images map[string][]byte) ([
 		if err := b.fill(kind); err != nil {
 			return nil, err
 		}
-		for _, D := range []int{64, 128} {
-			for _, causal := range []int{0, 1} {
-				for _, H := range sweptHeads {
-					for _, S := range sweptLengths {
-						cells, err := b.row(m, variants, problem(H, S, D, causal))
-						if err != nil {
-							return nil, err
-						}
-						rows = append(rows, fmt.Sprintf("%d,%d,%d,%d,%s,%s", H, S, D, causal, kind.name, strings.Join(cells, ",")))
-					}
-				}
+		for _, d := range sweptProblems() {
+			cells, err := b.row(m, variants, d)
+			if err != nil {
+				return nil, err
 			}
+			rows = append(rows, fmt.Sprintf("%d,%d,%d,%d,%s,%s", value(d, "H"), value(d, "S"), value(d, "D"), value(d, "causal"), kind.name, strings.Join(cells, ",")))
 		}
 	}
 	return rows, nil

@@ -92,7 +92,7 @@ func (p paces) near(variant string) bool {
 
 // measured reads the recorded times of single variants (evidence/tune) by shape. Shapes that no gate has timed have those of the
 // sweep.
-func measured(t *testing.T) map[string]paces {
+func measured(t *testing.T, points []sweptPoint) map[string]paces {
 	t.Helper()
 	files, err := filepath.Glob(folder + "evidence/tune/*.json")
 	if err != nil || len(files) == 0 {
@@ -120,7 +120,6 @@ func measured(t *testing.T) map[string]paces {
 		}
 	}
 	m, _ := readManifest(t)
-	points := readSweep(t)
 	for _, s := range m.Shapes {
 		for _, p := range points {
 			if all[s.Name] == nil && slices.Equal(p.dims, s.Dims) {
