@@ -37,7 +37,7 @@ func (s *session) remark(ctx context.Context, event webhook.Event) (End, error) 
 	if err := s.lookAgain(ctx, e); err != nil {
 		return End{}, err
 	}
-	at.Request, at.Head = asked, cmp.Or(at.Head, s.state.Facts.Head)
+	at.Request, at.Head, at.Base = asked, cmp.Or(at.Head, s.state.Facts.Head), s.state.Facts.Base
 	s.apply(at)
 	answered, err := decider.To(ctx, s.state, s.state.Commands[0])
 	if err != nil {

@@ -31,7 +31,8 @@ func (s *session) approve(ctx context.Context) error {
 			return err
 		}
 		if by != "" {
-			s.state.Approved = append(s.state.Approved, s.state.Facts.Head)
+			now, _ := s.state.Scope()
+			s.state.Approved = append(s.state.Approved, change.ForkApproved{For: now, By: by})
 		}
 	}
 	if s.state.ID.Kind == change.Pull && s.state.RulesWait(s.state.Current()) {
@@ -64,7 +65,7 @@ func (s *session) approvedRules(ctx context.Context, pull *change.State, comment
 		return nil, err
 	}
 	if by != "" {
-		return &change.RulesApproved{SHA: pull.Facts.Head, By: by}, nil
+		return &change.RulesApproved{For: pull.PostedScope(), By: by}, nil
 	}
 	p, _, err := s.planner(ctx)
 	if err != nil {
@@ -103,7 +104,7 @@ func (s *session) approveGroup(ctx context.Context, pulls []*change.State) error
 		by = append(by, approved.By)
 	}
 	if len(by) > 0 {
-		s.state.RulesApproved = &change.RulesApproved{SHA: s.state.Facts.Head, By: strings.Join(by, ", @")}
+		s.state.RulesApproved = &change.RulesApproved{For: s.state.PostedScope(), By: strings.Join(by, ", @")}
 	}
 	return nil
 }

@@ -18,33 +18,37 @@ func (s *session) publish(ctx context.Context) error {
 	return s.posted(s.posts.Publish(ctx, s.view()))
 }
 
-// lookBeside finds the verdicts of other open pull requests with the same head, from the newest
-// check or status of each.
+// lookBeside finds the verdicts of other open pull requests and of a merge group with the same head, from the newest
+// check or status of each. Whether a merge group is still in its queue does not matter: nobody develops on its commit.
 func (s *session) lookBeside(ctx context.Context) error {
 	s.beside = nil
 	checks := present.Checks(s.view()) // the required check is first
-	if s.state.ID.Kind != change.Pull || len(checks) == 0 || !s.posts.MayCheck() {
+	if len(checks) == 0 || !s.posts.MayCheck() {
 		return nil
 	}
 	there, err := s.reports(ctx, s.state.Facts.Head, checks[0].Name)
 	if err != nil {
 		return err
 	}
-	seen := map[int]bool{s.state.ID.Number: true}
+	seen := map[change.ID]bool{s.state.ID: true}
 	for _, t := range there { // newest first
-		if t.folder != "" || t.id.Kind != change.Pull || t.id.Repo != s.state.ID.Repo || seen[t.id.Number] {
+		if t.folder != "" || t.id.Repo != s.state.ID.Repo || seen[t.id] {
 			continue
 		}
-		seen[t.id.Number] = true
+		seen[t.id] = true
 		if present.IsSharedHead(t.title) {
-			continue // it repeats the verdict of a third pull request, or of this one
+			continue // it repeats the verdict of a third change, or of this one
+		}
+		if t.id.Kind == change.Group {
+			s.beside = append(s.beside, present.BesideCheck(t.id, change.Facts{}, t.name, t.status, t.conclusion, t.title))
+			continue
 		}
 		its, err := s.pull(ctx, t.id.Number)
 		if err != nil && !client.NotFound(err) {
 			return err
 		}
 		if err == nil && its.Open && its.Head == s.state.Facts.Head {
-			s.beside = append(s.beside, present.BesideCheck(t.id, t.name, t.status, t.conclusion, t.title))
+			s.beside = append(s.beside, present.BesideCheck(t.id, its, t.name, t.status, t.conclusion, t.title))
 		}
 	}
 	return nil

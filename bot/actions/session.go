@@ -149,32 +149,35 @@ func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (End, er
 
 // gather finds the pull requests of a merge group: each of them affects the rule.
 func (s *session) gather(ctx context.Context, repo int64, f *change.Facts) (pulls []*change.State, err error) {
+	entries, err := s.queueEntries(ctx, *f)
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range entries {
+		pull, err := s.pull(ctx, e.Number)
+		if err != nil {
+			return nil, err
+		}
+		pulls = append(pulls, &change.State{ID: change.ID{Kind: change.Pull, Repo: repo, Number: e.Number}, Facts: pull})
+		m := facts.Member(e.Number, pull)
+		m.Head = e.PullHead
+		if f.Members = append(f.Members, m); i == 0 {
+			f.Title, f.Author, f.Labels = pull.Title, pull.Author, pull.Labels
+		}
+	}
+	if len(entries) == 0 {
+		f.Members = []change.Member{{}}
+	}
+	return pulls, nil
+}
+
+// queueEntries returns the entries of the queue that a group consists of, the last first.
+func (s *session) queueEntries(ctx context.Context, f change.Facts) ([]client.QueueEntry, error) {
 	p, _, err := s.planner(ctx)
 	if err != nil {
 		return nil, err
 	}
-	numbers, more, err := p.Merges(ctx, *f)
-	if err != nil {
-		return nil, err
-	}
-	for i, n := range numbers {
-		pull, err := s.pull(ctx, n)
-		if client.NotFound(err) {
-			more = true // a commit message proves nothing
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		pulls = append(pulls, &change.State{ID: change.ID{Kind: change.Pull, Repo: repo, Number: n}, Facts: pull})
-		if f.Members = append(f.Members, facts.Member(n, pull)); i == 0 {
-			f.Title, f.Author, f.Labels = pull.Title, pull.Author, pull.Labels
-		}
-	}
-	if more || len(f.Members) == 0 {
-		f.Members = append(f.Members, change.Member{})
-	}
-	return pulls, nil
+	return p.QueueEntries(ctx, s.hub, f)
 }
 
 // planner returns a planner with a copy of the repository in the store.
@@ -235,6 +238,10 @@ func (s *session) plan(ctx context.Context, again bool) error {
 		}
 		s.apply(change.Seen{Facts: f})
 		return s.plan(ctx, false)
+	}
+	if err == nil && proposal.QueueBranch != "" {
+		// GitHub looks up the required check of the group, and this job itself, on the same commit.
+		return fmt.Errorf("%.12s is the commit of a merge group, and the job of that group judges it: this pull request gets no verdict (close it, or push a different commit)", s.state.Facts.Head)
 	}
 	if err == nil && len(proposal.Problems) == 0 { // refused sources may not be here
 		s.root, err = checkout.OpenBare(mirrorDir(store, s.env.repo)).Root(ctx, cmp.Or(s.state.Facts.BaseSHA, "refs/heads/"+s.state.Facts.Base))

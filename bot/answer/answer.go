@@ -68,6 +68,15 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 	case asked == nil:
 		return refusedAs(change.AnswerNoCommand)
 	}
+	if decides(asked) && !s.Facts.BaseGone {
+		// The last plan may be of an earlier base, whose policy lets others decide.
+		if s.Current() == nil {
+			return refusedAs(change.AnswerUnread)
+		}
+		if c.Base != s.Facts.Base {
+			return refused(change.Answer{Kind: change.AnswerBaseMoved, Base: s.Facts.Base})
+		}
+	}
 	pol, err := Policy(s)
 	if err != nil {
 		return change.Answered{}, err
@@ -115,7 +124,16 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 // needsBase tells whether a command is about what the base branch asks or has.
 func needsBase(c command.Command) bool {
 	switch c.(type) {
-	case command.Override, command.ApprovePolicy, command.Rebench, command.Tune, command.Bisect:
+	case command.Override, command.OKToTest, command.ApprovePolicy, command.Rebench, command.Tune, command.Bisect:
+		return true
+	}
+	return false
+}
+
+// decides tells whether a command is somebody's decision about the head and the base that they see.
+func decides(c command.Command) bool {
+	switch c.(type) {
+	case command.Override, command.OKToTest, command.ApprovePolicy:
 		return true
 	}
 	return false
@@ -164,7 +182,8 @@ func (d Decider) override(s *change.State, c change.Command, o command.Override)
 	if c.Head != s.Facts.Head {
 		return moved(s)
 	}
-	given := change.Override{SHA: s.Facts.Head, By: c.By, Reason: o.Reason, At: d.Now().UTC().Format(time.RFC3339)}
+	now, _ := s.Scope()
+	given := change.Override{For: now, By: c.By, Reason: o.Reason, At: d.Now().UTC().Format(time.RFC3339)}
 	return granted(change.Effect{Override: &given}, change.Answer{Kind: change.AnswerOverridden, Head: s.Facts.Head, RulesWait: s.RulesWait(s.Current())})
 }
 
@@ -181,7 +200,8 @@ func okToTest(s *change.State, c change.Command, o command.OKToTest) (change.Ans
 	case c.Head != s.Facts.Head:
 		return moved(s)
 	}
-	return granted(change.Effect{Approve: s.Facts.Head}, change.Answer{Kind: change.AnswerForkApproved, Head: s.Facts.Head})
+	now, _ := s.Scope()
+	return granted(change.Effect{Approve: &change.ForkApproved{For: now, By: c.By}}, change.Answer{Kind: change.AnswerForkApproved, Head: s.Facts.Head})
 }
 
 // held is the answer where code from a fork would have to run.

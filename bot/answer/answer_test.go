@@ -24,6 +24,7 @@ import (
 var (
 	head  = strings.Repeat("a", 40)
 	other = strings.Repeat("b", 40)
+	scope = change.NewScope(head, "main", "rules")
 )
 
 // people have the role that they are called.
@@ -80,7 +81,7 @@ func stateOf(bend func(*change.State)) *change.State {
 			{KernelSpec: change.KernelSpec{Name: "gone", Folder: "kernels/gone"}, Phase: change.Done, Result: result},
 		},
 	}
-	s.Plan = &change.Plan{Key: s.Facts.PlanKey(), Head: head}
+	s.Plan = &change.Plan{Key: s.Facts.PlanKey(), Head: head, Rules: "rules-sources"}
 	if bend != nil {
 		bend(s)
 	}
@@ -90,6 +91,15 @@ func stateOf(bend func(*change.State)) *change.State {
 func fork(s *change.State) { s.Facts.Fork = true }
 
 func baseGone(s *change.State) { loosens(s); s.Facts.BaseGone = true }
+
+// unread has the plan of an earlier base, whose policy may let others decide.
+func unread(s *change.State) { s.Facts.Base = "release" }
+
+// retargeted went to a different base after the command was written.
+func retargeted(s *change.State) {
+	s.Facts.Base = "release"
+	s.Plan.Key = s.Facts.PlanKey()
+}
 
 func never(s *change.State) {
 	s.Facts.Fork, s.Plan.Forks = true, string(policy.ForksNever)
@@ -121,12 +131,18 @@ func TestAnswers(t *testing.T) {
 		{"a mistake", "none", "/rebench speed=3", nil, "", false, "`speed=` is not an argument", change.Effect{}},
 		{"help", "read", "/help", nil, "", true, "| `/cancel` |", change.Effect{}},
 		{"explain", "read", "/explain", nil, "", true, "The base branch has no policy", change.Effect{}},
-		{"override", "admin", "/override why not", nil, "", true, "aaaaaaaaaaaa", change.Effect{Override: &change.Override{SHA: head, By: "admin", Reason: "why not", At: "2026-01-02T03:04:05Z"}}},
+		{"override", "admin", "/override why not", nil, "", true, "aaaaaaaaaaaa", change.Effect{Override: &change.Override{For: scope, By: "admin", Reason: "why not", At: "2026-01-02T03:04:05Z"}}},
 		{"override of what nobody saw", "admin", "/override why not", nil, other, false, "The head has moved to aaaaaaaaaaaa.", change.Effect{}},
+		{"override while the change is being read", "admin", "/override why not", unread, "", false, "still being read", change.Effect{}},
+		{"override of a different base", "admin", "/override why not", retargeted, "", false, "The base branch is now `release`", change.Effect{}},
+		{"approval while the change is being read", "write", "/ok-to-test " + head, func(s *change.State) { fork(s); unread(s) }, "", false, "still being read", change.Effect{}},
+		{"approval of a different base", "write", "/ok-to-test " + head, func(s *change.State) { fork(s); retargeted(s) }, "", false, "The base branch is now `release`", change.Effect{}},
+		{"approval without a base branch", "write", "/ok-to-test " + head, func(s *change.State) { fork(s); baseGone(s) }, "", false, "The base branch is gone", change.Effect{}},
+		{"approval of rules of a different base", "maintain", "/approve-policy " + head, func(s *change.State) { loosens(s); retargeted(s) }, "", false, "The base branch is now `release`", change.Effect{}},
 		{"cancel", "write", "/cancel", nil, "", true, "is cancelled", change.Effect{Cancel: head}},
 		{"cancel nothing", "write", "/cancel", idle, "", false, "Nothing is queued or running.", change.Effect{}},
 
-		{"approval", "write", "/ok-to-test " + head, fork, "", true, "Runners may now run aaaaaaaaaaaa", change.Effect{Approve: head}},
+		{"approval", "write", "/ok-to-test " + head, fork, "", true, "Runners may now run aaaaaaaaaaaa", change.Effect{Approve: &change.ForkApproved{For: scope, By: "write"}}},
 		{"approval without need", "write", "/ok-to-test " + head, nil, "", false, "not from a fork", change.Effect{}},
 		{"approval of a short id", "write", "/ok-to-test " + head[:39], fork, "", false, "comment `/ok-to-test " + head + "`", change.Effect{}},
 		{"approval of another", "write", "/ok-to-test " + other, fork, "", false, "which is `" + head + "`", change.Effect{}},
@@ -135,7 +151,7 @@ func TestAnswers(t *testing.T) {
 		{"approval where forks never run", "write", "/ok-to-test " + head, never, "", false, "never runs code from forks", change.Effect{}},
 
 		{"approval of rules", "maintain", "/approve-policy " + head, loosens, "", true, "aaaaaaaaaaaa may now change the rules", change.Effect{
-			ApproveRules: &change.RulesApproved{SHA: head, By: "maintain", At: "2026-01-02T03:04:05Z", Digest: "d"}}},
+			ApproveRules: &change.RulesApproved{For: scope, By: "maintain", At: "2026-01-02T03:04:05Z", Digest: "d"}}},
 		{"approval of rules by a writer", "write", "/approve-policy " + head, loosens, "", false, "needs the role `maintain`", change.Effect{}},
 		{"approval of rules by a short id", "maintain", "/approve-policy " + head[:39], loosens, "", false, "comment `/approve-policy " + head + "`", change.Effect{}},
 		{"approval of rules of another", "maintain", "/approve-policy " + other, loosens, "", false, "which is `" + head + "`", change.Effect{}},
@@ -144,11 +160,11 @@ func TestAnswers(t *testing.T) {
 		{"approval of rules that one has pushed", "maintain", "/approve-policy " + head, pushedBy("Maintain"), "", false, "You pushed `" + head + "`", change.Effect{}},
 		{"approval of rules that nobody knows the pusher of", "maintain", "/approve-policy " + head, pushedBy("nobody"), "", false, "GitHub does not say who pushed `" + head + "`", change.Effect{}},
 		{"approval of an administrator's own rules", "admin", "/approve-policy " + head, ownRules("admin"), "", true, "may now change the rules", change.Effect{
-			ApproveRules: &change.RulesApproved{SHA: head, By: "admin", At: "2026-01-02T03:04:05Z", Digest: "d"}}},
+			ApproveRules: &change.RulesApproved{For: scope, By: "admin", At: "2026-01-02T03:04:05Z", Digest: "d"}}},
 		{"approval of rules without need", "maintain", "/approve-policy " + head, nil, "", false, "nothing to approve", change.Effect{}},
 		{"approval of stricter rules", "maintain", "/approve-policy " + head, func(s *change.State) { loosens(s); s.Plan.RuleChange.Loosens = false }, "", false, "only tightens", change.Effect{}},
 		{"approval of what is being read", "maintain", "/approve-policy " + head, func(s *change.State) { loosens(s); s.Plan.Key = "old" }, "", false, "still being read", change.Effect{}},
-		{"override where rules wait", "admin", "/override why not", loosens, "", true, "still wait for `/approve-policy`", change.Effect{Override: &change.Override{SHA: head, By: "admin", Reason: "why not", At: "2026-01-02T03:04:05Z"}}},
+		{"override where rules wait", "admin", "/override why not", loosens, "", true, "still wait for `/approve-policy`", change.Effect{Override: &change.Override{For: scope, By: "admin", Reason: "why not", At: "2026-01-02T03:04:05Z"}}},
 
 		{"override without a base branch", "admin", "/override why not", baseGone, "", false, "The base branch is gone", change.Effect{}},
 		{"approval of rules without a base branch", "maintain", "/approve-policy " + head, baseGone, "", false, "The base branch is gone", change.Effect{}},
@@ -190,7 +206,7 @@ func TestAnswers(t *testing.T) {
 			if test.seen != "" {
 				seen = test.seen
 			}
-			a, err := d.To(t.Context(), stateOf(test.bend), change.Command{Asked: change.Asked{ID: "comment-1", By: test.by, Request: command.Read(test.text), Head: seen}})
+			a, err := d.To(t.Context(), stateOf(test.bend), change.Command{Asked: change.Asked{ID: "comment-1", By: test.by, Request: command.Read(test.text), Head: seen, Base: "main"}})
 			reply := words(test.text, a)
 			if err != nil || a.ID != "comment-1" || a.OK != test.ok || !strings.Contains(reply, test.says) {
 				t.Errorf("got %+v, %v; want %v and %q", a, err, test.ok, test.says)
@@ -227,7 +243,7 @@ func TestAnswersOfAWorkflow(t *testing.T) {
 		{"/help", nil, true, "Other commands need the bot"},
 	} {
 		d := answer.Decider{People: people{}, Spent: func(change.Run) error { return test.spent }, Now: time.Now}
-		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{By: "admin", Request: command.Read(test.text), Head: head}})
+		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{By: "admin", Request: command.Read(test.text), Head: head, Base: "main"}})
 		if err != nil || a.OK != test.ok || !strings.Contains(words(test.text, a), test.says) || !cmp.Equal(a.Effect, change.Effect{}) {
 			t.Errorf("%s: got %+v, %v; want %v and %q", test.text, a, err, test.ok, test.says)
 		}

@@ -34,7 +34,7 @@ func (broken) Search(context.Context, change.ID, change.Facts, planner.Search) (
 func TestFaultsAreNoAnswers(t *testing.T) {
 	for _, text := range []string{"/rebench kernels/scale", "/rebench kernels/scale vs=self", "/tune kernels/scale", "/bisect kernels/scale"} {
 		d := answer.Decider{People: people{}, Planner: broken{}, Now: time.Now}
-		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{ID: "c", By: "admin", Request: command.Read(text), Head: head}})
+		a, err := d.To(t.Context(), stateOf(nil), change.Command{Asked: change.Asked{ID: "c", By: "admin", Request: command.Read(text), Head: head, Base: "main"}})
 		if !errors.Is(err, errAway) || a.Answer.Kind != "" || a.OK || a.ID != "" {
 			t.Errorf("%s: %+v, %v", text, a, err)
 		}
@@ -111,7 +111,7 @@ rules:
 		if c.workflow {
 			d.Planner, d.Spent = nil, func(change.Run) error { return nil }
 		}
-		a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "admin", Request: command.Read(c.ask), Head: head}})
+		a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "admin", Request: command.Read(c.ask), Head: head, Base: "main"}})
 		if err != nil || a.OK != c.ok || !strings.Contains(words(c.ask, a), c.says) {
 			t.Errorf("%s: %+v, %v", c.name, a, err)
 		}
@@ -134,7 +134,7 @@ func TestDecidedVerdictsAreNamed(t *testing.T) {
 	} {
 		s := stateOf(func(s *change.State) { s.Runs = s.Runs[:1]; s.Runs[0].Result = c.result })
 		d := answer.Decider{People: people{}, Planner: packer{}, Now: time.Now}
-		a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "admin", Request: command.Read("/rebench"), Head: head}})
+		a, err := d.To(t.Context(), s, change.Command{Asked: change.Asked{By: "admin", Request: command.Read("/rebench"), Head: head, Base: "main"}})
 		if err != nil || !a.OK || strings.Contains(words("/rebench", a), "already decided the verdict on `scale`") != c.decided || len(a.Answer.Busy) > 0 {
 			t.Errorf("%s: %+v, %v", c.name, a, err)
 		}

@@ -115,7 +115,7 @@ func (d Decider) onTheSide(ctx context.Context, s *change.State, runs []change.R
 	var effect change.Effect
 	for _, run := range runs {
 		bundle, err := d.Planner.Rerun(ctx, s.ID, s.Facts, planner.Rerun{
-			Folder: run.Folder, Rounds: r.Rounds, Shapes: r.Shapes, Seeds: r.Seeds, Versus: r.Versus, Profile: r.Profile, Approved: s.Approved,
+			Folder: run.Folder, Rounds: r.Rounds, Shapes: r.Shapes, Seeds: r.Seeds, Versus: r.Versus, Profile: r.Profile, Approved: s.ApprovedHeads(),
 		})
 		if err != nil {
 			return badRequest(err)

@@ -16,8 +16,6 @@ import (
 func (d Decider) approveRules(ctx context.Context, s *change.State, c change.Command, a command.ApprovePolicy, has policy.Role) (change.Answered, error) {
 	plan := s.Current()
 	switch {
-	case plan == nil:
-		return refusedAs(change.AnswerUnread)
 	case plan.RuleChange == nil:
 		return refusedAs(change.AnswerRulesUnchanged)
 	case !plan.RuleChange.Loosens:
@@ -32,7 +30,8 @@ func (d Decider) approveRules(ctx context.Context, s *change.State, c change.Com
 	} else if own != "" {
 		return refused(change.Answer{Kind: own, Head: s.Facts.Head})
 	}
-	given := change.RulesApproved{SHA: s.Facts.Head, By: c.By, At: d.Now().UTC().Format(time.RFC3339), Digest: plan.RuleChange.Digest}
+	now, _ := s.Scope()
+	given := change.RulesApproved{For: now, By: c.By, At: d.Now().UTC().Format(time.RFC3339), Digest: plan.RuleChange.Digest}
 	return granted(change.Effect{ApproveRules: &given}, change.Answer{Kind: change.AnswerRulesApproved, Head: s.Facts.Head})
 }
 
@@ -103,7 +102,8 @@ func (d Decider) RulesByReview(ctx context.Context, s *change.State, all Reviews
 		known := counted != nil && slices.Contains(counted.Reviews, r.ID)
 		return !r.At.After(moved) || !known && !r.At.After(s.RulesSince)
 	})
-	given := change.RulesApproved{SHA: s.Facts.Head, Digest: plan.RuleChange.Digest}
+	now, _ := s.Scope()
+	given := change.RulesApproved{For: now, Digest: plan.RuleChange.Digest}
 	var by []string
 	for _, set := range sets {
 		r, err := d.ofOwner(ctx, s, reviews, set)

@@ -35,7 +35,7 @@ func TestRulesByReview(t *testing.T) {
 	}
 	yes := by("write", client.Approved, head)
 	approved := func(who string, reviews ...int64) *change.RulesApproved {
-		return &change.RulesApproved{SHA: head, By: who, At: minute(int(slices.Max(reviews))).Format(time.RFC3339), Digest: "d", Reviews: reviews}
+		return &change.RulesApproved{For: scope, By: who, At: minute(int(slices.Max(reviews))).Format(time.RFC3339), Digest: "d", Reviews: reviews}
 	}
 	both := [][]string{{"write", "admin"}}
 	for _, test := range []struct {
@@ -76,10 +76,10 @@ func TestRulesByReview(t *testing.T) {
 		{"before the rules were others", []client.Review{yes}, both, func(s *change.State) { s.RulesSince = minute(1) }, 0, nil},
 		{"after the rules were others", []client.Review{yes}, both, func(s *change.State) { s.RulesSince = minute(1).Add(-time.Second) }, 0, approved("write", 1)},
 		{"that has counted for these differences", []client.Review{yes}, both, func(s *change.State) {
-			s.RulesSince, s.RulesApproved = minute(9), &change.RulesApproved{SHA: head, Digest: "d", Reviews: []int64{1}}
+			s.RulesSince, s.RulesApproved = minute(9), &change.RulesApproved{For: scope, Digest: "d", Reviews: []int64{1}}
 		}, 0, approved("write", 1)},
 		{"that has counted for other differences", []client.Review{yes}, both, func(s *change.State) {
-			s.RulesSince, s.RulesApproved = minute(9), &change.RulesApproved{SHA: head, Digest: "e", Reviews: []int64{1}}
+			s.RulesSince, s.RulesApproved = minute(9), &change.RulesApproved{For: scope, Digest: "e", Reviews: []int64{1}}
 		}, 0, nil},
 		{"what only tightens", []client.Review{yes}, both, func(s *change.State) { s.Plan.RuleChange.Loosens = false }, 0, nil},
 		{"too many files", []client.Review{yes}, both, func(s *change.State) { s.Plan.RuleChange.Files = nil }, 0, nil},

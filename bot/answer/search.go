@@ -40,7 +40,7 @@ func (d Decider) search(ctx context.Context, s *change.State, asked command.Comm
 	}) {
 		return refused(change.Answer{Kind: change.AnswerSearchRuns, Command: asked.Name(), Kernels: names(runs)})
 	}
-	r := planner.Search{Folder: run.Folder, Approved: s.Approved}
+	r := planner.Search{Folder: run.Folder, Approved: s.ApprovedHeads()}
 	kind := change.AnswerTuning
 	switch asked := asked.(type) {
 	case command.Tune:

@@ -12,6 +12,7 @@ type Answer struct {
 	Has     policy.Role `json:"has,omitempty"`
 	SHA     string      `json:"sha,omitempty"`  // that the command names
 	Head    string      `json:"head,omitempty"` // when it was answered
+	Base    string      `json:"base,omitempty"` // the same
 	Word    string      `json:"word,omitempty"` // of the command, for a kernel
 	Kernels []string    `json:"kernels,omitempty"`
 	Decided []string    `json:"decided,omitempty"` // kernels whose earlier rounds have decided
@@ -50,6 +51,7 @@ const (
 	AnswerUnavailable AnswerKind = "unavailable" // Command
 	AnswerBaseGone    AnswerKind = "base_gone"
 	AnswerHeadMoved   AnswerKind = "head_moved" // Head
+	AnswerBaseMoved   AnswerKind = "base_moved" // Base
 	AnswerNotHead     AnswerKind = "not_head"   // Command, SHA, Head
 	AnswerHelp        AnswerKind = "help"       // Roles, Workflow
 )

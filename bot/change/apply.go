@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -57,24 +58,30 @@ func (s *State) Apply(seq uint64, at time.Time, e Event) {
 
 func (s *State) seen(at time.Time, f Facts) {
 	if s.Facts.Head == "" {
-		s.introduced(f.Head)
+		s.introduced(f)
 	}
 	headMoved := s.Facts.Head != "" && s.Facts.Head != f.Head
+	baseMoved := s.Facts.Base != "" && s.Facts.Base != f.Base
 	reopened := !s.Facts.Open && f.Open
 	s.Facts = f
-	if reopened && !headMoved {
-		s.replan()
+	if baseMoved {
+		s.voidDecisions(f.Base, "")
 	}
 	if headMoved {
-		s.Override, s.RulesApproved, s.Cancelled = nil, nil, ""
+		s.Override, s.RulesApproved, s.Voided = nil, nil, nil
 	}
-	if headMoved || !f.Open {
+	if headMoved || baseMoved {
+		s.Cancelled = ""
+	} else if reopened {
+		s.replan()
+	}
+	if headMoved || baseMoved || !f.Open {
 		s.abandon(at, s.Runs)
 		s.abandon(at, s.SideRuns)
 		s.SideRuns = nil
 		s.abandon(at, s.Searches)
 	}
-	if headMoved {
+	if headMoved || baseMoved { // what was measured was compared with what the base had and asked
 		s.retire(s.Runs...)
 		s.Runs = nil
 		s.outdate() // it may move back, and the plan of then has no runs any more
@@ -82,12 +89,11 @@ func (s *State) seen(at time.Time, f Facts) {
 }
 
 // introduced says what those could see whose commands were the first that anybody heard
-// of the change: the head that GitHub then told of.
-func (s *State) introduced(head string) {
+// of the change: the head and the base that GitHub then told of.
+func (s *State) introduced(f Facts) {
 	for i := range s.Commands {
-		if s.Commands[i].Head == "" {
-			s.Commands[i].Head = head
-		}
+		c := &s.Commands[i]
+		c.Head, c.Base = cmp.Or(c.Head, f.Head), cmp.Or(c.Base, f.Base)
 	}
 }
 
@@ -125,6 +131,7 @@ func (s *State) planned(at time.Time, p Plan) {
 		return // the facts have moved on while it was made
 	}
 	s.otherRules(at, &p)
+	s.voidDecisions(s.Facts.Base, requirements(p.Rules))
 	before := s.Runs
 	s.Plan, s.Runs = &p, nil
 	for _, k := range p.Kernels {
@@ -163,13 +170,13 @@ func (s *State) answered(at time.Time, e Answered) {
 	}
 	s.Commands[i].Answered, s.Commands[i].OK, s.Commands[i].Answer = true, e.OK, e.Answer
 	effect := e.Effect
-	if effect.Approve != "" && !slices.Contains(s.Approved, effect.Approve) {
-		s.Approved = newest(append(s.Approved, effect.Approve), maxApproved)
+	if a := effect.Approve; a != nil && s.holds(a.For) && !s.approved(a.For) {
+		s.Approved = newest(append(s.Approved, *a), maxApproved)
 	}
-	if o := effect.Override; o != nil && o.SHA == s.Facts.Head {
+	if o := effect.Override; o != nil && s.holds(o.For) {
 		s.Override = o
 	}
-	if a := effect.ApproveRules; a != nil && a.SHA == s.Facts.Head {
+	if a := effect.ApproveRules; a != nil && s.holds(a.For) {
 		s.RulesApproved = a
 	}
 	if effect.Cancel != "" && effect.Cancel == s.Facts.Head {

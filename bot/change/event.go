@@ -80,20 +80,22 @@ type Seen struct {
 // A Plan is what is to be measured, and by which rules. Policy and manifests are
 // the base's.
 type Plan struct {
-	Key        string             `json:"key"` // of the facts it was made from
-	Head       string             `json:"head"`
-	Base       string             `json:"base"`              // the merge base
-	Rules      string             `json:"rules,omitempty"`   // digest of what the base asks of kernels, when the plan was made
-	Check      string             `json:"check"`             // name of the required check
-	PolicyFile string             `json:"policy_file"`       // for messages
-	Policy     string             `json:"policy"`            // its text; empty where there is none
-	Forks      string             `json:"forks,omitempty"`   // the policy's word on forks
-	Refused    bool               `json:"refused,omitempty"` // it holds more than is read: Problems say what
-	NoPolicy   bool               `json:"no_policy,omitempty"`
-	Problems   []gates.Diagnostic `json:"problems,omitempty"` // mistakes in policy or manifests: nothing can be measured
-	Paths      []string           `json:"paths,omitempty"`    // changed files, the first of them, for rules that go by path
-	Kernels    []Kernel           `json:"kernels,omitempty"`
-	RuleChange *RuleChange        `json:"rule_change,omitempty"` // nil where the rules stay as they are
+	Key        string `json:"key"` // of the facts it was made from
+	Head       string `json:"head"`
+	Base       string `json:"base"`              // the merge base
+	Rules      string `json:"rules,omitempty"`   // digest of what the base asks of kernels, when the plan was made
+	Check      string `json:"check"`             // name of the required check
+	PolicyFile string `json:"policy_file"`       // for messages
+	Policy     string `json:"policy"`            // its text; empty where there is none
+	Forks      string `json:"forks,omitempty"`   // the policy's word on forks
+	Refused    bool   `json:"refused,omitempty"` // it holds more than is read: Problems say what
+	NoPolicy   bool   `json:"no_policy,omitempty"`
+	// UnknownMembers says that a merge group has commits of a pull request that is not known. It cannot pass.
+	UnknownMembers bool               `json:"unknown_members,omitempty"`
+	Problems       []gates.Diagnostic `json:"problems,omitempty"` // mistakes in policy or manifests: nothing can be measured
+	Paths          []string           `json:"paths,omitempty"`    // changed files, the first of them, for rules that go by path
+	Kernels        []Kernel           `json:"kernels,omitempty"`
+	RuleChange     *RuleChange        `json:"rule_change,omitempty"` // nil where the rules stay as they are
 
 	parsed *parsedPolicy
 }
@@ -149,6 +151,7 @@ type Asked struct {
 	By      string          `json:"by"`
 	Request command.Request `json:"request"`
 	Head    string          `json:"head"` // when it was asked: what its author could see
+	Base    string          `json:"base"` // the same
 }
 
 // On is where a command stands, since GitHub numbers each kind by itself.
@@ -162,7 +165,7 @@ const (
 
 // An Effect is what a command leads to. At most one field is set.
 type Effect struct {
-	Approve      string         `json:"approve,omitempty"` // a commit of a fork
+	Approve      *ForkApproved  `json:"approve,omitempty"`
 	ApproveRules *RulesApproved `json:"approve_rules,omitempty"`
 	Override     *Override      `json:"override,omitempty"`
 	Cancel       string         `json:"cancel,omitempty"` // the head whose runs end
@@ -171,9 +174,15 @@ type Effect struct {
 	Search       *Search        `json:"search,omitempty"`
 }
 
+// A ForkApproved is somebody's decision that runners may run one commit of a fork.
+type ForkApproved struct {
+	For Scope  `json:"for"`
+	By  string `json:"by"`
+}
+
 // An Override lets one head pass in spite of the gates.
 type Override struct {
-	SHA    string `json:"sha"`
+	For    Scope  `json:"for"`
 	By     string `json:"by"`
 	Reason string `json:"reason"` // as it was written: escape it before it is shown
 	At     string `json:"at"`
@@ -312,6 +321,7 @@ type Posted struct {
 	ID     int64  `json:"id"`
 	Digest string `json:"digest"`         // of what it says
 	Done   bool   `json:"done,omitempty"` // a check that is concluded
+	For    Scope  `json:"for,omitzero"`   // what its conclusion holds for
 }
 
 // Published is what was written to GitHub. It names what is new alone.
@@ -324,10 +334,10 @@ type Published struct {
 	Complete bool `json:"complete,omitempty"`
 }
 
-// HeadShared says that there is news of another pull request with the same head: GitHub
-// asks for a check by commit, so what is shown of the one is shown of the other.
+// HeadShared says that there is news of another pull request or merge group with the same head:
+// GitHub asks for a check by commit, so what is shown of the one is shown of the other.
 type HeadShared struct {
-	Pull int `json:"pull"`
+	Other string `json:"other"` // its ID
 }
 
 // RepublishAsked says that GitHub may not show what was published last: a bot that had lost the

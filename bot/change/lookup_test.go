@@ -142,7 +142,7 @@ func TestWantedAndSettled(t *testing.T) {
 	if !s.Held() || wanted(s) != 0 {
 		t.Error("a fork waits for an approval")
 	}
-	s.then(Asked{ID: "c"}, Answered{ID: "c", OK: true, Effect: Effect{Approve: headOne}})
+	s.then(Asked{ID: "c"}, Answered{ID: "c", OK: true, Effect: Effect{Approve: &ForkApproved{For: given(headOne), By: "ann"}}})
 	if s.Held() || wanted(s) != 1 {
 		t.Error("an approved fork is wanted")
 	}

@@ -1,7 +1,6 @@
 package change
 
 import (
-	"strings"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
@@ -52,7 +51,7 @@ type Judgement struct {
 
 // RulesApproved is somebody's word that one head may change the rules.
 type RulesApproved struct {
-	SHA string `json:"sha"`
+	For Scope  `json:"for"`
 	By  string `json:"by"`
 	At  string `json:"at,omitempty"`
 	// Digest is of the differences that they could read. It is empty where that is not
@@ -73,7 +72,7 @@ func (s *State) RulesWait(p *Plan) bool {
 // somebody has read.
 func (s *State) ApprovedRules(p *Plan) *RulesApproved {
 	a := s.RulesApproved
-	if a == nil || a.SHA != s.Facts.Head || p == nil || p.RuleChange == nil || a.Digest != "" && a.Digest != p.RuleChange.Digest {
+	if a == nil || p == nil || a.For != NewScope(s.Facts.Head, s.Facts.Base, p.Rules) || p.RuleChange == nil || a.Digest != "" && a.Digest != p.RuleChange.Digest {
 		return nil
 	}
 	return a
@@ -83,7 +82,7 @@ func (s *State) ApprovedRules(p *Plan) *RulesApproved {
 // back.
 func (s *State) reviewed(a *RulesApproved) {
 	switch {
-	case a != nil && a.SHA == s.Facts.Head:
+	case a != nil && s.holds(a.For):
 		s.RulesApproved = a
 	case a == nil && s.RulesApproved != nil && len(s.RulesApproved.Reviews) > 0:
 		s.RulesApproved = nil
@@ -93,11 +92,7 @@ func (s *State) reviewed(a *RulesApproved) {
 // otherRules notes since when the branch asks what it asks: who has reviewed before that
 // has read another change of the rules, whichever head it was.
 func (s *State) otherRules(at time.Time, p *Plan) {
-	asks := func(p *Plan) string { // without what kernels are built from, see planner.Rules
-		rules, _, _ := strings.Cut(p.Rules, "-")
-		return rules
-	}
-	if s.Plan != nil && asks(s.Plan) != asks(p) {
+	if s.Plan != nil && requirements(s.Plan.Rules) != requirements(p.Rules) {
 		s.RulesSince = at
 	}
 }

@@ -7,7 +7,7 @@ func TestReviewed(t *testing.T) {
 	loosens := func(s *story, rules string) *story {
 		return s.then(Planned{Plan{Key: s.Facts.PlanKey(), Head: s.Facts.Head, Rules: rules, RuleChange: &RuleChange{Loosens: true, Digest: "d"}}})
 	}
-	word := &RulesApproved{SHA: headOne, By: "ann", Digest: "d", Reviews: []int64{5}}
+	word := &RulesApproved{For: NewScope(headOne, "main", "r1"), By: "ann", Digest: "d", Reviews: []int64{5}}
 	waits := func(name string, s *story, want bool) {
 		t.Helper()
 		if got := s.RulesWait(s.Current()); got != want {
@@ -18,8 +18,8 @@ func TestReviewed(t *testing.T) {
 	waits("at first", s, true)
 	waits("approved", s.then(Reviewed{word}), false)
 	waits("taken back", s.then(Reviewed{}), true)
-	waits("of another head", s.then(Reviewed{&RulesApproved{SHA: headTwo, Digest: "d", Reviews: []int64{6}}}), true)
-	s.then(Asked{ID: "comment-1"}, Answered{ID: "comment-1", OK: true, Effect: Effect{ApproveRules: &RulesApproved{SHA: headOne, Digest: "d"}}})
+	waits("of another head", s.then(Reviewed{&RulesApproved{For: NewScope(headTwo, "main", "r1"), Digest: "d", Reviews: []int64{6}}}), true)
+	s.then(Asked{ID: "comment-1"}, Answered{ID: "comment-1", OK: true, Effect: Effect{ApproveRules: &RulesApproved{For: NewScope(headOne, "main", "r1"), Digest: "d"}}})
 	waits("said", s.then(Reviewed{}), false)
 	if !s.RulesSince.IsZero() {
 		t.Errorf("other rules since %v", s.RulesSince)

@@ -24,8 +24,9 @@ type State struct {
 	Searches []Run     `json:"searches,omitempty"`  // tunings and bisections
 	Past     []Run     `json:"past,omitempty"`      // attempts before, oldest first
 
-	Approved      []string       `json:"approved,omitempty"`       // commits of a fork that may be run
-	Override      *Override      `json:"override,omitempty"`       // of the head alone
+	Approved      []ForkApproved `json:"approved,omitempty"`       // commits of a fork that may be run
+	Override      *Override      `json:"override,omitempty"`       // the last one; see Overridden
+	Voided        []VoidDecision `json:"voided,omitempty"`         // decisions about the head that a new base or new rules ended
 	RulesApproved *RulesApproved `json:"rules_approved,omitempty"` // the last word; see ApprovedRules
 	RulesSince    time.Time      `json:"rules_since,omitzero"`     // when the base's rules were last found to be others; see otherRules
 	Cancelled     string         `json:"cancelled,omitempty"`      // the head whose runs somebody ended
@@ -173,9 +174,38 @@ func (s *State) Current() *Plan {
 }
 
 // Held tells whether the head waits for somebody's approval: code from a fork
-// reaches no runner without.
+// reaches no runner without. While it is not known what the base asks, it waits.
 func (s *State) Held() bool {
-	return s.Facts.Fork && !slices.Contains(s.Approved, s.Facts.Head)
+	if !s.Facts.Fork {
+		return false
+	}
+	now, known := s.Scope()
+	return !known || s.Plan.NeverForks() || !s.approved(now)
+}
+
+func (s *State) approved(of Scope) bool {
+	return slices.ContainsFunc(s.Approved, func(a ForkApproved) bool { return a.For == of })
+}
+
+// ApprovedHeads is the commits of a fork that may be run for the base as it is.
+func (s *State) ApprovedHeads() []string {
+	var heads []string
+	if now, known := s.Scope(); known {
+		for _, a := range s.Approved {
+			if a.For.Base == now.Base && a.For.Rules == now.Rules {
+				heads = append(heads, a.For.Head)
+			}
+		}
+	}
+	return heads
+}
+
+// Overridden is the override that holds now, if there is one.
+func (s *State) Overridden() *Override {
+	if s.Override != nil && s.holds(s.Override.For) {
+		return s.Override
+	}
+	return nil
 }
 
 // Wanted is the jobs that should be in the queue or at a runner.
@@ -267,6 +297,7 @@ func (s *State) Clone() *State {
 	c.Runs, c.SideRuns, c.Past = slices.Clone(s.Runs), slices.Clone(s.SideRuns), slices.Clone(s.Past)
 	c.Searches = slices.Clone(s.Searches)
 	c.Approved, c.Commands, c.Dropping = slices.Clone(s.Approved), slices.Clone(s.Commands), slices.Clone(s.Dropping)
+	c.Voided = slices.Clone(s.Voided)
 	c.Checks, c.CommandsUpTo = maps.Clone(s.Checks), maps.Clone(s.CommandsUpTo)
 	return &c
 }

@@ -42,6 +42,9 @@ func facts(head string, labels ...string) Facts {
 	return Facts{Repo: "o/r", Head: head, Base: "main", Open: true, Labels: labels}
 }
 
+// given is what a decision on a head holds for, by plans without rules.
+func given(head string) Scope { return Scope{Head: head, Base: "main"} }
+
 func (s *story) seen(f Facts) *story { return s.then(Seen{Facts: f}) }
 
 // plan plans kernels for the facts as they are.
@@ -217,10 +220,10 @@ func TestForkIsHeld(t *testing.T) {
 	if r, _ := s.ByFolder("kernels/a"); r.Bundle != "bundle-new" {
 		t.Errorf("a job that nobody has got has the bundle %s", r.Bundle)
 	}
-	s.command("ok", Effect{Approve: headOne}).tells("run a@1 #1 queued", "wanted 1")
+	s.command("ok", Effect{Approve: &ForkApproved{For: given(headOne), By: "ann"}}).tells("run a@1 #1 queued", "wanted 1")
 	s.seen(fork(headTwo)).plan(kernel("a")).dropped().tells("past a@1 #1 abandoned", "run a@2 #1 queued", "held")
-	s.command("late", Effect{Approve: headOne}).tells("past a@1 #1 abandoned", "run a@2 #1 queued", "held")
-	s.command("ok2", Effect{Approve: headTwo}).tells("past a@1 #1 abandoned", "run a@2 #1 queued", "wanted 1")
+	s.command("late", Effect{Approve: &ForkApproved{For: given(headOne), By: "ann"}}).tells("past a@1 #1 abandoned", "run a@2 #1 queued", "held")
+	s.command("ok2", Effect{Approve: &ForkApproved{For: given(headTwo), By: "ann"}}).tells("past a@1 #1 abandoned", "run a@2 #1 queued", "wanted 1")
 	s.seen(fork(headOne)).plan(kernel("a")).dropped()
 	if s.Held() {
 		t.Error("an approval is for a commit, and this one is approved")
@@ -306,7 +309,9 @@ func TestSearchesChangeNothing(t *testing.T) {
 }
 
 func TestOverrideEndsWithTheHead(t *testing.T) {
-	give := func(sha string) Effect { return Effect{Override: &Override{SHA: sha, By: "ann", Reason: "hotfix"}} }
+	give := func(sha string) Effect {
+		return Effect{Override: &Override{For: given(sha), By: "ann", Reason: "hotfix"}}
+	}
 	s := begin(t).seen(facts(headOne)).plan().command("stale", give(headTwo)).tells()
 	s.command("o", give(headOne)).tells("overridden")
 	s.seen(facts(headOne, "perf")).plan().tells("overridden")

@@ -22,7 +22,7 @@ func TestStateStopsGrowing(t *testing.T) {
 		f := facts(head)
 		f.Fork = true
 		s.seen(f).plan(kernel("a"), kernel("b"))
-		for i, effect := range []Effect{{Approve: head}, {SideRuns: []SideRun{{Folder: "kernels/a", Bundle: "x"}}}, {}} {
+		for i, effect := range []Effect{{Approve: &ForkApproved{For: given(head), By: "ann"}}, {SideRuns: []SideRun{{Folder: "kernels/a", Bundle: "x"}}}, {}} {
 			id := fmt.Sprintf("comment-%d", 10*n+i)
 			s.then(Asked{ID: id, Comment: int64(10*n + i), By: "ann", Request: command.Read("/help")},
 				Answered{ID: id, OK: true, Answer: Answer{Kind: AnswerCannotServe, Quote: reply}, Effect: effect}, Published{Replies: map[string]int64{id: int64(n)}})

@@ -177,7 +177,7 @@ func (k *Controller) recordCommand(ctx context.Context, id change.ID, a change.A
 			return nil, nil
 		}
 		told := a
-		told.Head = cmp.Or(a.Head, now.Facts.Head)
+		told.Head, told.Base = cmp.Or(a.Head, now.Facts.Head), now.Facts.Base
 		return told, nil
 	})
 	k.accepted(ctx, s)
@@ -246,9 +246,12 @@ func (k *Controller) recordGroup(ctx context.Context, e webhook.MergeGroup) erro
 	if !k.repos.Observe(e.Repository) {
 		return nil
 	}
-	id := change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}
 	f := facts.OfGroup(e)
 	f.Repo = k.repos.Name(e.Repository.ID)
+	return k.recordGroupFacts(ctx, change.ID{Kind: change.Group, Repo: e.Repository.ID, SHA: e.HeadSHA}, f)
+}
+
+func (k *Controller) recordGroupFacts(ctx context.Context, id change.ID, f change.Facts) error {
 	s, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if now.Seq > 0 && (!now.Facts.Open || f.Open) {
 			return nil, nil // recorded already; a destroyed group stays destroyed

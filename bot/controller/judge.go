@@ -36,7 +36,7 @@ func (k *Controller) reuseEvidence(ctx context.Context, s *change.State, p plann
 		if old, ok, err = k.merged(ctx, s.ID.Repo, *kernel); err != nil || !ok {
 			return err
 		}
-	} else if !ok || old.Head != p.Head || old.Sources != kernel.Sources || old.Phase == change.Abandoned || s.Plan == nil {
+	} else if !ok || !change.EvidenceHolds(old, p.Head, kernel.KernelSpec) || s.Plan == nil {
 		return nil
 	} else if old.Rule == kernel.Rule && old.Trial == kernel.Trial && slices.Equal(old.Rules, kernel.Rules) && s.Plan.Policy == p.Policy {
 		kernel.Reused = true
@@ -85,7 +85,7 @@ func (k *Controller) merged(ctx context.Context, repo int64, kernel change.Kerne
 		if err != nil {
 			return change.Run{}, false, err
 		}
-		if run, ok := s.Run(row.Job); ok && run.Sources == kernel.Sources && run.Result != nil && run.Result.Outcome != gates.Error {
+		if run, ok := s.Run(row.Job); ok && change.EvidenceHolds(run, run.Head, kernel.KernelSpec) && run.Result != nil && run.Result.Outcome != gates.Error {
 			return run, true, nil
 		}
 	}

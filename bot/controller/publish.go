@@ -19,11 +19,11 @@ import (
 )
 
 // publish writes the state of a change to GitHub, and records what GitHub shows now.
-func (k *Controller) publish(ctx context.Context, s *change.State, others []*change.State) error {
+func (k *Controller) publish(ctx context.Context, s *change.State, with sharing) error {
 	if s.ID.Kind == change.Watch {
 		return k.publishWatch(ctx, s)
 	}
-	view, err := k.view(ctx, s, others)
+	view, err := k.view(ctx, s, with)
 	if err != nil {
 		return err
 	}
@@ -64,9 +64,10 @@ func (k *Controller) denied(s *change.State, all []error) {
 }
 
 // view collects what the bot knows about a change, and about other changes with the same head.
-func (k *Controller) view(ctx context.Context, s *change.State, others []*change.State) (present.View, error) {
+func (k *Controller) view(ctx context.Context, s *change.State, with sharing) (present.View, error) {
 	v, err := k.ownView(ctx, s)
-	for _, other := range others {
+	v.Shown = with.shown
+	for _, other := range with.open {
 		if err != nil {
 			break
 		}
@@ -132,11 +133,11 @@ func (k *Controller) ownView(ctx context.Context, s *change.State) (present.View
 }
 
 // publishProgress updates the text of running checks.
-func (k *Controller) publishProgress(ctx context.Context, s *change.State, others []*change.State) error {
+func (k *Controller) publishProgress(ctx context.Context, s *change.State, with sharing) error {
 	if !k.GitHub.UsesChecks() || len(s.Wanted()) == 0 {
 		return nil
 	}
-	view, err := k.view(ctx, s, others)
+	view, err := k.view(ctx, s, with)
 	if err != nil || len(view.Progress) == 0 && len(view.Places) == 0 {
 		return err
 	}
@@ -171,8 +172,8 @@ func (k *Controller) answer(ctx context.Context, s *change.State, c change.Comma
 	k.count(func(n *Counts) { n.Answered++ })
 	k.Log.Info("command", "change", s.ID.String(), "repo", s.Facts.Repo, "command", c.ID, "by", c.By, "ok", a.OK)
 	_, err = k.states.update(ctx, s.ID, func(now *change.State) (change.Event, error) {
-		if now.Facts.Head != s.Facts.Head {
-			return nil, nil // the head has changed meanwhile: decide again
+		if now.Facts.PlanKey() != s.Facts.PlanKey() {
+			return nil, nil // the head or the base has changed meanwhile: decide again
 		}
 		return a, nil
 	})

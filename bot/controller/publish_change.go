@@ -25,23 +25,24 @@ func (k *Controller) publishChange(ctx context.Context, id change.ID) error {
 		if s.Seq == 0 || s.Facts.Head == "" || k.repos.Suspended(id.Repo) {
 			return nil
 		}
-		others, err := k.sharersOf(ctx, s, s.Facts.Head)
+		with, err := k.sharersOf(ctx, s, s.Facts.Head)
 		if err != nil {
 			return err
 		}
 		if s.Facts.Open || !s.NeedsPublish { // a closed pull request gets its final text first
-			if err := k.notifySharers(ctx, s, others); err != nil {
+			if err := k.notifySharers(ctx, s, with.open); err != nil {
 				return err
 			}
 		}
-		if s.NeedsPlan() && !k.isUnpublished(s) {
+		retracts := k.retracts(s, with)
+		if s.NeedsPlan() && !k.isUnpublished(s) && !retracts {
 			return nil
 		}
 		p := k.priorityOf(s)
-		if due := k.firstSeenAt(s).Add(k.planPatience(p)); s.NeedsPlan() && k.Now().Before(due) {
+		if due := k.firstSeenAt(s).Add(k.planPatience(p)); s.NeedsPlan() && !retracts && k.Now().Before(due) {
 			return requeueAt(due) // most plans are ready before that, and have more to show
 		}
-		ends := s.NeedsPublish && concluded(s)
+		ends := s.NeedsPublish && (retracts || concluded(s))
 		if !s.NeedsPublish && !k.hasProgress(s) {
 			return nil
 		}
@@ -52,7 +53,7 @@ func (k *Controller) publishChange(ctx context.Context, id change.ID) error {
 			err = k.mayPublishProgress(ctx, s)
 		}
 		if err == nil {
-			err = k.publishNow(as, s, others, ends)
+			err = k.publishNow(as, s, with, ends)
 		}
 		if errors.Is(err, client.ErrUnavailable) {
 			k.repos.Suspend(id.Repo, s.Facts.Repo, err)
@@ -80,14 +81,14 @@ func (k *Controller) isDeleted(ctx context.Context, s *change.State) bool {
 	return true
 }
 
-func (k *Controller) publishNow(ctx context.Context, s *change.State, others []*change.State, ends bool) error {
+func (k *Controller) publishNow(ctx context.Context, s *change.State, with sharing, ends bool) error {
 	if !ends {
 		k.lastPublished.Add(s.ID, k.Now())
 	}
 	if s.NeedsPublish {
-		return k.publish(ctx, s, others)
+		return k.publish(ctx, s, with)
 	}
-	return k.publishProgress(client.LowPriority(ctx), s, others)
+	return k.publishProgress(client.LowPriority(ctx), s, with)
 }
 
 // mayPublishProgress returns when progress may be published. The first notice of a change is
@@ -120,6 +121,13 @@ func (k *Controller) firstSeenAt(s *change.State) time.Time {
 	}
 	k.firstSeen.Add(s.Facts.Head, k.Now())
 	return k.Now()
+}
+
+// retracts reports whether GitHub shows a conclusion on the head that is not about this change as it is now: it was
+// reached for a different base or different rules, or by a change that is closed. People could merge by it until there is a plan, so
+// the bot does not wait for the plan.
+func (k *Controller) retracts(s *change.State, with sharing) bool {
+	return len(s.Outdated()) > 0 || s.NeedsPlan() && k.isUnpublished(s) && len(with.shown) > 0
 }
 
 // isUnpublished reports whether GitHub shows nothing about the head yet.

@@ -137,6 +137,11 @@ func (k *Controller) plan(ctx context.Context, s *change.State) error {
 		return k.refreshHead(ctx, s, errContained)
 	}
 	k.planFailures.Remove(s.ID)
+	if proposal.QueueBranch != "" {
+		if err := k.recordQueueBranch(ctx, s, proposal.QueueBranch); err != nil {
+			return err
+		}
+	}
 	for i := range proposal.Kernels {
 		if err := k.reuseEvidence(ctx, s, proposal, &proposal.Kernels[i]); err != nil {
 			return err

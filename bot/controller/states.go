@@ -24,7 +24,7 @@ type states struct {
 	reading chan struct{} // held by readers: at a start there are thousands
 	mu      sync.Mutex
 	entries *lru.Cache[change.ID, *entry]
-	heads   *lru.Cache[head, []change.ID] // pull requests that were seen recently
+	heads   *lru.Cache[head, []change.ID] // pull requests and merge groups that were seen recently
 }
 
 // A head is a commit of a repository.
@@ -156,7 +156,7 @@ func (s *states) update(ctx context.Context, id change.ID, decide func(*change.S
 
 func (s *states) recordHead(id change.ID, e change.Event) {
 	seen, ok := e.(change.Seen)
-	if !ok || id.Kind != change.Pull {
+	if !ok || id.Kind.OnMain() {
 		return
 	}
 	s.mu.Lock()
@@ -167,7 +167,7 @@ func (s *states) recordHead(id change.ID, e change.Event) {
 	}
 }
 
-// withHead returns the pull requests that had this head at any time since the start.
+// withHead returns the pull requests and merge groups that had this head at any time since the start.
 func (s *states) withHead(repo int64, sha string) []change.ID {
 	ids, _ := s.heads.Get(head{repo, sha})
 	return ids

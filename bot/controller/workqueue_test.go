@@ -122,8 +122,12 @@ func TestLanes(t *testing.T) {
 	}
 	k := &Controller{Config: Config{GitHub: token, Now: time.Now}}
 	own := &change.State{Facts: change.Facts{Head: "b"}}
-	fork := &change.State{Facts: change.Facts{Head: "b", Fork: true}, Approved: []string{"a"}}
-	approved := &change.State{Facts: change.Facts{Head: "a", Fork: true}, Approved: []string{"a"}}
+	of := func(head string) *change.State {
+		s := &change.State{Facts: change.Facts{Head: head, Fork: true}, Approved: []change.ForkApproved{{For: change.NewScope("a", "", "")}}}
+		s.Plan = &change.Plan{Key: s.Facts.PlanKey()}
+		return s
+	}
+	fork, approved := of("b"), of("a")
 	if is, f, ok := k.laneOfState(own), k.laneOfState(fork), k.laneOfState(approved); is.strangers || !f.strangers || ok != is {
 		t.Errorf("the lanes are %v, %v for a fork and %v for an approved one", is, f, ok)
 	}

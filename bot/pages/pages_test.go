@@ -186,7 +186,7 @@ func TestHostileTextStaysText(t *testing.T) {
 	s := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 7}, "org/kernels", hostile, "sdpa ("+hostile+")")
 	job := w.finish(s, e, v)
 	w.write(s, change.Asked{ID: "comment-1", By: hostile, Head: s.Facts.Head})
-	w.write(s, change.Answered{ID: "comment-1", OK: true, Answer: change.Answer{Kind: change.AnswerCannotServe, Quote: hostile}, Effect: change.Effect{Override: &change.Override{SHA: s.Facts.Head, By: hostile, Reason: hostile, At: hostile}}})
+	w.write(s, change.Answered{ID: "comment-1", OK: true, Answer: change.Answer{Kind: change.AnswerCannotServe, Quote: hostile}, Effect: change.Effect{Override: &change.Override{For: s.PostedScope(), By: hostile, Reason: hostile, At: hostile}}})
 	running := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 8}, "org/kernels", hostile, "sdpa ("+hostile+")")
 	w.write(running, change.Started{Job: running.Runs[0].Job, Token: 1, Runner: hostile})
 	w.busy(running.Runs[0].Job, &runners.Event{Gate: hostile, Text: hostile, Detail: hostile, Done: 1, Total: 2, Unit: hostile})

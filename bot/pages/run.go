@@ -174,7 +174,7 @@ func (s *Server) commands(ctx context.Context, id change.ID, head string) ([]Com
 		}
 		list = append(list, Command{By: e.By, Text: e.Text, Reply: replyOf(e), OK: e.OK, At: e.At})
 		if e.Override != nil && given == nil {
-			given = &Override{By: e.Override.By, Reason: e.Override.Reason, At: e.Override.At, Head: e.Override.SHA}
+			given = &Override{By: e.Override.By, Reason: e.Override.Reason, At: e.Override.At, Head: e.Override.For.Head}
 		}
 	}
 	slices.Reverse(list)

@@ -351,7 +351,7 @@ func story(w *world) (jobs map[string]string) {
 	jobs["first"] = w.finishAs(s, recordOf(w, "stage6_fp8"))
 	w.ask(s, "/rebench", change.Effect{Rebench: []change.Rerun{{Folder: "kernels/sdpa", Bundle: "b2"}}})
 	jobs["broken"] = w.finishAs(s, recordOf(w, "broken"))
-	w.ask(s, "/override it is late", change.Effect{Override: &change.Override{SHA: s.Facts.Head, By: "carol", Reason: "it is late", At: "2026-03-01T00:00:00Z"}})
+	w.ask(s, "/override it is late", change.Effect{Override: &change.Override{For: s.PostedScope(), By: "carol", Reason: "it is late", At: "2026-03-01T00:00:00Z"}})
 	running := w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 8}, "org/kernels", "Under way", "sdpa")
 	w.write(running, change.Started{Job: running.Runs[0].Job, Token: 1, Runner: "gpu1"})
 	jobs["running"] = running.Runs[0].Job

@@ -2,59 +2,95 @@ package planner
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
+	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/change/facts"
+	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
-// maxMerged bounds how many commits of a group are read; GitHub's largest has a hundred
-// pull requests.
-const maxMerged = 200
-
-// mergedPattern finds the pull request in the first line of a commit that a queue made,
-// by merging it or by squashing it.
-var mergedPattern = regexp.MustCompile(`^Merge pull request #([0-9]{1,9}) from |\(#([0-9]{1,9})\)$`)
-
-// Merges is the numbers of the pull requests that a merge group merges, as far as its
-// commits tell; the last is known by the group's branch. More tells whether a commit
-// is of none of them, as after a rebase of several.
-func (p *Planner) Merges(ctx context.Context, f change.Facts) (numbers []int, more bool, err error) {
-	numbers = slices.Clone(f.Pulls)
-	var refs []string
-	for _, n := range f.Pulls {
-		refs = append(refs, pullRef(n))
-	}
-	repo, err := p.Mirrors.Fetch(ctx, f.Repo, refs...)
+// GroupRules is the digest of what the base of a merge group asks, at the commit that the group was made on.
+func (p *Planner) GroupRules(ctx context.Context, f change.Facts) (string, error) {
+	repo, err := p.Mirrors.Fetch(ctx, f.Repo)
 	if err != nil {
-		return nil, false, fmt.Errorf("reading the merge group %.12s: %w", f.Head, err)
+		return "", fmt.Errorf("reading the rules of the merge group %.12s: %w", f.Head, err)
 	}
-	subjects, err := repo.Subjects(ctx, f.BaseSHA, f.Head, maxMerged)
+	return p.known.rulesAt(ctx, repo, f.BaseSHA)
+}
+
+// A Queue tells who is in a merge queue.
+type Queue interface {
+	MergeQueue(ctx context.Context, repo, branch string) ([]client.QueueEntry, error)
+	Pull(ctx context.Context, repo string, number int) (client.Pull, error)
+}
+
+// askTimeout bounds how long GitHub may take to tell who is in a queue.
+const askTimeout = time.Minute
+
+// QueueEntries is the entries of the queue that a merge group consists of, the last first. GitHub's queue names them. Where it does
+// not, the pull request of the group's branch counts, if the group has the content that merging this pull request gives. Messages of
+// commits do not count: authors write them. There are no entries if the group has commits whose pull request is not known.
+func (p *Planner) QueueEntries(ctx context.Context, queue Queue, f change.Facts) ([]client.QueueEntry, error) {
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	listed, err := queue.MergeQueue(asking, f.Repo, f.Base)
+	if err != nil && !errors.Is(err, client.ErrNoQueueEntries) {
+		return nil, fmt.Errorf("finding the pull requests of the merge group %.12s: %w", f.Head, err)
+	}
+	if entries := facts.Entries(listed, f); len(entries) > 0 || len(f.Pulls) != 1 {
+		return entries, nil
+	}
+	one := client.QueueEntry{Number: f.Pulls[0], Base: f.BaseSHA, Head: f.Head}
+	pull, err := queue.Pull(asking, f.Repo, one.Number)
+	if client.NotFound(err) {
+		return nil, nil
+	}
+	if err == nil && pull.BaseRef == f.Base && (pull.Open || pull.Merged) {
+		one.PullHead = pull.HeadSHA
+		var is bool
+		if is, err = p.isMergeOf(ctx, f, one); is {
+			return []client.QueueEntry{one}, nil
+		}
+	}
 	if err != nil {
-		return nil, false, fmt.Errorf("reading the merge group: %w", err)
+		return nil, fmt.Errorf("finding the pull request of the merge group %.12s: %w", f.Head, err)
 	}
-	unnamed := len(subjects) == maxMerged
-	for _, subject := range subjects {
-		m := mergedPattern.FindStringSubmatch(subject)
-		if m == nil {
-			unnamed = true
-			continue
-		}
-		n, _ := strconv.Atoi(m[1] + m[2]) // nine digits always are a number
-		if !slices.Contains(numbers, n) {
-			numbers = append(numbers, n)
-		}
+	return nil, nil
+}
+
+// isMergeOf reports whether a merge group has the content that merging an entry into the base of the group gives: by a merge, a
+// squash or a rebase.
+func (p *Planner) isMergeOf(ctx context.Context, f change.Facts, e client.QueueEntry) (is bool, err error) {
+	repo, err := p.Mirrors.Fetch(ctx, f.Repo, pullRef(e.Number))
+	if err == nil {
+		err = p.within(ctx, func(ctx context.Context) (err error) {
+			is, err = repo.IsMerge(ctx, f.Head, f.BaseSHA, e.PullHead)
+			return err
+		})
 	}
-	if !unnamed || len(refs) == 0 {
-		return numbers, unnamed, nil
+	return is && err == nil, err
+}
+
+// queues is the folder of the branches that GitHub's merge queues make.
+const queues = "refs/heads/gh-readonly-queue/"
+
+// queueBranch finds the branch of the merge queue whose tip is the head of a pull request. Whoever can read the repository can open a pull
+// request with the commit of a merge group, and GitHub looks up the required check of the group on that commit.
+func (s *survey) queueBranch(ctx context.Context) (err error) {
+	if s.id.Kind != change.Pull {
+		return nil
 	}
-	others, err := repo.Unlike(ctx, f.BaseSHA, f.Head, refs[0], maxMerged) // the last may have been rebased alone
-	return numbers, others > 0, err
+	branches, err := s.repo.BranchesAt(ctx, queues, s.facts.Head)
+	if len(branches) > 0 {
+		s.out.QueueBranch = branches[0]
+	}
+	return err
 }
 
 func pullRef(number int) string { return fmt.Sprintf("refs/pull/%d/head", number) }

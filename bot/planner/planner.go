@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -68,6 +69,8 @@ type Proposal struct {
 	// is the same, or none that can be read.
 	NewPolicy *policy.Policy
 	NewText   string // its
+	// QueueBranch is the branch of a merge group that has the head of this pull request; empty where there is none.
+	QueueBranch string
 }
 
 // Plan looks at a change. Mistakes in the base's files are part of the plan; an
@@ -86,6 +89,11 @@ func (p *Planner) Plan(ctx context.Context, id change.ID, f change.Facts) (Propo
 		})
 	}
 	if s.refused(err) {
+		if s.out.Rules == "" { // decisions on a change that is not read hold for the rules of its base, too
+			if s.out.Rules, _, err = p.Rules(ctx, f.Repo, f.Base); err != nil {
+				return Proposal{}, err
+			}
+		}
 		return s.out, nil
 	}
 	if err != nil {
@@ -191,6 +199,12 @@ func (s *survey) close() {
 func (s *survey) plan(ctx context.Context) (err error) {
 	if s.out.Rules, err = s.planner.known.rulesAt(ctx, s.repo, s.trusted); err != nil {
 		return err
+	}
+	if err := s.queueBranch(ctx); err != nil {
+		return err
+	}
+	if s.out.UnknownMembers = slices.ContainsFunc(s.facts.Members, func(m change.Member) bool { return m.Number == 0 }); s.out.UnknownMembers {
+		return nil
 	}
 	policyAt, err := s.policy(ctx)
 	if err != nil || len(s.out.Problems) > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -43,6 +44,8 @@ func general(a change.Answer) string {
 		return "The base branch is gone, and with it the policy and the kernels. Choose a different base branch, or push this one again; then repeat the command."
 	case change.AnswerHeadMoved:
 		return fmt.Sprintf("The head has moved to %.12s. Read that commit, then repeat the command.", a.Head)
+	case change.AnswerBaseMoved:
+		return fmt.Sprintf("The base branch is now %s, which has its own policy. Read what the check says for that branch, then repeat the command.", report.EscapeCode(report.Clip(report.Plain(a.Base), nameRunes)))
 	case change.AnswerNotHead:
 		return fmt.Sprintf("`%s` is not the full id of the head commit, which is `%s`. Read that commit, then comment `/%s %[2]s`.", a.SHA, a.Head, a.Command)
 	case change.AnswerHelp:
@@ -64,7 +67,7 @@ func approval(a change.Answer) string {
 	const someoneElse = "someone else must approve its changes to the rules."
 	switch a.Kind {
 	case change.AnswerOverridden:
-		text := fmt.Sprintf("The required check passes for %.12s, whatever the gates say. This ends with the next push.", a.Head)
+		text := fmt.Sprintf("The required check passes for %.12s, whatever the gates say. This ends with the next push, a different base branch, or changed rules on the base branch.", a.Head)
 		if a.RulesWait {
 			text += " Its changes to the rules still wait for `/approve-policy`."
 		}
@@ -76,7 +79,7 @@ func approval(a change.Answer) string {
 	case change.AnswerForkWaits:
 		return fmt.Sprintf("The code is from a fork and waits for `/ok-to-test %s`.", a.Head)
 	case change.AnswerForkApproved:
-		return fmt.Sprintf("Runners may now run %.12s. A new push needs a new approval.", a.Head)
+		return fmt.Sprintf("Runners may now run %.12s. A new push, a different base branch, or changed rules on the base branch need a new approval.", a.Head)
 	case change.AnswerNothingRuns:
 		return "Nothing is queued or running."
 	case change.AnswerCancelled:
@@ -94,7 +97,7 @@ func approval(a change.Answer) string {
 	case change.AnswerPusherUnknown:
 		return fmt.Sprintf("GitHub does not say who pushed `%s`, so only an administrator can approve its changes to the rules. Ask one, or push the branch again.", a.Head)
 	case change.AnswerRulesApproved:
-		return fmt.Sprintf("%.12s may now change the rules. A new push, or changed rules on the base branch, need a new approval.", a.Head)
+		return fmt.Sprintf("%.12s may now change the rules. A new push, a different base branch, or changed rules on the base branch need a new approval.", a.Head)
 	}
 	return ""
 }

@@ -35,6 +35,7 @@ const (
 	maxComment    = 65_536
 	runnerTitle   = "Runner: "
 	noPolicyTitle = "No policy on the base branch yet"
+	readingTitle  = "Reading the change"
 )
 
 // CommitStatus is the check as a commit status, for repositories where no App

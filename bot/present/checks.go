@@ -16,8 +16,8 @@ import (
 )
 
 // Checks is every check that should exist: the required one first, then one for each
-// kernel that has something of its own to say, then those of earlier heads that nobody
-// has concluded yet. A push and a sweep have none.
+// kernel that has something of its own to say, then those whose conclusion does not hold any more,
+// then those of earlier heads that nobody has concluded yet. A push and a sweep have none.
 func Checks(v View) []Check {
 	all, still := v.checks(), v.still().checks()
 	for i := range all {
@@ -42,6 +42,7 @@ func (v View) checks() []Check {
 				all = append(all, c) // while it is measured for the first time, the required check tells of it
 			}
 		}
+		all = append(all, v.retracted(all)...)
 	}
 	return append(all, v.leftBehind(all)...)
 }

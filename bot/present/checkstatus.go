@@ -76,7 +76,7 @@ func (v View) own() checkStatus {
 	if v.State.Facts.Open && v.State.Facts.BaseGone {
 		return v.baseGone()
 	}
-	return v.withRules(v.ofKernels())
+	return v.withVoided(v.withRules(v.ofKernels()))
 }
 
 // baseGone is a pull request to a branch that does not exist. No override lets it pass: what
@@ -113,7 +113,9 @@ func (v View) judged() checkStatus {
 	case plan == nil && !s.Facts.Open:
 		return newCheckStatus(signCancelled, completed, cancelled, closedTitle(s), "Nothing was measured.")
 	case plan == nil:
-		return newCheckStatus(signWorking, inProgress, "", "Reading the change", "The bot is finding out which kernels changed, and what the policy asks of them.")
+		return newCheckStatus(signWorking, inProgress, "", readingTitle, "The bot is finding out which kernels changed, and what the policy asks of them.")
+	case plan.UnknownMembers:
+		return unknownMembers()
 	case plan.Refused:
 		return refused(plan)
 	case len(plan.Problems) > 0:
@@ -136,6 +138,14 @@ func mistakes(plan *change.Plan) checkStatus {
 	}
 	return newCheckStatus(signFail, completed, failure, title+": "+place(plan.Problems[0]), problems(plan, "mistakes")+
 		"\nNothing was measured. Policy and manifests are read from the base branch: fix this there, then update this branch.")
+}
+
+// unknownMembers is a merge group with commits of a pull request that nobody knows. Whose rules and whose
+// decisions apply to them is not known either.
+func unknownMembers() checkStatus {
+	return newCheckStatus(signFail, completed, failure, "The merge group contains commits of an unknown pull request",
+		"GitHub's merge queue does not name a pull request for every commit of this group, and its commits do not show one either. Nothing was measured.\n\n"+
+			"Remove the pull requests from the queue and add them again. If this does not help, the operator of the bot checks that the App has the permission to read merge queues.")
 }
 
 // refused is a change that holds more than is read of one: nothing is known about its

@@ -159,8 +159,11 @@ func rules(loosens bool) func(*change.Plan) {
 	}
 }
 
+// given is what a decision on a head holds for, by plans without rules.
+func given(head string) change.Scope { return change.NewScope(head, "main", "") }
+
 func approvedBy(who, digest string) change.Effect {
-	return change.Effect{ApproveRules: &change.RulesApproved{SHA: sha1, By: who, At: "2025-03-14T10:30:00Z", Digest: digest}}
+	return change.Effect{ApproveRules: &change.RulesApproved{For: given(sha1), By: who, At: "2025-03-14T10:30:00Z", Digest: digest}}
 }
 
 func running(t testing.TB) *story {
@@ -185,7 +188,7 @@ func beside(t testing.TB, pass, broken *gates.Verdict) *story {
 func overridden(t testing.TB, slow *gates.Verdict) *story {
 	s := tell(t).seen(nil).planned(nil, "sdpa_fp8").finished("sdpa_fp8", slow)
 	return s.commanded("comment-5", "grace", "/override needed for the release | <b>now</b>", true, change.Effect{Override: &change.Override{
-		SHA: sha1, By: "grace", Reason: "needed for the release | <b>now</b>, says @octocat -->", At: "2025-03-14T10:30:00Z"}})
+		For: given(sha1), By: "grace", Reason: "needed for the release | <b>now</b>, says @octocat -->", At: "2025-03-14T10:30:00Z"}})
 }
 
 // history has a first head that was superseded while it ran, a second attempt,

@@ -107,7 +107,7 @@ func (d dice) event(s *story) change.Event {
 		if len(s.state.Runs) > 0 {
 			folder = s.state.Runs[d.IntN(len(s.state.Runs))].Folder
 		}
-		e.Effect = pick(d, change.Effect{Approve: head}, change.Effect{Cancel: head}, change.Effect{Override: &change.Override{SHA: head, By: d.word(), Reason: d.word(), At: d.word()}},
+		e.Effect = pick(d, change.Effect{Approve: &change.ForkApproved{For: given(head), By: d.word()}}, change.Effect{Cancel: head}, change.Effect{Override: &change.Override{For: given(head), By: d.word(), Reason: d.word(), At: d.word()}},
 			change.Effect{Rebench: []change.Rerun{{Folder: folder}}}, change.Effect{SideRuns: []change.SideRun{{Folder: folder, Rebench: command.Rebench{Versus: d.word(), Shapes: []string{d.word()}}}}})
 		return e
 	case 5:
@@ -227,7 +227,7 @@ func checkHonest(t *testing.T, s *story, checks []Check) {
 			}
 			continue
 		}
-		if st.Override != nil && st.Override.SHA == st.Facts.Head {
+		if st.Overridden() != nil {
 			continue
 		}
 		proven := plan != nil && plan.Head == st.Facts.Head && len(plan.Problems) == 0 && !slices.ContainsFunc(st.Runs, func(r change.Run) bool {

@@ -58,7 +58,7 @@ func (v View) howToApprove(role policy.Role) string {
 	if v.Workflow && v.State.Facts.Fork {
 		more = " On a fork's pull request, a review cannot start a workflow that may write: after the review, comment " + report.EscapeCode("/rebench") + " here."
 	}
-	return text + fmt.Sprintf("Someone with %s access reads the list below, then comments %s. They must be an administrator, or must neither have opened this change nor pushed its head. A code owner of the loosened files can approve this commit in a review instead.%s A new push, or changed rules on the base branch, need a new approval.",
+	return text + fmt.Sprintf("Someone with %s access reads the list below, then comments %s. They must be an administrator, or must neither have opened this change nor pushed its head. A code owner of the loosened files can approve this commit in a review instead.%s A new push, a different base branch, or changed rules on the base branch need a new approval.",
 		report.EscapeCode(string(role)), report.EscapeCode("/approve-policy "+v.State.Facts.Head), more)
 }
 

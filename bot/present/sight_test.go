@@ -216,7 +216,7 @@ func FuzzRendered(f *testing.F) {
 		name := "k" + text
 		bend := func(p *change.Plan) { p.PolicyFile, p.Base = text, text }
 		one := tell(t).seen(func(f *change.Facts) { f.Base = text }).planned(bend, name).finished(name, taint(bad))
-		one.commanded("c", text, "/override "+text, true, change.Effect{Override: &change.Override{SHA: sha1, By: text, Reason: text}})
+		one.commanded("c", text, "/override "+text, true, change.Effect{Override: &change.Override{For: given(sha1), By: text, Reason: text}})
 		two := tell(t).seen(nil).planned(nil, name, "other").finished(name, taint(slow)).finished("other", taint(bad))
 		for _, s := range []*story{one.shown(false), two.shown(false)} {
 			checkRendered(t, Comment(s.view))

@@ -28,7 +28,8 @@ type View struct {
 	Places   map[string]scheduler.Position // in line, by job
 	Tried    map[string][]change.Tried     // by folder: what other pull requests tried in vain
 	Workflow bool                          // a workflow's job publishes this: it may be killed, so kernels' checks and the comment are there from the start
-	Beside   []Beside                      // other open pull requests with the same head
+	Beside   []Beside                      // other open pull requests and merge groups with the same head
+	Shown    []string                      // checks on the head that changes which are closed now have concluded, by name
 	Runners  []RunnerInfo                  // that are connected
 	Now      time.Time
 	Web      string          // GitHub's address, such as https://github.com; may be empty
@@ -85,7 +86,7 @@ func (v View) forInformation() bool {
 
 // override is the one of the head, if there is one.
 func (v View) override() *change.Override {
-	if o := v.State.Override; o != nil && o.SHA == v.State.Facts.Head && v.covers(o) {
+	if o := v.State.Overridden(); o != nil && v.covers(o) {
 		return o
 	}
 	return nil

@@ -155,7 +155,7 @@ func (w *writer) checks(ctx context.Context) error {
 		// That a verdict does not stand any more cannot be left out, nor can anything in a
 		// workflow, which has no second time.
 		as := ctx
-		if c.Status != "completed" && !have.Done && !w.Lenient {
+		if c.Status != "completed" && !have.Done && len(w.view.Shown) == 0 && !w.Lenient {
 			as = client.LowPriority(ctx)
 		}
 		id, err := w.check(as, have, c, overtaken, listed)
@@ -166,7 +166,7 @@ func (w *writer) checks(ctx context.Context) error {
 			id, err = have.ID, nil // nobody waits for it: what GitHub had of it is the last word
 		}
 		if err == nil && id != 0 {
-			w.out.Checks[key] = change.Posted{ID: id, Digest: c.Digest, Done: c.Status == "completed"}
+			w.out.Checks[key] = change.Posted{ID: id, Digest: c.Digest, Done: c.Status == "completed", For: w.state.PostedScope()}
 		}
 		failure = errors.Join(failure, w.Unchecked(err))
 	}

@@ -145,14 +145,39 @@ func (r *Repo) Root(ctx context.Context, rev string) (string, error) {
 	return strings.TrimSpace(out), nil
 }
 
-// Subjects returns the first lines of the first-parent commits between the base and the head,
-// without the commits that they merged; newest first, at most limit.
-func (r *Repo) Subjects(ctx context.Context, base, head string, limit int) ([]string, error) {
-	out, err := r.git(ctx, "log", "--first-parent", "--format=%s", "--max-count="+strconv.Itoa(limit), head, "--not", base, "--")
-	if err != nil {
-		return nil, fmt.Errorf("reading the commits since %.12s: %w", base, err)
+// IsMerge reports whether a commit has the files that a clean merge of two others has. Git leaves the merged tree
+// in the repository as an object without a reference.
+func (r *Repo) IsMerge(ctx context.Context, commit, base, head string) (bool, error) {
+	for _, rev := range []string{commit, base, head} {
+		_, err := r.Resolve(ctx, rev)
+		if _, unknown := errors.AsType[UnknownCommit](err); unknown {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
 	}
-	return strings.Split(strings.TrimSuffix(out, "\n"), "\n"), nil
+	want, err := r.git(ctx, "rev-parse", "--verify", "--quiet", commit+"^{tree}")
+	if err != nil {
+		return false, fmt.Errorf("reading %.12s: %w", commit, err)
+	}
+	got, err := r.git(ctx, "merge-tree", "--write-tree", "--no-messages", base, head)
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ended.ExitCode() == 1 {
+		return false, nil // they conflict
+	}
+	if err != nil {
+		return false, fmt.Errorf("merging %.12s into %.12s: %w", head, base, err)
+	}
+	return strings.TrimSpace(got) == strings.TrimSpace(want), nil
+}
+
+// BranchesAt returns the branches under a prefix of refs that point at a commit.
+func (r *Repo) BranchesAt(ctx context.Context, prefix, sha string) ([]string, error) {
+	out, err := r.git(ctx, "for-each-ref", "--format=%(refname)", "--points-at="+sha, prefix)
+	if err != nil {
+		return nil, fmt.Errorf("looking for branches at %.12s: %w", sha, err)
+	}
+	return strings.Fields(out), nil
 }
 
 // A Commit is one commit of a history.
@@ -189,17 +214,6 @@ func (r *Repo) History(ctx context.Context, after, until string, limit int) ([]C
 	}
 	slices.Reverse(all)
 	return all, nil
-}
-
-// Unlike counts, up to limit, the commits between the base and the head whose patch no commit of
-// the other revision has.
-func (r *Repo) Unlike(ctx context.Context, base, head, other string, limit int) (int, error) {
-	out, err := r.git(ctx, "rev-list", "--cherry-pick", "--right-only", "--no-merges", "--count", "--max-count="+strconv.Itoa(limit), other+"..."+head, "--not", base, "--")
-	if err != nil {
-		return 0, fmt.Errorf("comparing the commits since %.12s: %w", base, err)
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(out))
-	return n, err
 }
 
 // Describe returns a revision for the record.

@@ -6,6 +6,7 @@ package facts
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,6 +66,20 @@ func Member(number int, f change.Facts) change.Member {
 	return change.Member{Number: number, Head: f.Head, Title: f.Title, Labels: f.Labels, Draft: f.Draft}
 }
 
+// Entries is the entries of a merge queue that a merge group consists of: the one with the head of the group, and
+// those ahead of it, back to the commit that the group was made on. It is nil where they do not lead there.
+func Entries(queue []client.QueueEntry, f change.Facts) []client.QueueEntry {
+	var of []client.QueueEntry
+	for at := f.Head; at != f.BaseSHA; {
+		i := slices.IndexFunc(queue, func(e client.QueueEntry) bool { return e.Head == at && e.Head != e.Base })
+		if i < 0 || len(of) == len(queue) {
+			return nil
+		}
+		of, at = append(of, queue[i]), queue[i].Base
+	}
+	return of
+}
+
 // OfGroup are the facts in a webhook about a merge group. Pulls has the number in the
 // queue's branch, of the pull request that the group ends with. Its Members choose the
 // rule, and are the caller's to find.
@@ -79,3 +94,16 @@ func OfGroup(e webhook.MergeGroup) change.Facts {
 	}
 	return f
 }
+
+// OfQueueBranch are the facts that the name of a merge queue's branch tells about its group, which ends with this head. ok is
+// false where it is no such name.
+func OfQueueBranch(repo, ref, head string) (f change.Facts, ok bool) {
+	m := queueBranchPattern.FindStringSubmatch(ref)
+	if m == nil {
+		return f, false
+	}
+	n, _ := strconv.Atoi(m[2]) // nine digits always are a number
+	return change.Facts{Repo: repo, Open: true, Head: head, Base: m[1], BaseSHA: m[3], Pulls: []int{n}}, true
+}
+
+var queueBranchPattern = regexp.MustCompile(`^refs/heads/gh-readonly-queue/(.+)/pr-([0-9]{1,9})-([0-9a-f]{40}|[0-9a-f]{64})$`)

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -129,14 +130,15 @@ type Entry struct {
 
 // Audit is the last commands that were given about a change, newest first.
 func (l *Ledger) Audit(ctx context.Context, id change.ID, limit int) ([]Entry, error) {
-	const query = `SELECT c.by, c.text, c.head, c.at, c.ok, c.answer, o.sha, o.by, o.reason, o.at
+	const query = `SELECT c.by, c.text, c.head, c.at, c.ok, c.answer, o.scope, o.by, o.reason, o.at
 		FROM commands c LEFT JOIN overrides o ON o.change = c.change AND o.command = c.id
 		WHERE c.change = ? ORDER BY c.n DESC LIMIT ?`
 	return all(ctx, l, "the commands", query, []any{id.String(), pageSize(limit)}, func(rows *sql.Rows) (e Entry, err error) {
-		var sha, by, reason, at sql.NullString
-		err = rows.Scan(&e.By, &e.Text, &e.Head, scanTime{&e.At}, &e.OK, scanJSON{&e.Answer}, &sha, &by, &reason, &at)
-		if sha.Valid {
-			e.Override = &change.Override{SHA: sha.String, By: by.String, Reason: reason.String, At: at.String}
+		var scope, by, reason, at sql.NullString
+		err = rows.Scan(&e.By, &e.Text, &e.Head, scanTime{&e.At}, &e.OK, scanJSON{&e.Answer}, &scope, &by, &reason, &at)
+		if err == nil && scope.Valid {
+			e.Override = &change.Override{By: by.String, Reason: reason.String, At: at.String}
+			err = json.Unmarshal([]byte(scope.String), &e.Override.For)
 		}
 		return e, err
 	})

@@ -267,8 +267,8 @@ func TestChanges(t *testing.T) {
 func TestAudit(t *testing.T) {
 	w := newWorld(0)
 	one := w.tell(pull(1), sha("1"))
-	one.command("override", true, change.Effect{Override: &change.Override{SHA: sha("1"), By: "ann", Reason: "now", At: "noon"}})
-	one.command("late", true, change.Effect{Override: &change.Override{SHA: sha("9"), By: "ann"}}) // of no head: no effect
+	one.command("override", true, change.Effect{Override: &change.Override{For: change.NewScope(sha("1"), "main", ""), By: "ann", Reason: "now", At: "noon"}})
+	one.command("late", true, change.Effect{Override: &change.Override{For: change.NewScope(sha("9"), "main", ""), By: "ann"}}) // of no head: no effect
 	one.command("nonsense", false, change.Effect{})
 	two := w.tell(change.ID{Kind: change.Pull, Repo: 2, Number: 1}, sha("2"))
 	two.write(two.State, change.Asked{ID: "waits", By: "bob", Request: asked.Read("/waits")})
@@ -289,7 +289,7 @@ func TestAudit(t *testing.T) {
 	entries = entries[2:]
 	equal(t, "overrides", []Entry{{
 		By: "ann", Text: "/override", Head: sha("1"), At: entries[0].At, OK: true, Answer: change.Answer{Kind: change.AnswerCannotServe, Quote: "re override"},
-		Override: &change.Override{SHA: sha("1"), By: "ann", Reason: "now", At: "noon"},
+		Override: &change.Override{For: change.NewScope(sha("1"), "main", ""), By: "ann", Reason: "now", At: "noon"},
 	}}, entries)
 	i := slices.IndexFunc(w.events, func(e journal.Event) bool { return e.Kind == "asked" })
 	if !entries[0].At.Equal(w.events[i].At) {

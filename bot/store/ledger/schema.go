@@ -116,7 +116,7 @@ CREATE INDEX commands_repo ON commands (repo_id);
 CREATE TABLE overrides (
 	change  TEXT    NOT NULL,
 	command TEXT    NOT NULL, -- commands.id
-	sha     TEXT    NOT NULL,
+	scope   TEXT    NOT NULL, -- JSON: what it holds for
 	by      TEXT    NOT NULL,
 	reason  TEXT    NOT NULL,
 	at      TEXT    NOT NULL, -- as the override says

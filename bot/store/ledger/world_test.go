@@ -150,9 +150,11 @@ func (w *world) next(s *change.State) {
 		a := change.Answered{ID: s.Unanswered()[0].ID, OK: w.r.IntN(5) > 0, Answer: change.Answer{Kind: change.AnswerCancelled}}
 		switch w.r.IntN(5) {
 		case 0:
-			a.Effect.Approve = s.Facts.Head
+			now, _ := s.Scope()
+			a.Effect.Approve = &change.ForkApproved{For: now, By: "carol"}
 		case 1:
-			a.Effect.Override = &change.Override{SHA: s.Facts.Head, By: "carol", Reason: "it must", At: "2025-03-01T00:00:00Z"}
+			now, _ := s.Scope()
+			a.Effect.Override = &change.Override{For: now, By: "carol", Reason: "it must", At: "2025-03-01T00:00:00Z"}
 		case 2:
 			a.Effect.Cancel = s.Facts.Head
 		case 3:

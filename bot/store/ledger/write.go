@@ -189,8 +189,12 @@ func (b *batch) writeCommands(ctx context.Context, tx *sql.Tx) error {
 
 func (b *batch) writeOverrides(ctx context.Context, tx *sql.Tx) error {
 	for _, o := range b.overrides {
-		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO overrides (change, command, sha, by, reason, at) VALUES (?, ?, ?, ?, ?, ?)",
-			o.change.String(), o.command, o.SHA, o.By, o.Reason, o.At); err != nil {
+		scope, err := json.Marshal(o.For)
+		if err != nil {
+			return fmt.Errorf("override of %s: %w", o.change, err)
+		}
+		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO overrides (change, command, scope, by, reason, at) VALUES (?, ?, ?, ?, ?, ?)",
+			o.change.String(), o.command, string(scope), o.By, o.Reason, o.At); err != nil {
 			return fmt.Errorf("override of %s: %w", o.change, err)
 		}
 	}
