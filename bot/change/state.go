@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -135,17 +136,17 @@ func New(id ID) *State { return &State{ID: id} }
 
 // PlanKey names the facts that a plan depends on.
 func (f Facts) PlanKey() string {
-	labels := append([]string{}, f.Labels...) // stored facts come back with nil for none: one key for both
-	key := []any{f.Head, f.Base, f.BaseSHA, labels, f.Title, f.Draft}
-	if f.Rules != "" {
-		key = append(key, f.Rules)
+	var text []byte
+	add := func(words ...string) {
+		for _, w := range words {
+			text = append(strconv.AppendQuote(text, w), ' ')
+		}
 	}
-	if len(f.Members) > 0 {
-		key = append(key, f.Members)
-	}
-	text, err := json.Marshal(key)
-	if err != nil {
-		panic(err) // strings and booleans always marshal
+	add(f.Head, f.Base, f.BaseSHA, f.Title, f.Rules, strconv.FormatBool(f.Draft), strconv.Itoa(len(f.Labels)))
+	add(f.Labels...)
+	for _, m := range f.Members {
+		add(strconv.Itoa(m.Number), m.Head, m.Title, strconv.FormatBool(m.Draft), strconv.Itoa(len(m.Labels)))
+		add(m.Labels...)
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])

@@ -34,7 +34,7 @@ func (k *Controller) publishChange(ctx context.Context, id change.ID) error {
 				return err
 			}
 		}
-		retracts := k.retracts(s, with)
+		retracts := retracts(s, with)
 		if s.NeedsPlan() && !k.isUnpublished(s) && !retracts {
 			return nil
 		}
@@ -126,8 +126,8 @@ func (k *Controller) firstSeenAt(s *change.State) time.Time {
 // retracts reports whether GitHub shows a conclusion on the head that is not about this change as it is now: it was
 // reached for a different base or different rules, or by a change that is closed. People could merge by it until there is a plan, so
 // the bot does not wait for the plan.
-func (k *Controller) retracts(s *change.State, with sharing) bool {
-	return len(s.Outdated()) > 0 || s.NeedsPlan() && k.isUnpublished(s) && len(with.shown) > 0
+func retracts(s *change.State, with sharing) bool {
+	return len(s.Outdated()) > 0 || s.NeedsPlan() && len(with.shown) > 0
 }
 
 // isUnpublished reports whether GitHub shows nothing about the head yet.

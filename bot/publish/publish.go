@@ -221,11 +221,12 @@ func (p *Publisher) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// overtaken tells whether another pull request with the same head may have spoken after
+// overtaken tells whether another change with the same head may have spoken after
 // this one: GitHub counts the newest check of a name on a commit, and the other's stays
 // as it was when that is closed. It lists the checks where that tells.
 func (w *writer) overtaken(ctx context.Context, have change.Posted, c present.Check) (bool, []client.ExistingCheck, error) {
-	if w.state.AnnouncedDigest == "" || !w.state.Facts.Open || have.ID == 0 || c.ExternalID != w.state.ID.String() || c.HeadSHA != w.state.Facts.Head {
+	alone := w.state.AnnouncedDigest == "" && len(w.view.Shown) == 0
+	if alone || !w.state.Facts.Open || have.ID == 0 || c.ExternalID != w.state.ID.String() || c.HeadSHA != w.state.Facts.Head {
 		return false, nil, nil
 	}
 	if !w.GitHub.UsesChecks() {
