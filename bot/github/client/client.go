@@ -61,7 +61,7 @@ func (h *GitHub) do(ctx context.Context, o op, repo string, f func(ctx context.C
 		if err != nil {
 			return h.explain(o, repo, nil, err)
 		}
-		record := &call{op: o}
+		record := &call{op: o, owner: owner}
 		err = f(withCall(ctx, record), c.Client, owner, name)
 		// An App that was removed and installed again has a new installation. The request itself
 		// was not sent.
@@ -112,7 +112,8 @@ type op struct {
 // A call records what the transport learns about one operation. It travels in the request's
 // context, because go-github drops the answer and the cause when a context ends.
 type call struct {
-	op op
+	op    op
+	owner string // of the repository; empty if the operation concerns none
 	// uncertain is set once a write was executed, or failed and may have been executed. If it is
 	// not set, an error means that nothing was done.
 	uncertain atomic.Bool
@@ -134,7 +135,7 @@ func callOf(rq *http.Request) *call {
 
 // writes reports whether a request changes anything at GitHub.
 func writes(rq *http.Request) bool {
-	return rq.Method != http.MethodGet && rq.Method != http.MethodHead
+	return rq.Method != http.MethodGet && rq.Method != http.MethodHead && !isGraphQL(rq)
 }
 
 // again returns a copy of a request that can be sent.

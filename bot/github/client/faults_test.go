@@ -107,6 +107,8 @@ func (w *world) storm(y *tally, id string) {
 	must("pulls", err)
 	_, err = w.bot.Permission(w.ctx, repo, "alice")
 	must("permission", err)
+	_, err = w.bot.MergeQueue(w.ctx, repo, "main")
+	must("queue", err)
 }
 
 // TestUnknownIsResolvedByLooking does what a caller does after ErrUnknown: read the state, then

@@ -1,5 +1,5 @@
 // Package client is the bot's client of GitHub. It writes checks, statuses, comments and reactions,
-// and it reads pull requests, roles, repositories and failed deliveries. It authenticates as an App
+// and it reads pull requests, roles, repositories, merge queues and failed deliveries. It authenticates as an App
 // or with a token. A stack of HTTP transports keeps to GitHub's rate limits, retries faults where
 // that is safe, and caches answers. The package decides nothing, renders no texts and receives no
 // webhooks.

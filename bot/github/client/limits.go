@@ -15,14 +15,38 @@ import (
 // The primary limit is a number of requests per hour. When none remain, nothing is sent until the
 // hour ends. The secondary limit is about pace. GitHub says how long to wait; if it does not, the
 // wait is one minute, and it doubles with each further refusal.
+//
+// REST and GraphQL have a primary limit each, so that one of them may be used up while the other is
+// not. A secondary limit stops both.
 type limits struct {
 	*env
 	next http.RoundTripper
 
 	mu      sync.Mutex
-	until   time.Time
-	reason  Reason
+	waits   map[resource]wait
 	refused int // consecutive secondary refusals that named no time
+}
+
+// A resource is what a limit applies to.
+type resource string
+
+const (
+	everything resource = ""
+	rest       resource = "rest"
+	graphQL    resource = "graphql"
+)
+
+func resourceOf(rq *http.Request) resource {
+	if isGraphQL(rq) {
+		return graphQL
+	}
+	return rest
+}
+
+// A wait says until when nothing may be sent, and why.
+type wait struct {
+	until  time.Time
+	reason Reason
 }
 
 const (
@@ -31,8 +55,9 @@ const (
 )
 
 func (l *limits) RoundTrip(rq *http.Request) (*http.Response, error) {
+	of := resourceOf(rq)
 	for {
-		for why, d := l.closed(); d > 0; why, d = l.closed() {
+		for why, d := l.closed(of); d > 0; why, d = l.closed(of) {
 			if err := l.pause(rq.Context(), why, d); err != nil {
 				return nil, &notSent{err}
 			}
@@ -45,7 +70,7 @@ func (l *limits) RoundTrip(rq *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		refused := l.note(answer)
+		refused := l.note(of, answer)
 		// Otherwise go-github would refuse further requests by the wall clock, without a wait.
 		for _, name := range []string{"X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Limit"} {
 			answer.Header.Del(name)
@@ -57,19 +82,23 @@ func (l *limits) RoundTrip(rq *http.Request) (*http.Response, error) {
 }
 
 // closed returns the wait that is due now, if any.
-func (l *limits) closed() (why Reason, d time.Duration) {
+func (l *limits) closed(of resource) (why Reason, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.reason, l.until.Sub(l.opt.Now())
+	w := l.waits[everything]
+	if own := l.waits[of]; own.until.After(w.until) {
+		w = own
+	}
+	return w.reason, w.until.Sub(l.opt.Now())
 }
 
 // note reads the limits from an answer, and reports whether the answer is a refusal because of a
 // limit.
-func (l *limits) note(answer *http.Response) bool {
+func (l *limits) note(of resource, answer *http.Response) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.opt.Now()
-	used := l.primary(answer, now)
+	used := l.primary(of, answer, now)
 	if answer.StatusCode != http.StatusForbidden && answer.StatusCode != http.StatusTooManyRequests {
 		l.refused = 0
 		return false
@@ -77,11 +106,14 @@ func (l *limits) note(answer *http.Response) bool {
 	asked, named := retryAfter(answer, now)
 	switch {
 	case named:
-		l.close(Secondary, now.Add(max(asked, time.Second)))
-	case used && l.until.After(now):
+		l.close(everything, Secondary, now.Add(max(asked, time.Second)))
+	case used && l.waits[of].until.After(now):
 		// until is already the end of the hour
 	case used, answer.StatusCode == http.StatusTooManyRequests, aboutPace(peek(answer)):
-		l.close(Secondary, now.Add(min(firstStay<<min(l.refused, 10), maxStay)))
+		if !used {
+			of = everything
+		}
+		l.close(of, Secondary, now.Add(min(firstStay<<min(l.refused, 10), maxStay)))
 		l.refused++
 	default:
 		return false
@@ -90,12 +122,16 @@ func (l *limits) note(answer *http.Response) bool {
 }
 
 // primary reads how many requests remain, and reports whether none do.
-func (l *limits) primary(answer *http.Response, now time.Time) bool {
+func (l *limits) primary(of resource, answer *http.Response, now time.Time) bool {
 	remaining, err := strconv.Atoi(answer.Header.Get("X-RateLimit-Remaining"))
 	if err != nil {
 		return false
 	}
-	l.stats.update(func(s *Stats) { s.Remaining[l.identity] = remaining })
+	who := l.identity
+	if of == graphQL {
+		who += " in GraphQL"
+	}
+	l.stats.update(func(s *Stats) { s.Remaining[who] = remaining })
 	seconds, err := strconv.ParseInt(answer.Header.Get("X-RateLimit-Reset"), 10, 64)
 	if remaining > 0 || err != nil {
 		return remaining == 0
@@ -104,15 +140,18 @@ func (l *limits) primary(answer *http.Response, now time.Time) bool {
 	// limit's hour.
 	reset := time.Unix(seconds, 0).Add(time.Second)
 	if reset.After(now) && reset.Before(now.Add(2*time.Hour)) {
-		l.close(Primary, reset)
+		l.close(of, Primary, reset)
 	}
 	return true
 }
 
 // close never shortens a wait: a concurrent request may have been told a longer one.
-func (l *limits) close(why Reason, until time.Time) {
-	if until.After(l.until) {
-		l.until, l.reason = until, why
+func (l *limits) close(of resource, why Reason, until time.Time) {
+	if l.waits == nil {
+		l.waits = map[resource]wait{}
+	}
+	if until.After(l.waits[of].until) {
+		l.waits[of] = wait{until, why}
 	}
 }
 

@@ -64,11 +64,11 @@ func TestLongerWaitStands(t *testing.T) {
 	l := &limits{env: b.env}
 	for _, seconds := range []string{"600", "60"} {
 		refusal, err := status(403, "Retry-After", seconds)(nil)
-		if err != nil || !l.note(refusal) {
+		if err != nil || !l.note(rest, refusal) {
 			t.Fatalf("%s: not taken for a limit: %v", seconds, err)
 		}
 	}
-	if _, d := l.closed(); d != 10*time.Minute {
+	if _, d := l.closed(graphQL); d != 10*time.Minute {
 		t.Errorf("waits %v, want 10m", d)
 	}
 }

@@ -27,6 +27,9 @@ func (o *once) RoundTrip(rq *http.Request) (*http.Response, error) {
 	if err == nil {
 		err = slurp(answer)
 	}
+	if err == nil && isGraphQL(rq) {
+		asREST(answer)
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -45,7 +48,8 @@ var inPath = regexp.MustCompile(`/app/installations/([0-9]+)/|/repos/([^/]+)/`)
 
 // admitted records for which identity an organisation's IP allow list refuses this machine. The
 // App's identity asks for the tokens of all installations, and one token serves several accounts,
-// so the path of the request names the installation or the account.
+// so the path of the request names the installation or the account. The path of a GraphQL request
+// names neither; its call names the account.
 func (o *once) admitted(rq *http.Request, answer *http.Response) {
 	who, m := o.identity, inPath.FindStringSubmatch(rq.URL.Path)
 	switch {
@@ -53,6 +57,8 @@ func (o *once) admitted(rq *http.Request, answer *http.Response) {
 		who = "installation " + m[1]
 	case m != nil && who == "token":
 		who += " in " + strings.ToLower(m[2])
+	case who == "token" && isGraphQL(rq):
+		who += " in " + strings.ToLower(callOf(rq).owner)
 	}
 	switch {
 	case answer.StatusCode < 400:

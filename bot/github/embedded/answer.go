@@ -20,6 +20,7 @@ type apiError struct {
 	Fields  []fieldError
 	Doc     string
 	Header  http.Header
+	Type    string // only of an error that GraphQL answers with status 200
 }
 
 // A fieldError is one entry in the list of a validation error.
@@ -39,6 +40,9 @@ func (e *apiError) Error() string {
 }
 
 func (e *apiError) body() any {
+	if e.Type != "" {
+		return map[string]any{"errors": []*gqlError{{Type: e.Type, Message: e.Message}}}
+	}
 	body := map[string]any{"message": e.Message, "documentation_url": cmp.Or(e.Doc, docs), "status": strconv.Itoa(e.Status)}
 	if len(e.Fields) > 0 {
 		body["errors"] = e.Fields

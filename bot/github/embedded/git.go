@@ -60,11 +60,11 @@ func (g gitDir) init(branch string) error {
 }
 
 // configure lets clients fetch any commit by its SHA, as GitHub does, and hides the refs that
-// GitHub makes from pushes. Pushed objects stay in the pack in which they arrived, because
+// GitHub makes, and those of the merge queue, from pushes. Pushed objects stay in the pack in which they arrived, because
 // unpacking costs one more process.
 func (g gitDir) configure() error {
 	const settings = "[uploadpack]\n\tallowAnySHA1InWant = true\n\tallowFilter = true\n" +
-		"[receive]\n\thideRefs = refs/pull\n[gc]\n\tauto = 0\n[fastimport]\n\tunpackLimit = 1\n[core]\n\tlogAllRefUpdates = false\n"
+		"[receive]\n\thideRefs = refs/pull\n\thideRefs = refs/heads/gh-readonly-queue\n[gc]\n\tauto = 0\n[fastimport]\n\tunpackLimit = 1\n[core]\n\tlogAllRefUpdates = false\n"
 	f, err := os.OpenFile(filepath.Join(g.path, "config"), os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("configure %s: %w", g.path, err)

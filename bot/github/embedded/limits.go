@@ -11,7 +11,7 @@ import (
 
 // Limits are the rate limits. Zero stands for GitHub's limit, a negative number for no limit.
 type Limits struct {
-	PerHour          int // primary limit of one user or installation; GitHub's is 5000
+	PerHour          int // primary limit of one user or installation, for REST and GraphQL each; GitHub's is 5000
 	Anonymous        int // primary limit of callers without a token; GitHub's is 60
 	ContentPerMinute int // requests that create or change content; GitHub's is 80
 	ContentPerHour   int // GitHub's is 500
@@ -40,11 +40,13 @@ type meter struct {
 	points  []time.Time // one entry per point, in the last minute
 }
 
-func (s *Server) meter(a actor) *meter {
-	m := s.meters[a.key()]
+// meter returns the caller's meter. REST and GraphQL are counted separately.
+func (s *Server) meter(rq *request) *meter {
+	key := rq.resource() + " " + rq.actor.key()
+	m := s.meters[key]
 	if m == nil {
 		m = &meter{}
-		s.meters[a.key()] = m
+		s.meters[key] = m
 	}
 	if now := s.now(); !now.Before(m.reset) {
 		m.used, m.reset = 0, now.Add(time.Hour)
@@ -61,16 +63,27 @@ func (s *Server) primary(a actor) int {
 
 func over(n, limit int) bool { return limit >= 0 && n >= limit }
 
+// resource returns GitHub's word for the limit that counts the request.
+func (rq *request) resource() string {
+	if rq.URL.Path == "/graphql" {
+		return "graphql"
+	}
+	return "core"
+}
+
 // changes reports whether a request creates content. Requests for tokens and redeliveries do not
-// count as content.
+// count as content, and neither do queries.
 func changes(r *http.Request) bool {
-	return r.Method != http.MethodGet && r.Method != http.MethodHead && len(r.URL.Path) > 5 && r.URL.Path[:5] != "/app/"
+	return r.URL.Path != "/graphql" && r.Method != http.MethodGet && r.Method != http.MethodHead && len(r.URL.Path) > 5 && r.URL.Path[:5] != "/app/"
 }
 
 // admit refuses a caller who exceeds a limit.
 func (s *Server) admit(rq *request) error {
-	m, l, now := s.meter(rq.actor), s.opt.Limits, s.now()
+	m, l, now := s.meter(rq), s.opt.Limits, s.now()
 	if over(m.used, s.primary(rq.actor)) {
+		if rq.resource() == "graphql" {
+			return &apiError{Status: 200, Type: "RATE_LIMITED", Message: fmt.Sprintf("API rate limit exceeded for %s.", rq.actor.describe())}
+		}
 		return &apiError{Status: 403, Message: fmt.Sprintf("API rate limit exceeded for %s.", rq.actor.describe()),
 			Doc: docs + "/overview/rate-limits-for-the-rest-api"}
 	}
@@ -106,7 +119,7 @@ func secondary(retryAfter time.Duration, advice string) *apiError {
 
 // account counts the request and sets the rate limit headers.
 func (s *Server) account(rq *request, counted bool) {
-	m, limit := s.meter(rq.actor), s.primary(rq.actor)
+	m, limit := s.meter(rq), s.primary(rq.actor)
 	if counted && !over(m.used, limit) {
 		m.used++
 	}
@@ -117,7 +130,7 @@ func (s *Server) account(rq *request, counted bool) {
 	rq.header.Set("X-RateLimit-Remaining", strconv.Itoa(limit-m.used))
 	rq.header.Set("X-RateLimit-Used", strconv.Itoa(m.used))
 	rq.header.Set("X-RateLimit-Reset", itoa(m.reset.Unix()))
-	rq.header.Set("X-RateLimit-Resource", "core")
+	rq.header.Set("X-RateLimit-Resource", rq.resource())
 	if t := rq.actor.token; t != nil && t.inst == nil {
 		rq.header.Set("X-OAuth-Scopes", "repo")
 		rq.header.Set("X-Accepted-OAuth-Scopes", "repo")

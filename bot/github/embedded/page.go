@@ -49,12 +49,12 @@ type box struct {
 type row struct{ URL, Text, Note, State string }
 
 // apiRoots are the first path segments of the API. All other paths are pages.
-var apiRoots = strings.Fields("app app-manifests installation orgs rate_limit repos repositories user users")
+var apiRoots = strings.Fields("app app-manifests graphql installation orgs rate_limit repos repositories user users")
 
 // isPage reports whether a path is a page. Pages and the API share the root.
 func isPage(path string) bool {
 	root, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return !strings.HasPrefix(path, "/api/v3/") && !slices.Contains(apiRoots, root)
+	return !strings.HasPrefix(path, "/api/v3/") && path != enterpriseGraphQL && !slices.Contains(apiRoots, root)
 }
 
 // servePage serves the pages for people. It shows public repositories only, because it has no

@@ -16,6 +16,10 @@ type Protection struct {
 	Checks []RequiredCheck
 	Strict bool // the head must contain the base
 	Queue  bool // merges must go through the merge queue
+	// QueueSize is the number of entries in a batch of the merge queue; it defaults to 1. The
+	// merge_group event of an entry has as its base the commit that the batch starts from, so the
+	// event's range of commits contains the entries of the batch ahead of it, too.
+	QueueSize int
 }
 
 // Protect requires checks with these names before a merge into the branch.
@@ -158,7 +162,9 @@ func (pr *PR) merge(who *account) error {
 	if _, err := r.git.run("update-ref", "refs/heads/"+pr.baseRef, sha, base); err != nil {
 		return err
 	}
-	pr.merged(who, sha)
+	if err := pr.merged(who, sha); err != nil {
+		return err
+	}
 	return r.reconcile(who)
 }
 

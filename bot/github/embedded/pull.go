@@ -73,10 +73,8 @@ func (r *Repo) open(who *account, opt PROptions) (*PR, error) {
 	case pr.headSHA == "":
 		return nil, invalid("PullRequest", "head", "invalid", "")
 	}
-	for _, other := range r.pulls {
-		if other.state == "open" && other.headRepo == pr.headRepo && other.headRef == pr.headRef && other.baseRef == pr.baseRef {
-			return nil, invalid("PullRequest", "base", "custom", fmt.Sprintf("A pull request already exists for %s:%s.", pr.headRepo.owner.login, pr.headRef))
-		}
+	if err := pr.onlyOne(pr.baseRef); err != nil {
+		return nil, err
 	}
 	r.lastNumber++
 	pr.number = r.lastNumber
@@ -98,6 +96,16 @@ func (r *Repo) open(who *account, opt PROptions) (*PR, error) {
 		pr.emit(who, "labeled", map[string]any{"label": l.render()})
 	}
 	return pr, r.noteRefs()
+}
+
+// onlyOne refuses a second open pull request from the same head to the same base.
+func (pr *PR) onlyOne(base string) error {
+	for _, other := range pr.repo.pulls {
+		if other != pr && other.state == "open" && other.headRepo == pr.headRepo && other.headRef == pr.headRef && other.baseRef == base {
+			return invalid("PullRequest", "base", "custom", fmt.Sprintf("A pull request already exists for %s:%s.", pr.headRepo.owner.login, pr.headRef))
+		}
+	}
+	return nil
 }
 
 // fetchHead fetches the head's commits into the base repository, under the ref that GitHub keeps
@@ -155,18 +163,20 @@ func (pr *PR) synchronize(who *account, after string) error {
 		return err
 	}
 	pr.emit(who, "synchronize", map[string]any{"before": before, "after": after})
-	return pr.repo.dequeue(who, pr)
+	return pr.repo.dequeue(who, pr, removedManually)
 }
 
-func (pr *PR) close(who *account) {
+// close closes the pull request, which leaves the merge queue.
+func (pr *PR) close(who *account) error {
 	now := pr.repo.s.now()
 	pr.state, pr.closedAt, pr.updated = "closed", now, now
 	pr.emit(who, "closed", nil)
+	return pr.repo.dequeue(who, pr, removedManually)
 }
 
-func (pr *PR) merged(who *account, sha string) {
+func (pr *PR) merged(who *account, sha string) error {
 	pr.mergedAt, pr.mergedBy, pr.mergeSHA = pr.repo.s.now(), who, sha
-	pr.close(who)
+	return pr.close(who)
 }
 
 func (pr *PR) emit(who *account, action string, more map[string]any) {

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -53,6 +54,14 @@ func (pr *PR) act(login, doing string, do func(who *account) error) error {
 	return nil
 }
 
+// mayEdit refuses a user who is not the author and has a lower role than the given one.
+func (pr *PR) mayEdit(who *account, role Role) error {
+	if who != pr.author && !pr.repo.role(who).atLeast(role) {
+		return forbidden(fmt.Sprintf("Must have %s rights or be the author to do this.", role))
+	}
+	return nil
+}
+
 // Label adds a label to the pull request.
 func (pr *PR) Label(user, name string) error {
 	return pr.act(user, "label", func(who *account) error {
@@ -91,19 +100,22 @@ func (pr *PR) Ready(user string) error {
 	return pr.setDraft(user, "mark ready", false, "ready_for_review", "The pull request is no open draft.")
 }
 
-// ConvertToDraft makes the pull request a draft again.
+// ConvertToDraft makes the pull request a draft again. A draft leaves the merge queue.
 func (pr *PR) ConvertToDraft(user string) error {
 	return pr.setDraft(user, "convert to draft", true, "converted_to_draft", "The pull request is closed or a draft already.")
 }
 
 func (pr *PR) setDraft(user, doing string, draft bool, action, problem string) error {
 	return pr.act(user, doing, func(who *account) error {
+		if err := pr.mayEdit(who, Write); err != nil {
+			return err
+		}
 		if pr.draft == draft || pr.state != "open" {
 			return invalid("PullRequest", "draft", "invalid", problem)
 		}
 		pr.draft, pr.updated = draft, pr.repo.s.now()
 		pr.emit(who, action, nil)
-		return nil
+		return pr.repo.dequeue(who, pr, removedManually)
 	})
 }
 
@@ -113,20 +125,35 @@ func (pr *PR) Close(user string) error {
 		if pr.state == "closed" {
 			return nil
 		}
-		pr.close(who)
-		return pr.repo.dequeue(who, pr)
+		if err := pr.mayEdit(who, Triage); err != nil {
+			return err
+		}
+		return pr.close(who)
 	})
 }
 
-// Reopen opens a closed pull request again.
+// Reopen opens a closed pull request again. Its head is then the tip of its branch, which may have
+// new commits. GitHub refuses if the branch was rewritten in the meantime.
 func (pr *PR) Reopen(user string) error {
 	return pr.act(user, "reopen", func(who *account) error {
 		head := pr.headRepo.heads[pr.headRef]
+		refuse := func(why string) error {
+			return invalid("PullRequest", "state", "custom", "state cannot be changed. "+why)
+		}
 		switch {
 		case pr.state == "open":
 			return nil
-		case !pr.mergedAt.IsZero() || head == "":
-			return invalid("PullRequest", "state", "invalid", "The pull request cannot be reopened.")
+		case !pr.mergedAt.IsZero():
+			return refuse("The pull request is merged.")
+		case head == "":
+			return refuse(fmt.Sprintf("The %s branch has been deleted.", pr.headRef))
+		case pr.repo.heads[pr.baseRef] == "":
+			return refuse(fmt.Sprintf("The %s branch has been deleted.", pr.baseRef))
+		case !pr.headRepo.git.isAncestor(pr.headSHA, head):
+			return refuse(fmt.Sprintf("The %s branch was force-pushed or recreated.", pr.headRef))
+		}
+		if err := cmp.Or(pr.mayEdit(who, Triage), pr.onlyOne(pr.baseRef)); err != nil {
+			return err
 		}
 		pr.state, pr.closedAt, pr.headSHA, pr.updated = "open", time.Time{}, head, pr.repo.s.now()
 		if err := pr.fetchHead(); err != nil {
@@ -140,9 +167,19 @@ func (pr *PR) Reopen(user string) error {
 	})
 }
 
-// Edit changes the title, body or base. An empty argument leaves its field unchanged.
+// Edit changes the title, body or base. An empty argument leaves its field unchanged. With a new
+// base the pull request leaves the merge queue; its checks stay on its head.
 func (pr *PR) Edit(user, title, body, base string) error {
 	return pr.act(user, "edit", func(who *account) error {
+		moves := base != "" && base != pr.baseRef
+		if err := pr.mayEdit(who, Write); err != nil {
+			return err
+		}
+		if moves {
+			if err := pr.mayMove(base); err != nil {
+				return err
+			}
+		}
 		changes := &github.EditChange{}
 		if title != "" && title != pr.title {
 			changes.Title = &github.EditTitle{From: ptr(pr.title)}
@@ -152,10 +189,7 @@ func (pr *PR) Edit(user, title, body, base string) error {
 			changes.Body = &github.EditBody{From: ptr(pr.body)}
 			pr.body = body
 		}
-		if base != "" && base != pr.baseRef {
-			if pr.repo.heads[base] == "" {
-				return invalid("PullRequest", "base", "invalid", "")
-			}
+		if moves {
 			changes.Base = &github.EditBase{Ref: &github.EditRef{From: ptr(pr.baseRef)}, SHA: &github.EditSHA{From: ptr(pr.baseSHA)}}
 			pr.baseRef = base
 			pr.moves = append(pr.moves, move{id: pr.repo.s.id(), who: who, at: pr.repo.s.now()})
@@ -167,8 +201,27 @@ func (pr *PR) Edit(user, title, body, base string) error {
 		if *changes != (github.EditChange{}) {
 			pr.emit(who, "edited", map[string]any{"changes": changes})
 		}
+		if moves {
+			if err := pr.repo.dequeue(who, pr, removedManually); err != nil {
+				return err
+			}
+		}
 		return pr.repo.noteRefs()
 	})
+}
+
+// mayMove refuses a base that GitHub refuses, whoever asks for it.
+func (pr *PR) mayMove(base string) error {
+	tip := pr.repo.heads[base]
+	switch {
+	case pr.state != "open":
+		return invalid("PullRequest", "base", "custom", "Cannot change the base branch of a closed pull request.")
+	case tip == "":
+		return invalid("PullRequest", "base", "invalid", "")
+	case pr.repo.git.count(tip, pr.headSHA) == 0:
+		return invalid("PullRequest", "base", "custom", fmt.Sprintf("There are no new commits between base branch '%s' and head branch '%s'", base, pr.headRef))
+	}
+	return pr.onlyOne(base)
 }
 
 // Merge merges the pull request, or returns why the protection refuses the merge.

@@ -8,10 +8,13 @@ import (
 // A mergeGroup is one pull request in the merge queue, merged on top of all pull requests before
 // it.
 type mergeGroup struct {
-	pr     *PR
-	branch string
-	base   string
-	head   string
+	pr      *PR
+	baseRef string // the queue's branch, also after the pull request has moved to another one
+	branch  string
+	base    string // the commit that head was built on
+	head    string
+	start   string // the commit that the first group of the batch was built on
+	place   int    // in the batch, from 0
 }
 
 // queuer returns the bot account that operates the merge queue.
@@ -21,8 +24,16 @@ func (s *Server) queuer() *account {
 	return bot
 }
 
-// manual is the payload's reason when a pull request leaves the queue without a merge.
-var manual = map[string]any{"reason": "MANUAL"}
+// A removal is the payload's reason when a pull request leaves the queue without a merge.
+type removal string
+
+const (
+	removedManually removal = "MANUAL"
+	checksFailed    removal = "CI_FAILURE"
+	conflicts       removal = "MERGE_CONFLICT"
+)
+
+func (why removal) payload() map[string]any { return map[string]any{"reason": string(why)} }
 
 // Enqueue adds a pull request to the merge queue of its base branch. The branch must have a
 // Protection with Queue set.
@@ -35,6 +46,16 @@ func (r *Repo) QueueHeads() []string {
 	r.s.mu.Lock()
 	defer r.s.mu.Unlock()
 	return each(r.groups, func(g *mergeGroup) string { return g.head })
+}
+
+// queue returns the groups of one branch. Each branch has its own queue.
+func (r *Repo) queue(branch string) []*mergeGroup {
+	return slices.DeleteFunc(slices.Clone(r.groups), func(g *mergeGroup) bool { return g.baseRef != branch })
+}
+
+// drop removes groups from their queues.
+func (r *Repo) drop(gone ...*mergeGroup) {
+	r.groups = slices.DeleteFunc(slices.Clone(r.groups), func(g *mergeGroup) bool { return slices.Contains(gone, g) })
 }
 
 func (r *Repo) enqueue(who *account, pr *PR) error {
@@ -61,23 +82,18 @@ func (r *Repo) enqueue(who *account, pr *PR) error {
 
 // form creates the commit of a merge group and requests checks for it.
 func (r *Repo) form(pr *PR) error {
-	g := &mergeGroup{pr: pr, base: r.heads[pr.baseRef]}
-	for _, before := range r.groups {
-		if before.pr.baseRef == pr.baseRef {
-			g.base = before.head
-		}
-	}
+	g := r.place(pr)
 	bot := r.s.queuer()
 	head, ok, err := r.git.merge(g.base, pr.headSHA, pr.mergeMessage(), identity(bot.login, r.s.now()))
 	if err != nil {
 		return err
 	}
 	if !ok {
-		pr.emit(bot, "dequeued", manual)
+		pr.emit(bot, "dequeued", conflicts.payload())
 		return nil
 	}
 	g.head = head
-	g.branch = fmt.Sprintf("%s%s/pr-%d-%s", queuePrefix, pr.baseRef, pr.number, g.base)
+	g.branch = fmt.Sprintf("%s%s/pr-%d-%s", queuePrefix, pr.baseRef, pr.number, g.start)
 	r.groups = append(r.groups, g)
 	if _, err := r.git.run("update-ref", "refs/heads/"+g.branch, g.head); err != nil {
 		return err
@@ -89,49 +105,85 @@ func (r *Repo) form(pr *PR) error {
 	return nil
 }
 
-// advance merges groups from the front while their checks pass, and drops the front group when its
-// checks fail.
-func (r *Repo) advance() error {
-	for len(r.groups) > 0 {
-		g := r.groups[0]
-		missing := r.unmet(g.pr.baseRef, g.head)
-		if slices.ContainsFunc(missing, func(m unmet) bool { return m.state == "failing" }) {
-			if err := r.dequeue(r.s.queuer(), g.pr); err != nil {
-				return err
-			}
-			continue
-		}
-		if len(missing) > 0 {
-			return nil
-		}
-		r.groups = r.groups[1:]
-		if _, err := r.git.run("update-ref", "refs/heads/"+g.pr.baseRef, g.head, g.base); err != nil {
-			return err
-		}
-		g.pr.merged(r.s.queuer(), g.head)
-		if err := r.destroy(g, "merged"); err != nil {
-			return err
-		}
+// place returns a group at the end of its queue. It joins the last batch, unless that is full or
+// has begun to merge.
+func (r *Repo) place(pr *PR) *mergeGroup {
+	g := &mergeGroup{pr: pr, baseRef: pr.baseRef, base: r.heads[pr.baseRef]}
+	size := 1
+	if p := r.protection[pr.baseRef]; p != nil {
+		size = max(p.QueueSize, 1)
 	}
-	return nil
+	g.start = g.base
+	queue := r.queue(pr.baseRef)
+	if len(queue) == 0 {
+		return g
+	}
+	last := queue[len(queue)-1]
+	g.base, g.start = last.head, last.head
+	whole := slices.ContainsFunc(queue, func(other *mergeGroup) bool { return other.start == last.start && other.place == 0 })
+	if whole && last.place+1 < size {
+		g.start, g.place = last.start, last.place+1
+	}
+	return g
 }
 
-// dequeue removes the group of a pull request. The groups behind it were built on it, so they are
-// rebuilt.
-func (r *Repo) dequeue(who *account, pr *PR) error {
-	i := slices.IndexFunc(r.groups, func(g *mergeGroup) bool { return g.pr == pr })
-	if i < 0 {
+// advance merges the groups at the front of each queue while their checks pass, and drops a group
+// at the front whose checks fail.
+func (r *Repo) advance() error {
+	for {
+		var front *mergeGroup
+		failed := false
+		for _, g := range r.groups {
+			missing := r.unmet(g.baseRef, g.head)
+			failed = slices.ContainsFunc(missing, func(m unmet) bool { return m.state == "failing" })
+			if r.queue(g.baseRef)[0] == g && (failed || len(missing) == 0) {
+				front = g
+				break
+			}
+		}
+		if front == nil {
+			return nil
+		}
+		settle := r.mergeFront
+		if failed {
+			settle = func(g *mergeGroup) error { return r.dequeue(r.s.queuer(), g.pr, checksFailed) }
+		}
+		if err := settle(front); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *Repo) mergeFront(g *mergeGroup) error {
+	r.drop(g)
+	if _, err := r.git.run("update-ref", "refs/heads/"+g.baseRef, g.head, g.base); err != nil {
+		return err
+	}
+	if err := g.pr.merged(r.s.queuer(), g.head); err != nil {
+		return err
+	}
+	return r.destroy(g, "merged")
+}
+
+// dequeue removes the group of a pull request, if it has one. The groups behind it were built on
+// it, so they are rebuilt.
+func (r *Repo) dequeue(who *account, pr *PR, why removal) error {
+	removed := find(r.groups, func(g *mergeGroup) bool { return g.pr == pr })
+	if removed == nil {
 		return nil
 	}
-	removed, behind := r.groups[i], slices.Clone(r.groups[i+1:])
-	r.groups = slices.Clone(r.groups[:i])
-	pr.emit(who, "dequeued", manual)
+	queue := r.queue(removed.baseRef)
+	behind := queue[slices.Index(queue, removed)+1:]
+	r.drop(removed)
+	r.drop(behind...)
+	pr.emit(who, "dequeued", why.payload())
 	if err := r.destroy(removed, "dequeued"); err != nil {
 		return err
 	}
 	return r.rebuild(behind)
 }
 
+// rebuild makes new groups for the pull requests of old ones, which are no longer in the queue.
 func (r *Repo) rebuild(groups []*mergeGroup) error {
 	for _, g := range groups {
 		if err := r.destroy(g, "invalidated"); err != nil {
@@ -139,6 +191,11 @@ func (r *Repo) rebuild(groups []*mergeGroup) error {
 		}
 	}
 	for _, g := range groups {
+		// The pull request may have lost its head or its base together with the old groups.
+		if g.pr.state != "open" || r.heads[g.baseRef] == "" {
+			g.pr.emit(r.s.queuer(), "dequeued", removedManually.payload())
+			continue
+		}
 		if err := r.form(g.pr); err != nil {
 			return err
 		}
@@ -146,20 +203,14 @@ func (r *Repo) rebuild(groups []*mergeGroup) error {
 	return nil
 }
 
-// outdate rebuilds the queue after a push to its base from outside the queue.
+// outdate rebuilds a branch's queue after a push to the branch from outside the queue.
 func (r *Repo) outdate(branch, tip string) error {
-	for i, g := range r.groups {
-		if g.pr.baseRef != branch {
-			continue
-		}
-		if g.base == tip {
-			return nil
-		}
-		behind := slices.Clone(r.groups[i:])
-		r.groups = slices.Clone(r.groups[:i])
-		return r.rebuild(behind)
+	queue := r.queue(branch)
+	if len(queue) == 0 || queue[0].base == tip {
+		return nil
 	}
-	return nil
+	r.drop(queue...)
+	return r.rebuild(queue)
 }
 
 func (r *Repo) destroy(g *mergeGroup, reason string) error {
@@ -171,7 +222,7 @@ func (r *Repo) destroy(g *mergeGroup, reason string) error {
 }
 
 func (r *Repo) emitGroup(g *mergeGroup, action, reason string) {
-	group := map[string]any{"head_sha": g.head, "head_ref": "refs/heads/" + g.branch, "base_sha": g.base, "base_ref": "refs/heads/" + g.pr.baseRef}
+	group := map[string]any{"head_sha": g.head, "head_ref": "refs/heads/" + g.branch, "base_sha": g.start, "base_ref": "refs/heads/" + g.baseRef}
 	if tip, ok := r.git.commit(g.head); ok {
 		group["head_commit"] = renderSimple(tip)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/google/go-github/v60/github"
 )
@@ -50,24 +49,26 @@ func (r *Repo) moved(who *account, branch, before, after string) error {
 		r.arrived(after)
 		r.requestSuites(branch, before, after)
 	}
-	if strings.HasPrefix(branch, queuePrefix) {
-		return nil
-	}
 	for _, base := range r.s.repos {
 		for _, pr := range base.pulls {
 			if pr.state != "open" || pr.headRepo != r || pr.headRef != branch {
 				continue
 			}
+			change := func() error { return pr.synchronize(who, after) }
 			if after == "" {
-				pr.close(who)
-				continue
+				change = func() error { return pr.close(who) }
 			}
-			if err := pr.synchronize(who, after); err != nil {
+			if err := change(); err != nil {
 				return err
 			}
 		}
 	}
 	if after == "" {
+		for _, g := range r.queue(branch) {
+			if err := r.dequeue(who, g.pr, removedManually); err != nil {
+				return err
+			}
+		}
 		return r.retarget(who, branch)
 	}
 	for _, pr := range r.pulls {
@@ -75,7 +76,9 @@ func (r *Repo) moved(who *account, branch, before, after string) error {
 			continue
 		}
 		if r.git.isAncestor(pr.headSHA, after) {
-			pr.merged(who, after)
+			if err := pr.merged(who, after); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := pr.test(); err != nil {
@@ -101,7 +104,9 @@ func (r *Repo) retarget(who *account, gone string) error {
 		switch {
 		case pr.state != "open" || pr.baseRef != gone:
 		case to == "":
-			pr.close(who)
+			if err := pr.close(who); err != nil {
+				return err
+			}
 		default:
 			pr.baseRef, pr.updated = to, r.s.now()
 			pr.moves = append(pr.moves, move{id: r.s.id(), who: who, at: r.s.now(), automatic: true})

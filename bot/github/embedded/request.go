@@ -70,6 +70,9 @@ func (rq *request) read(into any) error {
 	return nil
 }
 
+// enterpriseGraphQL is the path of the GraphQL API on GitHub Enterprise.
+const enterpriseGraphQL = "/api/graphql"
+
 // handler dispatches to git, the pages and the API.
 func (s *Server) handler() http.Handler {
 	api := s.routes()
@@ -87,6 +90,8 @@ func (s *Server) handler() http.Handler {
 			return
 		case strings.HasPrefix(path, "/api/v3/"):
 			mount = "/api/v3"
+		case path == enterpriseGraphQL:
+			mount = "/api"
 		}
 		http.StripPrefix(mount, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			s.serveAPI(w, s.byName(r), api, mount)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// routes registers the calls of the REST API that the bot makes.
+// routes registers the calls of the API that the bot makes.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	plain := func(pattern string, handle func(*request) error) {
@@ -16,6 +16,7 @@ func (s *Server) routes() http.Handler {
 		})
 	}
 	plain("GET /user", getUser)
+	plain("POST /graphql", postGraphQL)
 	plain("POST /app-manifests/{code}/conversions", postConversion)
 	plain("GET /app", on(needApp, getApp))
 	plain("GET /app/installations", on(needApp, listInstallations))

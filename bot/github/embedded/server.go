@@ -1,9 +1,9 @@
 // Package embedded implements a GitHub server for tests and demonstrations. It is a real HTTP
 // server with users, git repositories, pull requests, checks, a merge queue and webhooks. It
 // answers the API calls that the bot makes as GitHub would, including errors and rate limits. Go
-// methods stand for the actions of people. It keeps everything except the git objects in memory. It
-// serves no GraphQL, and only plain pages and the form that creates an App from a manifest. Do not
-// store real code in it.
+// methods stand for the actions of people. It keeps everything except the git objects in memory. Of
+// GraphQL it serves only the merge queue, and for people only plain pages and the form that creates
+// an App from a manifest. Do not store real code in it.
 package embedded
 
 import (
@@ -105,7 +105,7 @@ func New(opt Options) (*Server, error) {
 }
 
 // URL returns the base URL of the API, the git repositories and the pages. The API is at the root,
-// as on api.github.com, and under /api/v3/, as on GitHub Enterprise.
+// as on api.github.com, and under /api/v3/ and /api/graphql, as on GitHub Enterprise.
 func (s *Server) URL() string { return s.url }
 
 // Close stops the hub and waits for its deliveries to end.
