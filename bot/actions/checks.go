@@ -40,7 +40,7 @@ func (s *session) lookBeside(ctx context.Context) error {
 			continue // it repeats the verdict of a third change, or of this one
 		}
 		if t.id.Kind == change.Group {
-			s.beside = append(s.beside, present.BesideCheck(t.id, change.Facts{}, t.name, t.status, t.conclusion, t.title))
+			s.beside = append(s.beside, present.BesideCheck(t.id, change.Facts{}, t.status, t.conclusion, t.title))
 			continue
 		}
 		its, err := s.pull(ctx, t.id.Number)
@@ -48,7 +48,7 @@ func (s *session) lookBeside(ctx context.Context) error {
 			return err
 		}
 		if err == nil && its.Open && its.Head == s.state.Facts.Head {
-			s.beside = append(s.beside, present.BesideCheck(t.id, its, t.name, t.status, t.conclusion, t.title))
+			s.beside = append(s.beside, present.BesideCheck(t.id, its, t.status, t.conclusion, t.title))
 		}
 	}
 	return nil

@@ -69,12 +69,14 @@ func (d Decider) decide(ctx context.Context, s *change.State, c change.Command) 
 		return refusedAs(change.AnswerNoCommand)
 	}
 	if decides(asked) && !s.Facts.BaseGone {
-		// The last plan may be of an earlier base, whose policy lets others decide.
-		if s.Current() == nil {
+		now, known := s.Scope()
+		switch {
+		case !known: // the last plan may be of an earlier base, whose policy lets others decide
 			return refusedAs(change.AnswerUnread)
-		}
-		if c.Base != s.Facts.Base {
-			return refused(change.Answer{Kind: change.AnswerBaseMoved, Base: s.Facts.Base})
+		case c.Base != now.Base:
+			return refused(change.Answer{Kind: change.AnswerBaseMoved, Base: now.Base})
+		case c.Rules != "" && c.Rules != now.Rules:
+			return refusedAs(change.AnswerRulesMoved)
 		}
 	}
 	pol, err := Policy(s)

@@ -135,6 +135,7 @@ func TestAnswers(t *testing.T) {
 		{"override of what nobody saw", "admin", "/override why not", nil, other, false, "The head has moved to aaaaaaaaaaaa.", change.Effect{}},
 		{"override while the change is being read", "admin", "/override why not", unread, "", false, "still being read", change.Effect{}},
 		{"override of a different base", "admin", "/override why not", retargeted, "", false, "The base branch is now `release`", change.Effect{}},
+		{"override of different rules", "admin", "/override why not", func(s *change.State) { s.Plan.Rules = "others-sources" }, "", false, "have changed since this command", change.Effect{}},
 		{"approval while the change is being read", "write", "/ok-to-test " + head, func(s *change.State) { fork(s); unread(s) }, "", false, "still being read", change.Effect{}},
 		{"approval of a different base", "write", "/ok-to-test " + head, func(s *change.State) { fork(s); retargeted(s) }, "", false, "The base branch is now `release`", change.Effect{}},
 		{"approval without a base branch", "write", "/ok-to-test " + head, func(s *change.State) { fork(s); baseGone(s) }, "", false, "The base branch is gone", change.Effect{}},
@@ -206,7 +207,7 @@ func TestAnswers(t *testing.T) {
 			if test.seen != "" {
 				seen = test.seen
 			}
-			a, err := d.To(t.Context(), stateOf(test.bend), change.Command{Asked: change.Asked{ID: "comment-1", By: test.by, Request: command.Read(test.text), Head: seen, Base: "main"}})
+			a, err := d.To(t.Context(), stateOf(test.bend), change.Command{Asked: change.Asked{ID: "comment-1", By: test.by, Request: command.Read(test.text), Head: seen, Base: "main", Rules: "rules"}})
 			reply := words(test.text, a)
 			if err != nil || a.ID != "comment-1" || a.OK != test.ok || !strings.Contains(reply, test.says) {
 				t.Errorf("got %+v, %v; want %v and %q", a, err, test.ok, test.says)

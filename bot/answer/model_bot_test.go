@@ -168,11 +168,16 @@ func goalOf(r change.Run) (goal int) {
 // asked records a command, as Controller.recordCommand does.
 func (b *modelBot) asked(p *modelPull, by string, c command.Command) {
 	s := b.states[pullID(p.number)]
-	b.write(s, change.Asked{ID: fmt.Sprint("comment-", b.seq), By: by, Request: command.Request{Command: c}, Head: s.Facts.Head, Base: s.Facts.Base})
+	asked := change.Asked{ID: fmt.Sprint("comment-", b.seq), By: by, Request: command.Request{Command: c}, Head: s.Facts.Head, Base: s.Facts.Base}
+	if seen, known := s.Scope(); known {
+		asked.Rules = seen.Rules
+	}
+	b.write(s, asked)
 }
 
 func (b *modelBot) answer(s *change.State, c change.Command) {
 	d := answer.Decider{People: modelPeople{b.hub}, Planner: packer{}, Now: func() time.Time { return modelTime }}
+	b.hub.decide(s.ID.Number, c)
 	a, err := d.To(context.Background(), s, c)
 	if err != nil {
 		panic(err)
@@ -228,7 +233,7 @@ func (b *modelBot) publishOne(s *change.State) {
 		b.write(s, change.Published{AnnouncedDigest: told})
 	}
 	unpublished := len(s.ChecksOf(s.Facts.Head)) == 0
-	retracts := len(s.Outdated()) > 0 || s.NeedsPlan() && len(shown) > 0
+	retracts := s.NeedsPlan() && (len(s.Outdated()) > 0 || len(shown) > 0 || len(sharers) > 0 && len(s.Concluded(s.Facts.Head)) > 0)
 	if s.NeedsPlan() && !unpublished && !retracts {
 		return
 	}
@@ -243,7 +248,7 @@ func (b *modelBot) publishOne(s *change.State) {
 		if have.ID != 0 && have.Digest == c.Digest && len(newest) > 0 && newest[len(newest)-1] == conclusion {
 			continue
 		}
-		b.hub.show(c.HeadSHA, c.Name, conclusion)
+		b.hub.show(s.ID, c.HeadSHA, c.Name, conclusion)
 		out.Checks[key] = change.Posted{ID: 1, Digest: c.Digest, Done: c.Status == "completed", For: s.PostedScope()}
 	}
 	b.write(s, out)

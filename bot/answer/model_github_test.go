@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -126,6 +127,7 @@ type hub struct {
 	lastID   int
 	bot      *modelBot
 	violated string
+	trace    func(string) // nil unless a sequence is reported
 	merges   int
 }
 
@@ -159,8 +161,11 @@ func (h *hub) commit(c modelCommit) string {
 	return sha
 }
 
-func (h *hub) show(sha, name, conclusion string) {
+func (h *hub) show(by change.ID, sha, name, conclusion string) {
 	h.shows[[2]string{sha, name}] = append(h.shows[[2]string{sha, name}], conclusion)
+	if h.trace != nil {
+		h.trace(fmt.Sprintf("  %s on %s: %q, says %s", name, sha[34:], conclusion, by))
+	}
 }
 
 // passes is GitHub's own question about a protected branch.

@@ -52,8 +52,9 @@ const (
 	AnswerBaseGone    AnswerKind = "base_gone"
 	AnswerHeadMoved   AnswerKind = "head_moved" // Head
 	AnswerBaseMoved   AnswerKind = "base_moved" // Base
-	AnswerNotHead     AnswerKind = "not_head"   // Command, SHA, Head
-	AnswerHelp        AnswerKind = "help"       // Roles, Workflow
+	AnswerRulesMoved  AnswerKind = "rules_moved"
+	AnswerNotHead     AnswerKind = "not_head" // Command, SHA, Head
+	AnswerHelp        AnswerKind = "help"     // Roles, Workflow
 )
 
 // Answers to /explain.

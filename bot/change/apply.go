@@ -107,6 +107,9 @@ func (s *State) replan() {
 	s.outdate()
 }
 
+// Superseded tells whether the plan was made for a head or a base that the change has left since.
+func (p *Plan) Superseded() bool { return p.Key == "" }
+
 // outdate makes the plan one of earlier facts, whatever the facts become.
 func (s *State) outdate() {
 	if s.Plan != nil {

@@ -152,6 +152,8 @@ type Asked struct {
 	Request command.Request `json:"request"`
 	Head    string          `json:"head"` // when it was asked: what its author could see
 	Base    string          `json:"base"` // the same
+	// Rules is the digest of what the base asked then. It is empty if there was no plan to read yet.
+	Rules string `json:"rules,omitempty"`
 }
 
 // On is where a command stands, since GitHub numbers each kind by itself.

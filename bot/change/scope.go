@@ -102,13 +102,12 @@ func (s *State) checksWhere(sha string, meant func(Posted) bool) []string {
 	return names
 }
 
-// PostedScope is what the conclusion of a check that shows this state holds for.
+// PostedScope is what the conclusion of a check that shows this state holds for. Without a plan for the base, it holds for none.
 func (s *State) PostedScope() Scope {
-	rules := ""
-	if s.Plan != nil {
-		rules = s.Plan.Rules
+	if s.Plan == nil || s.Plan.Superseded() {
+		return Scope{Head: s.Facts.Head}
 	}
-	return NewScope(s.Facts.Head, s.Facts.Base, rules)
+	return NewScope(s.Facts.Head, s.Facts.Base, s.Plan.Rules)
 }
 
 // EvidenceHolds reports whether the evidence of a run is about a kernel of a plan: for the same head, from the same sources of both

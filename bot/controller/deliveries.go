@@ -178,6 +178,9 @@ func (k *Controller) recordCommand(ctx context.Context, id change.ID, a change.A
 		}
 		told := a
 		told.Head, told.Base = cmp.Or(a.Head, now.Facts.Head), now.Facts.Base
+		if seen, known := now.Scope(); known {
+			told.Rules = seen.Rules
+		}
 		return told, nil
 	})
 	k.accepted(ctx, s)

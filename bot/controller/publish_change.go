@@ -124,10 +124,13 @@ func (k *Controller) firstSeenAt(s *change.State) time.Time {
 }
 
 // retracts reports whether GitHub shows a conclusion on the head that is not about this change as it is now: it was
-// reached for a different base or different rules, or by a change that is closed. People could merge by it until there is a plan, so
-// the bot does not wait for the plan.
+// reached for a different base or different rules, or by a change that is closed, or before another change had the same head. People
+// could merge by it until there is a plan, so the bot does not wait for the plan.
 func retracts(s *change.State, with sharing) bool {
-	return len(s.Outdated()) > 0 || s.NeedsPlan() && len(with.shown) > 0
+	if !s.NeedsPlan() {
+		return false
+	}
+	return len(s.Outdated()) > 0 || len(with.shown) > 0 || len(with.open) > 0 && len(s.Concluded(s.Facts.Head)) > 0
 }
 
 // isUnpublished reports whether GitHub shows nothing about the head yet.

@@ -46,6 +46,8 @@ func general(a change.Answer) string {
 		return fmt.Sprintf("The head has moved to %.12s. Read that commit, then repeat the command.", a.Head)
 	case change.AnswerBaseMoved:
 		return fmt.Sprintf("The base branch is now %s, which has its own policy. Read what the check says for that branch, then repeat the command.", report.EscapeCode(report.Clip(report.Plain(a.Base), nameRunes)))
+	case change.AnswerRulesMoved:
+		return "The rules of the base branch have changed since this command was written. Read what the check says now, then repeat the command."
 	case change.AnswerNotHead:
 		return fmt.Sprintf("`%s` is not the full id of the head commit, which is `%s`. Read that commit, then comment `/%s %[2]s`.", a.SHA, a.Head, a.Command)
 	case change.AnswerHelp:

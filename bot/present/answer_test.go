@@ -30,7 +30,7 @@ func TestAnswers(t *testing.T) {
 		{Kind: change.AnswerExplainNoPolicy}, {Kind: change.AnswerExplainNoKernel}, {Kind: change.AnswerExplainedByRules, Rules: rules},
 		{Kind: change.AnswerOverridden, Head: head}, {Kind: change.AnswerOverridden, Head: head, RulesWait: true},
 		{Kind: change.AnswerNoFork}, {Kind: change.AnswerNeverForks}, {Kind: change.AnswerForkWaits, Head: head}, {Kind: change.AnswerForkApproved, Head: other},
-		{Kind: change.AnswerBaseMoved, Base: "rel`ease"}, {Kind: change.AnswerNothingRuns}, {Kind: change.AnswerCancelled}, {Kind: change.AnswerUnread}, {Kind: change.AnswerRulesUnchanged}, {Kind: change.AnswerRulesTightened},
+		{Kind: change.AnswerBaseMoved, Base: "rel`ease"}, {Kind: change.AnswerRulesMoved}, {Kind: change.AnswerNothingRuns}, {Kind: change.AnswerCancelled}, {Kind: change.AnswerUnread}, {Kind: change.AnswerRulesUnchanged}, {Kind: change.AnswerRulesTightened},
 		{Kind: change.AnswerOwnChange}, {Kind: change.AnswerOwnPush, Head: head}, {Kind: change.AnswerPusherUnknown, Head: head}, {Kind: change.AnswerRulesApproved, Head: head},
 		{Kind: change.AnswerPlanMistakes}, {Kind: change.AnswerNoKernel}, {Kind: change.AnswerNoKernel, Workflow: true}, {Kind: change.AnswerWorkflowAsks},
 		{Kind: change.AnswerUnknownKernel, Word: "sc`le", Kernels: []string{"scale", "gemm"}},

@@ -34,7 +34,9 @@ func (v View) checks() []Check {
 	var all []Check
 	// Nobody asks for a check on what was closed before it was looked at.
 	if s.Facts.Open || v.plan() != nil || v.posted(v.checkName()) {
-		if s.Facts.Open || len(v.Beside) == 0 { // else it is the other's from now on
+		closed := !s.Facts.Open && len(v.Beside) > 0 // it is the other's from now on
+		unplanned := v.plan() == nil && v.answeredBy() != nil
+		if !closed && !unplanned {
 			all = append(all, v.aggregate())
 		}
 		for _, r := range s.Runs {
@@ -113,7 +115,7 @@ func (v View) actions(c Check) []client.Action {
 }
 
 // leftBehind concludes the checks that GitHub still shows as unfinished and that
-// nobody works at any more.
+// nobody works at any more, and those of the head whose conclusion was for a different base or different rules.
 func (v View) leftBehind(wanted []Check) []Check {
 	s := v.State
 	keep := map[string]bool{}
@@ -123,7 +125,7 @@ func (v View) leftBehind(wanted []Check) []Check {
 	var out []Check
 	for _, key := range slices.Sorted(maps.Keys(s.Checks)) {
 		at := strings.LastIndex(key, "@")
-		if s.Checks[key].Done || keep[key] || at < 0 {
+		if at < 0 || keep[key] || s.Checks[key].Done && !v.voids(s.Checks[key], key[at+1:]) {
 			continue
 		}
 		c := Check{Check: client.Check{
@@ -143,6 +145,12 @@ func (v View) leftBehind(wanted []Check) []Check {
 		out = append(out, c)
 	}
 	return out
+}
+
+// voids tells whether a concluded check of the head does not hold for the base and the rules as they are.
+func (v View) voids(c change.Posted, sha string) bool {
+	now, known := v.State.Scope()
+	return v.State.Facts.Open && sha == v.State.Facts.Head && known && c.For != now
 }
 
 // digest is of all that is worth a write of its own. What an unfinished check says

@@ -13,11 +13,11 @@ import (
 // Beside is how another open pull request or merge group with the same head stands by itself.
 // GitHub asks for a check by commit, and the newest of its name counts for everything that
 // has the commit. So a commit has one truth: the worst of all that ask something of it. A head that
-// is wrong for one base must not be let in by another, into a branch that asks nothing.
+// is wrong for one base must not be let in by another, into a branch that asks nothing. That the policies name different
+// checks does not matter: a branch may require a check that its policy does not name any more.
 type Beside struct {
 	ID       change.ID
 	Base     string // the branch that it goes to; "" where that is not known
-	Check    string // name of its required check; "" while that is not known
 	stranger bool   // from a fork, and nobody has approved it
 	sign     string
 	title    string
@@ -27,18 +27,14 @@ type Beside struct {
 // BesideOf is what other changes need to know of a change.
 func BesideOf(v View) Beside {
 	at := v.own()
-	b := Beside{ID: v.State.ID, Base: v.State.Facts.Base, stranger: v.State.Held(), sign: at.sign, title: at.title, distance: severityOf(at.status, at.conclusion)}
-	if v.plan() != nil {
-		b.Check = v.checkName()
-	}
-	return b
+	return Beside{ID: v.State.ID, Base: v.State.Facts.Base, stranger: v.State.Held(), sign: at.sign, title: at.title, distance: severityOf(at.status, at.conclusion)}
 }
 
 // BesideCheck is the same, read from a check that was written for the other. The facts of a merge group
 // are not known.
-func BesideCheck(id change.ID, f change.Facts, name, status, conclusion, title string) Beside {
+func BesideCheck(id change.ID, f change.Facts, status, conclusion, title string) Beside {
 	at := severityOf(status, conclusion)
-	return Beside{ID: id, Base: f.Base, Check: name, stranger: f.Fork && at != passes, sign: at.sign(), title: title, distance: at}
+	return Beside{ID: id, Base: f.Base, stranger: f.Fork && at != passes, sign: at.sign(), title: title, distance: at}
 }
 
 // name is how a sentence calls it.
@@ -53,7 +49,7 @@ func (b Beside) name() string {
 // changes. It begins with the head.
 func Told(v View) string {
 	b := BesideOf(v)
-	return v.State.Facts.Head + " " + digest([]any{v.State.Facts.Open, b.Base, b.Check, b.stranger, b.title, b.distance})
+	return v.State.Facts.Head + " " + digest([]any{v.State.Facts.Open, b.Base, b.stranger, b.title, b.distance})
 }
 
 // ToldHead is the head that Told was about.
@@ -110,19 +106,25 @@ func answeredBy(stranger bool, base string, others []Beside) *Beside {
 	return nil
 }
 
+// answeredBy is the change that answers for this one, if it is a stranger's. Without a plan a stranger's
+// pull request then has no check: which name its base requires is not known, and the commit is not the stranger's.
+func (v View) answeredBy() *Beside {
+	return answeredBy(v.State.Held(), v.State.Facts.Base, v.Beside)
+}
+
 // worst is what the required check says, given how the change itself stands: the worst
 // of all that have its head. As long as the change itself is not done, that is what it says.
 func (v View) worst(own checkStatus) checkStatus {
 	ownBase := Beside{ID: v.State.ID, Base: v.State.Facts.Base, stranger: v.State.Held()}
 	least := severityOf(own.status, own.conclusion)
-	if by := answeredBy(ownBase.stranger, ownBase.Base, v.Beside); by != nil {
+	if by := v.answeredBy(); by != nil {
 		own, least = v.answered(*by), passes
 	} else if least == unfinished {
 		return own
 	}
 	var other *Beside
 	for i, b := range v.Beside {
-		counts := (b.Check == "" || v.plan() == nil || b.Check == v.checkName()) && answeredBy(b.stranger, b.Base, append(slices.Clone(v.Beside), ownBase)) == nil
+		counts := answeredBy(b.stranger, b.Base, append(slices.Clone(v.Beside), ownBase)) == nil
 		if counts && b.distance > least {
 			other, least = &v.Beside[i], b.distance
 		}

@@ -71,7 +71,7 @@ func (v View) plan() *change.Plan {
 	if p := s.Current(); p != nil {
 		return p
 	}
-	if !s.Facts.Open && s.Plan != nil && s.Plan.Head == s.Facts.Head {
+	if !s.Facts.Open && s.Plan != nil && s.Plan.Head == s.Facts.Head && !s.Plan.Superseded() {
 		return s.Plan
 	}
 	return nil
