@@ -36,7 +36,7 @@ func (k *Controller) sweepTarget(ctx context.Context, name string, _ sweep.Sched
 	if errors.Is(err, planner.ErrMoved) { // the branch has no commit yet
 		head, err = "", nil
 	}
-	return sweep.Target{Repo: r.FullName, Branch: r.DefaultBranch, Head: head}, err
+	return sweep.Target{ID: r.ID, Repo: r.FullName, Branch: r.DefaultBranch, Head: head}, err
 }
 
 // recordSweep records a sweep as a change.

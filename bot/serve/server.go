@@ -293,7 +293,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 		},
 		Repositories: c.GitHub.Repositories, ResyncEvery: time.Duration(c.Reconcile),
 		Sweeps: sweeps(c), Watches: watches(c),
-		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, SearchPage: s.searchPage, Web: web, Trace: s.trace, Log: s.log, Now: s.opt.Now,
+		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, SearchPage: s.searchPage, Web: web, Public: s.publicNames(), Trace: s.trace, Log: s.log, Now: s.opt.Now,
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})
 	s.Runners = &fleet.Server{

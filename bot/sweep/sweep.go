@@ -97,6 +97,7 @@ func (s *Sweeper) kind() string {
 // A Target is what a repository's default branch is now.
 type Target struct {
 	Repo, Branch, Head string // Head is "" where nobody has pushed yet
+	ID                 int64  // the number of the repository that has the name
 	Base, Tag          string // the release that a watch compares with; "" if there is none
 }
 
@@ -179,6 +180,9 @@ func (s *Sweeper) sweep(ctx context.Context, schedule Schedule, repo int64, name
 		target, err := s.Find(ctx, name, schedule)
 		if err != nil {
 			return due, err
+		}
+		if target.ID != repo { // the name went to a different repository, and the bot has not learned the new name yet
+			return due, fmt.Errorf("repository %d does not have the name %s any more: repository %d has it", repo, name, target.ID)
 		}
 		next := decide(schedule, due, target, last)
 		if _, err := s.Journal.Append(ctx, s.subject(repo), seq, s.kind(), next); err != nil {

@@ -42,7 +42,7 @@ func TestSweep(t *testing.T) {
 	s := &Sweeper{
 		Schedules: []Schedule{daily}, Timeout: time.Minute, Journal: memory{}, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
 		Find: func(_ context.Context, name string, _ Schedule) (Target, error) {
-			return Target{Repo: name, Branch: "main", Head: head}, nil
+			return Target{ID: 7, Repo: name, Branch: "main", Head: head}, nil
 		},
 		Begin: func(_ context.Context, repo int64, d Decision) error {
 			if refuse {
@@ -86,7 +86,7 @@ func TestWatch(t *testing.T) {
 	s := &Sweeper{
 		Watches: true, Timeout: time.Minute, Journal: journal, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
 		Find: func(_ context.Context, name string, s Schedule) (Target, error) {
-			target := Target{Repo: name, Branch: "main", Head: head}
+			target := Target{ID: 7, Repo: name, Branch: "main", Head: head}
 			if tag != "" {
 				target.Base, target.Tag = "commit of "+tag, tag
 			}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
 )
+
+var byNumber = regexp.MustCompile(`^/repositories/\d+`)
 
 // An inspector compares each request with GitHub's description before it sends it.
 type inspector struct {
@@ -35,7 +38,8 @@ func (i *inspector) RoundTrip(rq *http.Request) (*http.Response, error) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	path := strings.TrimPrefix(rq.URL.Path, "/api/v3")
+	// GitHub redirects to a repository's number, and describes only the form with its name.
+	path := byNumber.ReplaceAllString(strings.TrimPrefix(rq.URL.Path, "/api/v3"), "/repos/"+repo)
 	operation := i.d.Operation(rq.Method, path)
 	if operation == nil {
 		i.t.Errorf("GitHub has no %s %s", rq.Method, path)
@@ -113,6 +117,13 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		{"React", func() error { return h.React(w.ctx, repo, theirs.ID, "eyes") }},
 		{"ReactOnLine", func() error { return h.ReactOnLine(w.ctx, repo, remark.ID, "eyes") }},
 		{"Permission", func() error { _, err := h.Permission(w.ctx, repo, "alice"); return err }},
+		{"PermissionByID", func() error {
+			_, user, err := h.PermissionByID(w.ctx, w.repo.ID(), repo, "alice")
+			if err == nil && user == 0 {
+				t.Error("GitHub does not say the user's number")
+			}
+			return err
+		}},
 		{"Pull", func() error { _, err := h.Pull(w.ctx, repo, n); return err }},
 		{"OpenPulls", func() error { _, err := h.OpenPulls(w.ctx, repo); return err }},
 		{"Reviews", func() error { _, err := h.Reviews(w.ctx, repo, n); return err }},
@@ -134,7 +145,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		}},
 		{"Redeliver", func() error { return h.Redeliver(w.ctx, w.app.Hook().Deliveries()[0].ID) }},
 	}
-	called := map[string]bool{"UsesChecks": true, "CloneURL": true, "Stats": true, "Ours": true, "Account": true, "Shed": true} // these send nothing
+	called := map[string]bool{"UsesChecks": true, "CloneURL": true, "Stats": true, "Ours": true, "Account": true, "ListsAll": true, "Shed": true} // these send nothing
 	for _, s := range steps {
 		called[s.method] = true
 		if err := s.call(); err != nil {
