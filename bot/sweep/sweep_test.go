@@ -41,7 +41,7 @@ func TestSweep(t *testing.T) {
 	daily := Schedule{Repository: "*", At: 2 * time.Hour, Every: 24 * time.Hour, Kernels: []string{"kernels/a"}}
 	s := &Sweeper{
 		Schedules: []Schedule{daily}, Timeout: time.Minute, Journal: memory{}, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
-		Find: func(_ context.Context, name string, _ Schedule) (Target, error) {
+		Find: func(_ context.Context, name string, _ Schedule, _ Decision) (Target, error) {
 			return Target{ID: 7, Repo: name, Branch: "main", Head: head}, nil
 		},
 		Begin: func(_ context.Context, repo int64, d Decision) error {
@@ -85,7 +85,7 @@ func TestWatch(t *testing.T) {
 	journal := memory{}
 	s := &Sweeper{
 		Watches: true, Timeout: time.Minute, Journal: journal, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
-		Find: func(_ context.Context, name string, s Schedule) (Target, error) {
+		Find: func(_ context.Context, name string, s Schedule, _ Decision) (Target, error) {
 			target := Target{ID: 7, Repo: name, Branch: "main", Head: head}
 			if tag != "" {
 				target.Base, target.Tag = "commit of "+tag, tag
