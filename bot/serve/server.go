@@ -288,7 +288,7 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 	s.Bot = controller.New(controller.Config{
 		Journal: s.Journal, Jobs: s.Jobs, Ledger: s.Ledger, GitHub: s.Client,
 		Planner: &planner.Planner{
-			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client},
+			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client, Number: s.Client.Number},
 			Bundles: s.Journal.Bundles, History: s.Ledger, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
 		Repositories: c.GitHub.Repositories, ResyncEvery: time.Duration(c.Reconcile),

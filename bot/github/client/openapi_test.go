@@ -83,6 +83,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		{"Installations", func() error { _, err := h.Installations(w.ctx); return err }},
 		{"WithoutIssues", func() error { _, err := h.WithoutIssues(w.ctx); return err }},
 		{"Repositories", func() error { _, err := h.Repositories(w.ctx, w.inst.ID()); return err }},
+		{"Number", func() error { _, err := h.Number(w.ctx, repo); return err }},
 		{"Repository", func() error { _, err := h.Repository(w.ctx, repo); return err }},
 		{"CreateCheck", func() (err error) { check, err = h.CreateCheck(w.ctx, repo, full); return err }},
 		{"UpdateCheck", func() error { return h.UpdateCheck(w.ctx, repo, check, full) }},
