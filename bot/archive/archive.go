@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -63,19 +62,19 @@ func (a *Archive) Runs(ctx context.Context, repo string, most int) ([]ledger.Run
 	if repo == "" && len(names) == 1 {
 		repo = names[0]
 	}
-	at := slices.IndexFunc(known, func(r ledger.RepoName) bool { return strings.EqualFold(r.Name, repo) })
+	meant, found := ledger.Named(known, repo)
 	switch {
 	case len(names) == 0:
 		return nil, strict.Mistakef("the data folder has no runs")
 	case repo == "":
 		return nil, strict.Mistakef("the data folder has runs of %d repositories, and a policy belongs to one: add --repo with one of %s", len(names), strings.Join(names, ", "))
-	case at < 0:
+	case !found:
 		return nil, strict.Mistakef("--repo: there are no runs of %q (there are runs of %s)", repo, strings.Join(names, ", "))
 	}
 	var rows []ledger.RunRow
 	seen := map[string]bool{"": true}
 	for before := int64(0); ; {
-		page, err := a.ledger.Runs(ctx, ledger.RunFilter{RepoID: known[at].ID, Phase: change.Done, Verdicts: true, Before: before})
+		page, err := a.ledger.Runs(ctx, ledger.RunFilter{RepoID: meant.ID, Phase: change.Done, Verdicts: true, Before: before})
 		if err != nil {
 			return nil, fmt.Errorf("asking the ledger: %w", err)
 		}

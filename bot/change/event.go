@@ -44,8 +44,10 @@ type Facts struct {
 type Watching struct {
 	Due     time.Time     `json:"due"`
 	Against watch.Against `json:"against"`
-	Tag     string        `json:"tag,omitempty"` // of the release; BaseSHA is its commit
-	Slower  float64       `json:"slower"`        // smallest slowdown that counts: 0.01 is 1 %
+	Tag     string        `json:"tag,omitempty"`      // of the release; BaseSHA is its commit
+	Slower  float64       `json:"slower"`             // smallest slowdown that counts: 0.01 is 1 %
+	MovedTo string        `json:"moved_to,omitempty"` // the commit that the tag has now, if somebody moved it
+	Pinned  []watch.Pin   `json:"pinned,omitempty"`   // kernels that are compared with an earlier release
 }
 
 // An EndReason says why a repository, with all its changes, can be reached no more.

@@ -69,7 +69,8 @@ type Config struct {
 	RunPage func(repo, folder, job string) present.Page // the same of a run of the kernel in a folder
 	// SearchPage returns the web page of a tuning; nil or "" where there is none.
 	SearchPage func(repo, job string) string
-	Web        string // GitHub's address, for links; may be empty
+	Web        string   // GitHub's address, for links; may be empty
+	Public     []string // repositories with public pages, owner/name
 
 	Trace *trace.Tracer // nil without tracing
 
@@ -99,7 +100,8 @@ type Controller struct {
 
 	putOffLogged time.Time // when the log last said that some publications wait
 
-	redeliverer *redeliverer // used by the resync only
+	redeliverer *redeliverer   // used by the resync only
+	unlisted    map[int64]bool // repositories that the last resync did not find; used by the resync only
 
 	progress      *lru.Cache[string, runners.LogEntry]   // by job
 	positions     *lru.Cache[string, scheduler.Position] // last published, by job

@@ -115,7 +115,7 @@ func (k *Controller) handleDelivery(ctx context.Context, d webhook.Delivery) err
 		k.addRepositories(e.Added)
 		return k.removeRepositories(ctx, e.Removed, change.AppRemoved)
 	case webhook.InstallationTarget:
-		k.recordAccount(e)
+		return k.recordAccount(ctx, e)
 	case webhook.RepositoryChange:
 		return k.recordRepository(ctx, e)
 	case webhook.Ping:

@@ -84,7 +84,7 @@ func (k *Controller) resetMemory() {
 	k.mu.Lock()
 	k.stale, k.unread = map[change.ID]change.Facts{}, map[change.ID]bool{}
 	k.conflicts, k.pushed = map[change.ID]*conflict{}, map[resyncTarget]*push{}
-	k.positionsChecked = time.Time{}
+	k.positionsChecked, k.unlisted = time.Time{}, nil
 	k.mu.Unlock()
 	k.repos.Reset()
 	k.progress.Purge()

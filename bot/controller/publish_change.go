@@ -25,6 +25,10 @@ func (k *Controller) publishChange(ctx context.Context, id change.ID) error {
 		if s.Seq == 0 || s.Facts.Head == "" || k.repos.Suspended(id.Repo) {
 			return nil
 		}
+		if !k.repos.Confirmed(id.Repo) {
+			k.reconcileQueue.addIfAbsent(id) // it confirms the name, and then this is published
+			return nil
+		}
 		with, err := k.sharersOf(ctx, s, s.Facts.Head)
 		if err != nil {
 			return err
@@ -68,13 +72,15 @@ func (k *Controller) publishChange(ctx context.Context, id change.ID) error {
 	}
 }
 
-// isDeleted asks GitHub whether the repository of a change was deleted, and suspends the repository
-// if so.
+// isDeleted asks GitHub whether the repository of a change was deleted or lost its name, and
+// suspends the repository if so.
 func (k *Controller) isDeleted(ctx context.Context, s *change.State) bool {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	_, err := k.GitHub.Repository(ctx, s.Facts.Repo)
-	if !client.NotFound(err) {
+	r, err := k.GitHub.Repository(ctx, s.Facts.Repo)
+	if err == nil && r.ID != s.ID.Repo {
+		err = otherRepository(s.Facts.Repo, r.ID)
+	} else if !client.NotFound(err) {
 		return false
 	}
 	k.repos.Suspend(s.ID.Repo, s.Facts.Repo, err)

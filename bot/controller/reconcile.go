@@ -55,6 +55,8 @@ func (k *Controller) reconcileStep(ctx context.Context, s *change.State) (bool, 
 		return true, k.cancelJobs(ctx, s)
 	case k.repos.Suspended(s.ID.Repo):
 		return false, k.endIfRemoved(ctx, s)
+	case !k.repos.Confirmed(s.ID.Repo):
+		return true, k.confirmName(ctx, s)
 	case s.Facts.Head == "": // known only from a comment
 		return s.Facts.Open, k.timed(ctx, s, "look", k.fetchUnknown)
 	case s.Facts.Open && s.ID.Kind == change.Group && len(s.Facts.Members) == 0:

@@ -78,6 +78,9 @@ func (k *Controller) refresh(ctx context.Context, id change.ID, repo string) (*c
 	if err == nil && p.Shut {
 		err = client.ErrUnavailable
 	}
+	if err == nil && p.BaseID != id.Repo {
+		err = otherRepository(repo, p.BaseID)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,9 @@ func (k *Controller) recordRepository(ctx context.Context, e webhook.RepositoryC
 	}
 	switch e.Action {
 	case "renamed", "transferred":
-		k.repos.Rename(r.ID, r.FullName)
+		if err := k.rename(ctx, r.ID, r.FullName); err != nil {
+			return err
+		}
 		k.addRepositories([]webhook.Repository{r})
 	case "unarchived":
 		k.addRepositories([]webhook.Repository{r})
@@ -42,11 +44,14 @@ func (k *Controller) recordInstallation(ctx context.Context, e webhook.Installat
 }
 
 // recordAccount gives the repositories of an account their new names.
-func (k *Controller) recordAccount(e webhook.InstallationTarget) {
+func (k *Controller) recordAccount(ctx context.Context, e webhook.InstallationTarget) error {
 	for _, r := range k.repos.Of(e.LoginWas) {
-		k.repos.Rename(r.ID, e.Account.Login+"/"+r.Name())
+		if err := k.rename(ctx, r.ID, e.Account.Login+"/"+r.Name()); err != nil {
+			return err
+		}
 		k.addRepositories([]webhook.Repository{r})
 	}
+	return nil
 }
 
 // addRepositories resumes repositories that are watched, and resyncs them.
@@ -69,6 +74,9 @@ func (k *Controller) removeRepositories(ctx context.Context, repos []webhook.Rep
 		}
 		k.repos.Suspend(r.ID, r.FullName, errors.New(string(why)))
 		k.repos.End(r.ID, string(why))
+		if err := k.recordRemoved(ctx, r.ID, string(why)); err != nil {
+			return err
+		}
 		pulls, err := k.Ledger.OpenPulls(ctx, r.ID)
 		if err != nil {
 			return err

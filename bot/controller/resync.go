@@ -80,12 +80,19 @@ func (k *Controller) resyncAll(ctx context.Context) {
 				k.Log.Warn("listing repositories failed; they are listed again soon", "err", err)
 			}
 			for _, r := range repos {
-				k.observeListed(r)
+				p.seen.Store(r.ID, true)
+				p.missed(k.observeListed(ctx, r))
 			}
 		})
 	}
 	all.Wait()
+	if ctx.Err() == nil {
+		p.missed(k.withdrawPublic(ctx))
+	}
 	if ctx.Err() == nil && p.complete(len(lists)) {
+		if err := k.removeUnlisted(ctx, &p); err != nil {
+			k.Log.Warn("cannot record which repositories are gone; the next resync tries again", "err", err)
+		}
 		k.count(func(c *Counts) { c.Reconciled = k.Now() })
 	}
 }
@@ -93,6 +100,7 @@ func (k *Controller) resyncAll(ctx context.Context) {
 // A pass counts the lists and the failures of one resync.
 type pass struct {
 	lists, misses atomic.Int64
+	seen          sync.Map // numbers of the repositories that GitHub listed
 }
 
 // missed counts a request without an answer. A permanent refusal is an answer: it stays until people change something
@@ -128,7 +136,7 @@ func (k *Controller) lists(ctx context.Context) ([]func(context.Context) ([]clie
 				if err != nil {
 					return nil, err
 				}
-				k.repos.Rename(r.ID, r.FullName) // it may differ from the installation that was asked
+				k.repos.Rename(r.ID, r.FullName) // it may differ from the name in the configuration
 				return []client.Repository{r}, nil
 			})
 		}
@@ -144,11 +152,16 @@ func (k *Controller) lists(ctx context.Context) ([]func(context.Context) ([]clie
 }
 
 // observeListed enqueues a listed repository, or suspends it if it is archived or disabled.
-func (k *Controller) observeListed(r client.Repository) {
-	if !k.repos.Known(r.Repository) {
-		return
+func (k *Controller) observeListed(ctx context.Context, r client.Repository) error {
+	if err := k.recordPublic(ctx, r.ID, r.FullName); err != nil {
+		return err
 	}
-	k.repos.Rename(r.ID, r.FullName)
+	if !k.repos.Known(r.Repository) {
+		return k.recordName(ctx, r.ID, r.FullName)
+	}
+	if err := k.rename(ctx, r.ID, r.FullName); err != nil {
+		return err
+	}
 	switch {
 	case r.Archived || r.Disabled:
 		k.repos.Suspend(r.ID, r.FullName, errors.New("it is archived or disabled"))
@@ -156,6 +169,7 @@ func (k *Controller) observeListed(r client.Repository) {
 		k.repos.Resume(r.ID)
 		k.resyncQueue.addIfAbsent(resyncTarget{repo: r.ID, name: r.FullName})
 	}
+	return nil
 }
 
 // resync compares a repository, or the rules of one branch, with the bot's state. The repository may have been renamed or
@@ -207,6 +221,9 @@ func (k *Controller) resyncPulls(ctx context.Context, p resyncTarget) error {
 	for _, pull := range pulls {
 		if pull.Shut {
 			return client.ErrUnavailable // before any of them costs a write
+		}
+		if pull.BaseID != p.repo {
+			return otherRepository(p.name, pull.BaseID)
 		}
 		open[pull.Number] = true
 	}

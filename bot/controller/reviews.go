@@ -55,7 +55,7 @@ func (k *Controller) readReviews(ctx context.Context, s *change.State) error {
 	k.mu.Lock()
 	delete(k.unread, s.ID) // first, so that a new review marks it again
 	k.mu.Unlock()
-	decider := answer.Decider{People: k.GitHub, Planner: k.Planner, Now: k.Now}
+	decider := answer.Decider{People: people{k.GitHub, s.ID.Repo}, Planner: k.Planner, Now: k.Now}
 	found, err := decider.RulesByReview(ctx, s, k.GitHub, k.Planner)
 	if client.IsPermanent(err) { // /approve-policy still works
 		k.Log.Warn("GitHub does not return the reviews; they do not count", "change", s.ID.String(), "repo", s.Facts.Repo, "err", err)

@@ -27,7 +27,7 @@ func (k *Controller) sweeper() *sweep.Sweeper {
 }
 
 // sweepTarget returns the tip of a repository's default branch.
-func (k *Controller) sweepTarget(ctx context.Context, name string, _ sweep.Schedule) (sweep.Target, error) {
+func (k *Controller) sweepTarget(ctx context.Context, name string, _ sweep.Schedule, _ sweep.Decision) (sweep.Target, error) {
 	r, err := k.GitHub.Repository(ctx, name)
 	if err != nil {
 		return sweep.Target{}, err
@@ -36,7 +36,7 @@ func (k *Controller) sweepTarget(ctx context.Context, name string, _ sweep.Sched
 	if errors.Is(err, planner.ErrMoved) { // the branch has no commit yet
 		head, err = "", nil
 	}
-	return sweep.Target{Repo: r.FullName, Branch: r.DefaultBranch, Head: head}, err
+	return sweep.Target{ID: r.ID, Repo: r.FullName, Branch: r.DefaultBranch, Head: head}, err
 }
 
 // recordSweep records a sweep as a change.

@@ -21,14 +21,43 @@ func (k *Controller) watcher() *sweep.Sweeper {
 }
 
 // watchTarget returns the tip of a repository's default branch, and the release that it is compared with.
-func (k *Controller) watchTarget(ctx context.Context, name string, s sweep.Schedule) (sweep.Target, error) {
-	target, err := k.sweepTarget(ctx, name, s)
+func (k *Controller) watchTarget(ctx context.Context, name string, s sweep.Schedule, last sweep.Decision) (sweep.Target, error) {
+	target, err := k.sweepTarget(ctx, name, s, last)
 	if err != nil || target.Head == "" || s.Watch.Against != watch.Release {
 		return target, err
 	}
-	tag, err := k.Planner.Release(ctx, target.Repo, target.Head)
-	target.Base, target.Tag = tag.Commit, tag.Name
+	found, err := k.Planner.Release(ctx, target.Repo, target.Head, last.Releases)
+	target.Base, target.Tag, target.MovedTo = found.Commit, found.Name, found.MovedTo
+	switch {
+	case err != nil:
+	case found.MovedTo != "":
+		k.Log.Warn("somebody moved the tag of a release: watches go on with the commit that it had first", "repo", target.Repo, "tag", found.Name, "commit", found.Commit, "now", found.MovedTo)
+	case last.Tag != "" && last.Tag != found.Name:
+		k.Log.Warn("the newest release is a different one: each kernel is compared with the old one once more", "repo", target.Repo, "tag", found.Name, "was", last.Tag)
+	}
 	return target, err
+}
+
+// pinned returns the kernels that a watch compares with an earlier release than the newest one.
+func (k *Controller) pinned(ctx context.Context, repo int64, d sweep.Decision) ([]watch.Pin, error) {
+	if d.Against != watch.Release {
+		return nil, nil
+	}
+	known, err := k.Ledger.Watched(ctx, repo)
+	if err != nil {
+		return nil, fmt.Errorf("asking the ledger: %w", err)
+	}
+	var all []watch.Pin
+	for _, s := range known {
+		now, err := k.watched(ctx, repo, s.Folder) // the ledger may lag behind
+		if err != nil {
+			return nil, err
+		}
+		if pin, ok := now.Pin(d.Base, d.Since); ok {
+			all = append(all, pin)
+		}
+	}
+	return all, nil
 }
 
 // recordWatch records a watch as a change. If the previous watch still has something to measure,
@@ -41,13 +70,17 @@ func (k *Controller) recordWatch(ctx context.Context, repo int64, d sweep.Decisi
 	}
 	id := change.WatchID(repo, d.Head, d.Due)
 	news := false
-	_, err := k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
+	pinned, err := k.pinned(ctx, repo, d)
+	if err != nil {
+		return err
+	}
+	_, err = k.states.update(ctx, id, func(now *change.State) (change.Event, error) {
 		if news = now.Seq == 0; !news {
 			return nil, nil
 		}
 		return change.Seen{Facts: change.Facts{
 			Repo: d.Repo, DefaultBranch: d.Branch, Title: d.Branch, Open: true, Head: d.Head, Base: d.Branch, BaseSHA: d.Base, Kernels: d.Kernels,
-			Watch: &change.Watching{Due: d.Due, Against: d.Against, Tag: d.Tag, Slower: d.Slower},
+			Watch: &change.Watching{Due: d.Due, Against: d.Against, Tag: d.Tag, Slower: d.Slower, MovedTo: d.MovedTo, Pinned: pinned},
 		}}, nil
 	})
 	if err == nil && news {
@@ -164,8 +197,12 @@ func (k *Controller) lookOf(ctx context.Context, s *change.State, run change.Run
 	if base == "" {
 		base = s.Plan.Base
 	}
+	tag, moved, newest := f.Watch.Tag, f.Watch.MovedTo, (*watch.Pin)(nil)
+	if at := slices.IndexFunc(f.Watch.Pinned, func(p watch.Pin) bool { return p.Folder == run.Folder && p.Base == base }); at >= 0 {
+		tag, moved, newest = f.Watch.Pinned[at].Tag, "", &watch.Pin{Folder: run.Folder, Tag: f.Watch.Tag, Base: s.Plan.Base}
+	}
 	look, ok := watch.Look{
-		Change: s.ID.String(), Job: run.Job, Due: f.Watch.Due, Kernel: run.ManifestName(), Against: f.Watch.Against, Tag: f.Watch.Tag, Base: base, Head: f.Head, Branch: f.Base,
+		Change: s.ID.String(), Job: run.Job, Due: f.Watch.Due, Kernel: run.ManifestName(), Against: f.Watch.Against, Tag: tag, Base: base, Newest: newest, MovedTo: moved, Head: f.Head, Branch: f.Base,
 		Slower: f.Watch.Slower, Cell: watch.Cell{Sources: run.HeadSources},
 	}.Measure(e, analyses)
 	return look, ok, nil

@@ -186,14 +186,81 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A new release that contains the slowdown ends the regression.
+// A new release that contains the slowdown does not end the regression: it is proven against v1.0.0, and
+// watches go on with v1.0.0 until a person closes the issue. From then on the new release is the level.
 func TestWatchNewRelease(t *testing.T) {
 	w := watchedNightly(t, worldOptions{})
 	w.night("// speed 0.8\n")
 	w.shows(true, 0)
-	w.no(w.repo.Tag("v1.1.0", w.repo.Head("main"), ""))
+	w.no(w.repo.Tag("v1.1.0", w.repo.Head("main"), "the second release"))
 	w.night("")
-	w.shows(false, 1, "The slowdown is gone", "v1.1.0")
+	w.shows(true, 0, "The release changed", "`v1.1.0`", "last measured by the watch of 2026-05-06")
+	w.no(w.repo.CloseIssue("olga", w.issue().Number))
+	w.night("") // the bot learns that the issue is closed
+	w.night("")
+	w.shows(false, 0)
+	w.night("// speed 0.6\n")
+	if i := w.issue(); !i.Open || i.Title != "kernels/scale: slower than v1.1.0" {
+		t.Errorf("slower than the new release: %+v", i)
+	}
+}
+
+// Whoever may push a tag can neither hide a slowdown that is known nor one that no watch has seen yet, and
+// cannot make a fixed one stay.
+func TestTagsDoNotEndAWatch(t *testing.T) {
+	for name, message := range map[string]string{"light": "", "annotated": "not a release"} {
+		t.Run(name, func(t *testing.T) {
+			w := watchedNightly(t, worldOptions{})
+			// The tag comes together with the slow commit, before any watch has measured it.
+			_, err := w.repo.Push("main", map[string]string{sourceFile: "// speed 0.8\n"}, "Change")
+			w.no(err)
+			w.no(w.repo.Tag("v99.0.0+x", w.repo.Head("main"), message))
+			w.night("")
+			w.shows(true, 0, "slower |")
+			for _, again := range []string{"v99.0.1", "v1.0.0+later"} {
+				w.no(w.repo.Tag(again, w.repo.Head("main"), message))
+			}
+			w.night("")
+			w.shows(true, 0)
+			if text := "The release changed"; strings.Contains(w.issue().Body, text) != (message != "") {
+				t.Errorf("the issue says: %s", w.issue().Body)
+			}
+			w.no(w.repo.Tag("v1.0.0", w.repo.Head("main"), message)) // moved to the slow commit
+			w.night("")
+			w.shows(true, 0)
+			w.night("// speed 1.0 again\n")
+			w.shows(false, 1, "The slowdown is gone", "`v1.0.0`")
+		})
+	}
+}
+
+// A tag that was moved keeps the commit that the first watch saw, and the issue says so.
+func TestMovedTag(t *testing.T) {
+	w := watchedNightly(t, worldOptions{})
+	first := w.repo.Head("main")
+	_, err := w.repo.Push("main", map[string]string{sourceFile: "// speed 0.8\n"}, "Change")
+	w.no(err)
+	w.no(w.repo.Tag("v1.0.0", w.repo.Head("main"), "moved"))
+	w.night("")
+	w.shows(true, 0, "The tag was moved", first[:12])
+}
+
+// If the tag of a release is deleted, each kernel is compared with it once more before an earlier release
+// counts again.
+func TestDeletedTag(t *testing.T) {
+	w := watchedNightly(t, worldOptions{})
+	_, err := w.repo.Push("main", map[string]string{sourceFile: "// speed 1.5\n"}, "Change")
+	w.no(err)
+	w.no(w.repo.Tag("v1.1.0", w.repo.Head("main"), "faster"))
+	w.night("")
+	w.night("")
+	_, err = w.repo.Push("main", map[string]string{sourceFile: "// speed 1.2\n"}, "Change")
+	w.no(err)
+	w.no(w.repo.DeleteTag("v1.1.0"))
+	w.night("")
+	if i := w.issue(); !i.Open || i.Title != "kernels/scale: slower than v1.1.0" || !strings.Contains(i.Body, "The release changed") {
+		t.Errorf("slower than a release whose tag was deleted: %+v", i)
+	}
 }
 
 // A kernel that is removed is not watched any more.

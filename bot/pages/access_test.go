@@ -19,29 +19,31 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/bot/repos"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
 
 const pagesToken = "a token of more than sixteen characters"
 
-// guard returns a Guard that admits by token and by GitHub. At GitHub rita can read org/kernels,
-// and eve her own repository.
+// guard returns a Guard that admits by token and by GitHub. At GitHub rita can read repository 1,
+// and eve her own, number 2.
 func guard(hub string) *pages.Guard {
 	return &pages.Guard{
 		Key: []byte("the key of this server's sessions"), Token: pagesToken, Public: []string{"org/open"},
 		OAuth: &oauth2.Config{ClientID: "id", ClientSecret: "secret", Endpoint: oauth2.Endpoint{AuthURL: hub + "/authorize", TokenURL: hub + "/token", AuthStyle: oauth2.AuthStyleInParams}},
-		Login: func(_ context.Context, t *oauth2.Token) (string, error) {
+		Login: func(_ context.Context, t *oauth2.Token) (pages.User, error) {
 			login, ok := strings.CutPrefix(t.AccessToken, "token of ")
 			if !ok {
-				return "", errors.New("unknown token")
+				return pages.User{}, errors.New("unknown token")
 			}
-			return login, nil
+			return pages.User{ID: map[string]int64{"rita": 11, "eve": 12, "flaky": 13}[login], Login: login}, nil
 		},
-		CanRead: func(_ context.Context, repo, login string) (bool, error) {
-			if login == "flaky" {
+		CanRead: func(_ context.Context, repo ledger.RepoName, user pages.User) (bool, error) {
+			if user.ID == 13 {
 				return true, errors.New("GitHub is down")
 			}
-			return login == "rita" && repo == "org/kernels" || login == "eve" && repo == "eve/own", nil
+			return user.ID == 11 && repo.ID == 1 || user.ID == 12 && repo.ID == 2, nil
 		},
 		Now: func() time.Time { return epoch.Add(time.Hour) },
 	}
@@ -209,6 +211,7 @@ func TestNothingLeaks(t *testing.T) {
 func TestPublicIsPublic(t *testing.T) {
 	w := newWorld(t)
 	jobs := story(w)
+	w.tell(repos.MadePublic{Repo: 1, Name: "org/kernels"})
 	g := guard("")
 	g.Public = []string{"ORG/Kernels"}
 	site := w.site(g).URL
@@ -216,19 +219,6 @@ func TestPublicIsPublic(t *testing.T) {
 		if answer, _ := w.get(site + path); answer.StatusCode != http.StatusOK {
 			t.Errorf("%s answers %s", path, answer.Status)
 		}
-	}
-}
-
-// TestRenamed checks that the current name of a renamed repository decides about access.
-func TestRenamed(t *testing.T) {
-	w := newWorld(t)
-	jobs := story(w)
-	w.open(change.ID{Kind: change.Pull, Repo: 1, Number: 20}, "org/secret", "Renamed", "sdpa")
-	w.settle()
-	g := guard("")
-	g.Public = []string{"org/kernels"}
-	if answer, _ := w.get(w.site(g).URL + "/runs/" + jobs["first"]); answer.StatusCode != http.StatusNotFound {
-		t.Errorf("the old name lets everybody in: %s", answer.Status)
 	}
 }
 

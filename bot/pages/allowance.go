@@ -22,29 +22,29 @@ type allowance struct {
 	since     time.Time
 	all       int
 	strangers int
-	by        map[string]int  // by login; has at most mostQuestions entries
-	readers   map[string]bool // visitors who could read something in the previous window
-	now       map[string]bool // visitors who could read something in this window
-	told      bool            // whether a refusal was logged in this window
+	by        map[int64]int  // by user; has at most mostQuestions entries
+	readers   map[int64]bool // visitors who could read something in the previous window
+	now       map[int64]bool // visitors who could read something in this window
+	told      bool           // whether a refusal was logged in this window
 }
 
 // take counts a request about a visitor's rights, and reports whether it may be made. The caller
 // must log the first refusal of a window.
-func (a *allowance) take(login string, now time.Time) (may, log bool) {
+func (a *allowance) take(user int64, now time.Time) (may, log bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.begin(now)
-	stranger := !a.readers[login] && !a.now[login]
+	stranger := !a.readers[user] && !a.now[user]
 	most := mostOfOne
 	if stranger {
 		most = mostOfAStranger
 	}
-	if a.by[login] >= most || a.all >= mostQuestions || stranger && a.strangers >= mostOfStrangers {
+	if a.by[user] >= most || a.all >= mostQuestions || stranger && a.strangers >= mostOfStrangers {
 		log, a.told = !a.told, true
 		return false, log
 	}
 	a.all++
-	a.by[login]++
+	a.by[user]++
 	if stranger {
 		a.strangers++
 	}
@@ -52,11 +52,11 @@ func (a *allowance) take(login string, now time.Time) (may, log bool) {
 }
 
 // reads records that a visitor can read something.
-func (a *allowance) reads(login string, now time.Time) {
+func (a *allowance) reads(user int64, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.begin(now)
-	a.now[login] = true
+	a.now[user] = true
 }
 
 // begin starts a new window if the last one is over. The caller holds the lock.
@@ -65,5 +65,5 @@ func (a *allowance) begin(now time.Time) {
 		return
 	}
 	a.since, a.all, a.strangers, a.told = now, 0, 0, false
-	a.by, a.readers, a.now = map[string]int{}, a.now, map[string]bool{}
+	a.by, a.readers, a.now = map[int64]int{}, a.now, map[int64]bool{}
 }

@@ -3,6 +3,7 @@ package pages
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
 )
 
 // visitors simulates people who visit the pages, and counts the requests to GitHub about them.
@@ -21,9 +24,9 @@ type visitors struct {
 
 func newVisitors() *visitors {
 	v := &visitors{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	v.Guard = &Guard{Key: []byte("k"), OAuth: &oauth2.Config{}, Now: func() time.Time { return v.now }, CanRead: func(_ context.Context, repo, login string) (bool, error) {
+	v.Guard = &Guard{Key: []byte("k"), OAuth: &oauth2.Config{}, Now: func() time.Time { return v.now }, CanRead: func(_ context.Context, repo ledger.RepoName, user User) (bool, error) {
 		v.asked++
-		return strings.HasPrefix(login, "member") && !strings.HasSuffix(repo, "9"), nil
+		return strings.HasPrefix(user.Login, "member") && repo.ID%10 != 9, nil
 	}}
 	return v
 }
@@ -33,7 +36,7 @@ func newVisitors() *visitors {
 func (v *visitors) look(t *testing.T, login string, repos int) (may int) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	if err := v.give(w, "session", session{Login: login, Until: v.now.Add(24 * time.Hour).Unix()}, 24*time.Hour); err != nil {
+	if err := v.give(w, "session", session{Login: login, ID: int64(crc32.ChecksumIEEE([]byte(login))), Until: v.now.Add(24 * time.Hour).Unix()}, 24*time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -42,7 +45,7 @@ func (v *visitors) look(t *testing.T, login string, repos int) (may int) {
 	}
 	viewer := v.Viewer(r)
 	for repo := range repos {
-		if viewer.MayRead(t.Context(), fmt.Sprint("org/private", repo)) {
+		if viewer.MayRead(t.Context(), ledger.RepoName{ID: int64(repo), Name: "org/private"}) {
 			may++
 		}
 	}

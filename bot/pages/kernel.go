@@ -117,20 +117,16 @@ func (s *Server) kernel(ctx context.Context, v *visit) (any, error) {
 }
 
 func (s *Server) repoByName(ctx context.Context, v *visit, name string) (int64, string, error) {
-	repos, err := s.repos(ctx, v)
+	all, err := s.Source.RepoNames(ctx)
 	if err != nil {
 		return 0, "", err
 	}
-	newest := int64(-1) // if several repositories had this name, the newest counts
-	for id, its := range repos {
-		if strings.EqualFold(its, name) {
-			newest = max(newest, id)
-		}
-	}
-	if newest < 0 {
+	mine := slices.DeleteFunc(all, func(r ledger.RepoName) bool { return !strings.EqualFold(r.Name, name) || !v.MayRead(ctx, r) })
+	found, ok := ledger.Named(mine, name)
+	if !ok {
 		return 0, "", ErrNotFound
 	}
-	return newest, repos[newest], nil
+	return found.ID, found.Name, nil
 }
 
 func (s *Server) kernelPage(ctx context.Context, id int64, repo, folder string) (*KernelPage, error) {

@@ -107,14 +107,14 @@ func (g *Guard) back(w http.ResponseWriter, r *http.Request, show showPage) {
 		return
 	}
 	token, err := g.OAuth.Exchange(r.Context(), q.Get("code"), oauth2.VerifierOption(t.Verifier))
-	login := ""
+	var user User
 	if err == nil {
-		login, err = g.Login(r.Context(), token)
+		user, err = g.Login(r.Context(), token)
 	}
-	if err != nil || login == "" {
+	if err != nil || user.Login == "" || user.ID == 0 {
 		g.log().Warn("a login with GitHub failed", "err", err)
 		g.door(w, r, show, http.StatusBadGateway, t.To, "GitHub did not say who you are. Try again.")
 		return
 	}
-	g.enter(w, r, session{Login: login}, t.To)
+	g.enter(w, r, session{Login: user.Login, ID: user.ID}, t.To)
 }

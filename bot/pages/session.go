@@ -14,6 +14,7 @@ import (
 // A session is the content of the login cookie: who logged in, and until when.
 type session struct {
 	Login string `json:"login,omitempty"`
+	ID    int64  `json:"id,omitempty"` // of the user: another user may get the login
 	// Token is the digest of the token that was presented. A new token ends the session.
 	Token []byte `json:"token,omitempty"`
 	Until int64  `json:"until"`
@@ -40,7 +41,7 @@ func (g *Guard) session(r *http.Request) (s session, ok bool) {
 		if g.Token == "" || subtle.ConstantTimeCompare(s.Token, sum[:]) != 1 {
 			return session{}, false
 		}
-	} else if s.Login == "" || g.OAuth == nil {
+	} else if s.Login == "" || s.ID == 0 || g.OAuth == nil {
 		return session{}, false
 	}
 	return s, true

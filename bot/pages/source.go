@@ -63,7 +63,7 @@ type Viewer struct {
 	Login   string // empty if anonymous
 	Member  bool   // has logged in, in any way
 	Proof   string // proof of this session for forms; empty without a session
-	MayRead func(ctx context.Context, repo string) bool
+	MayRead func(ctx context.Context, repo ledger.RepoName) bool
 }
 
 // Everybody lets everybody read everything. It is for pages that only their owner can reach.
@@ -71,7 +71,7 @@ type Everybody struct{}
 
 // Viewer returns a viewer who may read everything.
 func (Everybody) Viewer(*http.Request) Viewer {
-	return Viewer{MayRead: func(context.Context, string) bool { return true }}
+	return Viewer{MayRead: func(context.Context, ledger.RepoName) bool { return true }}
 }
 
 // SignIn returns an empty string: there is no login.
@@ -88,7 +88,7 @@ func (s *Server) repos(ctx context.Context, v *visit) (map[int64]string, error) 
 	}
 	mine := map[int64]string{}
 	for _, r := range all {
-		if v.MayRead(ctx, r.Name) {
+		if v.MayRead(ctx, r) {
 			mine[r.ID] = r.Name
 		}
 	}
@@ -96,14 +96,14 @@ func (s *Server) repos(ctx context.Context, v *visit) (map[int64]string, error) 
 }
 
 // repoName returns the current name of a repository if the viewer may read it. A run may bear an
-// older name, which may belong to a different repository by now.
+// older name, which may belong to a different repository by now, so the number decides.
 func (s *Server) repoName(ctx context.Context, v *visit, id int64) (string, error) {
 	all, err := s.Source.RepoNames(ctx)
 	if err != nil {
 		return "", err
 	}
 	for _, r := range all {
-		if r.ID == id && v.MayRead(ctx, r.Name) {
+		if r.ID == id && v.MayRead(ctx, r) {
 			return r.Name, nil
 		}
 	}

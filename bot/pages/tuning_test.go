@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/pages/browser"
+	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/runners/tune"
 )
 
@@ -111,7 +112,7 @@ func TestSearchesDescribed(t *testing.T) {
 type nobody struct{ pages.Everybody }
 
 func (nobody) Viewer(*http.Request) pages.Viewer {
-	return pages.Viewer{MayRead: func(context.Context, string) bool { return false }}
+	return pages.Viewer{MayRead: func(context.Context, ledger.RepoName) bool { return false }}
 }
 
 // TestSearchesNeedAccess checks that a viewer sees no search of a repository that they may not read.

@@ -18,6 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/pages"
+	"github.com/kernelgate/kernelgate/bot/repos"
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
@@ -71,6 +72,16 @@ func (w *world) write(s *change.State, e change.Event) {
 	w.no(err)
 	w.events = append(w.events, journal.Event{Seq: seq, Run: s.ID.String(), Kind: change.KindOf(e), At: at, Data: data})
 	s.Apply(seq, at, e)
+}
+
+// tell appends an event of a repository to the journal, and waits for the ledger.
+func (w *world) tell(e repos.Event) {
+	w.Helper()
+	data, err := json.Marshal(e)
+	w.no(err)
+	seq := uint64(len(w.events) + 1)
+	w.events = append(w.events, journal.Event{Seq: seq, Run: repos.Subject(1), Kind: repos.KindOf(e), At: epoch, Data: data})
+	w.settle()
 }
 
 // Replay and Follow implement the journal.

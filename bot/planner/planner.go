@@ -340,7 +340,7 @@ func (s *survey) options(policyAt string) plan.Options {
 		o.Faster = s.faster
 	}
 	if f.Watch != nil {
-		o.Baseline = s.watchBaseline()
+		o.Baseline, o.Pinned = s.watchBaseline(), s.pinned()
 	}
 	return o
 }

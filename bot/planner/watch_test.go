@@ -14,7 +14,7 @@ import (
 func TestWatch(t *testing.T) {
 	w := newWorld(t, usual())
 	first := w.repo.Head("main")
-	must(t, w.repo.Tag("v1.0.0", first, ""))
+	must(t, w.repo.Tag("v1.0.0", first, "notes"))
 	w.push("main", tree{folder + "/scale.c": "// second\n", policyFile: policyYAML + "# of now\n"})
 	second := w.push("main", tree{folder + "/README.md": "words\n"})
 	must(t, w.repo.Tag("v1.1.0", second, "notes"))
@@ -46,7 +46,7 @@ func TestWatch(t *testing.T) {
 		t.Errorf("the sources are %v", digests)
 	}
 	for head, want := range map[string]string{first: "v1.0.0", second: "v1.1.0", fourth: "v1.1.0"} {
-		if got, err := w.planner.Release(t.Context(), w.repo.FullName(), head); err != nil || got.Name != want {
+		if got, err := w.planner.Release(t.Context(), w.repo.FullName(), head, nil); err != nil || got.Name != want {
 			t.Errorf("the release of %.8s is %+v (%v), want %s", head, got, err, want)
 		}
 	}

@@ -60,6 +60,7 @@ func (v WatchView) IssueBody() string {
 	parts := []string{
 		WatchMarker(v.State.Repo, v.State.Folder) + "\n" + v.finding(r),
 		v.cause(r),
+		v.release(r),
 		v.figures(r),
 		v.bisect(r),
 		v.provenance(r),
@@ -84,6 +85,27 @@ func (v WatchView) finding(r *watch.Regression) string {
 		where += ". The newest figures show the slowdown but do not prove it. An earlier watch proved it"
 	}
 	return fmt.Sprintf("%s on %s is slower than %s: **%s** %s.\n", name, report.EscapeCode(l.Branch), v.base(l), number.Speedup(worst.Speed-1, -l.Slower), where)
+}
+
+// release says that people changed the tags of releases since the slowdown was proven. A tag alone must not
+// hide a slowdown.
+func (v WatchView) release(r *watch.Regression) string {
+	l := v.State.Last
+	if l == nil || l.Against != watch.Release || r.Form != watch.Behind {
+		return ""
+	}
+	now := l.Newest
+	if now == nil && l.Base != r.First.Base {
+		now = &watch.Pin{Tag: l.Tag, Base: l.Base}
+	}
+	switch {
+	case now != nil && now.Tag == r.First.Tag || now == nil && l.MovedTo != "":
+		return fmt.Sprintf("**The tag was moved.** %s has a different commit now. Watches go on with %s, which it had first.\n", report.EscapeCode(report.Clip(report.Plain(r.First.Tag), nameRunes)), v.commit(r.First.Base))
+	case now != nil:
+		return fmt.Sprintf("**The release changed.** The newest release is %s (%s). Watches compare with %s until the slowdown is gone, because the slowdown is proven against it. If the new release accepts the slowdown, close this issue.\n",
+			report.EscapeCode(report.Clip(report.Plain(now.Tag), nameRunes)), v.commit(now.Base), report.EscapeCode(report.Clip(report.Plain(r.First.Tag), nameRunes)))
+	}
+	return ""
 }
 
 // base is what the head is compared with.

@@ -62,6 +62,11 @@ func TestIssues(t *testing.T) {
 		"shifted":    {sound, watch.Looked{Look: lookOf(2, 1, slower)}},
 		"gone":       {watch.Looked{Look: lookOf(2, 0.8, edited)}, watch.IssueWritten{Number: 3}, watch.Looked{Look: lookOf(3, 1, nil)}},
 		"unproven":   {watch.Looked{Look: lookOf(2, 0.8, edited)}, watch.IssueWritten{Number: 3}, watch.Looked{Look: lookOf(3, 0.991, nil)}, watch.Looked{Look: lookOf(4, 0.991, nil)}},
+		"new release": {watch.Looked{Look: lookOf(2, 0.8, edited)}, watch.Looked{Look: lookOf(3, 0.8, func(l *watch.Look) {
+			edited(l)
+			l.Newest = &watch.Pin{Tag: "v99.0.0+x", Base: strings.Repeat("2", 40)}
+		})}},
+		"moved tag":  {watch.Looked{Look: lookOf(2, 0.8, func(l *watch.Look) { edited(l); l.MovedTo = strings.Repeat("2", 40) })}},
 		"unwatched":  {watch.Looked{Look: lookOf(2, 0.8, edited)}, watch.IssueWritten{Number: 3}, watch.Dropped{}},
 		"shift gone": {sound, watch.Looked{Look: lookOf(2, 1, slower)}, watch.IssueWritten{Number: 3}, watch.Looked{Look: lookOf(3, 1, nil)}},
 		"hostile": {watch.Looked{Look: lookOf(2, 0.8, func(l *watch.Look) {

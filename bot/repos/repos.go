@@ -1,6 +1,7 @@
 // Package repos keeps the repositories that a bot watches, by their numbers. GitHub may rename, transfer, archive or delete a
 // repository, and the App may be removed from it. Work on a repository goes on by its new name, waits while it is suspended,
-// or ends. The registry is only in memory: the resync at the start fills it again.
+// or ends. A name belongs to one repository at a time, and may go to a different one. The registry is only in memory: the
+// resync at the start fills it again. The events of this package tell the pages what became of a repository.
 package repos
 
 import (
@@ -21,6 +22,7 @@ type Registry struct {
 	mu        sync.Mutex
 	names     map[int64]string
 	suspended map[int64]string // why a repository has ended; "" while it may come back by itself
+	confirmed map[int64]bool   // those whose number and name GitHub has said together since the last Reset
 }
 
 // New watches the named repositories; without any, all that deliveries and installations name.
@@ -34,7 +36,7 @@ func New(watch []string, log *slog.Logger) *Registry {
 func (r *Registry) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.names, r.suspended = map[int64]string{}, map[int64]string{}
+	r.names, r.suspended, r.confirmed = map[int64]string{}, map[int64]string{}, map[int64]bool{}
 }
 
 // Watches tells whether the configuration includes a repository of that name, owner/name.
@@ -62,24 +64,61 @@ func (r *Registry) Names() map[int64]string {
 }
 
 // Observe tells whether the repository of a delivery is watched. A delivery may be late, so it does not
-// replace a name that is known.
+// replace a name that is known. A repository that has lost its name to a different one has none until GitHub lists it.
 func (r *Registry) Observe(repo webhook.Repository) bool {
 	if !r.Known(repo) {
 		return false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.names[repo.ID] == "" {
-		r.names[repo.ID] = repo.FullName
+	name, seen := r.names[repo.ID]
+	if seen {
+		return name != ""
 	}
+	r.claim(repo.ID, repo.FullName)
 	return true
+}
+
+// claim gives a name to a repository, and takes it from a different one that had it: GitHub gives no name twice, so that one
+// was renamed or deleted, and work on it must not reach its successor. The caller holds the lock.
+func (r *Registry) claim(id int64, name string) {
+	for other, its := range r.names {
+		if other != id && strings.EqualFold(its, name) {
+			r.names[other] = ""
+			delete(r.confirmed, other)
+			if _, already := r.suspended[other]; !already {
+				r.suspended[other] = ""
+			}
+			r.log.Warn("a repository has the name of another, which is skipped until GitHub says its new name", "repo", name, "id", id, "other", other)
+		}
+	}
+	r.names[id], r.confirmed[id] = name, true
+}
+
+// Confirmed tells whether GitHub has said the number and the name of a repository together since the last Reset. A name from
+// the journal may belong to a different repository by now.
+func (r *Registry) Confirmed(id int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.confirmed[id]
+}
+
+// Confirm notes that a repository has this name at GitHub, also one that is not watched any more.
+func (r *Registry) Confirm(id int64, name string) {
+	if r.Known(webhook.Repository{ID: id, FullName: name}) {
+		r.Rename(id, name)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.confirmed[id] = true
 }
 
 // Rename sets the name that GitHub has for a repository now.
 func (r *Registry) Rename(id int64, name string) {
 	r.mu.Lock()
 	was := r.names[id]
-	r.names[id] = name
+	r.claim(id, name)
 	r.mu.Unlock()
 	if was == "" || was == name {
 		return

@@ -2,11 +2,13 @@ package repos
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/bot/compat"
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 )
 
@@ -60,5 +62,57 @@ func TestSuspend(t *testing.T) {
 	}
 	if r.Resume(7); r.Suspended(7) || r.Ended(7) != "" {
 		t.Error("resumed")
+	}
+}
+
+// A name belongs to one repository. The one that lost it is skipped until GitHub lists it, whatever late
+// deliveries say, and a name from the journal counts only after GitHub has said it.
+func TestNameGoesToAnother(t *testing.T) {
+	r := New(nil, slog.New(slog.DiscardHandler))
+	r.Observe(repo(7, "olga/kernels"))
+	if !r.Confirmed(7) || r.Confirmed(8) {
+		t.Error("confirmed")
+	}
+	if !r.Observe(repo(8, "Olga/Kernels")) || r.Name(8) != "Olga/Kernels" || r.Name(7) != "" || !r.Suspended(7) || r.Suspended(8) || r.Confirmed(7) {
+		t.Errorf("after a namesake came: %v", r.Names())
+	}
+	if r.Observe(repo(7, "olga/kernels")) || r.Name(7) != "" || r.Name(8) != "Olga/Kernels" {
+		t.Errorf("after a late delivery: %v", r.Names())
+	}
+	r.Rename(7, "olga/cuda")
+	r.Resume(7)
+	if !r.Observe(repo(7, "olga/kernels")) || r.Name(7) != "olga/cuda" || r.Suspended(7) || !r.Confirmed(7) {
+		t.Errorf("after GitHub listed it: %v", r.Names())
+	}
+	r.End(8, "it was deleted")
+	r.Rename(7, "olga/kernels")
+	if r.Name(8) != "" || r.Ended(8) != "it was deleted" {
+		t.Errorf("a deleted one that lost its name: %v, %q", r.Names(), r.Ended(8))
+	}
+	few := New([]string{"olga/kernels"}, slog.New(slog.DiscardHandler))
+	if few.Confirm(9, "mona/kernels"); !few.Confirmed(9) || few.Known(repo(9, "mona/kernels")) {
+		t.Error("a repository that is not watched any more is watched again, or not confirmed")
+	}
+	if few.Confirm(10, "olga/kernels"); few.Name(10) != "olga/kernels" {
+		t.Errorf("a watched one has the name %q", few.Name(10))
+	}
+}
+
+// Every event is stored and read again, and an unknown one is refused.
+func TestEvents(t *testing.T) {
+	for _, e := range []Event{Named{Repo: 7, Name: "olga/cuda"}, Removed{Repo: 7, Why: "deleted"}, MadePublic{Repo: 7, Name: "olga/cuda"}, MadePrivate{Name: "olga/cuda"}} {
+		data, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Decode(compat.Writer{}, KindOf(e), data); err != nil || got != e {
+			t.Errorf("%+v is read as %+v (%v)", e, got, err)
+		}
+	}
+	if _, err := Decode(compat.Writer{}, "repository_sold", []byte("{}")); !compat.IsUnknown(err) {
+		t.Errorf("an unknown event: %v", err)
+	}
+	if !IsSubject(Subject(7)) || !IsSubject(PublicSubject("olga/cuda")) || PublicSubject("Olga/CUDA") != PublicSubject("olga/cuda") || IsSubject("pr-7-1") {
+		t.Error("subjects")
 	}
 }

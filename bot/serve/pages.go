@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/oauth2"
@@ -30,7 +31,7 @@ import (
 
 // Pages is who may look at what was measured. What is not named is private.
 type Pages struct {
-	Public           []string     `yaml:"public" eg:"[owner/name]" default:"(none)" doc:"Repositories with public pages."`
+	Public           []string     `yaml:"public" eg:"[owner/name]" default:"(none)" doc:"Repositories with public pages. A name means the repository that has it when the bot first sees it; owner/name@number means the repository with GitHub's number."`
 	TokenFile        string       `yaml:"token_file" eg:"/etc/kernelgate/pages.token" doc:"File with a token that gives access to all pages."`
 	ClientID         string       `yaml:"client_id" eg:"Iv23liAbCdEf" doc:"Client ID of the App, for login with GitHub. A user who can read a repository can then read its pages."`
 	ClientSecretFile string       `yaml:"client_secret_file" eg:"/etc/kernelgate/client-secret" doc:"File with the client secret of the App."`
@@ -39,7 +40,7 @@ type Pages struct {
 }
 
 func (c *checker) checkPages() {
-	c.repositories("pages.public", c.Pages.Public)
+	c.publicRepositories()
 	c.secretFile("pages.token_file", c.Pages.TokenFile)
 	c.secretFile("pages.client_secret_file", c.Pages.ClientSecretFile)
 	switch id, secret := c.Pages.ClientID, c.Pages.ClientSecretFile; {
@@ -52,6 +53,19 @@ func (c *checker) checkPages() {
 	}
 }
 
+// publicRepositories checks the names, each with or without GitHub's number.
+func (c *checker) publicRepositories() {
+	var names []string
+	for i, entry := range c.Pages.Public {
+		name, number, numbered := strings.Cut(entry, "@")
+		if id, err := strconv.ParseInt(number, 10, 64); numbered && (err != nil || id <= 0 || strconv.FormatInt(id, 10) != number) {
+			c.item("pages.public", i, "%q has no number of a repository after the @ (write owner/name, or owner/name@123456 with the id that GitHub's API has for it)", entry)
+		}
+		names = append(names, name)
+	}
+	c.repositories("pages.public", names)
+}
+
 // guard is who may read which pages.
 func (s *Server) guard() (*pages.Guard, error) {
 	key, err := s.sessionKey()
@@ -61,12 +75,12 @@ func (s *Server) guard() (*pages.Guard, error) {
 	g := &pages.Guard{
 		Key: key, Public: s.opt.Pages.Public, Token: s.opt.Secrets.Pages, Secure: strings.HasPrefix(s.opt.Config.URL, "https://"),
 		Log: s.log, Now: s.opt.Now,
-		CanRead: func(ctx context.Context, repo, login string) (bool, error) {
-			role, err := s.Client.Permission(ctx, repo, login)
+		CanRead: func(ctx context.Context, repo ledger.RepoName, user pages.User) (bool, error) {
+			role, id, err := s.Client.PermissionByID(ctx, repo.ID, repo.Name, user.Login)
 			if e, ok := errors.AsType[*client.Error](err); ok && e.Status == http.StatusNotFound {
 				return false, nil
 			}
-			return err == nil && role != "" && role != "none", err
+			return err == nil && id == user.ID && role != "" && role != "none", err
 		},
 	}
 	if s.opt.Pages.ClientID == "" {
@@ -81,32 +95,33 @@ func (s *Server) guard() (*pages.Guard, error) {
 		RedirectURL: strings.TrimSuffix(s.opt.Config.URL, "/") + "/login/callback",
 		Endpoint:    oauth2.Endpoint{AuthURL: web + "/login/oauth/authorize", TokenURL: web + "/login/oauth/access_token", AuthStyle: oauth2.AuthStyleInParams},
 	}
-	g.Login = func(ctx context.Context, token *oauth2.Token) (string, error) { return whose(ctx, api, token) }
+	g.Login = func(ctx context.Context, token *oauth2.Token) (pages.User, error) { return whose(ctx, api, token) }
 	return g, nil
 }
 
-// whose asks GitHub for the name behind a token.
-func whose(ctx context.Context, api *url.URL, token *oauth2.Token) (string, error) {
+// whose asks GitHub for the user behind a token.
+func whose(ctx context.Context, api *url.URL, token *oauth2.Token) (pages.User, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, api.JoinPath("user").String(), nil)
 	if err != nil {
-		return "", err
+		return pages.User{}, err
 	}
 	token.SetAuthHeader(request)
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return "", fmt.Errorf("asking GitHub who logged in: %w", err)
+		return pages.User{}, fmt.Errorf("asking GitHub who logged in: %w", err)
 	}
 	defer answer.Body.Close()
 	var user struct {
 		Login string `json:"login"`
+		ID    int64  `json:"id"`
 	}
 	if answer.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("asking GitHub who logged in: it answers %s", answer.Status)
+		return pages.User{}, fmt.Errorf("asking GitHub who logged in: it answers %s", answer.Status)
 	}
 	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&user); err != nil {
-		return "", fmt.Errorf("asking GitHub who logged in: %w", err)
+		return pages.User{}, fmt.Errorf("asking GitHub who logged in: %w", err)
 	}
-	return user.Login, nil
+	return pages.User{ID: user.ID, Login: user.Login}, nil
 }
 
 // sessionKey is made once and stays, so that people stay logged in over a restart.
@@ -129,23 +144,42 @@ func (s *Server) sessionKey() ([]byte, error) {
 }
 
 // pageOf is where a change can be looked at, or "" where nobody could.
-func (s *Server) pageOf(repo string, id change.ID) string {
-	return s.pageAt(repo, "/changes/"+id.String())
+func (s *Server) pageOf(_ string, id change.ID) string {
+	return s.pageAt(s.repoOf(id.Repo), "/changes/"+id.String())
 }
 
 // pageOfRun is the same of a run.
-func (s *Server) pageOfRun(repo, job string) string { return s.pageAt(repo, "/runs/"+job) }
+func (s *Server) pageOfRun(_, job string) string { return s.pageAt(s.repoOfJob(job), "/runs/"+job) }
 
 // runPage is the same with the kernel's page, and with a picture, which GitHub fetches as nobody, and by https only.
 func (s *Server) runPage(repo, folder, job string) present.Page {
-	p := present.Page{URL: s.pageOfRun(repo, job), History: s.pageAt(repo, pages.KernelPath(repo, folder))}
-	if strings.HasPrefix(p.URL, "https://") && s.access.IsPublic(repo) {
+	r := s.repoOfJob(job)
+	p := present.Page{URL: s.pageAt(r, "/runs/"+job), History: s.pageAt(r, pages.KernelPath(repo, folder))}
+	if strings.HasPrefix(p.URL, "https://") && s.access.IsPublic(r) {
 		p.Picture = p.URL + "/intervals.svg"
 	}
 	return p
 }
 
-func (s *Server) pageAt(repo, path string) string {
+// repoOfJob is the repository of a job, by the job's name.
+func (s *Server) repoOfJob(job string) ledger.RepoName {
+	id, err := change.OfJob(job)
+	if err != nil {
+		return ledger.RepoName{}
+	}
+	return s.repoOf(id.Repo)
+}
+
+// repoOf is a repository as the ledger knows it. One that it does not know is not public.
+func (s *Server) repoOf(id int64) ledger.RepoName {
+	found, err := s.Ledger.RepoName(context.Background(), id) // a look at one row
+	if err != nil {
+		return ledger.RepoName{ID: id}
+	}
+	return found
+}
+
+func (s *Server) pageAt(repo ledger.RepoName, path string) string {
 	if s.opt.Config.URL == "" || s.access == nil || !s.access.Readable(repo) {
 		return ""
 	}
@@ -221,4 +255,14 @@ func (a actor) Press(ctx context.Context, id change.ID, press, by, head string, 
 		return pages.Refused("A different bot is the leader now. Press the button there, or write the command as a comment on the pull request.")
 	}
 	return err
+}
+
+// publicNames are the public repositories that the configuration names without a number.
+func (s *Server) publicNames() (names []string) {
+	for _, entry := range s.opt.Pages.Public {
+		if name, number := pages.SplitPublic(entry); number == "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }

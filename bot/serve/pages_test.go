@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/bot/serve"
 )
 
 // settled proposes a change of documents and waits for its check.
@@ -64,24 +66,24 @@ func TestPagesArePrivate(t *testing.T) {
 	}
 }
 
-// Who can read the repository at GitHub can read its pages, and nobody else.
-func TestLoginWithGitHub(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	var err error
-	w.repo, err = w.hub.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "private", Private: true})
+// private creates a private repository olga/private with the App, which one user can read.
+func (w *world) private(reader string) *embedded.Repo {
+	w.Helper()
+	r, err := w.hub.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "private", Private: true})
 	w.no(err)
-	_, err = w.repo.Push("main", map[string]string{"README.md": "Secret kernels.\n"}, "Begin")
+	_, err = r.Push("main", map[string]string{"README.md": "Secret kernels.\n"}, "Begin")
 	w.no(err)
-	_, err = w.app.Install(w.repo)
+	_, err = w.app.Install(r)
 	w.no(err)
-	for login, role := range map[string]embedded.Role{"rita": embedded.Read, "eve": ""} {
-		w.hub.CreateUser(login)
-		if role != "" {
-			w.no(w.repo.Grant(login, role))
-		}
-	}
-	// The embedded GitHub has no login of its own; the code is who logs in.
+	w.hub.CreateUser(reader)
+	w.no(r.Grant(reader, embedded.Read))
+	return r
+}
+
+// loginOptions is a server with login. The embedded GitHub has no login of its own; the code is who
+// logs in.
+func (w *world) loginOptions() serve.Options {
+	w.Helper()
 	behind, err := url.Parse(w.hub.URL())
 	w.no(err)
 	proxy := httputil.NewSingleHostReverseProxy(behind)
@@ -93,10 +95,50 @@ func TestLoginWithGitHub(t *testing.T) {
 		rw.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(rw, `{"access_token": %q, "token_type": "bearer"}`, w.hub.CreateToken(r.FormValue("code")))
 	}))
-	t.Cleanup(front.Close)
+	w.Cleanup(front.Close)
 	o := w.options()
 	o.GitHub.GitURL, o.GitHub.APIURL = front.URL, front.URL
 	o.Config.URL, o.Pages.ClientID, o.Secrets.ClientSecret = "http://gate.example", "id", "secret"
+	return o
+}
+
+// browser logs in and returns how to look at a page.
+func (w *world) browser(s *serve.Server, login string) func(path string) (status int, body string) {
+	w.Helper()
+	jar, err := cookiejar.New(nil)
+	w.no(err)
+	browser := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	get := func(path string) (*http.Response, string) {
+		answer, err := browser.Get(s.URL() + path)
+		w.no(err)
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		w.no(err)
+		return answer, string(body)
+	}
+	answer, _ := get("/login/github?to=/search")
+	there, err := url.Parse(answer.Header.Get("Location"))
+	w.no(err)
+	if there.Path != "/login/oauth/authorize" || there.Query().Get("redirect_uri") != "http://gate.example/login/callback" {
+		w.Errorf("the way to GitHub is %s", there)
+	}
+	answer, _ = get("/login/callback?code=" + login + "&state=" + there.Query().Get("state"))
+	if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != "/search" {
+		w.Errorf("%s comes back with %s to %q", login, answer.Status, answer.Header.Get("Location"))
+	}
+	return func(path string) (int, string) {
+		answer, body := get(path)
+		return answer.StatusCode, body
+	}
+}
+
+// Who can read the repository at GitHub can read its pages, and nobody else.
+func TestLoginWithGitHub(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.hub.CreateUser("eve")
+	w.repo = w.private("rita")
+	o := w.loginOptions()
 	s, _ := w.start(o)
 	w.no(s.Ready(w.ctx))
 	page := "/changes/" + strings.TrimPrefix(w.settled(s.URL()+"/webhook").DetailsURL, "http://gate.example/changes/")
@@ -104,28 +146,8 @@ func TestLoginWithGitHub(t *testing.T) {
 		t.Errorf("nobody in particular gets %d", status)
 	}
 	for login, want := range map[string]int{"rita": http.StatusOK, "eve": http.StatusNotFound} {
-		jar, err := cookiejar.New(nil)
-		w.no(err)
-		browser := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		answer, err := browser.Get(s.URL() + "/login/github?to=" + page)
-		w.no(err)
-		answer.Body.Close()
-		there, err := url.Parse(answer.Header.Get("Location"))
-		w.no(err)
-		if there.Path != "/login/oauth/authorize" || there.Query().Get("redirect_uri") != "http://gate.example/login/callback" {
-			t.Errorf("the way to GitHub is %s", there)
-		}
-		answer, err = browser.Get(s.URL() + "/login/callback?code=" + login + "&state=" + there.Query().Get("state"))
-		w.no(err)
-		answer.Body.Close()
-		if answer.StatusCode != http.StatusSeeOther || answer.Header.Get("Location") != page {
-			t.Errorf("%s comes back with %s to %q", login, answer.Status, answer.Header.Get("Location"))
-		}
-		answer, err = browser.Get(s.URL() + page)
-		w.no(err)
-		answer.Body.Close()
-		if answer.StatusCode != want {
-			t.Errorf("%s gets %s", login, answer.Status)
+		if status, _ := w.browser(s, login)(page); status != want {
+			t.Errorf("%s gets %d", login, status)
 		}
 	}
 	info, err := os.Stat(o.Data + "/session.key")

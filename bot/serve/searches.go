@@ -74,4 +74,6 @@ func (s stores) searchLog(ctx context.Context, state *change.State, r change.Run
 }
 
 // searchPage returns the address of the page about a tuning, or "" if nobody can open such a page.
-func (s *Server) searchPage(repo, job string) string { return s.pageAt(repo, "/searches/"+job) }
+func (s *Server) searchPage(_, job string) string {
+	return s.pageAt(s.repoOfJob(job), "/searches/"+job)
+}

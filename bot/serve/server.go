@@ -288,12 +288,12 @@ func (s *Server) assemble(tokens map[string]fleet.Credential) {
 	s.Bot = controller.New(controller.Config{
 		Journal: s.Journal, Jobs: s.Jobs, Ledger: s.Ledger, GitHub: s.Client,
 		Planner: &planner.Planner{
-			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client},
+			Mirrors: &mirror.Store{Dir: filepath.Join(c.Data, "mirrors"), Origin: s.Client, Number: s.Client.Number},
 			Bundles: s.Journal.Bundles, History: s.Ledger, Scratch: s.scratch(), Version: s.opt.Version, Now: s.opt.Now,
 		},
 		Repositories: c.GitHub.Repositories, ResyncEvery: time.Duration(c.Reconcile),
 		Sweeps: sweeps(c), Watches: watches(c),
-		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, SearchPage: s.searchPage, Web: web, Trace: s.trace, Log: s.log, Now: s.opt.Now,
+		Runners: s.connected, Page: s.pageOf, RunPage: s.runPage, SearchPage: s.searchPage, Web: web, Public: s.publicNames(), Trace: s.trace, Log: s.log, Now: s.opt.Now,
 		Judged: func(ctx context.Context, runner, kernel, fault string) { s.Runners.Judged(ctx, runner, kernel, fault) },
 	})
 	s.Runners = &fleet.Server{

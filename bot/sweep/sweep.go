@@ -54,8 +54,12 @@ type Decision struct {
 
 	// Only a watch has the fields below.
 	Against watch.Against `json:"against,omitempty"`
-	Tag     string        `json:"tag,omitempty"` // of the release
-	Slower  float64       `json:"slower,omitempty"`
+	Tag     string        `json:"tag,omitempty"`      // of the release
+	MovedTo string        `json:"moved_to,omitempty"` // the commit that the tag has now, if somebody moved it
+	Since   time.Time     `json:"since,omitzero"`     // when the first watch found this release
+	// Releases has the commit of each release when a watch first found it, by tag.
+	Releases map[string]string `json:"releases,omitempty"`
+	Slower   float64           `json:"slower,omitempty"`
 	// Replaces is the previous watch. The bot gives up everything that it has not measured yet.
 	Replaces *Replaced `json:"replaces,omitempty"`
 }
@@ -97,7 +101,9 @@ func (s *Sweeper) kind() string {
 // A Target is what a repository's default branch is now.
 type Target struct {
 	Repo, Branch, Head string // Head is "" where nobody has pushed yet
+	ID                 int64  // the number of the repository that has the name
 	Base, Tag          string // the release that a watch compares with; "" if there is none
+	MovedTo            string // the commit that the tag has now, if somebody moved it
 }
 
 // A Journal keeps decisions.
@@ -115,7 +121,7 @@ type Sweeper struct {
 	Journal   Journal
 
 	Repositories func() map[int64]string // names of those that can be swept now, by number
-	Find         func(ctx context.Context, name string, s Schedule) (Target, error)
+	Find         func(ctx context.Context, name string, s Schedule, last Decision) (Target, error)
 	Begin        func(ctx context.Context, repo int64, d Decision) error // may be called again for the same decision
 
 	Log *slog.Logger
@@ -176,9 +182,12 @@ func (s *Sweeper) sweep(ctx context.Context, schedule Schedule, repo int64, name
 		return due, err
 	}
 	if last.Due.Before(due) {
-		target, err := s.Find(ctx, name, schedule)
+		target, err := s.Find(ctx, name, schedule, last)
 		if err != nil {
 			return due, err
+		}
+		if target.ID != repo { // the name went to a different repository, and the bot has not learned the new name yet
+			return due, fmt.Errorf("repository %d does not have the name %s any more: repository %d has it", repo, name, target.ID)
 		}
 		next := decide(schedule, due, target, last)
 		if _, err := s.Journal.Append(ctx, s.subject(repo), seq, s.kind(), next); err != nil {
@@ -199,7 +208,17 @@ func (s *Sweeper) sweep(ctx context.Context, schedule Schedule, repo int64, name
 func decide(schedule Schedule, due time.Time, target Target, last Decision) Decision {
 	next := Decision{Due: due, Repo: target.Repo, Branch: target.Branch, Head: target.Head, Kernels: schedule.Kernels}
 	if w := schedule.Watch; w != nil {
-		next.Base, next.Tag, next.Against, next.Slower = target.Base, target.Tag, w.Against, w.Slower
+		next.Base, next.Tag, next.MovedTo, next.Against, next.Slower = target.Base, target.Tag, target.MovedTo, w.Against, w.Slower
+		if next.Since = due; last.Base == next.Base && !last.Since.IsZero() {
+			next.Since = last.Since
+		}
+		next.Releases = maps.Clone(last.Releases)
+		if target.Tag != "" {
+			if next.Releases == nil {
+				next.Releases = map[string]string{}
+			}
+			next.Releases[target.Tag] = target.Base
+		}
 		if last.measures() {
 			next.Replaces = &Replaced{Head: last.Head, Due: last.Due}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,8 +42,8 @@ func TestSweep(t *testing.T) {
 	daily := Schedule{Repository: "*", At: 2 * time.Hour, Every: 24 * time.Hour, Kernels: []string{"kernels/a"}}
 	s := &Sweeper{
 		Schedules: []Schedule{daily}, Timeout: time.Minute, Journal: memory{}, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
-		Find: func(_ context.Context, name string, _ Schedule) (Target, error) {
-			return Target{Repo: name, Branch: "main", Head: head}, nil
+		Find: func(_ context.Context, name string, _ Schedule, _ Decision) (Target, error) {
+			return Target{ID: 7, Repo: name, Branch: "main", Head: head}, nil
 		},
 		Begin: func(_ context.Context, repo int64, d Decision) error {
 			if refuse {
@@ -85,8 +86,8 @@ func TestWatch(t *testing.T) {
 	journal := memory{}
 	s := &Sweeper{
 		Watches: true, Timeout: time.Minute, Journal: journal, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now },
-		Find: func(_ context.Context, name string, s Schedule) (Target, error) {
-			target := Target{Repo: name, Branch: "main", Head: head}
+		Find: func(_ context.Context, name string, s Schedule, _ Decision) (Target, error) {
+			target := Target{ID: 7, Repo: name, Branch: "main", Head: head}
 			if tag != "" {
 				target.Base, target.Tag = "commit of "+tag, tag
 			}
@@ -150,5 +151,34 @@ func TestScheduleOf(t *testing.T) {
 	s.Schedules = s.Schedules[1:]
 	if _, ok := s.scheduleOf("mona/kernels"); ok {
 		t.Error("a repository without a schedule has one")
+	}
+}
+
+// A name that went to a different repository starts nothing: its commits are not those of the repository.
+func TestNameGoesToAnother(t *testing.T) {
+	s := &Sweeper{
+		Timeout: time.Minute, Journal: memory{}, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Date(2026, 5, 4, 1, 0, 0, 0, time.UTC) },
+		Find: func(_ context.Context, name string, _ Schedule, _ Decision) (Target, error) {
+			return Target{ID: 8, Repo: name, Branch: "main", Head: "a"}, nil
+		},
+		Begin: func(context.Context, int64, Decision) error { t.Error("a sweep begins"); return nil },
+	}
+	if _, err := s.sweep(t.Context(), Schedule{Repository: "*", Every: 24 * time.Hour}, 7, "olga/kernels"); err == nil || !strings.Contains(err.Error(), "repository 8 has it") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A watch carries on which commit each release had first, and since when the newest one is known.
+func TestReleasesOfAWatch(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2026, 5, n, 0, 0, 0, 0, time.UTC) }
+	nightly := Schedule{Every: 24 * time.Hour, Watch: &Watch{Against: watch.Release}}
+	one := decide(nightly, day(1), Target{Head: "h", Base: "a", Tag: "v1"}, Decision{})
+	two := decide(nightly, day(2), Target{Head: "h", Base: "a", Tag: "v1", MovedTo: "b"}, one)
+	three := decide(nightly, day(3), Target{Head: "h", Base: "c", Tag: "v2"}, two)
+	if one.Since != day(1) || two.Since != day(1) || two.MovedTo != "b" || three.Since != day(3) || three.MovedTo != "" {
+		t.Errorf("%+v\n%+v\n%+v", one, two, three)
+	}
+	if len(two.Releases) != 1 || len(three.Releases) != 2 || three.Releases["v1"] != "a" || three.Releases["v2"] != "c" {
+		t.Errorf("%v, then %v", two.Releases, three.Releases)
 	}
 }

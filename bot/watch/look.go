@@ -38,8 +38,12 @@ type Look struct {
 	Head    string    `json:"head"`
 	Branch  string    `json:"branch"` // whose tip the head was
 	Slower  float64   `json:"slower"` // smallest slowdown that counts: 0.01 is 1 %
-	Rounds  int       `json:"rounds,omitempty"`
-	Shapes  []Shape   `json:"shapes"`
+	// Newest is the newest release, if the head is compared with an earlier one.
+	Newest *Pin `json:"newest,omitempty"`
+	// MovedTo is the commit that the tag has now, if somebody moved it.
+	MovedTo string  `json:"moved_to,omitempty"`
+	Rounds  int     `json:"rounds,omitempty"`
+	Shapes  []Shape `json:"shapes"`
 	Cell
 }
 

@@ -153,6 +153,14 @@ func (s *State) look(l Look) {
 	if s.Last != nil && !l.Due.After(s.Last.Due) {
 		return // the state already has a later look
 	}
+	if s.elsewhere(l) {
+		if !s.Issue.Dismissed {
+			s.Last = &l
+			return
+		}
+		// A person closed the issue, and a new release has the slowdown: it is the new level.
+		s.Regression, s.Unclear, s.Issue.Dismissed = nil, 0, false
+	}
 	result := l.Result()
 	switch {
 	case result == Slower:

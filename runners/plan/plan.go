@@ -54,6 +54,8 @@ type Options struct {
 
 	// Baseline replaces the policy's baseline in every rule: base or best; nil means the policy's.
 	Baseline *policy.Baseline
+	// Pinned has the commits that replace the base as the baseline of single kernels, by key.
+	Pinned map[string]string
 
 	// Faster returns the merged states of a job's kernel that are faster than the merge base,
 	// fastest first, for a policy that compares with the best. It is nil if the history of merges

@@ -222,6 +222,9 @@ func (p *Plan) otherBaseline(ctx context.Context, job *runners.Job, dir string) 
 	if gate == nil {
 		return nil
 	}
+	if rev := p.opt.Pinned[job.Key]; rev != "" {
+		return p.baselineAt(ctx, job, rev, job.Key, dir)
+	}
 	if p.opt.Baseline != nil {
 		if p.opt.Baseline.Kind == policy.BaselineBest {
 			return p.best(ctx, job, dir)

@@ -67,6 +67,10 @@ func (a *app) forget(*oauth2.Token) bool { return false }
 // client uses a token.
 func (h *GitHub) Ours(appID int64) bool { return h.app != nil && h.app.id == appID }
 
+// ListsAll reports whether GitHub lists every repository that this client serves. A token may serve
+// others.
+func (h *GitHub) ListsAll() bool { return h.app != nil }
+
 // Account names the account whose rate limits apply in a repository: the repository's owner, whose
 // installation of the App is unique, or an empty string for the token.
 func (h *GitHub) Account(repo string) string {

@@ -72,10 +72,18 @@ func (h *GitHub) do(ctx context.Context, o op, repo string, f func(ctx context.C
 			return err
 		}
 		h.forget(repo, gone || e.Status == http.StatusUnauthorized)
-		if !gone || fresh || h.app == nil {
+		if fresh || h.app == nil || !gone && !h.servedByOther(ctx, repo, c) {
 			return err
 		}
 	}
+}
+
+// servedByOther reports whether an installation serves a repository that is not the one which the
+// client knew: the name went to a repository of a different installation. A request that was
+// answered with 404 was not executed, so it may be sent to that one.
+func (h *GitHub) servedByOther(ctx context.Context, repo string, knew *client) bool {
+	now, err := h.clientOf(ctx, repo)
+	return err == nil && now != knew
 }
 
 // alone executes one operation that concerns no repository.

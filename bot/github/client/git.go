@@ -12,14 +12,13 @@ import (
 // App's credential can only read this one repository. It is valid for at least five more minutes.
 func (h *GitHub) GitCredential(ctx context.Context, repo string) (user, token string, err error) {
 	o := op{name: "make a credential for git", permission: "Contents: read"}
-	_, name, err := splitRepo(repo)
-	if err != nil {
+	if _, _, err := splitRepo(repo); err != nil {
 		return "", "", &Error{Op: o.name, Err: err}
 	}
 	src := h.solo.source
 	for fresh := false; ; fresh = true {
 		if h.app != nil {
-			if src, err = h.reader(ctx, repo, name); err != nil {
+			if src, err = h.reader(ctx, repo); err != nil {
 				return "", "", h.explain(o, repo, nil, err)
 			}
 		}
@@ -34,25 +33,30 @@ func (h *GitHub) GitCredential(ctx context.Context, repo string) (user, token st
 	}
 }
 
-func (h *GitHub) reader(ctx context.Context, repo, name string) (source, error) {
-	key := strings.ToLower(repo)
-	h.mu.Lock()
-	src, ok := h.clones[key]
-	h.mu.Unlock()
-	if ok {
-		return src, nil
+// A clone provides the credential for one repository. The repository that has the name now may be a
+// different one than before, and the credential of that one does not open it.
+type clone struct {
+	source
+	repo int64
+}
+
+func (h *GitHub) reader(ctx context.Context, repo string) (source, error) {
+	number, err := h.Number(ctx, repo)
+	if err != nil {
+		return nil, err
 	}
 	id, err := h.installationOf(ctx, repo)
 	if err != nil {
 		return nil, err
 	}
-	read := "read"
-	src = newInstallation(h, id, &github.InstallationTokenOptions{Repositories: []string{name}, Permissions: &github.InstallationPermissions{Contents: &read}})
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if other, ok := h.clones[key]; ok {
-		return other, nil
+	key := strings.ToLower(repo)
+	if known, ok := h.clones[key]; ok && known.repo == number {
+		return known, nil
 	}
-	h.clones[key] = src
-	return src, nil
+	read := "read"
+	made := clone{newInstallation(h, id, &github.InstallationTokenOptions{RepositoryIDs: []int64{number}, Permissions: &github.InstallationPermissions{Contents: &read}}), number}
+	h.clones[key] = made
+	return made, nil
 }

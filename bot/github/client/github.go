@@ -33,7 +33,7 @@ type GitHub struct {
 	mu     sync.Mutex
 	insts  map[string]int64  // lower-case repository to installation
 	bots   map[int64]*client // by installation
-	clones map[string]source // by lower-case repository
+	clones map[string]clone  // by lower-case repository
 	me     string
 }
 
@@ -78,7 +78,7 @@ func open(opt Options) (*GitHub, error) {
 		opt.Log.Warn("GitHub is reached without TLS: anyone on the network can read the token", "url", api.String())
 	}
 	return &GitHub{opt: opt, api: api, git: git, stats: newCounters(), cache: newStore(opt.CacheBytes),
-		insts: map[string]int64{}, bots: map[int64]*client{}, clones: map[string]source{}}, nil
+		insts: map[string]int64{}, bots: map[int64]*client{}, clones: map[string]clone{}}, nil
 }
 
 // UsesChecks reports whether verdicts go into check runs. Only an App can create them, and GitHub

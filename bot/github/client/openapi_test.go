@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/github/embedded/openapi"
 )
+
+var byNumber = regexp.MustCompile(`^/repositories/\d+`)
 
 // An inspector compares each request with GitHub's description before it sends it.
 type inspector struct {
@@ -39,6 +42,8 @@ func (i *inspector) RoundTrip(rq *http.Request) (*http.Response, error) {
 	if path == "/api/graphql" { // the description covers REST only
 		return i.next.RoundTrip(rq)
 	}
+	// GitHub redirects to a repository's number, and describes only the form with its name.
+	path = byNumber.ReplaceAllString(path, "/repos/"+repo)
 	operation := i.d.Operation(rq.Method, path)
 	if operation == nil {
 		i.t.Errorf("GitHub has no %s %s", rq.Method, path)
@@ -82,6 +87,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		{"Installations", func() error { _, err := h.Installations(w.ctx); return err }},
 		{"WithoutIssues", func() error { _, err := h.WithoutIssues(w.ctx); return err }},
 		{"Repositories", func() error { _, err := h.Repositories(w.ctx, w.inst.ID()); return err }},
+		{"Number", func() error { _, err := h.Number(w.ctx, repo); return err }},
 		{"Repository", func() error { _, err := h.Repository(w.ctx, repo); return err }},
 		{"CreateCheck", func() (err error) { check, err = h.CreateCheck(w.ctx, repo, full); return err }},
 		{"UpdateCheck", func() error { return h.UpdateCheck(w.ctx, repo, check, full) }},
@@ -116,6 +122,13 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		{"React", func() error { return h.React(w.ctx, repo, theirs.ID, "eyes") }},
 		{"ReactOnLine", func() error { return h.ReactOnLine(w.ctx, repo, remark.ID, "eyes") }},
 		{"Permission", func() error { _, err := h.Permission(w.ctx, repo, "alice"); return err }},
+		{"PermissionByID", func() error {
+			_, user, err := h.PermissionByID(w.ctx, w.repo.ID(), repo, "alice")
+			if err == nil && user == 0 {
+				t.Error("GitHub does not say the user's number")
+			}
+			return err
+		}},
 		{"Pull", func() error { _, err := h.Pull(w.ctx, repo, n); return err }},
 		{"OpenPulls", func() error { _, err := h.OpenPulls(w.ctx, repo); return err }},
 		{"Reviews", func() error { _, err := h.Reviews(w.ctx, repo, n); return err }},
@@ -138,7 +151,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		}},
 		{"Redeliver", func() error { return h.Redeliver(w.ctx, w.app.Hook().Deliveries()[0].ID) }},
 	}
-	called := map[string]bool{"UsesChecks": true, "CloneURL": true, "Stats": true, "Ours": true, "Account": true, "Shed": true} // these send nothing
+	called := map[string]bool{"UsesChecks": true, "CloneURL": true, "Stats": true, "Ours": true, "Account": true, "ListsAll": true, "Shed": true} // these send nothing
 	for _, s := range steps {
 		called[s.method] = true
 		if err := s.call(); err != nil {

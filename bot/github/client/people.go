@@ -30,24 +30,39 @@ func (h *GitHub) userLogin(ctx context.Context) (string, error) {
 
 // Permission returns a user's role in a repository: none, read, triage, write, maintain or admin.
 func (h *GitHub) Permission(ctx context.Context, repo, login string) (policy.Role, error) {
+	has, _, err := h.permission(ctx, repo, login, func(owner, name string) string { return "repos/" + owner + "/" + name })
+	return has, err
+}
+
+// PermissionByID returns a user's role in the repository with a number, and the user's number. The
+// name only says which installation to ask: GitHub answers about the number, whoever has the name
+// now.
+func (h *GitHub) PermissionByID(ctx context.Context, id int64, repo, login string) (policy.Role, int64, error) {
+	return h.permission(ctx, repo, login, func(string, string) string { return fmt.Sprintf("repositories/%d", id) })
+}
+
+func (h *GitHub) permission(ctx context.Context, repo, login string, at func(owner, name string) string) (policy.Role, int64, error) {
 	o := op{name: "ask for the role of " + login, permission: "Metadata: read"}
 	if login == "" {
-		return "", &Error{Op: o.name, Repo: repo, Err: errors.New("the login is empty")}
+		return "", 0, &Error{Op: o.name, Repo: repo, Err: errors.New("the login is empty")}
 	}
 	var level struct {
 		Permission string `json:"permission"`
 		RoleName   string `json:"role_name"`
+		User       struct {
+			ID int64 `json:"id"`
+		} `json:"user"`
 	}
 	err := h.do(ctx, o, repo, func(ctx context.Context, gh *github.Client, owner, name string) error {
-		return send(ctx, gh, "GET", fmt.Sprintf("repos/%s/%s/collaborators/%s/permission", owner, name, url.PathEscape(login)), nil, &level)
+		return send(ctx, gh, "GET", at(owner, name)+"/collaborators/"+url.PathEscape(login)+"/permission", nil, &level)
 	})
 	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusNotFound && strings.HasSuffix(e.Message, "is not a user") {
-		return "none", nil // an App, or an account that no longer exists
+		return "none", 0, nil // an App, or an account that no longer exists
 	}
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
-	return role(level.Permission, level.RoleName), nil
+	return role(level.Permission, level.RoleName), level.User.ID, nil
 }
 
 // bases maps GitHub's roles to the older and coarser permission of each.

@@ -19,6 +19,7 @@ type Pull struct {
 	Labels              []string
 	HeadSHA, HeadRepo   string // HeadRepo is owner/name, empty if the fork is gone
 	BaseRef, BaseRepo   string // BaseRepo is the repository's current name
+	BaseID              int64  // the repository's number
 	Shut                bool   // the repository is archived or disabled
 	UpdatedAt           time.Time
 }
@@ -27,7 +28,7 @@ func pull(p *github.PullRequest) Pull {
 	base := p.GetBase().GetRepo()
 	out := Pull{Number: p.GetNumber(), Title: p.GetTitle(), Author: p.GetUser().GetLogin(), Draft: p.GetDraft(), Open: p.GetState() == "open",
 		Merged: p.GetMerged() || p.MergedAt != nil, HeadSHA: p.GetHead().GetSHA(), HeadRepo: p.GetHead().GetRepo().GetFullName(),
-		BaseRef: p.GetBase().GetRef(), BaseRepo: base.GetFullName(), Shut: base.GetArchived() || base.GetDisabled(), UpdatedAt: p.GetUpdatedAt().Time}
+		BaseRef: p.GetBase().GetRef(), BaseRepo: base.GetFullName(), BaseID: base.GetID(), Shut: base.GetArchived() || base.GetDisabled(), UpdatedAt: p.GetUpdatedAt().Time}
 	for _, l := range p.Labels {
 		out.Labels = append(out.Labels, l.GetName())
 	}

@@ -99,6 +99,12 @@ func (h *GitHub) Repositories(ctx context.Context, installation int64) ([]Reposi
 	return out, nil
 }
 
+// Number returns GitHub's number of the repository that has a name now.
+func (h *GitHub) Number(ctx context.Context, repo string) (int64, error) {
+	r, err := h.Repository(ctx, repo)
+	return r.ID, err
+}
+
 // Repository reads one repository.
 func (h *GitHub) Repository(ctx context.Context, repo string) (Repository, error) {
 	var out Repository

@@ -129,10 +129,10 @@ func TestPulls(t *testing.T) {
 	w.no(err)
 	st := w.pr.State()
 	one := client.Pull{Number: 1, Title: "Faster", Author: "alice", Open: true, Labels: []string{"optimisation"}, HeadSHA: st.HeadSHA, HeadRepo: repo,
-		BaseRef: "main", BaseRepo: repo, UpdatedAt: st.UpdatedAt}
+		BaseRef: "main", BaseRepo: repo, BaseID: w.repo.ID(), UpdatedAt: st.UpdatedAt}
 	st = second.State()
 	two := client.Pull{Number: 2, Title: "Patch", Author: "bob", Open: true, Draft: true, HeadSHA: st.HeadSHA, HeadRepo: "bob/kernels",
-		BaseRef: "main", BaseRepo: repo, UpdatedAt: st.UpdatedAt}
+		BaseRef: "main", BaseRepo: repo, BaseID: w.repo.ID(), UpdatedAt: st.UpdatedAt}
 	open, err := w.bot.OpenPulls(w.ctx, repo)
 	w.no(err)
 	if diff := cmp.Diff([]client.Pull{one, two}, open); diff != "" {

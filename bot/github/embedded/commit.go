@@ -66,6 +66,16 @@ func (r *Repo) Tag(name, sha, message string) error {
 	return r.noteRefs()
 }
 
+// DeleteTag deletes a tag.
+func (r *Repo) DeleteTag(name string) error {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	if _, err := r.git.run("tag", "--delete", name); err != nil {
+		return fmt.Errorf("delete the tag %s of %s: %w", name, r.fullName(), err)
+	}
+	return r.noteRefs()
+}
+
 // stream writes the commit in the language of git fast-import, which needs one process per commit
 // and no work tree.
 func (c Commit) stream(parent, login string, unix int64) string {

@@ -50,6 +50,7 @@ func (r *Repo) Rename(name string) error {
 		return invalid("Repository", "name", "custom", "name already exists on this account")
 	}
 	from := r.name
+	r.s.takeName(r.owner.login + "/" + name)
 	r.was, r.name = append(r.was, r.fullName()), name
 	changes := &github.EditChange{Repo: &github.EditRepo{Name: &github.RepoName{From: &from}}}
 	r.emit(r.owner, "repository", "renamed", nil, &github.RepositoryEvent{Changes: changes})
@@ -65,6 +66,7 @@ func (r *Repo) Transfer(login string) error {
 		return invalid("Repository", "name", "custom", "name already exists on this account")
 	}
 	from, to := r.owner, r.s.user(login)
+	r.s.takeName(login + "/" + r.name)
 	r.was, r.owner = append(r.was, r.fullName()), to
 	for _, app := range r.s.apps {
 		for _, in := range app.insts {
@@ -116,6 +118,11 @@ func (s *Server) RenameAccount(from, to string) error {
 	}
 	delete(s.users, from)
 	u.login, s.users[to] = to, u
+	for _, r := range s.repos {
+		if r.owner == u {
+			s.takeName(r.fullName())
+		}
+	}
 	for _, app := range s.apps {
 		for _, in := range app.insts {
 			if in.account == u {

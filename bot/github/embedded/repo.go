@@ -79,6 +79,7 @@ func (s *Server) newRepo(opt RepoOptions) (*Repo, error) {
 	if s.repo(opt.Owner, opt.Name) != nil {
 		return nil, fmt.Errorf("create repository %s/%s: the name exists already on this account", opt.Owner, opt.Name)
 	}
+	s.takeName(opt.Owner + "/" + opt.Name)
 	return &Repo{s: s, id: s.id(), owner: s.user(opt.Owner), name: opt.Name, private: opt.Private,
 		branch: cmp.Or(opt.DefaultBranch, "main"), created: s.now(), pushed: s.now(),
 		git:   gitDir{path: filepath.Join(s.opt.Dir, opt.Owner, fmt.Sprintf("%s-%d.git", opt.Name, s.lastID)), ctx: s.ctx, known: &known{}},
@@ -123,6 +124,13 @@ func (s *Server) movedFrom(owner, name string) *Repo {
 		}
 	}
 	return nil
+}
+
+// takeName ends the redirects from a name for good, as GitHub does when a repository takes the name.
+func (s *Server) takeName(name string) {
+	for _, r := range s.repos {
+		r.was = slices.DeleteFunc(r.was, func(old string) bool { return strings.EqualFold(old, name) })
+	}
 }
 
 // ID returns the repository's number.

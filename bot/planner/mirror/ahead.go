@@ -51,7 +51,7 @@ func (s *Store) FetchHead(ctx context.Context, repo, head string, refs ...string
 	}
 	m := s.mirrored(repo)
 	if s.brought(m, head) {
-		return m.repo.Again(), nil
+		return s.open(m), nil
 	}
 	defer s.brought(m, head) // its own fetch included the head
 	return s.Fetch(ctx, repo, refs...)

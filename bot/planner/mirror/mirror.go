@@ -35,6 +35,9 @@ type Store struct {
 	Dir    string
 	Origin Origin
 	Most   int64 // limit of a pull request's commits in bytes; defaults to 512 MiB
+	// Number returns GitHub's number of the repository that has a name now. nil means that names are
+	// never given to a different repository.
+	Number func(ctx context.Context, repo string) (int64, error)
 
 	mu     sync.Mutex
 	copies map[string]*mirrored
@@ -46,9 +49,9 @@ const fetchTime = 5 * time.Minute
 // A mirrored repository is fetched by one caller at a time. Callers that arrive in the meantime
 // wait, and the next fetch serves all of them: a thousand pull requests need few fetches.
 type mirrored struct {
-	repo *checkout.Repo
-	turn chan struct{} // held during a fetch
-	next *fetched      // shared by the callers that wait
+	repo *checkout.Repo // guarded by Store.mu: see discardOther
+	turn chan struct{}  // held during a fetch
+	next *fetched       // shared by the callers that wait
 
 	ahead ahead
 }
@@ -86,13 +89,14 @@ func (s *Store) Fetch(ctx context.Context, repo string, refs ...string) (*checko
 		return nil, late()
 	}
 	if mine.err == nil || mine.users == 1 {
-		return m.repo.Again(), mine.err
+		return s.open(m), mine.err
 	}
 	// The shared fetch may have failed because of another caller: a missing ref, or a deadline.
 	select {
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
-		return m.repo.Again(), s.fetch(ctx, repo, refs)
+		err := s.fetch(ctx, repo, refs)
+		return s.open(m), err
 	case <-ctx.Done():
 		return nil, late()
 	}
@@ -110,6 +114,13 @@ func (s *Store) mirrored(repo string) *mirrored {
 		s.copies[repo] = m
 	}
 	return m
+}
+
+// open returns a mirror for one use.
+func (s *Store) open(m *mirrored) *checkout.Repo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return m.repo.Again()
 }
 
 func (s *Store) dir(repo string) string { return filepath.Join(s.Dir, filepath.FromSlash(repo)+".git") }
@@ -130,6 +141,9 @@ func (s *Store) fetch(ctx context.Context, repo string, refs []string) error {
 	dir := s.dir(repo)
 	user, token, err := s.Origin.GitCredential(ctx, repo)
 	if err != nil {
+		return fmt.Errorf("mirroring %s: %w", repo, err)
+	}
+	if err := s.discardOther(ctx, repo, dir); err != nil {
 		return fmt.Errorf("mirroring %s: %w", repo, err)
 	}
 	for again := false; ; again = true {

@@ -28,8 +28,8 @@ func (s *Store) Submodule(ctx context.Context, of, address, commit string) (*che
 		return nil, err
 	}
 	m := s.mirrored(repo)
-	if has(ctx, m.repo, commit) {
-		return m.repo.Again(), nil
+	if has(ctx, s.open(m), commit) {
+		return s.open(m), nil
 	}
 	select {
 	case m.turn <- struct{}{}:
@@ -37,15 +37,15 @@ func (s *Store) Submodule(ctx context.Context, of, address, commit string) (*che
 	case <-ctx.Done():
 		return nil, fmt.Errorf("fetching %s: %w", repo, context.Cause(ctx))
 	}
-	if !has(ctx, m.repo, commit) { // another caller may have fetched it in the meantime
+	if !has(ctx, s.open(m), commit) { // another caller may have fetched it in the meantime
 		if err := s.fetchBounded(ctx, repo); err != nil {
 			return nil, err
 		}
 	}
-	if !has(ctx, m.repo, commit) {
+	if !has(ctx, s.open(m), commit) {
 		return nil, Unreadable{fmt.Sprintf("no branch and no tag of %s has the commit %.12s (push it there)", repo, commit)}
 	}
-	return m.repo.Again(), nil
+	return s.open(m), nil
 }
 
 // has reports whether a commit is reachable from a branch or a tag. The objects in a mirror alone

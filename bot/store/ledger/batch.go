@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
+	"github.com/kernelgate/kernelgate/bot/repos"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/watch"
 )
@@ -30,6 +31,7 @@ type batch struct {
 	commands  ordered[[2]string, command] // by change and id
 	overrides []override
 	watched   ordered[string, *watch.State] // by the name of the subject
+	repos     []repos.Event
 }
 
 // ordered is a map that remembers in which order its keys came.
@@ -82,10 +84,13 @@ func (b *batch) full(now time.Time) bool {
 	return b.events >= batchEvents || now.Sub(b.began) >= batchTime
 }
 
-// add applies an event. It ignores events that are neither about a change nor about a watched kernel.
+// add applies an event. It ignores events that are about neither a change nor a watched kernel nor a repository.
 func (b *batch) add(ctx context.Context, e journal.Event) error {
 	if watch.IsSubject(e.Run) {
 		return b.addWatched(ctx, e)
+	}
+	if repos.IsSubject(e.Run) {
+		return b.addRepository(e)
 	}
 	id, err := change.ParseID(e.Run)
 	if err != nil {

@@ -84,7 +84,7 @@ func dump(t testing.TB, l *Ledger) string {
 	t.Helper()
 	var out strings.Builder
 	for _, table := range append(tables[:], "progress") {
-		rows, err := l.store.Load().read.QueryContext(t.Context(), "SELECT * FROM "+table+" ORDER BY 1, 2, 3")
+		rows, err := l.store.Load().read.QueryContext(t.Context(), "SELECT * FROM "+table+" ORDER BY 1, 2")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,25 +19,6 @@ import (
 // IsNotFound tells that the ledger has no such change or run.
 func IsNotFound(err error) bool { return errors.Is(err, errNotFound) }
 
-// A RepoName is a repository under its newest name.
-type RepoName struct {
-	ID   int64
-	Name string
-}
-
-// RepoNames is the repositories of all changes. It jumps from one to the next in the index
-// rather than looking at all changes.
-func (l *Ledger) RepoNames(ctx context.Context) ([]RepoName, error) {
-	const query = `WITH RECURSIVE repos (which) AS (
-		SELECT min(repo_id) FROM changes
-		UNION ALL SELECT (SELECT min(repo_id) FROM changes WHERE repo_id > which) FROM repos WHERE which IS NOT NULL)
-		SELECT r.which, (SELECT c.repo FROM changes c WHERE c.repo_id = r.which ORDER BY c.seq DESC LIMIT 1) AS name
-		FROM repos r WHERE r.which IS NOT NULL`
-	return all(ctx, l, "the repositories", query, nil, func(rows *sql.Rows) (r RepoName, err error) {
-		return r, rows.Scan(&r.ID, &r.Name)
-	})
-}
-
 // Kernels is the kernels of a repository that were ever run, by folder.
 func (l *Ledger) Kernels(ctx context.Context, repoID int64) ([]string, error) {
 	const query = `WITH RECURSIVE folders (name) AS (
@@ -107,9 +88,10 @@ func (l *Ledger) OnMain(ctx context.Context, repoID int64, folder string, limit 
 // listRuns reads the runs that a query names by number, newest first. The order of the
 // joins is given: SQLite would rather go through all runs in the order that is asked for.
 func (l *Ledger) listRuns(ctx context.Context, what, numbers string, args ...any) ([]RunRow, error) {
-	query := `SELECT r.n, r.job, r.change, c.repo, c.title, r.kernel, r.folder, r.attempt, r.head, r.rule, r.phase, r.outcome, r.reason, r.line,
+	query := `SELECT r.n, r.job, r.change, coalesce(nullif(p.name, ''), c.repo), c.title, r.kernel, r.folder, r.attempt, r.head, r.rule, r.phase, r.outcome, r.reason, r.line,
 		r.device, r.runner, r.asked, r.begun, r.ended, r.evidence, r.verdict, r.side, c.open, c.author
-		FROM (` + numbers + `) which CROSS JOIN runs r ON r.n = which.n CROSS JOIN changes c ON c.id = r.change ORDER BY which.n DESC`
+		FROM (` + numbers + `) which CROSS JOIN runs r ON r.n = which.n CROSS JOIN changes c ON c.id = r.change
+		LEFT JOIN repositories p ON p.id = r.repo_id ORDER BY which.n DESC`
 	runs, err := all(ctx, l, what, query, args, scanRun)
 	if err != nil {
 		return nil, err

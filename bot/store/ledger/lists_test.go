@@ -40,7 +40,7 @@ func TestLists(t *testing.T) {
 	names, err := l.RepoNames(ctx)
 	var want []RepoName
 	for _, s := range w.changes {
-		if r := (RepoName{s.ID.Repo, s.Facts.Repo}); !slices.Contains(want, r) {
+		if r := (RepoName{ID: s.ID.Repo, Name: s.Facts.Repo}); !slices.ContainsFunc(want, func(known RepoName) bool { return known.ID == r.ID && known.Name == r.Name }) {
 			want = append(want, r)
 		}
 	}

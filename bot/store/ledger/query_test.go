@@ -253,7 +253,7 @@ func TestChanges(t *testing.T) {
 		slices.SortFunc(want, func(a, b change.ID) int { return strings.Compare(a.String(), b.String()) })
 		equal(t, "found by "+text, want, ids)
 	}
-	equal(t, "repositories", []RepoName{{1, "o/r"}, {2, "new/name"}}, must[[]RepoName](t)(l.RepoNames(t.Context())))
+	equal(t, "repositories", []RepoName{{ID: 1, Name: "o/r"}, {ID: 2, Name: "new/name"}}, must[[]RepoName](t)(l.RepoNames(t.Context())))
 	if _, err := l.Change(t.Context(), pull(99)); !errors.Is(err, errNotFound) {
 		t.Errorf("a change that is not there: %v", err)
 	}

@@ -130,7 +130,18 @@ CREATE TABLE watched (
 	state   TEXT    NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX watched_repo ON watched (repo_id, folder);
+
+CREATE TABLE repositories (
+	id      INTEGER PRIMARY KEY, -- GitHub's number
+	name    TEXT    NOT NULL, -- today's; '' if no event says it
+	removed TEXT    NOT NULL  -- why the bot cannot reach it; '' if it can
+);
+
+CREATE TABLE public (
+	name    TEXT    PRIMARY KEY, -- as in the configuration, in lower case
+	repo_id INTEGER NOT NULL     -- the repository that it meant
+) WITHOUT ROWID;
 `
 
 // tables is every table that holds rows of events.
-var tables = [...]string{"changes", "heads", "runs", "shapes", "commands", "overrides", "watched"}
+var tables = [...]string{"changes", "heads", "runs", "shapes", "commands", "overrides", "watched", "repositories", "public"}

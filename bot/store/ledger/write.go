@@ -34,7 +34,7 @@ func (b *batch) write(ctx context.Context) error {
 	}
 	defer tx.Rollback()
 	for _, write := range []func(context.Context, *sql.Tx) error{
-		b.writeChanges, b.writeHeads, b.writeRuns, b.writeCommands, b.writeOverrides, b.writeWatched,
+		b.writeChanges, b.writeHeads, b.writeRuns, b.writeCommands, b.writeOverrides, b.writeWatched, b.writeRepositories,
 	} {
 		if err := write(ctx, tx); err != nil {
 			return err
