@@ -180,6 +180,9 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	if err := p.read(ctx, all); err != nil {
 		return nil, err
 	}
+	if err := p.convert(ctx, all); err != nil {
+		return nil, err
+	}
 	touched := slices.DeleteFunc(all, func(key string) bool { return !p.Touches(key, p.changed) && !(p.byHand() && p.moved[key]) })
 	if len(touched) == 0 {
 		return nil, p.newPolicy(ctx)
