@@ -2,11 +2,14 @@ package gates
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
@@ -186,6 +189,37 @@ func sees(rng *rand.Rand, s Sampled, wrong int) bool {
 		}
 	}
 	return false
+}
+
+// TestStatedShares checks the table of docs/statistics.md: rounds, shapes and launches per sample on
+// a CPU with 10 pairs a round, where up to 64 launches of a series are compared if they are apart.
+func TestStatedShares(t *testing.T) {
+	page, err := os.ReadFile("../docs/statistics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ rounds, shapes, batch int }{{6, 1, 128}, {16, 1, 128}, {16, 2, 128}, {6, 3, 1}} {
+		const pairs, kinds, loneLaunches = 10, 5, 32
+		launches := 2 * pairs * c.batch
+		if c.batch > 1 {
+			launches += max(pairs/2, 2*kinds) * min(c.batch, loneLaunches)
+		}
+		of := func(compared int) string {
+			rounds := make([]Round, c.rounds*c.shapes)
+			for i := range rounds {
+				rounds[i].Series = []Series{{Verified: launches, Apart: &Sampled{launches, min(launches, compared)}}}
+			}
+			share, _ := unseen(rounds)
+			if share == 0 {
+				return "one launch"
+			}
+			return number.PlainShare(share)
+		}
+		row := fmt.Sprintf("| %d, %d, %d | %s | one launch | %s | %s |", c.rounds, c.shapes, c.batch, number.Thousands(launches*c.rounds*c.shapes), of(64), of(4))
+		if !strings.Contains(string(page), row+"\n") {
+			t.Errorf("docs/statistics.md lacks the row %s", row)
+		}
+	}
 }
 
 // TestApartDefers checks that a kernel that would pass waits for more rounds, and is deferred at
