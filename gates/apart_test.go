@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/gates/number"
+	numbers "github.com/kernelgate/kernelgate/gates/number"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
@@ -213,9 +213,9 @@ func TestStatedShares(t *testing.T) {
 			if share == 0 {
 				return "one launch"
 			}
-			return number.PlainShare(share)
+			return numbers.PlainShare(share)
 		}
-		row := fmt.Sprintf("| %d, %d, %d | %s | one launch | %s | %s |", c.rounds, c.shapes, c.batch, number.Thousands(launches*c.rounds*c.shapes), of(64), of(4))
+		row := fmt.Sprintf("| %d, %d, %d | %s | one launch | %s | %s |", c.rounds, c.shapes, c.batch, numbers.Thousands(launches*c.rounds*c.shapes), of(64), of(4))
 		if !strings.Contains(string(page), row+"\n") {
 			t.Errorf("docs/statistics.md lacks the row %s", row)
 		}
