@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -22,8 +23,8 @@ const TopManifest = "a manifest in the repository's top folder gates no kernel, 
 const misspelled = "a manifest of this name gates no kernel (call it " + manifest.FileName + " or NAME." + manifest.FileName + ")"
 
 // refuseMisplaced refuses a change after whose merge a manifest would gate no kernel: one in the
-// repository's top folder, or a new one with a different spelling of the name. It does not refuse a
-// change that moves the manifest of the base, nor one whose kernels the caller names.
+// repository's top folder, or one with a different spelling of the name. It does not refuse a change
+// that moves or renames the manifest of the base, nor one whose kernels the caller names.
 func (p *Plan) refuseMisplaced(ctx context.Context) error {
 	if p.chosen() {
 		return nil
@@ -37,11 +38,26 @@ func (p *Plan) refuseMisplaced(ctx context.Context) error {
 			return strict.Mistake{Err: checkout.Refused{File: found[i], Why: TopManifest}}
 		}
 	}
+	return p.refuseMisspelled(ctx)
+}
+
+// refuseMisspelled refuses a change after whose merge a manifest has almost the right name.
+func (p *Plan) refuseMisspelled(ctx context.Context) error {
+	merged := map[string]string{} // the revision that a merge takes the file from
+	there, err := p.opt.Repo.Named(ctx, p.opt.Trusted, misspelt)
+	if err != nil {
+		return err
+	}
+	for _, file := range there {
+		merged[file] = p.opt.Trusted
+	}
 	for _, file := range p.changed {
-		if !misspelt(file) {
-			continue
+		if misspelt(file) {
+			merged[file] = p.opt.Head
 		}
-		text, err := p.opt.Repo.Read(ctx, p.opt.Head, file)
+	}
+	for _, file := range slices.Sorted(maps.Keys(merged)) {
+		text, err := p.opt.Repo.Read(ctx, merged[file], file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("looking for manifests: %w", err)
 		}

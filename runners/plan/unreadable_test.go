@@ -53,6 +53,7 @@ func TestNoKernelChangedIsNoGuess(t *testing.T) {
 		"the policy's name":        {base: map[string]string{policyFile: "", ".github/kernelgate.yml": policyYAML}, says: ".github/kernelgate.yml:1:1: this file is not read: the policy is " + policyFile},
 		"the policy's other name":  {base: map[string]string{policyFile: "", ".github/KernelGate.yaml": policyYAML}, says: ".github/KernelGate.yaml:1:1: this file is not read"},
 		"a manifest in the top":    {base: map[string]string{"kernel.yaml": manifestYAML, "scale.c": "// s\n"}, says: "kernel.yaml: a manifest in the repository's top folder"},
+		"a manifest's other name":  {base: map[string]string{"other/Kernel.yml": manifestYAML}, says: "other/Kernel.yml:1:1: a manifest of this name gates no kernel"},
 		"two manifests at a time":  {base: map[string]string{file: "]\n", "other/kernel.yaml": "]\n"}, says: file + ":1:1: is not valid YAML"},
 		"and the second is listed": {base: map[string]string{file: "]\n", "other/kernel.yaml": "]\n"}, says: "other/kernel.yaml:1:1: is not valid YAML"},
 	} {
@@ -223,7 +224,16 @@ func TestMisspelledManifests(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	// A change that renames it is not refused.
 	r := newTree(t)
+	files := apart(t)
+	files["new/kernel.yml"] = manifestYAML
+	misspelled := r.commit(files)
+	keys, err := r.plan(plan.Options{Base: misspelled, Head: r.commit(map[string]string{"new/kernel.yml": "", "new/kernel.yaml": manifestYAML})}).Kernels(t.Context())
+	if err != nil || strings.Join(keys, " ") != "new" {
+		t.Errorf("renamed: %v, %v", keys, err)
+	}
+	r = newTree(t)
 	base := r.commit(apart(t))
 	if _, err := r.plan(plan.Options{Base: base, Head: r.commit(map[string]string{"boot/kernel.yml": "name: linux\nversion: 6\n"})}).Kernels(t.Context()); err != nil {
 		t.Errorf("another program's file: %v", err)
