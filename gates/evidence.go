@@ -328,6 +328,11 @@ type Series struct {
 	Worst           *Errors `json:"worst,omitempty"`            // against the reference: the largest of each figure
 	Referenced      int     `json:"referenced,omitempty"`       // outputs behind Worst; 0 in older evidence, where they are all
 	AgainstBaseline *Errors `json:"against_baseline,omitempty"` // against the baseline's output on the same input, over all of them
+	// Apart counts the launches whose outputs are so far from the baseline's that one of the two is
+	// wrong, see [Separation]. Beyond counts the others with an element beyond the tolerance of the
+	// baseline's. Both are absent in older evidence.
+	Apart  *Sampled `json:"apart,omitempty"`
+	Beyond *Sampled `json:"beyond,omitempty"`
 	// Outputs is both sides of the outputs behind Worst in which a side has an element beyond the tolerance.
 	Outputs []TimedOutput `json:"outputs,omitempty"`
 }

@@ -282,6 +282,11 @@ func (s Series) problem() (field, problem string) {
 	if s.Referenced < 0 {
 		return "referenced", fmt.Sprintf("is %d", s.Referenced)
 	}
+	for name, n := range map[string]*Sampled{"apart": s.Apart, "beyond": s.Beyond} {
+		if n != nil && (n.Compared < 0 || n.Compared > n.Launches || n.Launches > s.Verified) {
+			return name, fmt.Sprintf("has %d compared of %d launches, and %d outputs were verified", n.Compared, n.Launches, s.Verified)
+		}
+	}
 	if s.Worst != nil && s.Worst.negative() {
 		return "worst", "has a negative figure"
 	}

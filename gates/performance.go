@@ -61,9 +61,9 @@ func (j *judgement) performance() GateResult {
 	}
 	r := c.result(gate, j.evidence)
 	if r.Status == Passed && j.measuring.Disturbed > 0 {
-		return j.withMarked(r, q, done)
+		r = j.withMarked(r, q, done)
 	}
-	return r
+	return j.withUnseen(r, p.Rounds)
 }
 
 // run analyses the rounds at one interim analysis after the next, up to the first that decides.

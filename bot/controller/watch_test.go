@@ -398,3 +398,17 @@ func watchedNightlyAbsent(t *testing.T) *watchedWorld {
 	w.begun()
 	return w
 }
+
+// A manifest with a mistake does not end the watch of its kernel: nobody knows what became of the kernel.
+func TestWatchMistakenManifest(t *testing.T) {
+	w := watchedNightly(t, worldOptions{})
+	w.night("// speed 0.8\n")
+	w.shows(true, 0)
+	_, err := w.repo.Push("main", map[string]string{"kernels/scale/kernel.yaml": "]\n"}, "Break the manifest")
+	w.no(err)
+	w.settle()
+	w.clock.Add(int64(24 * time.Hour))
+	w.begun()
+	w.settle()
+	w.shows(true, 0)
+}

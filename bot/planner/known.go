@@ -21,23 +21,27 @@ type known struct {
 	rules     *lru.Cache[string, string] // by commit
 	manifests *lru.Cache[[sha256.Size]byte, *manifest.Manifest]
 	policies  *lru.Cache[[sha256.Size]byte, *policy.Policy]
+	readable  *lru.Cache[[sha256.Size]byte, struct{}] // manifests without mistakes
 }
 
 // maxKnown is how many of each are kept, and maxKnownText how long a text is at most that was
-// read for one.
+// read for one. Every plan asks for the mistakes of all manifests, so these are kept for more of
+// them than one repository may have.
 const (
 	maxKnown     = 128
 	maxKnownText = 32 << 10
+	maxReadable  = 4096
 )
 
 func (k *known) begin() {
 	k.once.Do(func() {
-		k.rules, k.manifests, k.policies = newLRU[string, string](), newLRU[[sha256.Size]byte, *manifest.Manifest](), newLRU[[sha256.Size]byte, *policy.Policy]()
+		k.rules, k.manifests, k.policies = newLRU[string, string](maxKnown), newLRU[[sha256.Size]byte, *manifest.Manifest](maxKnown), newLRU[[sha256.Size]byte, *policy.Policy](maxKnown)
+		k.readable = newLRU[[sha256.Size]byte, struct{}](maxReadable)
 	})
 }
 
-func newLRU[K comparable, V any]() *lru.Cache[K, V] {
-	c, err := lru.New[K, V](maxKnown)
+func newLRU[K comparable, V any](size int) *lru.Cache[K, V] {
+	c, err := lru.New[K, V](size)
 	if err != nil {
 		panic(err) // the size is a constant
 	}
@@ -59,6 +63,20 @@ func (k *known) rulesAt(ctx context.Context, repo *checkout.Repo, commit string)
 func (k *known) manifest(file string, text []byte) (*manifest.Manifest, error) {
 	k.begin()
 	return read(k.manifests, manifest.Parse, file, text)
+}
+
+// checkManifest returns the mistakes in a manifest.
+func (k *known) checkManifest(file string, text []byte) error {
+	k.begin()
+	key := sha256.Sum256(text)
+	if _, ok := k.readable.Get(key); ok {
+		return nil
+	}
+	_, err := k.manifest(file, text)
+	if err == nil {
+		k.readable.Add(key, struct{}{})
+	}
+	return err
 }
 
 func (k *known) policy(file string, text []byte) (*policy.Policy, error) {

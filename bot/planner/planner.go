@@ -225,12 +225,15 @@ func (s *survey) plan(ctx context.Context) (err error) {
 	if err := s.ruleChange(ctx, changed); err != nil {
 		return err
 	}
-	keys, err := p.Kernels(ctx)
-	if err != nil {
-		return err
-	}
 	if policyAt == "" {
 		return nil // nobody asks anything of any kernel
+	}
+	keys, err := p.Kernels(ctx)
+	if _, refused := errors.AsType[checkout.Refused](err); !refused && s.problem("", err) {
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	if len(keys) > maxKernels && !s.id.Kind.Scheduled() {
 		return checkout.Refused{Why: fmt.Sprintf("the change touches %d kernels (at most %d are measured for one; make several changes of it)", len(keys), maxKernels)}
@@ -268,6 +271,11 @@ func (s *survey) policy(ctx context.Context) (string, error) {
 	rev := s.trusted
 	text, err := s.repo.Read(ctx, rev, plan.PolicyFile)
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := plan.NoPolicy(ctx, s.repo, rev); s.problem(plan.PolicyFile, err) {
+			return "", nil
+		} else if err != nil {
+			return "", err
+		}
 		s.out.NoPolicy = true
 		rev = s.facts.Head
 		text, err = s.repo.Read(ctx, rev, plan.PolicyFile)
@@ -331,7 +339,7 @@ func (s *survey) options(policyAt string) plan.Options {
 		Repo: s.repo, Base: s.base, Trusted: s.trusted, Head: f.Head, Scratch: s.scratch,
 		Change:     policy.Change{Labels: f.Labels, Branch: f.Base, Title: f.Title, Draft: f.Draft},
 		Repository: f.Repo, Version: s.planner.Version, Started: s.planner.Now().UTC(),
-		ParsePolicy: s.planner.known.policy,
+		ParsePolicy: s.planner.known.policy, CheckManifest: s.planner.known.checkManifest, Repairs: true,
 	}
 	if policyAt != s.trusted {
 		o.PolicyAt = policyAt

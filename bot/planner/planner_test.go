@@ -134,10 +134,6 @@ func TestMistakes(t *testing.T) {
 		"policy: no YAML": {
 			tree{policyFile: "version: 1\n\t]\n"}, []gates.Diagnostic{{File: policyFile, Line: 2, Message: ""}}, nil,
 		},
-		"manifest": {
-			tree{folder + "/kernel.yaml": replaced(t, manifest, "abs: 0.1", "abs: little")},
-			[]gates.Diagnostic{{File: folder + "/kernel.yaml", Line: 12, Message: "tolerance.abs: "}}, []string{"other in other"},
-		},
 		"a file that cannot be sent": {
 			tree{folder + "/odd\\name.txt": "x\n"},
 			[]gates.Diagnostic{{File: folder + "/kernel.yaml", Line: 1, Message: "the kernel's folder cannot be sent to a runner: file name "}}, []string{"other in other"},

@@ -126,10 +126,18 @@ func (s *survey) policyChange(ctx context.Context, changed []string) (compare.Li
 
 func (s *survey) manifestChange(ctx context.Context, changed []string, file string) (compare.List, error) {
 	old, is, err := s.merged(ctx, changed, file)
+	var list compare.List
+	if err == nil && old == nil && slices.Contains(changed, file) {
+		// The base branch has a link or a submodule in its place. What a change puts there is not a
+		// new manifest, but what the base branch was meant to have.
+		if is, err = s.text(ctx, s.facts.Head, file); err == nil && is != nil {
+			list.Add(wholeFile, "no regular file", "a manifest, "+content(is), compare.Changes)
+		}
+		return list, err
+	}
 	if err != nil || bytes.Equal(old, is) {
 		return nil, err
 	}
-	var list compare.List
 	if is == nil {
 		list.Add(wholeFile, "a manifest", compare.None, compare.Loosens)
 		return list, nil
@@ -140,7 +148,7 @@ func (s *survey) manifestChange(ctx context.Context, changed []string, file stri
 	case errIs != nil:
 		list.Add(wholeFile, "a manifest", mistaken(errIs), compare.Changes)
 	case errWas != nil:
-		list.Add(wholeFile, mistaken(errWas), "a manifest", compare.Changes)
+		list.Add(wholeFile, mistaken(errWas), "a manifest, "+content(is), compare.Changes)
 	default:
 		list = manifest.Compare(was, edited, s.comparedWith()...)
 	}
@@ -180,16 +188,18 @@ func (s *survey) fileChange(ctx context.Context, file string) (compare.List, err
 	if err != nil || bytes.Equal(old, is) && (old == nil) == (is == nil) {
 		return nil, err
 	}
-	name := func(text []byte) string {
-		if text == nil {
-			return compare.None
-		}
-		sum := sha256.Sum256(text)
-		return fmt.Sprintf("%d bytes, sha256 %s", len(text), hex.EncodeToString(sum[:6]))
-	}
 	var list compare.List
-	list.Add("(what kernels are judged by)", name(old), name(is), compare.Changes)
+	list.Add("(what kernels are judged by)", content(old), content(is), compare.Changes)
 	return list, nil
+}
+
+// content identifies a text that is not compared line by line.
+func content(text []byte) string {
+	if text == nil {
+		return compare.None
+	}
+	sum := sha256.Sum256(text)
+	return fmt.Sprintf("%d bytes, sha256 %s", len(text), hex.EncodeToString(sum[:6]))
 }
 
 // merged is a file of the base branch, and what it would be with this change. The head
@@ -246,8 +256,13 @@ func (s *survey) judgedBy(ctx context.Context, changed []string, key string) ([]
 		return nil, err
 	}
 	m, err := s.planner.known.manifest(file, text)
-	if err != nil {
-		return nil, nil // told where the kernel is planned
+	if err != nil { // the change may repair it, and is judged by what it makes of it
+		if text, err = s.text(ctx, s.facts.Head, file); err != nil || text == nil {
+			return nil, err
+		}
+		if m, err = s.planner.known.manifest(file, text); err != nil {
+			return nil, nil // told where the kernel is planned
+		}
 	}
 	var files []string
 	switch {

@@ -2,7 +2,6 @@ package planner_test
 
 import (
 	"errors"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -71,26 +70,5 @@ func TestRules(t *testing.T) {
 	}
 	if _, _, err := w.planner.Rules(t.Context(), w.repo.FullName(), "gone"); !errors.Is(err, planner.ErrBaseGone) {
 		t.Errorf("a branch that is gone: %v", err)
-	}
-}
-
-// A link in a manifest's place is a mistake of the change that touches its kernel, and
-// keeps no other one from being planned.
-func TestManifestThatIsALink(t *testing.T) {
-	w := newWorld(t, usual().with(tree{"linked/scale.c": "// base\n"}))
-	cmd := exec.CommandContext(t.Context(), "git", "-C", w.repo.Dir(), "fast-import", "--quiet")
-	cmd.Stdin = strings.NewReader("commit refs/heads/main\ncommitter t <t@t.invalid> 0 +0000\ndata 1\nx\nfrom refs/heads/main^0\n" +
-		"M 120000 inline linked/kernel.yaml\ndata 28\n../kernels/scale/kernel.yaml\n")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	for file, problems := range map[string]int{folder + "/scale.c": 0, "linked/scale.c": 1} {
-		p := w.plan(w.propose(tree{file: "// head\n"}))
-		if len(p.Problems) != problems || len(p.Kernels) != 1-problems {
-			t.Errorf("%s: the kernels are %+v, the problems %+v", file, p.Kernels, p.Problems)
-		}
-		if problems == 1 && (p.Problems[0].File != "linked/kernel.yaml" || !strings.Contains(p.Problems[0].Message, "in place of the link")) {
-			t.Errorf("%s: the problem is %+v", file, p.Problems[0])
-		}
 	}
 }

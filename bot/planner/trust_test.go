@@ -120,7 +120,7 @@ func TestManifestThatGoesAwayKeepsTheGate(t *testing.T) {
 		want []string
 	}{
 		"manifest removed": {tree{folder + "/kernel.yaml": "", folder + "/scale.c": "// slow\n"}, []string{gone}},
-		"manifest renamed": {tree{folder + "/kernel.yaml": "", folder + "/kernel.yml": manifest}, []string{gone}},
+		"manifest renamed": {tree{folder + "/kernel.yaml": "", folder + "/manifest.yml": manifest}, []string{gone}},
 		"manifest moved":   {tree{folder + "/kernel.yaml": "", "kernels/kernel.yaml": manifest}, []string{"scale in kernels", second}},
 		"folder removed":   {moved, []string{gone}},
 		"folder moved":     {moved.with(kernel("elsewhere/scale", "// slow\n")), []string{elsewhere, second}},

@@ -110,6 +110,7 @@ func sampleFacts() []Fact {
 	on := KindOn{Shape: "mission", Kind: "zero"}
 	loss := LostBy{Shape: "mission", Merges: []Loss{{"4a4fcabb6435731f", -0.01}, {"5b4fcabb6435731f", -0.02}}}
 	return []Fact{
+		ApartFromBaseline{Launches: 2880, Compared: 64, Unseen: 0.012, Asked: 0.01},
 		AgainstMark{Shape: "mission", Mark: mark, Speedup: -0.07, Unmeasured: 1}, AgainstMark{Shape: "mission", Mark: Mark{Commit: mark.Commit}, Gained: &lower, Speedup: -0.01, Unmeasured: 2},
 		AllPassed{}, AllPassed{Static: true}, AsBefore{Input: input, Problem: nan},
 		BadElements{Bad: 3, All: 1000, Share: 0.003, Asked: "<= 0%"}, BaselineFailedToo{Error: "no such name"},
@@ -163,6 +164,7 @@ func sampleAdvice() []Advice {
 	grown := Grown{Resource: Resource{Name: "stack", Unit: "B"}, Value: 64, Baseline: 0, Asked: "<= 0B"}
 	few := FewBlocks{Blocks: 1, Asked: ">= 2", LimitedBy: "registers"}
 	return []Advice{
+		CompareMore{},
 		AddAgreeingRounds{Shape: "mission", Agree: 5, Rounds: 6, CodeNumber: 3}, AddRounds{Shape: "mission", Rounds: 27}, AgreeWithReference{Command: "kernelgate check k --seed 3"},
 		AsRefactoring{Label: "refactoring", Rule: "refactoring", Asked: "speedup >= -2%"}, AsRefactoring{Title: "^refactor", Rule: "refactoring"},
 		BringKinds{Shape: "mission"}, BringKinds{Shape: "mission", Kinds: []KindLimit{{"zero", 35.3978}, {"large", 0.51239}}}, BringTime{Shape: "mission", Micros: 19023.37}, BringWithin{Shape: "mission", Asked: "p50 <= 5us"},

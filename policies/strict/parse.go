@@ -18,6 +18,12 @@ func (d *decoder) parse(data []byte) *yaml.Node {
 		file.Errorf("is %d bytes long (at most %d are read)", len(data), MaxBytes)
 		return nil
 	}
+	// The YAML library also reads UTF-16, in which nobody who searches the text for a word finds it.
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		file.yaml.Line = 1
+		file.Errorf("is not UTF-8 text (save the file as UTF-8)")
+		return nil
+	}
 	documents, err := documentsOf(data)
 	if err != nil {
 		file.yaml.Line = mistakenLine(data)

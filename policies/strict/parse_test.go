@@ -65,6 +65,8 @@ func TestDocuments(t *testing.T) {
 		{"null", "~", []string{"g.yaml:1:1: " + empty}},
 		{"one document between marks", "---\nname: x\n...\n", nil},
 		{"a byte-order mark", "\ufeffname: x\n", nil},
+		{"UTF-16", "\xff\xfen\x00a\x00m\x00e\x00:\x00 \x00x\x00\n\x00", []string{"g.yaml:1:1: is not UTF-8 text (save the file as UTF-8)"}},
+		{"UTF-16, the other order", "\xfe\xff\x00n\x00a\x00m\x00e\x00:\x00 \x00x\x00\n", []string{"g.yaml:1:1: is not UTF-8 text (save the file as UTF-8)"}},
 		{"two documents", "name: x\n---\nname: y\n", []string{"g.yaml:2:1: " + second}},
 		{"a second one without content", "name: x\n---\n", []string{"g.yaml:2:1: " + second}},
 		{"as long as may be", "name: x\n" + strings.Repeat(" ", strict.MaxBytes-8), nil},

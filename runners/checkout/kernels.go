@@ -48,7 +48,7 @@ func (r *Repo) Kernels(ctx context.Context, rev string) ([]string, error) {
 		err = r.walking(ctx, func(w *walk) error {
 			top, err := w.top(rev)
 			if err == nil {
-				manifests, err = w.manifests(top, "", map[string][]string{})
+				manifests, err = w.manifests(top)
 			}
 			return err
 		})
@@ -61,4 +61,21 @@ func (r *Repo) Kernels(ctx context.Context, rev string) ([]string, error) {
 		keys[i] = manifest.KeyOf(file)
 	}
 	return keys, nil
+}
+
+// Named lists the files of a commit whose names match, by their paths from the top. Like kernels,
+// they must not be too many.
+func (r *Repo) Named(ctx context.Context, rev string, match func(name string) bool) ([]string, error) {
+	var found []string
+	err := r.walking(ctx, func(w *walk) error {
+		top, err := w.top(rev)
+		if err == nil {
+			found, err = w.named(top, "", func(_, name string) bool { return match(name) }, map[string][]string{})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for files: %w", err)
+	}
+	return found, nil
 }

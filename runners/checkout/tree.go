@@ -214,9 +214,14 @@ func (w *walk) below(rev, name string, visit func(name string, n node) error) er
 	return w.files(n, strings.TrimPrefix(path.Clean("/"+name), "/"), visit)
 }
 
-// manifests returns the manifests below n, by their paths from n. It searches each folder once,
+// manifests returns the manifests below n, by their paths from n, without those of the top folder.
+func (w *walk) manifests(n node) ([]string, error) {
+	return w.named(n, "", func(at, name string) bool { return at != "" && manifest.IsManifest(name) }, map[string][]string{})
+}
+
+// named returns the files below n that match, by their paths from n. It searches each folder once,
 // however many paths lead there.
-func (w *walk) manifests(n node, at string, known map[string][]string) ([]string, error) {
+func (w *walk) named(n node, at string, match func(at, name string) bool, known map[string][]string) ([]string, error) {
 	if found, ok := known[n.object]; ok {
 		return found, nil
 	}
@@ -227,12 +232,12 @@ func (w *walk) manifests(n node, at string, known map[string][]string) ([]string
 	var found []string
 	for _, below := range list {
 		if !below.folder() {
-			if manifest.IsManifest(below.name) && at != "" {
+			if match(at, below.name) {
 				found = append(found, below.name)
 			}
 			continue
 		}
-		more, err := w.manifests(below, join(at, below.name), known)
+		more, err := w.named(below, join(at, below.name), match, known)
 		if err != nil {
 			return nil, err
 		}

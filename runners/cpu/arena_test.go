@@ -116,6 +116,19 @@ func (prebuilt) Build(_ context.Context, role runners.Role, side runners.Side) (
 // file.
 func (a *arena) gate(t *testing.T, name, source string) (*gates.Evidence, *gates.Verdict) {
 	t.Helper()
+	w := a.worker(t, name, source)
+	e, err := runners.Gather(t.Context(), w.job, prebuilt{w}, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := gates.Judge(a.policy, "arena.yaml", e)
+	sameFromFile(t, a.policy, e, v)
+	return e, v
+}
+
+// worker has a candidate's program, the baseline's and the reference's.
+func (a *arena) worker(t *testing.T, name, source string) *Worker {
+	t.Helper()
 	sample, err := tensor.NewProblem(a.manifest, a.manifest.Shapes[0], nil, "zero", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -125,13 +138,7 @@ func (a *arena) gate(t *testing.T, name, source string) (*gates.Evidence, *gates
 	job := runners.Job{Manifest: a.manifest, Policy: a.policy, Trusted: a.dir, Baseline: &side, Candidate: side}
 	w := newWorker(t, job, Config{Scratch: a.dir, LaunchTimeout: 2 * time.Second, Getenv: func(string) string { return "" }})
 	w.sides[runners.Baseline], w.sides[runners.Candidate], w.ref = a.baseline, exe, a.reference
-	e, err := runners.Gather(t.Context(), job, prebuilt{w}, silent{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := gates.Judge(a.policy, "arena.yaml", e)
-	sameFromFile(t, a.policy, e, v)
-	return e, v
+	return w
 }
 
 // decide gates a kernel again while the machine is too busy for a decision. An undecided

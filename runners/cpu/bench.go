@@ -116,8 +116,17 @@ func (b *bench) compare(candidate, baseline, image []byte) (interleave.Differenc
 		d.Same = d.Same && bytes.Equal(got[i], beside)
 	}
 	e, err := runners.Compare(b.manifest, b.args, got, want)
+	if err != nil {
+		return d, err
+	}
+	if d.Errors = *e; e.Bad == 0 {
+		return d, nil
+	}
+	wide := *b.manifest
+	wide.Tolerance = interleave.Twice(b.manifest.Tolerance)
+	far, err := runners.Compare(&wide, b.args, got, want)
 	if err == nil {
-		d.Errors = *e
+		d.Far = far.Bad
 	}
 	return d, err
 }

@@ -19,6 +19,7 @@ const (
 	maxBatch   = 128
 	maxSlots   = 256 << 20 // bytes that the arguments of a batch may take
 	references = 4         // random outputs of a series that are compared with the reference
+	apart      = 64        // those at most that are too far from the baseline's to be right like it
 )
 
 // Round measures the shapes once in fresh processes: the baseline alone, then baseline, candidate
@@ -27,7 +28,7 @@ func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes
 	round := gates.Round{Before: runners.Load(), Seed: w.rng.Uint64() >> 16}
 	t := &table{
 		worker: w, ctx: ctx, rng: rand.New(rand.NewPCG(round.Seed, 1)), children: map[seat]*child{},
-		plan: interleave.Plan{Pairs: int(gate.Pairs), Warm: 1, References: references},
+		plan: interleave.Plan{Pairs: int(gate.Pairs), Warm: 1, References: references, Separation: gates.SeparationOf(w.job.Rule().Gates.Correctness), Now: time.Now},
 	}
 	defer t.close()
 	if err := t.prepare(shapes); err != nil {
@@ -143,7 +144,9 @@ func (t *table) prepare(shapes []manifest.Shape) error {
 		series := &gates.Series{Shape: shape.Name, Batch: batch, Seed: t.rng.Uint64() >> 16, Distributions: w.distributions()}
 		b := &bench{drawer: d, job: w.job, ctx: t.ctx, children: t.children, programs: map[rune]string{}}
 		t.benches = append(t.benches, b)
-		t.settings = append(t.settings, setting{series, interleave.New(b, series, t.plan, t.rng)})
+		plan := t.plan
+		plan.Apart = interleave.Room(d.layout.Size, references, apart)
+		t.settings = append(t.settings, setting{series, interleave.New(b, series, plan, t.rng)})
 	}
 	var err error
 	if t.reference, err = w.openReference(t.ctx, refSize); err != nil {

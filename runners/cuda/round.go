@@ -151,6 +151,7 @@ func (b *Backend) roundRequest(ctx context.Context, gate *policy.PerformanceGate
 		return request, err
 	}
 	request.Pairs, request.Hold = int(gate.Pairs), true
+	request.Separation = gates.SeparationOf(b.job.Rule().Gates.Correctness)
 	for _, d := range b.job.Rule().Gates.Correctness.Distributions {
 		request.Distributions = append(request.Distributions, distribution.Kind(d))
 	}

@@ -57,6 +57,7 @@ type Times struct {
 type Difference struct {
 	Same   bool // bit for bit
 	Errors gates.Errors
+	Far    int // elements beyond Twice the tolerance
 }
 
 // A Kept holds both sides' outputs on one input until they are compared with the reference.
@@ -83,6 +84,11 @@ type Plan struct {
 	Pairs      int
 	Warm       int // samples of a side before its first that counts
 	References int // randomly chosen outputs that are compared with the reference
+	// Separation is the farthest that two outputs can be from each other if both are right. Apart is
+	// the largest number of outputs beyond it that are compared with the reference.
+	Separation gates.Separation
+	Apart      int
+	Now        func() time.Time // bounds the time of these comparisons; nil for no bound
 }
 
 // A Timing takes one shape's series.

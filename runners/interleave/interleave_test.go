@@ -16,7 +16,7 @@ import (
 func measure(f *fake, rng *rand.Rand) (*gates.Series, Plan, error) {
 	dists := []string{"normal", "uniform", "large", "constant"}[:1+rng.IntN(4)]
 	s := &gates.Series{Shape: "mission", Batch: 1 + rng.IntN(5), Seed: rng.Uint64() >> 16, Distributions: dists}
-	plan := Plan{Pairs: 1 + rng.IntN(9), References: rng.IntN(5)}
+	plan := Plan{Pairs: 1 + rng.IntN(9), References: rng.IntN(5), Separation: gates.SeparationOf(nil)}
 	r := New(f, s, plan, rng)
 	if err := r.Alone(); err != nil {
 		return s, plan, err

@@ -1,22 +1,34 @@
 package interleave
 
 import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A witness sees every output of the candidate's launches except warm-up launches. It compares all
-// of them with the baseline's on the same input. With the reference, which is slow, it compares a
-// random choice that is made before anything runs. For each distribution it also compares the
-// output that is farthest from the baseline's, and the output with the most elements beyond the
-// manifest's tolerance of it. A kernel that is wrong now and then is farthest from the baseline
-// then, or has the most bad elements if small values are wrong.
+// of them with the baseline's on the same input. With the reference, which is slow, it compares
+//
+//   - a random sample of all outputs;
+//   - a random sample of those that are apart from the baseline's, so that one of the two is wrong:
+//     all of them, up to a budget;
+//   - a random sample of the others with an element beyond the manifest's tolerance of the
+//     baseline's;
+//   - for each distribution the output that is farthest from the baseline's, and the output with
+//     the most elements beyond the tolerance.
+//
+// The extremes alone can be deceived: launches that are right, but as far from the baseline as that
+// allows, can keep launches that are wrong from being the farthest. They cannot be apart.
 type witness struct {
 	timing   *Timing
-	chosen   map[int]bool // indices of launches, counted over the series
-	seen     int
-	kept     []chosen
+	rng      *rand.Rand
+	any      sample
+	apart    sample
+	beyond   sample
 	farthest map[extreme]*outlier
 }
 
@@ -34,21 +46,12 @@ type outlier struct {
 	kept     Kept
 }
 
-// A chosen output is compared with the reference.
-type chosen struct {
-	Kept
-	dist distribution.Kind
-}
-
 func newWitness(r *Timing) *witness {
-	w := &witness{timing: r, chosen: map[int]bool{}, farthest: map[extreme]*outlier{}}
-	// This is the minimum number of launches.
-	launches := 2*r.plan.Pairs*r.series.Batch + r.plan.LoneLaunches(r.series.Batch, len(r.series.Distributions))
-	for range min(r.plan.References, launches) {
-		w.chosen[r.rng.IntN(launches)] = true
-	}
 	r.series.Verified, r.series.Worst, r.series.AgainstBaseline = 0, &gates.Errors{}, &gates.Errors{}
-	return w
+	return &witness{
+		timing: r, rng: rand.New(rand.NewPCG(r.rng.Uint64(), 2)), farthest: map[extreme]*outlier{},
+		any: sample{size: r.plan.References}, apart: sample{size: max(r.plan.Apart, r.plan.References)}, beyond: sample{size: r.plan.References},
+	}
 }
 
 // distance returns how far an output is. Differences that cannot be measured are farther than all
@@ -75,16 +78,17 @@ func (w *witness) see(b Bench, dist distribution.Kind, launches int) error {
 		return err
 	}
 	for i, d := range all {
-		if w.chosen[w.seen+i] {
+		keep := func() (chosen, error) {
 			k, err := b.Keep(i)
-			if err != nil {
+			return chosen{k, dist}, err
+		}
+		for _, s := range w.samplesOf(d) {
+			if err := s.offer(w.rng, keep); err != nil {
 				return err
 			}
-			w.kept = append(w.kept, chosen{k, dist})
 		}
 		runners.Worse(w.timing.series.AgainstBaseline, &d.Errors)
 	}
-	w.seen += len(all)
 	w.timing.series.Verified += len(all)
 	for m, measure := range measures {
 		if err := w.seeFarthest(b, extreme{dist, m}, measure, all); err != nil {
@@ -92,6 +96,19 @@ func (w *witness) see(b Bench, dist distribution.Kind, launches int) error {
 		}
 	}
 	return nil
+}
+
+// samplesOf returns the samples that an output may be in.
+func (w *witness) samplesOf(d Difference) []*sample {
+	switch {
+	case d.Same:
+		return []*sample{&w.any}
+	case w.timing.plan.Separation.Apart(d.Errors, d.Far):
+		return []*sample{&w.any, &w.apart}
+	case d.Errors.Bad > 0:
+		return []*sample{&w.any, &w.beyond}
+	}
+	return []*sample{&w.any}
 }
 
 // seeFarthest keeps the output that is farthest by a measure, if it is farther than all before it.
@@ -121,26 +138,64 @@ func (w *witness) seeFarthest(b Bench, at extreme, measure func(Difference) floa
 	return nil
 }
 
-// check compares with the reference. If an element is beyond the tolerance, both sides' figures are
-// recorded, because the baseline may be as wrong on the same input.
+// check compares with the reference. The outputs that are apart come last, in random order: if the
+// time runs out, those that were compared are still a random sample.
 func (w *witness) check() error {
 	s := w.timing.series
-	for _, k := range w.all() {
-		e, baseline, err := k.Check()
-		if err != nil {
+	for _, k := range w.always() {
+		if err := w.compare(k); err != nil {
 			return err
 		}
-		runners.Worse(s.Worst, e)
-		s.Referenced++
-		if e.Bad > 0 || baseline.Bad > 0 {
-			s.Outputs = append(s.Outputs, gates.TimedOutput{Distribution: string(k.dist), Candidate: *e, Baseline: *baseline})
+	}
+	s.Beyond = &gates.Sampled{Launches: w.beyond.offered, Compared: len(w.beyond.kept)}
+	s.Apart = &gates.Sampled{Launches: w.apart.offered}
+	late := w.timing.plan.deadline()
+	w.rng.Shuffle(len(w.apart.kept), func(i, k int) { w.apart.kept[i], w.apart.kept[k] = w.apart.kept[k], w.apart.kept[i] })
+	for _, k := range w.apart.kept {
+		if s.Apart.Compared >= w.timing.plan.References && late() {
+			break
 		}
+		if err := w.compare(k); err != nil {
+			return err
+		}
+		s.Apart.Compared++
 	}
 	return nil
 }
 
-func (w *witness) all() []chosen {
-	all := w.kept
+// compare compares one output with the reference. If an element is beyond the tolerance, both
+// sides' figures are recorded, because the baseline may be as wrong on the same input.
+func (w *witness) compare(k chosen) error {
+	e, baseline, err := k.Check()
+	if err != nil {
+		return err
+	}
+	s := w.timing.series
+	runners.Worse(s.Worst, e)
+	s.Referenced++
+	if e.Bad > 0 || baseline.Bad > 0 {
+		s.Outputs = append(s.Outputs, gates.TimedOutput{Distribution: string(k.dist), Candidate: *e, Baseline: *baseline})
+	}
+	return nil
+}
+
+// deadline starts the time for comparing outputs that are apart, and returns a function that
+// reports whether it is over.
+func (p Plan) deadline() func() bool {
+	if p.Now == nil {
+		return func() bool { return false }
+	}
+	start := p.Now()
+	return func() bool { return p.Now().Sub(start) > apartTime }
+}
+
+// apartTime is how long outputs of one series that are apart are compared, once as many were as in
+// any other sample.
+const apartTime = 2 * time.Second
+
+// always returns the outputs that are compared whatever it costs.
+func (w *witness) always() []chosen {
+	all := slices.Concat(w.any.kept, w.beyond.kept)
 	for at, o := range w.farthest {
 		all = append(all, chosen{o.kept, at.dist})
 	}
@@ -148,7 +203,7 @@ func (w *witness) all() []chosen {
 }
 
 func (w *witness) drop() {
-	for _, k := range w.all() {
+	for _, k := range slices.Concat(w.always(), w.apart.kept) {
 		k.Drop()
 	}
 }

@@ -35,14 +35,19 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 		job.Notes = append(job.Notes, "The kernel is new: it is judged by its own manifest, and it is timed without a baseline.")
 	}
 	if job.Manifest, err = manifest.Parse(file, text); err != nil {
-		if !isNew && p.repairs(ctx, file) {
-			err = fmt.Errorf("%w\nThe change repairs this, and the base's manifest holds until it is merged: nothing can judge the change before that (merge it by /override, or past the gate)", err)
+		if isNew {
+			return job, strict.Mistake{Err: err}
 		}
-		return job, strict.Mistake{Err: err}
+		if text, err = p.unread(ctx, &job, file, err); err != nil {
+			return job, err
+		}
 	}
 	job.ManifestText = string(text)
 	if err := p.policy(ctx, &job); err != nil {
 		return job, err
+	}
+	if text == nil {
+		return job, p.provenance(ctx, &job) // the change removes what nobody could read
 	}
 	if err := checkShapes(job); err != nil {
 		return job, err
@@ -65,19 +70,6 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 		return job, err
 	}
 	return job, p.provenance(ctx, &job)
-}
-
-// repairs reports whether the change fixes the mistakes in a manifest of the base.
-func (p *Plan) repairs(ctx context.Context, file string) bool {
-	if !p.edited[file] {
-		return false
-	}
-	text, err := p.opt.Repo.Read(ctx, p.opt.Head, file)
-	if err != nil {
-		return false // the change removes the manifest
-	}
-	_, err = manifest.Parse(file, text)
-	return err == nil
 }
 
 // hashSources records a hash of each side's sources if its machine code depends on the problem

@@ -43,6 +43,9 @@ type Options struct {
 	// ParsePolicy parses a policy, for a caller that has parsed it before; nil means policy.Parse.
 	// The plan does not change the policy, and gives all jobs the same one.
 	ParsePolicy func(file string, text []byte) (*policy.Policy, error)
+	// CheckManifest returns the mistakes in a manifest, for a caller that has parsed it before; nil
+	// means those of manifest.Parse.
+	CheckManifest func(file string, text []byte) error
 	// PolicyAt uses the policy of a different revision, for information, such as a head that adds
 	// the first policy.
 	PolicyAt string
@@ -65,6 +68,10 @@ type Options struct {
 	// Before and After override the compilers that the policy pins, to compare the results of two
 	// compilers on the same state.
 	Before, After policy.Toolchains
+
+	// Repairs means that somebody approves a change of a manifest before it is merged. So a change
+	// that repairs a manifest of the base is judged by the repaired one.
+	Repairs bool
 
 	Static bool // leave out every gate that has to run the kernel
 	Rounds int  // the maximum number of rounds; 0 means the policy's
@@ -103,6 +110,12 @@ func New(ctx context.Context, opt Options) (*Plan, error) {
 	if opt.ParsePolicy == nil {
 		opt.ParsePolicy = policy.Parse
 	}
+	if opt.CheckManifest == nil {
+		opt.CheckManifest = func(file string, text []byte) error {
+			_, err := manifest.Parse(file, text)
+			return err
+		}
+	}
 	p := &Plan{opt: opt, policies: &parsedPolicies{parse: opt.ParsePolicy, known: map[policySource]*policy.Policy{}}}
 	if opt.Variant != "" || p.byHand() {
 		return p, nil
@@ -129,8 +142,10 @@ func (p *Plan) As(c policy.Change) *Plan {
 
 // Kernels returns the keys of the kernels to check.
 func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
-	if err := p.refuseTop(ctx); err != nil {
-		return nil, err
+	for _, refuse := range []func(context.Context) error{p.refuseMisplaced, p.refuseUnreadable} {
+		if err := refuse(ctx); err != nil {
+			return nil, err
+		}
 	}
 	all, err := p.opt.Repo.Kernels(ctx, p.opt.Head)
 	if err != nil {
@@ -167,25 +182,15 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	if err := p.read(ctx, all); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(key string) bool { return !p.Touches(key, p.changed) && !(p.byHand() && p.moved[key]) }), nil
-}
-
-// refuseTop refuses a head with a manifest in the repository's top folder, because nothing would
-// gate its kernel. It does not refuse a base that has one, so that a change can move it, and it
-// does not refuse when the caller names the kernels to check.
-func (p *Plan) refuseTop(ctx context.Context) error {
-	if len(p.opt.Kernels) > 0 || p.opt.Variant != "" || p.byHand() {
-		return nil
+	if err := p.convert(ctx, all); err != nil {
+		return nil, err
 	}
-	found, err := p.opt.Repo.TopManifests(ctx, p.opt.Head)
-	if err != nil || len(found) == 0 {
-		return err
+	touched := slices.DeleteFunc(all, func(key string) bool { return !p.Touches(key, p.changed) && !(p.byHand() && p.moved[key]) })
+	if len(touched) == 0 {
+		return nil, p.newPolicy(ctx)
 	}
-	return strict.Mistake{Err: checkout.Refused{File: found[0], Why: TopManifest}}
+	return touched, nil
 }
-
-// TopManifest explains what is wrong with a manifest in the repository's top folder.
-const TopManifest = "a manifest in the repository's top folder gates no kernel, since its folder would be the whole repository (move it with its source and reference to a folder, e.g. kernels/scale/kernel.yaml; root: csrc names the sources' folder where they stay)"
 
 // Touches reports whether a change of these files changes the kernel: its manifest, any file that
 // its build or its reference may read or, if only this kernel uses its folder, anything there. A

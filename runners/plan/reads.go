@@ -16,19 +16,28 @@ import (
 var elsewhere = regexp.MustCompile(`include|root|\\`)
 
 // read finds the files that the builds of kernels may read outside a folder that only they use, at
-// the base and at the head. It has no compiler to ask. So it searches the texts for includes, and
+// the base, at the trusted revision and at the head. It has no compiler to ask. So it searches the texts for includes, and
 // treats every text that is not plain as including everything.
 func (p *Plan) read(ctx context.Context, keys []string) error {
 	p.shared, p.reads, p.homes = sharing(keys), map[string]map[string]bool{}, map[string][]string{}
 	if len(p.changed) == 0 {
 		return nil
 	}
-	for _, rev := range []string{p.opt.Base, p.opt.Head} {
+	var trusted map[string][]byte
+	// The base branch may have moved a kernel's sources since the head branched off. A merge builds
+	// the head's files by the manifest that the base branch has now.
+	for _, rev := range slices.Compact([]string{p.opt.Trusted, p.opt.Base, p.opt.Head}) {
 		manifests, err := p.manifests(ctx, rev, keys)
 		if err != nil {
 			return err
 		}
+		if trusted == nil {
+			trusted = maps.Clone(manifests)
+		}
 		for _, key := range keys {
+			if rev == p.opt.Head && !p.edited[manifest.FileOf(key)] && trusted[key] != nil {
+				manifests[key] = trusted[key]
+			}
 			if err := ctx.Err(); err != nil {
 				return err // parsing many manifests takes long
 			}
@@ -42,8 +51,8 @@ func (p *Plan) read(ctx context.Context, keys []string) error {
 			}
 			m, err := manifest.Parse(manifest.FileOf(key), text)
 			if err != nil || m.Mode == manifest.ModeCommand {
-				// A harness may read anything. A wrong manifest is reported if the change touches
-				// it.
+				// A harness may read anything. A wrong manifest of the base is refused, and one of
+				// the head is a change of its kernel.
 				delete(p.shared, key)
 				continue
 			}

@@ -28,6 +28,9 @@ func (p *Plan) sides(ctx context.Context, job *runners.Job, rev string, isNew bo
 	if err := p.opt.Repo.Export(ctx, rev, manifest.FolderOf(job.Key), job.Trusted, everything); err != nil {
 		return err
 	}
+	if err := replaceManifest(job); err != nil {
+		return err
+	}
 	job.Candidate = runners.Side{Dir: dir("head"), Variant: job.Manifest.DefaultVariant}
 	if p.opt.Variant != "" {
 		return p.variants(ctx, job)

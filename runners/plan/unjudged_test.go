@@ -71,28 +71,3 @@ limits: {N: 1..100}
 		}
 	}
 }
-
-// TestRepairedManifest checks that a mistake in the base's manifest, such as a reference that no
-// GPU can run, is reported with its line. A change that fixes it gets the note that the base's
-// manifest applies until the change is merged.
-func TestRepairedManifest(t *testing.T) {
-	mistaken := strings.Replace(tritonManifest, "reference: {source: reference.cu, entry: reference, launch: {grid: [N], block: [32]}}", "reference: {source: reference.c, entry: reference}", 1)
-	const says, hint = `k/kernel.yaml:14:21: reference.source: "reference.c" is no CUDA file`, "The change repairs this, and the base's manifest holds until it is merged"
-	r := newTree(t)
-	base := r.commit(map[string]string{".github/kernelgate.yaml": policyYAML, "k/kernel.yaml": mistaken, "k/k.py": "# k\n", "k/reference.c": "// truth\n"})
-	for name, c := range map[string]struct {
-		edit    map[string]string
-		repairs bool
-	}{
-		"another change":    {map[string]string{"k/k.py": "# other\n"}, false},
-		"a mistaken repair": {map[string]string{"k/kernel.yaml": strings.Replace(mistaken, "reference.c,", "truth.c,", 1)}, false},
-		"a repair":          {map[string]string{"k/kernel.yaml": tritonManifest, "k/reference.c": "", "k/reference.cu": "// truth on the GPU\n"}, true},
-	} {
-		r.git("reset", "-q", "--hard", base)
-		_, err := r.job(plan.Options{Base: base, Head: r.commit(c.edit), Kernels: []string{"k"}})
-		var bad strict.Mistake
-		if !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), says) || strings.Contains(err.Error(), hint) != c.repairs {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}

@@ -41,6 +41,7 @@ type Request struct {
 	Plans         []Plan              `json:"plans,omitempty"`
 	Distributions []distribution.Kind `json:"distributions,omitempty"` // of timed inputs
 	Pairs         int                 `json:"pairs,omitempty"`
+	Separation    gates.Separation    `json:"separation"` // of two right outputs on a timed input
 	Seed          uint64              `json:"seed,omitempty"`
 	Launch        int                 `json:"launches,omitempty"`
 	Tune          bool                `json:"tune,omitempty"`  // cases: time the planned shapes as a round does, one launch a sample

@@ -19,6 +19,9 @@ const (
 	// references is how many outputs per series are compared with the reference, in addition to the
 	// farthest of each distribution.
 	references = 4
+	// apart is how many outputs at most are compared with it because they are too far from the
+	// baseline's for both to be right.
+	apart = 64
 
 	// keptProblem is added to the number of a problem whose launches share their state.
 	keptProblem = 1000
@@ -135,11 +138,13 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	for _, d := range s.request.Distributions {
 		b.series.Distributions = append(b.series.Distributions, string(d))
 	}
-	protocol := interleave.Plan{Pairs: s.request.Pairs, Warm: warmUps, References: references}
-	b.timing = interleave.New(b, b.series, protocol, s.rng)
 	if b.batch, err = s.oracle.NewInputBatch(p, plan.Batch); err != nil {
 		return nil, err
 	}
+	b.timing = interleave.New(b, b.series, interleave.Plan{
+		Pairs: s.request.Pairs, Warm: warmUps, References: references,
+		Separation: s.request.Separation, Apart: interleave.Room(b.batch.Layout.Size, references, apart), Now: time.Now,
+	}, s.rng)
 	if b.again, err = s.oracle.NewInputBatch(p, 1); err != nil {
 		return nil, err
 	}
@@ -269,6 +274,10 @@ func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 	if err != nil {
 		return nil, err
 	}
+	far, err := b.far(cand, errors)
+	if err != nil {
+		return nil, err
+	}
 	touched, err := b.batch.Touched(cand.Places)
 	if err != nil {
 		return nil, err
@@ -285,9 +294,23 @@ func (b *bench) Compare(launches int) ([]interleave.Difference, error) {
 		case touched[i].Outside || beside[i]:
 			return nil, &interleave.Failed{Failure: gates.WrittenOutside()}
 		}
-		all[i] = interleave.Difference{Same: same[i], Errors: *errors[i]}
+		all[i] = interleave.Difference{Same: same[i], Errors: *errors[i], Far: far[i]}
 	}
 	return all, nil
+}
+
+// far returns how many elements of each output are beyond twice the tolerance of the baseline's. It
+// compares again only if an element is beyond the tolerance.
+func (b *bench) far(cand oracle.Target, errors []*gates.Errors) ([]int, error) {
+	far := make([]int, len(errors))
+	if !slices.ContainsFunc(errors, func(e *gates.Errors) bool { return e.Bad > 0 }) {
+		return far, nil
+	}
+	again, _, err := b.oracle.Compare(b.problem, cand, b.target(gates.SideBaseline, len(errors)), interleave.Twice(b.manifest.Tolerance))
+	for i, e := range again {
+		far[i] = e.Bad
+	}
+	return far, err
 }
 
 func (b *bench) Throttled() bool { return b.throttled() }
