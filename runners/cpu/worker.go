@@ -101,7 +101,7 @@ func isCXX(job runners.Job) bool {
 	for _, m := range manifests {
 		for _, name := range m.VariantNames() {
 			v, _ := m.Variant(name)
-			if language(v.Source) == "c++" {
+			if language(v.Source) == manifest.LanguageCXX {
 				return true
 			}
 		}
@@ -254,11 +254,10 @@ func openMP(m *manifest.Manifest) []string {
 	return nil
 }
 
+// language returns the language of a source, which its manifest has checked.
 func language(source string) string {
-	if ext := filepath.Ext(source); ext == ".cc" || ext == ".cpp" {
-		return "c++"
-	}
-	return "c"
+	name, _ := manifest.Language(source)
+	return cmp.Or(name, manifest.LanguageC)
 }
 
 // compileOnly removes the linker's flags.
