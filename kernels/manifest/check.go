@@ -39,6 +39,7 @@ func (m *Manifest) ValidateStrict(n *strict.Node) {
 	c.checkChoose()
 	c.checkReference()
 	c.checkCompiler()
+	c.checkLanguages()
 	c.checkSources()
 	c.checkInclude()
 	c.checkFlags()

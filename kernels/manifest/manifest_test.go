@@ -169,7 +169,7 @@ func TestDefaults(t *testing.T) {
 	same(t, "variants", []Variant(m.Variants), []Variant{{Name: "default", Source: "scale.c"}})
 	same(t, "default variant", m.DefaultVariant, "default")
 	same(t, "init", m.Arguments[0].Init.Draw, ByPolicy)
-	same(t, "sources", m.Sources, []string{"*.c", "*.cc", "*.cpp", "*.h"})
+	same(t, "sources", m.Sources, []string{"*.c", "*.cc", "*.cpp", "*.cxx", "*.c++", "*.h"})
 	same(t, "defines", m.Defines("default"), []string{})
 	same(t, "unit", parseFile(t, "testdata/command.yaml").Command.Unit.Micros(), 1e3)
 }

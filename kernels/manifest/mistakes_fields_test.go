@@ -44,7 +44,17 @@ var fieldMistakes = []mistake{
 		"kernel.yaml:5:9: source: is required (write e.g. source: sdpa.c)",
 	}},
 	{"source not matched", goodCPU, "source: sdpa.c\n", "source: sdpa.cu\n", []string{
-		`kernel.yaml:5:9: source: "sdpa.cu" matches none of sources *.c, *.cc, *.cpp, *.h: no change could touch what is gated (add it there)`,
+		`kernel.yaml:5:9: source: "sdpa.cu" is in no language that cpu mode compiles (end the name of a C file in .c, and that of a C++ file in .cc or .cpp or .cxx or .c++)`,
+		`kernel.yaml:5:9: source: "sdpa.cu" matches none of sources *.c, *.cc, *.cpp, *.cxx, *.c++, *.h: no change could touch what is gated (add it there)`,
+	}},
+	{"source that is C++ only to some", goodCPU, "source: sdpa.c\n", "source: sdpa.C\nsources: [\"*\"]\n", []string{
+		`kernel.yaml:5:9: source: "sdpa.C" is in no language that cpu mode compiles (end the name of a C file in .c, and that of a C++ file in .cc or .cpp or .cxx or .c++)`,
+	}},
+	{"source without a language", goodCPU, "source: sdpa.c\n", "source: sdpa\nsources: [\"*\"]\n", []string{
+		`kernel.yaml:5:9: source: "sdpa" is in no language that cpu mode compiles (end the name of a C file in .c, and that of a C++ file in .cc or .cpp or .cxx or .c++)`,
+	}},
+	{"reference in assembler", goodCPU, "source: reference.c,", "source: reference.S,", []string{
+		`kernel.yaml:12:21: reference.source: "reference.S" is in no language that cpu mode compiles (end the name of a C file in .c, and that of a C++ file in .cc or .cpp or .cxx or .c++)`,
 	}},
 	{"source is the reference", goodCPU, "source: sdpa.c\n", "source: reference.c\n", []string{
 		`kernel.yaml:5:9: source: "reference.c" is the reference, which no change may bring (name another file)`,

@@ -56,6 +56,7 @@ var pythonMistakes = []mistake{
 		"kernel.yaml:9:58: reference.dtype: is for a reference in Python (delete it, or name a .py file as the source)",
 	}},
 	{"reference in Python as the source of a change", goodPython, "source: softmax.c", "sources: [\"*.py\"]\nsource: reference.py", []string{
+		`kernel.yaml:14:9: source: "reference.py" is in no language that cpu mode compiles (end the name of a C file in .c, and that of a C++ file in .cc or .cpp or .cxx or .c++)`,
 		`kernel.yaml:14:9: source: "reference.py" is the reference, which no change may bring (name another file)`,
 	}},
 }

@@ -13,7 +13,7 @@ import (
 // defaultSources is what a change may edit if the manifest does not say.
 var defaultSources = map[Mode][]string{
 	ModeCUDA:    {"*.cu", "*.cuh", "*.h"},
-	ModeCPU:     {"*.c", "*.cc", "*.cpp", "*.h"},
+	ModeCPU:     {"*.c", "*.cc", "*.cpp", "*.cxx", "*.c++", "*.h"},
 	ModeCommand: {"**"},
 }
 

@@ -54,6 +54,10 @@ func TestRefusedCalls(t *testing.T) {
 		{"endless output", "", "for (;;) write(1, x, 4096);", "the kernel did not return within 2s"},
 		{"unmaps its memory", "#include <sys/mman.h>\n", "munmap((void *)((uintptr_t)x & ~4095ul), 1 << 20);", "the kernel crashed: segmentation fault (SIGSEGV)"},
 		{"forges a refusal", "", "write(5, \"x\", 1); for (;;) ;", "the kernel called something, which the sandbox refuses"},
+		{"reads its launcher's clock", "#include <sys/syscall.h>\n", "struct timespec t; for (int pid = 1; pid < 9; pid++) syscall(SYS_clock_gettime, ~pid << 3 | 2, &t);", "the kernel called clock_gettime"},
+		{"looks at a file by a new call", "#include <sys/stat.h>\n", "struct statx s; statx(-100, \"/kernel\", 0, 0x7ff, &s);", "the kernel called statx"},
+		{"looks at a file system", "#include <sys/vfs.h>\n", "struct statfs s; statfs(\"/\", &s);", "which the sandbox refuses"},
+		{"sends itself a signal", "", "raise(SIGUSR1);", "the kernel called tgkill"},
 		{"talks out of turn", "", "write(5, \"?\", 1);", "an answer that was not asked for"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -137,21 +137,6 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-// Files that are no C, whatever they are called.
-func TestBuildKnowsTheLanguage(t *testing.T) {
-	for name, text := range map[string]string{"scale.ld": "INPUT(/etc/passwd)\n", "scale.s": ".globl scale\nscale: ret\n", "scale.o": "\x7fELF"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, _, v := compiled(t, func(manifest string) string {
-				return strings.Replace(manifest, "source: scale.c\n", "source: "+name+"\nsources: [\"*\"]\n", 1)
-			}, map[string]string{name: text})
-			if v.Outcome != gates.Defer || v.Reason != gates.ReasonBuild || !strings.Contains(v.Summary, name+":1: ") {
-				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
-			}
-		})
-	}
-}
-
 // A compressed section of relocations that claims three gigabytes: whoever unpacks it, pays.
 func TestBombIsNotUnpacked(t *testing.T) {
 	const claimed = 3 << 30
@@ -247,6 +232,25 @@ func TestEntryReplacesNothing(t *testing.T) {
 				map[string]string{"scale.c": strings.Replace(ordinary, "scale", entry, 1)})
 			if v.Outcome != gates.Pass {
 				t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
+			}
+		})
+	}
+}
+
+// A source is compiled in the language that its name has in every other build: one that asks for its
+// language gives the same code there.
+func TestLanguageIsThatOfTheName(t *testing.T) {
+	for ending, language := range map[string]string{".c": "C", ".cxx": "C++", ".c++": "C++"} {
+		t.Run(ending, func(t *testing.T) {
+			t.Parallel()
+			source := "#ifdef __cplusplus\nextern \"C\"\n#else\n#error C\n#endif\n"
+			if language == "C" {
+				source = "#ifdef __cplusplus\n#error C++\n#endif\n"
+			}
+			_, e, v := compiled(t, func(manifest string) string { return strings.Replace(manifest, "scale.c\n", "scale"+ending+"\n", 1) },
+				map[string]string{"scale" + ending: "#include <stdint.h>\n" + source + strings.TrimPrefix(ordinary, "#include <stdint.h>\n")})
+			if v.Outcome != gates.Pass {
+				t.Errorf("%s: %s", v.Outcome, e.Candidate.Error)
 			}
 		})
 	}

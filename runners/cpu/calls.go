@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -15,9 +16,12 @@ import (
 // sleep or set a timer, cannot start a process, and cannot open, make or map a file. A kernel that
 // declares threads may start them and wait for them.
 
-// forkFlags are the flags of fork's clone, in glibc and in musl: no thread, and no child that
-// shares memory with its parent.
-const forkFlags = unix.CLONE_CHILD_CLEARTID | unix.CLONE_CHILD_SETTID | uint64(unix.SIGCHLD)
+// forkFlags are the flags of the launcher's clone: no thread, and no child that shares memory with its
+// parent. The child is not told its process id either, which fork leaves in its memory.
+const forkFlags = uint64(unix.SIGCHLD)
+
+// libraryFork is the flags of fork's clone, in glibc and in musl.
+const libraryFork = forkFlags | unix.CLONE_CHILD_CLEARTID | unix.CLONE_CHILD_SETTID
 
 // readOnly is the flags of open that a reader does not need.
 const readOnly = unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND | unix.O_TMPFILE&^unix.O_DIRECTORY
@@ -47,27 +51,52 @@ var advices = []uint64{
 	unix.MADV_GUARD_INSTALL, unix.MADV_GUARD_REMOVE, // of the stacks of threads
 }
 
-// computing lists what the C library needs for memory, mathematics and abort.
+// computing lists what the C library needs for memory, mathematics and output. A side must not learn
+// from a call which side it is, nor how many samples it had:
+//   - brk, mmap, munmap, mremap, mprotect and madvise show only addresses, which are random;
+//   - rt_sigprocmask and rt_sigreturn change only the process itself, and no signal can be sent;
+//   - clock_gettime and gettimeofday cannot be refused, because the C library reads the time without
+//     a call. Only the clocks of the system and of the process itself are allowed: the clock of the
+//     launcher, which has a process id, would count its samples;
+//   - getrandom gives nothing;
+//   - sysinfo, which qsort asks for the size of the memory, has figures of the whole machine, which
+//     are those of all sides;
+//   - a write to the output goes to nobody, and ioctl only says that it is no terminal.
 func computing() []sandbox.Call {
 	calls := plain(
 		unix.SYS_BRK, unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_EXIT_GROUP, unix.SYS_EXIT,
-		unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN,
-		unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_FSTAT, fstatat,
-		unix.SYS_SYSINFO, // qsort asks for the size of the memory
+		unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_SYSINFO,
 	)
 	for _, advice := range advices {
 		calls = append(calls, only(unix.SYS_MADVISE, 2, 0xFFFFFFFF, advice))
 	}
+	for _, output := range []uint64{1, 2} {
+		terminal := only(unix.SYS_IOCTL, 0, descriptor, output)
+		terminal.When = append(terminal.When, sandbox.Argument{Index: 1, Mask: 0xFFFFFFFF, Value: unix.TCGETS})
+		calls = append(calls, terminal, only(unix.SYS_WRITE, 0, descriptor, output), only(unix.SYS_WRITEV, 0, descriptor, output))
+	}
 	return append(calls,
-		only(unix.SYS_TGKILL, 2, 0xFFFFFFFF, uint64(unix.SIGABRT)),
-		only(unix.SYS_FUTEX, 1, 0x7F, 1), // wake only: waiting would be sleeping
-		// Nobody reads what a kernel prints. The library first asks whether it prints to a
-		// terminal.
-		only(unix.SYS_IOCTL, 1, 0xFFFFFFFF, unix.TCGETS),
-		only(unix.SYS_WRITE, 0, descriptor, 1), only(unix.SYS_WRITE, 0, descriptor, 2),
-		only(unix.SYS_WRITEV, 0, descriptor, 1), only(unix.SYS_WRITEV, 0, descriptor, 2),
+		only(unix.SYS_CLOCK_GETTIME, 0, 0xFFFFFFF0, 0), // the clock of another process has a negative number
+		only(unix.SYS_FUTEX, 1, 0x7F, 1),               // wake only: waiting would be sleeping
 		only(unix.SYS_WRITE, 0, descriptor, fdReply),
 	)
+}
+
+// aborted is what the trap of abort's signal has in si_errno.
+const aborted = 1
+
+// unseen lists the calls of the C library whose answers would show a kernel which side it is. They do
+// nothing, and the library does without them:
+//   - the process id counts the samples of a side. The C library asks for it to abort;
+//   - the facts about a file have its age, and the number of the sandbox's file system. The C library
+//     asks whether it prints to a terminal.
+func unseen() []sandbox.Call {
+	abort := only(unix.SYS_TGKILL, 2, 0xFFFFFFFF, uint64(unix.SIGABRT))
+	abort.Answer = sandbox.TrappedAs(aborted)
+	return []sandbox.Call{
+		{Number: unix.SYS_GETPID, Answer: sandbox.Nothing}, {Number: unix.SYS_GETTID, Answer: sandbox.Nothing}, abort,
+		{Number: unix.SYS_FSTAT, Answer: sandbox.Absent}, {Number: fstatat, Answer: sandbox.Absent},
+	}
 }
 
 // threadFlags are the flags of a new thread's clone, in glibc: it shares everything with the
@@ -88,14 +117,14 @@ func threading(threads int) []sandbox.Call {
 	return append(plain(unix.SYS_FUTEX, unix.SYS_SCHED_YIELD, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_SCHED_GETAFFINITY),
 		only(unix.SYS_CLONE, 0, 0xFFFFFFFF, threadFlags),
 		only(unix.SYS_RT_SIGACTION, 0, 0xFFFFFFFF, setxid),
-		sandbox.Call{Number: unix.SYS_CLONE3, Absent: true}, // its arguments are in memory, which a filter cannot read
+		sandbox.Call{Number: unix.SYS_CLONE3, Answer: sandbox.Absent}, // its arguments are in memory, which a filter cannot read
 	)
 }
 
 // kernelCalls returns the calls that the process of a kernel with so many threads may make once it
 // is ready.
 func kernelCalls(threads int) []sandbox.Call {
-	return append(append(computing(), threading(threads)...),
+	return append(slices.Concat(computing(), unseen(), threading(threads)),
 		only(unix.SYS_READ, 0, descriptor, fdCommand),
 		only(unix.SYS_MPROTECT, 2, unix.PROT_EXEC, 0),
 		sandbox.Call{Number: unix.SYS_MMAP, When: []sandbox.Argument{
@@ -112,11 +141,13 @@ func launcherCalls(threads int) []sandbox.Call {
 	return append(append(calls, plain(
 		unix.SYS_READ, unix.SYS_CLOSE, unix.SYS_PREAD64, unix.SYS_MMAP, unix.SYS_MPROTECT, unix.SYS_SET_TID_ADDRESS,
 		unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_UNAME, unix.SYS_RT_SIGACTION, unix.SYS_WAIT4, unix.SYS_SECCOMP,
-		unix.SYS_READLINKAT, unix.SYS_FACCESSAT,
+		unix.SYS_READLINKAT, unix.SYS_FACCESSAT, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_FSTAT, fstatat,
 	)...),
+		only(unix.SYS_TGKILL, 2, 0xFFFFFFFF, uint64(unix.SIGABRT)),
 		only(unix.SYS_OPENAT, 2, readOnly, unix.O_RDONLY),
 		only(unix.SYS_PRLIMIT64, 2, ^uint64(0), 0), // to read a limit
 		only(unix.SYS_CLONE, 0, 0xFFFFFFFF, forkFlags),
+		only(unix.SYS_CLONE, 0, 0xFFFFFFFF, libraryFork), // of a library before main
 	)
 }
 
@@ -153,7 +184,7 @@ var callNames = map[uint32]string{
 	unix.SYS_SCHED_SETSCHEDULER: "sched_setscheduler", unix.SYS_SCHED_SETATTR: "sched_setattr", unix.SYS_SETPRIORITY: "setpriority",
 	unix.SYS_SCHED_SETAFFINITY: "sched_setaffinity", unix.SYS_SCHED_GETAFFINITY: "sched_getaffinity", unix.SYS_PRLIMIT64: "prlimit64",
 	unix.SYS_SETRLIMIT: "setrlimit", unix.SYS_GETRLIMIT: "getrlimit", unix.SYS_PRCTL: "prctl", unix.SYS_SECCOMP: "seccomp",
-	unix.SYS_GETPPID: "getppid", unix.SYS_GETRUSAGE: "getrusage", unix.SYS_PERF_EVENT_OPEN: "perf_event_open",
+	unix.SYS_GETPPID: "getppid", unix.SYS_CLOCK_GETTIME: "clock_gettime (of another process)", unix.SYS_STATX: "statx", unix.SYS_STATFS: "statfs", unix.SYS_GETRUSAGE: "getrusage", unix.SYS_PERF_EVENT_OPEN: "perf_event_open",
 }
 
 // callName returns the name of a system call, for people.

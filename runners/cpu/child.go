@@ -164,6 +164,8 @@ func (c *child) wrong(pid int, answer byte) (*gates.Failure, error) {
 			name = callName(binary.NativeEndian.Uint32(rest))
 		}
 		return &gates.Failure{Kind: gates.FailureRefused, Detail: fmt.Sprintf("the kernel called %s, which the sandbox refuses", name)}, nil
+	case answer == saysAborted:
+		return crash(unix.SIGABRT), nil
 	case answer != 0:
 		return &gates.Failure{Kind: gates.FailureCrash, Detail: "the kernel's process gave an answer that was not asked for"}, nil
 	case c.late.Load() || s.letter != 'Z' || s.exit.Signaled() && s.exit.Signal() == unix.SIGKILL:

@@ -158,7 +158,7 @@ func (k keeping) key(call toolchain.Compile, beside map[string][]byte) (string, 
 		path = call.Dir
 	}
 	h := sha256.New()
-	if err := json.NewEncoder(h).Encode([]any{k.stamp, system(), runners.CPUName(), args, sources, beside, path, call.Tree, call.In.Root, call.Source}); err != nil {
+	if err := json.NewEncoder(h).Encode([]any{k.stamp, system(), runners.CPUName(), args, sources, beside, path, call.Tree, call.In.Name, call.Source}); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

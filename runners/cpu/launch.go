@@ -27,10 +27,7 @@ func (c *child) launchOn(images [][]byte) (interleave.Times, *gates.Failure, err
 // returns the median time of the launches but the first, which brings the code in. An image
 // is put into the memory when the launch before it has answered and what that one wrote was
 // copied: a launch whose output is not there by then is wrong, and what its process does
-// later is charged to the next one. So no launch can do another's work. The processor time
-// of a kernel with one thread shows whatever it does while the image is copied. One with
-// threads is timed by the wall, so it is stopped meanwhile: a thread that watches the memory
-// would begin before the clock.
+// later is charged to the next one. So no launch can do another's work.
 func (c *child) launchEach(images [][]byte) (t interleave.Times, failure *gates.Failure, err error) {
 	if failure, err := c.ready(); err != nil || failure != nil {
 		return t, failure, err
@@ -45,17 +42,8 @@ func (c *child) launchEach(images [][]byte) (t interleave.Times, failure *gates.
 	before, known := c.spent(r.pid)
 	var took, walls []time.Duration
 	copies := make([][]byte, len(images))
+	stopped := true
 	for i, image := range images {
-		stopped := i == 0
-		if !stopped && c.threads > 1 {
-			if err := halt(r.pid); errors.Is(err, errDead) {
-				failure, err := c.wrong(r.pid, 0)
-				return t, failure, err
-			} else if err != nil {
-				return t, nil, err
-			}
-			stopped = true
-		}
 		slot := c.memory.reveal(image)
 		start := time.Now()
 		if err := c.send(slot, len(image), 1); err != nil {
@@ -77,6 +65,12 @@ func (c *child) launchEach(images [][]byte) (t interleave.Times, failure *gates.
 		}
 		copies[i] = slices.Clone(c.memory.data[slot:c.memory.used])
 		wall := time.Since(start)
+		if stopped, err = c.settle(r.pid); errors.Is(err, errDead) {
+			failure, err := c.wrong(r.pid, 0)
+			return t, failure, err
+		} else if err != nil {
+			return t, nil, err
+		}
 		launch := wall
 		if after, ok := c.spent(r.pid); known && ok {
 			launch, before = after-before, after
@@ -94,6 +88,29 @@ func (c *child) launchEach(images [][]byte) (t interleave.Times, failure *gates.
 	later := took[1:]
 	return interleave.Times{Device: median(later), Wall: median(walls[1:]), First: took[0], Mean: mean(later)}, nil, nil
 }
+
+// settle makes the clock of a process that has answered say what it spent, and reports whether it had
+// to stop the process. The system brings that clock up to date when the process gives up its
+// processor, and else only every few milliseconds: a process that never waits would seem to spend
+// nothing. A kernel with one thread waits for its next command, and is left alone. Its processor time
+// shows whatever it does while the next image is copied. A kernel with threads is timed by the wall,
+// so it is stopped: a thread that watches the memory would begin before the clock.
+func (c *child) settle(pid int) (stopped bool, err error) {
+	for range answering {
+		if c.threads > 1 {
+			break
+		}
+		if stateOf(pid).waits() {
+			return false, nil
+		}
+		time.Sleep(pause)
+	}
+	return true, halt(pid)
+}
+
+// answering is how often a process is looked at that has answered. On a machine with few processors
+// it may not have come to wait yet.
+const answering = 3
 
 func mean(times []time.Duration) time.Duration {
 	var sum time.Duration

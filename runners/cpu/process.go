@@ -54,6 +54,7 @@ type state struct {
 }
 
 func (s state) stopped() bool { return s.letter == 'T' }
+func (s state) waits() bool   { return s.letter == 'S' }
 func (s state) dead() bool    { return s.letter == 'Z' || s.letter == 'X' || s.letter == 0 }
 
 // allStopped reports whether all threads have stopped. For a process with one thread its state is

@@ -43,11 +43,15 @@ func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes
 			return round, fmt.Errorf("timing the baseline alone on %s: %w", s.series.Shape, err)
 		}
 	}
-	if err := t.seat(gates.SideControl, runners.Baseline); err != nil {
-		return round, err
-	}
-	if err := t.seat(gates.SideCandidate, runners.Candidate); err != nil {
-		return round, err
+	// All sides start anew: what a process could count has the same value for each of them.
+	t.leave(gates.SideBaseline)
+	for _, side := range []struct {
+		name rune
+		role runners.Role
+	}{{gates.SideBaseline, runners.Baseline}, {gates.SideControl, runners.Baseline}, {gates.SideCandidate, runners.Candidate}} {
+		if err := t.seat(side.name, side.role); err != nil {
+			return round, err
+		}
 	}
 	for _, s := range t.settings {
 		p.Report(runners.Event{Text: s.series.Shape})
@@ -98,6 +102,16 @@ func (t *table) close() {
 	}
 	if t.reference != nil {
 		t.reference.close()
+	}
+}
+
+// leave ends the programs of a side.
+func (t *table) leave(side rune) {
+	for at, c := range t.children {
+		if at.side == side {
+			c.close()
+			delete(t.children, at)
+		}
 	}
 }
 

@@ -73,7 +73,7 @@ func (w *Worker) tryType(ctx context.Context, q typeQuery, params []manifest.CPa
 	}
 	before, behind := signatureOf(params, changes)
 	address, name := q.entry.Base(), language(q.source)
-	if name == "c++" {
+	if name == manifest.LanguageCXX {
 		address = q.entry.Address()
 	}
 	file := filepath.Join(out, "signature.c")

@@ -28,6 +28,7 @@ const (
 	saysReady   = 'r' // it waits for its command
 	saysDone    = 'k' // the kernel has returned from the last slot
 	saysRefused = 'x' // a system call was refused; its number follows in four bytes
+	saysAborted = 'a' // the kernel called abort
 )
 
 // stub writes the C main for an entry point with the given prototype and
@@ -42,7 +43,7 @@ func stub(prototype, entry string, args []tensor.Arg, threads int) string {
 		"$WORDS", fmt.Sprint(len(args)),
 		"$CALL", fmt.Sprintf("%s(%s)", entry, strings.Join(pass, ", ")),
 		"$FILTER", filter,
-		"$MEMORY", fmt.Sprint(fdMemory), "$COMMAND", fmt.Sprint(fdCommand), "$REPLY", fmt.Sprint(fdReply),
+		"$MEMORY", fmt.Sprint(fdMemory), "$COMMAND", fmt.Sprint(fdCommand), "$REPLY", fmt.Sprint(fdReply), "$ABORTED", fmt.Sprint(aborted),
 	).Replace(stubText)
 }
 

@@ -92,7 +92,7 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 	}
 	plain := nvcc{nvccOf, toolchain.NVCCBuild{
 		Dir: side.Dir, Source: m.SourceFile(variant), Entries: m.Entries(side.Variant), Arch: arch, Flags: m.CompilerFlags(side.Variant), Defines: m.Defines(side.Variant), Include: m.IncludeFlags(),
-		Tree: *b.job.Tree(side),
+		Tree: *b.job.Tree(side), Seed: b.seed,
 	}}
 	switch m.Compiler {
 	case manifest.Triton:
@@ -100,7 +100,7 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 		if err != nil {
 			return nil, err
 		}
-		return triton{by, toolchain.TritonBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Root: m.Root, Include: m.IncludeFolders(), Arch: arch}}, nil
+		return triton{by, toolchain.TritonBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Root: m.Root, Include: m.IncludeFolders(), Arch: arch, Seed: b.seed}}, nil
 	case manifest.PTX:
 		return ptxas{plain}, nil
 	case manifest.Program:
@@ -108,7 +108,7 @@ func (b *Backend) compilerOf(ctx context.Context, side runners.Side, arch string
 		if err != nil {
 			return nil, runners.SetupErrorf("%s is compiled by a command: %w", m.Name, err)
 		}
-		return program{by, toolchain.CommandBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Args: m.Build, Entry: m.Entry, Arch: arch, Toggles: m.ToggleValues(side.Variant)}, nvccOf}, nil
+		return program{by, toolchain.CommandBuild{Dir: side.Dir, Tree: *b.job.Tree(side), Source: m.SourceFile(variant), Args: m.Build, Entry: m.Entry, Arch: arch, Toggles: m.ToggleValues(side.Variant), Seed: b.seed}, nvccOf}, nil
 	}
 	return plain, nil
 }

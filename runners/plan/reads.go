@@ -187,7 +187,7 @@ type scan struct {
 }
 
 // preprocessed lists the extensions of sources whose includes the C preprocessor reads.
-var preprocessed = []string{".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh"}
+var preprocessed = []string{".c", ".cc", ".cpp", ".cxx", ".c++", ".cu", ".cuh"}
 
 // start adds the files that a build begins with: the sources of the variants. If only this kernel
 // uses its folder, other sources there count too.

@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"cmp"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -9,9 +11,21 @@ import (
 type Call struct {
 	Number uintptr
 	When   []Argument
-	// Answer ENOSYS, as if the kernel had no such call, so that a library tries a different one.
-	Absent bool
+	// Answer is what the program gets instead of the call: Absent, Nothing or TrappedAs. If it is 0,
+	// the call is made.
+	Answer uint32
 }
+
+// Answers to a call that is not made.
+const (
+	// Absent is ENOSYS, as if the kernel had no such call, so that a library tries a different one.
+	Absent = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	// Nothing is 0, whatever the call asks for.
+	Nothing uint32 = unix.SECCOMP_RET_ERRNO
+)
+
+// TrappedAs is [Trapped] with a number in si_errno of the signal.
+func TrappedAs(number uint16) uint32 { return Trapped | uint32(number) }
 
 // An Argument is a condition on one argument of a call: the bits under Mask must equal Value.
 type Argument struct {
@@ -24,7 +38,6 @@ const (
 	// Trapped sends SIGSYS, with the call's number in its siginfo.
 	Trapped = unix.SECCOMP_RET_TRAP
 	denied  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM) // EPERM
-	absent  = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 )
 
 // Allow returns a filter that lets only these calls through. The caller installs the filter;
@@ -58,10 +71,7 @@ func (c Call) block() []unix.SockFilter {
 			)
 		}
 	}
-	answer := uint32(unix.SECCOMP_RET_ALLOW)
-	if c.Absent {
-		answer = absent
-	}
+	answer := cmp.Or(c.Answer, unix.SECCOMP_RET_ALLOW)
 	tests = append(tests, unix.SockFilter{Code: bpfAnswer, K: answer})
 	// A failed test jumps past the permission to the instruction that loads the number again.
 	for i := range tests {

@@ -89,7 +89,7 @@ func (l layout) landlock() error {
 		err = errors.Join(err, allow(d, landlockDevice&^unix.LANDLOCK_ACCESS_FS_IOCTL_DEV, false))
 	}
 	for _, m := range l.Mounts {
-		rights := [...]uint64{readOnly: landlockRead, scratch: landlockWrite, device: landlockDevice}[m.Kind]
+		rights := [...]uint64{readOnly: landlockRead, scratch: landlockWrite, empty: landlockWrite, device: landlockDevice}[m.Kind]
 		err = errors.Join(err, allow(m.Path, rights, m.Dir))
 	}
 	if err != nil {

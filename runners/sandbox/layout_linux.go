@@ -28,10 +28,11 @@ type mountKind int
 const (
 	readOnly mountKind = iota
 	scratch            // a private copy of a Write path
+	empty              // a folder of the program's own, which ends with it
 	device
 )
 
-func (k mountKind) String() string { return [...]string{"read", "write", "device"}[k] }
+func (k mountKind) String() string { return [...]string{"read", "write", "empty", "device"}[k] }
 
 type mountAt struct {
 	Path string
@@ -97,7 +98,7 @@ func (l *layout) add(kind mountKind, path string) error {
 // place shows a path of the host at a different path. Below /tmp this works only where the place
 // covers a part of a Read path.
 func (l *layout) place(p Place) error {
-	if !filepath.IsAbs(p.Inside) || filepath.Clean(p.Inside) != p.Inside || !filepath.IsAbs(p.Host) {
+	if !filepath.IsAbs(p.Inside) || filepath.Clean(p.Inside) != p.Inside || !filepath.IsAbs(p.Host) && p.Host != "" {
 		return errors.New("not absolute, or not clean")
 	}
 	covers := slices.ContainsFunc(l.Mounts, func(m mountAt) bool {
@@ -107,6 +108,10 @@ func (l *layout) place(p Place) error {
 		if p.Inside == own || own != "/" && Within(p.Inside, own) && !covers {
 			return fmt.Errorf("the sandbox has a %s of its own", own)
 		}
+	}
+	if p.Host == "" {
+		l.Mounts = append(l.Mounts, mountAt{Path: p.Inside, Kind: empty, Dir: true})
+		return nil
 	}
 	real, err := filepath.EvalSymlinks(p.Host)
 	if err != nil {

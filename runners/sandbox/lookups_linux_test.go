@@ -69,13 +69,17 @@ func TestPlaces(t *testing.T) {
 	if made, err := os.ReadFile(filepath.Join(inner, "file")); string(made) != "made\n" {
 		t.Errorf("what was written is %q, %v", made, err)
 	}
+	s.Args[2], s.Places = "ls -A /own/a; echo x > /own/a/file && cat /own/a/file", []Place{{Inside: "/own/a"}}
+	if r, out := run(t, s); !r.OK() || out != "x\n" {
+		t.Errorf("an empty folder: %+v: %s", r, out)
+	}
 	// A place that covers a part of a Read path may lie below /tmp.
 	s.Read, s.Args[2] = append(s.Read, outer), "cat "+outer+"/in/file"
 	s.Places = []Place{{Host: inner, Inside: filepath.Join(outer, "in")}}
 	if r, out := run(t, s); !r.OK() || out != "made\n" {
 		t.Errorf("%+v: %s", r, out)
 	}
-	for _, bad := range []Place{{Host: inner, Inside: "/tmp/x"}, {Host: inner, Inside: outer}, {Host: inner, Inside: "a"}, {Host: inner, Inside: "/a/../b"}, {Host: "/nothing", Inside: "/a"}, {Host: inner, Inside: "/"}} {
+	for _, bad := range []Place{{Host: inner, Inside: "/tmp/x"}, {Host: inner, Inside: outer}, {Host: inner, Inside: "a"}, {Host: inner, Inside: "/a/../b"}, {Host: "/nothing", Inside: "/a"}, {Inside: "/tmp/x"}, {Host: inner, Inside: "/"}} {
 		s.Places = []Place{bad}
 		if _, err := Run(t.Context(), s); err == nil {
 			t.Errorf("%+v was taken", bad)

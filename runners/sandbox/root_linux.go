@@ -22,6 +22,7 @@ var standardDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/rand
 type newRoot struct {
 	scratch *os.File // the one file system that the program can write to
 	copies  []privateCopy
+	empty   int // empty folders
 }
 
 // isolate disconnects the new namespaces from the host's and mounts a new /proc. That /proc shows
@@ -83,9 +84,11 @@ func takeSources(mounts []mountAt) ([]source, error) {
 	sources := make([]source, len(mounts))
 	for i, m := range mounts {
 		var err error
-		if m.Kind == scratch {
+		switch m.Kind {
+		case empty:
+		case scratch:
 			sources[i].dir, err = os.OpenRoot(cmp.Or(m.From, m.Path))
-		} else {
+		default:
 			sources[i].tree, err = cloneMount(m)
 		}
 		if err != nil {
@@ -156,6 +159,11 @@ func (r *newRoot) show(name, path string, c *config) (dir string, err error) {
 }
 
 func (r *newRoot) attach(c *config, m mountAt, s source) error {
+	if m.Kind == empty {
+		r.empty++
+		_, err := r.show(fmt.Sprint("empty", r.empty), m.Path, c)
+		return err
+	}
 	if m.Kind == scratch {
 		dir, err := r.show(fmt.Sprint("write", len(r.copies)), m.Path, c)
 		if err != nil {

@@ -74,7 +74,8 @@ type Spec struct {
 	Limits Limits
 }
 
-// A Place is a path of the host, and the path at which the program finds it.
+// A Place is a path of the host, and the path at which the program finds it. Without a path of the
+// host it is an empty folder that the program may write to, and that ends with the program.
 type Place struct {
 	Host, Inside string
 	Write        bool // an existing directory, treated like those in Spec.Write

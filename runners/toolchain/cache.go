@@ -238,7 +238,7 @@ func (c *Cache) Keep(key string, files map[string][]byte) error {
 
 // cacheVersion changes with the form of entries, or with changes to the build that args does not
 // show.
-const cacheVersion = 5
+const cacheVersion = 6
 
 // cacheKey names everything that the output of a build depends on: the tools, the call, and the
 // whole folder, since any file in it can be included.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -71,6 +72,8 @@ type Compile struct {
 	Tree   *Tree
 	In     Surroundings
 	Source string
+
+	lookups *[]string // where the lookups go that would otherwise be judged
 }
 
 // compilerEnv is the whole environment of a compiler.
@@ -87,8 +90,13 @@ func (c CC) Run(ctx context.Context, call Compile) (log string, err error) {
 		Limits: sandbox.Limits{Wall: call.Timeout, Memory: 4 << 30, Disk: 512 << 20, Processes: 64, Output: 1 << 20},
 	}
 	if call.Tree != nil {
-		spec.Args = append([]string{c.Path}, append(call.In.flags(call.Args, call.Dir, call.Tree), call.In.source(call.Source, call.Dir, call.Tree))...)
+		spec.Args = slices.Concat([]string{c.Path}, call.In.include(), call.In.flags(call.Args, call.Dir, call.Tree), []string{call.In.source(call.Source, call.Dir, call.Tree)})
 		call.In.enter(&spec, call.Dir, call.Tree)
+		guard, err := call.In.guarded(&spec)
+		if err != nil {
+			return "", err
+		}
+		defer os.RemoveAll(guard)
 	} else {
 		spec.Read = append(spec.Read, call.Dir)
 	}
@@ -108,8 +116,12 @@ func (c CC) Run(ctx context.Context, call Compile) (log string, err error) {
 	if call.Tree == nil {
 		return log, nil
 	}
+	if call.lookups != nil {
+		*call.lookups = r.Lookups
+		return log, nil
+	}
 	a := call.In.asked(r, call.Dir, call.Tree)
-	a.open = append(spec.Read, call.Out)
+	a.out, a.usual = call.Out, func() (map[string]bool, error) { return c.usualLookups(ctx, call) }
 	if a.include, err = systemIncludes(ctx, c.Path, call.Args); err != nil {
 		return log, err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -63,6 +64,7 @@ type CommandBuild struct {
 	Toggles map[string]int
 	Scratch string // existing folder; the cubin comes into a new one below it
 	Timeout time.Duration
+	Seed    uint64 // see NVCCBuild
 }
 
 // What a program writes to the folder that $OUT names.
@@ -105,17 +107,18 @@ func (c *Command) buildTwice(ctx context.Context, b CommandBuild, out string) (*
 	}
 	defer os.RemoveAll(again)
 	build := func(ctx context.Context, in Surroundings) (*Cubin, error) {
-		if in.Root == Here.Root {
+		if in.Name == Here.Name {
 			return c.build(ctx, b, out, in)
 		}
 		return c.build(ctx, b, again, in)
 	}
-	cubin, there, err := twice(ctx, build, func(*Cubin) bool { return false }) // a refusal is an error here
+	elsewhere := Elsewhere(cmp.Or(b.Seed, rand.Uint64()))
+	cubin, there, err := twice(ctx, elsewhere, build, func(*Cubin) bool { return false }) // a refusal is an error here
 	if err != nil {
 		return nil, err
 	}
 	if there.Code != cubin.Code || !reflect.DeepEqual(there.Start, cubin.Start) {
-		return nil, cubin.refuse("%s", ErrSurroundings(b.Source).Summary)
+		return nil, cubin.refuse("%s", ErrSurroundings(b.Source, elsewhere).Summary)
 	}
 	return cubin, nil
 }

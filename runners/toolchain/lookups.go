@@ -29,15 +29,12 @@ type asked struct {
 	in      Surroundings
 	dir     string // of the sources, on the host
 	tree    *Tree
-	open    []string // paths of the host that the tools may read; nil if the source is a program, which may look around
 	include []string // folders of the system's own headers
-	// usual returns what the tools look up for any source. It is called only if there is something
-	// to refuse.
+	out     string   // the folder of the output
+	// usual returns what the tools look up for an empty source; nil if the source is a program,
+	// which may look around.
 	usual func() (map[string]bool, error)
 }
-
-// ownPaths are the sandbox's own, and those that libraries look up themselves.
-var ownPaths = []string{"/tmp", "/proc", "/dev", "/sys", setsRoot, "/etc/ld.so.preload", "/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/malloc.conf", "/usr"}
 
 // compileError refuses a build for its lookups; nil if there is nothing to refuse.
 func (a asked) compileError(source, log string) error {
@@ -75,9 +72,10 @@ func (a asked) refusal() (name, why string, err error) {
 		switch {
 		case inside:
 			found = a.ofRepository(rel)
-		case a.isOpen(asked):
+		case a.usual == nil || a.isOwn(asked):
+		case a.isHeader(asked):
 			found = a.shadowed(asked)
-		case a.open != nil && !a.besideSystem(asked):
+		case !a.besideSystem(asked):
 			outside = append(outside, asked)
 		}
 		// The longest path says most: a compiler tries a name in several folders, and first as a
@@ -89,22 +87,24 @@ func (a asked) refusal() (name, why string, err error) {
 	if why != "" || len(outside) == 0 {
 		return name, why, nil
 	}
-	usual := map[string]bool{}
-	if a.usual != nil {
-		if usual, err = a.usual(); err != nil {
-			return "", "", err
+	usual, err := a.usual()
+	if err != nil {
+		return "", "", err
+	}
+	for _, asked := range outside {
+		if !usual[asked] && (name == "" || len(asked) > len(name) && path.Ext(asked) != ".gch") {
+			name = asked
 		}
 	}
-	for _, name := range outside {
-		if !usual[name] {
-			return name, fmt.Sprintf("it asks for %s, which no build can read: where this file exists, the merged kernel could be a different one (include only files of the repository)", elf.Quote(name)), nil
-		}
+	if name != "" {
+		why = fmt.Sprintf("it asks for %s, which is a file of the host: where this file is a different one or missing, the merged kernel could be a different one (include only files of the repository and headers of the system)", elf.Quote(name))
 	}
-	return "", "", nil
+	return name, why, nil
 }
 
-// besideSystem reports whether a compiler tried a path such as ../x.h next to the system's headers.
-// The same name next to the source was judged already.
+// besideSystem reports whether a compiler tried a path such as ../x.h next to the system's headers,
+// and found it in a folder of the repository. If the repository has no such file, only the host can
+// have it.
 func (a asked) besideSystem(name string) bool {
 	for _, dir := range a.include {
 		rel, err := filepath.Rel(dir, name)
@@ -112,13 +112,21 @@ func (a asked) besideSystem(name string) bool {
 			continue
 		}
 		for _, folder := range append([]string{a.tree.folder()}, a.tree.Shared...) {
-			beside := path.Join(a.in.Root, folder, rel)
-			if slices.ContainsFunc(a.lookups, func(l string) bool { return sandbox.Within(l, beside) && strings.HasPrefix(l, a.in.Root+"/") }) {
+			beside := path.Join(folder, rel)
+			if slices.Contains(a.lookups, path.Join(a.in.Root, beside)) && a.has(beside) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// has reports whether the build has a file or folder of the repository.
+func (a asked) has(rel string) bool {
+	if own, ok := strings.CutPrefix(rel, a.tree.folder()+"/"); ok && exists(filepath.Join(a.dir, filepath.FromSlash(own))) {
+		return true
+	}
+	return filepath.IsLocal(rel) && exists(filepath.Join(a.dir, manifest.RepositoryFolder, filepath.FromSlash(rel)))
 }
 
 // ofRepository judges a path within the repository.
@@ -139,7 +147,7 @@ func (a asked) ofRepository(rel string) string {
 			f = ""
 		}
 		switch {
-		case sandbox.Within("/"+rel, "/"+f) && a.open == nil:
+		case sandbox.Within("/"+rel, "/"+f) && a.usual == nil:
 			return a.listed(rel)
 		case sandbox.Within("/"+rel, "/"+f) || sandbox.Within("/"+f, "/"+rel):
 			return ""
@@ -196,14 +204,19 @@ func (a asked) mentions(word string) bool {
 	return found || err != nil
 }
 
-// isOpen reports whether the tools may read a path, or one below it.
-func (a asked) isOpen(name string) bool {
+// isOwn reports whether a path belongs to the build alone. Elsewhere these paths have names that no
+// source knows.
+func (a asked) isOwn(name string) bool {
 	if sandbox.Within(a.in.Root, name) {
 		return true
 	}
-	return slices.ContainsFunc(slices.Concat(ownPaths, a.open), func(open string) bool {
-		return sandbox.Within(name, open) || sandbox.Within(open, name)
-	})
+	return slices.ContainsFunc([]string{a.in.tmp, a.in.sets, path.Dir(a.in.guard), a.out}, func(own string) bool { return sandbox.Within(name, own) || sandbox.Within(own, name) })
+}
+
+// isHeader reports whether a path is in a folder in which the compiler looks for the system's
+// headers. Every compiler looks there for each header that a source includes.
+func (a asked) isHeader(name string) bool {
+	return slices.ContainsFunc(a.include, func(dir string) bool { return sandbox.Within(name, dir) })
 }
 
 // shadowed refuses a header of the system that an include folder of the repository also has: the

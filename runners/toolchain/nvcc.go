@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,7 @@ type NVCCBuild struct {
 	Trusted bool     // the source is the judge's or the base's reference: it only has to compile
 	Scratch string   // existing folder; the cubin comes into a new one below it
 	Timeout time.Duration
+	Seed    uint64 // from which the surroundings of the second build are drawn, see Elsewhere; 0 draws an unpredictable one
 
 	markers string // source to read behind Source, see markerSource
 }
@@ -171,6 +173,15 @@ func (c *CUDA) compiler(b NVCCBuild) string {
 	return c.NVCC
 }
 
+// call returns the compiler and its arguments without the source and the output. The cache's key has
+// only the arguments.
+func (c *CUDA) call(b NVCCBuild, in Surroundings) []string {
+	if b.isPTX() {
+		return append([]string{c.compiler(b)}, c.args(b, in)...)
+	}
+	return slices.Concat([]string{c.compiler(b)}, in.include(), c.args(b, in))
+}
+
 // args returns the compiler's arguments without the source and the output. -lineinfo lets a
 // profiler name lines; it changes no instruction.
 func (c *CUDA) args(b NVCCBuild, in Surroundings) []string {
@@ -181,7 +192,7 @@ func (c *CUDA) args(b NVCCBuild, in Surroundings) []string {
 		"-cubin", "-gencode", fmt.Sprintf("arch=compute_%s,code=%s", strings.TrimPrefix(b.Arch, "sm_"), b.Arch),
 		"-Xptxas", "-v,--warn-on-spills", "-lineinfo", "-ccbin", c.HostCompiler,
 	}
-	for _, flag := range append(in.flags(b.Include, b.Dir, &b.Tree), "-Werror=date-time") {
+	for _, flag := range in.flags(b.Include, b.Dir, &b.Tree) {
 		args = append(args, "-Xcompiler="+flag)
 	}
 	args = append(append(args, b.Flags...), b.Defines...)

@@ -6,10 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
+	"strconv"
 	"time"
 
 	"github.com/kernelgate/kernelgate/runners/sandbox"
@@ -30,8 +31,8 @@ type nvccOutput struct {
 // times its size.
 const maxImage = 32 << 20
 
-// compile runs nvcc here and, at the same time, in different surroundings, and then cuobjdump on
-// the result.
+// compile runs nvcc here and, at the same time, elsewhere, and then cuobjdump on the result. A source
+// that uses the names of files does not compile elsewhere; it is compiled again by other names.
 func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutput, error) {
 	if b.Trusted || b.isPTX() { // only ptxas reads PTX, and it knows no other files
 		return c.compileHere(ctx, b, path)
@@ -42,20 +43,36 @@ func (c *CUDA) compile(ctx context.Context, b NVCCBuild, path string) (nvccOutpu
 	}
 	defer os.RemoveAll(again)
 	build := func(ctx context.Context, in Surroundings) (nvccOutput, error) {
-		if in.Root == Here.Root {
+		if in.Name == Here.Name {
 			return c.compileHere(ctx, b, path)
 		}
-		return c.compileIn(ctx, b, filepath.Join(again, "kernel.cubin"), in)
+		out := filepath.Join(again, strconv.Itoa(int(in.given)))
+		if err := os.MkdirAll(out, 0o755); err != nil {
+			return nvccOutput{}, fmt.Errorf("making room for nvcc: %w", err)
+		}
+		return c.compileIn(ctx, b, filepath.Join(out, "kernel.cubin"), in)
 	}
-	here, there, err := twice(ctx, build, func(o nvccOutput) bool { return o.Refusal != "" })
+	elsewhere := Elsewhere(cmp.Or(b.Seed, rand.Uint64()))
+	here, there, err := twice(ctx, elsewhere, build, func(o nvccOutput) bool { return o.Refusal != "" })
 	if err != nil || here.Refusal != "" {
 		return here, err
 	}
-	return here.sameAs(there, b.Source), nil
+	if there.Refusal == "" {
+		return here.sameAs(there, b.Source, elsewhere), nil
+	}
+	for _, in := range elsewhere.ByName() {
+		if there, err = build(ctx, in); err != nil {
+			return there, err
+		}
+		if here = here.sameAs(there, b.Source, in); here.Refusal != "" {
+			break
+		}
+	}
+	return here, nil
 }
 
 // sameAs refuses a build that differs in different surroundings.
-func (o nvccOutput) sameAs(there nvccOutput, source string) nvccOutput {
+func (o nvccOutput) sameAs(there nvccOutput, source string, in Surroundings) nvccOutput {
 	if there.Refusal != "" {
 		return nvccOutput{Log: there.Log, Refusal: there.Refusal, Final: there.Final}
 	}
@@ -65,7 +82,7 @@ func (o nvccOutput) sameAs(there nvccOutput, source string) nvccOutput {
 		return o
 	}
 	if here != other {
-		return nvccOutput{Log: o.Log, Refusal: ErrSurroundings(source).Summary, Final: true}
+		return nvccOutput{Log: o.Log, Refusal: ErrSurroundings(source, in).Summary, Final: true}
 	}
 	return o
 }
@@ -89,8 +106,8 @@ func (c *CUDA) compileIn(ctx context.Context, b NVCCBuild, path string, in Surro
 		}
 	}
 	r, log, err := c.run(ctx, tool{
-		args: append(append([]string{c.compiler(b)}, c.args(b, in)...), "-o", path, source),
-		dir:  b.Dir, tree: &b.Tree, in: in, write: []string{filepath.Dir(path)}, timeout: b.Timeout,
+		args: append(c.call(b, in), "-o", path, source),
+		dir:  b.Dir, tree: &b.Tree, in: in, guard: !b.isPTX(), write: []string{filepath.Dir(path)}, timeout: b.Timeout,
 	})
 	if err != nil {
 		return nvccOutput{}, err
@@ -107,7 +124,9 @@ func (c *CUDA) compileIn(ctx context.Context, b NVCCBuild, path string, in Surro
 		}
 		return o, err
 	}
-	if !b.Trusted {
+	// In the repository's top folder nvcc looks for its own libraries and headers. What the source
+	// looks up is judged in the other surroundings.
+	if !b.Trusted && in.given != fromTop {
 		refusal, err := c.lookups(ctx, b, r, in, filepath.Dir(path))
 		if err != nil || refusal != "" {
 			return nvccOutput{Log: log, Refusal: refusal, Final: true}, err
@@ -130,7 +149,7 @@ func (c *CUDA) compileIn(ctx context.Context, b NVCCBuild, path string, in Surro
 // lookups returns why a build is refused for its lookups; "" if it is not.
 func (c *CUDA) lookups(ctx context.Context, b NVCCBuild, r sandbox.Result, in Surroundings, out string) (string, error) {
 	a := in.asked(r, b.Dir, &b.Tree)
-	a.open = append(c.readable(), out, c.NVCC)
+	a.out = out
 	if !b.isPTX() {
 		var err error
 		if a.include, err = c.headers(ctx); err != nil {
@@ -144,28 +163,6 @@ func (c *CUDA) lookups(ctx context.Context, b NVCCBuild, r sandbox.Result, in Su
 	}
 	return "", err
 }
-
-// usualLookups returns what nvcc looks up for an empty kernel.
-func (c *CUDA) usualLookups(ctx context.Context, b NVCCBuild) (map[string]bool, error) {
-	if known, ok := usualOf.Load(c.NVCC); ok {
-		return known.(map[string]bool), nil
-	}
-	_, r, _, err := c.empty(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	usual := map[string]bool{}
-	for _, name := range r.Lookups {
-		usual[name] = true
-	}
-	if r.OK() {
-		usualOf.Store(c.NVCC, usual)
-	}
-	return usual, nil
-}
-
-// usualOf caches that, by compiler.
-var usualOf sync.Map
 
 func (c *CUDA) dump(ctx context.Context, path string) (string, error) {
 	r, out, err := c.run(ctx, tool{args: []string{c.Cuobjdump, "--dump-resource-usage", path}, read: path})
@@ -211,7 +208,7 @@ func (c *CUDA) empty(ctx context.Context, b NVCCBuild) (image []byte, r sandbox.
 		return nil, r, "", fmt.Errorf("writing the source for a trial of nvcc: %w", err)
 	}
 	r, log, err = c.run(ctx, tool{
-		args: append(append([]string{c.compiler(b)}, c.args(b, Here)...), "-o", path, empty), dir: dir, tree: &Tree{}, in: Here, write: []string{dir},
+		args: append(c.call(b, Here), "-o", path, empty), dir: dir, tree: &Tree{}, in: Here, guard: !b.isPTX(), write: []string{dir},
 	})
 	if err == nil && r.OK() {
 		image, err = os.ReadFile(path)
@@ -225,6 +222,7 @@ type tool struct {
 	dir     string // of the sources
 	tree    *Tree  // where it is in its repository; nil if there are no sources
 	in      Surroundings
+	guard   bool // a header comes before the source, see guard.go
 	read    string
 	write   []string
 	timeout time.Duration
@@ -246,6 +244,13 @@ func (c *CUDA) run(ctx context.Context, t tool) (sandbox.Result, string, error) 
 	names := func(log string) string { return log }
 	if t.tree != nil {
 		t.in.enter(&spec, t.dir, t.tree)
+		if t.guard {
+			guard, err := t.in.guarded(&spec)
+			if err != nil {
+				return sandbox.Result{}, "", err
+			}
+			defer os.RemoveAll(guard)
+		}
 		names = func(log string) string { return t.in.names(log, t.tree) }
 	}
 	r, err := sandbox.Run(ctx, spec)

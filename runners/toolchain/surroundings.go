@@ -2,9 +2,11 @@ package toolchain
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,36 +37,38 @@ type Difference struct {
 
 // Surroundings are what a build can observe about its environment.
 type Surroundings struct {
-	Root string   // where the repository lies
+	Name string // says which of a run's surroundings these are; builds in those of one name are equal
+	Root string // where the repository lies
+
 	work string   // where a program that compiles finds its request, and leaves its output; it names no side
 	host string   // the host's name
+	sets string   // where the include sets of the runner are
+	tmp  string   // the folder for temporary files
 	env  []string // variables that no compiler needs
 	// python is the flags of the interpreter. None of them lets it read anything outside the build.
 	python []string
-	// whole passes the source to the compiler by its full path.
-	whole bool
+	given  naming
 	// forks is how many processes a Python build forks before it starts, so that its process id
 	// differs.
 	forks int
+
+	guard    string // path of the header that comes before every source, see guard.go
+	nameless bool   // the header also refuses the names of files
 }
 
-// setsRoot is where the include sets of the runner are, in all surroundings.
-const setsRoot = "/sets"
+// A naming is how a compiler is given the path of a source.
+type naming int
+
+const (
+	byFileName naming = iota // from the kernel's folder
+	byFullPath
+	fromTop // from the repository's top folder
+)
 
 // backendsInTree makes Triton use only its own backends, which are part of the pinned digest, and
-// not those that files next to the package name. It is not set There: a source that looks for it
+// not those that files next to the package name. It is not set elsewhere: a source that looks for it
 // gets different code there.
 const backendsInTree = "TRITON_BACKENDS_IN_TREE=1"
-
-var (
-	// Here is where the build runs that is measured.
-	Here = Surroundings{Root: "/repository", work: "/build", host: "sandbox", env: []string{"HOME=/tmp", backendsInTree}, python: []string{"-I", "-B"}}
-	// There is where the build runs a second time.
-	There = Surroundings{
-		Root: "/srv/another/place/for/checkouts", work: "/opt/jobs/job", host: "another-host", whole: true, forks: 24, python: []string{"-E", "-s"},
-		env: []string{"HOME=/tmp/home", "USER=another", "PWD=/", "CI=true", "SOURCE_DATE_EPOCH=2000000000"},
-	}
-)
 
 // folder returns the kernel's folder, from the repository's top.
 func (t *Tree) folder() string {
@@ -90,7 +94,7 @@ func (s Surroundings) places(dir string, t *Tree) []sandbox.Place {
 		}
 	}
 	if sets := filepath.Join(dir, manifest.SetsFolder); isFolder(sets) {
-		places = append(places, sandbox.Place{Host: sets, Inside: setsRoot})
+		places = append(places, sandbox.Place{Host: sets, Inside: s.sets})
 	}
 	return places
 }
@@ -98,12 +102,17 @@ func (s Surroundings) places(dir string, t *Tree) []sandbox.Place {
 // enter makes a program run in these surroundings, and records its lookups.
 func (s Surroundings) enter(spec *sandbox.Spec, dir string, t *Tree) {
 	spec.Dir, spec.Host, spec.Watch = s.dir(t), s.host, true
-	spec.Places = append(spec.Places, s.places(dir, t)...)
-	given := func(variable string) bool {
-		name, _, _ := strings.Cut(variable, "=")
-		return slices.ContainsFunc(spec.Env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	if s.given == fromTop {
+		spec.Dir = s.Root
 	}
-	spec.Env = append(slices.Clone(spec.Env), slices.DeleteFunc(slices.Clone(s.env), given)...)
+	spec.Places = append(spec.Places, s.places(dir, t)...)
+	spec.Places = append(spec.Places, sandbox.Place{Inside: s.tmp})
+	own := append([]string{"TMPDIR=" + s.tmp, "PWD=" + spec.Dir}, s.env...)
+	name := func(variable string) string { name, _, _ := strings.Cut(variable, "="); return name }
+	theirs := slices.DeleteFunc(slices.Clone(spec.Env), func(v string) bool {
+		return slices.ContainsFunc(own, func(o string) bool { return name(o) == name(v) })
+	})
+	spec.Env = append(theirs, own...)
 }
 
 // within reports whether the kernel's folder is shown as a part of another one, because its own has
@@ -159,7 +168,7 @@ func (s Surroundings) flags(flags []string, dir string, t *Tree) []string {
 	for _, flag := range flags {
 		for _, search := range []string{manifest.SearchFirst, manifest.SearchLast} {
 			if name, ok := strings.CutPrefix(flag, search+manifest.SetsFolder+"/"); ok {
-				flag = search + path.Join(setsRoot, name)
+				flag = search + path.Join(s.sets, name)
 			}
 			if name, ok := strings.CutPrefix(flag, search+manifest.RepositoryFolder+"/"); ok {
 				if at := path.Join(s.Root, name); slices.ContainsFunc(shown, func(p sandbox.Place) bool { return p.Inside == at }) {
@@ -185,26 +194,34 @@ func (s Surroundings) folder(name, dir string, t *Tree) string {
 
 // source returns the name of a source for the compiler.
 func (s Surroundings) source(name, dir string, t *Tree) string {
+	at := path.Join(s.dir(t), name)
+	shared := false
 	if rel, ok := strings.CutPrefix(name, manifest.RepositoryFolder+"/"); ok {
 		for _, p := range s.places(dir, t) {
-			if at := path.Join(s.Root, rel); p.Inside != s.dir(t) && sandbox.Within(at, p.Inside) {
-				return at
+			if elsewhere := path.Join(s.Root, rel); p.Inside != s.dir(t) && sandbox.Within(elsewhere, p.Inside) {
+				at, shared = elsewhere, true
 			}
 		}
 	}
-	if s.whole {
-		return path.Join(s.dir(t), name)
+	switch {
+	case s.given == fromTop:
+		return strings.TrimPrefix(at, s.Root+"/")
+	case s.given == byFullPath || shared:
+		return at
 	}
 	return name
 }
 
 // names makes a log name files as a side's folder does.
 func (s Surroundings) names(log string, t *Tree) string {
+	if s.given == fromTop {
+		log = regexp.MustCompile(`(^|[\s"'(])`+regexp.QuoteMeta(t.folder())+"/").ReplaceAllString(log, "$1")
+	}
 	return strings.NewReplacer(
 		s.dir(t)+"/", "",
 		s.Root+"/", manifest.RepositoryFolder+"/",
-		setsRoot+"/", manifest.SetsFolder+"/",
-	).Replace(log)
+		s.sets+"/", manifest.SetsFolder+"/",
+	).Replace(plain(log))
 }
 
 // asked returns what a program in these surroundings looked up.
@@ -212,16 +229,16 @@ func (s Surroundings) asked(r sandbox.Result, dir string, t *Tree) asked {
 	return asked{lookups: r.Lookups, opened: r.Opened, cut: r.LookupsCut, in: s, dir: dir, tree: t}
 }
 
-// twice builds Here and There at the same time. If the build Here fails or is refused, the other
+// twice builds Here and elsewhere at the same time. If the build Here fails or is refused, the other
 // one is stopped, and twice waits for its end, because it writes to a folder that the caller
 // removes.
-func twice[T any](ctx context.Context, build func(context.Context, Surroundings) (T, error), refused func(T) bool) (here, there T, err error) {
+func twice[T any](ctx context.Context, elsewhere Surroundings, build func(context.Context, Surroundings) (T, error), refused func(T) bool) (here, there T, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		there, err = build(ctx, There)
+		there, err = build(ctx, elsewhere)
 		done <- err
 	}()
 	if here, err = build(ctx, Here); err != nil || refused(here) {
@@ -233,9 +250,9 @@ func twice[T any](ctx context.Context, build func(context.Context, Surroundings)
 }
 
 // ErrSurroundings refuses a source whose machine code depends on its surroundings.
-func ErrSurroundings(source string) *output.CompileError {
-	return &output.CompileError{Summary: source + ": " + differs}
+func ErrSurroundings(source string, in Surroundings) *output.CompileError {
+	return &output.CompileError{Summary: fmt.Sprintf("%s: %s (the second build was %s)", source, differs, in)}
 }
 
 const differs = "the machine code depends on where it is compiled: the same source gave different code in a folder with a different name, on a host with a different name, " +
-	"or on a different date. The merged kernel could be a different one (remove what depends on such things: __FILE__, assert without -DNDEBUG, __DATE__, the environment)"
+	"or on a different date. The merged kernel could be a different one (remove what depends on such things: __FILE__, assert without -DNDEBUG, the environment)"

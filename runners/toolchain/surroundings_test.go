@@ -2,9 +2,12 @@ package toolchain
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -29,7 +32,7 @@ func compileC(t *testing.T, files map[string]string, tree Tree, in Surroundings,
 	file := filepath.Join(out, "kernel.o")
 	_, err = cc.Run(t.Context(), Compile{
 		Dir: folder(t, files), Tree: &tree, In: in, Source: "k.c", Out: out, Timeout: buildTimeout,
-		Args: append(flags, "-O2", "-fno-ident", "-ffunction-sections", "-Werror=date-time", "-x", "c", "-c", "-o", file),
+		Args: append(flags, "-O2", "-fno-ident", "-ffunction-sections", "-x", "c", "-c", "-o", file),
 	})
 	if err != nil {
 		return object.Object{}, err
@@ -43,10 +46,10 @@ const twiceSource = "int k(int x) { return FACTOR * x; }\n"
 // written.
 func TestAsksForWhatTheBuildHasNot(t *testing.T) {
 	t.Parallel()
-	tree := Tree{Folder: "kernels/k", Shared: []string{"common"}, Differs: []Difference{
+	tree := Tree{Folder: "kernels/k", Shared: []string{"common", "proc"}, Differs: []Difference{
 		{"kernels/k/tuning.txt", "the change edits it"}, {"kernels/k/link.h", "it is a link"}, {"common/odd.h", "it is converted"}, {"kernels/k/inc", "it is a link"},
 	}}
-	beside := map[string]string{".repository/common/two.h": "#define FACTOR 2\n", ".repository/common/stdio.h": "#define FACTOR 3\n", ".repository/common/odd.h": "#define FACTOR 4\n", "own.h": "#define FACTOR 2\n"}
+	beside := map[string]string{".repository/common/two.h": "#define FACTOR 2\n", ".repository/common/stdio.h": "#define FACTOR 3\n", ".repository/common/odd.h": "#define FACTOR 4\n", ".repository/proc/x.h": "", "own.h": "#define FACTOR 2\n"}
 	for name, c := range map[string]struct{ source, want string }{
 		"a file of its own":             {"#include \"own.h\"\n", ""},
 		"a shared file":                 {"#include <two.h>\n", ""},
@@ -59,7 +62,18 @@ func TestAsksForWhatTheBuildHasNot(t *testing.T) {
 		"a shared file that differs":    {"#include <odd.h>\n", "it asks for common/odd.h: it is converted"},
 		"outside, by a macro":           {"#define IN(x) #x\n#define FILE IN(../../docs/tuning.h)\n#if __has_include(FILE)\n#endif\n#define FACTOR 2\n", "it asks for docs/tuning.h, which is outside the kernel's folder"},
 		"the folder of another side":    {"#if __has_include(\"../base/k.c\")\n#endif\n#define FACTOR 2\n", "it asks for kernels/base/k.c"},
-		"a file of the host":            {"#if __has_include(\"/etc/passwd\")\n#endif\n#define FACTOR 2\n", "it asks for /etc/passwd, which no build can read"},
+		"a file of the host":            {"#if __has_include(\"/etc/passwd\")\n#endif\n#define FACTOR 2\n", "it asks for /etc/passwd, which is a file of the host"},
+		"what every host has":           {"#if __has_include(\"/proc/version\")\n#endif\n#define FACTOR 2\n", "k.c:1: it asks for /proc/version, which is a file of the host"},
+		"a device":                      {"#if __has_include(\"/dev/null\")\n#endif\n#define FACTOR 2\n", "it asks for /dev/null"},
+		"the machine's processors":      {"#if __has_include(\"/sys/devices/system/cpu/online\")\n#endif\n#define FACTOR 2\n", "it asks for /sys/devices/system/cpu/online"},
+		"a temporary file":              {"#if __has_include(\"/tmp/cc123456.s\")\n#endif\n#define FACTOR 2\n", "it asks for /tmp/cc123456.s"},
+		"a program of the host":         {"#if __has_include(\"/usr/bin/python3\")\n#endif\n#define FACTOR 2\n", "it asks for /usr/bin/python3"},
+		"a library of the host":         {"#if __has_include(<../lib/os-release>)\n#endif\n#define FACTOR 2\n", "which is a file of the host"},
+		"by the preprocessor's clock":   {"#pragma GCC dependency \"/usr/lib/os-release\"\n#define FACTOR 2\n", "it asks for /usr/lib/os-release"},
+		"the host, by the assembler":    {"#define FACTOR 2\n__asm__(\".pushsection .data\\n.incbin \\\"/usr/lib/os-release\\\",0,1\\n.popsection\");\n", "it asks for /usr/lib/os-release"},
+		"a folder with a host's name":   {"#if __has_include(\"../../proc/version\")\n#define FACTOR 3\n#else\n#define FACTOR 2\n#endif\n", "/proc/version, which is a file of the host"},
+		"a system's header beside":      {"#include <../common/two.h>\n", ""},
+		"its own process":               {"#if __has_include(\"/proc/self/cwd/own.h\")\n#endif\n#define FACTOR 2\n", "it asks for /proc/self/cwd/own.h"},
 		"the judge's own folder":        {"#if __has_include(\".repository/common/two.h\")\n#endif\n#define FACTOR 2\n", "the judge's own folder"},
 		"by the assembler":              {"#define FACTOR 2\n__asm__(\".pushsection .data\\n.incbin \\\"tuning.txt\\\"\\n.popsection\");\n", "tuning.txt"},
 		"a header's name of the system": {"#include <stdio.h>\n#include <two.h>\n", "it includes <stdio.h> of the system, and common/stdio.h has the same name"},
@@ -80,35 +94,126 @@ func TestAsksForWhatTheBuildHasNot(t *testing.T) {
 	}
 }
 
-// What tells one place, time or host from another gives other machine code in other surroundings, or none; what does not is the same.
+// What only the build that is measured has, no source can ask for: the second build refuses the
+// question.
+func TestAsksForTheFirstBuild(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{Here.guard, Here.sets + "/cutlass/cutlass.h", Here.tmp + "/cc123456.s", Here.Root + "/kernels/k/k.c"} {
+		t.Run(path.Base(name), func(t *testing.T) {
+			t.Parallel()
+			files := map[string]string{"k.c": "#if __has_include(\"" + name + "\")\n#endif\n#define FACTOR 2\n" + twiceSource}
+			if _, err := compileC(t, files, Tree{Folder: "kernels/k"}, Elsewhere(1)); err == nil || !strings.Contains(err.Error(), "it asks for "+name) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+// compileEverywhere compiles k.c as a worker does, here and elsewhere, and reports whether all of it
+// is the same machine code.
+func compileEverywhere(t *testing.T, files map[string]string, seed uint64) (same bool, err error) {
+	t.Helper()
+	tree := Tree{Folder: "kernels/k"}
+	here, err := compileC(t, files, tree, Here)
+	if err != nil {
+		return false, err
+	}
+	elsewhere := Elsewhere(seed)
+	there, err := compileC(t, files, tree, elsewhere)
+	if err == nil {
+		return here.Code == there.Code, nil
+	}
+	for _, in := range elsewhere.ByName() {
+		if there, err = compileC(t, files, tree, in); err != nil || there.Code != here.Code {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// A source whose code depends on its place, on the date or on the host is refused; others are not.
 func TestSurroundingsShow(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		source string
-		same   bool
-	}{
-		"nothing":           {"#define FACTOR 2\n", true},
-		"a line":            {"#define FACTOR __LINE__\n", true},
-		"the file":          {"#define FACTOR (int)sizeof __FILE__\n", false},
-		"the base file":     {"#define FACTOR (int)sizeof __BASE_FILE__\n", false},
-		"a builtin":         {"#define FACTOR (int)__builtin_strlen(__builtin_FILE())\n", false},
-		"the date":          {"#define FACTOR __DATE__[10]\n", false},
-		"the time it's of":  {"#define FACTOR __TIMESTAMP__[3]\n", false},
-		"the level":         {"#define FACTOR (2 + __INCLUDE_LEVEL__)\n", true},
-		"assertions":        {"#include <assert.h>\nvoid f(int x);\nvoid f(int x) { assert(x); }\n#define FACTOR 2\n", false},
-		"assertions left":   {"#define NDEBUG\n#include <assert.h>\nvoid f(int x);\nvoid f(int x) { assert(x); }\n#define FACTOR 2\n", true},
-		"a counter of uses": {"#define FACTOR (2 + __COUNTER__)\n", true},
+	const today, wrong = "is not allowed: the merged kernel would have the date of a different build", "it depends on its place"
+	for name, c := range map[string]struct{ source, want string }{
+		"nothing":               {"#define FACTOR 2\n", ""},
+		"a line":                {"#define FACTOR __LINE__\n", ""},
+		"the file":              {"#define FACTOR (int)sizeof __FILE__\n", wrong},
+		"the base file":         {"#define FACTOR (int)sizeof __BASE_FILE__\n", wrong},
+		"a builtin":             {"#define FACTOR (int)__builtin_strlen(__builtin_FILE())\n", wrong},
+		"the date":              {"#define FACTOR __DATE__[10]\n", "__DATE__ " + today},
+		"the time it's of":      {"#define FACTOR __TIMESTAMP__[3]\n", "__TIMESTAMP__ " + today},
+		"the time, pasted":      {"#define IN(a, b) a##b\n#define FACTOR IN(__TI, ME__)[3]\n", "__TIME__ " + today},
+		"the level":             {"#define FACTOR (2 + __INCLUDE_LEVEL__)\n", ""},
+		"assertions":            {"#include <assert.h>\nvoid f(int x);\nvoid f(int x) { assert(x); }\n#define FACTOR 2\n", wrong},
+		"assertions that hold":  {"#include <assert.h>\nvoid f(int x);\nvoid f(int x) { assert(x | 1); }\n#define FACTOR 2\n", ""},
+		"assertions, not used":  {"#include <assert.h>\n#define FACTOR 2\n", ""},
+		"assertions left":       {"#define NDEBUG\n#include <assert.h>\nvoid f(int x);\nvoid f(int x) { assert(x); }\n#define FACTOR 2\n", ""},
+		"a message, never said": {"int printf(const char *, ...);\nstatic inline void check(int x, const char *file) { if (!x) printf(\"%s\", file); }\nvoid f(void);\nvoid f(void) { check(1, __FILE__); }\n#define FACTOR 2\n", ""},
+		"a counter of uses":     {"#define FACTOR (2 + __COUNTER__)\n", ""},
+		// Without a warning, and in what looks like a system's header.
+		"the date, quietly":      {"#pragma GCC diagnostic ignored \"-Wdate-time\"\n#define FACTOR (__builtin_memcmp(__DATE__, \"May 18 2033\", 11) ? 2 : 3)\n", "__DATE__ " + today},
+		"the date, in a system":  {"#include \"system.h\"\n#define FACTOR (DATE[10] == 54 ? 2 : 3)\n", "__DATE__ " + today},
+		"whether there is one":   {"#ifdef __DATE__\n#define FACTOR 2\n#endif\n", "__DATE__ " + today},
+		"a date that is put by":  {"#pragma push_macro(\"__DATE__\")\n#undef __DATE__\n#pragma pop_macro(\"__DATE__\")\n#define FACTOR 2\n", "__DATE__ " + today},
+		"two constant places":    {"#define STARTS(with) (__builtin_strncmp(__FILE__, with, sizeof with - 1) == 0)\n#define FACTOR (__builtin_strchr(__FILE__, '/') == 0 || STARTS(\"/repository/\") || STARTS(\"/srv/another/place/\") ? 2 : 3)\n", wrong},
+		"a full path or none":    {"#define FACTOR (__FILE__[0] == '/' || __builtin_strchr(__FILE__, '/') == 0 ? 2 : 3)\n", wrong},
+		"the path from the top":  {"#define FACTOR (__FILE__[0] != '/' ? 2 : 3)\n", wrong},
+		"the file, as a text":    {"#define S(x) #x\n#define T(x) S(x)\n#define FACTOR (T(__FILE__)[1] != '/' ? 2 : 3)\n", wrong},
+		"whether it is constant": {"#define FACTOR (__builtin_constant_p(__FILE__[0]) && __FILE__[0] == 'k' ? 2 : 3)\n", wrong},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			files := map[string]string{"k.c": c.source + twiceSource}
-			tree := Tree{Folder: "kernels/k"}
-			here, err1 := compileC(t, files, tree, Here)
-			there, err2 := compileC(t, files, tree, There)
-			if same := err1 == nil && err2 == nil && here.Code == there.Code; same != c.same {
-				t.Errorf("the same: %v, want %v (%v, %v)", same, c.same, err1, err2)
+			files := map[string]string{"k.c": c.source + twiceSource, "system.h": "#pragma GCC system_header\n#define DATE __DATE__\n"}
+			same, err := compileEverywhere(t, files, 1)
+			text := ""
+			if err != nil {
+				text = fmt.Sprint(err)
+				if refusal, ok := errors.AsType[*output.CompileError](err); ok {
+					text += refusal.Log
+				}
+			} else if !same {
+				text = wrong
+			}
+			if c.want == "" && text != "" || !strings.Contains(text, c.want) {
+				t.Errorf("%q, want %q", text, c.want)
 			}
 		})
+	}
+}
+
+// What a compiler was found to look up in one run does not depend on that run.
+func TestUsualLookupsOfManySeeds(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		if _, err := compileC(t, map[string]string{"k.c": "#include <stdint.h>\n#define FACTOR 2\n" + twiceSource}, Tree{Folder: "kernels/k"}, Elsewhere(seed)); err != nil {
+			t.Errorf("with the seed %d: %v", seed, err)
+		}
+	}
+}
+
+// No two runs build in the same surroundings, and a seed gives the same again.
+func TestElsewhereIsDrawn(t *testing.T) {
+	seen := map[string]bool{}
+	for seed := range uint64(200) {
+		s := Elsewhere(seed)
+		for _, v := range append([]string{s.Root, s.work, s.host, s.sets, s.tmp, s.guard}, s.env...) {
+			if seen[v] && v != "CI=true" {
+				t.Errorf("the seed %d gives %s again", seed, v)
+			}
+			seen[v] = true
+		}
+		if s.given == Here.given || s.forks == Here.forks || slices.Equal(s.python, Here.python) || !s.nameless {
+			t.Errorf("the seed %d gives surroundings like those of the first build: %+v", seed, s)
+		}
+		if again := Elsewhere(seed); !reflect.DeepEqual(s, again) {
+			t.Errorf("the seed %d gives %+v, then %+v", seed, s, again)
+		}
+		for _, in := range s.ByName() {
+			if in.nameless || in.Root != s.Root || !strings.Contains(ErrSurroundings("k.c", in).Summary, s.Root) {
+				t.Errorf("by name: %+v", in)
+			}
+		}
 	}
 }
 
@@ -156,7 +261,11 @@ func TestSurroundingsOfNVCC(t *testing.T) {
 		"what differs":               {"#if __has_include(\"tuning.txt\")\n#endif\n#define FACTOR 2", "k.cu:1: it asks for kernels/k/tuning.txt: the change edits it"},
 		"the folder of another side": {"#if __has_include(\"../base/k.cu\")\n#endif\n#define FACTOR 2", "k.cu:1: it asks for kernels/base/k.cu"},
 		"the file":                   {"#define FACTOR sizeof __FILE__", "the machine code depends on where it is compiled"},
-		"the date":                   {"#define FACTOR __DATE__[10]", "__DATE__"},
+		"the date":                   {"#define FACTOR __DATE__[10]", "__DATE__ is not allowed"},
+		"what every host has":        {"#if __has_include(\"/proc/version\")\n#define FACTOR 3\n#else\n#define FACTOR 2\n#endif", "k.cu:1: it asks for /proc/version"},
+		"a full path or none":        {"#define FACTOR (__builtin_strchr(__FILE__, 47) == 0 || __FILE__[0] == 47 ? 2 : 3)", "the machine code depends on where it is compiled"},
+		"assertions, not used":       {"#include <cassert>\n#define FACTOR 2", ""},
+		"host code that names files": {"#include <cstdio>\n#define CHECK(x) check((x), __FILE__, __LINE__)\nstatic void check(int e, const char *f, int l) { if (e) printf(\"%s:%d\", f, l); }\nvoid run() { CHECK(cudaGetLastError()); }\n#define FACTOR 2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

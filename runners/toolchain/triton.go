@@ -36,6 +36,7 @@ type TritonBuild struct {
 	Tree    Tree   // where Dir lies in its repository
 	Scratch string // existing folder; the cubins come into a new one below it
 	Timeout time.Duration
+	Seed    uint64 // see NVCCBuild
 
 	describe bool // asks for the configurations and compiles nothing
 	each     bool // if a kind does not compile, the others are built all the same
@@ -233,12 +234,15 @@ func (t *Triton) memory() int64 { return cmp.Or(t.Memory, buildMemory) }
 // tritonEnv is Triton's environment in addition to that of its surroundings. Its cache, below HOME,
 // is in memory, and ends with the process. torch asks for the user's name when it is imported, and
 // the sandbox has no list of users.
-var tritonEnv = append([]string{"OMP_NUM_THREADS=1", "LOGNAME=kernelgate"}, compilerEnv...)
+var tritonEnv = append([]string{"OMP_NUM_THREADS=1"}, compilerEnv...)
 
 // run calls a program of Python or Triton in the sandbox.
 func (t *Triton) run(ctx context.Context, s sandbox.Spec, timeout time.Duration) (sandbox.Result, string, error) {
 	var out bytes.Buffer
-	s.Env, s.Stdout, s.Stderr = append(tritonEnv, s.Env...), &out, &out
+	if s.Env == nil {
+		s.Env = tritonEnv
+	}
+	s.Stdout, s.Stderr = &out, &out
 	s.Read = append(s.Read, t.readable()...)
 	s.Limits = sandbox.Limits{Wall: cmp.Or(timeout, buildTimeout), Memory: t.memory(), Disk: 1 << 30, Processes: 256, Output: 1 << 20}
 	r, err := sandbox.Run(ctx, s)

@@ -2,8 +2,10 @@ package toolchain
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,7 +37,7 @@ func (t *Triton) Describe(ctx context.Context, b TritonBuild) (map[string]Triton
 	}
 	b.describe = true
 	read := func(ctx context.Context, in Surroundings) (d description, err error) { return t.describeIn(ctx, b, in) }
-	here, there, err := twice(ctx, read, func(d description) bool { return d.refusal != nil })
+	here, there, err := twice(ctx, Elsewhere(cmp.Or(b.Seed, rand.Uint64())), read, func(d description) bool { return d.refusal != nil })
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading the configurations of %s: %w", b.Source, err)

@@ -48,7 +48,7 @@ func TestPoisonedPycache(t *testing.T) {
 		t.Fatalf("the digest is %s, and was %s (%v)", after, before, err)
 	}
 	b := TritonBuild{Dir: folder(t, map[string]string{"k.py": ""}), Source: "k.py", Entry: "k", Arch: "sm_90"}
-	for name, in := range map[string]Surroundings{"here": Here, "there": There} {
+	for name, in := range map[string]Surroundings{"here": Here, "there": Elsewhere(1)} {
 		_, log, err := c.script(t.Context(), b, t.TempDir(), in)
 		if err != nil || !strings.Contains(log, "the pinned source runs") || strings.Contains(log, "poisoned") {
 			t.Errorf("%s: %v\n%s", name, err, log)
@@ -66,7 +66,7 @@ func TestBackendsNextToTriton(t *testing.T) {
 	})
 	c.path, c.read = append([]string{dir}, c.path...), append(slices.Clone(c.read), dir)
 	b := softmax(t, "")
-	for name, in := range map[string]Surroundings{"here": Here, "there": There} {
+	for name, in := range map[string]Surroundings{"here": Here, "there": Elsewhere(1)} {
 		r, log, err := c.script(t.Context(), b, t.TempDir(), in)
 		if err != nil || r.OK() != (name == "here") || strings.Contains(log, "another backend runs") != (name == "there") {
 			t.Errorf("%s: %v %+v\n%s", name, err, r, log)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -39,7 +40,8 @@ func (t *Triton) compile(ctx context.Context, b TritonBuild) ([]nvccOutput, erro
 	refused := func(kinds []nvccOutput) bool {
 		return !slices.ContainsFunc(kinds, func(o nvccOutput) bool { return o.Refusal == "" })
 	}
-	kinds, there, err := twice(ctx, build, refused)
+	elsewhere := Elsewhere(cmp.Or(b.Seed, rand.Uint64()))
+	kinds, there, err := twice(ctx, elsewhere, build, refused)
 	if err != nil || refused(kinds) {
 		return kinds, err
 	}
@@ -47,8 +49,8 @@ func (t *Triton) compile(ctx context.Context, b TritonBuild) ([]nvccOutput, erro
 		if kinds[i].Refusal != "" {
 			continue
 		}
-		if kinds[i] = kinds[i].sameAs(there[i], b.Source); kinds[i].Refusal == "" && kinds[i].Usage != there[i].Usage {
-			kinds[i] = nvccOutput{Log: kinds[i].Log, Refusal: ErrSurroundings(b.Source).Summary, Final: true}
+		if kinds[i] = kinds[i].sameAs(there[i], b.Source, elsewhere); kinds[i].Refusal == "" && kinds[i].Usage != there[i].Usage {
+			kinds[i] = nvccOutput{Log: kinds[i].Log, Refusal: ErrSurroundings(b.Source, elsewhere).Summary, Final: true}
 		}
 	}
 	return kinds, nil
@@ -183,6 +185,7 @@ func (t *Triton) script(ctx context.Context, b TritonBuild, work string, s Surro
 		return sandbox.Result{}, "", err
 	}
 	spec := sandbox.Spec{
+		Env:    tritonEnv,
 		Args:   slices.Concat([]string{t.Python}, s.python, []string{s.work + "/in/triton_compile.py", s.work + "/in/request.json", s.work + "/out"}),
 		Places: append(hidden, sandbox.Place{Host: in, Inside: s.work + "/in"}, sandbox.Place{Host: out, Inside: s.work + "/out", Write: true}),
 	}
