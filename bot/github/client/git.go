@@ -34,6 +34,22 @@ func (h *GitHub) GitCredential(ctx context.Context, repo string) (user, token st
 	}
 }
 
+// GitRefused drops a credential of GitCredential that git was refused with, so that the next call gets a new one. GitHub ends
+// tokens early if somebody revokes them or changes the App's permissions, and git, unlike the API, gives no second chance.
+func (h *GitHub) GitRefused(repo, token string) {
+	h.mu.Lock()
+	src := h.clones[strings.ToLower(repo)]
+	h.mu.Unlock()
+	in, ok := src.(*installation)
+	if !ok {
+		return
+	}
+	if t := in.current(0); t != nil && t.AccessToken != token {
+		return // a different fetch has renewed it
+	}
+	h.forget(repo, true)
+}
+
 func (h *GitHub) reader(ctx context.Context, repo, name string) (source, error) {
 	key := strings.ToLower(repo)
 	h.mu.Lock()
