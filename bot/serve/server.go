@@ -185,7 +185,10 @@ func (s *Server) open(ctx context.Context) (err error) {
 	return nil
 }
 
-const ledgerFile = "ledger.db"
+const (
+	ledgerFile    = "ledger.db"
+	journalFolder = "journal"
+)
 
 func (s *Server) scratch() string { return filepath.Join(s.opt.Data, "scratch") }
 
@@ -209,6 +212,11 @@ func (s *Server) prepareData() error {
 	if dir == "" {
 		return errors.New("the server has no data folder: set data")
 	}
+	for _, file := range []string{journalFolder, ledgerFile} {
+		if err := journal.CheckOwner(filepath.Join(dir, file)); err != nil {
+			return strict.Mistakef("data: %w", err)
+		}
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("creating the data folder: %w (choose one that this user may write: data)", err)
 	}
@@ -224,14 +232,16 @@ func (s *Server) prepareData() error {
 }
 
 // OpenJournal opens the journal of a configuration, for a program that does not serve.
-func OpenJournal(ctx context.Context, c Config, version string, log *slog.Logger) (*journal.Journal, error) {
-	return journal.Open(ctx, journalOptions(Options{Config: c, Version: version}, log))
+func OpenJournal(ctx context.Context, c Config, version string, readOnly bool, log *slog.Logger) (*journal.Journal, error) {
+	o := journalOptions(Options{Config: c, Version: version}, log)
+	o.ReadOnly = readOnly
+	return journal.Open(ctx, o)
 }
 
 func journalOptions(o Options, log *slog.Logger) journal.Options {
 	j := journal.Options{MaxStore: o.MaxStore, LeadFor: o.LeadFor, Version: compat.VersionOf(o.Version), Log: log, Now: o.Now}
 	if len(o.NATS) == 0 {
-		j.Dir = filepath.Join(o.Data, "journal")
+		j.Dir = filepath.Join(o.Data, journalFolder)
 		return j
 	}
 	j.URL, j.NATS, j.Replicas = strings.Join(o.NATS, ","), natsOptions(o.Config), o.Replicas

@@ -58,6 +58,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -65,6 +66,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sys/unix"
 )
 
 // Options says where the journal is and which deadlines it has. The zero value of every field
@@ -75,6 +77,8 @@ type Options struct {
 	MaxStore int64  // how many bytes the embedded server may keep; 0 means the free space of its disk, less a twentieth of the disk
 	Replicas int    // how many servers of the cluster keep a copy, 1 to 5; 0 keeps existing copies, and makes 1 copy of new streams
 
+	// ReadOnly changes nothing: it reads a copy of Dir, or creates no stream at URL.
+	ReadOnly bool
 	// Monitors are the addresses at which the external servers report their disk usage (http_port
 	// in their configuration).
 	Monitors []string
@@ -120,11 +124,12 @@ type Journal struct {
 	Bundles   *Blobs // source trees on their way to runners
 	Artifacts *Blobs // what runners deliver
 
-	opt  Options
-	lock *dirLock       // nil with an external server
-	srv  *server.Server // nil with an external server
-	nc   *nats.Conn
-	js   jetstream.JetStream
+	opt    Options
+	copied string         // a temporary folder with the copy that ReadOnly reads
+	lock   *dirLock       // nil with an external server
+	srv    *server.Server // nil with an external server
+	nc     *nats.Conn
+	js     jetstream.JetStream
 
 	deliveries jetstream.Stream
 	jobs       jetstream.Stream
@@ -183,7 +188,15 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 
 // embed starts the server in this process and connects to it through memory.
 func (j *Journal) embed() (err error) {
+	if j.opt.ReadOnly {
+		if err := j.copyForReading(); err != nil {
+			return err
+		}
+	}
 	if j.lock, err = lockDir(j.opt.Dir); err != nil {
+		return err
+	}
+	if err := checkAccess(j.opt.Dir, unix.R_OK|unix.W_OK); err != nil {
 		return err
 	}
 	limit := j.opt.MaxStore
@@ -268,5 +281,9 @@ func (j *Journal) close() error {
 		j.srv.Shutdown()
 		j.srv.WaitForShutdown()
 	}
-	return errors.Join(err, j.lock.release())
+	err = errors.Join(err, j.lock.release())
+	if j.copied != "" {
+		err = errors.Join(err, os.RemoveAll(j.copied))
+	}
+	return err
 }

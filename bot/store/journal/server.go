@@ -60,23 +60,22 @@ func (l serverLog) Tracef(string, ...any)      {}
 // files.
 type dirLock struct{ f *os.File }
 
+const lockFile = "LOCK"
+
 func lockDir(dir string) (*dirLock, error) {
+	if err := CheckOwner(dir); err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open journal: make folder %s: %w; choose a folder that this user may write", dir, err)
 	}
-	path := filepath.Join(dir, "LOCK")
+	path := filepath.Join(dir, lockFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w; choose a folder that this user may write", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		defer f.Close()
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("open journal: lock %s: %w; keep the journal on a local disk", path, err)
-		}
-		holder, _ := os.ReadFile(path)
-		return nil, fmt.Errorf("open journal %s: %w (process %s); stop that process or choose another folder",
-			dir, errLocked, strings.TrimSpace(string(holder)))
+		return nil, errors.Join(lockError(dir, path, err), f.Close())
 	}
 	err = f.Truncate(0)
 	if err == nil {
@@ -86,6 +85,14 @@ func lockDir(dir string) (*dirLock, error) {
 		return nil, errors.Join(fmt.Errorf("open journal: write %s: %w", path, err), f.Close())
 	}
 	return &dirLock{f}, nil
+}
+
+func lockError(dir, file string, err error) error {
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("open journal: lock %s: %w; keep the journal on a local disk", file, err)
+	}
+	holder, _ := os.ReadFile(file)
+	return fmt.Errorf("open journal %s: %w (process %s); stop that process or choose another folder", dir, errLocked, strings.TrimSpace(string(holder)))
 }
 
 // release keeps the file: without it, two later processes could lock two files of the same name. It
