@@ -58,6 +58,7 @@ type Options struct {
 	TraceEvery time.Duration // as in trace.Options
 	Heartbeat  time.Duration // as in fleet.Server
 	Poll       time.Duration // as in fleet.Server
+	AskEvery   time.Duration // how often GitHub is asked whether it still accepts the bot; a minute
 	Labels     func() []string
 }
 
@@ -88,7 +89,7 @@ type Server struct {
 
 // parts are what works behind the listeners, each with what ends it.
 type parts struct {
-	follow, bot, fleet, child, notify part
+	follow, bot, fleet, child, notify, disk part
 }
 
 type part struct {
@@ -323,6 +324,7 @@ func (s *Server) work(ctx context.Context, child *child) {
 	s.parts.follow = s.begin(ctx, "following the journal", s.whileReadable(func(ctx context.Context) error { return s.Ledger.Follow(ctx, s.Journal) }))
 	s.parts.bot = s.begin(ctx, "the bot", s.whileReadable(s.Bot.Run))
 	s.parts.fleet = s.begin(ctx, "the runners' jobs", s.Runners.Run)
+	s.parts.disk = s.begin(ctx, "the journal", s.watchJournal)
 	if t := s.teller(); t != nil {
 		s.parts.notify = s.begin(ctx, "the notifications", s.whileReadable(t.Run))
 	}
@@ -371,6 +373,7 @@ func (s *Server) begin(ctx context.Context, what string, run func(context.Contex
 // journal is last.
 func (s *Server) close() error {
 	s.parts.child.end()
+	s.parts.disk.end()
 	err := s.net.close()
 	s.parts.fleet.end()
 	s.parts.bot.end()

@@ -98,6 +98,8 @@ type Options struct {
 	// that Accept has an answer well before GitHub hangs up after ten seconds, even if a batch
 	// comes first.
 	answerIn time.Duration
+	// How long writes may fail on a disk with space before Stuck reports it; 10 s.
+	stuckIn time.Duration
 	// How long a cluster that has just started may take to answer and to elect its leaders; a
 	// minute.
 	ledIn time.Duration
@@ -110,6 +112,7 @@ func (o Options) withDefaults() Options {
 	o.LeadFor = cmp.Or(o.LeadFor, 4*time.Second)
 	o.answerIn = cmp.Or(o.answerIn, 5*time.Second)
 	o.ledIn = cmp.Or(o.ledIn, time.Minute)
+	o.stuckIn = cmp.Or(o.stuckIn, 10*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -141,11 +144,7 @@ type Journal struct {
 	accepted notifier // deliveries
 	appended notifier // events
 	lead     lead
-	written  struct {
-		mu  sync.Mutex
-		at  time.Time // of the last attempt to write
-		err error
-	}
+	written  written
 
 	closing  sync.Once
 	closeErr error
@@ -205,7 +204,7 @@ func (j *Journal) embed() (err error) {
 			return err
 		}
 	}
-	if j.srv, err = startServer(j.opt.Dir, true, limit, j.opt.Log); err != nil {
+	if j.srv, err = startServer(j.opt.Dir, true, limit, serverLog{j.opt.Log, j.noteCritical}); err != nil {
 		return err
 	}
 	if j.nc, err = nats.Connect("", nats.InProcessServer(j.srv), nats.Name("kernelgate"), nats.SyncQueueLen(answersAhead)); err != nil {

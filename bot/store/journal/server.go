@@ -19,7 +19,7 @@ import (
 const maxPayload = 32 << 20
 
 // startServer starts a JetStream server over dir that no other process can reach.
-func startServer(dir string, syncAlways bool, limit int64, log *slog.Logger) (*server.Server, error) {
+func startServer(dir string, syncAlways bool, limit int64, log serverLog) (*server.Server, error) {
 	srv, err := server.NewServer(&server.Options{
 		ServerName: "kernelgate",
 		DontListen: true,
@@ -35,7 +35,7 @@ func startServer(dir string, syncAlways bool, limit int64, log *slog.Logger) (*s
 	if err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", dir, err)
 	}
-	srv.SetLogger(serverLog{log}, false, false)
+	srv.SetLogger(log, false, false)
 	srv.Start()
 	if !srv.ReadyForConnections(time.Minute) || !srv.JetStreamEnabled() {
 		srv.Shutdown()
@@ -47,14 +47,23 @@ func startServer(dir string, syncAlways bool, limit int64, log *slog.Logger) (*s
 
 // serverLog writes the server's lines to slog. Its notices are a start-up banner, so their level is
 // debug.
-type serverLog struct{ log *slog.Logger }
+type serverLog struct {
+	log      *slog.Logger
+	critical func(line string) // is called for the line about a write error after which the server stores nothing more
+}
 
 func (l serverLog) Noticef(f string, v ...any) { l.log.Debug(fmt.Sprintf("nats: "+f, v...)) }
 func (l serverLog) Warnf(f string, v ...any)   { l.log.Warn(fmt.Sprintf("nats: "+f, v...)) }
-func (l serverLog) Errorf(f string, v ...any)  { l.log.Error(fmt.Sprintf("nats: "+f, v...)) }
-func (l serverLog) Fatalf(f string, v ...any)  { l.log.Error(fmt.Sprintf("nats: "+f, v...)) }
-func (l serverLog) Debugf(string, ...any)      {}
-func (l serverLog) Tracef(string, ...any)      {}
+func (l serverLog) Errorf(f string, v ...any) {
+	line := fmt.Sprintf(f, v...)
+	l.log.Error("nats: " + line)
+	if l.critical != nil && strings.Contains(line, "ritical write error") {
+		l.critical(line)
+	}
+}
+func (l serverLog) Fatalf(f string, v ...any) { l.log.Error(fmt.Sprintf("nats: "+f, v...)) }
+func (l serverLog) Debugf(string, ...any)     {}
+func (l serverLog) Tracef(string, ...any)     {}
 
 // A dirLock keeps a second process out: the server would accept it, and both would write the same
 // files.

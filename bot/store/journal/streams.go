@@ -95,7 +95,7 @@ func (j *Journal) declare(ctx context.Context) error {
 		if err != nil {
 			return j.declareError("bucket "+b.name, err)
 		}
-		*b.into = bucket{kv, j.opt.answerIn}
+		*b.into = bucket{kv, j.opt.answerIn, func(err error) { j.noteWrite("KV_"+b.name, err) }}
 	}
 
 	for _, b := range []struct {
@@ -239,6 +239,7 @@ func IsConflict(err error) bool {
 type bucket struct {
 	kv       jetstream.KeyValue
 	answerIn time.Duration
+	note     func(error) // of each write
 }
 
 // errGarbled is returned for a record that no later attempt can read.
@@ -267,6 +268,7 @@ func putRecord[T any](ctx context.Context, b bucket, key string, rec T) error {
 	data, err := json.Marshal(rec)
 	if err == nil {
 		err = untilLed(ctx, func() error { _, err := b.kv.Put(ctx, key, data); return err })
+		b.note(err)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s/%s: %w", b.kv.Bucket(), key, err)
@@ -292,5 +294,6 @@ func writeRecord[T any](ctx context.Context, b bucket, key string, rec T, revisi
 		}
 		return err
 	})
+	b.note(err)
 	return now, err
 }
