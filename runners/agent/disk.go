@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
@@ -17,10 +20,14 @@ const leastFree = 64 << 20
 
 // disk is what a runner knows about the disk of its state folder. Its fields belong to the goroutine of the loop.
 type disk struct {
-	need  uint64 // free bytes that the runner needs before it takes a job
-	after error  // the failure after which the runner takes no jobs; nil as a rule
-	low   bool   // it takes none now
+	need  uint64    // free bytes that the runner needs before it takes a job
+	until time.Time // for how long it needs them; later Config.LeastFree is enough, because the next job may be smaller
+	after error     // the failure after which the runner takes no jobs; nil as a rule
+	low   bool      // it takes none now
 }
+
+// restAfter is how long a runner with space waits after a job that did not fit.
+const restAfter = 10 * time.Minute
 
 // ofDisk reports whether an error is the fault of this host's disk. No other server and no later attempt helps, and the job
 // must not wait for it.
@@ -56,7 +63,7 @@ func (a *agent) returnJob(ctx context.Context, l protocol.LeaseResponse, dir str
 	}
 	a.disk.after = why
 	if free, err := a.free(); err == nil {
-		a.disk.need = free + a.LeastFree
+		a.disk.need, a.disk.until = free+a.LeastFree, a.Now().Add(restAfter)
 	}
 	late, cancel := a.outlive(ctx)
 	defer cancel()
@@ -71,7 +78,11 @@ func (a *agent) diskTrouble() string {
 	if err != nil {
 		return err.Error()
 	}
-	if need := max(a.disk.need, a.LeastFree); free < need {
+	need := a.LeastFree
+	if a.Now().Before(a.disk.until) {
+		need = max(need, a.disk.need)
+	}
+	if free < need {
 		text := fmt.Sprintf("the disk of the state folder has %d MiB left, and a job needs %d MiB: free some space there", free>>20, need>>20)
 		if a.disk.after != nil {
 			text += fmt.Sprintf(" (the last job ended with: %v)", a.disk.after)
@@ -123,14 +134,38 @@ func (a *agent) awaitDisk(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// starved returns a fault if the runner's host could not measure and its disk is full: the compiler and the sandbox report
-// that in many ways. A kernel that fails on its own merits is not affected, because the fault of a host is a separate field.
-func (a *agent) starved(found runners.Measured) error {
-	if found.Evidence.Fault == "" {
+// lowWithout reports whether the disk would be low without the files of a job, too. If it would not, the job has filled the
+// disk: that is the job's fault, and the next runner must not have to find it out.
+func (a *agent) lowWithout(dir string) bool {
+	free, err := a.free()
+	if err != nil {
+		return true
+	}
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { // what cannot be read does not count
+		if err != nil {
+			return fs.SkipDir
+		}
+		if info, err := d.Info(); err == nil {
+			free += uint64(info.Sys().(*syscall.Stat_t).Blocks) * 512
+		}
+		return nil
+	})
+	return free < a.LeastFree
+}
+
+// starved returns a diskFault if a job failed because this host's disk is full of other files. Compilers and the sandbox
+// report a full disk in many ways.
+func (a *agent) starved(fault, dir string) error {
+	if fault == "" || !a.lowWithout(dir) {
 		return nil
 	}
-	if free, err := a.free(); err != nil || free >= a.LeastFree/4 {
-		return nil
-	}
-	return &diskFault{errors.New(found.Evidence.Fault)}
+	return &diskFault{errors.New(fault)}
+}
+
+// onlyFault is a result that says no more than why there is none.
+func onlyFault(found runners.Measured, fault string) runners.Measured {
+	e := found.Evidence
+	return runners.Measured{Open: found.Open, Evidence: &gates.Evidence{
+		Schema: e.Schema, Kernel: e.Kernel, Mode: e.Mode, Provenance: e.Provenance, Change: e.Change, Device: e.Device, Fault: fault,
+	}}
 }

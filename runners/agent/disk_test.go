@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,8 +13,65 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
+
+// A job that fills the disk itself is judged as the fault that it is, and the runner goes on: otherwise one pull request could
+// send every runner out of the fleet.
+func TestJobFillsTheDisk(t *testing.T) {
+	state := t.TempDir()
+	if err := syscall.Mount("small", state, "tmpfs", 0, "size=4m"); err != nil {
+		t.Skipf("mounting a small disk: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(state, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	f := newFake(t)
+	c := f.config()
+	c.StateDir, c.LeastFree = state, 1<<20
+	fill := func(scratch string) error {
+		return os.WriteFile(filepath.Join(scratch, "large"), bytes.Repeat([]byte("full"), 2<<20), 0o600)
+	}
+	for i, measure := range []func(context.Context, runners.Job, string, runners.Progress) (runners.Measured, error){
+		func(_ context.Context, _ runners.Job, scratch string, _ runners.Progress) (runners.Measured, error) {
+			return runners.Measured{}, fmt.Errorf("building: %w", fill(scratch))
+		},
+		func(_ context.Context, job runners.Job, scratch string, _ runners.Progress) (runners.Measured, error) {
+			e := found(job)
+			e.Fault = fmt.Sprint("the compiler failed: ", fill(scratch))
+			return runners.Measured{Evidence: e}, nil
+		},
+		func(_ context.Context, job runners.Job, scratch string, _ runners.Progress) (runners.Measured, error) {
+			_ = fill(scratch) // it does not notice
+			return runners.Measured{Evidence: found(job), BuildLog: strings.Repeat("log", 1000)}, nil
+		},
+	} {
+		c.Measure = measure
+		stop, _ := f.run(c)
+		f.hand("job", uint64(i+1))
+		if r, e := f.result(); r.Token != uint64(i+1) || !strings.Contains(e.Fault, "no space left") {
+			t.Errorf("%d: token %d, fault %q", i, r.Token, e.Fault)
+		}
+		c.Measure = quick
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(f.released) > 0 {
+		t.Errorf("%d jobs were returned", len(f.released))
+	}
+	stop, _ := f.run(c)
+	f.hand("job", 9)
+	if r, e := f.result(); r.Token != 9 || e.Fault != "" {
+		t.Errorf("afterwards: token %d, fault %q", r.Token, e.Fault)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
 
 // A runner whose disk is full returns its job at once, leaves the fleet and says why. When the disk has space again it tests
 // itself and takes jobs, without a restart.

@@ -48,6 +48,12 @@ func (a *agent) work(ctx context.Context, l protocol.LeaseResponse) error {
 		return ctx.Err()
 	}
 	kept, err := a.store.keep(l, found)
+	if ofDisk(err) && !a.lowWithout(dir) {
+		fault := fmt.Sprintf("the job filled the disk of the runner: %v (write less, or give the runner a larger disk)", err)
+		if err = os.RemoveAll(dir); err == nil {
+			kept, err = a.store.keep(l, onlyFault(found, fault))
+		}
+	}
 	if ofDisk(err) {
 		h.stop()
 		a.returnJob(ctx, l, dir, fmt.Errorf("keeping the result: %w", err))
@@ -167,17 +173,16 @@ func (a *agent) measure(h *heldLease, l protocol.LeaseResponse, dir string) (run
 		}
 		job.Builds, job.Builder = a.builds(ctx, l, dir), l.Builder
 		if found, err = a.guarded(ctx, do, job, filepath.Join(dir, "scratch"), h.log); err == nil {
-			if err := a.starved(found); err != nil {
-				return runners.Measured{}, err
-			}
-			return found, nil
+			return found, a.starved(found.Evidence.Fault, dir)
 		}
+		if starved := a.starved(err.Error(), dir); starved != nil && ctx.Err() == nil {
+			return runners.Measured{}, starved
+		}
+	} else if ofDisk(err) && ctx.Err() == nil {
+		return runners.Measured{}, &diskFault{err}
 	}
 	if ctx.Err() != nil {
 		return runners.Measured{}, context.Cause(ctx)
-	}
-	if ofDisk(err) {
-		return runners.Measured{}, &diskFault{err}
 	}
 	e := &gates.Evidence{
 		Schema: gates.EvidenceSchema, Kernel: l.Kernel, Provenance: job.Provenance, Change: job.Change, Notes: job.Notes, Fault: err.Error(),

@@ -41,7 +41,7 @@ func Owner(path string) (uid, gid int, err error) {
 // checkAccess refuses a folder with a file that this process may not use. The server would take such a file for a damaged
 // one and drop its stream, and the journal would look as if it had lost data.
 func checkAccess(dir string, mode uint32) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(filepath.Join(dir, "jetstream"), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && (d.IsDir() || d.Type().IsRegular()) {
 			need := mode
 			if d.IsDir() {
