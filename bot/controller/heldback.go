@@ -18,6 +18,7 @@ type heldBack[K comparable] struct {
 	now    func() time.Time
 	groups map[heldReason]*heldGroup[K]
 	of     map[K]heldReason
+	silent map[heldReason]time.Time // until when no line about a reason is logged, even if it ends and begins again
 }
 
 // A heldReason is what keys wait for. Each account has its own limits.
@@ -30,7 +31,7 @@ type heldGroup[K comparable] struct {
 	keys     map[K]struct{}
 	most     int
 	attempts int
-	silent   time.Time // until when no line about them is logged
+	logged   bool
 }
 
 // hold notes that a key waits because of an error with a time to try again.
@@ -41,7 +42,7 @@ func (h *heldBack[K]) hold(key K, why *client.Error, pause time.Duration) {
 		h.release(key)
 	}
 	if h.of == nil {
-		h.of, h.groups = map[K]heldReason{}, map[heldReason]*heldGroup[K]{}
+		h.of, h.groups, h.silent = map[K]heldReason{}, map[heldReason]*heldGroup[K]{}, map[heldReason]time.Time{}
 	}
 	g := h.groups[reason]
 	if g == nil {
@@ -51,13 +52,13 @@ func (h *heldBack[K]) hold(key K, why *client.Error, pause time.Duration) {
 	h.of[key], g.keys[key] = reason, struct{}{}
 	g.attempts++
 	g.most = max(g.most, len(g.keys))
-	if now := h.now(); !now.Before(g.silent) {
+	if now := h.now(); !now.Before(h.silent[reason]) {
 		text := "work waits for a rate limit of GitHub"
 		if reason.own {
 			text = "work that is not urgent waits: the bot keeps the writes that GitHub allows for verdicts"
 		}
 		h.log.Info(text, "work", h.name, "account", account, "waiting", len(g.keys), "attempts", g.attempts, "again_in", pause.String(), "err", why)
-		g.silent = now.Add(max(pause, longestPause))
+		g.logged, h.silent[reason] = true, now.Add(max(pause, longestPause))
 	}
 }
 
@@ -69,14 +70,17 @@ func (h *heldBack[K]) release(key K) {
 	}
 	delete(h.of, key)
 	g := h.groups[reason]
-	if delete(g.keys, key); len(g.keys) == 0 {
+	if delete(g.keys, key); len(g.keys) > 0 {
+		return
+	}
+	delete(h.groups, reason)
+	if g.logged {
 		h.log.Info("no work waits for the rate limit any more", "work", h.name, "account", reason.account, "waited_at_most", g.most, "attempts", g.attempts)
-		delete(h.groups, reason)
 	}
 }
 
 // reset forgets all keys: a different bot leads.
-func (h *heldBack[K]) reset() { h.groups, h.of = nil, nil }
+func (h *heldBack[K]) reset() { h.groups, h.of, h.silent = nil, nil, nil }
 
 // waiting returns how many keys wait.
 func (w *workQueue[K]) waiting() int {

@@ -65,3 +65,21 @@ func TestLimitsAreLoggedOnce(t *testing.T) {
 		}
 	})
 }
+
+// A change that meets one limit after the other does not fill the log either.
+func TestLimitsThatAlternateAreLoggedOnce(t *testing.T) {
+	var text bytes.Buffer
+	do := func(_ context.Context, key string, n int) error {
+		return &client.Error{Op: "test", Repo: "a/b", RetryAt: time.Now().Add(time.Hour), Err: []error{client.ErrShed, client.ErrLimited}[n%2]}
+	}
+	in(t, do, func(c *crew) {
+		c.held.log = slog.New(slog.NewTextHandler(&text, nil))
+		for range 100 {
+			c.add("a/1")
+			synctest.Wait()
+		}
+		if lines := strings.Count(text.String(), "\n"); lines > 4 {
+			t.Errorf("%d lines:\n%s", lines, &text)
+		}
+	})
+}

@@ -53,10 +53,14 @@ func checkAccess(dir string, mode uint32) error {
 		}
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			return fmt.Errorf("open journal: %w for user %d (nothing is lost: a different user has written there; as root, run: chown -R --reference=%s %s)", err, os.Geteuid(), filepath.Dir(dir), dir)
+			return notOurs(err, dir)
 		case errors.Is(err, fs.ErrNotExist): // the server of this process deletes old files
 			return nil
 		}
 		return err
 	})
+}
+
+func notOurs(err error, dir string) error {
+	return fmt.Errorf("open journal: %w for user %d (nothing is lost: a different user has written there; as root, run: chown -R --reference=%s %s)", err, os.Geteuid(), filepath.Dir(dir), dir)
 }

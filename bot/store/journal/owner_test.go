@@ -90,7 +90,7 @@ func TestReadOnly(t *testing.T) {
 
 // A file that the bot may not read was not lost: the error must not send anybody to a backup.
 func TestUnreadableIsNotLost(t *testing.T) {
-	for _, name := range []string{"jetstream/$G/streams/DELIVERIES/meta.inf", "jetstream/$G/streams/EVENTS/msgs", "jetstream/$G/streams/EVENTS/msgs/1.blk"} {
+	for _, name := range []string{lockFile, "jetstream/$G/streams/DELIVERIES/meta.inf", "jetstream/$G/streams/EVENTS/msgs", "jetstream/$G/streams/EVENTS/msgs/1.blk"} {
 		dir := recorded(t)
 		file := filepath.Join(dir, name)
 		if os.Geteuid() == 0 {

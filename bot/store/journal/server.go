@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -80,6 +81,9 @@ func lockDir(dir string) (*dirLock, error) {
 	}
 	path := filepath.Join(dir, lockFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, notOurs(err, dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w; choose a folder that this user may write", err)
 	}
