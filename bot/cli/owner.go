@@ -9,7 +9,7 @@ import (
 )
 
 // becomeOwner makes this process the user that a journal belongs to, if it is root's: the bot could not read files that root
-// leaves in its folder. It returns the path of the data folder for that user. systemd keeps the folder of a DynamicUser below
+// leaves in its folder. It returns the path of the data folder for that user. systemd keeps the folder of a dynamic user below
 // one that only root may enter, so the process enters it first.
 func becomeOwner(data, journalFolder string) (string, error) {
 	if os.Geteuid() != 0 {

@@ -14,7 +14,7 @@ import (
 )
 
 // Root may run gc on the folder of a bot that is a different user: the folder stays that user's, even where only root may
-// enter the folder above it, as with a DynamicUser of systemd. A dry run changes no file. serve refuses.
+// enter the folder above it, as with a dynamic user of systemd. A dry run changes no file. serve refuses.
 func TestGCAsRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can become a different user")

@@ -17,18 +17,25 @@ import (
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
 
-// A job that fills the disk itself is judged as the fault that it is, and the runner goes on: otherwise one pull request could
-// send every runner out of the fleet.
-func TestJobFillsTheDisk(t *testing.T) {
-	state := t.TempDir()
-	if err := syscall.Mount("small", state, "tmpfs", 0, "size=4m"); err != nil {
+// smallDisk mounts a disk of 4 MiB.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("small", dir, "tmpfs", 0, "size=4m"); err != nil {
 		t.Skipf("mounting a small disk: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(state, syscall.MNT_DETACH); err != nil {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
 			t.Error(err)
 		}
 	})
+	return dir
+}
+
+// A job that fills the disk itself is judged as the fault that it is, and the runner goes on: otherwise one pull request could
+// send every runner out of the fleet.
+func TestJobFillsTheDisk(t *testing.T) {
+	state := smallDisk(t)
 	f := newFake(t)
 	c := f.config()
 	c.StateDir, c.LeastFree = state, 1<<20
@@ -76,15 +83,7 @@ func TestJobFillsTheDisk(t *testing.T) {
 // A runner whose disk is full returns its job at once, leaves the fleet and says why. When the disk has space again it tests
 // itself and takes jobs, without a restart.
 func TestFullDisk(t *testing.T) {
-	state := t.TempDir()
-	if err := syscall.Mount("small", state, "tmpfs", 0, "size=4m"); err != nil {
-		t.Skipf("mounting a small disk: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(state, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	state := smallDisk(t)
 	for _, tests := range []bool{true, false} {
 		t.Run(fmt.Sprintf("tests itself: %v", tests), func(t *testing.T) {
 			f := newFake(t)
