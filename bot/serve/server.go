@@ -213,13 +213,13 @@ func (s *Server) prepareData() error {
 	if dir == "" {
 		return errors.New("the server has no data folder: set data")
 	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("creating the data folder: %w (choose one that this user may write: data)", err)
+	}
 	for _, file := range []string{journalFolder, ledgerFile} {
 		if err := journal.CheckOwner(filepath.Join(dir, file)); err != nil {
 			return strict.Mistakef("data: %w", err)
 		}
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("creating the data folder: %w (choose one that this user may write: data)", err)
 	}
 	if err := os.Chmod(dir, mode); err != nil {
 		return fmt.Errorf("restricting access to the data folder: %w (this user must own it)", err)
