@@ -53,8 +53,8 @@ lint watched plain simulated: export GOGC := 400
 
 lint: modules ## run gofmt, vet and staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
-	go vet ./... ./.ci/mutate ./.ci/sbom
-	go tool staticcheck ./... ./.ci/mutate ./.ci/sbom
+	go vet ./... ./.ci/mutate ./.ci/sbom ./.ci/archive
+	go tool staticcheck ./... ./.ci/mutate ./.ci/sbom ./.ci/archive
 
 # These run without the race detector, which would make them up to ten times slower. They measure
 # real kernels, compile CUDA, or have no goroutines that share memory. ./bot/cli, ./docs,
@@ -67,7 +67,7 @@ PLAIN := ./runners/cpu ./bot/controller ./runners/toolchain/... ./bot/cli ./docs
 	./bot/answer ./bot/attempts ./bot/change/... ./bot/repos ./bot/sweep ./bot/command ./runners/protocol ./bot/github/embedded/... ./bot/pages/browser ./bot/pages/chart \
 	./bot/planner ./bot/present ./bot/publish ./bot/scheduler ./bot/verify ./gates/hindsight ./gates/number ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/bisect ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/sdpatest ./runners/cuda/side ./runners/doctor ./runners/interleave \
-	./runners/scripted ./runners/search ./runners/tensor ./.ci/mutate ./.ci/sbom
+	./runners/scripted ./runners/search ./runners/tensor ./.ci/mutate ./.ci/sbom ./.ci/archive
 
 # lint has vetted everything, and nobody debugs these programs: without debugging tables they link
 # in two thirds of the time. The timeout is long, for a busy machine. CI runs every test again;
@@ -143,7 +143,7 @@ operate-test: ## try operation for real: systemd, packages, images, alerts, full
 	@.ci/operate-test
 
 # Everything that a release contains, built without publishing or signing it, twice, and compared. The first call builds
-# goreleaser, which takes minutes.
+# nfpm, which takes a minute or two.
 .PHONY: release-dry-run
 release-dry-run: ## build what a release contains, twice, and compare
 	@.ci/release-dry-run

@@ -30,7 +30,7 @@ partial() {
 	mkdir done
 }
 
-# module NAME MODULE VERSION SUM: builds a program from its Go module into done/.
+# module NAME MODULE VERSION SUM [FOLDER]: builds a program from its Go module, or a folder of it, into done/.
 module() {
 	local fetched
 	export GOFLAGS=-trimpath GOWORK=off CGO_ENABLED=0
@@ -38,7 +38,7 @@ module() {
 		cannot "$1 could not be fetched ($(grep -m1 -oP '"Error": "\K[^"]*' <<<"$fetched" || tail -n1 log)); check the network and GOPROXY"
 	grep -qF "\"Sum\": \"$4\"" <<<"$fetched" ||
 		cannot "the fetched module is not $1 $3 as pinned; check GOPROXY"
-	GOBIN=$partial/done go install -ldflags='-s -w' "$2@$3" >log 2>&1 ||
+	GOBIN=$partial/done go install -ldflags='-s -w' "$2${5+/$5}@$3" >log 2>&1 ||
 		cannot "$1 could not be built ($(grep -v downloading log | head -n1)); check the network and GOPROXY"
 }
 

@@ -42,6 +42,13 @@ kernelgate_journal_copies{state="behind",stream="EVENTS"} 0
 kernelgate_bundles_missing_total 1
 kernelgate_deliveries_dead 0
 kernelgate_hub_shut{identity="olga"} 0
+kernelgate_changes_unchecked_oldest_seconds 0
+kernelgate_publications_waiting 0
+kernelgate_hub_last_write_timestamp_seconds 1e10
+kernelgate_hub_requests_total{class="write",outcome="refused"} 3
+kernelgate_last_reconciled_timestamp_seconds 1e10
+kernelgate_reconcile_interval_seconds 300
+kernelgate_hub_silent_seconds 0
 `
 	troubled = `kernelgate_deliveries_oldest_seconds 400
 kernelgate_webhooks_total{code="503"} %d
@@ -59,6 +66,13 @@ kernelgate_journal_copies{state="behind",stream="EVENTS"} 1
 kernelgate_bundles_missing_total %d
 kernelgate_deliveries_dead 1
 kernelgate_hub_shut{identity="olga"} 1
+kernelgate_changes_unchecked_oldest_seconds 1000
+kernelgate_publications_waiting 0
+kernelgate_hub_last_write_timestamp_seconds 0
+kernelgate_hub_requests_total{class="write",outcome="refused"} %d
+kernelgate_last_reconciled_timestamp_seconds 1
+kernelgate_reconcile_interval_seconds 300
+kernelgate_hub_silent_seconds 700
 `
 )
 
@@ -79,7 +93,7 @@ func TestOperateAlerts(t *testing.T) {
 		names = append(names, m[1])
 	}
 	rules = regexp.MustCompile(`for: (\d+)m`).ReplaceAllString(rules, "for: ${1}s")
-	rules = strings.NewReplacer("[5m]", "[5s]", "[1h]", "[20s]").Replace(rules)
+	rules = strings.NewReplacer("[5m]", "[5s]", "[15m]", "[15s]", "[1h]", "[20s]").Replace(rules)
 	put(t, []byte(rules), dir, "alerts.yaml")
 
 	var sick, well page
@@ -118,7 +132,7 @@ func TestOperateAlerts(t *testing.T) {
 	stop := make(chan struct{})
 	go func() { // keeps the counters of refusals growing
 		for n := 3; ; n++ {
-			set(&sick, fmt.Sprintf(troubled, n, n))
+			set(&sick, fmt.Sprintf(troubled, n, n, n))
 			select {
 			case <-stop:
 				set(&sick, healthy)
@@ -181,6 +195,18 @@ func TestOperateAlerts(t *testing.T) {
 	}
 	result(t, "all fired within %.0f s, with a minute of the rules as a second; a second installation next to it, which was well, had no alert; the bot refused webhooks after %d", took.Seconds(), accepted.Load())
 	p.stop()
+}
+
+// TestOperateAlertRules runs promtool, which comes with Prometheus, on the rules whose time matters.
+func TestOperateAlertRules(t *testing.T) {
+	ctx := operating(t)
+	dir := t.TempDir()
+	put(t, slurp(t, "bot/install/alerts.yaml"), dir, "alerts.yaml")
+	tests := put(t, slurp(t, "bot/install/testdata/alerts.yaml"), dir, "tests.yaml")
+	promtool := filepath.Join(filepath.Dir(os.Getenv("KERNELGATE_PROMETHEUS")), "promtool")
+	if out, err := exec.CommandContext(ctx, promtool, "test", "rules", tests).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 }
 
 // alerts returns the firing alerts, by installation.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -36,7 +37,8 @@ func gcCommand(stdout, stderr io.Writer) *cobra.Command {
 		Long: "Deletes artifacts (evidence, verdicts, logs, profiles) that were written more than --days ago. It keeps\n" +
 			"those of open pull requests, and of runs that ended since then. It deletes no event, so verdicts, history and\n" +
 			"the counts of attempts do not change. Deleted evidence cannot be downloaded or judged again.\n\n" +
-			"Stop a bot with an embedded journal before you run gc. With a NATS cluster, the bots may run.\n\n" +
+			"Stop a bot with an embedded journal before you run gc. With a NATS cluster, the bots may run. If root runs\n" +
+			"gc, it works as the user that owns the journal. --dry-run reads a copy of an embedded journal in $TMPDIR.\n\n" +
 			"Exit status: 0 done, 2 bad input, 3 any other failure.",
 		Example: "  kernelgate gc --dry-run                                  # what would be deleted, and how many bytes\n" +
 			"  kernelgate gc --config /etc/kernelgate/kernelgate.yaml --days 180\n" +
@@ -74,11 +76,20 @@ func openForGC(ctx context.Context, opt gcOptions, stderr io.Writer) (*journal.J
 		}
 	}
 	if len(config.NATS) == 0 {
-		if _, err := os.Stat(filepath.Join(config.Data, "journal")); err != nil {
+		folder := filepath.Join(config.Data, "journal")
+		if _, err := os.Stat(folder); errors.Is(err, fs.ErrPermission) {
+			return nil, strict.Mistakef("%w: run gc as root, or as the user of the bot", err)
+		} else if err != nil {
 			return nil, strict.Mistakef("%s is not the data folder of a bot with an embedded journal: %w", config.Data, err)
 		}
+		if !opt.dryRun { // which reads a copy
+			var err error
+			if config.Data, err = becomeOwner(config.Data, folder); err != nil {
+				return nil, err
+			}
+		}
 	}
-	j, err := serve.OpenJournal(ctx, config, version(), newLog(stderr, "warn", "text"))
+	j, err := serve.OpenJournal(ctx, config, version(), opt.dryRun, newLog(stderr, "warn", "text"))
 	if err != nil && len(config.NATS) == 0 {
 		return nil, strict.Mistakef("%w (stop the bot, or copy its data folder while it is stopped)", err)
 	}

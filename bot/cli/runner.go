@@ -31,7 +31,7 @@ func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 			"At its start and once a day the runner runs a self-test: it measures a known kernel against itself.\n" +
 			"While the self-test fails, the bot gives the runner no jobs.\n\n" +
 			"Exit status: 0 stopped by a signal, or the self-test passed; 2 no token, or the bot refused the\n" +
-			"runner; 3 any other failure.",
+			"runner; 3 any other failure. SIGHUP stops nothing.",
 		Example: "  kernelgate runner --self-test\n  kernelgate runner --server https://kernelgate.example.com --token-file /etc/kernelgate/gpu1.token \\\n" +
 			"    --name gpu1 --labels l4,gpu --state /var/lib/kernelgate-runner\n" +
 			"  kernelgate runner --builds --server https://kernelgate.example.com --token-file /etc/kernelgate/build1.token --name build1",
@@ -87,6 +87,8 @@ func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 				return testWorkers(cmd.Context(), all, stdout)
 			}
 			secondSignalKills(cmd.Context())
+			crashBySignal()
+			onHangup(cmd.Context(), func() { c.Log.Info("SIGHUP: a runner has nothing to read again; restart it to change its flags") })
 			for _, w := range all {
 				w.agent.Log.Info("runner starts", "servers", c.Servers, "name", c.Name, "labels", w.agent.Labels, "uuid", w.here.GPU.UUID, "includes", here.Includes.Names(), "state", w.agent.StateDir)
 			}

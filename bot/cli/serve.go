@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"reflect"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,8 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 			"and the environment overrides the file. Secrets come from files, or from KERNELGATE_GITHUB_TOKEN,\n" +
 			"KERNELGATE_GITHUB_PRIVATE_KEY and KERNELGATE_GITHUB_WEBHOOK_SECRET.\n\n" +
 			"Exit status: 0 stopped by a signal, 2 a mistake in the configuration or a journal that has lost\n" +
-			"events, 3 any other failure. A second signal stops the bot at once.",
+			"events, 3 any other failure. A second signal stops the bot at once. SIGHUP stops nothing: it logs\n" +
+			"whether a restart would change the configuration.",
 		Example: "  kernelgate serve --config /etc/kernelgate/kernelgate.yaml\n  kernelgate serve --config kernelgate.yaml --check-config",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,7 +44,8 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 					return strict.Mistakef("--%s: every user of this host can read the command line: use --%s-file", name, name)
 				}
 			}
-			config, err := serve.Load(serve.Sources{File: configFile(file), Getenv: os.Getenv, Flags: flags})
+			sources := serve.Sources{File: configFile(file), Getenv: os.Getenv, Flags: flags}
+			config, err := serve.Load(sources)
 			if err != nil {
 				return err
 			}
@@ -62,6 +65,8 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 				log.Warn("the local runner can read the memory of this process", "err", err)
 			}
 			secondSignalKills(cmd.Context())
+			crashBySignal()
+			onHangup(cmd.Context(), func() { compareConfig(log, config, sources) })
 			return serve.Run(cmd.Context(), serve.Options{Config: config, Secrets: secrets, AcceptLoss: acceptLoss, Version: version(), Stderr: stderr, Log: log})
 		},
 	}
@@ -80,6 +85,19 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 		f.Lookup(name).Hidden = true
 	}
 	return cmd
+}
+
+// compareConfig logs what a restart would change. The bot reads its configuration only when it starts: most keys belong to
+// parts that other parts rely on, and a restart loses nothing.
+func compareConfig(log *slog.Logger, running serve.Config, sources serve.Sources) {
+	switch now, err := serve.Load(sources); {
+	case err != nil:
+		log.Error("SIGHUP: the bot goes on with its old configuration, and would not start with the new one", "err", err)
+	case reflect.DeepEqual(now, running):
+		log.Info("SIGHUP: the configuration has not changed")
+	default:
+		log.Warn("SIGHUP: the configuration has changed; restart the bot to use it")
+	}
 }
 
 // secretFlags are flags that users may try. They get a better advice.

@@ -32,6 +32,7 @@ type workQueue[K comparable] struct {
 	ctx    context.Context // nil until start
 	tasks  map[K]*task
 	shares map[lane]*slotPool
+	held   heldBack[K]
 	all    sync.WaitGroup
 }
 
@@ -65,6 +66,7 @@ func (w *workQueue[K]) start(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ctx = ctx
+	w.held.name, w.held.log, w.held.now = w.name, w.log, w.now
 	for key, t := range w.tasks {
 		w.launch(key, t)
 	}
@@ -89,6 +91,7 @@ func (w *workQueue[K]) drain() (cut []K) {
 		}
 	}
 	w.ctx, w.tasks, w.shares = nil, nil, nil
+	w.held.reset()
 	return cut
 }
 
@@ -150,6 +153,7 @@ func (w *workQueue[K]) run(key K, t *task) {
 			return
 		}
 		t.failures = 0
+		w.held.release(key)
 		if !t.dirty {
 			delete(w.tasks, key)
 			w.mu.Unlock()
@@ -223,14 +227,18 @@ func (w *workQueue[K]) requeue(key K, t *task, err error) {
 	again := t.dirty
 	t.dirty = false
 	pause := min(w.backoff<<min(t.failures, 8), longestPause)
+	limited := refusal != nil && !refusal.RetryAt.IsZero()
+	if !limited {
+		w.held.release(key)
+	}
 	switch {
 	case errors.As(err, &at):
 		if pause = time.Time(at).Sub(w.now()); again {
 			pause = 0 // a new event must not wait
 		}
-	case refusal != nil && !refusal.RetryAt.IsZero():
+	case limited:
 		pause = min(max(pause, refusal.RetryAt.Sub(w.now())), limitPause)
-		w.log.Info("GitHub asks for patience", "work", w.name, "on", key, "again_in", pause.String(), "err", err)
+		w.held.hold(key, refusal, pause)
 	case (errors.Is(err, publish.ErrNotVisible) || client.NotFound(err)) && t.failures < lagFailures:
 		t.failures++
 		w.log.Warn("GitHub does not show a commit or a pull request yet; it is asked again", "work", w.name, "on", key, "failures", t.failures, "again_in", pause.String(), "err", err)

@@ -143,10 +143,12 @@ func (o observer) collectBot(send sender, leads bool) {
 	if !leads {
 		return // when it last looked at everything is no news of one that stands by
 	}
+	send.gauge("publications_waiting", "Changes whose publication waits for a rate limit.", float64(o.Bot.PublicationsWaiting()), nil)
 	at := 0.0
 	if !c.Reconciled.IsZero() {
 		at = float64(c.Reconciled.Unix())
 	}
+	send.gauge("reconcile_interval_seconds", "How often all open changes are reconciled, as configured.", time.Duration(o.opt.Reconcile).Seconds(), nil)
 	send.gauge("last_reconciled_timestamp_seconds", "When all open changes were last reconciled; 0 before the first time.", at, nil)
 }
 
@@ -155,6 +157,16 @@ func (o observer) collectHub(send sender) {
 	for r, n := range s.Requests {
 		send.counter("hub_requests_total", "Requests to GitHub.", float64(n), labels{"class": string(r.Class), "outcome": string(r.Ending)})
 	}
+	wrote := 0.0
+	if !s.Wrote.IsZero() {
+		wrote = float64(s.Wrote.Unix())
+	}
+	send.gauge("hub_last_write_timestamp_seconds", "When GitHub last took a check or a comment; 0 before the first time.", wrote, nil)
+	silent := 0.0
+	if since := o.ready.silentSince(); !since.IsZero() {
+		silent = max(0, o.opt.Now().Sub(since).Seconds())
+	}
+	send.gauge("hub_silent_seconds", "For how long GitHub has not answered whether it accepts the bot; 0 if it answers.", silent, nil)
 	send.counter("hub_retries_total", "Requests to GitHub that were retried after a fault.", float64(s.Retries), nil)
 	for reason, n := range s.Waits {
 		send.counter("hub_waits_total", "Pauses because of a rate limit of GitHub.", float64(n), labels{"reason": string(reason)})
@@ -200,6 +212,13 @@ func (o observer) collectStores(ctx context.Context, send sender) {
 		send.gauge("changes", "Changes in the ledger.", float64(c.Changes), nil)
 		send.gauge("changes_open", "Pull requests and merge groups that are open.", float64(c.Open), nil)
 		send.gauge("changes_unsettled", "Changes with work left.", float64(c.Unsettled), nil)
+	}
+	if since, err := o.Ledger.Unchecked(ctx); err == nil {
+		age := 0.0
+		if !since.IsZero() {
+			age = max(0, o.opt.Now().Sub(since).Seconds())
+		}
+		send.gauge("changes_unchecked_oldest_seconds", "Age of the last event of the open pull request or merge group that has waited longest for a check on its head; 0 if there is none.", age, nil)
 	}
 	send.gauge("ledger_seq", "Sequence of the last event in the ledger.", float64(o.Ledger.Seq()), nil)
 	if lag, err := o.lag(ctx); err == nil {

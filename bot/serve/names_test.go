@@ -13,8 +13,8 @@ import (
 
 const pagesToken = "a token of more than sixteen characters"
 
-// until waits until a page answers with a status.
-func (w *world) until(what string, look func(string) (int, string), path string, status int) {
+// untilPage waits until a page answers with a status.
+func (w *world) untilPage(what string, look func(string) (int, string), path string, status int) {
 	w.Helper()
 	if err := w.hub.WaitFor(w.ctx, func() bool { got, _ := look(path); return got == status }); err != nil {
 		w.Fatalf("%s: %v", what, err)
@@ -90,7 +90,7 @@ func TestNameGoesToAnotherRepository(t *testing.T) {
 			}
 			w.no(w.hub.WaitFor(w.ctx, func() bool { _, body := rita(page); return strings.Contains(body, "olga/hidden") }))
 			w.repo.Delete()
-			w.until("the end of a deleted repository", rita, page, http.StatusNotFound)
+			w.untilPage("the end of a deleted repository", rita, page, http.StatusNotFound)
 			for _, path := range all {
 				if status, _ := w.asOperator(s)(path); status != http.StatusOK {
 					t.Errorf("the operator: %s answers %d", path, status)
@@ -124,7 +124,7 @@ func TestDeletedRepository(t *testing.T) {
 	o.Reconcile = o.Reconcile / 1000 // a resync twice a second
 	s, _ = w.start(o)
 	w.no(s.Ready(w.ctx))
-	w.until("the end of a deleted repository", func(path string) (int, string) { return w.get(s.URL() + path) }, page, http.StatusNotFound)
+	w.untilPage("the end of a deleted repository", func(path string) (int, string) { return w.get(s.URL() + path) }, page, http.StatusNotFound)
 	rita = w.browser(s, "rita")
 	for _, path := range append(all, "/kernels/olga/private") {
 		if status, _ := rita(path); status != http.StatusNotFound {
@@ -181,8 +181,8 @@ func TestPublicNameGoesToAnotherRepository(t *testing.T) {
 	o.Pages.Public = []string{"olga/kernels@" + itoa(next.ID())}
 	s, _ = w.start(o)
 	w.no(s.Ready(w.ctx))
-	w.until("the page that the operator opened", func(path string) (int, string) { return w.get(s.URL() + path) }, secret, http.StatusOK)
-	w.until("the page that the operator closed", func(path string) (int, string) { return w.get(s.URL() + path) }, old, http.StatusNotFound)
+	w.untilPage("the page that the operator opened", func(path string) (int, string) { return w.get(s.URL() + path) }, secret, http.StatusOK)
+	w.untilPage("the page that the operator closed", func(path string) (int, string) { return w.get(s.URL() + path) }, old, http.StatusNotFound)
 }
 
 // A user who gave up a login keeps a session under it. The session opens nothing of the user who has

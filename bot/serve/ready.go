@@ -15,12 +15,13 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 )
 
-// readiness is what is known of GitHub: the credentials were accepted once, or
-// why not yet.
+// readiness is what is known of GitHub: whether it accepts the credentials, or why
+// not.
 type readiness struct {
 	mu      sync.Mutex
 	login   string
 	refusal string
+	silent  time.Time // since when it does not answer, though it accepted the bot before
 }
 
 func (r *readiness) known() (login, refusal string) {
@@ -29,7 +30,14 @@ func (r *readiness) known() (login, refusal string) {
 	return r.login, r.refusal
 }
 
-// introduce asks GitHub who the bot is, until it is told.
+func (r *readiness) silentSince() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.silent
+}
+
+// introduce asks GitHub who the bot is, until it is told, and then whether that still
+// holds: a key may be revoked and an App deleted while the bot runs.
 func (s *Server) introduce(ctx context.Context) {
 	const longest = time.Minute
 	for pause := time.Second; ; pause = min(2*pause, longest) {
@@ -42,18 +50,61 @@ func (s *Server) introduce(ctx context.Context) {
 		s.ready.mu.Unlock()
 		if err == nil {
 			s.log.Info("GitHub accepts the bot", "login", login, "checks", s.Client.UsesChecks())
+			s.stayKnown(ctx, login)
 			return
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		s.log.Error("GitHub does not accept the bot yet", "err", err, "again_in", pause.String())
-		select {
-		case <-ctx.Done():
+		if !sleep(ctx, pause) {
 			return
-		case <-time.After(pause):
 		}
 	}
+}
+
+// stayKnown asks GitHub again and again, and logs every change of its answer. Credentials
+// that it refuses twice in a row make the bot unready. A GitHub that does not answer does
+// not: webhooks that come meanwhile are better stored than refused.
+func (s *Server) stayKnown(ctx context.Context, login string) {
+	every := cmp.Or(s.opt.AskEvery, time.Minute)
+	for refusals := 0; sleep(ctx, every); {
+		err := s.Client.Check(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		s.ready.mu.Lock()
+		was, silent := s.ready.login, s.ready.silent
+		switch {
+		case err == nil:
+			refusals, s.ready.login, s.ready.silent = 0, login, time.Time{}
+		case refused(err):
+			if refusals++; refusals > 1 {
+				s.ready.login, s.ready.refusal = "", reason(err)+": it does not accept the bot's credentials any more"
+			}
+			s.ready.silent = time.Time{}
+		case silent.IsZero():
+			s.ready.silent = s.opt.Now()
+		}
+		now := s.ready.login
+		s.ready.mu.Unlock()
+		switch {
+		case now == "" && was != "":
+			s.log.Error("GitHub does not accept the bot's credentials any more: no pull request gets a check (was the App's key revoked, or the App deleted?)", "err", err)
+		case now != "" && was == "":
+			s.log.Info("GitHub accepts the bot again", "login", login)
+		case err != nil && !refused(err) && silent.IsZero():
+			s.log.Warn("GitHub does not answer the bot", "err", err)
+		case err == nil && !silent.IsZero():
+			s.log.Info("GitHub answers the bot again", "after", s.opt.Now().Sub(silent).Round(time.Second).String())
+		}
+	}
+}
+
+// refused reports whether an error is about the credentials, and not a limit or a fault.
+func refused(err error) bool {
+	var e *client.Error
+	return errors.As(err, &e) && e.RetryAt.IsZero() && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden || e.Status == http.StatusNotFound)
 }
 
 // reason is an error without addresses and tokens: /readyz is public.
@@ -107,6 +158,9 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, "ready")
 		if role := s.role(ctx); role != "" {
 			fmt.Fprintln(w, role)
+		}
+		if silent := s.ready.silentSince(); !silent.IsZero() {
+			fmt.Fprintf(w, "GitHub does not answer since %s\n", silent.UTC().Format(time.RFC3339))
 		}
 		for _, who := range s.shut() {
 			fmt.Fprintf(w, "%s: an IP allow list refuses this machine (add its address in the organisation's security settings)\n", who)

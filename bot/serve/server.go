@@ -58,6 +58,7 @@ type Options struct {
 	TraceEvery time.Duration // as in trace.Options
 	Heartbeat  time.Duration // as in fleet.Server
 	Poll       time.Duration // as in fleet.Server
+	AskEvery   time.Duration // how often GitHub is asked whether it still accepts the bot; a minute
 	Labels     func() []string
 }
 
@@ -88,7 +89,7 @@ type Server struct {
 
 // parts are what works behind the listeners, each with what ends it.
 type parts struct {
-	follow, bot, fleet, child, notify part
+	follow, bot, fleet, child, notify, disk part
 }
 
 type part struct {
@@ -185,7 +186,10 @@ func (s *Server) open(ctx context.Context) (err error) {
 	return nil
 }
 
-const ledgerFile = "ledger.db"
+const (
+	ledgerFile    = "ledger.db"
+	journalFolder = "journal"
+)
 
 func (s *Server) scratch() string { return filepath.Join(s.opt.Data, "scratch") }
 
@@ -212,6 +216,11 @@ func (s *Server) prepareData() error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("creating the data folder: %w (choose one that this user may write: data)", err)
 	}
+	for _, file := range []string{journalFolder, ledgerFile} {
+		if err := journal.CheckOwner(filepath.Join(dir, file)); err != nil {
+			return strict.Mistakef("data: %w", err)
+		}
+	}
 	if err := os.Chmod(dir, mode); err != nil {
 		return fmt.Errorf("restricting access to the data folder: %w (this user must own it)", err)
 	}
@@ -224,14 +233,16 @@ func (s *Server) prepareData() error {
 }
 
 // OpenJournal opens the journal of a configuration, for a program that does not serve.
-func OpenJournal(ctx context.Context, c Config, version string, log *slog.Logger) (*journal.Journal, error) {
-	return journal.Open(ctx, journalOptions(Options{Config: c, Version: version}, log))
+func OpenJournal(ctx context.Context, c Config, version string, readOnly bool, log *slog.Logger) (*journal.Journal, error) {
+	o := journalOptions(Options{Config: c, Version: version}, log)
+	o.ReadOnly = readOnly
+	return journal.Open(ctx, o)
 }
 
 func journalOptions(o Options, log *slog.Logger) journal.Options {
 	j := journal.Options{MaxStore: o.MaxStore, LeadFor: o.LeadFor, Version: compat.VersionOf(o.Version), Log: log, Now: o.Now}
 	if len(o.NATS) == 0 {
-		j.Dir = filepath.Join(o.Data, "journal")
+		j.Dir = filepath.Join(o.Data, journalFolder)
 		return j
 	}
 	j.URL, j.NATS, j.Replicas = strings.Join(o.NATS, ","), natsOptions(o.Config), o.Replicas
@@ -313,6 +324,7 @@ func (s *Server) work(ctx context.Context, child *child) {
 	s.parts.follow = s.begin(ctx, "following the journal", s.whileReadable(func(ctx context.Context) error { return s.Ledger.Follow(ctx, s.Journal) }))
 	s.parts.bot = s.begin(ctx, "the bot", s.whileReadable(s.Bot.Run))
 	s.parts.fleet = s.begin(ctx, "the runners' jobs", s.Runners.Run)
+	s.parts.disk = s.begin(ctx, "the journal", s.watchJournal)
 	if t := s.teller(); t != nil {
 		s.parts.notify = s.begin(ctx, "the notifications", s.whileReadable(t.Run))
 	}
@@ -361,6 +373,7 @@ func (s *Server) begin(ctx context.Context, what string, run func(context.Contex
 // journal is last.
 func (s *Server) close() error {
 	s.parts.child.end()
+	s.parts.disk.end()
 	err := s.net.close()
 	s.parts.fleet.end()
 	s.parts.bot.end()

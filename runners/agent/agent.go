@@ -31,8 +31,10 @@ type Config struct {
 
 	// StateDir is for running jobs and for results to deliver. No two runners may share one.
 	StateDir string
-	Version  string
-	Host     string // "" means the host's name
+	// LeastFree is the free space in bytes below which the runner takes no jobs; 64 MiB by default.
+	LeastFree uint64
+	Version   string
+	Host      string // "" means the host's name
 
 	// Measure gathers evidence, with scratch as a private folder. It must heed ctx: cancelling ctx
 	// is how a cancelled job frees the device.
@@ -84,6 +86,7 @@ type agent struct {
 	store  store
 	lock   *os.File
 	fit    fitness
+	disk   disk
 }
 
 func start(c Config) (*agent, error) {
@@ -100,6 +103,7 @@ func start(c Config) (*agent, error) {
 		c.After = time.After
 	}
 	c.Patience = cmp.Or(c.Patience, firstPatience)
+	c.LeastFree = cmp.Or(c.LeastFree, leastFree)
 	if c.Host == "" {
 		c.Host, _ = os.Hostname() // for people to recognise; not required
 	}
@@ -120,6 +124,11 @@ func (a *agent) loop(ctx context.Context) error {
 	for idle := false; ; {
 		if err := a.deliverAll(ctx); err != nil {
 			return err
+		}
+		if may, err := a.awaitDisk(ctx); err != nil {
+			return err
+		} else if !may {
+			continue
 		}
 		if err := a.testIfDue(ctx, told, idle); err != nil {
 			return err
@@ -172,7 +181,7 @@ func (a *agent) persist(ctx context.Context, doing string, try func() error) err
 		a.client.patience.Store(int64(patience))
 		at := a.client.at.Load()
 		err := try()
-		if err == nil || final(err) {
+		if err == nil || final(err) || ofDisk(err) {
 			return err
 		}
 		if ctx.Err() != nil {

@@ -74,7 +74,7 @@ func (a *agent) checkHealth(now time.Time) (unfit string) {
 // testIfDue tests the host at the start, once a day, and when the server asks for it. If jobs
 // follow each other without a pause, it tests later, between two jobs.
 func (a *agent) testIfDue(ctx context.Context, told protocol.LeaseResponse, idle bool) error {
-	if a.SelfTest == nil {
+	if a.SelfTest == nil || a.disk.low { // it cannot pass before the disk has space
 		return nil
 	}
 	now, f := a.Now(), &a.fit

@@ -28,12 +28,17 @@ func (a *agent) work(ctx context.Context, l protocol.LeaseResponse) error {
 	h := a.hold(ctx, l)
 	defer h.stop()
 	found, err := a.measure(h, l, dir)
+	var broken *diskFault
 	switch cause := context.Cause(h.ctx); {
 	case errors.Is(cause, ErrRefused):
 		return cause
 	case errors.Is(cause, errLost), errors.Is(cause, errCancelled):
 		log.Info("job dropped", "reason", cause)
 		return nil
+	case errors.As(err, &broken):
+		h.stop()
+		a.returnJob(ctx, l, dir, broken.error)
+		return ctx.Err()
 	case err != nil: // ctx ended
 		late, cancel := a.outlive(ctx)
 		defer cancel()
@@ -43,6 +48,17 @@ func (a *agent) work(ctx context.Context, l protocol.LeaseResponse) error {
 		return ctx.Err()
 	}
 	kept, err := a.store.keep(l, found)
+	if ofDisk(err) && !a.lowWithout(dir) {
+		fault := fmt.Sprintf("the job filled the disk of the runner: %v (write less, or give the runner a larger disk)", err)
+		if err = os.RemoveAll(dir); err == nil {
+			kept, err = a.store.keep(l, onlyFault(found, fault))
+		}
+	}
+	if ofDisk(err) {
+		h.stop()
+		a.returnJob(ctx, l, dir, fmt.Errorf("keeping the result: %w", err))
+		return ctx.Err()
+	}
 	if err != nil {
 		return fmt.Errorf("keeping the result of job %s: %w (is the disk full?)", l.Job, err)
 	}
@@ -139,7 +155,7 @@ func (a *agent) keepConnection(ctx context.Context, l protocol.LeaseResponse, ev
 }
 
 // measure returns an outcome with evidence. A failure here becomes a fault in the evidence. Only
-// the end of the job returns an error.
+// the end of the job, or a failure of this host's disk, returns an error.
 func (a *agent) measure(h *heldLease, l protocol.LeaseResponse, dir string) (runners.Measured, error) {
 	ctx := h.ctx
 	job, err := a.fetch(ctx, l, dir)
@@ -157,8 +173,13 @@ func (a *agent) measure(h *heldLease, l protocol.LeaseResponse, dir string) (run
 		}
 		job.Builds, job.Builder = a.builds(ctx, l, dir), l.Builder
 		if found, err = a.guarded(ctx, do, job, filepath.Join(dir, "scratch"), h.log); err == nil {
-			return found, nil
+			return found, a.starved(found.Evidence.Fault, dir)
 		}
+		if starved := a.starved(err.Error(), dir); starved != nil && ctx.Err() == nil {
+			return runners.Measured{}, starved
+		}
+	} else if ofDisk(err) && ctx.Err() == nil {
+		return runners.Measured{}, &diskFault{err}
 	}
 	if ctx.Err() != nil {
 		return runners.Measured{}, context.Cause(ctx)

@@ -178,6 +178,9 @@ var errNoToken = errors.New("no installation token")
 // must end before its token expires.
 const refreshBefore = 5 * time.Minute
 
+// tokenLife is how long GitHub accepts an installation token.
+const tokenLife = time.Hour
+
 // An installation provides tokens for one installation of the App. The tokens cover all its
 // repositories and permissions, or the subset in want.
 type installation struct {
@@ -249,5 +252,8 @@ func (in *installation) fetch(ctx context.Context) (*oauth2.Token, error) {
 	if err != nil {
 		return nil, in.hub.explain(o, "", nil, err)
 	}
-	return &oauth2.Token{AccessToken: t.GetToken(), TokenType: "Bearer", Expiry: t.GetExpiresAt().Time}, nil
+	// GitHub's clock wrote the end, and the local one may be behind: count the life from now.
+	now := in.hub.opt.Now()
+	life := min(t.GetExpiresAt().Sub(now), tokenLife)
+	return &oauth2.Token{AccessToken: t.GetToken(), TokenType: "Bearer", Expiry: now.Add(life)}, nil
 }

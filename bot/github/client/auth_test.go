@@ -139,6 +139,53 @@ func TestReinstallationBetweenTwoCalls(t *testing.T) {
 	w.no(err)
 }
 
+// A token for git that ends before its time is replaced once git reports it, and a late report of an old token changes
+// nothing.
+func TestGitCredentialThatEndsEarly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	credential := func() string {
+		t.Helper()
+		_, token, err := w.bot.GitCredential(w.ctx, repo)
+		w.no(err)
+		return token
+	}
+	first := credential()
+	if again := credential(); again != first {
+		t.Error("a token that works was replaced")
+	}
+	w.inst.Uninstall() // which ends its tokens
+	_, err := w.app.Install(w.repo)
+	w.no(err)
+	w.bot.GitRefused(repo, first)
+	second := credential()
+	if second == first {
+		t.Error("a token that git was refused with is given again")
+	}
+	w.bot.GitRefused(repo, first)
+	if third := credential(); third != second {
+		t.Error("a late report replaced a token that works")
+	}
+	w.newToken("ghp_any", client.Options{}).GitRefused(repo, "ghp_any") // there is no other
+}
+
+// The local clock may be behind GitHub's: a token's life is counted from its issue.
+func TestTokenLifeWithASlowClock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	slow := func() time.Time { return w.clock.Now().Add(-8 * time.Minute) }
+	bot, err := client.NewApp(w.app.ID(), w.app.PrivateKeyPEM(), client.Options{BaseURL: w.hub.URL(), Now: slow, Sleep: w.clock.Sleep})
+	w.no(err)
+	_, first, err := bot.GitCredential(w.ctx, repo)
+	w.no(err)
+	w.clock.Advance(56 * time.Minute) // the written end is 12 minutes away by the slow clock
+	_, second, err := bot.GitCredential(w.ctx, repo)
+	w.no(err)
+	if second == first {
+		t.Error("a token is given whose end is less than five minutes away")
+	}
+}
+
 func TestGitCredentialReadsOneRepository(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, client.Options{}, embedded.Limits{})

@@ -33,6 +33,22 @@ func (h *GitHub) GitCredential(ctx context.Context, repo string) (user, token st
 	}
 }
 
+// GitRefused drops a credential of GitCredential that git was refused with, so that the next call gets a new one. GitHub ends
+// tokens early if somebody revokes them or changes the App's permissions, and git, unlike the API, gives no second chance.
+func (h *GitHub) GitRefused(repo, token string) {
+	h.mu.Lock()
+	known := h.clones[strings.ToLower(repo)]
+	h.mu.Unlock()
+	in, ok := known.source.(*installation)
+	if !ok {
+		return
+	}
+	if t := in.current(0); t != nil && t.AccessToken != token {
+		return // a different fetch has renewed it
+	}
+	h.forget(repo, true)
+}
+
 // A clone provides the credential for one repository. The repository that has the name now may be a
 // different one than before, and the credential of that one does not open it.
 type clone struct {

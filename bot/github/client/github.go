@@ -105,6 +105,17 @@ func (h *GitHub) Me(ctx context.Context) (string, error) {
 	return me, nil
 }
 
+// Check asks GitHub whether it accepts the credentials now.
+func (h *GitHub) Check(ctx context.Context) error {
+	var err error
+	if h.app != nil {
+		_, err = h.appLogin(ctx)
+	} else {
+		_, err = h.userLogin(ctx)
+	}
+	return err
+}
+
 // knownLogin returns the login under which the client writes, or an empty string if it is not known
 // yet.
 func (h *GitHub) knownLogin() string {

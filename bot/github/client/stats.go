@@ -3,6 +3,7 @@ package client
 import (
 	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,6 +18,8 @@ type Stats struct {
 	CacheHits, CacheMisses int64
 	CacheBytes             int
 	Remaining              map[string]int // of the primary limit, by identity
+	// Wrote is when GitHub last took a write other than a request for a token.
+	Wrote time.Time
 	// Shut holds the identities that an IP allow list refuses: "installation 5" or, with a token,
 	// "token in olga".
 	Shut map[string]bool
@@ -79,7 +82,12 @@ func (c *counters) request(rq *http.Request, o Ending) {
 	if writes(rq) {
 		class = Write
 	}
-	c.update(func(s *Stats) { s.Requests[Request{class, o}]++ })
+	c.update(func(s *Stats) {
+		s.Requests[Request{class, o}]++
+		if class == Write && o == OK && !strings.HasSuffix(rq.URL.Path, "/access_tokens") {
+			s.Wrote = time.Now()
+		}
+	})
 }
 
 // shut records whether an IP allow list refuses an identity.

@@ -43,6 +43,18 @@ type App struct {
 	insts   []*Installation
 }
 
+// ReplaceKey gives the App a new private key: the hub refuses what the old one has signed.
+func (a *App) ReplaceKey() error {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return fmt.Errorf("replace the key of app %s: %w", a.opt.Slug, err)
+	}
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	a.opt.Key = key
+	return nil
+}
+
 // CreateApp registers an App.
 func (s *Server) CreateApp(opt AppOptions) (*App, error) {
 	if opt.Slug == "" {

@@ -139,10 +139,6 @@ func (s *Store) fetch(ctx context.Context, repo string, refs []string) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	dir := s.dir(repo)
-	user, token, err := s.Origin.GitCredential(ctx, repo)
-	if err != nil {
-		return fmt.Errorf("mirroring %s: %w", repo, err)
-	}
 	if err := s.discardOther(ctx, repo, dir); err != nil {
 		return fmt.Errorf("mirroring %s: %w", repo, err)
 	}
@@ -150,7 +146,7 @@ func (s *Store) fetch(ctx context.Context, repo string, refs []string) error {
 		if err := s.prepare(ctx, dir); err != nil {
 			return fmt.Errorf("mirroring %s: %w", repo, err)
 		}
-		err := s.bring(ctx, dir, repo, header(user, token), refs)
+		err := s.withCredential(ctx, repo, func(env []string) error { return s.bring(ctx, dir, repo, env, refs) })
 		if err == nil {
 			return nil
 		}

@@ -3,6 +3,7 @@ package mirror
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -63,11 +64,12 @@ func (s *Store) fetchBounded(ctx context.Context, repo string) error {
 	if err := s.prepare(ctx, dir); err != nil {
 		return fmt.Errorf("mirroring %s: %w", repo, err)
 	}
-	user, token, denied := s.Origin.GitCredential(ctx, repo)
-	if denied != nil {
-		user, token = "", "" // the repository may be public
+	get := func(env []string) error { return s.get(ctx, dir, repo, most, env, ownRefs...) }
+	err := s.withCredential(ctx, repo, get)
+	var denied *noCredential
+	if errors.As(err, &denied) {
+		err = get(nil) // the repository may be public
 	}
-	err := s.get(ctx, dir, repo, most, header(user, token), ownRefs...)
 	switch {
 	case err == nil:
 		return nil
@@ -75,7 +77,7 @@ func (s *Store) fetchBounded(ctx context.Context, repo string) error {
 		return fmt.Errorf("fetching %s: %w", repo, err)
 	case tooLarge(err):
 		return Unreadable{fmt.Sprintf("%s has more than %d MiB, and no more are fetched (name its headers as a set that the runner has: include: [<name>])", repo, most>>20)}
-	case denied != nil || refusedByHost(err):
+	case denied != nil || errors.Is(err, errCredential) || refusedByHost(err):
 		return Unreadable{fmt.Sprintf("%s is not there, or not to be read from here (install the App on it, or name its headers as a set that the runner has: include: [<name>])", repo)}
 	}
 	return fmt.Errorf("fetching %s: %w", repo, err)
@@ -84,7 +86,7 @@ func (s *Store) fetchBounded(ctx context.Context, repo string) error {
 // refusedByHost distinguishes a hidden repository from a host that does not answer.
 func refusedByHost(err error) bool {
 	text := err.Error()
-	signs := []string{"not found", "Authentication failed", "could not read Username", "error: 401", "error: 403", "error: 404"}
+	signs := []string{"not found", "could not read Username", "error: 403", "error: 404"}
 	return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(text, sign) })
 }
 

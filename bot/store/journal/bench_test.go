@@ -151,7 +151,7 @@ func BenchmarkOpen(b *testing.B) {
 
 // fillEvents writes without fsync, which would take most of a minute.
 func fillEvents(b *testing.B, dir string, n int) {
-	srv, err := startServer(dir, false, 0, slog.New(slog.DiscardHandler))
+	srv, err := startServer(dir, false, 0, serverLog{log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -62,6 +62,7 @@ func (b *Blobs) put(ctx context.Context, meta jetstream.ObjectMeta, r io.Reader)
 	ctx, whole.stalled = context.WithCancelCause(ctx)
 	defer whole.stalled(nil)
 	info, err := b.store.Put(ctx, meta, whole)
+	b.j.noteWrite(b.name, err)
 	if whole.watch != nil {
 		whole.watch.Stop()
 	}

@@ -57,6 +57,7 @@ func (j *Journal) Accept(ctx context.Context, d webhook.Delivery) (bool, error) 
 	ctx, cancel := context.WithTimeout(ctx, j.acceptIn(len(d.Body)))
 	defer cancel()
 	err := j.commit.put(ctx, deliveryMessage(d, 0))
+	j.noteWrite("DELIVERIES", err)
 	if err == nil {
 		j.notifyAccepted()
 		return true, nil

@@ -74,6 +74,7 @@ func (j *Journal) AppendAt(ctx context.Context, at time.Time, run string, expect
 		ack, err = j.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(expect))
 		return err
 	})
+	j.noteWrite("EVENTS", err)
 	if IsConflict(err) {
 		return 0, fmt.Errorf("append %s to run %s after event %d: %w", kind, run, expect, ErrConflict)
 	}

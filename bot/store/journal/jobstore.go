@@ -35,6 +35,7 @@ func (j *Journal) PutJob(ctx context.Context, label, id string, data []byte) (se
 		}
 		return err
 	})
+	j.noteWrite("JOBS", err)
 	return seq, err
 }
 

@@ -58,6 +58,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -65,6 +66,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sys/unix"
 )
 
 // Options says where the journal is and which deadlines it has. The zero value of every field
@@ -75,6 +77,8 @@ type Options struct {
 	MaxStore int64  // how many bytes the embedded server may keep; 0 means the free space of its disk, less a twentieth of the disk
 	Replicas int    // how many servers of the cluster keep a copy, 1 to 5; 0 keeps existing copies, and makes 1 copy of new streams
 
+	// ReadOnly changes nothing: it reads a copy of Dir, or creates no stream at URL.
+	ReadOnly bool
 	// Monitors are the addresses at which the external servers report their disk usage (http_port
 	// in their configuration).
 	Monitors []string
@@ -94,6 +98,8 @@ type Options struct {
 	// that Accept has an answer well before GitHub hangs up after ten seconds, even if a batch
 	// comes first.
 	answerIn time.Duration
+	// How long writes may fail on a disk with space before Stuck reports it; 10 s.
+	stuckIn time.Duration
 	// How long a cluster that has just started may take to answer and to elect its leaders; a
 	// minute.
 	ledIn time.Duration
@@ -106,6 +112,7 @@ func (o Options) withDefaults() Options {
 	o.LeadFor = cmp.Or(o.LeadFor, 4*time.Second)
 	o.answerIn = cmp.Or(o.answerIn, 5*time.Second)
 	o.ledIn = cmp.Or(o.ledIn, time.Minute)
+	o.stuckIn = cmp.Or(o.stuckIn, 10*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -120,11 +127,12 @@ type Journal struct {
 	Bundles   *Blobs // source trees on their way to runners
 	Artifacts *Blobs // what runners deliver
 
-	opt  Options
-	lock *dirLock       // nil with an external server
-	srv  *server.Server // nil with an external server
-	nc   *nats.Conn
-	js   jetstream.JetStream
+	opt    Options
+	copied string         // a temporary folder with the copy that ReadOnly reads
+	lock   *dirLock       // nil with an external server
+	srv    *server.Server // nil with an external server
+	nc     *nats.Conn
+	js     jetstream.JetStream
 
 	deliveries jetstream.Stream
 	jobs       jetstream.Stream
@@ -136,11 +144,7 @@ type Journal struct {
 	accepted notifier // deliveries
 	appended notifier // events
 	lead     lead
-	written  struct {
-		mu  sync.Mutex
-		at  time.Time // of the last attempt to write
-		err error
-	}
+	written  written
 
 	closing  sync.Once
 	closeErr error
@@ -183,7 +187,15 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 
 // embed starts the server in this process and connects to it through memory.
 func (j *Journal) embed() (err error) {
+	if j.opt.ReadOnly {
+		if err := j.copyForReading(); err != nil {
+			return err
+		}
+	}
 	if j.lock, err = lockDir(j.opt.Dir); err != nil {
+		return err
+	}
+	if err := checkAccess(j.opt.Dir, unix.R_OK|unix.W_OK); err != nil {
 		return err
 	}
 	limit := j.opt.MaxStore
@@ -192,7 +204,7 @@ func (j *Journal) embed() (err error) {
 			return err
 		}
 	}
-	if j.srv, err = startServer(j.opt.Dir, true, limit, j.opt.Log); err != nil {
+	if j.srv, err = startServer(j.opt.Dir, true, limit, serverLog{j.opt.Log, j.noteCritical}); err != nil {
 		return err
 	}
 	if j.nc, err = nats.Connect("", nats.InProcessServer(j.srv), nats.Name("kernelgate"), nats.SyncQueueLen(answersAhead)); err != nil {
@@ -268,5 +280,9 @@ func (j *Journal) close() error {
 		j.srv.Shutdown()
 		j.srv.WaitForShutdown()
 	}
-	return errors.Join(err, j.lock.release())
+	err = errors.Join(err, j.lock.release())
+	if j.copied != "" {
+		err = errors.Join(err, os.RemoveAll(j.copied))
+	}
+	return err
 }

@@ -226,6 +226,9 @@ func (p *processor) mark(ctx context.Context, id string, m *marked) error {
 // try handles a delivery, or schedules a later attempt. A failure of the journal says nothing about
 // the delivery, and is not counted.
 func (p *processor) try(ctx context.Context, m stored) {
+	if m.subject == probeSubject {
+		return
+	}
 	d, err := parseDelivery(m.subject, m.header, m.data)
 	if err != nil {
 		// Not written by Accept. It cannot be processed, and must not stop the rest.

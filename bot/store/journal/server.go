@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,7 +20,7 @@ import (
 const maxPayload = 32 << 20
 
 // startServer starts a JetStream server over dir that no other process can reach.
-func startServer(dir string, syncAlways bool, limit int64, log *slog.Logger) (*server.Server, error) {
+func startServer(dir string, syncAlways bool, limit int64, log serverLog) (*server.Server, error) {
 	srv, err := server.NewServer(&server.Options{
 		ServerName: "kernelgate",
 		DontListen: true,
@@ -35,7 +36,7 @@ func startServer(dir string, syncAlways bool, limit int64, log *slog.Logger) (*s
 	if err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", dir, err)
 	}
-	srv.SetLogger(serverLog{log}, false, false)
+	srv.SetLogger(log, false, false)
 	srv.Start()
 	if !srv.ReadyForConnections(time.Minute) || !srv.JetStreamEnabled() {
 		srv.Shutdown()
@@ -47,36 +48,47 @@ func startServer(dir string, syncAlways bool, limit int64, log *slog.Logger) (*s
 
 // serverLog writes the server's lines to slog. Its notices are a start-up banner, so their level is
 // debug.
-type serverLog struct{ log *slog.Logger }
+type serverLog struct {
+	log      *slog.Logger
+	critical func(line string) // is called for the line about a write error after which the server stores nothing more
+}
 
 func (l serverLog) Noticef(f string, v ...any) { l.log.Debug(fmt.Sprintf("nats: "+f, v...)) }
 func (l serverLog) Warnf(f string, v ...any)   { l.log.Warn(fmt.Sprintf("nats: "+f, v...)) }
-func (l serverLog) Errorf(f string, v ...any)  { l.log.Error(fmt.Sprintf("nats: "+f, v...)) }
-func (l serverLog) Fatalf(f string, v ...any)  { l.log.Error(fmt.Sprintf("nats: "+f, v...)) }
-func (l serverLog) Debugf(string, ...any)      {}
-func (l serverLog) Tracef(string, ...any)      {}
+func (l serverLog) Errorf(f string, v ...any) {
+	line := fmt.Sprintf(f, v...)
+	l.log.Error("nats: " + line)
+	if l.critical != nil && strings.Contains(line, "ritical write error") {
+		l.critical(line)
+	}
+}
+func (l serverLog) Fatalf(f string, v ...any) { l.log.Error(fmt.Sprintf("nats: "+f, v...)) }
+func (l serverLog) Debugf(string, ...any)     {}
+func (l serverLog) Tracef(string, ...any)     {}
 
 // A dirLock keeps a second process out: the server would accept it, and both would write the same
 // files.
 type dirLock struct{ f *os.File }
 
+const lockFile = "LOCK"
+
 func lockDir(dir string) (*dirLock, error) {
+	if err := CheckOwner(dir); err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open journal: make folder %s: %w; choose a folder that this user may write", dir, err)
 	}
-	path := filepath.Join(dir, "LOCK")
+	path := filepath.Join(dir, lockFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, notOurs(err, dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w; choose a folder that this user may write", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		defer f.Close()
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("open journal: lock %s: %w; keep the journal on a local disk", path, err)
-		}
-		holder, _ := os.ReadFile(path)
-		return nil, fmt.Errorf("open journal %s: %w (process %s); stop that process or choose another folder",
-			dir, errLocked, strings.TrimSpace(string(holder)))
+		return nil, errors.Join(lockError(dir, path, err), f.Close())
 	}
 	err = f.Truncate(0)
 	if err == nil {
@@ -86,6 +98,14 @@ func lockDir(dir string) (*dirLock, error) {
 		return nil, errors.Join(fmt.Errorf("open journal: write %s: %w", path, err), f.Close())
 	}
 	return &dirLock{f}, nil
+}
+
+func lockError(dir, file string, err error) error {
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("open journal: lock %s: %w; keep the journal on a local disk", file, err)
+	}
+	holder, _ := os.ReadFile(file)
+	return fmt.Errorf("open journal %s: %w (process %s); stop that process or choose another folder", dir, errLocked, strings.TrimSpace(string(holder)))
 }
 
 // release keeps the file: without it, two later processes could lock two files of the same name. It

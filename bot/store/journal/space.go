@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -108,32 +107,4 @@ func askMonitor(ctx context.Context, address string) Space {
 		s.Used, s.Limit = is.Store, uint64(is.Config.MaxStore)
 	}
 	return s
-}
-
-// How often a test write checks the journal at most, however often Writable is called.
-const (
-	writeEvery  = 5 * time.Second
-	writeAgain  = time.Second // after a failure
-	writeWithin = 2 * time.Second
-)
-
-// writeKey is the key of an empty record. Delivery ids have no dot, so this cannot be one.
-const writeKey = "write.test"
-
-// Writable returns nil if the journal accepts writes. A full journal still answers reads.
-func (j *Journal) Writable(ctx context.Context) error {
-	w := &j.written
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if since := time.Since(w.at); since >= writeEvery || w.err != nil && since >= writeAgain {
-		ctx, cancel := context.WithTimeout(ctx, writeWithin)
-		defer cancel()
-		if j.external() {
-			w.err = putRecord(ctx, j.state, writeKey, struct{}{}) // it waits for a new leader
-		} else {
-			_, w.err = j.state.kv.Put(ctx, writeKey, []byte("{}"))
-		}
-		w.at = time.Now()
-	}
-	return w.err
 }

@@ -42,7 +42,9 @@ func (j *Journal) declare(ctx context.Context) error {
 			return j.declareError("streams", err)
 		}
 	}
-	defer j.takeSetup(ctx)()
+	if !j.opt.ReadOnly {
+		defer j.takeSetup(ctx)()
+	}
 	if err := j.nothingLost(ctx); err != nil {
 		return err
 	}
@@ -93,7 +95,7 @@ func (j *Journal) declare(ctx context.Context) error {
 		if err != nil {
 			return j.declareError("bucket "+b.name, err)
 		}
-		*b.into = bucket{kv, j.opt.answerIn}
+		*b.into = bucket{kv, j.opt.answerIn, func(err error) { j.noteWrite("KV_"+b.name, err) }}
 	}
 
 	for _, b := range []struct {
@@ -152,11 +154,11 @@ func (j *Journal) ensure(ctx context.Context, cfg jetstream.StreamConfig) (s jet
 		there, err := j.js.Stream(ctx, cfg.Name)
 		if err == nil {
 			is := there.CachedInfo().Config
-			if cfg.Replicas = max(cfg.Replicas, is.Replicas); upToDate(is, cfg) {
+			if cfg.Replicas = max(cfg.Replicas, is.Replicas); j.opt.ReadOnly || upToDate(is, cfg) {
 				s = there
 				return nil
 			}
-		} else if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		} else if !errors.Is(err, jetstream.ErrStreamNotFound) || j.opt.ReadOnly {
 			return err
 		}
 		s, err = j.js.CreateOrUpdateStream(ctx, cfg)
@@ -197,6 +199,9 @@ const (
 
 func (j *Journal) declareError(what string, err error) error {
 	next := "check the server's log"
+	if j.opt.ReadOnly && errors.Is(err, jetstream.ErrStreamNotFound) {
+		next = "no bot has stored anything there: check the address or the folder"
+	}
 	if j.external() && errors.Is(err, context.DeadlineExceeded) {
 		next = "check that most servers of the cluster run and reach each other"
 	}
@@ -234,6 +239,7 @@ func IsConflict(err error) bool {
 type bucket struct {
 	kv       jetstream.KeyValue
 	answerIn time.Duration
+	note     func(error) // of each write
 }
 
 // errGarbled is returned for a record that no later attempt can read.
@@ -262,6 +268,7 @@ func putRecord[T any](ctx context.Context, b bucket, key string, rec T) error {
 	data, err := json.Marshal(rec)
 	if err == nil {
 		err = untilLed(ctx, func() error { _, err := b.kv.Put(ctx, key, data); return err })
+		b.note(err)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s/%s: %w", b.kv.Bucket(), key, err)
@@ -287,5 +294,6 @@ func writeRecord[T any](ctx context.Context, b bucket, key string, rec T, revisi
 		}
 		return err
 	})
+	b.note(err)
 	return now, err
 }

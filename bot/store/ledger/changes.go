@@ -97,6 +97,19 @@ func (l *Ledger) Unsettled(ctx context.Context) ([]change.ID, error) {
 	return all(ctx, l, "what is not settled", "SELECT id FROM changes WHERE NOT settled ORDER BY seq", nil, oneID)
 }
 
+// Unchecked is when the pull request or merge group that has waited longest for a check
+// of its head last had an event; zero where there is none. One without anything to check
+// is settled and does not count.
+func (l *Ledger) Unchecked(ctx context.Context) (time.Time, error) {
+	found, err := all(ctx, l, "what has no check", `SELECT updated FROM changes WHERE NOT settled AND open AND NOT draft AND kind <> 'push'
+		AND NOT EXISTS (SELECT 1 FROM json_each(state, '$.checks') WHERE key LIKE '%@' || head) ORDER BY seq LIMIT 1`, nil,
+		func(rows *sql.Rows) (at time.Time, err error) { return at, rows.Scan(scanTime{&at}) })
+	if err != nil || len(found) == 0 {
+		return time.Time{}, err
+	}
+	return found[0], nil
+}
+
 // ByHead is the changes whose head is, or was, the commit.
 func (l *Ledger) ByHead(ctx context.Context, repoID int64, sha string) ([]change.ID, error) {
 	return all(ctx, l, "the changes of commit "+sha, "SELECT change FROM heads WHERE repo_id = ? AND sha = ? ORDER BY change", []any{repoID, sha}, oneID)

@@ -20,23 +20,38 @@ type Journal interface {
 const (
 	batchEvents = 2000
 	batchTime   = 200 * time.Millisecond
-	maxRebuilds = 3 // of one Follow; a disk that damages every file is not cured by another
+	fullPause   = time.Second // before the next attempt to write to a full disk
+	maxRebuilds = 3           // of one Follow; a disk that damages every file is not cured by another
 )
 
 // Follow brings in the events that the ledger does not have and goes on with new
 // ones as they are written, until ctx ends (nil) or the journal fails; then it may
-// be called again. Only one may be under way.
+// be called again. Only one may be under way. A full disk ends nothing: the ledger
+// is behind until there is space, and nobody who only needs the journal notices.
 func (l *Ledger) Follow(ctx context.Context, j Journal) error {
 	if !l.following.TryLock() {
 		return errors.New("the ledger is following a journal already")
 	}
 	defer l.following.Unlock()
-	for rebuilds := 0; ; rebuilds++ {
+	for rebuilds, full := 0, false; ; {
 		err := l.follow(ctx, j)
 		l.cache.Purge() // it may be ahead of the file
 		if ctx.Err() != nil {
 			return nil
 		}
+		if unwritable(err) {
+			if !full {
+				l.log.Error("the ledger cannot be written; it is brought up to date when its disk has space again", "file", l.file, "err", err)
+			}
+			full = true
+			l.progress.update(func() { l.progress.caughtUp = false })
+			select {
+			case <-time.After(fullPause):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		full = false
 		if rebuilds < maxRebuilds && (damaged(err) || l.lossy && errors.Is(err, ErrLost)) {
 			l.store.Load().close()
 			var s *store
@@ -46,6 +61,7 @@ func (l *Ledger) Follow(ctx context.Context, j Journal) error {
 				case <-l.broken: // it was said of the old file
 				default:
 				}
+				rebuilds++
 				continue
 			}
 		}

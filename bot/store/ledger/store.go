@@ -161,6 +161,12 @@ func damaged(err error) bool {
 	return false
 }
 
+// unwritable tells whether the disk does not take what is written, which passes.
+func unwritable(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && (e.Code()&0xff == sqlite3.SQLITE_FULL || e.Code()&0xff == sqlite3.SQLITE_IOERR) && !damaged(err)
+}
+
 // busy tells whether another process has the file in use.
 func busy(err error) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
