@@ -60,6 +60,8 @@ func (s *session) ofKernels() End {
 	switch {
 	case plan == nil:
 		return End{Verdict: gates.Error, Reason: "runner", Exit: exitError}
+	case plan.UnknownMembers:
+		return End{Verdict: gates.Defer, Reason: "unknown-member", Exit: exitDefer}
 	case len(plan.Problems) > 0:
 		return End{Verdict: gates.Error, Reason: "policy", Exit: exitInput}
 	case plan.NoPolicy:

@@ -2,6 +2,8 @@ package controller_test
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
@@ -46,6 +48,47 @@ func (w *world) change(branch string, files map[string]string, conclusion string
 	return pr
 }
 
+// enqueued puts pull requests into one batch of main's queue, whatever their checks say, and returns the commit of the group that has
+// them all. The queue waits for a check that nobody writes.
+func (w *world) enqueued(prs ...*embedded.PR) string {
+	w.Helper()
+	w.repo.ProtectBranch("main", embedded.Protection{Checks: []embedded.RequiredCheck{{Context: "patience"}}, Queue: true, QueueSize: len(prs)})
+	for _, pr := range prs {
+		w.setStatus(pr.HeadSHA(), "patience", "success")
+		w.no(w.repo.Enqueue("walt", pr))
+	}
+	heads := w.repo.QueueHeads()
+	if len(heads) != len(prs) {
+		w.Fatalf("the queue has %d groups of %d pull requests", len(heads), len(prs))
+	}
+	return heads[len(heads)-1]
+}
+
+// dequeued takes pull requests out of the queue.
+func (w *world) dequeued(prs ...*embedded.PR) {
+	w.Helper()
+	for _, pr := range prs {
+		w.no(pr.Close("walt"))
+		w.no(pr.Reopen("walt"))
+	}
+	w.settle()
+}
+
+// setStatus writes a commit status, as a different program would.
+func (w *world) setStatus(sha, name, state string) {
+	w.Helper()
+	body := fmt.Sprintf(`{"state": %q, "context": %q}`, state, name)
+	rq, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.hub.URL()+"/api/v3/repos/olga/kernels/statuses/"+sha, strings.NewReader(body))
+	w.no(err)
+	rq.Header.Set("Authorization", "Bearer "+w.hub.CreateToken("olga"))
+	answer, err := http.DefaultClient.Do(rq)
+	w.no(err)
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusCreated {
+		w.Fatalf("a status: %s", answer.Status)
+	}
+}
+
 // Of a group's pull requests each has a say in the rule of the kernels that it touches,
 // wherever it stands in the queue.
 func TestGroupTakesTheStrictestRule(t *testing.T) {
@@ -53,23 +96,17 @@ func TestGroupTakesTheStrictestRule(t *testing.T) {
 	slow, tidy := map[string]string{sourceFile: "// speed 1.001\n"}, map[string]string{"kernels/scale/notes.md": "It scales.\n"}
 	plain := w.change("slow", slow, "failure")
 	label := w.change("tidy", tidy, "success", "refactoring")
-	as := func(pr *embedded.PR, files map[string]string) embedded.Commit {
-		return embedded.Commit{Files: files, Message: fmt.Sprintf("%s (#%d)", pr.State().Title, pr.Number())}
-	}
-	both := w.queue(label, as(plain, slow), as(label, tidy))
-	w.checkIn(w.repo, both, "failure")
-	w.checkIn(w.repo, w.queue(plain, as(label, tidy), as(plain, slow)), "failure")
-
-	// A commit that names nobody may be anybody's.
-	w.checkIn(w.repo, w.queue(label, embedded.Commit{Files: slow, Message: "Slow"}, as(label, tidy)), "failure")
-	// One that names a pull request of other files does not speak for these.
-	docs := w.change("docs", map[string]string{"README.md": "Better.\n"}, "success", "refactoring")
-	w.checkIn(w.repo, w.queue(docs, embedded.Commit{Files: slow, Message: fmt.Sprintf("Slow (#%d)", docs.Number())}), "failure")
-	// A pull request alone is judged as itself, squashed or rebased.
-	w.checkIn(w.repo, w.queue(label, as(label, tidy)), "success")
-	w.checkIn(w.repo, w.queue(label, embedded.Commit{Files: tidy, Message: "tidy"}), "success")
+	w.checkIn(w.repo, w.enqueued(plain, label), "failure")
+	w.dequeued(plain, label)
+	w.checkIn(w.repo, w.enqueued(label, plain), "failure")
+	w.dequeued(label, plain)
+	w.checkIn(w.repo, w.enqueued(label), "success")
+	w.dequeued(label)
 	again := w.change("tidier", map[string]string{sourceFile: "// speed 1.0001\n"}, "success", "refactoring")
-	w.checkIn(w.repo, w.queue(again, as(label, tidy), as(again, map[string]string{sourceFile: "// speed 1.0001\n"})), "success")
+	w.checkIn(w.repo, w.enqueued(label, again), "success")
+	w.dequeued(label, again)
+	// Squashed or rebased, a pull request alone is known by its content.
+	w.checkIn(w.repo, w.queue(label, embedded.Commit{Files: tidy, Message: "tidy"}), "success")
 }
 
 // An override lets the kernels of its own pull request pass, and no other of the group.
@@ -78,18 +115,37 @@ func TestOverrideInAGroupOfTwo(t *testing.T) {
 	const other = "kernels/other/scale.c"
 	_, err := w.repo.Push("main", map[string]string{"kernels/other/kernel.yaml": manifestYAML, other: "// speed 1.0\n", "kernels/other/reference.c": "// the truth\n"}, "Another")
 	w.no(err)
-	first, second := map[string]string{sourceFile: "// speed 1.001\n"}, map[string]string{other: "// speed 1.002\n"}
-	slow := w.change("slow", first, "failure")
-	let := w.change("let", second, "failure")
+	slow := w.change("slow", map[string]string{sourceFile: "// speed 1.001\n"}, "failure")
+	let := w.change("let", map[string]string{other: "// speed 1.002\n"}, "failure")
 	w.reacted(let, w.comment(let, "mara", "/override it fixes a bug"), "rocket")
 	w.concluded(let.HeadSHA(), "success")
-	commits := []embedded.Commit{{Files: first, Message: fmt.Sprintf("slow (#%d)", slow.Number())}, {Files: second, Message: fmt.Sprintf("let (#%d)", let.Number())}}
-	both := w.queue(let, commits...)
-	w.checkIn(w.repo, both, "failure")
-	w.checkIn(w.repo, w.queue(let, commits[1]), "success")
+	w.checkIn(w.repo, w.enqueued(slow, let), "failure")
+	w.dequeued(slow, let)
+	w.checkIn(w.repo, w.enqueued(let), "success")
+	w.dequeued(let)
 	w.reacted(slow, w.comment(slow, "mara", "/override so does this"), "rocket")
 	w.concluded(slow.HeadSHA(), "success")
-	commits[0].Message += " " // another commit
-	commits[1].Author = "mara"
-	w.checkIn(w.repo, w.queue(let, commits...), "success")
+	w.checkIn(w.repo, w.enqueued(slow, let), "success")
+}
+
+// A commit message names no member of a group: authors write it.
+func TestForgedMember(t *testing.T) {
+	w := newWorld(t, worldOptions{retold: true})
+	old := w.change("old", map[string]string{sourceFile: "// speed 1.001\n"}, "failure")
+	w.reacted(old, w.comment(old, "mara", "/override it fixes a bug"), "rocket")
+	w.concluded(old.HeadSHA(), "success")
+	w.no(old.Close("walt"))
+	w.settle()
+	evil := w.change("evil", map[string]string{sourceFile: "// WRONG speed 0.1\n"}, "failure")
+	for _, c := range []struct{ source, subject, title string }{
+		{"// WRONG speed 0.1\n", fmt.Sprintf("Tidy (#%d)", old.Number()), "correctness"}, // the content is that of evil
+		{"// WRONG speed 0.1\n", fmt.Sprintf("Merge pull request #%d from olga/old (#%d)", old.Number(), evil.Number()), "correctness"},
+		{"// WRONG speed 0.2\n", fmt.Sprintf("Tidy (#%d)", old.Number()), "unknown pull request"},
+		{"// WRONG speed 0.2\n", fmt.Sprintf("Evil (#%d)", evil.Number()), "unknown pull request"},
+	} {
+		head := w.queue(evil, embedded.Commit{Files: map[string]string{sourceFile: c.source}, Message: c.subject})
+		if check := w.concluded(head, "failure"); !strings.Contains(check.Title, c.title) {
+			t.Errorf("%q: %s", c.subject, check.Title)
+		}
+	}
 }

@@ -145,19 +145,19 @@ func TestDeadlineAmongManifests(t *testing.T) {
 // overfull is a mirror that refuses what a pull request brings.
 type overfull struct{ here }
 
-func (overfull) Fetch(context.Context, string, ...string) (*checkout.Repo, error) {
+func (overfull) FetchHead(context.Context, string, string, ...string) (*checkout.Repo, error) {
 	return nil, fmt.Errorf("fetching: %w", checkout.Refused{Why: "its commits are more than 512 MiB"})
-}
-
-func (o overfull) FetchHead(ctx context.Context, repo, _ string, refs ...string) (*checkout.Repo, error) {
-	return o.Fetch(ctx, repo, refs...)
 }
 
 func TestFetchRefused(t *testing.T) {
 	w := newWorld(t, usual())
 	id, facts := w.propose(tree{folder + "/scale.c": "// head\n"})
-	w.planner.Mirrors = overfull{}
+	rules := w.plan(id, facts).Rules
+	w.planner.Mirrors = overfull{w.planner.Mirrors.(here)}
 	p := w.plan(id, facts)
+	if p.Rules != rules { // a decision on it holds for them
+		t.Errorf("the rules are %q, not %q", p.Rules, rules)
+	}
 	if len(p.Problems) != 1 || !strings.Contains(p.Problems[0].Message, "its commits are more than 512 MiB") || p.Key != facts.PlanKey() || p.Check == "" {
 		t.Errorf("the plan is %+v", p.Plan)
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/change"
@@ -12,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
@@ -34,8 +37,7 @@ type Queue interface {
 const askTimeout = time.Minute
 
 // QueueEntries is the entries of the queue that a merge group consists of, the last first. GitHub's queue names them. Where it does
-// not, the pull request of the group's branch counts, if the group has the content that merging this pull request gives. Messages of
-// commits do not count: authors write them. There are no entries if the group has commits whose pull request is not known.
+// not, the content of the group's commits shows them. There are no entries if the group has commits whose pull request is not known.
 func (p *Planner) QueueEntries(ctx context.Context, queue Queue, f change.Facts) ([]client.QueueEntry, error) {
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -43,38 +45,101 @@ func (p *Planner) QueueEntries(ctx context.Context, queue Queue, f change.Facts)
 	if err != nil && !errors.Is(err, client.ErrNoQueueEntries) {
 		return nil, fmt.Errorf("finding the pull requests of the merge group %.12s: %w", f.Head, err)
 	}
-	if entries := facts.Entries(listed, f); len(entries) > 0 || len(f.Pulls) != 1 {
+	if entries := facts.Entries(listed, f); len(entries) > 0 {
 		return entries, nil
 	}
-	one := client.QueueEntry{Number: f.Pulls[0], Base: f.BaseSHA, Head: f.Head}
-	pull, err := queue.Pull(asking, f.Repo, one.Number)
-	if client.NotFound(err) {
-		return nil, nil
-	}
-	if err == nil && pull.BaseRef == f.Base && (pull.Open || pull.Merged) {
-		one.PullHead = pull.HeadSHA
-		var is bool
-		if is, err = p.isMergeOf(ctx, f, one); is {
-			return []client.QueueEntry{one}, nil
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("finding the pull request of the merge group %.12s: %w", f.Head, err)
-	}
-	return nil, nil
-}
-
-// isMergeOf reports whether a merge group has the content that merging an entry into the base of the group gives: by a merge, a
-// squash or a rebase.
-func (p *Planner) isMergeOf(ctx context.Context, f change.Facts, e client.QueueEntry) (is bool, err error) {
-	repo, err := p.Mirrors.Fetch(ctx, f.Repo, pullRef(e.Number))
+	var entries []client.QueueEntry
+	repo, err := p.Mirrors.Fetch(ctx, f.Repo)
 	if err == nil {
 		err = p.within(ctx, func(ctx context.Context) (err error) {
-			is, err = repo.IsMerge(ctx, f.Head, f.BaseSHA, e.PullHead)
+			g := &groupContent{planner: p, queue: queue, facts: f, repo: repo}
+			entries, err = g.entries(ctx)
 			return err
 		})
 	}
-	return is && err == nil, err
+	if err != nil {
+		return nil, fmt.Errorf("finding the pull requests of the merge group %.12s: %w", f.Head, err)
+	}
+	return entries, nil
+}
+
+// A groupContent finds the pull requests of a merge group by what its commits contain. A commit message only proposes a pull
+// request: its author writes it. The commit must contain what merging that pull request gives, and the pull request must go to the
+// group's base.
+type groupContent struct {
+	planner *Planner
+	queue   Queue
+	facts   change.Facts
+	repo    *checkout.Repo
+}
+
+// maxMerged bounds how many commits of a group are read: GitHub's largest has a hundred
+// pull requests, and a rebase brings all commits of each.
+const maxMerged = 1000
+
+func (g *groupContent) entries(ctx context.Context) ([]client.QueueEntry, error) {
+	f := g.facts
+	commits, err := g.repo.History(ctx, f.BaseSHA, f.Head, maxMerged)
+	if err != nil {
+		return nil, err
+	}
+	var all []client.QueueEntry
+	for i, c := range slices.Backward(commits) {
+		before := f.BaseSHA
+		if i > 0 {
+			before = commits[i-1].SHA
+		}
+		var proposed []int
+		if c.SHA == f.Head {
+			proposed = slices.Clone(f.Pulls)
+		}
+		entry, err := g.mergeOf(ctx, before, c.SHA, append(proposed, namedIn(c.Subject)...))
+		if err != nil {
+			return nil, err
+		}
+		if entry.Number == 0 {
+			// The last pull request may be the only one, with several commits that were rebased.
+			entry, err = g.mergeOf(ctx, f.BaseSHA, f.Head, f.Pulls)
+			if err != nil || entry.Number == 0 {
+				return nil, err
+			}
+			return []client.QueueEntry{entry}, nil
+		}
+		all = append(all, entry)
+	}
+	return all, nil
+}
+
+// mergeOf is the first of these pull requests whose merge into a commit gives the other. Its number is 0 if there is none.
+func (g *groupContent) mergeOf(ctx context.Context, base, head string, numbers []int) (client.QueueEntry, error) {
+	for _, n := range numbers {
+		pull, err := g.queue.Pull(ctx, g.facts.Repo, n)
+		if client.NotFound(err) || err == nil && (pull.BaseRef != g.facts.Base || !pull.Open && !pull.Merged) {
+			continue
+		}
+		if err != nil {
+			return client.QueueEntry{}, err
+		}
+		repo, err := g.planner.Mirrors.Fetch(ctx, g.facts.Repo, pullRef(n))
+		if err != nil {
+			return client.QueueEntry{}, err
+		}
+		if is, err := repo.IsMerge(ctx, head, base, pull.HeadSHA); err != nil || is {
+			return client.QueueEntry{Number: n, PullHead: pull.HeadSHA, Base: base, Head: head}, err
+		}
+	}
+	return client.QueueEntry{}, nil
+}
+
+// subjectPattern finds pull requests in the first line of a commit that a queue made, by merging or by squashing.
+var subjectPattern = regexp.MustCompile(`^Merge pull request #([0-9]{1,9}) from |\(#([0-9]{1,9})\)$`)
+
+func namedIn(subject string) (numbers []int) {
+	for _, m := range subjectPattern.FindAllStringSubmatch(subject, -1) {
+		n, _ := strconv.Atoi(m[1] + m[2]) // nine digits always are a number
+		numbers = append(numbers, n)
+	}
+	return numbers
 }
 
 // queues is the folder of the branches that GitHub's merge queues make.

@@ -17,6 +17,7 @@ type PRState struct {
 	Merged    bool
 	Mergeable bool
 	HeadSHA   string
+	Base      string // branch
 	UpdatedAt time.Time
 }
 
@@ -25,7 +26,7 @@ func (pr *PR) State() PRState {
 	pr.repo.s.mu.Lock()
 	defer pr.repo.s.mu.Unlock()
 	return PRState{Number: pr.number, Title: pr.title, Open: pr.state == "open", Merged: !pr.mergedAt.IsZero(),
-		Mergeable: pr.mergeable, HeadSHA: pr.headSHA, UpdatedAt: pr.updated}
+		Mergeable: pr.mergeable, HeadSHA: pr.headSHA, Base: pr.baseRef, UpdatedAt: pr.updated}
 }
 
 // Number returns the pull request's number.
