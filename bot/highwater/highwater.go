@@ -43,14 +43,18 @@ type Merge struct {
 	Ratios  map[Shape]float64 // baseline/candidate; none where it was not measured
 }
 
+// OnBranch is a commit as a baseline of changes to a branch.
+type OnBranch struct{ Commit, Branch string }
+
 // A History is the merges of one kernel, oldest first.
 type History struct {
 	Merges []Merge
 	// Before is, by the tip that a push brought, the commit that the push is compared with: the tip before it, or where a
 	// forced one left the old branch. Pushes that did not touch the kernel are there too.
 	Before map[string]string
-	// Unbuildable is the commits whose kernel did not build as a baseline.
-	Unbuildable map[string]bool
+	// Unbuildable is the commits whose kernel did not build as a baseline, for changes to one branch. Every branch has its own
+	// policy, with its own compilers, so a failure on one says nothing about another.
+	Unbuildable map[OnBranch]bool
 }
 
 // A Position is where a commit stands relative to the mark of one shape.

@@ -41,7 +41,7 @@ func (s *survey) faster(ctx context.Context, job runners.Job) ([]plan.Faster, er
 	}
 	var all []plan.Faster
 	for _, c := range history.Ranked(s.base, s.facts.Base, devices[0], shapes) {
-		all = append(all, plan.Faster{Commit: c.Commit, Key: c.Folder, On: devices[0].Name, Unbuildable: history.Unbuildable[c.Commit]})
+		all = append(all, plan.Faster{Commit: c.Commit, Key: c.Folder, On: devices[0].Name, Unbuildable: history.Unbuildable[highwater.OnBranch{Commit: c.Commit, Branch: s.facts.Base}]})
 	}
 	return all, nil
 }

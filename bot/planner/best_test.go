@@ -36,7 +36,7 @@ func TestBaselineBest(t *testing.T) {
 	evil := w.git("x", "commit-tree", "-p", start, w.git("", "rev-parse", start+"^{tree}"))
 	w.git("", "update-ref", "refs/pull/9/head", evil)
 	history := func(pushes func(*past)) *past {
-		p := &past{highwater.History{Before: map[string]string{}, Unbuildable: map[string]bool{}}}
+		p := &past{highwater.History{Before: map[string]string{}, Unbuildable: map[highwater.OnBranch]bool{}}}
 		pushes(p)
 		return p
 	}
@@ -58,8 +58,12 @@ func TestBaselineBest(t *testing.T) {
 		}), "// slow\n"},
 		{"it did not build", fast[:12] + " (it did not build)", history(func(p *past) {
 			usually(p)
-			p.Unbuildable[fast] = true
+			p.Unbuildable[highwater.OnBranch{Commit: fast, Branch: "main"}] = true
 		}), "// base\n"},
+		{"it did not build for another branch", "The baseline is the kernel's best, " + fast[:12], history(func(p *past) {
+			usually(p)
+			p.Unbuildable[highwater.OnBranch{Commit: fast, Branch: "mine"}] = true // by a policy that somebody made for this
+		}), "// fast\n"},
 		{"it is a fork's", evil[:12] + " (no branch and no tag leads to it any more)", history(func(p *past) {
 			p.merged(evil, start, folder, 2)
 			p.merged(tip, evil, folder, 0.9/2)

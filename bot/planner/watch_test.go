@@ -80,7 +80,7 @@ func TestWatchBest(t *testing.T) {
 	start := w.repo.Head("main")
 	fast := w.push("main", tree{folder + "/scale.c": "// fast\n"})
 	tip := w.push("main", tree{folder + "/scale.c": "// slow\n"})
-	p := &past{highwater.History{Before: map[string]string{}, Unbuildable: map[string]bool{}}}
+	p := &past{highwater.History{Before: map[string]string{}, Unbuildable: map[highwater.OnBranch]bool{}}}
 	p.merged(fast, start, folder, 1.5)
 	p.merged(tip, fast, folder, 0.5)
 	w.planner.History = p

@@ -15,7 +15,7 @@ const maxRenames = 20
 // Merges is what is known of the merges of the kernel in a folder, under the names that it had before
 // too. It follows from events, as everything here does.
 func (l *Ledger) Merges(ctx context.Context, repoID int64, folder string) (highwater.History, error) {
-	h := highwater.History{Before: map[string]string{}, Unbuildable: map[string]bool{}}
+	h := highwater.History{Before: map[string]string{}, Unbuildable: map[highwater.OnBranch]bool{}}
 	rows, err := l.mergesOf(ctx, repoID, folder)
 	if err != nil {
 		return h, err
@@ -35,11 +35,12 @@ func (l *Ledger) Merges(ctx context.Context, repoID int64, folder string) (highw
 	for _, r := range rows {
 		h.Merges = append(h.Merges, r.Merge)
 	}
-	broken, err := all(ctx, l, "baselines that did not build", "SELECT DISTINCT against FROM runs WHERE repo_id = ? AND folder = ? AND unbuildable", []any{repoID, folder}, func(rows *sql.Rows) (c string, err error) {
-		return c, rows.Scan(&c)
+	const query = "SELECT DISTINCT r.against, c.base FROM runs r JOIN changes c ON c.id = r.change WHERE r.repo_id = ? AND r.folder = ? AND r.unbuildable"
+	broken, err := all(ctx, l, "baselines that did not build", query, []any{repoID, folder}, func(rows *sql.Rows) (at highwater.OnBranch, err error) {
+		return at, rows.Scan(&at.Commit, &at.Branch)
 	})
-	for _, commit := range broken {
-		h.Unbuildable[commit] = true
+	for _, at := range broken {
+		h.Unbuildable[at] = true
 	}
 	return h, err
 }

@@ -53,7 +53,7 @@ func TestMerges(t *testing.T) {
 			{Commit: commit("d"), Folder: "kernels/new", Branch: "main", Device: highwater.Device{Name: "L4"}, Outcome: gates.Pass, At: epoch},
 		},
 		Before:      map[string]string{commit("b"): commit("a"), commit("c"): commit("b"), commit("d"): commit("c"), commit("8"): commit("d")},
-		Unbuildable: map[string]bool{commit("a"): true},
+		Unbuildable: map[highwater.OnBranch]bool{{Commit: commit("a"), Branch: "main"}: true},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got): %s", d)
