@@ -54,7 +54,7 @@ func (w *world) retargeted(pr *embedded.PR, base, conclusion string) embedded.Ch
 func TestOverrideOfAnotherBase(t *testing.T) {
 	w := newWorld(t, worldOptions{})
 	w.ownRules("mine", "commands: {override: write}\n")
-	pr := w.bringTo("mine", "// WRONG speed 0.1\n")
+	pr := w.bringTo("mine", "// speed 0.5\n")
 	w.concluded(pr.HeadSHA(), "failure")
 	w.reacted(pr, w.comment(pr, "walt", "/override mine"), "rocket")
 	w.concluded(pr.HeadSHA(), "success")

@@ -111,7 +111,6 @@ func TestDeletedRepository(t *testing.T) {
 	s, stop := w.start(o)
 	w.no(s.Ready(w.ctx))
 	page, all := w.measured(s)
-	rita := w.browser(s, "rita")
 	if status, _ := w.get(s.URL() + page); status != http.StatusOK {
 		t.Fatalf("the public page answers %d", status)
 	}
@@ -125,7 +124,7 @@ func TestDeletedRepository(t *testing.T) {
 	s, _ = w.start(o)
 	w.no(s.Ready(w.ctx))
 	w.untilPage("the end of a deleted repository", func(path string) (int, string) { return w.get(s.URL() + path) }, page, http.StatusNotFound)
-	rita = w.browser(s, "rita")
+	rita := w.browser(s, "rita")
 	for _, path := range append(all, "/kernels/olga/private") {
 		if status, _ := rita(path); status != http.StatusNotFound {
 			t.Errorf("rita: %s answers %d", path, status)
