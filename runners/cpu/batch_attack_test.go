@@ -75,7 +75,8 @@ func TestFasterOnlyInABatch(t *testing.T) {
 			{"slow-now-and-then", "", noGain, []string{"slow launches count as well", "Too slow: speedup"}},
 			{"fast-when-hurried", "", noGain, uneven},
 			{"counts-the-command", "", noGain, uneven},
-			{"serves-itself", "", noGain, uneven},
+			// On a busy machine it may keep the processor from the launch that it waits for, and is killed.
+			{"serves-itself", "", append(noGain, gates.ReasonCorrectness), append(uneven, "did not return within")},
 			{"leaves-work-to-the-next", "", noGain, uneven},
 			{"slow-alone-on-one-kind", "", noGain, append(uneven, "with uniform inputs")},
 			{"ends-after-its-answer", "", append(noGain, gates.ReasonCorrectness), []string{"Too slow", "wrong", "ended its process"}},
