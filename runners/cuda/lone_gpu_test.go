@@ -143,7 +143,7 @@ reference`).Replace(string(text))
 		reasons      string
 		says         string
 	}{
-		{"neighbours within 2 KiB", sharing(2048, 7, 1, ""), gates.Defer, "suspicious too-slow", "alone"},
+		{"neighbours within 2 KiB", sharing(2048, 7, 1, ""), gates.Defer, "suspicious too-slow", ""},
 		{"neighbours within 16 KiB", sharing(16384, 7, 1, ""), gates.Defer, "suspicious too-slow", ""},
 		{"neighbours within 64 KiB", sharing(65536, 7, 1, ""), gates.Defer, "suspicious too-slow correctness", ""},
 		{"also serves the lone launch", sharing(2048, 7, 1, servesLone), gates.Defer, "suspicious too-slow correctness", ""},
