@@ -64,7 +64,7 @@ func TestSeveralInOneFolder(t *testing.T) {
 		r.git("checkout", "--quiet", base)
 	}
 	// The includes of a source in another language are unknown.
-	python := r.commit(map[string]string{"k/scale.py": "from helper import scale\n", "k/helper.py": "# h\n", "k/kernel.yaml": edited(t, manifestYAML, "source: scale.c", "source: scale.py\nsources: ['*.py']")})
+	python := r.commit(map[string]string{"k/scale.py": "from helper import scale\n", "k/helper.py": "# h\n", "k/kernel.yaml": edited(t, tritonYAML, "root: src\n", "", "include: [common]\n", "", "source: kernelpkg/ops/scale.py", "source: scale.py\nsources: ['*.py']")})
 	if keys, err := r.plan(plan.Options{Base: python, Head: r.commit(map[string]string{"k/helper.py": "# worse\n"})}).Kernels(t.Context()); err != nil || strings.Join(keys, " ") != scale {
 		t.Errorf("another language: the change touches %q (%v)", keys, err)
 	}
