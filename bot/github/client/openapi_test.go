@@ -141,6 +141,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		}},
 		{"MergeQueue", func() error { _, err := h.MergeQueue(w.ctx, repo, "main"); return err }},
 		{"Retargeted", func() error { _, err := h.Retargeted(w.ctx, repo, n); return err }},
+		{"Check", func() error { return h.Check(w.ctx) }},
 		{"GitCredential", func() error { _, _, err := h.GitCredential(w.ctx, repo); return err }},
 		{"FailedDeliveries", func() error {
 			failed, _, err := h.FailedDeliveries(w.ctx, "")
@@ -151,7 +152,7 @@ func TestRequestsMatchGitHubsDescription(t *testing.T) {
 		}},
 		{"Redeliver", func() error { return h.Redeliver(w.ctx, w.app.Hook().Deliveries()[0].ID) }},
 	}
-	called := map[string]bool{"UsesChecks": true, "CloneURL": true, "Stats": true, "Ours": true, "Account": true, "ListsAll": true, "Shed": true} // these send nothing
+	called := map[string]bool{"UsesChecks": true, "CloneURL": true, "Stats": true, "Ours": true, "Account": true, "ListsAll": true, "Shed": true, "GitRefused": true} // these send nothing
 	for _, s := range steps {
 		called[s.method] = true
 		if err := s.call(); err != nil {

@@ -30,12 +30,17 @@ func (l *log) Write(p []byte) (int, error) {
 	return l.Builder.Write(p)
 }
 
-func (l *log) says(t *testing.T, text string) {
-	t.Helper()
+// String is everything that was logged until now.
+func (l *log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !strings.Contains(l.String(), text) {
-		t.Errorf("the log does not say %q, but:\n%s", text, l.String())
+	return l.Builder.String()
+}
+
+func (l *log) says(t *testing.T, text string) {
+	t.Helper()
+	if all := l.String(); !strings.Contains(all, text) {
+		t.Errorf("the log does not say %q, but:\n%s", text, all)
 	}
 }
 
