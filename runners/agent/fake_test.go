@@ -53,6 +53,7 @@ type fake struct {
 	beats    chan protocol.Heartbeat
 	results  chan protocol.Result
 	released chan string
+	serving  sync.WaitGroup // requests
 
 	mu        sync.Mutex
 	status    map[string]int // status to answer instead, by the path's last part
@@ -82,6 +83,8 @@ func (f *fake) hand(id string, token uint64) {
 }
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.serving.Add(1)
+	defer f.serving.Done()
 	if f.take(w, r) {
 		select { // a long poll, without the lock
 		case l := <-f.jobs:
@@ -189,7 +192,12 @@ func (f *fake) run(c Config) (stop func() error, ended <-chan error) {
 	var once sync.Once
 	var err error
 	stop = func() error {
-		once.Do(func() { cancel(); err = next(f.t, end, "the agent's end") })
+		once.Do(func() {
+			cancel()
+			err = next(f.t, end, "the agent's end")
+			f.CloseClientConnections() // a long poll of this agent would take the next agent's job
+			f.serving.Wait()
+		})
 		return err
 	}
 	f.t.Cleanup(cancel)
