@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -21,9 +19,9 @@ import (
 
 // gcOptions are the flags of gc.
 type gcOptions struct {
-	config, data string
-	days         int
-	dryRun       bool
+	of     journalFlags
+	days   int
+	dryRun bool
 }
 
 // leastDays protects the artifacts of a pull request that was closed, and that its author may reopen.
@@ -48,9 +46,6 @@ func gcCommand(stdout, stderr io.Writer) *cobra.Command {
 			if opt.days < leastDays {
 				return strict.Mistakef("--days: %d is less than %d (its author may reopen a pull request that was closed in that time)", opt.days, leastDays)
 			}
-			if opt.config != "" && opt.data != "" {
-				return strict.Mistakef("--config and --data name two journals: give one of them")
-			}
 			j, err := openForGC(cmd.Context(), opt, stderr)
 			if err != nil {
 				return err
@@ -58,9 +53,8 @@ func gcCommand(stdout, stderr io.Writer) *cobra.Command {
 			return errors.Join(collect(cmd.Context(), j, opt, time.Now(), stdout), j.Close())
 		},
 	}
+	opt.of.add(cmd)
 	f := cmd.Flags()
-	f.StringVar(&opt.config, "config", "", "configuration file of the bot (default: $"+serve.EnvConfig+", or "+serve.DefaultFile+" if it exists)")
-	f.StringVar(&opt.data, "data", "", "data folder of a bot with an embedded journal, instead of --config")
 	f.IntVar(&opt.days, "days", 365, "delete artifacts that are older than this number of days, at least 30")
 	f.BoolVar(&opt.dryRun, "dry-run", false, "print what would be deleted, and delete nothing")
 	return cmd
@@ -68,23 +62,16 @@ func gcCommand(stdout, stderr io.Writer) *cobra.Command {
 
 // openForGC opens the journal of a bot. It never creates one.
 func openForGC(ctx context.Context, opt gcOptions, stderr io.Writer) (*journal.Journal, error) {
-	config := serve.Config{Data: opt.data}
-	if opt.data == "" {
-		var err error
-		if config, err = serve.Load(serve.Sources{File: configFile(opt.config), Getenv: os.Getenv}); err != nil {
-			return nil, err
-		}
+	config, err := opt.of.load()
+	if err != nil {
+		return nil, err
 	}
 	if len(config.NATS) == 0 {
-		folder := filepath.Join(config.Data, "journal")
-		if _, err := os.Stat(folder); errors.Is(err, fs.ErrPermission) {
-			return nil, strict.Mistakef("%w: run gc as root, or as the user of the bot", err)
-		} else if err != nil {
-			return nil, strict.Mistakef("%s is not the data folder of a bot with an embedded journal: %w", config.Data, err)
+		if err := hasJournal(config.Data); err != nil {
+			return nil, err
 		}
 		if !opt.dryRun { // which reads a copy
-			var err error
-			if config.Data, err = becomeOwner(config.Data, folder); err != nil {
+			if config.Data, err = becomeOwner(config.Data, filepath.Join(config.Data, "journal")); err != nil {
 				return nil, err
 			}
 		}

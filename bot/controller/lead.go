@@ -36,10 +36,10 @@ func (k *Controller) runAsLeader(ctx context.Context) error {
 	k.publishQueue.start(ctx)
 	k.resyncQueue.start(ctx)
 	var all sync.WaitGroup
-	errs := make(chan error, 4)
-	for _, loop := range []func(context.Context) error{k.resyncLoop, k.deliveryLoop, k.sweeper().Run, k.watcher().Run} {
+	errs := make(chan error, 5)
+	for _, loop := range []func(context.Context) error{k.resyncLoop, k.rereadLoop, k.deliveryLoop, k.sweeper().Run, k.watcher().Run} {
 		all.Go(func() {
-			defer cancel() // both must run, or neither
+			defer cancel() // all must run, or none
 			errs <- loop(ctx)
 		})
 	}

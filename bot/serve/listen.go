@@ -29,10 +29,11 @@ const (
 	maxHeader = 64 << 10
 )
 
-// listeners are the ways in: one for everybody, one for runners on this host.
+// listeners are the ways in: one for everybody, one for runners on this host, one for its operator.
 type listeners struct {
 	main, socket net.Listener
-	servers      [2]*http.Server
+	control      net.Listener // nil if there is none
+	servers      [3]*http.Server
 	polls        context.CancelFunc // ends waiting for jobs
 	all          *sync.WaitGroup
 }
@@ -45,6 +46,9 @@ func (s *Server) listen(ctx context.Context) (l listeners, err error) {
 		return l, errors.Join(err, l.main.Close())
 	}
 	if err := s.ownSocket(); err != nil {
+		return l, errors.Join(err, l.main.Close(), l.socket.Close())
+	}
+	if l.control, err = s.listenControl(ctx); err != nil {
 		return l, errors.Join(err, l.main.Close(), l.socket.Close())
 	}
 	polls, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -67,7 +71,9 @@ func (s *Server) listen(ctx context.Context) (l listeners, err error) {
 		return l, errors.Join(err, l.main.Close(), l.socket.Close())
 	}
 	mux.Handle("/", site)
-	l.servers = [2]*http.Server{s.httpServer(mux), s.httpServer(endingWith(polls, s.leading(runners, false)))}
+	control := s.httpServer(s.controlHandler())
+	control.WriteTimeout = 0 // a backup may be large
+	l.servers = [3]*http.Server{s.httpServer(mux), s.httpServer(endingWith(polls, s.leading(runners, false))), control}
 	return l, nil
 }
 
@@ -81,7 +87,10 @@ func (s *Server) httpServer(h http.Handler) *http.Server {
 }
 
 func (l *listeners) serve(fail func(error)) {
-	for i, on := range []net.Listener{l.main, l.socket} {
+	for i, on := range []net.Listener{l.main, l.socket, l.control} {
+		if on == nil {
+			continue
+		}
 		l.all.Go(func() {
 			if err := l.servers[i].Serve(on); !errors.Is(err, http.ErrServerClosed) {
 				fail(fmt.Errorf("listening on %s: %w", on.Addr(), err))
@@ -133,12 +142,14 @@ func endingWith(polls context.Context, h http.Handler) http.Handler {
 	})
 }
 
+// maxSocketPath is the kernel's limit.
+const maxSocketPath = 107
+
 // listenUnix takes the place of a socket that a crash left behind, and of no
 // other.
 func listenUnix(ctx context.Context, path string) (net.Listener, error) {
-	const most = 107 // the kernel's
-	if len(path) > most {
-		return nil, fmt.Errorf("listening for runners: the path %s is longer than %d bytes (set a shorter runner.socket)", path, most)
+	if len(path) > maxSocketPath {
+		return nil, fmt.Errorf("listening for runners: the path %s is longer than %d bytes (set a shorter runner.socket)", path, maxSocketPath)
 	}
 	switch info, err := os.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist):

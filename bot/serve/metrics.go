@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +22,7 @@ type counters struct {
 	registry *prometheus.Registry
 	webhooks *prometheus.CounterVec
 	accepted prometheus.Counter
+	verified atomic.Uint64 // events
 }
 
 func newCounters(s *Server) *counters {
@@ -254,6 +256,7 @@ func (o observer) collectHealth(ctx context.Context, send sender) {
 			}
 		}
 	}
+	send.gauge("journal_verified_events", "Events that were verified since the start of the bot; 0 until all are.", float64(o.counts.verified.Load()), nil)
 	send.gauge("journal_writable", "1 if the journal accepts writes.", truth(o.Journal.Writable(ctx) == nil), nil)
 	for _, sp := range o.Journal.Space(ctx) {
 		server := labels{"server": sp.Server}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/kernelgate/kernelgate/bot/compat"
+	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
@@ -35,6 +36,9 @@ func (s *Server) whileReadable(run func(context.Context) error) func(context.Con
 		defer cancel()
 		defer context.AfterFunc(s.outdated.since, cancel)()
 		err := run(work)
+		if errors.Is(err, journal.ErrDamaged) {
+			return damageMistake(err)
+		}
 		var unknown *compat.UnknownError
 		if errors.As(err, &unknown) {
 			if len(s.opt.NATS) == 0 {

@@ -89,7 +89,7 @@ type Server struct {
 
 // parts are what works behind the listeners, each with what ends it.
 type parts struct {
-	follow, bot, fleet, child, notify, disk part
+	follow, bot, fleet, child, notify, disk, verify part
 }
 
 type part struct {
@@ -173,17 +173,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err := s.clearScratch(); err != nil {
 		return err
 	}
-	file := filepath.Join(c.Data, ledgerFile)
-	if s.Ledger, err = ledger.Open(ctx, file, ledger.Options{AcceptLoss: s.opt.AcceptLoss, Log: s.log, Now: s.opt.Now}); err != nil {
-		return err
-	}
-	if err := s.Ledger.Verify(ctx, s.Journal); errors.Is(err, ledger.ErrLost) {
-		// Not to be tried again by whatever restarts the bot: what it would do meanwhile cannot be taken back.
-		return strict.Mistakef("%s: %w (restore the journal from a backup; to continue without the lost events, start once with --accept-loss, which keeps the old ledger under a different name)", file, err)
-	} else if err != nil {
-		return fmt.Errorf("comparing the ledger with the journal: %w", err)
-	}
-	return nil
+	return s.openLedger(ctx)
 }
 
 const (
@@ -237,6 +227,11 @@ func OpenJournal(ctx context.Context, c Config, version string, readOnly bool, l
 	o := journalOptions(Options{Config: c, Version: version}, log)
 	o.ReadOnly = readOnly
 	return journal.Open(ctx, o)
+}
+
+// RestoreJournal makes the journal of a configuration from a backup.
+func RestoreJournal(ctx context.Context, c Config, version string, backup io.ReadSeeker, log *slog.Logger) (journal.Manifest, error) {
+	return journal.Restore(ctx, journalOptions(Options{Config: c, Version: version}, log), backup)
 }
 
 func journalOptions(o Options, log *slog.Logger) journal.Options {
@@ -325,6 +320,7 @@ func (s *Server) work(ctx context.Context, child *child) {
 	s.parts.bot = s.begin(ctx, "the bot", s.whileReadable(s.Bot.Run))
 	s.parts.fleet = s.begin(ctx, "the runners' jobs", s.Runners.Run)
 	s.parts.disk = s.begin(ctx, "the journal", s.watchJournal)
+	s.parts.verify = s.begin(ctx, "verifying the journal", s.verifyJournal)
 	if t := s.teller(); t != nil {
 		s.parts.notify = s.begin(ctx, "the notifications", s.whileReadable(t.Run))
 	}
@@ -374,6 +370,7 @@ func (s *Server) begin(ctx context.Context, what string, run func(context.Contex
 func (s *Server) close() error {
 	s.parts.child.end()
 	s.parts.disk.end()
+	s.parts.verify.end()
 	err := s.net.close()
 	s.parts.fleet.end()
 	s.parts.bot.end()

@@ -91,14 +91,14 @@ func replicasOf(t *testing.T, j *Journal) map[int]int {
 // what to change.
 func (c *cluster) replicas(t *testing.T) {
 	first := c.open(t, Options{})
-	if got := replicasOf(t, first); len(got) != 1 || got[1] != 7 {
-		t.Errorf("streams by replicas: %v, want all 7 with 1", got)
+	if got := replicasOf(t, first); len(got) != 1 || got[1] != len(order) {
+		t.Errorf("streams by replicas: %v, want all with 1", got)
 	}
 	fill(t, testContext(t), first)
 	for _, asked := range []int{3, 0, 1} {
 		j := c.open(t, Options{Replicas: asked})
-		if got := replicasOf(t, j); len(got) != 1 || got[3] != 7 {
-			t.Errorf("after %d replicas were asked for, streams by replicas: %v, want all 7 with 3", asked, got)
+		if got := replicasOf(t, j); len(got) != 1 || got[3] != len(order) {
+			t.Errorf("after %d replicas were asked for, streams by replicas: %v, want all with 3", asked, got)
 		}
 		if asked == 1 {
 			verify(t, testContext(t), j)
@@ -305,7 +305,7 @@ func current(ctx context.Context, j *Journal) bool {
 			}
 		}
 	}
-	return streams == 7
+	return streams == len(order)
 }
 
 func eventually(t *testing.T, what string, is func() bool) {

@@ -89,7 +89,7 @@ func (j *Journal) Accepted(ctx context.Context, event, id string) (bool, error) 
 const news = "deliveries.news"
 
 func (j *Journal) notifyAccepted() {
-	j.accepted.notify()
+	j.arrived.notify()
 	if !j.Leads() {
 		_ = j.nc.Publish(news, nil)
 	}
@@ -100,7 +100,7 @@ func (j *Journal) subscribeAccepted() error {
 	if !j.external() {
 		return nil
 	}
-	if _, err := j.nc.Subscribe(news, func(*nats.Msg) { j.accepted.notify() }); err != nil {
+	if _, err := j.nc.Subscribe(news, func(*nats.Msg) { j.arrived.notify() }); err != nil {
 		return fmt.Errorf("open journal: %w", err)
 	}
 	return nil

@@ -69,20 +69,60 @@ func (j *Journal) AppendAt(ctx context.Context, at time.Time, run string, expect
 	}
 	ctx, cancel := context.WithTimeout(ctx, j.opt.answerIn)
 	defer cancel()
-	var ack *jetstream.PubAck
-	err = untilLed(ctx, func() (err error) {
-		ack, err = j.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(expect))
-		return err
-	})
-	j.noteWrite("EVENTS", err)
-	if IsConflict(err) {
+	seq, err := j.publish(ctx, msg, run, expect)
+	if errors.Is(err, ErrConflict) {
 		return 0, fmt.Errorf("append %s to run %s after event %d: %w", kind, run, expect, ErrConflict)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("append %s to run %s: %w", kind, run, err)
 	}
 	j.appended.notify()
+	return seq, nil
+}
+
+// publish links an event to the run's last one and writes it.
+func (j *Journal) publish(ctx context.Context, msg *nats.Msg, run string, expect uint64) (uint64, error) {
+	before, err := j.before(ctx, run, expect)
+	if err != nil {
+		return 0, err
+	}
+	hash := link(msg, before)
+	var ack *jetstream.PubAck
+	try := func() (err error) {
+		ack, err = j.js.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(expect))
+		return err
+	}
+	err = untilLed(ctx, try)
+	if lost, ok := j.lostBehind(err, expect); ok {
+		expect = lost
+		err = untilLed(ctx, try)
+	}
+	j.noteWrite("EVENTS", err)
+	switch {
+	case IsConflict(err):
+		j.tails.Remove(run)
+		return 0, ErrConflict
+	case err != nil:
+		j.tails.Remove(run)
+		return 0, err
+	}
+	j.tails.Add(run, tail{ack.Sequence, hash})
+	j.wroteEvent(ack.Sequence, hash)
 	return ack.Sequence, nil
+}
+
+// lostBehind returns the sequence that the server expects in place of expect, if it cannot read the run's last event, and the
+// loss was accepted: readers leave that event out. The server expects it, or none.
+func (j *Journal) lostBehind(err error, expect uint64) (uint64, bool) {
+	var api *jetstream.APIError
+	if !IsConflict(err) || !errors.As(err, &api) || len(j.accepted.Load().seqs) == 0 {
+		return 0, false
+	}
+	var last uint64
+	if _, err := fmt.Sscanf(api.Description, "wrong last sequence: %d", &last); err != nil {
+		return 0, false
+	}
+	return last, last == 0 || last > expect && j.accepted.Load().seqs[last]
 }
 
 // Last returns the run's newest event, or ErrNotFound.
@@ -146,7 +186,8 @@ func (j *Journal) replay(ctx context.Context, subject string, after uint64, appl
 		} else {
 			after, err = j.replayPages(ctx, subject, after, apply)
 		}
-		if err != nil || after >= newest {
+		lags := errors.Is(err, errGap) && time.Now().Before(deadline)
+		if err != nil && !lags || err == nil && after >= newest {
 			return after, err
 		}
 		if after > was {
@@ -170,6 +211,11 @@ func (j *Journal) Newest(ctx context.Context) (seq uint64, err error) {
 	return seq, err
 }
 
+// LastSeq returns the sequence of the last event, 0 if there is none.
+func (j *Journal) LastSeq(ctx context.Context) (uint64, error) {
+	return j.lastOf(ctx, j.events, "events.>")
+}
+
 // newest returns the sequence of the last event, of all subjects or of one; 0 means none. The
 // embedded server never lags.
 func (j *Journal) newest(ctx context.Context, subject string) (uint64, error) {
@@ -181,12 +227,17 @@ func (j *Journal) newest(ctx context.Context, subject string) (uint64, error) {
 
 // replayPages reads one run, from any available server.
 func (j *Journal) replayPages(ctx context.Context, subject string, after uint64, apply func(Event) error) (uint64, error) {
+	c := j.newChain(0)
+	c.whole, c.tails = after == 0, map[string]string{}
 	for {
 		list, more, err := j.page(ctx, "EVENTS", subject, after+1, followAhead)
 		if err != nil {
 			return after, fmt.Errorf("read events after %d: %w", after, err)
 		}
-		if after, err = j.applyAll(list, after, apply); err != nil || !more {
+		if after, err = j.applyAll(ctx, c, list, after, apply); err != nil || !more {
+			if own := c.tails[strings.TrimPrefix(subject, "events.")]; err == nil && own != "" {
+				j.tails.Add(strings.TrimPrefix(subject, "events."), tail{after, own})
+			}
 			return after, err
 		}
 	}
@@ -215,8 +266,12 @@ func (j *Journal) replayAll(ctx context.Context, after uint64, apply func(Event)
 		return after, fmt.Errorf("read events after %d: %w", after, err)
 	}
 	defer iter.Stop()
+	c := j.newChain(after + 1)
 	for {
-		msg, err := iter.Next(jetstream.NextContext(ctx))
+		msg, err := j.nextEvent(ctx, iter)
+		if errors.Is(err, nats.ErrTimeout) {
+			return j.replayRest(ctx, c, after, apply)
+		}
 		if err != nil {
 			return after, fmt.Errorf("read events after %d: %w", after, err)
 		}
@@ -225,16 +280,53 @@ func (j *Journal) replayAll(ctx context.Context, after uint64, apply func(Event)
 			return after, fmt.Errorf("read events after %d: %w", after, err)
 		}
 		m := stored{subject: msg.Subject(), header: msg.Headers(), data: msg.Data(), seq: meta.Sequence.Stream, at: meta.Timestamp}
-		if after, err = j.applyAll([]stored{m}, after, apply); err != nil || meta.NumPending == 0 {
+		if after, err = j.applyAll(ctx, c, []stored{m}, after, apply); err != nil || meta.NumPending == 0 {
 			return after, err
 		}
 	}
 }
 
-// applyAll applies messages as events, and returns the sequence of the last one that was applied,
-// or after.
-func (j *Journal) applyAll(list []stored, after uint64, apply func(Event) error) (uint64, error) {
+// nextEvent returns nats.ErrTimeout if the server gives no message for a long time.
+func (j *Journal) nextEvent(ctx context.Context, iter jetstream.MessagesContext) (jetstream.Msg, error) {
+	waiting, cancel := context.WithTimeout(ctx, j.opt.answerIn)
+	defer cancel()
+	msg, err := iter.Next(jetstream.NextContext(waiting))
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return nil, nats.ErrTimeout
+	}
+	return msg, err
+}
+
+// replayRest continues a replay whose consumer gives nothing more: it waits in vain for an event that the server cannot read.
+func (j *Journal) replayRest(ctx context.Context, c *chain, after uint64, apply func(Event) error) (uint64, error) {
+	list, _, err := j.page(ctx, "EVENTS", "", after+1, followAhead)
+	if err != nil {
+		return after, fmt.Errorf("read events after %d: %w", after, err)
+	}
+	if len(list) > 0 {
+		return j.applyAll(ctx, c, list, after, apply) // replay reads on
+	}
+	info, err := j.events.Info(ctx)
+	if err != nil {
+		return after, fmt.Errorf("read events after %d: %w", after, err)
+	}
+	return after, damage(c.until(info.State.LastSeq))
+}
+
+func (j *Journal) newChain(next uint64) *chain {
+	return &chain{accepted: j.accepted.Load().seqs, next: next}
+}
+
+// applyAll checks messages, applies them as events, and returns the sequence of the last one that was applied, or after.
+func (j *Journal) applyAll(ctx context.Context, c *chain, list []stored, after uint64, apply func(Event) error) (uint64, error) {
 	for _, m := range list {
+		if found := c.check(m); len(found) > 0 {
+			return after, j.confirm(ctx, found)
+		}
+		if c.accepted[m.seq] && !m.intact() {
+			after = m.seq
+			continue
+		}
 		j.ObserveTerm(termOf(m.header))
 		e := Event{Seq: m.seq, At: timeOf(m.header, m.at), Data: m.data, Run: strings.TrimPrefix(m.subject, "events."), Kind: m.header.Get(headerKind), Writer: j.writerOf(m.header)}
 		if err := apply(e); err != nil {
@@ -248,6 +340,7 @@ func (j *Journal) applyAll(list []stored, after uint64, apply func(Event) error)
 // Follow replays the events after `after` and continues with new ones as they are written, until ctx
 // ends (nil) or apply fails. It waits while no server answers.
 func (j *Journal) Follow(ctx context.Context, after uint64, apply func(Event) error) error {
+	c := j.newChain(after + 1)
 	for {
 		news := j.appended.wait()
 		list, more, err := j.page(ctx, "EVENTS", "", after+1, followAhead)
@@ -258,7 +351,10 @@ func (j *Journal) Follow(ctx context.Context, after uint64, apply func(Event) er
 			j.opt.Log.Warn("cannot follow the events", "error", err)
 			news = nil
 		}
-		if after, err = j.applyAll(list, after, apply); err != nil {
+		if after, err = j.applyAll(ctx, c, list, after, apply); errors.Is(err, errGap) {
+			j.opt.Log.Warn("a NATS server lags behind the others; the events are read again", "error", err)
+			c, more, news = j.newChain(after+1), false, nil
+		} else if err != nil {
 			return err
 		}
 		if more {

@@ -15,6 +15,7 @@
 //	JOBS        work for runners, gone when done     jobs.<most wanted label>.<id>
 //	EVENTS      facts about runs, for good           events.<run>
 //	DELIVERY_STATE, LEASES                           what became of each delivery, and how far they are done; who holds which job, and who leads
+//	MARKS       about the whole journal              which losses were accepted, whether it was restored
 //	BUNDLES, ARTIFACTS                               source for runners, what they bring back
 //
 // # Deliveries: processed, not seen
@@ -60,9 +61,11 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -139,9 +142,13 @@ type Journal struct {
 	events     jetstream.Stream
 	state      bucket // the states of deliveries
 	leases     bucket
+	marks      bucket // what holds for the whole journal
 
 	commit   *committer
-	accepted notifier // deliveries
+	tails    *lru.Cache[string, tail] // the last events of runs
+	accepted atomic.Pointer[losses]
+	ended    lastEvent
+	arrived  notifier // deliveries
 	appended notifier // events
 	lead     lead
 	written  written
@@ -158,31 +165,49 @@ func Open(ctx context.Context, o Options) (_ *Journal, err error) {
 	if o.Dir != "" && o.Replicas > 1 {
 		return nil, fmt.Errorf("open journal: the embedded server cannot keep %d copies (give the URLs of a cluster)", o.Replicas)
 	}
-	j := &Journal{opt: o.withDefaults()}
+	j, err := dial(ctx, o)
+	if err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
 			_ = j.Close()
 		}
 	}()
+	if err := j.declare(ctx); err != nil {
+		return nil, err
+	}
+	if j.tails, err = lru.New[string, tail](maxTails); err != nil {
+		return nil, err
+	}
+	if err := j.readLosses(ctx); err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	j.commit = newCommitter(j.nc, j.js, j.opt.answerIn/2)
+	return j, j.subscribeAccepted()
+}
+
+// dial starts the embedded server, or connects to the external one.
+func dial(ctx context.Context, o Options) (j *Journal, err error) {
+	j = &Journal{opt: o.withDefaults()}
 	if o.Dir != "" {
 		err = j.embed()
 	} else {
 		err = j.connect(ctx)
 	}
+	if err == nil {
+		err = checkServer(j.nc, o.URL)
+	}
+	if err == nil {
+		if j.js, err = jetstream.New(j.nc); err != nil {
+			err = fmt.Errorf("open journal: %w", err)
+		}
+	}
 	if err != nil {
+		_ = j.Close()
 		return nil, err
 	}
-	if err := checkServer(j.nc, o.URL); err != nil {
-		return nil, err
-	}
-	if j.js, err = jetstream.New(j.nc); err != nil {
-		return nil, fmt.Errorf("open journal: %w", err)
-	}
-	if err := j.declare(ctx); err != nil {
-		return nil, err
-	}
-	j.commit = newCommitter(j.nc, j.js, j.opt.answerIn/2)
-	return j, j.subscribeAccepted()
+	return j, nil
 }
 
 // embed starts the server in this process and connects to it through memory.
@@ -267,6 +292,7 @@ func (j *Journal) close() error {
 	if j.commit != nil {
 		j.commit.close()
 	}
+	j.saveLast()
 	var err error
 	if j.nc != nil {
 		if !j.nc.IsClosed() {

@@ -250,7 +250,7 @@ func TestAcceptedElsewhere(t *testing.T) {
 	a, b := open(t, Options{URL: url, Name: "a"}), open(t, Options{URL: url, Name: "b"})
 	ledA, _ := leading(t, a)
 	next(t, ledA)
-	heard := a.accepted.wait()
+	heard := a.arrived.wait()
 	if _, err := b.Accept(testContext(t), webhook.Delivery{ID: "one", Event: "push"}); err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (p *processor) run(ctx context.Context) error {
 			list = list[1:]
 			continue
 		}
-		news := p.j.accepted.wait()
+		news := p.j.arrived.wait()
 		var err error
 		if list, _, err = p.j.page(ctx, "DELIVERIES", "", p.next, readAhead); err != nil && ctx.Err() == nil {
 			p.j.opt.Log.Warn("cannot read deliveries", "error", err)

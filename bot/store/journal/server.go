@@ -54,7 +54,14 @@ type serverLog struct {
 }
 
 func (l serverLog) Noticef(f string, v ...any) { l.log.Debug(fmt.Sprintf("nats: "+f, v...)) }
-func (l serverLog) Warnf(f string, v ...any)   { l.log.Warn(fmt.Sprintf("nats: "+f, v...)) }
+func (l serverLog) Warnf(f string, v ...any) {
+	line := fmt.Sprintf("nats: "+f, v...)
+	if strings.Contains(line, "Maximum payloads over") { // maxPayload is as large on purpose
+		l.log.Debug(line)
+		return
+	}
+	l.log.Warn(line)
+}
 func (l serverLog) Errorf(f string, v ...any) {
 	line := fmt.Sprintf(f, v...)
 	l.log.Error("nats: " + line)

@@ -81,7 +81,7 @@ func (j *Journal) declare(ctx context.Context) error {
 		into *bucket
 		name string
 		ttl  time.Duration
-	}{{&j.state, "DELIVERY_STATE", keepDeliveries}, {&j.leases, "LEASES", keepLeases}} {
+	}{{&j.state, "DELIVERY_STATE", keepDeliveries}, {&j.leases, "LEASES", keepLeases}, {&j.marks, "MARKS", 0}} {
 		// The client's function for buckets would let every server of a cluster answer.
 		_, err := j.ensure(ctx, jetstream.StreamConfig{
 			Name: "KV_" + b.name, Subjects: []string{"$KV." + b.name + ".>"}, Storage: jetstream.FileStorage, MaxAge: b.ttl,
@@ -123,7 +123,7 @@ func (j *Journal) declare(ctx context.Context) error {
 }
 
 // order is the order in which the streams are created.
-var order = []string{"DELIVERIES", "JOBS", "EVENTS", "KV_DELIVERY_STATE", "KV_LEASES", objects + "BUNDLES", objects + "ARTIFACTS"}
+var order = []string{"DELIVERIES", "JOBS", "EVENTS", "KV_DELIVERY_STATE", "KV_LEASES", "KV_MARKS", objects + "BUNDLES", objects + "ARTIFACTS"}
 
 // nothingLost refuses a server that has the later streams without the earlier ones, because it
 // could not read one of them. Creating that stream again would hide data that may still be on its

@@ -97,6 +97,11 @@ func (l *Ledger) Unsettled(ctx context.Context) ([]change.ID, error) {
 	return all(ctx, l, "what is not settled", "SELECT id FROM changes WHERE NOT settled ORDER BY seq", nil, oneID)
 }
 
+// OpenChanges is every change that is open, settled or not.
+func (l *Ledger) OpenChanges(ctx context.Context) ([]change.ID, error) {
+	return all(ctx, l, "what is open", "SELECT id FROM changes WHERE open ORDER BY seq", nil, oneID)
+}
+
 // Unchecked is when the pull request or merge group that has waited longest for a check
 // of its head last had an event; zero where there is none. One without anything to check
 // is settled and does not count.

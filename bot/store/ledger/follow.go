@@ -99,13 +99,16 @@ func (l *Ledger) follow(ctx context.Context, j Journal) error {
 }
 
 // Verify tells whether the ledger can follow this journal. It is ErrLost where the journal lacks the event that the ledger had
-// last: it was truncated, restored from an older backup, or wiped. Options.AcceptLoss lets that pass.
+// last: it was truncated, restored from an older backup, or wiped. With Options.AcceptLoss it can nevertheless.
 func (l *Ledger) Verify(ctx context.Context, j Journal) error {
 	_, err := l.resume(ctx, j)
-	if l.lossy && errors.Is(err, ErrLost) {
-		return nil
-	}
 	return err
+}
+
+// Empty reports whether the ledger has no event yet.
+func (l *Ledger) Empty(ctx context.Context) (bool, error) {
+	seq, _, err := l.store.Load().progress(ctx)
+	return seq == 0, err
 }
 
 // resume is the sequence to go on from.
