@@ -50,7 +50,7 @@ func TestRestoreAtEveryMoment(t *testing.T) {
 		t.Fatalf("%d backups of %d events", len(all), after)
 	}
 
-	step := max(1, len(all)/5)
+	step := max(1, len(all)/2)
 	if os.Getenv("KERNELGATE_RESTORES") == "all" {
 		step = 1
 	}
