@@ -3,12 +3,11 @@
 // fixed seed: the same evidence under the same policy gives the same verdict, byte
 // for byte, years later.
 //
-// The gates run in the order build, ptxas, correctness, sanitize, performance, profile,
-// and a required gate that fails ends the run: a wrong kernel is never timed. [Next] asks
+// The gates run in the order of their list (inOrder), and a required gate that fails ends the run: a wrong kernel is never timed. [Next] asks
 // the same functions which evidence is still missing, so that gathering and judging
 // cannot disagree.
 //
-// Read judge.go first, then the file of each gate, then conclude.go. A gate puts what it
+// Read gate.go and judge.go first, then the file of each gate, then conclude.go. A gate puts what it
 // found into types of gates/facts, which write all sentences. Speed takes most of the
 // code: performance.go decides what to compare, samples.go reads the rounds, compare.go
 // tests them, and speeds.go says what the tests come to.
@@ -114,34 +113,21 @@ type judgement struct {
 // run takes the evidence through the gates in order, up to the first required
 // one that does not pass.
 func (j *judgement) run() {
-	g := j.rule.Gates
 	stopped := false
-	step := func(name Gate, enforcement policy.Enforcement, judge func() GateResult) {
+	for _, g := range inOrder {
+		decides, asked := j.rule.Gates.Asks(string(g.name))
+		if !asked {
+			continue
+		}
 		r := GateResult{Status: NotRun, Found: facts.NotReached{}}
 		if !stopped {
-			r = j.unlessSame(name, judge)
+			r = j.unlessSame(g.name, func() GateResult { return g.judge(j) })
 		}
-		r.Gate, r.Required = name, enforcement.Decides()
+		r.Gate, r.Required = g.name, decides
 		if !r.Required && (r.Status == Failed || r.Status == Open || r.Status == Missing) {
 			r.Status = Informs
 		}
 		stopped = stopped || r.Status == Failed || r.Status == Open || r.Status == Missing
 		j.results = append(j.results, r)
-	}
-	step(GateBuild, g.Build.Enforcement, j.build)
-	if g.PTXAS != nil {
-		step(GatePTXAS, g.PTXAS.Enforcement, j.ptxas)
-	}
-	if g.Correctness != nil {
-		step(GateCorrectness, g.Correctness.Enforcement, j.correctness)
-	}
-	if g.Sanitize != nil {
-		step(GateSanitize, g.Sanitize.Enforcement, j.sanitize)
-	}
-	if g.Performance != nil {
-		step(GatePerformance, g.Performance.Enforcement, func() GateResult { return j.compareWithBest(j.performance()) })
-	}
-	if g.Profile != nil {
-		step(GateProfile, g.Profile.Enforcement, j.profile)
 	}
 }

@@ -1,26 +1,5 @@
 package gates
 
-// A Gate is one of the steps that a policy asks for, by its name there.
-type Gate string
-
-const (
-	GateBuild       Gate = "build"
-	GatePTXAS       Gate = "ptxas"
-	GateCorrectness Gate = "correctness"
-	GateSanitize    Gate = "sanitize"
-	GatePerformance Gate = "performance"
-	GateProfile     Gate = "profile"
-)
-
-// Title is the name of the gate on a kind of device. A policy calls the budgets of resources ptxas,
-// after the tool that reports them on a GPU; a CPU has no such tool.
-func (g Gate) Title(kind string) string {
-	if g == GatePTXAS && kind == "cpu" {
-		return "resources"
-	}
-	return string(g)
-}
-
 // A Role is what the goals of a policy ask of a shape.
 type Role string
 

@@ -32,14 +32,8 @@ func next(p *policy.Policy, e *Evidence, r *resamples) Need {
 // need is the evidence that is missing after the gates have run.
 func (j *judgement) need() Need {
 	for _, r := range j.results {
-		if !j.has(r.Gate) && (r.Status == Missing || r.Status == Informs) && r.Gate != GatePerformance {
-			return Need{Gate: r.Gate}
-		}
-		// A new kernel is timed even where the policy asks for no time.
-		if r.Gate == GatePerformance && (r.Reason == ReasonInconclusive || j.wantsTime(r)) {
-			if need := j.moreRounds(); need.Gate != "" {
-				return need
-			}
+		if need := j.needOf(r); need.Gate != "" {
+			return need
 		}
 		// Evidence that is there and does not pass will not pass when it is gathered again.
 		if r.Required && r.Status != Passed && r.Status != NotRun && r.Status != Informs {
@@ -49,19 +43,34 @@ func (j *judgement) need() Need {
 	return Need{}
 }
 
-// has reports whether a gate's evidence was gathered.
-func (j *judgement) has(gate Gate) bool {
-	switch gate {
-	case GateCorrectness:
-		return j.evidence.Correctness != nil
-	case GateSanitize:
-		return j.evidence.Sanitize != nil
-	case GatePerformance:
-		return j.evidence.Performance != nil
-	case GateProfile:
-		return j.evidence.Profile != nil
+// needOf is the evidence that one gate lacks.
+func (j *judgement) needOf(r GateResult) Need {
+	g := declaration(r.Gate)
+	if g.needs != nil {
+		return g.needs(j, r)
 	}
-	return true
+	if j.has(r.Gate) || r.Status != Missing && r.Status != Informs {
+		return Need{}
+	}
+	return Need{Gate: r.Gate}
+}
+
+// has reports whether a gate's evidence was gathered.
+func (j *judgement) has(name Gate) bool {
+	g := declaration(name)
+	if g.gathered == nil {
+		return true
+	}
+	_, ok := g.gathered(j.evidence)
+	return ok
+}
+
+// needsRounds asks for more rounds while they may decide. A new kernel is timed even where the policy asks for no time.
+func (j *judgement) needsRounds(r GateResult) Need {
+	if r.Reason != ReasonInconclusive && !j.wantsTime(r) {
+		return Need{}
+	}
+	return j.moreRounds()
 }
 
 func (j *judgement) moreRounds() Need {

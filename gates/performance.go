@@ -7,6 +7,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
+// speed judges the times, and then the best state of the kernel that was merged.
+func (j *judgement) speed() GateResult { return j.compareWithBest(j.performance()) }
+
 // performance asks that the gain is proven and that no guarded shape has lost more than it may.
 func (j *judgement) performance() GateResult {
 	gate, p := j.rule.Gates.Performance, j.evidence.Performance

@@ -87,7 +87,7 @@ func (k *Controller) staticEvidence(ctx context.Context, s *change.State, run ch
 	if e.Fault != "" {
 		return nil, buildFault{change.BuildRunner, errors.New(e.Fault)}
 	}
-	if e.Correctness != nil || e.Sanitize != nil || e.Performance != nil || e.Profile != nil {
+	if e.Measured() {
 		return nil, buildFault{change.BuildMeasured, errors.New("the runner compiles and measures nothing, and sent what only a measurement can tell")}
 	}
 	if b.Open {

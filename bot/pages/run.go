@@ -267,25 +267,8 @@ func (p *RunPage) seconds(g gates.Gate) float64 {
 	if e == nil {
 		return 0
 	}
-	switch {
-	case g == gates.GateBuild:
-		total := 0.0
-		for _, b := range []*gates.Build{e.Baseline, e.Candidate} {
-			if b != nil {
-				total += b.Seconds
-			}
-		}
-		return total
-	case g == gates.GateCorrectness && e.Correctness != nil:
-		return e.Correctness.Seconds
-	case g == gates.GateSanitize && e.Sanitize != nil:
-		return e.Sanitize.Seconds
-	case g == gates.GatePerformance && e.Performance != nil:
-		return e.Performance.Seconds
-	case g == gates.GateProfile && e.Profile != nil:
-		return e.Profile.Seconds
-	}
-	return 0
+	seconds, _ := e.Gathered(g)
+	return seconds
 }
 
 func occupancy(v *gates.Verdict) []Occupancy {

@@ -75,30 +75,21 @@ func gathered(under string, e *gates.Evidence, w window) []Span {
 		all = append(all, Span{Name: name, From: at, To: w.clip(to), under: under})
 		at = w.clip(to)
 	}
-	if e.Candidate != nil {
-		build := e.Candidate.Seconds
-		if e.Baseline != nil {
-			build += e.Baseline.Seconds
+	for _, name := range gates.Names() {
+		seconds, ok := e.Gathered(name)
+		switch {
+		case !ok:
+		case name != gates.GatePerformance:
+			gate(string(name), seconds)
+		default:
+			own := under + " performance"
+			rounds := roundsOf(own, e.Performance.Rounds, shift, w)
+			if n := len(rounds); n > 0 {
+				all = append(all, Span{Name: "performance", From: rounds[0].From, To: rounds[n-1].To, under: under, key: own})
+				all = append(all, rounds...)
+				at = rounds[n-1].To
+			}
 		}
-		gate("build", build)
-	}
-	if e.Correctness != nil {
-		gate("correctness", e.Correctness.Seconds)
-	}
-	if e.Sanitize != nil {
-		gate("sanitize", e.Sanitize.Seconds)
-	}
-	if e.Performance != nil {
-		own := under + " performance"
-		rounds := roundsOf(own, e.Performance.Rounds, shift, w)
-		if n := len(rounds); n > 0 {
-			all = append(all, Span{Name: "performance", From: rounds[0].From, To: rounds[n-1].To, under: under, key: own})
-			all = append(all, rounds...)
-			at = rounds[n-1].To
-		}
-	}
-	if e.Profile != nil {
-		gate("profile", e.Profile.Seconds)
 	}
 	return all
 }

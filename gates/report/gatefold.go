@@ -11,6 +11,16 @@ import (
 // gistRunes is how much of a gate's finding its heading shows.
 const gistRunes = 200
 
+// tablesOf are the tables of gates that have more to show than their details.
+var tablesOf = map[gates.Gate]func(*gates.Verdict, gates.GateResult) []block{
+	gates.GateBuild:       func(v *gates.Verdict, _ gates.GateResult) []block { return builds(v) },
+	gates.GatePTXAS:       func(v *gates.Verdict, _ gates.GateResult) []block { return resources(v) },
+	gates.GateCorrectness: func(v *gates.Verdict, _ gates.GateResult) []block { return correctness(v) },
+	gates.GateSanitize:    func(v *gates.Verdict, _ gates.GateResult) []block { return sanitizers(v) },
+	gates.GatePerformance: func(v *gates.Verdict, _ gates.GateResult) []block { return performance(v) },
+	gates.GateProfile:     profile,
+}
+
 // gateDetails is a gate's finding as a heading, with its details and tables below.
 func gateDetails(v *gates.Verdict, g gates.GateResult) []block {
 	if g.Status == gates.NotRun {
@@ -20,19 +30,8 @@ func gateDetails(v *gates.Verdict, g gates.GateResult) []block {
 	if _, rest := detailsOf(v, g); len(rest) > 0 {
 		inner = append(inner, bullets{detailLines(rest)})
 	}
-	switch g.Gate {
-	case gates.GateBuild:
-		inner = append(inner, builds(v)...)
-	case gates.GatePTXAS:
-		inner = append(inner, resources(v)...)
-	case gates.GateCorrectness:
-		inner = append(inner, correctness(v)...)
-	case gates.GateSanitize:
-		inner = append(inner, sanitizers(v)...)
-	case gates.GatePerformance:
-		inner = append(inner, performance(v)...)
-	case gates.GateProfile:
-		inner = append(inner, profile(v, g)...)
+	if tables := tablesOf[g.Gate]; tables != nil {
+		inner = append(inner, tables(v, g)...)
 	}
 	if inner == nil && told(v, g) {
 		return nil

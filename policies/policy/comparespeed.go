@@ -5,34 +5,31 @@ import (
 	"github.com/kernelgate/kernelgate/policies/quantity"
 )
 
-// comparePerformance promises little. A verdict is reached at the first look that decides, and "too
+// compare promises little. A verdict is reached at the first look that decides, and "too
 // slow" is proven over all tests of a role together. With a higher confidence, different looks or
 // one more test, an early "too slow" may stay open, and later rounds may pass. Less of any of these
 // is looser; the direction of more is unknown.
-func comparePerformance(l *compare.List, path string, old, new *PerformanceGate) {
-	if !compare.Both(l, path, old, new, compare.Tightens) {
-		return
-	}
-	compareEnforcement(l, path, old.Enforcement, new.Enforcement)
-	compareDeadline(l, path, old.Deadline, new.Deadline)
-	l.Unknown(path+".baseline", old.Baseline, new.Baseline)
+func (g *PerformanceGate) compare(l *compare.List, path string, old *PerformanceGate) {
+	compareEnforcement(l, path, old.Enforcement, g.Enforcement)
+	compareDeadline(l, path, old.Deadline, g.Deadline)
+	l.Unknown(path+".baseline", old.Baseline, g.Baseline)
 	target := compare.Tightens
 	if old.Guard != nil { // a shape that becomes a target may have been guarded by different bounds
 		target = compare.Changes
 	}
-	compareGoal(l, path+".target", old.Target, new.Target, target)
-	compareGoal(l, path+".guard", old.Guard, new.Guard, compare.Tightens)
-	fewer(l, path+".confidence", old.Confidence, new.Confidence)
-	fewer(l, path+".rounds.min", old.Rounds.Min, new.Rounds.Min)
-	fewer(l, path+".rounds.max", old.Rounds.Max, new.Rounds.Max)
-	fewer(l, path+".pairs", old.Pairs, new.Pairs)
-	l.Unknown(path+".looks", old.Looks, new.Looks)
-	compare.Less(l, path+".control", old.Control, new.Control)
-	compare.Less(l, path+".solo_shift", old.SoloShift, new.SoloShift)
-	compareTails(l, path+".tails", old.Tails, new.Tails)
-	compare.Less(l, path+".budget", old.Budget, new.Budget)
-	compareSecretShape(l, path+".secret_shape", old, new)
-	compare.Asked(l, path+".roofline", old.Roofline == nil || *old.Roofline, new.Roofline == nil || *new.Roofline)
+	compareGoal(l, path+".target", old.Target, g.Target, target)
+	compareGoal(l, path+".guard", old.Guard, g.Guard, compare.Tightens)
+	fewer(l, path+".confidence", old.Confidence, g.Confidence)
+	fewer(l, path+".rounds.min", old.Rounds.Min, g.Rounds.Min)
+	fewer(l, path+".rounds.max", old.Rounds.Max, g.Rounds.Max)
+	fewer(l, path+".pairs", old.Pairs, g.Pairs)
+	l.Unknown(path+".looks", old.Looks, g.Looks)
+	compare.Less(l, path+".control", old.Control, g.Control)
+	compare.Less(l, path+".solo_shift", old.SoloShift, g.SoloShift)
+	compareTails(l, path+".tails", old.Tails, g.Tails)
+	compare.Less(l, path+".budget", old.Budget, g.Budget)
+	compareSecretShape(l, path+".secret_shape", old, g)
+	compare.Asked(l, path+".roofline", old.Roofline == nil || *old.Roofline, g.Roofline == nil || *g.Roofline)
 }
 
 // compareSecretShape compares whether a secret shape is timed. Dropping it loosens the policy.

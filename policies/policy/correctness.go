@@ -2,7 +2,10 @@ package policy
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
+	"github.com/kernelgate/kernelgate/policies/compare"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -61,7 +64,7 @@ func (g *CorrectnessGate) fill(n *strict.Node) {
 	}
 }
 
-func (g *CorrectnessGate) check(n *strict.Node) {
+func (g *CorrectnessGate) check(n *strict.Node, _ rest) {
 	g.checkInputs(n)
 	switch {
 	case g.Norm == nil && g.Decides():
@@ -127,4 +130,89 @@ func checkError[T quantity.Number | quantity.Percent](n *strict.Node, b *quantit
 	case !b.Holds(0):
 		n.Errorf("%q can never be met: no error is below 0 (write e.g. \"<= 0\")", b)
 	}
+}
+
+func (g CorrectnessGate) String() string {
+	var seeds []string
+	for _, seed := range g.Seeds {
+		seeds = append(seeds, fmt.Sprint(seed))
+	}
+	text := fmt.Sprintf("%s × seeds %s × %s inputs", g.Shapes, strings.Join(seeds, ", "), strict.JoinWords(g.Distributions))
+	if g.SecretCases > 0 {
+		text += fmt.Sprintf(", and %v secret cases", g.SecretCases)
+	}
+	bounds := g.Bounds().asked()
+	if g.EndToEnd != nil {
+		bounds = append(bounds, "end to end "+strings.Join(g.EndToEnd.asked(), " and "))
+	}
+	if g.Determinism {
+		bounds = append(bounds, "deterministic")
+	}
+	if g.BitParity {
+		bounds = append(bounds, "bit-identical to the baseline")
+	}
+	if g.Existing == ExistingDefers {
+		bounds = append(bounds, "also where the baseline fails the same case")
+	}
+	return text + ": " + orNothing(bounds, "no bound; the errors are shown")
+}
+
+func (b ErrorBounds) asked() []string {
+	var asked []string
+	if b.MaxAbs != nil {
+		asked = append(asked, "max |err| "+b.MaxAbs.String())
+	}
+	if b.MeanAbs != nil {
+		asked = append(asked, "mean |err| "+b.MeanAbs.String())
+	}
+	switch {
+	case b.Bad == nil:
+	case b.Bad.String() == "<= 0%":
+		asked = append(asked, "no element beyond the tolerance")
+	default:
+		asked = append(asked, "bad elements "+b.Bad.String())
+	}
+	if b.Norm != nil {
+		asked = append(asked, "norm error "+b.Norm.String())
+	}
+	return asked
+}
+
+// compare does not treat more inputs as stricter. The kernel is timed on the inputs on
+// which it is compared, and every kind of input counts the same in its speedup. One more kind can
+// make a kernel pass that is fast on nothing else.
+func (g *CorrectnessGate) compare(l *compare.List, path string, old *CorrectnessGate) {
+	compareEnforcement(l, path, old.Enforcement, g.Enforcement)
+	compareDeadline(l, path, old.Deadline, g.Deadline)
+	compareShapes(l, path+".shapes", old.Shapes, g.Shapes, compare.Changes)
+	compare.Fewer(l, path+".seeds", old.Seeds, g.Seeds)
+	compare.Fewer(l, path+".distributions", old.Distributions, g.Distributions)
+	compare.More(l, path+".secret_cases", old.SecretCases, g.SecretCases)
+	compareErrors(l, path, old.Bounds(), g.Bounds())
+	compare.Asked(l, path+".bit_parity", old.BitParity, g.BitParity)
+	compare.Asked(l, path+".determinism", old.Determinism, g.Determinism)
+	compareWord(l, path+".existing", existings, old.Existing, g.Existing)
+	compareErrors(l, path+".end_to_end", orNone(old.EndToEnd), orNone(g.EndToEnd))
+}
+
+func compareErrors(l *compare.List, path string, old, new ErrorBounds) {
+	compareBound(l, path+".max_abs_error", old.MaxAbs, new.MaxAbs, compare.Tightens)
+	compareBound(l, path+".mean_abs_error", old.MeanAbs, new.MeanAbs, compare.Tightens)
+	compareBound(l, path+".bad_elements", old.Bad, new.Bad, compare.Tightens)
+	compareBound(l, path+".norm_error", old.Norm, new.Norm, compare.Tightens)
+}
+
+func (g *CorrectnessGate) narrow(shapes []string, seeds []int64) *CorrectnessGate {
+	own := *g
+	if len(seeds) > 0 {
+		own.Seeds = seeds
+	}
+	if len(shapes) > 0 {
+		own.Shapes = Shapes{Names: shapes}
+	}
+	return &own
+}
+
+func (g *CorrectnessGate) inputs() []Inputs {
+	return []Inputs{{"correctness.shapes", g.Shapes, g.SecretCases > 0}}
 }

@@ -1,9 +1,7 @@
 package policy
 
 import (
-	"cmp"
-	"time"
-
+	"github.com/kernelgate/kernelgate/policies/compare"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -32,56 +30,125 @@ type Deadline struct {
 // Decides reports whether the gate can defer a change.
 func (e Enforcement) Decides() bool { return e.Required == nil || *e.Required }
 
-// A BuildGate only asks that the compiler succeeds in time.
-type BuildGate struct {
-	Enforcement
-	Deadline
+// A gate is what a rule asks of a change in one respect. Its file has everything that a policy says about it: the keys, their
+// defaults and checks, its words, and which of two versions asks more. What a gate finds is in package gates.
+type gate interface {
+	Decides() bool
+	String() string                    // what it asks, for people
+	fill(n *strict.Node)               // sets fields that were left out, after all layers were read: a default must not hide what a lower layer says, even if that is wrong
+	check(n *strict.Node, beside rest) // reports combinations of fields that make no sense
+	inputs() []Inputs
 }
 
-// fill sets fields that were left out. It runs after all layers were read: a default must not hide
-// what a lower layer says, even if that is wrong.
-func (g *Gates) fill(n *strict.Node) {
-	g.Build.Timeout = cmp.Or(g.Build.Timeout, quantity.Duration(10*time.Minute))
-	if g.Correctness != nil {
-		g.Correctness.fill(n.Child("correctness"))
-	}
-	if g.Sanitize != nil {
-		g.Sanitize.fill(n.Child("sanitize"))
-	}
-	if g.Performance != nil {
-		g.Performance.fill(n.Child("performance"))
-	}
-	if g.Profile != nil {
-		g.Profile.Shapes.fill()
-	}
+// gateOf is a gate of one type.
+type gateOf[G any] interface {
+	*G
+	gate
+	compare(l *compare.List, path string, old *G) // both rules have it
+	narrow(shapes []string, seeds []int64) *G     // as Policy.Narrow; it returns a copy if it changes something
 }
 
-// check checks combinations of fields.
-func (g *Gates) check(n *strict.Node) {
-	if !g.Build.Decides() {
-		n.Child("build", "required").Errorf("a kernel that does not compile passes nothing (delete it)")
-	}
-	if g.PTXAS != nil {
-		g.PTXAS.check(n.Child("ptxas"))
-	}
-	if g.Correctness != nil {
-		g.Correctness.check(n.Child("correctness"))
-	}
-	if g.Sanitize != nil {
-		g.Sanitize.check(n.Child("sanitize"))
-	}
-	if g.Performance != nil {
-		g.Performance.check(n.Child("performance"))
-		if g.Correctness == nil || !g.Correctness.Decides() {
-			// Report it at the rule that removes the gate, where the author can fix it.
-			at := n.Child("performance")
-			if n.Has("correctness") {
-				at = n.Child("correctness")
+// rest is the other gates of the rule, and the node that has all of them.
+type rest struct {
+	gates *Gates
+	node  *strict.Node
+}
+
+// Inputs are shapes that a gate measures.
+type Inputs struct {
+	Field  string // that names them, after the gates
+	Shapes Shapes
+	Secret bool // it measures random ones as well
+}
+
+func (Enforcement) fill(*strict.Node)        {}
+func (Enforcement) check(*strict.Node, rest) {}
+func (Enforcement) inputs() []Inputs         { return nil }
+
+// declared is a gate in the list of all gates.
+type declared struct {
+	name    string
+	runs    bool              // it runs the kernel
+	asked   func(*Gates) gate // nil if the rule does not have it
+	drop    func(*Gates)
+	narrow  func(g *Gates, shapes []string, seeds []int64)
+	compare func(l *compare.List, path string, old, new *Gates)
+}
+
+// declare returns the entry of the gate that field finds. comes is the direction of a policy to which the gate is added.
+func declare[G any, P gateOf[G]](name string, runs bool, comes compare.Direction, field func(*Gates) **G) declared {
+	return declared{
+		name: name, runs: runs,
+		asked: func(g *Gates) gate {
+			if own := *field(g); own != nil {
+				return P(own)
 			}
-			at.Errorf("a kernel's speed is judged only after its output (add a required correctness gate, or write performance: none)")
+			return nil
+		},
+		drop: func(g *Gates) { *field(g) = nil },
+		narrow: func(g *Gates, shapes []string, seeds []int64) {
+			if own := *field(g); own != nil {
+				*field(g) = P(own).narrow(shapes, seeds)
+			}
+		},
+		compare: func(l *compare.List, path string, old, new *Gates) {
+			if was, is := *field(old), *field(new); compare.Both(l, path, was, is, comes) {
+				P(is).compare(l, path, was)
+			}
+		},
+	}
+}
+
+// inOrder is every gate, in the order in which they run.
+var inOrder = []declared{
+	buildDeclared,
+	declare("ptxas", false, compare.Tightens, func(g *Gates) **PTXASGate { return &g.PTXAS }),
+	declare("correctness", true, compare.Changes, func(g *Gates) **CorrectnessGate { return &g.Correctness }),
+	declare("sanitize", true, compare.Tightens, func(g *Gates) **SanitizeGate { return &g.Sanitize }),
+	declare("performance", true, compare.Tightens, func(g *Gates) **PerformanceGate { return &g.Performance }),
+	declare("profile", true, compare.Tightens, func(g *Gates) **ProfileGate { return &g.Profile }),
+}
+
+// Asks returns whether a rule has the gate of that name, and how it is enforced.
+func (g *Gates) Asks(name string) (decides, asked bool) {
+	for _, d := range inOrder {
+		if own := d.asked(g); d.name == name && own != nil {
+			return own.Decides(), true
 		}
 	}
-	if g.Profile != nil && len(g.Profile.All)+len(g.Profile.Any) == 0 {
-		n.Child("profile").Errorf("asks for no metric (write all or any)")
+	return false, false
+}
+
+// Inputs returns the shapes that the gates measure, gate by gate.
+func (g *Gates) Inputs() (all []Inputs) {
+	for _, d := range inOrder {
+		if own := d.asked(g); own != nil {
+			all = append(all, own.inputs()...)
+		}
 	}
+	return all
+}
+
+func (g *Gates) fill(n *strict.Node) {
+	for _, d := range inOrder {
+		if own := d.asked(g); own != nil {
+			own.fill(n.Child(d.name))
+		}
+	}
+}
+
+func (g *Gates) check(n *strict.Node) {
+	for _, d := range inOrder {
+		if own := d.asked(g); own != nil {
+			own.check(n.Child(d.name), rest{g, n})
+		}
+	}
+}
+
+func compareGates(path string, old, new Gates) compare.List {
+	var l compare.List
+	for _, d := range inOrder {
+		d.compare(&l, path+"."+d.name, &old, &new)
+	}
+	return l
 }

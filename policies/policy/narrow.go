@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -19,25 +18,8 @@ func (p *Policy) Narrow(shapes []string, seeds []int64) *Policy {
 		return p
 	}
 	return p.WithGates(func(g *Gates) {
-		if g.Correctness != nil {
-			own := *g.Correctness
-			if len(seeds) > 0 {
-				own.Seeds = seeds
-			}
-			if len(shapes) > 0 {
-				own.Shapes = Shapes{Names: shapes}
-			}
-			g.Correctness = &own
-		}
-		if g.Performance != nil && len(shapes) > 0 {
-			own := *g.Performance
-			if goal := cmp.Or(own.Guard, own.Target); goal != nil {
-				named := *goal
-				named.Shapes = Shapes{Names: shapes}
-				own.Target, own.Guard = nil, &named
-				own.SecretShape = new(false)
-			}
-			g.Performance = &own
+		for _, d := range inOrder {
+			d.narrow(g, shapes, seeds)
 		}
 	})
 }
@@ -78,7 +60,13 @@ func (p *Policy) AtLeast(rounds int) (longer *Policy, raised bool) {
 
 // Static returns a policy without the gates that have to run the kernel.
 func (p *Policy) Static() *Policy {
-	return p.WithGates(func(g *Gates) { g.Correctness, g.Sanitize, g.Performance, g.Profile = nil, nil, nil, nil })
+	return p.WithGates(func(g *Gates) {
+		for _, d := range inOrder {
+			if d.runs {
+				d.drop(g)
+			}
+		}
+	})
 }
 
 // WithGates returns a copy whose rules have changed gates. The function may replace a gate, and must

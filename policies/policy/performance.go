@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -185,7 +186,15 @@ func defaultLooks(first, last int) []int {
 	return slices.Compact([]int{first, (first + last) / 2, last})
 }
 
-func (g *PerformanceGate) check(n *strict.Node) {
+func (g *PerformanceGate) check(n *strict.Node, beside rest) {
+	if output := beside.gates.Correctness; output == nil || !output.Decides() {
+		// Report it at the rule that removes the gate, where the author can fix it.
+		at := n
+		if beside.node.Has("correctness") {
+			at = beside.node.Child("correctness")
+		}
+		at.Errorf("a kernel's speed is judged only after its output (add a required correctness gate, or write performance: none)")
+	}
 	if g.Target == nil && g.Guard == nil {
 		n.Errorf("asks for nothing (write target, guard or both)")
 	}
@@ -252,4 +261,64 @@ func (g *PerformanceGate) checkLooks(n *strict.Node) {
 		n.Errorf("run from %d to %d, but rounds from %s to %s (the first look is not before rounds.min, the last is rounds.max)",
 			g.Looks[0], g.Looks[looks-1], g.Rounds.Min, g.Rounds.Max)
 	}
+}
+
+func (g PerformanceGate) String() string {
+	var parts, looks []string
+	if g.Target != nil {
+		parts = append(parts, g.Target.String())
+	}
+	if g.Guard != nil {
+		lost := "guard: " + g.Guard.String()
+		if g.TimesSecretShape() {
+			lost += " and on one random size"
+		}
+		parts = append(parts, lost)
+	}
+	if tails := g.Tails.given(); tails != nil {
+		parts = append(parts, tails.String())
+	}
+	for _, look := range g.Looks {
+		looks = append(looks, fmt.Sprint(look))
+	}
+	return fmt.Sprintf("against %s: %s; proven at %s in %s to %s rounds of %s pairs, looks after %s, within %v",
+		g.Baseline, strings.Join(parts, "; "), g.Confidence, g.Rounds.Min, g.Rounds.Max, g.Pairs, strings.Join(looks, ", "), g.Budget)
+}
+
+func (t Tails) String() string {
+	var parts []string
+	if t.Mean != nil && t.P90 != nil && *t.Mean == *t.P90 {
+		return fmt.Sprintf("mean and p90 at most %s short of that", *t.Mean)
+	}
+	if t.Mean != nil {
+		parts = append(parts, fmt.Sprintf("mean at most %s", *t.Mean))
+	}
+	if t.P90 != nil {
+		parts = append(parts, fmt.Sprintf("p90 at most %s", *t.P90))
+	}
+	return strings.Join(parts, " and ") + " short of that"
+}
+
+func (g *PerformanceGate) narrow(shapes []string, _ []int64) *PerformanceGate {
+	if len(shapes) == 0 {
+		return g
+	}
+	own := *g
+	if goal := cmp.Or(own.Guard, own.Target); goal != nil {
+		named := *goal
+		named.Shapes = Shapes{Names: shapes}
+		own.Target, own.Guard = nil, &named
+		own.SecretShape = new(false)
+	}
+	return &own
+}
+
+func (g *PerformanceGate) inputs() (all []Inputs) {
+	if g.Target != nil {
+		all = append(all, Inputs{"performance.target.shapes", g.Target.Shapes, false})
+	}
+	if g.Guard != nil {
+		all = append(all, Inputs{"performance.guard.shapes", g.Guard.Shapes, g.TimesSecretShape()})
+	}
+	return all
 }

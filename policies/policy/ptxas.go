@@ -3,7 +3,10 @@ package policy
 import (
 	"fmt"
 	"iter"
+	"maps"
+	"strings"
 
+	"github.com/kernelgate/kernelgate/policies/compare"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -87,7 +90,7 @@ func (b *Budget[T]) check(n *strict.Node) {
 	}
 }
 
-func (g *PTXASGate) check(n *strict.Node) {
+func (g *PTXASGate) check(n *strict.Node, _ rest) {
 	g.Registers.check(n.Child("registers"))
 	for field, b := range g.sizes() {
 		b.check(n.Child(field))
@@ -109,3 +112,43 @@ func (g *PTXASGate) sizes() iter.Seq2[string, *BytesBudget] {
 			yield("code_size", g.CodeSize)
 	}
 }
+
+func (g PTXASGate) String() string {
+	asked := g.Registers.asked("registers")
+	for field, b := range g.sizes() {
+		asked = append(asked, b.asked(strings.ReplaceAll(field, "_", " "))...)
+	}
+	if g.BlocksPerSM != nil {
+		asked = append(asked, "blocks per SM "+g.BlocksPerSM.String())
+	}
+	return orNothing(asked, "no limit; the figures are shown")
+}
+
+func (b *Budget[T]) asked(name string) []string {
+	var asked []string
+	if b != nil && b.Max != nil {
+		asked = append(asked, fmt.Sprintf("%s %v", name, quantity.Bound[T]{Op: quantity.AtMost, Value: *b.Max}))
+	}
+	if b != nil && b.Increase != nil {
+		asked = append(asked, fmt.Sprintf("%s increase %v", name, b.Increase))
+	}
+	return asked
+}
+
+func (g *PTXASGate) compare(l *compare.List, path string, old *PTXASGate) {
+	compareEnforcement(l, path, old.Enforcement, g.Enforcement)
+	compareBudget(l, path+".registers", old.Registers, g.Registers)
+	budgets := maps.Collect(old.sizes())
+	for field, b := range g.sizes() {
+		compareBudget(l, path+"."+field, budgets[field], b)
+	}
+	compareBound(l, path+".blocks_per_sm", old.BlocksPerSM, g.BlocksPerSM, compare.Tightens)
+}
+
+func compareBudget[T quantity.Count | quantity.Bytes](l *compare.List, path string, old, new *Budget[T]) {
+	was, is := orNone(old), orNone(new)
+	compare.Limit(l, path+".max", was.Max, is.Max, compare.Tightens)
+	compareBound(l, path+".increase", was.Increase, is.Increase, compare.Tightens)
+}
+
+func (g *PTXASGate) narrow([]string, []int64) *PTXASGate { return g }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kernelgate/kernelgate/policies/compare"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
@@ -69,7 +70,7 @@ func (g *SanitizeGate) fill(n *strict.Node) {
 	g.Timeout = cmp.Or(g.Timeout, quantity.Duration(5*time.Minute))
 }
 
-func (g *SanitizeGate) check(n *strict.Node) {
+func (g *SanitizeGate) check(n *strict.Node, _ rest) {
 	// There is no default: with all shapes, no run on a large problem would finish.
 	if g.Shapes.none() {
 		n.Child("shapes").Errorf("is required: only you know which shapes are small (write e.g. [small], or first)")
@@ -114,4 +115,21 @@ func (g SanitizeGate) String() string {
 		text += "; findings that the baseline has, too, also defer"
 	}
 	return text
+}
+
+func (g *SanitizeGate) compare(l *compare.List, path string, old *SanitizeGate) {
+	compareEnforcement(l, path, old.Enforcement, g.Enforcement)
+	compareDeadline(l, path, old.Deadline, g.Deadline)
+	compareShapes(l, path+".shapes", old.Shapes, g.Shapes, compare.Tightens)
+	compare.Set(l, path+".distributions", old.Distributions, g.Distributions)
+	compare.More(l, path+".secret_cases", old.SecretCases, g.SecretCases)
+	compare.Set(l, path+".tools", old.Tools, g.Tools)
+	compareWord(l, path+".missing_tool", []MissingTool{MissingInforms, MissingDefers}, old.MissingTool, g.MissingTool)
+	compareWord(l, path+".existing", existings, old.Existing, g.Existing)
+}
+
+func (g *SanitizeGate) narrow([]string, []int64) *SanitizeGate { return g }
+
+func (g *SanitizeGate) inputs() []Inputs {
+	return []Inputs{{"sanitize.shapes", g.Shapes, g.SecretCases > 0}}
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
@@ -50,4 +51,11 @@ func (r *Role) JSONSchema() map[string]any     { return strict.WordSchema(roles)
 func (r Role) Allows(has Role) bool {
 	needs, got := slices.Index(roles, r), slices.Index(roles, has)
 	return needs >= 0 && got >= needs
+}
+
+func orNothing(asked []string, nothing string) string {
+	if len(asked) == 0 {
+		return nothing
+	}
+	return strings.Join(asked, ", ")
 }

@@ -196,8 +196,8 @@ func (p policyText) shapes(manifests []*manifest.Manifest) error {
 	var mistakes []error
 	said := map[string]bool{}
 	for _, r := range p.policy.Rules {
-		plan.SeeShapes(r.Gates, func(field string, s policy.Shapes) {
-			field = "gates." + field
+		for _, asked := range r.Gates.Inputs() {
+			field := "gates." + asked.Field
 			line, column := strict.PlaceOf(p.text, strings.Split(field, ".")...)
 			add := func(format string, args ...any) {
 				text := fmt.Sprintf("%s:%d:%d: %s: ", p.file, line, column, field) + fmt.Sprintf(format, args...)
@@ -206,14 +206,15 @@ func (p policyText) shapes(manifests []*manifest.Manifest) error {
 					mistakes = append(mistakes, errors.New(text))
 				}
 			}
-			for _, name := range s.Names {
+			for _, name := range asked.Shapes.Names {
 				if !slices.Contains(known, name) {
 					add("no manifest has the shape %q (they have %s)", name, strings.Join(known, ", "))
 				} else if outside[name] != "" {
 					add("the shape %q is outside the limits of %s, which a change is gated by (name other shapes, or widen its limits)", name, outside[name])
 				}
 			}
-		})
+		}
+
 	}
 	return errors.Join(mistakes...)
 }

@@ -157,9 +157,10 @@ func takesMore(base, head *manifest.Manifest) []string {
 // secret ones.
 func askedFor(p *policy.Policy, known []string) (shapes []string, secret bool) {
 	for _, r := range p.Rules {
-		g := r.Gates
-		SeeShapes(g, func(_ string, s policy.Shapes) { shapes = append(shapes, s.Pick(known)...) })
-		secret = secret || g.Correctness != nil && g.Correctness.SecretCases > 0 || g.Sanitize != nil && g.Sanitize.SecretCases > 0 || g.Performance != nil && g.Performance.TimesSecretShape()
+		for _, asked := range r.Gates.Inputs() {
+			shapes = append(shapes, asked.Shapes.Pick(known)...)
+			secret = secret || asked.Secret
+		}
 	}
 	return shapes, secret
 }

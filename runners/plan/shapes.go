@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -17,11 +16,11 @@ func checkShapes(job runners.Job) error {
 	rule := job.Rule()
 	known := job.Manifest.ShapeNames()
 	var wrong []string
-	SeeShapes(rule.Gates, func(field string, s policy.Shapes) {
-		for _, name := range s.Unknown(known) {
-			wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s has no shape %q (it has %s)", job.PolicyFile, rule.Name, field, job.Manifest.Name, name, strings.Join(known, ", ")))
+	for _, asked := range rule.Gates.Inputs() {
+		for _, name := range asked.Shapes.Unknown(known) {
+			wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s has no shape %q (it has %s)", job.PolicyFile, rule.Name, asked.Field, job.Manifest.Name, name, strings.Join(known, ", ")))
 		}
-	})
+	}
 	if len(wrong) > 0 {
 		return strict.Mistakef("%s", strings.Join(wrong, "\n"))
 	}
@@ -37,13 +36,13 @@ func (p *Plan) checkLimits(job runners.Job) error {
 	}
 	rule := job.Rule()
 	var wrong []string
-	SeeShapes(rule.Gates, func(field string, s policy.Shapes) {
-		for _, name := range s.Names {
+	for _, asked := range rule.Gates.Inputs() {
+		for _, name := range asked.Shapes.Names {
 			if why := OutsideLimits(job, name); why != "" {
-				wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s", job.PolicyFile, rule.Name, field, why))
+				wrong = append(wrong, fmt.Sprintf("%s: rule %s: gates.%s: %s", job.PolicyFile, rule.Name, asked.Field, why))
 			}
 		}
-	})
+	}
 	if len(wrong) == 0 {
 		return nil
 	}
@@ -76,23 +75,4 @@ func widened(job runners.Job) bool {
 		return !slices.ContainsFunc(job.Manifest.Shapes, func(shape manifest.Shape) bool { return !job.Of(s).Supports(s.Variant, shape.Dims) })
 	}
 	return job.Candidate.Manifest != nil && job.Baseline != nil && takesAll(job.Candidate) && !takesAll(*job.Baseline)
-}
-
-// SeeShapes calls see with the shapes that each gate asks for and the field that names them.
-func SeeShapes(g policy.Gates, see func(field string, s policy.Shapes)) {
-	if g.Correctness != nil {
-		see("correctness.shapes", g.Correctness.Shapes)
-	}
-	if g.Sanitize != nil {
-		see("sanitize.shapes", g.Sanitize.Shapes)
-	}
-	if g.Performance != nil && g.Performance.Target != nil {
-		see("performance.target.shapes", g.Performance.Target.Shapes)
-	}
-	if g.Performance != nil && g.Performance.Guard != nil {
-		see("performance.guard.shapes", g.Performance.Guard.Shapes)
-	}
-	if g.Profile != nil {
-		see("profile.shapes", g.Profile.Shapes)
-	}
 }
