@@ -49,6 +49,7 @@ kernelgate_hub_requests_total{class="write",outcome="refused"} 3
 kernelgate_last_reconciled_timestamp_seconds 1e10
 kernelgate_reconcile_interval_seconds 300
 kernelgate_hub_silent_seconds 0
+kernelgate_certificate_expiry_timestamp_seconds{key="nats_certificate_file",serial="1",subject="CN=bot"} 1e10
 `
 	troubled = `kernelgate_deliveries_oldest_seconds 400
 kernelgate_webhooks_total{code="503"} %d
@@ -73,6 +74,7 @@ kernelgate_hub_requests_total{class="write",outcome="refused"} %d
 kernelgate_last_reconciled_timestamp_seconds 1
 kernelgate_reconcile_interval_seconds 300
 kernelgate_hub_silent_seconds 700
+kernelgate_certificate_expiry_timestamp_seconds{key="nats_certificate_file",serial="1",subject="CN=bot"} 1e9
 `
 )
 

@@ -97,6 +97,7 @@ func (o observer) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	o.collectHealth(ctx, send)
+	o.collectCertificates(send)
 	send.gauge("ready", "1 if /readyz says so.", truth(len(o.unready(ctx)) == 0), nil)
 	send.gauge("leads", "1 if this bot is the leader, 0 if it is on standby.", truth(leads), nil)
 }

@@ -32,12 +32,6 @@ type shipped struct {
 
 func newShipped(t *testing.T) *shipped {
 	t.Helper()
-	if _, err := exec.LookPath("openssl"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("openssl creates the certificates:", err)
-	}
 	s := &shipped{t: t, secrets: createSecrets(t)}
 	for i := range s.ports {
 		for k := range s.ports[i] {
@@ -55,13 +49,26 @@ func newShipped(t *testing.T) *shipped {
 // createSecrets runs the script that operators run.
 func createSecrets(t *testing.T) string {
 	t.Helper()
+	if _, err := exec.LookPath("openssl"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip("openssl creates the certificates:", err)
+	}
 	dir := t.TempDir()
-	script := exec.Command(kubernetesDir+"create-secrets.sh", dir)
+	runScript(t, dir)
+	return dir
+}
+
+func runScript(t *testing.T, args ...string) string {
+	t.Helper()
+	script := exec.Command(kubernetesDir+"create-secrets.sh", args...)
 	script.Env = append(os.Environ(), "NATS_NAMES=IP:127.0.0.1")
-	if out, err := script.CombinedOutput(); err != nil {
+	out, err := script.CombinedOutput()
+	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return dir
+	return string(out)
 }
 
 // adapt reads a file and replaces each text. The file must have every text.
@@ -189,6 +196,25 @@ func (s *shipped) probes() (readiness, liveness probe) {
 	}
 }
 
+// awaitReady asks a server as the kubelet does.
+func (s *shipped) awaitReady(i int, ready probe) {
+	s.t.Helper()
+	for in := 0; ; {
+		status, text := s.health(i, ready.HTTPGet.Path)
+		if in++; status != http.StatusOK {
+			in = 0
+		}
+		if in >= ready.Enough {
+			return
+		}
+		select {
+		case <-time.After(time.Duration(ready.Period) * time.Second):
+		case <-s.t.Context().Done():
+			s.t.Fatalf("the server is never ready: %d %s", status, text)
+		}
+	}
+}
+
 // The shipped NATS servers accept only a client whose certificate names the bot. They refuse a client without a certificate,
 // with a certificate of a different authority, or with the certificate of a different program.
 func TestNATSRefusesStrangers(t *testing.T) {
@@ -275,20 +301,7 @@ func TestNATSReadinessWaitsForStreams(t *testing.T) {
 	s.all[2].Shutdown()
 	s.all[2].WaitForShutdown()
 	s.start(2, false)
-	for in := 0; ; { // as the kubelet asks
-		status, text := s.health(2, ready.HTTPGet.Path)
-		if in++; status != http.StatusOK {
-			in = 0
-		}
-		if in >= ready.Enough {
-			break
-		}
-		select {
-		case <-time.After(time.Duration(ready.Period) * time.Second):
-		case <-t.Context().Done():
-			t.Fatalf("the server is never ready: %d %s", status, text)
-		}
-	}
+	s.awaitReady(2, ready)
 	is, err := s.all[2].Jsz(&server.JSzOptions{Accounts: true, Streams: true})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	natsio "github.com/nats-io/nats.go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"gopkg.in/yaml.v3"
@@ -44,8 +45,12 @@ func freePorts(t testing.TB, n int) []string {
 // server refuses to start on it.
 func (w *world) awaitCluster(nats *natstest.Servers) serve.Words {
 	w.Helper()
+	o := journal.Options{URL: nats.URLs, Replicas: nats.Len()}
+	if nats.PEM != "" {
+		o.NATS = append(o.NATS, natsio.RootCAs(nats.PEM))
+	}
 	for {
-		j, err := journal.Open(w.ctx, journal.Options{URL: nats.URLs, Replicas: nats.Len()})
+		j, err := journal.Open(w.ctx, o)
 		if err == nil {
 			w.no(j.Close())
 			return strings.Split(nats.URLs, ",")
@@ -90,8 +95,9 @@ func (w *world) served(s *serve.Server) series {
 func TestWatching(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	nats := natstest.New(t, freePorts(t, 6))
+	nats := natstest.NewTLS(t, freePorts(t, 6))
 	o := w.options()
+	o.NATSRoots, o.NATSCert, o.NATSKey = nats.PEM, nats.PEM, nats.PEM
 	o.Config.Runners = []serve.RemoteRunner{{Name: "cpu1", Labels: []string{"cpu"}}}
 	o.Secrets.Runners = map[string]string{"cpu1": "a token of sixteen or more"}
 	o.NATS, o.Replicas = w.awaitCluster(nats), nats.Len()
@@ -128,6 +134,12 @@ func TestWatching(t *testing.T) {
 	})
 	if f := w.figures(s); f["kernelgate_data_free_bytes"] <= 0 || f["kernelgate_data_size_bytes"] <= f["kernelgate_data_free_bytes"] || f["kernelgate_journal_answers"] != 1 {
 		t.Errorf("free %v of %v, the journal answers: %v", f["kernelgate_data_free_bytes"], f["kernelgate_data_size_bytes"], f["kernelgate_journal_answers"])
+	}
+	for _, key := range []string{"nats", "nats_ca_file", "nats_certificate_file"} {
+		at := w.figures(s)[`kernelgate_certificate_expiry_timestamp_seconds{key="`+key+`",serial="1",subject="CN=natstest"}`]
+		if left := time.Until(time.Unix(int64(at), 0)); left < 50*time.Minute || left > time.Hour {
+			t.Errorf("the certificate of %s expires in %s, not in an hour", key, left)
+		}
 	}
 	all := w.served(s) // before the account is shut: then GitHub tells nothing more
 	w.hub.SetAllowList("olga", true)

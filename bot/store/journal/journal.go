@@ -54,6 +54,7 @@ package journal
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -272,6 +273,16 @@ func (j *Journal) connect(ctx context.Context) (err error) {
 			"url", j.opt.URL, "max_payload", j.nc.MaxPayload())
 	}
 	return nil
+}
+
+// ServerCertificate returns the certificate of the NATS server that the journal is connected to; nil if there is no connection,
+// or if it does not use TLS.
+func (j *Journal) ServerCertificate() *x509.Certificate {
+	state, err := j.nc.TLSConnectionState()
+	if err != nil || len(state.PeerCertificates) == 0 {
+		return nil
+	}
+	return state.PeerCertificates[0]
 }
 
 // unreachable reports whether no server answered. A server that refuses would refuse again.

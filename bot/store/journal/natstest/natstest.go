@@ -3,8 +3,17 @@
 package natstest
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
+	"math/big"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -13,13 +22,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/kernelgate/kernelgate/runners/subprocess"
 )
 
-// env makes the program a server: its number, its folder, and the ports of all servers.
+// env makes the program a server: its number, its folder, the ports of all servers, and the file of its certificate.
 const env = "KERNELGATE_TEST_NATS"
 
 // Main is called at the start of TestMain. If this process was started as a server, it serves until
@@ -51,6 +61,13 @@ func serve(text string) error {
 			opt.Routes = append(opt.Routes, &url.URL{Scheme: "nats", Host: "127.0.0.1:" + ports[i]})
 		}
 	}
+	if file := parts[3]; file != "" {
+		pair, err := tls.LoadX509KeyPair(file, file)
+		if err != nil {
+			return err
+		}
+		opt.TLS, opt.TLSConfig = true, &tls.Config{Certificates: []tls.Certificate{pair}}
+	}
 	srv, err := server.NewServer(opt)
 	if err != nil {
 		return err
@@ -63,6 +80,7 @@ func serve(text string) error {
 // Servers is one server, or a cluster.
 type Servers struct {
 	URLs  string // of all
+	PEM   string // file with the certificate of all servers, and its key; empty without TLS
 	t     testing.TB
 	dir   string
 	ports []string
@@ -78,7 +96,44 @@ func New(t testing.TB, ports []string) *Servers {
 // NewIn starts them with their files in dir/0, dir/1 and so on.
 func NewIn(t testing.TB, ports []string, dir string) *Servers {
 	t.Helper()
-	s := &Servers{t: t, dir: dir, ports: ports, all: make([]*exec.Cmd, len(ports)/2)}
+	return start(&Servers{t: t, dir: dir, ports: ports})
+}
+
+// NewTLS starts servers that clients reach by TLS only.
+func NewTLS(t testing.TB, ports []string) *Servers {
+	t.Helper()
+	dir := t.TempDir()
+	s := &Servers{t: t, dir: dir, ports: ports, PEM: filepath.Join(dir, "tls.pem")}
+	if err := os.WriteFile(s.PEM, selfSigned(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return start(s)
+}
+
+// selfSigned returns a certificate for the loopback address that is its own authority, and its key.
+func selfSigned(t testing.TB) []byte {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "natstest"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	signed, errA := x509.CreateCertificate(rand.Reader, c, c, public, private)
+	key, errB := x509.MarshalPKCS8PrivateKey(private)
+	if err := errors.Join(errA, errB); err != nil {
+		t.Fatal(err)
+	}
+	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...)
+}
+
+func start(s *Servers) *Servers {
+	t := s.t
+	t.Helper()
+	s.all = make([]*exec.Cmd, len(s.ports)/2)
 	var urls []string
 	for i := range s.all {
 		urls = append(urls, "nats://"+s.Addr(i))
@@ -103,7 +158,7 @@ func (s *Servers) Len() int { return len(s.all) }
 func (s *Servers) Start(i int) {
 	s.t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d|%s|%s", env, i, filepath.Join(s.dir, strconv.Itoa(i)), strings.Join(s.ports, ",")))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d|%s|%s|%s", env, i, filepath.Join(s.dir, strconv.Itoa(i)), strings.Join(s.ports, ","), s.PEM))
 	if _, err := cmd.StdinPipe(); err != nil { // it ends with the parent
 		s.t.Fatal(err)
 	}
