@@ -38,34 +38,87 @@ func kubernetesTools(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// render returns what kubectl apply -k would send, with the optional components.
-func render(t *testing.T, tools string) []byte {
+// A site is the folder of an operator. The commands of the README created it.
+type site struct {
+	t     *testing.T
+	dir   string
+	tools string
+}
+
+func newSite(t *testing.T) *site {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "kubernetes"), os.DirFS(kubernetesDir)); err != nil {
-		t.Fatal(err)
+	s := &site{t: t, dir: filepath.Join(t.TempDir(), "kernelgate"), tools: kubernetesTools(t)}
+	images := s.releaseImages(digest('b'), digest('c'))
+	create := exec.Command("bash", "-euc", `cat >"$HOME/kernelgate_0.1.0_images.yaml"; cat go.mod >"$HOME/private-key.pem"; `+firstBlock(t, kubernetesDir+"README.md"))
+	create.Env = append(os.Environ(), "HOME="+filepath.Dir(s.dir))
+	create.Stdin = strings.NewReader(images)
+	if out, err := create.CombinedOutput(); err != nil {
+		t.Fatalf("the first commands of the README: %v\n%s", err, out)
 	}
-	put(t, []byte("resources: [../kubernetes]\ncomponents: [../kubernetes/ingress, ../kubernetes/monitoring]\n"), dir, "overlay/kustomization.yaml")
-	out, err := exec.Command(filepath.Join(tools, "kustomize"), "build", filepath.Join(dir, "overlay")).Output()
+	replace(t, filepath.Join(s.dir, "kustomization.yaml"), "  # - manifests/ingress ", "  - manifests/ingress ")
+	replace(t, filepath.Join(s.dir, "kustomization.yaml"), "  # - manifests/monitoring ", "  - manifests/monitoring ")
+	return s
+}
+
+func digest(digit byte) string { return "sha256:" + strings.Repeat(string(digit), 64) }
+
+// releaseImages returns the file of a release that names the images. A stand-in for docker says which digest an image of a
+// registry has.
+func (s *site) releaseImages(bot, runner string) string {
+	s.t.Helper()
+	docker := put(s.t, []byte("#!/bin/sh\n[ \"$1 $2 $3\" = 'buildx imagetools inspect' ] || exit 1\nprintf 'sha256:%s\\n' \"$(printf %s \"$4\" | sha256sum | cut -c-64)\"\n"), s.t.TempDir(), "docker")
+	if err := os.Chmod(docker, 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	images := exec.Command(".ci/release-images", "ghcr.io/kernelgate/kernelgate", "0.1.0", bot, runner)
+	images.Env = append(os.Environ(), "PATH="+filepath.Dir(docker)+":"+os.Getenv("PATH"))
+	out, err := images.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// render returns what kubectl apply -k would send.
+func (s *site) render() []byte {
+	s.t.Helper()
+	out, err := exec.Command(filepath.Join(s.tools, "kustomize"), "build", s.dir).Output()
 	if err != nil {
 		exit := (*exec.ExitError)(nil)
 		errors.As(err, &exit)
-		t.Fatalf("%v: %s", err, exit.Stderr)
+		s.t.Fatalf("%v: %s", err, exit.Stderr)
 	}
 	return out
+}
+
+// objects decodes the rendered objects. Their keys have kind, namespace and name, without the hash of generated names.
+func (s *site) objects() map[string]kubeObject {
+	s.t.Helper()
+	all := map[string]kubeObject{}
+	for d := yaml.NewDecoder(bytes.NewReader(s.render())); ; {
+		var one kubeObject
+		err := d.Decode(&one)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all[one.Kind+" "+one.Metadata.Namespace+"/"+one.Metadata.Name] = one
+	}
 }
 
 // TestKubernetesValidates checks the rendered manifests with the schemas of two versions of Kubernetes: the oldest version
 // that the manifests support, and a new one. The schemas refuse unknown fields.
 func TestKubernetesValidates(t *testing.T) {
-	tools := kubernetesTools(t)
-	schemas, err := zip.OpenReader(filepath.Join(tools, "schemas.zip"))
+	s := newSite(t)
+	schemas, err := zip.OpenReader(filepath.Join(s.tools, "schemas.zip"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer schemas.Close()
 	var all []map[string]any
-	for d := yaml.NewDecoder(bytes.NewReader(render(t, tools))); ; {
+	for d := yaml.NewDecoder(bytes.NewReader(s.render())); ; {
 		var one map[string]any
 		err := d.Decode(&one)
 		if errors.Is(err, io.EOF) {
@@ -144,7 +197,13 @@ type (
 			Name, Namespace string
 			Labels          map[string]string
 		}
-		Spec struct {
+		Value int
+		Data  map[string]string
+		Spec  struct {
+			JobTemplate struct {
+				Spec struct{ Template struct{ Spec kubePod } }
+			} `yaml:"jobTemplate"`
+			Concurrency string `yaml:"concurrencyPolicy"`
 			Replicas    int
 			ServiceName string `yaml:"serviceName"`
 			Ports       []kubePort
@@ -189,15 +248,15 @@ type (
 		Seccomp      struct{ Type string } `yaml:"seccompProfile"`
 	}
 	kubeContainer struct {
-		Name, Image string
-		Args        []string
-		Ports       []kubePort
-		Resources   struct{ Requests, Limits map[string]string }
-		Security    kubeSecurity `yaml:"securityContext"`
-		Startup     *kubeProbe   `yaml:"startupProbe"`
-		Readiness   *kubeProbe   `yaml:"readinessProbe"`
-		Liveness    *kubeProbe   `yaml:"livenessProbe"`
-		Mounts      []kubeMount  `yaml:"volumeMounts"`
+		Name, Image   string
+		Args, Command []string
+		Ports         []kubePort
+		Resources     struct{ Requests, Limits map[string]string }
+		Security      kubeSecurity `yaml:"securityContext"`
+		Startup       *kubeProbe   `yaml:"startupProbe"`
+		Readiness     *kubeProbe   `yaml:"readinessProbe"`
+		Liveness      *kubeProbe   `yaml:"livenessProbe"`
+		Mounts        []kubeMount  `yaml:"volumeMounts"`
 	}
 	kubeMount struct {
 		Name      string
@@ -205,60 +264,61 @@ type (
 		SubPath   string `yaml:"subPathExpr"`
 	}
 	kubePod struct {
-		Automount  *bool        `yaml:"automountServiceAccountToken"`
-		HostUsers  *bool        `yaml:"hostUsers"`
-		Security   kubeSecurity `yaml:"securityContext"`
-		Affinity   map[string]any
+		Automount *bool        `yaml:"automountServiceAccountToken"`
+		HostUsers *bool        `yaml:"hostUsers"`
+		Security  kubeSecurity `yaml:"securityContext"`
+		Affinity  map[string]any
+		Account   string `yaml:"serviceAccountName"`
+		Priority  string `yaml:"priorityClassName"`
+		Spread    []struct {
+			Key       string `yaml:"topologyKey"`
+			Otherwise string `yaml:"whenUnsatisfiable"`
+		} `yaml:"topologySpreadConstraints"`
 		Containers []kubeContainer
-		Volumes    []struct {
-			Secret struct {
-				SecretName string `yaml:"secretName"`
-			}
-			ConfigMap struct{ Name string } `yaml:"configMap"`
+		Volumes    []kubeVolume
+	}
+	kubeVolume struct {
+		Name   string
+		Secret struct {
+			SecretName string `yaml:"secretName"`
 		}
+		ConfigMap struct{ Name string } `yaml:"configMap"`
+		EmptyDir  *struct {
+			SizeLimit string `yaml:"sizeLimit"`
+		} `yaml:"emptyDir"`
+		Claim struct {
+			Name string `yaml:"claimName"`
+		} `yaml:"persistentVolumeClaim"`
 	}
 )
 
 // TestKubernetes checks that every pod in the rendered manifests has the required settings. It also checks that hosts, ports,
 // flags, files and names are consistent with the configuration of the bots.
 func TestKubernetes(t *testing.T) {
-	tools := kubernetesTools(t)
+	all := newSite(t).objects()
 	config, err := serve.Load(serve.Sources{File: kubernetesDir + "control/kernelgate.yaml", Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile(kubernetesDir + "README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]kubeObject{} // by kind, namespace and name
-	for d := yaml.NewDecoder(bytes.NewReader(render(t, tools))); ; {
-		var one kubeObject
-		err := d.Decode(&one)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[one.Kind+" "+one.Metadata.Namespace+"/"+one.Metadata.Name] = one
-	}
 	var runners []string
 	for name, o := range all {
+		pod, ok := o.pod()
+		if !ok {
+			continue
+		}
+		checkPod(t, name, pod, all)
+		for _, v := range pod.Volumes {
+			checkVolume(t, name, o.Metadata.Namespace, v, all)
+		}
+		for _, c := range pod.Containers {
+			checkContainer(t, name+" "+c.Name, c)
+		}
 		if o.Kind != "StatefulSet" {
 			continue
 		}
-		checkPod(t, name, o.Spec.Template.Spec)
-		for _, c := range o.Spec.Template.Spec.Containers {
-			checkContainer(t, name+" "+c.Name, c)
-		}
+		checkSpread(t, name, pod)
 		if _, ok := all["Service "+o.Metadata.Namespace+"/"+o.Spec.ServiceName]; !ok {
 			t.Errorf("%s has no service %s", name, o.Spec.ServiceName)
-		}
-		for _, v := range o.Spec.Template.Spec.Volumes {
-			if s := v.Secret.SecretName; s != "" && !strings.Contains(string(readme), "-n "+o.Metadata.Namespace+" create secret generic "+s+" ") {
-				t.Errorf("the README does not say how the secret %s is created in %s", s, o.Metadata.Namespace)
-			}
 		}
 		if o.Metadata.Namespace == "kernelgate-runners" {
 			for i := range o.Spec.Replicas {
@@ -277,12 +337,64 @@ func TestKubernetes(t *testing.T) {
 	}
 	checkBots(t, config, all)
 	checkNetwork(t, all)
+	if control, runners := all["PriorityClass /kernelgate-control"], all["PriorityClass /kernelgate-runners"]; control.Kind == "" || runners.Kind == "" || control.Value <= runners.Value {
+		t.Errorf("the priority of the bots is %d, and that of runners %d", control.Value, runners.Value)
+	}
 }
 
-func checkPod(t *testing.T, name string, p kubePod) {
+// pod returns the pod that an object creates.
+func (o kubeObject) pod() (kubePod, bool) {
+	switch o.Kind {
+	case "StatefulSet":
+		return o.Spec.Template.Spec, true
+	case "CronJob":
+		return o.Spec.JobTemplate.Spec.Template.Spec, true
+	}
+	return kubePod{}, false
+}
+
+func checkPod(t *testing.T, name string, p kubePod, all map[string]kubeObject) {
 	t.Helper()
-	if p.Automount == nil || *p.Automount || !p.Security.NonRoot || p.Affinity["podAntiAffinity"] == nil {
-		t.Errorf("%s: service-account token %v, non-root %v, affinity %v", name, p.Automount, p.Security.NonRoot, p.Affinity)
+	if p.Automount == nil || *p.Automount || !p.Security.NonRoot {
+		t.Errorf("%s: service-account token %v, non-root %v", name, p.Automount, p.Security.NonRoot)
+	}
+	if class := p.Priority; class != "" && all["PriorityClass /"+class].Kind == "" {
+		t.Errorf("%s has the priority %s, which does not exist", name, class)
+	}
+}
+
+// checkSpread checks that pods of one kind do not share a machine, or a zone if there are several.
+func checkSpread(t *testing.T, name string, p kubePod) {
+	t.Helper()
+	want := "kernelgate-control"
+	if strings.Contains(name, "kernelgate-runners/") {
+		want = "kernelgate-runners"
+	}
+	if p.Affinity["podAntiAffinity"] == nil || p.Priority != want {
+		t.Errorf("%s has the affinity %v and the priority %q", name, p.Affinity, p.Priority)
+	}
+	if len(p.Spread) != 1 || p.Spread[0].Key != "topology.kubernetes.io/zone" || p.Spread[0].Otherwise != "ScheduleAnyway" {
+		t.Errorf("%s is spread by %+v", name, p.Spread)
+	}
+}
+
+// checkVolume checks that the Secret or ConfigMap of a volume is created together with the pod, under a name that changes with its
+// content, and that other volumes have a limit.
+func checkVolume(t *testing.T, pod, namespace string, v kubeVolume, all map[string]kubeObject) {
+	t.Helper()
+	for kind, generated := range map[string]string{"Secret": v.Secret.SecretName, "ConfigMap": v.ConfigMap.Name} {
+		if generated == "" {
+			continue
+		}
+		if o := all[kind+" "+namespace+"/"+generated]; len(o.Data) == 0 || !regexp.MustCompile(`-[a-z0-9]{10}$`).MatchString(generated) {
+			t.Errorf("%s: the %s %s does not exist, or its name has no hash", pod, kind, generated)
+		}
+	}
+	if v.EmptyDir != nil && v.EmptyDir.SizeLimit == "" {
+		t.Errorf("%s: the volume %s has no limit", pod, v.Name)
+	}
+	if claim := v.Claim.Name; claim != "" && all["PersistentVolumeClaim "+namespace+"/"+claim].Kind == "" {
+		t.Errorf("%s: the claim %s does not exist", pod, claim)
 	}
 }
 
@@ -291,7 +403,10 @@ func checkContainer(t *testing.T, name string, c kubeContainer) {
 	if c.Resources.Requests["cpu"] == "" || c.Resources.Requests["memory"] == "" || c.Resources.Limits["memory"] == "" {
 		t.Errorf("%s has no resources: %v", name, c.Resources)
 	}
-	if _, tag, ok := strings.Cut(path.Base(c.Image), ":"); !ok || !regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+`).MatchString(tag) {
+	if c.Resources.Requests["ephemeral-storage"] == "" || c.Resources.Limits["ephemeral-storage"] == "" {
+		t.Errorf("%s may fill the disk of its machine: %v", name, c.Resources)
+	}
+	if !regexp.MustCompile(`:[0-9]+\.[0-9]+\.[0-9]+[a-z-]*@sha256:[0-9a-f]{64}$`).MatchString(c.Image) {
 		t.Errorf("%s: the image %s is not pinned", name, c.Image)
 	}
 	if c.Security.Escalation == nil || *c.Security.Escalation || !slices.Equal(c.Security.Capabilities.Drop, []string{"ALL"}) {
@@ -385,7 +500,7 @@ func checkBots(t *testing.T, config serve.Config, all map[string]kubeObject) {
 	}
 }
 
-// checkNetwork checks that only bots and other NATS servers can reach the journal.
+// checkNetwork checks that only bots, the backup and other NATS servers can reach the journal.
 func checkNetwork(t *testing.T, all map[string]kubeObject) {
 	t.Helper()
 	if deny := all["NetworkPolicy kernelgate/deny"]; deny.Kind == "" || len(deny.Spec.Ingress) > 0 || fmt.Sprint(deny.Spec.PodSelector) != "map[]" {
@@ -398,7 +513,8 @@ func checkNetwork(t *testing.T, all map[string]kubeObject) {
 		}
 	}
 	const bots, servers = "[map[podSelector:map[matchLabels:map[app:bot]]]]", "[map[podSelector:map[matchLabels:map[app:nats]]]]"
-	if want := map[int]string{4222: bots, 8222: bots, 6222: servers}; !maps.Equal(reached, want) {
+	const backup = "[map[podSelector:map[matchLabels:map[app:backup]]]]"
+	if want := map[int]string{4222: bots + backup, 8222: bots, 6222: servers}; !maps.Equal(reached, want) {
 		t.Errorf("NATS is reached by %v", reached)
 	}
 	if rule := all["NetworkPolicy kernelgate-runners/runners"]; rule.Kind == "" || len(rule.Spec.Ingress) > 0 {
