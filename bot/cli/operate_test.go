@@ -68,7 +68,7 @@ func serveBotAt(t *testing.T, port string, w *hub, data, more string, flags ...s
 func serveProgram(t *testing.T, program, port string, w *hub, data, more string, flags ...string) *process {
 	t.Helper()
 	dir := t.TempDir()
-	config := fmt.Sprintf("data: %s\nlisten: 127.0.0.1:%s\nrunner: {labels: [cpu]}\ngithub: {app_id: %d, api_url: '%s', git_url: '%s', private_key_file: %s, webhook_secret_file: %s}\n%s",
+	config := fmt.Sprintf("data: %s\nlisten: 127.0.0.1:%s\nrunner: {labels: [cpu]}\ngithub: {app_id: %d, api_url: '%s', git_url: '%s', private_key_file: %s, webhook_secret_file: %s}\n"+hubPages+"%s",
 		data, port, w.app.ID(), w.hub.URL(), w.hub.URL(), put(t, w.app.PrivateKeyPEM(), dir, "key.pem"), put(t, []byte(hubSecret), dir, "secret"), more)
 	p := &process{t: t, url: "http://127.0.0.1:" + port, said: &bytes.Buffer{}}
 	p.cmd = exec.Command(program, append([]string{"serve", "--config", put(t, []byte(config), dir, "kernelgate.yaml")}, flags...)...)
@@ -103,16 +103,6 @@ func (p *process) kill() {
 	if p.cmd.ProcessState == nil {
 		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may have already ended
 		_ = p.cmd.Wait()                                      // it was killed
-	}
-}
-
-// verdicts opens n pull requests and checks that all pass.
-func verdicts(ctx context.Context, t *testing.T, w *hub, name string, n int) {
-	t.Helper()
-	for i := range n {
-		if got := w.conclude(ctx, t, fmt.Sprintf("%s-%d", name, i)); got != "success" {
-			t.Fatalf("the pull request %s-%d got %q", name, i, got)
-		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // packaged copies the package with this file ending, which .ci/operate-release has built, into the files of
@@ -20,8 +21,8 @@ func packaged(t *testing.T, ending, files string) {
 	put(t, slurp(t, found[0]), files, "root", "kernelgate."+ending)
 }
 
-// TestOperatePackage installs the Debian package under a real systemd. Its units judge a pull request. Then
-// the test upgrades the package while the units run, and removes it. If rpm is installed, the test also
+// TestOperatePackage installs the Debian package under a real systemd. Its units judge pull requests. Then
+// the test sends SIGHUP, runs gc as root, upgrades the package while the units run, and removes it. If rpm is installed, the test also
 // installs the RPM package.
 func TestOperatePackage(t *testing.T) {
 	if os.Getenv("KERNELGATE_PACKAGES") == "" {
@@ -35,7 +36,7 @@ func TestOperatePackage(t *testing.T) {
 	put(t, w.app.PrivateKeyPEM(), etc, "private-key.pem")
 	put(t, []byte(hubSecret), etc, "webhook-secret")
 	put(t, []byte("a token for the runner, long enough"), etc, "runner.token")
-	put(t, fmt.Appendf(nil, "listen: 127.0.0.1:%s\ngithub: {app_id: %d, api_url: '%s', git_url: '%s'}\nrunners: [{name: box, labels: [cpu], token_file: /run/credentials/kernelgate.service/box.token}]\n",
+	put(t, fmt.Appendf(nil, "listen: 127.0.0.1:%s\ngithub: {app_id: %d, api_url: '%s', git_url: '%s'}\nrunners: [{name: box, labels: [cpu], token_file: /run/credentials/kernelgate.service/box.token}]\n"+hubPages,
 		port, w.app.ID(), w.hub.URL(), w.hub.URL()), etc, "kernelgate.yaml")
 	put(t, []byte("[Service]\nLoadCredential=box.token:/etc/kernelgate/runner.token\n"), files, "etc/systemd/system/kernelgate.service.d", "runner.conf")
 
@@ -78,9 +79,30 @@ func TestOperatePackage(t *testing.T) {
 	}
 	ready()
 	w.app.SetHook("http://127.0.0.1:"+port+"/webhook", hubSecret)
-	verdicts(ctx, t, w, "installed", 1)
+	bot := "http://127.0.0.1:" + port
+	proves(ctx, t, w, bot, "installed")
 
 	before := b.must("systemctl show --property=MainPID --value kernelgate kernelgate-runner")
+	// The habits of operators: a SIGHUP, and gc as root.
+	b.must("kill -HUP " + strings.Join(strings.Fields(before), " "))
+	for range 100 {
+		if _, status := b.run("journalctl --quiet --no-pager -o cat -u kernelgate | grep -q SIGHUP"); status == 0 {
+			break
+		}
+		<-time.After(100 * time.Millisecond)
+	}
+	says("journalctl --quiet --no-pager -o cat -u kernelgate | grep -c SIGHUP", "1")
+	says("systemctl show --property=MainPID --value kernelgate kernelgate-runner", strings.TrimSpace(before))
+	b.must("systemctl stop kernelgate")
+	for _, gc := range []string{"gc --dry-run", "gc"} {
+		b.must("kernelgate " + gc + " --data /var/lib/kernelgate")
+		says("find /var/lib/private/kernelgate -user root", "")
+	}
+	b.must("systemctl start kernelgate")
+	ready()
+	result(t, "a SIGHUP ends neither unit, and gc as root leaves every file to the bot, which starts again")
+
+	before = b.must("systemctl show --property=MainPID --value kernelgate kernelgate-runner")
 	if again := b.must("dpkg --install /root/kernelgate.deb"); strings.Contains(again, "Next steps") || strings.Contains(again, "Configuration file") {
 		t.Errorf("an upgrade prints\n%s", again)
 	}
@@ -89,7 +111,7 @@ func TestOperatePackage(t *testing.T) {
 	}
 	says("grep -c KERNELGATE_NAME=box /etc/kernelgate/runner.env", "1")
 	ready()
-	verdicts(ctx, t, w, "upgraded", 1)
+	proves(ctx, t, w, bot, "upgraded")
 
 	b.must("dpkg --remove kernelgate")
 	says("systemctl is-active kernelgate kernelgate-runner", "inactive\ninactive")
@@ -102,7 +124,7 @@ func TestOperatePackage(t *testing.T) {
 		}
 	}
 	says("ls /etc/kernelgate", "kernelgate.yaml\nprivate-key.pem\nrunner.token\nwebhook-secret")
-	result(t, "%s as deb: installed with nothing enabled, a pull request passes, upgraded while it runs, removed", version)
+	result(t, "%s as deb: installed with nothing enabled, upgraded while it runs, removed; before and after the upgrade a faster kernel passes and a slower one does not", version)
 
 	if _, err := exec.LookPath("rpm"); err != nil {
 		result(t, "rpm is not installed: its package was not tried")

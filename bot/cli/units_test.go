@@ -16,9 +16,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/kernelgate/kernelgate/bot/github/embedded"
-	"github.com/kernelgate/kernelgate/runners/scripted"
 )
 
 // A box is a systemd that was started for the test. Commands can be run in it.
@@ -136,7 +133,7 @@ func freePort(t testing.TB) string {
 
 // TestUnits starts the bot and a runner from the shipped units, under a real systemd and as
 // docs/operate/install.md says, on a host without the group render. The runner must pass its
-// self-test, which needs the sandbox, and measure the kernel of a pull request.
+// self-test, which needs the sandbox, and measure the kernels of two pull requests: the faster one passes, the slower one does not.
 func TestUnits(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		leaveOut(t, err)
@@ -160,7 +157,7 @@ func TestUnits(t *testing.T) {
 	put(t, w.app.PrivateKeyPEM(), files, etc, "private-key.pem")
 	put(t, []byte(hubSecret), files, etc, "webhook-secret")
 	put(t, []byte("a token for the runner, long enough"), files, etc, "runner.token")
-	put(t, fmt.Appendf(nil, "listen: 127.0.0.1:%s\ngithub: {app_id: %d, api_url: '%s', git_url: '%s'}\nrunners: [{name: box, labels: [cpu], token_file: /run/credentials/kernelgate.service/box.token}]\n",
+	put(t, fmt.Appendf(nil, "listen: 127.0.0.1:%s\ngithub: {app_id: %d, api_url: '%s', git_url: '%s'}\nrunners: [{name: box, labels: [cpu], token_file: /run/credentials/kernelgate.service/box.token}]\n"+hubPages,
 		port, w.app.ID(), w.hub.URL(), w.hub.URL()), files, etc, "kernelgate.yaml")
 	put(t, fmt.Appendf(nil, "KERNELGATE_SERVER=http://127.0.0.1:%s\nKERNELGATE_NAME=box\n", port), files, etc, "runner.env")
 	put(t, []byte("[Service]\nLoadCredential=box.token:/etc/kernelgate/runner.token\n"), files, "etc/systemd/system/kernelgate.service.d", "runner.conf")
@@ -192,9 +189,7 @@ func TestUnits(t *testing.T) {
 		}
 	}
 	w.app.SetHook("http://127.0.0.1:"+port+"/webhook", hubSecret)
-	if got := w.conclude(ctx, t, "change"); got != "success" {
-		t.Errorf("the pull request got %q", got)
-	}
+	proves(ctx, t, w, "http://127.0.0.1:"+port, "units")
 	if err := restarted(); err != nil {
 		t.Error(err)
 	}
@@ -232,72 +227,4 @@ func shows(ctx context.Context, bot, metric string, wrong func() error) error {
 			return fmt.Errorf("the bot never said %s: %w\n%s", metric, ctx.Err(), strings.Join(last, "\n"))
 		}
 	}
-}
-
-// A hub is a GitHub with a repository that has one CPU kernel, and an App installed in it.
-type hub struct {
-	hub  *embedded.Server
-	app  *embedded.App
-	repo *embedded.Repo
-}
-
-const (
-	hubSecret = "a secret that GitHub knows"
-	hubKernel = "void %s(const float *x, float *y, int n) { for (int i = 0; i < n; i++) y[i] = 2 * x[i]; }\n"
-	hubPolicy = `version: 1
-devices: [cpu]
-gates:
-  correctness: {shapes: all, seeds: [0], distributions: [normal], secret_cases: 2, norm_error: "<= 1%"}
-rules:
-  - name: default
-`
-)
-
-func newHub(t testing.TB) *hub {
-	t.Helper()
-	server, err := embedded.New(embedded.Options{Dir: t.TempDir(), Seed: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { server.Close() })
-	w := &hub{hub: server}
-	if w.repo, err = server.CreateRepo(embedded.RepoOptions{Owner: "olga", Name: "kernels"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err = w.repo.Push("main", map[string]string{
-		"kernels/scale/kernel.yaml": scripted.Manifest + "shapes:\n  mission: {N: 1000}\nlimits: {N: 1..100000}\nsecret: {N: 1..500}\n",
-		"kernels/scale/scale.c":     fmt.Sprintf(hubKernel, "scale"), "kernels/scale/reference.c": fmt.Sprintf(hubKernel, "reference"),
-		".github/kernelgate.yaml": hubPolicy,
-	}, "Scale"); err != nil {
-		t.Fatal(err)
-	}
-	if w.app, err = server.CreateApp(embedded.AppOptions{Slug: "kernelgate"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err = w.app.Install(w.repo); err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
-// conclude opens a pull request that changes the kernel, and returns the conclusion of its check.
-func (w *hub) conclude(ctx context.Context, t testing.TB, branch string) string {
-	t.Helper()
-	sha, err := w.repo.Push(branch, map[string]string{"kernels/scale/scale.c": fmt.Sprintf("/* %s */ "+hubKernel, branch, "scale")}, "Change")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.repo.OpenPR(embedded.PROptions{Author: "olga", Title: "Change", Head: branch}); err != nil {
-		t.Fatal(err)
-	}
-	var c embedded.Check
-	err = w.hub.WaitFor(ctx, func() bool {
-		var ok bool
-		c, ok = w.repo.Check(sha, "kernelgate")
-		return ok && c.Status == "completed"
-	})
-	if err != nil {
-		t.Errorf("%s has no verdict: %v", branch, err)
-	}
-	return c.Conclusion
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
+	"github.com/kernelgate/kernelgate/gates"
 )
 
 // An edit replaces a text that occurs once in a file of this repository.
@@ -116,8 +117,8 @@ func balanced(t *testing.T, bots func() []string) string {
 }
 
 // TestOperateRollingUpgrade replaces three bots one by one while pull requests and other webhooks arrive. The new version
-// stores one more kind of event. The bots store and handle every delivery, every pull request gets one verdict, and an older
-// bot says that it cannot read the new events.
+// stores one more kind of event. The bots store and handle every delivery, every pull request gets one verdict, which is right,
+// and an older bot says that it cannot read the new events.
 func TestOperateRollingUpgrade(t *testing.T) {
 	operating(t)
 	before, after := buildVersion(t, "v0.1.0"), buildVersion(t, "v0.2.0", oneKindMore()...)
@@ -149,7 +150,7 @@ func TestOperateRollingUpgrade(t *testing.T) {
 	for i := range bots {
 		begin(i, before)
 	}
-	verdicts(ctx, t, w, "before", 1)
+	proves(ctx, t, w, urls[0], "before")
 
 	load := newLoad(ctx, t, w, entry)
 	load.pass(2)
@@ -175,13 +176,13 @@ func TestOperateRollingUpgrade(t *testing.T) {
 		begin(i, after)
 		load.pass(1)
 	}
-	sent, changes := load.end()
-	verdicts(ctx, t, w, "after", 1)
+	sent, changes := load.end(urls[0])
+	proves(ctx, t, w, urls[1], "after")
 	for i := range bots {
 		bots[i].stop()
 	}
 	judged := load.check(nats.URLs)
-	result(t, "3 bots replaced one by one: %d of %d webhooks stored and handled, %d pull requests with %d verdicts, one for each run", sent, sent, changes+2, judged)
+	result(t, "3 bots replaced one by one: %d of %d webhooks stored and handled, %d pull requests with %d verdicts, one for each run: every faster kernel passes, and no slower one", sent, sent, changes+4, judged)
 }
 
 // unready waits until a bot says why it is not ready.
@@ -212,9 +213,9 @@ type load struct {
 	quit   chan struct{}
 	all    sync.WaitGroup
 
-	mu      sync.Mutex
-	ids     []string // of webhooks that were accepted
-	changes int
+	mu    sync.Mutex
+	ids   []string // of webhooks that were accepted
+	heads []string // of pull requests: a faster kernel, a slower one, and so on
 }
 
 func newLoad(ctx context.Context, t *testing.T, w *hub, entry string) *load {
@@ -229,12 +230,17 @@ func newLoad(ctx context.Context, t *testing.T, w *hub, entry string) *load {
 	}
 	l.all.Go(func() {
 		for i := 0; running(); i++ {
-			if got := w.conclude(ctx, t, fmt.Sprintf("load-%d", i)); got != "success" {
-				t.Errorf("the pull request load-%d got %q", i, got)
+			terms, want := faster, "success"
+			if i%2 == 1 {
+				terms, want = slower, "failure"
+			}
+			sha, got := w.propose(ctx, t, fmt.Sprintf("load-%d", i), terms)
+			if got != want {
+				t.Errorf("the pull request load-%d got %q, want %q", i, got, want)
 				return
 			}
 			l.mu.Lock()
-			l.changes++
+			l.heads = append(l.heads, sha)
 			l.mu.Unlock()
 			l.passed <- struct{}{}
 		}
@@ -267,10 +273,19 @@ func (l *load) pass(n int) {
 	}
 }
 
-func (l *load) end() (sent, changes int) {
+// end ends the load and checks that a bot shows the right verdict for every pull request, with the measurements behind it.
+func (l *load) end(bot string) (sent, changes int) {
+	l.t.Helper()
 	close(l.quit)
 	l.all.Wait()
-	return len(l.ids), l.changes
+	for i, sha := range l.heads {
+		if i%2 == 1 {
+			measured(l.ctx, l.t, bot, sha, gates.Defer, gates.ReasonTooSlow)
+		} else {
+			measured(l.ctx, l.t, bot, sha, gates.Pass, "")
+		}
+	}
+	return len(l.ids), len(l.heads)
 }
 
 // check reads the journal. It checks that the bots have stored and handled every webhook, and judged every job once. It
