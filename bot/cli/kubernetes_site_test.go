@@ -100,6 +100,15 @@ func TestKubernetesRollout(t *testing.T) {
 	}
 }
 
+// TestKubernetesReplicas checks that an operator can have more runners without a change in the manifests.
+func TestKubernetesReplicas(t *testing.T) {
+	s := newSite(t)
+	replace(t, filepath.Join(s.dir, "kustomization.yaml"), "# replicas: ", "replicas: ")
+	if n := s.objects()["StatefulSet kernelgate-runners/gpu"].Spec.Replicas; n != 2 {
+		t.Errorf("there are %d runners with a GPU", n)
+	}
+}
+
 // TestKubernetesBackup runs the command of the nightly backup, with a stand-in for kernelgate that writes a file or fails. It keeps the
 // last 14 backups, and a failed one costs none.
 func TestKubernetesBackup(t *testing.T) {
