@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -173,18 +174,29 @@ func withJournal(ctx context.Context, config serve.Config, stderr io.Writer, use
 	return errors.Join(use(j), j.Close())
 }
 
-// deleteOld deletes all but the newest backups of a folder.
+// deleteOld deletes all but the newest backups of a folder, and what killed backups left there.
 func deleteOld(folder string, keep int, out io.Writer) error {
 	if keep == 0 {
 		return nil
 	}
-	all, err := filepath.Glob(filepath.Join(folder, "kernelgate-*"+backupSuffix))
-	if err != nil {
+	list := func(suffix string) ([]string, error) {
+		all, err := filepath.Glob(filepath.Join(folder, "kernelgate-*"+suffix))
+		slices.Sort(all)
+		return slices.DeleteFunc(all, func(file string) bool {
+			_, err := time.Parse(backupPattern, filepath.Base(strings.TrimSuffix(file, ".partial")))
+			return err != nil
+		}), err
+	}
+	all, err := list(backupSuffix)
+	partial, errPartial := list(backupSuffix + ".partial")
+	if err := errors.Join(err, errPartial); err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(file string) bool { _, err := time.Parse(backupPattern, filepath.Base(file)); return err != nil })
-	slices.Sort(all)
-	for _, file := range all[:max(0, len(all)-keep)] {
+	partial = slices.DeleteFunc(partial, func(file string) bool {
+		info, err := os.Stat(file)
+		return err != nil || time.Since(info.ModTime()) < 24*time.Hour // it may be under way
+	})
+	for _, file := range append(partial, all[:max(0, len(all)-keep)]...) {
 		if err := os.Remove(file); err != nil {
 			return fmt.Errorf("deleting an old backup: %w", err)
 		}

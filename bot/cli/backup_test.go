@@ -38,6 +38,13 @@ func TestBackup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	killed := filepath.Join(folder, "kernelgate-20250103T000000Z.backup.partial")
+	if err := os.WriteFile(killed, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(killed, time.Time{}, time.Now().Add(-25*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
 	var all bytes.Buffer
 	try := func(args ...string) {
 		t.Helper()
