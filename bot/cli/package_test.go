@@ -102,6 +102,16 @@ func TestOperatePackage(t *testing.T) {
 	ready()
 	result(t, "a SIGHUP ends neither unit, and gc as root leaves every file to the bot, which starts again")
 
+	const config = " --config /etc/kernelgate/kernelgate.yaml "
+	b.must("mkdir -m 700 /root/backups && kernelgate backup" + config + "--keep 2 /root/backups && kernelgate verify" + config)
+	says("stat --format=%a /root/backups/*.backup", "600")
+	b.must("systemctl stop kernelgate && mv /var/lib/kernelgate/journal /root/journal.old && kernelgate restore" + config + "/root/backups/*.backup")
+	says("find /var/lib/private/kernelgate -user root", "")
+	b.must("systemctl start kernelgate")
+	ready()
+	says("journalctl --quiet --no-pager -o cat -u kernelgate | grep -c 'every open change is read again'", "1")
+	result(t, "root backs up the running unit, restores the file, and the bot reads every open change again")
+
 	before = b.must("systemctl show --property=MainPID --value kernelgate kernelgate-runner")
 	if again := b.must("dpkg --install /root/kernelgate.deb"); strings.Contains(again, "Next steps") || strings.Contains(again, "Configuration file") {
 		t.Errorf("an upgrade prints\n%s", again)
