@@ -38,7 +38,7 @@ func (j *journalFlags) load() (serve.Config, error) {
 	if j.data != "" {
 		return serve.Config{Data: j.data}, nil
 	}
-	return serve.Load(serve.Sources{File: configFile(j.config), Getenv: os.Getenv})
+	return serve.Load(serve.Sources{File: configFile(j.config), Getenv: os.Getenv, JournalOnly: true})
 }
 
 const (

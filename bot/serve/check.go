@@ -50,7 +50,9 @@ var userPattern = regexp.MustCompile(`^[a-z_][a-z0-9_.-]{0,31}$`)
 
 func (c *checker) check() {
 	c.checkAddresses()
-	c.checkAccount()
+	if !c.from.JournalOnly {
+		c.checkAccount()
+	}
 	c.repositories("github.repositories", c.GitHub.Repositories)
 	c.checkNATS()
 	c.checkLocal()

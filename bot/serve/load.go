@@ -18,6 +18,10 @@ type Sources struct {
 	File   string // "" is none
 	Getenv func(string) string
 	Flags  map[string]string // values by Key.Flag
+
+	// JournalOnly asks for no account: a command that only uses the journal does not have the environment of the bot, which may
+	// have the secrets.
+	JournalOnly bool
 }
 
 // A Key is one field that can be set in the environment and on the command line.
