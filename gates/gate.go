@@ -6,6 +6,7 @@ type Gate string
 const (
 	GateBuild       Gate = "build"
 	GatePTXAS       Gate = "ptxas"
+	GateCubinGrowth Gate = "cubin_growth"
 	GateCorrectness Gate = "correctness"
 	GateSanitize    Gate = "sanitize"
 	GatePerformance Gate = "performance"
@@ -37,6 +38,7 @@ type declared struct {
 var inOrder = []declared{
 	{name: GateBuild, judge: (*judgement).build},
 	{name: GatePTXAS, judge: (*judgement).ptxas},
+	{name: GateCubinGrowth, judge: (*judgement).cubinGrowth},
 	{name: GateCorrectness, judge: (*judgement).correctness, gathered: func(e *Evidence) (float64, bool) {
 		return secondsOf(e.Correctness, func(c *Correctness) float64 { return c.Seconds })
 	}},

@@ -134,7 +134,7 @@ func sampleFacts() []Fact {
 		GainAlone{Batch: 10, Alone: 1, Speedup: &estimate}, GainAlone{Refuted: true, Batch: 10, Alone: 1}, GainUnseen{Shape: "mission", Wall: 0.01, Device: 0.2},
 		Grown{Resource: resource, Value: 4096, Baseline: 2048, Asked: "<= 1KiB"}, HiddenFindings{Findings: 3}, InputNotSanitized{Shape: "small", Distribution: "zero"},
 		KeepsState{Globals: []string{"state", "cache"}}, KeepsState{Globals: []string{"once (4 B)"}, CPU: true}, KindsApart{Shape: "mission", Kinds: kinds}, Lacking{Gate: "ptxas", Why: NoResources{}}, LessPrecise{Input: input, Norm: 0.02, Baseline: 0.001}, loss,
-		ManifestRemoved{}, MeanAlone{Median: 5, Mean: -1}, MergedCode{}, MetricMissed{Shape: "mission", Metric: "sm__throughput.avg", Value: 10, Asked: ">= 50"}, MetricsHold{Metrics: 3},
+		CodeSizes{Before: 1000, After: 1060, Limit: "<= 5%"}, ManifestRemoved{}, MeanAlone{Median: 5, Mean: -1}, MergedCode{}, MetricMissed{Shape: "mission", Metric: "sm__throughput.avg", Value: 10, Asked: ">= 50"}, MetricsHold{Metrics: 3},
 		MostlyDisturbed{Shape: "mission", Disturbed: 61, Taken: 120}, NoBaseline{}, NoBaseline{Asked: true}, NoBuild{}, NoMark{Shapes: []string{"mission"}}, NoProfile{}, NoResources{}, NoResources{Unlimited: true},
 		NoSanitizer{}, NoShapeToMeasure{}, NoShapes{}, NoSuchShapes{Names: []string{"moon"}}, NoneMet{Missed: []MetricMissed{{Shape: "mission", Metric: "dram", Value: 80, Asked: "< 50"}}}, NoneWorse{Wrong: 1, All: 4},
 		NotBitIdentical{}, NotCounted{Metrics: []string{"a", "b"}}, NotDeterministic{}, NotReached{}, NotRecorded{Resources: []string{"registers"}, Occupancy: true},

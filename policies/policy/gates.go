@@ -10,6 +10,7 @@ import (
 type Gates struct {
 	Build       BuildGate        `yaml:"build" eg:"{timeout: 15m}" doc:"The kernel compiles."`
 	PTXAS       *PTXASGate       `yaml:"ptxas" eg:"{registers: {max: 128}}" doc:"Registers, shared memory, spills and occupancy as the compiler reports them."`
+	CubinGrowth *CubinGrowthGate `yaml:"cubin_growth" eg:"{increase: \"<= 5%\"}" doc:"How much more machine code the candidate has than the baseline: instruction caches are small, and unrolled loops grow unnoticed."`
 	Correctness *CorrectnessGate `yaml:"correctness" eg:"{norm_error: \"<= 1%\"}" doc:"The output is compared with that of the reference."`
 	Sanitize    *SanitizeGate    `yaml:"sanitize" eg:"{shapes: [small]}" doc:"Tools that check every memory access look for races, bad accesses and reads of unwritten memory."`
 	Performance *PerformanceGate `yaml:"performance" eg:"{target: {speedup: \">= +10%\"}}" doc:"The times of the candidate are compared with those of the baseline, by confidence intervals."`
@@ -103,6 +104,7 @@ func declare[G any, P gateOf[G]](name string, runs bool, comes compare.Direction
 var inOrder = []declared{
 	buildDeclared,
 	declare("ptxas", false, compare.Tightens, func(g *Gates) **PTXASGate { return &g.PTXAS }),
+	declare("cubin_growth", false, compare.Tightens, func(g *Gates) **CubinGrowthGate { return &g.CubinGrowth }),
 	declare("correctness", true, compare.Changes, func(g *Gates) **CorrectnessGate { return &g.Correctness }),
 	declare("sanitize", true, compare.Tightens, func(g *Gates) **SanitizeGate { return &g.Sanitize }),
 	declare("performance", true, compare.Tightens, func(g *Gates) **PerformanceGate { return &g.Performance }),
