@@ -23,7 +23,6 @@ import (
 func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 	opt := tune.Options{Version: version(), Now: time.Now}
 	gpu, epsilon, replay, listen := "", "", "", ""
-	var export []string
 	all := false
 	cmd := &cobra.Command{
 		Use:   "tune KERNEL",
@@ -50,17 +49,11 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 			if opt.Epsilon, err = parseShare(epsilon); err != nil {
 				return strict.Mistakef("--epsilon: %w", err)
 			}
-			if len(export) > 0 && len(export) != 2 {
-				return strict.Mistakef("--export takes a format and a file (write --export t4,FILE)")
-			}
-			if len(export) == 2 && export[0] != "t4" {
-				return strict.Mistakef("--export: %q is no format (write t4,FILE)", export[0])
-			}
 			if replay != "" && opt.Choose {
 				return strict.Mistakef("--choose measures, and --replay does not (leave one of them out)")
 			}
 			if replay != "" {
-				return replaySearch(cmd, opt, replay, all, export, stdout)
+				return replaySearch(cmd, opt, replay, all, stdout)
 			}
 			if opt.Choose && (opt.Exhaustive || len(opt.Toggles) > 0 || cmd.Flags().Changed("proposer")) {
 				return strict.Mistakef("--choose measures every variant as the manifest has it (leave out --toggle, --proposer and --exhaustive)")
@@ -80,7 +73,7 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 					return err
 				}
 			}
-			return runSearch(cmd.Context(), opt, searchOutput{all: all, export: export, listen: listen, stdout: stdout, stderr: stderr})
+			return runSearch(cmd.Context(), opt, searchOutput{all: all, listen: listen, stdout: stdout, stderr: stderr})
 		},
 	}
 	f := cmd.Flags()
@@ -102,7 +95,6 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.BoolVar(&opt.Retry, "retry-failed", false, "run candidates again that failed in earlier searches")
 	f.StringVar(&opt.Resume, "resume", "", "folder of a search to go on with, with the options that it began with")
 	f.StringVar(&replay, "replay", "", "log of a search: try a proposer on its measurements, and measure nothing")
-	f.StringSliceVar(&export, "export", nil, "also write the results for other tools: t4,FILE is the format of Kernel Tuner")
 	f.BoolVar(&all, "all", false, "show all candidates")
 	f.StringVar(&listen, "serve", "", "serve a page about the search on a loopback address until Ctrl-C; --serve=127.0.0.1:8080 names one")
 	f.Lookup("serve").NoOptDefVal = "127.0.0.1:0"
@@ -124,7 +116,6 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 // A searchOutput says how to show the results of a search.
 type searchOutput struct {
 	all            bool
-	export         []string
 	listen         string // address of the page; "" means none
 	stdout, stderr io.Writer
 }
@@ -132,7 +123,7 @@ type searchOutput struct {
 // runSearch runs a search and prints its result. If there is a page about the search, runSearch serves it
 // until Ctrl-C.
 func runSearch(ctx context.Context, opt tune.Options, out searchOutput) error {
-	all, export, stdout, stderr := out.all, out.export, out.stdout, out.stderr
+	all, stdout, stderr := out.all, out.stdout, out.stderr
 	live := liveProgress(ctx, stderr)
 	folder := ""
 	var page error
@@ -166,7 +157,7 @@ func runSearch(ctx context.Context, opt tune.Options, out searchOutput) error {
 		if s.Choice == nil {
 			return asExit(1)
 		}
-		return exportT4(s.Result, export)
+		return nil
 	}
 	fmt.Fprint(stdout, s.Result.Report(tune.ReportOptions{Width: terminalOptions(stdout).Width, All: all}))
 	if s.Verdict != nil {
@@ -175,9 +166,6 @@ func runSearch(ctx context.Context, opt tune.Options, out searchOutput) error {
 	if s.Result.Winner != "" {
 		c := s.Result.Find(s.Result.Winner).Candidate
 		fmt.Fprintf(stdout, "\nThe change to commit:\n\n%s", tune.Diff(s.ManifestFile, s.Manifest, c, s.Sources, s.PathOf))
-	}
-	if err := exportT4(s.Result, export); err != nil {
-		return err
 	}
 	fmt.Fprintf(stdout, "\nWritten to %s\n", folder)
 	return asExit(s.Result.Exit())
@@ -231,7 +219,7 @@ func resumeWords(opt tune.Options, folder string) []string {
 }
 
 // replaySearch tries a proposer on the measurements of a log.
-func replaySearch(cmd *cobra.Command, opt tune.Options, file string, all bool, export []string, stdout io.Writer) error {
+func replaySearch(cmd *cobra.Command, opt tune.Options, file string, all bool, stdout io.Writer) error {
 	log, err := tune.ReadLog(file)
 	if err != nil {
 		return err
@@ -256,20 +244,6 @@ func replaySearch(cmd *cobra.Command, opt tune.Options, file string, all bool, e
 		return err
 	}
 	fmt.Fprint(stdout, result.Report(tune.ReportOptions{Width: terminalOptions(stdout).Width, All: all}))
-	return exportT4(result, export)
-}
-
-func exportT4(r *tune.Result, export []string) error {
-	if len(export) == 0 {
-		return nil
-	}
-	text, err := tune.T4(r)
-	if err == nil {
-		err = os.WriteFile(export[1], text, 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("exporting the results: %w", err)
-	}
 	return nil
 }
 

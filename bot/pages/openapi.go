@@ -43,13 +43,6 @@ func (s *Server) openapi(w http.ResponseWriter, r *http.Request) {
 			},
 		}}
 	}
-	for path, summary := range map[string]string{"": "Answers where Grafana may read", "/search": "The available series", "/metrics": "The same, with labels", "/query": "Series on the default branch, in microseconds"} {
-		method := "post"
-		if path == "" {
-			method = "get"
-		}
-		paths[grafanaPath+path] = map[string]any{method: map[string]any{"summary": summary, "responses": map[string]any{"200": map[string]any{"description": "as Grafana's JSON data source asks for it"}}}}
-	}
 	writeJSON(w, r, http.StatusOK, map[string]any{
 		"openapi": "3.1.0", "info": map[string]any{"title": "kernelgate", "version": "1"}, "paths": paths,
 		"components": map[string]any{"schemas": schemas, "securitySchemes": map[string]any{"token": map[string]any{"type": "http", "scheme": "bearer"}}},

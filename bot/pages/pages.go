@@ -91,7 +91,6 @@ func (s *Server) Handler() (http.Handler, error) {
 	mux.HandleFunc("GET /badge/{owner}/{repo}/{kernel...}", s.badge)
 	mux.HandleFunc("GET /feed.atom", s.feed)
 	mux.HandleFunc("GET /api/v1/openapi.json", s.openapi)
-	s.grafana(mux)
 	mux.HandleFunc("GET /assets/{name}", s.asset)
 	s.Access.Routes(mux, s.page)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.fail(w, r, ErrNotFound) })

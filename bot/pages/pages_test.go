@@ -252,7 +252,7 @@ func TestJSON(t *testing.T) {
 			}
 		}
 	}
-	if len(api.Paths) != 10+4 { // pages and Grafana's paths
+	if len(api.Paths) != 10 {
 		t.Errorf("%d paths are described", len(api.Paths))
 	}
 	if answer, text := w.get(site + "/api/v1/runs/none"); answer.StatusCode != http.StatusNotFound || !strings.Contains(text, `"error"`) {

@@ -1,11 +1,9 @@
 package tune
 
 import (
-	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -74,68 +72,6 @@ func TestReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "replay.txt", r.Report(ReportOptions{}))
-}
-
-// TestT4 checks the exported results against the fields that the schema requires.
-func TestT4(t *testing.T) {
-	lab := newFakeLab(testSpace(), testSpeed)
-	lab.faults = map[string]map[string]int{"two": {"build": 1}, "one,FAST=1": {"check": 1}, "two,FAST=1": {"round": 1}}
-	text, err := T4(runSearch(t, "local", lab))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all struct {
-		Schema  string `json:"schema_version"`
-		Results []struct {
-			Configuration map[string]any `json:"configuration"`
-			Times         *struct {
-				Compilation float64   `json:"compilation_time"`
-				Runtimes    []float64 `json:"runtimes"`
-			} `json:"times"`
-			Invalidity   string   `json:"invalidity"`
-			Correctness  *float64 `json:"correctness"`
-			Measurements []struct {
-				Name  string
-				Value float64
-			} `json:"measurements"`
-		} `json:"results"`
-	}
-	if err := json.Unmarshal(text, &all); err != nil || all.Schema != "1.0.0" || len(all.Results) < 5 {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	found := map[string]int{}
-	for _, r := range all.Results {
-		found[r.Invalidity]++
-		if r.Configuration["variant"] == "" || r.Configuration["ROWS"] == nil || r.Times == nil || r.Correctness == nil {
-			t.Errorf("%+v lacks a field", r)
-		}
-		if r.Invalidity != "correct" && *r.Correctness != 0 {
-			t.Errorf("%+v is wrong and correct", r)
-		}
-	}
-	for _, word := range []string{"correct", "compile", "correctness", "runtime"} {
-		if found[word] == 0 {
-			t.Errorf("no result is %q: %v", word, found)
-		}
-	}
-	best := all.Results[slices.IndexFunc(all.Results, func(r struct {
-		Configuration map[string]any `json:"configuration"`
-		Times         *struct {
-			Compilation float64   `json:"compilation_time"`
-			Runtimes    []float64 `json:"runtimes"`
-		} `json:"times"`
-		Invalidity   string   `json:"invalidity"`
-		Correctness  *float64 `json:"correctness"`
-		Measurements []struct {
-			Name  string
-			Value float64
-		} `json:"measurements"`
-	}) bool {
-		return len(r.Measurements) == 3
-	})]
-	if best.Measurements[0].Name != "speedup" || best.Times.Compilation != 500 || len(best.Times.Runtimes) != 2 {
-		t.Errorf("%+v", best)
-	}
 }
 
 // TestEdit makes a candidate the default in manifests of every form, and leaves all other lines as
