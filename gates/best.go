@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates/facts"
+	"github.com/kernelgate/kernelgate/policies/ident"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
-	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
 // A guard bounds the loss of one change. Many changes that each stay within it may lose much more
@@ -60,7 +60,7 @@ func (b Best) problem(shapes map[string]bool) (field, problem string) {
 	switch {
 	case !shapes[b.Shape]:
 		return "shape", fmt.Sprintf("%q is not among the shapes", b.Shape)
-	case !strict.IsCommit(b.Commit):
+	case !ident.IsCommit(b.Commit):
 		return "commit", fmt.Sprintf("%q is not the id of a commit", b.Commit)
 	case !(b.Baseline > 0) || math.IsInf(b.Baseline, 0):
 		return "baseline", fmt.Sprintf("is %v, which is not above 0", b.Baseline)
@@ -70,7 +70,7 @@ func (b Best) problem(shapes map[string]bool) (field, problem string) {
 		return "lost", fmt.Sprintf("has %d merges (at most %d)", len(b.Lost), MaxLosses)
 	}
 	for i, l := range b.Lost {
-		if !strict.IsCommit(l.Commit) || !(l.Speedup > -1 && l.Speedup < 0) {
+		if !ident.IsCommit(l.Commit) || !(l.Speedup > -1 && l.Speedup < 0) {
 			return fmt.Sprintf("lost[%d]", i), "is no commit with a speedup from -1 to 0"
 		}
 	}

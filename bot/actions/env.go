@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/github/webhook"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // An environ is the environment that GitHub gives a job.
@@ -53,13 +53,13 @@ func readEnv(getenv func(string) string) (environ, error) {
 	e.runAttempt, _ = strconv.Atoi(getenv("GITHUB_RUN_ATTEMPT")) // 0 if not set
 	switch {
 	case e.eventName == "" || e.eventPath == "" || e.repo == "":
-		return e, strict.Mistakef("kernelgate: --github works in a job of GitHub Actions: GITHUB_EVENT_NAME, GITHUB_EVENT_PATH and GITHUB_REPOSITORY are not all set (elsewhere, leave --github out)")
+		return e, usage.Errorf("kernelgate: --github works in a job of GitHub Actions: GITHUB_EVENT_NAME, GITHUB_EVENT_PATH and GITHUB_REPOSITORY are not all set (elsewhere, leave --github out)")
 	case !slices.Contains(gated, e.eventName):
-		return e, strict.Mistakef("kernelgate: nothing is gated on the event %q (use on: pull_request, merge_group, issue_comment, pull_request_review and pull_request_review_comment)", e.eventName)
+		return e, usage.Errorf("kernelgate: nothing is gated on the event %q (use on: pull_request, merge_group, issue_comment, pull_request_review and pull_request_review_comment)", e.eventName)
 	case e.report != reportStatus && e.report != reportChecks:
-		return e, strict.Mistakef("kernelgate: KERNELGATE_REPORT is %q: write %q for commit statuses (the default) or %q for check runs", e.report, reportStatus, reportChecks)
+		return e, usage.Errorf("kernelgate: KERNELGATE_REPORT is %q: write %q for commit statuses (the default) or %q for check runs", e.report, reportStatus, reportChecks)
 	case e.token == "":
-		return e, strict.Mistakef("kernelgate: no token: add this to the workflow's step\n\n    env:\n      GITHUB_TOKEN: ${{ github.token }}")
+		return e, usage.Errorf("kernelgate: no token: add this to the workflow's step\n\n    env:\n      GITHUB_TOKEN: ${{ github.token }}")
 	}
 	return e, nil
 }
@@ -69,7 +69,7 @@ func readEnv(getenv func(string) string) (environ, error) {
 func (e environ) event() (event webhook.Event, relabelled bool, err error) {
 	body, err := os.ReadFile(e.eventPath)
 	if err != nil {
-		return nil, false, strict.Mistakef("kernelgate: reading the event: %w (GITHUB_EVENT_PATH names its file)", err)
+		return nil, false, usage.Errorf("kernelgate: reading the event: %w (GITHUB_EVENT_PATH names its file)", err)
 	}
 	name := e.eventName
 	if name == "pull_request_target" {
@@ -77,7 +77,7 @@ func (e environ) event() (event webhook.Event, relabelled bool, err error) {
 	}
 	event, err = webhook.Decode(name, body)
 	if err != nil {
-		return nil, false, strict.Mistakef("kernelgate: %w (GITHUB_EVENT_PATH does not hold the event that GITHUB_EVENT_NAME says)", err)
+		return nil, false, usage.Errorf("kernelgate: %w (GITHUB_EVENT_PATH does not hold the event that GITHUB_EVENT_NAME says)", err)
 	}
 	var told struct {
 		Action  string

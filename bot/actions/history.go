@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 )
 
 // The sticky comment ends with a hidden line that holds the attempts so far. There is no other
@@ -82,7 +82,7 @@ func recall(body string) []change.Run {
 	}
 	var runs []change.Run
 	for _, one := range all {
-		if !strict.IsCommit(one.Head) || one.Kernel == "" || one.Attempt < 1 || one.Attempt > maxAttempts+1 {
+		if !ident.IsCommit(one.Head) || one.Kernel == "" || one.Attempt < 1 || one.Attempt > maxAttempts+1 {
 			continue
 		}
 		run := change.Run{KernelSpec: change.KernelSpec{Name: report.Clip(one.Kernel, 200), Folder: report.Clip(one.Folder, 500), Rule: report.Clip(one.Rule, 200)}, Head: one.Head, Attempt: one.Attempt, Phase: change.Abandoned, Ended: one.Ended}

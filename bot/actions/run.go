@@ -20,7 +20,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/publish"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -62,7 +62,7 @@ const (
 )
 
 // Run executes what the job's event asks for. A mistake in the setup of the job is a
-// strict.Mistake.
+// usage.Error.
 func Run(ctx context.Context, c Config) (End, error) {
 	env, err := readEnv(c.Getenv)
 	if err != nil {
@@ -80,7 +80,7 @@ func Run(ctx context.Context, c Config) (End, error) {
 	}
 	client, err := client.NewToken(env.token, options)
 	if err != nil {
-		return End{}, strict.Mistakef("%w", err)
+		return End{}, usage.Errorf("%w", err)
 	}
 	scratch, err := os.MkdirTemp("", "kernelgate-")
 	if err != nil {

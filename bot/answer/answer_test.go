@@ -18,7 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/present"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 var (
@@ -56,7 +56,7 @@ type packer struct{}
 
 func (packer) Rerun(_ context.Context, _ change.ID, _ change.Facts, r planner.Rerun) (string, error) {
 	if slices.Contains(r.Shapes, "huge") {
-		return "", strict.Mistake{Err: errors.New("no shape ```huge```")}
+		return "", usage.Error{Err: errors.New("no shape ```huge```")}
 	}
 	return fmt.Sprintf("%s rounds=%d vs=%s", r.Folder, r.Rounds, r.Versus), nil
 }
@@ -65,7 +65,7 @@ func (packer) Rerun(_ context.Context, _ change.ID, _ change.Facts, r planner.Re
 // being measured, and one that is gone.
 func (packer) Search(_ context.Context, _ change.ID, _ change.Facts, r planner.Search) (string, error) {
 	if r.Bisect != nil && r.Bisect.Good == "nowhere" {
-		return "", strict.Mistake{Err: errors.New("no commit nowhere")}
+		return "", usage.Error{Err: errors.New("no commit nowhere")}
 	}
 	return "search of " + r.Folder, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // rebench starts further attempts. What was measured of the machine code stays: an
@@ -129,7 +129,7 @@ func (d Decider) onTheSide(ctx context.Context, s *change.State, runs []change.R
 
 // badRequest tells the author of a command what does not exist.
 func badRequest(err error) (change.Answered, error) {
-	if bad, ok := errors.AsType[strict.Mistake](err); ok {
+	if bad, ok := errors.AsType[usage.Error](err); ok {
 		return refused(change.Answer{Kind: change.AnswerCannotServe, Quote: bad.Error()})
 	}
 	return change.Answered{}, err

@@ -15,7 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // An Archive is an open data folder. No bot can use the folder at the same time.
@@ -29,13 +29,13 @@ func Open(ctx context.Context, dir string) (*Archive, error) {
 	store, file := filepath.Join(dir, "journal"), filepath.Join(dir, "ledger.db")
 	for _, path := range []string{store, file} {
 		if _, err := os.Stat(path); err != nil {
-			return nil, strict.Mistakef("%s is not the data folder of a bot with an embedded journal: %w", dir, err)
+			return nil, usage.Errorf("%s is not the data folder of a bot with an embedded journal: %w", dir, err)
 		}
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	j, err := journal.Open(ctx, journal.Options{Dir: store, Log: quiet})
 	if err != nil {
-		return nil, strict.Mistakef("%w (stop the bot, or copy its data folder while it is stopped)", err)
+		return nil, usage.Errorf("%w (stop the bot, or copy its data folder while it is stopped)", err)
 	}
 	l, err := ledger.Open(ctx, file, ledger.Options{Log: quiet})
 	if err != nil {
@@ -65,11 +65,11 @@ func (a *Archive) Runs(ctx context.Context, repo string, most int) ([]ledger.Run
 	meant, found := ledger.Named(known, repo)
 	switch {
 	case len(names) == 0:
-		return nil, strict.Mistakef("the data folder has no runs")
+		return nil, usage.Errorf("the data folder has no runs")
 	case repo == "":
-		return nil, strict.Mistakef("the data folder has runs of %d repositories, and a policy belongs to one: add --repo with one of %s", len(names), strings.Join(names, ", "))
+		return nil, usage.Errorf("the data folder has runs of %d repositories, and a policy belongs to one: add --repo with one of %s", len(names), strings.Join(names, ", "))
 	case !found:
-		return nil, strict.Mistakef("--repo: there are no runs of %q (there are runs of %s)", repo, strings.Join(names, ", "))
+		return nil, usage.Errorf("--repo: there are no runs of %q (there are runs of %s)", repo, strings.Join(names, ", "))
 	}
 	var rows []ledger.RunRow
 	seen := map[string]bool{"": true}

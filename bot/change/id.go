@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 )
 
 // A Kind is what sort of thing is under the gate.
@@ -57,7 +57,7 @@ var idPattern = regexp.MustCompile(`^(?:(pr)-(0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{
 // ParseID reads what String wrote.
 func ParseID(text string) (ID, error) {
 	m := idPattern.FindStringSubmatch(text)
-	if m == nil || m[6] != "" && !strict.IsCommit(m[6]) {
+	if m == nil || m[6] != "" && !ident.IsCommit(m[6]) {
 		return ID{}, fmt.Errorf("%q names no change", text)
 	}
 	kind, repo := m[1], m[2]

@@ -18,7 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/gates/number"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // journalFlags say which journal a command is about.
@@ -33,7 +33,7 @@ func (j *journalFlags) add(cmd *cobra.Command) {
 // load returns the configuration, of which only the place of the journal is used.
 func (j *journalFlags) load() (serve.Config, error) {
 	if j.config != "" && j.data != "" {
-		return serve.Config{}, strict.Mistakef("--config and --data name two journals: give one of them")
+		return serve.Config{}, usage.Errorf("--config and --data name two journals: give one of them")
 	}
 	if j.data != "" {
 		return serve.Config{Data: j.data}, nil
@@ -71,7 +71,7 @@ func backupCommand(stdout, stderr io.Writer) *cobra.Command {
 				return err
 			}
 			if keep < 0 || keep > 0 && folder == "" {
-				return strict.Mistakef("--keep: give a number above 0, and a folder for the backups")
+				return usage.Errorf("--keep: give a number above 0, and a folder for the backups")
 			}
 			m, err := backUp(cmd.Context(), config, file, stderr)
 			if errors.Is(err, journal.ErrDamaged) {
@@ -97,11 +97,11 @@ func backupFile(arg string, now time.Time) (file, folder string, err error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return arg, "", nil
 	case err != nil:
-		return "", "", strict.Mistakef("%w", err)
+		return "", "", usage.Errorf("%w", err)
 	case info.IsDir():
 		return filepath.Join(arg, now.UTC().Format(backupPattern)), arg, nil
 	}
-	return "", "", strict.Mistakef("%s exists: give a new file, or a folder", arg)
+	return "", "", usage.Errorf("%s exists: give a new file, or a folder", arg)
 }
 
 // backUp writes a backup to a new file, and reads it again. It leaves no file behind if it fails.
@@ -109,10 +109,10 @@ func backUp(ctx context.Context, config serve.Config, file string, stderr io.Wri
 	partial := file + ".partial"
 	out, err := os.OpenFile(partial, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return m, strict.Mistakef("%s exists: a backup is under way, or one was killed (then delete the file)", partial)
+		return m, usage.Errorf("%s exists: a backup is under way, or one was killed (then delete the file)", partial)
 	}
 	if err != nil {
-		return m, strict.Mistakef("%w", err)
+		return m, usage.Errorf("%w", err)
 	}
 	defer func() {
 		if err = errors.Join(err, out.Close()); err != nil {
@@ -157,10 +157,10 @@ func copyJournal(ctx context.Context, config serve.Config, out io.Writer, stderr
 func hasJournal(data string) error {
 	_, err := os.Stat(filepath.Join(data, "journal"))
 	if errors.Is(err, fs.ErrPermission) {
-		return strict.Mistakef("%w: run this as root, or as the user of the bot", err)
+		return usage.Errorf("%w: run this as root, or as the user of the bot", err)
 	}
 	if err != nil {
-		return strict.Mistakef("%s is not the data folder of a bot with an embedded journal: %w", data, err)
+		return usage.Errorf("%s is not the data folder of a bot with an embedded journal: %w", data, err)
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ func verifyCommand(stdout, stderr io.Writer) *cobra.Command {
 			var err error
 			if len(args) == 1 {
 				if of != (journalFlags{}) {
-					return strict.Mistakef("give a backup, or --config or --data, and not both")
+					return usage.Errorf("give a backup, or --config or --data, and not both")
 				}
 				r, err = verifyBackup(cmd.Context(), args[0], stderr)
 			} else {
@@ -269,7 +269,7 @@ func verifyJournal(ctx context.Context, of journalFlags, stderr io.Writer) (r jo
 func verifyBackup(ctx context.Context, file string, stderr io.Writer) (r journal.Report, err error) {
 	in, err := os.Open(file)
 	if err != nil {
-		return r, strict.Mistakef("%w", err)
+		return r, usage.Errorf("%w", err)
 	}
 	defer in.Close()
 	dir, err := os.MkdirTemp("", "kernelgate-verify-")
@@ -311,12 +311,12 @@ func restoreCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			in, err := os.Open(args[0]) // before this process becomes a different user
 			if err != nil {
-				return strict.Mistakef("%w", err)
+				return usage.Errorf("%w", err)
 			}
 			defer in.Close()
 			if len(config.NATS) == 0 {
 				if err := os.MkdirAll(config.Data, 0o700); err != nil {
-					return strict.Mistakef("%w", err)
+					return usage.Errorf("%w", err)
 				}
 				if config.Data, err = becomeOwner(config.Data, config.Data); err != nil {
 					return err
@@ -324,10 +324,10 @@ func restoreCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			m, err := serve.RestoreJournal(cmd.Context(), config, version(), in, newLog(stderr, "error", "text"))
 			if errors.Is(err, journal.ErrNotEmpty) {
-				return strict.Mistakef("%w: nothing was changed. Stop the bots, move the old journal away (a data folder: mv journal journal.old; a NATS server: delete its streams), and restore again", err)
+				return usage.Errorf("%w: nothing was changed. Stop the bots, move the old journal away (a data folder: mv journal journal.old; a NATS server: delete its streams), and restore again", err)
 			}
 			if errors.Is(err, journal.ErrBackup) {
-				return strict.Mistakef("%s: %w: nothing was changed", args[0], err)
+				return usage.Errorf("%s: %w: nothing was changed", args[0], err)
 			}
 			if err != nil {
 				return err

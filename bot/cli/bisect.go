@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/bisect"
 	"github.com/kernelgate/kernelgate/runners/measure"
 )
@@ -33,13 +33,13 @@ func bisectCommand(stdout, stderr io.Writer) *cobra.Command {
 			var ok bool
 			opt.Kernel = args[0]
 			if opt.Good, opt.Bad, ok = strings.Cut(args[1], ".."); !ok || opt.Good == "" || opt.Bad == "" {
-				return strict.Mistakef("%q is not a range of commits (write GOOD..BAD, such as v1.2..main)", args[1])
+				return usage.Errorf("%q is not a range of commits (write GOOD..BAD, such as v1.2..main)", args[1])
 			}
 			if percent <= 0 || percent >= 50 {
-				return strict.Mistakef("--error-rate %v is not a percentage between 0 and 50 (write e.g. 5)", percent)
+				return usage.Errorf("--error-rate %v is not a percentage between 0 and 50 (write e.g. 5)", percent)
 			}
 			if opt.MaxRounds < 4 {
-				return strict.Mistakef("--rounds %d is too few to prove anything (write 4 or more)", opt.MaxRounds)
+				return usage.Errorf("--rounds %d is too few to prove anything (write 4 or more)", opt.MaxRounds)
 			}
 			opt.Delta = percent / 100
 			if err := measureOn(&opt.Config, gpu); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/check"
 	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
@@ -49,10 +50,10 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 				return checkOnGitHub(cmd, opt, gpu, dryRun, stdout, stderr)
 			}
 			if dryRun {
-				return strict.Mistakef("--dry-run works only with --github, because nothing else writes to GitHub (remove it, or add --github in a job of GitHub Actions)")
+				return usage.Errorf("--dry-run works only with --github, because nothing else writes to GitHub (remove it, or add --github in a job of GitHub Actions)")
 			}
 			if !slices.Contains(measure.Runners(), opt.Runner) {
-				return strict.Mistakef("--runner: %q is not one of %s", opt.Runner, strings.Join(measure.Runners(), ", "))
+				return usage.Errorf("--runner: %q is not one of %s", opt.Runner, strings.Join(measure.Runners(), ", "))
 			}
 			if err := measureOn(&opt.Config, gpu); err != nil {
 				return err
@@ -65,7 +66,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			for _, flag := range []string{"seed", "inputs"} {
 				if cmd.Flags().Changed(flag) {
-					return strict.Mistakef("--%s works only with --shape, which repeats a single case (add e.g. --shape R=5,C=63)", flag)
+					return usage.Errorf("--%s works only with --shape, which repeats a single case (add e.g. --shape R=5,C=63)", flag)
 				}
 			}
 			status := exitPass
@@ -95,7 +96,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 				return err
 			}
 			if checked == 0 && leftOut > 0 {
-				return strict.Mistakef("kernelgate: no kernel was checked: --runner %s leaves out every kernel", opt.Runner)
+				return usage.Errorf("kernelgate: no kernel was checked: --runner %s leaves out every kernel", opt.Runner)
 			}
 			if checked == 0 && asJSON {
 				return json.NewEncoder(stdout).Encode(gates.Verdict{Schema: gates.VerdictSchema, Outcome: gates.Pass, Summary: "No kernel changed."})
@@ -161,24 +162,24 @@ func compareCompilers(ctx context.Context, opt *check.Options, given map[string]
 		return nil
 	}
 	if opt.Variant != "" || opt.Base != "" {
-		return strict.Mistakef("--toolchain compares two compilers on the same sources: it cannot be used with --base or --variant")
+		return usage.Errorf("--toolchain compares two compilers on the same sources: it cannot be used with --base or --variant")
 	}
 	for side, text := range given {
 		into := map[string]*policy.Toolchains{"old": &opt.Before, "new": &opt.After}[side]
 		if into == nil {
-			return strict.Mistakef("--toolchain: %q is not a side (write new=%s, and old=… if necessary)", side, text)
+			return usage.Errorf("--toolchain: %q is not a side (write new=%s, and old=… if necessary)", side, text)
 		}
 		if filepath.IsAbs(text) {
 			opt.Toolchains = append(opt.Toolchains, text)
 		}
 		kind, pin, err := toolchain.Installed{Paths: opt.Toolchains, Getenv: os.Getenv}.Named(ctx, text)
 		if err != nil {
-			return strict.Mistakef("--toolchain %s: %w", side, err)
+			return usage.Errorf("--toolchain %s: %w", side, err)
 		}
 		*into = into.With(kind, &pin)
 	}
 	if opt.After == (policy.Toolchains{}) {
-		return strict.Mistakef("--toolchain names no new compiler (add e.g. --toolchain new=%s)", strings.TrimSpace(given["old"]))
+		return usage.Errorf("--toolchain names no new compiler (add e.g. --toolchain new=%s)", strings.TrimSpace(given["old"]))
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/terminal"
 )
 
@@ -46,7 +47,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	err := root.ExecuteContext(ctx)
 	var status exit
-	var bad strict.Mistake
+	var bad usage.Error
 	switch {
 	case err == nil:
 		return exitPass

@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/check"
 	"github.com/kernelgate/kernelgate/runners/results"
 )
@@ -66,11 +66,11 @@ func readRun(path string, policy *policy.Policy, policyFile string) (report.Resu
 	beside := filepath.Join(filepath.Dir(path), "verdict.json")
 	data, err := results.Read(beside)
 	if err != nil {
-		return report.Result{}, strict.Mistakef("reading the verdict of %s: %w (--policy judges it again)", path, err)
+		return report.Result{}, usage.Errorf("reading the verdict of %s: %w (--policy judges it again)", path, err)
 	}
 	var v gates.Verdict
 	if err := json.Unmarshal(data, &v); err != nil {
-		return report.Result{}, strict.Mistakef("%s is not a verdict: %w (--policy judges the evidence again)", beside, err)
+		return report.Result{}, usage.Errorf("%s is not a verdict: %w (--policy judges the evidence again)", beside, err)
 	}
 	return report.Result{Evidence: e, Verdict: &v}, nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/scaffold"
 )
 
@@ -26,7 +26,7 @@ func exportCommand(stdout io.Writer) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !flashinfer {
-				return strict.Mistakef("say which format: --flashinfer-trace")
+				return usage.Errorf("say which format: --flashinfer-trace")
 			}
 			run, err := readRun(args[0], nil, "")
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/bot/fleet"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 )
@@ -24,11 +24,11 @@ func fleetCommand(stdout io.Writer) *cobra.Command {
 	remote := func() (fleet.Remote, error) {
 		token, err := os.ReadFile(tokenFile)
 		if err != nil {
-			return fleet.Remote{}, strict.Mistakef("--token-file: %w (the bot's configuration names it: operator_token_file)", err)
+			return fleet.Remote{}, usage.Errorf("--token-file: %w (the bot's configuration names it: operator_token_file)", err)
 		}
 		client, base, err := agent.Dial(server, ca)
 		if err != nil {
-			return fleet.Remote{}, strict.Mistakef("--server: %w", err)
+			return fleet.Remote{}, usage.Errorf("--server: %w", err)
 		}
 		client.Timeout = time.Minute
 		return fleet.Remote{HTTP: client, Base: base, Token: strings.TrimSpace(string(token))}, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/gates/number"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // gcOptions are the flags of gc.
@@ -44,7 +44,7 @@ func gcCommand(stdout, stderr io.Writer) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if opt.days < leastDays {
-				return strict.Mistakef("--days: %d is less than %d (its author may reopen a pull request that was closed in that time)", opt.days, leastDays)
+				return usage.Errorf("--days: %d is less than %d (its author may reopen a pull request that was closed in that time)", opt.days, leastDays)
 			}
 			j, err := openForGC(cmd.Context(), opt, stderr)
 			if err != nil {
@@ -78,7 +78,7 @@ func openForGC(ctx context.Context, opt gcOptions, stderr io.Writer) (*journal.J
 	}
 	j, err := serve.OpenJournal(ctx, config, version(), opt.dryRun, newLog(stderr, "warn", "text"))
 	if err != nil && len(config.NATS) == 0 {
-		return nil, strict.Mistakef("%w (stop the bot, or copy its data folder while it is stopped)", err)
+		return nil, usage.Errorf("%w (stop the bot, or copy its data folder while it is stopped)", err)
 	}
 	return j, err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/bot/actions"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/check"
 	"github.com/kernelgate/kernelgate/runners/gpus"
 )
@@ -22,7 +22,7 @@ import (
 func checkOnGitHub(cmd *cobra.Command, opt check.Options, gpu string, dryRun bool, stdout, stderr io.Writer) error {
 	for _, name := range []string{"base", "head", "policy", "baseline-variant", "variant", "label", "title", "runner", "static", "arch", "json"} {
 		if cmd.Flags().Changed(name) {
-			return strict.Mistakef("kernelgate: --%s: with --github, the event and the policy of the base decide what is checked (remove the flag; --github allows --dir, --dry-run, --gpu, --include, --rivals, --rounds and --results)", name)
+			return usage.Errorf("kernelgate: --%s: with --github, the event and the policy of the base decide what is checked (remove the flag; --github allows --dir, --dry-run, --gpu, --include, --rivals, --rounds and --results)", name)
 		}
 	}
 	environment := map[string]string{}
@@ -50,8 +50,8 @@ func checkOnGitHub(cmd *cobra.Command, opt check.Options, gpu string, dryRun boo
 		Results: opt.Results, DryRun: dryRun, Version: version(), Stdout: stdout, Now: time.Now, Random: rand.Text,
 		Measure: opt.Measure, Progress: live,
 	})
-	if bad, ok := errors.AsType[strict.Mistake](err); ok {
-		return strict.Mistake{Err: actions.Inert{Err: bad.Err}}
+	if bad, ok := errors.AsType[usage.Error](err); ok {
+		return usage.Error{Err: actions.Inert{Err: bad.Err}}
 	}
 	if err != nil {
 		return actions.Inert{Err: err}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/cuda"
 	"github.com/kernelgate/kernelgate/runners/gpus"
 	"github.com/kernelgate/kernelgate/runners/measure"
@@ -26,7 +26,7 @@ func gpuWorkerCommand() *cobra.Command {
 // measureHere configures measurements by this program on this host.
 func measureHere(c *measure.Config) error {
 	if err := c.Includes.Check(); err != nil {
-		return strict.Mistakef("--include: %w", err)
+		return usage.Errorf("--include: %w", err)
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -51,14 +51,14 @@ func measureOn(c *measure.Config, wish string) error {
 		c.GPU = all[0]
 	case wish == "":
 	case err != nil:
-		return strict.Mistakef("--gpu: %w", err)
+		return usage.Errorf("--gpu: %w", err)
 	default:
 		picked, err := gpus.Select(all, wish)
 		if err != nil {
-			return strict.Mistakef("--gpu: %w", err)
+			return usage.Errorf("--gpu: %w", err)
 		}
 		if len(picked) != 1 {
-			return strict.Mistakef("--gpu: %q is %d GPUs (name one)", wish, len(picked))
+			return usage.Errorf("--gpu: %q is %d GPUs (name one)", wish, len(picked))
 		}
 		c.GPU = picked[0]
 	}

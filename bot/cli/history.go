@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/check"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/results"
@@ -36,7 +37,7 @@ func historyCommand(stdout io.Writer) *cobra.Command {
 				format = "markdown"
 			}
 			if format != "" && format != "terminal" && format != "markdown" {
-				return strict.Mistakef("--format: %q is not one of terminal, markdown", format)
+				return usage.Errorf("--format: %q is not one of terminal, markdown", format)
 			}
 			failed, err := failedCandidates(cmd.Context(), args[0], searches, format != "markdown")
 			if err != nil {
@@ -89,7 +90,7 @@ func failedCandidates(ctx context.Context, kernel, searches string, here bool) (
 		return nil, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, strict.Mistakef("--searches: %s has no %s: in searches with this folder of results, no candidate ran and failed", searches, tune.FailuresFile)
+		return nil, usage.Errorf("--searches: %s has no %s: in searches with this folder of results, no candidate ran and failed", searches, tune.FailuresFile)
 	}
 	if err != nil {
 		return nil, err

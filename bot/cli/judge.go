@@ -9,7 +9,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/check"
 )
 
@@ -44,7 +44,7 @@ func judgeCommand(stdout io.Writer) *cobra.Command {
 					return fmt.Errorf("printing the verdict: %w", err)
 				}
 			default:
-				return strict.Mistakef("--format: %q is not one of terminal, markdown, json", format)
+				return usage.Errorf("--format: %q is not one of terminal, markdown, json", format)
 			}
 			return asExit(severity(v))
 		},

@@ -17,7 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/check"
 )
 
@@ -55,7 +55,7 @@ func openCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			results, err := pages.OpenFolder(dir, judge, lessons)
 			if err != nil {
-				return strict.Mistake{Err: err}
+				return usage.Error{Err: err}
 			}
 			for path, why := range results.Skipped() {
 				fmt.Fprintf(stderr, "kernelgate: %s is left out: %s\n", path, why)
@@ -85,7 +85,7 @@ func servePages(ctx context.Context, listen string, results *pages.Folder, stdou
 func loopbackAddress(flag, listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil || !client.Loopback(host) {
-		return strict.Mistakef("%s: %q is not a loopback address (write e.g. 127.0.0.1:8080): these pages have no login", flag, listen)
+		return usage.Errorf("%s: %q is not a loopback address (write e.g. 127.0.0.1:8080): these pages have no login", flag, listen)
 	}
 	return nil
 }

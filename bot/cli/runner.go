@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/bot/serve"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/measure"
 )
@@ -38,25 +38,25 @@ func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (len(c.Servers) == 0 || tokenFile == "") && !testOnly {
-				return strict.Mistakef("kernelgate runner: --server and --token-file are required (see kernelgate runner --help)")
+				return usage.Errorf("kernelgate runner: --server and --token-file are required (see kernelgate runner --help)")
 			}
 			for _, server := range c.Servers {
 				if !strings.HasPrefix(server, "unix://") && !strings.HasPrefix(server, "https://") && !strings.HasPrefix(server, "http://") {
-					return strict.Mistakef("--server: %q is not the address of a bot (write https://host, or unix:///path/to/runner.sock)", server)
+					return usage.Errorf("--server: %q is not the address of a bot (write https://host, or unix:///path/to/runner.sock)", server)
 				}
 			}
 			var err error
 			if !testOnly {
 				var token []byte
 				if token, err = os.ReadFile(tokenFile); err != nil {
-					return strict.Mistakef("--token-file: %w (the operator of the bot creates a token for each runner)", err)
+					return usage.Errorf("--token-file: %w (the operator of the bot creates a token for each runner)", err)
 				}
 				c.Token = strings.TrimSpace(string(token))
 			}
 			c.Version = version()
 			if c.Name == "" {
 				if c.Name, err = os.Hostname(); err != nil {
-					return strict.Mistakef("--name: %w (set a name)", err)
+					return usage.Errorf("--name: %w (set a name)", err)
 				}
 			}
 			if c.StateDir == "" {
@@ -70,7 +70,7 @@ func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 			all := []worker{{c, here}}
 			switch {
 			case builds && testOnly:
-				return strict.Mistakef("--self-test: a host that only builds has no self-test (remove --builds)")
+				return usage.Errorf("--self-test: a host that only builds has no self-test (remove --builds)")
 			case builds:
 				if err := labelBuilder(cmd.Context(), &all[0].agent, here); err != nil {
 					return err
@@ -94,7 +94,7 @@ func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			err = runWorkers(cmd.Context(), all)
 			if errors.Is(err, agent.ErrRefused) {
-				return strict.Mistake{Err: err}
+				return usage.Error{Err: err}
 			}
 			return err
 		},
@@ -120,14 +120,14 @@ func runnerCommand(stdout, stderr io.Writer) *cobra.Command {
 func labelBuilder(ctx context.Context, c *agent.Config, here measure.Config) error {
 	found, err := here.BuildLabels(ctx)
 	if err != nil {
-		return strict.Mistakef("--builds: %w", err)
+		return usage.Errorf("--builds: %w", err)
 	}
 	if len(c.Labels) == 0 {
 		c.Labels = found
 	}
 	for _, label := range c.Labels {
 		if !slices.Contains(found, label) {
-			return strict.Mistakef("--labels: this host cannot build for %q (it can build for %s; remove --labels)", label, strings.Join(found, ", "))
+			return usage.Errorf("--labels: this host cannot build for %q (it can build for %s; remove --labels)", label, strings.Join(found, ", "))
 		}
 	}
 	return nil

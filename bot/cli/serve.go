@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/bot/serve"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 func serveCommand(stdout, stderr io.Writer) *cobra.Command {
@@ -41,7 +41,7 @@ func serveCommand(stdout, stderr io.Writer) *cobra.Command {
 			}
 			for _, name := range secretFlags {
 				if cmd.Flags().Changed(name) {
-					return strict.Mistakef("--%s: every user of this host can read the command line: use --%s-file", name, name)
+					return usage.Errorf("--%s: every user of this host can read the command line: use --%s-file", name, name)
 				}
 			}
 			sources := serve.Sources{File: configFile(file), Getenv: os.Getenv, Flags: flags}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/bot/github/app"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 func setupCommand(stdout io.Writer) *cobra.Command {
@@ -35,12 +35,12 @@ func setupCommand(stdout io.Writer) *cobra.Command {
 				if opt.Code == "-" {
 					line, err := bufio.NewReader(io.LimitReader(cmd.InOrStdin(), 1024)).ReadString('\n')
 					if err != nil && err != io.EOF {
-						return strict.Mistakef("--code: reading it: %w", err)
+						return usage.Errorf("--code: reading it: %w", err)
 					}
 					opt.Code = strings.TrimSpace(line)
 				}
 				if opt.Code == "" {
-					return strict.Mistakef("--code: is empty (write the value of code= in the address that GitHub redirected the browser to)")
+					return usage.Errorf("--code: is empty (write the value of code= in the address that GitHub redirected the browser to)")
 				}
 			}
 			if host, err := os.Hostname(); err == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates/hindsight"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/check"
 )
@@ -100,7 +100,7 @@ type simulated struct {
 
 func simulate(ctx context.Context, opt simulateOptions, name string, paths []string, stdout, stderr io.Writer) error {
 	if opt.runs < 0 || opt.runs > 100_000 {
-		return strict.Mistakef("--runs: %d is outside 0 to 100000", opt.runs)
+		return usage.Errorf("--runs: %d is outside 0 to 100000", opt.runs)
 	}
 	p, file, err := check.ReadPolicy(name)
 	if err != nil {
@@ -167,7 +167,7 @@ func (opt simulateOptions) simulateNoise(ctx context.Context, p *policy.Policy, 
 
 func (opt simulateOptions) past(ctx context.Context, paths []string) (pastRuns, error) {
 	if opt.data != "" && len(paths) > 0 {
-		return nil, strict.Mistakef("--data: name a bot's data folder or folders of results, and not both")
+		return nil, usage.Errorf("--data: name a bot's data folder or folders of results, and not both")
 	}
 	if len(paths) == 0 {
 		paths = []string{"results"}
@@ -176,7 +176,7 @@ func (opt simulateOptions) past(ctx context.Context, paths []string) (pastRuns, 
 		return dataRuns{opt}, nil
 	}
 	if opt.repo != "" {
-		return nil, strict.Mistakef("--repo works only with --data (add e.g. --data /var/lib/kernelgate)")
+		return nil, usage.Errorf("--repo works only with --data (add e.g. --data /var/lib/kernelgate)")
 	}
 	stored, err := check.FindStored(ctx, paths, opt.old)
 	return storedRuns{stored}, err
@@ -213,7 +213,7 @@ func (d dataRuns) Each(ctx context.Context, do func(string, *gates.Evidence, hin
 		}
 		if known[text] == nil {
 			if known[text], err = policy.Parse(file, []byte(text)); err != nil {
-				return strict.Mistakef("the policy of run %s: %w", row.Job, err)
+				return usage.Errorf("the policy of run %s: %w", row.Job, err)
 			}
 		}
 		if err := do(fmt.Sprintf("%s@%s", row.Change, report.Short(row.Head)), e, hindsight.Policy{Policy: known[text], File: file}); err != nil {

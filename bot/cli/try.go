@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/bot/try"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/gpus"
 	"github.com/kernelgate/kernelgate/runners/measure"
 )
@@ -36,7 +36,7 @@ func tryCommand(stdout, stderr io.Writer) *cobra.Command {
 				opt.Dir = args[0]
 			}
 			if err := includes.Check(); err != nil {
-				return strict.Mistakef("--include: %w", err)
+				return usage.Errorf("--include: %w", err)
 			}
 			opt.Includes, opt.Devices = includes, gpus.LabelsHere(os.Getenv, "all")
 			live := liveProgress(cmd.Context(), stderr)

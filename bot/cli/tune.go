@@ -15,7 +15,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/shell"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/tune"
 )
@@ -43,26 +44,26 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 0) == (replay == "") {
-				return strict.Mistakef("name the kernel to search, or a log with --replay (see kernelgate tune --help)")
+				return usage.Errorf("name the kernel to search, or a log with --replay (see kernelgate tune --help)")
 			}
 			var err error
 			if opt.Epsilon, err = parseShare(epsilon); err != nil {
-				return strict.Mistakef("--epsilon: %w", err)
+				return usage.Errorf("--epsilon: %w", err)
 			}
 			if replay != "" && opt.Choose {
-				return strict.Mistakef("--choose measures, and --replay does not (leave one of them out)")
+				return usage.Errorf("--choose measures, and --replay does not (leave one of them out)")
 			}
 			if replay != "" {
 				return replaySearch(cmd, opt, replay, all, stdout)
 			}
 			if opt.Choose && (opt.Exhaustive || len(opt.Toggles) > 0 || cmd.Flags().Changed("proposer")) {
-				return strict.Mistakef("--choose measures every variant as the manifest has it (leave out --toggle, --proposer and --exhaustive)")
+				return usage.Errorf("--choose measures every variant as the manifest has it (leave out --toggle, --proposer and --exhaustive)")
 			}
 			if opt.Candidates < 1 {
-				return strict.Mistakef("--candidates: %d are too few to search (write 1 or more)", opt.Candidates)
+				return usage.Errorf("--candidates: %d are too few to search (write 1 or more)", opt.Candidates)
 			}
 			if opt.Budget <= 0 {
-				return strict.Mistakef("--budget: %v is no time to measure in (write e.g. 10m)", opt.Budget)
+				return usage.Errorf("--budget: %v is no time to measure in (write e.g. 10m)", opt.Budget)
 			}
 			if err := measureOn(&opt.Config, gpu); err != nil {
 				return err
@@ -145,7 +146,7 @@ func runSearch(ctx context.Context, opt tune.Options, out searchOutput) error {
 		fmt.Fprintf(stderr, "kernelgate: interrupted; go on with: kernelgate tune %s\n", strings.Join(resumeWords(opt, folder), " "))
 		return exit(exitError)
 	}
-	var bad strict.Mistake
+	var bad usage.Error
 	if err != nil && folder != "" && !errors.As(err, &bad) {
 		return fmt.Errorf("%w\nGo on with: kernelgate tune %s", err, strings.Join(resumeWords(opt, folder), " "))
 	}
@@ -206,14 +207,14 @@ func shown(dir string) string {
 
 // resumeWords are the arguments that go on with a search.
 func resumeWords(opt tune.Options, folder string) []string {
-	words := []string{strict.ShellWord(opt.Kernel), "--resume", strict.ShellWord(folder)}
+	words := []string{shell.Quote(opt.Kernel), "--resume", shell.Quote(folder)}
 	for _, flag := range []struct{ name, value string }{{"--dir", opt.Dir}, {"--policy", opt.Policy}, {"--results", opt.Results}} {
 		if flag.value != "" {
-			words = append(words, flag.name, strict.ShellWord(flag.value))
+			words = append(words, flag.name, shell.Quote(flag.value))
 		}
 	}
 	for _, label := range opt.Labels {
-		words = append(words, "--label", strict.ShellWord(label))
+		words = append(words, "--label", shell.Quote(label))
 	}
 	return words
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/doctor"
 	"github.com/kernelgate/kernelgate/runners/gpus"
@@ -24,11 +24,11 @@ import (
 func gpusFor(spec string) ([]gpus.GPU, error) {
 	all, err := gpus.Here(os.Getenv)
 	if err != nil {
-		return nil, strict.Mistakef("--gpus: %w (see kernelgate doctor; --gpus none measures without a GPU)", err)
+		return nil, usage.Errorf("--gpus: %w (see kernelgate doctor; --gpus none measures without a GPU)", err)
 	}
 	picked, err := gpus.Select(all, spec)
 	if err != nil {
-		return nil, strict.Mistakef("--gpus: %w", err)
+		return nil, usage.Errorf("--gpus: %w", err)
 	}
 	return picked, nil
 }
@@ -82,7 +82,7 @@ func testWorkers(ctx context.Context, all []worker, stdout io.Writer) error {
 		if w.here.GPU.UUID != "" {
 			lock, err := w.here.GPU.Lock()
 			if err != nil {
-				return strict.Mistake{Err: err}
+				return usage.Error{Err: err}
 			}
 			defer lock.Close()
 			watch, err := gpus.WatchGPU(w.here.GPU)
@@ -148,7 +148,7 @@ func runWorkers(ctx context.Context, all []worker) error {
 			if err != nil {
 				stop()
 				ended.Wait()
-				return strict.Mistake{Err: err}
+				return usage.Error{Err: err}
 			}
 			defer lock.Close()
 			watch, err := gpus.WatchGPU(w.here.GPU)

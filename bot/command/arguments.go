@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 )
 
 const (
@@ -150,7 +150,7 @@ func checkShapes(names []string) error {
 		switch {
 		case name == "":
 			return errors.New("shapes: a name is empty (write them with commas and no blanks, such as `shapes=a,b`)")
-		case !strict.IsName(name):
+		case !ident.IsName(name):
 			return fmt.Errorf("shapes: %s is not a name (write letters, digits, `.`, `_` and `-`)", code(name))
 		case seen[name]:
 			return fmt.Errorf("shapes: %s is named twice (delete one)", code(name))

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 )
 
 // Tune requests a search for a faster variant or toggle of one kernel. Empty fields have defaults.
@@ -88,7 +88,7 @@ func readTune(arguments string) (Command, error) {
 		case "variants":
 			t.Variants = strings.Split(value, ",")
 			for _, v := range t.Variants {
-				if !strict.IsName(v) {
+				if !ident.IsName(v) {
 					return fmt.Errorf("variants: %s is not a name (write letters, digits, `.`, `_` and `-`, with commas and no blanks)", code(v))
 				}
 			}

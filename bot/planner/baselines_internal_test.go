@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
@@ -41,11 +41,11 @@ rules: [{name: default}]
 		t.Errorf("nobody could look: %v", err)
 	}
 	_, err = s.versus(t.Context(), "moon", nil)
-	if _, mistake := errors.AsType[strict.Mistake](err); !mistake {
+	if _, mistake := errors.AsType[usage.Error](err); !mistake {
 		t.Errorf("a commit that is not there: %v", err)
 	}
 	_, err = s.versus(ended, "moon", nil)
-	if _, mistake := errors.AsType[strict.Mistake](err); mistake || !errors.Is(err, context.Canceled) {
+	if _, mistake := errors.AsType[usage.Error](err); mistake || !errors.Is(err, context.Canceled) {
 		t.Errorf("nobody could look: %v", err)
 	}
 }

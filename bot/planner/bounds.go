@@ -11,7 +11,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -68,7 +68,7 @@ func (s *survey) versus(ctx context.Context, name string, approved []string) (st
 	}
 	rev, err := s.repo.Resolve(ctx, name)
 	if _, unknown := errors.AsType[checkout.UnknownCommit](err); unknown {
-		return "", strict.Mistake{Err: err}
+		return "", usage.Error{Err: err}
 	} else if err != nil {
 		return "", err
 	}
@@ -77,7 +77,7 @@ func (s *survey) versus(ctx context.Context, name string, approved []string) (st
 	}
 	ours, err := s.repo.Reached(ctx, rev)
 	if err == nil && !ours {
-		err = strict.Mistakef("%s (%.12s) is on no branch and under no tag of this repository, and its code is not measured here (name a branch, a tag, or a commit of one)", name, rev)
+		err = usage.Errorf("%s (%.12s) is on no branch and under no tag of this repository, and its code is not measured here (name a branch, a tag, or a commit of one)", name, rev)
 	}
 	return rev, err
 }
@@ -101,7 +101,7 @@ func (s *survey) ownBaselines(ctx context.Context, policy *policy.Policy) error 
 			return err
 		}
 		if pulls := strings.Contains("/"+gate.Baseline.Name, "/pull/"); !ours || pulls {
-			return strict.Mistakef("rule %s: gates.performance.baseline: %s is on no branch and under no tag of this repository (name a branch or a tag)", rule.Name, gate.Baseline)
+			return usage.Errorf("rule %s: gates.performance.baseline: %s is on no branch and under no tag of this repository (name a branch or a tag)", rule.Name, gate.Baseline)
 		}
 	}
 	return nil

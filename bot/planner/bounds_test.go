@@ -11,7 +11,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/planner"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -178,7 +178,7 @@ func TestVersusOfAFork(t *testing.T) {
 		return err
 	}
 	for _, versus := range []string{evil, evil[:12], "refs/pull/9/head", "pull/9/head", evil + "^0"} {
-		var bad strict.Mistake
+		var bad usage.Error
 		if err := rerun(versus); !errors.As(err, &bad) || !strings.Contains(err.Error(), "is on no branch and under no tag") {
 			t.Errorf("vs=%s: %v", versus, err)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -40,7 +40,7 @@ type Rerun struct {
 }
 
 // Rerun packs one kernel of a change once more and names the bundle. A name that
-// the repository does not have is a strict.Mistake.
+// the repository does not have is a usage.Error.
 func (p *Planner) Rerun(ctx context.Context, id change.ID, f change.Facts, r Rerun) (string, error) {
 	digest, err := p.packAgain(ctx, id, f, func(ctx context.Context, s *survey) (string, error) { return s.rerun(ctx, r) })
 	if err != nil {
@@ -65,7 +65,7 @@ func (p *Planner) packAgain(ctx context.Context, id change.ID, f change.Facts, p
 	}
 	var refused checkout.Refused
 	if errors.As(err, &refused) {
-		err = strict.Mistake{Err: refused}
+		err = usage.Error{Err: refused}
 	}
 	return digest, err
 }
@@ -79,7 +79,7 @@ func (s *survey) jobOf(ctx context.Context, o plan.Options, folder string) (runn
 	}
 	keys, err := p.Kernels(ctx)
 	if err == nil && keys[0] != folder { // the last part of the path may match a different kernel
-		err = strict.Mistakef("no kernel named %q", folder)
+		err = usage.Errorf("no kernel named %q", folder)
 	}
 	if err != nil {
 		return runners.Job{}, err
@@ -92,9 +92,9 @@ func (s *survey) jobOf(ctx context.Context, o plan.Options, folder string) (runn
 func buildable(job runners.Job) error {
 	switch {
 	case job.Unready != "":
-		return strict.Mistakef("the kernel cannot be built: %s", job.Unready)
+		return usage.Errorf("the kernel cannot be built: %s", job.Unready)
 	case len(job.Broken) > 0:
-		return strict.Mistakef("the head cannot be built: %s", job.Broken[0])
+		return usage.Errorf("the head cannot be built: %s", job.Broken[0])
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func buildable(job runners.Job) error {
 func hasShapes(m *manifest.Manifest, shapes []string) error {
 	known := m.ShapeNames()
 	if unknown := (policy.Shapes{Names: shapes}).Unknown(known); len(unknown) > 0 {
-		return strict.Mistakef("%s has no shape %q (it has %s)", m.Name, unknown[0], strings.Join(known, ", "))
+		return usage.Errorf("%s has no shape %q (it has %s)", m.Name, unknown[0], strings.Join(known, ", "))
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (s *survey) rerun(ctx context.Context, r Rerun) (string, error) {
 	}
 	for _, name := range r.Shapes {
 		if why := plan.OutsideLimits(job, name); why != "" {
-			return "", strict.Mistakef("%s", why)
+			return "", usage.Errorf("%s", why)
 		}
 	}
 	if r.Versus != "" && len(r.Shapes) == 0 {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
 
@@ -229,7 +229,7 @@ func TestRerunRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			facts.Base = c.base
 			_, err := w.planner.Rerun(t.Context(), id, facts, c.ask)
-			var bad strict.Mistake
+			var bad usage.Error
 			if !errors.As(err, &bad) || !strings.Contains(bad.Error(), c.says) {
 				t.Errorf("got %v, want %q", err, c.says)
 			}

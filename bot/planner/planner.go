@@ -19,6 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
@@ -309,7 +310,7 @@ func (s *survey) policy(ctx context.Context) (string, error) {
 // one.
 func (s *survey) problem(file string, err error) bool {
 	var many strict.Problems
-	var bad strict.Mistake
+	var bad usage.Error
 	var disk *fs.PathError
 	var refused checkout.Refused
 	note := func(file string, line int, message string) {

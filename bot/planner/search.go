@@ -11,7 +11,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bisect"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -28,7 +28,7 @@ type Search struct {
 }
 
 // Search packs a search and returns the name of the bundle. If the request names something that the
-// repository does not have, the error is a strict.Mistake.
+// repository does not have, the error is a usage.Error.
 func (p *Planner) Search(ctx context.Context, id change.ID, f change.Facts, r Search) (string, error) {
 	digest, err := p.packAgain(ctx, id, f, func(ctx context.Context, s *survey) (string, error) { return s.search(ctx, r) })
 	if err != nil {
@@ -43,10 +43,10 @@ func (s *survey) search(ctx context.Context, r Search) (string, error) {
 		return "", err
 	}
 	if len(s.out.Problems) > 0 {
-		return "", strict.Mistakef("%s", s.out.Problems[0])
+		return "", usage.Errorf("%s", s.out.Problems[0])
 	}
 	if policyAt == "" {
-		return "", strict.Mistakef("there is no policy that says how to measure (add %s to the base branch)", plan.PolicyFile)
+		return "", usage.Errorf("there is no policy that says how to measure (add %s to the base branch)", plan.PolicyFile)
 	}
 	var job runners.Job
 	var shapes []string
@@ -64,7 +64,7 @@ func (s *survey) search(ctx context.Context, r Search) (string, error) {
 		return "", err
 	}
 	if job.Rule().Gates.Performance == nil {
-		return "", strict.Mistakef("%s: the rule %s has no performance gate, and a search needs one to time %s", job.PolicyFile, job.Rule().Name, job.Manifest.Name)
+		return "", usage.Errorf("%s: the rule %s has no performance gate, and a search needs one to time %s", job.PolicyFile, job.Rule().Name, job.Manifest.Name)
 	}
 	return s.planner.pack(ctx, job)
 }
@@ -76,7 +76,7 @@ func (s *survey) tuning(ctx context.Context, policyAt string, r Search) (runners
 		err = buildable(job)
 	}
 	if err == nil && job.Removed {
-		err = strict.Mistakef("the head does not have the kernel")
+		err = usage.Errorf("the head does not have the kernel")
 	}
 	if err != nil {
 		return job, err
@@ -84,11 +84,11 @@ func (s *survey) tuning(ctx context.Context, policyAt string, r Search) (runners
 	m := job.Of(job.Candidate)
 	for _, v := range r.Tune.Variants {
 		if !slices.Contains(m.VariantNames(), v) {
-			return job, strict.Mistakef("%s has no variant %q (it has %s)", m.Name, v, strings.Join(m.VariantNames(), ", "))
+			return job, usage.Errorf("%s has no variant %q (it has %s)", m.Name, v, strings.Join(m.VariantNames(), ", "))
 		}
 	}
 	if len(m.VariantNames()) < 2 && len(m.Toggles) == 0 {
-		return job, strict.Mistakef("%s has one variant and no toggles: there is nothing to search (declare variants or toggles in its manifest)", m.Name)
+		return job, usage.Errorf("%s has one variant and no toggles: there is nothing to search (declare variants or toggles in its manifest)", m.Name)
 	}
 	job.Search = &runners.Search{Tune: &runners.TuneSearch{
 		Shapes: r.Tune.Shapes, Variants: r.Tune.Variants, Proposer: cmp.Or(r.Tune.Proposer, command.DefaultProposer),
@@ -117,10 +117,10 @@ func (s *survey) bisection(ctx context.Context, policyAt string, r Search) (runn
 	}
 	commits, err := s.repo.History(ctx, good, bad, maxBisected)
 	if err != nil {
-		return runners.Job{}, strict.Mistake{Err: err}
+		return runners.Job{}, usage.Error{Err: err}
 	}
 	if len(commits) == 0 {
-		return runners.Job{}, strict.Mistakef("the range %s..%.12s has no commit (write the older commit first)", name, bad)
+		return runners.Job{}, usage.Errorf("the range %s..%.12s has no commit (write the older commit first)", name, bad)
 	}
 	if err := s.mayRun(ctx, bad, commits, r.Approved); err != nil {
 		return runners.Job{}, err
@@ -145,9 +145,9 @@ func (s *survey) bisection(ctx context.Context, policyAt string, r Search) (runn
 	}
 	switch end := asked.Commits[len(asked.Commits)-1]; {
 	case end.Skip != "":
-		return last, strict.Mistakef("the bad commit %.12s cannot be judged: %s", end.SHA, end.Skip)
+		return last, usage.Errorf("the bad commit %.12s cannot be judged: %s", end.SHA, end.Skip)
 	case last.Baseline == nil:
-		return last, strict.Mistakef("%s does not have the kernel (name a commit that has it)", name)
+		return last, usage.Errorf("%s does not have the kernel (name a commit that has it)", name)
 	}
 	last.Search = &runners.Search{Bisect: asked}
 	return last, nil
@@ -171,7 +171,7 @@ func (s *survey) mayRun(ctx context.Context, bad string, commits []checkout.Comm
 	}
 	for _, c := range commits {
 		if !slices.Contains(approved, c.SHA) {
-			return strict.Mistakef("the commit %.12s of the fork is not approved, so the bot does not run its code (name a range of this repository, or run kernelgate bisect yourself)", c.SHA)
+			return usage.Errorf("the commit %.12s of the fork is not approved, so the bot does not run its code (name a range of this repository, or run kernelgate bisect yourself)", c.SHA)
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/watch"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/ident"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
@@ -150,7 +151,7 @@ func (c *checker) repositories(path string, names []string) {
 	seen := map[string]bool{}
 	for i, repo := range names {
 		switch key := strings.ToLower(repo); {
-		case !strict.IsRepository(repo):
+		case !ident.IsRepository(repo):
 			c.item(path, i, "%q is not a repository (write owner/name)", repo)
 		case seen[key]:
 			c.item(path, i, "%q is named twice (delete one)", repo)
@@ -192,11 +193,11 @@ func (c *checker) checkNATS() {
 
 func (c *checker) checkLocal() {
 	r := c.Runner
-	if !strict.IsName(r.Name) {
+	if !ident.IsName(r.Name) {
 		c.at("runner.name", "%q is not a name (write letters, digits, '.', '_' and '-')", r.Name)
 	}
 	for i, label := range r.Labels {
-		if !strict.IsLabel(label) {
+		if !ident.IsLabel(label) {
 			c.item("runner.labels", i, "%q is not a runner's label (write letters, digits, '_' and '-')", label)
 		}
 		if runners.IsBuildLabel(label) != r.Builds {
@@ -231,7 +232,7 @@ func (c *checker) checkRemote() {
 	for i, r := range c.Runners {
 		switch {
 		case r.Name == "": // told by the decoder
-		case !strict.IsName(r.Name):
+		case !ident.IsName(r.Name):
 			c.item("runners", i, "%q is not a name (write letters, digits, '.', '_' and '-')", r.Name)
 		case names[r.Name]:
 			c.item("runners", i, "another runner also has the name %q (choose a different name)", r.Name)
@@ -241,7 +242,7 @@ func (c *checker) checkRemote() {
 			c.item("runners", i, "the runner has no labels, so it can take no jobs (write e.g. labels: [l4])")
 		}
 		for _, label := range r.Labels {
-			if !strict.IsLabel(label) {
+			if !ident.IsLabel(label) {
 				c.item("runners", i, "%q is not a runner's label (write letters, digits, '_' and '-')", label)
 			}
 		}
@@ -274,7 +275,7 @@ func (c *checker) checkSchedule(list string, i int, s Sweep, seen map[string]boo
 	_, errAt := s.at()
 	switch every := time.Duration(s.Every); {
 	case s.Repository == "": // told by the decoder
-	case s.Repository != "*" && !strict.IsRepository(s.Repository):
+	case s.Repository != "*" && !ident.IsRepository(s.Repository):
 		c.item(list, i, "%q is not a repository (write owner/name, or \"*\" for every repository that has no entry)", s.Repository)
 	case seen[key]:
 		c.item(list, i, "%q is named twice (delete one)", s.Repository)
@@ -317,7 +318,7 @@ func (c *checker) checkLimits() {
 		key := strings.ToLower(l.Repository)
 		switch {
 		case l.Repository == "": // told by the decoder
-		case l.Repository != "*" && !strict.IsRepository(l.Repository):
+		case l.Repository != "*" && !ident.IsRepository(l.Repository):
 			c.item("limits", i, "%q is not a repository (write owner/name, or \"*\" for every repository that has no entry)", l.Repository)
 		case seen[key]:
 			c.item("limits", i, "%q is named twice (delete one)", l.Repository)

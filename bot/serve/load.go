@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // Sources is where a configuration comes from. What a flag says goes before the
@@ -65,14 +66,14 @@ func fieldNamed(t reflect.Type, name string) reflect.StructField {
 	panic("serve: " + t.String() + " has no field " + name)
 }
 
-// Load reads a configuration and checks it. The error is a strict.Mistake that has
+// Load reads a configuration and checks it. The error is a usage.Error that has
 // a line for every mistake, each with its place.
 func Load(from Sources) (Config, error) {
 	text, name := []byte("{}"), ""
 	if from.File != "" {
 		var err error
 		if text, err = os.ReadFile(from.File); err != nil {
-			return Config{}, strict.Mistakef("reading the configuration: %w (name a different file with --config)", err)
+			return Config{}, usage.Errorf("reading the configuration: %w (name a different file with --config)", err)
 		}
 		name = from.File
 		if strings.TrimSpace(string(text)) == "" {
@@ -127,7 +128,7 @@ func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
 	}
-	return strict.Mistake{Err: errors.New(strings.Join(p, "\n"))}
+	return usage.Error{Err: errors.New(strings.Join(p, "\n"))}
 }
 
 // ValidateStrict runs when the file has been read.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/policies/quantity"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -160,7 +160,7 @@ runners: [{name: gpu1, labels: [l4], token_file: github_pat_hidden}]
 				t.Fatal(err)
 			}
 			_, err = load(t, tt.file, tt.env, tt.flags)
-			var bad strict.Mistake
+			var bad usage.Error
 			if !errors.As(err, &bad) {
 				t.Fatalf("the error is %v, and should be the operator's", err)
 			}
@@ -206,7 +206,7 @@ func TestTokensDiffer(t *testing.T) {
 	write("gpu2", one+"\n")
 	write("operator", one)
 	err := read()
-	var bad strict.Mistake
+	var bad usage.Error
 	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "runners[1].token_file: is the same token as that of runners[0].token_file") || !strings.Contains(err.Error(), "operator_token_file: is the same") || strings.Contains(err.Error(), one) {
 		t.Errorf("one token for three: %v", err)
 	}
@@ -256,7 +256,7 @@ func TestSecrets(t *testing.T) {
 
 	c.GitHub.WebhookSecretFile = serve.Words{write("short", "short", 0o600), write("empty", " \n", 0o600), filepath.Join(dir, "gone")}
 	_, err = c.ReadSecrets(func(string) string { return "" }, func(string) {})
-	var bad strict.Mistake
+	var bad usage.Error
 	if !errors.As(err, &bad) || len(strings.Split(err.Error(), "\n")) != 3 || strings.Contains(err.Error(), "\"short\"") {
 		t.Errorf("three bad files: %v", err)
 	}
@@ -347,7 +347,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		env := map[string]string{"KERNELGATE_LISTEN": listen, "KERNELGATE_RUNNERS": runners}
 		c, err := serve.Load(serve.Sources{File: file, Getenv: func(name string) string { return env[name] }})
-		var bad strict.Mistake
+		var bad usage.Error
 		if err != nil && !errors.As(err, &bad) {
 			t.Fatalf("the operator's mistake is told as %v", err)
 		}

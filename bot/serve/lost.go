@@ -10,7 +10,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // A journal that lacks events makes a bot judge and publish what it has judged and published before. So a bot does not start
@@ -36,7 +36,7 @@ func (s *Server) openLedger(ctx context.Context) error {
 	switch {
 	case errors.Is(err, ledger.ErrLost) && !accept:
 		// Not to be tried again by whatever restarts the bot: what it would do meanwhile cannot be taken back.
-		return strict.Mistakef("%s: %w (%s; the old ledger is kept under a different name)", file, err, afterLoss)
+		return usage.Errorf("%s: %w (%s; the old ledger is kept under a different name)", file, err, afterLoss)
 	case errors.Is(err, ledger.ErrLost):
 		lost = lost || s.opt.AcceptLoss
 	case err != nil:
@@ -67,7 +67,7 @@ func (s *Server) checkEnd(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-func damageMistake(err error) error { return strict.Mistakef("%w (%s)", err, afterLoss) }
+func damageMistake(err error) error { return usage.Errorf("%w (%s)", err, afterLoss) }
 
 // copied reports whether somebody has put an embedded journal in place without its ledger, such as a snapshot of a disk.
 func (s *Server) copied(ctx context.Context) (bool, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // A bot whose journal was put back to an earlier state does not start: it would judge and publish again what it does not know
@@ -48,7 +48,7 @@ func TestTruncatedJournal(t *testing.T) {
 	w.no(errors.Join(os.RemoveAll(folder), os.CopyFS(folder, os.DirFS(earlier))))
 
 	_, err = serve.Start(w.ctx, o)
-	var mistake strict.Mistake
+	var mistake usage.Error
 	if !errors.Is(err, ledger.ErrLost) || !errors.As(err, &mistake) || !strings.Contains(err.Error(), "--accept-loss") {
 		t.Fatalf("with a journal that has lost events: %v", err)
 	}
@@ -141,7 +141,7 @@ func TestDamagedJournal(t *testing.T) {
 	if err == nil {
 		err = s.Wait()
 	}
-	var mistake strict.Mistake
+	var mistake usage.Error
 	if !errors.Is(err, journal.ErrDamaged) || !errors.As(err, &mistake) || !strings.Contains(err.Error(), "kernelgate restore") || !strings.Contains(err.Error(), "is missing") {
 		t.Fatalf("with a damaged event: %v", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/notify"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 )
 
 // A Notify is an address that is told of verdicts.
@@ -33,7 +33,7 @@ func (c *checker) checkNotify() {
 	for i, n := range c.Notify {
 		switch {
 		case n.Name == "": // told by the decoder
-		case !strict.IsName(n.Name):
+		case !ident.IsName(n.Name):
 			c.item("notify", i, "%q is not a name (write letters, digits, '.', '_' and '-')", n.Name)
 		case names[n.Name]:
 			c.item("notify", i, "another entry also has the name %q (choose a different name)", n.Name)
@@ -51,7 +51,7 @@ func (c *checker) checkNotify() {
 			}
 		}
 		for _, repo := range n.Repositories {
-			if !strict.IsRepository(repo) {
+			if !ident.IsRepository(repo) {
 				c.item("notify", i, "repositories: %q is not a repository (write owner/name)", repo)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/compat"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // A bot that shares its journal with a newer bot may read an event that it does not know. From then on it must decide
@@ -42,7 +42,7 @@ func (s *Server) whileReadable(run func(context.Context) error) func(context.Con
 		var unknown *compat.UnknownError
 		if errors.As(err, &unknown) {
 			if len(s.opt.NATS) == 0 {
-				return strict.Mistake{Err: err} // a restart reads the same event
+				return usage.Error{Err: err} // a restart reads the same event
 			}
 			if s.outdated.reason() == nil {
 				s.log.Error("this bot is too old for the journal: it stores webhooks, and does nothing else", "err", err)

@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 const tooOld = `kernelgate v0.2.0 wrote an event of the kind "tuned", and this version, v0.1.0, does not know it: nothing of it was applied (upgrade this bot to v0.2.0 or a later version, or restore the backup of the journal from before the upgrade)`
@@ -69,7 +69,7 @@ func TestOutdatedBotEnds(t *testing.T) {
 	s, err := serve.Start(w.ctx, o)
 	w.no(err)
 	err = s.Wait()
-	var mistake strict.Mistake
+	var mistake usage.Error
 	if !errors.As(err, &mistake) || !strings.Contains(err.Error(), tooOld) {
 		t.Errorf("%v", err)
 	}

@@ -31,7 +31,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/bot/sweep"
 	"github.com/kernelgate/kernelgate/bot/trace"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/gpus"
 )
 
@@ -208,7 +208,7 @@ func (s *Server) prepareData() error {
 	}
 	for _, file := range []string{journalFolder, ledgerFile} {
 		if err := journal.CheckOwner(filepath.Join(dir, file)); err != nil {
-			return strict.Mistakef("data: %w", err)
+			return usage.Errorf("data: %w", err)
 		}
 	}
 	if err := os.Chmod(dir, mode); err != nil {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/check"
 )
 
@@ -28,7 +28,7 @@ type source struct {
 type branch struct{ name, ref, sha string }
 
 // openSource finds the repository that contains dir, the base branch and the branches to try. An
-// error in one of them is a strict.Mistake.
+// error in one of them is a usage.Error.
 func openSource(ctx context.Context, dir, base string, names []string) (*source, error) {
 	s := &source{dir: cmp.Or(dir, ".")}
 	err := s.open(ctx)
@@ -42,7 +42,7 @@ func openSource(ctx context.Context, dir, base string, names []string) (*source,
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("reading %s: %w", dir, ctx.Err())
 		}
-		return nil, strict.Mistakef("kernelgate try: %w", err)
+		return nil, usage.Errorf("kernelgate try: %w", err)
 	}
 	return s, nil
 }

@@ -52,7 +52,7 @@ const rebench = "/rebench rounds=12"
 
 // Run opens the pull requests and reports whether all of them pass. It removes everything
 // afterwards, but keeps the scratch folder if something went wrong. A mistake in the options or the
-// repository is a strict.Mistake.
+// repository is a usage.Error.
 func Run(ctx context.Context, opt Options) (passed bool, err error) {
 	from, err := openSource(ctx, opt.Dir, opt.Base, opt.Branches)
 	if err != nil {

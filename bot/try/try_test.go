@@ -18,7 +18,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/local/localtest"
 	"github.com/kernelgate/kernelgate/bot/pages/browser"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // TestInBrowser tries a repository with two branches. A browser shows the comments, the checks and
@@ -252,7 +252,7 @@ func TestBadInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := &audience{}
 			_, err := run(t, t.Context(), out, tt.opt)
-			if _, mistake := errors.AsType[strict.Mistake](err); !mistake || !strings.Contains(err.Error(), tt.want) {
+			if _, mistake := errors.AsType[usage.Error](err); !mistake || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("it says %v, want %q", err, tt.want)
 			}
 			if out.String() != "" {

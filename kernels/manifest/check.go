@@ -6,6 +6,7 @@ import (
 
 	"github.com/expr-lang/expr/vm"
 
+	"github.com/kernelgate/kernelgate/policies/ident"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
@@ -65,7 +66,7 @@ func (c *checker) checkNames() {
 	if n.Has("version") && m.Version != Version {
 		c.errorf(n.Child("version"), "%d is not a version this program reads (write %d)", m.Version, Version)
 	}
-	if n.Has("name") && !strict.IsName(m.Name) {
+	if n.Has("name") && !ident.IsName(m.Name) {
 		c.errorf(n.Child("name"), "%q is not a name (write letters, digits, '.', '_' and '-')", m.Name)
 	}
 	if n.Has("entry") {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/policies/ident"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
@@ -16,7 +17,7 @@ type Rival struct {
 }
 
 func (r *Rival) ValidateStrict(n *strict.Node) {
-	if n.Has("name") && !strict.IsName(r.Name) {
+	if n.Has("name") && !ident.IsName(r.Name) {
 		n.Child("name").Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", r.Name)
 	}
 	checkArgv(n, "command", r.Command)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/policies/ident"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
@@ -96,7 +97,7 @@ func (s *Shapes) UnmarshalStrict(n *strict.Node) {
 	*s = nil
 	eachNamed(n, shapesExample, func(p strict.Pair) {
 		switch {
-		case !strict.IsName(p.Key):
+		case !ident.IsName(p.Key):
 			p.Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", p.Key)
 		case p.Key == "all" || secretName.MatchString(p.Key):
 			p.Errorf("%q has a special meaning in policies and reports (choose a different name)", p.Key)

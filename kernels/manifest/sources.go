@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/kernelgate/kernelgate/policies/ident"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
@@ -36,7 +37,7 @@ func (m *Manifest) IsSource(relpath string) bool {
 	if IsManifest(strings.ToLower(relpath)) || m.Reference != nil && strings.EqualFold(relpath, m.Reference.Source) {
 		return false
 	}
-	return slices.ContainsFunc(m.Sources, func(pattern string) bool { return strict.Glob(pattern).MatchString(relpath) })
+	return slices.ContainsFunc(m.Sources, func(pattern string) bool { return ident.Glob(pattern).MatchString(relpath) })
 }
 
 func isLocal(relpath string) bool {

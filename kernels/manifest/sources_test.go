@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 )
 
 func TestIsSource(t *testing.T) {
@@ -63,7 +63,7 @@ func TestGlob(t *testing.T) {
 		{"a+.c", "aa.c", false},
 		{"a+.c", "a+.c", true},
 	} {
-		if got := strict.Glob(tt.pattern).MatchString(tt.name); got != tt.want {
+		if got := ident.Glob(tt.pattern).MatchString(tt.name); got != tt.want {
 			t.Errorf("Glob(%q) on %q = %v, want %v", tt.pattern, tt.name, got, tt.want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/policies/ident"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
@@ -31,7 +32,7 @@ type Variants []Variant
 func (v *Variants) UnmarshalStrict(n *strict.Node) {
 	*v = nil
 	eachNamed(n, "stage1: {source: stage1.cu}", func(p strict.Pair) {
-		if !strict.IsName(p.Key) {
+		if !ident.IsName(p.Key) {
 			p.Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", p.Key)
 		}
 		if p.Key == Choice {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/kernelgate/kernelgate/policies/ident"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
@@ -86,7 +87,7 @@ func (p *Policy) checkDevices(n *strict.Node) {
 	seen := map[string]bool{}
 	strict.Each(n, p.Devices, func(at *strict.Node, label *string) {
 		switch {
-		case !strict.IsLabel(*label):
+		case !ident.IsLabel(*label):
 			at.Errorf("%q is not a runner's label (write letters, digits, '_' and '-')", *label)
 		case seen[*label]:
 			at.Errorf("%q is named twice (delete one)", *label)
@@ -109,7 +110,7 @@ func (p *Policy) checkRules(n *strict.Node) {
 			return // refused: nothing more is known about the rule
 		}
 		switch {
-		case !strict.IsName(rule.Name):
+		case !ident.IsName(rule.Name):
 			name.Errorf("%q is not a name (write letters, digits, '.', '_' and '-')", rule.Name)
 		case names[rule.Name]:
 			name.Errorf("%q is the name of an earlier rule too (choose another)", rule.Name)

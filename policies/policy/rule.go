@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernelgate/kernelgate/policies/ident"
 	"github.com/kernelgate/kernelgate/policies/strict"
 )
 
@@ -113,7 +114,7 @@ func (w *When) ValidateStrict(n *strict.Node) {
 // anyGlob reports whether one of the patterns matches one of the names.
 func anyGlob(patterns []string, names ...string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		return slices.ContainsFunc(names, strict.Glob(pattern).MatchString)
+		return slices.ContainsFunc(names, ident.Glob(pattern).MatchString)
 	})
 }
 

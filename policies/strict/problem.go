@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // A Problem is one mistake in a file, with the place where the author can fix it.
@@ -32,7 +34,7 @@ func (p Problem) String() string {
 }
 
 // Problems are all mistakes of one file, in the order of its lines. It is the error that Decode
-// returns, with one message per line. It is also a [Mistake].
+// returns, with one message per line. It is also a [usage.Error].
 type Problems []Problem
 
 func (ps Problems) Error() string {
@@ -43,24 +45,14 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// As lets errors.As find a Mistake.
+// As lets errors.As find a usage.Error.
 func (ps Problems) As(target any) bool {
-	m, ok := target.(*Mistake)
+	m, ok := target.(*usage.Error)
 	if ok {
 		m.Err = ps
 	}
 	return ok
 }
-
-// A Mistake is a mistake of the user: an invalid file, name or option. It is reported in one line,
-// and the program ends with status 2.
-type Mistake struct{ Err error }
-
-func (m Mistake) Error() string { return m.Err.Error() }
-func (m Mistake) Unwrap() error { return m.Err }
-
-// Mistakef returns a Mistake with a message.
-func Mistakef(format string, args ...any) error { return Mistake{fmt.Errorf(format, args...)} }
 
 const (
 	maxProblems = 100

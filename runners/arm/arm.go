@@ -21,7 +21,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -68,7 +68,7 @@ func NewBenchWith(open Opener, job runners.Job, shapes []string) (*Bench, error)
 	}
 	rule := job.Rule()
 	if rule.Gates.Performance == nil {
-		return nil, strict.Mistakef("%s: the rule %s has no performance gate, and a search needs one to time %s (add gates.performance, or name another policy)", job.PolicyFile, rule.Name, job.Manifest.Name)
+		return nil, usage.Errorf("%s: the rule %s has no performance gate, and a search needs one to time %s (add gates.performance, or name another policy)", job.PolicyFile, rule.Name, job.Manifest.Name)
 	}
 	b := &Bench{job: job, open: open, layIn: func(runners.Side) error { return nil }, laid: map[string]bool{}}
 	same := job
@@ -84,12 +84,12 @@ func NewBenchWith(open Opener, job runners.Job, shapes []string) (*Bench, error)
 	for _, name := range timed {
 		shape, ok := job.Manifest.Shape(name)
 		if !ok || !slices.Contains(same.ShapeNames(), name) {
-			return nil, strict.Mistakef("%s cannot be timed on the shape %q (its baseline takes %s)", job.Manifest.Name, name, strings.Join(same.ShapeNames(), ", "))
+			return nil, usage.Errorf("%s cannot be timed on the shape %q (its baseline takes %s)", job.Manifest.Name, name, strings.Join(same.ShapeNames(), ", "))
 		}
 		b.shapes = append(b.shapes, shape)
 	}
 	if len(b.shapes) == 0 {
-		return nil, strict.Mistakef("%s: the rule %s times no shape that %s has (name some with --shapes)", job.PolicyFile, rule.Name, job.Manifest.Name)
+		return nil, usage.Errorf("%s: the rule %s times no shape that %s has (name some with --shapes)", job.PolicyFile, rule.Name, job.Manifest.Name)
 	}
 	return b, nil
 }

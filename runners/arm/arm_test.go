@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/arm"
 	"github.com/kernelgate/kernelgate/runners/scripted"
@@ -278,7 +278,7 @@ func TestBadBench(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := arm.NewBenchWith(scripted.Runner{}.Open, c.job, c.shapes)
-			if _, bad := err.(strict.Mistake); !bad || err.Error() != c.want {
+			if _, bad := err.(usage.Error); !bad || err.Error() != c.want {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})

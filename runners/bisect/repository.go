@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
@@ -33,7 +33,7 @@ func (h *repository) job(ctx context.Context, commit int) (runners.Job, error) {
 		Version: h.opt.Version, Started: h.opt.Now().UTC(),
 	})
 	if err != nil {
-		return runners.Job{}, strict.Mistake{Err: err}
+		return runners.Job{}, usage.Error{Err: err}
 	}
 	keys, err := made.Kernels(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (h *repository) side(ctx context.Context, commit int) (runners.Side, string
 
 // SideOf returns the implementation of a planned commit. If the commit cannot be judged, skip says why.
 func SideOf(job runners.Job, err error) (side runners.Side, skip string, _ error) {
-	if mistake, ok := errors.AsType[strict.Mistake](err); ok {
+	if mistake, ok := errors.AsType[usage.Error](err); ok {
 		return side, mistake.Error(), nil // it does not have the kernel, or its files cannot be read
 	}
 	switch {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/arm"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -43,18 +43,18 @@ const maxCommits = 10_000
 func Run(ctx context.Context, opt Options, progress runners.Progress) (*Report, error) {
 	repo, err := checkout.Open(ctx, cmp.Or(opt.Dir, "."))
 	if err != nil {
-		return nil, strict.Mistake{Err: err}
+		return nil, usage.Error{Err: err}
 	}
 	commits, err := repo.History(ctx, opt.Good, opt.Bad, maxCommits)
 	if err != nil {
-		return nil, strict.Mistake{Err: err}
+		return nil, usage.Error{Err: err}
 	}
 	if len(commits) == 0 {
-		return nil, strict.Mistakef("%s..%s has no commit (name an older commit first: OLD..NEW)", opt.Good, opt.Bad)
+		return nil, usage.Errorf("%s..%s has no commit (name an older commit first: OLD..NEW)", opt.Good, opt.Bad)
 	}
 	good, err := repo.Resolve(ctx, opt.Good)
 	if err != nil {
-		return nil, strict.Mistake{Err: err}
+		return nil, usage.Error{Err: err}
 	}
 	scratch, err := os.MkdirTemp("", "kernelgate-bisect-")
 	if err != nil {
@@ -71,7 +71,7 @@ func Run(ctx context.Context, opt Options, progress runners.Progress) (*Report, 
 		return nil, err
 	}
 	if job.Baseline == nil {
-		return nil, strict.Mistakef("%s does not have the kernel %s (name a commit that has it)", opt.Good, opt.Kernel)
+		return nil, usage.Errorf("%s does not have the kernel %s (name a commit that has it)", opt.Good, opt.Kernel)
 	}
 	return run(ctx, opt, job, checkout.Commit{SHA: good, Subject: opt.Good}, commits, h.side, scratch, progress)
 }
@@ -81,7 +81,7 @@ func Run(ctx context.Context, opt Options, progress runners.Progress) (*Report, 
 func RunJob(ctx context.Context, host arm.Host, job runners.Job, scratch string, progress runners.Progress) (*Report, error) {
 	asked := job.Search.Bisect
 	if job.Baseline == nil {
-		return nil, strict.Mistakef("%s does not have the kernel %s (name a commit that has it)", asked.Good, job.Manifest.Name)
+		return nil, usage.Errorf("%s does not have the kernel %s (name a commit that has it)", asked.Good, job.Manifest.Name)
 	}
 	var commits []checkout.Commit
 	for _, c := range asked.Commits {

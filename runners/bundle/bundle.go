@@ -28,7 +28,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
@@ -138,7 +138,7 @@ var commitName = regexp.MustCompile(`^commit-[0-9]{3}$`)
 func checkName(name string) error {
 	odd := func(r rune) bool { return r == '\\' || r == unicode.ReplacementChar || unicode.IsControl(r) }
 	if !fs.ValidPath(name) || name == "." || strings.ContainsFunc(name, odd) {
-		return strict.Mistakef("the kernel's folder cannot be sent to a runner: file name %q is not a plain relative path", name)
+		return usage.Errorf("the kernel's folder cannot be sent to a runner: file name %q is not a plain relative path", name)
 	}
 	return nil
 }
@@ -153,7 +153,7 @@ func (q *quota) take(name string, size int64) error {
 	q.files++
 	q.bytes += size
 	if q.files > maxFiles || size < 0 || q.bytes > maxBytes {
-		return strict.Mistakef("the kernel's folder cannot be sent to a runner: %s is more than a bundle may hold (%d files, %d MiB): keep large or generated files out of the kernel's folder", name, maxFiles, maxBytes>>20)
+		return usage.Errorf("the kernel's folder cannot be sent to a runner: %s is more than a bundle may hold (%d files, %d MiB): keep large or generated files out of the kernel's folder", name, maxFiles, maxBytes>>20)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -85,7 +85,7 @@ func collect(j runners.Job) (map[string]entry, error) {
 	}
 	d, folders, manifests := describe(j)
 	if len(d.Sides) > maxSides {
-		return nil, strict.Mistakef("the range has %d different states of the kernel, and at most %d are searched (name commits that are nearer to each other)", len(d.Sides), maxSides)
+		return nil, usage.Errorf("the range has %d different states of the kernel, and at most %d are searched (name commits that are nearer to each other)", len(d.Sides), maxSides)
 	}
 	c := collector{entries: map[string]entry{}}
 	for name, dir := range folders {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/measure"
@@ -104,22 +104,22 @@ type checker struct {
 
 func open(ctx context.Context, opt Options) (*checker, error) {
 	if (opt.Variant == "") != (opt.BaselineVariant == "") {
-		return nil, strict.Mistakef("--variant and --baseline-variant belong together (write e.g. --baseline-variant stage1 --variant stage2)")
+		return nil, usage.Errorf("--variant and --baseline-variant belong together (write e.g. --baseline-variant stage1 --variant stage2)")
 	}
 	if opt.Rounds != 0 && opt.Rounds < policy.MinRounds {
-		return nil, strict.Mistakef("--rounds %d is too few to prove anything (write %d or more)", opt.Rounds, policy.MinRounds)
+		return nil, usage.Errorf("--rounds %d is too few to prove anything (write %d or more)", opt.Rounds, policy.MinRounds)
 	}
 	if opt.Rounds > policy.MaxRounds {
-		return nil, strict.Mistakef("--rounds %d is too many (write %d or fewer)", opt.Rounds, policy.MaxRounds)
+		return nil, usage.Errorf("--rounds %d is too many (write %d or fewer)", opt.Rounds, policy.MaxRounds)
 	}
 	repo, err := checkout.Open(ctx, cmp.Or(opt.Dir, "."))
 	if err != nil {
-		return nil, strict.Mistake{Err: err}
+		return nil, usage.Error{Err: err}
 	}
 	c := &checker{opt: opt, repo: repo, started: opt.Now().UTC()}
 	base, err := c.base(ctx)
 	if err != nil {
-		return nil, strict.Mistake{Err: err}
+		return nil, usage.Error{Err: err}
 	}
 	if c.scratch, err = os.MkdirTemp("", "kernelgate-"); err != nil {
 		return nil, fmt.Errorf("making a scratch folder: %w", err)
@@ -141,7 +141,7 @@ func open(ctx context.Context, opt Options) (*checker, error) {
 	})
 	if err != nil {
 		c.close()
-		return nil, strict.Mistake{Err: err}
+		return nil, usage.Error{Err: err}
 	}
 	return c, nil
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // TestMistakeLeavesNothingBehind checks that a mistake of the user leaves nothing in the folder for
@@ -27,7 +27,7 @@ func TestMistakeLeavesNothingBehind(t *testing.T) {
 		}
 	}
 	err := Run(context.Background(), Options{Dir: dir, Base: "main", Kernels: []string{"absent"}, Now: time.Now}, nil, func(Result) error { return nil })
-	if bad := (strict.Mistake{}); !errors.As(err, &bad) {
+	if bad := (usage.Error{}); !errors.As(err, &bad) {
 		t.Fatalf("got %v", err)
 	}
 	left, err := os.ReadDir(temp)

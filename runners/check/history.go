@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
 	"github.com/kernelgate/kernelgate/runners/results"
@@ -38,7 +39,7 @@ func history(folder, policyName string, form func(string, []*gates.Verdict, map[
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "evidence", "*.json"))
 	if err != nil || len(files) == 0 {
-		return "", strict.Mistakef("%s has no evidence/*.json (store evidence of kernelgate check there)", folder)
+		return "", usage.Errorf("%s has no evidence/*.json (store evidence of kernelgate check there)", folder)
 	}
 	var verdicts []*gates.Verdict
 	for _, f := range files {
@@ -63,11 +64,11 @@ func Lessons(file string) (map[string]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, strict.Mistake{Err: err}
+		return nil, usage.Error{Err: err}
 	}
 	m, err := manifest.Parse(file, text)
 	if err != nil {
-		return nil, strict.Mistake{Err: err}
+		return nil, usage.Error{Err: err}
 	}
 	lessons := make(map[string]string)
 	for _, v := range m.Variants {
@@ -84,11 +85,11 @@ func PolicyHere(ctx context.Context, args []string) (string, error) {
 	}
 	repo, err := checkout.Open(ctx, ".")
 	if err != nil {
-		return "", strict.Mistakef("no policy was named, and there is no repository to take one from: %w", err)
+		return "", usage.Errorf("no policy was named, and there is no repository to take one from: %w", err)
 	}
 	file := filepath.Join(repo.Dir(), filepath.FromSlash(PolicyFile))
 	if _, err := os.Stat(file); err != nil {
-		return "", strict.Mistakef("the repository has no %s (write one, or name a policy: a file, or one of %s)", PolicyFile, strings.Join(policies.ShippedNames(), ", "))
+		return "", usage.Errorf("the repository has no %s (write one, or name a policy: a file, or one of %s)", PolicyFile, strings.Join(policies.ShippedNames(), ", "))
 	}
 	if wd, err := os.Getwd(); err == nil {
 		if rel, err := filepath.Rel(wd, file); err == nil {
@@ -107,7 +108,7 @@ func ReadPolicy(name string) (*policy.Policy, string, error) {
 	}
 	p, err := policy.Parse(file, text)
 	if err != nil {
-		return nil, "", strict.Mistake{Err: err}
+		return nil, "", usage.Error{Err: err}
 	}
 	return p, file, nil
 }
@@ -116,11 +117,11 @@ func ReadPolicy(name string) (*policy.Policy, string, error) {
 func ReadEvidence(file string) (*gates.Evidence, error) {
 	data, err := results.Read(file)
 	if err != nil {
-		return nil, strict.Mistakef("reading evidence: %w", err)
+		return nil, usage.Errorf("reading evidence: %w", err)
 	}
 	e, err := gates.ParseEvidence(file, data)
 	if err != nil {
-		return nil, strict.Mistake{Err: err}
+		return nil, usage.Error{Err: err}
 	}
 	return e, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -74,7 +74,7 @@ func TestHistoryRefuses(t *testing.T) {
 	refused := func(want string) {
 		t.Helper()
 		_, err := History(folder, "h200")
-		if bad := (strict.Mistake{}); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
+		if bad := (usage.Error{}); !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/plan"
 	"github.com/kernelgate/kernelgate/runners/results"
 )
@@ -60,7 +61,7 @@ func Lint(out io.Writer, names []string) error {
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		return strict.Mistake{Err: err}
+		return usage.Error{Err: err}
 	}
 	return nil
 }

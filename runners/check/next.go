@@ -6,7 +6,7 @@ import (
 	"path"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/shell"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
@@ -26,7 +26,7 @@ func Next(ctx context.Context, opt Options) string {
 		return ""
 	}
 	name, shape := exampleOf(ctx, c.repo, opt.Head, keys[0])
-	return fmt.Sprintf("Nothing differs from the base. Change a kernel on a branch and check that, or look at one case of a kernel: kernelgate check %s --shape %s", strict.ShellWord(name), strict.ShellWord(shape))
+	return fmt.Sprintf("Nothing differs from the base. Change a kernel on a branch and check that, or look at one case of a kernel: kernelgate check %s --shape %s", shell.Quote(name), shell.Quote(shape))
 }
 
 // exampleOf returns a kernel's shortest name, and one of its shapes.

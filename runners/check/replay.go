@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -35,20 +36,20 @@ func Replay(ctx context.Context, opt Options, one One, progress runners.Progress
 		return "", false, err
 	}
 	if len(folders) != 1 {
-		return "", false, strict.Mistakef("--shape repeats one case of one kernel, and the change touches %d (name one, e.g. kernelgate check NAME --shape R=5,C=63)", len(folders))
+		return "", false, usage.Errorf("--shape repeats one case of one kernel, and the change touches %d (name one, e.g. kernelgate check NAME --shape R=5,C=63)", len(folders))
 	}
 	job, err := c.plan.Job(ctx, folders[0])
 	if err != nil {
 		return "", false, err
 	}
 	if job.Removed {
-		return "", false, strict.Mistakef("the change removes %s: there is nothing to repeat", job.Manifest.Name)
+		return "", false, usage.Errorf("the change removes %s: there is nothing to repeat", job.Manifest.Name)
 	}
 	if job.Unready != "" {
-		return "", false, strict.Mistakef("there is nothing to repeat: %s", job.Unready)
+		return "", false, usage.Errorf("there is nothing to repeat: %s", job.Unready)
 	}
 	if len(job.Broken) > 0 {
-		return "", false, strict.Mistakef("there is nothing to repeat: %s", job.BrokenEvidence().Candidate.Error)
+		return "", false, usage.Errorf("there is nothing to repeat: %s", job.BrokenEvidence().Candidate.Error)
 	}
 	k, err := one.on(job)
 	if err != nil {
@@ -68,14 +69,14 @@ func (o One) on(job runners.Job) (runners.Case, error) {
 	m := job.Manifest
 	k := runners.Case{Seed: o.Seed, Distribution: distribution.Kind(o.Inputs)}
 	if !slices.Contains(distribution.All(), k.Distribution) {
-		return k, strict.Mistakef("--inputs: %q is not one of %s", o.Inputs, strict.JoinWords(distribution.All()))
+		return k, usage.Errorf("--inputs: %q is not one of %s", o.Inputs, strict.JoinWords(distribution.All()))
 	}
 	if s, ok := m.Shape(o.Shape); ok {
 		k.Shape = s
 	} else {
 		dims, err := manifest.ParseDims(o.Shape, m.Shapes[0].Dims)
 		if err != nil {
-			return k, strict.Mistakef("--shape: %w (write e.g. %s, or one of %s)", err, strings.ReplaceAll(m.Shapes[0].Dims.String(), " ", ","), strings.Join(m.ShapeNames(), ", "))
+			return k, usage.Errorf("--shape: %w (write e.g. %s, or one of %s)", err, strings.ReplaceAll(m.Shapes[0].Dims.String(), " ", ","), strings.Join(m.ShapeNames(), ", "))
 		}
 		k.Shape = manifest.Shape{Name: "a shape", Dims: dims}
 		for _, s := range m.Shapes {
@@ -86,7 +87,7 @@ func (o One) on(job runners.Job) (runners.Case, error) {
 	}
 	for _, side := range []*runners.Side{job.Baseline, &job.Candidate} {
 		if side != nil && !job.Of(*side).Supports(side.Variant, k.Shape.Dims) {
-			return k, strict.Mistakef("--shape: %s is beyond the limits of %s, variant %s", k.Shape.Dims, m.Name, side.Variant)
+			return k, usage.Errorf("--shape: %s is beyond the limits of %s, variant %s", k.Shape.Dims, m.Name, side.Variant)
 		}
 	}
 	return k, nil
@@ -98,7 +99,7 @@ func secretSize(job runners.Job, text string) (manifest.Dims, error) {
 		return nil, nil
 	}
 	if !job.TimesSecretShape() {
-		return nil, strict.Mistakef("--secret-shape: no secret shape of %s is timed: that takes a baseline, a cpu or cuda kernel, and a policy with a guard on the speedup and without secret_shape: false", job.Manifest.Name)
+		return nil, usage.Errorf("--secret-shape: no secret shape of %s is timed: that takes a baseline, a cpu or cuda kernel, and a policy with a guard on the speedup and without secret_shape: false", job.Manifest.Name)
 	}
 	like := job.Manifest.Shapes[0].Dims
 	dims, err := manifest.ParseDims(text, like)
@@ -106,7 +107,7 @@ func secretSize(job runners.Job, text string) (manifest.Dims, error) {
 		err = job.TakesSecret(dims)
 	}
 	if err != nil {
-		return nil, strict.Mistakef("--secret-shape: %w (write it like %s, with a size that no shape of the manifest has)", err, strings.ReplaceAll(like.String(), " ", ","))
+		return nil, usage.Errorf("--secret-shape: %w (write it like %s, with a size that no shape of the manifest has)", err, strings.ReplaceAll(like.String(), " ", ","))
 	}
 	return dims, nil
 }
@@ -119,7 +120,7 @@ func Again(target string) (Options, One, error) {
 	path, number, ok := strings.Cut(target, "#")
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil || n < 1 {
-		return Options{}, One{}, strict.Mistakef("%q does not name a case (write e.g. results/20260102T030405Z#3: a folder of results or an evidence.json, and the case's number)", target)
+		return Options{}, One{}, usage.Errorf("%q does not name a case (write e.g. results/20260102T030405Z#3: a folder of results or an evidence.json, and the case's number)", target)
 	}
 	if filepath.Ext(path) != ".json" {
 		path = filepath.Join(path, "evidence.json")
@@ -133,12 +134,12 @@ func Again(target string) (Options, One, error) {
 		if e.Correctness != nil {
 			cases = len(e.Correctness.Cases)
 		}
-		return Options{}, One{}, strict.Mistakef("%s has %d cases, and no #%d", path, cases, n)
+		return Options{}, One{}, usage.Errorf("%s has %d cases, and no #%d", path, cases, n)
 	}
 	k := e.Correctness.Cases[n-1]
 	for _, commit := range []string{e.Provenance.Base.SHA, e.Provenance.Head.SHA} {
 		if commit != "" && !commitName.MatchString(commit) {
-			return Options{}, One{}, strict.Mistakef("%s: provenance: %q is no commit", path, commit)
+			return Options{}, One{}, usage.Errorf("%s: provenance: %q is no commit", path, commit)
 		}
 	}
 	return optionsOf(e), One{Shape: strings.ReplaceAll(k.Dims, " ", ","), Seed: k.Seed, Inputs: k.Distribution}, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates/hindsight"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/results"
 )
 
@@ -38,14 +39,14 @@ func FindStored(ctx context.Context, paths []string, old string) (*Stored, error
 		}
 		name, err := PolicyHere(ctx, nil)
 		if err != nil {
-			return "", strict.Mistakef("by which policy the runs were judged is not known: name it with --old (%w)", err)
+			return "", usage.Errorf("by which policy the runs were judged is not known: name it with --old (%w)", err)
 		}
 		return name, nil
 	}
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, strict.Mistakef("reading evidence: %w (kernelgate check writes results/)", err)
+			return nil, usage.Errorf("reading evidence: %w (kernelgate check writes results/)", err)
 		}
 		if !info.IsDir() {
 			s.Files = append(s.Files, path)
@@ -56,7 +57,7 @@ func FindStored(ctx context.Context, paths []string, old string) (*Stored, error
 		}
 	}
 	if len(s.Files) == 0 {
-		return nil, strict.Mistakef("there is no evidence in %s (kernelgate check writes some into results/)", strings.Join(paths, ", "))
+		return nil, usage.Errorf("there is no evidence in %s (kernelgate check writes some into results/)", strings.Join(paths, ", "))
 	}
 	return s, nil
 }
@@ -80,7 +81,7 @@ func (s *Stored) walk(ctx context.Context, dir string) error {
 		return err
 	})
 	if err != nil && ctx.Err() == nil {
-		return strict.Mistakef("looking for evidence: %w", err)
+		return usage.Errorf("looking for evidence: %w", err)
 	}
 	return err
 }
@@ -113,14 +114,14 @@ func (s *Stored) policyOf(file string) (hindsight.Policy, error) {
 		return s.given()
 	}
 	if err != nil {
-		return hindsight.Policy{}, strict.Mistakef("reading the policy of %s: %w", file, err)
+		return hindsight.Policy{}, usage.Errorf("reading the policy of %s: %w", file, err)
 	}
 	if known := s.parsed[string(text)]; known != nil {
 		return *known, nil
 	}
 	p, err := policy.Parse(beside, text)
 	if err != nil {
-		return hindsight.Policy{}, strict.Mistake{Err: fmt.Errorf("the policy of %s: %w", file, err)}
+		return hindsight.Policy{}, usage.Error{Err: fmt.Errorf("the policy of %s: %w", file, err)}
 	}
 	s.parsed[string(text)] = &hindsight.Policy{Policy: p, File: beside}
 	return *s.parsed[string(text)], nil

@@ -15,7 +15,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/command"
 	"github.com/kernelgate/kernelgate/runners/cpu"
@@ -273,13 +273,13 @@ func (c Config) DumpCase(ctx context.Context, job runners.Job, one runners.Case,
 	}
 	l, ok := b.(looker)
 	if !ok {
-		return nil, strict.Mistakef("%s has its own harness, and only that sees its outputs: a single case cannot be shown (run the harness by hand with KERNELGATE_MODE=correctness)", job.Manifest.Name)
+		return nil, usage.Errorf("%s has its own harness, and only that sees its outputs: a single case cannot be shown (run the harness by hand with KERNELGATE_MODE=correctness)", job.Manifest.Name)
 	}
 	build := func(role runners.Role, side runners.Side) error {
 		p.Report(runners.Event{Gate: gates.GateBuild, Text: "compiling the " + string(role)})
 		built, err := b.Build(ctx, role, side)
 		if err == nil && !built.OK {
-			err = strict.Mistakef("the %s does not build: %s", role, built.Error)
+			err = usage.Errorf("the %s does not build: %s", role, built.Error)
 		}
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -128,7 +128,7 @@ func (r *tree) faultsMakeNoOtherPlan(opt plan.Options, once bool) {
 		if err == nil && got != want {
 			r.Errorf("a fault at question %d of %d: the plan is\n%s\nwant\n%s", left, whole.asked, got, want)
 		}
-		if _, mistake := errors.AsType[strict.Mistake](err); mistake {
+		if _, mistake := errors.AsType[usage.Error](err); mistake {
 			r.Errorf("a fault at question %d of %d is told as the author's mistake: %v", left, whole.asked, err)
 		}
 	}
@@ -166,7 +166,7 @@ func TestBaselinesThatAreNotThere(t *testing.T) {
 		base := r.commit(files)
 		head := r.commit(map[string]string{"k/scale.c": "// head\n"})
 		_, err := r.job(plan.Options{Base: base, Head: head})
-		if _, mistake := errors.AsType[strict.Mistake](err); fine && err != nil || !fine && (!mistake || !strings.Contains(err.Error(), "the policy's baseline")) {
+		if _, mistake := errors.AsType[usage.Error](err); fine && err != nil || !fine && (!mistake || !strings.Contains(err.Error(), "the policy's baseline")) {
 			t.Errorf("%s: %v", baseline, err)
 		}
 	}

@@ -15,7 +15,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/shell"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/folderhash"
@@ -36,7 +37,7 @@ func (p *Plan) Job(ctx context.Context, key string) (runners.Job, error) {
 	}
 	if job.Manifest, err = manifest.Parse(file, text); err != nil {
 		if isNew {
-			return job, strict.Mistake{Err: err}
+			return job, usage.Error{Err: err}
 		}
 		if text, err = p.unread(ctx, &job, file, err); err != nil {
 			return job, err
@@ -180,7 +181,7 @@ func kernelWord(key string) string {
 // commandLine quotes words for a shell, because labels and folders may have any name.
 func commandLine(words []string) string {
 	for i, w := range words {
-		words[i] = strict.ShellWord(w)
+		words[i] = shell.Quote(w)
 	}
 	return strings.Join(words, " ")
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -136,7 +136,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s is %q (%v), want %s", name, keys, err, want)
 		}
 	}
-	var bad strict.Mistake
+	var bad usage.Error
 	if _, err := r.plan(plan.Options{Base: base, Head: base, Kernels: []string{"nobody"}}).Kernels(t.Context()); !errors.As(err, &bad) || !strings.Contains(err.Error(), "there are k, k/norm.kernel.yaml, k/twice.kernel.yaml") {
 		t.Errorf("a kernel that is not there: %v", err)
 	}

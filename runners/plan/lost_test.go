@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
@@ -48,7 +48,7 @@ func TestLostObjects(t *testing.T) {
 					t.Fatal(err)
 				}
 				kernels, job, err := r.whole(opt)
-				if _, mistake := errors.AsType[strict.Mistake](err); mistake {
+				if _, mistake := errors.AsType[usage.Error](err); mistake {
 					t.Errorf("without %s the author is told: %v", filepath.Base(object), err)
 				}
 				if kernels != "" && kernels != kernelsWanted {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
@@ -35,7 +36,7 @@ func (p *Plan) refuseMisplaced(ctx context.Context) error {
 			return err
 		}
 		if i := slices.IndexFunc(found, func(file string) bool { return rev == p.opt.Head || !p.edited[file] }); i >= 0 {
-			return strict.Mistake{Err: checkout.Refused{File: found[i], Why: TopManifest}}
+			return usage.Error{Err: checkout.Refused{File: found[i], Why: TopManifest}}
 		}
 	}
 	return p.refuseMisspelled(ctx)
@@ -62,7 +63,7 @@ func (p *Plan) refuseMisspelled(ctx context.Context) error {
 			return fmt.Errorf("looking for manifests: %w", err)
 		}
 		if looksLikeManifest(text) {
-			return strict.Mistake{Err: strict.Problems{{File: file, Line: 1, Message: misspelled}}}
+			return usage.Error{Err: strict.Problems{{File: file, Line: 1, Message: misspelled}}}
 		}
 	}
 	return nil

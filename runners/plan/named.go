@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/shell"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
@@ -40,7 +42,7 @@ func (p *Plan) named(ctx context.Context, all, names []string) ([]string, error)
 		case len(fit) == 0:
 			return nil, p.unknown(ctx, name, all, called)
 		case len(fit) > 1:
-			return nil, strict.Mistakef("%q is several kernels (write one of %s)", name, strings.Join(fit, ", "))
+			return nil, usage.Errorf("%q is several kernels (write one of %s)", name, strings.Join(fit, ", "))
 		}
 		picked = append(picked, fit[0])
 	}
@@ -52,11 +54,11 @@ func (p *Plan) named(ctx context.Context, all, names []string) ([]string, error)
 func (p *Plan) unknown(ctx context.Context, name string, all []string, called map[string]string) error {
 	if name == "." || manifest.IsManifest(name) && path.Dir(name) == "." {
 		if found, err := p.opt.Repo.TopManifests(ctx, p.opt.Head); err != nil || len(found) > 0 {
-			return cmp.Or(err, error(strict.Mistake{Err: checkout.Refused{File: strings.Join(found, ", "), Why: TopManifest}}))
+			return cmp.Or(err, error(usage.Error{Err: checkout.Refused{File: strings.Join(found, ", "), Why: TopManifest}}))
 		}
 	}
 	if len(all) == 0 {
-		return strict.Mistakef("no kernel named %q: the repository has no manifest (write kernels/%s/kernel.yaml)", name, path.Base(name))
+		return usage.Errorf("no kernel named %q: the repository has no manifest (write kernels/%s/kernel.yaml)", name, path.Base(name))
 	}
 	var near []string
 	for key, kernel := range called {
@@ -74,9 +76,9 @@ func (p *Plan) unknown(ctx context.Context, name string, all []string, called ma
 		}
 	}
 	if len(mistaken) > 0 {
-		advice += fmt.Sprintf("; no name can be read from %s, which has a mistake: see kernelgate policy lint %s", strings.Join(mistaken, ", "), strict.ShellWord(mistaken[0]))
+		advice += fmt.Sprintf("; no name can be read from %s, which has a mistake: see kernelgate policy lint %s", strings.Join(mistaken, ", "), shell.Quote(mistaken[0]))
 	}
-	return strict.Mistakef("no kernel named %q (%s)", name, advice)
+	return usage.Errorf("no kernel named %q (%s)", name, advice)
 }
 
 // called returns the names in the manifests, by key. A manifest with mistakes has none; the

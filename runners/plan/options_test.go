@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -19,7 +19,7 @@ import (
 // wantMistake expects an error that is reported to users as their mistake.
 func wantMistake(t *testing.T, err error, text string) {
 	t.Helper()
-	if _, mistake := errors.AsType[strict.Mistake](err); !mistake || !strings.Contains(err.Error(), text) {
+	if _, mistake := errors.AsType[usage.Error](err); !mistake || !strings.Contains(err.Error(), text) {
 		t.Errorf("%v, want a mistake that says %q", err, text)
 	}
 }

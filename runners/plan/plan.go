@@ -14,7 +14,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
@@ -169,7 +169,7 @@ func (p *Plan) Kernels(ctx context.Context) ([]string, error) {
 	}
 	if p.opt.Variant != "" {
 		if len(all) != 1 {
-			return nil, strict.Mistakef("the repository has %d kernels: name the one whose variants to compare (there are %s)", len(all), strings.Join(all, ", "))
+			return nil, usage.Errorf("the repository has %d kernels: name the one whose variants to compare (there are %s)", len(all), strings.Join(all, ", "))
 		}
 		return all, nil
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
@@ -489,7 +489,7 @@ func TestVersus(t *testing.T) {
 	if got := r.read(job.Baseline.Dir, "scale.c"); got != "// head\n" || !job.Noise {
 		t.Errorf("the head against itself has the baseline %q", got)
 	}
-	var bad strict.Mistake
+	var bad usage.Error
 	if _, err := r.job(plan.Options{Base: base, Head: head, Versus: "nowhere"}); !errors.As(err, &bad) {
 		t.Errorf("an unknown revision: %v", err)
 	}
@@ -573,7 +573,7 @@ func TestGatedSinceAndNamesakes(t *testing.T) {
 	if got, err := kernels("b/k"); err != nil || got != "b/k" {
 		t.Errorf("a folder is %q (%v)", got, err)
 	}
-	var bad strict.Mistake
+	var bad usage.Error
 	if _, err := kernels("k"); !errors.As(err, &bad) || !strings.Contains(err.Error(), `"k" is several kernels (write one of b/k, a/k)`) {
 		t.Errorf("two kernels of one name: %v", err)
 	}

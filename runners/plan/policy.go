@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/results"
 )
@@ -29,7 +30,7 @@ func (p *Plan) policy(ctx context.Context, job *runners.Job) error {
 		return err
 	}
 	if job.Policy, err = p.policies.read(file, text); err != nil {
-		return strict.Mistake{Err: err}
+		return usage.Error{Err: err}
 	}
 	p.otherRounds(job)
 	p.staticOnly(job)
@@ -71,7 +72,7 @@ func (p *Plan) namedPolicy() (string, []byte, error) {
 func PolicyNamed(name string) (string, []byte, error) {
 	shipped := strings.Join(policies.ShippedNames(), ", ")
 	if name == "" {
-		return "", nil, strict.Mistakef("no policy was named (write --policy FILE, or one of %s)", shipped)
+		return "", nil, usage.Errorf("no policy was named (write --policy FILE, or one of %s)", shipped)
 	}
 	if slices.Contains(policies.ShippedNames(), name) {
 		text, err := policies.Shipped(name)
@@ -82,12 +83,12 @@ func PolicyNamed(name string) (string, []byte, error) {
 		if meant := strict.Meant(name, policies.ShippedNames()); meant != "" {
 			shipped = fmt.Sprintf("%s: did you mean %s?", shipped, meant)
 		}
-		return "", nil, strict.Mistakef("reading the policy: %w (name a file, or one of %s)", err, shipped)
+		return "", nil, usage.Errorf("reading the policy: %w (name a file, or one of %s)", err, shipped)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, strict.MaxBytes+1)) // Parse refuses longer files
 	if err != nil {
-		return "", nil, strict.Mistakef("reading the policy: %w", err)
+		return "", nil, usage.Errorf("reading the policy: %w", err)
 	}
 	return name, text, nil
 }
@@ -101,7 +102,7 @@ func policyWithin(folder, name string) (string, []byte, error) {
 	}
 	ext := filepath.Ext(name)
 	if !filepath.IsLocal(name) || ext != ".yaml" && ext != ".yml" {
-		return "", nil, strict.Mistakef("the evidence was judged by the policy %q, which is no YAML file of this repository and none of %s (run kernelgate check with --policy FILE, --shape, --seed and --inputs)", name, strings.Join(policies.ShippedNames(), ", "))
+		return "", nil, usage.Errorf("the evidence was judged by the policy %q, which is no YAML file of this repository and none of %s (run kernelgate check with --policy FILE, --shape, --seed and --inputs)", name, strings.Join(policies.ShippedNames(), ", "))
 	}
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -110,12 +111,12 @@ func policyWithin(folder, name string) (string, []byte, error) {
 	defer root.Close()
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return "", nil, strict.Mistakef("reading the policy that the evidence names: %w", err)
+		return "", nil, usage.Errorf("reading the policy that the evidence names: %w", err)
 	}
 	defer f.Close()
 	text, err := results.All(f, name, strict.MaxBytes)
 	if err != nil {
-		return "", nil, strict.Mistakef("reading the policy that the evidence names: %w", err)
+		return "", nil, usage.Errorf("reading the policy that the evidence names: %w", err)
 	}
 	return name, text, nil
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 )
 
@@ -22,7 +22,7 @@ func checkShapes(job runners.Job) error {
 		}
 	}
 	if len(wrong) > 0 {
-		return strict.Mistakef("%s", strings.Join(wrong, "\n"))
+		return usage.Errorf("%s", strings.Join(wrong, "\n"))
 	}
 	return nil
 }
@@ -49,7 +49,7 @@ func (p *Plan) checkLimits(job runners.Job) error {
 	if widened(job) {
 		wrong = append(wrong, "The change repairs this, and the base's manifest holds until it is merged: nothing can judge the change before that (merge it by /override, or past the gate)")
 	}
-	return strict.Mistakef("%s", strings.Join(wrong, "\n"))
+	return usage.Errorf("%s", strings.Join(wrong, "\n"))
 }
 
 // OutsideLimits explains which side of a job cannot run a shape. It returns "" if both can.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
@@ -200,7 +200,7 @@ func (p *Plan) own(ctx context.Context, rev, key string, job *runners.Job) ([]by
 func (p *Plan) variants(ctx context.Context, job *runners.Job) error {
 	for _, name := range []string{p.opt.BaselineVariant, p.opt.Variant} {
 		if err := job.Manifest.Try(name); err != nil {
-			return strict.Mistake{Err: err}
+			return usage.Error{Err: err}
 		}
 	}
 	job.Baseline = &runners.Side{Dir: job.Trusted, Variant: p.opt.BaselineVariant}
@@ -214,7 +214,7 @@ func (p *Plan) otherBaseline(ctx context.Context, job *runners.Job, dir string) 
 	if p.opt.Versus != "" {
 		rev, err := p.opt.Repo.Resolve(ctx, p.opt.Versus)
 		if _, unknown := errors.AsType[checkout.UnknownCommit](err); unknown {
-			return strict.Mistake{Err: err}
+			return usage.Error{Err: err}
 		} else if err != nil {
 			return err
 		}
@@ -239,13 +239,13 @@ func (p *Plan) otherBaseline(ctx context.Context, job *runners.Job, dir string) 
 		return p.best(ctx, job, dir)
 	case policy.BaselineVariant:
 		if err := job.Of(*job.Baseline).Try(gate.Baseline.Name); err != nil {
-			return strict.Mistakef("the policy's baseline: %w", err)
+			return usage.Errorf("the policy's baseline: %w", err)
 		}
 		job.Baseline.Variant = gate.Baseline.Name
 	case "ref", "tag":
 		rev, err := p.opt.Repo.Resolve(ctx, gate.Baseline.Name)
 		if _, unknown := errors.AsType[checkout.UnknownCommit](err); unknown {
-			return strict.Mistakef("the policy's baseline: %w", err)
+			return usage.Errorf("the policy's baseline: %w", err)
 		} else if err != nil {
 			return err
 		}

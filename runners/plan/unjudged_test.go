@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/plan"
 )
@@ -22,7 +22,7 @@ func TestManifestInTheTopFolder(t *testing.T) {
 			for _, rev := range []string{head, ""} {
 				keys, err := r.plan(plan.Options{Base: base, Head: rev}).Kernels(t.Context())
 				var refused checkout.Refused
-				var mistake strict.Mistake
+				var mistake usage.Error
 				if !errors.As(err, &refused) || !errors.As(err, &mistake) || refused.File != name || !strings.Contains(refused.Why, "move it") {
 					t.Errorf("at %q: %v %v", rev, keys, err)
 				}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
@@ -59,13 +60,13 @@ func (p *Plan) refuseUnreadable(ctx context.Context) error {
 		if errors.As(err, &found) {
 			all = append(all, found...)
 		} else if err != nil {
-			return strict.Mistake{Err: err}
+			return usage.Error{Err: err}
 		}
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	return strict.Mistake{Err: fmt.Errorf("%w\nThe base's manifest does not say which files the kernel is built from, so no change can be judged (fix it on the base branch first)", all)}
+	return usage.Error{Err: fmt.Errorf("%w\nThe base's manifest does not say which files the kernel is built from, so no change can be judged (fix it on the base branch first)", all)}
 }
 
 // chosen reports whether the caller names the kernels to check, or two ways to build them.
@@ -88,7 +89,7 @@ func (p *Plan) readablePolicy(ctx context.Context) error {
 		return fmt.Errorf("reading the policy: %w", err)
 	}
 	if _, err := p.policies.read(PolicyFile, text); err != nil {
-		return strict.Mistake{Err: err}
+		return usage.Error{Err: err}
 	}
 	return nil
 }
@@ -107,7 +108,7 @@ func (p *Plan) newPolicy(ctx context.Context) error {
 		return fmt.Errorf("reading the head's policy: %w", err)
 	}
 	if _, err := p.policies.read(PolicyFile, text); err != nil {
-		return strict.Mistake{Err: err}
+		return usage.Error{Err: err}
 	}
 	return nil
 }
@@ -122,9 +123,9 @@ func NoPolicy(ctx context.Context, repo *checkout.Repo, rev string) error {
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		switch {
 		case name == PolicyFile:
-			return strict.Mistake{Err: errNotRegular(name)}
+			return usage.Error{Err: errNotRegular(name)}
 		case normalized(name) == PolicyFile:
-			return strict.Mistake{Err: strict.Problems{{File: name, Line: 1, Message: fmt.Sprintf("this file is not read: the policy is %s (rename it)", PolicyFile)}}}
+			return usage.Error{Err: strict.Problems{{File: name, Line: 1, Message: fmt.Sprintf("this file is not read: the policy is %s (rename it)", PolicyFile)}}}
 		}
 	}
 	return nil
@@ -145,10 +146,10 @@ func (p *Plan) unread(ctx context.Context, job *runners.Job, file string, mistak
 		return nil, err
 	}
 	if repaired == nil {
-		return nil, strict.Mistake{Err: mistakes}
+		return nil, usage.Error{Err: mistakes}
 	}
 	if !p.opt.Repairs {
-		return nil, strict.Mistake{Err: fmt.Errorf("%w\nThe change repairs this, and the base's manifest holds until it is merged: nothing here can judge the change before that (the bot judges it by the repaired manifest, once somebody has approved that)", mistakes)}
+		return nil, usage.Error{Err: fmt.Errorf("%w\nThe change repairs this, and the base's manifest holds until it is merged: nothing here can judge the change before that (the bot judges it by the repaired manifest, once somebody has approved that)", mistakes)}
 	}
 	if job.Manifest, err = manifest.Parse(file, repaired); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/command"
 )
 
@@ -43,15 +43,15 @@ type task struct {
 func fromTask(ctx context.Context, file string, text []byte, getenv func(string) string) (*draft, error) {
 	var t task
 	if err := yaml.Unmarshal(text, &t); err != nil {
-		return nil, strict.Mistakef("%s is no GPU MODE task: %w", file, err)
+		return nil, usage.Errorf("%s is no GPU MODE task: %w", file, err)
 	}
 	folder := filepath.Dir(file)
 	reference := filepath.Join(folder, "reference.py")
 	if !exists(reference) || len(t.Tests)+len(t.Benchmarks) == 0 {
-		return nil, strict.Mistakef("%s is no GPU MODE task: it needs tests or benchmarks, and a reference.py next to it", file)
+		return nil, usage.Errorf("%s is no GPU MODE task: it needs tests or benchmarks, and a reference.py next to it", file)
 	}
 	if t.Lang != "" && t.Lang != "py" {
-		return nil, strict.Mistakef("%s: lang is %q: submissions in Python are supported (lang: py)", file, t.Lang)
+		return nil, usage.Errorf("%s: lang is %q: submissions in Python are supported (lang: py)", file, t.Lang)
 	}
 	found, err := inspect(ctx, reference, getenv)
 	if err != nil {
@@ -59,7 +59,7 @@ func fromTask(ctx context.Context, file string, text []byte, getenv func(string)
 	}
 	for _, name := range []string{"generate_input", "ref_kernel"} {
 		if found.function(name) == nil {
-			return nil, strict.Mistakef("%s has no function %s, which GPU MODE's tasks have", reference, name)
+			return nil, usage.Errorf("%s has no function %s, which GPU MODE's tasks have", reference, name)
 		}
 	}
 	full, err := filepath.Abs(folder)
@@ -83,13 +83,13 @@ func fromTask(ctx context.Context, file string, text []byte, getenv func(string)
 				dims = names
 			}
 			if !slices.Equal(dims, names) {
-				return nil, strict.Mistakef("%s: tests and benchmarks have different keys (%s, and %s): a manifest's shapes all have the same dims", file, strings.Join(dims, ", "), strings.Join(names, ", "))
+				return nil, usage.Errorf("%s: tests and benchmarks have different keys (%s, and %s): a manifest's shapes all have the same dims", file, strings.Join(dims, ", "), strings.Join(names, ", "))
 			}
 			d.line("  %s%d: {%s}", []string{"test", "benchmark"}[kind], i+1, written(names, sizes))
 		}
 	}
 	if dims == nil {
-		return nil, strict.Mistakef("%s: no test or benchmark has sizes that are whole numbers", file)
+		return nil, usage.Errorf("%s: no test or benchmark has sizes that are whole numbers", file)
 	}
 	if !exists(filepath.Join(folder, "submission.py")) {
 		d.file("submission.py", "from reference import ref_kernel as custom_kernel  # guess: the submission begins as the reference\n")
@@ -182,7 +182,7 @@ func fromKernelBench(file string, found *pythonFile) *draft {
 // fromProgram describes a benchmark program by the flags that it knows.
 func fromProgram(file string, text []byte) (*draft, error) {
 	if !bytes.HasPrefix(text, []byte("\x7fELF")) {
-		return nil, strict.Mistakef("%s is nothing that is known: name a .cu file, a Triton .py file, a FlashInfer-Bench definition (.json), a GPU MODE task.yml, a KernelBench problem (.py), or a benchmark program", file)
+		return nil, usage.Errorf("%s is nothing that is known: name a .cu file, a Triton .py file, a FlashInfer-Bench definition (.json), a GPU MODE task.yml, a KernelBench problem (.py), or a benchmark program", file)
 	}
 	name := filepath.Base(file)
 	d := &draft{name: nameOf(name), mode: manifest.ModeCommand, folder: filepath.Dir(file)}
@@ -193,7 +193,7 @@ func fromProgram(file string, text []byte) (*draft, error) {
 	case bytes.Contains(text, []byte("nvbench")):
 		d.kind, flags = "an nvbench program", "--json, /dev/fd/3"
 	default:
-		return nil, strict.Mistakef("%s is a program that uses neither Google Benchmark nor nvbench (write a manifest of mode command by hand: docs/manifest.md)", file)
+		return nil, usage.Errorf("%s is a program that uses neither Google Benchmark nor nvbench (write a manifest of mode command by hand: docs/manifest.md)", file)
 	}
 	d.line("version: 1\nname: %s", d.name)
 	d.line("# Times are the program's own: kernelgate owns neither the clock nor the reference in this mode.")

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // A cudaKernel is a __global__ function as its source declares it.
@@ -121,11 +121,11 @@ func parameterOf(text string) parameter {
 func fromCUDA(file, text, entry string) (*draft, error) {
 	all := kernelsIn(text)
 	if len(all) == 0 {
-		return nil, strict.Mistakef("%s defines no kernel (a function void f(...) { with __global__)", file)
+		return nil, usage.Errorf("%s defines no kernel (a function void f(...) { with __global__)", file)
 	}
 	k, names := chosen(all, func(k cudaKernel) string { return k.name }, entry)
 	if k == nil {
-		return nil, strict.Mistakef("%s defines no kernel %s (write --entry with one of %s)", file, entry, strings.Join(names, ", "))
+		return nil, usage.Errorf("%s defines no kernel %s (write --entry with one of %s)", file, entry, strings.Join(names, ", "))
 	}
 	d := &draft{kind: "a CUDA kernel", name: nameOf(k.name), mode: manifest.ModeCUDA, folder: filepath.Dir(file), sources: filepath.Dir(file)}
 	d.line("version: 1\nname: %s\nmode: cuda", d.name)

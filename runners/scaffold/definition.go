@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/results"
 )
 
@@ -83,14 +83,14 @@ func (o *ordered[T]) UnmarshalJSON(text []byte) error {
 func fromDefinition(file string, text []byte, more []string) (*draft, error) {
 	var def definition
 	if err := json.Unmarshal(text, &def); err != nil {
-		return nil, strict.Mistakef("%s is no FlashInfer-Bench definition: %w", file, err)
+		return nil, usage.Errorf("%s is no FlashInfer-Bench definition: %w", file, err)
 	}
 	if def.Name == "" || len(def.Axes) == 0 || len(def.Inputs.names) == 0 || len(def.Outputs.names) == 0 || def.Reference == "" {
-		return nil, strict.Mistakef("%s is no FlashInfer-Bench definition: it needs name, axes, inputs, outputs and reference", file)
+		return nil, usage.Errorf("%s is no FlashInfer-Bench definition: it needs name, axes, inputs, outputs and reference", file)
 	}
 	for _, name := range slices.Concat(slices.Sorted(maps.Keys(def.Axes)), def.Inputs.names, def.Outputs.names) {
 		if !identifier.MatchString(name) {
-			return nil, strict.Mistakef("%s: %q is no name of an axis, an input or an output (write letters, digits and _)", file, name)
+			return nil, usage.Errorf("%s: %q is no name of an axis, an input or an output (write letters, digits and _)", file, name)
 		}
 	}
 	workloads, err := readWorkloads(def.Name, more)
@@ -178,10 +178,10 @@ var cudaTypes = map[manifest.DType]string{
 func (def definition) argument(file, name string, t definitionTensor, access string, workloads []workload) (line, declared, why string, err error) {
 	dtype, ok := dtypes[t.DType]
 	if !ok {
-		return "", "", "", strict.Mistakef("%s: %s has the dtype %q, which manifests do not know", file, name, t.DType)
+		return "", "", "", usage.Errorf("%s: %s has the dtype %q, which manifests do not know", file, name, t.DType)
 	}
 	if t.Shape == nil && access == "out" {
-		return "", "", "", strict.Mistakef("%s: the output %s is a scalar, which manifests do not know (make its shape [1])", file, name)
+		return "", "", "", usage.Errorf("%s: the output %s is a scalar, which manifests do not know (make its shape [1])", file, name)
 	}
 	if t.Shape == nil {
 		value, why := "1", "its value"
@@ -198,7 +198,7 @@ func (def definition) argument(file, name string, t definitionTensor, access str
 	}
 	for _, axis := range *t.Shape {
 		if _, ok := def.Axes[axis]; !ok {
-			return "", "", "", strict.Mistakef("%s: %s has the axis %q, which axes do not list", file, name, axis)
+			return "", "", "", usage.Errorf("%s: %s has the axis %q, which axes do not list", file, name, axis)
 		}
 	}
 	shape := strings.Join(*t.Shape, ", ")
@@ -263,7 +263,7 @@ func readWorkloads(name string, files []string) ([]workload, error) {
 	for _, file := range files {
 		text, err := results.ReadAtMost(file, maxInput)
 		if err != nil {
-			return nil, strict.Mistakef("%w", err)
+			return nil, usage.Errorf("%w", err)
 		}
 		n := 0
 		for line := range bytes.Lines(text) {
@@ -273,10 +273,10 @@ func readWorkloads(name string, files []string) ([]workload, error) {
 			}
 			var w workload
 			if err := json.Unmarshal(line, &w); err != nil {
-				return nil, strict.Mistakef("%s:%d: is no workload: %w", file, n, err)
+				return nil, usage.Errorf("%s:%d: is no workload: %w", file, n, err)
 			}
 			if w.Definition != name {
-				return nil, strict.Mistakef("%s:%d: is a workload of %q, not of %q", file, n, w.Definition, name)
+				return nil, usage.Errorf("%s:%d: is a workload of %q, not of %q", file, n, w.Definition, name)
 			}
 			all = append(all, w)
 		}

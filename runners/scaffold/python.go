@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/pyref"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
@@ -99,10 +99,10 @@ func inspect(ctx context.Context, file string, getenv func(string) string) (*pyt
 	}
 	var found pythonFile
 	if err := json.Unmarshal(out.Bytes(), &found); err != nil || !r.OK() {
-		return nil, strict.Mistakef("%s cannot be read as Python: %s", file, strings.Join(strings.Fields(log.String()), " "))
+		return nil, usage.Errorf("%s cannot be read as Python: %s", file, strings.Join(strings.Fields(log.String()), " "))
 	}
 	if found.Error != "" {
-		return nil, strict.Mistakef("%s:%d: is not Python: %s", file, found.Line, found.Error)
+		return nil, usage.Errorf("%s:%d: is not Python: %s", file, found.Line, found.Error)
 	}
 	return &found, nil
 }
@@ -125,21 +125,21 @@ func fromPython(ctx context.Context, file string, opt Options) (*draft, error) {
 	case slices.Contains(found.Classes, "Model") && found.function("get_inputs") != nil:
 		return fromKernelBench(file, found), nil
 	case found.function("generate_input") != nil && found.function("ref_kernel") != nil:
-		return nil, strict.Mistakef("%s is the reference of a GPU MODE task (name its task.yml)", file)
+		return nil, usage.Errorf("%s is the reference of a GPU MODE task (name its task.yml)", file)
 	}
-	return nil, strict.Mistakef("%s has neither a Triton kernel that stores something (@triton.jit) nor a KernelBench problem (class Model and get_inputs)", file)
+	return nil, usage.Errorf("%s has neither a Triton kernel that stores something (@triton.jit) nor a KernelBench problem (class Model and get_inputs)", file)
 }
 
 // fromTriton describes a Triton kernel.
 func fromTriton(file string, all []pythonFunction, entry string) (*draft, error) {
 	k, names := chosen(all, func(f pythonFunction) string { return f.Name }, entry)
 	if k == nil {
-		return nil, strict.Mistakef("%s has no Triton kernel %s that stores something (write --entry with one of %s)", file, entry, strings.Join(names, ", "))
+		return nil, usage.Errorf("%s has no Triton kernel %s that stores something (write --entry with one of %s)", file, entry, strings.Join(names, ", "))
 	}
 	root := packageRoot(file)
 	source, err := filepath.Rel(root, file)
 	if err != nil {
-		return nil, strict.Mistakef("%s is not below %s: %w", file, root, err)
+		return nil, usage.Errorf("%s is not below %s: %w", file, root, err)
 	}
 	d := &draft{kind: "a Triton kernel", name: nameOf(k.Name), mode: manifest.ModeCUDA, folder: filepath.Dir(file), sources: root, rooted: true}
 	d.line("version: 1\nname: %s\nmode: cuda\ncompiler: triton", d.name)

@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/plan"
 	"github.com/kernelgate/kernelgate/runners/results"
 )
@@ -52,17 +52,17 @@ const maxInput = 16 << 20
 // Look reads what is there and says what to write. It writes nothing.
 func Look(ctx context.Context, opt Options) (*Scaffold, error) {
 	if len(opt.Paths) == 0 {
-		return nil, strict.Mistakef("name what is there: a .cu file, a Triton .py file, a FlashInfer-Bench definition, a GPU MODE task.yml, a KernelBench problem, or a benchmark program")
+		return nil, usage.Errorf("name what is there: a .cu file, a Triton .py file, a FlashInfer-Bench definition, a GPU MODE task.yml, a KernelBench problem, or a benchmark program")
 	}
 	for _, file := range opt.Paths {
 		if info, err := os.Stat(file); err != nil {
-			return nil, strict.Mistakef("%w", err)
+			return nil, usage.Errorf("%w", err)
 		} else if info.IsDir() && len(opt.Paths) == 1 {
 			if task := filepath.Join(file, "task.yml"); exists(task) {
 				opt.Paths = []string{task}
 				continue
 			}
-			return nil, strict.Mistakef("%s is a folder without a task.yml (name a file)", file)
+			return nil, usage.Errorf("%s is a folder without a task.yml (name a file)", file)
 		}
 	}
 	d, err := lookAt(ctx, opt)
@@ -77,7 +77,7 @@ func lookAt(ctx context.Context, opt Options) (*draft, error) {
 	first := opt.Paths[0]
 	text, err := results.ReadAtMost(first, maxInput)
 	if err != nil {
-		return nil, strict.Mistakef("%w", err)
+		return nil, usage.Errorf("%w", err)
 	}
 	switch ext := path.Ext(first); {
 	case ext == ".cu" || ext == ".cuh":
@@ -149,18 +149,18 @@ func (d *draft) scaffold(opt Options) (*Scaffold, error) {
 		name = d.name + "." + manifest.FileName
 	}
 	if top != "" && same(out, top) {
-		return nil, strict.Mistakef("%s is the top folder of the repository: %s (write --out kernels/%s)", out, plan.TopManifest, d.name)
+		return nil, usage.Errorf("%s is the top folder of the repository: %s (write --out kernels/%s)", out, plan.TopManifest, d.name)
 	}
 	text := d.manifest.String()
 	if d.sources != "" && !same(d.sources, out) {
 		root, ok := below(top, d.sources)
 		if !ok || root == "." && !d.rooted {
-			return nil, strict.Mistakef("the manifest cannot name the sources in %s from %s: put both into one git repository, or leave --out out", d.sources, out)
+			return nil, usage.Errorf("the manifest cannot name the sources in %s from %s: put both into one git repository, or leave --out out", d.sources, out)
 		}
 		text = strings.Replace(text, "\nsource: ", "\nroot: "+root+"\nsource: ", 1)
 	}
 	if _, err := manifest.Parse(filepath.Join(out, name), []byte(text)); err != nil {
-		return nil, strict.Mistakef("%s cannot be described: %w (write the manifest by hand: docs/manifest.md)", opt.Paths[0], err)
+		return nil, usage.Errorf("%s cannot be described: %w (write the manifest by hand: docs/manifest.md)", opt.Paths[0], err)
 	}
 	s := &Scaffold{Kind: d.kind, Kernel: d.name, Guesses: d.guesses, Next: d.next}
 	add := func(f File) {
@@ -233,7 +233,7 @@ func (s *Scaffold) Write(force bool) error {
 		}
 	}
 	if len(there) > 0 && !force {
-		return strict.Mistakef("nothing was written: %s exists already (move it away, write --out FOLDER, or replace it with --force)", strings.Join(there, ", "))
+		return usage.Errorf("nothing was written: %s exists already (move it away, write --out FOLDER, or replace it with --force)", strings.Join(there, ", "))
 	}
 	for _, f := range s.Files {
 		if f.Exists && f.keep {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // A Trace is one result in FlashInfer-Bench's format: one solution on one workload.
@@ -96,7 +96,7 @@ func Traces(e *gates.Evidence, v *gates.Verdict, opt TraceOptions) ([]Trace, err
 		all = append(all, t)
 	}
 	if len(all) == 0 {
-		return nil, strict.Mistakef("the results of %s have no shape that was both compared with the reference and timed", e.Kernel)
+		return nil, usage.Errorf("the results of %s have no shape that was both compared with the reference and timed", e.Kernel)
 	}
 	return all, nil
 }

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/arm"
 	"github.com/kernelgate/kernelgate/runners/bisect"
@@ -46,17 +46,17 @@ func Run(ctx context.Context, host arm.Host, job runners.Job, scratch string, p 
 	return runners.Measured{Evidence: job.NoEvidence(), Artifacts: append([]string{file}, files...)}, nil
 }
 
-// faulty returns evidence that says why there is no report. A strict.Mistake means that the request is wrong:
+// faulty returns evidence that says why there is no report. A usage.Error means that the request is wrong:
 // the runner is not at fault.
 func faulty(job runners.Job, err error) runners.Measured {
 	e := job.Fault(err)
-	_, e.Setup = errors.AsType[strict.Mistake](err)
+	_, e.Setup = errors.AsType[usage.Error](err)
 	return runners.Measured{Evidence: e}
 }
 
 func run(ctx context.Context, host arm.Host, job runners.Job, scratch string, p runners.Progress) (*Report, []string, error) {
 	if err := job.Search.Check(); err != nil {
-		return nil, nil, strict.Mistake{Err: err}
+		return nil, nil, usage.Error{Err: err}
 	}
 	if job.Search.Tune != nil {
 		return tuned(ctx, host, job, scratch, p)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/arm"
 )
 
@@ -21,7 +21,7 @@ const Autotune = "autotune"
 // configurations that a manifest cannot name.
 func (s *Space) tuned(offered, chosen []string) error {
 	if slices.ContainsFunc(s.Toggles, func(t Toggle) bool { return t.Name == Autotune }) {
-		return strict.Mistakef("%s has a toggle named %s, which is the name of the configurations of @triton.autotune (rename it)", s.Kernel, Autotune)
+		return usage.Errorf("%s has a toggle named %s, which is the name of the configurations of @triton.autotune (rename it)", s.Kernel, Autotune)
 	}
 	t := Toggle{Name: Autotune, Layer: micro}
 	for _, words := range offered {

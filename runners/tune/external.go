@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/pyref"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
@@ -59,13 +60,13 @@ func StartProgram(ctx context.Context, words []string, mayBring func(path string
 		}
 	}
 	if err != nil {
-		return nil, strict.Mistakef("--proposer: %w (name a program, or one of %s)", err, strict.JoinWords(Proposers()))
+		return nil, usage.Errorf("--proposer: %w (name a program, or one of %s)", err, strict.JoinWords(Proposers()))
 	}
 	args, read := append([]string{program}, words[1:]...), append(sandbox.SystemPaths(), program)
 	if strings.HasSuffix(program, ".py") {
 		python, err := pyref.Interpreter(ctx, getenv)
 		if err != nil {
-			return nil, strict.Mistakef("--proposer %s needs Python: %w", words[0], err)
+			return nil, usage.Errorf("--proposer %s needs Python: %w", words[0], err)
 		}
 		args, read = append([]string{python.Program, "-u"}, args...), append(read, python.Folders()...)
 	}
@@ -156,7 +157,7 @@ func readLine(r *bufio.Reader, most int) ([]byte, error) {
 }
 
 func (p *Program) mistake(format string, args ...any) error {
-	return strict.Mistakef("the proposer %s: %s", p.name, fmt.Sprintf(format, args...))
+	return usage.Errorf("the proposer %s: %s", p.name, fmt.Sprintf(format, args...))
 }
 
 // said is the end of what the program wrote to standard error.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 func testState() State {
@@ -123,7 +123,7 @@ func TestProgramFaults(t *testing.T) {
 				p.timeout = 300 * time.Millisecond
 			}
 			_, err := p.Propose(t.Context(), testState())
-			if _, bad := err.(strict.Mistake); !bad || !strings.Contains(err.Error(), "the proposer ") || !strings.Contains(err.Error(), c.want) {
+			if _, bad := err.(usage.Error); !bad || !strings.Contains(err.Error(), "the proposer ") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})

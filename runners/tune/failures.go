@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/arm"
 	"github.com/kernelgate/kernelgate/runners/results"
 )
@@ -60,7 +60,7 @@ func OpenFailures(file, problem string) (*Failures, error) {
 func ReadFailures(file string) ([]Failure, error) {
 	text, err := results.ReadAtMost(file, maxLog)
 	if err != nil {
-		return nil, strict.Mistakef("reading the known failures: %w", err)
+		return nil, usage.Errorf("reading the known failures: %w", err)
 	}
 	var all []Failure
 	number := 0
@@ -71,7 +71,7 @@ func ReadFailures(file string) ([]Failure, error) {
 		}
 		var one Failure
 		if err := json.Unmarshal(line, &one); err != nil {
-			return nil, strict.Mistakef("%s:%d: %w (delete the line, or the file: its candidates are then tried again)", file, number, err)
+			return nil, usage.Errorf("%s:%d: %w (delete the line, or the file: its candidates are then tried again)", file, number, err)
 		}
 		all = append(all, one)
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/arm"
 )
@@ -27,7 +27,7 @@ func RunJob(ctx context.Context, host arm.Host, job runners.Job, folder, scratch
 		key: job.Key, job: withinCandidate(job), scratch: scratch, results: folder, host: host, record: job.Record,
 	}
 	if known := Proposers(); !slices.Contains(known, asked.Proposer) {
-		return nil, strict.Mistakef("proposer: %q is not built in", asked.Proposer)
+		return nil, usage.Errorf("proposer: %q is not built in", asked.Proposer)
 	}
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
 		return nil, fmt.Errorf("making a scratch folder: %w", err)

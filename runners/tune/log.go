@@ -11,7 +11,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/results"
 )
 
@@ -89,7 +89,7 @@ func CreateLog(dir string, h Header) (*Log, error) {
 	}
 	file, err := os.OpenFile(filepath.Join(dir, LogFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, strict.Mistakef("%s has a search already (go on with --resume %[1]s, or name another folder)", dir)
+		return nil, usage.Errorf("%s has a search already (go on with --resume %[1]s, or name another folder)", dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("beginning the log of the search: %w", err)
@@ -129,11 +129,11 @@ const maxLog = 1 << 30
 func readLog(name string) (*Log, int, error) {
 	text, err := results.ReadAtMost(name, maxLog)
 	if err != nil {
-		return nil, 0, strict.Mistakef("reading the log of a search: %w", err)
+		return nil, 0, usage.Errorf("reading the log of a search: %w", err)
 	}
 	l, whole, err := parseLog(name, text)
 	if err != nil {
-		return nil, 0, strict.Mistake{Err: err}
+		return nil, 0, usage.Error{Err: err}
 	}
 	return l, whole, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // A Proposer suggests what to try next. It decides nothing: every candidate is built, checked and
@@ -152,7 +153,7 @@ func NewProposer(name string, seed uint64) (Proposer, error) {
 	case "genetic":
 		return genetic{seed}, nil
 	}
-	return nil, strict.Mistakef("--proposer: %q is not one of %s, and no program (a program is a path with a '/', such as ./propose.py)", name, strict.JoinWords(Proposers()))
+	return nil, usage.Errorf("--proposer: %q is not one of %s, and no program (a program is a path with a '/', such as ./propose.py)", name, strict.JoinWords(Proposers()))
 }
 
 // rngOf is a generator for one call: it depends on how much was proposed before.

@@ -17,7 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/arm"
 	"github.com/kernelgate/kernelgate/runners/checkout"
@@ -116,7 +116,7 @@ func open(ctx context.Context, opt Options) (_ *runner, err error) {
 		r.opt.Baseline, r.opt.Shapes = r.log.Header.Space.Start, r.log.Header.Shapes
 	}
 	if r.repo, err = checkout.Open(ctx, cmp.Or(opt.Dir, ".")); err != nil {
-		return nil, strict.Mistake{Err: err}
+		return nil, usage.Error{Err: err}
 	}
 	if r.results = opt.Results; r.results == "" {
 		r.results = filepath.Join(r.repo.Dir(), "results")
@@ -173,7 +173,7 @@ func (r *runner) find(ctx context.Context) (string, error) {
 	}
 	p, err := plan.New(ctx, opt)
 	if err != nil {
-		return "", strict.Mistake{Err: err}
+		return "", usage.Error{Err: err}
 	}
 	keys, err := p.Kernels(ctx)
 	if err != nil {
@@ -192,7 +192,7 @@ func (r *runner) incumbent(ctx context.Context) (string, error) {
 	}
 	m, err := manifest.Parse(file, text)
 	if err != nil {
-		return "", strict.Mistake{Err: err}
+		return "", usage.Error{Err: err}
 	}
 	if len(r.opt.Variants) > 0 && !slices.Contains(r.opt.Variants, m.DefaultVariant) && slices.Contains(m.VariantNames(), r.opt.Variants[0]) {
 		return r.opt.Variants[0], nil
@@ -213,7 +213,7 @@ func (r *runner) plan(ctx context.Context, variant string) (runners.Job, error) 
 	}
 	p, err := plan.New(ctx, opt)
 	if err != nil {
-		return runners.Job{}, strict.Mistake{Err: err}
+		return runners.Job{}, usage.Error{Err: err}
 	}
 	job, err := p.Job(ctx, r.key)
 	if err == nil && job.Unready != "" {
@@ -253,7 +253,7 @@ func referenceOf(m *manifest.Manifest) string {
 
 func (r *runner) run(ctx context.Context, progress runners.Progress, begin Begin) (*Session, error) {
 	if why := measure.LeftOut(r.opt.Runner, r.job.Manifest); why != "" {
-		return nil, strict.Mistakef("%s: %s", r.job.Manifest.Name, why)
+		return nil, usage.Errorf("%s: %s", r.job.Manifest.Name, why)
 	}
 	choose := r.opt.Choose || r.log != nil && r.log.Header.Choose
 	if choose && len(r.opt.Shapes) == 0 {

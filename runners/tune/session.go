@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/arm"
 	"github.com/kernelgate/kernelgate/runners/check"
@@ -27,11 +27,11 @@ func (r *runner) header(ctx context.Context, bench *arm.Bench, device string) (H
 		h := r.log.Header
 		switch {
 		case h.Space.Kernel != r.job.Manifest.Name:
-			return h, strict.Mistakef("--resume %s: its search is about the kernel %s, and not about %s", r.folder, h.Space.Kernel, r.job.Manifest.Name)
+			return h, usage.Errorf("--resume %s: its search is about the kernel %s, and not about %s", r.folder, h.Space.Kernel, r.job.Manifest.Name)
 		case h.Files != files:
-			return h, strict.Mistakef("--resume %s: the kernel's files or the policy have changed since the search began (begin a new search, or restore them)", r.folder)
+			return h, usage.Errorf("--resume %s: the kernel's files or the policy have changed since the search began (begin a new search, or restore them)", r.folder)
 		case h.Device != device:
-			return h, strict.Mistakef("--resume %s: its search is about %s, and this is %s (go on there, or begin a new search)", r.folder, h.Device, device)
+			return h, usage.Errorf("--resume %s: its search is about %s, and this is %s (go on there, or begin a new search)", r.folder, h.Device, device)
 		}
 		return h, nil
 	}
@@ -60,14 +60,14 @@ func (r *runner) header(ctx context.Context, bench *arm.Bench, device string) (H
 	}
 	if h.Exhaustive {
 		if h.Proposer = "exhaustive"; space.Size() > float64(h.Candidates) {
-			return h, strict.Mistakef("--exhaustive: the space has %s points, more than --candidates %d (raise it, or narrow the space with --variant and --toggle)", sizeText(space.Size()), h.Candidates)
+			return h, usage.Errorf("--exhaustive: the space has %s points, more than --candidates %d (raise it, or narrow the space with --variant and --toggle)", sizeText(space.Size()), h.Candidates)
 		}
 	}
 	if h.Seed == 0 {
 		h.Seed = runners.Seed(0) >> 16 // short enough to type
 	}
 	if err := h.check(); err != nil {
-		return h, strict.Mistake{Err: err}
+		return h, usage.Error{Err: err}
 	}
 	return h, nil
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // A Space is what a search may choose: a variant, and the value of each toggle. Toggles that are not
@@ -59,10 +59,10 @@ func NewSpace(m *manifest.Manifest, start string, variants, toggles []string) (S
 	known := m.VariantNames()
 	for i, name := range s.Variants {
 		if !slices.Contains(known, name) {
-			return s, strict.Mistakef("--variant: %s has no variant %q (it has %s)", m.Name, name, strings.Join(known, ", "))
+			return s, usage.Errorf("--variant: %s has no variant %q (it has %s)", m.Name, name, strings.Join(known, ", "))
 		}
 		if slices.Contains(s.Variants[:i], name) {
-			return s, strict.Mistakef("--variant: %s is named twice (delete one)", name)
+			return s, usage.Errorf("--variant: %s is named twice (delete one)", name)
 		}
 		s.Own[name] = m.ToggleValues(name)
 	}
@@ -80,11 +80,11 @@ func NewSpace(m *manifest.Manifest, start string, variants, toggles []string) (S
 			for _, t := range m.Toggles {
 				names = append(names, t.Name)
 			}
-			return s, strict.Mistakef("--toggle: %s has no toggle %q (it has %s)", m.Name, name, cmp.Or(strings.Join(names, ", "), "none"))
+			return s, usage.Errorf("--toggle: %s has no toggle %q (it has %s)", m.Name, name, cmp.Or(strings.Join(names, ", "), "none"))
 		}
 	}
 	if err := m.Try(start); err != nil {
-		return s, strict.Mistakef("the incumbent: %w", err)
+		return s, usage.Errorf("the incumbent: %w", err)
 	}
 	return s, nil
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // errLate ends the wait for the browser.
@@ -36,7 +36,7 @@ type door struct {
 func (j *job) welcome(ctx context.Context) error {
 	listener, err := net.Listen("tcp", j.opt.Listen)
 	if err != nil {
-		return strict.Mistakef("--listen: %w (remove it for a free port)", err)
+		return usage.Errorf("--listen: %w (remove it for a free port)", err)
 	}
 	d, err := newDoor(j, listener.Addr().String())
 	if err != nil {

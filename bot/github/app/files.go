@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // A file is a file to write.
@@ -24,14 +24,14 @@ func free(dir string, force bool) error {
 		info, err := os.Lstat(filepath.Join(dir, name))
 		switch {
 		case err == nil && info.IsDir():
-			return strict.Mistakef("--dir: %s is a folder (choose a different --dir)", filepath.Join(dir, name))
+			return usage.Errorf("--dir: %s is a folder (choose a different --dir)", filepath.Join(dir, name))
 		case err == nil && !force:
-			return strict.Mistakef("--dir: %s already exists (choose a different --dir, or overwrite it with --force)", filepath.Join(dir, name))
+			return usage.Errorf("--dir: %s already exists (choose a different --dir, or overwrite it with --force)", filepath.Join(dir, name))
 		}
 	}
 	missing, err := missingFolders(dir)
 	if err != nil {
-		return strict.Mistakef("--dir: %w (choose a different --dir)", err)
+		return usage.Errorf("--dir: %w (choose a different --dir)", err)
 	}
 	there := dir
 	if len(missing) > 0 {
@@ -39,7 +39,7 @@ func free(dir string, force bool) error {
 	}
 	probe, err := os.MkdirTemp(there, ".kernelgate-setup-")
 	if err != nil {
-		return strict.Mistakef("--dir: cannot write to %s: %w (run setup as a user who may write there, or choose a different --dir)", there, errors.Unwrap(err))
+		return usage.Errorf("--dir: cannot write to %s: %w (run setup as a user who may write there, or choose a different --dir)", there, errors.Unwrap(err))
 	}
 	if err := os.Remove(probe); err != nil {
 		return fmt.Errorf("removing what was written to try %s: %w", there, err)

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernelgate/kernelgate/bot/github/client"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // A job holds the parsed options.
@@ -47,20 +47,20 @@ func newJob(opt Options) (*job, error) {
 	j.opt.Name = cmp.Or(opt.Name, defaultName(site.Hostname()))
 	odd := func(r rune) bool { return !unicode.IsPrint(r) }
 	if n := utf8.RuneCountInString(j.opt.Name); n > maxName || strings.TrimSpace(j.opt.Name) != j.opt.Name || strings.ContainsFunc(j.opt.Name, odd) {
-		return nil, strict.Mistakef("--name: %q is not a name for an App (write at most %d letters, digits and '-'; names are unique on GitHub)", j.opt.Name, maxName)
+		return nil, usage.Errorf("--name: %q is not a name for an App (write at most %d letters, digits and '-'; names are unique on GitHub)", j.opt.Name, maxName)
 	}
 	if opt.Org != "" && !orgPattern.MatchString(opt.Org) {
-		return nil, strict.Mistakef("--org: %q is not an organisation (write its name in GitHub's addresses)", opt.Org)
+		return nil, usage.Errorf("--org: %q is not an organisation (write its name in GitHub's addresses)", opt.Org)
 	}
 	if opt.Code != "" && !codePattern.MatchString(opt.Code) {
-		return nil, strict.Mistakef("--code: that is not a code (write the value of code= in the address, up to the next &)")
+		return nil, usage.Errorf("--code: that is not a code (write the value of code= in the address, up to the next &)")
 	}
 	j.opt.Listen = cmp.Or(opt.Listen, "127.0.0.1:0")
 	if host, _, err := net.SplitHostPort(j.opt.Listen); err != nil || !client.Loopback(host) {
-		return nil, strict.Mistakef("--listen: %q is not an address on the loopback (write e.g. 127.0.0.1:8765; for a browser on a different machine, forward the port with ssh -L)", opt.Listen)
+		return nil, usage.Errorf("--listen: %q is not an address on the loopback (write e.g. 127.0.0.1:8765; for a browser on a different machine, forward the port with ssh -L)", opt.Listen)
 	}
 	if opt.Dir == "" {
-		return nil, strict.Mistakef("--dir: is empty (write a folder, e.g. /etc/kernelgate)")
+		return nil, usage.Errorf("--dir: is empty (write a folder, e.g. /etc/kernelgate)")
 	}
 	if j.dir, err = filepath.Abs(opt.Dir); err != nil {
 		return nil, fmt.Errorf("the folder %s: %w", opt.Dir, err)
@@ -76,14 +76,14 @@ func newJob(opt Options) (*job, error) {
 
 func parseSite(text string) (*url.URL, error) {
 	if text == "" {
-		return nil, strict.Mistakef("--url: is required: GitHub sends webhooks there (write the bot's public address, e.g. https://gate.example.com)")
+		return nil, usage.Errorf("--url: is required: GitHub sends webhooks there (write the bot's public address, e.g. https://gate.example.com)")
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, strict.Mistakef("--url: %q is not a plain web address (write e.g. https://gate.example.com)", text)
+		return nil, usage.Errorf("--url: %q is not a plain web address (write e.g. https://gate.example.com)", text)
 	case u.Scheme == "http" && !client.Loopback(u.Hostname()):
-		return nil, strict.Mistakef("--url: %q is not https: webhooks would be sent unencrypted (put a reverse proxy with TLS in front of the bot)", text)
+		return nil, usage.Errorf("--url: %q is not https: webhooks would be sent unencrypted (put a reverse proxy with TLS in front of the bot)", text)
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
 	return u, nil
@@ -100,13 +100,13 @@ func defaultName(host string) string {
 func addresses(text string) (web, api *url.URL, err error) {
 	api, pages, err := client.Addresses(text, "")
 	if err != nil {
-		return nil, nil, strict.Mistakef("--github: %w", err)
+		return nil, nil, usage.Errorf("--github: %w", err)
 	}
 	if web, err = url.Parse(pages); err != nil {
-		return nil, nil, strict.Mistakef("--github: %w", err)
+		return nil, nil, usage.Errorf("--github: %w", err)
 	}
 	if web.Scheme == "http" && !client.Loopback(web.Hostname()) {
-		return nil, nil, strict.Mistakef("--github: %q is not https: the key of the App would be sent unencrypted", text)
+		return nil, nil, usage.Errorf("--github: %q is not https: the key of the App would be sent unencrypted", text)
 	}
 	return web, api, nil
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/app"
 	"github.com/kernelgate/kernelgate/bot/github/client"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // TestRefusals checks that a mistake is reported before the user is sent anywhere, and that the
@@ -59,7 +59,7 @@ func TestRefusals(t *testing.T) {
 				Random: func() string { return "x" }, Open: func(string) error { t.Error("a browser is opened"); return nil }}
 			tt.change(&opt)
 			err := app.Run(t.Context(), opt)
-			var bad strict.Mistake
+			var bad usage.Error
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("it says %v, want %q", err, tt.want)
 			}

@@ -13,7 +13,7 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 // Options says which App to create, where, and for which bot. URL, Dir, GitHub, Out and Random are
@@ -37,7 +37,7 @@ type Options struct {
 	Transport http.RoundTripper          // defaults to Go's
 }
 
-// Run creates the App. A mistake in the options is a strict.Mistake, and is returned before any
+// Run creates the App. A mistake in the options is a usage.Error, and is returned before any
 // request to GitHub.
 func Run(ctx context.Context, opt Options) error {
 	j, err := newJob(opt)
@@ -53,7 +53,7 @@ func Run(ctx context.Context, opt Options) error {
 	made, err := j.exchange(ctx, opt.Code)
 	switch {
 	case errors.Is(err, errSpent):
-		return strict.Mistakef("--code: %w", err)
+		return usage.Errorf("--code: %w", err)
 	case err != nil:
 		return fmt.Errorf("%w; the code is good for an hour: try again", err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/serve"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
 )
 
 var allFiles = []string{"kernelgate.yaml", "private-key.pem", "webhook-secret"}
@@ -112,7 +112,7 @@ func TestCode(t *testing.T) {
 	}
 	w.opt.Dir = t.TempDir()
 	err := app.Run(t.Context(), w.opt)
-	var bad strict.Mistake
+	var bad usage.Error
 	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "--code: ") || !strings.Contains(err.Error(), "used already or is older than an hour: start again") || strings.Contains(err.Error(), code) {
 		t.Errorf("the second time it says %v", err)
 	}

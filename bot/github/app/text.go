@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/bot/github/client"
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/shell"
 )
 
 // greeting says what to do in the browser.
@@ -56,7 +56,7 @@ type step struct {
 
 func (j *job) next(made app) []step {
 	return []step{
-		{What: "Start the bot", How: "kernelgate serve --config " + strict.ShellWord(filepath.Join(j.dir, configFile)), Command: true},
+		{What: "Start the bot", How: "kernelgate serve --config " + shell.Quote(filepath.Join(j.dir, configFile)), Command: true},
 		{What: "Install the App on the repositories to gate", How: made.HTMLURL + "/installations/new", Link: true},
 		{What: "Make the check required, after a pull request has it", How: "Settings → Branches (or Rules) → Require status checks → kernelgate"},
 	}

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 )
 
 // Addresses derives the API's URL and the root URL of the repositories from base, which may be the
@@ -57,7 +57,7 @@ func (h *GitHub) CloneURL(repo string) string { return h.git + "/" + repo + ".gi
 
 // splitRepo splits owner/name. It refuses every text that would change the path of a request.
 func splitRepo(repo string) (owner, name string, err error) {
-	if !strict.IsRepository(repo) {
+	if !ident.IsRepository(repo) {
 		return "", "", fmt.Errorf("%q is not a repository; write it as owner/name", repo)
 	}
 	owner, name, _ = strings.Cut(repo, "/")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-github/v60/github"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 )
 
 // These are GitHub's limits for a check run. Long texts are counted in bytes, short ones in
@@ -158,7 +158,7 @@ func webAddress(text string) error {
 }
 
 func validSHA(sha string) error {
-	if !strict.IsCommit(sha) {
+	if !ident.IsCommit(sha) {
 		return fmt.Errorf("%q is not a full commit SHA", sha)
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 )
 
 func TestGraphQLAddress(t *testing.T) {
@@ -66,7 +66,7 @@ func FuzzQueue(f *testing.F) {
 			return
 		}
 		for _, e := range list {
-			if e.Number <= 0 || !strict.IsCommit(e.PullHead) || e.Head != "" && !strict.IsCommit(e.Head) || e.Base != "" && !strict.IsCommit(e.Base) {
+			if e.Number <= 0 || !ident.IsCommit(e.PullHead) || e.Head != "" && !ident.IsCommit(e.Head) || e.Base != "" && !ident.IsCommit(e.Base) {
 				t.Errorf("entry %+v", e)
 			}
 		}

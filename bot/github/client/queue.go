@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-github/v60/github"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 )
 
 // A QueueEntry is one pull request in a merge queue.
@@ -179,9 +179,9 @@ func (n queueNode) check() error {
 	switch base, head := n.BaseCommit.OID, n.HeadCommit.OID; {
 	case n.PullRequest.Number <= 0:
 		return errors.New("it names no pull request")
-	case !strict.IsCommit(n.PullRequest.HeadRefOID):
+	case !ident.IsCommit(n.PullRequest.HeadRefOID):
 		return fmt.Errorf("the head of #%d is %q, which is not a commit", n.PullRequest.Number, n.PullRequest.HeadRefOID)
-	case head != "" && !strict.IsCommit(head), base != "" && !strict.IsCommit(base):
+	case head != "" && !ident.IsCommit(head), base != "" && !ident.IsCommit(base):
 		return fmt.Errorf("the group of #%d has the commits %q and %q", n.PullRequest.Number, base, head)
 	}
 	return nil

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 )
 
 // CreateBranch creates a branch at an existing commit, as a user who pushes that commit. The commit
@@ -61,7 +61,7 @@ func notOfQueue(branch string) error {
 // obtain makes sure that the repository has a commit, and fetches it from the parents that the user
 // can read if it has not.
 func (r *Repo) obtain(who *account, sha string) error {
-	if !strict.IsCommit(sha) {
+	if !ident.IsCommit(sha) {
 		return &apiError{Status: 422, Message: "The sha parameter must be exactly 40 characters and contain only [0-9a-f]."}
 	}
 	if _, ok := r.git.resolve(sha); ok {

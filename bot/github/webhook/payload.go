@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 )
 
 // A payload is a body on its way to an Event. It keeps the first error, so that
@@ -67,7 +67,7 @@ func (p *payload) sha(path, value string) string {
 	switch {
 	case value == "":
 		p.fail("%s is missing", path)
-	case !strict.IsCommit(value):
+	case !ident.IsCommit(value):
 		p.fail("%s is no commit id", path)
 	}
 	return value
@@ -151,7 +151,7 @@ func (p *payload) checkRepository(path string, r Repository) {
 	switch {
 	case r.ID <= 0:
 		p.fail("%s.id is missing or not positive", path)
-	case !strict.IsRepository(r.FullName):
+	case !ident.IsRepository(r.FullName):
 		p.fail("%s.full_name is not owner/name", path)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
@@ -27,7 +27,7 @@ type ahead struct {
 
 // Soon announces that a caller will need a head, which ref points to.
 func (s *Store) Soon(repo, head, ref string) {
-	if !strict.IsRepository(repo) {
+	if !ident.IsRepository(repo) {
 		return
 	}
 	m := s.mirrored(repo)
@@ -46,7 +46,7 @@ func (s *Store) Soon(repo, head, ref string) {
 // caller that learns that the base has moved must fetch anyway. The next call for the same head
 // fetches again.
 func (s *Store) FetchHead(ctx context.Context, repo, head string, refs ...string) (*checkout.Repo, error) {
-	if !strict.IsRepository(repo) {
+	if !ident.IsRepository(repo) {
 		return s.Fetch(ctx, repo, refs...) // it returns the error
 	}
 	m := s.mirrored(repo)

@@ -19,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
@@ -67,7 +67,7 @@ type fetched struct {
 // Fetch updates a repository's branches and tags, and the additional refs, such as
 // refs/pull/7/head, under their own names.
 func (s *Store) Fetch(ctx context.Context, repo string, refs ...string) (*checkout.Repo, error) {
-	if !strict.IsRepository(repo) {
+	if !ident.IsRepository(repo) {
 		return nil, fmt.Errorf("%q is no repository's name", repo)
 	}
 	m := s.mirrored(repo)

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 )
 
@@ -123,7 +123,7 @@ func (s *Store) named(of, address string) (string, error) {
 		return "", Unreadable{fmt.Sprintf("it comes from %q, and only repositories of %s are fetched (name its headers as a set that the runner has: include: [<name>])", shown(address), own.Host)}
 	}
 	name, ok := strings.CutPrefix(strings.TrimSuffix(strings.TrimSuffix(way, "/"), ".git"), above)
-	if !ok || !strict.IsRepository(name) {
+	if !ok || !ident.IsRepository(name) {
 		return "", Unreadable{fmt.Sprintf("%q is no repository of %s (write ../NAME, or https://%s/OWNER/NAME)", shown(address), own.Host, own.Host)}
 	}
 	return name, nil

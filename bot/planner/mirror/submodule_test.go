@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 )
 
 type hub string
@@ -55,7 +55,7 @@ func FuzzNamed(f *testing.F) {
 	f.Fuzz(func(t *testing.T, address string) {
 		got, err := (&Store{Origin: hub("https://github.com/")}).named("o/r", address)
 		var refused Unreadable
-		if err == nil && !strict.IsRepository(got) || err != nil && !errors.As(err, &refused) {
+		if err == nil && !ident.IsRepository(got) || err != nil && !errors.As(err, &refused) {
 			t.Errorf("%q is %q (%v)", address, got, err)
 		}
 	})

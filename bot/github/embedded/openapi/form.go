@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/ident"
 )
 
 var formSeed = maphash.MakeSeed()
@@ -76,7 +76,7 @@ func formOfText(text string) string {
 	if len(text) > longestOnAList {
 		return "\x01text"
 	}
-	if strict.IsCommit(text) {
+	if ident.IsCommit(text) {
 		return "\x01commit"
 	}
 	return text

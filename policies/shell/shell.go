@@ -1,4 +1,5 @@
-package strict
+// Package shell writes commands that users copy.
+package shell
 
 import (
 	"regexp"
@@ -7,9 +8,9 @@ import (
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
 
-// ShellWord quotes a text so that a shell reads it as one word. Commands that users copy contain
+// Quote quotes a text so that a shell reads it as one word. Commands that users copy contain
 // names of files and labels, which anybody may have chosen.
-func ShellWord(text string) string {
+func Quote(text string) string {
 	if plainWord.MatchString(text) {
 		return text
 	}

@@ -1,4 +1,5 @@
-package strict
+// Package ident knows which texts are names: of kernels, labels, commits and repositories.
+package ident
 
 import (
 	"regexp"
