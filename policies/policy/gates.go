@@ -62,9 +62,8 @@ type Inputs struct {
 	Secret bool // it measures random ones as well
 }
 
-func (Enforcement) fill(*strict.Node)        {}
-func (Enforcement) check(*strict.Node, rest) {}
-func (Enforcement) inputs() []Inputs         { return nil }
+func (Enforcement) fill(*strict.Node) {}
+func (Enforcement) inputs() []Inputs  { return nil }
 
 // declared is a gate in the list of all gates.
 type declared struct {
