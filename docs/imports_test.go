@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -53,5 +54,27 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 	if packages < 50 {
 		t.Errorf("go list named %d packages, too few to be the whole tree", packages)
+	}
+}
+
+// TestBotLinksNoBackend checks that what plans, decides, writes and publishes links nothing that runs a kernel: the bot handles
+// what others wrote, and must not be able to execute it.
+func TestBotLinksNoBackend(t *testing.T) {
+	const runs = "^github.com/kernelgate/kernelgate/runners/(cpu|cuda|command|sandbox|measure|arm|tune|bisect|pyref|toolchain)$"
+	forbidden := regexp.MustCompile(runs)
+	for _, name := range []string{"planner", "controller", "publish", "present", "answer"} {
+		list, err := exec.Command("go", "list", "-deps", "./bot/"+name).Output()
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		all := strings.Fields(string(list))
+		if len(all) < 20 {
+			t.Errorf("bot/%s has %d dependencies, too few to be all", name, len(all))
+		}
+		for _, path := range all {
+			if forbidden.MatchString(path) {
+				t.Errorf("bot/%s links %s", name, path)
+			}
+		}
 	}
 }

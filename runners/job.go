@@ -9,7 +9,6 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
@@ -210,13 +209,28 @@ type Side struct {
 	Toolchains policy.Toolchains
 	// Differs lists the files that are different in a checkout of this side than in Dir, for the
 	// folders that Dir consists of.
-	Differs []toolchain.Difference
+	Differs []Difference
+}
+
+// A Tree is where the folder of a kernel lies in its repository.
+type Tree struct {
+	Folder string   // of the kernel, from the repository's top, e.g. kernels/softmax
+	Shared []string // other folders of the repository, which the folder has in manifest.RepositoryFolder
+	// Differs lists the files of all these folders that a checkout has and the build does not get, or
+	// has with different bytes.
+	Differs []Difference
+}
+
+// A Difference is a file that differs between a build and a checkout.
+type Difference struct {
+	Path string `json:"path"` // from the repository's top
+	Why  string `json:"why"`
 }
 
 // Tree returns where a side's folder lies in its repository.
-func (j Job) Tree(s Side) *toolchain.Tree {
+func (j Job) Tree(s Side) *Tree {
 	m := j.Of(s)
-	t := &toolchain.Tree{Shared: m.Elsewhere(), Differs: s.Differs}
+	t := &Tree{Shared: m.Elsewhere(), Differs: s.Differs}
 	if j.Key != "" {
 		t.Folder = manifest.FolderOf(j.Key)
 	}

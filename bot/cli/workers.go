@@ -17,7 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/gpus"
 	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/protocol"
-	"github.com/kernelgate/kernelgate/runners/search"
+	"github.com/kernelgate/kernelgate/runners/search/perform"
 )
 
 // gpusFor returns the GPUs that a runner should use.
@@ -163,7 +163,7 @@ func runWorkers(ctx context.Context, all []worker) error {
 			}
 		}
 		if w.agent.Build == nil {
-			w.agent.Measure = search.Measure(w.here)
+			w.agent.Measure = perform.Measure(w.here)
 			test := w.selfTest()
 			if err := test.Possible(ctx, os.Getenv); err != nil {
 				w.agent.Log.Warn("this runner cannot test itself", "reason", err)

@@ -31,7 +31,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 	"github.com/kernelgate/kernelgate/runners/scripted"
-	"github.com/kernelgate/kernelgate/runners/search"
+	"github.com/kernelgate/kernelgate/runners/search/perform"
 )
 
 // A setup is a bot that can be started in this process or another.
@@ -231,7 +231,7 @@ func (s setup) start(log *slog.Logger, hold <-chan struct{}) (*server, error) {
 	run("ledger", func() error { return l.Follow(ctx, j) })
 	run("bot", func() error { return b.Run(ctx) })
 	run("fleet", func() error { return runners.Run(ctx) })
-	measure := search.Measure(scripted.Runner{Hold: hold, Stopped: func() { stopped.Store(time.Now().UnixNano()) }})
+	measure := perform.Measure(scripted.Runner{Hold: hold, Stopped: func() { stopped.Store(time.Now().UnixNano()) }})
 	if s.measure != nil {
 		measure = s.measure
 	}

@@ -17,7 +17,7 @@ import (
 	watching "github.com/kernelgate/kernelgate/bot/watch"
 	measuring "github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/scripted"
-	"github.com/kernelgate/kernelgate/runners/search"
+	"github.com/kernelgate/kernelgate/runners/search/perform"
 )
 
 // A watchedWorld is a world with a watch of the default branch, every night at 02:00. The watch compares
@@ -349,7 +349,7 @@ func TestWatchBisect(t *testing.T) {
 // If a fault of the runner ends a search, the next watch starts the search again.
 func TestWatchBisectLost(t *testing.T) {
 	var searches atomic.Int32
-	host := search.Measure(scripted.Runner{})
+	host := perform.Measure(scripted.Runner{})
 	w := watchedNightly(t, worldOptions{measure: func(ctx context.Context, job measuring.Job, scratch string, p measuring.Progress) (measuring.Measured, error) {
 		if job.Search != nil && searches.Add(1) == 1 {
 			return measuring.Measured{Evidence: job.NoEvidence()}, nil // and no report

@@ -13,7 +13,6 @@ import (
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/bisect"
 	"github.com/kernelgate/kernelgate/runners/checkout"
 	"github.com/kernelgate/kernelgate/runners/folderhash"
 	"github.com/kernelgate/kernelgate/runners/plan"
@@ -130,7 +129,7 @@ func (s *survey) bisection(ctx context.Context, policyAt string, r Search) (runn
 	states := map[string]int{}
 	for i, c := range commits {
 		job, err := s.commit(ctx, policyAt, good, c.SHA, r.Folder, i)
-		side, skip, err := bisect.SideOf(job, err)
+		side, skip, err := plan.SideOf(job, err)
 		if err != nil {
 			return last, err
 		}

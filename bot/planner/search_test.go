@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/measure"
 	"github.com/kernelgate/kernelgate/runners/search"
+	"github.com/kernelgate/kernelgate/runners/search/perform"
 )
 
 const searchedC = `#include <stdint.h>
@@ -49,7 +50,7 @@ func (w *world) carryOut(digest string) *search.Report {
 	if err := os.Chmod(scratch, 0o755); err != nil {
 		w.Fatal(err)
 	}
-	found, err := search.Measure(measure.Config{Runner: measure.CPU})(w.Context(), job, scratch, &runners.Log{Now: time.Now})
+	found, err := perform.Measure(measure.Config{Runner: measure.CPU})(w.Context(), job, scratch, &runners.Log{Now: time.Now})
 	if err != nil || found.Evidence.Fault != "" || len(found.Artifacts) == 0 || filepath.Base(found.Artifacts[0]) != search.ReportFile {
 		w.Fatalf("%q, %+v, %v", found.Evidence.Fault, found, err)
 	}

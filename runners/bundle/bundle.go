@@ -30,7 +30,6 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // schema names the version of the format.
@@ -92,7 +91,7 @@ type side struct {
 	// Toolchains are the compilers that are pinned for it.
 	Toolchains policy.Toolchains `json:"toolchains,omitzero"`
 	// Differs lists the files that are different in a checkout than in the folder.
-	Differs []toolchain.Difference `json:"differs,omitempty"`
+	Differs []runners.Difference `json:"differs,omitempty"`
 }
 
 // contents returns the folders of a bundle with this description, and its manifests in addition to

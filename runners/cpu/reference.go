@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/pyref"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 	"github.com/kernelgate/kernelgate/runners/toolchain/object"
@@ -89,7 +90,7 @@ func (w *Worker) openReference(ctx context.Context, size int) (truth, error) {
 }
 
 // pythonTruth is the reference's process, which lives as long as the check.
-type pythonTruth struct{ process *runners.PythonReference }
+type pythonTruth struct{ process *pyref.Reference }
 
 func (t pythonTruth) expected(p *tensor.Problem, original bool) ([][]float64, error) {
 	return t.process.Expected(p, original)

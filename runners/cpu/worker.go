@@ -22,6 +22,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/pyref"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 	"github.com/kernelgate/kernelgate/runners/toolchain/object"
@@ -45,8 +46,8 @@ type Worker struct {
 	rng      *rand.Rand
 	sides    map[runners.Role]*executable
 	ref      *executable
-	python   *runners.PythonReference // nil if the reference is in C
-	batches  map[string]int           // launches per sample, by shape
+	python   *pyref.Reference // nil if the reference is in C
+	batches  map[string]int   // launches per sample, by shape
 	log      strings.Builder
 }
 
@@ -87,7 +88,7 @@ func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, er
 		sides: map[runners.Role]*executable{}, batches: map[string]int{},
 	}
 	if job.Manifest.Reference.Python() {
-		w.python = runners.StartPythonReference(ctx, job, runners.PythonConfig{Scratch: config.Scratch, Getenv: config.Getenv})
+		w.python = pyref.StartReference(ctx, job, pyref.ReferenceConfig{Scratch: config.Scratch, Getenv: config.Getenv})
 	}
 	return w, nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/cuda/driver"
 	sides "github.com/kernelgate/kernelgate/runners/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/cuda/worker"
+	"github.com/kernelgate/kernelgate/runners/pyref"
 	"github.com/kernelgate/kernelgate/runners/toolchain"
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
@@ -61,14 +62,14 @@ type Backend struct {
 	kinds      map[runners.Role]*codes
 	made       map[madeCode]*codes
 	compiling  map[string]*compilation
-	micros     map[string]float64       // the rough time of a launch, by shape
-	calibrated []manifest.Shape         // the shapes of micros
-	whole      context.Context          // what is started before its gate ends with it
-	tools      *tools                   // running sanitizers
-	next       *next                    // a worker that is started before its round
-	xids       xidSource                // nil if NVML reports no Xids
-	told       int                      // files that describe its code to the process of a side
-	python     *runners.PythonReference // nil if the reference runs on the device
+	micros     map[string]float64 // the rough time of a launch, by shape
+	calibrated []manifest.Shape   // the shapes of micros
+	whole      context.Context    // what is started before its gate ends with it
+	tools      *tools             // running sanitizers
+	next       *next              // a worker that is started before its round
+	xids       xidSource          // nil if NVML reports no Xids
+	told       int                // files that describe its code to the process of a side
+	python     *pyref.Reference   // nil if the reference runs on the device
 	log        strings.Builder
 }
 
@@ -115,7 +116,7 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 	b.seed = runners.Seed(b.config.Seed)
 	b.rng = rand.New(rand.NewPCG(b.seed, 0))
 	if job.Manifest.Reference.Python() {
-		b.python = runners.StartPythonReference(ctx, job, runners.PythonConfig{
+		b.python = pyref.StartReference(ctx, job, pyref.ReferenceConfig{
 			Scratch: config.Scratch, Getenv: config.Getenv, Devices: config.Devices, GPU: config.GPU, OnCPU: config.Arch != "",
 		})
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/checkout"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
 )
 
 // The folder of a side consists of trusted files and of the sources that the change may supply. A
@@ -41,7 +40,7 @@ const (
 // differs finds the files that are different in a checkout than in a side's folder, which was
 // assembled from the trusted revision and from the sources at another revision. A merge has the
 // trusted revision's version of every file that the change did not edit.
-func (p *Plan) differs(ctx context.Context, job *runners.Job, sources string, s runners.Side) ([]toolchain.Difference, error) {
+func (p *Plan) differs(ctx context.Context, job *runners.Job, sources string, s runners.Side) ([]runners.Difference, error) {
 	m := job.Of(s)
 	if m.Mode == manifest.ModeCommand {
 		return nil, nil // a harness may read anything
@@ -58,13 +57,13 @@ func (p *Plan) differs(ctx context.Context, job *runners.Job, sources string, s 
 	if sources == p.opt.Head {
 		edited = p.edited
 	}
-	var all []toolchain.Difference
+	var all []runners.Difference
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
 		within, err := p.mergedSubmodule(ctx, folder, sources, edited)
 		if err != nil {
 			return nil, err
 		}
-		var found []toolchain.Difference
+		var found []runners.Difference
 		if within != nil {
 			found, err = p.differsWithin(ctx, *within, folders[folder])
 		} else {
@@ -94,7 +93,7 @@ func (p *Plan) mergedSubmodule(ctx context.Context, folder, sources string, edit
 // differsWithin finds the files that are different in a checkout of a submodule than in the folder
 // that the build was given: links, nested submodules, and files that the submodule's attributes
 // convert.
-func (p *Plan) differsWithin(ctx context.Context, s checkout.Submodule, dir string) ([]toolchain.Difference, error) {
+func (p *Plan) differsWithin(ctx context.Context, s checkout.Submodule, dir string) ([]runners.Difference, error) {
 	repo, err := p.opt.Repo.Within(ctx, s)
 	if err != nil {
 		return nil, err
@@ -108,10 +107,10 @@ func (p *Plan) differsWithin(ctx context.Context, s checkout.Submodule, dir stri
 	if err != nil {
 		return nil, err
 	}
-	var all []toolchain.Difference
+	var all []runners.Difference
 	for _, name := range names {
 		add := func(why string) {
-			all = append(all, toolchain.Difference{Path: path.Join(s.Path, name), Why: why})
+			all = append(all, runners.Difference{Path: path.Join(s.Path, name), Why: why})
 		}
 		switch entries[name].Kind {
 		case checkout.SymbolicLink:
@@ -132,7 +131,7 @@ func (p *Plan) differsWithin(ctx context.Context, s checkout.Submodule, dir stri
 }
 
 // differsIn finds the different files of one folder, which the build has on disk.
-func (p *Plan) differsIn(ctx context.Context, folder, dir, sources string, edited map[string]bool) ([]toolchain.Difference, error) {
+func (p *Plan) differsIn(ctx context.Context, folder, dir, sources string, edited map[string]bool) ([]runners.Difference, error) {
 	repo := p.opt.Repo
 	brought, err := repo.Entries(ctx, sources, folder)
 	if err != nil {
@@ -160,8 +159,8 @@ func (p *Plan) differsIn(ctx context.Context, folder, dir, sources string, edite
 	if err != nil {
 		return nil, err
 	}
-	var all []toolchain.Difference
-	add := func(name, why string) { all = append(all, toolchain.Difference{Path: name, Why: why}) }
+	var all []runners.Difference
+	add := func(name, why string) { all = append(all, runners.Difference{Path: name, Why: why}) }
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		merged, there := trusted[name]
 		why := isStale

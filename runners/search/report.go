@@ -1,3 +1,5 @@
+// Package search is what a search has found: the tuning of a candidate, or the commit that made a kernel slower or wrong. A
+// runner sends the [Report] as an artifact. It informs people; no verdict depends on it. Package perform carries searches out.
 package search
 
 import (
@@ -18,8 +20,11 @@ const (
 	Bisect Kind = "bisect"
 )
 
-// ReportFile is the name of the artifact with the report.
-const ReportFile = "search.json"
+// The names of the artifacts with the report, and with the log of a tuning search.
+const (
+	ReportFile = "search.json"
+	LogFile    = "search.jsonl"
+)
 
 // A Report is the result of a search. Its texts are plain: escape them before you show them.
 type Report struct {
@@ -51,7 +56,9 @@ const (
 	maxHeadline = 1_000
 )
 
-func (r *Report) write(file string) error {
+// Write writes the report to a file, without what exceeds the limits.
+func (r *Report) Write(file string) error {
+	r.Schema = schema
 	r.Headline, r.Text, r.Diff = clip(r.Headline, maxHeadline), clip(r.Text, maxText), clip(r.Diff, maxText)
 	data, err := json.Marshal(r)
 	if err == nil {

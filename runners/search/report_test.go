@@ -22,7 +22,7 @@ func TestReportRoundTrip(t *testing.T) {
 	r := example()
 	r.Text = strings.Repeat("é", maxText)
 	file := filepath.Join(t.TempDir(), ReportFile)
-	if err := r.write(file); err != nil {
+	if err := r.Write(file); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file)

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/folderhash"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
@@ -252,7 +253,7 @@ func (c *CUDA) cacheKey(b NVCCBuild) (string, error) {
 		Memory                 int64
 		Source, Markers, Arch  string
 		Args                   []string
-		Tree                   Tree
+		Tree                   runners.Tree
 		Trusted                bool
 	}{cacheVersion, c.Version, c.HostVersion, c.Digest, c.Cuobjdump != "", c.memory(), b.Source, b.markers, b.Arch, c.args(b, Here), b.Tree, b.Trusted})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
@@ -69,7 +70,7 @@ type Compile struct {
 	// Tree says where Dir is in its repository. With it, the sources are where a checkout has them,
 	// in In, and files that a checkout has but Dir has not are refused. Source, a file in Dir, is
 	// then the last argument.
-	Tree   *Tree
+	Tree   *runners.Tree
 	In     Surroundings
 	Source string
 
@@ -110,7 +111,7 @@ func (c CC) Run(ctx context.Context, call Compile) (log string, err error) {
 	}
 	if !r.OK() {
 		failure := &output.CompileError{Log: log, Diagnostics: output.ParseDiagnostics(log)}
-		failure.Summary = failure.Summarize(r)
+		failure.Summary = summarize(failure, r)
 		return log, failure
 	}
 	if call.Tree == nil {
@@ -197,4 +198,18 @@ func parseStackUsage(text string) (map[string]int, error) {
 		frames[name] = max(frames[name], bytes)
 	}
 	return frames, nil
+}
+
+// summarize describes a failed run of a compiler in one line.
+func summarize(e *output.CompileError, r sandbox.Result) string {
+	if len(r.Refused) > 0 {
+		return "the compiler was stopped: " + strings.Join(r.Refused, "; ")
+	}
+	if first := e.Headline(); first != "" {
+		return first
+	}
+	if r.Signal != 0 {
+		return fmt.Sprintf("the compiler died: %s", r.Signal)
+	}
+	return fmt.Sprintf("the compiler ended with status %d and named no error", r.ExitCode)
 }

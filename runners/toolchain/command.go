@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
@@ -55,11 +56,11 @@ func FindCommand(ctx context.Context, getenv func(string) string, cuda *CUDA) (*
 // A CommandBuild is one run of such a program. Only the files in Dir and the words of the command
 // come from the change.
 type CommandBuild struct {
-	Dir     string   // the kernel's folder, seen read-only
-	Tree    Tree     // where Dir lies in its repository
-	Args    []string // the program and its arguments
-	Source  string   // a file in Dir, for people
-	Entry   string   // the kernel's symbol, if the program names none
+	Dir     string       // the kernel's folder, seen read-only
+	Tree    runners.Tree // where Dir lies in its repository
+	Args    []string     // the program and its arguments
+	Source  string       // a file in Dir, for people
+	Entry   string       // the kernel's symbol, if the program names none
 	Arch    string
 	Toggles map[string]int
 	Scratch string // existing folder; the cubin comes into a new one below it

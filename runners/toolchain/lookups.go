@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain/elf"
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
@@ -28,7 +29,7 @@ type asked struct {
 	cut     bool
 	in      Surroundings
 	dir     string // of the sources, on the host
-	tree    *Tree
+	tree    *runners.Tree
 	include []string // folders of the system's own headers
 	out     string   // the folder of the output
 	// usual returns what the tools look up for an empty source; nil if the source is a program,
@@ -111,7 +112,7 @@ func (a asked) besideSystem(name string) bool {
 		if err != nil || !strings.HasPrefix(rel, "../") {
 			continue
 		}
-		for _, folder := range append([]string{a.tree.folder()}, a.tree.Shared...) {
+		for _, folder := range append([]string{folderOf(a.tree)}, a.tree.Shared...) {
 			beside := path.Join(folder, rel)
 			if slices.Contains(a.lookups, path.Join(a.in.Root, beside)) && a.has(beside) {
 				return true
@@ -123,7 +124,7 @@ func (a asked) besideSystem(name string) bool {
 
 // has reports whether the build has a file or folder of the repository.
 func (a asked) has(rel string) bool {
-	if own, ok := strings.CutPrefix(rel, a.tree.folder()+"/"); ok && exists(filepath.Join(a.dir, filepath.FromSlash(own))) {
+	if own, ok := strings.CutPrefix(rel, folderOf(a.tree)+"/"); ok && exists(filepath.Join(a.dir, filepath.FromSlash(own))) {
 		return true
 	}
 	return filepath.IsLocal(rel) && exists(filepath.Join(a.dir, manifest.RepositoryFolder, filepath.FromSlash(rel)))
@@ -131,7 +132,7 @@ func (a asked) has(rel string) bool {
 
 // ofRepository judges a path within the repository.
 func (a asked) ofRepository(rel string) string {
-	folder := a.tree.folder()
+	folder := folderOf(a.tree)
 	for _, own := range []string{manifest.RepositoryFolder, manifest.SetsFolder} {
 		if sandbox.Within("/"+rel, "/"+path.Join(folder, own)) {
 			return fmt.Sprintf("it asks for %s, which is the judge's own folder and in no checkout (include headers by their names)", elf.Quote(rel))

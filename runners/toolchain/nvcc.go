@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // An NVCCBuild is one source to compile for one architecture: CUDA by nvcc, or PTX by ptxas only.
@@ -23,11 +24,11 @@ type NVCCBuild struct {
 	Entries []string // the kernels by their names in the source, see manifest.Entry
 	Arch    string   // such as sm_90a
 	Flags   []string
-	Defines []string // flags too: -DNAME=VALUE
-	Include []string // flags of the host's preprocessor, which reads the sources of both: -IFOLDER and -idirafterFOLDER, within Dir
-	Tree    Tree     // where Dir lies in its repository
-	Trusted bool     // the source is the judge's or the base's reference: it only has to compile
-	Scratch string   // existing folder; the cubin comes into a new one below it
+	Defines []string     // flags too: -DNAME=VALUE
+	Include []string     // flags of the host's preprocessor, which reads the sources of both: -IFOLDER and -idirafterFOLDER, within Dir
+	Tree    runners.Tree // where Dir lies in its repository
+	Trusted bool         // the source is the judge's or the base's reference: it only has to compile
+	Scratch string       // existing folder; the cubin comes into a new one below it
 	Timeout time.Duration
 	Seed    uint64 // from which the surroundings of the second build are drawn, see Elsewhere; 0 draws an unpredictable one
 

@@ -22,8 +22,8 @@ func refusal(memory int64, r sandbox.Result, log string, diagnostics []gates.Dia
 		return "the compiler was stopped: " + why + cheaper, false
 	}
 	allowed := fmt.Sprintf(" (with %d MiB allowed)", memory>>20)
-	e := output.CompileError{Diagnostics: diagnostics}
-	summary = e.Summarize(sandbox.Result{ExitCode: r.ExitCode})
+	e := &output.CompileError{Diagnostics: diagnostics}
+	summary = summarize(e, sandbox.Result{ExitCode: r.ExitCode})
 	switch i := slices.IndexFunc(diagnostics, output.IsError); {
 	case i >= 0 && exhausted.MatchString(diagnostics[i].Message):
 		return "the compiler was stopped: " + summary + allowed + cheaper, false

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
@@ -208,7 +209,7 @@ func (c *CUDA) empty(ctx context.Context, b NVCCBuild) (image []byte, r sandbox.
 		return nil, r, "", fmt.Errorf("writing the source for a trial of nvcc: %w", err)
 	}
 	r, log, err = c.run(ctx, tool{
-		args: append(c.call(b, Here), "-o", path, empty), dir: dir, tree: &Tree{}, in: Here, guard: !b.isPTX(), write: []string{dir},
+		args: append(c.call(b, Here), "-o", path, empty), dir: dir, tree: &runners.Tree{}, in: Here, guard: !b.isPTX(), write: []string{dir},
 	})
 	if err == nil && r.OK() {
 		image, err = os.ReadFile(path)
@@ -219,8 +220,8 @@ func (c *CUDA) empty(ctx context.Context, b NVCCBuild) (image []byte, r sandbox.
 // A tool is one call of a program of the toolkit.
 type tool struct {
 	args    []string
-	dir     string // of the sources
-	tree    *Tree  // where it is in its repository; nil if there are no sources
+	dir     string        // of the sources
+	tree    *runners.Tree // where it is in its repository; nil if there are no sources
 	in      Surroundings
 	guard   bool // a header comes before the source, see guard.go
 	read    string

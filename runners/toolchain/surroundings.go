@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
@@ -19,21 +20,6 @@ import (
 // files where a checkout has them, under a path that is the same for both sides of a comparison. It
 // runs twice, in different surroundings, and both builds must have the same machine code. It may
 // not look up a file that a checkout has and the build has not, see lookups.go.
-
-// A Tree says where a folder of sources is in its repository.
-type Tree struct {
-	Folder string   // of the kernel, from the repository's top, e.g. kernels/softmax
-	Shared []string // other folders of the repository, which the folder has in manifest.RepositoryFolder
-	// Differs lists the files of all these folders that a checkout has and the build does not get, or
-	// has with different bytes.
-	Differs []Difference
-}
-
-// A Difference is a file that differs between a build and a checkout.
-type Difference struct {
-	Path string `json:"path"` // from the repository's top
-	Why  string `json:"why"`
-}
 
 // Surroundings are what a build can observe about its environment.
 type Surroundings struct {
@@ -70,8 +56,8 @@ const (
 // gets different code there.
 const backendsInTree = "TRITON_BACKENDS_IN_TREE=1"
 
-// folder returns the kernel's folder, from the repository's top.
-func (t *Tree) folder() string {
+// folderOf returns the kernel's folder, from the repository's top.
+func folderOf(t *runners.Tree) string {
 	if t.Folder == "" {
 		return "kernel"
 	}
@@ -79,17 +65,17 @@ func (t *Tree) folder() string {
 }
 
 // dir returns the kernel's folder, as a build sees it.
-func (s Surroundings) dir(t *Tree) string { return path.Join(s.Root, t.folder()) }
+func (s Surroundings) dir(t *runners.Tree) string { return path.Join(s.Root, folderOf(t)) }
 
 // places shows a folder of sources as a checkout has it.
-func (s Surroundings) places(dir string, t *Tree) []sandbox.Place {
+func (s Surroundings) places(dir string, t *runners.Tree) []sandbox.Place {
 	places := []sandbox.Place{{Host: dir, Inside: s.dir(t)}}
-	if t.within(dir) {
+	if within(t, dir) {
 		places = nil
 	}
 	for _, folder := range t.Shared {
 		host := filepath.Join(dir, manifest.RepositoryFolder, filepath.FromSlash(folder))
-		if isFolder(host) && t.reachable(dir, folder) {
+		if isFolder(host) && reachable(t, dir, folder) {
 			places = append(places, sandbox.Place{Host: host, Inside: path.Join(s.Root, folder)})
 		}
 	}
@@ -100,7 +86,7 @@ func (s Surroundings) places(dir string, t *Tree) []sandbox.Place {
 }
 
 // enter makes a program run in these surroundings, and records its lookups.
-func (s Surroundings) enter(spec *sandbox.Spec, dir string, t *Tree) {
+func (s Surroundings) enter(spec *sandbox.Spec, dir string, t *runners.Tree) {
 	spec.Dir, spec.Host, spec.Watch = s.dir(t), s.host, true
 	if s.given == fromTop {
 		spec.Dir = s.Root
@@ -117,7 +103,7 @@ func (s Surroundings) enter(spec *sandbox.Spec, dir string, t *Tree) {
 
 // within reports whether the kernel's folder is shown as a part of another one, because its own has
 // no files of the repository.
-func (t *Tree) within(dir string) bool {
+func within(t *runners.Tree, dir string) bool {
 	entries, err := os.ReadDir(dir)
 	own := func(e os.DirEntry) bool {
 		return e.Name() == manifest.RepositoryFolder || e.Name() == manifest.SetsFolder
@@ -126,9 +112,9 @@ func (t *Tree) within(dir string) bool {
 		return false
 	}
 	return slices.ContainsFunc(t.Shared, func(folder string) bool {
-		rel, ok := strings.CutPrefix(t.folder(), folder+"/")
+		rel, ok := strings.CutPrefix(folderOf(t), folder+"/")
 		if folder == topFolder {
-			rel, ok = t.folder(), true
+			rel, ok = folderOf(t), true
 		}
 		return ok && isFolder(filepath.Join(dir, manifest.RepositoryFolder, filepath.FromSlash(folder), filepath.FromSlash(rel)))
 	})
@@ -136,7 +122,7 @@ func (t *Tree) within(dir string) bool {
 
 // reachable reports whether a shared folder can be shown at its own path: if it is within another
 // folder that is shown, or the reverse, the outer one must have a folder in its place.
-func (t *Tree) reachable(dir, folder string) bool {
+func reachable(t *runners.Tree, dir, folder string) bool {
 	inside := func(inner, outer, host string) bool {
 		rel, ok := strings.CutPrefix(inner, outer+"/")
 		if outer == topFolder && inner != topFolder {
@@ -147,7 +133,7 @@ func (t *Tree) reachable(dir, folder string) bool {
 	at := func(shared string) string {
 		return filepath.Join(dir, manifest.RepositoryFolder, filepath.FromSlash(shared))
 	}
-	if folder == t.folder() || !inside(folder, t.folder(), dir) || !inside(t.folder(), folder, at(folder)) {
+	if folder == folderOf(t) || !inside(folder, folderOf(t), dir) || !inside(folderOf(t), folder, at(folder)) {
 		return false
 	}
 	return !slices.ContainsFunc(t.Shared, func(other string) bool { return !inside(folder, other, at(other)) })
@@ -162,7 +148,7 @@ func isFolder(name string) bool {
 }
 
 // flags names include folders by their place in a checkout.
-func (s Surroundings) flags(flags []string, dir string, t *Tree) []string {
+func (s Surroundings) flags(flags []string, dir string, t *runners.Tree) []string {
 	shown := s.places(dir, t)
 	var all []string
 	for _, flag := range flags {
@@ -182,7 +168,7 @@ func (s Surroundings) flags(flags []string, dir string, t *Tree) []string {
 }
 
 // folder returns where a build finds one of its folders of the repository.
-func (s Surroundings) folder(name, dir string, t *Tree) string {
+func (s Surroundings) folder(name, dir string, t *runners.Tree) string {
 	at := path.Join(s.Root, name)
 	for _, p := range s.places(dir, t) {
 		if sandbox.Within(at, p.Inside) {
@@ -193,7 +179,7 @@ func (s Surroundings) folder(name, dir string, t *Tree) string {
 }
 
 // source returns the name of a source for the compiler.
-func (s Surroundings) source(name, dir string, t *Tree) string {
+func (s Surroundings) source(name, dir string, t *runners.Tree) string {
 	at := path.Join(s.dir(t), name)
 	shared := false
 	if rel, ok := strings.CutPrefix(name, manifest.RepositoryFolder+"/"); ok {
@@ -213,9 +199,9 @@ func (s Surroundings) source(name, dir string, t *Tree) string {
 }
 
 // names makes a log name files as a side's folder does.
-func (s Surroundings) names(log string, t *Tree) string {
+func (s Surroundings) names(log string, t *runners.Tree) string {
 	if s.given == fromTop {
-		log = regexp.MustCompile(`(^|[\s"'(])`+regexp.QuoteMeta(t.folder())+"/").ReplaceAllString(log, "$1")
+		log = regexp.MustCompile(`(^|[\s"'(])`+regexp.QuoteMeta(folderOf(t))+"/").ReplaceAllString(log, "$1")
 	}
 	return strings.NewReplacer(
 		s.dir(t)+"/", "",
@@ -225,7 +211,7 @@ func (s Surroundings) names(log string, t *Tree) string {
 }
 
 // asked returns what a program in these surroundings looked up.
-func (s Surroundings) asked(r sandbox.Result, dir string, t *Tree) asked {
+func (s Surroundings) asked(r sandbox.Result, dir string, t *runners.Tree) asked {
 	return asked{lookups: r.Lookups, opened: r.Opened, cut: r.LookupsCut, in: s, dir: dir, tree: t}
 }
 

@@ -13,13 +13,14 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain/object"
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
 )
 
 // compileC compiles k.c of a folder as a worker does, in one of the surroundings.
-func compileC(t *testing.T, files map[string]string, tree Tree, in Surroundings, flags ...string) (object.Object, error) {
+func compileC(t *testing.T, files map[string]string, tree runners.Tree, in Surroundings, flags ...string) (object.Object, error) {
 	t.Helper()
 	if !sandbox.Probe().Works() {
 		t.Skip("there is no sandbox here")
@@ -46,8 +47,8 @@ const twiceSource = "int k(int x) { return FACTOR * x; }\n"
 // written.
 func TestAsksForWhatTheBuildHasNot(t *testing.T) {
 	t.Parallel()
-	tree := Tree{Folder: "kernels/k", Shared: []string{"common", "proc"}, Differs: []Difference{
-		{"kernels/k/tuning.txt", "the change edits it"}, {"kernels/k/link.h", "it is a link"}, {"common/odd.h", "it is converted"}, {"kernels/k/inc", "it is a link"},
+	tree := runners.Tree{Folder: "kernels/k", Shared: []string{"common", "proc"}, Differs: []runners.Difference{
+		{Path: "kernels/k/tuning.txt", Why: "the change edits it"}, {Path: "kernels/k/link.h", Why: "it is a link"}, {Path: "common/odd.h", Why: "it is converted"}, {Path: "kernels/k/inc", Why: "it is a link"},
 	}}
 	beside := map[string]string{".repository/common/two.h": "#define FACTOR 2\n", ".repository/common/stdio.h": "#define FACTOR 3\n", ".repository/common/odd.h": "#define FACTOR 4\n", ".repository/proc/x.h": "", "own.h": "#define FACTOR 2\n"}
 	for name, c := range map[string]struct{ source, want string }{
@@ -102,7 +103,7 @@ func TestAsksForTheFirstBuild(t *testing.T) {
 		t.Run(path.Base(name), func(t *testing.T) {
 			t.Parallel()
 			files := map[string]string{"k.c": "#if __has_include(\"" + name + "\")\n#endif\n#define FACTOR 2\n" + twiceSource}
-			if _, err := compileC(t, files, Tree{Folder: "kernels/k"}, Elsewhere(1)); err == nil || !strings.Contains(err.Error(), "it asks for "+name) {
+			if _, err := compileC(t, files, runners.Tree{Folder: "kernels/k"}, Elsewhere(1)); err == nil || !strings.Contains(err.Error(), "it asks for "+name) {
 				t.Errorf("%s: %v", name, err)
 			}
 		})
@@ -113,7 +114,7 @@ func TestAsksForTheFirstBuild(t *testing.T) {
 // is the same machine code.
 func compileEverywhere(t *testing.T, files map[string]string, seed uint64) (same bool, err error) {
 	t.Helper()
-	tree := Tree{Folder: "kernels/k"}
+	tree := runners.Tree{Folder: "kernels/k"}
 	here, err := compileC(t, files, tree, Here)
 	if err != nil {
 		return false, err
@@ -186,7 +187,7 @@ func TestSurroundingsShow(t *testing.T) {
 func TestUsualLookupsOfManySeeds(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
-		if _, err := compileC(t, map[string]string{"k.c": "#include <stdint.h>\n#define FACTOR 2\n" + twiceSource}, Tree{Folder: "kernels/k"}, Elsewhere(seed)); err != nil {
+		if _, err := compileC(t, map[string]string{"k.c": "#include <stdint.h>\n#define FACTOR 2\n" + twiceSource}, runners.Tree{Folder: "kernels/k"}, Elsewhere(seed)); err != nil {
 			t.Errorf("with the seed %d: %v", seed, err)
 		}
 	}
@@ -222,7 +223,7 @@ func TestElsewhereIsDrawn(t *testing.T) {
 func TestIncludeFirst(t *testing.T) {
 	first := &manifest.Manifest{IncludeFirst: []string{"third"}}
 	files := map[string]string{".repository/third/stdint.h": "#define FACTOR 7\n", ".repository/third/cuda_fp16.h": "#define FACTOR 7\n", ".repository/third/own.h": ""}
-	tree := Tree{Folder: "kernels/k", Shared: []string{"third"}}
+	tree := runners.Tree{Folder: "kernels/k", Shared: []string{"third"}}
 	files["k.c"] = "#include <stdint.h>\n" + twiceSource
 	if _, err := compileC(t, files, tree, Here, first.IncludeFlags()...); err != nil {
 		t.Error(err)
@@ -249,7 +250,7 @@ func TestIncludeFirst(t *testing.T) {
 // The same of nvcc.
 func TestSurroundingsOfNVCC(t *testing.T) {
 	c := realCUDA(t)
-	tree := Tree{Folder: "kernels/k", Shared: []string{"common"}, Differs: []Difference{{"kernels/k/tuning.txt", "the change edits it"}}}
+	tree := runners.Tree{Folder: "kernels/k", Shared: []string{"common"}, Differs: []runners.Difference{{Path: "kernels/k/tuning.txt", Why: "the change edits it"}}}
 	source := func(first string) NVCCBuild {
 		return NVCCBuild{
 			Dir:    folder(t, map[string]string{"k.cu": first + "\nextern \"C\" __global__ void k(int *x) { x[0] = FACTOR; }\n", ".repository/common/two.h": "#define FACTOR 2\n"}),
@@ -297,13 +298,13 @@ func TestSurroundingsOfTriton(t *testing.T) {
 			t.Parallel()
 			source := "import os, sys\nimport triton\nimport triton.language as tl\n\nFACTOR = tl.constexpr(" + test.factor + ")\n\n@triton.jit\ndef k(x, n, BLOCK: tl.constexpr):\n" +
 				"    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    tl.store(x + at, FACTOR, mask=at < n)\n"
-			differs := []Difference{{"kernels/k/tuned.json", "the change edits it"}, {"kernels/k/tests/test_k.py", "the change edits it"}}
+			differs := []runners.Difference{{Path: "kernels/k/tuned.json", Why: "the change edits it"}, {Path: "kernels/k/tests/test_k.py", Why: "the change edits it"}}
 			if strings.Contains(test.factor, "helper") {
-				differs = append(differs, Difference{"kernels/k/helper/__init__.py", "the change adds it"})
+				differs = append(differs, runners.Difference{Path: "kernels/k/helper/__init__.py", Why: "the change adds it"})
 			}
 			b := TritonBuild{
 				Dir: folder(t, map[string]string{"k.py": source, "tuned.json": "{}", "helper.py": "FACTOR = 2\n"}), Source: "k.py", Entry: "k", Arch: "sm_90", Scratch: t.TempDir(),
-				Tree:  Tree{Folder: "kernels/k", Differs: differs},
+				Tree:  runners.Tree{Folder: "kernels/k", Differs: differs},
 				Kinds: []manifest.Special{special(map[string]float64{"BLOCK": 64}, 4, "x:*fp32/16 n:i32")},
 			}
 			_, err := c.Build(t.Context(), b)
@@ -321,16 +322,16 @@ func TestPlacesOfFolders(t *testing.T) {
 		"k.c": "", "inc/a.h": "", ".repository/common/a.h": "", ".repository/kernels/k/inc/a.h": "", ".repository/kernels/a.h": "", ".sets/cutlass/a.h": "",
 	})
 	for name, c := range map[string]struct {
-		tree Tree
+		tree runners.Tree
 		want string
 	}{
-		"alone":              {Tree{Folder: "kernels/k"}, "/repository/kernels/k /sets"},
-		"no folder is known": {Tree{}, "/repository/kernel /sets"},
-		"beside":             {Tree{Folder: "kernels/k", Shared: []string{"common"}}, "/repository/common /repository/kernels/k /sets"},
-		"within it":          {Tree{Folder: "kernels/k", Shared: []string{"kernels/k/inc"}}, "/repository/kernels/k /repository/kernels/k/inc /sets"},
-		"around it":          {Tree{Folder: "kernels/k", Shared: []string{"kernels"}}, "/repository/kernels /repository/kernels/k /sets"},
-		"around another":     {Tree{Folder: "other/k", Shared: []string{"kernels"}}, "/repository/kernels /repository/other/k /sets"},
-		"what is not there":  {Tree{Folder: "kernels/k", Shared: []string{"nothing"}}, "/repository/kernels/k /sets"},
+		"alone":              {runners.Tree{Folder: "kernels/k"}, "/repository/kernels/k /sets"},
+		"no folder is known": {runners.Tree{}, "/repository/kernel /sets"},
+		"beside":             {runners.Tree{Folder: "kernels/k", Shared: []string{"common"}}, "/repository/common /repository/kernels/k /sets"},
+		"within it":          {runners.Tree{Folder: "kernels/k", Shared: []string{"kernels/k/inc"}}, "/repository/kernels/k /repository/kernels/k/inc /sets"},
+		"around it":          {runners.Tree{Folder: "kernels/k", Shared: []string{"kernels"}}, "/repository/kernels /repository/kernels/k /sets"},
+		"around another":     {runners.Tree{Folder: "other/k", Shared: []string{"kernels"}}, "/repository/kernels /repository/other/k /sets"},
+		"what is not there":  {runners.Tree{Folder: "kernels/k", Shared: []string{"nothing"}}, "/repository/kernels/k /sets"},
 	} {
 		var got []string
 		for _, p := range Here.places(dir, &c.tree) {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/folderhash"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
@@ -33,8 +34,8 @@ type TritonBuild struct {
 	Entry   string   // the function of kinds that name none
 	Arch    string   // such as sm_90
 	Kinds   []manifest.Special
-	Tree    Tree   // where Dir lies in its repository
-	Scratch string // existing folder; the cubins come into a new one below it
+	Tree    runners.Tree // where Dir lies in its repository
+	Scratch string       // existing folder; the cubins come into a new one below it
 	Timeout time.Duration
 	Seed    uint64 // see NVCCBuild
 
@@ -212,7 +213,7 @@ func (t *Triton) buildKey(b TritonBuild, kind manifest.Special, at func(library 
 		Memory              int64
 		Source, Entry, Arch string
 		Kind                string
-		Tree                Tree
+		Tree                runners.Tree
 		Root                string
 		Include             []string
 		Packages            []string

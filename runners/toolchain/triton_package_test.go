@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // packaged is a kernel in a package of a repository, with a helper that it imports by a relative name, one that it imports by its
@@ -26,7 +27,7 @@ func packaged(t *testing.T, files map[string]string) TritonBuild {
 	}
 	return TritonBuild{
 		Dir: folder(t, all), Source: ".repository/src/kernelpkg/ops/scale.py", Root: "src", Include: []string{"common"}, Arch: "sm_90", Scratch: t.TempDir(),
-		Tree:  Tree{Folder: "kernels/scale", Shared: []string{"common", "src"}},
+		Tree:  runners.Tree{Folder: "kernels/scale", Shared: []string{"common", "src"}},
 		Kinds: []manifest.Special{{Entry: "scale_kernel", Constants: map[string]float64{"BLOCK": 128}, Warps: 4, Stages: 3, CTAs: 1, Arguments: specialArguments("x:*fp32/16 y:*fp32/16 n:i32/16")}},
 	}
 }
@@ -90,7 +91,7 @@ func TestTritonReferenceBesideManifest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := packaged(t, map[string]string{".repository/common/shared_sizes.py": "STEP = 16\n" + test.helper})
-			b.Tree.Differs = []Difference{{"kernels/scale/reference.py", "no build is given it"}}
+			b.Tree.Differs = []runners.Difference{{Path: "kernels/scale/reference.py", Why: "no build is given it"}}
 			if test.want == "" {
 				mustBuildTriton(t, c, b)
 				return

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/sandbox"
 	"github.com/kernelgate/kernelgate/runners/toolchain/entryname"
 	"github.com/kernelgate/kernelgate/runners/toolchain/output"
@@ -284,7 +285,7 @@ func (t *Triton) probe(ctx context.Context, b TritonBuild) error {
 		return fmt.Errorf("writing the source for a trial of Triton: %w", err)
 	}
 	r, log, err := t.script(ctx, TritonBuild{
-		Dir: dir, Tree: Tree{}, Source: "empty.py", Arch: b.Arch, Kinds: []manifest.Special{{Entry: "empty", Constants: map[string]float64{}, Warps: 4, Stages: 3, CTAs: 1, Arguments: []manifest.SpecialArgument{}}},
+		Dir: dir, Tree: runners.Tree{}, Source: "empty.py", Arch: b.Arch, Kinds: []manifest.Special{{Entry: "empty", Constants: map[string]float64{}, Warps: 4, Stages: 3, CTAs: 1, Arguments: []manifest.SpecialArgument{}}},
 	}, work, Here)
 	if err == nil && !r.OK() {
 		err = fmt.Errorf("%s with Python %s compiles not even an empty kernel for %s (%s): try it by hand, or install another Triton", t, t.PythonVersion, b.Arch, output.LastLine(log))

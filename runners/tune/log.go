@@ -13,10 +13,11 @@ import (
 
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners/results"
+	"github.com/kernelgate/kernelgate/runners/search"
 )
 
 // LogFile is the name of a search's log in its folder.
-const LogFile = "search.jsonl"
+const LogFile = search.LogFile
 
 // logVersion is that of the format.
 const logVersion = 1

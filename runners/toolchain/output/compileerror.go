@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/runners/sandbox"
 )
 
 // A CompileError is a compiler's refusal: evidence about the source, not a
@@ -28,23 +27,17 @@ func LastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// Summarize describes a failed run in one line: its first error, and what to do about a missing
-// header.
-func (e *CompileError) Summarize(r sandbox.Result) string {
-	if len(r.Refused) > 0 {
-		return "the compiler was stopped: " + strings.Join(r.Refused, "; ")
+// Headline returns the first error in one line, and what to do about a missing header; empty if the compiler named none.
+func (e *CompileError) Headline() string {
+	first := FirstError(e.Diagnostics)
+	if first == "" {
+		return ""
 	}
-	switch first := FirstError(e.Diagnostics); {
-	case first != "":
-		i := slices.IndexFunc(e.Diagnostics, IsError)
-		if remedy := headerRemedy(e.Diagnostics[i].Message); remedy != "" {
-			return first + "; " + remedy
-		}
-		return first
-	case r.Signal != 0:
-		return fmt.Sprintf("the compiler died: %s", r.Signal)
+	i := slices.IndexFunc(e.Diagnostics, IsError)
+	if remedy := headerRemedy(e.Diagnostics[i].Message); remedy != "" {
+		return first + "; " + remedy
 	}
-	return fmt.Sprintf("the compiler ended with status %d and named no error", r.ExitCode)
+	return first
 }
 
 // FirstError returns the first error among the messages in one line, with the number of later ones;

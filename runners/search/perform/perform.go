@@ -1,7 +1,6 @@
-// Package search carries out the searches of jobs: a search tunes the candidate, or finds the commit that
-// made a kernel slower or wrong. The result is a [Report], which a runner sends as an artifact. A report
-// informs people; no verdict depends on it.
-package search
+// Package perform carries out the searches of jobs: a search tunes the candidate, or finds the commit that made a kernel slower
+// or wrong. The result is a [search.Report].
+package perform
 
 import (
 	"context"
@@ -15,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/arm"
 	"github.com/kernelgate/kernelgate/runners/bisect"
+	"github.com/kernelgate/kernelgate/runners/search"
 	"github.com/kernelgate/kernelgate/runners/tune"
 )
 
@@ -39,8 +39,8 @@ func Run(ctx context.Context, host arm.Host, job runners.Job, scratch string, p 
 	if err != nil {
 		return faulty(job, err), nil
 	}
-	file := filepath.Join(scratch, ReportFile)
-	if err := r.write(file); err != nil {
+	file := filepath.Join(scratch, search.ReportFile)
+	if err := r.Write(file); err != nil {
 		return faulty(job, err), nil
 	}
 	return runners.Measured{Evidence: job.NoEvidence(), Artifacts: append([]string{file}, files...)}, nil
@@ -54,7 +54,7 @@ func faulty(job runners.Job, err error) runners.Measured {
 	return runners.Measured{Evidence: e}
 }
 
-func run(ctx context.Context, host arm.Host, job runners.Job, scratch string, p runners.Progress) (*Report, []string, error) {
+func run(ctx context.Context, host arm.Host, job runners.Job, scratch string, p runners.Progress) (*search.Report, []string, error) {
 	if err := job.Search.Check(); err != nil {
 		return nil, nil, usage.Error{Err: err}
 	}
@@ -65,27 +65,24 @@ func run(ctx context.Context, host arm.Host, job runners.Job, scratch string, p 
 	return r, nil, err
 }
 
-// LogFile is the artifact with the log of a tuning search.
-const LogFile = tune.LogFile
-
-func tuned(ctx context.Context, host arm.Host, job runners.Job, scratch string, p runners.Progress) (*Report, []string, error) {
+func tuned(ctx context.Context, host arm.Host, job runners.Job, scratch string, p runners.Progress) (*search.Report, []string, error) {
 	folder := filepath.Join(scratch, "results")
 	s, err := tune.RunJob(ctx, host, job, folder, filepath.Join(scratch, "tune"), p)
 	if err != nil {
 		return nil, nil, err
 	}
 	result := s.Result
-	r := &Report{
-		Schema: schema, Kind: Tune, Kernel: job.Manifest.Name, Device: result.Header.Device, Found: result.Winner != "",
+	r := &search.Report{
+		Kind: search.Tune, Kernel: job.Manifest.Name, Device: result.Header.Device, Found: result.Winner != "",
 		Headline: result.Conclusion(), Text: result.Report(tune.ReportOptions{}), Seconds: result.Seconds,
 	}
 	if r.Found {
 		r.Diff = tune.Diff(s.ManifestFile, s.Manifest, result.Find(result.Winner).Candidate, s.Sources, s.PathOf)
 	}
-	return r, []string{filepath.Join(s.Folder, LogFile)}, nil
+	return r, []string{filepath.Join(s.Folder, tune.LogFile)}, nil
 }
 
-func bisected(ctx context.Context, host arm.Host, job runners.Job, scratch string, p runners.Progress) (*Report, error) {
+func bisected(ctx context.Context, host arm.Host, job runners.Job, scratch string, p runners.Progress) (*search.Report, error) {
 	if err := os.MkdirAll(scratch, 0o755); err != nil {
 		return nil, fmt.Errorf("making a scratch folder: %w", err)
 	}
@@ -95,8 +92,8 @@ func bisected(ctx context.Context, host arm.Host, job runners.Job, scratch strin
 		return nil, err
 	}
 	headline, text, _ := strings.Cut(found.Text(err), "\n")
-	r := &Report{
-		Schema: schema, Kind: Bisect, Kernel: found.Kernel, Device: found.Device.Name, Found: !nothing,
+	r := &search.Report{
+		Kind: search.Bisect, Kernel: found.Kernel, Device: found.Device.Name, Found: !nothing,
 		Headline: headline, Text: strings.TrimLeft(text, "\n"), Seconds: found.Seconds,
 	}
 	if r.Found {

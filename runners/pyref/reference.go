@@ -1,4 +1,4 @@
-package runners
+package pyref
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
-	"github.com/kernelgate/kernelgate/runners/pyref"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
-// PythonConfig is what the process of a reference in Python may be told beside the job.
-type PythonConfig struct {
+// ReferenceConfig is what the process of a reference in Python may be told beside the job.
+type ReferenceConfig struct {
 	Scratch string
 	Getenv  func(string) string
 	Devices []string // of the GPU, for device: cuda
@@ -23,35 +23,35 @@ type PythonConfig struct {
 	OnCPU   bool     // compute there whatever the manifest says: there is no GPU
 }
 
-// A PythonReference is the reference of a job that is written in Python. Its process is started before anybody asks for outputs,
+// A Reference is the reference of a job that is written in Python. Its process is started before anybody asks for outputs,
 // and lasts as long as the check.
-type PythonReference struct {
-	job     Job
+type Reference struct {
+	job     runners.Job
 	getenv  func(string) string
-	found   *pyref.Python
-	process *pyref.Process
+	found   *Python
+	process *Process
 	err     error // why there is no process
 }
 
-// StartPythonReference starts Python while the sides are built. What goes wrong is told when outputs are expected.
-func StartPythonReference(ctx context.Context, job Job, c PythonConfig) *PythonReference {
+// StartReference starts Python while the sides are built. What goes wrong is told when outputs are expected.
+func StartReference(ctx context.Context, job runners.Job, c ReferenceConfig) *Reference {
 	if c.Getenv == nil {
 		c.Getenv = os.Getenv
 	}
-	r := &PythonReference{job: job, getenv: c.Getenv}
+	r := &Reference{job: job, getenv: c.Getenv}
 	if c.OnCPU {
 		m, reference := *job.Manifest, *job.Manifest.Reference
 		reference.Device = manifest.OnCPU
 		m.Reference, job.Manifest = &reference, &m
 	}
-	if r.found, r.err = pyref.Find(ctx, c.Getenv); r.err == nil {
+	if r.found, r.err = Find(ctx, c.Getenv); r.err == nil {
 		r.err = r.found.For(job.Manifest.Reference)
 	}
 	if r.err != nil {
-		r.err = SetupErrorf("the reference %s is in Python: %w", job.Manifest.Reference.Called(), r.err)
+		r.err = runners.SetupErrorf("the reference %s is in Python: %w", job.Manifest.Reference.Called(), r.err)
 		return r
 	}
-	r.process, r.err = pyref.Start(ctx, pyref.Spec{
+	r.process, r.err = Start(ctx, Spec{
 		Manifest: job.Manifest, Trusted: job.Trusted, Scratch: c.Scratch, Python: r.found, Devices: c.Devices, GPU: c.GPU,
 	})
 	r.err = r.Blame(r.err)
@@ -59,7 +59,7 @@ func StartPythonReference(ctx context.Context, job Job, c PythonConfig) *PythonR
 }
 
 // Tools is what took part; nil has none.
-func (r *PythonReference) Tools() map[string]string {
+func (r *Reference) Tools() map[string]string {
 	if r == nil || r.found == nil {
 		return nil
 	}
@@ -71,14 +71,14 @@ func (r *PythonReference) Tools() map[string]string {
 }
 
 // Close ends the process before its check does.
-func (r *PythonReference) Close() {
+func (r *Reference) Close() {
 	if r != nil && r.process != nil {
 		r.process.Close()
 	}
 }
 
 // Process waits until the reference is loaded.
-func (r *PythonReference) Process() (*pyref.Process, error) {
+func (r *Reference) Process() (*Process, error) {
 	if r.err == nil {
 		r.err = r.Blame(r.process.Ready())
 	}
@@ -86,7 +86,7 @@ func (r *PythonReference) Process() (*pyref.Process, error) {
 }
 
 // Expected is the outputs of a problem, in the order of the manifest.
-func (r *PythonReference) Expected(p *tensor.Problem, original bool) ([][]float64, error) {
+func (r *Reference) Expected(p *tensor.Problem, original bool) ([][]float64, error) {
 	process, err := r.Process()
 	if err != nil {
 		return nil, err
@@ -97,15 +97,15 @@ func (r *PythonReference) Expected(p *tensor.Problem, original bool) ([][]float6
 
 // Blame puts a mistake of the reference down to whoever brings it, with its line. A package that is not installed is nobody's
 // mistake of these.
-func (r *PythonReference) Blame(err error) error {
-	mistake, ok := errors.AsType[*pyref.Mistake](err)
+func (r *Reference) Blame(err error) error {
+	mistake, ok := errors.AsType[*Mistake](err)
 	if !ok {
 		return err
 	}
 	if mistake.Missing != "" && r.found != nil {
-		return SetupErrorf("the reference %s %w: install %s for Python %s, or set KERNELGATE_PYTHON to a Python that has it", r.job.Manifest.Reference.Called(), mistake, mistake.Missing, r.found.Version)
+		return runners.SetupErrorf("the reference %s %w: install %s for Python %s, or set KERNELGATE_PYTHON to a Python that has it", r.job.Manifest.Reference.Called(), mistake, mistake.Missing, r.found.Version)
 	}
-	setup := r.job.ReferenceErrorf("%w", mistake).(*SetupError)
+	setup := r.job.ReferenceErrorf("%w", mistake).(*runners.SetupError)
 	if source := r.job.Manifest.Reference.Source; source != "" && mistake.Line > 0 {
 		setup.At = []gates.Diagnostic{{File: source, Line: mistake.Line, Severity: "error", Message: mistake.Text}}
 	}
@@ -114,7 +114,7 @@ func (r *PythonReference) Blame(err error) error {
 
 // Check has the reference compute the outputs of the smallest shape: its parameters, shapes and numbers show there. On a host
 // without the package that it computes with, only its parameters are compared with the manifest, and the note says so.
-func (r *PythonReference) Check(ctx context.Context, m *manifest.Manifest, variant string) (note string, err error) {
+func (r *Reference) Check(ctx context.Context, m *manifest.Manifest, variant string) (note string, err error) {
 	toggles := m.ToggleValues(variant)
 	size := func(s manifest.Shape) int {
 		n := 0
@@ -137,7 +137,7 @@ func (r *PythonReference) Check(ctx context.Context, m *manifest.Manifest, varia
 	if name == "" {
 		return "", err
 	}
-	if err := pyref.CheckSignature(ctx, r.job.Manifest, r.job.Trusted, r.getenv); err != nil {
+	if err := CheckSignature(ctx, r.job.Manifest, r.job.Trusted, r.getenv); err != nil {
 		return "", r.Blame(err)
 	}
 	return fmt.Sprintf("This host has no %s, so %s was not run: only its names were compared with the manifest.", name, r.job.Manifest.Reference.Called()), nil
@@ -145,11 +145,11 @@ func (r *PythonReference) Check(ctx context.Context, m *manifest.Manifest, varia
 
 // missingArrays names the library of arrays that a reference needs and this host lacks; "" if nothing is missing.
 func missingArrays(err error) string {
-	mistake, _ := errors.AsType[*pyref.Mistake](err)
+	mistake, _ := errors.AsType[*Mistake](err)
 	switch {
-	case errors.Is(err, pyref.ErrNoTorch) || mistake != nil && mistake.Missing == "torch":
+	case errors.Is(err, ErrNoTorch) || mistake != nil && mistake.Missing == "torch":
 		return "PyTorch"
-	case errors.Is(err, pyref.ErrNoArrays) || mistake != nil && mistake.Missing == "numpy":
+	case errors.Is(err, ErrNoArrays) || mistake != nil && mistake.Missing == "numpy":
 		return "NumPy"
 	}
 	return ""
