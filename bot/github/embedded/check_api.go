@@ -107,6 +107,9 @@ func (c *checkRun) apply(in checkInput, s *Server) {
 	}
 	c.suite.updated = s.now()
 	s.touch()
+	if s.opt.OnCheck != nil {
+		s.opt.OnCheck(c.suite.headSHA, c.snapshot())
+	}
 }
 
 // settled emits the events for a completed run and advances the merge queue.

@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,8 @@ func annotations(n int) []*github.CheckRunAnnotation {
 
 func TestCheckRun(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, embedded.Options{})
+	var written []string
+	w := newWorld(t, embedded.Options{OnCheck: func(sha string, c embedded.Check) { written = append(written, sha+" "+c.Status+" "+c.Conclusion) }})
 	pr := w.opened()
 	c := w.bot()
 	run, _, err := c.Checks.CreateCheckRun(w.ctx, "alice", "kernels", github.CreateCheckRunOptions{Name: "kernelgate", HeadSHA: pr.HeadSHA(),
@@ -38,6 +40,10 @@ func TestCheckRun(t *testing.T) {
 		_, _, err = c.Checks.UpdateCheckRun(w.ctx, "alice", "kernels", run.GetID(), github.UpdateCheckRunOptions{Name: "kernelgate",
 			Conclusion: github.String("success"), Output: output(n), Actions: actions})
 		w.no(err)
+	}
+	done := pr.HeadSHA() + " completed success"
+	if want := []string{pr.HeadSHA() + " in_progress ", done, done}; !slices.Equal(written, want) {
+		t.Errorf("OnCheck was told %q, want %q", written, want)
 	}
 	check, ok := w.repo.Check(pr.HeadSHA(), "kernelgate")
 	if !ok || len(check.Annotations) != 60 || check.Conclusion != "success" || check.Title != "PASS" {

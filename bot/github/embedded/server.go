@@ -37,6 +37,10 @@ type Options struct {
 	RetargetPulls bool
 
 	HookTimeout time.Duration // time limit for a webhook's receiver; defaults to 10 s
+
+	// OnCheck is called after each write of a check run, with its commit. The hub's lock is held, so
+	// OnCheck must not call the hub.
+	OnCheck func(sha string, c Check)
 }
 
 // A Server is a running hub.
