@@ -39,8 +39,7 @@ func (r *readiness) silentSince() time.Time {
 // introduce asks GitHub who the bot is, until it is told, and then whether that still
 // holds: a key may be revoked and an App deleted while the bot runs.
 func (s *Server) introduce(ctx context.Context) {
-	const longest = time.Minute
-	for pause := time.Second; ; pause = min(2*pause, longest) {
+	for pause := time.Second; ; pause = min(2*pause, askEvery) {
 		login, err := s.Client.Me(ctx)
 		s.ready.mu.Lock()
 		s.ready.login = login
@@ -63,12 +62,27 @@ func (s *Server) introduce(ctx context.Context) {
 	}
 }
 
+// How often GitHub is asked whether it accepts the bot, and how soon after a refusal. Two refusals make the bot unready, so
+// /readyz is wrong about the credentials for less than a minute.
+const (
+	askEvery = 30 * time.Second
+	askAgain = 10 * time.Second
+)
+
+// askIn returns when GitHub is asked next, after so many refusals in a row.
+func askIn(every time.Duration, refusals int) time.Duration {
+	if refusals > 0 {
+		return min(every, askAgain)
+	}
+	return every
+}
+
 // stayKnown asks GitHub again and again, and logs every change of its answer. Credentials
 // that it refuses twice in a row make the bot unready. A GitHub that does not answer does
 // not: webhooks that come meanwhile are better stored than refused.
 func (s *Server) stayKnown(ctx context.Context, login string) {
-	every := cmp.Or(s.opt.AskEvery, time.Minute)
-	for refusals := 0; sleep(ctx, every); {
+	every := cmp.Or(s.opt.AskEvery, askEvery)
+	for refusals := 0; sleep(ctx, askIn(every, refusals)); {
 		err := s.Client.Check(ctx)
 		if ctx.Err() != nil {
 			return

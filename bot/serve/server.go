@@ -58,7 +58,7 @@ type Options struct {
 	TraceEvery time.Duration // as in trace.Options
 	Heartbeat  time.Duration // as in fleet.Server
 	Poll       time.Duration // as in fleet.Server
-	AskEvery   time.Duration // how often GitHub is asked whether it still accepts the bot; a minute
+	AskEvery   time.Duration // how often GitHub is asked whether it still accepts the bot; half a minute
 	Labels     func() []string
 }
 
