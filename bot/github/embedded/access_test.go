@@ -70,6 +70,28 @@ func TestBadCredentials(t *testing.T) {
 	}
 }
 
+func TestKeyAndTokensEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, embedded.Options{})
+	key, err := testKey()
+	w.no(err)
+	asApp, installed := w.client(w.jwt(key, time.Minute)), w.bot()
+	person := w.person("alice")
+	w.app.RefuseKey(true)
+	_, _, err = asApp.Apps.Get(w.ctx, "")
+	w.wantStatus(err, 401)
+	_, _, err = installed.Repositories.Get(w.ctx, "alice", "kernels")
+	w.no(err)
+	w.app.RefuseKey(false)
+	_, _, err = asApp.Apps.Get(w.ctx, "")
+	w.no(err)
+	w.app.EndTokens()
+	_, _, err = installed.Repositories.Get(w.ctx, "alice", "kernels")
+	w.wantStatus(err, 401)
+	_, _, err = person.Repositories.Get(w.ctx, "alice", "kernels")
+	w.no(err)
+}
+
 func TestPermissionEndpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, embedded.Options{})

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -41,6 +42,7 @@ type App struct {
 	hook    *Hook
 	created time.Time
 	insts   []*Installation
+	refused bool // set by RefuseKey
 }
 
 // ReplaceKey gives the App a new private key: the hub refuses what the old one has signed.
@@ -53,6 +55,21 @@ func (a *App) ReplaceKey() error {
 	defer a.s.mu.Unlock()
 	a.opt.Key = key
 	return nil
+}
+
+// RefuseKey makes the hub refuse what the App's key signs, as after the owner has deleted the key. False restores the key.
+// Tokens that the App has already stay valid.
+func (a *App) RefuseKey(refuse bool) {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	a.refused = refuse
+}
+
+// EndTokens invalidates all tokens of the App's installations before their time.
+func (a *App) EndTokens() {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	maps.DeleteFunc(a.s.tokens, func(_ string, t *token) bool { return t.inst != nil && t.inst.app == a })
 }
 
 // CreateApp registers an App.

@@ -170,7 +170,7 @@ func (s *Server) appOf(text string) (*App, error) {
 	if unknown, ok := errors.AsType[*apiError](err); ok {
 		return nil, unknown
 	}
-	if err != nil {
+	if err != nil || app.refused {
 		return nil, unauthorised("A JSON web token could not be decoded")
 	}
 	now := s.opt.Clock()
