@@ -240,6 +240,25 @@ func TestBadCredentialsAreRefusedAtOnce(t *testing.T) {
 
 // TestTokenStaysWithTheAPI checks that a redirect to a different host does not carry the token
 // there.
+// TestRefusedKeyUsesUpNoLimit checks that a key that GitHub has refused for a while works as soon as GitHub accepts it.
+// GitHub counts a request with wrong credentials for its address, which has 60 an hour, and its headers say so.
+func TestRefusedKeyUsesUpNoLimit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, client.Options{}, embedded.Limits{})
+	w.app.RefuseKey(true)
+	before := w.clock.Now()
+	for range 70 {
+		if err := w.bot.Check(w.ctx); err == nil {
+			t.Fatal("a refused key is accepted")
+		}
+	}
+	w.app.RefuseKey(false)
+	w.no(w.bot.Check(w.ctx))
+	if waited := w.clock.Now().Sub(before); waited > 0 {
+		t.Errorf("the client waited for %v", waited)
+	}
+}
+
 func TestTokenStaysWithTheAPI(t *testing.T) {
 	t.Parallel()
 	leaked := make(chan string, 1)

@@ -97,6 +97,9 @@ func (l *limits) closed(of resource) (why Reason, d time.Duration) {
 func (l *limits) note(of resource, answer *http.Response) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if answer.StatusCode == http.StatusUnauthorized {
+		return false // its headers are about the address: GitHub knows nobody else to count the request for
+	}
 	now := l.opt.Now()
 	used := l.primary(of, answer, now)
 	if answer.StatusCode != http.StatusForbidden && answer.StatusCode != http.StatusTooManyRequests {
