@@ -17,7 +17,7 @@ type FaultKind string
 const (
 	ServerError FaultKind = "500"
 	BadGateway  FaultKind = "502"
-	unavailable FaultKind = "503"
+	Unavailable FaultKind = "503"
 	TooMany     FaultKind = "429"         // with Retry-After
 	Secondary   FaultKind = "secondary"   // 403 with Retry-After
 	Reset       FaultKind = "reset"       // the connection breaks before the call is executed
@@ -38,7 +38,7 @@ type Faults struct {
 // SetFaults starts injecting faults; the zero value stops it.
 func (s *Server) SetFaults(f Faults) {
 	if len(f.Kinds) == 0 {
-		f.Kinds = []FaultKind{ServerError, BadGateway, unavailable, TooMany, Secondary, Reset, LostAnswer}
+		f.Kinds = []FaultKind{ServerError, BadGateway, Unavailable, TooMany, Secondary, Reset, LostAnswer}
 	}
 	f.RetryAfter = max(f.RetryAfter, time.Second)
 	s.mu.Lock()
@@ -86,7 +86,7 @@ func (f fault) before(w http.ResponseWriter) bool {
 		return fail(&apiError{Status: 500, Message: "Server Error"})
 	case BadGateway:
 		return fail(&apiError{Status: 502, Message: "Server Error"})
-	case unavailable:
+	case Unavailable:
 		return fail(&apiError{Status: 503, Message: "No server is currently available to service your request. Sorry about that. Please try resubmitting your request."})
 	case TooMany, Secondary:
 		err := secondary(f.RetryAfter, "Please wait a few minutes before you try again.")
