@@ -142,6 +142,19 @@ fuzz: ## try every parser with random input, FUZZTIME each
 operate-test: ## try operation for real: systemd, packages, images, alerts, full disks (root, Debian)
 	@.ci/operate-test
 
+# Random faults every EVERY while PULLS pull requests arrive in DURATION: three bots, three NATS servers and two runners on
+# this machine (docs/reliability.md). It needs root, because it mounts disks that it fills. SEED draws the same faults
+# again. RECORD=yes writes the figures into the document.
+DURATION ?= 1h
+PULLS ?= 1000
+EVERY ?= 20s
+.PHONY: soak
+soak: ## let random faults happen to three bots for DURATION while PULLS pull requests arrive (root)
+	@[ "$$(id -u)" = 0 ] || { echo "make soak needs root: it mounts disks, and fills them" >&2; exit 2; }
+	@KERNELGATE_OPERATE=yes KERNELGATE_SOAK=$(DURATION) KERNELGATE_SOAK_PULLS=$(PULLS) KERNELGATE_SOAK_EVERY=$(EVERY) KERNELGATE_SOAK_SEED=$(SEED) \
+	  KERNELGATE_SOAK_RECORD=$(if $(RECORD),docs/reliability.md) \
+	  go test -count=1 -v -timeout=0 -run '^TestSoak$$' ./bot/cli | sed -u 's/^ *soak[a-z_]*\.go:[0-9]*: //; s/^result: //'
+
 # Everything that a release contains, built without publishing or signing it, twice, and compared. The first call builds
 # nfpm, which takes a minute or two.
 .PHONY: release-dry-run
