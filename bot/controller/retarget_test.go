@@ -177,8 +177,8 @@ func TestGroupsHeadInAPullRequest(t *testing.T) {
 			w := newWorld(t, worldOptions{retold: branch != "the queue's"})
 			w.repo.ProtectBranch("main", embedded.Protection{Checks: []embedded.RequiredCheck{{Context: "kernelgate"}}, Queue: true})
 			w.ownRules("mine", "")
-			pr := w.bringTo("mine", "// HOLD WRONG speed 0.1\n")
-			w.concluded(pr.HeadSHA(), "success")
+			pr := w.bringTo("mine", "// HOLD speed 0.1\n") // a wrong kernel would not be held: it is never timed
+			w.until("it passes there", func() bool { c, _ := w.repo.Check(pr.HeadSHA(), "kernelgate"); return c.Conclusion == "success" })
 			w.no(pr.Edit("walt", "Faster", "", "main"))
 			w.no(w.repo.Enqueue("walt", pr)) // before the bot has the webhook
 			group := w.repo.QueueHeads()[0]
@@ -193,7 +193,7 @@ func TestGroupsHeadInAPullRequest(t *testing.T) {
 			w.until("the second pull request is read", func() bool {
 				for _, c := range w.repo.Checks(group) {
 					if c.Conclusion == "success" {
-						t.Fatal("the commit of the group passes")
+						t.Fatalf("the commit of the group passes: %s, %s: %s", c.Name, c.Title, c.Summary)
 					}
 				}
 				c, _ := w.repo.Check(group, "kernelgate")
