@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
@@ -104,10 +105,16 @@ func Eval[T any](t *Tab, expression string) T {
 	return value
 }
 
-// Until waits until an expression is true.
+// Until waits until an expression is true, also on the page that the current one loads meanwhile.
 func (t *Tab) Until(expression string) {
 	t.Helper()
-	_, err := chromedp.Run(t.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingMutation(), chromedp.WithPollingTimeout(patience)))
+	var err error
+	for begun := time.Now(); time.Since(begun) < patience; {
+		_, err = chromedp.Run(t.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingMutation(), chromedp.WithPollingTimeout(patience)))
+		if err == nil || !strings.Contains(err.Error(), "navigated") {
+			break
+		}
+	}
 	if err != nil {
 		t.Fatalf("waiting for %s: %v; the page says\n%s", expression, err, t.Text("body"))
 	}
