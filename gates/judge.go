@@ -3,9 +3,9 @@
 // fixed seed: the same evidence under the same policy gives the same verdict, byte
 // for byte, years later.
 //
-// The gates run in the order of their list (inOrder), and a required gate that fails ends the run: a wrong kernel is never timed. [Next] asks
-// the same functions which evidence is still missing, so that gathering and judging
-// cannot disagree.
+// The gates run in the order of their list (inOrder), and a required gate that fails ends
+// the run: a wrong kernel is never timed. [Next] asks the same functions which evidence is
+// still missing, so that gathering and judging cannot disagree.
 //
 // Read gate.go and judge.go first, then the file of each gate, then conclude.go. A gate puts what it
 // found into types of gates/facts, which write all sentences. Speed takes most of the

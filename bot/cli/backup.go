@@ -30,7 +30,7 @@ func (j *journalFlags) add(cmd *cobra.Command) {
 	f.StringVar(&j.data, "data", "", "data folder of a bot with an embedded journal, instead of --config")
 }
 
-// load returns the configuration, of which only the place of the journal is used.
+// load returns the configuration. Its account and its secrets may be missing: only the place of the journal matters.
 func (j *journalFlags) load() (serve.Config, error) {
 	if j.config != "" && j.data != "" {
 		return serve.Config{}, usage.Errorf("--config and --data name two journals: give one of them")
@@ -258,6 +258,11 @@ func verifyJournal(ctx context.Context, of journalFlags, stderr io.Writer) (r jo
 			return r, err
 		}
 	}
+	return verifyStopped(ctx, config, stderr)
+}
+
+// verifyStopped verifies a journal without asking a bot.
+func verifyStopped(ctx context.Context, config serve.Config, stderr io.Writer) (r journal.Report, err error) {
 	err = withJournal(ctx, config, stderr, func(j *journal.Journal) error {
 		r, err = serve.VerifyAll(ctx, j)
 		return err
@@ -282,11 +287,7 @@ func verifyBackup(ctx context.Context, file string, stderr io.Writer) (r journal
 	if _, err := serve.RestoreJournal(ctx, config, version(), in, log); err != nil {
 		return r, err
 	}
-	err = withJournal(ctx, config, stderr, func(j *journal.Journal) error {
-		r, err = serve.VerifyAll(ctx, j)
-		return err
-	})
-	return r, err
+	return verifyStopped(ctx, config, stderr)
 }
 
 func restoreCommand(stdout, stderr io.Writer) *cobra.Command {

@@ -98,15 +98,7 @@ func TestBackup(t *testing.T) {
 	got = regexp.MustCompile(`20[23]\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`).ReplaceAllString(got, "2026-01-02T03:04:05Z")
 	got = regexp.MustCompile(`kernelgate-202[6-9]\d{4}T\d{6}Z`).ReplaceAllString(got, "kernelgate-20260102T030405Z")
 	got = regexp.MustCompile(`[\d.]+ [kM]B`).ReplaceAllString(got, "N kB")
-	golden := "bot/cli/testdata/backup.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want, err := os.ReadFile(golden); err != nil || string(want) != got {
-		t.Errorf("%v; got\n%s", err, got)
-	}
+	golden(t, "bot/cli/testdata/backup.txt", got)
 }
 
 // With a NATS server the commands need no bot: they ask the server.

@@ -19,6 +19,19 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 )
 
+// golden compares a text with a file, or writes the file with -update.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(file); err != nil || string(want) != got {
+		t.Errorf("%v; got\n%s", err, got)
+	}
+}
+
 // judgedChange writes a pull request with one verdict, and its artifacts.
 func judgedChange(t *testing.T, j *journal.Journal, number int, open bool, ended time.Time) {
 	t.Helper()
@@ -79,15 +92,7 @@ func TestGC(t *testing.T) {
 		}
 	}
 	got := regexp.MustCompile(`\d{4}-\d\d-\d\d`).ReplaceAllString(out.String(), "2026-01-02")
-	golden := "bot/cli/testdata/gc.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want, err := os.ReadFile(golden); err != nil || string(want) != got {
-		t.Errorf("%v; got\n%s", err, got)
-	}
+	golden(t, "bot/cli/testdata/gc.txt", got)
 	left, err := j.Artifacts.List(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -80,17 +80,23 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
+// backedUp returns a backup of a journal with one of everything.
+func backedUp(t *testing.T) []byte {
+	t.Helper()
+	j := open(t, Options{})
+	fill(t, testContext(t), j)
+	var file bytes.Buffer
+	if _, err := j.Backup(testContext(t), &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
 // A file that is not a whole backup is refused before anything is written, whatever is wrong with it.
 func TestDamagedBackup(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
-	j := open(t, Options{})
-	fill(t, ctx, j)
-	var file bytes.Buffer
-	if _, err := j.Backup(ctx, &file); err != nil {
-		t.Fatal(err)
-	}
-	whole := file.Bytes()
+	whole := backedUp(t)
 	try := func(name string, data []byte) {
 		t.Helper()
 		dir := filepath.Join(t.TempDir(), "journal")
@@ -132,15 +138,10 @@ func paxTime(whole []byte, n int) bool {
 func TestRestoreLeavesNothing(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
-	j := open(t, Options{})
-	fill(t, ctx, j)
-	var file bytes.Buffer
-	if _, err := j.Backup(ctx, &file); err != nil {
-		t.Fatal(err)
-	}
+	whole := backedUp(t)
 	srv := external(t)
 	o := Options{URL: srv.ClientURL(), Replicas: 3} // which one server cannot keep
-	if _, err := Restore(ctx, o, bytes.NewReader(file.Bytes())); err == nil || !strings.Contains(err.Error(), "ask for fewer replicas") {
+	if _, err := Restore(ctx, o, bytes.NewReader(whole)); err == nil || !strings.Contains(err.Error(), "ask for fewer replicas") {
 		t.Error(err)
 	}
 	o.Replicas = 0
@@ -153,7 +154,7 @@ func TestRestoreLeavesNothing(t *testing.T) {
 	if _, err := other.js.CreateStream(ctx, jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"$O.ARTIFACTS.M.>"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Restore(ctx, o, bytes.NewReader(file.Bytes())); err == nil {
+	if _, err := Restore(ctx, o, bytes.NewReader(whole)); err == nil {
 		t.Error("restored beside a stream of the same subjects")
 	}
 	for name := range other.js.StreamNames(ctx).Name() {
@@ -164,7 +165,7 @@ func TestRestoreLeavesNothing(t *testing.T) {
 	if err := other.js.DeleteStream(ctx, "OTHER"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Restore(ctx, o, bytes.NewReader(file.Bytes())); err != nil {
+	if _, err := Restore(ctx, o, bytes.NewReader(whole)); err != nil {
 		t.Error(err)
 	}
 }

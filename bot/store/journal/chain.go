@@ -110,6 +110,7 @@ type chain struct {
 	next     uint64            // the expected sequence; 0 while one run is read
 	tails    map[string]string // hashes of the last events of runs that were read from their beginning
 	whole    bool              // the runs are read from their beginning
+	last     string            // the hash that the last event has
 }
 
 // until returns the events up to last that were not read.
@@ -130,6 +131,7 @@ func (c *chain) check(m stored) (found []Finding) {
 	}
 	run := strings.TrimPrefix(m.subject, "events.")
 	before, own, intact := m.hashes()
+	c.last = own
 	if !intact {
 		found = append(found, Finding{m.seq, run, isDamaged})
 	} else if c.whole && before != c.tails[run] {
@@ -219,8 +221,7 @@ func (j *Journal) Verify(ctx context.Context) (r Report, err error) {
 				break
 			}
 			r.Findings = append(r.Findings, c.check(m)...)
-			_, r.LastHash, _ = m.hashes()
-			r.Last = m.seq
+			r.Last, r.LastHash = m.seq, c.last
 			r.Events++
 		}
 	}

@@ -235,8 +235,8 @@ func (j *Journal) replayPages(ctx context.Context, subject string, after uint64,
 			return after, fmt.Errorf("read events after %d: %w", after, err)
 		}
 		if after, err = j.applyAll(ctx, c, list, after, apply); err != nil || !more {
-			if own := c.tails[strings.TrimPrefix(subject, "events.")]; err == nil && own != "" {
-				j.tails.Add(strings.TrimPrefix(subject, "events."), tail{after, own})
+			if err == nil && c.last != "" {
+				j.tails.Add(strings.TrimPrefix(subject, "events."), tail{after, c.last})
 			}
 			return after, err
 		}

@@ -194,7 +194,7 @@ func (r *restoring) end(ctx context.Context) error {
 	}
 	_, err := apiRequest[struct{}](ctx, r.j, r.to, nil)
 	if err != nil && r.j.opt.Replicas > 1 {
-		err = fmt.Errorf("%w (%d copies need as many servers in the cluster, each with JetStream and room on its disk: add servers, or ask for fewer replicas)", err, r.j.opt.Replicas)
+		err = fmt.Errorf("%w (%s)", err, r.j.copiesNeed())
 	}
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", r.name, err)

@@ -197,6 +197,10 @@ const (
 	errNotClustered = 10074 // replicas > 1 not supported in non-clustered mode
 )
 
+func (j *Journal) copiesNeed() string {
+	return fmt.Sprintf("%d copies need as many servers in the cluster, each with JetStream and room on its disk: add servers, or ask for fewer replicas", j.opt.Replicas)
+}
+
 func (j *Journal) declareError(what string, err error) error {
 	next := "check the server's log"
 	if j.opt.ReadOnly && errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -206,7 +210,7 @@ func (j *Journal) declareError(what string, err error) error {
 		next = "check that most servers of the cluster run and reach each other"
 	}
 	if api := (*jetstream.APIError)(nil); errors.As(err, &api) && (api.ErrorCode == errNoPeers || api.ErrorCode == errNotClustered) {
-		next = fmt.Sprintf("%d copies need as many servers in the cluster, each with JetStream and room on its disk: add servers, or ask for fewer replicas", j.opt.Replicas)
+		next = j.copiesNeed()
 	}
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
 		next = "enable JetStream on that server and for this account"
