@@ -25,8 +25,8 @@ help: ## list the targets
 # Kubernetes, each into a cache.
 # Without network all but the modules are left out with a message, except in CI, where
 # tests must not skip.
-FETCH := runners/toolchain/fetch-cuda.sh bot/pages/browser/fetch-browser.sh \
-	bot/github/webhook/testdata/fetch-examples.sh bot/github/embedded/testdata/fetch-openapi.sh runners/command/testdata/fetch-googlebenchmark.sh \
+FETCH := runners/build/toolchain/fetch-cuda.sh bot/pages/browser/fetch-browser.sh \
+	bot/github/webhook/testdata/fetch-examples.sh bot/github/embedded/testdata/fetch-openapi.sh runners/backend/command/testdata/fetch-googlebenchmark.sh \
 	.ci/fetch-kubernetes.sh
 
 PACKAGES := triton cutedsl numpy
@@ -41,7 +41,7 @@ $(FETCH):
 	@$@ >/dev/null || test -z "$$CI"
 
 $(PACKAGES):
-	@runners/toolchain/fetch-python.sh $@ >/dev/null || test -z "$$CI"
+	@runners/build/toolchain/fetch-python.sh $@ >/dev/null || test -z "$$CI"
 
 # The bot at work on this machine: no account, no GPU. At a terminal it stays until
 # Ctrl-C, so that you can look around.
@@ -63,11 +63,11 @@ lint: modules ## run gofmt, vet and staticcheck
 # too, and prints the error rates that it simulated. ./bot/controller and ./bot/github/webhook run
 # both ways: long calculations, and the stories that reach no new statement of the controller, run
 # only here, and the other stories only with the detector.
-PLAIN := ./runners/cpu ./bot/controller ./runners/toolchain/... ./bot/cli ./docs ./examples ./runners/plan ./bot/github/webhook ./bot/actions ./bot/demo ./bot/local/... ./bot/try ./runners/measure ./runners/command \
+PLAIN := ./runners/backend/cpu ./bot/controller ./runners/build/toolchain/... ./bot/cli ./docs ./examples ./runners/gather/plan ./bot/github/webhook ./bot/actions ./bot/demo ./bot/local/... ./bot/try ./runners/gather/measure ./runners/backend/command \
 	./bot/answer ./bot/attempts ./bot/change/... ./bot/repos ./bot/sweep ./bot/command ./runners/protocol ./bot/github/embedded/... ./bot/pages/browser ./bot/pages/chart \
 	./bot/planner ./bot/present ./bot/publish ./bot/scheduler ./bot/verify ./gates/hindsight ./gates/number ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
-	./runners ./runners/bisect ./runners/bundle ./runners/check ./runners/cuda/nvml ./runners/cuda/oracle ./runners/cuda/sdpatest ./runners/cuda/side ./runners/doctor ./runners/interleave \
-	./runners/scripted ./runners/search ./runners/tensor ./.ci/mutate ./.ci/sbom ./.ci/archive
+	./runners ./runners/work/bisect ./runners/bundle ./runners/work/check ./runners/backend/cuda/nvml ./runners/backend/cuda/oracle ./runners/backend/cuda/sdpatest ./runners/backend/cuda/side ./runners/work/doctor ./runners/backend/interleave \
+	./runners/backend/scripted ./runners/work/search ./runners/tensor ./.ci/mutate ./.ci/sbom ./.ci/archive
 
 # lint has vetted everything, and nobody debugs these programs: without debugging tables they link
 # in two thirds of the time. The timeout is long, for a busy machine. CI runs every test again;
@@ -99,7 +99,7 @@ test: ## run everything: lint and all tests
 IN_MEMORY = $(shell awk '/^MemAvailable:/ && $$2 > 8e6 {print "yes"}' /proc/meminfo 2>/dev/null | grep -q yes && \
 	unshare --mount mount -t tmpfs tests /mnt 2>/dev/null && echo unshare --mount .ci/in-memory)
 
-WATCHED = ./bot/controller ./runners/cuda ./bot/store/journal ./bot/serve ./bot/pages ./bot/github/client ./bot/github/webhook \
+WATCHED = ./bot/controller ./runners/backend/cuda ./bot/store/journal ./bot/serve ./bot/pages ./bot/github/client ./bot/github/webhook \
 	$$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
 
 .PHONY: watched plain simulated
@@ -125,7 +125,7 @@ screenshots: setup ## take the pictures of the documents from the demo
 # Error rates, speeds and sizes; speeds are ratios within one run.
 bench: ## measure error rates, speeds and sizes
 	go test -v -run TestErrorRatesOfAllNoise ./gates -simulate 400 | grep -vE '^ *(=== |--- PASS)'
-	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/checkout ./runners/tensor ./runners/sandbox ./bot/github/webhook ./bot/store/journal ./bot/store/jobs ./bot/store/ledger ./bot/pages ./bot/serve ./bot/controller
+	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/host/checkout ./runners/tensor ./runners/host/sandbox ./bot/github/webhook ./bot/store/journal ./bot/store/jobs ./bot/store/ledger ./bot/pages ./bot/serve ./bot/controller
 
 # Every parser against random input, a minute each.
 FUZZTIME ?= 60s
@@ -171,19 +171,19 @@ mutate: ## find small faults that no test notices
 # Writes the attention kernel's choice by problem size from the recorded times of its variants.
 .PHONY: choose
 choose: ## write the choice of kernels/sdpa_fp8 from its evidence
-	go test -count=1 ./runners/cuda/sdpatest -run '^TestChoiceIsGenerated$$' -update
+	go test -count=1 ./runners/backend/cuda/sdpatest -run '^TestChoiceIsGenerated$$' -update
 
 # Writes the tables of the attention kernel and its rivals into the pages that have a place for them.
 .PHONY: rivals
 rivals: ## write the attention kernel's tables from its evidence
-	go test -count=1 ./runners/cuda/sdpatest -run '^TestChoiceTable$$' -update
+	go test -count=1 ./runners/backend/cuda/sdpatest -run '^TestChoiceTable$$' -update
 
 # What a host with a GPU needs: the programs, and the script that uses them. The host needs no Go.
 .PHONY: gpu
 gpu: ## build the programs for a host with a GPU, and print the script
 	@mkdir -p bin/gpu
 	@CGO_ENABLED=0 go build -ldflags="-s -w $(COMMIT)" -o bin/gpu/kernelgate .
-	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/cuda.test ./runners/cuda
-	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/sdpa_fp8.test ./runners/cuda/sdpatest
+	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/cuda.test ./runners/backend/cuda
+	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/sdpa_fp8.test ./runners/backend/cuda/sdpatest
 	@CGO_ENABLED=0 go test -c -ldflags="-s -w" -o bin/gpu/controller.test ./bot/controller
-	@cat runners/cuda/gpu.sh
+	@cat runners/backend/cuda/gpu.sh

@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/kernelgate/kernelgate/bot/cli"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 )
 
 func TestMain(m *testing.M) {

@@ -22,7 +22,7 @@ func TestNewcomer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script, err := filepath.Abs("../runners/scaffold/newcomer.sh")
+	script, err := filepath.Abs("../runners/work/scaffold/newcomer.sh")
 	if err != nil {
 		t.Fatal(err)
 	}

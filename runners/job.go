@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/runners/toolchain/output"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
 )
 
 // A Job is one kernel of one change, with everything that a backend needs. It has nothing about

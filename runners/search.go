@@ -6,7 +6,7 @@ import (
 )
 
 // A Search asks for more than one comparison of a job's kernel. Exactly one field is set. Package
-// runners/search carries it out; its result is a report and no verdict.
+// runners/work/search carries it out; its result is a report and no verdict.
 type Search struct {
 	Tune   *TuneSearch   `json:"tune,omitempty"`
 	Bisect *BisectSearch `json:"bisect,omitempty"`

@@ -12,7 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
-	"github.com/kernelgate/kernelgate/runners/toolchain/output"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
 )
 
 // slow builds some sides until it is stopped.

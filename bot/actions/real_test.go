@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
-	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
 )
 
 // TestRealCompiler runs a real compiler in the real sandbox and checks that its messages are shown

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/bisect"
-	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/work/bisect"
 )
 
 func bisectCommand(stdout, stderr io.Writer) *cobra.Command {

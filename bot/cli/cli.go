@@ -17,10 +17,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kernelgate/kernelgate/bot/cli/terminal"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/terminal"
 )
 
 // The exit statuses of the program, for scripts.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/cli/clitest"
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
-	"github.com/kernelgate/kernelgate/runners/pyref"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/build/pyref"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts compare with")

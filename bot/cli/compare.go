@@ -13,8 +13,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/check"
-	"github.com/kernelgate/kernelgate/runners/results"
+	"github.com/kernelgate/kernelgate/runners/host/results"
+	"github.com/kernelgate/kernelgate/runners/work/check"
 )
 
 func compareCommand(stdout io.Writer) *cobra.Command {

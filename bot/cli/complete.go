@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/strict"
-	"github.com/kernelgate/kernelgate/runners/results"
+	"github.com/kernelgate/kernelgate/runners/host/results"
 )
 
 // These functions provide the completions for `kernelgate completion bash|zsh|fish`: the kernels

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernelgate/kernelgate/bot/cli/terminal"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/bot/serve"
-	"github.com/kernelgate/kernelgate/runners/doctor"
-	"github.com/kernelgate/kernelgate/runners/terminal"
+	"github.com/kernelgate/kernelgate/runners/work/doctor"
 )
 
 func doctorCommand(stdout io.Writer) *cobra.Command {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/serve"
-	"github.com/kernelgate/kernelgate/runners/doctor"
+	"github.com/kernelgate/kernelgate/runners/work/doctor"
 )
 
 // TestDoctorOnIssues checks that doctor says whether the App may write the issues of watched kernels. If it

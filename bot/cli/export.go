@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/scaffold"
+	"github.com/kernelgate/kernelgate/runners/work/scaffold"
 )
 
 func exportCommand(stdout io.Writer) *cobra.Command {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/protocol"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 // fleetCommand manages the runners of a bot.

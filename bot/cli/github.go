@@ -14,8 +14,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/actions"
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/check"
-	"github.com/kernelgate/kernelgate/runners/gpus"
+	"github.com/kernelgate/kernelgate/runners/backend/gpus"
+	"github.com/kernelgate/kernelgate/runners/work/check"
 )
 
 // checkOnGitHub implements kernelgate check --github: the job's event says which change to check.

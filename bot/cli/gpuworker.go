@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/cuda"
-	"github.com/kernelgate/kernelgate/runners/gpus"
-	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/backend/cuda"
+	"github.com/kernelgate/kernelgate/runners/backend/gpus"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
 )
 
 // workerCommand starts the process that uses the GPU. It is not for users.

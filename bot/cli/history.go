@@ -10,14 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernelgate/kernelgate/bot/cli/terminal"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/check"
-	"github.com/kernelgate/kernelgate/runners/checkout"
-	"github.com/kernelgate/kernelgate/runners/results"
-	"github.com/kernelgate/kernelgate/runners/terminal"
-	"github.com/kernelgate/kernelgate/runners/tune"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/results"
+	"github.com/kernelgate/kernelgate/runners/work/check"
+	"github.com/kernelgate/kernelgate/runners/work/tune"
 )
 
 func historyCommand(stdout io.Writer) *cobra.Command {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernelgate/kernelgate/runners/scaffold"
+	"github.com/kernelgate/kernelgate/runners/work/scaffold"
 )
 
 func initCommand(stdout io.Writer) *cobra.Command {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernelgate/kernelgate/runners/check"
-	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/work/check"
 )
 
 func replayCommand(stdout, stderr io.Writer) *cobra.Command {

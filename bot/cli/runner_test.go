@@ -21,11 +21,11 @@ import (
 	"github.com/kernelgate/kernelgate/bot/scheduler"
 	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/gpus"
-	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/backend/gpus"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
 	"github.com/kernelgate/kernelgate/runners/protocol"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 // threeGPUs returns a folder with a fake management library that reports two L4 and an H200.
@@ -38,7 +38,7 @@ func threeGPUs(t *testing.T) string {
 	}
 	dir := t.TempDir()
 	out, err := exec.CommandContext(t.Context(), cc, "-shared", "-fPIC", "-std=c11", "-DFAKE_GPUS=3", `-DFAKE_NAMES={"NVIDIA L4","NVIDIA L4","NVIDIA H200"}`,
-		`-DFAKE_UUID="GPU-`+rand.Text()+`-"`, "-o", filepath.Join(dir, "libnvidia-ml.so.1"), "runners/cuda/nvml/testdata/fakenvml.c").CombinedOutput()
+		`-DFAKE_UUID="GPU-`+rand.Text()+`-"`, "-o", filepath.Join(dir, "libnvidia-ml.so.1"), "runners/backend/cuda/nvml/testdata/fakenvml.c").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 )
 
 // TestStartUnderAList starts many sandboxed processes at once under a list of system calls that the

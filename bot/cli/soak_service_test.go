@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kernelgate/kernelgate/runners/subprocess"
+	"github.com/kernelgate/kernelgate/runners/host/subprocess"
 )
 
 // A service is a process that is started again after it has ended, as systemd would with the shipped units.

@@ -81,7 +81,7 @@ func (s *soak) createGitHub() {
 	if s.app, err = s.hub.CreateApp(embedded.AppOptions{Slug: "kernelgate"}); err != nil {
 		s.Fatal(err)
 	}
-	read := func(name string) string { return string(slurp(s.T, "runners/command/testdata/kernel/"+name)) }
+	read := func(name string) string { return string(slurp(s.T, "runners/backend/command/testdata/kernel/"+name)) }
 	files := map[string]string{".github/kernelgate.yaml": fmt.Sprintf(soakPolicy, "+10%"), "README.md": "Kernels.\n"}
 	for _, kernel := range []string{"scale", "chain"} {
 		files["kernels/"+kernel+"/kernel.yaml"] = fmt.Sprintf(soakManifest, kernel)

@@ -6,10 +6,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/kernelgate/kernelgate/bot/cli/terminal"
 	"github.com/kernelgate/kernelgate/bot/local"
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/terminal"
 )
 
 // liveProgress returns a progress display that can be cleared before something else is printed. On

@@ -10,8 +10,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/try"
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/gpus"
-	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/backend/gpus"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
 )
 
 func tryCommand(stdout, stderr io.Writer) *cobra.Command {

@@ -17,8 +17,8 @@ import (
 	"github.com/kernelgate/kernelgate/gates/report"
 	"github.com/kernelgate/kernelgate/policies/shell"
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/tune"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/work/tune"
 )
 
 func tuneCommand(stdout, stderr io.Writer) *cobra.Command {

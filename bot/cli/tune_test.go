@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/runners/tune"
+	"github.com/kernelgate/kernelgate/runners/work/tune"
 )
 
 // TestServeSearch checks that the page of a search is at the printed address, and that it shows the log as
 // far as it is written.
 func TestServeSearch(t *testing.T) {
-	text, err := os.ReadFile("runners/cuda/testdata/h200/tune/matmul-search.jsonl")
+	text, err := os.ReadFile("runners/backend/cuda/testdata/h200/tune/matmul-search.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,12 @@ import (
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/doctor"
-	"github.com/kernelgate/kernelgate/runners/gpus"
-	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/backend/gpus"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
 	"github.com/kernelgate/kernelgate/runners/protocol"
-	"github.com/kernelgate/kernelgate/runners/search/perform"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
+	"github.com/kernelgate/kernelgate/runners/work/doctor"
+	"github.com/kernelgate/kernelgate/runners/work/search/perform"
 )
 
 // gpusFor returns the GPUs that a runner should use.

@@ -26,9 +26,9 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
-	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/backend/scripted"
 	"github.com/kernelgate/kernelgate/runners/protocol"
-	"github.com/kernelgate/kernelgate/runners/scripted"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 // leadFor is short, for who waits for a dead bot's lead does nothing else, and long enough for a busy machine. On a cluster it is what

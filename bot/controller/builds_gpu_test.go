@@ -10,13 +10,13 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	measuring "github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 // From the webhook to the verdict, with one runner that compiles and another that measures on a GPU what it was handed. It needs a GPU
-// and the program, which KERNELGATE_GPU_PROGRAM names (see runners/cuda/gpu.sh).
+// and the program, which KERNELGATE_GPU_PROGRAM names (see runners/backend/cuda/gpu.sh).
 func TestBuildsMeasuredOnGPU(t *testing.T) {
 	program := os.Getenv("KERNELGATE_GPU_PROGRAM")
 	if program == "" {

@@ -15,12 +15,12 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	measuring "github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/cuda"
-	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/sandbox"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
-	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/backend/cuda"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/host/sandbox"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 const twiceManifest = `version: 1

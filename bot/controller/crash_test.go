@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
-	"github.com/kernelgate/kernelgate/runners/subprocess"
+	"github.com/kernelgate/kernelgate/runners/host/subprocess"
 )
 
 // childEnv makes the test binary a bot that runs until it is killed.

@@ -15,7 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/search"
+	"github.com/kernelgate/kernelgate/runners/work/search"
 )
 
 // publish writes the state of a change to GitHub, and records what GitHub shows now.

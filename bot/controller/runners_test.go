@@ -17,9 +17,9 @@ import (
 	"time"
 
 	measuring "github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/scripted"
-	"github.com/kernelgate/kernelgate/runners/subprocess"
+	"github.com/kernelgate/kernelgate/runners/backend/scripted"
+	"github.com/kernelgate/kernelgate/runners/host/subprocess"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 // runnerEnv makes the test binary a runner that works until it is killed.

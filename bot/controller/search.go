@@ -8,7 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/runners/search"
+	"github.com/kernelgate/kernelgate/runners/work/search"
 )
 
 // finishedSearch stores the report of a tuning or a bisection. A search has no verdict: its evidence only

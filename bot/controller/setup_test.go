@@ -28,10 +28,10 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/bot/sweep"
 	measuring "github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/backend/scripted"
 	"github.com/kernelgate/kernelgate/runners/protocol"
-	"github.com/kernelgate/kernelgate/runners/scripted"
-	"github.com/kernelgate/kernelgate/runners/search/perform"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
+	"github.com/kernelgate/kernelgate/runners/work/search/perform"
 )
 
 // A setup is a bot that can be started in this process or another.

@@ -14,10 +14,10 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	measuring "github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/cuda"
-	"github.com/kernelgate/kernelgate/runners/sandbox"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
-	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/backend/cuda"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 )
 
 const attention = "../../kernels/sdpa_fp8"

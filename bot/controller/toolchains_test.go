@@ -13,10 +13,10 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/gates"
 	measuring "github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/cuda"
-	"github.com/kernelgate/kernelgate/runners/sandbox"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
-	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/backend/cuda"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 )
 
 // twoTritons is the digests of the two that make setup fetches, by version.

@@ -16,8 +16,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/sweep"
 	watching "github.com/kernelgate/kernelgate/bot/watch"
 	measuring "github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/scripted"
-	"github.com/kernelgate/kernelgate/runners/search/perform"
+	"github.com/kernelgate/kernelgate/runners/backend/scripted"
+	"github.com/kernelgate/kernelgate/runners/work/search/perform"
 )
 
 // A watchedWorld is a world with a watch of the default branch, every night at 02:00. The watch compares

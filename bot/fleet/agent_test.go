@@ -18,7 +18,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 func evidence(job runners.Job) *gates.Evidence {

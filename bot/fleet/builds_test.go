@@ -17,8 +17,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/jobs"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/bundle"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 // enqueueCUDA puts a job in line that may be compiled before it is measured.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/compat"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
-	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/protocol"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 // remote is an operator of this world.

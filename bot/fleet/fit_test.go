@@ -15,8 +15,8 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/protocol"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 // A runner whose self-test failed, or that finds its GPU faulty, gets no job and is told to test itself; the self-test that it

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/protocol"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 // A runner whose process ends is known to be gone by its connection: with a lease of an hour, the job is another's after

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 // A bundle that the store does not find becomes no verdict: the job is handed out again, to be measured once the bundle is there,

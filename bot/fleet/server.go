@@ -1,5 +1,5 @@
 // Package fleet leases jobs to runners: it is the bot's side of the protocol, over the journal's
-// queue. Package runners/agent is the other side. It transfers data and keeps the order of events;
+// queue. Package runners/work/agent is the other side. It transfers data and keeps the order of events;
 // Results decides what a result means.
 //
 // The package reads a lease from the journal at every call and keeps none in memory, so a runner

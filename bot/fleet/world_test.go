@@ -24,9 +24,9 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
 	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/protocol"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 // hang bounds a test that hangs; no test waits for it to pass.

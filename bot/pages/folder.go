@@ -20,7 +20,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/watch"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/results"
+	"github.com/kernelgate/kernelgate/runners/host/results"
 )
 
 // maxVerdict is the size of the largest verdict that is read. All verdicts are kept in memory.

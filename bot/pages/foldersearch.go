@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernelgate/kernelgate/runners/results"
-	"github.com/kernelgate/kernelgate/runners/tune"
+	"github.com/kernelgate/kernelgate/runners/host/results"
+	"github.com/kernelgate/kernelgate/runners/work/tune"
 )
 
 // maxSearchLog is the size of the largest log of a search that is shown.

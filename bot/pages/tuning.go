@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/pages/chart"
-	"github.com/kernelgate/kernelgate/runners/tune"
+	"github.com/kernelgate/kernelgate/runners/work/tune"
 )
 
 // A Searcher is a Source that has logs of searches (kernelgate tune).

@@ -13,13 +13,13 @@ import (
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/pages/browser"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
-	"github.com/kernelgate/kernelgate/runners/tune"
+	"github.com/kernelgate/kernelgate/runners/work/tune"
 )
 
 // recordedSearch is the log of a search on an H200.
 func recordedSearch(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../runners/cuda/testdata/h200/tune/stage6_fp8-search.jsonl")
+	text, err := os.ReadFile("../../runners/backend/cuda/testdata/h200/tune/stage6_fp8-search.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

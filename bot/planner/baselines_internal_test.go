@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 // Where git cannot look for a commit that a policy or a command names, nothing is planned: whether its code may be measured is not

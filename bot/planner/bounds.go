@@ -12,8 +12,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/checkout"
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/runners/gather/plan"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 // A change is read before anybody has approved it, so whoever opens one decides what

@@ -21,9 +21,9 @@ import (
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bundle"
-	"github.com/kernelgate/kernelgate/runners/checkout"
-	"github.com/kernelgate/kernelgate/runners/folderhash"
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/runners/gather/plan"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/folderhash"
 )
 
 // A Rerun is what somebody asks of a kernel beyond the policy.

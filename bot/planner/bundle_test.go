@@ -11,7 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/runners/gather/plan"
 )
 
 // What a runner reads is the job that was planned, with everything that its rule and its

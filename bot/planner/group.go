@@ -14,8 +14,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/checkout"
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/runners/gather/plan"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 // GroupRules is the digest of what the base of a merge group asks, at the commit that the group was made on.

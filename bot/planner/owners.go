@@ -9,7 +9,7 @@ import (
 
 	"github.com/hmarr/codeowners"
 
-	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 // ownersFiles are where GitHub looks for code owners. The first that is there counts.

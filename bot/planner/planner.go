@@ -21,8 +21,8 @@ import (
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/checkout"
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/runners/gather/plan"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 // Mirrors holds copies of repositories.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 // The release is the tag with the highest version, without pre-releases. Only annotated tags count if there

@@ -17,7 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/compare"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/strict"
-	"github.com/kernelgate/kernelgate/runners/plan"
+	"github.com/kernelgate/kernelgate/runners/gather/plan"
 )
 
 // What a plan keeps of a change of the rules.

@@ -11,9 +11,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/bot/planner"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/search"
-	"github.com/kernelgate/kernelgate/runners/search/perform"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/work/search"
+	"github.com/kernelgate/kernelgate/runners/work/search/perform"
 )
 
 const searchedC = `#include <stdint.h>

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
-	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 // Tip is the commit that a branch is at. A branch that is gone is ErrMoved.

@@ -15,8 +15,8 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/checkout"
-	"github.com/kernelgate/kernelgate/runners/folderhash"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/folderhash"
 )
 
 // Release returns the newest release that a commit contains. This is the tag with the highest semantic

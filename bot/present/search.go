@@ -7,7 +7,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/gates/report"
-	"github.com/kernelgate/kernelgate/runners/search"
+	"github.com/kernelgate/kernelgate/runners/work/search"
 )
 
 // SearchReport is the comment with the result of a search.

@@ -10,8 +10,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/runners/checkout"
-	"github.com/kernelgate/kernelgate/runners/search"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
+	"github.com/kernelgate/kernelgate/runners/work/search"
 )
 
 // TestSearchReports writes the comment for each result of a search. The texts of a report do not notify

@@ -19,7 +19,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/policies/strict"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
 )
 
 // A checker tells every mistake at the place where it was made.

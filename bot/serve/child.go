@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/subprocess"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/host/subprocess"
 )
 
 // A child is the local runner: a process that gets a socket, a token and a folder,

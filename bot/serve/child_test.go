@@ -16,9 +16,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/notify"
 	"github.com/kernelgate/kernelgate/bot/serve"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/sandbox"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/host/sandbox"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 // TestLocalRunner: the server's own runner is a process that knows nothing of the

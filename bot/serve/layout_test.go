@@ -12,10 +12,10 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/measure"
-	"github.com/kernelgate/kernelgate/runners/toolchain"
-	"github.com/kernelgate/kernelgate/runners/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain"
+	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/present"
-	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
 )
 
 // runners lists who may take which jobs, and prepares the local runner if there is

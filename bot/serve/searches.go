@@ -9,7 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/fleet"
 	"github.com/kernelgate/kernelgate/bot/pages"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
-	"github.com/kernelgate/kernelgate/runners/search"
+	"github.com/kernelgate/kernelgate/runners/work/search"
 )
 
 // listedSearches is the maximum number of changes whose searches are listed.

@@ -14,9 +14,9 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/scripted"
-	"github.com/kernelgate/kernelgate/runners/search"
+	"github.com/kernelgate/kernelgate/runners/backend/scripted"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
+	"github.com/kernelgate/kernelgate/runners/work/search"
 )
 
 // runSearching runs a runner of the server until the test ends. Its search writes half of a recorded log,
@@ -49,7 +49,7 @@ func (w *world) runSearching(s *serve.Server, token string, log []byte, goOn <-c
 // A tuning has a page while it runs, and the comment with its result links to the page.
 func TestPageOfATuning(t *testing.T) {
 	t.Parallel()
-	log, err := os.ReadFile("../../runners/cuda/testdata/h200/tune/matmul-search.jsonl")
+	log, err := os.ReadFile("../../runners/backend/cuda/testdata/h200/tune/matmul-search.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

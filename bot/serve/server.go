@@ -32,7 +32,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/sweep"
 	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/gpus"
+	"github.com/kernelgate/kernelgate/runners/backend/gpus"
 )
 
 // Options is a configuration with what it stands for. Everything below Secrets may

@@ -20,8 +20,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/bot/trace"
 	"github.com/kernelgate/kernelgate/bot/trace/tracetest"
-	"github.com/kernelgate/kernelgate/runners/agent"
-	"github.com/kernelgate/kernelgate/runners/scripted"
+	"github.com/kernelgate/kernelgate/runners/backend/scripted"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 const timedPolicy = policy + `    gates:

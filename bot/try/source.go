@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernelgate/kernelgate/policies/usage"
-	"github.com/kernelgate/kernelgate/runners/check"
+	"github.com/kernelgate/kernelgate/runners/work/check"
 )
 
 // A source is the user's repository. It is only read.

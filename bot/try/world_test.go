@@ -22,7 +22,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/local/localtest"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/measure"
+	"github.com/kernelgate/kernelgate/runners/gather/measure"
 )
 
 // TestMain lets the test's program act as the runner, because the bot starts its own program as the

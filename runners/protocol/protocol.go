@@ -1,5 +1,5 @@
 // Package protocol is what the bot and its runners say to each other; bot/fleet
-// is the one side of it, runners/agent the other. It is JSON over HTTP, each
+// is the one side of it, runners/work/agent the other. It is JSON over HTTP, each
 // runner with a bearer token of its own:
 //
 //	POST lease                      LeaseRequest → 200 LeaseResponse; 204: nothing to do, ask again; 403: too old, among other reasons

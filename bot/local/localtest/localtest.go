@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/agent"
+	"github.com/kernelgate/kernelgate/runners/work/agent"
 )
 
 // Measure gathers evidence about a job, like measure.Config.Measure.

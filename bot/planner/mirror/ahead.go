@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/policies/ident"
-	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 // One fetch takes as long for one pull request as for a thousand. After a start of the bot a

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/policies/ident"
-	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 // An Origin provides the URLs of repositories and the credentials for them.

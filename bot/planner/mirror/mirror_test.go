@@ -12,7 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
-	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 type origin struct{ base, token string }

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 // A mirror's folder has the name of its repository. If the repository is renamed or deleted, the name may go

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/planner/mirror"
-	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 // TestBranchBecomesFolder deletes one of feature and feature/x and pushes the other. Git keeps a

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/kernelgate/kernelgate/policies/ident"
-	"github.com/kernelgate/kernelgate/runners/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
 )
 
 // Unreadable says why a submodule is not fetched. A retry does not help.

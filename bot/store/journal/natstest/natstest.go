@@ -26,7 +26,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"github.com/kernelgate/kernelgate/runners/subprocess"
+	"github.com/kernelgate/kernelgate/runners/host/subprocess"
 )
 
 // env makes the program a server: its number, its folder, the ports of all servers, and the file of its certificate.

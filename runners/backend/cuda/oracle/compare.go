@@ -1,0 +1,135 @@
+package oracle
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/backend/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+)
+
+var le = binary.LittleEndian
+
+// figures of one comparison, in the order of the device code.
+const (
+	maxAbs = iota
+	sumAbs
+	sumDifference
+	sumWant
+	compared
+	bad
+	nans
+	infs
+	unwritten
+	different
+	figures
+)
+
+const (
+	compareThreads = 64 * blockThreads // of one launch
+	gatherThreads  = 32
+)
+
+// A Target is where outputs lie: of a kernel in its own formats, or of the
+// reference as floats.
+type Target struct {
+	Places  Places
+	Layout  tensor.Layout
+	Outputs []int            // the arguments that are outputs, in order
+	DTypes  []manifest.DType // of them
+}
+
+// TargetOf is the outputs among the arguments in slots.
+func TargetOf(args []tensor.Arg, l tensor.Layout, places Places) Target {
+	t := Target{Places: places, Layout: l}
+	for i, a := range args {
+		if a.Array() && a.Writes() {
+			t.Outputs, t.DTypes = append(t.Outputs, i), append(t.DTypes, a.DType)
+		}
+	}
+	return t
+}
+
+// Compare measures outputs against what they should be, launch by launch, and
+// tells which of them are equal bit for bit.
+func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance manifest.Tolerance) ([]*gates.Errors, []bool, error) {
+	launches := got.Places.count
+	all, same := make([]*gates.Errors, launches), make([]bool, launches)
+	for i := range all {
+		all[i], same[i] = &gates.Errors{}, true
+	}
+	if err := o.reserve(&o.partial, int64(8*figures*compareThreads*launches)); err != nil {
+		return nil, nil, err
+	}
+	if err := o.reserve(&o.sums, int64(8*figures*gatherThreads*launches)); err != nil {
+		return nil, nil, err
+	}
+	for k, arg := range got.Outputs {
+		elements := p.Args[arg].Elements
+		spec := words(uint64(got.Places.table.Ptr), uint64(want.Places.table.Ptr),
+			uint64(got.Layout.Offsets[arg]), uint64(want.Layout.Offsets[want.Outputs[k]]),
+			code(manifest.DTypes(), got.DTypes[k]), code(manifest.DTypes(), want.DTypes[k]), uint64(elements),
+			math.Float64bits(tolerance.Abs), math.Float64bits(tolerance.Rel), uint64(o.partial.Ptr))
+		grid := func(blocks, threads int) driver.Launch {
+			return driver.Launch{Grid: driver.Dim{X: uint32(blocks), Y: uint32(launches)}, Block: driver.Dim{X: uint32(threads)}}
+		}
+		if err := o.kernels["compare"].Launch(o.stream, grid(compareThreads/blockThreads, blockThreads), new(driver.Args).Bytes(spec, 8)); err != nil {
+			return nil, nil, err
+		}
+		if err := o.kernels["gather"].Launch(o.stream, grid(1, gatherThreads), new(driver.Args).Pointer(o.partial.Ptr).Pointer(o.sums.Ptr).
+			Uint64(compareThreads/gatherThreads)); err != nil {
+			return nil, nil, err
+		}
+		sums := make([]byte, 8*figures*gatherThreads*launches)
+		if err := o.stream.ToHost(sums, o.sums); err != nil {
+			return nil, nil, err
+		}
+		for i := range launches {
+			e, equal := summarise(sums[8*figures*gatherThreads*i:][:8*figures*gatherThreads], elements)
+			runners.Add(all[i], e)
+			same[i] = same[i] && equal
+		}
+	}
+	return all, same, nil
+}
+
+// summarise makes the figures that people know of the device's sums.
+func summarise(sums []byte, elements int) (e *gates.Errors, equal bool) {
+	var f [figures]float64
+	for t := range gatherThreads {
+		for k := range figures {
+			v := math.Float64frombits(le.Uint64(sums[8*(figures*t+k):]))
+			if k == maxAbs {
+				f[k] = max(f[k], v)
+			} else {
+				f[k] += v
+			}
+		}
+	}
+	e = &gates.Errors{
+		Elements: elements, MaxAbs: finite(f[maxAbs]), Norm: finite(ratio(math.Sqrt(f[sumDifference]), math.Sqrt(f[sumWant]))),
+		Bad: int(f[bad]), NaN: int(f[nans]), Inf: int(f[infs]), Unwritten: int(f[unwritten]),
+	}
+	if f[compared] > 0 {
+		e.MeanAbs = finite(f[sumAbs] / f[compared])
+	}
+	return e, f[different] == 0
+}
+
+func ratio(top, bottom float64) float64 {
+	if top == 0 {
+		return 0
+	}
+	return top / bottom
+}
+
+// finite is what JSON can hold.
+func finite(x float64) float64 {
+	if x != x {
+		return math.MaxFloat64
+	}
+	return min(x, math.MaxFloat64)
+}

@@ -1,0 +1,268 @@
+package oracle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/runners/backend/cuda/driver"
+	"github.com/kernelgate/kernelgate/runners/tensor"
+)
+
+// A InputBatch is the slots of a batch as they are before anything ran: inputs, guards
+// and poison, in the judge's own memory.
+type InputBatch struct {
+	o        *Oracle
+	problem  *tensor.Problem
+	Layout   tensor.Layout
+	Launches int
+	slots    driver.Buffer
+	keys     driver.Buffer
+	maxima   driver.Buffer
+	first    driver.Buffer // of Touched
+	inputs   []input
+	dist     distribution.Kind
+	seeds    []uint64
+}
+
+// An input is one argument that is drawn, with its place in the tables.
+type input struct {
+	arg    int
+	member int // of an array of structs; -1 elsewhere
+	key    int // in words, in a launch's part of keys
+	maxima int // in words, of all launches
+	groups int
+}
+
+const span = 8 // of the device code
+
+const keyWords = 3 // a key, and what dominant rows follow from
+
+// NewInputBatch makes room for a batch.
+func (o *Oracle) NewInputBatch(p *tensor.Problem, launches int) (*InputBatch, error) {
+	s := &InputBatch{o: o, problem: p, Layout: tensor.NewLayout(p.Args, 0), Launches: launches}
+	maxima := 0
+	for i, a := range p.Args {
+		if !a.Array() || !a.Reads() || a.IsScale {
+			continue
+		}
+		for k := range a.Members {
+			s.inputs = append(s.inputs, input{arg: i, member: k, key: keyWords * len(s.inputs), maxima: maxima})
+		}
+		if a.Members != nil {
+			continue
+		}
+		in := input{arg: i, member: -1, key: keyWords * len(s.inputs), maxima: maxima}
+		if a.Scales >= 0 {
+			in.groups = a.Groups.Groups
+			maxima += in.groups * launches
+			if err := o.reserve(&o.drawn, int64(8*a.Elements*launches)); err != nil {
+				return nil, err
+			}
+		}
+		if len(a.Groups.Lengths) > maxAxes {
+			return nil, fmt.Errorf("argument %s has scales over %d axes: at most %d are drawn", a.Name, len(a.Groups.Lengths), maxAxes)
+		}
+		s.inputs = append(s.inputs, in)
+	}
+	for _, want := range []struct {
+		buffer *driver.Buffer
+		bytes  int
+	}{{&s.slots, s.Layout.Size * launches}, {&s.keys, 8 * keyWords * len(s.inputs) * launches}, {&s.maxima, 8 * maxima}, {&s.first, 8 * launches}} {
+		if err := o.reserve(want.buffer, int64(max(want.bytes, 8))); err != nil {
+			return nil, err
+		}
+	}
+	slot := make([]byte, s.Layout.Size)
+	s.Layout.Fill(slot, p.Args)
+	if err := o.stream.ToDevice(s.slot(0), slot); err != nil {
+		return nil, err
+	}
+	for i := 1; i < launches; i++ {
+		if err := o.stream.CopyDevice(s.slot(i), s.slot(0)); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Free gives the batch's memory back.
+func (s *InputBatch) Free() error {
+	c := s.o.ctx
+	return errors.Join(c.Free(s.slots), c.Free(s.keys), c.Free(s.maxima), c.Free(s.first))
+}
+
+// slot is one launch's part of the batch.
+func (s *InputBatch) slot(launch int) driver.Buffer {
+	return s.slots.Slice(int64(launch*s.Layout.Size), int64(s.Layout.Size))
+}
+
+const maxAxes = 8
+
+// of is the array that an input is: an argument, or a member of one.
+func (s *InputBatch) of(in input) tensor.Arg {
+	if in.member >= 0 {
+		return s.problem.Args[in.arg].Members[in.member]
+	}
+	a := s.problem.Args[in.arg]
+	a.Count = max(a.Elements, 1) // all of it is one struct
+	return a
+}
+
+// spec is the device code's struct Draw for an input of the launches from one on.
+func (s *InputBatch) spec(in input, launch int) []byte {
+	a := s.of(in)
+	rows, columns := tensor.Matrix(a.Shape)
+	quantized, largest := uint64(0), float32(0)
+	if a.Scales >= 0 {
+		quantized = 1
+		largest, _ = tensor.QuantizedLimit(a.DType) // quantised by it already, or the manifest was refused
+	}
+	group := make([]uint64, 2+2*maxAxes)
+	group[0], group[1] = uint64(max(a.Groups.Run, 1)), uint64(len(a.Groups.Lengths))
+	for i := range a.Groups.Lengths {
+		group[2+i], group[2+maxAxes+i] = uint64(a.Groups.Lengths[i]), uint64(a.Groups.Strides[i])
+	}
+	perLaunch := uint64(keyWords * len(s.inputs))
+	return append(words(
+		uint64(s.slot(launch).Ptr), uint64(s.Layout.Size), uint64(s.Layout.Offsets[in.arg]+a.Offset),
+		uint64(a.Elements), code(manifest.DTypes(), a.DType), code(manifest.Drawings(), a.Distribution(s.dist)),
+		uint64(rows), uint64(columns),
+		uint64(s.keys.Ptr)+8*(uint64(launch)*perLaunch+uint64(in.key)), perLaunch,
+		quantized, uint64(s.o.drawn.Ptr), uint64(s.maxima.Ptr)+8*uint64(in.maxima+launch*in.groups), uint64(in.groups),
+		math.Float64bits(float64(largest)),
+	), append(fillingWords(a), words(group...)...)...)
+}
+
+// fillingWords is the part of struct Draw that says how a member lies and how it is filled.
+func fillingWords(a tensor.Arg) []byte {
+	f := a.Filling
+	flag := func(is bool) uint64 {
+		if is {
+			return 1
+		}
+		return 0
+	}
+	width := max(a.Elements, 1)
+	if f.Rows {
+		width = a.Shape[len(a.Shape)-1]
+	}
+	real := math.Float64bits
+	return words(uint64(a.Count), uint64(a.Pitch), flag(f.Exact()), flag(f.Bounded), real(f.Least), real(f.Most), real(f.Scale),
+		real(f.Total), real(f.Lengths[0]), real(f.Lengths[1]), real(f.Share), flag(f.WholeRows), uint64(width))
+}
+
+// Draw puts the inputs of one seed a launch onto the batch.
+func (s *InputBatch) Draw(dist distribution.Kind, seeds []uint64) error {
+	s.dist, s.seeds = dist, seeds
+	var keys []uint64
+	for _, seed := range seeds {
+		for _, in := range s.inputs {
+			a := s.of(in)
+			key := tensor.KeyOf(a.Distribution(dist), seed, a.Name, a.Shape)
+			keys = append(keys, key[0], key[1], tensor.DominantKey(seed))
+		}
+	}
+	if err := s.o.stream.ToDevice(s.keys, words(keys...)); err != nil {
+		return err
+	}
+	if err := s.o.stream.Fill8(s.maxima, 0); err != nil {
+		return err
+	}
+	for _, in := range s.inputs {
+		a := s.of(in)
+		args := func() *driver.Args { return new(driver.Args).Bytes(s.spec(in, 0), 8) }
+		if a.Scales >= 0 {
+			if err := s.o.run("find_maxima", a.Elements/2/span, len(seeds), args()); err != nil {
+				return err
+			}
+			scale := s.problem.Args[a.Scales]
+			offset := uint64(s.Layout.Offsets[a.Scales])
+			if err := s.o.run("write_scales", in.groups, len(seeds), args().Uint64(offset).Uint64(code(manifest.DTypes(), scale.DType))); err != nil {
+				return err
+			}
+		}
+		if err := s.o.run("draw", a.Elements/2, len(seeds), args()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Scatter copies the batch's first slots to their places, once for every side
+// that the table holds.
+func (s *InputBatch) Scatter(to Places, launches int) error {
+	return s.o.run("scatter", s.Layout.Size/16, to.count, new(driver.Args).Pointer(s.slots.Ptr).Uint64(uint64(s.Layout.Size)).
+		Uint64(uint64(s.Layout.Size)).Pointer(to.table.Ptr).Uint64(uint64(launches)))
+}
+
+// Touched finds what a kernel wrote and must not have: for each launch the input's
+// name, or "" and true where it wrote outside its arguments.
+func (s *InputBatch) Touched(at Places) ([]Touch, error) {
+	if err := s.o.stream.Fill8(s.first, 0xFF); err != nil {
+		return nil, err
+	}
+	spans, err := spansOf(s.problem.Args, s.Layout)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.o.run("untouched", s.Layout.Size/16, at.count, new(driver.Args).Pointer(s.slots.Ptr).Uint64(uint64(s.Layout.Size)).
+		Uint64(uint64(s.Layout.Size)).Pointer(at.table.Ptr).Bytes(spans, 8).Pointer(s.first.Ptr)); err != nil {
+		return nil, err
+	}
+	found := make([]byte, 8*at.count)
+	if err := s.o.stream.ToHost(found, s.first); err != nil {
+		return nil, err
+	}
+	touched := make([]Touch, at.count)
+	for i := range touched {
+		touched[i] = s.touch(le.Uint64(found[8*i:]))
+	}
+	return touched, nil
+}
+
+const maxOutputs = 16
+
+// noByte is what the device code finds where nothing was written.
+const noByte = math.MaxUint64
+
+// A Touch is what a kernel wrote beside its outputs.
+type Touch struct {
+	Input   string // by name
+	Outside bool   // beyond its arguments
+}
+
+func (s *InputBatch) touch(at uint64) Touch {
+	if at == noByte {
+		return Touch{}
+	}
+	for i, a := range s.problem.Args {
+		if from := uint64(s.Layout.Offsets[i]); a.Array() && at >= from && at < from+uint64(a.Size()) {
+			return Touch{Input: a.Name}
+		}
+	}
+	return Touch{Outside: true}
+}
+
+// Drawn is what the inputs of a launch were drawn from.
+func (s *InputBatch) Drawn(launch int) (distribution.Kind, uint64) { return s.dist, s.seeds[launch] }
+
+// Differs names an input of a launch whose bits are others than those of a problem that was drawn on the host; "" is none.
+func (s *InputBatch) Differs(launch int, p *tensor.Problem) (string, error) {
+	slot := make([]byte, s.Layout.Size)
+	if err := s.o.stream.ToHost(slot, s.slot(launch)); err != nil {
+		return "", fmt.Errorf("reading inputs back: %w", err)
+	}
+	if err := s.o.stream.Synchronize(); err != nil {
+		return "", fmt.Errorf("reading inputs back: %w", err)
+	}
+	for i, a := range p.Args {
+		if a.Array() && a.Reads() && !bytes.Equal(s.Layout.Array(slot, i), a.Bytes) {
+			return a.Name, nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,49 @@
+package side
+
+import (
+	"time"
+
+	"github.com/kernelgate/kernelgate/runners/backend/cuda/driver"
+)
+
+// A loneSlot is memory that the judge owns and this process has a handle to, and reserved addresses
+// at which nothing is mapped. No kernel can reach the memory before it is mapped there.
+type loneSlot struct {
+	memory driver.Shared
+	at     driver.DevicePtr
+}
+
+// runAlone times one launch that runs alone. The judge has written its inputs into the lone slot.
+// The launches before it load the code again, which the flush evicted. They have finished before
+// the slot is mapped and the launch's parameters are written. So no earlier launch can have seen
+// either, and the kernel must do all of the work between the two events.
+func (s *server) runAlone(r run) (took time.Duration, err error) {
+	p := s.problems[r.Problem]
+	if err := s.flush(); err != nil {
+		return 0, err
+	}
+	if err := all(p.launches[:r.Count]); err != nil {
+		return 0, err
+	}
+	if err := s.kernel.Wait(); err != nil {
+		return 0, err
+	}
+	slot, err := s.ctx.MapAt(p.loneSlot.memory, p.loneSlot.at)
+	if err != nil {
+		return 0, err
+	}
+	launch, err := p.lone(slot.Ptr)
+	if err != nil {
+		return 0, err
+	}
+	// Everything is queued before the GPU starts, so that the time includes no pause of the host.
+	if s.gate != nil {
+		if err := s.gate.Close(s.stream); err != nil {
+			return 0, err
+		}
+	}
+	if took, err = s.between(launch); err != nil {
+		return 0, err
+	}
+	return took, s.ctx.Unmap(slot)
+}

@@ -1,0 +1,57 @@
+package toolchain
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
+)
+
+// The report's names are the source's, and so may be what lies in its place.
+func TestFrames(t *testing.T) {
+	for name, test := range map[string]struct {
+		put  func(file string) error
+		want string
+	}{
+		"garbled":  {func(file string) error { return os.WriteFile(file, []byte("a\tb.c:1:1:f\t16\tstatic\n"), 0o644) }, "stack report is garbled (stack usage line 1: has 4 columns, expected 3)"},
+		"negative": {func(file string) error { return os.WriteFile(file, []byte("b.c:1:1:f\t-1\tstatic\n"), 0o644) }, `line 1: "-1" is not a size in bytes`},
+		"missing":  {func(string) error { return nil }, "the compiler made no kernel.su of it"},
+		"a folder": {func(file string) error { return os.Mkdir(file, 0o755) }, "the compiler made no kernel.su of it"},
+		"a link":   {func(file string) error { return os.Symlink("/dev/zero", file) }, "the compiler made no kernel.su of it"},
+		"too large": {func(file string) error {
+			return errors.Join(os.WriteFile(file, nil, 0o644), os.Truncate(file, maxStackUsage+1))
+		}, "over the limit of 16777216"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "kernel.su")
+			if err := test.put(file); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Frames(file)
+			if refusal := new(output.CompileError); !errors.As(err, &refusal) || !strings.Contains(refusal.Summary, test.want) {
+				t.Errorf("error %v (%T), want a refusal that says %q", err, err, test.want)
+			}
+		})
+	}
+	frames, err := parseStackUsage("k.c:12:6:sdpa\t1040\tstatic\nk.cc:1:1:void f(int)\t16\tdynamic\n\nk.c:12:6:sdpa\t8\tstatic\n")
+	if err != nil || !maps.Equal(frames, map[string]int{"sdpa": 1040, "void f(int)": 16}) {
+		t.Errorf("%v, %v", frames, err)
+	}
+}
+
+func FuzzStackUsage(f *testing.F) {
+	f.Add("k.c:12:6:sdpa\t1040\tstatic\n")
+	f.Add("a\tb\n")
+	f.Fuzz(func(t *testing.T, report string) {
+		frames, err := parseStackUsage(report)
+		for name, bytes := range frames {
+			if err != nil || bytes < 0 || !strings.Contains(report, name) {
+				t.Errorf("%q has %d bytes (%v)", name, bytes, err)
+			}
+		}
+	})
+}

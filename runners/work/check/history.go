@@ -1,0 +1,127 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/gates/report"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies"
+	"github.com/kernelgate/kernelgate/policies/policy"
+	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/policies/usage"
+	"github.com/kernelgate/kernelgate/runners/gather/plan"
+	"github.com/kernelgate/kernelgate/runners/host/checkout"
+	"github.com/kernelgate/kernelgate/runners/host/results"
+)
+
+// History judges the evidence that is stored with a kernel and shows, as Markdown, what each
+// variant gained.
+func History(folder, policyName string) (string, error) {
+	return history(folder, policyName, report.History)
+}
+
+// TerminalHistory is History for a terminal.
+func TerminalHistory(folder, policyName string, opt report.TerminalOptions) (string, error) {
+	return history(folder, policyName, func(kernel string, verdicts []*gates.Verdict, lessons map[string]string) string {
+		return report.TerminalHistory(kernel, verdicts, lessons, opt)
+	})
+}
+
+func history(folder, policyName string, form func(string, []*gates.Verdict, map[string]string) string) (string, error) {
+	policy, file, err := ReadPolicy(policyName)
+	if err != nil {
+		return "", err
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "evidence", "*.json"))
+	if err != nil || len(files) == 0 {
+		return "", usage.Errorf("%s has no evidence/*.json (store evidence of kernelgate check there)", folder)
+	}
+	var verdicts []*gates.Verdict
+	for _, f := range files {
+		evidence, err := ReadEvidence(f)
+		if err != nil {
+			return "", err
+		}
+		verdicts = append(verdicts, gates.Judge(policy, file, evidence))
+	}
+	lessons, err := Lessons(filepath.Join(folder, manifest.FileName))
+	if err != nil {
+		return "", err
+	}
+	return form(filepath.Base(folder), verdicts, lessons), nil
+}
+
+// Lessons reads the lessons of a manifest's variants. The manifest may be missing, because evidence
+// alone has a history too.
+func Lessons(file string) (map[string]string, error) {
+	text, err := results.ReadAtMost(file, strict.MaxBytes)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, usage.Error{Err: err}
+	}
+	m, err := manifest.Parse(file, text)
+	if err != nil {
+		return nil, usage.Error{Err: err}
+	}
+	lessons := make(map[string]string)
+	for _, v := range m.Variants {
+		lessons[v.Name] = v.Lesson
+	}
+	return lessons, nil
+}
+
+// PolicyHere returns the policy that the arguments of a command name or, if they name none, the
+// policy file of the repository that contains the current folder.
+func PolicyHere(ctx context.Context, args []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	repo, err := checkout.Open(ctx, ".")
+	if err != nil {
+		return "", usage.Errorf("no policy was named, and there is no repository to take one from: %w", err)
+	}
+	file := filepath.Join(repo.Dir(), filepath.FromSlash(PolicyFile))
+	if _, err := os.Stat(file); err != nil {
+		return "", usage.Errorf("the repository has no %s (write one, or name a policy: a file, or one of %s)", PolicyFile, strings.Join(policies.ShippedNames(), ", "))
+	}
+	if wd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(wd, file); err == nil {
+			file = rel
+		}
+	}
+	return file, nil
+}
+
+// ReadPolicy reads a policy by the name that a user gives: a file, or a shipped policy. The second
+// result is the file name for messages.
+func ReadPolicy(name string) (*policy.Policy, string, error) {
+	file, text, err := plan.PolicyNamed(name)
+	if err != nil {
+		return nil, "", err
+	}
+	p, err := policy.Parse(file, text)
+	if err != nil {
+		return nil, "", usage.Error{Err: err}
+	}
+	return p, file, nil
+}
+
+// ReadEvidence reads stored evidence.
+func ReadEvidence(file string) (*gates.Evidence, error) {
+	data, err := results.Read(file)
+	if err != nil {
+		return nil, usage.Errorf("reading evidence: %w", err)
+	}
+	e, err := gates.ParseEvidence(file, data)
+	if err != nil {
+		return nil, usage.Error{Err: err}
+	}
+	return e, nil
+}

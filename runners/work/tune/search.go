@@ -1,0 +1,325 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/work/arm"
+)
+
+// A Search tries candidates until its proposer has no more, or its budget is spent. Every result is
+// in the log before the search acts on it. If the log has results already, from an earlier part of
+// the same search, they are taken from there.
+type Search struct {
+	Log      *Log
+	Proposer Proposer
+	Lab      Lab
+	Failures *Failures // of earlier searches; may be nil
+	Progress runners.Progress
+	// Sources are the files that a candidate may replace, for the proposer.
+	Sources map[string]string
+
+	space    Space
+	race     *Race
+	guard    *guard
+	tried    []*Tried
+	ids      map[string]*Tried
+	same     map[string]string // machine code and launch to the id that had it first
+	seconds  float64           // of measuring
+	timing   float64           // the part of it that rounds took
+	timed    int               // measurements in rounds
+	round    int
+	proposed int  // number of proposals
+	asked    int  // proposals that the proposer made in this process
+	ended    bool // the lab has no more rounds, or the budget has no room for one
+	result   Result
+}
+
+// A Result is what a search has found.
+type Result struct {
+	Header    Header
+	Tried     []Tried    // in the order in which they were proposed; the first is the incumbent
+	Elite     []string   // ids, best first
+	Ranking   []Standing // of all that were raced
+	Decided   bool       // the remaining arms are proven to be within epsilon of the best
+	Spent     bool       // the budget has ended the search
+	Seconds   float64    // of measuring, without the verdicts of the gate
+	Curve     []Mark
+	Worth     []Worth
+	Confirmed []Confirmed // what the gate said, in order
+	Winner    string      // the id of the candidate that the gate has passed; "" if there is none
+	Replayed  bool
+
+	compiled map[string]float64 // seconds of each build
+}
+
+// Exit is the exit status of a search: 0 for a winner, 1 if nothing is proven better, 3 if the gate
+// could not judge. An exhaustive search has no winner, and ends well.
+func (r *Result) Exit() int {
+	last := len(r.Confirmed) - 1
+	switch {
+	case r.Winner != "" || r.Header.Exhaustive:
+		return 0
+	case last >= 0 && r.Confirmed[last].Outcome == gates.Error:
+		return 3
+	}
+	return 1
+}
+
+// A Mark is the best speedup after so many seconds of measuring.
+type Mark struct {
+	Seconds float64 `json:"seconds"`
+	Speedup float64 `json:"speedup"`
+	Best    string  `json:"best"`
+}
+
+// Run runs the search. A cancelled context returns an error, and leaves a log to go on from.
+func (s *Search) Run(ctx context.Context) (*Result, error) {
+	h := s.Log.Header
+	s.space, s.ids, s.same = h.Space, map[string]*Tried{}, map[string]string{}
+	s.result = Result{Header: h}
+	arms := int(min(float64(h.Candidates)+1, s.space.Size()+1))
+	opt := RaceOptions{Epsilon: h.Epsilon, Delta: defaultDelta, Arms: arms, MaxRounds: h.MaxRounds, KeepAll: h.Exhaustive}
+	guarded := opt
+	if len(h.Guards) > 0 {
+		opt.Delta, guarded.Delta = (1-guardShare)*defaultDelta, guardShare*defaultDelta
+	}
+	var err error
+	if s.race, err = NewRace(opt); err != nil {
+		return nil, err
+	}
+	s.guard = newGuard(h.Guards, guarded, s.race.plan)
+	incumbent := parseName(h.Space.Start)
+	s.add(incumbent).Status = Racing
+	s.race.EnterIncumbent(s.space.ID(incumbent))
+	for {
+		if s.spent() || s.left() == 0 {
+			break
+		}
+		candidates, err := s.propose(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(candidates) == 0 {
+			break
+		}
+		if err := s.generation(ctx, candidates); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.finals(ctx); err != nil {
+		return nil, err
+	}
+	s.conclude()
+	return &s.result, nil
+}
+
+// spent reports whether the budget is spent.
+func (s *Search) spent() bool {
+	s.result.Spent = s.ended || s.Log.Header.Budget > 0 && s.seconds >= s.Log.Header.Budget
+	return s.result.Spent
+}
+
+// left is how many candidates may still be proposed. The incumbent does not count.
+func (s *Search) left() int { return s.Log.Header.Candidates - (len(s.tried) - 1) }
+
+func (s *Search) add(c Candidate) *Tried {
+	c.Configuration = s.space.configuration(c)
+	t := &Tried{ID: s.space.ID(c), Candidate: c, Status: Waiting}
+	s.tried, s.ids[t.ID] = append(s.tried, t), t
+	return t
+}
+
+// propose returns the next candidates: those of the log, or those that the proposer suggests now.
+func (s *Search) propose(ctx context.Context) ([]Candidate, error) {
+	s.proposed++
+	if s.proposed <= len(s.Log.proposals) {
+		return s.Log.proposals[s.proposed-1], nil
+	}
+	state := s.state()
+	if s.asked == 0 {
+		state.Sources = s.Sources
+	}
+	s.asked++
+	s.report(runners.Event{Text: fmt.Sprintf("choosing candidates, %d tried", len(s.tried)-1)})
+	candidates, err := s.ask(ctx, state)
+	if err != nil {
+		return nil, err
+	}
+	return candidates, s.Log.add(entry{Proposal: &candidates})
+}
+
+// patience is how often a proposer may suggest nothing but candidates that were tried.
+const patience = 3
+
+// ask returns the candidates that are new.
+func (s *Search) ask(ctx context.Context, state State) ([]Candidate, error) {
+	for range patience {
+		suggested, err := s.Proposer.Propose(ctx, state)
+		if err != nil || len(suggested) == 0 {
+			return []Candidate{}, err
+		}
+		if fresh := state.fresh(suggested, s.left()); len(fresh) > 0 {
+			return fresh, nil
+		}
+		state.Sources = nil
+	}
+	return []Candidate{}, nil
+}
+
+// generation takes candidates through the gates and races those that are left.
+func (s *Search) generation(ctx context.Context, candidates []Candidate) error {
+	var fresh []*Tried
+	for _, c := range candidates {
+		if s.ids[s.space.ID(c)] == nil {
+			fresh = append(fresh, s.add(c))
+		}
+	}
+	built, err := s.build(ctx, fresh)
+	if err != nil {
+		return err
+	}
+	for i, t := range fresh {
+		if s.spent() {
+			break // the rest stays Waiting
+		}
+		if err := s.admit(ctx, t, built[i]); err != nil {
+			return err
+		}
+	}
+	if err := s.raceOn(ctx); err != nil {
+		return err
+	}
+	if !s.Log.Header.Exhaustive {
+		s.retire()
+	}
+	return nil
+}
+
+// build compiles candidates side by side.
+func (s *Search) build(ctx context.Context, all []*Tried) ([]Built, error) {
+	out, failures := make([]Built, len(all)), make([]error, len(all))
+	var progress sync.Mutex
+	done := 0
+	var group sync.WaitGroup
+	slots := make(chan struct{}, runtime.NumCPU())
+	for i, t := range all {
+		if b, ok := s.Log.build(t.ID); ok {
+			out[i] = b
+			continue
+		}
+		group.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if ctx.Err() != nil {
+				failures[i] = context.Cause(ctx)
+				return
+			}
+			progress.Lock()
+			s.report(runners.Event{Text: "compiling " + s.space.Short(t.Candidate), Done: done, Total: len(all), Unit: "candidates"})
+			done++
+			progress.Unlock()
+			if out[i], failures[i] = s.Lab.Build(ctx, t.ID, t.Candidate); failures[i] == nil {
+				failures[i] = s.Log.add(entry{Build: &out[i]})
+			}
+		})
+	}
+	group.Wait()
+	for i, err := range failures {
+		if err != nil {
+			return nil, fmt.Errorf("building %s: %w", s.space.Short(all[i].Candidate), err)
+		}
+	}
+	return out, nil
+}
+
+// admit lets a candidate into the race if nothing speaks against it.
+func (s *Search) admit(ctx context.Context, t *Tried, b Built) error {
+	t.Resources, t.Details = b.Resources, b.Output
+	switch {
+	case b.Unknown:
+		t.Status, t.Why = Unknown, "the log has no such candidate"
+		return nil
+	case b.Refusal != nil:
+		s.fail(t, b.Refusal)
+		return nil
+	case b.Incumbent:
+		t.Status, t.Why = Duplicate, "it is the incumbent: "+s.space.Start
+		s.Lab.Release(t.ID)
+		return nil
+	case b.Same != "" && s.same[b.Same] != "":
+		t.Status, t.Why = Duplicate, "the machine code and the launch are those of "+s.space.Short(s.ids[s.same[b.Same]].Candidate)
+		s.Lab.Release(t.ID)
+		return nil
+	}
+	if b.Same != "" {
+		s.same[b.Same] = t.ID
+	}
+	checked, ok := s.Log.checks[t.ID]
+	if !ok {
+		if known := s.Failures.Find(s.Lab.Device(), b.Same); known != nil {
+			known.Text = "found by an earlier search: " + known.Text
+			s.fail(t, known)
+			return nil
+		}
+		s.report(runners.Event{Text: "comparing outputs of " + s.space.Short(t.Candidate)})
+		var err error
+		if checked, err = s.Lab.Check(ctx, t.ID, t.Candidate); err != nil {
+			return fmt.Errorf("comparing outputs of %s: %w", s.space.Short(t.Candidate), err)
+		}
+		checked.ID = t.ID
+		if err := s.Log.add(entry{Check: &checked}); err != nil {
+			return err
+		}
+		if err := s.Failures.Add(s.Lab.Device(), b.Same, s.space.Short(t.Candidate), checked.Refusal); err != nil {
+			return err
+		}
+	}
+	s.seconds += checked.Seconds
+	if checked.Refusal != nil {
+		s.fail(t, checked.Refusal)
+		return nil
+	}
+	t.Status = Racing
+	s.race.Enter(t.ID)
+	return nil
+}
+
+// fail ends a candidate.
+func (s *Search) fail(t *Tried, why *arm.Refusal) {
+	t.Status, t.Gate, t.Why, t.Details = Failed, why.Gate, why.Text, append(slices.Clone(why.Details), t.Details...)
+	s.disqualify(t)
+}
+
+// disqualify takes a candidate out of the race, and lets those in again that it has beaten.
+func (s *Search) disqualify(t *Tried) {
+	s.Lab.Release(t.ID)
+	for _, id := range s.race.Disqualify(t.ID) {
+		s.ids[id].Status, s.ids[id].Why = Racing, ""
+	}
+}
+
+// retire keeps the best three for the next generation. The rest is not proven slower: it is within
+// epsilon of the best, or nothing separates it.
+func (s *Search) retire() {
+	keep := s.race.Elite(elite)
+	s.race.Retire(keep)
+	for _, t := range s.tried {
+		if t.Status == Racing && !slices.Contains(keep, t.ID) && t != s.tried[0] {
+			t.Status, t.Why = Retired, "not proven slower, but three others are ahead"
+			s.Lab.Release(t.ID)
+		}
+	}
+}
+
+func (s *Search) report(e runners.Event) {
+	if s.Progress != nil {
+		e.Gate = "tune"
+		s.Progress.Report(e)
+	}
+}
