@@ -67,7 +67,7 @@ PLAIN := ./runners/backend/cpu ./bot/controller ./runners/build/toolchain/... ./
 	./bot/answer ./bot/attempts ./bot/change/... ./bot/repos ./bot/sweep ./bot/command ./runners/protocol ./bot/github/embedded/... ./bot/pages/browser ./bot/pages/chart \
 	./bot/planner ./bot/present ./bot/publish ./bot/scheduler ./bot/verify ./gates/hindsight ./gates/number ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
 	./runners ./runners/work/bisect ./runners/bundle ./runners/work/check ./runners/backend/cuda/nvml ./runners/backend/cuda/oracle ./runners/backend/cuda/sdpatest ./runners/backend/cuda/side ./runners/work/doctor ./runners/backend/interleave \
-	./runners/backend/scripted ./runners/work/search ./runners/tensor ./.ci/mutate ./.ci/sbom ./.ci/archive
+	./runners/gather/scripted ./runners/work/search ./runners/tensor ./.ci/mutate ./.ci/sbom ./.ci/archive
 
 # lint has vetted everything, and nobody debugs these programs: without debugging tables they link
 # in two thirds of the time. The timeout is long, for a busy machine. CI runs every test again;

@@ -57,10 +57,44 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
+// rooms are the folders of runners, from the bottom to the top: a package imports only packages in its own
+// room and in those before it. Packages that are in none have the words that all of them share.
+var rooms = []string{"host", "build", "backend", "gather", "work"}
+
+// TestRoomsOfRunners checks that no import of runners leads upwards. Tests may: a backend is tested by
+// having evidence gathered.
+func TestRoomsOfRunners(t *testing.T) {
+	const module = "github.com/kernelgate/kernelgate/runners"
+	room := func(path string) int {
+		first, _, _ := strings.Cut(strings.TrimPrefix(path, module+"/"), "/")
+		return slices.Index(rooms, first)
+	}
+	list, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./runners/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	seen := map[int]int{}
+	for line := range strings.Lines(string(list)) {
+		paths := strings.Fields(line)
+		own := room(paths[0])
+		seen[own]++
+		for _, path := range paths[1:] {
+			if strings.HasPrefix(path, module) && room(path) > own {
+				t.Errorf("%s imports %s, which is above it (the order is %s)", paths[0], path, strings.Join(rooms, ", "))
+			}
+		}
+	}
+	for i, name := range rooms {
+		if seen[i] < 2 {
+			t.Errorf("runners/%s has %d packages, too few to be the room", name, seen[i])
+		}
+	}
+}
+
 // TestBotLinksNoBackend checks that what plans, decides, writes and publishes links nothing that runs a kernel: the bot handles
 // what others wrote, and must not be able to execute it.
 func TestBotLinksNoBackend(t *testing.T) {
-	const runs = "^github.com/kernelgate/kernelgate/runners/(cpu|cuda|command|sandbox|measure|arm|tune|bisect|pyref|toolchain)$"
+	const runs = "^github.com/kernelgate/kernelgate/runners/(host/sandbox|build/(pyref|toolchain)|backend/(cpu|cuda|command)|gather/measure|work/(arm|tune|bisect))$"
 	forbidden := regexp.MustCompile(runs)
 	for _, name := range []string{"planner", "controller", "publish", "present", "answer"} {
 		list, err := exec.Command("go", "list", "-deps", "./bot/"+name).Output()

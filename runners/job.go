@@ -1,3 +1,8 @@
+// Package runners has the words of everything that measures a kernel: a [Job] with its two [Side]s, the
+// [Backend] that measures on one kind of device, the [Record] of earlier measurements of the same machine
+// code, and the [Progress] of a run. The packages in its folders use them, each only those before it: host
+// (this machine), build (compilers, and tools that read programs), backend, gather (from a job to evidence)
+// and work (what people start).
 package runners
 
 import (
@@ -9,7 +14,6 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
 )
 
 // A Job is one kernel of one change, with everything that a backend needs. It has nothing about
@@ -75,20 +79,20 @@ func (j Job) Trial() string {
 
 // RemovedEvidence returns the evidence of a kernel that was removed.
 func (j Job) RemovedEvidence() *gates.Evidence {
-	e := j.evidence()
+	e := j.NoEvidence()
 	e.Removed = true
 	return e
 }
 
 // BrokenEvidence returns the evidence of a kernel whose head cannot be built as its manifest says.
 func (j Job) BrokenEvidence() *gates.Evidence {
-	e := j.evidence()
-	e.Candidate = j.brokenBuild(j.Broken)
+	e := j.NoEvidence()
+	e.Candidate = j.BrokenBuild(j.Broken)
 	return e
 }
 
-// brokenBuild returns a build that was not started because of mistakes in the manifest.
-func (j Job) brokenBuild(mistakes []gates.Diagnostic) *gates.Build {
+// BrokenBuild returns a build that was not started because of mistakes in the manifest.
+func (j Job) BrokenBuild(mistakes []gates.Diagnostic) *gates.Build {
 	first := mistakes[0]
 	b := &gates.Build{Variant: j.Candidate.Variant, Diagnostics: mistakes, Error: fmt.Sprintf("%s:%d: %s", first.File, first.Line, first.Message)}
 	if more := len(mistakes) - 1; more > 0 {
@@ -105,18 +109,16 @@ func (j Job) UnreadyEvidence() *gates.Evidence {
 	return e
 }
 
-// NoEvidence returns the evidence of a search, whose result is a report.
-func (j Job) NoEvidence() *gates.Evidence { return j.evidence() }
-
 // Fault returns evidence that only says why there is no other.
 func (j Job) Fault(err error) *gates.Evidence {
-	e := j.evidence()
+	e := j.NoEvidence()
 	e.Fault = err.Error()
 	return e
 }
 
-// evidence returns what is known before anything is built.
-func (j Job) evidence() *gates.Evidence {
+// NoEvidence returns what is known before anything is built. The evidence of a search, whose result is a
+// report, stays so.
+func (j Job) NoEvidence() *gates.Evidence {
 	return &gates.Evidence{
 		Schema: gates.EvidenceSchema, Kernel: j.Manifest.Name, Mode: string(j.Manifest.Mode),
 		Provenance: j.Provenance, Change: j.Change, Notes: j.Notes,
@@ -130,14 +132,12 @@ func (j Job) SameCode(baseline, candidate *gates.Build) bool {
 		baseline.Code == candidate.Code && j.sameDispatch()
 }
 
-// sameWhereCompiled reports whether the machine code is equal at the sizes for which it was
+// SameWhereCompiled reports whether the machine code is equal at the sizes for which it was
 // compiled, but may differ at others.
-func (j Job) sameWhereCompiled(baseline, candidate *gates.Build) bool {
+func (j Job) SameWhereCompiled(baseline, candidate *gates.Build) bool {
 	return baseline != nil && baseline.OK && candidate.OK && baseline.Code == candidate.Code && !j.Noise &&
 		j.Of(j.Candidate).Specializes() && !j.SameCode(baseline, candidate)
 }
-
-const sameWhereCompiledNote = "The machine code is the baseline's at every size that was compiled. The sources or the constants differ, so it may differ at other sizes, and the change counts as a different kernel."
 
 // SameShapes returns the shapes that equal machine code, launched in the same way, handles on both
 // sides. It applies if a side chooses by problem size and not everything is equal.
@@ -344,15 +344,17 @@ func (j Job) ReferenceErrorf(format string, args ...any) error {
 	return err
 }
 
+// A compileError is a compiler's refusal, which names lines.
+type compileError interface {
+	error
+	Errors() []gates.Diagnostic
+}
+
 // SetupErrorf returns a setup error. It keeps a compiler's messages, line by line.
 func SetupErrorf(format string, args ...any) error {
 	e := &SetupError{Err: fmt.Errorf(format, args...)}
-	if refusal, ok := errors.AsType[*output.CompileError](e.Err); ok {
-		for _, d := range refusal.Diagnostics {
-			if d.Severity == "error" {
-				e.At = append(e.At, d)
-			}
-		}
+	if refusal, ok := errors.AsType[compileError](e.Err); ok {
+		e.At = refusal.Errors()
 	}
 	return e
 }

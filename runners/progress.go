@@ -60,34 +60,6 @@ func (e Event) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// withStanding adds the run's standing to every event.
-type withStanding struct {
-	to  Progress
-	now *Standing
-}
-
-func standingOf(job Job, e *gates.Evidence, to Progress) *withStanding {
-	return &withStanding{to: to, now: &Standing{Kernel: job.Manifest.Name, Kind: e.Device.Kind}}
-}
-
-func (w *withStanding) Report(e Event) {
-	e.Standing = w.now
-	w.to.Report(e)
-}
-
-// withinRound adds what a backend reports during a round, the current shape, to what is known about
-// the round.
-type withinRound struct {
-	to  Progress
-	now Event
-}
-
-func (w withinRound) Report(e Event) {
-	now := w.now
-	now.Text += " " + e.Text
-	w.to.Report(now)
-}
-
 // Plain prints a line when something new begins, and for each round. It prints no line for every
 // case.
 type Plain struct {

@@ -21,9 +21,6 @@ const (
 	secretStream = 2 // stream of the run's seed; nothing else uses this stream
 )
 
-// noSecretNote says why a run has no secret shape although its policy wants one.
-const noSecretNote = "No secret shape was timed: the manifest has no secret ranges to draw one from, so nothing is known about the speed on sizes that it does not name."
-
 // TimesSecretShape reports whether the rule wants a secret shape timed for this job. A harness
 // knows only its own shapes, a new kernel has no baseline, and if both sides are the same on
 // purpose there is nothing to find.

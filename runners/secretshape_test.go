@@ -3,35 +3,60 @@ package runners
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
-const guarded = `version: 1
-gates:
-  correctness: {shapes: all, norm_error: "<= 1%"}
-  performance: {target: {shapes: [two], speedup: ">= +10%"}, guard: {shapes: [one], speedup: ">= -2%"}, rounds: {min: 6, max: 12}, pairs: 5, budget: 1h}
-rules:
-  - name: default
-`
+var manifestYAML = read("kernel.yaml")
+
+func read(name string) string {
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// jobOf returns a job of a manifest, and of a policy in testdata.
+func jobOf(t *testing.T, manifestYAML, policyFile string) Job {
+	t.Helper()
+	m, err := manifest.Parse("kernel.yaml", []byte(manifestYAML))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.Parse(policyFile, []byte(read(policyFile)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Job{Manifest: m, Policy: p, Baseline: &Side{Variant: m.DefaultVariant}, Candidate: Side{Variant: m.DefaultVariant}}
+}
 
 // guardedJob returns a job whose policy guards the first shape.
 func guardedJob(t *testing.T, manifestYAML string) Job {
-	t.Helper()
-	j := job(t)
-	var err error
-	if j.Manifest, err = manifest.Parse("kernel.yaml", []byte(manifestYAML)); err != nil {
-		t.Fatal(err)
+	return jobOf(t, manifestYAML, "guarded.yaml")
+}
+
+func TestCases(t *testing.T) {
+	j := jobOf(t, manifestYAML, "policy.yaml")
+	gate := j.Policy.Rules[0].Gates.Correctness
+	cases := Cases(j, gate, rand.New(rand.NewPCG(1, 2)))
+	if len(cases) != 2*2*2+3 {
+		t.Fatalf("%d cases, want every shape, seed and distribution, and 3 secret ones", len(cases))
 	}
-	if j.Policy, err = policy.Parse("policy.yaml", []byte(guarded)); err != nil {
-		t.Fatal(err)
+	for _, c := range cases[8:] {
+		if n, _ := c.Shape.Dims.Get("N"); !c.Secret || n < 1 || n > 50 {
+			t.Errorf("the secret case %+v is not in its range", c)
+		}
 	}
-	return j
+	if again := Cases(j, gate, rand.New(rand.NewPCG(3, 4))); again[8].Seed == cases[8].Seed {
+		t.Error("another run draws the same secret seed")
+	}
 }
 
 // randomManifest returns a kernel over up to three dims with any ranges that the parser accepts.
@@ -194,39 +219,6 @@ func TestSecretShapeByWork(t *testing.T) {
 	}
 }
 
-// TestNoSecretShape checks that no secret shape is timed if there is nothing to find, or nobody
-// asks. A note says if the manifest lacks the ranges.
-func TestNoSecretShape(t *testing.T) {
-	for name, c := range map[string]struct {
-		edit func(*Job)
-		note bool
-	}{
-		"no secret":      {func(j *Job) { j.Manifest.Secret = nil }, true},
-		"switched off":   {func(j *Job) { j.Policy.Rules[0].Gates.Performance.SecretShape = new(false) }, false},
-		"no guard":       {func(j *Job) { j.Policy.Rules[0].Gates.Performance.Guard = nil }, false},
-		"no gate":        {func(j *Job) { j.Policy.Rules[0].Gates.Performance = nil }, false},
-		"a new kernel":   {func(j *Job) { j.Baseline = nil }, false},
-		"a harness":      {func(j *Job) { j.Manifest.Mode = manifest.ModeCommand }, false},
-		"noise":          {func(j *Job) { j.Noise = true }, false},
-		"shapes by name": {func(j *Job) { j.Shapes = []string{"one"} }, false},
-		"nothing is timed": {func(j *Job) {
-			p := j.Policy.Rules[0].Gates.Performance
-			p.Target, p.Guard.Shapes.Names = nil, []string{"none"}
-		}, false},
-	} {
-		j := guardedJob(t, manifestYAML)
-		c.edit(&j)
-		e := newGatherer(j, &scripted{job: j}, silent{}).evidence
-		if noted := slices.Contains(e.Notes, noSecretNote); len(e.Shapes) != 2 || noted != c.note {
-			t.Errorf("%s: %d shapes, notes %q", name, len(e.Shapes), e.Notes)
-		}
-	}
-	e := newGatherer(guardedJob(t, manifestYAML), &scripted{}, silent{}).evidence
-	if len(e.Shapes) != 3 || !e.Shapes[2].Secret || e.Shapes[2].Name != "secret" || e.Notes != nil {
-		t.Errorf("%+v, notes %q", e.Shapes, e.Notes)
-	}
-}
-
 // TestSecretRangesAreTheBases checks that the ranges are the base's, even if the change narrows
 // them.
 func TestSecretRangesAreTheBases(t *testing.T) {
@@ -245,57 +237,3 @@ func TestSecretRangesAreTheBases(t *testing.T) {
 		}
 	}
 }
-
-// TestSecretShapeIsKept checks that every round has the secret shape, and that a run that continues
-// keeps the one that it began with.
-func TestSecretShapeIsKept(t *testing.T) {
-	gather := func(seed uint64, record Record) *gates.Evidence {
-		j := guardedJob(t, manifestYAML)
-		j.Record, j.Rounds = record, 2
-		e, err := Gather(t.Context(), j, &seeded{scripted{job: j, compile: true, ratio: 2}, seed}, silent{})
-		if err != nil || e.Fault != "" {
-			t.Fatal(err, e.Fault)
-		}
-		for i, r := range e.Performance.Rounds {
-			if len(r.Series) != 3 {
-				t.Fatalf("round %d has %d shapes", i+1, len(r.Series))
-			}
-		}
-		return e
-	}
-	first := gather(1, nil)
-	if other := gather(2, nil); other.Shapes[2] == first.Shapes[2] {
-		t.Fatalf("another seed draws %s too", other.Shapes[2].Dims)
-	}
-	on := gather(2, &memory{earlier: Earlier{Evidence: first, Again: true}, attempts: 1})
-	if on.Shapes[2] != first.Shapes[2] || attempts(on) != "11111122" {
-		t.Errorf("after %s it goes on with %s, attempts %s", first.Shapes[2].Dims, on.Shapes[2].Dims, attempts(on))
-	}
-}
-
-// TestEarlierEvidenceWithoutSecretShape checks that evidence from before there were secret shapes
-// is continued as it is.
-func TestEarlierEvidenceWithoutSecretShape(t *testing.T) {
-	j := guardedJob(t, manifestYAML)
-	j.Policy.Rules[0].Gates.Performance.SecretShape = new(false)
-	b := &scripted{job: j, compile: true, ratio: 2}
-	old, err := Gather(t.Context(), j, b, silent{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	j = guardedJob(t, manifestYAML)
-	j.Record, j.Rounds = &memory{earlier: Earlier{Evidence: old, Again: true}, attempts: 1}, 2
-	b.job = j
-	e, err := Gather(t.Context(), j, b, silent{})
-	if err != nil || e.Fault != "" || len(e.Shapes) != 2 || len(e.Performance.Rounds) != 8 {
-		t.Errorf("%v %s: %d shapes", err, e.Fault, len(e.Shapes))
-	}
-}
-
-// seeded is a scripted backend with a given seed.
-type seeded struct {
-	scripted
-	seed uint64
-}
-
-func (s *seeded) Seed() uint64 { return s.seed }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/backend/scripted"
+	"github.com/kernelgate/kernelgate/runners/gather/scripted"
 )
 
 // measureScripted uses a compiler whose messages repeat its input.

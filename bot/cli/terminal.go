@@ -18,7 +18,7 @@ func liveProgress(ctx context.Context, w io.Writer) local.Live {
 	if _, ok := terminal.Size(w); !ok || os.Getenv("TERM") == "dumb" {
 		return &runners.Plain{Out: w}
 	}
-	line := &runners.Line{Out: w, Colour: coloured(w), Now: time.Now, Width: func() int {
+	line := &terminal.Line{Out: w, Colour: coloured(w), Now: time.Now, Width: func() int {
 		width, _ := terminal.Size(w)
 		return width
 	}}

@@ -26,7 +26,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
-	"github.com/kernelgate/kernelgate/runners/backend/scripted"
+	"github.com/kernelgate/kernelgate/runners/gather/scripted"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 	"github.com/kernelgate/kernelgate/runners/work/agent"
 )

@@ -18,6 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/backend/cuda"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather"
 	"github.com/kernelgate/kernelgate/runners/gather/measure"
 	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 	"github.com/kernelgate/kernelgate/runners/work/agent"
@@ -228,7 +229,7 @@ func recordedGPU(t *testing.T, seen chan<- *gates.Evidence) func(context.Context
 		if err != nil {
 			return measuring.Measured{}, err
 		}
-		e, err := measuring.Gather(ctx, job, gpu{b, job}, p)
+		e, err := gather.Gather(ctx, job, gpu{b, job}, p)
 		if err != nil {
 			return measuring.Measured{}, err
 		}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	measuring "github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/backend/scripted"
+	"github.com/kernelgate/kernelgate/runners/gather/scripted"
 	"github.com/kernelgate/kernelgate/runners/host/subprocess"
 	"github.com/kernelgate/kernelgate/runners/work/agent"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	measuring "github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/backend/scripted"
+	"github.com/kernelgate/kernelgate/runners/gather/scripted"
 )
 
 // commits pushes the sources one by one to a branch, and then opens a pull request for the branch. It

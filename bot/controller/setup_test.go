@@ -28,7 +28,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/bot/sweep"
 	measuring "github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/backend/scripted"
+	"github.com/kernelgate/kernelgate/runners/gather/scripted"
 	"github.com/kernelgate/kernelgate/runners/protocol"
 	"github.com/kernelgate/kernelgate/runners/work/agent"
 	"github.com/kernelgate/kernelgate/runners/work/search/perform"

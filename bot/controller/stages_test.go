@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/backend/cuda"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather"
 	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 )
 
@@ -69,7 +70,7 @@ func (c *compiler) compile(ctx context.Context, job measuring.Job, dir, arch str
 	if err != nil {
 		return measuring.Measured{}, err
 	}
-	e, err := measuring.Gather(ctx, job, b, p)
+	e, err := gather.Gather(ctx, job, b, p)
 	if err != nil {
 		return measuring.Measured{}, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/backend/cuda"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather"
 	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 )
 
@@ -113,7 +114,7 @@ func TestToolchainAsPullRequest(t *testing.T) {
 		if err != nil {
 			return measuring.Measured{}, err
 		}
-		e, err := measuring.Gather(ctx, job, b, p)
+		e, err := gather.Gather(ctx, job, b, p)
 		if err == nil {
 			mu.Lock()
 			defer mu.Unlock()

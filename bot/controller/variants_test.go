@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	measuring "github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/backend/scripted"
+	"github.com/kernelgate/kernelgate/runners/gather/scripted"
 )
 
 // numbered asks for the number of the machine code that the newest verdict on a commit rests on.

@@ -16,7 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/sweep"
 	watching "github.com/kernelgate/kernelgate/bot/watch"
 	measuring "github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/backend/scripted"
+	"github.com/kernelgate/kernelgate/runners/gather/scripted"
 	"github.com/kernelgate/kernelgate/runners/work/search/perform"
 )
 

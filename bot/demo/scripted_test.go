@@ -11,8 +11,8 @@ import (
 	"github.com/kernelgate/kernelgate/bot/local/localtest"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/backend/scripted"
 	"github.com/kernelgate/kernelgate/runners/gather/measure"
+	"github.com/kernelgate/kernelgate/runners/gather/scripted"
 )
 
 // TestMain lets the test's program act as the runner, because the bot starts its own program as the

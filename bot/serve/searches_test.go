@@ -14,7 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/serve"
 	"github.com/kernelgate/kernelgate/runners"
-	"github.com/kernelgate/kernelgate/runners/backend/scripted"
+	"github.com/kernelgate/kernelgate/runners/gather/scripted"
 	"github.com/kernelgate/kernelgate/runners/work/agent"
 	"github.com/kernelgate/kernelgate/runners/work/search"
 )

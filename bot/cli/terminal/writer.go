@@ -26,7 +26,7 @@ type Writer struct {
 func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
 
 // repaint begins a line that replaces the last one. It is passed on only where a Write begins with it: text from a file
-// comes after something.
+// comes after something. A [Line] begins every frame with it, in the same Write.
 const repaint = "\r\x1b[2K"
 
 // sequences are the styles of this program's reports: bold, red, green, yellow, and their ends.

@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 var _ runners.Backend = (*Worker)(nil)
@@ -91,7 +92,7 @@ func gate(t *testing.T, job runners.Job, config Config) (*gates.Evidence, *gates
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := runners.Gather(t.Context(), job, w, silent{})
+	e, err := gather.Gather(t.Context(), job, w, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +349,7 @@ func TestBuildNeverEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := runners.Gather(t.Context(), job, w, silent{})
+	e, err := gather.Gather(t.Context(), job, w, silent{})
 	if err != nil || e.Fault != "" || e.Baseline.OK || e.Candidate.OK {
 		t.Fatalf("%v, fault %q", err, e.Fault)
 	}
@@ -421,7 +422,7 @@ func TestCancel(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(context.Canceled)
-	if _, err := runners.Gather(ctx, job, w, silent{}); err == nil || !strings.Contains(err.Error(), "context canceled") {
+	if _, err := gather.Gather(ctx, job, w, silent{}); err == nil || !strings.Contains(err.Error(), "context canceled") {
 		t.Errorf("got %v", err)
 	}
 }

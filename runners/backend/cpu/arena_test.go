@@ -16,6 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
+	"github.com/kernelgate/kernelgate/runners/gather"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -117,7 +118,7 @@ func (prebuilt) Build(_ context.Context, role runners.Role, side runners.Side) (
 func (a *arena) gate(t *testing.T, name, source string) (*gates.Evidence, *gates.Verdict) {
 	t.Helper()
 	w := a.worker(t, name, source)
-	e, err := runners.Gather(t.Context(), w.job, prebuilt{w}, silent{})
+	e, err := gather.Gather(t.Context(), w.job, prebuilt{w}, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}

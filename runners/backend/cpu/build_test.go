@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // compiled takes sources through the build as a runner does, and judges it: a verdict without performance gates ends with it. What the
@@ -68,7 +69,7 @@ func gathered(t *testing.T, manifestYAML func(string) string, files map[string]s
 	kept := keep(t, w.cc, w.cc.Version)
 	kept.only = only
 	w.compiler = kept
-	e, err := runners.Gather(t.Context(), job, w, silent{})
+	e, err := gather.Gather(t.Context(), job, w, silent{})
 	if err != nil {
 		t.Fatalf("the code is to blame, but the runner says: %v", err)
 	}

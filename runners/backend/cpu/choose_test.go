@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // Two variants of which each is right for its own problems alone, and has a stack that the policy sees.
@@ -67,7 +68,7 @@ func chosen(t *testing.T, manifestYAML, policyYAML string, files map[string]stri
 	dir := sourceFolder(t, all)
 	job := runners.Job{Manifest: m, Policy: p, Trusted: dir, Baseline: &runners.Side{Dir: dir, Variant: "plain"}, Candidate: runners.Side{Dir: dir, Variant: m.DefaultVariant}}
 	w := newWorker(t, job, Config{Scratch: t.TempDir(), LaunchTimeout: time.Minute, Seed: 1, Getenv: func(string) string { return "" }})
-	e, err := runners.Gather(t.Context(), job, w, silent{})
+	e, err := gather.Gather(t.Context(), job, w, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/inspect"
+	"github.com/kernelgate/kernelgate/runners/gather"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -90,7 +91,7 @@ func gate(t *testing.T, candidate string, timeout time.Duration) (*gates.Evidenc
 	t.Helper()
 	m, p := languages(t)
 	w := newTestWorker(t, m, p, baseline, candidate, timeout)
-	e, err := runners.Gather(t.Context(), w.job, w, silent{})
+	e, err := gather.Gather(t.Context(), w.job, w, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +258,7 @@ func TestCXXIsCalledLikeC(t *testing.T) {
 // passesAndSanitizes judges a kernel that is right, and builds it with a sanitizer too.
 func passesAndSanitizes(t *testing.T, w *Worker, p *policy.Policy) {
 	t.Helper()
-	e, err := runners.Gather(t.Context(), w.job, w, silent{})
+	e, err := gather.Gather(t.Context(), w.job, w, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +287,7 @@ func TestCancel(t *testing.T) {
 	m, p := languages(t)
 	job := runners.Job{Manifest: m, Policy: p, Candidate: runners.Side{Dir: t.TempDir(), Variant: m.DefaultVariant}}
 	w := newWorker(t, job, Config{Scratch: t.TempDir(), Getenv: func(string) string { return "" }})
-	if _, err := runners.Gather(ctx, job, w, silent{}); err == nil || !strings.Contains(err.Error(), "context canceled") {
+	if _, err := gather.Gather(ctx, job, w, silent{}); err == nil || !strings.Contains(err.Error(), "context canceled") {
 		t.Errorf("got %v", err)
 	}
 }

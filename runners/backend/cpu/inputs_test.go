@@ -8,7 +8,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // Blocks of quantised weights, packed formats, every width of integers in arrays and structs within structs reach a function as C has
@@ -108,7 +108,7 @@ void reference(const double *w_d, const double *w_qs, const double *x, const dou
 		}
 		for old, wrong := range map[string]string{"i % 2 * 4": "4 - i % 2 * 4"} {
 			w := worker(old, wrong)
-			e, err := runners.Gather(t.Context(), w.job, w, silent{})
+			e, err := gather.Gather(t.Context(), w.job, w, silent{})
 			if err != nil {
 				t.Fatal(err)
 			}

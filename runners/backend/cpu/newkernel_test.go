@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // A kernel that the base does not have is compared with its reference and timed by itself: the policy asks +5 % over nothing.
@@ -23,7 +23,7 @@ func TestNewKernelIsTimed(t *testing.T) {
 	} {
 		w := newTestWorker(t, m, p, baseline, include+"void scale(const float *x, float *y, int32_t N) { "+c.body+" }\n", time.Minute)
 		w.job.Baseline = nil
-		e, err := runners.Gather(t.Context(), w.job, w, silent{})
+		e, err := gather.Gather(t.Context(), w.job, w, silent{})
 		if err != nil || e.Fault != "" {
 			t.Fatalf("%s: %v %s", name, err, e.Fault)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/pyref"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 const numpyReference = "import numpy\n\ndef reference(x):\n    return 2 * x\n"
@@ -62,7 +63,7 @@ func TestPythonReference(t *testing.T) {
 		"wrong": {"for (int i = 0; i < N; i++) y[i] = 2 * x[i] + (N > 500 ? 0.5f : 0);", gates.Defer, gates.ReasonCorrectness},
 	} {
 		w := pythonWorker(t, m, p, include+"void scale(const float *x, float *y, int32_t N) { "+c.body+" }\n", map[string]string{"reference.py": numpyReference}, nil)
-		e, err := runners.Gather(t.Context(), w.job, w, silent{})
+		e, err := gather.Gather(t.Context(), w.job, w, silent{})
 		if err != nil || e.Fault != "" {
 			t.Fatalf("%s: %v %s", name, err, e.Fault)
 		}
@@ -157,7 +158,7 @@ func TestPythonReferenceIsBlamed(t *testing.T) {
 			w.python.Close()
 			w = newWorker(t, w.job, w.config)
 		}
-		e, err := runners.Gather(t.Context(), w.job, w, silent{})
+		e, err := gather.Gather(t.Context(), w.job, w, silent{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // fastWhere is twice as fast as the baseline where a condition on N holds, and four times
@@ -41,7 +41,7 @@ func TestFastOnlyOnNamedShapes(t *testing.T) {
 				w := newTestWorker(t, m, p, baseline, fastWhere("N == 64 || N == 1000"), time.Minute)
 				w.job.Provenance.Command = "kernelgate check scale"
 				var err error
-				if e, err = runners.Gather(t.Context(), w.job, w, silent{}); err != nil {
+				if e, err = gather.Gather(t.Context(), w.job, w, silent{}); err != nil {
 					t.Fatal(err)
 				}
 				v = gates.Judge(p, "test.yaml", e)
@@ -66,7 +66,7 @@ func TestSlowAloneOnOtherShapes(t *testing.T) {
 	m, p := languages(t)
 	p.Rules[0].Gates.Performance.Pairs = 4
 	w := newTestWorker(t, m, p, baseline, include+attackSource(t, "slots.h")+attackSource(t, "slow-alone-on-other-shapes.c"), time.Minute)
-	e, err := runners.Gather(t.Context(), w.job, w, silent{})
+	e, err := gather.Gather(t.Context(), w.job, w, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gather"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -70,7 +71,7 @@ rules:
 			t.Parallel()
 			job := runners.Job{Manifest: m, Policy: p, Trusted: dir, Candidate: runners.Side{Dir: dir, Variant: variant}}
 			w := newWorker(t, job, Config{Scratch: t.TempDir(), LaunchTimeout: 20 * time.Second, Getenv: func(string) string { return "" }})
-			e, err := runners.Gather(t.Context(), job, w, silent{})
+			e, err := gather.Gather(t.Context(), job, w, silent{})
 			if err != nil {
 				t.Fatal(err)
 			}

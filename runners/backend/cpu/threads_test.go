@@ -18,6 +18,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/distribution"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gather"
 	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 )
 
@@ -119,7 +120,7 @@ void scale(const float *x, float *y, int32_t N)
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w, p := threadedWorker(t, c.threads, c.file, c.source)
-			e, err := runners.Gather(t.Context(), w.job, w, silent{})
+			e, err := gather.Gather(t.Context(), w.job, w, silent{})
 			if err != nil {
 				t.Fatal(err)
 			}

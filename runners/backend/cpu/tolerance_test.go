@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 const softmaxManifest = `version: 1
@@ -117,7 +118,7 @@ func gatherFiles(t *testing.T, m *manifest.Manifest, p *policy.Policy, files map
 	base := runners.Side{Dir: filepath.Join(root, "base"), Variant: m.DefaultVariant}
 	job := runners.Job{Manifest: m, Policy: p, Trusted: base.Dir, Baseline: &base, Candidate: runners.Side{Dir: filepath.Join(root, "head"), Variant: m.DefaultVariant}}
 	w := newWorker(t, job, Config{Scratch: t.TempDir(), LaunchTimeout: time.Minute, Getenv: func(string) string { return "" }})
-	e, err := runners.Gather(t.Context(), job, w, silent{})
+	e, err := gather.Gather(t.Context(), job, w, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // What a manifest says in place of nvcc.
@@ -59,7 +60,7 @@ json.dump({"block": [256]}, open(out + "/kernel.json", "w"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := runners.Gather(t.Context(), job, b, silent{})
+	e, err := gather.Gather(t.Context(), job, b, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/backend/gpus"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // The test's own binary is the worker too.
@@ -96,7 +97,7 @@ type trial struct {
 func (tr trial) gather(t *testing.T) (*gates.Evidence, *gates.Verdict) {
 	t.Helper()
 	b := tr.backend(t)
-	e, err := runners.Gather(t.Context(), b.job, b, silent{})
+	e, err := gather.Gather(t.Context(), b.job, b, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // cuteDSL is the Python that fetch-python.sh has made; without it the test is skipped, except in CI.
@@ -73,7 +74,7 @@ func TestCuTeDSLStatic(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := runners.Gather(t.Context(), job, b, silent{})
+			e, err := gather.Gather(t.Context(), job, b, silent{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/inspect"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 const existingManifest = `version: 1
@@ -111,7 +112,7 @@ func TestExistingOnGPU(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := runners.Gather(t.Context(), job, b, silent{})
+			e, err := gather.Gather(t.Context(), job, b, silent{})
 			if err != nil {
 				t.Fatal(err)
 			}

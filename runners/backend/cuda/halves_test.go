@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	sides "github.com/kernelgate/kernelgate/runners/backend/cuda/side"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // The candidate is built and launched as its own manifest says, and the baseline as the
@@ -84,7 +85,7 @@ launch: {grid: ["N/128"], block: [128]}
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := runners.Gather(t.Context(), job, b, silent{})
+			e, err := gather.Gather(t.Context(), job, b, silent{})
 			if err != nil || e.Fault != "" || !e.Candidate.OK || !e.Baseline.OK {
 				t.Fatalf("%v %s %+v", err, e.Fault, e.Candidate)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 const publicPolicy = `version: 1
@@ -54,7 +55,7 @@ func TestPublicOnGPU(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := runners.Gather(t.Context(), job, b, silent{})
+			e, err := gather.Gather(t.Context(), job, b, silent{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/build/pyref"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // inPython is the test's manifest with a reference in Python.
@@ -44,11 +45,11 @@ func TestPythonReferenceStatic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := trial{manifest: inPython(t, pythonFile), policy: static, baseline: around(baselineBody), candidate: around(fasterBody), arch: "sm_90", python: c.source}.backend(t)
-			e, err := runners.Gather(t.Context(), b.job, b, silent{})
+			e, err := gather.Gather(t.Context(), b.job, b, silent{})
 			if err != nil || e.Fault != "" {
 				t.Fatal(err, e.Fault)
 			}
-			if err := runners.CheckReference(t.Context(), b.job, e, b, silent{}); err != nil {
+			if err := gather.CheckReference(t.Context(), b.job, e, b, silent{}); err != nil {
 				t.Fatal(err)
 			}
 			if e.Fault != c.says || e.Setup != (c.says != "") {
@@ -77,9 +78,9 @@ func TestTorchReferenceStatic(t *testing.T) {
 				t.Skip("the reference runs where there is PyTorch")
 			}
 			b := trial{manifest: manifest, policy: static, baseline: around(baselineBody), candidate: around(fasterBody), arch: "sm_90", python: c.source}.backend(t)
-			e, err := runners.Gather(t.Context(), b.job, b, silent{})
+			e, err := gather.Gather(t.Context(), b.job, b, silent{})
 			if err == nil {
-				err = runners.CheckReference(t.Context(), b.job, e, b, silent{})
+				err = gather.CheckReference(t.Context(), b.job, e, b, silent{})
 			}
 			if err != nil || e.Fault != c.says {
 				t.Fatalf("%v, %q, want %q", err, e.Fault, c.says)

@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // A pull is a change of the split attention in testdata/steps: texts of its manifest and of its
@@ -83,7 +84,7 @@ func (p pull) gather(t *testing.T) (*gates.Evidence, *gates.Verdict) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := runners.Gather(t.Context(), job, b, silent{})
+	e, err := gather.Gather(t.Context(), job, b, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/worker"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather"
 	"github.com/kernelgate/kernelgate/runners/host/folderhash"
 )
 
@@ -53,7 +54,7 @@ func readText(t *testing.T, path ...string) string {
 func (tr tritonTrial) gather(t *testing.T) (*gates.Evidence, *gates.Verdict, runners.Job) {
 	t.Helper()
 	b, job := tr.open(t)
-	e, err := runners.Gather(t.Context(), job, b, silent{})
+	e, err := gather.Gather(t.Context(), job, b, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func TestTritonCover(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, job := tritonTrial{kernel: "softmax", policy: policy, baseline: "wide", candidate: "wide", arch: "sm_90", edit: edit, manifest: small}.open(t)
-			if e, err := runners.Gather(t.Context(), job, b, silent{}); err != nil || !e.Candidate.OK {
+			if e, err := gather.Gather(t.Context(), job, b, silent{}); err != nil || !e.Candidate.OK {
 				t.Fatal(err, e)
 			}
 			if n := len(b.kinds[runners.Candidate].cubins); n != 1 {
@@ -256,7 +257,7 @@ func TestTritonDescriptorStatic(t *testing.T) {
 				t.Parallel()
 				b, job := tritonTrial{kernel: k.name, policy: policy, baseline: "narrow", candidate: "narrow", arch: arch,
 					edit: func(s string) string { return strings.Replace(s, k.from, k.with, 1) }}.open(t)
-				e, err := runners.Gather(t.Context(), job, b, silent{})
+				e, err := gather.Gather(t.Context(), job, b, silent{})
 				if err != nil {
 					t.Fatal(err)
 				}

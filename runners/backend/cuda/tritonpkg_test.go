@@ -12,6 +12,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather"
 	"github.com/kernelgate/kernelgate/runners/host/folderhash"
 )
 
@@ -97,7 +98,7 @@ func (tr packageTrial) gather(t *testing.T) (*gates.Evidence, *gates.Verdict) {
 			t.Fatal(err)
 		}
 	}
-	e, err := runners.Gather(t.Context(), job, b, silent{})
+	e, err := gather.Gather(t.Context(), job, b, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/backend/cuda"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 	"github.com/kernelgate/kernelgate/runners/bundle"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // Build compiles both sides of a job, without a GPU, for every GPU that the candidate is built for.
@@ -95,7 +96,7 @@ func (c Config) compile(ctx context.Context, job runners.Job, device, scratch st
 	if err != nil {
 		return compiled{evidence: job.Fault(err)}, ctx.Err()
 	}
-	e, err := runners.Compile(ctx, job, worker, forDevice{p, device})
+	e, err := gather.Compile(ctx, job, worker, forDevice{p, device})
 	return compiled{e, worker}, err
 }
 

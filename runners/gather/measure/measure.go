@@ -22,6 +22,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/backend/cuda"
 	"github.com/kernelgate/kernelgate/runners/backend/gpus"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // The values of a Config's Runner.
@@ -89,14 +90,14 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 		job.Notes = slices.Concat(job.Notes, speaks.Notes())
 	}
 	var out runners.Measured
-	if out.Evidence, err = runners.Gather(ctx, job, worker, p); err != nil {
+	if out.Evidence, err = gather.Gather(ctx, job, worker, p); err != nil {
 		return runners.Measured{}, err
 	}
 	if handed != nil && handed.Taken() > 0 {
 		out.Evidence.Notes = append(slices.Clip(out.Evidence.Notes), "Compiled on "+job.Builder+".")
 	}
 	if c.Static {
-		if err := runners.CheckReference(ctx, job, out.Evidence, worker, p); err != nil {
+		if err := gather.CheckReference(ctx, job, out.Evidence, worker, p); err != nil {
 			return runners.Measured{}, err
 		}
 	}
@@ -114,7 +115,7 @@ func (c Config) Measure(ctx context.Context, job runners.Job, scratch string, p 
 }
 
 // getenv returns the environment in which compilers and harnesses are found.
-// Open returns the backend for the job, for a caller that takes the steps itself (runners.Steps).
+// Open returns the backend for the job, for a caller that takes the steps itself (gather.Steps).
 // Builds go to scratch, which the caller removes. Everything that the backend starts ends with ctx.
 // Several of them may take turns. The include sets of the sides must be in their folders: see LayIn.
 func (c Config) Open(ctx context.Context, job runners.Job, scratch string) (runners.Backend, error) {

@@ -23,6 +23,7 @@ import (
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/usage"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // A Bench compares candidates with the baseline of one job. Its methods may be called from several
@@ -143,7 +144,7 @@ func (b *Bench) Guards() map[string]float64 {
 type Arm struct {
 	bench *Bench
 	job   runners.Job
-	steps *runners.Steps
+	steps *gather.Steps
 	end   context.CancelFunc
 }
 
@@ -175,7 +176,7 @@ func (b *Bench) Open(ctx context.Context, side runners.Side, scratch string, p r
 		end()
 		return nil, err
 	}
-	return &Arm{bench: b, job: job, steps: runners.NewSteps(job, backend, p), end: end}, nil
+	return &Arm{bench: b, job: job, steps: gather.NewSteps(job, backend, p), end: end}, nil
 }
 
 // prepare copies include sets into the folders of both sides, once for each folder: compilers may

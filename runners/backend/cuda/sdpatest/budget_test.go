@@ -15,6 +15,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/backend/cuda"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
+	"github.com/kernelgate/kernelgate/runners/gather"
 	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 )
 
@@ -75,7 +76,7 @@ func judge(t *testing.T, p *policy.Policy, variant, arch string) (*gates.Evidenc
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := runners.Gather(t.Context(), job, b, silent{})
+	e, err := gather.Gather(t.Context(), job, b, silent{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,11 @@ type CompileError struct {
 
 func (e *CompileError) Error() string { return e.Summary }
 
+// Errors returns the messages that are errors.
+func (e *CompileError) Errors() []gates.Diagnostic {
+	return slices.DeleteFunc(slices.Clone(e.Diagnostics), func(d gates.Diagnostic) bool { return !IsError(d) })
+}
+
 // IsError reports whether a diagnostic is an error, not a warning or a note.
 func IsError(d gates.Diagnostic) bool { return d.Severity == "error" }
 

@@ -1,4 +1,4 @@
-package runners
+package gather
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // errOtherEvidence means that the evidence cannot be extended, because it is not about the job.
@@ -21,7 +22,7 @@ var errOtherEvidence = errors.New("the new evidence cannot be added to the earli
 // The backend is new, and both sides were built to the same bytes as before. What was seen of them
 // then still holds, so correctness is kept and does not run again.
 func (g *gatherer) recall(ctx context.Context) error {
-	code, ok := CodeOf(g.evidence)
+	code, ok := runners.CodeOf(g.evidence)
 	if !ok {
 		return nil
 	}
@@ -54,7 +55,7 @@ func named(shapes []gates.Shape) []gates.Shape {
 // adopt makes the earlier evidence this run's own. Rounds continue with the secret shape that they
 // began with: a new one would be a new chance. The provenance, the policy's rule and the builds are
 // this run's.
-func (g *gatherer) adopt(was Earlier) {
+func (g *gatherer) adopt(was runners.Earlier) {
 	now, e := *g.evidence, *was.Evidence
 	e.Provenance, e.Change, e.Device, e.Notes = now.Provenance, now.Change, now.Device, now.Notes
 	e.Baseline, e.Candidate, e.SameCode = now.Baseline, now.Candidate, now.SameCode
@@ -116,8 +117,8 @@ func (g *gatherer) timed() bool {
 // belongs refuses evidence that cannot be extended, which means that the record made a mistake. The
 // record decides whether evidence also serves a different policy.
 func belongs(now, was *gates.Evidence) error {
-	code, _ := CodeOf(now)
-	then, _ := CodeOf(was)
+	code, _ := runners.CodeOf(now)
+	then, _ := runners.CodeOf(was)
 	differs := func(what, was, is string) error {
 		return fmt.Errorf("%w: the %s was %q and is %q now", errOtherEvidence, what, was, is)
 	}

@@ -1,4 +1,4 @@
-package runners
+package gather
 
 import (
 	"context"
@@ -12,16 +12,17 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
 )
 
 // slow builds some sides until it is stopped.
 type slow struct {
 	*scripted
-	roles []Role
+	roles []runners.Role
 }
 
-func (s slow) Build(ctx context.Context, role Role, side Side) (gates.Build, error) {
+func (s slow) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
 	if slices.Contains(s.roles, role) {
 		<-ctx.Done()
 		return gates.Build{}, ctx.Err()
@@ -33,14 +34,14 @@ func (s slow) Build(ctx context.Context, role Role, side Side) (gates.Build, err
 // sides do, it is the setup's.
 func TestLateBuildIsTheSides(t *testing.T) {
 	for _, c := range []struct {
-		roles   []Role
+		roles   []runners.Role
 		outcome gates.Outcome
 		reason  gates.Reason
 		says    string
 	}{
-		{[]Role{Candidate}, gates.Defer, gates.ReasonBuild, "The candidate does not build: the build took longer than 20ms and was stopped"},
-		{[]Role{Baseline}, gates.Error, gates.ReasonSetup, "The baseline does not build on this runner: the build took longer than 20ms"},
-		{[]Role{Baseline, Candidate}, gates.Error, gates.ReasonSetup, "Neither the baseline nor the candidate builds, for the same reason: the build took longer"},
+		{[]runners.Role{runners.Candidate}, gates.Defer, gates.ReasonBuild, "The candidate does not build: the build took longer than 20ms and was stopped"},
+		{[]runners.Role{runners.Baseline}, gates.Error, gates.ReasonSetup, "The baseline does not build on this runner: the build took longer than 20ms"},
+		{[]runners.Role{runners.Baseline, runners.Candidate}, gates.Error, gates.ReasonSetup, "Neither the baseline nor the candidate builds, for the same reason: the build took longer"},
 	} {
 		j := job(t)
 		j.Policy.Rules[0].Gates.Build.Timeout = quantity.Duration(20 * time.Millisecond)
@@ -69,13 +70,13 @@ func TestLateBuildOfAnOwnVariant(t *testing.T) {
 
 type silence struct{}
 
-func (silence) Report(Event) {}
+func (silence) Report(runners.Event) {}
 
 // broken has a setup that cannot be measured.
 type broken struct{ *scripted }
 
-func (b broken) Correctness(context.Context, *policy.CorrectnessGate, Progress) (*gates.Correctness, error) {
-	return nil, errors.Join(SetupErrorf("the reference r.c does not compile: %w", &output.CompileError{
+func (b broken) Correctness(context.Context, *policy.CorrectnessGate, runners.Progress) (*gates.Correctness, error) {
+	return nil, errors.Join(runners.SetupErrorf("the reference r.c does not compile: %w", &output.CompileError{
 		Summary: "r.c:3: 'x' undeclared", Diagnostics: []gates.Diagnostic{{File: "r.c", Line: 3, Severity: "error", Message: "'x' undeclared"}},
 	}))
 }
@@ -100,7 +101,7 @@ func TestSetupIsNotTheRunners(t *testing.T) {
 // equal builds both sides to the same code.
 type equal struct{ *scripted }
 
-func (s equal) Build(ctx context.Context, role Role, side Side) (gates.Build, error) {
+func (s equal) Build(ctx context.Context, role runners.Role, side runners.Side) (gates.Build, error) {
 	b, err := s.scripted.Build(ctx, role, side)
 	b.Code = "1"
 	return b, err

@@ -1,4 +1,4 @@
-package runners
+package gather
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/strict"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
@@ -35,14 +36,14 @@ const memoryShare = 0.75
 // tooLarge finds shapes of a new kernel whose arrays need more memory than there is: those of the
 // manifest, and the largest that may be drawn as a secret one. Shapes of the base branch were
 // already measured there.
-func (j Job) tooLarge(limit float64) []gates.Diagnostic {
+func tooLarge(j runners.Job, limit float64) []gates.Diagnostic {
 	if j.Baseline != nil || j.Manifest.Mode == manifest.ModeCommand || j.Manifest.ReferenceOnDevice() {
 		return nil
 	}
 	m := j.Of(j.Candidate)
 	var all []gates.Diagnostic
 	note := func(path []string, dims manifest.Dims) bool {
-		need, err := j.memoryFor(dims)
+		need, err := memoryFor(j, dims)
 		if err != nil || need <= limit {
 			return false // a size that cannot be computed is reported when it runs
 		}
@@ -71,7 +72,7 @@ func (j Job) tooLarge(limit float64) []gates.Diagnostic {
 }
 
 // memoryFor returns the memory that a runner needs for a problem of these dims.
-func (j Job) memoryFor(dims manifest.Dims) (float64, error) {
+func memoryFor(j runners.Job, dims manifest.Dims) (float64, error) {
 	m := j.Of(j.Candidate)
 	p, err := tensor.Outline(m, manifest.Shape{Dims: dims}, m.ToggleValues(j.Candidate.Variant))
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
 // Manifest is that of the kernel scale, which tests of the bot gate, up to its shapes.
@@ -69,7 +70,7 @@ func (r Runner) LayIn(runners.Job, runners.Side) error { return nil }
 // Measure gathers evidence about a job; it is agent.Config's.
 func (r Runner) Measure(ctx context.Context, job runners.Job, scratch string, p runners.Progress) (runners.Measured, error) {
 	b, _ := r.Open(ctx, job, scratch)
-	e, err := runners.Gather(ctx, job, b, p)
+	e, err := gather.Gather(ctx, job, b, p)
 	return runners.Measured{Evidence: e, BuildLog: "scripted\n"}, err
 }
 

@@ -1,4 +1,4 @@
-package runners
+package terminal
 
 import (
 	"strings"
@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A clock is a clock for lines, which tests set.
@@ -37,17 +38,17 @@ func done(names ...gates.Gate) []gates.GateResult {
 func TestLine(t *testing.T) {
 	var b strings.Builder
 	l, clock := newLine(&b, 80, false)
-	built, right := &Standing{"scale", "gpu", nil}, &Standing{"scale", "gpu", done("build", "ptxas")}
-	timed := &Standing{"scale", "gpu", done("build", "ptxas", "correctness")}
-	l.Report(Event{Gate: "build", Text: "compiling the candidate", Standing: built})
+	built, right := &runners.Standing{"scale", "gpu", nil}, &runners.Standing{"scale", "gpu", done("build", "ptxas")}
+	timed := &runners.Standing{"scale", "gpu", done("build", "ptxas", "correctness")}
+	l.Report(runners.Event{Gate: "build", Text: "compiling the candidate", Standing: built})
 	clock.after(3)
 	l.Tick()
-	l.Report(Event{Gate: "correctness", Text: "small, seed 0", Total: 12, Unit: "cases", Standing: right})
+	l.Report(runners.Event{Gate: "correctness", Text: "small, seed 0", Total: 12, Unit: "cases", Standing: right})
 	clock.after(4)
-	l.Report(Event{Gate: "correctness", Text: "small, seed 1", Done: 4, Total: 12, Unit: "cases", Standing: right})
-	l.Report(Event{Gate: "performance", Text: "measuring", Total: 6, Unit: "rounds", Standing: timed})
+	l.Report(runners.Event{Gate: "correctness", Text: "small, seed 1", Done: 4, Total: 12, Unit: "cases", Standing: right})
+	l.Report(runners.Event{Gate: "performance", Text: "measuring", Total: 6, Unit: "rounds", Standing: timed})
 	clock.after(3)
-	round := Event{Gate: "performance", Text: "measuring", Done: 3, Total: 6, Unit: "rounds", Left: 9, Standing: timed}
+	round := runners.Event{Gate: "performance", Text: "measuring", Done: 3, Total: 6, Unit: "rounds", Left: 9, Standing: timed}
 	l.Report(round)
 	clock.after(2)
 	l.Tick()
@@ -55,7 +56,7 @@ func TestLine(t *testing.T) {
 	l.Report(round)
 	clock.after(60)
 	l.Tick()
-	l.Report(Event{Gate: "rivals", Text: "timing flash", Done: 1, Total: 2, Unit: "rivals"})
+	l.Report(runners.Event{Gate: "rivals", Text: "timing flash", Done: 1, Total: 2, Unit: "rivals"})
 	l.Clear()
 	clock.after(5)
 	l.Tick()
@@ -81,8 +82,8 @@ func TestLine(t *testing.T) {
 // stay longest.
 func TestLineFits(t *testing.T) {
 	all := []gates.Gate{"build", "ptxas", "correctness", "sanitize"}
-	e := Event{Gate: "performance", Text: "measuring mission", Done: 3, Total: 6, Unit: "rounds", Detail: "mission +16.1 % [+14.0 %, +18.0 %] so far", Left: 9,
-		Standing: &Standing{"sdpa_fp8", "gpu", done(all...)}}
+	e := runners.Event{Gate: "performance", Text: "measuring mission", Done: 3, Total: 6, Unit: "rounds", Detail: "mission +16.1 % [+14.0 %, +18.0 %] so far", Left: 9,
+		Standing: &runners.Standing{"sdpa_fp8", "gpu", done(all...)}}
 	for width, want := range map[int]string{
 		160: "sdpa_fp8 ✓ build ✓ ptxas ✓ correctness ✓ sanitize ▓▓▓▓░░░░ round 4/6 · measuring mission · mission +16.1 % [+14.0 %, +18.0 %] so far · 9 s left",
 		130: "sdpa_fp8 ✓ build ✓ ptxas ✓ correctness ✓ sanitize ▓▓▓▓░░░░ round 4/6 · mission +16.1 % [+14.0 %, +18.0 %] so far · 9 s left",
@@ -103,8 +104,13 @@ func TestLineFits(t *testing.T) {
 		}
 	}
 	hostile := e
-	hostile.Text, hostile.Standing = "a\nb\rc\x1b[2J漢字", &Standing{"k\n\x1b]0;t\x07", "gpu", done(all...)}
-	for _, e := range append(events, e, hostile) {
+	hostile.Text, hostile.Standing = "a\nb\rc\x1b[2J漢字", &runners.Standing{"k\n\x1b]0;t\x07", "gpu", done(all...)}
+	for _, e := range append([]runners.Event{
+		{Gate: "build", Text: "compiling the baseline"},
+		{Gate: "correctness", Text: "small, seed 0, normal inputs", Done: 0, Total: 12, Unit: "cases"},
+		{Gate: "performance", Text: "measuring mission", Done: 0, Total: 6, Unit: "rounds"},
+		{Gate: "performance", Text: "measuring", Done: 3, Total: 6, Unit: "rounds", Detail: "mission +16.1 % [+14.0 %, +18.0 %] so far", Left: 4.2},
+	}, e, hostile) {
 		for width := range 170 {
 			var b strings.Builder
 			l, _ := newLine(&b, width, true)
@@ -121,7 +127,7 @@ func TestLineFits(t *testing.T) {
 func TestLineOnCPU(t *testing.T) {
 	var b strings.Builder
 	l, _ := newLine(&b, 80, false)
-	l.Report(Event{Gate: "performance", Total: 6, Unit: "rounds", Standing: &Standing{"scale", "cpu", done("build", "ptxas")}})
+	l.Report(runners.Event{Gate: "performance", Total: 6, Unit: "rounds", Standing: &runners.Standing{"scale", "cpu", done("build", "ptxas")}})
 	if got, want := frames(b.String())[0], "scale ✓ build ✓ resources ░░░░░░░░ round 1/6"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -130,37 +136,10 @@ func TestLineOnCPU(t *testing.T) {
 func TestLineColours(t *testing.T) {
 	var b strings.Builder
 	l, _ := newLine(&b, 80, true)
-	standing := &Standing{"scale", "gpu", append(done("build"), gates.GateResult{Gate: "ptxas", Status: gates.Failed}, gates.GateResult{Gate: "sanitize", Status: gates.Informs})}
-	l.Report(Event{Gate: "performance", Total: 6, Unit: "rounds", Standing: standing})
+	standing := &runners.Standing{"scale", "gpu", append(done("build"), gates.GateResult{Gate: "ptxas", Status: gates.Failed}, gates.GateResult{Gate: "sanitize", Status: gates.Informs})}
+	l.Report(runners.Event{Gate: "performance", Total: 6, Unit: "rounds", Standing: standing})
 	want := "scale \x1b[32m✓\x1b[39m build \x1b[31m✗\x1b[39m ptxas \x1b[33m!\x1b[39m sanitize ░░░░░░░░ round 1/6"
 	if got := frames(b.String())[0]; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
-	}
-}
-
-// A recorder keeps the gates that were finished when each gate began.
-type recorder struct{ said []string }
-
-func (r *recorder) Report(e Event) {
-	text := string(e.Gate) + " after"
-	for _, g := range e.Standing.Gates {
-		text += " " + string(g.Gate) + ":" + string(g.Status)
-	}
-	if len(r.said) == 0 || r.said[len(r.said)-1] != text {
-		r.said = append(r.said, text)
-	}
-}
-
-// TestGatherReportsStanding checks that events have the kernel and the judgement of the finished
-// gates.
-func TestGatherReportsStanding(t *testing.T) {
-	j := job(t)
-	r := &recorder{}
-	if _, err := Gather(t.Context(), j, &scripted{job: j, compile: true, ratio: 1.5}, r); err != nil {
-		t.Fatal(err)
-	}
-	want := "build after; performance after build:pass correctness:pass"
-	if got := strings.Join(r.said, "; "); got != want {
-		t.Errorf("reported %s, want %s", got, want)
 	}
 }

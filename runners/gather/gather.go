@@ -1,9 +1,7 @@
-// Package runners gathers evidence about one kernel: it builds both sides, compares outputs and
-// takes times, step by step, as far as the gates ask. [Gather] drives a [Backend], which measures
-// on one kind of device; the backends are in the packages below (cpu, cuda, command). A [Record]
-// continues earlier measurements of the same machine code, and [Progress] receives what a run is
-// doing. The package judges nothing: what a backend saw goes into gates.Evidence unchanged.
-package runners
+// Package gather gathers evidence about one kernel: it builds both sides, compares outputs and takes
+// times, step by step, as far as the gates ask. [Gather] drives a backend, which measures on one kind
+// of device. It judges nothing: what a backend saw goes into gates.Evidence unchanged.
+package gather
 
 import (
 	"context"
@@ -13,44 +11,14 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
-	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/policies/quantity"
+	"github.com/kernelgate/kernelgate/runners"
 )
-
-// A Backend measures on one kind of device. Its errors are faults of the backend; a failure of the
-// kernel is evidence.
-type Backend interface {
-	Device() gates.Device
-	Tools() map[string]string
-	// Build compiles one side. A compile error is evidence.
-	Build(ctx context.Context, role Role, side Side) (gates.Build, error)
-	// Correctness runs the cases that the gate asks for.
-	Correctness(ctx context.Context, gate *policy.CorrectnessGate, p Progress) (*gates.Correctness, error)
-	// Sanitize runs the candidate under tools that watch every access.
-	Sanitize(ctx context.Context, gate *policy.SanitizeGate, p Progress) (*gates.Sanitize, error)
-	// Seed is the run's secret randomness: nobody knew it when the code was written. Draws from it
-	// do not depend on when they are made.
-	Seed() uint64
-	// Round measures the shapes once, in fresh processes, and reports each shape by its name. Some
-	// of the shapes are not in the manifest.
-	Round(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape, p Progress) (gates.Round, error)
-	// Profile reads the metrics that the gate names.
-	Profile(ctx context.Context, gate *policy.ProfileGate, p Progress) (*gates.Profile, error)
-}
-
-// Measured is the result of measuring a job.
-type Measured struct {
-	Evidence  *gates.Evidence
-	BuildLog  string   // the compilers' output
-	Artifacts []string // files worth keeping, identified by their base names
-	// Open means that the job was compiled, and still has to be measured.
-	Open bool
-}
 
 // Gather collects evidence until a verdict is possible. It always returns evidence: an error of the
 // backend becomes its Fault. Only a cancelled context returns an error.
-func Gather(ctx context.Context, job Job, b Backend, progress Progress) (*gates.Evidence, error) {
+func Gather(ctx context.Context, job runners.Job, b runners.Backend, progress runners.Progress) (*gates.Evidence, error) {
 	g := newGatherer(job, b, progress)
 	if g.evidence.Fault != "" {
 		return g.evidence, nil
@@ -59,7 +27,7 @@ func Gather(ctx context.Context, job Job, b Backend, progress Progress) (*gates.
 }
 
 // Compile collects only the evidence that compilers can give.
-func Compile(ctx context.Context, job Job, b Backend, progress Progress) (*gates.Evidence, error) {
+func Compile(ctx context.Context, job runners.Job, b runners.Backend, progress runners.Progress) (*gates.Evidence, error) {
 	g := newGatherer(job, b, progress)
 	if g.evidence.Fault != "" || g.evidence.Candidate != nil {
 		return g.evidence, nil
@@ -67,22 +35,25 @@ func Compile(ctx context.Context, job Job, b Backend, progress Progress) (*gates
 	return g.evidence, g.step(ctx, func() error { return g.build(ctx) })
 }
 
-func newGatherer(job Job, b Backend, progress Progress) *gatherer {
+func newGatherer(job runners.Job, b runners.Backend, progress runners.Progress) *gatherer {
 	job.Policy = job.Policy.Narrow(job.Shapes, job.Seeds)
-	e := job.evidence()
+	e := job.NoEvidence()
 	e.Device, e.Provenance.Tools = b.Device(), b.Tools()
 	var err error
 	if e.Shapes, err = job.ShapesToTime(b.Seed()); err != nil {
 		e.Fault = err.Error()
 	}
-	if large := job.tooLarge(memoryLimit()); len(large) > 0 {
-		e.Candidate = job.brokenBuild(large)
+	if large := tooLarge(job, memoryLimit()); len(large) > 0 {
+		e.Candidate = job.BrokenBuild(large)
 	}
 	if job.LacksSecret() {
 		e.Notes = append(slices.Clip(e.Notes), noSecretNote)
 	}
 	return &gatherer{job: job, backend: b, evidence: e, progress: standingOf(job, e, progress), rule: job.Rule()}
 }
+
+// noSecretNote says why a run has no secret shape although its policy wants one.
+const noSecretNote = "No secret shape was timed: the manifest has no secret ranges to draw one from, so nothing is known about the speed on sizes that it does not name."
 
 // run takes the steps that the gates ask for, until they ask for no more.
 func (g *gatherer) run(ctx context.Context) error {
@@ -94,7 +65,7 @@ func (g *gatherer) run(ctx context.Context) error {
 		}
 		if need.Gate != last {
 			last = need.Gate
-			g.progress.now = &Standing{Kernel: g.job.Manifest.Name, Kind: g.evidence.Device.Kind, Gates: gates.PartialResults(g.job.Policy, g.evidence)}
+			g.progress.now = &runners.Standing{Kernel: g.job.Manifest.Name, Kind: g.evidence.Device.Kind, Gates: gates.PartialResults(g.job.Policy, g.evidence)}
 		}
 		err := g.step(ctx, func() error { return g.gather(ctx, need) })
 		if err == nil && need.Gate == gates.GateBuild && g.job.Record != nil && g.evidence.Fault == "" {
@@ -108,17 +79,17 @@ func (g *gatherer) run(ctx context.Context) error {
 
 // A gatherer is one run.
 type gatherer struct {
-	job      Job
-	backend  Backend
+	job      runners.Job
+	backend  runners.Backend
 	evidence *gates.Evidence
 	progress *withStanding
 	rule     *policy.Rule
 
-	cases   []gates.Case // cases of earlier runs, to be judged together with this run's
-	attempt Attempt      // zero before the first round
-	before  int          // rounds of earlier attempts
-	spent   float64      // seconds that they took
-	twice   bool         // a new kernel was also built as its own baseline
+	cases   []gates.Case    // cases of earlier runs, to be judged together with this run's
+	attempt runners.Attempt // zero before the first round
+	before  int             // rounds of earlier attempts
+	spent   float64         // seconds that they took
+	twice   bool            // a new kernel was also built as its own baseline
 }
 
 // step takes one step. A failure becomes the evidence's fault. Only a cancelled context returns an
@@ -131,7 +102,7 @@ func (g *gatherer) step(ctx context.Context, do func() error) error {
 	if err != nil {
 		g.evidence.Fault = err.Error()
 	}
-	if setup, ok := errors.AsType[*SetupError](err); ok {
+	if setup, ok := errors.AsType[*runners.SetupError](err); ok {
 		blame(g.evidence, setup)
 	}
 	return nil
@@ -166,8 +137,8 @@ func (g *gatherer) build(ctx context.Context) error {
 	// Anything that a backend starts ahead, such as the other side, ends with the step.
 	whole, stop := context.WithCancel(ctx)
 	defer stop()
-	build := func(role Role, side Side) (*gates.Build, error) {
-		g.progress.Report(Event{Gate: gates.GateBuild, Text: "compiling the " + string(role)})
+	build := func(role runners.Role, side runners.Side) (*gates.Build, error) {
+		g.progress.Report(runners.Event{Gate: gates.GateBuild, Text: "compiling the " + string(role)})
 		within, cancel := limit(whole, g.rule.Gates.Build.Timeout)
 		context.AfterFunc(whole, cancel)
 		start := time.Now()
@@ -181,26 +152,28 @@ func (g *gatherer) build(ctx context.Context) error {
 		return &b, nil
 	}
 	if g.job.Baseline != nil {
-		b, err := build(Baseline, *g.job.Baseline)
+		b, err := build(runners.Baseline, *g.job.Baseline)
 		if err != nil {
 			return err
 		}
 		g.evidence.Baseline = b
 	}
-	c, err := build(Candidate, g.job.Candidate)
+	c, err := build(runners.Candidate, g.job.Candidate)
 	if err != nil {
 		return err
 	}
 	g.evidence.Candidate = c
 	g.evidence.SameCode = g.job.SameCode(g.evidence.Baseline, c)
 	g.evidence.SameShapes = g.job.SameShapes(g.evidence)
-	if g.job.sameWhereCompiled(g.evidence.Baseline, c) {
+	if g.job.SameWhereCompiled(g.evidence.Baseline, c) {
 		g.evidence.Notes = append(slices.Clip(g.evidence.Notes), sameWhereCompiledNote)
 	}
 	g.noteTuning()
 	g.show(whole)
 	return nil
 }
+
+const sameWhereCompiledNote = "The machine code is the baseline's at every size that was compiled. The sources or the constants differ, so it may differ at other sizes, and the change counts as a different kernel."
 
 // A disassembler is a backend that can show what differs between the sides' machine code. It
 // returns nil if there is nothing to show.
@@ -222,7 +195,7 @@ func (g *gatherer) show(ctx context.Context) {
 }
 
 // late returns a build that took longer than the policy allows, which is the side's own fault.
-func (g *gatherer) late(b gates.Build, side Side, took time.Duration) *gates.Build {
+func (g *gatherer) late(b gates.Build, side runners.Side, took time.Duration) *gates.Build {
 	b.Variant, b.OK, b.Seconds = side.Variant, false, took.Seconds()
 	if v, err := g.job.Of(side).Variant(side.Variant); err == nil {
 		b.Source = v.Source
@@ -248,7 +221,7 @@ func (g *gatherer) correctness(ctx context.Context) error {
 func (g *gatherer) sanitize(ctx context.Context, gate *policy.SanitizeGate) error {
 	within, cancel := limit(ctx, gate.Timeout)
 	defer cancel()
-	g.progress.Report(Event{Gate: gates.GateSanitize, Text: "looking for races and bad accesses"})
+	g.progress.Report(runners.Event{Gate: gates.GateSanitize, Text: "looking for races and bad accesses"})
 	start := time.Now()
 	s, err := g.backend.Sanitize(within, gate, g.progress)
 	if err != nil {
@@ -308,7 +281,7 @@ func (g *gatherer) buildOwnBaseline(ctx context.Context) error {
 	if g.job.Baseline != nil || g.twice {
 		return nil
 	}
-	b, err := g.backend.Build(ctx, Baseline, g.job.Candidate)
+	b, err := g.backend.Build(ctx, runners.Baseline, g.job.Candidate)
 	if err == nil && !b.OK {
 		err = errors.New(b.Error)
 	}
@@ -321,11 +294,11 @@ func (g *gatherer) buildOwnBaseline(ctx context.Context) error {
 
 // begin counts the attempt before any of its results can be seen.
 func (g *gatherer) begin(ctx context.Context) (err error) {
-	code, ok := CodeOf(g.evidence)
+	code, ok := runners.CodeOf(g.evidence)
 	switch {
 	case g.attempt.Number > 0:
 	case g.job.Record == nil || !ok:
-		g.attempt = Attempt{Number: 1, CodeNumber: 1}
+		g.attempt = runners.Attempt{Number: 1, CodeNumber: 1}
 	default:
 		if g.attempt, err = g.job.Record.Begin(ctx, code); err != nil {
 			return fmt.Errorf("counting the attempt: %w", err)
@@ -335,10 +308,10 @@ func (g *gatherer) begin(ctx context.Context) (err error) {
 }
 
 // roundEvent reports the interval so far, and the time left to the next look.
-func (g *gatherer) roundEvent(p *gates.Performance, until int) Event {
-	e := Event{Gate: gates.GatePerformance, Text: "measuring", Done: len(p.Rounds), Total: until, Unit: "rounds"}
+func (g *gatherer) roundEvent(p *gates.Performance, until int) runners.Event {
+	e := runners.Event{Gate: gates.GatePerformance, Text: "measuring", Done: len(p.Rounds), Total: until, Unit: "rounds"}
 	if n := len(p.Rounds); n > 0 {
-		e.Left = Seconds(p.Seconds / float64(n) * float64(until-n))
+		e.Left = runners.Seconds(p.Seconds / float64(n) * float64(until-n))
 		if e.SoFar = gates.FindSoFar(g.rule, g.evidence); e.SoFar != nil {
 			e.Detail = e.SoFar.String()
 		}
@@ -349,7 +322,7 @@ func (g *gatherer) roundEvent(p *gates.Performance, until int) Event {
 func (g *gatherer) profile(ctx context.Context) error {
 	within, cancel := limit(ctx, g.rule.Gates.Profile.Timeout)
 	defer cancel()
-	g.progress.Report(Event{Gate: gates.GateProfile, Text: "profiling"})
+	g.progress.Report(runners.Event{Gate: gates.GateProfile, Text: "profiling"})
 	p, err := g.backend.Profile(within, g.rule.Gates.Profile, g.progress)
 	if err != nil {
 		return fmt.Errorf("profiling: %w", err)

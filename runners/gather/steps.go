@@ -1,4 +1,4 @@
-package runners
+package gather
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Steps gathers the same evidence as [Gather], but the caller decides which step comes next. A
@@ -17,10 +18,10 @@ import (
 type Steps struct{ g *gatherer }
 
 // NewSteps prepares the steps of a job.
-func NewSteps(job Job, b Backend, progress Progress) *Steps {
+func NewSteps(job runners.Job, b runners.Backend, progress runners.Progress) *Steps {
 	job.Record = nil
 	// The wrapper hides the backend's disassembler: nobody reads the machine code of a candidate.
-	return &Steps{g: newGatherer(job, struct{ Backend }{b}, progress)}
+	return &Steps{g: newGatherer(job, struct{ runners.Backend }{b}, progress)}
 }
 
 // Evidence returns what was gathered so far.
@@ -75,7 +76,7 @@ func (s *Steps) fault() error {
 }
 
 // round measures one round, and how long it took.
-func (g *gatherer) round(ctx context.Context, shapes []manifest.Shape, p Progress) (gates.Round, error) {
+func (g *gatherer) round(ctx context.Context, shapes []manifest.Shape, p runners.Progress) (gates.Round, error) {
 	start := time.Now()
 	round, err := g.backend.Round(ctx, g.rule.Gates.Performance, shapes, p)
 	if err != nil {

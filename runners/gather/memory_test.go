@@ -1,4 +1,4 @@
-package runners
+package gather
 
 import (
 	"fmt"
@@ -9,29 +9,30 @@ import (
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // newKernel returns the job of a kernel that only the head has.
-func newKernel(t *testing.T, text string) Job {
+func newKernel(t *testing.T, text string) runners.Job {
 	t.Helper()
 	j := job(t)
 	var err error
 	if j.Manifest, err = manifest.Parse("kernel.yaml", []byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	j.Key, j.Baseline, j.Candidate, j.ManifestText = "kernels/k", nil, Side{Variant: j.Manifest.DefaultVariant}, text
+	j.Key, j.Baseline, j.Candidate, j.ManifestText = "kernels/k", nil, runners.Side{Variant: j.Manifest.DefaultVariant}, text
 	return j
 }
 
 func TestTooLarge(t *testing.T) {
-	if len(job(t).tooLarge(1)) > 0 {
+	if len(tooLarge(job(t), 1)) > 0 {
 		t.Error("a shape of the base is refused")
 	}
 	j := newKernel(t, manifestYAML)
-	if large := j.tooLarge(1 << 30); len(large) > 0 {
+	if large := tooLarge(j, 1<<30); len(large) > 0 {
 		t.Errorf("with 1 GiB: %v", large)
 	}
-	large := j.tooLarge(1000)
+	large := tooLarge(j, 1000)
 	shapes := len(j.Manifest.Shapes)
 	if len(large) != shapes+1 || !strings.HasPrefix(large[0].Message, "shapes."+j.Manifest.Shapes[0].Name+": at N=") || !strings.HasPrefix(large[shapes].Message, "secret: at N=") {
 		t.Fatalf("with 1000 bytes: %v", large)
@@ -46,7 +47,7 @@ func TestTooLarge(t *testing.T) {
 	if none.Policy, err = policy.Parse("policy.yaml", []byte(strings.ReplaceAll(policyYAML, "secret_cases: 3", "secret_cases: 0"))); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(none.tooLarge(1000)); n != shapes {
+	if n := len(tooLarge(none, 1000)); n != shapes {
 		t.Errorf("without secret cases %d shapes are refused, want %d", n, shapes)
 	}
 	if limit := memoryLimit(); limit < 1<<28 || limit > 1<<50 {
@@ -60,7 +61,7 @@ func TestMemoryForAProblem(t *testing.T) {
 	j := newKernel(t, manifestYAML)
 	for range 10 {
 		n := 1 + rand.IntN(1000)
-		need, err := j.memoryFor(manifest.Dims{{Name: "N", Value: n}})
+		need, err := memoryFor(j, manifest.Dims{{Name: "N", Value: n}})
 		if err != nil || need < float64(n)*8*numbersKept || need > float64(n)*1000 {
 			t.Errorf("%d elements need %v bytes, %v", n, need, err)
 		}

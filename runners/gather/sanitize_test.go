@@ -1,4 +1,4 @@
-package runners
+package gather
 
 import (
 	"math/rand/v2"
@@ -7,10 +7,11 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // sanitizing returns a job whose policy has the sanitizers examine the first shape.
-func sanitizing(t *testing.T) Job {
+func sanitizing(t *testing.T) runners.Job {
 	t.Helper()
 	j := job(t)
 	p, err := policy.Parse("policy.yaml", []byte(strings.Replace(policyYAML, "  performance:", "  sanitize: {shapes: [one], distributions: [normal, large], secret_cases: 2}\n  performance:", 1)))
@@ -54,7 +55,7 @@ func TestResumeSanitizes(t *testing.T) {
 		t.Errorf("%s (%s): %s", v.Outcome, v.Reason, v.Summary)
 	}
 	backend.asked = nil
-	now.Record = &memory{earlier: Earlier{Evidence: e}, attempts: 1}
+	now.Record = &memory{earlier: runners.Earlier{Evidence: e}, attempts: 1}
 	more, err := Gather(t.Context(), now, &backend, silent{})
 	if err != nil {
 		t.Fatal(err)
@@ -67,11 +68,11 @@ func TestResumeSanitizes(t *testing.T) {
 func TestSanitizeCases(t *testing.T) {
 	j := sanitizing(t)
 	gate := j.Policy.Rules[0].Gates.Sanitize
-	cases := SanitizeCases(j, gate, rand.New(rand.NewPCG(1, 2)))
+	cases := runners.SanitizeCases(j, gate, rand.New(rand.NewPCG(1, 2)))
 	if len(cases) != 2+2 || cases[0].Shape.Name != "one" || cases[1].Distribution != "large" || !cases[2].Secret || !cases[3].Secret {
 		t.Errorf("cases %+v", cases)
 	}
-	if again := SanitizeCases(j, gate, rand.New(rand.NewPCG(3, 4))); again[2].Seed == cases[2].Seed {
+	if again := runners.SanitizeCases(j, gate, rand.New(rand.NewPCG(3, 4))); again[2].Seed == cases[2].Seed {
 		t.Error("another run draws the same secret seed")
 	}
 }

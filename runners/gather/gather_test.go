@@ -1,45 +1,32 @@
-package runners
+package gather
 
 import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
-const (
-	manifestYAML = `version: 1
-name: k
-mode: cpu
-entry: f
-source: f.c
-arguments:
-  - {name: x, dtype: f32, access: in, shape: [N]}
-  - {name: y, dtype: f32, access: out, shape: [N]}
-reference: {source: r.c, entry: r}
-tolerance: {abs: 0.1}
-shapes:
-  one: {N: 10}
-  two: {N: 20}
-limits: {N: 1..100}
-secret: {N: 1..50}
-`
-	policyYAML = `version: 1
-gates:
-  correctness: {shapes: all, seeds: [0, 1], distributions: [normal, large], secret_cases: 3, norm_error: "<= 1%"}
-  performance: {target: {shapes: [two], speedup: ">= +10%"}, rounds: {min: 6, max: 12}, pairs: 5, budget: 1h}
-rules:
-  - name: default
-`
-)
+var manifestYAML, policyYAML = read("kernel.yaml"), read("policy.yaml")
 
-func job(t *testing.T) Job {
+// read returns a file of the tests of package runners.
+func read(name string) string {
+	text, err := os.ReadFile(filepath.Join("..", "testdata", name))
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+func job(t *testing.T) runners.Job {
 	t.Helper()
 	m, err := manifest.Parse("kernel.yaml", []byte(manifestYAML))
 	if err != nil {
@@ -49,44 +36,12 @@ func job(t *testing.T) Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Job{Manifest: m, Policy: p, Baseline: &Side{Variant: m.DefaultVariant}, Candidate: Side{Variant: m.DefaultVariant}}
-}
-
-func TestCases(t *testing.T) {
-	j := job(t)
-	gate := j.Policy.Rules[0].Gates.Correctness
-	cases := Cases(j, gate, rand.New(rand.NewPCG(1, 2)))
-	if len(cases) != 2*2*2+3 {
-		t.Fatalf("%d cases, want every shape, seed and distribution, and 3 secret ones", len(cases))
-	}
-	for _, c := range cases[8:] {
-		if n, _ := c.Shape.Dims.Get("N"); !c.Secret || n < 1 || n > 50 {
-			t.Errorf("the secret case %+v is not in its range", c)
-		}
-	}
-	if again := Cases(j, gate, rand.New(rand.NewPCG(3, 4))); again[8].Seed == cases[8].Seed {
-		t.Error("another run draws the same secret seed")
-	}
-}
-
-func TestBlocksMirrorThemselves(t *testing.T) {
-	seen := map[string]bool{}
-	for _, block := range Blocks(rand.New(rand.NewPCG(1, 1)), 60) {
-		back := []byte(block)
-		slices.Reverse(back)
-		if len(block) != 6 || string(back) != block || strings.Count(block, "b") != 2 || strings.Count(block, "c") != 2 {
-			t.Fatalf("block %q", block)
-		}
-		seen[block] = true
-	}
-	if len(seen) != 6 {
-		t.Errorf("%d orders of the three sides, want all 6", len(seen))
-	}
+	return runners.Job{Manifest: m, Policy: p, Baseline: &runners.Side{Variant: m.DefaultVariant}, Candidate: runners.Side{Variant: m.DefaultVariant}}
 }
 
 // A scripted backend answers as the test sets it, and records what it was asked.
 type scripted struct {
-	job     Job
+	job     runners.Job
 	asked   []string
 	ratio   float64
 	fail    string // the step that has a fault
@@ -107,13 +62,13 @@ func (s *scripted) Device() gates.Device     { return gates.Device{Kind: "cpu", 
 func (s *scripted) Seed() uint64             { return 1 }
 func (s *scripted) Tools() map[string]string { return nil }
 
-func (s *scripted) Build(_ context.Context, role Role, _ Side) (gates.Build, error) {
-	return gates.Build{OK: s.compile || role == Baseline, Error: "no", Code: string(role)}, s.ask("build " + string(role))
+func (s *scripted) Build(_ context.Context, role runners.Role, _ runners.Side) (gates.Build, error) {
+	return gates.Build{OK: s.compile || role == runners.Baseline, Error: "no", Code: string(role)}, s.ask("build " + string(role))
 }
 
-func (s *scripted) Correctness(_ context.Context, gate *policy.CorrectnessGate, _ Progress) (*gates.Correctness, error) {
+func (s *scripted) Correctness(_ context.Context, gate *policy.CorrectnessGate, _ runners.Progress) (*gates.Correctness, error) {
 	c := &gates.Correctness{}
-	for _, k := range Cases(s.job, gate, rand.New(rand.NewPCG(1, 2))) {
+	for _, k := range runners.Cases(s.job, gate, rand.New(rand.NewPCG(1, 2))) {
 		e := k.Evidence()
 		e.Errors = &gates.Errors{Elements: 10}
 		if s.wrong {
@@ -124,7 +79,7 @@ func (s *scripted) Correctness(_ context.Context, gate *policy.CorrectnessGate, 
 	return c, s.ask("correctness")
 }
 
-func (s *scripted) Round(ctx context.Context, _ *policy.PerformanceGate, shapes []manifest.Shape, _ Progress) (gates.Round, error) {
+func (s *scripted) Round(ctx context.Context, _ *policy.PerformanceGate, shapes []manifest.Shape, _ runners.Progress) (gates.Round, error) {
 	var r gates.Round
 	for _, shape := range shapes {
 		r.Series = append(r.Series, gates.Series{Shape: shape.Name, Batch: 1, Order: "bc bc", Nanos: []float64{1000 * s.ratio, 1000, 1001 * s.ratio, 1000}, Verified: 2, Worst: &gates.Errors{Elements: 10}})
@@ -133,9 +88,9 @@ func (s *scripted) Round(ctx context.Context, _ *policy.PerformanceGate, shapes 
 	return r, s.ask("round")
 }
 
-func (s *scripted) Sanitize(_ context.Context, gate *policy.SanitizeGate, _ Progress) (*gates.Sanitize, error) {
+func (s *scripted) Sanitize(_ context.Context, gate *policy.SanitizeGate, _ runners.Progress) (*gates.Sanitize, error) {
 	out := &gates.Sanitize{}
-	for _, c := range SanitizeCases(s.job, gate, rand.New(rand.NewPCG(1, 2))) {
+	for _, c := range runners.SanitizeCases(s.job, gate, rand.New(rand.NewPCG(1, 2))) {
 		out.Cases = append(out.Cases, c.Input())
 	}
 	for _, tool := range gate.Tools {
@@ -144,14 +99,14 @@ func (s *scripted) Sanitize(_ context.Context, gate *policy.SanitizeGate, _ Prog
 	return out, s.ask("sanitize")
 }
 
-func (s *scripted) Profile(context.Context, *policy.ProfileGate, Progress) (*gates.Profile, error) {
+func (s *scripted) Profile(context.Context, *policy.ProfileGate, runners.Progress) (*gates.Profile, error) {
 	return &gates.Profile{}, s.ask("profile")
 }
 
 type silent struct{}
 
 // gathers runs a backend, and checks what it was asked for and how that is judged.
-func gathers(t *testing.T, j Job, b scripted, asked string, outcome gates.Outcome) {
+func gathers(t *testing.T, j runners.Job, b scripted, asked string, outcome gates.Outcome) {
 	t.Helper()
 	b.job = j
 	e, err := Gather(t.Context(), j, &b, silent{})
@@ -164,7 +119,7 @@ func gathers(t *testing.T, j Job, b scripted, asked string, outcome gates.Outcom
 	}
 }
 
-func (silent) Report(Event) {}
+func (silent) Report(runners.Event) {}
 
 func TestGatherStopsWhereTheVerdictFalls(t *testing.T) {
 	const builds = "build baseline, build candidate"
@@ -205,5 +160,32 @@ func TestRoundsEndTheirContext(t *testing.T) {
 	}
 	if backend.within == nil || backend.within.Err() == nil || t.Context().Err() != nil {
 		t.Error("the context of the rounds outlives them")
+	}
+}
+
+// A recorder keeps the gates that were finished when each gate began.
+type recorder struct{ said []string }
+
+func (r *recorder) Report(e runners.Event) {
+	text := string(e.Gate) + " after"
+	for _, g := range e.Standing.Gates {
+		text += " " + string(g.Gate) + ":" + string(g.Status)
+	}
+	if len(r.said) == 0 || r.said[len(r.said)-1] != text {
+		r.said = append(r.said, text)
+	}
+}
+
+// TestGatherReportsStanding checks that events have the kernel and the judgement of the finished
+// gates.
+func TestGatherReportsStanding(t *testing.T) {
+	j := job(t)
+	r := &recorder{}
+	if _, err := Gather(t.Context(), j, &scripted{job: j, compile: true, ratio: 1.5}, r); err != nil {
+		t.Fatal(err)
+	}
+	want := "build after; performance after build:pass correctness:pass"
+	if got := strings.Join(r.said, "; "); got != want {
+		t.Errorf("reported %s, want %s", got, want)
 	}
 }

@@ -1,15 +1,16 @@
-package runners
+package gather
 
 import (
 	"context"
 	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // blame attributes a setup error: to the base or, for a new kernel, to the change, like a source
 // that does not compile.
-func blame(e *gates.Evidence, setup *SetupError) {
+func blame(e *gates.Evidence, setup *runners.SetupError) {
 	if !setup.New || e.Candidate == nil {
 		e.Setup, e.FaultAt = true, setup.At
 		return
@@ -26,7 +27,7 @@ type referenceChecker interface {
 
 // CheckReference builds the reference of a job that is compiled and not run, if both sides were
 // built. Otherwise nobody would notice a mistake in it before the first run.
-func CheckReference(ctx context.Context, job Job, e *gates.Evidence, b Backend, p Progress) error {
+func CheckReference(ctx context.Context, job runners.Job, e *gates.Evidence, b runners.Backend, p runners.Progress) error {
 	checks, ok := b.(referenceChecker)
 	if !ok || e.Fault != "" || e.Candidate == nil || !e.Candidate.OK || e.Baseline != nil && !e.Baseline.OK {
 		return nil
@@ -37,7 +38,7 @@ func CheckReference(ctx context.Context, job Job, e *gates.Evidence, b Backend, 
 		if job.Manifest.Reference.Python() {
 			text = "running the reference on a small shape"
 		}
-		g.progress.Report(Event{Gate: gates.GateBuild, Text: text})
+		g.progress.Report(runners.Event{Gate: gates.GateBuild, Text: text})
 		note, err := checks.CheckReference(ctx)
 		if note != "" {
 			e.Notes = append(slices.Clip(e.Notes), note)

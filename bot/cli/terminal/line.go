@@ -1,4 +1,4 @@
-package runners
+package terminal
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // A Line shows a run on one line of a terminal, which it repaints: the finished gates, a bar of the
@@ -29,15 +30,15 @@ type Line struct {
 
 	mu       sync.Mutex
 	drawn    bool
-	latest   Event
-	standing Standing  // of the last event that had one
-	began    time.Time // when the current gate began
+	latest   runners.Event
+	standing runners.Standing // of the last event that had one
+	began    time.Time        // when the current gate began
 	left     time.Duration
 	leftAt   time.Time // when left was reported
 }
 
 // Report paints the event over the last one.
-func (l *Line) Report(e Event) {
+func (l *Line) Report(e runners.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.Now()
@@ -74,10 +75,6 @@ func (l *Line) Clear() {
 		l.drawn = false
 	}
 }
-
-// repaint begins every frame, in the same Write. terminal.Writer passes this sequence on only
-// there.
-const repaint = "\r\x1b[2K"
 
 func (l *Line) paint(now time.Time) {
 	width := max(l.Width()-1, 1) // a full line would make some terminals wrap

@@ -1,4 +1,4 @@
-package runners
+package gather
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // gathered returns the evidence of a first run.
@@ -34,7 +35,7 @@ func attempts(e *gates.Evidence) string {
 
 // A memory is a record of one code, and of how often it was asked.
 type memory struct {
-	earlier  Earlier
+	earlier  runners.Earlier
 	attempts int
 	asked    []string
 	fail     string
@@ -42,21 +43,21 @@ type memory struct {
 	codeNumber int
 }
 
-func (m *memory) Earlier(_ context.Context, c Code) (Earlier, error) {
+func (m *memory) Earlier(_ context.Context, c runners.Code) (runners.Earlier, error) {
 	m.asked = append(m.asked, "earlier "+c.Baseline+" "+c.Candidate+" on "+c.Device)
 	if m.fail == "earlier" {
-		return Earlier{}, errors.New("the bot is away")
+		return runners.Earlier{}, errors.New("the bot is away")
 	}
 	return m.earlier, nil
 }
 
-func (m *memory) Begin(context.Context, Code) (Attempt, error) {
+func (m *memory) Begin(context.Context, runners.Code) (runners.Attempt, error) {
 	m.asked = append(m.asked, "begin")
 	if m.fail == "begin" {
-		return Attempt{}, errors.New("the bot is away")
+		return runners.Attempt{}, errors.New("the bot is away")
 	}
 	m.attempts++
-	return Attempt{Number: m.attempts, CodeNumber: m.codeNumber}, nil
+	return runners.Attempt{Number: m.attempts, CodeNumber: m.codeNumber}, nil
 }
 
 // TestCodeNumberInRounds checks that every round has the number of the machine code, and that a
@@ -115,7 +116,7 @@ func TestRecall(t *testing.T) {
 		{"a fault of its own", fast, nil, true, 2, scripted{compile: true, ratio: 2, fail: "round"}, builds + rounds(1), "111111", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := &memory{earlier: Earlier{Evidence: gathered(t, c.first), Head: "0123456789abcdef", Again: c.again}, attempts: c.begun}
+			m := &memory{earlier: runners.Earlier{Evidence: gathered(t, c.first), Head: "0123456789abcdef", Again: c.again}, attempts: c.begun}
 			if !c.first.compile {
 				m.earlier.Evidence = nil
 			} else if c.alter != nil {
@@ -176,22 +177,22 @@ func TestNoRoundWithoutARecord(t *testing.T) {
 func TestOtherEvidenceIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		alter func(*gates.Evidence, *Job)
+		alter func(*gates.Evidence, *runners.Job)
 		says  string
 	}{
-		{"other machine code", func(e *gates.Evidence, _ *Job) { e.Candidate.Code = "other" }, "both sides build to other machine code than they did"},
-		{"another compiler", func(e *gates.Evidence, _ *Job) { e.Baseline.Compiler = "gcc 4" }, "both sides build to other machine code than they did"},
-		{"another kernel", func(e *gates.Evidence, _ *Job) { e.Kernel = "other" }, `the kernel was "other" and is "k" now`},
-		{"another device", func(e *gates.Evidence, _ *Job) { e.Device.Name = "NVIDIA L4" }, `the device was "NVIDIA L4 " and is "scripted " now`},
-		{"other shapes", func(e *gates.Evidence, _ *Job) { e.Shapes[0].Dims = "N=11" }, "the manifest's shapes or their work have changed"},
-		{"another manifest", func(_ *gates.Evidence, j *Job) { j.Provenance.Manifest = "n" }, `the manifest's hash was "m" and is "n" now`},
-		{"a kernel that was new then", func(e *gates.Evidence, _ *Job) { e.Baseline = nil }, "both sides build to other machine code than they did"},
-		{"a removed kernel", func(e *gates.Evidence, _ *Job) { e.Removed = true }, "it says that the kernel was removed"},
+		{"other machine code", func(e *gates.Evidence, _ *runners.Job) { e.Candidate.Code = "other" }, "both sides build to other machine code than they did"},
+		{"another compiler", func(e *gates.Evidence, _ *runners.Job) { e.Baseline.Compiler = "gcc 4" }, "both sides build to other machine code than they did"},
+		{"another kernel", func(e *gates.Evidence, _ *runners.Job) { e.Kernel = "other" }, `the kernel was "other" and is "k" now`},
+		{"another device", func(e *gates.Evidence, _ *runners.Job) { e.Device.Name = "NVIDIA L4" }, `the device was "NVIDIA L4 " and is "scripted " now`},
+		{"other shapes", func(e *gates.Evidence, _ *runners.Job) { e.Shapes[0].Dims = "N=11" }, "the manifest's shapes or their work have changed"},
+		{"another manifest", func(_ *gates.Evidence, j *runners.Job) { j.Provenance.Manifest = "n" }, `the manifest's hash was "m" and is "n" now`},
+		{"a kernel that was new then", func(e *gates.Evidence, _ *runners.Job) { e.Baseline = nil }, "both sides build to other machine code than they did"},
+		{"a removed kernel", func(e *gates.Evidence, _ *runners.Job) { e.Removed = true }, "it says that the kernel was removed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			earlier, now := gathered(t, scripted{compile: true, ratio: 2}), job(t)
 			c.alter(earlier, &now)
-			now.Record = &memory{earlier: Earlier{Evidence: earlier}}
+			now.Record = &memory{earlier: runners.Earlier{Evidence: earlier}}
 			e, err := Gather(t.Context(), now, &scripted{job: now, compile: true, ratio: 2}, silent{})
 			if err != nil || !strings.Contains(e.Fault, c.says) || !strings.Contains(e.Fault, errOtherEvidence.Error()) {
 				t.Errorf("got  %q, %v\nwant %s", e.Fault, err, c.says)
@@ -206,22 +207,22 @@ func TestCodeOf(t *testing.T) {
 	for _, c := range []struct {
 		name                string
 		baseline, candidate *gates.Build
-		want                Code
+		want                runners.Code
 	}{
-		{"both", ok("a"), ok("b"), Code{"a", "b", "cc 1", "cpu", "x", ""}},
-		{"a new kernel", nil, ok("b"), Code{"", "b", "cc 1", "cpu", "x", ""}},
-		{"two compilers", &gates.Build{OK: true, Code: "a", Compiler: "cc 2"}, ok("b"), Code{"a", "b", "cc 1, cc 2", "cpu", "x", ""}},
-		{"not built", ok("a"), nil, Code{}},
-		{"refused", ok("a"), &gates.Build{Code: "b"}, Code{}},
-		{"no hash", ok("a"), ok(""), Code{}},
-		{"a baseline that does not build", &gates.Build{}, ok("b"), Code{}},
+		{"both", ok("a"), ok("b"), runners.Code{"a", "b", "cc 1", "cpu", "x", ""}},
+		{"a new kernel", nil, ok("b"), runners.Code{"", "b", "cc 1", "cpu", "x", ""}},
+		{"two compilers", &gates.Build{OK: true, Code: "a", Compiler: "cc 2"}, ok("b"), runners.Code{"a", "b", "cc 1, cc 2", "cpu", "x", ""}},
+		{"not built", ok("a"), nil, runners.Code{}},
+		{"refused", ok("a"), &gates.Build{Code: "b"}, runners.Code{}},
+		{"no hash", ok("a"), ok(""), runners.Code{}},
+		{"a baseline that does not build", &gates.Build{}, ok("b"), runners.Code{}},
 	} {
-		got, known := CodeOf(&gates.Evidence{Device: gates.Device{Name: "cpu", Arch: "x"}, Baseline: c.baseline, Candidate: c.candidate})
-		if got != c.want || known != (c.want != Code{}) {
+		got, known := runners.CodeOf(&gates.Evidence{Device: gates.Device{Name: "cpu", Arch: "x"}, Baseline: c.baseline, Candidate: c.candidate})
+		if got != c.want || known != (c.want != runners.Code{}) {
 			t.Errorf("%s: %+v, %v, want %+v", c.name, got, known, c.want)
 		}
 	}
-	if (Code{Baseline: "a", Candidate: "b"}).Hash("x") == (Code{Baseline: "b", Candidate: "a"}).Hash("x") || (Code{}).Hash("x", "y") == (Code{}).Hash("xy") {
+	if (runners.Code{Baseline: "a", Candidate: "b"}).Hash("x") == (runners.Code{Baseline: "b", Candidate: "a"}).Hash("x") || (runners.Code{}).Hash("x", "y") == (runners.Code{}).Hash("xy") {
 		t.Error("different codes have one hash")
 	}
 }
@@ -239,8 +240,8 @@ func TestPicksAreKeyed(t *testing.T) {
 		}
 		return b
 	}
-	key := func(baseline, candidate *gates.Build) Code {
-		c, ok := CodeOf(&gates.Evidence{Baseline: baseline, Candidate: candidate})
+	key := func(baseline, candidate *gates.Build) runners.Code {
+		c, ok := runners.CodeOf(&gates.Evidence{Baseline: baseline, Candidate: candidate})
 		if !ok {
 			t.Fatal("there is no code")
 		}
@@ -257,7 +258,7 @@ func TestPicksAreKeyed(t *testing.T) {
 		t.Errorf("without picks the key is %+v", plain)
 	}
 	seen := map[string]string{first.Hash(): "the first"}
-	for name, c := range map[string]Code{
+	for name, c := range map[string]runners.Code{
 		"another pick of the candidate": key(build(1, "x", "y"), build(1, "x", "x")),
 		"another pick of the baseline":  key(build(1, "x", "x"), build(1, "x", "y")),
 		"the sides exchanged":           key(build(1, "x", "x"), build(1, "y", "y")),
@@ -287,7 +288,7 @@ func TestRebenchHasABudgetOfItsOwn(t *testing.T) {
 	earlier.Performance.Seconds, earlier.Performance.Exhausted = 7200, true
 	again := func(rounds int) *gates.Evidence {
 		t.Helper()
-		b.job.Record, b.job.Rounds = &memory{earlier: Earlier{Evidence: earlier, Again: true}, attempts: 1}, rounds
+		b.job.Record, b.job.Rounds = &memory{earlier: runners.Earlier{Evidence: earlier, Again: true}, attempts: 1}, rounds
 		e, err := Gather(t.Context(), b.job, b, silent{})
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,39 @@
+package runners
+
+import (
+	"context"
+
+	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/policies/policy"
+)
+
+// A Backend measures on one kind of device. Its errors are faults of the backend; a failure of the
+// kernel is evidence.
+type Backend interface {
+	Device() gates.Device
+	Tools() map[string]string
+	// Build compiles one side. A compile error is evidence.
+	Build(ctx context.Context, role Role, side Side) (gates.Build, error)
+	// Correctness runs the cases that the gate asks for.
+	Correctness(ctx context.Context, gate *policy.CorrectnessGate, p Progress) (*gates.Correctness, error)
+	// Sanitize runs the candidate under tools that watch every access.
+	Sanitize(ctx context.Context, gate *policy.SanitizeGate, p Progress) (*gates.Sanitize, error)
+	// Seed is the run's secret randomness: nobody knew it when the code was written. Draws from it
+	// do not depend on when they are made.
+	Seed() uint64
+	// Round measures the shapes once, in fresh processes, and reports each shape by its name. Some
+	// of the shapes are not in the manifest.
+	Round(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape, p Progress) (gates.Round, error)
+	// Profile reads the metrics that the gate names.
+	Profile(ctx context.Context, gate *policy.ProfileGate, p Progress) (*gates.Profile, error)
+}
+
+// Measured is the result of measuring a job.
+type Measured struct {
+	Evidence  *gates.Evidence
+	BuildLog  string   // the compilers' output
+	Artifacts []string // files worth keeping, identified by their base names
+	// Open means that the job was compiled, and still has to be measured.
+	Open bool
+}
