@@ -40,6 +40,8 @@ type Evidence struct {
 	Rivals      []Rival      `json:"rivals,omitempty"`
 	Best        []Best       `json:"best,omitempty"` // the baseline's speed relative to the kernel's best; only a server fills it in
 
+	Took map[Gate]float64 `json:"took,omitempty"` // seconds of this run's steps
+
 	// Fault is an error of the runner, or of the base branch. It ends the run as ERROR,
 	// whatever else was observed.
 	Fault   string       `json:"fault,omitempty"`
@@ -199,6 +201,7 @@ type Correctness struct {
 	Cases     []Case    `json:"cases,omitempty"`
 	Test      *Test     `json:"test,omitempty"` // of a harness whose test command decides, in place of cases
 	Seconds   float64   `json:"seconds,omitempty"`
+	Spent     Spent     `json:"spent,omitempty"`
 }
 
 // A Test is how the test command of a harness ended on both sides; no failure is a good
@@ -293,6 +296,7 @@ type Round struct {
 	CodeNumber int       `json:"code_number,omitempty"`
 	Started    time.Time `json:"started"`
 	Seconds    float64   `json:"seconds"`
+	Spent      Spent     `json:"spent,omitempty"`
 	Seed       uint64    `json:"seed"` // of the order and of the inputs
 	Series     []Series  `json:"series"`
 	Before     *Fitness  `json:"before,omitempty"`

@@ -26,7 +26,7 @@ import (
 
 func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 	opt := check.Options{Version: version(), Now: time.Now}
-	asJSON, onGitHub, dryRun, gpu := false, false, false, ""
+	asJSON, timings, onGitHub, dryRun, gpu := false, false, false, false, ""
 	var compilers map[string]string
 	one := check.One{Inputs: string(distribution.Normal)}
 	cmd := &cobra.Command{
@@ -87,6 +87,9 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 					return json.NewEncoder(stdout).Encode(r.Verdict)
 				}
 				fmt.Fprint(stdout, report.Terminal(r.Verdict, terminalOptions(stdout)))
+				if timings {
+					fmt.Fprintf(stdout, "\nWhere the time went:\n\n%s", report.TerminalTimings(r.Evidence, r.Took.Seconds(), terminalOptions(stdout)))
+				}
 				fmt.Fprintf(stdout, "\nWritten to %s\n", r.Dir)
 				printReplays(stdout, r)
 				return nil
@@ -150,6 +153,7 @@ func checkCommand(stdout, stderr io.Writer) *cobra.Command {
 		})
 	}
 	f.StringVar(&opt.Results, "results", "", "folder for results (default: results in the repository)")
+	f.BoolVar(&timings, "timings", false, "also print where the time of the check went, by step and kind of work")
 	f.BoolVar(&asJSON, "json", false, "print the verdict as JSON, one line per kernel")
 	f.BoolVar(&onGitHub, "github", false, "in a job of GitHub Actions: gate the pull request or merge group of the event, and write checks, a comment and the step summary")
 	f.BoolVar(&dryRun, "dry-run", false, "with --github: print the statuses or checks and the comment instead of writing them to GitHub")

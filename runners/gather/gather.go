@@ -67,7 +67,9 @@ func (g *gatherer) run(ctx context.Context) error {
 			last = need.Gate
 			g.progress.now = &runners.Standing{Kernel: g.job.Manifest.Name, Kind: g.evidence.Device.Kind, Gates: gates.PartialResults(g.job.Policy, g.evidence)}
 		}
+		start := time.Now()
 		err := g.step(ctx, func() error { return g.gather(ctx, need) })
+		g.took(need.Gate, time.Since(start))
 		if err == nil && need.Gate == gates.GateBuild && g.job.Record != nil && g.evidence.Fault == "" {
 			err = g.step(ctx, func() error { return g.recall(ctx) })
 		}
@@ -75,6 +77,14 @@ func (g *gatherer) run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// took adds the time of a step.
+func (g *gatherer) took(gate gates.Gate, time time.Duration) {
+	if g.evidence.Took == nil {
+		g.evidence.Took = map[gates.Gate]float64{}
+	}
+	g.evidence.Took[gate] += time.Seconds()
 }
 
 // A gatherer is one run.

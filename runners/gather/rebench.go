@@ -57,7 +57,7 @@ func named(shapes []gates.Shape) []gates.Shape {
 // this run's.
 func (g *gatherer) adopt(was runners.Earlier) {
 	now, e := *g.evidence, *was.Evidence
-	e.Provenance, e.Change, e.Device, e.Notes = now.Provenance, now.Change, now.Device, now.Notes
+	e.Provenance, e.Change, e.Device, e.Notes, e.Took = now.Provenance, now.Change, now.Device, now.Notes, now.Took
 	e.Baseline, e.Candidate, e.SameCode = now.Baseline, now.Candidate, now.SameCode
 	if !rounds(was.Evidence) {
 		e.Shapes = now.Shapes // no time was taken on the secret shape that it had, if any

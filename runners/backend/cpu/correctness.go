@@ -18,12 +18,13 @@ import (
 // in which the kernel dies is the last one, unless the baseline dies, too.
 func (w *Worker) Correctness(ctx context.Context, gate *policy.CorrectnessGate, p runners.Progress) (*gates.Correctness, error) {
 	m := w.job.Manifest
-	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance)}
+	result := &gates.Correctness{Tolerance: gates.Tolerance(m.Tolerance), Spent: gates.Spent{}}
 	cases := runners.Cases(w.job, gate, w.rng)
 	desk, err := w.openDesk(ctx, cases)
 	if err != nil {
 		return nil, err
 	}
+	desk.spent = result.Spent
 	defer func() { desk.close() }()
 	for i, c := range cases {
 		if desk.worn {
@@ -31,7 +32,7 @@ func (w *Worker) Correctness(ctx context.Context, gate *policy.CorrectnessGate, 
 			if err != nil {
 				return nil, err
 			}
-			next.late = desk.late
+			next.late, next.spent = desk.late, desk.spent
 			desk.close()
 			desk = next
 		}
@@ -90,6 +91,7 @@ type desk struct {
 	look                  *runners.CaseDump // of the case, if somebody wants to see it
 	worn                  bool              // a process has died: the next case needs new ones
 	late                  bool              // the baseline took too long once, and is not asked again
+	spent                 gates.Spent
 }
 
 func (w *Worker) openDesk(ctx context.Context, cases []runners.Case) (*desk, error) {
@@ -170,11 +172,14 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	if err != nil {
 		return evidence, err
 	}
-	p, err := in.problem(c.Distribution, c.Seed)
-	if err != nil {
+	var p *tensor.Problem
+	if err := runners.Spend(d.spent, gates.WorkInputs, func() (err error) {
+		p, err = in.problem(c.Distribution, c.Seed)
+		return err
+	}); err != nil {
 		return evidence, err
 	}
-	want, err := d.reference.expected(p, false)
+	want, err := d.expected(p, false)
 	if err != nil {
 		return evidence, err
 	}
@@ -201,7 +206,7 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 	if err != nil || !c.EndToEnd(d.worker.job.Manifest) {
 		return evidence, err
 	}
-	original, err := d.reference.expected(p, true)
+	original, err := d.expected(p, true)
 	if err != nil {
 		return evidence, err
 	}
@@ -209,6 +214,15 @@ func (d *desk) run(c runners.Case) (gates.Case, error) {
 		evidence.BaselineEndToEnd, err = d.compare(p.Args, baseline, original)
 	}
 	return evidence, err
+}
+
+// expected is what the reference computes, and its time counts.
+func (d *desk) expected(p *tensor.Problem, original bool) (want [][]float64, err error) {
+	err = runners.Spend(d.spent, gates.WorkReference, func() error {
+		want, err = d.reference.expected(p, original)
+		return err
+	})
+	return want, err
 }
 
 // fresh runs the candidate on a case in a fresh process.
@@ -240,10 +254,14 @@ func (d *desk) again(in *drawer, c runners.Case, evidence *gates.Case, first [][
 // last launches the candidate on several inputs in one process, and returns the outputs of the last
 // one.
 func (d *desk) last(in *drawer, dist distribution.Kind, seeds []uint64, evidence *gates.Case) ([][]byte, *gates.Failure, error) {
-	if err := in.draw(dist, seeds); err != nil {
+	if err := runners.Spend(d.spent, gates.WorkInputs, func() error { return in.draw(dist, seeds) }); err != nil {
 		return nil, nil, err
 	}
-	if _, failure, err := d.candidate.launchOn(in.images[:len(seeds)]); err != nil || failure != nil {
+	var failure *gates.Failure
+	if err := runners.Spend(d.spent, gates.WorkLaunches, func() (err error) {
+		_, failure, err = d.candidate.launchOn(in.images[:len(seeds)])
+		return err
+	}); err != nil || failure != nil {
 		return nil, failure, err
 	}
 	m := d.candidate.memory
@@ -317,8 +335,12 @@ func (d *desk) repeat(evidence *gates.Case, p *tensor.Problem, in *drawer, first
 	return nil
 }
 
-func (d *desk) compare(args []tensor.Arg, got [][]byte, want [][]float64) (*gates.Errors, error) {
-	return runners.Compare(d.worker.job.Manifest, args, got, want)
+func (d *desk) compare(args []tensor.Arg, got [][]byte, want [][]float64) (e *gates.Errors, err error) {
+	err = runners.Spend(d.spent, gates.WorkReference, func() error {
+		e, err = runners.Compare(d.worker.job.Manifest, args, got, want)
+		return err
+	})
+	return e, err
 }
 
 // run is one launch on one input.

@@ -25,10 +25,10 @@ const (
 // Round measures the shapes once in fresh processes: the baseline alone, then baseline, candidate
 // and a second copy of the baseline in the order of package interleave.
 func (w *Worker) Round(ctx context.Context, gate *policy.PerformanceGate, shapes []manifest.Shape, p runners.Progress) (gates.Round, error) {
-	round := gates.Round{Before: runners.Load(), Seed: w.rng.Uint64() >> 16}
+	round := gates.Round{Before: runners.Load(), Seed: w.rng.Uint64() >> 16, Spent: gates.Spent{}}
 	t := &table{
 		worker: w, ctx: ctx, rng: rand.New(rand.NewPCG(round.Seed, 1)), children: map[seat]*child{},
-		plan: interleave.Plan{Pairs: int(gate.Pairs), Warm: 1, References: references, Separation: gates.SeparationOf(w.job.Rule().Gates.Correctness), Now: time.Now},
+		plan: interleave.Plan{Pairs: int(gate.Pairs), Warm: 1, References: references, Separation: gates.SeparationOf(w.job.Rule().Gates.Correctness), Now: time.Now, Spent: round.Spent},
 	}
 	defer t.close()
 	if err := t.prepare(shapes); err != nil {

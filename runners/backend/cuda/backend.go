@@ -64,6 +64,7 @@ type Backend struct {
 	compiling  map[string]*compilation
 	micros     map[string]float64 // the rough time of a launch, by shape
 	calibrated []manifest.Shape   // the shapes of micros
+	spent      gates.Spent        // of the last comparisons
 	whole      context.Context    // what is started before its gate ends with it
 	tools      *tools             // running sanitizers
 	next       *next              // a worker that is started before its round
@@ -272,6 +273,7 @@ func (b *Backend) Correctness(ctx context.Context, gate *policy.CorrectnessGate,
 	if failure != nil {
 		each(b.uncovered(cases, timed, failure))
 	}
+	result.Spent = b.spent
 	return result, err
 }
 
@@ -330,7 +332,7 @@ func (b *Backend) cases(ctx context.Context, cases []worker.Case, timed []manife
 				each(*r.Case)
 			}
 			if r.Micros != nil {
-				b.micros, b.calibrated = r.Micros, timed
+				b.micros, b.calibrated, b.spent = r.Micros, timed, r.Spent
 			}
 		})
 		if err != nil || len(done) == before || done[len(done)-1].Failure == nil || !runners.GoesOn(done) {

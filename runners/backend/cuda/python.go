@@ -8,11 +8,12 @@ import (
 	"github.com/kernelgate/kernelgate/runners/build/pyref"
 )
 
-// The worker talks to the process of a Python reference through inherited pipes, because the
+// The worker talks to the process of a Python reference through inherited pipes and memory, because the
 // launches to compare are known only after they were timed. One worker at a time does so.
 const (
-	pythonTo   = resultFD + 1
-	pythonFrom = resultFD + 2
+	pythonTo     = resultFD + 1
+	pythonFrom   = resultFD + 2
+	pythonMemory = resultFD + 3
 )
 
 // pythonPipes waits for the reference and returns the descriptors at which a worker reaches it.
@@ -21,7 +22,7 @@ func (b *Backend) pythonPipes() (*worker.Python, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &worker.Python{To: pythonTo, From: pythonFrom, Timeout: p.Timeout, PIDs: p.PIDs()}, nil
+	return &worker.Python{To: pythonTo, From: pythonFrom, Memory: pythonMemory, Timeout: p.Timeout, PIDs: p.PIDs()}, nil
 }
 
 // pythonFiles returns the files that a worker inherits.
@@ -33,7 +34,7 @@ func (b *Backend) pythonFiles() []*os.File {
 	if err != nil {
 		return nil // reported when the worker's request is made
 	}
-	return []*os.File{p.To, p.From}
+	return []*os.File{p.To, p.From, p.Memory.File()}
 }
 
 // blamed attributes a mistake of the reference that a worker found to the base or to the change

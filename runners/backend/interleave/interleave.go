@@ -89,6 +89,7 @@ type Plan struct {
 	Separation gates.Separation
 	Apart      int
 	Now        func() time.Time // bounds the time of these comparisons; nil for no bound
+	Spent      gates.Spent      // counts the time of everything; nil for none
 }
 
 // A Timing takes one shape's series.
@@ -103,6 +104,9 @@ type Timing struct {
 
 // New prepares a series, whose shape, batch, seed and distributions are set.
 func New(b Bench, s *gates.Series, plan Plan, rng *rand.Rand) *Timing {
+	if plan.Spent != nil {
+		b = metered{b, plan.Spent}
+	}
 	return &Timing{bench: b, series: s, plan: plan, rng: rng, draws: map[string]int{}}
 }
 

@@ -9,9 +9,12 @@ import (
 	"io"
 	"math"
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
@@ -37,6 +40,7 @@ func (m *Mistake) Error() string {
 type Client struct {
 	To      *os.File
 	From    *os.File
+	Memory  *Memory
 	Timeout time.Duration // of one case
 
 	late func()        // ends the process that does not answer; nil where another does
@@ -53,21 +57,26 @@ type argument struct {
 	Value  string          `json:"value,omitempty"`
 	Access manifest.Access `json:"access,omitempty"`
 	Shape  []int           `json:"shape"`
+	// Input and Output are where an array begins in the memory. Inputs are in Format, outputs in float64.
+	Input  int            `json:"input"`
+	Output int            `json:"output"`
+	Format manifest.DType `json:"format,omitempty"`
 }
 
 type request struct {
 	Arguments []argument     `json:"arguments"`
 	Dims      map[string]int `json:"dims"`
+	Memory    int            `json:"memory"` // bytes of it that are used
 }
 
 type reply struct {
-	Ready   bool   `json:"ready"`
-	Arrays  string `json:"arrays"`
-	Version string `json:"version"`
-	Sizes   []int  `json:"sizes"`
-	Error   string `json:"error"`
-	Line    int    `json:"line"`
-	Missing string `json:"missing"`
+	Ready    bool   `json:"ready"`
+	Arrays   string `json:"arrays"`
+	Version  string `json:"version"`
+	Computed int    `json:"computed"` // outputs that are in the memory
+	Error    string `json:"error"`
+	Line     int    `json:"line"`
+	Missing  string `json:"missing"`
 }
 
 const maxHeader = 1 << 20
@@ -75,57 +84,132 @@ const maxHeader = 1 << 20
 // Expected is the outputs of a problem, in the order of the manifest. With original, inputs are what they were before they were
 // quantised. The error is a *Mistake where the reference is at fault.
 func (c *Client) Expected(p *tensor.Problem, original bool) ([][]float64, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q, inputs, wanted := requestOf(p, original)
-	var want [][]float64
-	err := c.within(c.Timeout, p.Shape.String(), func() error {
-		if err := c.send(q, inputs); err != nil {
-			return err
+	outputs, err := c.Compute(p, func(in tensor.Seen, format manifest.DType, to []byte) error {
+		values := in.Real
+		if original {
+			values = in.Original
 		}
-		r, err := c.receive()
-		if err != nil {
-			return err
-		}
-		want, err = c.outputs(r, wanted)
-		return err
+		tensor.Encode(format, to, values)
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if name, ok := unnatural(inputs, wanted, want); !ok {
-		return nil, &Mistake{Text: fmt.Sprintf("returns NaN in %s for finite inputs on %s", name, p.Shape)}
+	var want [][]float64
+	for _, data := range outputs {
+		values := make([]float64, len(data)/8)
+		tensor.Decode(manifest.F64, values, data)
+		want = append(want, values)
 	}
 	return want, nil
 }
 
-// requestOf is what a reference is given: arrays as real numbers, scalars and dims by name.
-func requestOf(p *tensor.Problem, original bool) (q request, inputs [][]float64, wanted []tensor.Arg) {
+// A Fill writes the values of an input, in a format that holds them exactly.
+type Fill func(in tensor.Seen, format manifest.DType, to []byte) error
+
+// Compute has the reference compute the outputs of a problem, whose inputs need not be drawn here. They are float64, in the order
+// of the manifest, and valid until the next call. The error is a *Mistake where the reference is at fault.
+func (c *Client) Compute(p *tensor.Problem, fill Fill) ([][]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q, inputs := requestOf(p)
+	memory, err := c.Memory.room(q.Memory)
+	if err != nil {
+		return nil, err
+	}
+	arrays := map[string][]byte{} // the inputs
+	for i, in := range inputs {
+		if in.Array() && in.Reads() {
+			a := q.Arguments[i]
+			to := memory[a.Input:][:a.Format.Bytes(in.Elements)]
+			if err := fill(in, a.Format, to); err != nil {
+				return nil, err
+			}
+			arrays[a.Name] = to
+		}
+	}
+	var outputs [][]byte
+	var names []string
+	for i, in := range inputs {
+		if in.Array() && in.Writes() {
+			outputs, names = append(outputs, memory[q.Arguments[i].Output:][:8*in.Elements]), append(names, in.Name)
+		}
+	}
+	if err := c.within(c.Timeout, p.Shape.String(), func() error { return c.compute(q, outputs) }); err != nil {
+		return nil, err
+	}
+	for i, data := range outputs {
+		if hasNaN(data) && !natural(q, arrays) {
+			return nil, &Mistake{Text: fmt.Sprintf("returns NaN in %s for finite inputs on %s", names[i], p.Shape)}
+		}
+	}
+	return outputs, nil
+}
+
+// compute waits until the outputs are in the memory. Their sizes are the manifest's, whatever the process says.
+func (c *Client) compute(q request, outputs [][]byte) error {
+	if err := c.send(q); err != nil {
+		return err
+	}
+	r, err := c.receive()
+	if err != nil {
+		return err
+	}
+	if r.Computed != len(outputs) {
+		return &Mistake{Text: "answers with something else than its outputs (do not write to descriptor 4)"}
+	}
+	return nil
+}
+
+// requestOf is what a reference is given: arrays as real numbers, scalars and dims by name. The arguments are those of the
+// problem that are returned beside it.
+func requestOf(p *tensor.Problem) (q request, inputs []tensor.Seen) {
 	q.Dims = map[string]int{}
 	for _, name := range p.Shape.Dims.Names() {
 		q.Dims[name], _ = p.Shape.Dims.Get(name)
+	}
+	room := func(bytes int) (at int) {
+		at = q.Memory
+		q.Memory += (bytes + alignment - 1) / alignment * alignment
+		return at
 	}
 	for _, a := range p.Reference() {
 		if a.Of < 0 {
 			continue // a dim, which is passed anyway
 		}
+		inputs = append(inputs, a)
 		if !a.Array() {
 			q.Arguments = append(q.Arguments, scalar(a.Arg))
 			continue
 		}
-		q.Arguments = append(q.Arguments, argument{Name: a.Name, Kind: elementKind(a.DType), Access: a.Access, Shape: append([]int{}, a.Shape...)})
+		array := argument{Name: a.Name, Kind: elementKind(a.DType), Access: a.Access, Shape: append([]int{}, a.Shape...)}
 		if a.Reads() {
-			values := a.Real
-			if original {
-				values = a.Original
-			}
-			inputs = append(inputs, values)
+			array.Format = exactFormat(a.Arg)
+			array.Input = room(array.Format.Bytes(a.Elements))
 		}
 		if a.Writes() {
-			wanted = append(wanted, a.Arg)
+			array.Output = room(8 * a.Elements)
 		}
+		q.Arguments = append(q.Arguments, array)
 	}
-	return q, inputs, wanted
+	q.Memory = max(q.Memory, alignment) // nothing cannot be mapped
+	return q, inputs
+}
+
+// alignment of arrays, which serves all instructions of a CPU.
+const alignment = 64
+
+// exactFormat is the smaller of two formats that holds every value of an array: float32, or float64 for wide integers, doubles,
+// and products of a value and a scale.
+func exactFormat(a tensor.Arg) manifest.DType {
+	switch a.DType {
+	case manifest.F64, manifest.I32, manifest.U32, manifest.I64, manifest.U64:
+		return manifest.F64
+	}
+	if a.Scales >= 0 {
+		return manifest.F64
+	}
+	return manifest.F32
 }
 
 // scalar is one by its bits, which are what the kernel gets.
@@ -156,52 +240,46 @@ func elementKind(d manifest.DType) string {
 	return "float"
 }
 
-// unnatural names an output with a NaN that no input accounts for: infinities may make one, and so may zeros that something is
-// divided by.
-func unnatural(inputs [][]float64, wanted []tensor.Arg, want [][]float64) (name string, ok bool) {
-	for _, values := range inputs {
+// natural reports whether the inputs account for a NaN: infinities may make one, and so may zeros that something is divided by.
+func natural(q request, arrays map[string][]byte) bool {
+	for _, a := range q.Arguments {
+		data, ok := arrays[a.Name]
+		if !ok {
+			continue
+		}
+		values := make([]float64, len(data)/a.Format.Size())
+		tensor.Decode(a.Format, values, data)
 		zeros := len(values) > 0
 		for _, v := range values {
 			if math.IsInf(v, 0) || math.IsNaN(v) {
-				return "", true
+				return true
 			}
 			zeros = zeros && v == 0
 		}
 		if zeros {
-			return "", true
+			return true
 		}
 	}
-	for i, values := range want {
-		for _, v := range values {
-			if math.IsNaN(v) {
-				return wanted[i].Name, false
-			}
-		}
-	}
-	return "", true
+	return false
 }
 
-// outputs reads the arrays behind a reply. Their sizes are the manifest's, whatever the process says.
-func (c *Client) outputs(r reply, wanted []tensor.Arg) ([][]float64, error) {
-	if len(r.Sizes) != len(wanted) {
-		return nil, &Mistake{Text: "answers with something else than its outputs (do not write to descriptor 4)"}
+// hasNaN looks for a NaN among float64 values, with all processors.
+func hasNaN(data []byte) bool {
+	var found atomic.Bool
+	var wait sync.WaitGroup
+	part := max((len(data)/8+runtime.NumCPU()-1)/runtime.NumCPU(), 1<<16) * 8
+	for part := range slices.Chunk(data, part) {
+		wait.Go(func() {
+			for ; len(part) > 0; part = part[8:] {
+				if v := math.Float64frombits(binary.LittleEndian.Uint64(part)); v != v {
+					found.Store(true)
+					return
+				}
+			}
+		})
 	}
-	var all [][]float64
-	for i, a := range wanted {
-		if r.Sizes[i] != 8*a.Elements {
-			return nil, &Mistake{Text: fmt.Sprintf("answers with %d bytes for %s, which has %d elements", r.Sizes[i], a.Name, a.Elements)}
-		}
-		data := make([]byte, r.Sizes[i])
-		if _, err := io.ReadFull(c.reader, data); err != nil {
-			return nil, c.gone(err)
-		}
-		values := make([]float64, a.Elements)
-		for k := range values {
-			values[k] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*k:]))
-		}
-		all = append(all, values)
-	}
-	return all, nil
+	wait.Wait()
+	return found.Load()
 }
 
 // loaded waits for the first reply.
@@ -238,24 +316,12 @@ func (c *Client) within(limit time.Duration, on string, do func() error) error {
 }
 
 // send writes one request. A process that is gone shows when its answer is read.
-func (c *Client) send(header any, arrays [][]float64) error {
+func (c *Client) send(header any) error {
 	text, err := json.Marshal(header)
 	if err != nil {
 		return fmt.Errorf("writing to the reference: %w", err)
 	}
-	out := bufio.NewWriterSize(c.To, 1<<20)
-	out.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(text))))
-	out.Write(text)
-	var word [8]byte
-	for _, values := range arrays {
-		for _, v := range values {
-			binary.LittleEndian.PutUint64(word[:], math.Float64bits(v))
-			if _, err := out.Write(word[:]); err != nil {
-				return nil
-			}
-		}
-	}
-	_ = out.Flush()
+	_, _ = c.To.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...))
 	return nil
 }
 

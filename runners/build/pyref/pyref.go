@@ -53,7 +53,9 @@ type Spec struct {
 	// Devices are the GPU's device files, and GPU is its UUID, for device: cuda.
 	Devices []string
 	GPU     string
-	Timeout time.Duration // of one case; 0 is CaseTimeout
+	// AnyDevice lets PyTorch compute on the GPU, if it sees one, where the manifest names no device.
+	AnyDevice bool
+	Timeout   time.Duration // of one case; 0 is CaseTimeout
 }
 
 // A Process is a reference on its way.
@@ -131,7 +133,7 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 		return nil, fmt.Errorf("making room for the reference: %w", err)
 	}
 	r := s.Manifest.Reference
-	first := setup{Name: r.Called(), Entry: r.Entry, Torch: r.Torch, DType: string(cmp.Or(r.DType, manifest.Float64)), Device: string(cmp.Or(r.Device, manifest.OnCPU)), Path: append([]string{}, s.Python.path...)}
+	first := setup{Name: r.Called(), Entry: r.Entry, Torch: r.Torch, DType: string(cmp.Or(r.DType, manifest.Float64)), Device: s.device(), Path: append([]string{}, s.Python.path...)}
 	files := []error{os.WriteFile(filepath.Join(work, "serve.py"), script, 0o644)}
 	if r.Torch == "" {
 		first.Source = inside + "/reference.py"
@@ -161,27 +163,34 @@ func (p *Process) start(ctx context.Context, s Spec, work string, first setup) e
 		return fmt.Errorf("making a pipe to the reference: %w", err)
 	}
 	defer replies.Close()
+	arrays, err := newMemory()
+	if err != nil {
+		asks.Close()
+		answers.Close()
+		return err
+	}
 	spec := sandbox.Spec{
 		Args:   []string{s.Python.Program, "-I", "-B", inside + "/serve.py"},
 		Env:    append(environment(), s.gpuEnv()...),
 		Places: []sandbox.Place{{Host: work, Inside: inside}}, Read: append(sandbox.SystemPaths(), s.Python.read...),
-		ExtraFiles: []*os.File{requests, replies}, Stdout: p.prints, Stderr: p.prints,
+		ExtraFiles: []*os.File{requests, replies, arrays.File()}, Stdout: p.prints, Stderr: p.prints,
 		Limits: sandbox.Limits{Wall: life, Memory: memory, Overcommit: true, Disk: 64 << 20, Processes: 512, Output: maxPrints},
 	}
-	if first.Device == string(manifest.OnCUDA) {
+	if first.Device != string(manifest.OnCPU) {
 		spec.Devices = s.Devices
 	}
 	if p.program, err = sandbox.Start(ctx, spec); err != nil {
 		asks.Close()
 		answers.Close()
+		arrays.close()
 		return fmt.Errorf("starting the reference: %w", err)
 	}
 	go func() {
 		p.result, _ = p.program.Wait()
 		close(p.ended)
 	}()
-	p.Client = Client{To: asks, From: answers, Timeout: cmp.Or(s.Timeout, CaseTimeout), late: p.program.Kill, end: p.end}
-	return p.send(first, nil)
+	p.Client = Client{To: asks, From: answers, Memory: arrays, Timeout: cmp.Or(s.Timeout, CaseTimeout), late: p.program.Kill, end: p.end}
+	return p.send(first)
 }
 
 // environment has the libraries of arrays use the processors, and none while nobody asks.
@@ -193,8 +202,19 @@ func environment() []string {
 	return env
 }
 
+// device is where PyTorch computes: as the manifest says, or on any.
+func (s Spec) device() string {
+	if device := s.Manifest.Reference.Device; device != "" {
+		return string(device)
+	}
+	if s.AnyDevice {
+		return "any"
+	}
+	return string(manifest.OnCPU)
+}
+
 func (s Spec) gpuEnv() []string {
-	if s.GPU == "" || s.Manifest.Reference.Device != manifest.OnCUDA {
+	if s.GPU == "" || s.device() == string(manifest.OnCPU) {
 		return nil
 	}
 	return []string{"CUDA_VISIBLE_DEVICES=" + s.GPU, "CUDA_CACHE_DISABLE=1"}
@@ -212,6 +232,9 @@ func (p *Process) Close() {
 	<-p.ended
 	p.To.Close()
 	p.From.Close()
+	p.mu.Lock() // nobody reads there any more
+	defer p.mu.Unlock()
+	p.Memory.close()
 }
 
 // PIDs are the processes of the sandbox, as this host numbers them: whoever looks at the GPU's processes knows them by these.

@@ -52,7 +52,7 @@ func StartReference(ctx context.Context, job runners.Job, c ReferenceConfig) *Re
 		return r
 	}
 	r.process, r.err = Start(ctx, Spec{
-		Manifest: job.Manifest, Trusted: job.Trusted, Scratch: c.Scratch, Python: r.found, Devices: c.Devices, GPU: c.GPU,
+		Manifest: job.Manifest, Trusted: job.Trusted, Scratch: c.Scratch, Python: r.found, Devices: c.Devices, GPU: c.GPU, AnyDevice: len(c.Devices) > 0 && !c.OnCPU,
 	})
 	r.err = r.Blame(r.err)
 	return r

@@ -1,13 +1,14 @@
 """Computes expected outputs with a reference in Python: serve.py, in the sandbox.
 
-Requests come on descriptor 3 and replies go to descriptor 4. Both are a length of four bytes, a header in JSON, and
-the arrays that the header names, as float64 in little-endian order. The first request says which reference is meant.
-Standard output and standard error are the reference's own.
+Requests come on descriptor 3 and replies go to descriptor 4. Both are a length of four bytes and a header in JSON. Arrays
+are in memory that descriptor 5 shares with the judge: inputs where the request says, as float32 or float64, and outputs
+as float64. The first request says which reference is meant. Standard output and standard error are the reference's own.
 """
 import ast
 import inspect
 import json
 import math
+import mmap
 import os
 import struct
 import sys
@@ -29,34 +30,44 @@ class Mistake(Exception):
 
 
 def read(requests, size):
-    """Reads exactly so many bytes into memory that arrays may use as their own."""
-    data = bytearray(size)
-    view, at = memoryview(data), 0
-    while at < size:
-        n = requests.readinto(view[at:])
-        if not n:
+    """Reads exactly so many bytes."""
+    data = b""
+    while len(data) < size:
+        part = requests.read(size - len(data))
+        if not part:
             raise End
-        at += n
+        data += part
     return data
 
 
 def receive(requests):
     (size,) = struct.unpack("<I", read(requests, 4))
-    return json.loads(bytes(read(requests, size)))
+    return json.loads(read(requests, size))
 
 
-def send(replies, header, arrays=()):
+def send(replies, header):
     text = json.dumps(header).encode()
     replies.write(struct.pack("<I", len(text)) + text)
-    for data in arrays:
-        replies.write(data)
     replies.flush()
+
+
+class Memory:
+    """What is shared with the judge."""
+
+    def __init__(self):
+        self.data = b""
+
+    def room(self, size):
+        if size > len(self.data):
+            self.data = mmap.mmap(5, size)  # the old one ends with the last array that looks into it
+        return self.data
 
 
 class Numpy:
     """Arrays of NumPy."""
 
     name = "numpy"
+    exhausted = ()
 
     def __init__(self, setup):
         import numpy
@@ -67,14 +78,15 @@ class Numpy:
     def version(self):
         return self.module.__version__
 
-    def make(self, data, shape, kind):
-        if data is None:
-            values = self.module.zeros(shape)
+    def make(self, memory, a):
+        elements = math.prod(a["shape"])
+        if a["access"] == "out" or not elements:
+            values = self.module.zeros(a["shape"])
         else:
-            values = self.module.frombuffer(data, dtype="<f8").reshape(shape)
-        if kind == "float":
+            values = self.module.frombuffer(memory, {"f32": "<f4", "f64": "<f8"}[a["format"]], elements, a["input"]).reshape(a["shape"])
+        if a["kind"] == "float":
             return values.astype(self.float)
-        return values.astype({"int": self.module.int64, "uint": self.module.uint64, "bool": self.module.bool_}[kind])
+        return values.astype({"int": self.module.int64, "uint": self.module.uint64, "bool": self.module.bool_}[a["kind"]])
 
     def known(self, value):
         return isinstance(value, (self.module.ndarray, self.module.generic)) or isinstance(value, (int, float))
@@ -82,17 +94,23 @@ class Numpy:
     def shape(self, value):
         return list(self.module.shape(value))
 
-    def bytes(self, value):
+    def put(self, value, memory, at):
         value = self.module.asarray(value)
         if value.dtype.kind not in "fiub":
             raise Mistake(f"returns an array of {value.dtype} (return real numbers)")
-        return memoryview(self.module.ascontiguousarray(value, dtype="<f8").reshape(-1)).cast("B")
+        if value.size:
+            to = self.module.frombuffer(memory, "<f8", value.size, at)
+            self.module.copyto(to, value.reshape(-1), casting="unsafe")
+
+    def release(self):
+        pass
 
 
 class Torch:
     """Tensors of PyTorch."""
 
     name = "torch"
+    exhausted = ()  # what is raised if the GPU's memory does not suffice and the CPU's may be used
 
     def __init__(self, setup):
         import torch
@@ -100,20 +118,27 @@ class Torch:
         self.module = torch
         self.float = getattr(torch, setup["dtype"])
         self.device = setup["device"]
-        if self.device == "cuda" and not torch.cuda.is_available():
+        if self.device == "any":
+            self.device = "cuda" if torch.cuda.is_available() else "cpu"
+            self.exhausted = torch.cuda.OutOfMemoryError
+        elif self.device == "cuda" and not torch.cuda.is_available():
             raise Mistake("is for device: cuda, and PyTorch sees no GPU (install a PyTorch for CUDA, or delete device)")
+        if self.device == "cuda":
+            torch.backends.cudnn.allow_tf32 = False
+            torch.zeros(1, device="cuda")  # makes the context while nobody waits for it
 
     def version(self):
         return self.module.__version__
 
-    def make(self, data, shape, kind):
-        torch = self.module
-        if data is None or not data:
-            values = torch.zeros(shape, dtype=torch.float64)
+    def make(self, memory, a):
+        torch, elements = self.module, math.prod(a["shape"])
+        if a["access"] == "out" or not elements:
+            values = torch.zeros(a["shape"], dtype=torch.float64)
         else:
-            values = torch.frombuffer(data, dtype=torch.float64).reshape(shape)
+            format = {"f32": torch.float32, "f64": torch.float64}[a["format"]]
+            values = torch.frombuffer(memory, dtype=format, count=elements, offset=a["input"]).reshape(a["shape"])
         kinds = {"float": self.float, "int": torch.int64, "uint": torch.int64, "bool": torch.bool}
-        return values.to(device=self.device, dtype=kinds[kind], copy=True)
+        return values.to(device=self.device, copy=True).to(dtype=kinds[a["kind"]])
 
     def known(self, value):
         return isinstance(value, (self.module.Tensor, int, float))
@@ -121,15 +146,18 @@ class Torch:
     def shape(self, value):
         return list(getattr(value, "shape", []))
 
-    def bytes(self, value):
-        import ctypes
-
+    def put(self, value, memory, at):
         if not isinstance(value, self.module.Tensor):
             value = self.module.tensor(value)
         if value.is_complex():
             raise Mistake(f"returns an array of {value.dtype} (return real numbers)")
-        value = value.detach().to(device="cpu", dtype=self.module.float64).contiguous()
-        return memoryview(ctypes.string_at(value.data_ptr(), 8 * value.numel()) if value.numel() else b"")
+        if value.numel():
+            to = self.module.frombuffer(memory, dtype=self.module.float64, count=value.numel(), offset=at)
+            to.copy_(value.detach().reshape(-1))
+
+    def release(self):
+        if self.device == "cuda":
+            self.module.cuda.empty_cache()  # the kernels need it
 
 
 def needs_torch(tree):
@@ -186,8 +214,8 @@ def arguments(signature, values, line):
     return picked
 
 
-def outputs(arrays, returned, picked, wanted, values, line):
-    """Collects the outputs in the manifest's order: those that were returned, or else those that were written."""
+def outputs(arrays, returned, picked, wanted, values, line, memory):
+    """Puts the outputs into the memory: those that were returned, or else those that were written. Returns how many."""
     names = [w["name"] for w in wanted]
     if returned is None:
         missing = [n for n in names if n not in picked]
@@ -208,25 +236,22 @@ def outputs(arrays, returned, picked, wanted, values, line):
         raise Mistake(f"returns one {type(returned).__name__}, and the manifest has {len(names)} outputs (return {', '.join(names)})", line)
     else:
         found = [returned]
-    data = []
     for want, value in zip(wanted, found):
         if not arrays.known(value):
             raise Mistake(f"returns a {type(value).__name__} for {want['name']} (return an array of {arrays.name})", line)
         if arrays.shape(value) != want["shape"]:
             raise Mistake(f"returns {want['name']} of shape {arrays.shape(value)}, and the manifest's is {want['shape']}", line)
-        data.append(arrays.bytes(value))
-    return data
+        arrays.put(value, memory, want["output"])
+    return len(found)
 
 
-def compute(setup, arrays, function, signature, request, requests):
+def compute(arrays, function, signature, request, memory):
     every, wanted = {}, []
     for a in request["arguments"]:
         if a["kind"] in ("integer", "number", "truth"):
             every[a["name"]] = {"integer": int, "number": float, "truth": lambda v: v != "0"}[a["kind"]](a["value"])
             continue
-        elements = math.prod(a["shape"])
-        data = read(requests, 8 * elements) if a["access"] != "out" else None
-        every[a["name"]] = arrays.make(data, a["shape"], a["kind"])
+        every[a["name"]] = arrays.make(memory, a)
         if a["access"] != "in":
             wanted.append(a)
     for name, value in request["dims"].items():
@@ -235,11 +260,23 @@ def compute(setup, arrays, function, signature, request, requests):
     values = {"all": every, "outputs": written}
     if signature is None:
         values["all"] = {n: v for n, v in every.items() if n not in written}
-        return outputs(arrays, function(values), {}, wanted, values, 0)
+        return outputs(arrays, function(values), {}, wanted, values, 0, memory)
     code = getattr(inspect.unwrap(function), "__code__", None)
     line = code.co_firstlineno if code else 0
     picked = arguments(signature, values, line)
-    return outputs(arrays, function(**picked), picked, wanted, values, line)
+    return outputs(arrays, function(**picked), picked, wanted, values, line, memory)
+
+
+def computed(arrays, *rest):
+    """Computes, on the CPU if the GPU's memory does not suffice. Returns the number of outputs."""
+    try:
+        return compute(arrays, *rest)
+    except arrays.exhausted:
+        pass
+    finally:
+        arrays.release()
+    arrays.device = "cpu"
+    return compute(arrays, *rest)
 
 
 def told(error, setup):
@@ -261,7 +298,7 @@ def told(error, setup):
 
 def main():
     requests, replies = os.fdopen(3, "rb", buffering=0), os.fdopen(4, "wb", buffering=1 << 20)
-    setup, loaded, fault = {}, None, None
+    setup, loaded, memory = {}, None, Memory()
     try:
         setup = receive(requests)
         sys.path += setup["path"]  # behind the installation's own
@@ -275,8 +312,7 @@ def main():
     while True:
         try:
             request = receive(requests)
-            data = compute(setup, *loaded, request, requests)
-            send(replies, {"sizes": [len(d) for d in data]}, data)
+            send(replies, {"computed": computed(*loaded, request, memory.room(request["memory"]))})
         except End:
             return
         except BaseException as error:

@@ -64,6 +64,7 @@ type Result struct {
 	Wrong   []int  // cases that are wrong, by their number in the evidence
 	policy  string // the text of the policy
 	LeftOut string // why the runner did not measure it; all other fields are then empty
+	Took    time.Duration
 }
 
 // Run checks the change kernel by kernel. It returns no results if the change touches none.
@@ -78,10 +79,12 @@ func Run(ctx context.Context, opt Options, progress runners.Progress, each func(
 		return err
 	}
 	for _, k := range kernels {
+		start := opt.Now()
 		result, err := c.run(ctx, k, progress)
 		if err != nil {
 			return err
 		}
+		result.Took = opt.Now().Sub(start)
 		if err := c.write(&result, len(kernels) > 1); err != nil {
 			return err
 		}

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
         Draw d;
         memcpy(&d, spec.data(), sizeof d);
         if (spec.size() != sizeof d) return 3;
-        std::vector<byte> slots(d.stride * launches), wide(4 * d.elements * launches), plain(wide.size());
+        std::vector<byte> slots(d.stride * launches);
         std::vector<u64> maxima(d.groups * launches + 1);
         std::vector<double> drawn(d.elements * launches);
         d.slots = slots.data();
@@ -73,11 +73,13 @@ int main(int argc, char **argv)
             each(1, launches, [&] { write_scales(d, scaleOffset, scaleType); });
         }
         each(3, launches, [&] { draw(d); });
-        each(3, launches, [&] { widen(d, wide.data(), 4 * d.elements, 0, 0); });
-        each(3, launches, [&] { widen(d, plain.data(), 4 * d.elements, 0, 1); });
         give(slots.data(), slots.size());
-        give(wide.data(), wide.size());
-        give(plain.data(), plain.size());
+        for (u64 size = 4; size <= 8; size += 4)
+            for (u64 original = 0; original < 2; original++) {
+                std::vector<byte> wide(size * d.elements * launches);
+                each(3, launches, [&] { widen(d, wide.data(), size * d.elements, 0, size == 4 ? F32 : F64, original); });
+                give(wide.data(), wide.size());
+            }
     } else {
         Compare c;
         memcpy(&c, spec.data(), sizeof c);
@@ -237,10 +239,13 @@ func compareInput(t *testing.T, run func(string, ...[]byte) []byte, m *manifest.
 			drawn = drawn.Members[in.member]
 		}
 		for what, want := range map[int][]float64{0: drawn.Real, 1: drawn.Original} {
-			got := wide[4*a.Elements*(what*len(seeds)+i):]
+			floats, doubles := wide[4*a.Elements*(what*len(seeds)+i):], wide[8*a.Elements*len(seeds)+8*a.Elements*(what*len(seeds)+i):]
 			for k, v := range want {
-				if g := math.Float32frombits(le.Uint32(got[4*k:])); g != float32(v) {
+				if g := math.Float32frombits(le.Uint32(floats[4*k:])); g != float32(v) {
 					t.Fatalf("%s, seed %d: the reference is given %v for %v (original: %d)", dist, seed, g, v, what)
+				}
+				if g := math.Float64frombits(le.Uint64(doubles[8*k:])); g != v {
+					t.Fatalf("%s, seed %d: the reference in Python is given %v for %v (original: %d)", dist, seed, g, v, what)
 				}
 			}
 		}

@@ -1,10 +1,10 @@
 package oracle
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/distribution"
@@ -247,22 +247,34 @@ func (s *InputBatch) touch(at uint64) Touch {
 	return Touch{Outside: true}
 }
 
-// Drawn is what the inputs of a launch were drawn from.
-func (s *InputBatch) Drawn(launch int) (distribution.Kind, uint64) { return s.dist, s.seeds[launch] }
+// Read copies one launch's input to the host as the reference sees it: real numbers, in a format that holds them exactly. With
+// original, they are what they were before they were quantised.
+func (s *InputBatch) Read(launch int, in tensor.Seen, format manifest.DType, original bool, to []byte) error {
+	if len(to) == 0 {
+		return nil
+	}
+	if err := s.o.reserve(&s.o.widened, int64(len(to))); err != nil {
+		return err
+	}
+	if err := s.widen(launch, in, format, original, s.o.widened); err != nil {
+		return err
+	}
+	if err := s.o.stream.ToHost(to, s.o.widened); err != nil {
+		return fmt.Errorf("reading the input %s back: %w", in.Name, err)
+	}
+	return nil
+}
 
-// Differs names an input of a launch whose bits are others than those of a problem that was drawn on the host; "" is none.
-func (s *InputBatch) Differs(launch int, p *tensor.Problem) (string, error) {
-	slot := make([]byte, s.Layout.Size)
-	if err := s.o.stream.ToHost(slot, s.slot(launch)); err != nil {
-		return "", fmt.Errorf("reading inputs back: %w", err)
+func (s *InputBatch) widen(launch int, seen tensor.Seen, format manifest.DType, original bool, to driver.Buffer) error {
+	at := slices.IndexFunc(s.inputs, func(in input) bool { return in.arg == seen.Of && in.member == seen.Member })
+	if at < 0 {
+		return fmt.Errorf("the input %s is not drawn", seen.Name)
 	}
-	if err := s.o.stream.Synchronize(); err != nil {
-		return "", fmt.Errorf("reading inputs back: %w", err)
+	flag := uint64(0)
+	if original {
+		flag = 1
 	}
-	for i, a := range p.Args {
-		if a.Array() && a.Reads() && !bytes.Equal(s.Layout.Array(slot, i), a.Bytes) {
-			return a.Name, nil
-		}
-	}
-	return "", nil
+	args := new(driver.Args).Bytes(s.spec(s.inputs[at], launch), 8).Pointer(to.Ptr).Uint64(uint64(to.Size)).Uint64(0).
+		Uint64(code(manifest.DTypes(), format)).Uint64(flag)
+	return s.o.run("widen", seen.Elements/2, 1, args)
 }

@@ -475,12 +475,12 @@ extern "C" __global__ void write_scales(Draw d, u64 offset, u64 dtype)
 }
 
 // The same argument as the reference sees it: real numbers, scales applied, as
-// float; with original, as they were drawn, before they were quantised.
-extern "C" __global__ void widen(Draw d, byte *to, u64 stride, u64 offset, u64 original)
+// float or double; with original, as they were drawn, before they were quantised.
+extern "C" __global__ void widen(Draw d, byte *to, u64 stride, u64 offset, u64 dtype, u64 original)
 {
     const u64 *key = d.keys + LAUNCH * d.keyStride;
     const byte *from = d.slots + LAUNCH * d.stride + d.offset;
-    float *out = (float *)(to + LAUNCH * stride + offset);
+    byte *out = to + LAUNCH * stride + offset;
     double value[2];
     for (u64 pair = THREAD; 2 * pair < d.elements; pair += THREADS) {
         if (original && d.quantized)
@@ -493,7 +493,10 @@ extern "C" __global__ void widen(Draw d, byte *to, u64 stride, u64 offset, u64 o
                 if (d.quantized)
                     x *= scale_of(d, LAUNCH, group_of(d.grouping, i));
             }
-            out[i] = (float)x;
+            if (dtype == F32)
+                ((float *)out)[i] = (float)x;
+            else
+                ((double *)out)[i] = x;
         }
     }
 }

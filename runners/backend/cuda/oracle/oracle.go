@@ -33,6 +33,7 @@ type Oracle struct {
 	drawn   driver.Buffer // values on their way to being quantised
 	partial driver.Buffer // of compare
 	sums    driver.Buffer
+	widened driver.Buffer // an input on its way to the host
 }
 
 // Load puts the device code onto the GPU.

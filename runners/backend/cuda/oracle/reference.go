@@ -55,19 +55,12 @@ func (r *Reference) Prepare(s *InputBatch, launch int, original bool) error {
 	if err := r.o.stream.Fill8(r.Slot, 0xFF); err != nil {
 		return err
 	}
-	flag := uint64(0)
-	if original {
-		flag = 1
-	}
 	for i, seen := range r.seen {
-		for _, in := range s.inputs {
-			if in.arg != seen.Of || in.member != seen.Member {
-				continue
-			}
-			args := new(driver.Args).Bytes(s.spec(in, launch), 8).Pointer(r.Slot.Ptr).Uint64(uint64(r.Layout.Size)).Uint64(uint64(r.Layout.Offsets[i])).Uint64(flag)
-			if err := r.o.run("widen", r.Args[i].Elements/2, 1, args); err != nil {
-				return err
-			}
+		if !seen.Array() || !seen.Reads() {
+			continue
+		}
+		if err := s.widen(launch, seen, manifest.F32, original, r.Slot.Slice(int64(r.Layout.Offsets[i]), int64(r.Args[i].Size()))); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -101,17 +94,15 @@ func (o *Oracle) NewExpected(p *tensor.Problem) (*Reference, error) {
 	return r, err
 }
 
-// Shape is the size of the problem.
-func (r *Reference) Shape() manifest.Shape { return r.problem.Shape }
+// Problem is what the outputs are of.
+func (r *Reference) Problem() *tensor.Problem { return r.problem }
 
-// Set puts the outputs there, in the order of the manifest.
-func (r *Reference) Set(want [][]float64) error {
+// Set puts the outputs there, as float64 and in the order of the manifest.
+func (r *Reference) Set(want [][]byte) error {
 	if len(want) != len(r.Args) {
 		return fmt.Errorf("%d outputs were computed, and the problem has %d", len(want), len(r.Args))
 	}
-	for i, values := range want {
-		data := make([]byte, 8*len(values))
-		tensor.Encode(manifest.F64, data, values)
+	for i, data := range want {
 		if len(data) == 0 {
 			continue
 		}

@@ -22,7 +22,11 @@ import (
 // a limit. After a case in which the candidate fails there are no more cases, because its context
 // is lost.
 func (s *session) cases() error {
-	d, err := s.openCases()
+	var d *caseSession
+	err := runners.Spend(s.spent, gates.WorkMemory, func() (err error) {
+		d, err = s.openCases()
+		return err
+	})
 	for i := 0; err == nil && i < len(s.request.Cases); i++ {
 		var evidence gates.Case
 		evidence, err = d.compare(s.request.Cases[i])
@@ -109,6 +113,15 @@ func (s *session) openCases() (*caseSession, error) {
 	return d, err
 }
 
+// drawn is prepare, and its time counts.
+func (d *caseSession) drawn(p *tensor.Problem, dist distribution.Kind, seed uint64) (batch *oracle.InputBatch, err error) {
+	err = runners.Spend(d.spent, gates.WorkInputs, func() error {
+		batch, err = d.prepare(p, dist, seed)
+		return err
+	})
+	return batch, err
+}
+
 // prepare draws a case into every slot and sends its shape to the sides.
 func (d *caseSession) prepare(p *tensor.Problem, dist distribution.Kind, seed uint64) (*oracle.InputBatch, error) {
 	batch, err := d.oracle.NewInputBatch(p, 1)
@@ -165,11 +178,13 @@ func problemOf(p *tensor.Problem, batch *oracle.InputBatch, t scratchRegion, id 
 
 // launch launches one side once in one of its slots.
 func (d *caseSession) launch(p *side.Process, slot int, reset bool) error {
-	if err := p.Ready(0, reset); err != nil {
+	return runners.Spend(d.spent, gates.WorkLaunches, func() error {
+		if err := p.Ready(0, reset); err != nil {
+			return blame(p, err)
+		}
+		_, err := p.Run(0, slot, 1, false)
 		return blame(p, err)
-	}
-	_, err := p.Run(0, slot, 1, false)
-	return blame(p, err)
+	})
 }
 
 func (d *caseSession) compare(c Case) (gates.Case, error) {
@@ -178,7 +193,7 @@ func (d *caseSession) compare(c Case) (gates.Case, error) {
 	if err != nil {
 		return evidence, err
 	}
-	batch, err := d.prepare(p, c.Distribution, c.Seed)
+	batch, err := d.drawn(p, c.Distribution, c.Seed)
 	if err != nil {
 		return evidence, err
 	}
@@ -199,9 +214,13 @@ func (d *caseSession) compare(c Case) (gates.Case, error) {
 		}
 	}
 	slot := func(i int) oracle.Target { return oracle.TargetOf(p.Args, batch.Layout, d.places.Slice(i, 1)) }
-	equal := func(a, b int) (bool, error) {
-		_, same, err := d.oracle.Compare(p, slot(a), slot(b), d.manifest.Tolerance)
-		return err == nil && same[0], err
+	equal := func(a, b int) (same bool, err error) {
+		err = runners.Spend(d.spent, gates.WorkComparisons, func() error {
+			_, all, err := d.oracle.Compare(p, slot(a), slot(b), d.manifest.Tolerance)
+			same = err == nil && all[0]
+			return err
+		})
+		return same, err
 	}
 	same, err := equal(first, second)
 	if err != nil {
@@ -369,7 +388,7 @@ func (s *session) calibrate(d *caseSession) error {
 		if err != nil {
 			return err
 		}
-		batch, err := d.prepare(p, distribution.Normal, 1)
+		batch, err := d.drawn(p, distribution.Normal, 1)
 		if failure, err := interleave.Failure(err); err != nil {
 			return err
 		} else if failure != nil {
@@ -393,5 +412,5 @@ func (s *session) calibrate(d *caseSession) error {
 			return err
 		}
 	}
-	return s.send(Reply{Micros: micros})
+	return s.send(Reply{Micros: micros, Spent: s.spent})
 }

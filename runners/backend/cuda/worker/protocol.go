@@ -52,10 +52,11 @@ type Request struct {
 	Hold bool `json:"hold,omitempty"`
 }
 
-// A Python is where the process of a reference in Python is reached: by pipes that the worker has inherited.
+// A Python is where the process of a reference in Python is reached: by pipes and memory that the worker has inherited.
 type Python struct {
 	To      int           `json:"to"` // descriptors
 	From    int           `json:"from"`
+	Memory  int           `json:"memory"`
 	Timeout time.Duration `json:"timeout"` // of one case
 	PIDs    []int         `json:"pids"`    // its processes, which may be on the GPU
 }
@@ -84,6 +85,7 @@ type Reply struct {
 	Look     *runners.CaseDump `json:"look,omitempty"`
 	// Micros is the time of a launch by planned shape, of the faster side.
 	Micros   map[string]float64 `json:"micros,omitempty"`
+	Spent    gates.Spent        `json:"spent,omitempty"`    // with Micros: of the whole task
 	Measured bool               `json:"measured,omitempty"` // all timing is done; the round follows
 	Round    *gates.Round       `json:"round,omitempty"`
 	Done     bool               `json:"done,omitempty"`

@@ -1,12 +1,14 @@
 package worker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/distribution"
+	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/oracle"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/side"
@@ -31,7 +33,7 @@ const (
 // the GPU, and then all three sides interleaved. After all measurements it compares the outputs
 // with the reference, while the next round's processes start.
 func (s *session) round() error {
-	round := gates.Round{Seed: s.request.Seed, Before: s.fitness()}
+	round := gates.Round{Seed: s.request.Seed, Before: s.fitness(), Spent: s.spent}
 	benches, err := s.measure()
 	if err == nil {
 		round.After = s.fitness()
@@ -55,8 +57,11 @@ func (s *session) round() error {
 func (s *session) measure() (measured []*bench, err error) {
 	benches := make([]*bench, 0, len(s.request.Plans))
 	for _, i := range s.rng.Perm(len(s.request.Plans)) {
-		b, err := s.newBench(s.request.Plans[i], len(benches))
-		if err != nil {
+		var b *bench
+		if err := runners.Spend(s.spent, gates.WorkMemory, func() (err error) {
+			b, err = s.newBench(s.request.Plans[i], len(benches))
+			return err
+		}); err != nil {
 			return nil, fmt.Errorf("making room for %s: %w", s.request.Plans[i].Shape, err)
 		}
 		benches = append(benches, b)
@@ -80,7 +85,7 @@ func (s *session) measure() (measured []*bench, err error) {
 		}
 		return nil
 	}
-	if err := load(gates.SideBaseline, *s.request.Baseline); err != nil {
+	if err := runners.Spend(s.spent, gates.WorkMemory, func() error { return load(gates.SideBaseline, *s.request.Baseline) }); err != nil {
 		return nil, err
 	}
 	for _, b := range benches {
@@ -89,14 +94,13 @@ func (s *session) measure() (measured []*bench, err error) {
 		}
 	}
 	// Each of the two has its own process, and the baseline is not timed meanwhile.
-	control := make(chan error, 1)
-	go func() { control <- load(gates.SideControl, *s.request.Baseline) }()
-	failed := load(gates.SideCandidate, *s.request.Candidate)
-	if err := <-control; err != nil {
+	if err := runners.Spend(s.spent, gates.WorkMemory, func() error {
+		control := make(chan error, 1)
+		go func() { control <- load(gates.SideControl, *s.request.Baseline) }()
+		failed := load(gates.SideCandidate, *s.request.Candidate)
+		return cmp.Or(<-control, failed)
+	}); err != nil {
 		return nil, err
-	}
-	if failed != nil {
-		return nil, failed
 	}
 	for _, b := range benches {
 		if err := s.send(Reply{Progress: b.series.Shape}); err != nil {
@@ -143,7 +147,7 @@ func (s *session) newBench(plan Plan, id int) (*bench, error) {
 	}
 	b.timing = interleave.New(b, b.series, interleave.Plan{
 		Pairs: s.request.Pairs, Warm: warmUps, References: references,
-		Separation: s.request.Separation, Apart: interleave.Room(b.batch.Layout.Size, references, apart), Now: time.Now,
+		Separation: s.request.Separation, Apart: interleave.Room(b.batch.Layout.Size, references, apart), Now: time.Now, Spent: s.spent,
 	}, s.rng)
 	if b.again, err = s.oracle.NewInputBatch(p, 1); err != nil {
 		return nil, err

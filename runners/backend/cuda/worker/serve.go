@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/driver"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda/side"
@@ -36,7 +37,7 @@ func Serve(in io.Reader, out io.Writer) error {
 }
 
 func serve(r Request, hold func() error, send func(Reply) error) error {
-	s := &session{request: r, send: send, python: r.Python.client()}
+	s := &session{request: r, send: send, python: r.Python.client(), spent: gates.Spent{}}
 	// The sides make their contexts while this process makes its own, and reads.
 	defer s.close()
 	if err := s.startSides(); err != nil {

@@ -36,6 +36,7 @@ type session struct {
 	reference *side.Kernel
 	python    *pyref.Client // nil where the reference is on the device
 	sides     map[rune]*side.Process
+	spent     gates.Spent
 }
 
 const maxPadding = 64 << 20
@@ -139,6 +140,13 @@ func blame(p *side.Process, err error) error {
 
 // expect makes the reference compute the expected outputs of the first launch of a batch.
 func (s *session) expect(r *oracle.Reference, batch *oracle.InputBatch, dims manifest.Dims, original bool) error {
+	if s.request.Task == TaskRound {
+		return s.compute(r, batch, dims, original) // the round counts it
+	}
+	return runners.Spend(s.spent, gates.WorkReference, func() error { return s.compute(r, batch, dims, original) })
+}
+
+func (s *session) compute(r *oracle.Reference, batch *oracle.InputBatch, dims manifest.Dims, original bool) error {
 	if s.python != nil {
 		return s.expectPython(r, batch, original)
 	}
