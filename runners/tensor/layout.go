@@ -7,8 +7,10 @@ import (
 const (
 	alignment = 256
 	guardSize = 256 // between arrays, to detect a write beyond an array's end
-	guardByte = 0xC3
 )
+
+// GuardByte fills what lies between arrays.
+const GuardByte = 0xC3
 
 // A Layout says where the arguments of one launch lie in a slot of memory that a kernel may write
 // to. Guards lie between the arrays, to detect a kernel that writes outside them.
@@ -45,7 +47,7 @@ func (l Layout) Array(slot []byte, arg int) []byte {
 func (l Layout) Fill(slot []byte, args []Arg) {
 	rest := slot[l.header:l.Size]
 	for i := range rest {
-		rest[i] = guardByte
+		rest[i] = GuardByte
 	}
 	for i, a := range args {
 		if !a.Array() {
@@ -77,7 +79,7 @@ func (l Layout) Changed(slot []byte, args []Arg) (inputs []string, outside bool)
 	at := l.header
 	guard := func(to int) {
 		for _, b := range slot[at:to] {
-			outside = outside || b != guardByte
+			outside = outside || b != GuardByte
 		}
 	}
 	for i, a := range args {

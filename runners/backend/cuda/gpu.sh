@@ -2,12 +2,12 @@
 # Checks everything that kernelgate claims about GPUs, on a host with a GPU. It needs nvcc, ncu and
 # git and, for rivals and spread, python3 with torch, triton and cupy; it needs no Go. Build bin/gpu with `make gpu` first, here or elsewhere.
 #
-# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune accuracy spread
+# usage: runners/backend/cuda/gpu.sh RESULTS [STEP...]    steps: doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed accuracy spread
 # ONLY='stage6_.*' leaves out the checks of other names.
 set -uo pipefail
 cd "$(dirname "$0")/../../.."
 results=$(realpath -m "$1"); shift
-steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune accuracy spread}
+steps=${*:-doctor selftest reference cheats lone inputs pyref steps public triton tritonpkg examples newcomer builds sanitize stages pulls candidates sweep choose showcase everywhere toggles defers rebench tune speed accuracy spread}
 mkdir -p "$results"
 export HOME=${HOME:-/root} PATH=$PATH:/usr/local/cuda/bin
 gate=$PWD/bin/gpu/kernelgate
@@ -46,6 +46,16 @@ changed() {
   git worktree add --quiet --detach "$results/tree-$1" HEAD && sed -i "$3" "$results/tree-$1/kernels/sdpa_fp8/$2"
   if git -C "$results/tree-$1" diff --quiet; then echo "$1: the edit changed nothing"; failed=1; fi
 }
+
+# Kernels of common kinds, each with the toggles of its candidate.
+speed='layer_norm WARPS=8
+rotary_triton WARPS=1
+rms_norm BLOCK=256,WIDTH=8
+rope BLOCK=128
+histogram BLOCK=256
+walsh BLOCK=256
+swiglu BLOCK=1024
+conv1d BLOCK=128'
 
 # The stages of the FP8 attention kernel: its baseline, which is the last stage that paid off, and
 # the expected verdict.
@@ -140,6 +150,21 @@ for step in $steps; do
         (cd "$repo" && expect "$want" "example_${example}_$change") || failed=1
       done
     done ;;
+  # How long a whole check of kernels of common kinds takes, with the default policy and everything compiled before.
+  speed)
+    repo=$results/speed
+    git=(git -C "$repo" -c user.name=gpu.sh -c user.email=gpu.sh@example.com)
+    mkdir -p "$repo/.github" && cp -r runners/backend/cuda/testdata/speed "$repo/kernels" && cp policies/default.yaml "$repo/.github/kernelgate.yaml" &&
+      git init --quiet -b main "$repo" && "${git[@]}" add --all && "${git[@]}" commit --quiet -m base || failed=1
+    while read -r name toggles; do
+      if ! [[ $name =~ ^(${ONLY:-.*})$ ]]; then continue; fi
+      args=("$name" --baseline-variant default --variant "default,$toggles" --results "$results/speed-results")
+      (cd "$repo" && "$gate" check "${args[@]}" --static >/dev/null 2>&1)
+      (cd "$repo" && timeout 120 "$gate" check "${args[@]}" --timings >"$results/$name.txt" 2>"$results/$name.log") || true
+      echo "== $name: $(grep -m1 -E 'PASS|DEFER|ERROR' "$results/$name.txt" || tail -1 "$results/$name.log")"
+      sed -n '/^Where the time went/,/of this time/p' "$results/$name.txt"
+      mv "$results"/speed-results/*/evidence.json "$results/$name.evidence.json" 2>/dev/null; rm -rf "$results/speed-results"
+    done <<<"$speed" ;;
   # From a Triton package to the first verdict, in at most two minutes.
   newcomer) rm -rf "$results/newcomer"; runners/work/scaffold/newcomer.sh --gpu --limit 120 "$gate" "$results/newcomer" || failed=1 ;;
   steps) (cd runners/backend/cuda && KERNELGATE_GPU_EVIDENCE=$results/steps ../../../bin/gpu/cuda.test -test.v -test.run StepsOnGPU -test.timeout 500s) | grep -vE '^ *===' || failed=1 ;;

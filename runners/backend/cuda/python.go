@@ -14,6 +14,7 @@ const (
 	pythonTo     = resultFD + 1
 	pythonFrom   = resultFD + 2
 	pythonMemory = resultFD + 3
+	pythonSocket = resultFD + 4
 )
 
 // pythonPipes waits for the reference and returns the descriptors at which a worker reaches it.
@@ -22,7 +23,7 @@ func (b *Backend) pythonPipes() (*worker.Python, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &worker.Python{To: pythonTo, From: pythonFrom, Memory: pythonMemory, Timeout: p.Timeout, PIDs: p.PIDs()}, nil
+	return &worker.Python{To: pythonTo, From: pythonFrom, Memory: pythonMemory, Socket: pythonSocket, OnGPU: p.OnGPU(), Timeout: p.Timeout, PIDs: p.PIDs()}, nil
 }
 
 // pythonFiles returns the files that a worker inherits.
@@ -34,7 +35,7 @@ func (b *Backend) pythonFiles() []*os.File {
 	if err != nil {
 		return nil // reported when the worker's request is made
 	}
-	return []*os.File{p.To, p.From, p.Memory.File()}
+	return []*os.File{p.To, p.From, p.Memory.File(), p.Socket}
 }
 
 // blamed attributes a mistake of the reference that a worker found to the base or to the change

@@ -9,13 +9,13 @@ import (
 	"io"
 	"math"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/tensor"
@@ -41,6 +41,7 @@ type Client struct {
 	To      *os.File
 	From    *os.File
 	Memory  *Memory
+	Socket  *os.File      // hands memory of a GPU over
 	Timeout time.Duration // of one case
 
 	late func()        // ends the process that does not answer; nil where another does
@@ -48,6 +49,7 @@ type Client struct {
 
 	mu     sync.Mutex
 	reader *bufio.Reader
+	device string // where PyTorch computes, once it is loaded
 }
 
 // argument is what a request says of one.
@@ -67,13 +69,19 @@ type request struct {
 	Arguments []argument     `json:"arguments"`
 	Dims      map[string]int `json:"dims"`
 	Memory    int            `json:"memory"` // bytes of it that are used
+	// GPU is the size of the memory of the GPU that the arrays lie in, in place of the memory on the host. New says that it was
+	// just handed over.
+	GPU int64 `json:"gpu,omitempty"`
+	New bool  `json:"new,omitempty"`
 }
 
 type reply struct {
 	Ready    bool   `json:"ready"`
 	Arrays   string `json:"arrays"`
 	Version  string `json:"version"`
+	Device   string `json:"device"`   // where PyTorch computes
 	Computed int    `json:"computed"` // outputs that are in the memory
+	NaN      []int  `json:"nan"`      // those that have one
 	Error    string `json:"error"`
 	Line     int    `json:"line"`
 	Missing  string `json:"missing"`
@@ -112,58 +120,108 @@ type Fill func(in tensor.Seen, format manifest.DType, to []byte) error
 func (c *Client) Compute(p *tensor.Problem, fill Fill) ([][]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	q, inputs := requestOf(p)
+	q, seen := requestOf(p)
 	memory, err := c.Memory.room(q.Memory)
 	if err != nil {
 		return nil, err
 	}
-	arrays := map[string][]byte{} // the inputs
-	for i, in := range inputs {
-		if in.Array() && in.Reads() {
-			a := q.Arguments[i]
-			to := memory[a.Input:][:a.Format.Bytes(in.Elements)]
-			if err := fill(in, a.Format, to); err != nil {
+	for i, in := range seen {
+		if a := q.Arguments[i]; in.Array() && in.Reads() {
+			if err := fill(in, a.Format, memory[a.Input:][:a.Format.Bytes(in.Elements)]); err != nil {
 				return nil, err
 			}
-			arrays[a.Name] = to
 		}
 	}
-	var outputs [][]byte
-	var names []string
-	for i, in := range inputs {
-		if in.Array() && in.Writes() {
-			outputs, names = append(outputs, memory[q.Arguments[i].Output:][:8*in.Elements]), append(names, in.Name)
-		}
-	}
-	if err := c.within(c.Timeout, p.Shape.String(), func() error { return c.compute(q, outputs) }); err != nil {
+	if err := c.compute(p, q, seen, fill); err != nil {
 		return nil, err
 	}
-	for i, data := range outputs {
-		if hasNaN(data) && !natural(q, arrays) {
-			return nil, &Mistake{Text: fmt.Sprintf("returns NaN in %s for finite inputs on %s", names[i], p.Shape)}
+	var outputs [][]byte
+	for i, in := range seen {
+		if in.Array() && in.Writes() {
+			outputs = append(outputs, memory[q.Arguments[i].Output:][:8*in.Elements])
 		}
 	}
 	return outputs, nil
 }
 
-// compute waits until the outputs are in the memory. Their sizes are the manifest's, whatever the process says.
-func (c *Client) compute(q request, outputs [][]byte) error {
-	if err := c.send(q); err != nil {
-		return err
-	}
-	r, err := c.receive()
+// A GPU has the arrays of a case in its memory.
+type GPU interface {
+	// Room makes room for so many bytes, and returns the size of the memory. The file is how another process gets at it, or nil
+	// if the reference's process has got it before.
+	Room(bytes int) (size int64, file *os.File, err error)
+	// Write writes the values of an input there.
+	Write(in tensor.Seen, format manifest.DType, at int) error
+	// Read is a [Fill] for the same values.
+	Read(in tensor.Seen, format manifest.DType, to []byte) error
+}
+
+// ComputeOn is Compute with arrays in the memory of the GPU that the reference computes on. It returns where the outputs begin
+// there.
+func (c *Client) ComputeOn(g GPU, p *tensor.Problem) ([]int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q, seen := requestOf(p)
+	size, file, err := g.Room(q.Memory)
 	if err != nil {
+		return nil, err
+	}
+	if q.GPU = size; file != nil {
+		q.New = true
+		err := unix.Sendmsg(int(c.Socket.Fd()), []byte{0}, unix.UnixRights(int(file.Fd())), nil, 0)
+		file.Close()
+		if err != nil {
+			return nil, fmt.Errorf("handing memory to the reference: %w", err)
+		}
+	}
+	var outputs []int
+	for i, in := range seen {
+		a := q.Arguments[i]
+		if in.Array() && in.Reads() {
+			if err := g.Write(in, a.Format, a.Input); err != nil {
+				return nil, err
+			}
+		}
+		if in.Array() && in.Writes() {
+			outputs = append(outputs, a.Output)
+		}
+	}
+	return outputs, c.compute(p, q, seen, g.Read)
+}
+
+// compute waits until the outputs are in the memory.
+func (c *Client) compute(p *tensor.Problem, q request, seen []tensor.Seen, read Fill) error {
+	var r reply
+	if err := c.within(c.Timeout, p.Shape.String(), func() (err error) {
+		if err := c.send(q); err != nil {
+			return err
+		}
+		r, err = c.receive()
+		return err
+	}); err != nil {
 		return err
 	}
-	if r.Computed != len(outputs) {
+	var names []string
+	for _, in := range seen {
+		if in.Array() && in.Writes() {
+			names = append(names, in.Name)
+		}
+	}
+	if r.Computed != len(names) || slices.ContainsFunc(r.NaN, func(i int) bool { return i < 0 || i >= len(names) }) {
 		return &Mistake{Text: "answers with something else than its outputs (do not write to descriptor 4)"}
 	}
-	return nil
+	if len(r.NaN) == 0 {
+		return nil
+	}
+	natural, err := naturalNaN(q, seen, read)
+	if err == nil && !natural {
+		err = &Mistake{Text: fmt.Sprintf("returns NaN in %s for finite inputs on %s", names[r.NaN[0]], p.Shape)}
+	}
+	return err
 }
 
 // requestOf is what a reference is given: arrays as real numbers, scalars and dims by name. The arguments are those of the
-// problem that are returned beside it.
-func requestOf(p *tensor.Problem) (q request, inputs []tensor.Seen) {
+// problem that are returned with it.
+func requestOf(p *tensor.Problem) (q request, seen []tensor.Seen) {
 	q.Dims = map[string]int{}
 	for _, name := range p.Shape.Dims.Names() {
 		q.Dims[name], _ = p.Shape.Dims.Get(name)
@@ -177,7 +235,7 @@ func requestOf(p *tensor.Problem) (q request, inputs []tensor.Seen) {
 		if a.Of < 0 {
 			continue // a dim, which is passed anyway
 		}
-		inputs = append(inputs, a)
+		seen = append(seen, a)
 		if !a.Array() {
 			q.Arguments = append(q.Arguments, scalar(a.Arg))
 			continue
@@ -193,7 +251,7 @@ func requestOf(p *tensor.Problem) (q request, inputs []tensor.Seen) {
 		q.Arguments = append(q.Arguments, array)
 	}
 	q.Memory = max(q.Memory, alignment) // nothing cannot be mapped
-	return q, inputs
+	return q, seen
 }
 
 // alignment of arrays, which serves all instructions of a CPU.
@@ -240,46 +298,30 @@ func elementKind(d manifest.DType) string {
 	return "float"
 }
 
-// natural reports whether the inputs account for a NaN: infinities may make one, and so may zeros that something is divided by.
-func natural(q request, arrays map[string][]byte) bool {
-	for _, a := range q.Arguments {
-		data, ok := arrays[a.Name]
-		if !ok {
+// naturalNaN reports whether the inputs account for a NaN: infinities may make one, and so may zeros that something is divided by.
+func naturalNaN(q request, seen []tensor.Seen, read Fill) (bool, error) {
+	for i, in := range seen {
+		if !in.Array() || !in.Reads() {
 			continue
 		}
-		values := make([]float64, len(data)/a.Format.Size())
-		tensor.Decode(a.Format, values, data)
+		format := q.Arguments[i].Format
+		data, values := make([]byte, format.Bytes(in.Elements)), make([]float64, in.Elements)
+		if err := read(in, format, data); err != nil {
+			return false, err
+		}
+		tensor.Decode(format, values, data)
 		zeros := len(values) > 0
 		for _, v := range values {
 			if math.IsInf(v, 0) || math.IsNaN(v) {
-				return true
+				return true, nil
 			}
 			zeros = zeros && v == 0
 		}
 		if zeros {
-			return true
+			return true, nil
 		}
 	}
-	return false
-}
-
-// hasNaN looks for a NaN among float64 values, with all processors.
-func hasNaN(data []byte) bool {
-	var found atomic.Bool
-	var wait sync.WaitGroup
-	part := max((len(data)/8+runtime.NumCPU()-1)/runtime.NumCPU(), 1<<16) * 8
-	for part := range slices.Chunk(data, part) {
-		wait.Go(func() {
-			for ; len(part) > 0; part = part[8:] {
-				if v := math.Float64frombits(binary.LittleEndian.Uint64(part)); v != v {
-					found.Store(true)
-					return
-				}
-			}
-		})
-	}
-	wait.Wait()
-	return found.Load()
+	return false, nil
 }
 
 // loaded waits for the first reply.
@@ -291,6 +333,7 @@ func (c *Client) loaded() error {
 		if err == nil && !r.Ready {
 			err = &Mistake{Text: "answers before it is asked (do not write to descriptor 4)"}
 		}
+		c.device = r.Device
 		return err
 	})
 }

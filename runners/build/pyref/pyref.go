@@ -20,6 +20,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 )
@@ -169,11 +171,20 @@ func (p *Process) start(ctx context.Context, s Spec, work string, first setup) e
 		answers.Close()
 		return err
 	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		asks.Close()
+		answers.Close()
+		arrays.close()
+		return fmt.Errorf("making a socket to the reference: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "socket"), os.NewFile(uintptr(pair[1]), "socket")
+	defer theirs.Close()
 	spec := sandbox.Spec{
 		Args:   []string{s.Python.Program, "-I", "-B", inside + "/serve.py"},
 		Env:    append(environment(), s.gpuEnv()...),
 		Places: []sandbox.Place{{Host: work, Inside: inside}}, Read: append(sandbox.SystemPaths(), s.Python.read...),
-		ExtraFiles: []*os.File{requests, replies, arrays.File()}, Stdout: p.prints, Stderr: p.prints,
+		ExtraFiles: []*os.File{requests, replies, arrays.File(), theirs}, Stdout: p.prints, Stderr: p.prints,
 		Limits: sandbox.Limits{Wall: life, Memory: memory, Overcommit: true, Disk: 64 << 20, Processes: 512, Output: maxPrints},
 	}
 	if first.Device != string(manifest.OnCPU) {
@@ -183,13 +194,14 @@ func (p *Process) start(ctx context.Context, s Spec, work string, first setup) e
 		asks.Close()
 		answers.Close()
 		arrays.close()
+		ours.Close()
 		return fmt.Errorf("starting the reference: %w", err)
 	}
 	go func() {
 		p.result, _ = p.program.Wait()
 		close(p.ended)
 	}()
-	p.Client = Client{To: asks, From: answers, Memory: arrays, Timeout: cmp.Or(s.Timeout, CaseTimeout), late: p.program.Kill, end: p.end}
+	p.Client = Client{To: asks, From: answers, Memory: arrays, Socket: ours, Timeout: cmp.Or(s.Timeout, CaseTimeout), late: p.program.Kill, end: p.end}
 	return p.send(first)
 }
 
@@ -226,12 +238,16 @@ func (p *Process) Ready() error {
 	return p.ready
 }
 
+// OnGPU reports whether a reference that is loaded computes on the GPU.
+func (p *Process) OnGPU() bool { return p.device == string(manifest.OnCUDA) }
+
 // Close ends the process.
 func (p *Process) Close() {
 	p.program.Kill()
 	<-p.ended
 	p.To.Close()
 	p.From.Close()
+	p.Socket.Close()
 	p.mu.Lock() // nobody reads there any more
 	defer p.mu.Unlock()
 	p.Memory.close()

@@ -1,15 +1,18 @@
 """Computes expected outputs with a reference in Python: serve.py, in the sandbox.
 
 Requests come on descriptor 3 and replies go to descriptor 4. Both are a length of four bytes and a header in JSON. Arrays
-are in memory that descriptor 5 shares with the judge: inputs where the request says, as float32 or float64, and outputs
-as float64. The first request says which reference is meant. Standard output and standard error are the reference's own.
+are in memory that descriptor 5 shares with the judge, or in memory of the GPU that comes through the socket on descriptor
+6: inputs where the request says, as float32 or float64, and outputs as float64. The first request says which reference is
+meant. Standard output and standard error are the reference's own.
 """
 import ast
+import ctypes
 import inspect
 import json
 import math
 import mmap
 import os
+import socket
 import struct
 import sys
 import types
@@ -60,13 +63,66 @@ class Memory:
     def room(self, size):
         if size > len(self.data):
             self.data = mmap.mmap(5, size)  # the old one ends with the last array that looks into it
-        return self.data
+        return self
+
+    def tensor(self, torch, dtype, count, at):
+        return torch.frombuffer(self.data, dtype=dtype, count=count, offset=at)
+
+
+class DeviceMemory:
+    """Memory of the GPU that the judge has handed over."""
+
+    def __init__(self, size):
+        cuda, number = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64
+        with socket.socket(fileno=os.dup(6)) as near:
+            files = socket.recv_fds(near, 1, 1)[1]
+        handle, at = number(), number()
+        access = (ctypes.c_int * 3)(1, 0, 3)  # on device 0, for reading and writing
+        self.size, self.cuda = number(size), cuda
+        self.do("cuMemImportFromShareableHandle", ctypes.byref(handle), ctypes.c_void_p(files[0]), 1)
+        os.close(files[0])
+        self.do("cuMemAddressReserve", ctypes.byref(at), self.size, number(0), number(0), number(0))
+        self.do("cuMemMap", at, self.size, number(0), handle, number(0))
+        self.do("cuMemSetAccess", at, self.size, ctypes.byref(access), number(1))
+        self.do("cuMemRelease", handle)  # it lives as long as it is mapped
+        self.at = at
+
+    def do(self, name, *args):
+        code = getattr(self.cuda, name)(*args)
+        if code:
+            raise Mistake(f"cannot be given memory of the GPU: {name} returns {code}")
+
+    def close(self):
+        self.do("cuMemUnmap", self.at, self.size)
+        self.do("cuMemAddressFree", self.at, self.size)
+
+    def tensor(self, torch, dtype, count, at):
+        kinds = {torch.float32: "<f4", torch.float64: "<f8"}
+        view = types.SimpleNamespace(__cuda_array_interface__={"shape": (count,), "typestr": kinds[dtype], "data": (self.at.value + at, False), "version": 3})
+        return torch.as_tensor(view, device="cuda")
+
+
+class Shared:
+    """Both kinds of memory."""
+
+    def __init__(self):
+        self.host, self.device = Memory(), None
+
+    def of(self, request):
+        if not request.get("gpu"):
+            return self.host.room(request["memory"])
+        if request.get("new"):
+            if self.device:
+                self.device.close()
+            self.device = DeviceMemory(request["gpu"])
+        return self.device
 
 
 class Numpy:
     """Arrays of NumPy."""
 
     name = "numpy"
+    device = "cpu"
     exhausted = ()
 
     def __init__(self, setup):
@@ -83,7 +139,7 @@ class Numpy:
         if a["access"] == "out" or not elements:
             values = self.module.zeros(a["shape"])
         else:
-            values = self.module.frombuffer(memory, {"f32": "<f4", "f64": "<f8"}[a["format"]], elements, a["input"]).reshape(a["shape"])
+            values = self.module.frombuffer(memory.data, {"f32": "<f4", "f64": "<f8"}[a["format"]], elements, a["input"]).reshape(a["shape"])
         if a["kind"] == "float":
             return values.astype(self.float)
         return values.astype({"int": self.module.int64, "uint": self.module.uint64, "bool": self.module.bool_}[a["kind"]])
@@ -99,8 +155,9 @@ class Numpy:
         if value.dtype.kind not in "fiub":
             raise Mistake(f"returns an array of {value.dtype} (return real numbers)")
         if value.size:
-            to = self.module.frombuffer(memory, "<f8", value.size, at)
+            to = self.module.frombuffer(memory.data, "<f8", value.size, at)
             self.module.copyto(to, value.reshape(-1), casting="unsafe")
+            return bool(self.module.isnan(to).any())
 
     def release(self):
         pass
@@ -136,7 +193,7 @@ class Torch:
             values = torch.zeros(a["shape"], dtype=torch.float64)
         else:
             format = {"f32": torch.float32, "f64": torch.float64}[a["format"]]
-            values = torch.frombuffer(memory, dtype=format, count=elements, offset=a["input"]).reshape(a["shape"])
+            values = memory.tensor(torch, format, elements, a["input"]).reshape(a["shape"])
         kinds = {"float": self.float, "int": torch.int64, "uint": torch.int64, "bool": torch.bool}
         return values.to(device=self.device, copy=True).to(dtype=kinds[a["kind"]])
 
@@ -152,8 +209,9 @@ class Torch:
         if value.is_complex():
             raise Mistake(f"returns an array of {value.dtype} (return real numbers)")
         if value.numel():
-            to = self.module.frombuffer(memory, dtype=self.module.float64, count=value.numel(), offset=at)
+            to = memory.tensor(self.module, self.module.float64, value.numel(), at)
             to.copy_(value.detach().reshape(-1))
+            return bool(self.module.isnan(to).any())  # and waits for the GPU
 
     def release(self):
         if self.device == "cuda":
@@ -215,7 +273,7 @@ def arguments(signature, values, line):
 
 
 def outputs(arrays, returned, picked, wanted, values, line, memory):
-    """Puts the outputs into the memory: those that were returned, or else those that were written. Returns how many."""
+    """Puts the outputs into the memory: those that were returned, or else those that were written. Returns the reply."""
     names = [w["name"] for w in wanted]
     if returned is None:
         missing = [n for n in names if n not in picked]
@@ -236,13 +294,15 @@ def outputs(arrays, returned, picked, wanted, values, line, memory):
         raise Mistake(f"returns one {type(returned).__name__}, and the manifest has {len(names)} outputs (return {', '.join(names)})", line)
     else:
         found = [returned]
-    for want, value in zip(wanted, found):
+    nan = []
+    for i, (want, value) in enumerate(zip(wanted, found)):
         if not arrays.known(value):
             raise Mistake(f"returns a {type(value).__name__} for {want['name']} (return an array of {arrays.name})", line)
         if arrays.shape(value) != want["shape"]:
             raise Mistake(f"returns {want['name']} of shape {arrays.shape(value)}, and the manifest's is {want['shape']}", line)
-        arrays.put(value, memory, want["output"])
-    return len(found)
+        if arrays.put(value, memory, want["output"]):
+            nan.append(i)
+    return {"computed": len(found), "nan": nan}
 
 
 def compute(arrays, function, signature, request, memory):
@@ -268,7 +328,7 @@ def compute(arrays, function, signature, request, memory):
 
 
 def computed(arrays, *rest):
-    """Computes, on the CPU if the GPU's memory does not suffice. Returns the number of outputs."""
+    """Computes, on the CPU if the GPU's memory does not suffice. Returns the reply."""
     try:
         return compute(arrays, *rest)
     except arrays.exhausted:
@@ -298,12 +358,12 @@ def told(error, setup):
 
 def main():
     requests, replies = os.fdopen(3, "rb", buffering=0), os.fdopen(4, "wb", buffering=1 << 20)
-    setup, loaded, memory = {}, None, Memory()
+    setup, loaded, memory = {}, None, Shared()
     try:
         setup = receive(requests)
         sys.path += setup["path"]  # behind the installation's own
         loaded = load(setup)
-        send(replies, {"ready": True, "arrays": loaded[0].name, "version": loaded[0].version()})
+        send(replies, {"ready": True, "arrays": loaded[0].name, "version": loaded[0].version(), "device": loaded[0].device})
     except End:
         return
     except BaseException as error:
@@ -312,7 +372,7 @@ def main():
     while True:
         try:
             request = receive(requests)
-            send(replies, {"computed": computed(*loaded, request, memory.room(request["memory"]))})
+            send(replies, computed(*loaded, request, memory.of(request)))
         except End:
             return
         except BaseException as error:

@@ -252,6 +252,42 @@ func compareInput(t *testing.T, run func(string, ...[]byte) []byte, m *manifest.
 	}
 }
 
+// A slot on the device is filled as the host would fill it, in every format and with any rest.
+func TestFills(t *testing.T) {
+	for _, d := range manifest.DTypes() {
+		if d.Packed() {
+			continue // no output is
+		}
+		for elements := range 9 {
+			args := []tensor.Arg{
+				{Name: "x", DType: d, Access: manifest.In, Shape: []int{elements}, Elements: elements, Scales: -1},
+				{Name: "y", DType: d, Access: manifest.Out, Shape: []int{elements}, Elements: elements, Scales: -1},
+				{Name: "n", DType: manifest.I32, Access: manifest.Scalar, Elements: 1, Scales: -1},
+			}
+			if elements == 3 {
+				args[0].Bytes = make([]byte, args[0].Size()-1)
+				for i := range args[0].Bytes {
+					args[0].Bytes[i] = byte(7 + i)
+				}
+			}
+			l := tensor.NewLayout(args, 0)
+			want, got := make([]byte, l.Size), make([]byte, l.Size)
+			l.Fill(want, args)
+			for _, f := range fills(l, args) {
+				word := le.AppendUint32(nil, f.word)
+				for i := range f.size {
+					if got[f.at+i] = word[i%4]; f.data != nil {
+						got[f.at+i] = f.data[i]
+					}
+				}
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%d elements of %s:\n%x on the device\n%x on the host", elements, d, got, want)
+			}
+		}
+	}
+}
+
 // The device counts and measures as tensor.Compare does.
 func TestDeviceComparesAsTheHost(t *testing.T) {
 	run := onCPU(t)

@@ -76,9 +76,7 @@ func (o *Oracle) NewInputBatch(p *tensor.Problem, launches int) (*InputBatch, er
 			return nil, err
 		}
 	}
-	slot := make([]byte, s.Layout.Size)
-	s.Layout.Fill(slot, p.Args)
-	if err := o.stream.ToDevice(s.slot(0), slot); err != nil {
+	if err := s.poison(); err != nil {
 		return nil, err
 	}
 	for i := 1; i < launches; i++ {
@@ -87,6 +85,61 @@ func (o *Oracle) NewInputBatch(p *tensor.Problem, launches int) (*InputBatch, er
 		}
 	}
 	return s, nil
+}
+
+// poison makes the first slot what [tensor.Layout.Fill] makes it on the host.
+func (s *InputBatch) poison() error {
+	slot := s.slot(0)
+	for _, f := range fills(s.Layout, s.problem.Args) {
+		part := slot.Slice(int64(f.at), int64(f.size))
+		switch whole := part.Size / 4 * 4; {
+		case f.data != nil:
+			if err := s.o.stream.ToDevice(part, f.data); err != nil {
+				return err
+			}
+		case f.word&0xFF*0x01010101 == f.word:
+			if err := s.o.stream.Fill8(part, uint8(f.word)); err != nil {
+				return err
+			}
+		default:
+			if err := s.o.stream.Fill32(part.Slice(0, whole), f.word); err != nil {
+				return err
+			}
+			if rest := part.Slice(whole, part.Size-whole); rest.Size > 0 {
+				if err := s.o.stream.ToDevice(rest, le.AppendUint32(nil, f.word)[:rest.Size]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// A fill is a part of a slot that one word fills, or some data.
+type fill struct {
+	at, size int
+	word     uint32
+	data     []byte
+}
+
+// fills is how a slot is filled, later parts over earlier ones.
+func fills(l tensor.Layout, args []tensor.Arg) []fill {
+	all := []fill{{size: l.Size, word: tensor.GuardByte * 0x01010101}}
+	for i, a := range args {
+		if !a.Array() || a.Size() == 0 {
+			continue
+		}
+		f := fill{at: l.Offsets[i], size: a.Size()}
+		if !a.Reads() {
+			var word [8]byte // no format is larger, and the halves of the poison of each are equal
+			tensor.Poison(a.DType, word[:])
+			f.word = le.Uint32(word[:])
+		}
+		if all = append(all, f); a.Reads() && len(a.Bytes) > 0 {
+			all = append(all, fill{at: f.at, size: len(a.Bytes), data: a.Bytes})
+		}
+	}
+	return all
 }
 
 // Free gives the batch's memory back.
@@ -256,7 +309,7 @@ func (s *InputBatch) Read(launch int, in tensor.Seen, format manifest.DType, ori
 	if err := s.o.reserve(&s.o.widened, int64(len(to))); err != nil {
 		return err
 	}
-	if err := s.widen(launch, in, format, original, s.o.widened); err != nil {
+	if err := s.Widen(launch, in, format, original, s.o.widened); err != nil {
 		return err
 	}
 	if err := s.o.stream.ToHost(to, s.o.widened); err != nil {
@@ -265,7 +318,11 @@ func (s *InputBatch) Read(launch int, in tensor.Seen, format manifest.DType, ori
 	return nil
 }
 
-func (s *InputBatch) widen(launch int, seen tensor.Seen, format manifest.DType, original bool, to driver.Buffer) error {
+// Widen writes the same to memory of the GPU.
+func (s *InputBatch) Widen(launch int, seen tensor.Seen, format manifest.DType, original bool, to driver.Buffer) error {
+	if seen.Elements == 0 {
+		return nil
+	}
 	at := slices.IndexFunc(s.inputs, func(in input) bool { return in.arg == seen.Of && in.member == seen.Member })
 	if at < 0 {
 		return fmt.Errorf("the input %s is not drawn", seen.Name)

@@ -59,7 +59,7 @@ func (r *Reference) Prepare(s *InputBatch, launch int, original bool) error {
 		if !seen.Array() || !seen.Reads() {
 			continue
 		}
-		if err := s.widen(launch, seen, manifest.F32, original, r.Slot.Slice(int64(r.Layout.Offsets[i]), int64(r.Args[i].Size()))); err != nil {
+		if err := s.Widen(launch, seen, manifest.F32, original, r.Slot.Slice(int64(r.Layout.Offsets[i]), int64(r.Args[i].Size()))); err != nil {
 			return err
 		}
 	}
@@ -108,6 +108,23 @@ func (r *Reference) Set(want [][]byte) error {
 		}
 		if err := r.o.stream.ToDevice(r.Slot.Slice(int64(r.Layout.Offsets[i]), int64(len(data))), data); err != nil {
 			return fmt.Errorf("writing the expected outputs: %w", err)
+		}
+	}
+	return nil
+}
+
+// SetFrom is Set with outputs that lie in other memory of the GPU, at the given places.
+func (r *Reference) SetFrom(from driver.Buffer, at []int) error {
+	if len(at) != len(r.Args) {
+		return fmt.Errorf("%d outputs were computed, and the problem has %d", len(at), len(r.Args))
+	}
+	for i, a := range r.Args {
+		if a.Elements == 0 {
+			continue
+		}
+		size := int64(8 * a.Elements)
+		if err := r.o.stream.CopyDevice(r.Slot.Slice(int64(r.Layout.Offsets[i]), size), from.Slice(int64(at[i]), size)); err != nil {
+			return fmt.Errorf("copying the expected outputs: %w", err)
 		}
 	}
 	return nil

@@ -65,6 +65,8 @@ type caseSession struct {
 	places     oracle.Places // the candidate's slots, then the baseline's
 	slots      []driver.Buffer
 	regions    map[rune]scratchRegion // of the last case
+	batch      *oracle.InputBatch     // the inputs of the last case
+	dims       string                 // its size
 }
 
 func (s *session) openCases() (*caseSession, error) {
@@ -124,7 +126,7 @@ func (d *caseSession) drawn(p *tensor.Problem, dist distribution.Kind, seed uint
 
 // prepare draws a case into every slot and sends its shape to the sides.
 func (d *caseSession) prepare(p *tensor.Problem, dist distribution.Kind, seed uint64) (*oracle.InputBatch, error) {
-	batch, err := d.oracle.NewInputBatch(p, 1)
+	batch, err := d.batchOf(p)
 	if err != nil {
 		return nil, err
 	}
@@ -170,6 +172,23 @@ func (d *caseSession) prepare(p *tensor.Problem, dist distribution.Kind, seed ui
 		}
 	}
 	return batch, nil
+}
+
+// batchOf makes room for the inputs of a case, or uses that of the last one if it has the same size.
+func (d *caseSession) batchOf(p *tensor.Problem) (*oracle.InputBatch, error) {
+	dims := p.Shape.Dims.String()
+	if d.batch != nil && d.dims == dims {
+		return d.batch, nil
+	}
+	if d.batch != nil {
+		if err := d.batch.Free(); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	d.batch, err = d.oracle.NewInputBatch(p, 1)
+	d.dims = dims
+	return d.batch, err
 }
 
 func problemOf(p *tensor.Problem, batch *oracle.InputBatch, t scratchRegion, id int) side.Problem {
@@ -284,10 +303,7 @@ func (d *caseSession) compare(c Case) (gates.Case, error) {
 			}
 		}
 	}
-	if err := reference.Free(); err != nil {
-		return evidence, err
-	}
-	return evidence, batch.Free()
+	return evidence, reference.Free()
 }
 
 // addBaseline adds the baseline's result on the case. The caller has already run the reference. A
@@ -388,7 +404,7 @@ func (s *session) calibrate(d *caseSession) error {
 		if err != nil {
 			return err
 		}
-		batch, err := d.drawn(p, distribution.Normal, 1)
+		_, err = d.drawn(p, distribution.Normal, 1)
 		if failure, err := interleave.Failure(err); err != nil {
 			return err
 		} else if failure != nil {
@@ -407,9 +423,6 @@ func (s *session) calibrate(d *caseSession) error {
 			if had, ok := micros[plan.Shape.Name]; !ok || took.Seconds()*1e6 < had {
 				micros[plan.Shape.Name] = took.Seconds() * 1e6
 			}
-		}
-		if err := batch.Free(); err != nil {
-			return err
 		}
 	}
 	return s.send(Reply{Micros: micros, Spent: s.spent})

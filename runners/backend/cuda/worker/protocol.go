@@ -57,8 +57,10 @@ type Python struct {
 	To      int           `json:"to"` // descriptors
 	From    int           `json:"from"`
 	Memory  int           `json:"memory"`
-	Timeout time.Duration `json:"timeout"` // of one case
-	PIDs    []int         `json:"pids"`    // its processes, which may be on the GPU
+	Socket  int           `json:"socket"`
+	OnGPU   bool          `json:"on_gpu,omitempty"` // it computes there
+	Timeout time.Duration `json:"timeout"`          // of one case
+	PIDs    []int         `json:"pids"`             // its processes, which may be on the GPU
 }
 
 // A Start ends a Hold.

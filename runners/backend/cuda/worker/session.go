@@ -35,6 +35,7 @@ type session struct {
 	oracle    *oracle.Oracle
 	reference *side.Kernel
 	python    *pyref.Client // nil where the reference is on the device
+	handed    driver.Buffer // memory that its process has, too
 	sides     map[rune]*side.Process
 	spent     gates.Spent
 }
