@@ -32,6 +32,7 @@ type child struct {
 	threads int // that the kernel declares; 1 is none beside its own
 	ended   chan ending
 	late    atomic.Bool
+	starved atomic.Int64 // nanoseconds that it waited for a processor, if that was too long
 
 	launcher int  // its process id
 	begun    bool // the launcher was woken, or just started
@@ -105,15 +106,6 @@ func startChild(ctx context.Context, exe string, size, threads int, timeout time
 	return c, nil
 }
 
-// watchdog kills everything of the child when it takes too long.
-func (c *child) watchdog() (off func()) {
-	t := time.AfterFunc(c.timeout, func() {
-		c.late.Store(true)
-		c.program.Kill()
-	})
-	return func() { t.Stop() }
-}
-
 // begin lets the launcher start the next process, if there is none yet. What is in
 // the memory must be read by then, and nothing new be in it.
 func (c *child) begin() {
@@ -168,7 +160,7 @@ func (c *child) wrong(pid int, answer byte) (*gates.Failure, error) {
 		return crash(unix.SIGABRT), nil
 	case answer != 0:
 		return &gates.Failure{Kind: gates.FailureCrash, Detail: "the kernel's process gave an answer that was not asked for"}, nil
-	case c.late.Load() || s.letter != 'Z' || s.exit.Signaled() && s.exit.Signal() == unix.SIGKILL:
+	case c.late.Load() || c.starved.Load() > 0 || s.letter != 'Z' || s.exit.Signaled() && s.exit.Signal() == unix.SIGKILL:
 		return c.failure()
 	case s.exit.Signaled():
 		return crash(s.exit.Signal()), nil
@@ -190,6 +182,8 @@ func (c *child) failure() (*gates.Failure, error) {
 	switch r := e.result; {
 	case e.err != nil:
 		return nil, fmt.Errorf("watching a kernel's process: %w", e.err)
+	case c.starved.Load() > 0:
+		return nil, fmt.Errorf("a kernel's process waited %v for a processor: the machine is too busy to judge anything (run less beside kernelgate, and measure again)", time.Duration(c.starved.Load()).Round(time.Millisecond))
 	case c.late.Load():
 		return &gates.Failure{Kind: gates.FailureTimeout, Detail: fmt.Sprintf("the kernel did not return within %v and was killed", c.timeout)}, nil
 	case r.OutOfMemory:

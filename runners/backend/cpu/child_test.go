@@ -3,8 +3,11 @@ package cpu
 import (
 	"encoding/binary"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/distribution"
@@ -162,5 +165,57 @@ func TestProcessIsDeadAfterItsLaunch(t *testing.T) {
 		if s := stateOf(pid); !s.dead() {
 			t.Errorf("%s: the process is in state %c", name, s.letter)
 		}
+	}
+}
+
+// A kernel that gets no processor is not accused of taking too long: the time that it waits does not count. One that sleeps or
+// spins is, on the same machine.
+func TestStarvedProcessIsNotAccused(t *testing.T) {
+	const timeout = 400 * time.Millisecond
+	for _, c := range []struct {
+		name, body string
+		accused    bool
+	}{
+		{"short", "for (volatile long i = 0; i < 40000000; i++) ;", false},
+		{"endless", "for (volatile long i = 0;; i++) ;", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := built(t, include+"void scale(const float *x, float *y, int32_t N) { "+c.body+" }")
+			k, err := startChild(t.Context(), w.sides["candidate"].path, 1<<16, 1, timeout)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer k.close()
+			if f, err := k.ready(); f != nil || err != nil {
+				t.Fatal(f, err)
+			}
+			// Others want every processor, and have the right of way.
+			if err := unix.Setpriority(unix.PRIO_PROCESS, k.waiting, 12); err != nil {
+				t.Fatal(err)
+			}
+			stop := make(chan struct{})
+			defer close(stop)
+			for range runtime.NumCPU() {
+				go func() {
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+					}
+				}()
+			}
+			start := time.Now()
+			_, f, err := k.launch(0, 1)
+			switch {
+			case err != nil && strings.Contains(err.Error(), "waited") && time.Since(start) > starvation*timeout:
+				t.Skipf("the machine is busier than this test allows for: %v", err)
+			case err != nil:
+				t.Fatal(err)
+			case (f != nil) != c.accused:
+				t.Errorf("after %v: %v", time.Since(start), f)
+			}
+		})
 	}
 }

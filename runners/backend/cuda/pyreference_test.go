@@ -126,7 +126,9 @@ func TestPythonReferenceOnGPU(t *testing.T) {
 	}{
 		{"numpy", pythonFile, numpy, around(fasterBody), false, gates.Pass, "", ""},
 		{"numpy-wrong", pythonFile, numpy, almost, false, gates.Defer, gates.ReasonCorrectness, ""},
-		{"torch", pythonFile, strings.Replace(torch, "DEVICE", "'cpu'", 1), around(fasterBody), true, gates.Pass, "", ""},
+		{"torch", pythonFile, strings.Replace(torch, "DEVICE", "'cuda'", 1), around(fasterBody), true, gates.Pass, "", ""},
+		{"torch-on-the-cpu", "{source: reference.py, entry: double, device: cpu}", strings.Replace(torch, "DEVICE", "'cpu'", 1), around(fasterBody), true, gates.Pass, "", ""},
+		{"torch-nan", pythonFile, "import torch\ndef double(x):\n    return 2 * x * float('nan')\n", around(fasterBody), true, gates.Error, "", "returns NaN in y for finite inputs"},
 		{"torch-on-the-gpu", "{source: reference.py, entry: double, device: cuda, dtype: float32}", strings.Replace(torch, "DEVICE", "'cuda'", 1), around(fasterBody), true, gates.Pass, "", ""},
 		{"torch-on-the-gpu-wrong", "{source: reference.py, entry: double, device: cuda}", strings.Replace(torch, "DEVICE", "'cuda'", 1), almost, true, gates.Defer, gates.ReasonCorrectness, ""},
 		{"expression", `{torch: "F.relu(x) * 2 - F.relu(-x) * 2"}`, "", around(fasterBody), true, gates.Pass, "", ""},

@@ -195,7 +195,7 @@ class Torch:
             format = {"f32": torch.float32, "f64": torch.float64}[a["format"]]
             values = memory.tensor(torch, format, elements, a["input"]).reshape(a["shape"])
         kinds = {"float": self.float, "int": torch.int64, "uint": torch.int64, "bool": torch.bool}
-        return values.to(device=self.device, copy=True).to(dtype=kinds[a["kind"]])
+        return values.to(device=self.device, dtype=kinds[a["kind"]], copy=True)
 
     def known(self, value):
         return isinstance(value, (self.module.Tensor, int, float))
@@ -214,8 +214,10 @@ class Torch:
             return bool(self.module.isnan(to).any())  # and waits for the GPU
 
     def release(self):
-        if self.device == "cuda":
-            self.module.cuda.empty_cache()  # the kernels need it
+        """Gives memory of the GPU back that the kernels may need."""
+        cuda = self.module.cuda
+        if self.device == "cuda" and cuda.memory_reserved() > cuda.get_device_properties(0).total_memory / 8:
+            cuda.empty_cache()
 
 
 def needs_torch(tree):

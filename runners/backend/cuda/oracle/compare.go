@@ -28,10 +28,13 @@ const (
 	figures
 )
 
-const (
-	compareThreads = 64 * blockThreads // of one launch
-	gatherThreads  = 32
-)
+const gatherThreads = 128
+
+// compareBlocks is how many blocks compare so many elements: enough for every processor of the GPU if there are many, and each
+// thread of gather adds up a whole number of them.
+func compareBlocks(elements int) int {
+	return max(min(elements/(16*blockThreads), 1024), 1)
+}
 
 // A Target is where outputs lie: of a kernel in its own formats, or of the
 // reference as floats.
@@ -61,7 +64,11 @@ func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance manifest
 	for i := range all {
 		all[i], same[i] = &gates.Errors{}, true
 	}
-	if err := o.reserve(&o.partial, int64(8*figures*compareThreads*launches)); err != nil {
+	most := 0
+	for _, arg := range got.Outputs {
+		most = max(most, compareBlocks(p.Args[arg].Elements))
+	}
+	if err := o.reserve(&o.partial, int64(8*figures*blockThreads*most*launches)); err != nil {
 		return nil, nil, err
 	}
 	if err := o.reserve(&o.sums, int64(8*figures*gatherThreads*launches)); err != nil {
@@ -76,11 +83,12 @@ func (o *Oracle) Compare(p *tensor.Problem, got, want Target, tolerance manifest
 		grid := func(blocks, threads int) driver.Launch {
 			return driver.Launch{Grid: driver.Dim{X: uint32(blocks), Y: uint32(launches)}, Block: driver.Dim{X: uint32(threads)}}
 		}
-		if err := o.kernels["compare"].Launch(o.stream, grid(compareThreads/blockThreads, blockThreads), new(driver.Args).Bytes(spec, 8)); err != nil {
+		blocks := compareBlocks(elements)
+		if err := o.kernels["compare"].Launch(o.stream, grid(blocks, blockThreads), new(driver.Args).Bytes(spec, 8)); err != nil {
 			return nil, nil, err
 		}
 		if err := o.kernels["gather"].Launch(o.stream, grid(1, gatherThreads), new(driver.Args).Pointer(o.partial.Ptr).Pointer(o.sums.Ptr).
-			Uint64(compareThreads/gatherThreads)); err != nil {
+			Uint64(uint64(blocks*blockThreads/gatherThreads))); err != nil {
 			return nil, nil, err
 		}
 		sums := make([]byte, 8*figures*gatherThreads*launches)
