@@ -26,17 +26,18 @@ func (c *child) watchdog() (off func()) {
 			return
 		default:
 		}
-		took := time.Since(start)
-		waited := longest(c.queued(), before)
-		switch left := c.timeout - (took - waited); {
-		case c.answered():
+		if c.answered() {
 			return // and nobody had the time to read it
-		case left > 0 && took < starvation*c.timeout:
-			t.Reset(max(left, time.Millisecond))
+		}
+		waited := longest(c.queued(), before)
+		left, starved := remaining(c.timeout, time.Since(start), waited)
+		if left > 0 && !starved {
+			t.Reset(left)
 			return
-		case left > 0:
+		}
+		if starved {
 			c.starved.Store(int64(waited))
-		default:
+		} else {
 			c.late.Store(true)
 		}
 		c.program.Kill()
@@ -45,6 +46,16 @@ func (c *child) watchdog() (off func()) {
 		close(done)
 		t.Stop()
 	}
+}
+
+// remaining is how much longer a side may take that has taken so long and waited for a processor so long of it. A starved one
+// has waited too long, whatever remains to it.
+func remaining(timeout, took, waited time.Duration) (left time.Duration, starved bool) {
+	left = timeout - (took - waited)
+	if left <= 0 {
+		return 0, false
+	}
+	return max(left, time.Millisecond), took >= starvation*timeout
 }
 
 // answered reports whether there is an answer that was not read yet.
