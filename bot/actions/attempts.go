@@ -22,57 +22,26 @@ import (
 // error rate of the previous one, so more attempts could hardly decide anything.
 const maxAttempts = 6
 
-// A mark records that an attempt at a machine code began. It is a hidden line at the end of a
-// check's summary. The check is on the first commit of the base branch: no push, force-push or edit
-// moves it, and GitHub never deletes checks. The mark is written before the first round, so
-// cancelled and failed attempts count, too. Anyone who may write checks can change it.
-type mark struct {
-	pull          int    // the pull request; 0 for a merge group, which adds no machine code
-	code, sources string // names of the accounts of the machine code and of the sources
-	list          string // name of the author's list of machine codes against the same baseline
-	hash          string // of the machine code in the list; see attempts.Key.Listed
-}
+// Attempts are marks: hidden lines, each at the end of a check's summary. The check is on the first
+// commit of the base branch: no push, force-push or edit moves it, and GitHub never deletes checks.
+// The mark is written before the first round, so cancelled and failed attempts count, too. Anyone
+// who may write checks can change it.
 
-func (m mark) String() string {
-	return fmt.Sprintf("<!-- kernelgate:attempt:%d:%s:%s:%s:%s -->\n", m.pull, m.code, m.sources, m.list, m.hash)
+// writeMark returns a mark as text.
+func writeMark(m attempts.Mark) string {
+	return fmt.Sprintf("<!-- kernelgate:attempt:%d:%s:%s:%s:%s -->\n", m.Pull, m.Code, m.Sources, m.Author, m.Listed)
 }
 
 var markPattern = regexp.MustCompile(`<!-- kernelgate:attempt:(0|[1-9][0-9]{0,8}):(code-[0-9]{1,18}-[0-9a-f]{32}):(sources-[0-9]{1,18}-[0-9a-f]{32}):(authorcodes-[0-9]{1,18}-[0-9a-f]{32}):([0-9a-f]{32}) -->\s*$`)
 
 // readMark parses the mark at the end of a summary.
-func readMark(summary string) (mark, bool) {
+func readMark(summary string) (attempts.Mark, bool) {
 	found := markPattern.FindStringSubmatch(summary)
 	if found == nil {
-		return mark{}, false
+		return attempts.Mark{}, false
 	}
 	n, err := strconv.Atoi(found[1])
-	return mark{n, found[2], found[3], found[4], found[5]}, err == nil
-}
-
-// count numbers the last mark. The marks are in the order in which they were written. Number is the
-// number of attempts at its machine code or its sources. CodeNumber is the position of its machine
-// code among the distinct ones of its pull request, or among those of its author against the same
-// baseline, whichever is larger.
-func count(marks []mark) runners.Attempt {
-	now := marks[len(marks)-1]
-	a := runners.Attempt{CodeNumber: 1}
-	var ofPull, ofAuthor []string
-	for _, m := range marks {
-		if m.code == now.code || m.sources == now.sources {
-			a.Number++
-		}
-		if m.pull == 0 {
-			continue
-		}
-		if m.pull == now.pull && !slices.Contains(ofPull, m.hash) {
-			ofPull = append(ofPull, m.hash)
-		}
-		if m.list == now.list && !slices.Contains(ofAuthor, m.hash) {
-			ofAuthor = append(ofAuthor, m.hash)
-		}
-	}
-	a.CodeNumber = max(a.CodeNumber, 1+slices.Index(ofPull, now.hash), 1+slices.Index(ofAuthor, now.hash))
-	return a
+	return attempts.Mark{Pull: n, Code: found[2], Sources: found[3], Author: found[4], Listed: found[5]}, err == nil
 }
 
 // A counter implements runners.Record for one run of a job. It keeps no evidence: every attempt is
@@ -112,14 +81,12 @@ func (c counter) written(ctx context.Context, run change.Run, code runners.Code)
 	if !c.posts.MayCheck() {
 		return uncounted, nil
 	}
-	matter := attempts.KeyOf(c.state.ID, c.state.Plan, run)
-	author := c.state.Facts.Author
-	now := mark{c.state.ID.Number, matter.OfCode(code), matter.OfSources(run.Sources, code), matter.OfAuthor(author, code), matter.Listed(code)}
+	author, now := c.state.Facts.Author, attempts.MarkOf(c.state, run, code)
 	name := clipBytes(report.Plain(fmt.Sprintf("%s attempts by %s / %s", c.state.Plan.Check, author, run.Folder)), maxMarkName)
 	id, err := c.hub.CreateCheck(ctx, c.env.repo, client.Check{
 		Name: name, HeadSHA: c.root, DetailsURL: c.env.runURL(), Status: "completed", Conclusion: "neutral", Title: "One attempt at measuring a change",
 		Summary: fmt.Sprintf("kernelgate counts here how often changes to %s were measured, because no push moves this commit. This attempt was for %.12s. It says nothing about this commit.\n\n%s",
-			report.Escape(run.Folder), run.Head, now),
+			report.Escape(run.Folder), run.Head, writeMark(now)),
 	})
 	// The job can write a verdict, so its attempts must be counted.
 	if err != nil && !c.hub.UsesChecks() {
@@ -133,13 +100,13 @@ func (c counter) written(ctx context.Context, run change.Run, code runners.Code)
 		return uncounted, err
 	}
 	slices.SortFunc(there, func(a, b client.ExistingCheck) int { return cmp.Compare(a.ID, b.ID) })
-	var marks []mark
+	var marks []attempts.Mark
 	for _, t := range there {
 		if m, ok := readMark(t.Summary); ok && t.ID < id {
 			marks = append(marks, m)
 		}
 	}
-	return count(append(marks, now)), nil
+	return attempts.Count(append(marks, now)), nil
 }
 
 // maxMarkName keeps the name of a check well below the 255 bytes that a database may allow. Marks

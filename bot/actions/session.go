@@ -134,7 +134,14 @@ func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (End, er
 	}
 	f := facts.OfGroup(e)
 	f.Repo = s.env.repo
-	pulls, err := s.gather(ctx, e.Repository.ID, &f)
+	p, _, err := s.planner(ctx)
+	if err != nil {
+		return End{}, err
+	}
+	f, pulls, err := p.Members(ctx, s.hub, f, func(ctx context.Context, number int) (*change.State, error) {
+		pull, err := s.pull(ctx, number)
+		return &change.State{ID: change.ID{Kind: change.Pull, Repo: e.Repository.ID, Number: number}, Facts: pull}, err
+	})
 	if err != nil {
 		return End{}, err
 	}
@@ -145,39 +152,6 @@ func (s *session) mergeGroup(ctx context.Context, e webhook.MergeGroup) (End, er
 		return End{}, err
 	}
 	return s.gate(ctx)
-}
-
-// gather finds the pull requests of a merge group: each of them affects the rule.
-func (s *session) gather(ctx context.Context, repo int64, f *change.Facts) (pulls []*change.State, err error) {
-	entries, err := s.queueEntries(ctx, *f)
-	if err != nil {
-		return nil, err
-	}
-	for i, e := range entries {
-		pull, err := s.pull(ctx, e.Number)
-		if err != nil {
-			return nil, err
-		}
-		pulls = append(pulls, &change.State{ID: change.ID{Kind: change.Pull, Repo: repo, Number: e.Number}, Facts: pull})
-		m := facts.Member(e.Number, pull)
-		m.Head = e.PullHead
-		if f.Members = append(f.Members, m); i == 0 {
-			f.Title, f.Author, f.Labels = pull.Title, pull.Author, pull.Labels
-		}
-	}
-	if len(entries) == 0 {
-		f.Members = []change.Member{{}}
-	}
-	return pulls, nil
-}
-
-// queueEntries returns the entries of the queue that a group consists of, the last first.
-func (s *session) queueEntries(ctx context.Context, f change.Facts) ([]client.QueueEntry, error) {
-	p, _, err := s.planner(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return p.QueueEntries(ctx, s.hub, f)
 }
 
 // planner returns a planner with a copy of the repository in the store.

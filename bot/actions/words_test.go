@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernelgate/kernelgate/bot/attempts"
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/github/client"
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/policies/policy"
-	"github.com/kernelgate/kernelgate/runners"
 )
 
 // TestWorkflowCommands checks that texts of the change neither end nor begin a command.
@@ -153,9 +153,9 @@ func TestFewer(t *testing.T) {
 	}
 }
 
-func someMark(pull int) mark {
+func someMark(pull int) attempts.Mark {
 	hash := strings.Repeat("0a", 16)
-	return mark{pull, "code-7-" + hash, "sources-7-" + hash, "authorcodes-7-" + hash, hash}
+	return attempts.Mark{Pull: pull, Code: "code-7-" + hash, Sources: "sources-7-" + hash, Author: "authorcodes-7-" + hash, Listed: hash}
 }
 
 // TestMarks checks that a mark is read only from the end of a summary, where the job puts it.
@@ -164,32 +164,32 @@ func TestMarks(t *testing.T) {
 	forged := someMark(1)
 	for name, test := range map[string]struct {
 		text string
-		want mark
+		want attempts.Mark
 	}{
-		"at the end":        {"text\n" + m.String(), m},
-		"a browser's lines": {strings.ReplaceAll("text\n"+m.String(), "\n", "\r\n"), m},
-		"behind a forgery":  {forged.String() + "\n" + m.String(), m},
-		"not at the end":    {m.String() + "more", mark{}},
-		"none":              {"text", mark{}},
-		"a merge group":     {someMark(0).String(), someMark(0)},
-		"no number":         {strings.Replace(m.String(), ":3:", ":03:", 1), mark{}},
-		"a large number":    {strings.Replace(m.String(), ":3:", ":3000000000:", 1), mark{}},
-		"another hash":      {strings.Replace(m.String(), "0a", "xx", 1), mark{}},
+		"at the end":        {"text\n" + writeMark(m), m},
+		"a browser's lines": {strings.ReplaceAll("text\n"+writeMark(m), "\n", "\r\n"), m},
+		"behind a forgery":  {writeMark(forged) + "\n" + writeMark(m), m},
+		"not at the end":    {writeMark(m) + "more", attempts.Mark{}},
+		"none":              {"text", attempts.Mark{}},
+		"a merge group":     {writeMark(someMark(0)), someMark(0)},
+		"no number":         {strings.Replace(writeMark(m), ":3:", ":03:", 1), attempts.Mark{}},
+		"a large number":    {strings.Replace(writeMark(m), ":3:", ":3000000000:", 1), attempts.Mark{}},
+		"another hash":      {strings.Replace(writeMark(m), "0a", "xx", 1), attempts.Mark{}},
 	} {
-		if got, ok := readMark(test.text); got != test.want || ok != (test.want != mark{}) {
+		if got, ok := readMark(test.text); got != test.want || ok != (test.want != attempts.Mark{}) {
 			t.Errorf("%s: %v, %v", name, got, ok)
 		}
 	}
 }
 
 func FuzzMarks(f *testing.F) {
-	f.Add(someMark(3).String())
+	f.Add(writeMark(someMark(3)))
 	f.Fuzz(func(t *testing.T, text string) {
 		m, ok := readMark(text)
 		if !ok {
 			return
 		}
-		if again, ok := readMark(m.String()); !ok || again != m || !strings.Contains(text, strings.TrimSpace(m.String())) {
+		if again, ok := readMark(writeMark(m)); !ok || again != m || !strings.Contains(text, strings.TrimSpace(writeMark(m))) {
 			t.Errorf("%q reads as %v, then %v", text, m, again)
 		}
 	})
@@ -200,33 +200,6 @@ func TestFolderName(t *testing.T) {
 		"scale (kernels/a:b\n\"ä\")": "scale-(kernels-a-b----)", strings.Repeat("x", 5000): strings.Repeat("x", 100)} {
 		if got := folderName(kernel); got != want {
 			t.Errorf("%s is kept in %s, want %s", kernel, got, want)
-		}
-	}
-}
-
-// TestCount checks that a merge group counts as an attempt but adds no machine code: it has the
-// number that the code has in a pull request, and a code of no pull request is the first.
-func TestCount(t *testing.T) {
-	at := func(pull int, list, hash string) mark {
-		return mark{pull: pull, code: "code " + hash + list, sources: "sources " + hash, list: list, hash: hash}
-	}
-	for _, c := range []struct {
-		name  string
-		marks []mark
-		want  runners.Attempt
-	}{
-		{"the first", []mark{at(1, "a", "x")}, runners.Attempt{Number: 1, CodeNumber: 1}},
-		{"again", []mark{at(1, "a", "x"), at(1, "a", "x")}, runners.Attempt{Number: 2, CodeNumber: 1}},
-		{"the second variant", []mark{at(1, "a", "x"), at(1, "a", "x"), at(1, "a", "y")}, runners.Attempt{Number: 1, CodeNumber: 2}},
-		{"in another pull request", []mark{at(1, "a", "x"), at(2, "a", "y")}, runners.Attempt{Number: 1, CodeNumber: 2}},
-		{"there on a new baseline", []mark{at(1, "a", "x"), at(2, "b", "y")}, runners.Attempt{Number: 1, CodeNumber: 1}},
-		{"the same pull request on a new baseline", []mark{at(1, "a", "x"), at(1, "b", "y")}, runners.Attempt{Number: 1, CodeNumber: 2}},
-		{"a merge group of a known code", []mark{at(1, "a", "x"), at(1, "a", "y"), at(0, "a", "y")}, runners.Attempt{Number: 2, CodeNumber: 2}},
-		{"a merge group of a new code", []mark{at(1, "a", "x"), at(0, "a", "y")}, runners.Attempt{Number: 1, CodeNumber: 1}},
-		{"after a merge group", []mark{at(1, "a", "x"), at(0, "a", "y"), at(1, "a", "z")}, runners.Attempt{Number: 1, CodeNumber: 2}},
-	} {
-		if got := count(c.marks); got != c.want {
-			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
 }

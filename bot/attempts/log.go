@@ -4,7 +4,8 @@
 // A Log is what the journal has about one machine code, one set of sources, one pull request or one author. A Key names the
 // logs that a run belongs to. A Store reads and writes them: it tells a runner what was measured before (Prior), gives an
 // attempt its number before its first round (Start), refuses rounds that were not counted (Verify), and keeps the evidence
-// for the next attempt at the same code (Record, Carry).
+// for the next attempt at the same code (Record, Carry). A program without a journal writes Marks, and Count gives an attempt
+// the same number.
 package attempts
 
 import (
@@ -160,11 +161,7 @@ func (a *Log) apply(from compat.Writer, seq uint64, kind string, data []byte) er
 		if err := from.Decode(kind, data, &b); err != nil {
 			return fmt.Errorf("reading a stored attempt: %w", err)
 		}
-		a.numbers[b.LeaseRef] = b.Attempt
-		a.Attempts = max(a.Attempts, b.Attempt)
-		if a.CodeNumber == 0 {
-			a.CodeNumber = b.CodeNumber
-		}
+		a.begin(b)
 	case FoundKind:
 		var f Found
 		if err := from.Decode(kind, data, &f); err != nil {
@@ -176,14 +173,26 @@ func (a *Log) apply(from compat.Writer, seq uint64, kind string, data []byte) er
 		if err := from.Decode(kind, data, &l); err != nil {
 			return fmt.Errorf("reading a stored machine code: %w", err)
 		}
-		if _, ok := a.codeIndexes[l.Code]; !ok {
-			a.codeIndexes[l.Code] = len(a.codeIndexes) + 1
-		}
+		a.list(l.Code)
 	default:
 		return from.Unknown(fmt.Sprintf("an event of the kind %q", kind))
 	}
 	a.Seq = seq
 	return nil
+}
+
+func (a *Log) begin(b Begun) {
+	a.numbers[b.LeaseRef] = b.Attempt
+	a.Attempts = max(a.Attempts, b.Attempt)
+	if a.CodeNumber == 0 {
+		a.CodeNumber = b.CodeNumber
+	}
+}
+
+func (a *Log) list(code string) {
+	if _, ok := a.codeIndexes[code]; !ok {
+		a.codeIndexes[code] = len(a.codeIndexes) + 1
+	}
 }
 
 // Number is the number of the attempt that a lease started; ok is false where it started none.

@@ -38,7 +38,6 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 			"  kernelgate tune sdpa_fp8 --variant stage5 --shapes mission,long --budget 10m\n" +
 			"  kernelgate tune sdpa_fp8 --variant stage6_fp8 --toggle ROW_WARPS,KEY_SPLITS --proposer grid\n" +
 			"  kernelgate tune sdpa_fp8 --proposer ./propose.py --candidates 50   # any program may propose\n" +
-			"  kernelgate tune sdpa_fp8 --choose   # which variant for which shape\n" +
 			"  kernelgate tune sdpa_fp8 --resume results/tune-20260102T030405Z\n" +
 			"  kernelgate tune --replay results/tune-20260102T030405Z/search.jsonl --proposer genetic   # no GPU needed",
 		Args: cobra.MaximumNArgs(1),
@@ -50,14 +49,8 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 			if opt.Epsilon, err = parseShare(epsilon); err != nil {
 				return usage.Errorf("--epsilon: %w", err)
 			}
-			if replay != "" && opt.Choose {
-				return usage.Errorf("--choose measures, and --replay does not (leave one of them out)")
-			}
 			if replay != "" {
 				return replaySearch(cmd, opt, replay, all, stdout)
-			}
-			if opt.Choose && (opt.Exhaustive || len(opt.Toggles) > 0 || cmd.Flags().Changed("proposer")) {
-				return usage.Errorf("--choose measures every variant as the manifest has it (leave out --toggle, --proposer and --exhaustive)")
 			}
 			if opt.Candidates < 1 {
 				return usage.Errorf("--candidates: %d are too few to search (write 1 or more)", opt.Candidates)
@@ -89,9 +82,8 @@ func tuneCommand(stdout, stderr io.Writer) *cobra.Command {
 	f.IntVar(&opt.Candidates, "candidates", 200, "maximum number of candidates")
 	f.DurationVar(&opt.Budget, "budget", 10*time.Minute, "maximum time of measuring, without compiling and without the gate's verdict")
 	f.StringVar(&epsilon, "epsilon", "1%", "end the race when no arm can be faster than the best by more than this")
-	f.IntVar(&opt.MaxRounds, "max-rounds", 0, "maximum number of rounds in which two arms are compared (default 40; with --choose 8)")
+	f.IntVar(&opt.MaxRounds, "max-rounds", 0, "maximum number of rounds in which two arms are compared (default 40)")
 	f.BoolVar(&opt.Exhaustive, "exhaustive", false, "measure every point of the space in all rounds and drop nothing: the truth to compare a search with")
-	f.BoolVar(&opt.Choose, "choose", false, "time every variant on every shape, and propose the choose list that serves all shapes best")
 	f.Uint64Var(&opt.Seed, "seed", 0, "seed of the search (default: a random one)")
 	f.BoolVar(&opt.Retry, "retry-failed", false, "run candidates again that failed in earlier searches")
 	f.StringVar(&opt.Resume, "resume", "", "folder of a search to go on with, with the options that it began with")
@@ -152,13 +144,6 @@ func runSearch(ctx context.Context, opt tune.Options, out searchOutput) error {
 	}
 	if err != nil {
 		return err
-	}
-	if s.Result.Header.Choose {
-		fmt.Fprintf(stdout, "%s\nWritten to %s\n", s.ChoiceReport(terminalOptions(stdout).Width), folder)
-		if s.Choice == nil {
-			return asExit(1)
-		}
-		return nil
 	}
 	fmt.Fprint(stdout, s.Result.Report(tune.ReportOptions{Width: terminalOptions(stdout).Width, All: all}))
 	if s.Verdict != nil {

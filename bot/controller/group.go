@@ -8,30 +8,14 @@ import (
 	"github.com/kernelgate/kernelgate/bot/change/facts"
 )
 
-// findMembers finds the pull requests of a merge group. Each of them takes part in choosing the rule,
-// and an override applies only to the kernels that its own pull request touches.
+// findMembers records the pull requests of a merge group. An override applies only to the kernels
+// that its own pull request touches.
 func (k *Controller) findMembers(ctx context.Context, s *change.State) error {
-	f := s.Facts
-	entries, err := k.Planner.QueueEntries(ctx, k.GitHub, f)
+	f, pulls, err := k.Planner.Members(ctx, k.GitHub, s.Facts, func(ctx context.Context, number int) (*change.State, error) {
+		return k.pull(ctx, change.ID{Kind: change.Pull, Repo: s.ID.Repo, Number: number}, s.Facts.Repo)
+	})
 	if err != nil {
 		return err
-	}
-	var pulls []*change.State
-	for _, e := range entries {
-		pull, err := k.pull(ctx, change.ID{Kind: change.Pull, Repo: s.ID.Repo, Number: e.Number}, f.Repo)
-		if err != nil {
-			return err
-		}
-		pulls = append(pulls, pull)
-		m := facts.Member(e.Number, pull.Facts)
-		m.Head = e.PullHead
-		f.Members = append(f.Members, m)
-	}
-	if len(pulls) == 0 {
-		f.Members = []change.Member{{}}
-	} else {
-		last := pulls[0].Facts
-		f.Title, f.Author, f.Labels = last.Title, last.Author, last.Labels
 	}
 	rules, err := k.Planner.GroupRules(ctx, f)
 	if err != nil {

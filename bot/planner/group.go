@@ -36,9 +36,37 @@ type Queue interface {
 // askTimeout bounds how long GitHub may take to tell who is in a queue.
 const askTimeout = time.Minute
 
-// QueueEntries is the entries of the queue that a merge group consists of, the last first. GitHub's queue names them. Where it does
+// Members finds the pull requests of a merge group: each of them takes part in choosing the rule. It returns their states, which
+// pull reads by number, the last first, and the group's facts with its members. The title, author and labels are the last one's. A
+// group of unknown pull requests has one member without a number.
+func (p *Planner) Members(ctx context.Context, queue Queue, f change.Facts, pull func(ctx context.Context, number int) (*change.State, error)) (change.Facts, []*change.State, error) {
+	entries, err := p.queueEntries(ctx, queue, f)
+	if err != nil {
+		return f, nil, err
+	}
+	if len(entries) == 0 {
+		f.Members = []change.Member{{}}
+		return f, nil, nil
+	}
+	var pulls []*change.State
+	for _, e := range entries {
+		s, err := pull(ctx, e.Number)
+		if err != nil {
+			return f, nil, err
+		}
+		pulls = append(pulls, s)
+		m := facts.Member(e.Number, s.Facts)
+		m.Head = e.PullHead
+		f.Members = append(f.Members, m)
+	}
+	last := pulls[0].Facts
+	f.Title, f.Author, f.Labels = last.Title, last.Author, last.Labels
+	return f, pulls, nil
+}
+
+// queueEntries is the entries of the queue that a merge group consists of, the last first. GitHub's queue names them. Where it does
 // not, the content of the group's commits shows them. There are no entries if the group has commits whose pull request is not known.
-func (p *Planner) QueueEntries(ctx context.Context, queue Queue, f change.Facts) ([]client.QueueEntry, error) {
+func (p *Planner) queueEntries(ctx context.Context, queue Queue, f change.Facts) ([]client.QueueEntry, error) {
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	listed, err := queue.MergeQueue(asking, f.Repo, f.Base)

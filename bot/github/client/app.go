@@ -183,6 +183,11 @@ const tokenLife = time.Hour
 
 // An installation provides tokens for one installation of the App. The tokens cover all its
 // repositories and permissions, or the subset in want.
+//
+// ghinstallation v2.19 can restrict a token too, but not the rest: it cannot be told that GitHub
+// ended a token early (forget), renews a minute before the end and fails if that fails, takes the end
+// from GitHub's clock and now from time.Now, lets callers wait on a mutex without their context, sends
+// the token to every host, and brings a second go-github and a second jwt.
 type installation struct {
 	hub  *GitHub
 	id   int64

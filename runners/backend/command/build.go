@@ -25,14 +25,12 @@ import (
 // program's stack, and with it its speed.
 var folders = map[runners.Role]string{runners.Baseline: "base", runners.Candidate: "head"}
 
-const buildTimeout = 10 * time.Minute
-
-// buildTime returns how long a side may build if its context does not say. If the context has a
-// deadline, the build may run a little longer, so that the context reports the deadline.
+// buildTime returns how long a side may build; 0 leaves it to the sandbox's table. If the context
+// has a deadline, the build may run a little longer, so that the context reports the deadline.
 func buildTime(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
-		return buildTimeout
+		return 0
 	}
 	return time.Until(deadline) + time.Minute
 }
@@ -84,9 +82,7 @@ func (w *Worker) build(ctx context.Context, s side, timeout time.Duration) (log,
 	r, err := sandbox.Run(ctx, sandbox.Spec{
 		Args: argv, Dir: s.dir, Env: env, Read: slices.Concat(sandbox.SystemPaths(), w.config.readable()), Write: []string{s.dir},
 		Stdout: &out, Stderr: &out,
-		Limits: sandbox.Limits{
-			Wall: timeout, Memory: 16 << 30, Overcommit: true, Disk: 4 << 30, Processes: 4096, Output: maxOutput,
-		},
+		Limits: sandbox.CommandBuild.Limits().Within(timeout),
 	})
 	log = strings.ToValidUTF8(out.String(), "\uFFFD")
 	if err != nil {

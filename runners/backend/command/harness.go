@@ -19,10 +19,8 @@ import (
 	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 )
 
-const (
-	maxResults = 16 << 20 // bytes on the result descriptor
-	maxOutput  = 8 << 20  // bytes on standard output and error together
-)
+// maxResults is how many bytes are read of the result descriptor.
+const maxResults = 16 << 20
 
 // A harness is a command with the files and devices that it may see.
 type harness struct {
@@ -60,9 +58,7 @@ func (h harness) run(ctx context.Context, r request) (*harnessOutput, *gates.Fai
 		Args: h.argv, Dir: h.dir, Env: env,
 		Read:    slices.Concat(sandbox.SystemPaths(), h.read, []string{h.dir}),
 		Devices: h.devices, ExtraFiles: []*os.File{far}, Stdout: &out.stdout, Stderr: &out.stderr,
-		Limits: sandbox.Limits{
-			Wall: h.timeout, Memory: 16 << 30, Overcommit: true, Disk: 4 << 30, Processes: 4096, Output: maxOutput,
-		},
+		Limits: sandbox.Bench.Limits().Within(h.timeout),
 	})
 	far.Close()
 	if err != nil {
@@ -116,7 +112,7 @@ func failureOf(r sandbox.Result, timeout time.Duration, out *harnessOutput) *gat
 	case r.OutOfMemory:
 		return &gates.Failure{Kind: gates.FailureOutOfMemory, Detail: "the bench command took more memory than it is allowed and was killed"}
 	case r.OutputTruncated:
-		return &gates.Failure{Kind: gates.FailureOutput, Detail: fmt.Sprintf("the bench command printed more than %d MiB and was killed", maxOutput>>20)}
+		return &gates.Failure{Kind: gates.FailureOutput, Detail: fmt.Sprintf("the bench command printed more than %d MiB and was killed", sandbox.Bench.Limits().Output>>20)}
 	case r.Signal != 0:
 		return &gates.Failure{Kind: gates.FailureCrash, Detail: fmt.Sprintf("the bench command crashed: %s (%s)%s", r.Signal, unix.SignalName(r.Signal), lastWords(out))}
 	}

@@ -16,13 +16,14 @@ import (
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
+	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 )
 
 // Config is what a worker needs to know in addition to the job.
 type Config struct {
 	Scratch string        // folder for the built sides; the caller removes it
 	Seed    uint64        // of secret cases, inputs and order; 0 draws an unpredictable one
-	Timeout time.Duration // of one bench process; default 5 min
+	Timeout time.Duration // of one bench process; 0 is that of sandbox.Bench
 	// Getenv is used for PATH, and for KERNELGATE_READ: folders, separated by colons, that the
 	// commands may read in addition to the system's, such as a Python environment.
 	Getenv  func(string) string
@@ -31,7 +32,7 @@ type Config struct {
 }
 
 func (c Config) filled() (Config, error) {
-	c.Timeout, c.Seed = cmp.Or(c.Timeout, 5*time.Minute), runners.Seed(c.Seed)
+	c.Timeout, c.Seed = cmp.Or(c.Timeout, sandbox.Bench.Limits().Wall), runners.Seed(c.Seed)
 	for _, dir := range c.readable() {
 		if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
 			return c, fmt.Errorf("KERNELGATE_READ names %q (write absolute folders, separated by colons, e.g. /opt/venv)", dir)

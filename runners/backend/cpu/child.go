@@ -45,16 +45,10 @@ type ending struct {
 }
 
 const (
-	// childLife bounds a child whose worker forgot it.
-	childLife = 30 * time.Minute
 	// lingering is how many the system may count for each thread: one that was waited for is still counted until the system has
 	// cleaned up behind it, which under load takes longer than a launch. Who keeps more than were declared at work gains nothing:
 	// the time of all is divided by what was declared.
 	lingering = 16
-	// kernelMemory is what a kernel may have beside its arguments.
-	kernelMemory = 1 << 30
-	// programSpace is what the program and its libraries take up.
-	programSpace = 64 << 20
 	// threadSpace is what a thread's stack and its part of the heap take up, most of it never touched.
 	threadSpace = 160 << 20
 )
@@ -79,6 +73,10 @@ func startChild(ctx context.Context, exe string, size, threads int, timeout time
 	commands, replies := os.NewFile(uintptr(in[0]), "commands"), os.NewFile(uintptr(out[1]), "replies")
 	defer commands.Close()
 	defer replies.Close()
+	limits := sandbox.CPUKernel.Limits()
+	limits.Memory += int64(size)
+	limits.AddressSpace += int64(size) + 2*int64(threads-1)*threadSpace
+	limits.Processes += lingering * (threads - 1)
 	p, err := sandbox.Start(ctx, sandbox.Spec{
 		// Both sides have the same name: a kernel cannot tell which of them it is.
 		Args: []string{programName}, Places: []sandbox.Place{{Host: exe, Inside: programName}},
@@ -87,10 +85,7 @@ func startChild(ctx context.Context, exe string, size, threads int, timeout time
 		Read:       sandbox.SystemPaths(),
 		ExtraFiles: []*os.File{m.file, commands, replies},
 		Calls:      launcherCalls(threads),
-		Limits: sandbox.Limits{
-			Wall: childLife, Memory: int64(size) + kernelMemory, AddressSpace: int64(size) + kernelMemory + programSpace + 2*int64(threads-1)*threadSpace,
-			Disk: 1 << 20, Processes: 2 + lingering*(threads-1), Output: 64 << 10,
-		},
+		Limits:     limits,
 	})
 	if err != nil {
 		unix.Close(in[1])

@@ -144,7 +144,7 @@ func (w *Worker) sanitizerStarts(ctx context.Context, tool policy.Sanitizer, s i
 		return "", fmt.Errorf("writing a sanitizer's first program: %w", err)
 	}
 	args := append(s.Flags(), source, "-o", exe)
-	log, err := w.compiler.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out, Timeout: compileTimeout})
+	log, err := w.compiler.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out})
 	if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 		fmt.Fprintf(&w.log, "# %s\n%s\n", s.Flag(), log)
 		return fmt.Sprintf("%s cannot be used here: %s (install the compiler's sanitizer libraries)", s.Flag(), refusal.Summary), nil
@@ -219,7 +219,7 @@ func (w *Worker) buildSanitized(ctx context.Context, tool policy.Sanitizer, s in
 		{Dir: side.Dir, Args: slices.Concat([]string{"-c", m.SourceFile(variant), "-o", kernel}, flags, s.Flags())},
 		{Dir: out, Args: slices.Concat([]string{"-O1"}, s.Flags(), []string{source, kernel, "-o", exe, "-lm"}, openMP(m))},
 	} {
-		step.Out, step.Timeout = out, compileTimeout
+		step.Out = out
 		log, err := w.compiler.Run(ctx, step)
 		fmt.Fprintf(&w.log, "# %s\n%s %s\n%s\n", tool, filepath.Base(w.cc.Path), strings.Join(step.Args, " "), log)
 		if refusal, ok := errors.AsType[*output.CompileError](err); ok {
@@ -288,19 +288,19 @@ func endOf(r sandbox.Result) string {
 	return fmt.Sprintf("exit status %d", r.ExitCode)
 }
 
-// A kernel is up to 20 times slower under a sanitizer.
-func sanitizedTime(launch time.Duration) time.Duration { return 10 * launch }
+// sanitizedTime is how long a launch may take under a sanitizer.
+func sanitizedTime(launch time.Duration) time.Duration {
+	return launch * (sandbox.SanitizedTime / sandbox.LaunchTime)
+}
 
-// call runs the program in the sandbox and returns its output. A sanitizer reserves a shadow of the
-// whole address space, most of which is never touched; the thread sanitizer has an additional
-// thread, and clang's start a symbolizer.
+// call runs the program in the sandbox and returns its output.
 func (w *Worker) call(ctx context.Context, exe string, s inspect.C, m *memory) (string, sandbox.Result, error) {
 	var out bytes.Buffer
 	spec := sandbox.Spec{
 		Args: []string{exe}, Env: append([]string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", fmt.Sprintf("OMP_NUM_THREADS=%d", w.job.Manifest.Threads)}, s.Env()...),
 		Read:   append(sandbox.SystemPaths(), exe),
 		Stdout: &out, Stderr: &out,
-		Limits: sandbox.Limits{Wall: sanitizedTime(w.config.LaunchTimeout), Memory: 4 << 30, Overcommit: true, Processes: 16, Output: 4 << 20},
+		Limits: sandbox.SanitizedKernel.Limits().Within(sanitizedTime(w.config.LaunchTimeout)),
 	}
 	if m != nil {
 		spec.ExtraFiles = []*os.File{m.file}

@@ -82,7 +82,7 @@ func (w *Worker) tryType(ctx context.Context, q typeQuery, params []manifest.CPa
 		return nil, fmt.Errorf("writing the source that asks for the type of %s: %w", q.entry.Base(), err)
 	}
 	args := append(slices.Clone(q.flags), "-fsyntax-only", "-Werror=incompatible-pointer-types", "-include", q.source, "-x", name, file)
-	_, err = w.compiler.Run(ctx, toolchain.Compile{Dir: q.dir, Args: args, Out: out, Timeout: compileTimeout})
+	_, err = w.compiler.Run(ctx, toolchain.Compile{Dir: q.dir, Args: args, Out: out})
 	if refusal, ok := errors.AsType[*output.CompileError](err); ok {
 		refusal.Log = linesOf(refusal.Log, file)
 		if refusal.Log == "" {

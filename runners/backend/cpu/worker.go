@@ -26,13 +26,14 @@ import (
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/object"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
+	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
 
 // Config is what a worker needs in addition to the job.
 type Config struct {
 	Scratch       string        // folder for objects and executables; the caller removes it
-	LaunchTimeout time.Duration // of one launch; default 10 s
+	LaunchTimeout time.Duration // of one launch; 0 is sandbox.LaunchTime
 	Seed          uint64        // of secret cases, inputs and order; 0 draws a random seed
 	Getenv        func(string) string
 }
@@ -82,7 +83,7 @@ func NewWorker(ctx context.Context, job runners.Job, config Config) (*Worker, er
 	if err != nil {
 		return nil, err
 	}
-	config.LaunchTimeout, config.Seed = cmp.Or(config.LaunchTimeout, 10*time.Second), runners.Seed(config.Seed)
+	config.LaunchTimeout, config.Seed = cmp.Or(config.LaunchTimeout, sandbox.LaunchTime), runners.Seed(config.Seed)
 	w := &Worker{
 		job: job, cc: cc, compiler: cc, config: config, rng: rand.New(rand.NewPCG(config.Seed, 0)),
 		sides: map[runners.Role]*executable{}, batches: map[string]int{},
@@ -184,8 +185,6 @@ type compiledSource struct {
 	diagnostics []gates.Diagnostic
 }
 
-const compileTimeout = 2 * time.Minute
-
 // compileTwice compiles a side here and elsewhere: both must give the same machine code. A source
 // that uses the names of files does not compile elsewhere; it is compiled again by other names.
 func (w *Worker) compileTwice(ctx context.Context, name string, side runners.Side, source string, flags []string) (compiledSource, error) {
@@ -231,7 +230,7 @@ func (w *Worker) compile(ctx context.Context, name, part string, call toolchain.
 	// These follow the flags of the manifest, so that ours win. The language is explicit: by its
 	// file name, a source could be assembler, or an order to the linker.
 	args = append(args, "-fstack-usage", "-fno-ident", "-ffunction-sections", "-fno-common", "-x", language(call.Source), "-c", "-o", file)
-	call.Args, call.Out, call.Timeout = args, out, compileTimeout
+	call.Args, call.Out = args, out
 	log, err := w.compiler.Run(ctx, call)
 	if call.In.Name == toolchain.Here.Name {
 		fmt.Fprintf(&w.log, "# %s\n%s %s %s\n%s\n", name, filepath.Base(w.cc.Path), strings.Join(args, " "), call.Source, log)
@@ -299,7 +298,7 @@ func (w *Worker) link(ctx context.Context, name string, kernel object.Object, st
 	// The C++ compiler links its libraries.
 	args := []string{"-O1", "-x", "c", source, "-x", "none", kernelFile, "-o", exe, linkFlags, "-lm"}
 	args = append(args, flags...)
-	log, err := w.compiler.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out, Timeout: compileTimeout})
+	log, err := w.compiler.Run(ctx, toolchain.Compile{Dir: out, Args: args, Out: out})
 	fmt.Fprintf(&w.log, "%s %s\n%s\n", filepath.Base(w.cc.Path), strings.Join(args, " "), log)
 	if err != nil {
 		return exe, err

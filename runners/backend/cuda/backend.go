@@ -26,6 +26,7 @@ import (
 	"github.com/kernelgate/kernelgate/runners/build/pyref"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
+	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 )
 
 // Config is what a backend needs in addition to the job.
@@ -38,7 +39,7 @@ type Config struct {
 	GPU           string              // UUID of the GPU to use; "" means the first that the driver lists
 	Devices       []string            // its device files, for a reference in Python that computes on the GPU
 	Arch          string              // compile for this architecture and use no GPU; "" means the GPU's
-	LaunchTimeout time.Duration       // of one launch; default 10 s
+	LaunchTimeout time.Duration       // of one launch; 0 is sandbox.LaunchTime
 	Seed          uint64              // of secret cases, inputs and order; 0 draws a random seed
 	Getenv        func(string) string
 
@@ -113,7 +114,7 @@ func New(ctx context.Context, job runners.Job, config Config) (*Backend, error) 
 		job: job, config: config, cuda: compiler, installed: installed, cudas: map[policy.Toolchain]*toolchain.CUDA{}, tritons: map[policy.Toolchain]*toolchain.Triton{}, device: device, sides: map[runners.Role]*sides.Built{}, kinds: map[runners.Role]*codes{}, made: map[madeCode]*codes{}, compiling: map[string]*compilation{},
 		xids: xids, whole: ctx,
 	}
-	b.config.LaunchTimeout = cmp.Or(b.config.LaunchTimeout, 10*time.Second)
+	b.config.LaunchTimeout = cmp.Or(b.config.LaunchTimeout, sandbox.LaunchTime)
 	b.seed = runners.Seed(b.config.Seed)
 	b.rng = rand.New(rand.NewPCG(b.seed, 0))
 	if job.Manifest.Reference.Python() {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
@@ -17,8 +16,6 @@ import (
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
 )
-
-const compileTimeout = 5 * time.Minute
 
 // A compiler turns a source into machine code, in the sandbox: one cubin for each kind of launch
 // that it is asked for. An *output.CompileError blames the source; other errors are faults of this
@@ -39,7 +36,7 @@ func (c nvcc) String() string { return "nvcc " + c.cuda.Version }
 func (c nvcc) digest() string { return c.cuda.Digest }
 
 func (c nvcc) build(ctx context.Context, scratch string, _ []manifest.Special) ([]*toolchain.Cubin, error) {
-	c.Scratch, c.Timeout = scratch, compileTimeout
+	c.Scratch = scratch
 	cubin, err := c.cuda.Build(ctx, c.NVCCBuild)
 	return []*toolchain.Cubin{cubin}, err
 }
@@ -59,7 +56,7 @@ func (c triton) String() string { return c.Triton.String() }
 func (c triton) digest() string { return c.Triton.Digest }
 
 func (c triton) build(ctx context.Context, scratch string, kinds []manifest.Special) ([]*toolchain.Cubin, error) {
-	c.TritonBuild.Scratch, c.TritonBuild.Timeout, c.TritonBuild.Kinds = scratch, compileTimeout, kinds
+	c.TritonBuild.Scratch, c.TritonBuild.Kinds = scratch, kinds
 	return c.Triton.Build(ctx, c.TritonBuild)
 }
 
@@ -74,7 +71,7 @@ func (c program) String() string { return "command " + strings.Join(c.Args, " ")
 func (c program) digest() string { return c.cuda.Digest }
 
 func (c program) build(ctx context.Context, scratch string, _ []manifest.Special) ([]*toolchain.Cubin, error) {
-	c.CommandBuild.Scratch, c.CommandBuild.Timeout = scratch, compileTimeout
+	c.CommandBuild.Scratch = scratch
 	cubin, err := c.Command.Build(ctx, c.CommandBuild)
 	return []*toolchain.Cubin{cubin}, err
 }

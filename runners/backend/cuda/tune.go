@@ -51,7 +51,7 @@ func (b *Backend) compileAll(ctx context.Context, role runners.Role, k *codes, m
 	if !ok {
 		return nil, fmt.Errorf("%s tries all configurations of %s", m.Name, k.by)
 	}
-	by.TritonBuild.Scratch, by.TritonBuild.Timeout = filepath.Join(b.config.Scratch, b.compilationOf(role, k.side.Variant)+"-all"), compileTimeout
+	by.TritonBuild.Scratch = filepath.Join(b.config.Scratch, b.compilationOf(role, k.side.Variant)+"-all")
 	if err := os.MkdirAll(by.TritonBuild.Scratch, 0o755); err != nil {
 		return nil, fmt.Errorf("making room for the configurations: %w", err)
 	}

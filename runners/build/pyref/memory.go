@@ -8,7 +8,7 @@ import (
 )
 
 // maxArrays bounds the arrays of one case. The memory is not used before something is written there.
-const maxArrays = memory
+const maxArrays = 16 << 30
 
 // A Memory holds the arrays of one case: the process of a reference and whoever asks it both map it, so that no array passes
 // through a pipe. Its size is fixed, so that the reference can neither use more memory nor take away what is being read.

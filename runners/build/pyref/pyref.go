@@ -34,13 +34,9 @@ const (
 	startTimeout = 3 * time.Minute // importing PyTorch from a cold disk takes a while
 	// CaseTimeout is what a reference may take for one case.
 	CaseTimeout = 2 * time.Minute
-
-	life = 12 * time.Hour // of a process that its check forgot
 )
 
 const (
-	memory    = 16 << 30
-	maxPrints = 8 << 20
 	maxSource = 1 << 20
 	// maxThreads is how many a library starts: each of them starts as many, and a host may have hundreds of processors.
 	maxThreads = 16
@@ -185,7 +181,7 @@ func (p *Process) start(ctx context.Context, s Spec, work string, first setup) e
 		Env:    append(environment(), s.gpuEnv()...),
 		Places: []sandbox.Place{{Host: work, Inside: inside}}, Read: append(sandbox.SystemPaths(), s.Python.read...),
 		ExtraFiles: []*os.File{requests, replies, arrays.File(), theirs}, Stdout: p.prints, Stderr: p.prints,
-		Limits: sandbox.Limits{Wall: life, Memory: memory, Overcommit: true, Disk: 64 << 20, Processes: 512, Output: maxPrints},
+		Limits: sandbox.PythonReference.Limits(),
 	}
 	if first.Device != string(manifest.OnCPU) {
 		spec.Devices = s.Devices
@@ -277,11 +273,12 @@ func (p *Process) end() string {
 	case <-time.After(5 * time.Second):
 		return "closed its answers" + p.prints.said()
 	}
+	limits := sandbox.PythonReference.Limits()
 	switch r := p.result; {
 	case r.OutOfMemory:
-		return fmt.Sprintf("needs more than %d GiB of memory (make the shapes smaller, or compute in parts)", memory>>30)
+		return fmt.Sprintf("needs more than %d GiB of memory (make the shapes smaller, or compute in parts)", limits.Memory>>30)
 	case r.OutputTruncated:
-		return fmt.Sprintf("prints more than %d MiB (print less)", maxPrints>>20)
+		return fmt.Sprintf("prints more than %d MiB (print less)", limits.Output>>20)
 	case r.Signal != 0:
 		return fmt.Sprintf("ended by %v%s", r.Signal, p.prints.said())
 	default:

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/host/sandbox"
@@ -48,7 +47,7 @@ func CheckSignature(ctx context.Context, m *manifest.Manifest, trusted string, g
 		Args: []string{python.Program, "-I", "-B", "/look/signature.py", "/look/reference.json"},
 		Env:  []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"},
 		Read: append(sandbox.SystemPaths(), python.Folders()...), Places: []sandbox.Place{{Host: work, Inside: "/look"}},
-		Stdout: &out, Stderr: &log, Limits: sandbox.Limits{Wall: time.Minute, Memory: 1 << 30, Output: 4 << 20},
+		Stdout: &out, Stderr: &log, Limits: sandbox.PythonReader.Limits(),
 	})
 	if err != nil {
 		return fmt.Errorf("looking at the reference: %w", err)

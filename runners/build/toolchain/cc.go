@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
@@ -62,10 +61,9 @@ func FindCC(ctx context.Context, getenv func(string) string, cxx bool) (CC, erro
 
 // A Compile is one call of the compiler. Only the text of the sources comes from the change.
 type Compile struct {
-	Dir     string // folder of the sources, seen read-only
-	Args    []string
-	Out     string // existing folder that the compiler may write to
-	Timeout time.Duration
+	Dir  string // folder of the sources, seen read-only
+	Args []string
+	Out  string // existing folder that the compiler may write to
 
 	// Tree says where Dir is in its repository. With it, the sources are where a checkout has them,
 	// in In, and files that a checkout has but Dir has not are refused. Source, a file in Dir, is
@@ -88,7 +86,7 @@ func (c CC) Run(ctx context.Context, call Compile) (log string, err error) {
 		Args: append([]string{c.Path}, call.Args...), Dir: call.Dir, Env: compilerEnv,
 		Read:  append(sandbox.SystemPaths(), c.Path),
 		Write: []string{call.Out}, Stdout: &out, Stderr: &out,
-		Limits: sandbox.Limits{Wall: call.Timeout, Memory: 4 << 30, Disk: 512 << 20, Processes: 64, Output: 1 << 20},
+		Limits: sandbox.CCompiler.Limits(),
 	}
 	if call.Tree != nil {
 		spec.Args = slices.Concat([]string{c.Path}, call.In.include(), call.In.flags(call.Args, call.Dir, call.Tree), []string{call.In.source(call.Source, call.Dir, call.Tree)})

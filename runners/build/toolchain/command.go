@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/entryname"
@@ -64,7 +63,6 @@ type CommandBuild struct {
 	Arch    string
 	Toggles map[string]int
 	Scratch string // existing folder; the cubin comes into a new one below it
-	Timeout time.Duration
 	Seed    uint64 // see NVCCBuild
 }
 
@@ -129,7 +127,7 @@ func (c *Command) build(ctx context.Context, b CommandBuild, out string, in Surr
 	spec := sandbox.Spec{
 		Args: b.Args, Env: c.env(b, in.work+"/out"), Stdout: &text, Stderr: &text, Read: slices.Clone(c.read),
 		Places: []sandbox.Place{{Host: out, Inside: in.work + "/out", Write: true}},
-		Limits: sandbox.Limits{Wall: cmp.Or(b.Timeout, buildTimeout), Memory: c.memory, Disk: 1 << 30, Processes: 256, Output: 1 << 20},
+		Limits: compilerLimits(c.memory, 0),
 	}
 	in.enter(&spec, b.Dir, &b.Tree)
 	r, err := sandbox.Run(ctx, spec)

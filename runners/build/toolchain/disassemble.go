@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
 	"github.com/kernelgate/kernelgate/runners/host/folderhash"
@@ -93,12 +92,6 @@ func FindObjdump(ctx context.Context) (*Disassembler, error) {
 	return &Disassembler{Path: path, Version: strings.TrimSpace(first), args: []string{"-d", "-l", "--no-show-raw-insn"}, parse: parseObjdump}, nil
 }
 
-// The bounds of a disassembly. The largest image that is read produces less.
-const (
-	disassemblyTimeout = 30 * time.Second
-	maxDisassembly     = 64 << 20
-)
-
 // disassemble returns the functions of an image by their symbols. The output of a C compiler is one
 // function without a name.
 func (d *Disassembler) disassemble(ctx context.Context, path string) (map[string]listing, error) {
@@ -122,7 +115,7 @@ func (d *Disassembler) run(ctx context.Context, path string) (string, error) {
 	r, err := sandbox.Run(ctx, sandbox.Spec{
 		Args: append(append([]string{d.Path}, d.args...), path), Env: compilerEnv, Stdout: &out, Stderr: &says,
 		Read:   append(sandbox.SystemPaths(), d.Path, path),
-		Limits: sandbox.Limits{Wall: disassemblyTimeout, Memory: 2 << 30, Disk: 16 << 20, Processes: 16, Output: maxDisassembly},
+		Limits: sandbox.Disassembler.Limits(),
 	})
 	if err != nil {
 		return "", fmt.Errorf("running %s: %w", filepath.Base(d.Path), err)

@@ -24,13 +24,13 @@ type NVCCBuild struct {
 	Entries []string // the kernels by their names in the source, see manifest.Entry
 	Arch    string   // such as sm_90a
 	Flags   []string
-	Defines []string     // flags too: -DNAME=VALUE
-	Include []string     // flags of the host's preprocessor, which reads the sources of both: -IFOLDER and -idirafterFOLDER, within Dir
-	Tree    runners.Tree // where Dir lies in its repository
-	Trusted bool         // the source is the judge's or the base's reference: it only has to compile
-	Scratch string       // existing folder; the cubin comes into a new one below it
-	Timeout time.Duration
-	Seed    uint64 // from which the surroundings of the second build are drawn, see Elsewhere; 0 draws an unpredictable one
+	Defines []string      // flags too: -DNAME=VALUE
+	Include []string      // flags of the host's preprocessor, which reads the sources of both: -IFOLDER and -idirafterFOLDER, within Dir
+	Tree    runners.Tree  // where Dir lies in its repository
+	Trusted bool          // the source is the judge's or the base's reference: it only has to compile
+	Scratch string        // existing folder; the cubin comes into a new one below it
+	Timeout time.Duration // of one program; 0 is that of sandbox.DeviceCompiler
+	Seed    uint64        // from which the surroundings of the second build are drawn, see Elsewhere; 0 draws an unpredictable one
 
 	markers string // source to read behind Source, see markerSource
 }
@@ -63,11 +63,6 @@ type Kernel struct {
 	CodeSize int // bytes of its instructions
 	Line     int // where Source defines it; 0 if a macro or a different file does
 }
-
-const (
-	buildTimeout = 2 * time.Minute
-	buildMemory  = 6 << 30
-)
 
 // Build compiles in the sandbox. The error is a *CompileError if the source is at fault: the
 // compiler refused it or exceeded its limits, the entry is missing, or the kernel needs what only a

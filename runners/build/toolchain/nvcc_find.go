@@ -32,7 +32,7 @@ type CUDA struct {
 	Cache *Cache
 	// Handover passes builds to another host, or has those of another host; nil does neither.
 	Handover *Handover
-	// Memory is the limit of one build; 0 means 6 GiB.
+	// Memory is the limit of one build; 0 is that of sandbox.DeviceCompiler.
 	Memory int64
 }
 

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
@@ -42,7 +43,14 @@ func refusal(memory int64, r sandbox.Result, log string, diagnostics []gates.Dia
 // killed for it.
 var exhausted = regexp.MustCompile(`(?im)^.*(?:out of memory|memory exhausted|std::bad_alloc|died due to signal|killed signal).*$`)
 
-func (c *CUDA) memory() int64 { return cmp.Or(c.Memory, buildMemory) }
+// compilerLimits returns the limits of a compiler that makes device code.
+func compilerLimits(memory int64, timeout time.Duration) sandbox.Limits {
+	limits := sandbox.DeviceCompiler.Limits().Within(timeout)
+	limits.Memory = memory
+	return limits
+}
+
+func (c *CUDA) memory() int64 { return cmp.Or(c.Memory, sandbox.DeviceCompiler.Limits().Memory) }
 
 var intermediateName = regexp.MustCompile(`^/tmp/tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_`)
 

@@ -235,9 +235,7 @@ func (c *CUDA) run(ctx context.Context, t tool) (sandbox.Result, string, error) 
 	spec := sandbox.Spec{
 		Args: t.args, Env: compilerEnv, Stdout: &out, Stderr: &out,
 		Read: append(c.readable(), t.args[0]), Write: t.write,
-		Limits: sandbox.Limits{
-			Wall: cmp.Or(t.timeout, buildTimeout), Memory: c.memory(), Disk: 1 << 30, Processes: 256, Output: 1 << 20,
-		},
+		Limits: compilerLimits(c.memory(), t.timeout),
 	}
 	if t.read != "" {
 		spec.Read = append(spec.Read, t.read)

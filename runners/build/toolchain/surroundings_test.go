@@ -32,7 +32,7 @@ func compileC(t *testing.T, files map[string]string, tree runners.Tree, in Surro
 	out := t.TempDir()
 	file := filepath.Join(out, "kernel.o")
 	_, err = cc.Run(t.Context(), Compile{
-		Dir: folder(t, files), Tree: &tree, In: in, Source: "k.c", Out: out, Timeout: buildTimeout,
+		Dir: folder(t, files), Tree: &tree, In: in, Source: "k.c", Out: out,
 		Args: append(flags, "-O2", "-fno-ident", "-ffunction-sections", "-x", "c", "-c", "-o", file),
 	})
 	if err != nil {

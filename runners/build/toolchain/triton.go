@@ -2,7 +2,6 @@ package toolchain
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -36,8 +35,7 @@ type TritonBuild struct {
 	Kinds   []manifest.Special
 	Tree    runners.Tree // where Dir lies in its repository
 	Scratch string       // existing folder; the cubins come into a new one below it
-	Timeout time.Duration
-	Seed    uint64 // see NVCCBuild
+	Seed    uint64       // see NVCCBuild
 
 	describe bool // asks for the configurations and compiles nothing
 	each     bool // if a kind does not compile, the others are built all the same
@@ -217,7 +215,7 @@ func (t *Triton) buildKey(b TritonBuild, kind manifest.Special, at func(library 
 		Root                string
 		Include             []string
 		Packages            []string
-	}{cacheVersion, t.String(), t.PythonVersion, t.Digest, library.Size(), at(library), sha256.Sum256(tritonScript), t.memory(), b.Source, b.Entry, b.Arch, kind.Key(), b.Tree, b.Root, b.Include, t.packages()})
+	}{cacheVersion, t.String(), t.PythonVersion, t.Digest, library.Size(), at(library), sha256.Sum256(tritonScript), sandbox.DeviceCompiler.Limits().Memory, b.Source, b.Entry, b.Arch, kind.Key(), b.Tree, b.Root, b.Include, t.packages()})
 	if err == nil {
 		err = folderhash.Write(h, b.Dir, nil)
 	}
@@ -229,8 +227,6 @@ func (t *Triton) buildKey(b TritonBuild, kind manifest.Special, at func(library 
 
 // readable returns what Python may see in addition to the sources.
 func (t *Triton) readable() []string { return append(sandbox.SystemPaths(), t.read...) }
-
-func (t *Triton) memory() int64 { return cmp.Or(t.Memory, buildMemory) }
 
 // tritonEnv is Triton's environment in addition to that of its surroundings. Its cache, below HOME,
 // is in memory, and ends with the process. torch asks for the user's name when it is imported, and
@@ -245,7 +241,7 @@ func (t *Triton) run(ctx context.Context, s sandbox.Spec, timeout time.Duration)
 	}
 	s.Stdout, s.Stderr = &out, &out
 	s.Read = append(s.Read, t.readable()...)
-	s.Limits = sandbox.Limits{Wall: cmp.Or(timeout, buildTimeout), Memory: t.memory(), Disk: 1 << 30, Processes: 256, Output: 1 << 20}
+	s.Limits = sandbox.DeviceCompiler.Limits().Within(timeout)
 	r, err := sandbox.Run(ctx, s)
 	if err != nil {
 		err = fmt.Errorf("running %s: %w", filepath.Base(s.Args[0]), err)

@@ -29,8 +29,6 @@ type Triton struct {
 	Cache *Cache
 	// Handover passes builds to another host, or has those of another host; nil does neither.
 	Handover *Handover
-	// Memory is the limit of one build; 0 means 6 GiB.
-	Memory int64
 }
 
 // ErrNoTriton says how to get it.

@@ -107,7 +107,7 @@ func (t *Triton) imported(ctx context.Context, b TritonBuild, work string, in Su
 	}
 	if !r.OK() {
 		diagnostics := diagnosticsIn(log, b.Dir)
-		summary, final := refusal(t.memory(), r, log, diagnostics)
+		summary, final := refusal(sandbox.DeviceCompiler.Limits().Memory, r, log, diagnostics)
 		if !blames(diagnostics) || strings.Contains(summary, "No module named 'triton'") {
 			if fault := t.probe(ctx, b); fault != nil {
 				return o, log, fault
@@ -191,7 +191,7 @@ func (t *Triton) script(ctx context.Context, b TritonBuild, work string, s Surro
 		Places: append(hidden, sandbox.Place{Host: in, Inside: s.work + "/in"}, sandbox.Place{Host: out, Inside: s.work + "/out", Write: true}),
 	}
 	s.enter(&spec, b.Dir, &b.Tree)
-	r, log, err := t.run(ctx, spec, b.Timeout)
+	r, log, err := t.run(ctx, spec, 0)
 	return r, s.names(log, &b.Tree), err
 }
 

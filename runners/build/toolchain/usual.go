@@ -48,7 +48,7 @@ func (c CC) usualLookups(ctx context.Context, call Compile) (map[string]bool, er
 		for i := range args {
 			args[i] = strings.ReplaceAll(args[i], "$OUT", out)
 		}
-		empty := Compile{Dir: sources, Args: args, Out: out, Timeout: call.Timeout, Tree: &runners.Tree{}, In: call.In, Source: name, lookups: &asked}
+		empty := Compile{Dir: sources, Args: args, Out: out, Tree: &runners.Tree{}, In: call.In, Source: name, lookups: &asked}
 		if log, err := c.Run(ctx, empty); err != nil {
 			return nil, fmt.Errorf("learning what %s looks up, from an empty source: %w\n%s", c.Path, err, log)
 		}

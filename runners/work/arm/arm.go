@@ -31,7 +31,6 @@ import (
 type Bench struct {
 	job    runners.Job
 	shapes []manifest.Shape
-	part   bool // an arm is timed only on the shapes that it takes
 	open   Opener
 	layIn  func(runners.Side) error
 
@@ -94,10 +93,6 @@ func NewBenchWith(open Opener, job runners.Job, shapes []string) (*Bench, error)
 	}
 	return b, nil
 }
-
-// TimePart makes the bench time each arm only on the shapes that the arm takes. Without TimePart, the bench
-// refuses an arm that does not take all shapes.
-func (b *Bench) TimePart() { b.part = true }
 
 // Job returns the job with a candidate.
 func (b *Bench) Job(side runners.Side) runners.Job {
@@ -229,19 +224,13 @@ func (a *Arm) Build(ctx context.Context) (*Refusal, error) {
 // lacks refuses a candidate that does not take every shape of the race: its times would be about
 // different work.
 func (a *Arm) lacks() *Refusal {
-	taken := a.shapes()
+	m := a.job.Of(a.job.Candidate)
 	for _, s := range a.bench.shapes {
-		if !slices.ContainsFunc(taken, func(t manifest.Shape) bool { return t.Name == s.Name }) && (!a.bench.part || len(taken) == 0) {
+		if !m.Supports(a.job.Candidate.Variant, s.Dims) {
 			return &Refusal{Gate: gates.GateBuild, Text: fmt.Sprintf("it does not take the shape %s (its limits leave %s out)", s.Name, s.Dims)}
 		}
 	}
 	return nil
-}
-
-// shapes returns the shapes of the bench that the candidate takes.
-func (a *Arm) shapes() []manifest.Shape {
-	m := a.job.Of(a.job.Candidate)
-	return slices.DeleteFunc(slices.Clone(a.bench.shapes), func(s manifest.Shape) bool { return !m.Supports(a.job.Candidate.Variant, s.Dims) })
 }
 
 // Same identifies everything that runs: the machine code, and how it is launched at every problem
@@ -326,7 +315,7 @@ func (a *Arm) Round(ctx context.Context) (gates.Round, *Refusal, error) {
 	// different arm's.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	round, err := a.steps.Round(ctx, a.shapes())
+	round, err := a.steps.Round(ctx, a.bench.shapes)
 	if err != nil {
 		return round, nil, err
 	}

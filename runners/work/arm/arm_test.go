@@ -295,38 +295,3 @@ func TestGuards(t *testing.T) {
 		t.Errorf("the limits are %v, want 0.98 on small: mission is the target, and nothing guards large", limits)
 	}
 }
-
-// TestTimePart checks that, after TimePart, a candidate is timed only on the shapes that it takes.
-func TestTimePart(t *testing.T) {
-	for script, want := range map[string][]string{"speed 1.5": {"mission", "small"}, "speed 1.5 NARROW": {"small"}} {
-		job := newJob(t, "64KiB", "speed 1", script)
-		bench, err := arm.NewBenchWith(scripted.Runner{}.Open, job, []string{"mission", "small"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		bench.TimePart()
-		a, err := bench.Open(t.Context(), runners.Side{Dir: job.Trusted, Variant: "b"}, t.TempDir(), silent{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(a.Close)
-		for _, step := range []func(context.Context) (*arm.Refusal, error){a.Build, a.Check} {
-			if refusal, err := step(t.Context()); refusal != nil || err != nil {
-				t.Fatal(refusal, err)
-			}
-		}
-		round, refusal, err := a.Round(t.Context())
-		if refusal != nil || err != nil {
-			t.Fatal(refusal, err)
-		}
-		speedups := gates.RoundSpeedups(round)
-		for _, shape := range want {
-			if speedups[shape] == 0 {
-				t.Errorf("%s was not timed on %s", script, shape)
-			}
-		}
-		if len(speedups) != len(want) {
-			t.Errorf("%s was timed on %v, want %v", script, speedups, want)
-		}
-	}
-}

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/usage"
@@ -92,7 +91,7 @@ func inspect(ctx context.Context, file string, getenv func(string) string) (*pyt
 		Args: []string{python.Program, "-I", "-B", "/look/inspect.py", "/look-at.py"},
 		Env:  []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"},
 		Read: append(sandbox.SystemPaths(), python.Folders()...), Places: []sandbox.Place{{Host: work, Inside: "/look"}, {Host: full, Inside: "/look-at.py"}},
-		Stdout: &out, Stderr: &log, Limits: sandbox.Limits{Wall: time.Minute, Memory: 1 << 30, Output: 4 << 20},
+		Stdout: &out, Stderr: &log, Limits: sandbox.PythonReader.Limits(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("looking at %s: %w", file, err)

@@ -261,3 +261,35 @@ func flow(set Settings) string {
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
+
+// replaceKey puts lines in the place of a key at the top of a manifest, or at its end if there is no
+// such key.
+func replaceKey(file string, text []byte, key string, with []string) ([]byte, error) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(text, &root); err != nil || len(root.Content) == 0 || root.Content[0].Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("reading %s as YAML: %w", file, err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	if last := len(lines) - 1; lines[last] == "" {
+		lines = lines[:last]
+	} else {
+		lines[last] += "\n"
+	}
+	from, to := len(lines), len(lines)
+	top := root.Content[0].Content
+	for i := 0; i+1 < len(top); i += 2 {
+		if top[i].Value == key {
+			from, to = top[i].Line-1, lastLine(top[i+1])
+		}
+	}
+	return []byte(strings.Join(slices.Concat(lines[:from], with, lines[to:]), "")), nil
+}
+
+// lastLine returns the last line of a value. The value must not have a text of several lines.
+func lastLine(n *yaml.Node) int {
+	last := n.Line
+	for _, child := range n.Content {
+		last = max(last, lastLine(child))
+	}
+	return last
+}

@@ -44,7 +44,6 @@ const (
 	answerTimeout = 5 * time.Minute
 	maxAnswer     = 8 << 20
 	maxProposed   = 10_000 // candidates in an answer
-	programLife   = 24 * time.Hour
 )
 
 // StartProgram starts a proposer. The program is a path; one that ends in .py is run by Python.
@@ -88,7 +87,7 @@ func StartProgram(ctx context.Context, words []string, mayBring func(path string
 		Args: append([]string{"/bin/sh", "-c", `exec "$@" <&3 >&4 3<&- 4>&-`, "proposer"}, args...),
 		Env:  []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8"}, Read: read,
 		ExtraFiles: []*os.File{input, output}, Stderr: p.stderr,
-		Limits: sandbox.Limits{Wall: programLife, Memory: 4 << 30, Overcommit: true, Output: 16 << 20},
+		Limits: sandbox.Proposer.Limits(),
 	})
 	if err != nil {
 		in.Close()

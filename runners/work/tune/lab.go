@@ -2,8 +2,6 @@ package tune
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/runners/work/arm"
@@ -59,9 +57,6 @@ type Timed struct {
 // value is the mean over the shapes of log(incumbent/candidate); NaN if a shape has no undisturbed
 // sample.
 func (t Timed) value(h Header) float64 {
-	if h.Choose { // a variant need not take all shapes
-		return arm.MeanLog(t.Speedups, slices.Sorted(maps.Keys(t.Speedups)))
-	}
 	return arm.MeanLog(t.Speedups, h.Shapes)
 }
 

@@ -54,7 +54,6 @@ type Header struct {
 	Epsilon    float64  `json:"epsilon"`
 	MaxRounds  int      `json:"max_rounds"`
 	Exhaustive bool     `json:"exhaustive,omitempty"`
-	Choose     bool     `json:"choose,omitempty"` // every variant on the shapes that it takes, for a choose list
 	// Guards are the smallest incumbent/candidate that the policy's guard allows, by raced shape.
 	Guards map[string]float64 `json:"guards,omitempty"`
 	// Files is a hash of everything that the candidates are built from and judged by.

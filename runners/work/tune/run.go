@@ -46,7 +46,6 @@ type Options struct {
 	Epsilon    float64
 	MaxRounds  int
 	Exhaustive bool
-	Choose     bool // measure every variant on every shape, and propose a choose list
 
 	Results string // folder for results; "" means results in the repository
 	Resume  string // folder of a search to go on with; its own options hold
@@ -67,10 +66,6 @@ type Session struct {
 	Manifest     []byte
 	Sources      map[string]string          // that a candidate may replace
 	PathOf       func(source string) string // in the repository
-	// Choice is the choose list that Options.Choose asks for. If there is no such list, NoChoice says why.
-	Choice   *Choice
-	NoChoice error
-	Times    Times // that the choice is made from
 }
 
 // Begin is called when the folder of a search is known, before anything is measured.
@@ -255,16 +250,9 @@ func (r *runner) run(ctx context.Context, progress runners.Progress, begin Begin
 	if why := measure.LeftOut(r.opt.Runner, r.job.Manifest); why != "" {
 		return nil, usage.Errorf("%s: %s", r.job.Manifest.Name, why)
 	}
-	choose := r.opt.Choose || r.log != nil && r.log.Header.Choose
-	if choose && len(r.opt.Shapes) == 0 {
-		r.opt.Shapes = r.shapes()
-	}
 	bench, err := arm.NewBench(r.host, r.job, r.opt.Shapes)
 	if err != nil {
 		return nil, err
-	}
-	if choose {
-		bench.TimePart()
 	}
 	device, err := r.device(ctx)
 	if err != nil {
@@ -300,29 +288,7 @@ func (r *runner) run(ctx context.Context, progress runners.Progress, begin Begin
 	if err := os.WriteFile(filepath.Join(r.folder, ChartFile), []byte(result.SVG()), 0o644); err != nil {
 		return nil, fmt.Errorf("writing the chart: %w", err)
 	}
-	out := &Session{Result: result, Folder: r.folder, Verdict: r.verdictOf(result), ManifestFile: manifest.FileOf(r.key), Manifest: []byte(r.job.ManifestText), Sources: sources, PathOf: r.pathOf}
-	if choose {
-		out.Times = r.log.Times(r.job.Manifest, result)
-		out.Choice, out.NoChoice = Choose(out.ManifestFile, out.Manifest, archOf(device), out.Times)
-	}
-	return out, nil
-}
-
-// shapes returns all shapes that the incumbent takes.
-func (r *runner) shapes() []string {
-	var names []string
-	for _, s := range r.job.Manifest.ShapesFor(r.opt.Baseline) {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-// archOf returns the architecture in the name of a device, or "".
-func archOf(device string) string {
-	if i := strings.LastIndex(device, " sm_"); i >= 0 {
-		return device[i+1:]
-	}
-	return ""
+	return &Session{Result: result, Folder: r.folder, Verdict: r.verdictOf(result), ManifestFile: manifest.FileOf(r.key), Manifest: []byte(r.job.ManifestText), Sources: sources, PathOf: r.pathOf}, nil
 }
 
 // pathOf is where the repository has a source.

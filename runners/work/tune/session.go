@@ -48,15 +48,9 @@ func (r *runner) header(ctx context.Context, bench *arm.Bench, device string) (H
 			return Header{}, err
 		}
 	}
-	if r.opt.Choose {
-		space.Toggles = nil // rules name variants, as the manifest has them
-	}
 	h := Header{
 		Version: logVersion, Space: space, Shapes: bench.Shapes(), Device: device, Proposer: r.opt.Proposer, Seed: r.opt.Seed, Candidates: r.opt.Candidates,
-		Budget: r.opt.Budget.Seconds(), Epsilon: r.opt.Epsilon, MaxRounds: cmp.Or(r.opt.MaxRounds, defaultMaxRounds), Exhaustive: r.opt.Exhaustive || r.opt.Choose, Choose: r.opt.Choose, Guards: bench.Guards(), Files: files,
-	}
-	if h.Choose && r.opt.MaxRounds == 0 {
-		h.MaxRounds = defaultChooseRounds
+		Budget: r.opt.Budget.Seconds(), Epsilon: r.opt.Epsilon, MaxRounds: cmp.Or(r.opt.MaxRounds, defaultMaxRounds), Exhaustive: r.opt.Exhaustive, Guards: bench.Guards(), Files: files,
 	}
 	if h.Exhaustive {
 		if h.Proposer = "exhaustive"; space.Size() > float64(h.Candidates) {
