@@ -53,6 +53,8 @@ func TestExamples(t *testing.T) {
 				args = []string{"check", "--static"} // it compiles, whatever it computes
 			case name == "wrong":
 				want, status = "the output is wrong in", 1
+			case example == "harness":
+				args = []string{"check"} // its rounds are short, and other tests make noise
 			}
 			out, got := r.run("kernelgate", args...)
 			if got != status || !strings.Contains(out, want) {
