@@ -209,9 +209,9 @@ func TestCodeOf(t *testing.T) {
 		baseline, candidate *gates.Build
 		want                runners.Code
 	}{
-		{"both", ok("a"), ok("b"), runners.Code{"a", "b", "cc 1", "cpu", "x", ""}},
-		{"a new kernel", nil, ok("b"), runners.Code{"", "b", "cc 1", "cpu", "x", ""}},
-		{"two compilers", &gates.Build{OK: true, Code: "a", Compiler: "cc 2"}, ok("b"), runners.Code{"a", "b", "cc 1, cc 2", "cpu", "x", ""}},
+		{"both", ok("a"), ok("b"), runners.Code{Baseline: "a", Candidate: "b", Compiler: "cc 1", Device: "cpu", Arch: "x"}},
+		{"a new kernel", nil, ok("b"), runners.Code{Candidate: "b", Compiler: "cc 1", Device: "cpu", Arch: "x"}},
+		{"two compilers", &gates.Build{OK: true, Code: "a", Compiler: "cc 2"}, ok("b"), runners.Code{Baseline: "a", Candidate: "b", Compiler: "cc 1, cc 2", Device: "cpu", Arch: "x"}},
 		{"not built", ok("a"), nil, runners.Code{}},
 		{"refused", ok("a"), &gates.Build{Code: "b"}, runners.Code{}},
 		{"no hash", ok("a"), ok(""), runners.Code{}},

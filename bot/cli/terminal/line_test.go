@@ -38,8 +38,8 @@ func done(names ...gates.Gate) []gates.GateResult {
 func TestLine(t *testing.T) {
 	var b strings.Builder
 	l, clock := newLine(&b, 80, false)
-	built, right := &runners.Standing{"scale", "gpu", nil}, &runners.Standing{"scale", "gpu", done("build", "ptxas")}
-	timed := &runners.Standing{"scale", "gpu", done("build", "ptxas", "correctness")}
+	built, right := &runners.Standing{Kernel: "scale", Kind: "gpu", Gates: nil}, &runners.Standing{Kernel: "scale", Kind: "gpu", Gates: done("build", "ptxas")}
+	timed := &runners.Standing{Kernel: "scale", Kind: "gpu", Gates: done("build", "ptxas", "correctness")}
 	l.Report(runners.Event{Gate: "build", Text: "compiling the candidate", Standing: built})
 	clock.after(3)
 	l.Tick()
@@ -83,7 +83,7 @@ func TestLine(t *testing.T) {
 func TestLineFits(t *testing.T) {
 	all := []gates.Gate{"build", "ptxas", "correctness", "sanitize"}
 	e := runners.Event{Gate: "performance", Text: "measuring mission", Done: 3, Total: 6, Unit: "rounds", Detail: "mission +16.1 % [+14.0 %, +18.0 %] so far", Left: 9,
-		Standing: &runners.Standing{"sdpa_fp8", "gpu", done(all...)}}
+		Standing: &runners.Standing{Kernel: "sdpa_fp8", Kind: "gpu", Gates: done(all...)}}
 	for width, want := range map[int]string{
 		160: "sdpa_fp8 ✓ build ✓ ptxas ✓ correctness ✓ sanitize ▓▓▓▓░░░░ round 4/6 · measuring mission · mission +16.1 % [+14.0 %, +18.0 %] so far · 9 s left",
 		130: "sdpa_fp8 ✓ build ✓ ptxas ✓ correctness ✓ sanitize ▓▓▓▓░░░░ round 4/6 · mission +16.1 % [+14.0 %, +18.0 %] so far · 9 s left",
@@ -104,7 +104,7 @@ func TestLineFits(t *testing.T) {
 		}
 	}
 	hostile := e
-	hostile.Text, hostile.Standing = "a\nb\rc\x1b[2J漢字", &runners.Standing{"k\n\x1b]0;t\x07", "gpu", done(all...)}
+	hostile.Text, hostile.Standing = "a\nb\rc\x1b[2J漢字", &runners.Standing{Kernel: "k\n\x1b]0;t\x07", Kind: "gpu", Gates: done(all...)}
 	for _, e := range append([]runners.Event{
 		{Gate: "build", Text: "compiling the baseline"},
 		{Gate: "correctness", Text: "small, seed 0, normal inputs", Done: 0, Total: 12, Unit: "cases"},
@@ -127,7 +127,7 @@ func TestLineFits(t *testing.T) {
 func TestLineOnCPU(t *testing.T) {
 	var b strings.Builder
 	l, _ := newLine(&b, 80, false)
-	l.Report(runners.Event{Gate: "performance", Total: 6, Unit: "rounds", Standing: &runners.Standing{"scale", "cpu", done("build", "ptxas")}})
+	l.Report(runners.Event{Gate: "performance", Total: 6, Unit: "rounds", Standing: &runners.Standing{Kernel: "scale", Kind: "cpu", Gates: done("build", "ptxas")}})
 	if got, want := frames(b.String())[0], "scale ✓ build ✓ resources ░░░░░░░░ round 1/6"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -136,7 +136,7 @@ func TestLineOnCPU(t *testing.T) {
 func TestLineColours(t *testing.T) {
 	var b strings.Builder
 	l, _ := newLine(&b, 80, true)
-	standing := &runners.Standing{"scale", "gpu", append(done("build"), gates.GateResult{Gate: "ptxas", Status: gates.Failed}, gates.GateResult{Gate: "sanitize", Status: gates.Informs})}
+	standing := &runners.Standing{Kernel: "scale", Kind: "gpu", Gates: append(done("build"), gates.GateResult{Gate: "ptxas", Status: gates.Failed}, gates.GateResult{Gate: "sanitize", Status: gates.Informs})}
 	l.Report(runners.Event{Gate: "performance", Total: 6, Unit: "rounds", Standing: standing})
 	want := "scale \x1b[32m✓\x1b[39m build \x1b[31m✗\x1b[39m ptxas \x1b[33m!\x1b[39m sanitize ░░░░░░░░ round 1/6"
 	if got := frames(b.String())[0]; got != want {

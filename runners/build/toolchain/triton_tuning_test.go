@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
 )
@@ -114,6 +115,9 @@ func TestTritonDescribe(t *testing.T) {
 		"too many":           {"], key", "] + [triton.Config({\"BLOCK\": 16}, num_stages=i) for i in range(64)], key", "offers 67 configurations, and up to 64 are tried"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "needs a GPU" && name != "another each time" {
+				long.Test(t)
+			}
 			t.Parallel()
 			b := tunedBuild(t, strings.Replace(tunedKernel, test.from, test.to, 1), 100, nil)
 			b.Seed = farProcess()
@@ -159,6 +163,9 @@ func TestTritonTuningMistakes(t *testing.T) {
 		"another each import":  {from: `triton.Config({"BLOCK": 64}, num_warps=2)`, to: `triton.Config({"BLOCK": 64}, num_warps=2 if __import__("os").getpid() < 24 else 4)`, chosen: wants("BLOCK", 64), want: "the machine code depends on where it is compiled"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "none is chosen" && name != "a heuristic's fault" && name != "the process's number" {
+				long.Test(t)
+			}
 			t.Parallel()
 			b := tunedBuild(t, strings.Replace(tunedKernel, test.from, test.to, 1), 1024, test.chosen)
 			b.Seed = farProcess()

@@ -12,7 +12,7 @@ import (
 
 // recordings are searches on a GPU: NAME-truth.jsonl is an exhaustive search, NAME-search.jsonl is one
 // with the default proposer in the same space.
-const recordings = "../cuda/testdata/h200/tune"
+const recordings = "../../backend/cuda/testdata/h200/tune"
 
 // A recording is the exhaustive truth about a space.
 type recording struct {
