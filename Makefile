@@ -49,73 +49,31 @@ demo: build ## show the bot at work on this machine: no account, no GPU
 	@if [ -t 1 ]; then $(BIN) demo; else $(BIN) demo --once; fi
 
 # Compilers and tests make much garbage and keep little of it, so collect it rarely.
-lint watched plain simulated: export GOGC := 400
+lint test test-long: export GOGC := 400
 
 lint: modules ## run gofmt, vet and staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
 	go vet ./... ./.ci/mutate ./.ci/sbom ./.ci/archive
 	go tool staticcheck ./... ./.ci/mutate ./.ci/sbom ./.ci/archive
 
-# These run without the race detector, which would make them up to ten times slower. They measure
-# real kernels, compile CUDA, or have no goroutines that share memory. ./bot/cli, ./docs,
-# ./examples, ./bot/demo and ./bot/try run the whole program; the detector watches its parts in
-# their own tests, and ./bot/github/embedded in every story that uses it. ./gates runs without it,
-# too, and prints the error rates that it simulated. ./bot/controller and ./bot/github/webhook run
-# both ways: long calculations, and the stories that reach no new statement of the controller, run
-# only here, and the other stories only with the detector.
-PLAIN := ./runners/backend/cpu ./bot/controller ./runners/build/toolchain/... ./bot/cli ./docs ./examples ./runners/gather/plan ./bot/github/webhook ./bot/actions ./bot/demo ./bot/local/... ./bot/try ./runners/gather/measure ./runners/backend/command \
-	./bot/answer ./bot/attempts ./bot/change/... ./bot/repos ./bot/sweep ./bot/command ./runners/protocol ./bot/github/embedded/... ./bot/pages/browser ./bot/pages/chart \
-	./bot/planner ./bot/present ./bot/publish ./bot/scheduler ./bot/verify ./gates/hindsight ./gates/number ./gates/report ./gates/stats/... ./kernels/... ./policies/... \
-	./runners ./runners/work/bisect ./runners/bundle ./runners/work/check ./runners/backend/cuda/nvml ./runners/backend/cuda/oracle ./runners/backend/cuda/sdpatest ./runners/backend/cuda/side ./runners/work/doctor ./runners/backend/interleave \
-	./runners/gather/scripted ./runners/work/search ./runners/tensor ./.ci/mutate ./.ci/sbom ./.ci/archive
-
-# lint has vetted everything, and nobody debugs these programs: without debugging tables they link
-# in two thirds of the time. The timeout is long, for a busy machine. CI runs every test again;
-# elsewhere Go's cache skips the tests that a change cannot affect.
-LEAN := -vet=off $(if $(CI),-count=1) -timeout=30m -ldflags='-s -w'
-
-# The race detector watches all packages except PURE: these work on their arguments, and their only
-# locks are those of package sync. A third of a story's time was spent there. (SQLite has its own
-# locks, and encoding/json a cache that its callers share, so both must be watched.) The pointer
-# checks of the detector apply only to our code. Stories mostly wait, so more of them run at once
-# than there are cores.
-PURE := regexp regexp/syntax unicode unicode/utf8 strconv compress/flate math/rand/v2 crypto/internal/fips140/bigmod \
-	gopkg.in/yaml.v3 github.com/santhosh-tekuri/jsonschema/v6 github.com/kernelgate/kernelgate/gates/stats
-RACE := -race $(LEAN) -p=3 -parallel=4 -gcflags=all=-d=checkptr=0 -gcflags=github.com/kernelgate/kernelgate/...= \
-	$(foreach package,$(PURE),'-gcflags=$(package)=-d=checkptr=0 -race=false')
-
-# Packages are tested in the order of this list, the slowest first, so that nothing waits for them
-# at the end. A watched program does not wait a second for races before it exits. Half of the time
-# is spent waiting, so everything runs at once, and the downloads run during the compilation. A
-# package that fails while the machine is busy is tested again when nothing else runs (.ci/retest).
-test: ## run everything: lint and all tests
+# Every test once, without those that take long, and without the race detector, which makes them
+# three times slower: test-long has both. lint has vetted everything, and nobody debugs these
+# programs: without debugging tables they link faster. CI runs every test again; elsewhere Go's cache
+# skips the tests that a change cannot affect. Stories mostly wait, so twice as many as cores run.
+test: ## run everything that a change needs: lint and all tests but the long ones
 	@$(MAKE) --no-print-directory -j8 setup lint
-	@rm -rf bin/test && mkdir -p bin/test
-	@$(IN_MEMORY) $(MAKE) --no-print-directory -j3 -k watched plain simulated || $(IN_MEMORY) .ci/retest bin/test
+	go test -vet=off $(if $(CI),-count=1) -timeout=30m -ldflags='-s -w' -parallel=$$((2 * $$(nproc))) ./... ./.ci/mutate ./.ci/sbom ./.ci/archive
 
-# Tests write and sync many small files: in memory that takes a third of the kernel's time. If the
-# user may mount (root, as in most CIs) and 8 GiB are free, these processes get a private folder in
-# memory for temporary files.
-IN_MEMORY = $(shell awk '/^MemAvailable:/ && $$2 > 8e6 {print "yes"}' /proc/meminfo 2>/dev/null | grep -q yes && \
-	unshare --mount mount -t tmpfs tests /mnt 2>/dev/null && echo unshare --mount .ci/in-memory)
-
-WATCHED = ./bot/controller ./runners/backend/cuda ./bot/store/journal ./bot/serve ./bot/pages ./bot/github/client ./bot/github/webhook \
-	$$(go list ./... | grep -vxF "$$(go list $(PLAIN) ./gates)")
-
-.PHONY: watched plain simulated
-watched: ## run the tests with the race detector (part of test)
-	GORACE=atexit_sleep_ms=50 go test $(RACE) $(or $(ONLY),$(WATCHED)) | tee -i bin/test/watched
-
-plain: ## run the tests that need no race detector (part of test)
-	KERNELGATE_WATCHED=yes go test $(LEAN) $(or $(ONLY),$(PLAIN)) | tee -i bin/test/plain
+# Simulations, kills and faults in series, attacks on the clock, every compiler; then the race
+# detector. It needs a quiet machine.
+.PHONY: test-long
+test-long: setup ## run the long tests, and the others with the race detector (CI runs it after test)
+	@.ci/test-long
 
 # All of the bot's stories while GitHub's replicas lag; make test runs some of them this way.
 .PHONY: lag-test
 lag-test: ## run the bot's stories while GitHub's replicas lag
 	KERNELGATE_LAG=yes go test -count=1 -timeout=30m ./bot/controller
-
-simulated: ## simulate the error rates of the gate (part of test)
-	go test $(LEAN) -v $(or $(ONLY),./gates) | grep -vE '^ *(=== |--- PASS)' | tee -i bin/test/simulated
 
 # The documents' pictures: the demo, measured on this machine, in a headless Chromium.
 .PHONY: screenshots
@@ -124,7 +82,7 @@ screenshots: setup ## take the pictures of the documents from the demo
 
 # Error rates, speeds and sizes; speeds are ratios within one run.
 bench: ## measure error rates, speeds and sizes
-	go test -v -run TestErrorRatesOfAllNoise ./gates -simulate 400 | grep -vE '^ *(=== |--- PASS)'
+	KERNELGATE_LONG=yes go test -v -run TestErrorRatesOfAllNoise ./gates -simulate 400 | grep -vE '^ *(=== |--- PASS)'
 	go test -run '^$$' -bench . -benchtime 2s ./gates ./gates/stats ./runners/host/checkout ./runners/tensor ./runners/host/sandbox ./bot/github/webhook ./bot/store/journal ./bot/store/jobs ./bot/store/ledger ./bot/pages ./bot/serve ./bot/controller
 
 # Every parser against random input, a minute each.

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -33,9 +34,7 @@ func outcomes(p *policy.Policy, tr truth, runs int, seed uint64) (count map[stri
 // race detector would make it many times slower and has nothing to find in
 // arithmetic, so `make test` runs this package without it and shows the counts.
 func TestErrorRates(t *testing.T) {
-	if testing.Short() {
-		t.Skip("simulates many runs")
-	}
+	long.Test(t)
 	same := map[string]float64{"mission": 1}
 	for _, c := range []struct {
 		name   string

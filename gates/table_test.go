@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -88,9 +89,7 @@ func markdown(table []rates) string {
 // truth right on the threshold passes no more often than the policy allows. In `make
 // test` a few hundred runs each; `make bench` takes more, and prints the table.
 func TestErrorRatesOfAllNoise(t *testing.T) {
-	if testing.Short() {
-		t.Skip("simulates many runs")
-	}
+	long.Test(t)
 	runs := 100
 	if *fullTable > 0 {
 		runs = *fullTable

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/internal/long"
 )
 
 // variantNumbers are the machine codes that the table shows. Between two of them the pass
@@ -57,9 +59,7 @@ func (v variantRates) ofMany() float64 {
 // two hundred: a truth on the threshold passes with any of them no more often than the
 // policy allows. A gain that is really larger still passes.
 func TestVariantsHaveOneChance(t *testing.T) {
-	if testing.Short() {
-		t.Skip("simulates many runs")
-	}
+	long.Test(t)
 	models := map[string]noiseModel{}
 	for _, m := range append(noiseModels(), recordedModels(t)...) {
 		models[m.Name] = m

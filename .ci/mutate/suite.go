@@ -151,7 +151,7 @@ func (s *suite) binary(ctx context.Context, pkg string) (*binary, error) {
 }
 
 func (s *suite) run(ctx context.Context, b *binary, tests []string, limit time.Duration, env string) ([]byte, error) {
-	return s.exec(ctx, b, limit, []string{env}, "-test.run=^("+strings.Join(tests, "|")+")$", "-test.short", "-test.failfast", "-test.count=1")
+	return s.exec(ctx, b, limit, []string{env}, "-test.run=^("+strings.Join(tests, "|")+")$", "-test.failfast", "-test.count=1")
 }
 
 // memory is what a mutant may take before it ends, in KiB of addresses: some grow without end.

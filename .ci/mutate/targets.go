@@ -25,10 +25,9 @@ var targets = []target{
 	{pkg: "bot/verify"},
 }
 
-// longTests are not run: simulations that take seconds and are about error rates, not about single statements. -test.short leaves
-// out others.
+// longTests are not run: simulations that take seconds and are about error rates, not about single statements. Those that are
+// marked as long (internal/long) leave themselves out.
 var longTests = map[string][]string{
-	"gates":            {"TestErrorRatesOfAllNoise"},
 	"kernels/manifest": {"TestReference"},
 	"bot/present":      {"FuzzRendered"},
 	"bot/scheduler":    {"TestDayOfAFleet"},

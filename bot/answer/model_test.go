@@ -13,6 +13,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/change"
 	"github.com/kernelgate/kernelgate/bot/command"
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -176,7 +177,7 @@ func play(seed uint64, sets []ruleSet, c *coverage, trace func(string)) string {
 // change bases, push, close, reopen, open second pull requests at any commit, give commands, merge, enqueue, and edit the
 // policies of their own branches. KERNELGATE_SEQUENCES sets how many random sequences are played.
 func TestProtectedBranchesAreGated(t *testing.T) {
-	sequences := 10_000
+	sequences := long.Times(2_000, 10_000)
 	if n, err := strconv.Atoi(os.Getenv("KERNELGATE_SEQUENCES")); err == nil {
 		sequences = n
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/cli/clitest"
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/runners/build/pyref"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
 )
@@ -26,11 +27,20 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the program as users do: commands, exact messages, exit codes and files.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "bot/cli/testdata/script") }
+
+// TestLongScripts runs those that measure many rounds.
+func TestLongScripts(t *testing.T) {
+	long.Test(t)
+	runScripts(t, "bot/cli/testdata/script/long")
+}
+
+func runScripts(t *testing.T, dir string) {
+	t.Helper()
 	cuda, noCUDA := toolchain.FindCUDA(t.Context(), os.Getenv)
 	python, noPython := pyref.Find(t.Context(), os.Getenv)
 	testscript.Run(t, testscript.Params{
-		Dir:           "bot/cli/testdata/script",
+		Dir:           dir,
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/bot/store/journal/natstest"
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/runners/host/subprocess"
 )
 
@@ -65,7 +66,7 @@ func (v *victim) kill() {
 // nothing twice. KERNELGATE_CRASHES says how often; CI has less time than a
 // weekend.
 func TestCrashes(t *testing.T) {
-	crashes := 6
+	crashes := long.Times(3, 30)
 	if text := os.Getenv("KERNELGATE_CRASHES"); text != "" {
 		var err error
 		if crashes, err = strconv.Atoi(text); err != nil {

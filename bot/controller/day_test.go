@@ -1,6 +1,6 @@
 //go:build !race
 
-// The day is one long calculation, ten times as long under the race detector: make test
+// The day is one long calculation, ten times as long under the race detector: make test-long
 // runs it without. The stories run with it.
 
 package controller_test
@@ -39,6 +39,7 @@ import (
 	"github.com/kernelgate/kernelgate/bot/store/journal"
 	"github.com/kernelgate/kernelgate/bot/store/ledger"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/bundle"
 	"github.com/kernelgate/kernelgate/runners/gather/scripted"
@@ -263,6 +264,7 @@ const dayEnv = "KERNELGATE_TEST_DAY"
 // requests, three runners, a repository whose conversations are locked, and one that is archived with its pull requests
 // open. Every verdict is told within a minute of its evidence, and no limit of GitHub's is met.
 func TestDay(t *testing.T) {
+	long.Test(t)
 	t.Parallel() // it does one thing after the other
 	if os.Getenv(dayEnv) == "" {
 		// Timers of its bubble stay in a pool of nats.go, from where they would end the process

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
+	"github.com/kernelgate/kernelgate/internal/long"
 )
 
 // Random sequences with the real bot, GitHub's API and git: people change bases, push, close, reopen, override, enqueue and merge, and
 // rename the repository. Main's queue must never take a kernel that main's policy did not accept. Package answer plays
 // many more of them with a model in place of GitHub and git. KERNELGATE_RANDOM sets how many are played here.
 func TestRandomBases(t *testing.T) {
-	sequences := 4
+	sequences := long.Times(2, 12)
 	if n, err := strconv.Atoi(os.Getenv("KERNELGATE_RANDOM")); err == nil {
 		sequences = n
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/bot/store/journal"
+	"github.com/kernelgate/kernelgate/internal/long"
 )
 
 // A backup is restored on an empty host, whenever in a story it was made: after every event, while the bot works. GitHub has
@@ -50,7 +51,7 @@ func TestRestoreAtEveryMoment(t *testing.T) {
 		t.Fatalf("%d backups of %d events", len(all), after)
 	}
 
-	step := max(1, len(all)/2)
+	step := max(1, len(all)/long.Times(2, 10))
 	if os.Getenv("KERNELGATE_RESTORES") == "all" {
 		step = 1
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	measuring "github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda"
@@ -124,9 +125,7 @@ func readText(t *testing.T, file string) string {
 // Every stage of the attention kernel is a pull request that brings its source, its launch and a manifest which makes it the
 // default. Each is built and judged against the stage before it, and the figures are those that were seen on an H200.
 func TestStagesAsPullRequests(t *testing.T) {
-	if watched {
-		t.Skip("the race detector sees in other stories all that this one does; make test runs it without")
-	}
+	long.Test(t)
 	if _, err := toolchain.FindCUDA(t.Context(), os.Getenv); (err != nil || !sandbox.Probe().Works()) && os.Getenv("CI") == "" {
 		t.Skip("no CUDA compiler, or no sandbox: ", err)
 	}

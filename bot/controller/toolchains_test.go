@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/bot/github/embedded"
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/internal/long"
 	measuring "github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/backend/cuda"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain"
@@ -92,9 +93,7 @@ func pinning(version, digest string) string {
 // first; once it is mended, and a maintainer agrees to the new policy, it passes. A compiler that the runner does not
 // have is told, and brought by nobody.
 func TestToolchainAsPullRequest(t *testing.T) {
-	if watched {
-		t.Skip("the race detector sees in other stories all that this one does; make test runs it without")
-	}
+	long.Test(t)
 	cache := toolchaintest.Builds(t)
 	digests := twoTritons(t, cache)
 	python, err := exec.Command("python3", "-I", "-c", "import sys; print(sys.executable)").Output()

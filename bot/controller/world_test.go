@@ -134,9 +134,6 @@ func newWorld(t testing.TB, opt worldOptions) *world {
 	if opt.retold && watched {
 		t.Skip("the race detector sees in other stories all that this one does; make test runs it without")
 	}
-	if !opt.retold && !watched && os.Getenv("KERNELGATE_WATCHED") != "" {
-		t.Skip("make test has run it under the race detector")
-	}
 	if t, ok := t.(*testing.T); ok {
 		t.Parallel() // a world mostly waits
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates"
 	"github.com/kernelgate/kernelgate/gates/stats/simulate"
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/policies/policy"
 )
 
@@ -65,9 +66,7 @@ func quietly(int) {}
 // A gate that is simulated on quiet noise passes what is true and not what is exactly at the
 // threshold; on loud noise it passes less. The same seed gives the same figures.
 func TestSimulate(t *testing.T) {
-	if testing.Short() {
-		t.Skip("simulates many runs")
-	}
+	long.Test(t)
 	const runs = 20
 	var quiet, loud []*gates.Evidence
 	for i := range uint64(6) {

@@ -93,9 +93,6 @@ func parse(t testing.TB, file, text string) hindsight.Policy {
 // On every file of evidence in this repository, the table says what judge says: by the policy of the
 // file no verdict flips, and by another the new verdict is that of judge.
 func TestAgreesWithJudge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("judges all evidence of the repository")
-	}
 	files := repositoryEvidence(t)
 	if len(files) < 140 {
 		t.Fatalf("%d files", len(files))

@@ -94,7 +94,7 @@ func TestBootstrapAgreesWithDrawingEveryValue(t *testing.T) {
 		{"9×30, 10th percentile", gpu.Ratios(rng, 1, 9, 30), 0.1},
 	}
 	resamples, tolerance := 10_000, 0.04
-	if raceEnabled || testing.Short() {
+	if raceEnabled {
 		resamples, tolerance = 2_000, 0.08
 	}
 	for _, c := range cases {

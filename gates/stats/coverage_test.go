@@ -43,7 +43,7 @@ func quantile(t testing.TB, s stats.Sample, draws *stats.ResamplePlan) *stats.Di
 
 // trials scales the number of simulated runs down where each costs more.
 func trials(full int) int {
-	if raceEnabled || testing.Short() {
+	if raceEnabled {
 		return full / 16
 	}
 	return full

@@ -36,11 +36,11 @@ func smallDisk(t *testing.T, dir string, size int) {
 func TestFullServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	smallDisk(t, filepath.Join(dir, "1"), 12<<20)
+	smallDisk(t, filepath.Join(dir, "1"), 3<<20)
 	c := &cluster{natstest.NewIn(t, clusterPorts(t), dir)}
 	j := c.open(t, Options{Replicas: 3})
 	ctx := testContext(t)
-	content := make([]byte, 1<<20)
+	content := make([]byte, 256<<10)
 	if _, err := rand.Read(content); err != nil {
 		t.Fatal(err)
 	}

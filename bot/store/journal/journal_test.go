@@ -73,7 +73,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"both", Options{Dir: "a", URL: "b"}, nil, "not both"},
 		{"folder open already", Options{Dir: busy}, errLocked, fmt.Sprintf("(process %d); stop that process", os.Getpid())},
 		{"folder is a file", Options{Dir: file}, nil, "choose a folder that this user may write"},
-		{"nobody listens", Options{URL: "nats://127.0.0.1:1"}, nil, "check the address"},
+		{"nobody listens", Options{URL: "nats://127.0.0.1:1", ledIn: time.Second}, nil, "check the address"},
 		{"no JetStream there", Options{URL: bare.ClientURL()}, nil, "enable JetStream"},
 	}
 	for _, tt := range tests {

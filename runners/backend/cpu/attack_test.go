@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/runners/host/sandbox"
 	"github.com/kernelgate/kernelgate/runners/tensor"
 )
@@ -135,6 +136,7 @@ func TestAllowedCalls(t *testing.T) {
 // These compute right answers, and try to have been faster than they are. None may
 // pass, and each is judged like the kernel that it is.
 func TestFasterOnlyOnPaper(t *testing.T) {
+	long.Test(t)
 	a := newArena(t, andFaster)
 	for _, c := range []struct {
 		name   string
@@ -163,6 +165,7 @@ func TestFasterOnlyOnPaper(t *testing.T) {
 // A kernel whose first launch does what the others of a batch are spared looks fast
 // in a batch. The first launch of a process shows it.
 func TestOneLaunchForAll(t *testing.T) {
+	long.Test(t)
 	a := newArena(t, andFaster)
 	e, v := a.decide(t, "one-for-all", work+`
 void scale(const float *x, float *y, int32_t N)

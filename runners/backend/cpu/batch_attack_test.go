@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/internal/long"
 )
 
 // An attempt is a program of testdata/attacks that computes right answers and tries to pass
@@ -61,6 +62,7 @@ var (
 
 // These are fast in a batch, or in most launches, and no faster where a launch runs alone.
 func TestFasterOnlyInABatch(t *testing.T) {
+	long.Test(t)
 	honest := func(percent int) string {
 		return work + attackSource(t, "slots.h") + fmt.Sprintf("void scale(const float *x, float *y, int32_t N) { repeat(x, y, N, %d); }\n", percent)
 	}
@@ -93,6 +95,7 @@ func TestFasterOnlyInABatch(t *testing.T) {
 
 // A limit for the p90 holds for launches that run alone as well.
 func TestSlowProcessesAloneUnderAP90(t *testing.T) {
+	long.Test(t)
 	policy := strings.Replace(andFaster, `speedup: ">= +50%"`, `p90: "<= 150us"`, 1)
 	a := newArenaOf(t, policy, 200, work+attackSource(t, "slots.h")+"void scale(const float *x, float *y, int32_t N) { repeat(x, y, N, 100); }\n", reference)
 	attempt{"slow-processes-alone", "#define EVERY 4\n#define SLOW 2000\n", noGain, uneven}.run(t, a)
@@ -101,6 +104,7 @@ func TestSlowProcessesAloneUnderAP90(t *testing.T) {
 
 // A recurrence cannot be made faster, but several of them side by side can.
 func TestSharedChains(t *testing.T) {
+	long.Test(t)
 	const loop = `void %s(const %[2]s *x, %[2]s *y, int32_t N)
 {
     %[2]s s = 0;
@@ -126,6 +130,7 @@ func TestSharedChains(t *testing.T) {
 
 // One or two of five kinds of input are answered at once.
 func TestKindsAnsweredAtOnce(t *testing.T) {
+	long.Test(t)
 	const chain = `void %s(const %[2]s *x, %[2]s *y, int32_t N)
 {
     for (int i = 0; i < N; i++) {

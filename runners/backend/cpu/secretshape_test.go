@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/runners/gather"
 )
 
@@ -26,6 +27,7 @@ void scale(const float *x, float *y, int32_t N)
 // A kernel that is fast on the shapes that the manifest names and slow on all others passed
 // before a size was drawn for the run.
 func TestFastOnlyOnNamedShapes(t *testing.T) {
+	long.Test(t)
 	for _, c := range []struct {
 		name    string
 		secret  bool
@@ -63,6 +65,7 @@ func TestFastOnlyOnNamedShapes(t *testing.T) {
 
 // Where a batch hides the loss on the secret shape, launches that run alone show it.
 func TestSlowAloneOnOtherShapes(t *testing.T) {
+	long.Test(t)
 	m, p := languages(t)
 	p.Rules[0].Gates.Performance.Pairs = 4
 	w := newTestWorker(t, m, p, baseline, include+attackSource(t, "slots.h")+attackSource(t, "slow-alone-on-other-shapes.c"), time.Minute)

@@ -71,7 +71,7 @@ json.dump({"block": [256]}, open(out + "/kernel.json", "w"))
 // CUDA is; a change from one compiler to another is one of the implementation.
 func TestCompilersStatic(t *testing.T) {
 	needsCompiler(t)
-	code := readText(t, "..", "toolchain", "testdata", "scale.ptx")
+	code := readText(t, "..", "..", "build", "toolchain", "testdata", "scale.ptx")
 	built := map[string]*gates.Build{}
 	for _, c := range []struct {
 		name           string

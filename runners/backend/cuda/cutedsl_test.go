@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
@@ -42,7 +43,7 @@ func TestCuTeDSLStatic(t *testing.T) {
 	}
 	base := readText(t, "testdata", "kernel.yaml")
 	own := strings.NewReplacer("entry: scale\n", "compiler: command\nbuild: [python3, build.py]\nentry: scale\n", "scale.cu", "build.py", "  block: [256]\n", "", "flags: [-O3]\n", "").Replace(base)
-	build := readText(t, "..", "toolchain", "testdata", "cutedsl", "build.py")
+	build := readText(t, "..", "..", "build", "toolchain", "testdata", "cutedsl", "build.py")
 	m, err := manifest.Parse("kernel.yaml", []byte(base))
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +58,9 @@ func TestCuTeDSLStatic(t *testing.T) {
 	}
 	for _, arch := range []string{"sm_89", "sm_90"} {
 		t.Run(arch, func(t *testing.T) {
+			if arch != "sm_90" {
+				long.Test(t)
+			}
 			root := t.TempDir()
 			for file, text := range map[string]string{"base/scale.cu": around(fasterBody), "base/reference.cu": readText(t, "testdata", "reference.cu"), "head/build.py": build} {
 				if err := os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o755); err != nil {

@@ -206,7 +206,7 @@ func TestCompilersOnGPU(t *testing.T) {
 	needsCompiler(t)
 	for _, c := range compilersTried {
 		t.Run(c.name, func(t *testing.T) {
-			code := readText(t, "..", "toolchain", "testdata", "scale.ptx")
+			code := readText(t, "..", "..", "build", "toolchain", "testdata", "scale.ptx")
 			if c.from != "" && !strings.Contains(code, c.from) {
 				t.Fatal("the edit changes nothing")
 			}

@@ -67,7 +67,7 @@ func (tr tritonTrial) open(t *testing.T) (*Backend, runners.Job) {
 	if tr.manifest != nil {
 		text = tr.manifest(text)
 	}
-	source := readText(t, "..", "toolchain", "testdata", "triton", tr.kernel+".py")
+	source := readText(t, "..", "..", "build", "toolchain", "testdata", "triton", tr.kernel+".py")
 	if tr.before != nil {
 		source = tr.before(source)
 	}

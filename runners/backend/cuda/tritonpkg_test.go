@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/policies/policy"
 	"github.com/kernelgate/kernelgate/runners"
@@ -123,6 +124,9 @@ func TestTritonPackageStatic(t *testing.T) {
 	for i, k := range packageKernels {
 		for name, trial := range map[string]packageTrial{"faster": fasterTrial(i), "wrong": {kernel: k.name, edit: &k.wrong}} {
 			t.Run(k.name+" "+name, func(t *testing.T) {
+				if k.name == "gated_delta" || k.name == "moe" || name == "wrong" {
+					long.Test(t)
+				}
 				t.Parallel()
 				trial.policy, trial.arch = packageStatic, "sm_90"
 				e, v := trial.gather(t)
@@ -175,6 +179,9 @@ func TestTritonPackageMistakes(t *testing.T) {
 		"a helper's mistake": {packageTrial{kernel: "gated_delta", edit: &packageEdit{"delta/gate.py", "tl.exp(g)", "tl.expp(g)"}}, "src/kernelpkg/delta/gate.py:7: "},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if strings.Contains(test.trial.kernel, "gated_delta") {
+				long.Test(t)
+			}
 			t.Parallel()
 			test.trial.policy, test.trial.arch = packageStatic, "sm_90"
 			_, v := test.trial.gather(t)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/elf"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/entryname"
 )
@@ -125,6 +126,9 @@ func loadedBytes(t *testing.T, image []byte) (loaded, noise map[int]string) {
 func TestMachineCodeCovers(t *testing.T) {
 	for arch, image := range recordedCubins(t) {
 		t.Run(arch, func(t *testing.T) {
+			if arch != "sm_90a" {
+				long.Test(t)
+			}
 			t.Parallel()
 			whole, err := machineCode(image)
 			if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernelgate/kernelgate/gates"
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/elf"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
@@ -128,6 +129,9 @@ func TestBuild(t *testing.T) {
 	c := realCUDA(t)
 	for _, arch := range []string{"sm_89", "sm_90a"} {
 		t.Run(arch, func(t *testing.T) {
+			if arch != "sm_90a" {
+				long.Test(t)
+			}
 			t.Parallel()
 			dir := folder(t, map[string]string{"whole.cu": read(t, "testdata/whole.cu")})
 			b := NVCCBuild{Dir: dir, Source: "whole.cu", Entries: []string{"scale"}, Arch: arch, Flags: []string{"-O3"}}

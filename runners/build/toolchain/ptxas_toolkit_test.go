@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kernelgate/kernelgate/internal/long"
 )
 
 // cudaHome finds a toolkit: the one that CUDA_HOME names, else the one that fetch-cuda.sh has fetched.
@@ -31,6 +33,9 @@ func TestToolsAgreeOnFreshCubins(t *testing.T) {
 	bin := filepath.Join(cudaHome(t), "bin")
 	for _, kernel := range []string{"callee", "globals"} {
 		t.Run(kernel, func(t *testing.T) {
+			if kernel != "globals" {
+				long.Test(t)
+			}
 			t.Parallel()
 			cubin := filepath.Join(t.TempDir(), kernel+".cubin")
 			log, err := exec.Command(filepath.Join(bin, "nvcc"), "-cubin", "-arch=sm_89", "-Xptxas", "-v",

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/object"
@@ -269,6 +270,9 @@ func TestSurroundingsOfNVCC(t *testing.T) {
 		"host code that names files": {"#include <cstdio>\n#define CHECK(x) check((x), __FILE__, __LINE__)\nstatic void check(int e, const char *f, int l) { if (e) printf(\"%s:%d\", f, l); }\nvoid run() { CHECK(cudaGetLastError()); }\n#define FACTOR 2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "a shared file" && name != "the file" && name != "what differs" {
+				long.Test(t)
+			}
 			t.Parallel()
 			if test.want == "" {
 				mustBuild(t, c, source(test.first))
@@ -295,6 +299,9 @@ func TestSurroundingsOfTriton(t *testing.T) {
 		"a link out of it":              {"2 if not (os.symlink('/repository/docs', '/tmp/x') or os.path.exists('/tmp/x/a')) else 3", "docs"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "plain" && name != "the environment" && name != "what differs" {
+				long.Test(t)
+			}
 			t.Parallel()
 			source := "import os, sys\nimport triton\nimport triton.language as tl\n\nFACTOR = tl.constexpr(" + test.factor + ")\n\n@triton.jit\ndef k(x, n, BLOCK: tl.constexpr):\n" +
 				"    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    tl.store(x + at, FACTOR, mask=at < n)\n"

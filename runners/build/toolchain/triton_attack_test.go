@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
 )
@@ -120,11 +121,13 @@ func TestTritonReplaced(t *testing.T) {
 		mustRefuseTriton(t, c, b, "made no 0.cubin of it")
 	})
 	t.Run("forks without end", func(t *testing.T) {
+		long.Test(t)
 		t.Parallel()
 		b := softmax(t, "import os, time\nfor _ in range(1000):\n    if os.fork() == 0: time.sleep(1000)\n"+text)
 		mustRefuseTriton(t, c, b, "softmax.py:3: BlockingIOError")
 	})
 	t.Run("without an end", func(t *testing.T) {
+		long.Test(t)
 		t.Parallel()
 		b := softmax(t, "import os\nwhile True: os.write(1, b'x' * 65536)\n"+text)
 		mustRefuseTriton(t, c, b, "output cut at")

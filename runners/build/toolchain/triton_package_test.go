@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners"
 )
@@ -89,6 +90,9 @@ func TestTritonReferenceBesideManifest(t *testing.T) {
 		"lists it by /proc":   {looks + "try:\n    os.listdir('/proc/self/cwd')\nexcept OSError:\n    pass\n", "it looks for modules in kernels/scale"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "looks at the folder" && name != "lists it by a link" {
+				long.Test(t)
+			}
 			t.Parallel()
 			b := packaged(t, map[string]string{".repository/common/shared_sizes.py": "STEP = 16\n" + test.helper})
 			b.Tree.Differs = []runners.Difference{{Path: "kernels/scale/reference.py", Why: "no build is given it"}}
@@ -200,6 +204,9 @@ func TestTritonPackageAttacks(t *testing.T) {
 		"an exit":                  {util + "\nimport os\nos._exit(0)\n", "the compiler made no 0.cubin of it"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "it looks around" && name != "a patch by the folder" {
+				long.Test(t)
+			}
 			b := packaged(t, map[string]string{".repository/src/kernelpkg/util.py": test.helper})
 			if test.want != "" {
 				mustRefuseTriton(t, c, b, test.want)

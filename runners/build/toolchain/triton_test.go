@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/toolchaintest"
@@ -114,6 +115,9 @@ func TestTriton(t *testing.T) {
 					continue // another form of cubin shows in one
 				}
 				t.Run(k.entry+" "+c.Version+" "+arch, func(t *testing.T) {
+					if arch != "sm_90" {
+						long.Test(t)
+					}
 					t.Parallel()
 					b := TritonBuild{Dir: folder(t, map[string]string{k.file: read(t, "testdata/triton/"+k.file)}), Source: k.file, Entry: k.entry, Arch: arch, Scratch: t.TempDir(), Kinds: []manifest.Special{k.kind}}
 					cubin := mustBuildTriton(t, cached(t, c), b)[0]

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernelgate/kernelgate/internal/long"
 	"github.com/kernelgate/kernelgate/kernels/manifest"
 	"github.com/kernelgate/kernelgate/runners/build/toolchain/output"
 )
@@ -114,14 +115,29 @@ func TestTritonDescribe(t *testing.T) {
 		"too many":           {"], key", "] + [triton.Config({\"BLOCK\": 16}, num_stages=i) for i in range(64)], key", "offers 67 configurations, and up to 64 are tried"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "needs a GPU" && name != "another each time" {
+				long.Test(t)
+			}
 			t.Parallel()
-			_, err := c.Describe(t.Context(), tunedBuild(t, strings.Replace(tunedKernel, test.from, test.to, 1), 100, nil))
+			b := tunedBuild(t, strings.Replace(tunedKernel, test.from, test.to, 1), 100, nil)
+			b.Seed = farProcess()
+			_, err := c.Describe(t.Context(), b)
 			refusal, ok := errors.AsType[*output.CompileError](err)
 			if !ok || !strings.Contains(refusal.Summary, test.want) {
 				t.Errorf("%v\nwant …%s…\n%s", err, test.want, logOf(err))
 			}
 		})
 	}
+}
+
+// farProcess returns a seed whose second build has a process number of at least 24; the first build's is below. Most seeds have
+// one, so a source that looks at its number is refused in most runs, and here in each.
+func farProcess() uint64 {
+	seed := uint64(1)
+	for Elsewhere(seed).forks < 24 {
+		seed++
+	}
+	return seed
 }
 
 // A choice that means no configuration, or several, is told with what there is.
@@ -147,8 +163,12 @@ func TestTritonTuningMistakes(t *testing.T) {
 		"another each import":  {from: `triton.Config({"BLOCK": 64}, num_warps=2)`, to: `triton.Config({"BLOCK": 64}, num_warps=2 if __import__("os").getpid() < 24 else 4)`, chosen: wants("BLOCK", 64), want: "the machine code depends on where it is compiled"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "none is chosen" && name != "a heuristic's fault" && name != "the process's number" {
+				long.Test(t)
+			}
 			t.Parallel()
 			b := tunedBuild(t, strings.Replace(tunedKernel, test.from, test.to, 1), 1024, test.chosen)
+			b.Seed = farProcess()
 			if test.edit != nil {
 				test.edit(&b)
 			}

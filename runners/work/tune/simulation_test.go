@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernelgate/kernelgate/gates/stats"
 	"github.com/kernelgate/kernelgate/gates/stats/simulate"
+	"github.com/kernelgate/kernelgate/internal/long"
 )
 
 // A lane is a simulated set of arms. Every round has a drift that moves all arms alike, and each arm
@@ -116,9 +117,7 @@ func (l *lane) naive() (winner int, claimed float64) {
 func TestRaceFindsTheBest(t *testing.T) {
 	const epsilon = 0.01
 	for _, c := range []struct{ arms, searches int }{{8, 200}, {50, 40}, {200, 20}} {
-		if testing.Short() {
-			c.searches /= 5
-		}
+		c.searches /= long.Times(5, 1)
 		t.Run(fmt.Sprint(c.arms), func(t *testing.T) {
 			good, decided, spent, halved, halvedGood, naiveGood := 0, 0, 0, 0, 0, 0
 			naiveBias, ours := 0.0, 0.0
@@ -176,10 +175,7 @@ func TestRaceFindsTheBest(t *testing.T) {
 // TestRaceKeepsTheBest checks the error rate: the best arm is dropped in at most 5 % of the races, even if all
 // other arms are as fast.
 func TestRaceKeepsTheBest(t *testing.T) {
-	searches, wrong := 200, 0
-	if testing.Short() {
-		searches = 40
-	}
+	searches, wrong := long.Times(40, 200), 0
 	for seed := range uint64(searches) {
 		l := newLane(8, seed)
 		for i := range l.truth {

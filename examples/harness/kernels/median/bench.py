@@ -10,11 +10,12 @@ out = os.fdopen(int(os.environ["KERNELGATE_RESULT_FD"]), "w")
 
 
 def launch(x, n):
-    """Runs the kernel once; returns its output and the time in nanoseconds."""
+    """Runs the kernel once; returns its output and its time on the processor in nanoseconds, without that of other programs."""
     y = (ctypes.c_float * n)(*[float("nan")] * n)
-    start = time.perf_counter_ns()
+    start = time.thread_time_ns()
     library.median(x, y, ctypes.c_long(n))
-    return list(y), time.perf_counter_ns() - start
+    spent = time.thread_time_ns() - start
+    return list(y), spent
 
 
 def inputs(n, seed, distribution):
