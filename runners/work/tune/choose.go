@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kernelgate/kernelgate/kernels/manifest"
+	"github.com/kernelgate/kernelgate/runners"
 )
 
 // Nearest is the largest allowed slowdown of the variant that serves a shape, compared with the shape's best
@@ -231,7 +232,7 @@ func (c *chooser) elsewhere(rules []ChoiceRule) string {
 			return !slices.ContainsFunc(c.m.ArchOf(variant), func(a manifest.Arch) bool { return a.Device() == device })
 		})
 	}
-	if c.m.Mode != manifest.ModeCUDA || everywhere(rest) {
+	if !runners.ModeOf(c.m).Architectures || everywhere(rest) {
 		return ""
 	}
 	options := c.m.VariantNames()
